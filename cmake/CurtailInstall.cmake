@@ -1,0 +1,12 @@
+# Installs what find_package(curtail) needs; the layers install themselves (curtail_library).
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/curtail)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/curtailConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/curtailConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/curtailConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+
+install(TARGETS curtail EXPORT curtail-targets)
+install(EXPORT curtail-targets NAMESPACE curtail:: DESTINATION ${package_dir})
+install(FILES ${PROJECT_BINARY_DIR}/curtailConfig.cmake ${PROJECT_BINARY_DIR}/curtailConfigVersion.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/CurtailProto.cmake DESTINATION ${package_dir})

@@ -1,0 +1,55 @@
+# curtail_proto(TARGET PROTOS a.proto ... [LIBS lib ...] [IMPORT_DIRS dir ...] [MESSAGES_ONLY])
+#
+# A static library with what protoc writes for the files: the messages (a.pb.h) and the service bases and stubs
+# (a.curtail.h), included by the files' paths below the folder of the calling CMakeLists.txt.
+#   LIBS           libraries whose messages the files import, and what else the users of TARGET shall link
+#   IMPORT_DIRS    further folders to find imports in
+#   MESSAGES_ONLY  no a.curtail.h, and TARGET does not link the runtime
+# Works the same inside curtail's own tree and after find_package(curtail).
+function(curtail_proto target)
+  cmake_parse_arguments(ARG "MESSAGES_ONLY" "" "PROTOS;LIBS;IMPORT_DIRS" ${ARGN})
+  if(NOT ARG_PROTOS OR ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "curtail_proto(${target}): usage: curtail_proto(TARGET PROTOS a.proto ... [LIBS ...] "
+                        "[IMPORT_DIRS ...] [MESSAGES_ONLY]), but got \"${ARGN}\"")
+  endif()
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/gen)
+  set(imports)
+  foreach(dir ${CMAKE_CURRENT_SOURCE_DIR} ${ARG_IMPORT_DIRS})
+    get_filename_component(dir ${dir} ABSOLUTE)
+    list(APPEND imports -I ${dir})
+  endforeach()
+
+  # In the order of protoc's dependency file: ninja wants its first output to be the first there.
+  set(extensions .pb.cc .pb.h)
+  set(plugin)
+  set(plugin_target)
+  if(NOT ARG_MESSAGES_ONLY)
+    list(PREPEND extensions .curtail.cc .curtail.h)
+    set(plugin --plugin=protoc-gen-curtail=$<TARGET_FILE:curtail::protoc-gen-curtail> --curtail_out=${out})
+    set(plugin_target curtail::protoc-gen-curtail)
+    list(APPEND ARG_LIBS curtail::rpc)
+  endif()
+
+  set(generated)
+  foreach(proto ${ARG_PROTOS})
+    string(REGEX REPLACE "\\.proto$" "" stem ${proto})
+    get_filename_component(folder ${out}/${stem} DIRECTORY)
+    file(MAKE_DIRECTORY ${folder})
+    list(TRANSFORM extensions PREPEND ${out}/${stem} OUTPUT_VARIABLE files)
+    add_custom_command(OUTPUT ${files}
+      COMMAND protobuf::protoc ${imports} --cpp_out=${out} ${plugin} --dependency_out=${out}/${stem}.d
+              ${CMAKE_CURRENT_SOURCE_DIR}/${proto}
+      DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${proto} ${plugin_target}
+      DEPFILE ${out}/${stem}.d
+      COMMENT "Generating C++ from ${proto}" VERBATIM)
+    list(APPEND generated ${files})
+  endforeach()
+
+  add_library(${target} STATIC ${generated})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target} SYSTEM PUBLIC $<BUILD_INTERFACE:${out}>)
+  target_link_libraries(${target} PUBLIC protobuf::libprotobuf ${ARG_LIBS})
+  if(TARGET curtail_options)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:curtail_options>)
+  endif()
+endfunction()

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// clock.h - points in time and deadlines, and a clock that tests can move by hand.
+//
+// All of curtail measures on one monotonic clock. A deadline is a type, never a bare integer, and every wait takes one.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace curtail {
+
+using Nanos = std::chrono::nanoseconds;
+using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Nanos>;
+
+// The monotonic clock, read through the vDSO (about 20 ns). Callable from any thread.
+TimePoint Now();
+
+// A Deadline is the moment after which a wait is given up. Copyable value; thread-compatible.
+class Deadline {
+ public:
+  // Never: only for waits that another event is sure to end.
+  static constexpr Deadline Infinite() { return Deadline(TimePoint::max()); }
+  // `timeout` from now; a huge or negative one becomes Infinite() or already expired.
+  static Deadline In(Nanos timeout);
+  static constexpr Deadline At(TimePoint when) { return Deadline(when); }
+
+  constexpr TimePoint when() const { return when_; }
+  constexpr bool infinite() const { return when_ == TimePoint::max(); }
+  bool Expired() const { return !infinite() && Now() >= when_; }
+  // Time left, 0 when expired, Nanos::max() when infinite.
+  Nanos Remaining() const;
+
+  friend constexpr auto operator<=>(const Deadline&, const Deadline&) = default;
+
+ private:
+  explicit constexpr Deadline(TimePoint when) : when_(when) {}
+  TimePoint when_;
+};
+
+// A TimeSource says what time it is; production code passes RealTime(), tests a ManualTime. Thread-safe.
+class TimeSource {
+ public:
+  virtual ~TimeSource() = default;
+  virtual TimePoint Now() const = 0;
+};
+
+const TimeSource& RealTime();
+
+// A clock that stands still until it is moved. Thread-safe.
+class ManualTime final : public TimeSource {
+ public:
+  TimePoint Now() const override { return TimePoint(Nanos(now_.load(std::memory_order_acquire))); }
+  // Pairs with Now(): what happened before Advance() is visible to who reads the new time.
+  void Advance(Nanos by) { now_.fetch_add(by.count(), std::memory_order_acq_rel); }
+
+ private:
+  std::atomic<int64_t> now_{0};
+};
+
+}  // namespace curtail

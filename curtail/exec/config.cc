@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/exec/config.h"
+
+#include <charconv>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "curtail/base/strings.h"
+
+namespace curtail {
+namespace {
+
+constexpr std::string_view kHint =
+    "; write MODEL network[-workers[-response]], for example SIB1, SIP1 or SDB1-16";
+
+absl::Status Bad(std::string_view text, std::string_view why) {
+  return absl::InvalidArgumentError(Join("config \"", text, "\": ", why, kHint));
+}
+
+absl::StatusOr<Model> ParseModel(std::string_view text) {
+  Model model;
+  if (text.size() < 3) return Bad(text, "too short");
+  switch (text[0]) {
+    case 'S': model.waiting = Waiting::kSync; break;
+    case 'A': model.waiting = Waiting::kAsync; break;
+    case 'F': model.waiting = Waiting::kFiber; break;
+    default: return Bad(text, "the first letter is S (sync), A (async) or F (fiber)");
+  }
+  switch (text[1]) {
+    case 'I': model.execution = Execution::kInline; break;
+    case 'D': model.execution = Execution::kDispatch; break;
+    default: return Bad(text, "the second letter is I (in-line) or D (dispatch)");
+  }
+  switch (text[2]) {
+    case 'B': model.reception = Reception::kBlock; break;
+    case 'P': model.reception = Reception::kPoll; break;
+    default: return Bad(text, "the third letter is B (block) or P (poll)");
+  }
+  return model;
+}
+
+// How many pools a model has: network, then workers if it dispatches, then response threads if it is async.
+int PoolCount(const Model& model) {
+  return 1 + (model.execution == Execution::kDispatch) + (model.waiting == Waiting::kAsync);
+}
+
+}  // namespace
+
+absl::StatusOr<Config> Config::Parse(std::string_view text) {
+  absl::StatusOr<Model> model = ParseModel(text);
+  if (!model.ok()) return model.status();
+  Config config{.model = *model};
+  std::vector<std::string_view> sizes;
+  for (std::string_view rest = text.substr(3);;) {
+    const size_t dash = rest.find('-');
+    sizes.push_back(rest.substr(0, dash));
+    if (dash == std::string_view::npos) break;
+    rest.remove_prefix(dash + 1);
+  }
+  if (static_cast<int>(sizes.size()) != PoolCount(*model)) {
+    return Bad(text, Join(text.substr(0, 3), " has ", PoolCount(*model), " pool size(s), not ", sizes.size()));
+  }
+  int parsed[3] = {0, 0, 0};
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const char* const end = sizes[i].data() + sizes[i].size();
+    const auto [stop, error] = std::from_chars(sizes[i].data(), end, parsed[i]);
+    if (error != std::errc() || stop != end || parsed[i] < 1 || parsed[i] > kMaxPoolSize) {
+      return Bad(text, Join("a pool has 1 to ", kMaxPoolSize, " threads, not \"", sizes[i], "\""));
+    }
+  }
+  size_t next = 0;
+  config.network = parsed[next++];
+  if (model->execution == Execution::kDispatch) config.workers = parsed[next++];
+  if (model->waiting == Waiting::kAsync) config.response = parsed[next++];
+  return config;
+}
+
+std::string Config::ToString() const {
+  std::string text;
+  text += model.waiting == Waiting::kSync ? 'S' : model.waiting == Waiting::kAsync ? 'A' : 'F';
+  text += model.execution == Execution::kInline ? 'I' : 'D';
+  text += model.reception == Reception::kBlock ? 'B' : 'P';
+  text += Join(network);
+  if (model.execution == Execution::kDispatch) text += Join("-", workers);
+  if (model.waiting == Waiting::kAsync) text += Join("-", response);
+  return text;
+}
+
+}  // namespace curtail

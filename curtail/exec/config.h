@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// config.h - threading models and their pool sizes, as strings: "SIP1", "SDB1-20".
+//
+// A model is a point on three axes (muTune, section 3): waiting, execution, reception. A config is a model with pool
+// sizes, written MODEL network[-workers[-response]]; it parses from and prints to exactly that everywhere.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace curtail {
+
+enum class Waiting { kSync, kAsync, kFiber };      // how a request waits for its downstream replies
+enum class Execution { kInline, kDispatch };       // on the thread that received it, or on a worker
+enum class Reception { kBlock, kPoll };            // how network events are awaited
+
+struct Model {
+  Waiting waiting = Waiting::kSync;
+  Execution execution = Execution::kInline;
+  Reception reception = Reception::kBlock;
+  friend bool operator==(const Model&, const Model&) = default;
+};
+
+inline constexpr int kMaxPoolSize = 4096;
+
+struct Config {
+  Model model;
+  int network = 1;   // threads that receive; in in-line models they run the handlers too
+  int workers = 0;   // threads that run handlers; dispatch models only
+  int response = 0;  // threads that take downstream replies; async models only
+
+  // Errors: INVALID_ARGUMENT that says what is wrong and what would be right.
+  static absl::StatusOr<Config> Parse(std::string_view text);
+  std::string ToString() const;
+  friend bool operator==(const Config&, const Config&) = default;
+};
+
+}  // namespace curtail

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/exec/executor.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+namespace curtail {
+namespace {
+
+constexpr Nanos kMaxTestWait = std::chrono::seconds(20);
+
+// Counts tasks run and lets the test wait for a number of them.
+class Counter {
+ public:
+  void Add() {
+    std::lock_guard lock(mu_);
+    ++count_;
+    cv_.notify_all();
+  }
+  bool Await(int n) {
+    std::unique_lock lock(mu_);
+    return cv_.wait_for(lock, kMaxTestWait, [&] { return count_ >= n; });
+  }
+  int count() {
+    std::lock_guard lock(mu_);
+    return count_;
+  }
+
+ private:
+  std::mutex mu_;
+  std::condition_variable cv_;
+  int count_ = 0;
+};
+
+class CountingTask final : public Task {
+ public:
+  explicit CountingTask(Counter* counter) : counter_(counter) {}
+  void Run(const WaitHint&) override { counter_->Add(); }
+
+ private:
+  Counter* const counter_;
+};
+
+// Waits inside Run() until `all` tasks have started: only as many threads as tasks can satisfy it.
+class MeetingTask final : public Task {
+ public:
+  MeetingTask(Counter* started, int all, Counter* met) : started_(started), all_(all), met_(met) {}
+  void Run(const WaitHint&) override {
+    started_->Add();
+    if (started_->Await(all_)) met_->Add();
+  }
+
+ private:
+  Counter* const started_;
+  const int all_;
+  Counter* const met_;
+};
+
+// A network without sockets: what the test feeds is what Await() and Handle() bring.
+class FakeReceiver final : public Receiver {
+ public:
+  void Feed(Task* task) {
+    {
+      MutexLock lock(mu_);
+      fed_.Push(task);
+    }
+    poller_.Wake();
+  }
+  void Await(SpinBudget* spin, std::vector<Poller::Ready>* events) override {
+    EXPECT_FALSE(awaiting_.exchange(true)) << "two leaders at once";
+    {
+      MutexLock lock(mu_);
+      if (!fed_.empty()) {
+        awaiting_ = false;
+        return;
+      }
+    }
+    poller_.Wait(Deadline::In(kMaxTestWait), spin, events);
+    awaiting_ = false;
+  }
+  void Handle(const std::vector<Poller::Ready>&, TaskList* ready) override {
+    MutexLock lock(mu_);
+    ready->Append(fed_);
+  }
+  void Flush(uint32_t) override { flushes.Add(); }
+  void Wake() override { poller_.Wake(); }
+
+  Counter flushes;
+
+ private:
+  std::atomic<bool> awaiting_{false};
+  Poller poller_;
+  Mutex mu_;
+  TaskList fed_ CURTAIL_GUARDED_BY(mu_);
+};
+
+class ExecutorTest : public testing::TestWithParam<const char*> {
+ protected:
+  const Config config_ = *Config::Parse(GetParam());
+  FakeReceiver receiver_;
+  Counter counter_;
+};
+
+TEST_P(ExecutorTest, RunsWhatIsReceived) {
+  std::vector<CountingTask> tasks(100, CountingTask(&counter_));
+  Executor executor(config_, &receiver_);
+  for (CountingTask& task : tasks) receiver_.Feed(&task);
+  EXPECT_TRUE(counter_.Await(100));
+  EXPECT_TRUE(receiver_.flushes.Await(1));
+}
+
+TEST_P(ExecutorTest, RunsWhatOtherThreadsSubmit) {
+  std::vector<CountingTask> tasks(1000, CountingTask(&counter_));
+  Executor executor(config_, &receiver_);
+  for (CountingTask& task : tasks) {
+    TaskList list;
+    list.Push(&task);
+    executor.Submit(list);
+  }
+  EXPECT_TRUE(counter_.Await(1000));
+}
+
+TEST_P(ExecutorTest, UsesEveryThreadOfThePool) {
+  const int runners = config_.workers > 0 ? config_.workers : config_.network;
+  Counter met;
+  std::vector<MeetingTask> tasks(runners, MeetingTask(&counter_, runners, &met));
+  Executor executor(config_, &receiver_);
+  for (MeetingTask& task : tasks) receiver_.Feed(&task);
+  EXPECT_TRUE(met.Await(runners));
+}
+
+TEST_P(ExecutorTest, StopHandsBackWhatDidNotRun) {
+  Counter never;
+  const int runners = config_.workers > 0 ? config_.workers : config_.network;
+  // Occupies every runner with a meeting that needs one more participant than there are threads.
+  std::vector<MeetingTask> blockers(runners, MeetingTask(&counter_, runners + 1, &never));
+  std::vector<CountingTask> rest(5, CountingTask(&never));
+  Executor executor(config_, &receiver_);
+  for (MeetingTask& task : blockers) receiver_.Feed(&task);
+  ASSERT_TRUE(counter_.Await(runners));
+  TaskList list;
+  for (CountingTask& task : rest) list.Push(&task);
+  executor.Submit(list);
+  TaskList left_over;
+  EXPECT_FALSE(executor.Stop(Deadline::In(Nanos(1)), &left_over));
+  EXPECT_EQ(left_over.size(), 5u);
+  counter_.Add();  // the participant that was missing
+  EXPECT_TRUE(never.Await(runners));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ExecutorTest,
+                         testing::Values("SIB1", "SIB4", "SIP1", "SIP3", "SDB1-1", "SDB1-8", "SDB3-4", "SDP2-2"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace curtail

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/exec/poller.h"
+
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+#include "absl/status/status.h"
+
+namespace curtail {
+namespace {
+
+constexpr int kMaxEvents = 64;
+
+int EpollWait(int epoll_fd, epoll_event* events, Deadline deadline) {
+  if (deadline.infinite()) return epoll_wait(epoll_fd, events, kMaxEvents, -1);
+  const Nanos left = deadline.Remaining();
+  if (left == Nanos::zero()) return epoll_wait(epoll_fd, events, kMaxEvents, 0);
+  // epoll_wait counts in milliseconds, which would round every short wait up.
+  const timespec timeout = {.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
+  const long n = syscall(SYS_epoll_pwait2, epoll_fd, events, kMaxEvents, &timeout, nullptr, 0);
+  if (n >= 0 || errno != ENOSYS) return static_cast<int>(n);
+  const int64_t ms = std::min<int64_t>((left.count() + 999'999) / 1'000'000, INT_MAX);
+  return epoll_wait(epoll_fd, events, kMaxEvents, static_cast<int>(ms));
+}
+
+}  // namespace
+
+Poller::Poller() {
+  epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
+  wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  // The eventfd is edge-triggered and never read: each write is a new edge, and its counter cannot overflow in use.
+  epoll_event event = {.events = EPOLLIN | EPOLLET, .data = {.fd = wake_fd_}};
+  if (epoll_fd_ < 0 || wake_fd_ < 0 || epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, wake_fd_, &event) != 0) {
+    status_ = absl::ErrnoToStatus(errno, "cannot create an epoll instance (file descriptor limit? see ulimit -n)");
+  }
+}
+
+Poller::~Poller() {
+  if (wake_fd_ >= 0) close(wake_fd_);
+  if (epoll_fd_ >= 0) close(epoll_fd_);
+}
+
+absl::Status Poller::Add(int fd, std::shared_ptr<PollHandler> handler) {
+  {
+    MutexLock lock(mu_);
+    if (handlers_.size() <= static_cast<size_t>(fd)) handlers_.resize(fd + 1);
+    handlers_[fd] = std::move(handler);
+  }
+  epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {.fd = fd}};
+  if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) == 0) return absl::OkStatus();
+  const int error = errno;
+  Remove(fd);
+  return absl::ErrnoToStatus(error, "epoll_ctl");
+}
+
+void Poller::Remove(int fd) {
+  epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, fd, nullptr);
+  std::shared_ptr<PollHandler> last;  // destroyed outside the lock
+  MutexLock lock(mu_);
+  if (static_cast<size_t>(fd) < handlers_.size()) last = std::move(handlers_[fd]);
+}
+
+void Poller::Wake() {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t n = write(wake_fd_, &one, sizeof one);
+}
+
+bool Poller::Collect(Deadline deadline, std::vector<Ready>* ready) {
+  epoll_event events[kMaxEvents];
+  const int n = EpollWait(epoll_fd_, events, deadline);
+  if (n <= 0) return false;
+  MutexLock lock(mu_);
+  for (int i = 0; i < n; ++i) {
+    const size_t fd = events[i].data.fd;
+    if (static_cast<int>(fd) == wake_fd_ || fd >= handlers_.size() || handlers_[fd] == nullptr) continue;
+    // A descriptor number that was closed and used again gets an event that was not its own: an edge too many, which
+    // costs it one read that finds nothing.
+    ready->push_back({handlers_[fd], events[i].events});
+  }
+  return true;
+}
+
+bool Poller::SpinUntil(Deadline deadline, std::vector<Ready>* ready) {
+  while (true) {
+    // Collect with an expired deadline never sleeps. Give way after each miss: the sender may need this very CPU.
+    if (Collect(Deadline::At(TimePoint()), ready)) return true;
+    if (Now() >= deadline.when()) return false;
+    sched_yield();
+  }
+}
+
+void Poller::Wait(Deadline deadline, SpinBudget* spin, std::vector<Ready>* ready) {
+  ready->clear();
+  if (spin != nullptr) {
+    if (spin->TryAcquire()) {
+      SpinUntil(deadline, ready);
+      spin->Release();
+      return;
+    }
+    if (SpinUntil(std::min(deadline, Deadline::In(SpinBudget::kBriefSpin)), ready)) return;
+  }
+  Collect(deadline, ready);
+}
+
+}  // namespace curtail

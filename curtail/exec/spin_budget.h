@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// spin_budget.h - keeps pollers from starving the threads they wait for.
+//
+// A poller that holds a CPU which the awaited work needs makes that work late. So a process never polls on all the CPUs
+// it may use: at most that number less one. Who gets no slot spins briefly and then blocks.
+#pragma once
+
+#include <atomic>
+
+#include "curtail/base/clock.h"
+
+namespace curtail {
+
+// CPUs the process may run on (its affinity mask), at least 1.
+int UsableCpus();
+
+// A SpinBudget counts pollers. Thread-safe; never blocks.
+class SpinBudget {
+ public:
+  // How long a thread without a slot spins before it blocks.
+  static constexpr Nanos kBriefSpin = std::chrono::microseconds(20);
+
+  explicit SpinBudget(int slots) : slots_(slots) {}
+  int slots() const { return slots_; }
+
+  // Takes a slot if one is free; Release() gives it back.
+  bool TryAcquire();
+  void Release() { used_.fetch_sub(1, std::memory_order_relaxed); }
+
+ private:
+  const int slots_;
+  // Atomic. A count only: it orders nothing else, hence relaxed.
+  std::atomic<int> used_{0};
+};
+
+}  // namespace curtail

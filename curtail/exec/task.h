@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// task.h - a request that is ready to run, and a list of them that allocates nothing.
+#pragma once
+
+#include <cstddef>
+
+#include "curtail/exec/wait.h"
+
+namespace curtail {
+
+// A Task runs once, on a thread of the executor. It belongs to whoever queued it until Run() begins.
+class Task {
+ public:
+  // `hint` says how this thread waits. Must not throw.
+  virtual void Run(const WaitHint& hint) = 0;
+
+ protected:
+  ~Task() = default;
+
+ private:
+  friend class TaskList;
+  Task* next_ = nullptr;
+};
+
+// A TaskList is a singly linked queue of tasks, threaded through the tasks themselves. Thread-compatible.
+class TaskList {
+ public:
+  TaskList() = default;
+  TaskList(const TaskList&) = delete;
+  TaskList& operator=(const TaskList&) = delete;
+
+  bool empty() const { return head_ == nullptr; }
+  size_t size() const { return size_; }
+
+  void Push(Task* task) {
+    task->next_ = nullptr;
+    (tail_ ? tail_->next_ : head_) = task;
+    tail_ = task;
+    ++size_;
+  }
+  // The oldest task, or null.
+  Task* Pop() {
+    Task* task = head_;
+    if (task == nullptr) return nullptr;
+    head_ = task->next_;
+    if (head_ == nullptr) tail_ = nullptr;
+    --size_;
+    return task;
+  }
+  // Moves all of `other` to the end of this list.
+  void Append(TaskList& other) {
+    if (other.empty()) return;
+    (tail_ ? tail_->next_ : head_) = other.head_;
+    tail_ = other.tail_;
+    size_ += other.size_;
+    other.head_ = other.tail_ = nullptr;
+    other.size_ = 0;
+  }
+
+ private:
+  Task* head_ = nullptr;
+  Task* tail_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace curtail

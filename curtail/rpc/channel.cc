@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/channel.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "curtail/base/strings.h"
+#include "curtail/rpc/internal/channel_impl.h"
+
+namespace curtail {
+
+using internal::Address;
+using internal::ClientConnection;
+using internal::Slot;
+using internal::StartedCall;
+
+namespace {
+
+// A connection unused for this long may have been closed by its server unnoticed: look before the next call. Shorter
+// costs low-rate callers a system call each time, longer lets more calls meet a dead connection.
+constexpr Nanos kIdle = std::chrono::milliseconds(100);
+constexpr double kBackoffFactor = 1.6;
+
+// A factor in [0.8, 1.2) from the clock's low digits: only to keep clients from reconnecting in step.
+double Jitter(TimePoint now) {
+  return 0.8 + 0.4 * static_cast<double>(std::hash<int64_t>{}(now.time_since_epoch().count() * 0x9e3779b97f4a7c15) %
+                                         1024) / 1024;
+}
+
+}  // namespace
+
+Channel::Impl::Impl(Client* c, std::string t, ChannelOptions o)
+    : client(c), target(std::move(t)), options(o), address(Address::Resolve(target)) {
+  session_options.max_message_bytes = options.max_message_bytes;
+  session_options.max_partial_bytes = std::max(session_options.max_partial_bytes, options.max_message_bytes);
+  session_options.authority = target.starts_with("unix:") ? "localhost" : target;
+  for (size_t i = 0; i < client->lane_count(); ++i) {
+    lanes.push_back(std::make_unique<LaneSlots>());
+    for (int j = 0; j < std::max(1, options.connections); ++j) lanes.back()->slots.push_back(std::make_shared<Slot>());
+  }
+}
+
+absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Acquire(size_t lane, TimePoint now) {
+  LaneSlots& choice = *lanes[lane];
+  const size_t count = choice.slots.size();
+  const size_t index = count == 1 ? 0 : choice.next.fetch_add(1, std::memory_order_relaxed) % count;
+  const std::shared_ptr<Slot>& slot = choice.slots[index];
+  std::shared_ptr<ClientConnection> connection;
+  {
+    MutexLock lock(slot->mu);
+    connection = slot->connection;
+  }
+  if (connection != nullptr && connection->usable()) {
+    if (now - connection->last_used() > kIdle) connection->Kick(internal::Connection::kRead, nullptr);
+    connection->Touch(now);
+    if (connection->usable()) return connection;
+  }
+  return Connect(slot, lane, now);
+}
+
+absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(const std::shared_ptr<Slot>& slot, size_t lane,
+                                                                         TimePoint now) {
+  MutexLock lock(slot->mu);
+  if (slot->connection != nullptr) {
+    if (slot->connection->usable()) return slot->connection;  // another thread was faster
+    if (slot->connection->greeted()) slot->backoff = Nanos::zero(), slot->next_attempt = TimePoint();
+    slot->connection.reset();
+  }
+  if (now < slot->next_attempt) {
+    return absl::UnavailableError(Join(
+        slot->last_error.ok() ? Join(target, ": connection lost") : std::string(Message(slot->last_error)),
+        " (next attempt in ", std::chrono::duration_cast<std::chrono::milliseconds>(slot->next_attempt - now).count(),
+        " ms)"));
+  }
+  slot->backoff = slot->backoff == Nanos::zero()
+                      ? options.initial_backoff
+                      : std::min(options.max_backoff, std::chrono::duration_cast<Nanos>(slot->backoff * kBackoffFactor));
+  slot->next_attempt = now + std::chrono::duration_cast<Nanos>(slot->backoff * Jitter(now));
+  if (absl::IsUnavailable(address.status())) {  // a name that was unknown may be known by now
+    absl::StatusOr<Address> again = Address::Resolve(target);
+    if (!again.ok()) return slot->last_error = again.status();
+    address = std::move(again);
+  }
+  if (!address.ok()) return address.status();
+  bool connected = false;
+  absl::StatusOr<internal::UniqueFd> fd = internal::StartConnect(*address, &connected);
+  if (!fd.ok()) return slot->last_error = fd.status();
+  auto connection = std::make_shared<ClientConnection>(session_options, *std::move(fd), &client->lane(lane).poller(),
+                                                       connected, slot, target);
+  connection->Touch(now);
+  if (absl::Status added = connection->Register(); !added.ok()) return slot->last_error = added;
+  return slot->connection = std::move(connection);
+}
+
+Channel::Channel(Client* client, std::string target, ChannelOptions options)
+    : impl_(std::make_unique<Impl>(client, std::move(target), options)) {}
+
+Channel::~Channel() {
+  for (const auto& lane : impl_->lanes) {
+    for (const auto& slot : lane->slots) {
+      std::shared_ptr<ClientConnection> connection;
+      {
+        MutexLock lock(slot->mu);
+        connection = std::move(slot->connection);
+      }
+      if (connection != nullptr) connection->Kick(internal::Connection::kAbort, nullptr);
+    }
+  }
+}
+
+const std::string& Channel::target() const { return impl_->target; }
+
+void Channel::Start(std::string_view path, Deadline deadline, const Metadata& metadata, std::string request,
+                    Completion* done) {
+  Client::Impl& client = *impl_->client->impl_;
+  StartedCall* call = client.NewCall();
+  call->client = impl_->client;
+  call->done = done;
+  call->head.path.assign(path);
+  call->head.metadata = metadata;
+  call->message = std::move(request);
+  call->deadline = deadline;
+  absl::StatusOr<std::shared_ptr<ClientConnection>> connection = impl_->Acquire(0, Now());
+  if (!connection.ok()) {
+    call->status = connection.status();
+    client.failed.push_back(call);
+    return;
+  }
+  call->connection = *std::move(connection);
+  call->connection->Post(&call->start);
+  if (!call->connection->dirty) {
+    call->connection->dirty = true;
+    client.dirty.push_back(call->connection);
+  }
+  if (!deadline.infinite()) client.timers.push({deadline.when(), call, call->serial});
+}
+
+}  // namespace curtail

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// builtin_services.h - what every server serves besides its own: health checks and reflection.
+//
+// Their few messages are encoded by hand: generated code would register the same descriptors that a program may also
+// have from another gRPC library, which protobuf answers by ending the process.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "curtail/rpc/service.h"
+
+namespace curtail::internal {
+
+// grpc.health.v1.Health: Check answers SERVING for "" and each of `names`, otherwise NOT_FOUND.
+std::unique_ptr<Service> NewHealthService(std::vector<std::string> names);
+
+// grpc.reflection.v1 and v1alpha ServerReflection, over the descriptors linked into the program.
+// `names` are the services to list; `health` says that Health is served too.
+std::vector<std::unique_ptr<Service>> NewReflectionServices(std::vector<std::string> names, bool health);
+
+// The text of the built-in services' .proto files, for reflection: file name and source.
+struct BuiltinProto {
+  const char* file;
+  const char* source;
+};
+extern const BuiltinProto kHealthProto;
+extern const BuiltinProto kReflectionProto;
+extern const BuiltinProto kReflectionAlphaProto;
+
+}  // namespace curtail::internal

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// channel_impl.h - the private parts of Channel and Client.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <queue>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "curtail/rpc/channel.h"
+#include "curtail/rpc/internal/client_connection.h"
+#include "curtail/rpc/internal/lane.h"
+
+namespace curtail {
+
+namespace internal {
+
+// An event-driven call. Kept in the Client's pool for ever, so that a stale timer entry may still look at it.
+class StartedCall final : public ClientCall {
+ public:
+  Client* client = nullptr;
+  Completion* done = nullptr;
+  std::shared_ptr<ClientConnection> connection;
+  uint64_t serial = 0;  // which use of this object it is; a timer entry names one
+  bool timed_out = false;
+  bool active = false;
+
+ private:
+  void Finished() override;
+  // Finished() has run by then, and may have put the object to use again: nothing is left to do.
+  void CancelHandled() override {}
+};
+
+}  // namespace internal
+
+// Lanes are for any thread; the rest is owned by the thread that polls.
+struct Client::Impl {
+  struct Timer {
+    TimePoint when;
+    internal::StartedCall* call;
+    uint64_t serial;
+    bool operator>(const Timer& other) const { return when > other.when; }
+  };
+
+  std::vector<std::unique_ptr<Lane>> lanes;
+  std::atomic<uint32_t> next_connection{0};
+
+  std::vector<std::unique_ptr<internal::StartedCall>> pool;
+  std::vector<internal::StartedCall*> free_calls;
+  std::vector<internal::StartedCall*> failed;  // to be finished by the next Poll()
+  std::vector<std::shared_ptr<internal::ClientConnection>> dirty;
+  std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers;
+  size_t completed = 0;
+
+  internal::StartedCall* NewCall();
+  void Finish(internal::StartedCall* call);
+  void ExpireTimers();
+};
+
+struct Channel::Impl {
+  Impl(Client* c, std::string t, ChannelOptions o);
+
+  // A connection on `lane` that takes calls, connecting if need be. UNAVAILABLE during backoff.
+  absl::StatusOr<std::shared_ptr<internal::ClientConnection>> Acquire(size_t lane, TimePoint now);
+
+  Client* const client;
+  const std::string target;
+  const ChannelOptions options;
+  wire::SessionOptions session_options;
+  absl::StatusOr<internal::Address> address;
+
+  struct LaneSlots {
+    std::vector<std::shared_ptr<internal::Slot>> slots;
+    std::atomic<uint32_t> next{0};  // a counter only
+  };
+  std::vector<std::unique_ptr<LaneSlots>> lanes;
+
+ private:
+  absl::StatusOr<std::shared_ptr<internal::ClientConnection>> Connect(const std::shared_ptr<internal::Slot>& slot,
+                                                                      size_t lane, TimePoint now);
+};
+
+}  // namespace curtail

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// connection.h - a socket, a wire::Session over it, and the strand by which threads take turns at both.
+//
+// Either role. Operations (begin a call, send a reply) are posted by any thread and carried out by the strand's holder,
+// which then writes all frames that are ready with one send. See docs/design/connection.md.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "curtail/exec/poller.h"
+#include "curtail/rpc/internal/socket.h"
+#include "curtail/rpc/internal/strand.h"
+#include "curtail/wire/session.h"
+
+namespace curtail::internal {
+
+// An Op is something to be done on a connection; it lies in the object that wants it done and is not copied.
+// It stays alive until the connection's HandleOp() has been called with it, which always happens.
+class Op {
+ protected:
+  ~Op() = default;
+
+ private:
+  friend class Connection;
+  Op* next_ = nullptr;
+};
+
+// A Connection is one transport with a gRPC session on it. Post(), Kick() and OnEvents() are for any thread; the
+// protected part is for the strand's holder.
+class Connection : public PollHandler, protected wire::Events, public std::enable_shared_from_this<Connection> {
+ public:
+  // What a kick asks for.
+  enum Bits : uint32_t {
+    kPosted = 1,   // operations were posted
+    kRead = 2,     // there may be input
+    kHangup = 4,   // ... and its end
+    kWrite = 8,    // the socket takes output again
+    kDrain = 16,   // say goodbye, close after the last stream
+    kAbort = 32,   // close now
+  };
+
+  Connection(wire::Role role, const wire::SessionOptions& options, UniqueFd fd, Poller* poller, bool connected);
+  ~Connection() override;
+
+  // Registers with the poller. Call once, before any other use.
+  absl::Status Register();
+
+  // Queues `op` without acting on it: follow with Kick(kPosted), now or after more posts.
+  void Post(Op* op);
+  // Acts on what was posted and on `bits`, unless another thread is doing so: then that one takes it along. Requests
+  // that become ready go to `ready` (clients pass null). Never blocks.
+  void Kick(uint32_t bits, TaskList* ready);
+
+  void OnEvents(uint32_t events, TaskList* ready) override;
+
+ protected:
+  // An operation's turn has come; the transport may be gone (closed()).
+  virtual void HandleOp(Op* op) = 0;
+  // The peer is to be told that the end is near.
+  virtual void HandleDrain() {}
+  // The transport is gone, after every stream has had its OnCallEnd. `connected` says whether it ever stood.
+  virtual void OnClosed(const absl::Status& why, bool connected) = 0;
+
+  wire::Session& session() { return session_; }
+  bool closed() const { return closed_; }
+  TaskList* ready() { return ready_; }
+
+ private:
+  void Turn(uint32_t bits);
+  void RunPosted();
+  bool FinishConnect();
+  void ReadAll(bool hangup);
+  void WriteAll();
+  void Close(const absl::Status& why);
+
+  // Immutable after construction.
+  Poller* const poller_;
+
+  // Thread-safe by itself.
+  Strand strand_;
+  // Atomic: a stack of posted operations. Post() pushes (release), the holder takes all (acquire).
+  std::atomic<Op*> inbox_{nullptr};
+
+  // Owned by the strand's holder.
+  wire::Session session_;
+  UniqueFd fd_;
+  bool connected_;
+  bool closed_ = false;
+  bool blocked_;         // the socket takes no output for now
+  std::string out_;      // frames on their way out, of which the first out_sent_ bytes are gone
+  size_t out_sent_ = 0;
+  TaskList* ready_ = nullptr;
+};
+
+}  // namespace curtail::internal

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/internal/server_call.h"
+
+#include <exception>
+
+#include "curtail/base/strings.h"
+#include "curtail/rpc/internal/server_core.h"
+
+namespace curtail {
+
+using internal::ServerConnection;
+using internal::ServerCore;
+
+namespace {
+
+// A handler that took less than this is quick: the next one ready may run before the reply is sent, so that both share
+// a write. About the price of a send on a loopback socket; a longer wait would cost more than it saves.
+constexpr Nanos kQuick = std::chrono::microseconds(10);
+
+// Runs the handler; the one place where exceptions of user code end.
+absl::Status RunHandler(const MethodHandler& method, Context& ctx, std::string_view request, std::string* reply) {
+  try {
+    return method.handler(ctx, request, reply);
+  } catch (const std::exception& e) {
+    return absl::InternalError(Join("exception in handler of ", method.name, ": ", e.what()));
+  } catch (...) {
+    return absl::InternalError(Join("exception in handler of ", method.name));
+  }
+}
+
+// One message in, one message or status out.
+class UnaryCall final : public ServerCall {
+ public:
+  using ServerCall::ServerCall;
+
+  bool OnMessage(std::string&& message) override {
+    if (has_request_) too_many_ = true;
+    has_request_ = true;
+    request_ = std::move(message);
+    return false;
+  }
+
+  bool OnRequestEnd() override {
+    Ref();
+    return true;
+  }
+
+  void Run(const WaitHint& hint) override {
+    core().Dequeued();
+    const TimePoint begin = Now();
+    absl::Status status = Begin(hint);
+    if (status.ok() && (!has_request_ || too_many_)) {
+      status = absl::InternalError("a unary call carries exactly one message");
+    }
+    if (status.ok()) status = RunHandler(*method_, context_, request_, &reply_.message);
+    reply_.has_message = status.ok();
+    reply_.status = std::move(status);
+    reply_.pooled = true;
+    const bool quick = Now() - begin < kQuick;
+    // The executor's reference goes with the reply; this object may be gone once it is posted.
+    std::shared_ptr<ServerConnection> connection = connection_;
+    ServerCore& shared = core();
+    connection->Post(&reply_);
+    shared.Output(std::move(connection), hint, quick);
+  }
+
+ private:
+  // Owned by the strand's holder until the task is queued, then by the thread that runs it.
+  bool has_request_ = false;
+  bool too_many_ = false;
+  std::string request_;
+  Reply reply_{this};
+};
+
+// Each message in is answered by one message out, in order.
+class EachMessageCall final : public ServerCall {
+ public:
+  using ServerCall::ServerCall;
+
+  bool OnMessage(std::string&& message) override {
+    MutexLock lock(mu_);
+    requests_.push_back(std::move(message));
+    return Schedule();
+  }
+
+  bool OnRequestEnd() override {
+    MutexLock lock(mu_);
+    ended_ = true;
+    return Schedule();
+  }
+
+  void Run(const WaitHint& hint) override {
+    core().Dequeued();
+    const absl::Status begun = Begin(hint);
+    std::string request;
+    while (true) {
+      bool last = false;
+      {
+        MutexLock lock(mu_);
+        last = requests_.empty();
+        if (last && !ended_) {
+          scheduled_ = false;
+          break;
+        }
+        if (!last) {
+          request = std::move(requests_.front());
+          requests_.pop_front();
+        }
+      }
+      auto* reply = new Reply(this);  // owned by the connection once posted; HandleOp() deletes it
+      reply->status = begun;
+      if (!last && begun.ok()) {
+        reply->status = RunHandler(*method_, context_, request, &reply->message);
+        reply->has_message = reply->status.ok();
+      }
+      reply->ends = last || !reply->status.ok();
+      const bool ends = reply->ends;
+      Ref();  // the reply's
+      connection_->Post(reply);
+      if (ends) break;
+    }
+    const std::shared_ptr<ServerConnection> connection = connection_;
+    ServerCore& shared = core();
+    Unref();
+    shared.Output(connection, hint, /*quick=*/false);
+  }
+
+ private:
+  bool Schedule() CURTAIL_REQUIRES(mu_) {
+    if (scheduled_) return false;
+    scheduled_ = true;  // stays so once the call has ended
+    Ref();
+    return true;
+  }
+
+  Mutex mu_;
+  std::deque<std::string> requests_ CURTAIL_GUARDED_BY(mu_);
+  bool ended_ CURTAIL_GUARDED_BY(mu_) = false;
+  bool scheduled_ CURTAIL_GUARDED_BY(mu_) = false;  // queued or running: at most one thread runs a call
+};
+
+}  // namespace
+
+ServerCall* ServerCall::New(std::shared_ptr<ServerConnection> connection, const MethodHandler* method,
+                            wire::StreamId id, wire::RequestHead&& head) {
+  if (method->kind == MethodHandler::Kind::kEachMessage) {
+    return new EachMessageCall(std::move(connection), method, id, std::move(head));
+  }
+  return new UnaryCall(std::move(connection), method, id, std::move(head));
+}
+
+ServerCall::ServerCall(std::shared_ptr<ServerConnection> connection, const MethodHandler* method, wire::StreamId id,
+                       wire::RequestHead&& head)
+    : connection_(std::move(connection)),
+      method_(method),
+      id_(id),
+      context_(Deadline::In(head.timeout.value_or(connection_->core().options().default_timeout))) {
+  context_.metadata_ = std::move(head.metadata);
+  context_.peer_ = connection_->peer();
+  core().CallOpened();
+}
+
+ServerCore& ServerCall::core() const { return connection_->core(); }
+
+void ServerCall::Unref() {
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+absl::Status ServerCall::Begin(const WaitHint& hint) {
+  context_.wait_hint_ = hint;
+  if (context_.cancelled()) return absl::CancelledError("cancelled by the caller");
+  if (context_.deadline().Expired()) return absl::DeadlineExceededError("deadline exceeded while queued");
+  return absl::OkStatus();
+}
+
+void ServerCall::OnStreamEnd(bool ok) {
+  stream_open_ = false;
+  if (!ok) context_.Cancel();
+  core().CallClosed();
+  Unref();
+}
+
+void ServerCall::Send(Reply& reply, wire::Session& session) {
+  if (stream_open_) {
+    if (reply.has_message) session.SendMessage(id_, std::move(reply.message));
+    if (reply.ends) session.EndCall(id_, reply.status, context_.trailing_metadata());
+  }
+  if (!reply.pooled) delete &reply;
+  Unref();
+}
+
+void ServerCall::Refuse(const absl::Status& status, wire::Session& session) {
+  if (stream_open_) session.EndCall(id_, status);
+}
+
+}  // namespace curtail

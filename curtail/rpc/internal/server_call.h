@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// server_call.h - a request on its way through the server: received, queued, run, answered.
+//
+// A call is shared by its connection (until the stream ends) and by the executor (while it is queued or runs); each
+// counts as a reference, and the last to let go deletes it.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "curtail/base/mutex.h"
+#include "curtail/exec/task.h"
+#include "curtail/rpc/context.h"
+#include "curtail/rpc/internal/connection.h"
+#include "curtail/rpc/service.h"
+
+namespace curtail {
+
+namespace internal {
+class ServerConnection;
+class ServerCore;
+}  // namespace internal
+
+// What the connection needs to know of a call; the subclasses are the kinds of MethodHandler.
+class ServerCall : public Task {
+ public:
+  // Part of a reply, carried out by the connection: a message, or the end of the call, or both.
+  struct Reply final : internal::Op {
+    explicit Reply(ServerCall* c) : call(c) {}
+    ServerCall* const call;
+    bool has_message = false;
+    bool ends = true;
+    std::string message;
+    absl::Status status;
+    bool pooled = false;  // lies in the call itself, not on the heap
+  };
+
+  static ServerCall* New(std::shared_ptr<internal::ServerConnection> connection, const MethodHandler* method,
+                         wire::StreamId id, wire::RequestHead&& head);
+
+  // Events of the stream, heard by the strand's holder. True: push this task to the ready list.
+  virtual bool OnMessage(std::string&& message) = 0;
+  virtual bool OnRequestEnd() = 0;
+  // The stream is over: `ok` when the reply went out whole. Drops the connection's reference.
+  void OnStreamEnd(bool ok);
+  // Sends what the reply holds, unless the stream is over; called by the strand's holder.
+  void Send(Reply& reply, wire::Session& session);
+  // Answers without running the handler; called by the strand's holder.
+  void Refuse(const absl::Status& status, wire::Session& session);
+  // The executor will not run it: drops its reference.
+  void Abandon() { Unref(); }
+
+  Context& context() { return context_; }
+
+ protected:
+  ServerCall(std::shared_ptr<internal::ServerConnection> connection, const MethodHandler* method, wire::StreamId id,
+             wire::RequestHead&& head);
+  virtual ~ServerCall() = default;
+
+  void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void Unref();
+  // Begins a run: sets the wait hint and checks whether it is still worth while.
+  absl::Status Begin(const WaitHint& hint);
+  internal::ServerCore& core() const;
+
+  // Immutable after construction.
+  const std::shared_ptr<internal::ServerConnection> connection_;
+  const MethodHandler* const method_;
+  const wire::StreamId id_;
+
+  // Owned by the thread that runs the request.
+  Context context_;
+
+  // Owned by the strand's holder.
+  bool stream_open_ = true;
+
+ private:
+  // Atomic: references; the one who takes it to zero sees what the others did (acq_rel).
+  std::atomic<int> refs_{1};
+};
+
+}  // namespace curtail

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. The executor's threads call in here to wait for events and to handle them; connections call in to find their
+// methods and to count. Drain is a sequence, run by the thread that called it while the pools go on working:
+//
+//  D1  Listeners are closed: nobody connects any more. A connection accepted at that moment is told goodbye as well.
+//  D2  Every connection sends GOAWAY; it closes itself after its last stream.
+//  D3  The drainer waits until no connection is left, or the deadline.
+//  D4  What is left is aborted: streams end, their contexts are cancelled, replies go nowhere.
+//  D5  The pools stop. A handler that ignores its cancellation is waited for a little, then reported.
+#include "curtail/rpc/internal/server_core.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "curtail/base/strings.h"
+#include "curtail/rpc/internal/server_call.h"
+
+namespace curtail::internal {
+namespace {
+
+// The longest that a reply waits for others to share its write.
+constexpr Nanos kMaxHold = std::chrono::microseconds(50);
+// D5: how long a cancelled handler has to return.
+constexpr Nanos kStopGrace = std::chrono::seconds(1);
+
+std::string PeerName(int fd) {
+  Address address;
+  address.size = sizeof address.storage;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.size) != 0) return "?";
+  return address.ToString();
+}
+
+// Connections are file descriptors: use all that the hard limit allows.
+void RaiseDescriptorLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+// Accepts. Keeps a spare descriptor, so that when they run out a connection can still be accepted and closed instead of
+// waiting in the backlog without an answer.
+class ServerCore::Listener final : public PollHandler {
+ public:
+  Listener(ServerCore* core, UniqueFd fd) : core_(core), fd_(std::move(fd)), spare_(OpenSpare()) {}
+
+  int fd() const { return fd_.get(); }
+
+  void OnEvents(uint32_t events, TaskList*) override {
+    if (!(events & EPOLLIN)) return;
+    MutexLock lock(mu_);
+    while (fd_) {
+      const int accepted = accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (accepted >= 0) {
+        core_->Accepted(UniqueFd(accepted));
+      } else if (errno == EMFILE || errno == ENFILE) {
+        if (!spare_) return;
+        spare_.Reset();
+        UniqueFd refused(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        const bool none_left = !refused;
+        refused.Reset();
+        spare_.Reset(OpenSpare());
+        if (none_left) return;
+      } else if (errno != EINTR && errno != ECONNABORTED) {
+        return;
+      }
+    }
+  }
+
+  void Close() {
+    MutexLock lock(mu_);
+    if (!fd_) return;
+    core_->poller().Remove(fd_.get());
+    const std::string address = BoundAddress(fd_.get());
+    fd_.Reset();
+    if (address.starts_with("unix:")) unlink(address.c_str() + 5);
+  }
+
+ private:
+  static int OpenSpare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
+
+  ServerCore* const core_;
+  Mutex mu_;
+  UniqueFd fd_ CURTAIL_GUARDED_BY(mu_);
+  UniqueFd spare_ CURTAIL_GUARDED_BY(mu_);
+};
+
+ServerCore::ServerCore(ServerOptions options) : options_(std::move(options)) {
+  session_options_.max_message_bytes = options_.max_message_bytes;
+  session_options_.max_partial_bytes = std::max(session_options_.max_partial_bytes, options_.max_message_bytes);
+}
+
+ServerCore::~ServerCore() = default;
+
+absl::Status ServerCore::AddService(std::unique_ptr<Service> service) {
+  for (MethodHandler& method : service->Handlers()) {
+    std::string path = Join("/", service->FullName(), "/", method.name);
+    if (!methods_.emplace(path, std::move(method)).second) {
+      return absl::InvalidArgumentError(Join("method ", path, " is served twice"));
+    }
+  }
+  services_.push_back(std::move(service));
+  return absl::OkStatus();
+}
+
+absl::Status ServerCore::Bind() {
+  RaiseDescriptorLimit();
+  if (!poller_.status().ok()) return poller_.status();
+  if (options_.listen.empty()) return absl::InvalidArgumentError("no address to listen on");
+  for (const std::string& text : options_.listen) {
+    absl::StatusOr<Address> address = Address::Resolve(text);
+    if (!address.ok()) return absl::InvalidArgumentError(address.status().message());
+    absl::StatusOr<UniqueFd> fd = Listen(*address);
+    if (!fd.ok()) return fd.status();
+    addresses_.push_back(BoundAddress(fd->get()));
+    listeners_.push_back(std::make_shared<Listener>(this, *std::move(fd)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ServerCore::Run() {
+  const Config& config = options_.config;
+  held_ = std::vector<Held>(config.network + config.workers);
+  executor_ = std::make_unique<Executor>(config, this);
+  for (const auto& listener : listeners_) {
+    if (absl::Status added = poller_.Add(listener->fd(), listener); !added.ok()) return added;
+  }
+  return absl::OkStatus();
+}
+
+const MethodHandler* ServerCore::FindMethod(std::string_view path) const {
+  const auto found = methods_.find(path);
+  return found == methods_.end() ? nullptr : &found->second;
+}
+
+void ServerCore::Accepted(UniqueFd fd) {
+  SetNoDelay(fd.get());
+  std::string peer = PeerName(fd.get());
+  auto connection = std::make_shared<ServerConnection>(this, session_options_, std::move(fd), std::move(peer));
+  bool draining = false;
+  {
+    MutexLock lock(mu_);
+    if (connections_.size() >= static_cast<size_t>(options_.max_connections)) return;  // closes it
+    connections_.emplace(connection.get(), connection);
+    draining = draining_;
+  }
+  if (!connection->Register().ok()) return Closed(connection.get());
+  if (draining) Kick(*connection, Connection::kDrain);  // D1
+}
+
+void ServerCore::Closed(ServerConnection* connection) {
+  std::shared_ptr<ServerConnection> last;  // destroyed outside the lock
+  MutexLock lock(mu_);
+  const auto found = connections_.find(connection);
+  if (found == connections_.end()) return;
+  last = std::move(found->second);
+  connections_.erase(found);
+  if (draining_ && connections_.empty()) drained_.Notify();
+}
+
+bool ServerCore::TryQueue() {
+  if (queued_.fetch_add(1, std::memory_order_relaxed) < options_.max_queue) return true;
+  queued_.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
+void ServerCore::Output(std::shared_ptr<ServerConnection> connection, const WaitHint& hint, bool quick) {
+  Held& held = held_[hint.thread_index];
+  if (!hint.more_ready && held.connections.empty()) return Kick(*connection, Connection::kPosted);
+  const TimePoint now = Now();
+  if (held.connections.empty()) held.since = now;
+  if (held.connections.empty() || held.connections.back() != connection) held.connections.push_back(std::move(connection));
+  if (!hint.more_ready || !quick || now - held.since > kMaxHold) Flush(hint.thread_index);
+}
+
+void ServerCore::Flush(uint32_t thread_index) {
+  Held& held = held_[thread_index];
+  for (const auto& connection : held.connections) Kick(*connection, Connection::kPosted);
+  held.connections.clear();
+}
+
+void ServerCore::Kick(Connection& connection, uint32_t bits) {
+  TaskList ready;
+  connection.Kick(bits, &ready);
+  if (!ready.empty()) executor_->Submit(ready);
+}
+
+void ServerCore::Await(SpinBudget* spin, std::vector<Poller::Ready>* events) {
+  poller_.Wait(Deadline::Infinite(), spin, events);
+}
+
+void ServerCore::Handle(const std::vector<Poller::Ready>& events, TaskList* ready) {
+  for (const Poller::Ready& event : events) event.handler->OnEvents(event.events, ready);
+}
+
+std::vector<std::shared_ptr<ServerConnection>> ServerCore::Connections() {
+  MutexLock lock(mu_);
+  std::vector<std::shared_ptr<ServerConnection>> all;
+  for (const auto& [key, connection] : connections_) all.push_back(connection);
+  return all;
+}
+
+bool ServerCore::WaitForConnections(Deadline deadline) {
+  while (true) {
+    const uint32_t ticket = drained_.Ticket();
+    {
+      MutexLock lock(mu_);
+      if (connections_.empty()) return true;
+    }
+    if (deadline.Expired()) return false;
+    drained_.Wait(ticket, deadline);
+  }
+}
+
+absl::Status ServerCore::Drain(Deadline deadline) {
+  for (const auto& listener : listeners_) listener->Close();  // D1
+  {
+    MutexLock lock(mu_);
+    draining_ = true;
+  }
+  for (const auto& connection : Connections()) Kick(*connection, Connection::kDrain);  // D2
+  size_t cut_off = 0;
+  if (!WaitForConnections(deadline)) {  // D3
+    cut_off = open_calls_.load(std::memory_order_relaxed);
+    for (const auto& connection : Connections()) Kick(*connection, Connection::kAbort);  // D4
+  }
+  TaskList left_over;
+  const bool stopped = executor_->Stop(Deadline::In(kStopGrace), &left_over);  // D5
+  while (Task* task = left_over.Pop()) static_cast<ServerCall*>(task)->Abandon();
+  if (!stopped) return absl::AbortedError("a handler did not return although its request was cancelled");
+  for (size_t i = 0; i < held_.size(); ++i) held_[i].connections.clear();
+  if (cut_off == 0) return absl::OkStatus();
+  return absl::DeadlineExceededError(Join(cut_off, " request(s) were cut off"));
+}
+
+ServerConnection::ServerConnection(ServerCore* core, const wire::SessionOptions& options, UniqueFd fd,
+                                   std::string peer)
+    : Connection(wire::Role::kServer, options, std::move(fd), &core->poller(), /*connected=*/true),
+      core_(core),
+      peer_(std::move(peer)) {}
+
+void ServerConnection::HandleOp(Op* op) {
+  auto* reply = static_cast<ServerCall::Reply*>(op);
+  reply->call->Send(*reply, session());
+}
+
+void ServerConnection::OnClosed(const absl::Status&, bool) { core_->Closed(this); }
+
+void* ServerConnection::OnRequest(wire::StreamId id, wire::RequestHead&& head) {
+  const MethodHandler* method = core_->FindMethod(head.path);
+  if (method == nullptr) {
+    session().EndCall(id, absl::UnimplementedError(Join("unknown method ", head.path)));
+    return nullptr;
+  }
+  return ServerCall::New(std::static_pointer_cast<ServerConnection>(shared_from_this()), method, id, std::move(head));
+}
+
+void ServerConnection::OnMessage(wire::StreamId, void* tag, std::string&& message) {
+  if (tag == nullptr) return;
+  auto* call = static_cast<ServerCall*>(tag);
+  if (call->OnMessage(std::move(message))) Queue(*call);
+}
+
+void ServerConnection::OnRequestEnd(wire::StreamId, void* tag) {
+  if (tag == nullptr) return;
+  auto* call = static_cast<ServerCall*>(tag);
+  if (call->OnRequestEnd()) Queue(*call);
+}
+
+void ServerConnection::Queue(ServerCall& call) {
+  if (core_->TryQueue()) return ready()->Push(&call);
+  call.Refuse(absl::ResourceExhaustedError("too many requests are waiting on this server"), session());
+  call.Abandon();
+}
+
+void ServerConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& status, Metadata&&) {
+  if (tag != nullptr) static_cast<ServerCall*>(tag)->OnStreamEnd(status.ok());
+}
+
+}  // namespace curtail::internal

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// server_core.h - what all connections and calls of a server share: methods, counters, the executor, held output.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "curtail/exec/executor.h"
+#include "curtail/exec/parker.h"
+#include "curtail/rpc/internal/connection.h"
+#include "curtail/rpc/server.h"
+
+namespace curtail {
+class ServerCall;
+}
+
+namespace curtail::internal {
+
+class ServerConnection;
+
+// A ServerCore is the Receiver of the server's executor. Thread-safe.
+class ServerCore final : public Receiver {
+ public:
+  explicit ServerCore(ServerOptions options);
+  ~ServerCore() override;
+
+  // Before Run(): errors INVALID_ARGUMENT for a method named twice, and what Listen() reports.
+  absl::Status AddService(std::unique_ptr<Service> service);
+  absl::Status Bind();
+  // Starts the executor and begins to accept.
+  absl::Status Run();
+
+  const MethodHandler* FindMethod(std::string_view path) const;
+  const ServerOptions& options() const { return options_; }
+  const std::vector<std::string>& addresses() const { return addresses_; }
+  const std::vector<std::unique_ptr<Service>>& services() const { return services_; }
+  Poller& poller() { return poller_; }
+
+  // A new connection has been accepted.
+  void Accepted(UniqueFd fd);
+  void Closed(ServerConnection* connection);
+
+  // Requests accepted and not yet begun: false when there are too many already.
+  bool TryQueue();
+  void Dequeued() { queued_.fetch_sub(1, std::memory_order_relaxed); }
+  // Calls whose stream is open.
+  void CallOpened() { open_calls_.fetch_add(1, std::memory_order_relaxed); }
+  void CallClosed() { open_calls_.fetch_sub(1, std::memory_order_relaxed); }
+
+  // `connection` has output: sends it now, or lets it share a write with what this thread runs next. `quick` says that
+  // the handler took little time, and the next one therefore probably will too.
+  void Output(std::shared_ptr<ServerConnection> connection, const WaitHint& hint, bool quick);
+  // Kicks a connection from a thread that is not handling events, and queues what became ready by it.
+  void Kick(Connection& connection, uint32_t bits);
+
+  // See Server::Drain().
+  absl::Status Drain(Deadline deadline);
+
+  // Receiver.
+  void Await(SpinBudget* spin, std::vector<Poller::Ready>* events) override;
+  void Handle(const std::vector<Poller::Ready>& events, TaskList* ready) override;
+  void Flush(uint32_t thread_index) override;
+  void Wake() override { poller_.Wake(); }
+
+ private:
+  class Listener;
+  // What one pool thread holds back; owned by that thread.
+  struct alignas(64) Held {
+    std::vector<std::shared_ptr<ServerConnection>> connections;
+    TimePoint since;
+  };
+  struct PathHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view path) const { return std::hash<std::string_view>{}(path); }
+  };
+
+  std::vector<std::shared_ptr<ServerConnection>> Connections();
+  bool WaitForConnections(Deadline deadline);
+
+  // Immutable once Run() was called.
+  const ServerOptions options_;
+  std::vector<std::unique_ptr<Service>> services_;
+  std::unordered_map<std::string, MethodHandler, PathHash, std::equal_to<>> methods_;
+  std::vector<std::string> addresses_;
+  std::vector<std::shared_ptr<Listener>> listeners_;
+  std::vector<Held> held_;
+  wire::SessionOptions session_options_;
+
+  // Thread-safe by itself.
+  Poller poller_;
+  Parker drained_;  // notified when the last connection has gone
+  std::unique_ptr<Executor> executor_;
+
+  // Atomic counters; they order nothing.
+  std::atomic<size_t> queued_{0};
+  std::atomic<size_t> open_calls_{0};
+
+  Mutex mu_;
+  std::unordered_map<ServerConnection*, std::shared_ptr<ServerConnection>> connections_ CURTAIL_GUARDED_BY(mu_);
+  bool draining_ CURTAIL_GUARDED_BY(mu_) = false;
+};
+
+class ServerConnection final : public Connection {
+ public:
+  ServerConnection(ServerCore* core, const wire::SessionOptions& options, UniqueFd fd, std::string peer);
+
+  ServerCore& core() const { return *core_; }
+  const std::string& peer() const { return peer_; }
+
+ private:
+  using Metadata = wire::Metadata;
+  void HandleOp(Op* op) override;
+  void HandleDrain() override { session().SendGoaway(); }
+  void OnClosed(const absl::Status& why, bool connected) override;
+  void* OnRequest(wire::StreamId id, wire::RequestHead&& head) override;
+  void OnMessage(wire::StreamId id, void* tag, std::string&& message) override;
+  void OnRequestEnd(wire::StreamId id, void* tag) override;
+  void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, Metadata&& trailing) override;
+  void Queue(ServerCall& call);
+
+  // Immutable after construction.
+  ServerCore* const core_;
+  const std::string peer_;
+};
+
+}  // namespace curtail::internal

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/server.h"
+
+#include "curtail/base/strings.h"
+#include "curtail/rpc/internal/builtin_services.h"
+#include "curtail/rpc/internal/server_core.h"
+
+namespace curtail {
+
+class Server::Impl {
+ public:
+  explicit Impl(ServerOptions options) : core(std::move(options)) {}
+  internal::ServerCore core;
+  bool drained = false;
+};
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options,
+                                                      std::vector<std::unique_ptr<Service>> services) {
+  if (options.config.model.waiting != Waiting::kSync) {
+    return absl::InvalidArgumentError(Join("config ", options.config.ToString(),
+                                                   ": only the synchronous models (SIB, SIP, SDB, SDP) are available"));
+  }
+  const bool dispatch = options.config.model.execution == Execution::kDispatch;
+  if (options.config.network < 1 || (dispatch && options.config.workers < 1)) {
+    return absl::InvalidArgumentError(Join("config ", options.config.ToString(), ": a pool is empty"));
+  }
+  std::vector<std::string> names;
+  for (const auto& service : services) names.emplace_back(service->FullName());
+  if (options.health) services.push_back(internal::NewHealthService(names));
+  if (options.reflection) {
+    for (auto& reflection : internal::NewReflectionServices(names, options.health)) {
+      services.push_back(std::move(reflection));
+    }
+  }
+  auto impl = std::make_unique<Impl>(std::move(options));
+  for (auto& service : services) {
+    if (absl::Status added = impl->core.AddService(std::move(service)); !added.ok()) return added;
+  }
+  if (absl::Status bound = impl->core.Bind(); !bound.ok()) return bound;
+  if (absl::Status running = impl->core.Run(); !running.ok()) return running;
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Server::~Server() {
+  if (!impl_->drained) Drain(Deadline::In(std::chrono::seconds(1))).IgnoreError();
+}
+
+const std::vector<std::string>& Server::addresses() const { return impl_->core.addresses(); }
+const Config& Server::config() const { return impl_->core.options().config; }
+
+absl::Status Server::Drain(Deadline deadline) {
+  impl_->drained = true;
+  return impl_->core.Drain(deadline);
+}
+
+}  // namespace curtail

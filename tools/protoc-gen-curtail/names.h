@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// names.h - the C++ names of what a .proto file declares, and the ones that cannot be.
+#pragma once
+
+#include <google/protobuf/descriptor.h>
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace curtail {
+
+// "a/b.proto" -> "a/b": the stem protoc uses for a/b.pb.h.
+std::string FileStem(const google::protobuf::FileDescriptor& file);
+
+// "a.b" -> "a::b"; empty without a package.
+std::string CppNamespace(const google::protobuf::FileDescriptor& file);
+
+// How the classes written for `service` name `message`: "Query", or from the global namespace when it is of
+// another package or hidden by a member of theirs.
+std::string TypeName(const google::protobuf::Descriptor& message,
+                     const google::protobuf::ServiceDescriptor& service);
+
+// "Query" -> "kQuery", "get_user" -> "kGetUser".
+std::string ConstantName(absl::string_view method);
+
+// The comment of a declaration as lines of "// text" that start with `indent`; empty without one.
+std::string CommentLines(const std::string& leading_comments, absl::string_view indent);
+
+// What keeps C++ from being written for `file`, as "x.proto:LINE:COLUMN: ...", or nothing.
+std::optional<std::string> FindNameConflict(const google::protobuf::FileDescriptor& file);
+
+}  // namespace curtail
