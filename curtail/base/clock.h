@@ -2,7 +2,8 @@
 //
 // clock.h - points in time and deadlines, and a clock that tests can move by hand.
 //
-// All of curtail measures on one monotonic clock. A deadline is a type, never a bare integer, and every wait takes one.
+// All of curtail measures on one monotonic clock. A deadline is a type, never a bare integer, and every wait
+// takes one.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN: a value below 2^(kSubBits+1) is its own bucket; above, every power of two is cut into 2^kSubBits buckets of
-// equal width, so the bucket's index is the exponent followed by the kSubBits bits below the leading one. A percentile
-// is given as its bucket's upper end: latencies are never understated.
+// DESIGN: a value below 2^(kSubBits+1) is its own bucket; above, every power of two is cut into 2^kSubBits
+// buckets of equal width, so the bucket's index is the exponent followed by the kSubBits bits below the
+// leading one. A percentile is given as its bucket's upper end: latencies are never understated.
 #include "curtail/base/histogram.h"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 //
 // histogram.h - counts of durations in buckets whose width grows with the value.
 //
-// Use it to record latencies without keeping samples: 36 KiB whatever is recorded, some nanoseconds a value, and every
-// percentile is at most 1/128 (0.8 %) above the true sample. Values under 256 ns are exact.
+// Use it to record latencies without keeping samples: 36 KiB whatever is recorded, some nanoseconds a value,
+// and every percentile is at most 1/128 (0.8 %) above the true sample. Values under 256 ns are exact.
 #pragma once
 
 #include <cstddef>
@@ -44,8 +44,8 @@ class Histogram {
   Nanos max() const { return count_ == 0 ? Nanos::zero() : max_; }
   Nanos mean() const;
 
-  // The value of the sample of this rank in ascending order, 1 to count() (others are brought into that range); at most
-  // 1/128 above the true one and never below it. Zero when empty.
+  // The value of the sample of this rank in ascending order, 1 to count() (others are brought into that
+  // range); at most 1/128 above the true one and never below it. Zero when empty.
   Nanos ValueAtRank(uint64_t rank) const;
   // The nearest-rank percentile, `percent` from 0 to 100: the sample of rank ceil(percent / 100 * count()).
   Nanos Percentile(double percent) const { return ValueAtRank(RankOf(percent, count_)); }

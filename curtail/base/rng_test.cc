@@ -11,7 +11,8 @@ namespace curtail {
 namespace {
 
 TEST(Rng, FollowsThePublishedSequence) {
-  // Made with the authors' reference C (prng.di.unimi.it): splitmix64 from seed 42 fills the state of xoshiro256++.
+  // Made with the authors' reference C (prng.di.unimi.it): splitmix64 from seed 42 fills the state of
+  // xoshiro256++.
   Rng rng(42);
   EXPECT_EQ(rng.Next(), 0xd0764d4f4476689fu);
   EXPECT_EQ(rng.Next(), 0x519e4174576f3791u);

@@ -2,8 +2,8 @@
 //
 // strings.h - one string_view for all: joins text, and reads the messages of statuses, as std::string_view.
 //
-// Distributions build Abseil with a string_view of its own or with the standard one, as they please; code that uses
-// these two functions compiles with either.
+// Distributions build Abseil with a string_view of its own or with the standard one, as they please; code
+// that uses these two functions compiles with either.
 #pragma once
 
 #include <charconv>

@@ -21,20 +21,37 @@ absl::StatusOr<Model> ParseModel(std::string_view text) {
   Model model;
   if (text.size() < 3) return Bad(text, "too short");
   switch (text[0]) {
-    case 'S': model.waiting = Waiting::kSync; break;
-    case 'A': model.waiting = Waiting::kAsync; break;
-    case 'F': model.waiting = Waiting::kFiber; break;
-    default: return Bad(text, "the first letter is S (sync), A (async) or F (fiber)");
+    case 'S':
+      model.waiting = Waiting::kSync;
+      break;
+    case 'A':
+      model.waiting = Waiting::kAsync;
+      break;
+    case 'F':
+      model.waiting = Waiting::kFiber;
+      break;
+    default:
+      return Bad(text, "the first letter is S (sync), A (async) or F (fiber)");
   }
   switch (text[1]) {
-    case 'I': model.execution = Execution::kInline; break;
-    case 'D': model.execution = Execution::kDispatch; break;
-    default: return Bad(text, "the second letter is I (in-line) or D (dispatch)");
+    case 'I':
+      model.execution = Execution::kInline;
+      break;
+    case 'D':
+      model.execution = Execution::kDispatch;
+      break;
+    default:
+      return Bad(text, "the second letter is I (in-line) or D (dispatch)");
   }
   switch (text[2]) {
-    case 'B': model.reception = Reception::kBlock; break;
-    case 'P': model.reception = Reception::kPoll; break;
-    default: return Bad(text, "the third letter is B (block) or P (poll)");
+    case 'B':
+      model.reception = Reception::kBlock;
+      break;
+    case 'P':
+      model.reception = Reception::kPoll;
+      break;
+    default:
+      return Bad(text, "the third letter is B (block) or P (poll)");
   }
   return model;
 }
@@ -58,7 +75,8 @@ absl::StatusOr<Config> Config::Parse(std::string_view text) {
     rest.remove_prefix(dash + 1);
   }
   if (static_cast<int>(sizes.size()) != PoolCount(*model)) {
-    return Bad(text, Join(text.substr(0, 3), " has ", PoolCount(*model), " pool size(s), not ", sizes.size()));
+    return Bad(text,
+               Join(text.substr(0, 3), " has ", PoolCount(*model), " pool size(s), not ", sizes.size()));
   }
   int parsed[3] = {0, 0, 0};
   for (size_t i = 0; i < sizes.size(); ++i) {

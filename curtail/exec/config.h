@@ -2,8 +2,9 @@
 //
 // config.h - threading models and their pool sizes, as strings: "SIP1", "SDB1-20".
 //
-// A model is a point on three axes (muTune, section 3): waiting, execution, reception. A config is a model with pool
-// sizes, written MODEL network[-workers[-response]]; it parses from and prints to exactly that everywhere.
+// A model is a point on three axes (muTune, section 3): waiting, execution, reception. A config is a model
+// with pool sizes, written MODEL network[-workers[-response]]; it parses from and prints to exactly that
+// everywhere.
 #pragma once
 
 #include <string>
@@ -13,9 +14,9 @@
 
 namespace curtail {
 
-enum class Waiting { kSync, kAsync, kFiber };      // how a request waits for its downstream replies
-enum class Execution { kInline, kDispatch };       // on the thread that received it, or on a worker
-enum class Reception { kBlock, kPoll };            // how network events are awaited
+enum class Waiting { kSync, kAsync, kFiber };  // how a request waits for its downstream replies
+enum class Execution { kInline, kDispatch };   // on the thread that received it, or on a worker
+enum class Reception { kBlock, kPoll };        // how network events are awaited
 
 struct Model {
   Waiting waiting = Waiting::kSync;

@@ -10,8 +10,8 @@ namespace curtail {
 namespace {
 
 TEST(Config, RoundTripsEveryModel) {
-  for (const char* text : {"SIB1", "SIP4", "SDB1-20", "SDP2-50", "AIB1-4", "AIP1-1", "ADB1-4-4", "ADP1-2-3", "FIB1",
-                           "FIP2", "FDB1-2", "FDP1-4096"}) {
+  for (const char* text : {"SIB1", "SIP4", "SDB1-20", "SDP2-50", "AIB1-4", "AIP1-1", "ADB1-4-4", "ADP1-2-3",
+                           "FIB1", "FIP2", "FDB1-2", "FDP1-4096"}) {
     const auto config = Config::Parse(text);
     ASSERT_TRUE(config.ok()) << config.status();
     EXPECT_EQ(config->ToString(), text);
@@ -27,8 +27,9 @@ TEST(Config, NamesThePools) {
 }
 
 TEST(Config, RefusesWhatIsNotOneWithAHint) {
-  for (const char* text : {"", "S", "SIB", "XIB1", "SXB1", "SIX1", "sib1", "SIB0", "SIB-1", "SIB1-2", "SDB1", "SDB1-",
-                           "SDB1-0", "SDB1-2-3", "SIB4097", "SIB99999999999999999999", "SIB 1", "SIB+1", "SDB1-2 "}) {
+  for (const char* text :
+       {"", "S", "SIB", "XIB1", "SXB1", "SIX1", "sib1", "SIB0", "SIB-1", "SIB1-2", "SDB1", "SDB1-", "SDB1-0",
+        "SDB1-2-3", "SIB4097", "SIB99999999999999999999", "SIB 1", "SIB+1", "SDB1-2 "}) {
     const auto config = Config::Parse(text);
     ASSERT_FALSE(config.ok()) << text;
     EXPECT_THAT(std::string(Message(config.status())), testing::HasSubstr("for example SIB1")) << text;

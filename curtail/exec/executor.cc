@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN. One mutex guards the queue of ready tasks, the stacks of parked threads and the leadership. It is held for a
-// few instructions at a time, never across a system call. The protocol:
+// DESIGN. One mutex guards the queue of ready tasks, the stacks of parked threads and the leadership. It is
+// held for a few instructions at a time, never across a system call. The protocol:
 //
 //  R1  At most one thread is leader: only the leader calls Await().
-//  R2  In-line: a thread that leaves Await() handles the events, queues what became ready, gives leadership up, and
-//      then takes a task like any other. Whoever takes a task while nobody leads wakes one parked thread, which finds a
-//      task or the leadership. So while a task runs, a parked thread, if there is one, receives.
-//  R3  Dispatch: network threads only receive. They give leadership up before they handle, so that several may read.
-//  R4  A thread parks only while holding the mutex with nothing for it to do; who takes it from the stack of parked
+//  R2  In-line: a thread that leaves Await() handles the events, queues what became ready, gives leadership
+//  up, and
+//      then takes a task like any other. Whoever takes a task while nobody leads wakes one parked thread,
+//      which finds a task or the leadership. So while a task runs, a parked thread, if there is one,
+//      receives.
+//  R3  Dispatch: network threads only receive. They give leadership up before they handle, so that several
+//  may read. R4  A thread parks only while holding the mutex with nothing for it to do; who takes it from the
+//  stack of parked
 //      threads wakes it, exactly once. The epoch of its Parker makes the wake-up stick (parker.h).
-//  R5  Before a thread parks or leads it flushes what it held back, so held output never waits on a sleeping thread.
+//  R5  Before a thread parks or leads it flushes what it held back, so held output never waits on a sleeping
+//  thread.
 //
 // Races considered:
-//  - A task queued by a thread outside the pool while the only in-line thread sits in Await(): Submit() wakes Await().
-//  - Stop() while a thread is on its way to park: stopping_ is set under the mutex and looked at under it before.
+//  - A task queued by a thread outside the pool while the only in-line thread sits in Await(): Submit() wakes
+//  Await().
+//  - Stop() while a thread is on its way to park: stopping_ is set under the mutex and looked at under it
+//  before.
 //
-// Not offered: priorities, work stealing, growing pools; the pools have the sizes of the config from the start.
+// Not offered: priorities, work stealing, growing pools; the pools have the sizes of the config from the
+// start.
 #include "curtail/exec/executor.h"
 
 #include <pthread.h>

@@ -2,8 +2,8 @@
 //
 // executor.h - the thread pools of a server, composed from a config: who receives, who runs.
 //
-// In-line pools run the request on a thread that received it; dispatch pools hand it to a worker. Which sockets there
-// are and what a request is, is the Receiver's and the Task's affair.
+// In-line pools run the request on a thread that received it; dispatch pools hand it to a worker. Which
+// sockets there are and what a request is, is the Receiver's and the Task's affair.
 //
 // Thread safety: Submit() from any thread; Stop() once, from a thread outside the pools.
 #pragma once
@@ -25,11 +25,11 @@ namespace curtail {
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  // Waits for network events, polling if there is a `spin` budget; one thread at a time. Returns early, perhaps with
-  // nothing, after Wake().
+  // Waits for network events, polling if there is a `spin` budget; one thread at a time. Returns early,
+  // perhaps with nothing, after Wake().
   virtual void Await(SpinBudget* spin, std::vector<Poller::Ready>* events) = 0;
-  // Reads and answers what the events announce; requests that became whole are pushed to `ready`. Several threads at
-  // once, each with events of its own.
+  // Reads and answers what the events announce; requests that became whole are pushed to `ready`. Several
+  // threads at once, each with events of its own.
   virtual void Handle(const std::vector<Poller::Ready>& events, TaskList* ready) = 0;
   // Sends what thread `thread_index` held back for tasks that ran with `more_ready`.
   virtual void Flush(uint32_t thread_index) = 0;
@@ -37,7 +37,8 @@ class Receiver {
   virtual void Wake() = 0;
 };
 
-// An Executor runs the tasks that a Receiver produces, on the pools of a Config. Only the synchronous models so far.
+// An Executor runs the tasks that a Receiver produces, on the pools of a Config. Only the synchronous models
+// so far.
 class Executor {
  public:
   // Starts all threads. `receiver` outlives the executor. REQUIRES: config.model.waiting == Waiting::kSync.
@@ -49,9 +50,9 @@ class Executor {
 
   // Queues tasks that became ready outside of Handle(). Never blocks. Ignored after Stop().
   void Submit(TaskList& tasks);
-  // Ends every thread once it has finished the task in hand; tasks still queued do not run and go to `left_over`.
-  // Waits for running tasks until `deadline`; false when some were still running then: their threads cannot be ended,
-  // and destroying the executor waits for them.
+  // Ends every thread once it has finished the task in hand; tasks still queued do not run and go to
+  // `left_over`. Waits for running tasks until `deadline`; false when some were still running then: their
+  // threads cannot be ended, and destroying the executor waits for them.
   bool Stop(Deadline deadline, TaskList* left_over);
 
   // Threads that may run tasks: the indices in WaitHint are below this.
@@ -83,13 +84,13 @@ class Executor {
 
   Mutex mu_;
   TaskList queue_ CURTAIL_GUARDED_BY(mu_);
-  // Parked threads, woken last-in first-out: the one whose caches are warmest. Network threads of dispatch models park
-  // in idle_network_, all others in idle_.
+  // Parked threads, woken last-in first-out: the one whose caches are warmest. Network threads of dispatch
+  // models park in idle_network_, all others in idle_.
   std::vector<Thread*> idle_ CURTAIL_GUARDED_BY(mu_);
   std::vector<Thread*> idle_network_ CURTAIL_GUARDED_BY(mu_);
   bool leading_ CURTAIL_GUARDED_BY(mu_) = false;  // a thread is in Await(), or on its way into or out of it
   bool stopping_ CURTAIL_GUARDED_BY(mu_) = false;
-  int alive_ CURTAIL_GUARDED_BY(mu_) = 0;         // threads whose loop has not ended
+  int alive_ CURTAIL_GUARDED_BY(mu_) = 0;              // threads whose loop has not ended
   Parker* stopper_ CURTAIL_GUARDED_BY(mu_) = nullptr;  // who waits for alive_ to reach zero
 };
 

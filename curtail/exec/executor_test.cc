@@ -152,7 +152,8 @@ TEST_P(ExecutorTest, StopHandsBackWhatDidNotRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ExecutorTest,
-                         testing::Values("SIB1", "SIB4", "SIP1", "SIP3", "SDB1-1", "SDB1-8", "SDB3-4", "SDP2-2"),
+                         testing::Values("SIB1", "SIB4", "SIP1", "SIP3", "SDB1-1", "SDB1-8", "SDB3-4",
+                                         "SDP2-2"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

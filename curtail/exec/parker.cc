@@ -22,7 +22,9 @@ void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, Deadline deadline
   syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, timeout, nullptr, FUTEX_BITSET_MATCH_ANY);
 }
 
-void FutexWake(std::atomic<uint32_t>* word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }
+void FutexWake(std::atomic<uint32_t>* word) {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
 
 }  // namespace
 
@@ -36,7 +38,8 @@ void Parker::Wait(uint32_t ticket, Deadline deadline) {
 
 uint32_t Parker::Notify(uint32_t signals) {
   uint32_t old = word_.load(std::memory_order_relaxed);
-  while (!word_.compare_exchange_weak(old, (old | (signals & kSignals)) + kEpoch, std::memory_order_acq_rel)) {
+  while (
+      !word_.compare_exchange_weak(old, (old | (signals & kSignals)) + kEpoch, std::memory_order_acq_rel)) {
   }
   if (old & kSleeping) FutexWake(&word_);
   return old;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// parker.h - one thread's place to sleep: an epoch that others advance, and a few sticky signal bits beside it.
+// parker.h - one thread's place to sleep: an epoch that others advance, and a few sticky signal bits beside
+// it.
 //
-// The sleeper takes a ticket, looks at its condition, and waits for the epoch to move on from the ticket; who changes
-// the condition notifies afterwards. A notification between the look and the wait is not lost, because the epoch is
-// another one by then: there is no flag that could be reset at the wrong moment.
+// The sleeper takes a ticket, looks at its condition, and waits for the epoch to move on from the ticket; who
+// changes the condition notifies afterwards. A notification between the look and the wait is not lost,
+// because the epoch is another one by then: there is no flag that could be reset at the wrong moment.
 //
-// Lifetime: Notify() is one atomic step on the Parker; after it only the address is used (to wake). So a waiter that
-// saw its signal in the word may destroy the Parker at once. A condition kept outside the word gives no such right.
+// Lifetime: Notify() is one atomic step on the Parker; after it only the address is used (to wake). So a
+// waiter that saw its signal in the word may destroy the Parker at once. A condition kept outside the word
+// gives no such right.
 //
 // Thread safety: one thread waits, any number notify.
 // Memory ordering: what happened before Notify() is visible to the waiter that sees the new epoch or signal.
@@ -34,8 +36,8 @@ class Parker {
   uint32_t Ticket() const { return word_.load(std::memory_order_acquire); }
   // Sleeps until the word is no longer `ticket`, or until `deadline`. May return early: look again.
   void Wait(uint32_t ticket, Deadline deadline);
-  // Sets `signals`, advances the epoch, and wakes the sleeper if there is one. Returns the word as it was before.
-  // Never blocks; a system call only when somebody sleeps.
+  // Sets `signals`, advances the epoch, and wakes the sleeper if there is one. Returns the word as it was
+  // before. Never blocks; a system call only when somebody sleeps.
   uint32_t Notify(uint32_t signals = 0);
 
   // The waiter's own bits: set or clear signals without waking anybody. Return the word as it was before.
@@ -45,7 +47,8 @@ class Parker {
  private:
   static constexpr uint32_t kSleeping = 1;
   static constexpr uint32_t kEpoch = 0x100;
-  // Atomic: epoch << 8 | signals | sleeping. All writes are read-modify-writes, so the two sides agree on an order.
+  // Atomic: epoch << 8 | signals | sleeping. All writes are read-modify-writes, so the two sides agree on an
+  // order.
   std::atomic<uint32_t> word_{0};
 };
 

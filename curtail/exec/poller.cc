@@ -35,10 +35,12 @@ int EpollWait(int epoll_fd, epoll_event* events, Deadline deadline) {
 Poller::Poller() {
   epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  // The eventfd is edge-triggered and never read: each write is a new edge, and its counter cannot overflow in use.
+  // The eventfd is edge-triggered and never read: each write is a new edge, and its counter cannot overflow
+  // in use.
   epoll_event event = {.events = EPOLLIN | EPOLLET, .data = {.fd = wake_fd_}};
   if (epoll_fd_ < 0 || wake_fd_ < 0 || epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, wake_fd_, &event) != 0) {
-    status_ = absl::ErrnoToStatus(errno, "cannot create an epoll instance (file descriptor limit? see ulimit -n)");
+    status_ =
+        absl::ErrnoToStatus(errno, "cannot create an epoll instance (file descriptor limit? see ulimit -n)");
   }
 }
 
@@ -80,8 +82,8 @@ bool Poller::Collect(Deadline deadline, std::vector<Ready>* ready) {
   for (int i = 0; i < n; ++i) {
     const size_t fd = events[i].data.fd;
     if (static_cast<int>(fd) == wake_fd_ || fd >= handlers_.size() || handlers_[fd] == nullptr) continue;
-    // A descriptor number that was closed and used again gets an event that was not its own: an edge too many, which
-    // costs it one read that finds nothing.
+    // A descriptor number that was closed and used again gets an event that was not its own: an edge too
+    // many, which costs it one read that finds nothing.
     ready->push_back({handlers_[fd], events[i].events});
   }
   return true;
@@ -89,7 +91,8 @@ bool Poller::Collect(Deadline deadline, std::vector<Ready>* ready) {
 
 bool Poller::SpinUntil(Deadline deadline, std::vector<Ready>* ready) {
   while (true) {
-    // Collect with an expired deadline never sleeps. Give way after each miss: the sender may need this very CPU.
+    // Collect with an expired deadline never sleeps. Give way after each miss: the sender may need this very
+    // CPU.
     if (Collect(Deadline::At(TimePoint()), ready)) return true;
     if (Now() >= deadline.when()) return false;
     sched_yield();

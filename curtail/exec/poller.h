@@ -2,8 +2,9 @@
 //
 // poller.h - waits for socket events: blocks for them, or polls.
 //
-// One thread at a time waits on a Poller (its owner sees to that); any thread adds, removes and wakes. Handlers are held
-// by shared_ptr, so an event that was on its way when its handler was removed finds it alive.
+// One thread at a time waits on a Poller (its owner sees to that); any thread adds, removes and wakes.
+// Handlers are held by shared_ptr, so an event that was on its way when its handler was removed finds it
+// alive.
 #pragma once
 
 #include <cstdint>
@@ -47,12 +48,13 @@ class Poller {
   // Ends the wait in progress, or the next one. Any thread; never blocks.
   void Wake();
 
-  // Waits until there are events, somebody wakes it, or `deadline`; fills `ready`. With `spin`, polls while a slot of
-  // the budget is free, and otherwise spins briefly before it blocks. One thread at a time.
+  // Waits until there are events, somebody wakes it, or `deadline`; fills `ready`. With `spin`, polls while a
+  // slot of the budget is free, and otherwise spins briefly before it blocks. One thread at a time.
   void Wait(Deadline deadline, SpinBudget* spin, std::vector<Ready>* ready);
 
  private:
-  // Reads what is there, waiting at most until `deadline`. Returns whether anything (a wake-up included) came.
+  // Reads what is there, waiting at most until `deadline`. Returns whether anything (a wake-up included)
+  // came.
   bool Collect(Deadline deadline, std::vector<Ready>* ready);
   bool SpinUntil(Deadline deadline, std::vector<Ready>* ready);
 

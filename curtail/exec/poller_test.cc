@@ -52,7 +52,8 @@ TEST_F(PollerTest, KeepsARemovedHandlerAliveForEventsUnderWay) {
 TEST_F(PollerTest, WaitsShorterThanAMillisecond) {
   const TimePoint begin = Now();
   for (int i = 0; i < 20; ++i) poller_.Wait(Deadline::In(std::chrono::microseconds(50)), nullptr, &ready_);
-  // Twenty waits rounded up to a millisecond each would take 20 ms; a busy machine may be late once, not always.
+  // Twenty waits rounded up to a millisecond each would take 20 ms; a busy machine may be late once, not
+  // always.
   EXPECT_LT(Now() - begin, milliseconds(20) * 10);
 }
 

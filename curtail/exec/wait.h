@@ -11,9 +11,9 @@ class SpinBudget;
 
 // A WaitHint tells how this thread waits and which things are its own.
 struct WaitHint {
-  uint32_t thread_index = 0;  // dense index within the server's pools; picks the lane
-  SpinBudget* spin = nullptr; // polling models: spin for events while this has a slot; null: sleep
-  bool more_ready = false;    // other requests were ready when this one began: its output may share their write
+  uint32_t thread_index = 0;   // dense index within the server's pools; picks the lane
+  SpinBudget* spin = nullptr;  // polling models: spin for events while this has a slot; null: sleep
+  bool more_ready = false;  // other requests were ready when this one began: its output may share their write
 };
 
 }  // namespace curtail

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN. A blocking fan-out. The thread that runs the request serializes and sends all calls itself, then waits on its
-// lane until the last reply is in; no helper thread takes part. Calls to the same connection share a write.
+// DESIGN. A blocking fan-out. The thread that runs the request serializes and sends all calls itself, then
+// waits on its lane until the last reply is in; no helper thread takes part. Calls to the same connection
+// share a write.
 //
-// The fan-out lies on the waiting thread's stack. It may be left only when no connection refers to it any more: when a
-// deadline or a cancellation ends it early, every call still open is cancelled and its end awaited, which takes no
-// round trip (a connection ends a cancelled call at once).
+// The fan-out lies on the waiting thread's stack. It may be left only when no connection refers to it any
+// more: when a deadline or a cancellation ends it early, every call still open is cancelled and its end
+// awaited, which takes no round trip (a connection ends a cancelled call at once).
 #include <atomic>
 #include <memory>
 
@@ -17,10 +18,10 @@
 
 namespace curtail {
 
+using google::protobuf::MessageLite;
 using internal::ClientCall;
 using internal::ClientConnection;
 using internal::Connection;
-using google::protobuf::MessageLite;
 
 // A Fanout is one or more calls that one thread waits for together.
 class Fanout {
@@ -35,8 +36,10 @@ class Fanout {
     for (size_t i = 0; i < size; ++i) calls_[i].fanout = this;
   }
 
-  // Sends requests[i] to channels[i] for each i whose `wanted` is set, and waits. Leaves each outcome in its call.
-  void Run(std::span<Channel* const> channels, std::string_view path, std::span<const MessageLite* const> requests);
+  // Sends requests[i] to channels[i] for each i whose `wanted` is set, and waits. Leaves each outcome in its
+  // call.
+  void Run(std::span<Channel* const> channels, std::string_view path,
+           std::span<const MessageLite* const> requests);
 
   ClientCall& call(size_t i) { return calls_[i]; }
   bool TakeRetry();
@@ -90,13 +93,15 @@ void Fanout::Prepare(std::span<Channel* const> channels, std::string_view path,
     if (!call.wanted) continue;
     call.Reset();
     call.connection.reset();
-    absl::StatusOr<std::shared_ptr<ClientConnection>> connection = channels[i]->impl().Acquire(lane_index_, now);
+    absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
+        channels[i]->impl().Acquire(lane_index_, now);
     if (!connection.ok()) {
       call.status = connection.status();
       continue;
     }
     if (!requests[i]->SerializeToString(&call.message)) {
-      call.status = absl::InternalError("cannot serialize the request (larger than 2 GiB, or a required field is unset)");
+      call.status = absl::InternalError(
+          "cannot serialize the request (larger than 2 GiB, or a required field is unset)");
       continue;
     }
     call.connection = *std::move(connection);
@@ -128,7 +133,8 @@ void Fanout::Wait() {
   CancelOpenCalls();
   while (!waiter_.Has(Waiter::kDone)) {
     waiter_.Clear(Waiter::kInterrupted);
-    lane_.Wait(waiter_, Deadline::Infinite(), nullptr);  // sure to end: a cancelled call ends in its connection's turn
+    lane_.Wait(waiter_, Deadline::Infinite(),
+               nullptr);  // sure to end: a cancelled call ends in its connection's turn
   }
 }
 
@@ -180,7 +186,8 @@ namespace {
 
 // Why a call that was cut short by its own side ended.
 absl::Status Outcome(const Context& ctx, const Channel& channel, ClientCall& call) {
-  if (!absl::IsCancelled(call.status) && !absl::IsDeadlineExceeded(call.status)) return std::move(call.status);
+  if (!absl::IsCancelled(call.status) && !absl::IsDeadlineExceeded(call.status))
+    return std::move(call.status);
   if (ctx.cancelled()) return absl::CancelledError("cancelled by the caller");
   if (ctx.deadline().Expired()) {
     return absl::DeadlineExceededError(Join("deadline exceeded while waiting for ", channel.target()));
@@ -201,10 +208,12 @@ void CallAll(Context& ctx, std::span<Channel* const> channels, std::string_view 
   if (channels.empty()) return;
   absl::Status refused;
   if (ctx.cancelled()) refused = absl::CancelledError("cancelled by the caller");
-  else if (ctx.deadline().Expired()) refused = absl::DeadlineExceededError("deadline exceeded before the call");
+  else if (ctx.deadline().Expired())
+    refused = absl::DeadlineExceededError("deadline exceeded before the call");
   Client* const client = channels[0]->impl().client;
   for (Channel* channel : channels) {
-    if (channel->impl().client != client) refused = absl::InvalidArgumentError("channels of one fan-out share a Client");
+    if (channel->impl().client != client)
+      refused = absl::InvalidArgumentError("channels of one fan-out share a Client");
   }
   if (!refused.ok()) {
     for (absl::Status& status : statuses) status = refused;
@@ -223,7 +232,8 @@ void CallAll(Context& ctx, std::span<Channel* const> channels, std::string_view 
 
 }  // namespace internal
 
-absl::Status Channel::Call(Context& ctx, std::string_view path, const MessageLite& request, MessageLite* reply) {
+absl::Status Channel::Call(Context& ctx, std::string_view path, const MessageLite& request,
+                           MessageLite* reply) {
   Channel* const self = this;
   const MessageLite* const in = &request;
   absl::Status status;

@@ -16,15 +16,17 @@ using internal::StartedCall;
 
 namespace {
 
-// A connection unused for this long may have been closed by its server unnoticed: look before the next call. Shorter
-// costs low-rate callers a system call each time, longer lets more calls meet a dead connection.
+// A connection unused for this long may have been closed by its server unnoticed: look before the next call.
+// Shorter costs low-rate callers a system call each time, longer lets more calls meet a dead connection.
 constexpr Nanos kIdle = std::chrono::milliseconds(100);
 constexpr double kBackoffFactor = 1.6;
 
 // A factor in [0.8, 1.2) from the clock's low digits: only to keep clients from reconnecting in step.
 double Jitter(TimePoint now) {
-  return 0.8 + 0.4 * static_cast<double>(std::hash<int64_t>{}(now.time_since_epoch().count() * 0x9e3779b97f4a7c15) %
-                                         1024) / 1024;
+  return 0.8 + 0.4 *
+                   static_cast<double>(
+                       std::hash<int64_t>{}(now.time_since_epoch().count() * 0x9e3779b97f4a7c15) % 1024) /
+                   1024;
 }
 
 }  // namespace
@@ -36,7 +38,8 @@ Channel::Impl::Impl(Client* c, std::string t, ChannelOptions o)
   session_options.authority = target.starts_with("unix:") ? "localhost" : target;
   for (size_t i = 0; i < client->lane_count(); ++i) {
     lanes.push_back(std::make_unique<LaneSlots>());
-    for (int j = 0; j < std::max(1, options.connections); ++j) lanes.back()->slots.push_back(std::make_shared<Slot>());
+    for (int j = 0; j < std::max(1, options.connections); ++j)
+      lanes.back()->slots.push_back(std::make_shared<Slot>());
   }
 }
 
@@ -58,8 +61,8 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Acquire(size_t 
   return Connect(slot, lane, now);
 }
 
-absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(const std::shared_ptr<Slot>& slot, size_t lane,
-                                                                         TimePoint now) {
+absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(const std::shared_ptr<Slot>& slot,
+                                                                         size_t lane, TimePoint now) {
   MutexLock lock(slot->mu);
   if (slot->connection != nullptr) {
     if (slot->connection->usable()) return slot->connection;  // another thread was faster
@@ -69,12 +72,13 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(const s
   if (now < slot->next_attempt) {
     return absl::UnavailableError(Join(
         slot->last_error.ok() ? Join(target, ": connection lost") : std::string(Message(slot->last_error)),
-        " (next attempt in ", std::chrono::duration_cast<std::chrono::milliseconds>(slot->next_attempt - now).count(),
-        " ms)"));
+        " (next attempt in ",
+        std::chrono::duration_cast<std::chrono::milliseconds>(slot->next_attempt - now).count(), " ms)"));
   }
-  slot->backoff = slot->backoff == Nanos::zero()
-                      ? options.initial_backoff
-                      : std::min(options.max_backoff, std::chrono::duration_cast<Nanos>(slot->backoff * kBackoffFactor));
+  slot->backoff =
+      slot->backoff == Nanos::zero()
+          ? options.initial_backoff
+          : std::min(options.max_backoff, std::chrono::duration_cast<Nanos>(slot->backoff * kBackoffFactor));
   slot->next_attempt = now + std::chrono::duration_cast<Nanos>(slot->backoff * Jitter(now));
   if (absl::IsUnavailable(address.status())) {  // a name that was unknown may be known by now
     absl::StatusOr<Address> again = Address::Resolve(target);
@@ -85,8 +89,8 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(const s
   bool connected = false;
   absl::StatusOr<internal::UniqueFd> fd = internal::StartConnect(*address, &connected);
   if (!fd.ok()) return slot->last_error = fd.status();
-  auto connection = std::make_shared<ClientConnection>(session_options, *std::move(fd), &client->lane(lane).poller(),
-                                                       connected, slot, target);
+  auto connection = std::make_shared<ClientConnection>(session_options, *std::move(fd),
+                                                       &client->lane(lane).poller(), connected, slot, target);
   connection->Touch(now);
   if (absl::Status added = connection->Register(); !added.ok()) return slot->last_error = added;
   return slot->connection = std::move(connection);

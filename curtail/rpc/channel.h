@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// channel.h - a named server as seen by its callers, and the client runtime whose threads-in-waiting move the bytes.
+// channel.h - a named server as seen by its callers, and the client runtime whose threads-in-waiting move the
+// bytes.
 //
 // A Client owns no thread. In the synchronous models the thread that waits for a reply drives the connections
-// (docs/design/lanes.md); event-driven programs (the load generator) call Client::Poll() from a loop of their own.
+// (docs/design/lanes.md); event-driven programs (the load generator) call Client::Poll() from a loop of their
+// own.
 #pragma once
 
 #include <memory>
@@ -25,8 +27,9 @@ class StartedCall;
 }
 
 struct ClientOptions {
-  // Independent sets of connections. Waiting threads share a lane's connections and take turns to read them: one lane
-  // batches most, a lane a thread never waits for another thread. Raise when many threads contend on large messages.
+  // Independent sets of connections. Waiting threads share a lane's connections and take turns to read them:
+  // one lane batches most, a lane a thread never waits for another thread. Raise when many threads contend on
+  // large messages.
   int lanes = 1;
 };
 
@@ -38,8 +41,9 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Event-driven use: moves bytes on lane 0 and runs completions, waiting at most until `deadline` for the first event;
-  // an expired deadline polls. Returns the number of calls completed. Not for threads that also make blocking calls.
+  // Event-driven use: moves bytes on lane 0 and runs completions, waiting at most until `deadline` for the
+  // first event; an expired deadline polls. Returns the number of calls completed. Not for threads that also
+  // make blocking calls.
   size_t Poll(Deadline deadline);
   // Ends a Poll() in progress, or the next one. Any thread.
   void Wake();
@@ -59,8 +63,8 @@ struct ChannelOptions {
   size_t max_message_bytes = 32u << 20;
   // How long one attempt to connect may take.
   Nanos connect_timeout = std::chrono::seconds(5);
-  // After a failed attempt calls fail at once with UNAVAILABLE until the next attempt is due: initial, times 1.6 each
-  // time, up to max, with 20 % jitter.
+  // After a failed attempt calls fail at once with UNAVAILABLE until the next attempt is due: initial,
+  // times 1.6 each time, up to max, with 20 % jitter.
   Nanos initial_backoff = std::chrono::milliseconds(100);
   Nanos max_backoff = std::chrono::seconds(10);
   // Connections per lane, used in turn.
@@ -68,15 +72,16 @@ struct ChannelOptions {
 };
 
 // What an event-driven call ends with. `reply` is the serialized message, empty unless `status` is OK.
-// A Completion runs on the thread that drives the lane, exactly once; it may start other calls, but not block.
+// A Completion runs on the thread that drives the lane, exactly once; it may start other calls, but not
+// block.
 class Completion {
  public:
   virtual ~Completion() = default;
   virtual void Done(absl::Status&& status, std::string&& reply) = 0;
 };
 
-// A Channel is one named server: "127.0.0.1:8080", "[::1]:8080", "localhost:8080" or "unix:/path". It connects on first
-// use and again, with backoff, when the connection is lost. Thread-safe.
+// A Channel is one named server: "127.0.0.1:8080", "[::1]:8080", "localhost:8080" or "unix:/path". It
+// connects on first use and again, with backoff, when the connection is lost. Thread-safe.
 class Channel {
  public:
   // Never fails: an address that cannot be understood makes every call INVALID_ARGUMENT.
@@ -89,13 +94,15 @@ class Channel {
 
   const std::string& target() const;
 
-  // One unary call; blocks until it is answered, fails, or ctx ends. Errors: the server's status, or UNAVAILABLE
-  // (not connected), DEADLINE_EXCEEDED, CANCELLED, RESOURCE_EXHAUSTED (reply too long), INTERNAL (reply not parseable).
-  [[nodiscard]] absl::Status Call(Context& ctx, std::string_view path, const google::protobuf::MessageLite& request,
+  // One unary call; blocks until it is answered, fails, or ctx ends. Errors: the server's status, or
+  // UNAVAILABLE (not connected), DEADLINE_EXCEEDED, CANCELLED, RESOURCE_EXHAUSTED (reply too long), INTERNAL
+  // (reply not parseable).
+  [[nodiscard]] absl::Status Call(Context& ctx, std::string_view path,
+                                  const google::protobuf::MessageLite& request,
                                   google::protobuf::MessageLite* reply);
 
-  // Event-driven: begins a call on lane 0 and returns; bytes move when the lane is polled, so that calls begun together
-  // share a write. `done` outlives the call. Only from the thread that polls the client.
+  // Event-driven: begins a call on lane 0 and returns; bytes move when the lane is polled, so that calls
+  // begun together share a write. `done` outlives the call. Only from the thread that polls the client.
   void Start(std::string_view path, Deadline deadline, const Metadata& metadata, std::string request,
              Completion* done);
 

@@ -2,8 +2,9 @@
 //
 // context.h - what travels with a request besides its message: deadline, cancellation, metadata.
 //
-// A handler receives the Context of its request and passes it to the calls it makes, which inherit all of it: they end
-// when the parent's deadline passes or its caller goes away, and carry the parent's custom metadata on.
+// A handler receives the Context of its request and passes it to the calls it makes, which inherit all of it:
+// they end when the parent's deadline passes or its caller goes away, and carry the parent's custom metadata
+// on.
 #pragma once
 
 #include <atomic>
@@ -33,10 +34,12 @@ class Fanout;
 class ServerCall;
 using wire::Metadata;
 
-// A Context belongs to the thread that runs the request; only Cancel() and cancelled() may be called from others.
+// A Context belongs to the thread that runs the request; only Cancel() and cancelled() may be called from
+// others.
 class Context {
  public:
-  // A root context, for programs that call without being called. Calls end with DEADLINE_EXCEEDED after `timeout`.
+  // A root context, for programs that call without being called. Calls end with DEADLINE_EXCEEDED after
+  // `timeout`.
   explicit Context(Nanos timeout) : Context(Deadline::In(timeout)) {}
   explicit Context(Deadline deadline) : deadline_(deadline) {}
   Context(const Context&) = delete;
@@ -46,8 +49,8 @@ class Context {
   // Brings the deadline forward; a later one than the present has no effect.
   void ShortenDeadline(Deadline deadline) { deadline_ = std::min(deadline_, deadline); }
 
-  // Whether nobody waits for the answer any more: the caller cancelled, or its connection is gone. Long handlers ask
-  // this now and then. Any thread.
+  // Whether nobody waits for the answer any more: the caller cancelled, or its connection is gone. Long
+  // handlers ask this now and then. Any thread.
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
   // Cancels this request and, at once, the calls it waits for. Any thread; never blocks.
   void Cancel();
@@ -61,11 +64,13 @@ class Context {
   // The address of the caller ("127.0.0.1:51234"), empty for a root context.
   std::string_view peer() const { return peer_; }
 
-  // Calls `method` on every channel at once, requests[i] to channels[i], and returns when each has answered, failed,
-  // or run out of time; result i belongs to channel i. REQUIRES: as many requests as channels. Waits as the threading
-  // model in force waits. Errors: one status a call; DEADLINE_EXCEEDED, CANCELLED, UNAVAILABLE or the server's own.
+  // Calls `method` on every channel at once, requests[i] to channels[i], and returns when each has answered,
+  // failed, or run out of time; result i belongs to channel i. REQUIRES: as many requests as channels. Waits
+  // as the threading model in force waits. Errors: one status a call; DEADLINE_EXCEEDED, CANCELLED,
+  // UNAVAILABLE or the server's own.
   template <class Request, class Reply>
-  std::vector<absl::StatusOr<Reply>> FanOut(std::span<Channel* const> channels, const Method<Request, Reply>& method,
+  std::vector<absl::StatusOr<Reply>> FanOut(std::span<Channel* const> channels,
+                                            const Method<Request, Reply>& method,
                                             const std::vector<Request>& requests);
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/internal/lane.h"
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -82,8 +82,8 @@ TEST_F(LaneTest, PollingWaitersEndToo) {
   EXPECT_TRUE(waiter.Has(Waiter::kDone));
 }
 
-// Property: whichever thread leads, each waiter returns once its own byte has come, no matter who reads it, and a leader
-// that leaves never leaves the lane without one while others wait.
+// Property: whichever thread leads, each waiter returns once its own byte has come, no matter who reads it,
+// and a leader that leaves never leaves the lane without one while others wait.
 void ManyWaiters(Lane& lane, std::vector<std::atomic<Waiter*>>& waiters, int threads, int rounds,
                  const std::function<void(unsigned char)>& send) {
   std::atomic<int> done{0};

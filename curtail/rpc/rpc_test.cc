@@ -90,16 +90,18 @@ class EchoService final : public Service {
                    out->set_value(in.value());
                    return absl::OkStatus();
                  })},
-            {.name = "Forward", .handler = UnaryHandler<StringValue, StringValue>(
-                                    [this](Context& ctx, const StringValue& in, StringValue* out) {
-                                      return Forward(ctx, in, out);
-                                    })}};
+            {.name = "Forward",
+             .handler = UnaryHandler<StringValue, StringValue>(
+                 [this](Context& ctx, const StringValue& in, StringValue* out) {
+                   return Forward(ctx, in, out);
+                 })}};
   }
 
  private:
   absl::Status Forward(Context& ctx, const StringValue& in, StringValue* out) {
     const Method<StringValue, StringValue>& method = in.value() == "hang" ? kHang : kEcho;
-    const auto replies = ctx.FanOut(std::span<Channel* const>(leaves_), method, std::vector(leaves_.size(), in));
+    const auto replies =
+        ctx.FanOut(std::span<Channel* const>(leaves_), method, std::vector(leaves_.size(), in));
     std::string joined;
     for (const auto& reply : replies) {
       if (!reply.ok()) {
@@ -389,7 +391,8 @@ TEST_P(RpcTest, EventDrivenDeadlinesExpire) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, RpcTest,
-                         testing::Values("SIB1", "SIB4", "SIP1", "SIP3", "SDB1-1", "SDB1-8", "SDB2-4", "SDP1-4"),
+                         testing::Values("SIB1", "SIB4", "SIP1", "SIP3", "SDB1-1", "SDB1-8", "SDB2-4",
+                                         "SDP1-4"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name) c = c == '-' ? '_' : c;
@@ -398,11 +401,13 @@ INSTANTIATE_TEST_SUITE_P(Models, RpcTest,
 
 TEST(Channel, RefusesWhatIsNoAddress) {
   Client client;
-  for (const char* target : {"", "nonsense", "127.0.0.1", "127.0.0.1:", "127.0.0.1:99999", ":80", "unix:", "::1:80"}) {
+  for (const char* target :
+       {"", "nonsense", "127.0.0.1", "127.0.0.1:", "127.0.0.1:99999", ":80", "unix:", "::1:80"}) {
     Channel channel(&client, target);
     Context ctx(seconds(1));
     StringValue reply;
-    EXPECT_EQ(channel.Call(ctx, "/a.B/C", Text(""), &reply).code(), absl::StatusCode::kInvalidArgument) << target;
+    EXPECT_EQ(channel.Call(ctx, "/a.B/C", Text(""), &reply).code(), absl::StatusCode::kInvalidArgument)
+        << target;
   }
 }
 

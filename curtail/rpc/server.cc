@@ -19,8 +19,9 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options,
                                                       std::vector<std::unique_ptr<Service>> services) {
   if (options.config.model.waiting != Waiting::kSync) {
-    return absl::InvalidArgumentError(Join("config ", options.config.ToString(),
-                                                   ": only the synchronous models (SIB, SIP, SDB, SDP) are available"));
+    return absl::InvalidArgumentError(
+        Join("config ", options.config.ToString(),
+             ": only the synchronous models (SIB, SIP, SDB, SDP) are available"));
   }
   const bool dispatch = options.config.model.execution == Execution::kDispatch;
   if (options.config.network < 1 || (dispatch && options.config.workers < 1)) {

@@ -49,10 +49,10 @@ class Server {
   const std::vector<std::string>& addresses() const;
   const Config& config() const;
 
-  // Stops accepting, tells clients (GOAWAY), lets requests in flight finish until `deadline`, then cancels the rest and
-  // stops all threads. Returns OK; DEADLINE_EXCEEDED with how many were cut off; or ABORTED when a handler ignores its
-  // cancellation for a second: its thread runs on, and destroying the server would wait for it. Blocks; call once, from
-  // a thread that runs no handler.
+  // Stops accepting, tells clients (GOAWAY), lets requests in flight finish until `deadline`, then cancels
+  // the rest and stops all threads. Returns OK; DEADLINE_EXCEEDED with how many were cut off; or ABORTED when
+  // a handler ignores its cancellation for a second: its thread runs on, and destroying the server would wait
+  // for it. Blocks; call once, from a thread that runs no handler.
   absl::Status Drain(Deadline deadline);
 
  private:

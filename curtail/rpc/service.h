@@ -2,8 +2,8 @@
 //
 // service.h - what a server serves: a set of named handlers over serialized messages.
 //
-// protoc-gen-curtail writes a subclass with one typed virtual function a method; write one by hand only for protocols
-// that are not protobuf.
+// protoc-gen-curtail writes a subclass with one typed virtual function a method; write one by hand only for
+// protocols that are not protobuf.
 #pragma once
 
 #include <functional>
@@ -24,8 +24,8 @@ namespace curtail {
 using Handler = std::function<absl::Status(Context& ctx, std::string_view request, std::string* reply)>;
 
 struct MethodHandler {
-  // How many messages a call carries. kEachMessage answers every message of a bidirectional stream with one message,
-  // in order, until the client ends the stream; an error status ends it.
+  // How many messages a call carries. kEachMessage answers every message of a bidirectional stream with one
+  // message, in order, until the client ends the stream; an error status ends it.
   enum class Kind { kUnary, kEachMessage };
 
   std::string name;  // "Query"
@@ -33,7 +33,8 @@ struct MethodHandler {
   Handler handler;
 };
 
-// A Service is a named set of handlers. Handlers run on many threads at once; the service guards its own state.
+// A Service is a named set of handlers. Handlers run on many threads at once; the service guards its own
+// state.
 class Service {
  public:
   virtual ~Service() = default;
@@ -49,16 +50,18 @@ namespace internal {
 absl::Status ParseRequest(std::string_view bytes, google::protobuf::MessageLite* request);
 absl::Status SerializeReply(const google::protobuf::MessageLite& reply, std::string* bytes);
 
-// Wraps a typed handler for generated code. `method` is called as method(ctx, const Request&, Reply*) -> absl::Status.
+// Wraps a typed handler for generated code. `method` is called as method(ctx, const Request&, Reply*) ->
+// absl::Status.
 template <class Request, class Reply, class F>
 Handler UnaryHandler(F method) {
-  return [method = std::move(method)](Context& ctx, std::string_view bytes, std::string* out) -> absl::Status {
-    Request request;
-    Reply reply;
-    if (absl::Status parsed = ParseRequest(bytes, &request); !parsed.ok()) return parsed;
-    if (absl::Status status = method(ctx, request, &reply); !status.ok()) return status;
-    return SerializeReply(reply, out);
-  };
+  return
+      [method = std::move(method)](Context& ctx, std::string_view bytes, std::string* out) -> absl::Status {
+        Request request;
+        Reply reply;
+        if (absl::Status parsed = ParseRequest(bytes, &request); !parsed.ok()) return parsed;
+        if (absl::Status status = method(ctx, request, &reply); !status.ok()) return status;
+        return SerializeReply(reply, out);
+      };
 }
 
 }  // namespace internal

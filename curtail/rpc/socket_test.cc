@@ -19,8 +19,9 @@ TEST(Address, PrintsWhatItParsed) {
 
 TEST(Address, RefusesOtherForms) {
   const std::string long_path = "unix:" + std::string(200, 'p');
-  for (const std::string& text : {std::string("host"), std::string("1.2.3.4:"), std::string("1.2.3.4:65536"),
-                                  std::string("1.2.3.4:-1"), std::string("::1:80"), std::string("unix:"), long_path}) {
+  for (const std::string& text :
+       {std::string("host"), std::string("1.2.3.4:"), std::string("1.2.3.4:65536"), std::string("1.2.3.4:-1"),
+        std::string("::1:80"), std::string("unix:"), long_path}) {
     EXPECT_EQ(Address::Resolve(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
   }
 }

@@ -21,8 +21,8 @@ TEST(Strand, FirstToEnterHoldsAndSeesItsBits) {
   EXPECT_TRUE(strand.Enter(8));
 }
 
-// Property: work on the strand is mutually exclusive, and everything posted before an Enter() is done by some holder.
-// `posted` counts what was asked for, `done` is a plain variable that only holders touch.
+// Property: work on the strand is mutually exclusive, and everything posted before an Enter() is done by some
+// holder. `posted` counts what was asked for, `done` is a plain variable that only holders touch.
 void Hammer(int threads, int rounds) {
   Strand strand;
   std::atomic<int> posted{0};

@@ -137,6 +137,8 @@ Session::Impl::Impl(Role role, const SessionOptions& options, Events* events)
   nghttp2_option_new(&option);
   nghttp2_option_set_stream_reset_rate_limit(option, kResetBurst, kResetsPerSecond);
   nghttp2_option_set_no_closed_streams(option, 1);
+  // A grpc-message may end in a space, which gRPC does not escape.
+  nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(option, 1);
   if (is_client()) {
     nghttp2_session_client_new2(&h2_, callbacks, this, option);
   } else {

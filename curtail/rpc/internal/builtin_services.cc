@@ -47,8 +47,8 @@ class MessageWriter {
   std::string out_;
 };
 
-// Calls visit(field, bytes, number) for every field: `bytes` of a length-delimited one, `number` of a varint. False when
-// the bytes are no protobuf message.
+// Calls visit(field, bytes, number) for every field: `bytes` of a length-delimited one, `number` of a varint.
+// False when the bytes are no protobuf message.
 template <class Visit>
 bool ForEachField(std::string_view message, Visit visit) {
   CodedInputStream in(reinterpret_cast<const uint8_t*>(message.data()), static_cast<int>(message.size()));
@@ -106,11 +106,13 @@ class HealthService final : public Service {
   const std::set<std::string> names_;
 };
 
-// Finds descriptors in what is linked into the program, and in the built-in files, which no generated code provides.
+// Finds descriptors in what is linked into the program, and in the built-in files, which no generated code
+// provides.
 class DescriptorSource {
  public:
   DescriptorSource() {
-    for (const BuiltinProto* proto : {&kHealthProto, &kReflectionProto, &kReflectionAlphaProto}) AddBuiltin(*proto);
+    for (const BuiltinProto* proto : {&kHealthProto, &kReflectionProto, &kReflectionAlphaProto})
+      AddBuiltin(*proto);
   }
 
   const FileDescriptor* ByName(const std::string& name) const {
@@ -123,12 +125,14 @@ class DescriptorSource {
   }
   const FieldDescriptor* Extension(const std::string& type, int number) const {
     const auto* message = DescriptorPool::generated_pool()->FindMessageTypeByName(type);
-    return message == nullptr ? nullptr : DescriptorPool::generated_pool()->FindExtensionByNumber(message, number);
+    return message == nullptr ? nullptr
+                              : DescriptorPool::generated_pool()->FindExtensionByNumber(message, number);
   }
 
  private:
   void AddBuiltin(const BuiltinProto& proto) {
-    google::protobuf::io::ArrayInputStream text(proto.source, static_cast<int>(std::string_view(proto.source).size()));
+    google::protobuf::io::ArrayInputStream text(proto.source,
+                                                static_cast<int>(std::string_view(proto.source).size()));
     google::protobuf::io::Tokenizer tokenizer(&text, nullptr);
     FileDescriptorProto file;
     google::protobuf::compiler::Parser parser;
@@ -174,12 +178,23 @@ class ReflectionService final : public Service {
     out.Bytes(kValidHost, host);
     out.Bytes(kOriginal, request);
     switch (kind) {
-      case kByFile: AnswerFile(descriptors_->ByName(argument), argument, &out); break;
-      case kBySymbol: AnswerFile(descriptors_->BySymbol(argument), argument, &out); break;
-      case kByExtension: AnswerExtension(argument, &out); break;
-      case kExtensionNumbers: AnswerNumbers(argument, &out); break;
-      case kList: AnswerList(&out); break;
-      default: AnswerError(absl::StatusCode::kInvalidArgument, "no such kind of request", &out);
+      case kByFile:
+        AnswerFile(descriptors_->ByName(argument), argument, &out);
+        break;
+      case kBySymbol:
+        AnswerFile(descriptors_->BySymbol(argument), argument, &out);
+        break;
+      case kByExtension:
+        AnswerExtension(argument, &out);
+        break;
+      case kExtensionNumbers:
+        AnswerNumbers(argument, &out);
+        break;
+      case kList:
+        AnswerList(&out);
+        break;
+      default:
+        AnswerError(absl::StatusCode::kInvalidArgument, "no such kind of request", &out);
     }
     *reply = out.Take();
     return absl::OkStatus();
@@ -260,7 +275,8 @@ std::vector<std::unique_ptr<Service>> NewReflectionServices(std::vector<std::str
   std::sort(names.begin(), names.end());
   const auto descriptors = std::make_shared<const DescriptorSource>();
   std::vector<std::unique_ptr<Service>> services;
-  for (const std::string& name : own) services.push_back(std::make_unique<ReflectionService>(name, names, descriptors));
+  for (const std::string& name : own)
+    services.push_back(std::make_unique<ReflectionService>(name, names, descriptors));
   return services;
 }
 

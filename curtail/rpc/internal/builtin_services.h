@@ -2,8 +2,8 @@
 //
 // builtin_services.h - what every server serves besides its own: health checks and reflection.
 //
-// Their few messages are encoded by hand: generated code would register the same descriptors that a program may also
-// have from another gRPC library, which protobuf answers by ending the process.
+// Their few messages are encoded by hand: generated code would register the same descriptors that a program
+// may also have from another gRPC library, which protobuf answers by ending the process.
 #pragma once
 
 #include <memory>

@@ -79,8 +79,8 @@ struct Channel::Impl {
   std::vector<std::unique_ptr<LaneSlots>> lanes;
 
  private:
-  absl::StatusOr<std::shared_ptr<internal::ClientConnection>> Connect(const std::shared_ptr<internal::Slot>& slot,
-                                                                      size_t lane, TimePoint now);
+  absl::StatusOr<std::shared_ptr<internal::ClientConnection>> Connect(
+      const std::shared_ptr<internal::Slot>& slot, size_t lane, TimePoint now);
 };
 
 }  // namespace curtail

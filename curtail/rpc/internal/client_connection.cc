@@ -7,8 +7,8 @@
 
 namespace curtail::internal {
 
-ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd fd, Poller* poller, bool connected,
-                                   std::weak_ptr<Slot> slot, std::string target)
+ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd fd, Poller* poller,
+                                   bool connected, std::weak_ptr<Slot> slot, std::string target)
     : Connection(wire::Role::kClient, options, std::move(fd), poller, connected),
       slot_(std::move(slot)),
       target_(std::move(target)) {}
@@ -30,8 +30,8 @@ void ClientConnection::HandleOp(Op* op) {
 
 void ClientConnection::Start(ClientCall& call) {
   if (closed() || !usable_.load(std::memory_order_relaxed)) {
-    call.status = why_closed_.ok() ? absl::UnavailableError(Join(target_, ": server is going away"))
-                                   : why_closed_;
+    call.status =
+        why_closed_.ok() ? absl::UnavailableError(Join(target_, ": server is going away")) : why_closed_;
     call.unprocessed = true;
     return call.Finished();
   }
@@ -74,8 +74,10 @@ void ClientConnection::OnCallEnd(wire::StreamId id, void* tag, absl::Status&& st
   if (!closed() && !greeted_.load(std::memory_order_relaxed)) greeted_.store(true, std::memory_order_release);
   if (call.status.ok()) {
     // A transport that fails does not say which server it led to.
-    call.status = closed() ? absl::Status(status.code(), Join(target_, ": ", Message(status))) : std::move(status);
-    if (call.status.ok() && !call.replied_) call.status = absl::InternalError("no message in answer to a unary call");
+    call.status =
+        closed() ? absl::Status(status.code(), Join(target_, ": ", Message(status))) : std::move(status);
+    if (call.status.ok() && !call.replied_)
+      call.status = absl::InternalError("no message in answer to a unary call");
   }
   if (!call.status.ok()) {
     call.reply.clear();

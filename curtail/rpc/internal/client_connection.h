@@ -24,8 +24,9 @@ struct ClientOp final : Op {
   ClientCall* const call;
 };
 
-// A ClientCall is one unary call on one connection. Its starter fills in the request and posts `start`; the connection
-// fills in the result and calls Finished(). If it was posted, `cancel` is answered by CancelHandled(), after Finished().
+// A ClientCall is one unary call on one connection. Its starter fills in the request and posts `start`; the
+// connection fills in the result and calls Finished(). If it was posted, `cancel` is answered by
+// CancelHandled(), after Finished().
 class ClientCall {
  public:
   ClientCall() = default;
@@ -61,7 +62,8 @@ class ClientCall {
   bool replied_ = false;
 };
 
-// A Slot is a place for one connection of a channel; it outlives the connections that fill it and times their attempts.
+// A Slot is a place for one connection of a channel; it outlives the connections that fill it and times their
+// attempts.
 struct Slot {
   Mutex mu;
   std::shared_ptr<class ClientConnection> connection CURTAIL_GUARDED_BY(mu);
@@ -88,6 +90,7 @@ class ClientConnection final : public Connection {
 
  private:
   void HandleOp(Op* op) override;
+  void HandleGoodbye(uint32_t) override {}  // a client just closes
   void OnClosed(const absl::Status& why, bool connected) override;
   void OnMessage(wire::StreamId id, void* tag, std::string&& message) override;
   void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, wire::Metadata&& trailing) override;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN. A connection has no thread and no lock. Its strand makes one thread at a time its holder, and a holder's turn
-// is always the same: posted operations, then input, then output. Because output comes last, everything a turn caused
-// leaves in one send: the replies and calls posted by other threads meanwhile, SETTINGS and PING answers, window updates.
+// DESIGN. A connection has no thread and no lock. Its strand makes one thread at a time its holder, and a
+// holder's turn is always the same: posted operations, then input, then output. Because output comes last,
+// everything a turn caused leaves in one send: the replies and calls posted by other threads meanwhile,
+// SETTINGS and PING answers, window updates.
 //
-// The holder never blocks: sockets are non-blocking and a full one is left until the poller reports it writable.
-// A closed connection stays an object for as long as somebody refers to it; operations posted to it are still handled,
-// by their owners' HandleOp(), which finds closed().
+// The holder never blocks: sockets are non-blocking and a full one is left until the poller reports it
+// writable. A closed connection stays an object for as long as somebody refers to it; operations posted to it
+// are still handled, by their owners' HandleOp(), which finds closed().
 #include "curtail/rpc/internal/connection.h"
 
 #include <sys/epoll.h>
@@ -71,7 +72,7 @@ void Connection::Turn(uint32_t bits) {
   RunPosted();
   if (closed_) return;
   if (bits & kAbort) return Close(absl::UnavailableError("connection closed on this side"));
-  if (bits & kDrain) HandleDrain();
+  if (bits & (kNotice | kDrain)) HandleGoodbye(bits);
   if (bits & kWrite) {
     if (!connected_ && !FinishConnect()) return;
     blocked_ = false;
@@ -119,7 +120,8 @@ void Connection::ReadAll(bool hangup) {
       return;
     }
     if (closed_) return;
-    // A short read emptied the socket: what comes later is a new edge. Not so after a hang-up, whose edge is this one.
+    // A short read emptied the socket: what comes later is a new edge. Not so after a hang-up, whose edge is
+    // this one.
     if (static_cast<size_t>(n) < sizeof buffer && !hangup) return;
   }
 }
@@ -137,7 +139,8 @@ void Connection::WriteAll() {
       out_sent_ += static_cast<size_t>(n);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       blocked_ = true;
-      if (session_.queued_bytes() > kMaxQueuedBytes) Close(absl::UnavailableError("the peer takes no replies"));
+      if (session_.queued_bytes() > kMaxQueuedBytes)
+        Close(absl::UnavailableError("the peer takes no replies"));
       return;
     } else if (errno != EINTR) {
       return Close(absl::UnavailableError(Join("connection lost: ", std::strerror(errno))));

@@ -2,8 +2,8 @@
 //
 // connection.h - a socket, a wire::Session over it, and the strand by which threads take turns at both.
 //
-// Either role. Operations (begin a call, send a reply) are posted by any thread and carried out by the strand's holder,
-// which then writes all frames that are ready with one send. See docs/design/connection.md.
+// Either role. Operations (begin a call, send a reply) are posted by any thread and carried out by the
+// strand's holder, which then writes all frames that are ready with one send. See docs/design/connection.md.
 #pragma once
 
 #include <atomic>
@@ -30,9 +30,11 @@ class Op {
   Op* next_ = nullptr;
 };
 
-// A Connection is one transport with a gRPC session on it. Post(), Kick() and OnEvents() are for any thread; the
-// protected part is for the strand's holder.
-class Connection : public PollHandler, protected wire::Events, public std::enable_shared_from_this<Connection> {
+// A Connection is one transport with a gRPC session on it. Post(), Kick() and OnEvents() are for any thread;
+// the protected part is for the strand's holder.
+class Connection : public PollHandler,
+                   protected wire::Events,
+                   public std::enable_shared_from_this<Connection> {
  public:
   // What a kick asks for.
   enum Bits : uint32_t {
@@ -40,11 +42,13 @@ class Connection : public PollHandler, protected wire::Events, public std::enabl
     kRead = 2,     // there may be input
     kHangup = 4,   // ... and its end
     kWrite = 8,    // the socket takes output again
-    kDrain = 16,   // say goodbye, close after the last stream
-    kAbort = 32,   // close now
+    kNotice = 16,  // warn the peer that the end is near
+    kDrain = 32,   // take no new streams, close after the last one
+    kAbort = 64,   // close now
   };
 
-  Connection(wire::Role role, const wire::SessionOptions& options, UniqueFd fd, Poller* poller, bool connected);
+  Connection(wire::Role role, const wire::SessionOptions& options, UniqueFd fd, Poller* poller,
+             bool connected);
   ~Connection() override;
 
   // Registers with the poller. Call once, before any other use.
@@ -52,8 +56,8 @@ class Connection : public PollHandler, protected wire::Events, public std::enabl
 
   // Queues `op` without acting on it: follow with Kick(kPosted), now or after more posts.
   void Post(Op* op);
-  // Acts on what was posted and on `bits`, unless another thread is doing so: then that one takes it along. Requests
-  // that become ready go to `ready` (clients pass null). Never blocks.
+  // Acts on what was posted and on `bits`, unless another thread is doing so: then that one takes it along.
+  // Requests that become ready go to `ready` (clients pass null). Never blocks.
   void Kick(uint32_t bits, TaskList* ready);
 
   void OnEvents(uint32_t events, TaskList* ready) override;
@@ -61,8 +65,8 @@ class Connection : public PollHandler, protected wire::Events, public std::enabl
  protected:
   // An operation's turn has come; the transport may be gone (closed()).
   virtual void HandleOp(Op* op) = 0;
-  // The peer is to be told that the end is near.
-  virtual void HandleDrain() {}
+  // kNotice or kDrain was asked for.
+  virtual void HandleGoodbye(uint32_t bits) = 0;
   // The transport is gone, after every stream has had its OnCallEnd. `connected` says whether it ever stood.
   virtual void OnClosed(const absl::Status& why, bool connected) = 0;
 
@@ -91,8 +95,8 @@ class Connection : public PollHandler, protected wire::Events, public std::enabl
   UniqueFd fd_;
   bool connected_;
   bool closed_ = false;
-  bool blocked_;         // the socket takes no output for now
-  std::string out_;      // frames on their way out, of which the first out_sent_ bytes are gone
+  bool blocked_;     // the socket takes no output for now
+  std::string out_;  // frames on their way out, of which the first out_sent_ bytes are gone
   size_t out_sent_ = 0;
   TaskList* ready_ = nullptr;
 };

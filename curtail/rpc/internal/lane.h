@@ -26,7 +26,7 @@ class Waiter {
   static constexpr uint32_t kDone = Parker::Signal(0);         // what it waits for has happened
   static constexpr uint32_t kInterrupted = Parker::Signal(1);  // look around: cancelled
   static constexpr uint32_t kPromoted = Parker::Signal(2);     // it is the leader now
-  static constexpr uint32_t kLeading = Parker::Signal(3);      // it is in, or about to enter, the lane's poller
+  static constexpr uint32_t kLeading = Parker::Signal(3);  // it is in, or about to enter, the lane's poller
 
   explicit Waiter(Lane* lane) : lane_(lane), thread_(pthread_self()) {}
   Waiter(const Waiter&) = delete;
@@ -52,11 +52,12 @@ class Lane {
  public:
   Poller& poller() { return poller_; }
 
-  // Returns when `waiter` has kDone or kInterrupted, or at `deadline`. Meanwhile this thread may move bytes for others.
-  // Polls while `spin` (may be null) has a slot for it.
+  // Returns when `waiter` has kDone or kInterrupted, or at `deadline`. Meanwhile this thread may move bytes
+  // for others. Polls while `spin` (may be null) has a slot for it.
   void Wait(Waiter& waiter, Deadline deadline, SpinBudget* spin);
 
-  // Event-driven use, by one thread that never calls Wait(): handles events, waiting for the first until `deadline`.
+  // Event-driven use, by one thread that never calls Wait(): handles events, waiting for the first until
+  // `deadline`.
   void PollOnce(Deadline deadline);
 
  private:

@@ -13,12 +13,14 @@ using internal::ServerCore;
 
 namespace {
 
-// A handler that took less than this is quick: the next one ready may run before the reply is sent, so that both share
-// a write. About the price of a send on a loopback socket; a longer wait would cost more than it saves.
+// A handler that took less than this is quick: the next one ready may run before the reply is sent, so that
+// both share a write. About the price of a send on a loopback socket; a longer wait would cost more than it
+// saves.
 constexpr Nanos kQuick = std::chrono::microseconds(10);
 
 // Runs the handler; the one place where exceptions of user code end.
-absl::Status RunHandler(const MethodHandler& method, Context& ctx, std::string_view request, std::string* reply) {
+absl::Status RunHandler(const MethodHandler& method, Context& ctx, std::string_view request,
+                        std::string* reply) {
   try {
     return method.handler(ctx, request, reply);
   } catch (const std::exception& e) {
@@ -149,8 +151,8 @@ ServerCall* ServerCall::New(std::shared_ptr<ServerConnection> connection, const 
   return new UnaryCall(std::move(connection), method, id, std::move(head));
 }
 
-ServerCall::ServerCall(std::shared_ptr<ServerConnection> connection, const MethodHandler* method, wire::StreamId id,
-                       wire::RequestHead&& head)
+ServerCall::ServerCall(std::shared_ptr<ServerConnection> connection, const MethodHandler* method,
+                       wire::StreamId id, wire::RequestHead&& head)
     : connection_(std::move(connection)),
       method_(method),
       id_(id),

@@ -2,8 +2,8 @@
 //
 // server_call.h - a request on its way through the server: received, queued, run, answered.
 //
-// A call is shared by its connection (until the stream ends) and by the executor (while it is queued or runs); each
-// counts as a reference, and the last to let go deletes it.
+// A call is shared by its connection (until the stream ends) and by the executor (while it is queued or
+// runs); each counts as a reference, and the last to let go deletes it.
 #pragma once
 
 #include <atomic>
@@ -56,8 +56,8 @@ class ServerCall : public Task {
   Context& context() { return context_; }
 
  protected:
-  ServerCall(std::shared_ptr<internal::ServerConnection> connection, const MethodHandler* method, wire::StreamId id,
-             wire::RequestHead&& head);
+  ServerCall(std::shared_ptr<internal::ServerConnection> connection, const MethodHandler* method,
+             wire::StreamId id, wire::RequestHead&& head);
   virtual ~ServerCall() = default;
 
   void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN. The executor's threads call in here to wait for events and to handle them; connections call in to find their
-// methods and to count. Drain is a sequence, run by the thread that called it while the pools go on working:
+// DESIGN. The executor's threads call in here to wait for events and to handle them; connections call in to
+// find their methods and to count. Drain is a sequence, run by the thread that called it while the pools go
+// on working:
 //
-//  D1  Listeners are closed: nobody connects any more. A connection accepted at that moment is told goodbye as well.
-//  D2  Every connection sends GOAWAY; it closes itself after its last stream.
+//  D1  Listeners are closed: nobody connects any more. A connection accepted at that moment is told goodbye
+//  as well. D2  Every connection warns its client, which then opens new streams elsewhere. After the time
+//  that streams already
+//      on their way need, it sends the GOAWAY that refuses later ones, and closes itself after its last
+//      stream.
 //  D3  The drainer waits until no connection is left, or the deadline.
 //  D4  What is left is aborted: streams end, their contexts are cancelled, replies go nowhere.
 //  D5  The pools stop. A handler that ignores its cancellation is waited for a little, then reported.
@@ -28,6 +32,8 @@ namespace {
 
 // The longest that a reply waits for others to share its write.
 constexpr Nanos kMaxHold = std::chrono::microseconds(50);
+// D2: from the warning to the GOAWAY; some round trips.
+constexpr Nanos kNoticeTime = std::chrono::milliseconds(10);
 // D5: how long a cancelled handler has to return.
 constexpr Nanos kStopGrace = std::chrono::seconds(1);
 
@@ -48,8 +54,8 @@ void RaiseDescriptorLimit() {
 
 }  // namespace
 
-// Accepts. Keeps a spare descriptor, so that when they run out a connection can still be accepted and closed instead of
-// waiting in the backlog without an answer.
+// Accepts. Keeps a spare descriptor, so that when they run out a connection can still be accepted and closed
+// instead of waiting in the backlog without an answer.
 class ServerCore::Listener final : public PollHandler {
  public:
   Listener(ServerCore* core, UniqueFd fd) : core_(core), fd_(std::move(fd)), spare_(OpenSpare()) {}
@@ -97,7 +103,8 @@ class ServerCore::Listener final : public PollHandler {
 
 ServerCore::ServerCore(ServerOptions options) : options_(std::move(options)) {
   session_options_.max_message_bytes = options_.max_message_bytes;
-  session_options_.max_partial_bytes = std::max(session_options_.max_partial_bytes, options_.max_message_bytes);
+  session_options_.max_partial_bytes =
+      std::max(session_options_.max_partial_bytes, options_.max_message_bytes);
 }
 
 ServerCore::~ServerCore() = default;
@@ -146,7 +153,8 @@ const MethodHandler* ServerCore::FindMethod(std::string_view path) const {
 void ServerCore::Accepted(UniqueFd fd) {
   SetNoDelay(fd.get());
   std::string peer = PeerName(fd.get());
-  auto connection = std::make_shared<ServerConnection>(this, session_options_, std::move(fd), std::move(peer));
+  auto connection =
+      std::make_shared<ServerConnection>(this, session_options_, std::move(fd), std::move(peer));
   bool draining = false;
   {
     MutexLock lock(mu_);
@@ -179,7 +187,8 @@ void ServerCore::Output(std::shared_ptr<ServerConnection> connection, const Wait
   if (!hint.more_ready && held.connections.empty()) return Kick(*connection, Connection::kPosted);
   const TimePoint now = Now();
   if (held.connections.empty()) held.since = now;
-  if (held.connections.empty() || held.connections.back() != connection) held.connections.push_back(std::move(connection));
+  if (held.connections.empty() || held.connections.back() != connection)
+    held.connections.push_back(std::move(connection));
   if (!hint.more_ready || !quick || now - held.since > kMaxHold) Flush(hint.thread_index);
 }
 
@@ -228,7 +237,9 @@ absl::Status ServerCore::Drain(Deadline deadline) {
     MutexLock lock(mu_);
     draining_ = true;
   }
-  for (const auto& connection : Connections()) Kick(*connection, Connection::kDrain);  // D2
+  for (const auto& connection : Connections()) Kick(*connection, Connection::kNotice);  // D2
+  WaitForConnections(std::min(deadline, Deadline::In(kNoticeTime)));
+  for (const auto& connection : Connections()) Kick(*connection, Connection::kDrain);
   size_t cut_off = 0;
   if (!WaitForConnections(deadline)) {  // D3
     cut_off = open_calls_.load(std::memory_order_relaxed);
@@ -254,6 +265,14 @@ void ServerConnection::HandleOp(Op* op) {
   reply->call->Send(*reply, session());
 }
 
+void ServerConnection::HandleGoodbye(uint32_t bits) {
+  if (bits & kDrain) {
+    session().SendGoaway();
+  } else {
+    session().SendShutdownNotice();
+  }
+}
+
 void ServerConnection::OnClosed(const absl::Status&, bool) { core_->Closed(this); }
 
 void* ServerConnection::OnRequest(wire::StreamId id, wire::RequestHead&& head) {
@@ -262,7 +281,8 @@ void* ServerConnection::OnRequest(wire::StreamId id, wire::RequestHead&& head) {
     session().EndCall(id, absl::UnimplementedError(Join("unknown method ", head.path)));
     return nullptr;
   }
-  return ServerCall::New(std::static_pointer_cast<ServerConnection>(shared_from_this()), method, id, std::move(head));
+  return ServerCall::New(std::static_pointer_cast<ServerConnection>(shared_from_this()), method, id,
+                         std::move(head));
 }
 
 void ServerConnection::OnMessage(wire::StreamId, void* tag, std::string&& message) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// server_core.h - what all connections and calls of a server share: methods, counters, the executor, held output.
+// server_core.h - what all connections and calls of a server share: methods, counters, the executor, held
+// output.
 #pragma once
 
 #include <atomic>
@@ -53,8 +54,8 @@ class ServerCore final : public Receiver {
   void CallOpened() { open_calls_.fetch_add(1, std::memory_order_relaxed); }
   void CallClosed() { open_calls_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // `connection` has output: sends it now, or lets it share a write with what this thread runs next. `quick` says that
-  // the handler took little time, and the next one therefore probably will too.
+  // `connection` has output: sends it now, or lets it share a write with what this thread runs next. `quick`
+  // says that the handler took little time, and the next one therefore probably will too.
   void Output(std::shared_ptr<ServerConnection> connection, const WaitHint& hint, bool quick);
   // Kicks a connection from a thread that is not handling events, and queues what became ready by it.
   void Kick(Connection& connection, uint32_t bits);
@@ -102,7 +103,8 @@ class ServerCore final : public Receiver {
   std::atomic<size_t> open_calls_{0};
 
   Mutex mu_;
-  std::unordered_map<ServerConnection*, std::shared_ptr<ServerConnection>> connections_ CURTAIL_GUARDED_BY(mu_);
+  std::unordered_map<ServerConnection*, std::shared_ptr<ServerConnection>> connections_
+      CURTAIL_GUARDED_BY(mu_);
   bool draining_ CURTAIL_GUARDED_BY(mu_) = false;
 };
 
@@ -116,7 +118,7 @@ class ServerConnection final : public Connection {
  private:
   using Metadata = wire::Metadata;
   void HandleOp(Op* op) override;
-  void HandleDrain() override { session().SendGoaway(); }
+  void HandleGoodbye(uint32_t bits) override;
   void OnClosed(const absl::Status& why, bool connected) override;
   void* OnRequest(wire::StreamId id, wire::RequestHead&& head) override;
   void OnMessage(wire::StreamId id, void* tag, std::string&& message) override;

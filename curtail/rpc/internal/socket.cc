@@ -47,8 +47,8 @@ absl::Status BindError(int error, const Address& address) {
   const std::string name = address.ToString();
   switch (error) {
     case EADDRINUSE:
-      return absl::AlreadyExistsError(Join(
-          name, " is in use by another process; choose another address, or port 0 for any free port"));
+      return absl::AlreadyExistsError(
+          Join(name, " is in use by another process; choose another address, or port 0 for any free port"));
     case EACCES:
       return absl::PermissionDeniedError(Join("may not listen on ", name, "; ports below 1024 need root"));
     case EADDRNOTAVAIL:
@@ -162,7 +162,8 @@ int ConnectError(int fd) {
 
 void SetNoDelay(int fd) {
   const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // fails on Unix sockets, which have no such delay
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
+             sizeof on);  // fails on Unix sockets, which have no such delay
 }
 
 }  // namespace curtail::internal
