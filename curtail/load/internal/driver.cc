@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/load/internal/driver.h"
+
+#include <ctime>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace curtail::internal {
+namespace {
+
+// How long a poll may last at most, so that a stop request is noticed.
+constexpr Nanos kLongestWait = std::chrono::milliseconds(50);
+constexpr Nanos kSecond = std::chrono::seconds(1);
+
+Nanos ThreadCpu() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::chrono::seconds(t.tv_sec) + Nanos(t.tv_nsec);
+}
+
+// Whether a failed first call means that the run makes no sense.
+bool Hopeless(absl::StatusCode code) {
+  return code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kUnimplemented ||
+         code == absl::StatusCode::kDeadlineExceeded || code == absl::StatusCode::kInvalidArgument;
+}
+
+}  // namespace
+
+struct Driver::Call final : Completion {
+  Driver* driver = nullptr;
+  uint64_t index = 0;
+  Nanos intended{0};
+  bool active = false;
+
+  void Done(absl::Status&& status, std::string&& reply) override { driver->Ended(this, status, reply); }
+};
+
+Driver::Driver(const RunOptions& options, const Workload& workload, LoadPlan plan)
+    : options_(options),
+      workload_(workload),
+      timeout_(options.timeout),
+      recorder_(std::move(plan), workload.score_name()),
+      client_(std::make_unique<Client>()) {
+  ChannelOptions channel;
+  channel.connections = options.connections;
+  channel_ = std::make_unique<Channel>(client_.get(), options.target, channel);
+}
+
+Driver::~Driver() {
+  if (in_flight_ == 0) return;
+  // Nobody polls this client again, so the calls never complete; but nothing they refer to may go.
+  (void)channel_.release();
+  (void)client_.release();
+}
+
+absl::Status Driver::Preflight() {
+  struct Probe final : Completion {
+    bool done = false;
+    absl::Status status;
+    void Done(absl::Status&& s, std::string&&) override { status = std::move(s), done = true; }
+  };
+  std::vector<Probe> probes(static_cast<size_t>(options_.connections));
+  const Deadline deadline = Deadline::In(std::max<Nanos>(timeout_, 5 * kSecond));
+  for (size_t i = 0; i < probes.size(); ++i) {
+    channel_->Start(workload_.method(), deadline, Metadata(), workload_.Request(i), &probes[i]);
+  }
+  for (Probe& probe : probes) {
+    // Ends: each call has a deadline, which the client keeps.
+    while (!probe.done) client_->Poll(Deadline::In(kLongestWait));
+    if (!probe.status.ok() && Hopeless(probe.status.code())) {
+      // The probes that are left still point into this frame.
+      for (Probe& rest : probes) {
+        while (!rest.done) client_->Poll(Deadline::In(kLongestWait));
+      }
+      return probe.status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Driver::Start() {
+  start_ = Now();
+  next_tick_ = kSecond;
+}
+
+Driver::Call* Driver::TakeCall() {
+  if (free_.empty()) {
+    calls_.emplace_back();
+    calls_.back().driver = this;
+    return &calls_.back();
+  }
+  Call* call = free_.back();
+  free_.pop_back();
+  return call;
+}
+
+void Driver::Prepare(uint64_t index) {
+  if (prepared_ && prepared_index_ == index) return;
+  prepared_message_ = workload_.Request(index);
+  prepared_index_ = index;
+  prepared_ = true;
+}
+
+void Driver::Send(uint64_t index, Nanos intended) {
+  if (in_flight_ >= options_.max_in_flight) {
+    ++failed_;
+    return recorder_.Dropped(intended);
+  }
+  Prepare(index);
+  prepared_ = false;
+  Call* call = TakeCall();
+  call->index = index;
+  call->intended = intended;
+  call->active = true;
+  ++in_flight_;
+  ++sent_;
+  recorder_.Sent(intended, Elapsed());
+  // The call may end before Start() returns.
+  channel_->Start(workload_.method(), Deadline::At(start_ + intended + timeout_), Metadata(),
+                  std::move(prepared_message_), call);
+}
+
+void Driver::Ended(Call* call, const absl::Status& status, std::string_view reply) {
+  const Nanos done = Elapsed();
+  const double score =
+      status.ok() ? workload_.Score(call->index, reply) : std::numeric_limits<double>::quiet_NaN();
+  recorder_.Done(call->intended, done, status, score);
+  ++(status.ok() ? ok_ : failed_);
+  --in_flight_;
+  call->active = false;
+  free_.push_back(call);
+}
+
+void Driver::Poll() { client_->Poll(Deadline::At(TimePoint())); }
+
+void Driver::PollUntil(Nanos when) {
+  const Nanos now = Elapsed();
+  Housekeep(now);
+  const Nanos wake = std::min({when - options_.spin, next_tick_, now + kLongestWait});
+  if (wake > now) {
+    client_->Poll(Deadline::At(start_ + wake));
+    return;
+  }
+  const size_t ended = client_->Poll(Deadline::At(TimePoint()));
+  if (ended == 0 && window_open_) spin_ += Elapsed() - now;
+}
+
+void Driver::Housekeep(Nanos now) {
+  if (now >= next_tick_) {
+    const LoadSecond& second = recorder_.Tick(now, in_flight_);
+    next_tick_ = now + kSecond;
+    if (Live* live = options_.live; live != nullptr) {
+      live->p50_ns.store(second.p50.count(), std::memory_order_relaxed);
+      live->p99_ns.store(second.p99.count(), std::memory_order_relaxed);
+      live->sent_per_s.store(
+          static_cast<double>(second.sent) * 1e9 / static_cast<double>(second.length.count()),
+          std::memory_order_relaxed);
+    }
+  }
+  Publish(now);
+}
+
+void Driver::Publish(Nanos now) {
+  Live* live = options_.live;
+  if (live == nullptr) return;
+  live->elapsed_ns.store(now.count(), std::memory_order_relaxed);
+  live->sent.store(sent_, std::memory_order_relaxed);
+  live->ok.store(ok_, std::memory_order_relaxed);
+  live->failed.store(failed_, std::memory_order_relaxed);
+  live->in_flight.store(in_flight_, std::memory_order_relaxed);
+}
+
+void Driver::Drain(Nanos limit) {
+  while (in_flight_ > 0) {
+    const Nanos now = Elapsed();
+    Housekeep(now);
+    if (now >= limit) break;
+    client_->Poll(Deadline::At(start_ + std::min(limit, now + kLongestWait)));
+  }
+  if (in_flight_ == 0) return;
+  for (Call& call : calls_) {
+    if (call.active) recorder_.Unfinished(call.intended, Elapsed());
+  }
+}
+
+void Driver::BeginWindow() {
+  if (window_open_) return;
+  window_open_ = true;
+  cpu_ = ThreadCpu();
+  spin_ = Nanos::zero();
+}
+
+void Driver::EndWindow() {
+  if (!window_open_) return;
+  window_open_ = false;
+  cpu_ = ThreadCpu() - cpu_;
+}
+
+LoadResult Driver::Finish(Nanos end, bool interrupted) {
+  const Nanos now = Elapsed();
+  Publish(now);
+  recorder_.Tick(now, in_flight_);
+  return recorder_.Finish(end, interrupted, cpu_, spin_);
+}
+
+}  // namespace curtail::internal

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// recorder.h - turns what happened to each request into a LoadResult.
+//
+// Pure bookkeeping: no clock, no network; all times are offsets from the start of the run. Thread-compatible:
+// the sending thread owns it. Some tens of nanoseconds a call.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "curtail/load/result.h"
+
+namespace curtail {
+
+// A Recorder accounts for every request of one run exactly once.
+class Recorder {
+ public:
+  // The measured window is [plan.warmup, plan.warmup + plan.duration).
+  Recorder(LoadPlan plan, std::string_view score_name);
+
+  // A request due at `intended` was sent at `actual`. In closed loop the two are the same.
+  void Sent(Nanos intended, Nanos actual);
+  // It ended at `done`. `score` is NaN when it was not judged.
+  void Done(Nanos intended, Nanos done, const absl::Status& status, double score);
+  // A request was due but not sent, as too many are in flight.
+  void Dropped(Nanos intended);
+  // A sent request was given up on at `now` without having ended.
+  void Unfinished(Nanos intended, Nanos now);
+
+  // Closes the current second of the series at `now`.
+  const LoadSecond& Tick(Nanos now, uint64_t in_flight);
+
+  // The result of a run that sent until `end` (the end of the schedule, or when it was interrupted). Judged.
+  LoadResult Finish(Nanos end, bool interrupted, Nanos cpu, Nanos spin);
+
+ private:
+  bool Measured(Nanos intended) const {
+    return intended >= result_.plan.warmup && intended < result_.plan.warmup + result_.plan.duration;
+  }
+  void CountFailure(Nanos latency, const absl::Status& status);
+
+  LoadResult result_;
+  std::array<uint64_t, 17> codes_{};  // by gRPC code
+  Nanos last_sent_{0};
+  // The second in progress.
+  LoadSecond second_;
+  Histogram second_latency_;
+};
+
+}  // namespace curtail

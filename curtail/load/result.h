@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// result.h - what a load run was asked to do, what came of it, and whether it may be believed.
+//
+// Plain values; thread-compatible. Latency counts from the intended send time in open loop and from the
+// actual one in closed loop. Only requests due in the measured window (after the warm-up) count.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "curtail/base/clock.h"
+#include "curtail/base/histogram.h"
+
+namespace curtail {
+
+// What was asked for.
+struct LoadPlan {
+  std::string target;
+  std::string method;
+  std::string workload;   // "hdsearch"; empty for fixed bytes
+  std::string schedule;   // "poisson", "constant"; "closed" for a closed loop
+  double rate_per_s = 0;  // open loop: the nominal rate
+  int outstanding = 0;    // closed loop: requests kept in flight
+  uint64_t seed = 0;
+  int connections = 1;
+  Nanos warmup{0};
+  Nanos duration{0};  // of the measured window
+  Nanos timeout{0};
+  Nanos spin{0};
+  bool realtime = false;  // the sending thread had real-time priority
+
+  bool closed() const { return schedule == "closed"; }
+};
+
+// One second of a run, warm-up included.
+struct LoadSecond {
+  Nanos end{0};  // since the start of the run
+  Nanos length{0};
+  uint64_t sent = 0;
+  uint64_t ok = 0;
+  uint64_t failed = 0;
+  Nanos p50{0};  // of calls that ended in this second, as in LoadResult::all
+  Nanos p99{0};
+  uint64_t in_flight = 0;  // at its end
+};
+
+// Quality of the replies as judged by the workload.
+struct ScoreSummary {
+  std::string name;  // "recall@10"; empty when the workload has none
+  uint64_t count = 0;
+  double sum = 0;
+  double min = 1;
+
+  double mean() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
+};
+
+struct LoadResult {
+  LoadPlan plan;
+  // How long the measured window really was: shorter than planned when interrupted.
+  Nanos measured{0};
+  bool interrupted = false;
+
+  uint64_t scheduled = 0;  // due in the window (closed loop: sent)
+  uint64_t sent = 0;
+  uint64_t ok = 0;
+  uint64_t failed = 0;      // includes dropped and unfinished
+  uint64_t dropped = 0;     // not sent: too many calls in flight already
+  uint64_t unfinished = 0;  // the client did not end them in time after their deadline; always a fault
+
+  // Requests a second over the window: due, sent (late sends stretch the time it took), answered OK.
+  double scheduled_per_s = 0;
+  double sent_per_s = 0;
+  double good_per_s = 0;
+
+  // gRPC code name -> calls, and "CODE: text" -> calls; sorted by key.
+  std::map<std::string, uint64_t> codes;
+  std::map<std::string, uint64_t> errors;
+
+  // Every request, where a failed one counts as at least the timeout: no failure improves a percentile.
+  Histogram all;
+  // OK replies, and failures with the time they really took.
+  Histogram success;
+  Histogram failure;
+  // Actual minus intended send time; empty in closed loop.
+  Histogram send_lag;
+
+  // CPU time of the sending thread over the window, and the part of it spent only looking at the clock for
+  // the next send.
+  Nanos cpu{0};
+  Nanos spin{0};
+
+  ScoreSummary score;
+  std::vector<LoadSecond> series;
+
+  // Why the numbers must not be believed; empty when they may. Filled by Judge().
+  std::vector<std::string> invalid;
+
+  bool valid() const { return invalid.empty(); }
+  double failed_fraction() const {
+    return ok + failed == 0 ? 0 : static_cast<double>(failed) / static_cast<double>(ok + failed);
+  }
+};
+
+// Fills result.invalid. A run is void when (after Lancet, ATC'19)
+//   - the p99 of the send lag is over 10 % of the median latency, and over 50 us (what a timer may be late),
+//   or
+//   - requests were sent at a rate more than 1 % off the schedule, or
+//   - nothing fell into the measured window, or a call never ended.
+void Judge(LoadResult& result);
+
+// Ranks of the samples between which a percentile lies with 95 % confidence, whatever the distribution, from
+// n independent samples; an end is absent where n is too small to have it.
+struct RankInterval {
+  std::optional<uint64_t> low;
+  std::optional<uint64_t> high;
+};
+RankInterval PercentileRanks95(double percent, uint64_t n);
+
+// The same as values of `histogram`.
+struct ValueInterval {
+  std::optional<Nanos> low;
+  std::optional<Nanos> high;
+};
+ValueInterval PercentileInterval95(const Histogram& histogram, double percent);
+
+}  // namespace curtail

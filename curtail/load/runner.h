@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// runner.h - drives load at a server and measures it.
+//
+// RunOpenLoop() sends on schedule, whatever the server does: use it to measure latency. RunClosedLoop() keeps
+// a number of requests in flight, so that a slow server is asked less: use it only to find the highest
+// throughput. Both run on the calling thread, which they keep for the whole run, with one event-driven
+// client. They check the target with one call a connection first. Thread safety: runs are independent;
+// several may run at once.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
+#include "curtail/load/live.h"
+#include "curtail/load/result.h"
+#include "curtail/load/schedule.h"
+#include "curtail/load/workload.h"
+
+namespace curtail {
+
+struct RunOptions {
+  // "host:port" or "unix:/path".
+  std::string target;
+  // For the report.
+  std::string workload_name;
+  // What a call may take from its intended send time; then it fails with DEADLINE_EXCEEDED. Raise for slow
+  // methods.
+  Nanos timeout = std::chrono::seconds(1);
+  // Connections used in turn.
+  int connections = 1;
+  // The first part of the run, not measured.
+  Nanos warmup = std::chrono::seconds(2);
+  // How long before a send the thread stops sleeping and looks at the clock instead, as timers fire 50 to 120
+  // us late on virtual machines. Costs at most this much CPU a request; while it spins, replies are also seen
+  // at once. Zero: sleep always. Lower it when the server shares the CPUs and is short of them.
+  Nanos spin = std::chrono::microseconds(120);
+  // Run the sending thread at real-time priority where the process may, so that a server that shares its CPUs
+  // does not make it late. It then takes the CPU from the server when a send is due, as spinning does. The
+  // result says whether it was so.
+  bool realtime = true;
+  // A request due while so many are in flight is not sent and counts as failed.
+  size_t max_in_flight = 100'000;
+  // When it becomes true, sending ends, what is in flight is awaited, and the result is marked interrupted.
+  // May be null.
+  const std::atomic<bool>* stop = nullptr;
+  // Kept up to date if not null.
+  Live* live = nullptr;
+};
+
+// Sends workload.Request(i) at schedule.offsets()[i]. The schedule covers warm-up and measured window; what
+// lies before options.warmup is not measured. Returns at most timeout + 2 s after the last send. Errors, all
+// from the check before the run: UNAVAILABLE (nobody there), UNIMPLEMENTED (no such method),
+// DEADLINE_EXCEEDED (no answer), INVALID_ARGUMENT (options, or the target is no address). Any other failure
+// of the check is left for the run to count.
+absl::StatusOr<LoadResult> RunOpenLoop(const RunOptions& options, const Workload& workload,
+                                       const Schedule& schedule);
+
+// Keeps `outstanding` requests in flight for warm-up and `duration`. Latency is that of a caller who waits:
+// it hides stalls (coordinated omission). Errors as above.
+absl::StatusOr<LoadResult> RunClosedLoop(const RunOptions& options, const Workload& workload, int outstanding,
+                                         Nanos duration);
+
+}  // namespace curtail

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// workload.h - what a load generator sends, and how it judges the answers.
+//
+// An application implements one Workload; schedules, runners and reports then work for it unchanged.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace curtail {
+
+// A Workload is a fixed, numbered sequence of requests to one method. Thread-compatible: const methods may
+// run on many threads at once. The same index always gives the same request, so that a run can be repeated.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+
+  // The full path, "/package.Service/Method". Lives as long as the workload.
+  virtual std::string_view method() const = 0;
+
+  // The serialized message of request `index` (0, 1, 2, ... without bound: wrap around inside). Called on the
+  // sending thread ahead of the intended time; keep it to some microseconds.
+  virtual std::string Request(uint64_t index) const = 0;
+
+  // How good the serialized `reply` to request `index` is, from 0 to 1, or NaN when it cannot be judged.
+  // Called on the sending thread for every OK reply after its latency was taken; keep it to some
+  // microseconds.
+  virtual double Score(uint64_t /*index*/, std::string_view /*reply*/) const {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  // What the score is called in reports ("recall@10"); empty when there is none.
+  virtual std::string_view score_name() const { return {}; }
+};
+
+// A FixedWorkload sends the same bytes each time: null RPCs and calls given on the command line.
+class FixedWorkload final : public Workload {
+ public:
+  FixedWorkload(std::string method, std::string message)
+      : method_(std::move(method)), message_(std::move(message)) {}
+
+  std::string_view method() const override { return method_; }
+  std::string Request(uint64_t) const override { return message_; }
+
+ private:
+  // Immutable after construction.
+  const std::string method_;
+  const std::string message_;
+};
+
+}  // namespace curtail

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// console.h - what the user sees: results on stdout, progress and errors on stderr.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace curtail::tool {
+
+// A Console writes for a person or a pipe: colours and the progress line only on a terminal, neither with
+// NO_COLOR (for colours), TERM=dumb or --quiet (for progress). Thread-compatible.
+class Console {
+ public:
+  Console();
+
+  // No progress, and no notes.
+  void set_quiet(bool quiet) { quiet_ = quiet; }
+
+  // A result.
+  void Print(std::string_view text);
+  // Something worth knowing that is no result; a line on stderr.
+  void Note(std::string_view line);
+  // "curtail: WHAT" and "  hint: HOW" on stderr; the hint may be empty.
+  void Error(std::string_view what, std::string_view hint);
+
+  // Replaces the progress line; an empty one clears it. Does nothing unless stderr is a terminal.
+  void Progress(std::string_view line);
+  bool shows_progress() const { return err_is_terminal_ && !quiet_; }
+
+  // `text` in bold or in green, where results may have colours.
+  std::string Bold(std::string_view text) const { return Styled("1", text); }
+  std::string Green(std::string_view text) const { return Styled("32", text); }
+  std::string Red(std::string_view text) const { return Styled("31", text); }
+
+ private:
+  std::string Styled(std::string_view code, std::string_view text) const;
+
+  bool err_is_terminal_;
+  bool colour_;
+  bool quiet_ = false;
+  bool progress_shown_ = false;
+};
+
+}  // namespace curtail::tool

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// flags.h - values of flags that are more than a number. Pure functions; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
+
+namespace curtail::tool {
+
+// "10s", "1m30s", "500us", "0". Errors: INVALID_ARGUMENT for anything else, also for a number without a unit,
+// for negative ones and those over a day.
+absl::StatusOr<Nanos> ParseDuration(std::string_view text);
+
+// "0a 1b2c" -> bytes; white space between bytes is skipped. Errors: INVALID_ARGUMENT.
+absl::StatusOr<std::string> ParseHex(std::string_view text);
+
+// "50,200,1k" -> numbers > 0; k means thousands. Errors: INVALID_ARGUMENT.
+absl::StatusOr<std::vector<double>> ParseRates(std::string_view text);
+
+// The whole file. Errors: NOT_FOUND, INTERNAL, RESOURCE_EXHAUSTED when it is longer than `limit` bytes.
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit);
+
+}  // namespace curtail::tool

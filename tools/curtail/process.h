@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// process.h - a child process that never outlives this one.
+//
+// Three nets: the destructor ends the child and waits for it; the kernel kills it when the thread that
+// spawned it dies (PR_SET_PDEATHSIG), whatever killed that; and it has a process group of its own, so that
+// Ctrl-C on the terminal reaches only this process, which then ends its children in order.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
+
+namespace curtail::tool {
+
+struct ProcessOptions {
+  std::string name;               // for messages: "leaf 0"
+  std::vector<std::string> argv;  // argv[0] is the path of the executable
+  std::string log_path;           // its standard error goes there
+};
+
+// A Process is one running child. Thread-compatible. The thread that spawns it must live as long as it.
+class Process {
+ public:
+  // Errors: NOT_FOUND or PERMISSION_DENIED (the executable), INTERNAL (what the system said).
+  static absl::StatusOr<std::unique_ptr<Process>> Spawn(ProcessOptions options);
+  // Terminate(2 s).
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  // Reads standard output up to a line that begins with `prefix` and returns the rest of that line. Errors:
+  // ABORTED when the child ended before, DEADLINE_EXCEEDED, both with the end of its log; CANCELLED when
+  // `stop` (may be null) was set.
+  absl::StatusOr<std::string> AwaitLine(std::string_view prefix, Deadline deadline,
+                                        const std::atomic<bool>* stop);
+
+  // Asks it to end (SIGTERM), then kills it once `grace` has passed; returns when it is gone. Returns its
+  // wait status. Later calls return the same.
+  int Terminate(Nanos grace);
+  // Stops its execution, so that an idle but polling server takes no CPU, and lets it go on.
+  void Pause();
+  void Resume();
+
+  // Whether it has not ended.
+  bool Running();
+  pid_t pid() const { return pid_; }
+  const std::string& name() const { return options_.name; }
+  // User and system time so far; zero when it cannot be read.
+  Nanos Cpu() const;
+  // The last lines of its standard error, indented, or empty.
+  std::string LogTail() const;
+
+ private:
+  Process(ProcessOptions options, pid_t pid, int out) : options_(std::move(options)), pid_(pid), out_(out) {}
+  bool WaitUntil(Deadline deadline);
+  absl::Status Ended() const;
+
+  const ProcessOptions options_;
+  const pid_t pid_;
+  int out_;  // read end of its standard output
+  std::string unread_;
+  bool reaped_ = false;
+  int wait_status_ = 0;
+};
+
+}  // namespace curtail::tool

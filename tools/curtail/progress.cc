@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "progress.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+
+namespace curtail::tool {
+namespace {
+
+// Often enough for the eye; more would take CPU from the run.
+constexpr auto kRedraw = std::chrono::milliseconds(250);
+
+std::string Line(const Live& live, const std::string& label, Nanos total) {
+  const double elapsed = static_cast<double>(live.elapsed_ns.load(std::memory_order_relaxed)) / 1e9;
+  return absl::StrFormat("%s  %.0f/%.0f s  %.0f/s sent  %d in flight  p50 %.2f ms  p99 %.2f ms  %d failed",
+                         label, elapsed, static_cast<double>(total.count()) / 1e9,
+                         live.sent_per_s.load(std::memory_order_relaxed),
+                         live.in_flight.load(std::memory_order_relaxed),
+                         static_cast<double>(live.p50_ns.load(std::memory_order_relaxed)) / 1e6,
+                         static_cast<double>(live.p99_ns.load(std::memory_order_relaxed)) / 1e6,
+                         live.failed.load(std::memory_order_relaxed));
+}
+
+}  // namespace
+
+ProgressLine::ProgressLine(Console* console, const Live* live, std::string label, Nanos total)
+    : console_(console), live_(live), label_(std::move(label)), total_(total) {
+  if (console_->shows_progress()) thread_ = std::thread([this] { Draw(); });
+}
+
+ProgressLine::~ProgressLine() {
+  if (!thread_.joinable()) return;
+  {
+    std::lock_guard lock(mu_);
+    done_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  console_->Progress({});
+}
+
+void ProgressLine::Draw() {
+  std::unique_lock lock(mu_);
+  while (!changed_.wait_for(lock, kRedraw, [this] { return done_; }))
+    console_->Progress(Line(*live_, label_, total_));
+}
+
+}  // namespace curtail::tool
