@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/hdsearch/parallel.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+namespace curtail::hdsearch {
+
+int CpuCount() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+absl::Status ForRanges(size_t begin, size_t end, int threads,
+                       const std::function<absl::Status(size_t begin, size_t end)>& body) {
+  const size_t rows = end - begin;
+  const size_t parts =
+      std::clamp<size_t>(static_cast<size_t>(std::max(threads, 1)), 1, std::max<size_t>(rows, 1));
+  std::vector<absl::Status> statuses(parts);
+  auto run = [&](size_t part) {
+    statuses[part] = body(begin + rows * part / parts, begin + rows * (part + 1) / parts);
+  };
+  std::vector<std::thread> helpers;
+  for (size_t part = 1; part < parts; ++part) helpers.emplace_back(run, part);
+  run(0);
+  for (std::thread& helper : helpers) helper.join();
+  for (absl::Status& status : statuses) {
+    if (!status.ok()) return std::move(status);
+  }
+  return absl::OkStatus();
+}
+
+Progress::Progress(std::string what, size_t total, bool quiet)
+    : what_(std::move(what)),
+      total_(total),
+      quiet_(quiet),
+      terminal_(isatty(STDERR_FILENO) == 1),
+      start_(std::chrono::steady_clock::now()) {}
+
+Progress::~Progress() {
+  const auto took = std::chrono::steady_clock::now() - start_;
+  if (!quiet_ && took > std::chrono::seconds(1)) Print("\n");
+}
+
+void Progress::Add(size_t rows) {
+  done_.fetch_add(rows, std::memory_order_relaxed);
+  if (quiet_ || !terminal_) return;
+  const auto took = std::chrono::steady_clock::now() - start_;
+  const int64_t ms = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
+  int64_t due = next_print_ms_.load(std::memory_order_relaxed);
+  if (ms < due || !next_print_ms_.compare_exchange_strong(due, ms + 200, std::memory_order_relaxed)) return;
+  Print("");
+}
+
+void Progress::Print(const char* end) const {
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start_;
+  const size_t done = done_.load(std::memory_order_relaxed);
+  std::fprintf(stderr, "%s%s: %zu of %zu rows, %.1f s%s", terminal_ ? "\r" : "", what_.c_str(), done, total_,
+               took.count(), end);
+}
+
+}  // namespace curtail::hdsearch
