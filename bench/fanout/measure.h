@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// measure.h - runs the stacks in turns and keeps what each round saw.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "options.h"
+
+namespace curtail::bench {
+
+// One cell of one round. What the mid-tier consumed is per request answered.
+struct Measurement {
+  double p50_us = 0;
+  double p99_us = 0;
+  double qps = 0;
+  double failed = 0;
+  double mid_cpu_us = 0;
+  double mid_switches = 0;
+  std::optional<double> mid_user_instructions;
+  std::optional<double> mid_kernel_instructions;
+};
+
+struct StackResults {
+  std::string stack;
+  std::map<std::string, std::vector<Measurement>> by_cell;  // a Measurement a round
+  absl::Status first_error;                                 // of any request or server
+};
+
+// How long Measure() takes, about.
+double ExpectedSeconds(const Options& options);
+
+// Runs all rounds. A stack that fails in a round is noted and tried again in the next. `progress` hears a
+// line before each stack's turn.
+std::vector<StackResults> Measure(const Options& options,
+                                  const std::function<void(const std::string&)>& progress);
+
+}  // namespace curtail::bench
