@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the curtail command as users do and checks what it prints, writes, returns and leaves behind.
+
+Usage: tool_test.py CASE CURTAIL HDSEARCH SCRATCH_FOLDER
+
+Nothing here depends on how fast the machine is: tables must be there and recall right; latencies may be what they are.
+Every process started carries a mark in its environment, by which those that were left behind are found.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+MARK = "CURTAIL_TOOL_TEST=" + uuid.uuid4().hex
+MAX_WAIT_S = 150
+
+
+class Tools:
+    """The programs under test, and a folder for their files."""
+
+    def __init__(self, curtail, hdsearch, scratch):
+        self.curtail, self.hdsearch = curtail, hdsearch
+        self.scratch = tempfile.mkdtemp(dir=scratch)
+        name, value = MARK.split("=")
+        self.env = {**os.environ, name: value, "TMPDIR": self.scratch, "NO_COLOR": "1",
+                    "XDG_CACHE_HOME": os.path.join(scratch, "cache")}
+
+    def path(self, name):
+        return os.path.join(self.scratch, name)
+
+    def start(self, *args):
+        return subprocess.Popen([self.curtail, *args], env=self.env, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def run(self, *args):
+        """Exit code, standard output, standard error."""
+        process = self.start(*args)
+        out, err = process.communicate(timeout=MAX_WAIT_S)
+        print("$ curtail", *args, f"-> {process.returncode}\n{out}{err}")
+        return process.returncode, out, err
+
+
+def marked_processes():
+    """Pids of running processes (no zombies) that descend from this test, but itself."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                environ = file.read()
+            with open(f"/proc/{pid}/stat") as file:
+                state = file.read().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if MARK.encode() in environ and state != "Z":
+            found.append(int(pid))
+    return found
+
+
+def expect_nothing_left(grace_s=0.0):
+    limit = time.monotonic() + grace_s
+    while marked_processes() and time.monotonic() < limit:
+        time.sleep(0.01)
+    left = marked_processes()
+    assert not left, f"processes left behind: {left}"
+
+
+def await_line(stream, pattern):
+    """Reads lines until one matches; the test's own time limit bounds it."""
+    seen = []
+    for line in stream:
+        seen.append(line)
+        if re.search(pattern, line):
+            return
+    raise AssertionError(f"no line like {pattern!r} in: {''.join(seen)}")
+
+
+def check_table(out, loads, configs):
+    header = re.search(r"^load +" + " +".join(configs) + "$", out, re.M)
+    assert header, "the table lacks its header"
+    for load in loads:
+        cells = re.search(rf"^ +{load}/s((?: +[\d.]+ / [\d.]+ [*=!? ]?){{{len(configs)}}})$", out, re.M)
+        assert cells, f"the table lacks the row of {load}/s"
+
+
+def test_demo(tools):
+    path = tools.path("demo.json")
+    code, out, err = tools.run("demo", "--quick", "--json", path)
+    assert code == 0, code
+    expect_nothing_left()
+    configs = ["SIB1", "SIP1", "SDB1-16", "SDP1-16"]
+    check_table(out, ["100", "400"], configs)
+    recall = re.search(r"^recall@10: ([\d.]+) over (\d+) replies$", out, re.M)
+    assert recall and float(recall[1]) >= 0.9 and int(recall[2]) > 100, "recall"
+    assert "\x1b" not in out + err and "\r" not in out + err, "escapes written to a pipe"
+    with open(path) as file:
+        result = json.load(file)
+    assert result["schema_version"] == 1 and result["kind"] == "demo" and not result["interrupted"]
+    assert sorted((c["config"], c["rate_per_s"]) for c in result["cells"]) == sorted(
+        (c, r) for c in configs for r in (100, 400))
+    for cell in result["cells"]:
+        requests = cell["result"]["requests"]
+        assert requests["scheduled"] > 50 and requests["ok"] + requests["failed"] == requests["scheduled"], cell
+        assert cell["verdict"] in ("best", "tied", "worse", "saturated", "void")
+    assert os.listdir(tools.scratch) == ["demo.json"], "logs left behind"
+
+
+def test_demo_interrupted(tools):
+    process = tools.start("demo", "--quick")
+    await_line(process.stderr, r"^ +1/8 ")
+    # Only the command itself, as when a supervisor stops it; its children must go with it.
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=MAX_WAIT_S)
+    print(out, err)
+    assert process.returncode == 105, process.returncode
+    assert "INTERRUPTED" in out and "p50 / p99" in out, "no partial table"
+    expect_nothing_left()
+
+    process = tools.start("demo", "--quick")
+    await_line(process.stderr, r"^starting 4 leaves")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=MAX_WAIT_S)
+    assert process.returncode == 105, process.returncode
+    expect_nothing_left()
+
+
+def test_demo_killed(tools):
+    process = tools.start("demo", "--quick")
+    await_line(process.stderr, r"^ +1/8 ")
+    assert len(marked_processes()) >= 9, "4 leaves, 4 mid-tiers and the command"
+    process.kill()
+    process.communicate(timeout=MAX_WAIT_S)
+    expect_nothing_left(grace_s=10)  # the kernel kills the children at once, and they take a moment to be gone
+
+
+def expect_refusal(result, code, *texts):
+    assert result[0] == code, f"exit code {result[0]}, not {code}"
+    for text in texts:
+        assert text in result[2], f"{text!r} is missing in: {result[2]}"
+
+
+def test_demo_refuses(tools):
+    expect_refusal(tools.run("demo", "--hdsearch", "/nonexistent/hdsearch", "--data", "synthetic:N=100,D=8"), 104,
+                   "cannot run /nonexistent/hdsearch", "No such file")
+    expect_refusal(tools.run("demo", "--data", "/nonexistent/data.fvecs"), 104, "/nonexistent/data.fvecs")
+    expect_refusal(tools.run("demo", "--configs", "SIB1,XYZ9"), 104, "--configs", "XYZ9")
+    expect_refusal(tools.run("demo", "--loads", "100,none"), 104, "--loads", "none")
+    expect_refusal(tools.run("demo", "--hdsearch", "/bin/false", "--data", "synthetic:N=100,D=8"), 1,
+                   "leaf 0 ended with code 1")
+    expect_refusal(tools.run("demo", "--no-such-flag"), 104, "hint")
+    expect_nothing_left()
+
+
+def serve_leaf(tools):
+    """A small server, and its address."""
+    server = subprocess.Popen(
+        [tools.hdsearch, "--service", "leaf", "--data", "synthetic:N=200,D=8", "--listen", "127.0.0.1:0", "--quiet"],
+        env=tools.env, text=True, stdout=subprocess.PIPE)
+    for line in server.stdout:
+        if line.startswith("ready "):
+            return server, line.split()[1]
+    raise AssertionError("the server did not start")
+
+
+def test_load(tools):
+    health = ("--method", "/grpc.health.v1.Health/Check")
+    brief = ("--rps", "200", "--duration", "1s", "--warmup", "100ms", *health)
+    server, address = serve_leaf(tools)
+    try:
+        check_load_runs(tools, address, brief)
+        check_load_refuses(tools, address, brief, health)
+    finally:
+        server.terminate()
+        server.wait(timeout=MAX_WAIT_S)
+    expect_refusal(tools.run("load", address, *brief), 1, "127.0.0.1", "hint: is the server running")
+    expect_nothing_left()
+
+
+def check_load_runs(tools, address, brief):
+    path = tools.path("run.json")
+    code, out, _ = tools.run("load", address, *brief, "--json", path, "--fail-if", "errors<1%,max<60s")
+    assert code == 0, code
+    plan = out.splitlines()[0]
+    assert plan.startswith("load ") and "open loop, poisson, 200 a second, seed 1" in plan, plan
+    for word in ("requests", "latency (", "send lag (us)", "generator", "codes         OK "):
+        assert word in out, word
+    with open(path) as file:
+        result = json.load(file)
+    assert result["requests"]["failed"] == 0 and 150 < result["requests"]["ok"] < 250
+
+    code, out, _ = tools.run("load", address, *brief, "--fail-if", "p50<1ns")
+    assert code == 99 and "FAILED  p50<1ns" in out
+    code, out, _ = tools.run("load", address, "--closed", "4", *brief[2:])
+    assert code == 0 and "CLOSED LOOP of 4" in out
+
+    process = tools.start("load", address, "--rps", "100", "--duration", "10m", "--warmup", "0", *brief[6:])
+    assert process.stdout.readline().startswith("load ")
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=MAX_WAIT_S)
+    assert process.returncode == 105 and "INTERRUPTED" in out, (process.returncode, out)
+
+
+def check_load_refuses(tools, address, brief, health):
+    run = lambda *args: tools.run("load", *args)
+    expect_refusal(run(address, *brief, "--json", "/dev/full"), 1, "/dev/full", "hint: free some space")
+    expect_refusal(run(address, "--rps", "5", "--method", "/no.Such/Method"), 1, "hint: the server does not serve")
+    expect_refusal(run(address, *health), 104, "--rps N or --closed N")
+    expect_refusal(run(address, "--rps", "5"), 104, "--workload hdsearch or --method")
+    expect_refusal(run(address, "--rps", "-5", *health), 104, "--rps")
+    expect_refusal(run(address, "--rps", "1e9", *health), 104, "at most 50000000")
+    expect_refusal(run(address, *brief, "--timeout", "5"), 104, "--timeout", "write 10s")
+    expect_refusal(run(address, *brief, "--fail-if", "p99<5"), 104, "--fail-if", "write 5ms")
+    expect_refusal(run(address, "--rps", "5", "--method", "Health"), 104, "/package.Service/Method")
+    expect_refusal(run(address, *brief, "--data-hex", "0g"), 104, "--data-hex")
+    expect_refusal(run("not an address", *brief), 104, "not an address")
+
+
+def main():
+    case, curtail, hdsearch, scratch = sys.argv[1:]
+    tools = Tools(curtail, hdsearch, scratch)
+    try:
+        globals()["test_" + case](tools)
+        shutil.rmtree(tools.scratch)
+    finally:
+        for pid in marked_processes():  # only those this test started
+            if pid != os.getpid():
+                os.kill(pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

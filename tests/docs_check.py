@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the Markdown files: relative links lead somewhere, and shown code is code that is compiled.
+
+A block of code that follows a line
+
+    <!-- code: tests/install_consumer/greeter.cc [service] -->
+
+must equal, but for indentation, what stands in that file between `// [service]` and `// [/service]`.
+
+usage: docs_check.py [ROOT]
+"""
+import pathlib
+import re
+import sys
+import textwrap
+
+MARKER = re.compile(r"<!-- code: (\S+) \[([\w-]+)\] -->\n```\w*\n(.*?)```", re.DOTALL)
+ANY_MARKER = re.compile(r"<!-- code:")
+FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)|(?:src|href)=\"([^\"#]+)")
+SKIPPED = {"build", ".git", "node_modules"}
+
+
+def markdown_files(root):
+    for path in sorted(root.rglob("*.md")):
+        if not SKIPPED & set(part.split("-")[0] for part in path.relative_to(root).parts[:-1]):
+            yield path
+
+
+def region(root, name, label):
+    """The text between the two tags of a region, without its indentation; None when there is no such region."""
+    source = root / name
+    if not source.is_file():
+        return None
+    found = re.search(rf"^ *// \[{label}\]\n(.*?)^ *// \[/{label}\]$", source.read_text(), re.DOTALL | re.MULTILINE)
+    return textwrap.dedent(found.group(1)) if found else None
+
+
+def check_code(root, path, text):
+    markers = list(MARKER.finditer(text))
+    if len(markers) != len(ANY_MARKER.findall(text)):
+        yield f"{path}: a `<!-- code: FILE [REGION] -->` line without a block of code after it"
+    for marker in markers:
+        name, label, shown = marker.groups()
+        wanted = region(root, name, label)
+        if wanted is None:
+            yield f"{path}: {name} has no region [{label}]"
+        elif shown != wanted:
+            yield f"{path}: differs from {name} [{label}], which reads:\n{textwrap.indent(wanted, '    ')}"
+
+
+def check_links(path, text):
+    for link in LINK.finditer(FENCE.sub("", text)):
+        target = link.group(1) or link.group(2)
+        if not re.match(r"[a-z]+:", target) and not (path.parent / target).exists():
+            yield f"{path}: no such file: {target}"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    problems, files = [], 0
+    for path in markdown_files(root):
+        text = path.read_text()
+        files += 1
+        problems += check_code(root, path, text)
+        problems += check_links(path, text)
+    print("\n".join(problems + [f"{files} files, {len(problems)} problems"]))
+    return 1 if problems or files == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

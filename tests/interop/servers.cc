@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "servers.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <iostream>
+
+namespace curtail::interop {
+namespace {
+
+class EchoService final : public Echo::Service {
+ public:
+  explicit EchoService(Gate* gate) : gate_(gate) {}
+
+  absl::Status Echo(Context& ctx, const EchoRequest& request, EchoReply* reply) override {
+    if (!ctx.deadline().infinite()) {
+      reply->set_timeout_ms(
+          std::chrono::duration_cast<std::chrono::milliseconds>(ctx.deadline().Remaining()).count());
+    }
+    for (const auto& [key, value] : ctx.metadata()) {
+      if (!std::string_view(key).starts_with("x-")) continue;
+      Field* field = reply->add_metadata();
+      field->set_key(key);
+      field->set_value(value);
+      ctx.AddTrailingMetadata(key, value);
+    }
+    if (request.hang()) gate_->Pass([&ctx] { return ctx.cancelled(); });
+    if (request.code() != 0) return {static_cast<absl::StatusCode>(request.code()), request.message()};
+    if (request.reply_size() > 0) {
+      reply->set_payload(std::string(static_cast<size_t>(request.reply_size()), 'r'));
+    } else {
+      reply->set_payload(request.payload());
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Gate* const gate_;
+};
+
+class ForwardService final : public Forward::Service {
+ public:
+  explicit ForwardService(std::vector<Channel*> leaves) : leaves_(std::move(leaves)) {}
+
+  absl::Status Forward(Context& ctx, const EchoRequest& request, EchoReply* reply) override {
+    const auto replies = ctx.FanOut(leaves_, Echo::kEcho, std::vector<EchoRequest>(leaves_.size(), request));
+    for (const absl::StatusOr<EchoReply>& one : replies) {
+      if (!one.ok()) return one.status();
+      reply->mutable_payload()->append(one->payload());
+      reply->mutable_metadata()->MergeFrom(one->metadata());
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::vector<Channel*> leaves_;
+};
+
+}  // namespace
+
+std::string WithSpareThread(std::string_view config) {
+  Config parsed = *Config::Parse(config);
+  if (parsed.model.execution == Execution::kInline) ++parsed.network;
+  return parsed.ToString();
+}
+
+std::string TestName(std::string_view config) {
+  std::string name(config);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+std::unique_ptr<Service> MakeEchoService(Gate* gate) { return std::make_unique<EchoService>(gate); }
+
+std::unique_ptr<Service> MakeForwardService(std::vector<Channel*> leaves) {
+  return std::make_unique<ForwardService>(std::move(leaves));
+}
+
+ServerOptions OptionsFor(std::string_view config) {
+  ServerOptions options;
+  options.config = *Config::Parse(config);
+  return options;
+}
+
+std::unique_ptr<Server> MustStart(ServerOptions options, std::unique_ptr<Service> service) {
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::move(service));
+  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(std::move(options), std::move(services));
+  if (!server.ok()) {
+    std::cerr << "cannot start a server: " << server.status() << "\n";
+    std::abort();
+  }
+  return *std::move(server);
+}
+
+std::string UnixAddress() {
+  static std::atomic<int> count{0};
+  return "unix:" + testing::TempDir() + "curtail_interop." + std::to_string(getpid()) + "." +
+         std::to_string(++count);
+}
+
+}  // namespace curtail::interop
