@@ -58,15 +58,23 @@ function(curtail_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
 endfunction()
 
-# curtail_fuzzer(NAME SOURCES ... LIBS ...): a libFuzzer target that every test run drives for a second.
+# curtail_fuzzer(NAME SOURCES ... LIBS ...): a libFuzzer target that every test run drives for a second; with libFuzzer
+# where the build has it, otherwise with tests/fuzz_driver.cc.
 function(curtail_fuzzer name)
-  if(NOT CURTAIL_BUILD_FUZZERS)
+  if(NOT CURTAIL_BUILD_TESTS AND NOT CURTAIL_BUILD_FUZZERS)
     return()
   endif()
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_LIBS} curtail_options -fsanitize=fuzzer)
-  add_test(NAME ${name} COMMAND ${name} -max_total_time=1 -timeout=10 -rss_limit_mb=4096)
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} curtail_options)
+  if(CURTAIL_BUILD_FUZZERS)
+    target_link_libraries(${name} PRIVATE -fsanitize=fuzzer)
+    add_test(NAME ${name} COMMAND ${name} -max_total_time=1 -timeout=10 -rss_limit_mb=4096)
+  else()
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz_driver.cc)
+    target_link_libraries(${name} PRIVATE curtail::base)
+    add_test(NAME ${name} COMMAND ${name} 1)
+  endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT 60)
 endfunction()
 

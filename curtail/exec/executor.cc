@@ -88,18 +88,18 @@ Executor::~Executor() {
   }
 }
 
-void Executor::Park(std::vector<Thread*>& idle, Thread& self, MutexLock& lock) {
+void Executor::Park(std::vector<Thread*>& idle, Thread& self) {
   idle.push_back(&self);
   const uint32_t ticket = self.parker.Ticket();
-  lock.Unlock();
+  mu_.Unlock();
   while (self.parker.Ticket() == ticket) self.parker.Wait(ticket, Deadline::Infinite());
-  lock.Lock();
+  mu_.Lock();
 }
 
-void Executor::RunTask(Task* task, Thread& self, SpinBudget* spin, bool more, MutexLock& lock) {
-  lock.Unlock();
+void Executor::RunTask(Task* task, Thread& self, SpinBudget* spin, bool more) {
+  mu_.Unlock();
   task->Run({.thread_index = self.index, .spin = spin, .more_ready = more});
-  lock.Lock();
+  mu_.Lock();
 }
 
 void Executor::InlineLoop(Thread& self) {
@@ -116,7 +116,7 @@ void Executor::InlineLoop(Thread& self) {
         heir->parker.Notify();
         lock.Lock();
       }
-      RunTask(task, self, spin_, more, lock);
+      RunTask(task, self, spin_, more);
       held = true;
     } else if (held) {  // R5
       lock.Unlock();
@@ -134,7 +134,7 @@ void Executor::InlineLoop(Thread& self) {
       leading_ = false;
       queue_.Append(ready);
     } else {
-      Park(idle_, self, lock);
+      Park(idle_, self);
     }
   }
 }
@@ -144,7 +144,7 @@ void Executor::NetworkLoop(Thread& self) {
   MutexLock lock(mu_);
   while (!stopping_) {
     if (leading_) {
-      Park(idle_network_, self, lock);
+      Park(idle_network_, self);
       continue;
     }
     leading_ = true;
@@ -172,7 +172,7 @@ void Executor::WorkerLoop(Thread& self) {
   MutexLock lock(mu_);
   while (!stopping_) {
     if (Task* task = queue_.Pop()) {
-      RunTask(task, self, /*spin=*/nullptr, !queue_.empty(), lock);
+      RunTask(task, self, /*spin=*/nullptr, !queue_.empty());
       held = true;
     } else if (held) {  // R5
       lock.Unlock();
@@ -180,7 +180,7 @@ void Executor::WorkerLoop(Thread& self) {
       held = false;
       lock.Lock();
     } else {
-      Park(idle_, self, lock);
+      Park(idle_, self);
     }
   }
 }

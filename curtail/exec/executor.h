@@ -69,9 +69,9 @@ class Executor {
   void InlineLoop(Thread& self);
   void NetworkLoop(Thread& self);
   void WorkerLoop(Thread& self);
-  void RunTask(Task* task, Thread& self, SpinBudget* spin, bool more, MutexLock& lock) CURTAIL_REQUIRES(mu_);
+  void RunTask(Task* task, Thread& self, SpinBudget* spin, bool more) CURTAIL_REQUIRES(mu_);
   // Waits until another thread takes `self` from `idle` and notifies it.
-  void Park(std::vector<Thread*>& idle, Thread& self, MutexLock& lock) CURTAIL_REQUIRES(mu_);
+  void Park(std::vector<Thread*>& idle, Thread& self) CURTAIL_REQUIRES(mu_);
 
   // Immutable after construction.
   const Config config_;

@@ -7,6 +7,7 @@
 // The fan-out lies on the waiting thread's stack. It may be left only when no connection refers to it any
 // more: when a deadline or a cancellation ends it early, every call still open is cancelled and its end
 // awaited, which takes no round trip (a connection ends a cancelled call at once).
+#include <algorithm>
 #include <atomic>
 #include <memory>
 
@@ -128,7 +129,21 @@ void Fanout::Send() {
 }
 
 void Fanout::Wait() {
-  lane_.Wait(waiter_, ctx_.deadline_, ctx_.wait_hint_.spin);
+  Deadline connect = Deadline::Infinite();
+  for (size_t i = 0; i < size_; ++i) {
+    if (calls_[i].connection != nullptr)
+      connect = std::min(connect, calls_[i].connection->connect_deadline());
+  }
+  lane_.Wait(waiter_, std::min(ctx_.deadline_, connect), ctx_.wait_hint_.spin);
+  if (connect < ctx_.deadline_ && !waiter_.Has(Waiter::kDone | Waiter::kInterrupted)) {
+    for (size_t i = 0; i < size_; ++i) {
+      ClientConnection* connection = calls_[i].connection.get();
+      if (connection != nullptr && connection->connect_deadline().Expired()) {
+        connection->Kick(Connection::kAbort, nullptr);
+      }
+    }
+    lane_.Wait(waiter_, ctx_.deadline_, ctx_.wait_hint_.spin);
+  }
   if (waiter_.Has(Waiter::kDone)) return;
   CancelOpenCalls();
   while (!waiter_.Has(Waiter::kDone)) {

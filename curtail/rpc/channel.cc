@@ -56,6 +56,7 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Acquire(size_t 
   if (connection != nullptr && connection->usable()) {
     if (now - connection->last_used() > kIdle) connection->Kick(internal::Connection::kRead, nullptr);
     connection->Touch(now);
+    if (connection->connect_deadline().when() <= now) connection->Kick(internal::Connection::kAbort, nullptr);
     if (connection->usable()) return connection;
   }
   return Connect(slot, lane, now);
@@ -89,8 +90,9 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(const s
   bool connected = false;
   absl::StatusOr<internal::UniqueFd> fd = internal::StartConnect(*address, &connected);
   if (!fd.ok()) return slot->last_error = fd.status();
-  auto connection = std::make_shared<ClientConnection>(session_options, *std::move(fd),
-                                                       &client->lane(lane).poller(), connected, slot, target);
+  auto connection =
+      std::make_shared<ClientConnection>(session_options, *std::move(fd), &client->lane(lane).poller(),
+                                         connected, now + options.connect_timeout, slot, target);
   connection->Touch(now);
   if (absl::Status added = connection->Register(); !added.ok()) return slot->last_error = added;
   return slot->connection = std::move(connection);

@@ -3,6 +3,8 @@
 // Server and client together, over real sockets, under each synchronous model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -421,6 +423,33 @@ TEST(Channel, BacksOffAfterAFailedAttempt) {
   const absl::Status status = channel.Call(second, "/a.B/C", Text(""), &reply);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(Message(status)), HasSubstr("next attempt in"));
+}
+
+TEST(Channel, GivesUpConnectingAfterItsTimeout) {
+  // A socket that listens with a full backlog answers no further SYN: attempts hang.
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listener, 0), 0);
+  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  std::vector<int> fillers;
+  for (int i = 0; i < 8; ++i) {
+    fillers.push_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    connect(fillers.back(), reinterpret_cast<sockaddr*>(&address), size);
+  }
+  Client client;
+  Channel channel(&client, Join("127.0.0.1:", ntohs(address.sin_port)),
+                  {.connect_timeout = milliseconds(50)});
+  Context ctx(kMaxTestWait);
+  StringValue reply;
+  const absl::Status status = channel.Call(ctx, "/a.B/C", Text(""), &reply);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("timed out"));
+  for (const int fd : fillers) close(fd);
+  close(listener);
 }
 
 TEST(Server, ReportsAPortInUse) {

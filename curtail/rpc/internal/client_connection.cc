@@ -8,10 +8,13 @@
 namespace curtail::internal {
 
 ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd fd, Poller* poller,
-                                   bool connected, std::weak_ptr<Slot> slot, std::string target)
+                                   bool connected, TimePoint give_up, std::weak_ptr<Slot> slot,
+                                   std::string target)
     : Connection(wire::Role::kClient, options, std::move(fd), poller, connected),
+      give_up_(give_up),
       slot_(std::move(slot)),
-      target_(std::move(target)) {}
+      target_(std::move(target)),
+      standing_(connected) {}
 
 void ClientCall::Reset() {
   status = absl::OkStatus();

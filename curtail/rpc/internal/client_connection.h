@@ -75,13 +75,18 @@ struct Slot {
 class ClientConnection final : public Connection {
  public:
   ClientConnection(const wire::SessionOptions& options, UniqueFd fd, Poller* poller, bool connected,
-                   std::weak_ptr<Slot> slot, std::string target);
+                   TimePoint give_up, std::weak_ptr<Slot> slot, std::string target);
 
   // Whether new calls may be posted with some hope. Any thread.
   bool usable() const { return usable_.load(std::memory_order_acquire); }
   // When a byte was last heard or a call last posted. Any thread; approximate.
   TimePoint last_used() const { return TimePoint(Nanos(last_used_.load(std::memory_order_relaxed))); }
   void Touch(TimePoint now) { last_used_.store(now.time_since_epoch().count(), std::memory_order_relaxed); }
+  // When an attempt to connect that is still under way is to be given up; infinite once the connection
+  // stands. Any thread.
+  Deadline connect_deadline() const {
+    return standing_.load(std::memory_order_acquire) ? Deadline::Infinite() : Deadline::At(give_up_);
+  }
   // Whether a call on it has ever ended while the connection stood. Any thread.
   bool greeted() const { return greeted_.load(std::memory_order_acquire); }
 
@@ -91,6 +96,7 @@ class ClientConnection final : public Connection {
  private:
   void HandleOp(Op* op) override;
   void HandleGoodbye(uint32_t) override {}  // a client just closes
+  void OnConnected() override { standing_.store(true, std::memory_order_release); }
   void OnClosed(const absl::Status& why, bool connected) override;
   void OnMessage(wire::StreamId id, void* tag, std::string&& message) override;
   void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, wire::Metadata&& trailing) override;
@@ -98,11 +104,14 @@ class ClientConnection final : public Connection {
   void Start(ClientCall& call);
 
   // Immutable after construction.
+  const TimePoint give_up_;
   const std::weak_ptr<Slot> slot_;
   const std::string target_;
 
-  // Atomic. usable_ falls once (release, pairs with usable()); greeted_ rises once; last_used_ is a hint.
+  // Atomic. usable_ falls once (release, pairs with usable()); standing_ and greeted_ rise once; last_used_
+  // is a hint.
   std::atomic<bool> usable_{true};
+  std::atomic<bool> standing_;
   std::atomic<bool> greeted_{false};
   std::atomic<int64_t> last_used_{0};
 

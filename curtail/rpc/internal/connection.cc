@@ -71,7 +71,10 @@ void Connection::Kick(uint32_t bits, TaskList* ready) {
 void Connection::Turn(uint32_t bits) {
   RunPosted();
   if (closed_) return;
-  if (bits & kAbort) return Close(absl::UnavailableError("connection closed on this side"));
+  if (bits & kAbort) {
+    return Close(
+        absl::UnavailableError(connected_ ? "connection closed on this side" : "cannot connect: timed out"));
+  }
   if (bits & (kNotice | kDrain)) HandleGoodbye(bits);
   if (bits & kWrite) {
     if (!connected_ && !FinishConnect()) return;
@@ -99,7 +102,11 @@ void Connection::RunPosted() {
 
 bool Connection::FinishConnect() {
   const int error = ConnectError(fd_.get());
-  if (error == 0) return connected_ = true;
+  if (error == 0) {
+    connected_ = true;
+    OnConnected();
+    return true;
+  }
   Close(absl::UnavailableError(Join("cannot connect: ", std::strerror(error))));
   return false;
 }

@@ -67,6 +67,8 @@ class Connection : public PollHandler,
   virtual void HandleOp(Op* op) = 0;
   // kNotice or kDrain was asked for.
   virtual void HandleGoodbye(uint32_t bits) = 0;
+  // The connection attempt has succeeded. Not called for a transport that stood from the start.
+  virtual void OnConnected() {}
   // The transport is gone, after every stream has had its OnCallEnd. `connected` says whether it ever stood.
   virtual void OnClosed(const absl::Status& why, bool connected) = 0;
 

@@ -60,7 +60,11 @@ class ServerCore::Listener final : public PollHandler {
  public:
   Listener(ServerCore* core, UniqueFd fd) : core_(core), fd_(std::move(fd)), spare_(OpenSpare()) {}
 
-  int fd() const { return fd_.get(); }
+  // Starts to accept.
+  absl::Status Register(std::shared_ptr<Listener> self) {
+    MutexLock lock(mu_);
+    return core_->poller().Add(fd_.get(), std::move(self));
+  }
 
   void OnEvents(uint32_t events, TaskList*) override {
     if (!(events & EPOLLIN)) return;
@@ -140,7 +144,7 @@ absl::Status ServerCore::Run() {
   held_ = std::vector<Held>(config.network + config.workers);
   executor_ = std::make_unique<Executor>(config, this);
   for (const auto& listener : listeners_) {
-    if (absl::Status added = poller_.Add(listener->fd(), listener); !added.ok()) return added;
+    if (absl::Status added = listener->Register(listener); !added.ok()) return added;
   }
   return absl::OkStatus();
 }
