@@ -13,8 +13,8 @@
 //  may read. R4  A thread parks only while holding the mutex with nothing for it to do; who takes it from the
 //  stack of parked
 //      threads wakes it, exactly once. The epoch of its Parker makes the wake-up stick (parker.h).
-//  R5  Before a thread parks or leads it flushes what it held back, so held output never waits on a sleeping
-//  thread.
+//  R5  Before a thread parks, leads, or waits for other services it flushes what it held back, so held output
+//      never waits on a sleeping thread. (The last of the three is the waiter's part: WaitHint::receiver.)
 //
 // Races considered:
 //  - A task queued by a thread outside the pool while the only in-line thread sits in Await(): Submit() wakes
@@ -27,9 +27,13 @@
 #include "curtail/exec/executor.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <system_error>
+
+#include "curtail/base/strings.h"
 
 namespace curtail {
 namespace {
@@ -48,6 +52,10 @@ Executor::Executor(const Config& config, Receiver* receiver)
       receiver_(receiver),
       spin_budget_(UsableCpus() - 1),
       spin_(config.model.reception == Reception::kPoll ? &spin_budget_ : nullptr) {
+  status_ = StartThreads();
+}
+
+absl::Status Executor::StartThreads() {
   const bool dispatch = config_.model.execution == Execution::kDispatch;
   const uint32_t runners = dispatch ? config_.workers : config_.network;
   const uint32_t total = runners + (dispatch ? config_.network : 0);
@@ -55,17 +63,34 @@ Executor::Executor(const Config& config, Receiver* receiver)
     threads_.push_back(std::make_unique<Thread>());
     threads_.back()->index = i;
   }
-  {
-    MutexLock lock(mu_);
-    alive_ = static_cast<int>(total);
-  }
-  for (uint32_t i = 0; i < total; ++i) {
+  // Signals are the program's affair: its handlers must not run on these threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  absl::Status status;
+  for (uint32_t i = 0; i < total && status.ok(); ++i) {
     Thread& self = *threads_[i];
     const bool receives = !dispatch || i >= runners;
     const bool runs = i < runners;
-    self.thread = std::thread([this, &self, receives, runs] { ThreadMain(self, receives, runs); });
-    NameThread(self.thread, !dispatch ? "inline" : runs ? "worker" : "network", i);
+    {
+      MutexLock lock(mu_);
+      ++alive_;
+    }
+    try {
+      self.thread = std::thread([this, &self, receives, runs] { ThreadMain(self, receives, runs); });
+      NameThread(self.thread, !dispatch ? "inline" : runs ? "worker" : "network", i);
+    } catch (const std::system_error& e) {
+      MutexLock lock(mu_);
+      --alive_;
+      status =
+          absl::ResourceExhaustedError(Join("cannot start thread ", i + 1, " of ", total, " for ",
+                                            config_.ToString(), ": ", e.what(), "; choose smaller pools"));
+    }
   }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  TaskList none;
+  if (!status.ok()) Stop(Deadline::Infinite(), &none);
+  return status;
 }
 
 void Executor::ThreadMain(Thread& self, bool receives, bool runs) {
@@ -83,9 +108,6 @@ void Executor::ThreadMain(Thread& self, bool receives, bool runs) {
 Executor::~Executor() {
   TaskList dropped;
   Stop(Deadline::Infinite(), &dropped);
-  for (auto& thread : threads_) {
-    if (thread->thread.joinable()) thread->thread.join();
-  }
 }
 
 void Executor::Park(std::vector<Thread*>& idle, Thread& self) {
@@ -98,7 +120,7 @@ void Executor::Park(std::vector<Thread*>& idle, Thread& self) {
 
 void Executor::RunTask(Task* task, Thread& self, SpinBudget* spin, bool more) {
   mu_.Unlock();
-  task->Run({.thread_index = self.index, .spin = spin, .more_ready = more});
+  task->Run({.thread_index = self.index, .spin = spin, .receiver = receiver_, .more_ready = more});
   mu_.Lock();
 }
 
@@ -193,7 +215,6 @@ void Executor::Submit(TaskList& tasks) {
   bool wake_leader = false;
   {
     MutexLock lock(mu_);
-    if (stopping_) return;
     const size_t wanted = std::min(tasks.size(), kMaxHeirs);
     queue_.Append(tasks);
     while (count < wanted && !idle_.empty()) {
@@ -210,30 +231,32 @@ bool Executor::Stop(Deadline deadline, TaskList* left_over) {
   Parker done;
   {
     MutexLock lock(mu_);
-    if (stopping_) return alive_ == 0;
     stopping_ = true;
     stopper_ = &done;
-    left_over->Append(queue_);
     for (Thread* thread : idle_) thread->parker.Notify();
     for (Thread* thread : idle_network_) thread->parker.Notify();
     idle_.clear();
     idle_network_.clear();
   }
   receiver_->Wake();
+  bool ended = false;
   while (true) {
     const uint32_t ticket = done.Ticket();
     {
       MutexLock lock(mu_);
-      if (alive_ == 0 || deadline.Expired()) {
+      ended = alive_ == 0;
+      if (ended || deadline.Expired()) {
         stopper_ = nullptr;
         left_over->Append(queue_);
-        if (alive_ > 0) return false;
         break;
       }
     }
     done.Wait(ticket, deadline);
   }
-  for (auto& thread : threads_) thread->thread.join();
+  if (!ended) return false;
+  for (auto& thread : threads_) {
+    if (thread->thread.joinable()) thread->thread.join();
+  }
   return true;
 }
 

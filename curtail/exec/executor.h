@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "curtail/base/mutex.h"
 #include "curtail/exec/config.h"
 #include "curtail/exec/parker.h"
@@ -48,11 +49,14 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Queues tasks that became ready outside of Handle(). Never blocks. Ignored after Stop().
+  // RESOURCE_EXHAUSTED when not all threads could be started: none runs then.
+  const absl::Status& status() const { return status_; }
+
+  // Queues tasks that became ready outside of Handle(). Never blocks. After Stop() they do not run.
   void Submit(TaskList& tasks);
-  // Ends every thread once it has finished the task in hand; tasks still queued do not run and go to
-  // `left_over`. Waits for running tasks until `deadline`; false when some were still running then: their
-  // threads cannot be ended, and destroying the executor waits for them.
+  // Ends every thread once it has finished the task in hand; tasks that did not run go to `left_over`. Waits
+  // for running tasks until `deadline`; false when some were still running then: call again, or let the
+  // destructor wait.
   bool Stop(Deadline deadline, TaskList* left_over);
 
   // Threads that may run tasks: the indices in WaitHint are below this.
@@ -65,6 +69,7 @@ class Executor {
     std::thread thread;
   };
 
+  absl::Status StartThreads();
   void ThreadMain(Thread& self, bool receives, bool runs);
   void InlineLoop(Thread& self);
   void NetworkLoop(Thread& self);
@@ -76,6 +81,7 @@ class Executor {
   // Immutable after construction.
   const Config config_;
   Receiver* const receiver_;
+  absl::Status status_;
   std::vector<std::unique_ptr<Thread>> threads_;
 
   // Thread-safe by itself. spin_ is null in blocking models.

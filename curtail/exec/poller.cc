@@ -17,6 +17,7 @@ namespace curtail {
 namespace {
 
 constexpr int kMaxEvents = 64;
+constexpr uint32_t kInterest = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
 int EpollWait(int epoll_fd, epoll_event* events, Deadline deadline) {
   if (deadline.infinite()) return epoll_wait(epoll_fd, events, kMaxEvents, -1);
@@ -25,7 +26,8 @@ int EpollWait(int epoll_fd, epoll_event* events, Deadline deadline) {
   // epoll_wait counts in milliseconds, which would round every short wait up.
   const timespec timeout = {.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
   const long n = syscall(SYS_epoll_pwait2, epoll_fd, events, kMaxEvents, &timeout, nullptr, 0);
-  if (n >= 0 || errno != ENOSYS) return static_cast<int>(n);
+  // ENOSYS: a kernel before 5.11; EPERM: a container runtime that does not know the call.
+  if (n >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(n);
   const int64_t ms = std::min<int64_t>((left.count() + 999'999) / 1'000'000, INT_MAX);
   return epoll_wait(epoll_fd, events, kMaxEvents, static_cast<int>(ms));
 }
@@ -45,6 +47,13 @@ Poller::Poller() {
 }
 
 Poller::~Poller() {
+  std::vector<std::shared_ptr<PollHandler>>
+      handlers;  // some may live only here, and call Remove() as they go
+  {
+    MutexLock lock(mu_);
+    handlers.swap(handlers_);
+  }
+  handlers.clear();
   if (wake_fd_ >= 0) close(wake_fd_);
   if (epoll_fd_ >= 0) close(epoll_fd_);
 }
@@ -55,7 +64,7 @@ absl::Status Poller::Add(int fd, std::shared_ptr<PollHandler> handler) {
     if (handlers_.size() <= static_cast<size_t>(fd)) handlers_.resize(fd + 1);
     handlers_[fd] = std::move(handler);
   }
-  epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {.fd = fd}};
+  epoll_event event = {.events = kInterest, .data = {.fd = fd}};
   if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) == 0) return absl::OkStatus();
   const int error = errno;
   Remove(fd);
@@ -67,6 +76,11 @@ void Poller::Remove(int fd) {
   std::shared_ptr<PollHandler> last;  // destroyed outside the lock
   MutexLock lock(mu_);
   if (static_cast<size_t>(fd) < handlers_.size()) last = std::move(handlers_[fd]);
+}
+
+void Poller::Rearm(int fd) {
+  epoll_event event = {.events = kInterest, .data = {.fd = fd}};
+  epoll_ctl(epoll_fd_, EPOLL_CTL_MOD, fd, &event);
 }
 
 void Poller::Wake() {

@@ -45,6 +45,8 @@ class Poller {
   absl::Status Add(int fd, std::shared_ptr<PollHandler> handler);
   // Forgets `fd`; call it before close(). Any thread.
   void Remove(int fd);
+  // Reports anew what `fd` has ready now, as if it had just come. Any thread.
+  void Rearm(int fd);
   // Ends the wait in progress, or the next one. Any thread; never blocks.
   void Wake();
 

@@ -2,7 +2,7 @@
 //
 // spin_budget.h - keeps pollers from starving the threads they wait for.
 //
-// A poller that holds a CPU which the awaited work needs makes that work late. So a process never polls on
+// A poller that holds a CPU which the awaited work needs makes that work late. So a server never polls on
 // all the CPUs it may use: at most that number less one. Who gets no slot spins briefly and then blocks.
 #pragma once
 

@@ -9,9 +9,12 @@
 // awaited, which takes no round trip (a connection ends a cancelled call at once).
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <thread>
 
 #include "curtail/base/strings.h"
+#include "curtail/exec/executor.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/internal/channel_impl.h"
@@ -61,6 +64,8 @@ class Fanout {
                std::span<const MessageLite* const> requests);
   void Send();
   void Wait();
+  // Ends attempts to connect that have taken too long; returns when the next will have.
+  Deadline GiveUpConnecting();
   void CancelOpenCalls();
   // One call fewer to wait for. The last to call it touches nothing afterwards.
   void Complete() {
@@ -89,6 +94,12 @@ class Fanout {
 void Fanout::Prepare(std::span<Channel* const> channels, std::string_view path,
                      std::span<const MessageLite* const> requests) {
   const TimePoint now = Now();
+  // A caller may have sent what we may not send on.
+  Metadata inherited;
+  for (const auto& [key, value] : ctx_.metadata_) {
+    if (wire::IsCustomKey(key) && (key.ends_with("-bin") || wire::IsTextValue(value)))
+      inherited.Add(key, value);
+  }
   for (size_t i = 0; i < size_; ++i) {
     Member& call = calls_[i];
     if (!call.wanted) continue;
@@ -107,7 +118,7 @@ void Fanout::Prepare(std::span<Channel* const> channels, std::string_view path,
     }
     call.connection = *std::move(connection);
     call.head.path.assign(path);
-    call.head.metadata = ctx_.metadata_;
+    call.head.metadata = inherited;
     call.deadline = ctx_.deadline_;
   }
 }
@@ -123,27 +134,27 @@ void Fanout::Send() {
   }
   for (size_t i = 0; i < size_; ++i) {
     ClientConnection* connection = calls_[i].wanted ? calls_[i].connection.get() : nullptr;
-    const bool again = i > 0 && connection == calls_[i - 1].connection.get();
+    const bool again = i > 0 && calls_[i - 1].wanted && connection == calls_[i - 1].connection.get();
     if (connection != nullptr && !again) connection->Kick(Connection::kPosted, nullptr);
   }
 }
 
-void Fanout::Wait() {
-  Deadline connect = Deadline::Infinite();
+Deadline Fanout::GiveUpConnecting() {
+  Deadline next = Deadline::Infinite();
   for (size_t i = 0; i < size_; ++i) {
-    if (calls_[i].connection != nullptr)
-      connect = std::min(connect, calls_[i].connection->connect_deadline());
+    ClientConnection* connection = calls_[i].wanted ? calls_[i].connection.get() : nullptr;
+    if (connection == nullptr) continue;
+    if (connection->connect_deadline().Expired()) connection->Kick(Connection::kGiveUp, nullptr);
+    if (connection->usable()) next = std::min(next, connection->connect_deadline());
   }
-  lane_.Wait(waiter_, std::min(ctx_.deadline_, connect), ctx_.wait_hint_.spin);
-  if (connect < ctx_.deadline_ && !waiter_.Has(Waiter::kDone | Waiter::kInterrupted)) {
-    for (size_t i = 0; i < size_; ++i) {
-      ClientConnection* connection = calls_[i].connection.get();
-      if (connection != nullptr && connection->connect_deadline().Expired()) {
-        connection->Kick(Connection::kAbort, nullptr);
-      }
-    }
-    lane_.Wait(waiter_, ctx_.deadline_, ctx_.wait_hint_.spin);
-  }
+  return next;
+}
+
+void Fanout::Wait() {
+  if (ctx_.wait_hint_.receiver != nullptr) ctx_.wait_hint_.receiver->Flush(ctx_.wait_hint_.thread_index);
+  do {
+    lane_.Wait(waiter_, std::min(ctx_.deadline_, GiveUpConnecting()), ctx_.wait_hint_.spin);
+  } while (!waiter_.Has(Waiter::kDone | Waiter::kInterrupted) && !ctx_.deadline_.Expired());
   if (waiter_.Has(Waiter::kDone)) return;
   CancelOpenCalls();
   while (!waiter_.Has(Waiter::kDone)) {
@@ -157,9 +168,12 @@ void Fanout::CancelOpenCalls() {
   for (size_t i = 0; i < size_; ++i) {
     Member& call = calls_[i];
     if (!call.wanted || call.connection == nullptr) continue;
-    if (!AddPending()) return;
+    if (!AddPending()) break;
     call.connection->Post(&call.cancel);
-    call.connection->Kick(Connection::kPosted, nullptr);
+  }
+  for (size_t i = 0; i < size_; ++i) {
+    ClientConnection* connection = calls_[i].wanted ? calls_[i].connection.get() : nullptr;
+    if (connection != nullptr) connection->Kick(Connection::kPosted, nullptr);
   }
 }
 
@@ -189,6 +203,12 @@ bool Fanout::TakeRetry() {
   retried_ = true;
   return any;
 }
+
+// Threads that call without being called spread over the lanes by their identity.
+Context::Context(Deadline deadline)
+    : deadline_(deadline),
+      wait_hint_{.thread_index =
+                     static_cast<uint32_t>(std::hash<std::thread::id>{}(std::this_thread::get_id()))} {}
 
 void Context::Cancel() {
   if (cancelled_.exchange(true, std::memory_order_acq_rel)) return;

@@ -32,7 +32,7 @@ double Jitter(TimePoint now) {
 }  // namespace
 
 Channel::Impl::Impl(Client* c, std::string t, ChannelOptions o)
-    : client(c), target(std::move(t)), options(o), address(Address::Resolve(target)) {
+    : client(c), target(std::move(t)), options(o) {
   session_options.max_message_bytes = options.max_message_bytes;
   session_options.max_partial_bytes = std::max(session_options.max_partial_bytes, options.max_message_bytes);
   session_options.authority = target.starts_with("unix:") ? "localhost" : target;
@@ -56,14 +56,30 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Acquire(size_t 
   if (connection != nullptr && connection->usable()) {
     if (now - connection->last_used() > kIdle) connection->Kick(internal::Connection::kRead, nullptr);
     connection->Touch(now);
-    if (connection->connect_deadline().when() <= now) connection->Kick(internal::Connection::kAbort, nullptr);
+    if (connection->connect_deadline().when() <= now)
+      connection->Kick(internal::Connection::kGiveUp, nullptr);
     if (connection->usable()) return connection;
   }
   return Connect(slot, lane, now);
 }
 
+absl::StatusOr<Address> Channel::Impl::NextAddress(Slot& slot) {
+  {
+    MutexLock lock(slot.mu);
+    if (!slot.addresses.empty()) return slot.addresses.back();
+  }
+  absl::StatusOr<std::vector<Address>> found = Address::ResolveAll(target);
+  if (!found.ok()) return found.status();
+  std::reverse(found->begin(), found->end());  // used from the end
+  MutexLock lock(slot.mu);
+  slot.addresses = *std::move(found);
+  return slot.addresses.back();
+}
+
 absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(const std::shared_ptr<Slot>& slot,
                                                                          size_t lane, TimePoint now) {
+  absl::StatusOr<Address> address = NextAddress(*slot);
+  if (!address.ok()) return address.status();
   MutexLock lock(slot->mu);
   if (slot->connection != nullptr) {
     if (slot->connection->usable()) return slot->connection;  // another thread was faster
@@ -81,12 +97,9 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(const s
           ? options.initial_backoff
           : std::min(options.max_backoff, std::chrono::duration_cast<Nanos>(slot->backoff * kBackoffFactor));
   slot->next_attempt = now + std::chrono::duration_cast<Nanos>(slot->backoff * Jitter(now));
-  if (absl::IsUnavailable(address.status())) {  // a name that was unknown may be known by now
-    absl::StatusOr<Address> again = Address::Resolve(target);
-    if (!again.ok()) return slot->last_error = again.status();
-    address = std::move(again);
-  }
-  if (!address.ok()) return address.status();
+  // If this attempt fails, the next is for the next address.
+  if (!slot->addresses.empty()) slot->addresses.pop_back();
+  if (!slot->addresses.empty()) slot->next_attempt = now;  // ... which need not wait
   bool connected = false;
   absl::StatusOr<internal::UniqueFd> fd = internal::StartConnect(*address, &connected);
   if (!fd.ok()) return slot->last_error = fd.status();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/internal/channel_impl.h"
@@ -43,15 +44,16 @@ void Client::Impl::Finish(StartedCall* call) {
 void Client::Impl::ExpireTimers() {
   if (timers.empty()) return;
   const TimePoint now = Now();
+  std::vector<std::shared_ptr<ClientConnection>> kick;
   while (!timers.empty() && timers.top().when <= now) {
     const Timer timer = timers.top();
     timers.pop();
     if (!timer.call->active || timer.call->serial != timer.serial) continue;
     timer.call->timed_out = true;
-    const std::shared_ptr<ClientConnection> connection = timer.call->connection;
-    connection->Post(&timer.call->cancel);
-    connection->Kick(Connection::kPosted, nullptr);
+    if (kick.empty() || kick.back() != timer.call->connection) kick.push_back(timer.call->connection);
+    timer.call->connection->Post(&timer.call->cancel);
   }
+  for (const auto& connection : kick) connection->Kick(Connection::kPosted, nullptr);
 }
 
 Client::Client(ClientOptions options) : impl_(std::make_unique<Impl>()) {
@@ -67,25 +69,20 @@ void Client::Wake() { impl_->lanes[0]->poller().Wake(); }
 size_t Client::Poll(Deadline deadline) {
   Impl& impl = *impl_;
   impl.completed = 0;
-  while (!impl.dirty.empty()) {
-    const std::vector<std::shared_ptr<ClientConnection>> dirty = std::move(impl.dirty);
-    impl.dirty.clear();
-    for (const auto& connection : dirty) {
-      connection->dirty = false;
-      connection->Kick(Connection::kPosted, nullptr);
-    }
+  // What completions begin meanwhile is for the next Poll(): a call that fails at once and is begun again at
+  // once must not keep the caller here.
+  const std::vector<std::shared_ptr<ClientConnection>> dirty = std::exchange(impl.dirty, {});
+  for (const auto& connection : dirty) {
+    connection->dirty = false;
+    connection->Kick(Connection::kPosted, nullptr);
   }
-  while (!impl.failed.empty()) {
-    StartedCall* call = impl.failed.back();
-    impl.failed.pop_back();
-    impl.Finish(call);
-  }
+  for (StartedCall* call : std::exchange(impl.failed, {})) impl.Finish(call);
   while (!impl.timers.empty() &&
          (!impl.timers.top().call->active || impl.timers.top().call->serial != impl.timers.top().serial)) {
     impl.timers.pop();
   }
   if (!impl.timers.empty()) deadline = std::min(deadline, Deadline::At(impl.timers.top().when));
-  if (impl.completed > 0) deadline = Deadline::At(TimePoint());
+  if (impl.completed > 0 || !impl.dirty.empty() || !impl.failed.empty()) deadline = Deadline::At(TimePoint());
   impl.lanes[0]->PollOnce(deadline);
   impl.ExpireTimers();
   return impl.completed;

@@ -7,6 +7,7 @@
 // on.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -41,7 +42,7 @@ class Context {
   // A root context, for programs that call without being called. Calls end with DEADLINE_EXCEEDED after
   // `timeout`.
   explicit Context(Nanos timeout) : Context(Deadline::In(timeout)) {}
-  explicit Context(Deadline deadline) : deadline_(deadline) {}
+  explicit Context(Deadline deadline);
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
@@ -103,6 +104,10 @@ std::vector<absl::StatusOr<Reply>> Context::FanOut(std::span<Channel* const> cha
                                                    const Method<Request, Reply>& method,
                                                    const std::vector<Request>& requests) {
   const size_t n = channels.size();
+  if (requests.size() != n) {
+    return std::vector<absl::StatusOr<Reply>>(
+        n, absl::InvalidArgumentError("a fan-out needs a request a channel"));
+  }
   std::vector<Reply> replies(n);
   std::vector<absl::Status> statuses(n);
   std::vector<const google::protobuf::MessageLite*> in(n);

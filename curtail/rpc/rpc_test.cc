@@ -392,6 +392,52 @@ TEST_P(RpcTest, EventDrivenDeadlinesExpire) {
   gate_.Open();
 }
 
+// A reply that is ready must not wait for a slow request that was received together with it.
+TEST_P(RpcTest, ASlowHandlerHoldsNoRepliesBack) {
+  auto server = StartServer(GetParam());
+  Client client;
+  Channel channel(&client, server->addresses()[0]);
+  ASSERT_TRUE(Call(channel, kEcho, "warm").ok());
+  struct Flag final : Completion {
+    void Done(absl::Status&& s, std::string&&) override { ok = s.ok(), done = true; }
+    bool ok = false;
+    bool done = false;
+  } quick, slow;
+  channel.Start(kEcho.path, Deadline::In(kMaxTestWait), {}, Text("x").SerializeAsString(), &quick);
+  channel.Start(kHang.path, Deadline::In(kMaxTestWait), {}, Text("y").SerializeAsString(), &slow);
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (!quick.done && !deadline.Expired()) client.Poll(deadline);
+  EXPECT_TRUE(quick.ok);
+  EXPECT_FALSE(slow.done);  // the gate is still shut
+  gate_.Open();
+  while (!slow.done && !deadline.Expired()) client.Poll(deadline);
+  EXPECT_TRUE(slow.ok);
+}
+
+// Property: a drain at any moment under load ends every call, with an answer or with an error, and frees what
+// it used.
+TEST_P(RpcTest, DrainUnderLoadLosesNoCallStress) {
+  for (int round = 0; round < 10; ++round) {
+    auto server = StartServer(GetParam());
+    Client client;
+    Channel channel(&client, server->addresses()[0]);
+    struct Count final : Completion {
+      void Done(absl::Status&&, std::string&&) override { ++done; }
+      int done = 0;
+    } count;
+    constexpr int kCalls = 300;
+    for (int i = 0; i < kCalls; ++i) {
+      channel.Start(kEcho.path, Deadline::In(kMaxTestWait), {}, Text("x").SerializeAsString(), &count);
+    }
+    client.Poll(Deadline::In(milliseconds(0)));
+    std::thread drainer([&] { server->Drain(Deadline::In(Nanos(round * 100'000))).IgnoreError(); });
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    while (count.done < kCalls && !deadline.Expired()) client.Poll(deadline);
+    drainer.join();
+    ASSERT_EQ(count.done, kCalls);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, RpcTest,
                          testing::Values("SIB1", "SIB4", "SIP1", "SIP3", "SDB1-1", "SDB1-8", "SDB2-4",
                                          "SDP1-4"),
@@ -423,6 +469,28 @@ TEST(Channel, BacksOffAfterAFailedAttempt) {
   const absl::Status status = channel.Call(second, "/a.B/C", Text(""), &reply);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(Message(status)), HasSubstr("next attempt in"));
+}
+
+TEST(Channel, AFailedCallThatIsBegunAgainDoesNotHoldThePoller) {
+  Client client;
+  Channel channel(&client, "unix:/nonexistent/socket");
+  struct Again final : Completion {
+    void Done(absl::Status&& status, std::string&&) override {
+      ++failures;
+      last = std::move(status);
+      if (failures < 1'000'000) channel->Start("/a.B/C", Deadline::In(seconds(1)), {}, "", this);
+    }
+    Channel* channel;
+    int failures = 0;
+    absl::Status last;
+  } again;
+  again.channel = &channel;
+  channel.Start("/a.B/C", Deadline::In(seconds(1)), {}, "", &again);
+  client.Poll(Deadline::In(milliseconds(1)));
+  EXPECT_EQ(again.failures, 1);
+  EXPECT_EQ(again.last.code(), absl::StatusCode::kUnavailable);
+  again.failures = 1'000'000;  // lets the one in flight be the last
+  client.Poll(Deadline::In(milliseconds(1)));
 }
 
 TEST(Channel, GivesUpConnectingAfterItsTimeout) {
@@ -461,6 +529,22 @@ TEST(Server, ReportsAPortInUse) {
   const auto second = Server::Start(options, {});
   EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(Message(second.status())), HasSubstr("in use"));
+}
+
+TEST(Server, DrainsASilentConnectionAtOnce) {
+  ServerOptions options;
+  options.config = *Config::Parse("SIB1");
+  auto server = Server::Start(options, {});
+  ASSERT_TRUE(server.ok());
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const std::string& text = (*server)->addresses()[0];
+  address.sin_port = htons(static_cast<uint16_t>(std::stoi(text.substr(text.rfind(':') + 1))));
+  const int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(connect(silent, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  EXPECT_TRUE((*server)->Drain(Deadline::In(kMaxTestWait)).ok());
+  close(silent);
 }
 
 TEST(Server, RefusesModelsItDoesNotHave) {

@@ -26,6 +26,8 @@ struct ServerOptions {
   int max_connections = 16384;
   // Requests accepted and not yet begun; beyond it a request is answered RESOURCE_EXHAUSTED.
   size_t max_queue = 16384;
+  // ... and their bytes; one request always fits. Raise for services with large messages.
+  size_t max_queue_bytes = 256u << 20;
   // What a request without a deadline of its own gets, so that every wait is bounded.
   Nanos default_timeout = std::chrono::seconds(60);
   // Serve grpc.health.v1.Health and server reflection (v1 and v1alpha).

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "curtail/base/strings.h"
+#include "curtail/exec/spin_budget.h"
 
 namespace curtail {
 namespace {
@@ -50,6 +51,10 @@ void BlockStopSignals() {
 }
 
 int ServeUntilSignal(Server& server, Nanos drain) {
+  if (server.config().model.reception == Reception::kPoll && UsableCpus() == 1) {
+    std::cerr << "oversubscribed: " << server.config().ToString()
+              << " polls, but there is one CPU only; it will block\n";
+  }
   for (const std::string& address : server.addresses()) std::cout << "listening on " << address << "\n";
   std::cout.flush();
   const sigset_t set = StopSignals();

@@ -40,7 +40,8 @@ class Service {
   virtual ~Service() = default;
   // Full name, "package.Service".
   virtual std::string_view FullName() const = 0;
-  // Called once, when the server starts; handlers may refer to this service, which outlives the server.
+  // Called once, when the server starts; handlers may refer to this service, which lives as long as the
+  // server.
   virtual std::vector<MethodHandler> Handlers() = 0;
 };
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "curtail/base/strings.h"
 
 namespace curtail::internal {
@@ -37,6 +39,18 @@ TEST(Listen, TakesOverAUnixPathThatNobodyServes) {
   const auto second = Listen(*address);  // the path is still there, its server is not
   EXPECT_TRUE(second.ok()) << second.status();
   unlink(address->ToString().c_str() + 5);
+}
+
+TEST(Listen, LeavesOtherFilesAlone) {
+  const std::string path = Join(testing::TempDir(), "/curtail_socket_test_file.", getpid());
+  std::ofstream(path) << "precious";
+  const auto address = Address::Resolve("unix:" + path);
+  ASSERT_TRUE(address.ok());
+  EXPECT_EQ(Listen(*address).status().code(), absl::StatusCode::kAlreadyExists);
+  std::string content;
+  std::ifstream(path) >> content;
+  EXPECT_EQ(content, "precious");
+  unlink(path.c_str());
 }
 
 }  // namespace

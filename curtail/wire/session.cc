@@ -285,6 +285,8 @@ void Session::Impl::SendGoaway() {
 
 bool Session::Impl::Finished() const {
   if (silent_) return plain_answer_.empty();
+  // A client that has not even begun will hear no goodbye: a server holds everything back until its preface.
+  if (!is_client() && last_accepted_ && preface_have_ < kPreface.size()) return true;
   return nghttp2_session_want_read(h2_) == 0 && nghttp2_session_want_write(h2_) == 0;
 }
 

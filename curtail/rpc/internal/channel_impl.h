@@ -3,10 +3,8 @@
 // channel_impl.h - the private parts of Channel and Client.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <queue>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -46,7 +44,6 @@ struct Client::Impl {
   };
 
   std::vector<std::unique_ptr<Lane>> lanes;
-  std::atomic<uint32_t> next_connection{0};
 
   std::vector<std::unique_ptr<internal::StartedCall>> pool;
   std::vector<internal::StartedCall*> free_calls;
@@ -70,7 +67,6 @@ struct Channel::Impl {
   const std::string target;
   const ChannelOptions options;
   wire::SessionOptions session_options;
-  absl::StatusOr<internal::Address> address;
 
   struct LaneSlots {
     std::vector<std::shared_ptr<internal::Slot>> slots;
@@ -79,6 +75,9 @@ struct Channel::Impl {
   std::vector<std::unique_ptr<LaneSlots>> lanes;
 
  private:
+  // The address for a slot's next attempt: each failed one moves on in the list of the target's addresses,
+  // and a used-up list is looked up anew. May block on the name service; holds no lock meanwhile.
+  absl::StatusOr<internal::Address> NextAddress(internal::Slot& slot);
   absl::StatusOr<std::shared_ptr<internal::ClientConnection>> Connect(
       const std::shared_ptr<internal::Slot>& slot, size_t lane, TimePoint now);
 };

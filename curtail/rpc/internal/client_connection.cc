@@ -18,8 +18,9 @@ ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd
 
 void ClientCall::Reset() {
   status = absl::OkStatus();
+  head.timeout.reset();
   reply.clear();
-  unprocessed = open_ = replied_ = false;
+  unprocessed = open_ = replied_ = cancelling_ = false;
   id_ = 0;
 }
 
@@ -27,6 +28,7 @@ void ClientConnection::HandleOp(Op* op) {
   auto* client_op = static_cast<ClientOp*>(op);
   ClientCall& call = *client_op->call;
   if (client_op->kind == ClientOp::Kind::kStart) return Start(call);
+  call.cancelling_ = true;
   if (call.open_) session().Cancel(call.id_);  // ends in OnCallEnd
   call.CancelHandled();
 }
@@ -74,7 +76,8 @@ void ClientConnection::OnMessage(wire::StreamId id, void* tag, std::string&& mes
 void ClientConnection::OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, wire::Metadata&&) {
   auto& call = *static_cast<ClientCall*>(tag);
   call.open_ = false;
-  if (!closed() && !greeted_.load(std::memory_order_relaxed)) greeted_.store(true, std::memory_order_release);
+  if (!closed() && !call.cancelling_ && !greeted_.load(std::memory_order_relaxed))
+    greeted_.store(true, std::memory_order_release);
   if (call.status.ok()) {
     // A transport that fails does not say which server it led to.
     call.status =

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
@@ -60,6 +61,7 @@ class ClientCall {
   wire::StreamId id_ = 0;
   bool open_ = false;
   bool replied_ = false;
+  bool cancelling_ = false;
 };
 
 // A Slot is a place for one connection of a channel; it outlives the connections that fill it and times their
@@ -70,6 +72,7 @@ struct Slot {
   TimePoint next_attempt CURTAIL_GUARDED_BY(mu);
   Nanos backoff CURTAIL_GUARDED_BY(mu){0};
   absl::Status last_error CURTAIL_GUARDED_BY(mu);
+  std::vector<Address> addresses CURTAIL_GUARDED_BY(mu);  // of the target, those not yet tried
 };
 
 class ClientConnection final : public Connection {
@@ -79,7 +82,7 @@ class ClientConnection final : public Connection {
 
   // Whether new calls may be posted with some hope. Any thread.
   bool usable() const { return usable_.load(std::memory_order_acquire); }
-  // When a byte was last heard or a call last posted. Any thread; approximate.
+  // When a call was last posted. Any thread; approximate.
   TimePoint last_used() const { return TimePoint(Nanos(last_used_.load(std::memory_order_relaxed))); }
   void Touch(TimePoint now) { last_used_.store(now.time_since_epoch().count(), std::memory_order_relaxed); }
   // When an attempt to connect that is still under way is to be given up; infinite once the connection
@@ -87,7 +90,7 @@ class ClientConnection final : public Connection {
   Deadline connect_deadline() const {
     return standing_.load(std::memory_order_acquire) ? Deadline::Infinite() : Deadline::At(give_up_);
   }
-  // Whether a call on it has ever ended while the connection stood. Any thread.
+  // Whether its server has ever answered a call. Any thread.
   bool greeted() const { return greeted_.load(std::memory_order_acquire); }
 
   // For event-driven use: whether calls were posted that no kick has followed. Owned by the polling thread.

@@ -21,6 +21,8 @@ namespace curtail::internal {
 namespace {
 
 constexpr size_t kReadChunk = 64u << 10;
+// Chunks that one connection may read while others wait.
+constexpr int kReadBatch = 16;
 constexpr size_t kWriteChunk = 256u << 10;
 // An idle connection keeps no larger output buffer than this.
 constexpr size_t kKeptBuffer = 16u << 10;
@@ -71,17 +73,18 @@ void Connection::Kick(uint32_t bits, TaskList* ready) {
 void Connection::Turn(uint32_t bits) {
   RunPosted();
   if (closed_) return;
-  if (bits & kAbort) {
-    return Close(
-        absl::UnavailableError(connected_ ? "connection closed on this side" : "cannot connect: timed out"));
-  }
+  if (bits & kAbort) return Close(absl::UnavailableError("connection closed on this side"));
   if (bits & (kNotice | kDrain)) HandleGoodbye(bits);
   if (bits & kWrite) {
     if (!connected_ && !FinishConnect()) return;
     blocked_ = false;
   }
+  if ((bits & kGiveUp) && !connected_) return Close(absl::UnavailableError("cannot connect: timed out"));
   if ((bits & kRead) && connected_) ReadAll((bits & kHangup) != 0);
   if (!closed_ && !blocked_) WriteAll();
+  if (!closed_ && session_.queued_bytes() > kMaxQueuedBytes) {
+    Close(absl::UnavailableError("the peer asks for more than it takes"));
+  }
 }
 
 void Connection::RunPosted() {
@@ -113,7 +116,7 @@ bool Connection::FinishConnect() {
 
 void Connection::ReadAll(bool hangup) {
   char buffer[kReadChunk];
-  while (true) {
+  for (int i = 0; i < kReadBatch; ++i) {
     const ssize_t n = recv(fd_.get(), buffer, sizeof buffer, 0);
     if (n == 0) return Close(absl::UnavailableError("connection closed by the peer"));
     if (n < 0) {
@@ -131,6 +134,7 @@ void Connection::ReadAll(bool hangup) {
     // this one.
     if (static_cast<size_t>(n) < sizeof buffer && !hangup) return;
   }
+  poller_->Rearm(fd_.get());  // there may be more: let other connections have a turn first
 }
 
 void Connection::WriteAll() {
@@ -146,11 +150,13 @@ void Connection::WriteAll() {
       out_sent_ += static_cast<size_t>(n);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       blocked_ = true;
-      if (session_.queued_bytes() > kMaxQueuedBytes)
-        Close(absl::UnavailableError("the peer takes no replies"));
       return;
     } else if (errno != EINTR) {
-      return Close(absl::UnavailableError(Join("connection lost: ", std::strerror(errno))));
+      const int error = errno;
+      blocked_ = true;
+      ReadAll(/*hangup=*/true);  // the peer may have said goodbye, and which calls it has not seen
+      if (!closed_) Close(absl::UnavailableError(Join("connection lost: ", std::strerror(error))));
+      return;
     }
   }
   if (out_.capacity() > kKeptBuffer) std::string().swap(out_);
@@ -161,8 +167,8 @@ void Connection::Close(const absl::Status& why) {
   closed_ = true;
   poller_->Remove(fd_.get());
   fd_.Reset();
-  session_.Abort(why);
   OnClosed(why, connected_);
+  session_.Abort(why);
 }
 
 }  // namespace curtail::internal

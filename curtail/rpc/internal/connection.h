@@ -38,13 +38,14 @@ class Connection : public PollHandler,
  public:
   // What a kick asks for.
   enum Bits : uint32_t {
-    kPosted = 1,   // operations were posted
-    kRead = 2,     // there may be input
-    kHangup = 4,   // ... and its end
-    kWrite = 8,    // the socket takes output again
-    kNotice = 16,  // warn the peer that the end is near
-    kDrain = 32,   // take no new streams, close after the last one
-    kAbort = 64,   // close now
+    kPosted = 1,    // operations were posted
+    kRead = 2,      // there may be input
+    kHangup = 4,    // ... and its end
+    kWrite = 8,     // the socket takes output again
+    kNotice = 16,   // warn the peer that the end is near
+    kDrain = 32,    // take no new streams, close after the last one
+    kAbort = 64,    // close now
+    kGiveUp = 128,  // close now, unless connected
   };
 
   Connection(wire::Role role, const wire::SessionOptions& options, UniqueFd fd, Poller* poller,
@@ -69,7 +70,8 @@ class Connection : public PollHandler,
   virtual void HandleGoodbye(uint32_t bits) = 0;
   // The connection attempt has succeeded. Not called for a transport that stood from the start.
   virtual void OnConnected() {}
-  // The transport is gone, after every stream has had its OnCallEnd. `connected` says whether it ever stood.
+  // The transport is gone; streams still open have their OnCallEnd next. `connected` says whether it ever
+  // stood.
   virtual void OnClosed(const absl::Status& why, bool connected) = 0;
 
   wire::Session& session() { return session_; }

@@ -4,7 +4,6 @@
 #include <exception>
 
 #include "curtail/base/strings.h"
-#include "curtail/rpc/internal/server_core.h"
 
 namespace curtail {
 
@@ -13,22 +12,14 @@ using internal::ServerCore;
 
 namespace {
 
-// A handler that took less than this is quick: the next one ready may run before the reply is sent, so that
-// both share a write. About the price of a send on a loopback socket; a longer wait would cost more than it
-// saves.
+// A handler that took less than this is quick: when the next one ready is quick too it may run before the
+// reply is sent, so that both share a write. About the price of a send on a loopback socket; waiting longer
+// costs more than it saves.
 constexpr Nanos kQuick = std::chrono::microseconds(10);
 
-// Runs the handler; the one place where exceptions of user code end.
-absl::Status RunHandler(const MethodHandler& method, Context& ctx, std::string_view request,
-                        std::string* reply) {
-  try {
-    return method.handler(ctx, request, reply);
-  } catch (const std::exception& e) {
-    return absl::InternalError(Join("exception in handler of ", method.name, ": ", e.what()));
-  } catch (...) {
-    return absl::InternalError(Join("exception in handler of ", method.name));
-  }
-}
+// Messages of one stream that may wait for their turn.
+constexpr size_t kMaxWaitingMessages = 256;
+constexpr size_t kMaxWaitingBytes = 64u << 20;
 
 // One message in, one message or status out.
 class UnaryCall final : public ServerCall {
@@ -39,6 +30,7 @@ class UnaryCall final : public ServerCall {
     if (has_request_) too_many_ = true;
     has_request_ = true;
     request_ = std::move(message);
+    request_bytes_ = request_.size();
     return false;
   }
 
@@ -47,23 +39,23 @@ class UnaryCall final : public ServerCall {
     return true;
   }
 
+  size_t queued_bytes() const override { return request_bytes_; }
+
   void Run(const WaitHint& hint) override {
-    core().Dequeued();
-    const TimePoint begin = Now();
+    core().Dequeued(request_bytes_);
     absl::Status status = Begin(hint);
     if (status.ok() && (!has_request_ || too_many_)) {
       status = absl::InternalError("a unary call carries exactly one message");
     }
-    if (status.ok()) status = RunHandler(*method_, context_, request_, &reply_.message);
+    if (status.ok()) status = RunHandler(request_, hint, &reply_.message);
     reply_.has_message = status.ok();
     reply_.status = std::move(status);
     reply_.pooled = true;
-    const bool quick = Now() - begin < kQuick;
     // The executor's reference goes with the reply; this object may be gone once it is posted.
     std::shared_ptr<ServerConnection> connection = connection_;
     ServerCore& shared = core();
     connection->Post(&reply_);
-    shared.Output(std::move(connection), hint, quick);
+    shared.Output(std::move(connection), hint);
   }
 
  private:
@@ -71,6 +63,7 @@ class UnaryCall final : public ServerCall {
   bool has_request_ = false;
   bool too_many_ = false;
   std::string request_;
+  size_t request_bytes_ = 0;
   Reply reply_{this};
 };
 
@@ -81,9 +74,16 @@ class EachMessageCall final : public ServerCall {
 
   bool OnMessage(std::string&& message) override {
     MutexLock lock(mu_);
-    requests_.push_back(std::move(message));
+    waiting_bytes_ += message.size();
+    if (requests_.size() >= kMaxWaitingMessages || waiting_bytes_ > kMaxWaitingBytes) {
+      flooded_ = true;
+    } else {
+      requests_.push_back(std::move(message));
+    }
     return Schedule();
   }
+
+  size_t queued_bytes() const override { return 0; }  // bounded by itself
 
   bool OnRequestEnd() override {
     MutexLock lock(mu_);
@@ -92,13 +92,14 @@ class EachMessageCall final : public ServerCall {
   }
 
   void Run(const WaitHint& hint) override {
-    core().Dequeued();
-    const absl::Status begun = Begin(hint);
+    core().Dequeued(0);
+    absl::Status begun = Begin(hint);
     std::string request;
     while (true) {
       bool last = false;
       {
         MutexLock lock(mu_);
+        if (flooded_) begun = absl::ResourceExhaustedError("too many messages wait on this stream");
         last = requests_.empty();
         if (last && !ended_) {
           scheduled_ = false;
@@ -107,12 +108,13 @@ class EachMessageCall final : public ServerCall {
         if (!last) {
           request = std::move(requests_.front());
           requests_.pop_front();
+          waiting_bytes_ -= request.size();
         }
       }
       auto* reply = new Reply(this);  // owned by the connection once posted; HandleOp() deletes it
       reply->status = begun;
       if (!last && begun.ok()) {
-        reply->status = RunHandler(*method_, context_, request, &reply->message);
+        reply->status = RunHandler(request, hint, &reply->message);
         reply->has_message = reply->status.ok();
       }
       reply->ends = last || !reply->status.ok();
@@ -124,7 +126,7 @@ class EachMessageCall final : public ServerCall {
     const std::shared_ptr<ServerConnection> connection = connection_;
     ServerCore& shared = core();
     Unref();
-    shared.Output(connection, hint, /*quick=*/false);
+    shared.Output(connection, hint);
   }
 
  private:
@@ -137,21 +139,23 @@ class EachMessageCall final : public ServerCall {
 
   Mutex mu_;
   std::deque<std::string> requests_ CURTAIL_GUARDED_BY(mu_);
+  size_t waiting_bytes_ CURTAIL_GUARDED_BY(mu_) = 0;
+  bool flooded_ CURTAIL_GUARDED_BY(mu_) = false;
   bool ended_ CURTAIL_GUARDED_BY(mu_) = false;
   bool scheduled_ CURTAIL_GUARDED_BY(mu_) = false;  // queued or running: at most one thread runs a call
 };
 
 }  // namespace
 
-ServerCall* ServerCall::New(std::shared_ptr<ServerConnection> connection, const MethodHandler* method,
+ServerCall* ServerCall::New(std::shared_ptr<ServerConnection> connection, ServerCore::Method* method,
                             wire::StreamId id, wire::RequestHead&& head) {
-  if (method->kind == MethodHandler::Kind::kEachMessage) {
+  if (method->handler.kind == MethodHandler::Kind::kEachMessage) {
     return new EachMessageCall(std::move(connection), method, id, std::move(head));
   }
   return new UnaryCall(std::move(connection), method, id, std::move(head));
 }
 
-ServerCall::ServerCall(std::shared_ptr<ServerConnection> connection, const MethodHandler* method,
+ServerCall::ServerCall(std::shared_ptr<ServerConnection> connection, ServerCore::Method* method,
                        wire::StreamId id, wire::RequestHead&& head)
     : connection_(std::move(connection)),
       method_(method),
@@ -173,6 +177,23 @@ absl::Status ServerCall::Begin(const WaitHint& hint) {
   if (context_.cancelled()) return absl::CancelledError("cancelled by the caller");
   if (context_.deadline().Expired()) return absl::DeadlineExceededError("deadline exceeded while queued");
   return absl::OkStatus();
+}
+
+absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hint, std::string* reply) {
+  core().BeforeHandler(*method_, hint);
+  const TimePoint begin = Now();
+  absl::Status status;
+  try {  // the one place where exceptions of user code end
+    status = method_->handler.handler(context_, request, reply);
+  } catch (const std::exception& e) {
+    status = absl::InternalError(Join("exception in handler of ", method_->handler.name, ": ", e.what()));
+  } catch (...) {
+    status = absl::InternalError(Join("exception in handler of ", method_->handler.name));
+  }
+  const bool slow = Now() - begin >= kQuick;
+  if (slow != method_->slow.load(std::memory_order_relaxed))
+    method_->slow.store(slow, std::memory_order_relaxed);
+  return status;
 }
 
 void ServerCall::OnStreamEnd(bool ok) {

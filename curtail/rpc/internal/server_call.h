@@ -14,15 +14,10 @@
 #include "curtail/base/mutex.h"
 #include "curtail/exec/task.h"
 #include "curtail/rpc/context.h"
-#include "curtail/rpc/internal/connection.h"
+#include "curtail/rpc/internal/server_core.h"
 #include "curtail/rpc/service.h"
 
 namespace curtail {
-
-namespace internal {
-class ServerConnection;
-class ServerCore;
-}  // namespace internal
 
 // What the connection needs to know of a call; the subclasses are the kinds of MethodHandler.
 class ServerCall : public Task {
@@ -38,8 +33,8 @@ class ServerCall : public Task {
     bool pooled = false;  // lies in the call itself, not on the heap
   };
 
-  static ServerCall* New(std::shared_ptr<internal::ServerConnection> connection, const MethodHandler* method,
-                         wire::StreamId id, wire::RequestHead&& head);
+  static ServerCall* New(std::shared_ptr<internal::ServerConnection> connection,
+                         internal::ServerCore::Method* method, wire::StreamId id, wire::RequestHead&& head);
 
   // Events of the stream, heard by the strand's holder. True: push this task to the ready list.
   virtual bool OnMessage(std::string&& message) = 0;
@@ -50,13 +45,15 @@ class ServerCall : public Task {
   void Send(Reply& reply, wire::Session& session);
   // Answers without running the handler; called by the strand's holder.
   void Refuse(const absl::Status& status, wire::Session& session);
+  // Bytes of the request, as they count for the queue's limit.
+  virtual size_t queued_bytes() const = 0;
   // The executor will not run it: drops its reference.
   void Abandon() { Unref(); }
 
   Context& context() { return context_; }
 
  protected:
-  ServerCall(std::shared_ptr<internal::ServerConnection> connection, const MethodHandler* method,
+  ServerCall(std::shared_ptr<internal::ServerConnection> connection, internal::ServerCore::Method* method,
              wire::StreamId id, wire::RequestHead&& head);
   virtual ~ServerCall() = default;
 
@@ -64,11 +61,13 @@ class ServerCall : public Task {
   void Unref();
   // Begins a run: sets the wait hint and checks whether it is still worth while.
   absl::Status Begin(const WaitHint& hint);
+  // Runs the handler and notes whether it took long.
+  absl::Status RunHandler(std::string_view request, const WaitHint& hint, std::string* reply);
   internal::ServerCore& core() const;
 
   // Immutable after construction.
   const std::shared_ptr<internal::ServerConnection> connection_;
-  const MethodHandler* const method_;
+  internal::ServerCore::Method* const method_;
   const wire::StreamId id_;
 
   // Owned by the thread that runs the request.

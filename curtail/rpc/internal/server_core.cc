@@ -69,22 +69,22 @@ class ServerCore::Listener final : public PollHandler {
   void OnEvents(uint32_t events, TaskList*) override {
     if (!(events & EPOLLIN)) return;
     MutexLock lock(mu_);
-    while (fd_) {
+    if (!spare_) spare_.Reset(OpenSpare());
+    for (int i = 0; fd_ && i < kAcceptBatch; ++i) {
       const int accepted = accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (accepted >= 0) {
         core_->Accepted(UniqueFd(accepted));
-      } else if (errno == EMFILE || errno == ENFILE) {
-        if (!spare_) return;
+      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        return;
+      } else if ((errno == EMFILE || errno == ENFILE) && spare_) {
         spare_.Reset();
         UniqueFd refused(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-        const bool none_left = !refused;
         refused.Reset();
         spare_.Reset(OpenSpare());
-        if (none_left) return;
-      } else if (errno != EINTR && errno != ECONNABORTED) {
-        return;
       }
+      // Any other error is that connection's own (accept(2)), or passes.
     }
+    if (fd_) core_->poller().Rearm(fd_.get());  // let others have a turn
   }
 
   void Close() {
@@ -97,6 +97,8 @@ class ServerCore::Listener final : public PollHandler {
   }
 
  private:
+  static constexpr int kAcceptBatch = 64;
+
   static int OpenSpare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
   ServerCore* const core_;
@@ -111,12 +113,19 @@ ServerCore::ServerCore(ServerOptions options) : options_(std::move(options)) {
       std::max(session_options_.max_partial_bytes, options_.max_message_bytes);
 }
 
-ServerCore::~ServerCore() = default;
+ServerCore::~ServerCore() {
+  for (const auto& connection : Connections()) connection->Kick(Connection::kAbort, nullptr);
+  if (executor_ == nullptr) return;
+  TaskList left_over;
+  executor_->Stop(Deadline::Infinite(), &left_over);
+  while (Task* task = left_over.Pop()) static_cast<ServerCall*>(task)->Abandon();
+  for (size_t i = 0; i < held_.size(); ++i) Flush(static_cast<uint32_t>(i));
+}
 
 absl::Status ServerCore::AddService(std::unique_ptr<Service> service) {
   for (MethodHandler& method : service->Handlers()) {
     std::string path = Join("/", service->FullName(), "/", method.name);
-    if (!methods_.emplace(path, std::move(method)).second) {
+    if (!methods_.try_emplace(path, std::move(method)).second) {
       return absl::InvalidArgumentError(Join("method ", path, " is served twice"));
     }
   }
@@ -143,19 +152,20 @@ absl::Status ServerCore::Run() {
   const Config& config = options_.config;
   held_ = std::vector<Held>(config.network + config.workers);
   executor_ = std::make_unique<Executor>(config, this);
+  if (!executor_->status().ok()) return executor_->status();
   for (const auto& listener : listeners_) {
     if (absl::Status added = listener->Register(listener); !added.ok()) return added;
   }
   return absl::OkStatus();
 }
 
-const MethodHandler* ServerCore::FindMethod(std::string_view path) const {
+ServerCore::Method* ServerCore::FindMethod(std::string_view path) {
   const auto found = methods_.find(path);
   return found == methods_.end() ? nullptr : &found->second;
 }
 
 void ServerCore::Accepted(UniqueFd fd) {
-  SetNoDelay(fd.get());
+  SetTcpOptions(fd.get());
   std::string peer = PeerName(fd.get());
   auto connection =
       std::make_shared<ServerConnection>(this, session_options_, std::move(fd), std::move(peer));
@@ -180,20 +190,28 @@ void ServerCore::Closed(ServerConnection* connection) {
   if (draining_ && connections_.empty()) drained_.Notify();
 }
 
-bool ServerCore::TryQueue() {
-  if (queued_.fetch_add(1, std::memory_order_relaxed) < options_.max_queue) return true;
-  queued_.fetch_sub(1, std::memory_order_relaxed);
+bool ServerCore::TryQueue(size_t bytes) {
+  const size_t requests = queued_.fetch_add(1, std::memory_order_relaxed);
+  const size_t queued = queued_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  // One request always fits, however large.
+  if (requests < options_.max_queue && (requests == 0 || queued + bytes <= options_.max_queue_bytes))
+    return true;
+  Dequeued(bytes);
   return false;
 }
 
-void ServerCore::Output(std::shared_ptr<ServerConnection> connection, const WaitHint& hint, bool quick) {
+void ServerCore::BeforeHandler(const Method& method, const WaitHint& hint) {
+  if (method.slow.load(std::memory_order_relaxed)) Flush(hint.thread_index);
+}
+
+void ServerCore::Output(std::shared_ptr<ServerConnection> connection, const WaitHint& hint) {
   Held& held = held_[hint.thread_index];
   if (!hint.more_ready && held.connections.empty()) return Kick(*connection, Connection::kPosted);
   const TimePoint now = Now();
   if (held.connections.empty()) held.since = now;
   if (held.connections.empty() || held.connections.back() != connection)
     held.connections.push_back(std::move(connection));
-  if (!hint.more_ready || !quick || now - held.since > kMaxHold) Flush(hint.thread_index);
+  if (!hint.more_ready || now - held.since > kMaxHold) Flush(hint.thread_index);
 }
 
 void ServerCore::Flush(uint32_t thread_index) {
@@ -253,7 +271,7 @@ absl::Status ServerCore::Drain(Deadline deadline) {
   const bool stopped = executor_->Stop(Deadline::In(kStopGrace), &left_over);  // D5
   while (Task* task = left_over.Pop()) static_cast<ServerCall*>(task)->Abandon();
   if (!stopped) return absl::AbortedError("a handler did not return although its request was cancelled");
-  for (size_t i = 0; i < held_.size(); ++i) held_[i].connections.clear();
+  for (size_t i = 0; i < held_.size(); ++i) Flush(static_cast<uint32_t>(i));
   if (cut_off == 0) return absl::OkStatus();
   return absl::DeadlineExceededError(Join(cut_off, " request(s) were cut off"));
 }
@@ -280,7 +298,7 @@ void ServerConnection::HandleGoodbye(uint32_t bits) {
 void ServerConnection::OnClosed(const absl::Status&, bool) { core_->Closed(this); }
 
 void* ServerConnection::OnRequest(wire::StreamId id, wire::RequestHead&& head) {
-  const MethodHandler* method = core_->FindMethod(head.path);
+  ServerCore::Method* method = core_->FindMethod(head.path);
   if (method == nullptr) {
     session().EndCall(id, absl::UnimplementedError(Join("unknown method ", head.path)));
     return nullptr;
@@ -302,7 +320,7 @@ void ServerConnection::OnRequestEnd(wire::StreamId, void* tag) {
 }
 
 void ServerConnection::Queue(ServerCall& call) {
-  if (core_->TryQueue()) return ready()->Push(&call);
+  if (core_->TryQueue(call.queued_bytes())) return ready()->Push(&call);
   call.Refuse(absl::ResourceExhaustedError("too many requests are waiting on this server"), session());
   call.Abandon();
 }

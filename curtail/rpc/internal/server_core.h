@@ -37,7 +37,14 @@ class ServerCore final : public Receiver {
   // Starts the executor and begins to accept.
   absl::Status Run();
 
-  const MethodHandler* FindMethod(std::string_view path) const;
+  // A method served, and whether its handler last took long.
+  struct Method {
+    explicit Method(MethodHandler h) : handler(std::move(h)) {}
+    const MethodHandler handler;
+    // Atomic, relaxed: a hint.
+    std::atomic<bool> slow{true};
+  };
+  Method* FindMethod(std::string_view path);
   const ServerOptions& options() const { return options_; }
   const std::vector<std::string>& addresses() const { return addresses_; }
   const std::vector<std::unique_ptr<Service>>& services() const { return services_; }
@@ -47,16 +54,21 @@ class ServerCore final : public Receiver {
   void Accepted(UniqueFd fd);
   void Closed(ServerConnection* connection);
 
-  // Requests accepted and not yet begun: false when there are too many already.
-  bool TryQueue();
-  void Dequeued() { queued_.fetch_sub(1, std::memory_order_relaxed); }
+  // Counts a request accepted and not yet begun; false when there are too many already, in number or in
+  // bytes.
+  bool TryQueue(size_t bytes);
+  void Dequeued(size_t bytes) {
+    queued_.fetch_sub(1, std::memory_order_relaxed);
+    queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
   // Calls whose stream is open.
   void CallOpened() { open_calls_.fetch_add(1, std::memory_order_relaxed); }
   void CallClosed() { open_calls_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // `connection` has output: sends it now, or lets it share a write with what this thread runs next. `quick`
-  // says that the handler took little time, and the next one therefore probably will too.
-  void Output(std::shared_ptr<ServerConnection> connection, const WaitHint& hint, bool quick);
+  // `connection` has output: sends it now, or lets it share a write with what this thread runs next.
+  void Output(std::shared_ptr<ServerConnection> connection, const WaitHint& hint);
+  // A handler of `method` is about to run: nothing is held back for one that may take long.
+  void BeforeHandler(const Method& method, const WaitHint& hint);
   // Kicks a connection from a thread that is not handling events, and queues what became ready by it.
   void Kick(Connection& connection, uint32_t bits);
 
@@ -87,7 +99,7 @@ class ServerCore final : public Receiver {
   // Immutable once Run() was called.
   const ServerOptions options_;
   std::vector<std::unique_ptr<Service>> services_;
-  std::unordered_map<std::string, MethodHandler, PathHash, std::equal_to<>> methods_;
+  std::unordered_map<std::string, Method, PathHash, std::equal_to<>> methods_;
   std::vector<std::string> addresses_;
   std::vector<std::shared_ptr<Listener>> listeners_;
   std::vector<Held> held_;
@@ -100,6 +112,7 @@ class ServerCore final : public Receiver {
 
   // Atomic counters; they order nothing.
   std::atomic<size_t> queued_{0};
+  std::atomic<size_t> queued_bytes_{0};
   std::atomic<size_t> open_calls_{0};
 
   Mutex mu_;

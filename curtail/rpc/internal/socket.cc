@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -24,7 +25,7 @@ absl::Status BadAddress(std::string_view text) {
       Join("address \"", text, "\": write HOST:PORT, [IPV6]:PORT or unix:PATH, for example 127.0.0.1:8080"));
 }
 
-absl::StatusOr<Address> UnixAddress(std::string_view path) {
+absl::StatusOr<std::vector<Address>> UnixAddress(std::string_view path) {
   Address address;
   auto* un = reinterpret_cast<sockaddr_un*>(&address.storage);
   if (path.empty() || path.size() >= sizeof un->sun_path) {
@@ -34,13 +35,16 @@ absl::StatusOr<Address> UnixAddress(std::string_view path) {
   un->sun_family = AF_UNIX;
   std::memcpy(un->sun_path, path.data(), path.size());
   address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + 1);
-  return address;
+  return std::vector<Address>{address};
 }
 
-// Whether a server answers on this Unix socket path.
-bool SomebodyServes(const Address& address) {
-  UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  return probe && connect(probe.get(), address.raw(), address.size) == 0;
+// Removes a Unix socket that no server has open; leaves everything else alone. Never blocks.
+void RemoveStaleSocket(const Address& address) {
+  const char* path = reinterpret_cast<const sockaddr_un*>(&address.storage)->sun_path;
+  struct stat info;
+  if (lstat(path, &info) != 0 || !S_ISSOCK(info.st_mode)) return;
+  UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (probe && connect(probe.get(), address.raw(), address.size) != 0 && errno == ECONNREFUSED) unlink(path);
 }
 
 absl::Status BindError(int error, const Address& address) {
@@ -65,7 +69,7 @@ void UniqueFd::Reset(int fd) {
   fd_ = fd;
 }
 
-absl::StatusOr<Address> Address::Resolve(std::string_view text) {
+absl::StatusOr<std::vector<Address>> Address::ResolveAll(std::string_view text) {
   if (text.starts_with("unix:")) return UnixAddress(text.substr(5));
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return BadAddress(text);
@@ -90,11 +94,24 @@ absl::StatusOr<Address> Address::Resolve(std::string_view text) {
   if (error != 0) {
     return absl::UnavailableError(Join("cannot resolve \"", host, "\": ", gai_strerror(error)));
   }
-  Address address;
-  std::memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
-  address.size = found->ai_addrlen;
+  std::vector<Address> addresses;
+  // IPv4 first: "localhost" is both, and most servers there listen on 127.0.0.1 only.
+  for (const bool ipv4 : {true, false}) {
+    for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
+      if ((info->ai_family == AF_INET) != ipv4) continue;
+      addresses.emplace_back();
+      std::memcpy(&addresses.back().storage, info->ai_addr, info->ai_addrlen);
+      addresses.back().size = info->ai_addrlen;
+    }
+  }
   freeaddrinfo(found);
-  return address;
+  return addresses;
+}
+
+absl::StatusOr<Address> Address::Resolve(std::string_view text) {
+  absl::StatusOr<std::vector<Address>> all = ResolveAll(text);
+  if (!all.ok()) return all.status();
+  return all->front();
 }
 
 std::string Address::ToString() const {
@@ -119,11 +136,7 @@ absl::StatusOr<UniqueFd> Listen(const Address& address) {
   UniqueFd fd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return absl::ErrnoToStatus(errno, "cannot create a socket");
   if (address.family() == AF_UNIX) {
-    const char* path = reinterpret_cast<const sockaddr_un*>(&address.storage)->sun_path;
-    if (access(path, F_OK) == 0) {
-      if (SomebodyServes(address)) return BindError(EADDRINUSE, address);
-      unlink(path);
-    }
+    RemoveStaleSocket(address);
   } else {
     const int on = 1;
     setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -144,7 +157,7 @@ std::string BoundAddress(int fd) {
 absl::StatusOr<UniqueFd> StartConnect(const Address& address, bool* connected) {
   UniqueFd fd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return absl::UnavailableError(Join("cannot create a socket: ", std::strerror(errno)));
-  SetNoDelay(fd.get());
+  SetTcpOptions(fd.get());
   *connected = connect(fd.get(), address.raw(), address.size) == 0;
   // EAGAIN: the backlog of a Unix socket is full, which is a refusal like any other.
   if (!*connected && errno != EINPROGRESS) {
@@ -160,10 +173,12 @@ int ConnectError(int fd) {
   return error;
 }
 
-void SetNoDelay(int fd) {
+void SetTcpOptions(int fd) {
+  constexpr unsigned kVanishedMs = 20'000;
   const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
-             sizeof on);  // fails on Unix sockets, which have no such delay
+  if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) return;  // a Unix socket
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kVanishedMs, sizeof kVanishedMs);
 }
 
 }  // namespace curtail::internal

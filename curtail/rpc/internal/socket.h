@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -42,13 +43,16 @@ struct Address {
 
   // "HOST:PORT", "[HOST]:PORT" or "unix:PATH". Names other than numeric ones are looked up, which may block.
   // Errors: INVALID_ARGUMENT with the form expected; UNAVAILABLE when the name is not known.
+  // Returns all addresses of a name, at least one.
+  static absl::StatusOr<std::vector<Address>> ResolveAll(std::string_view text);
+  // ... the first of them.
   static absl::StatusOr<Address> Resolve(std::string_view text);
   std::string ToString() const;
   int family() const { return storage.ss_family; }
   const sockaddr* raw() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-// A listening, non-blocking socket. Takes over a Unix socket path that nobody serves any more.
+// A listening, non-blocking socket. Takes over a Unix socket that nobody serves any more, but no other file.
 // Errors: ALREADY_EXISTS when the port or path is in use, PERMISSION_DENIED, INVALID_ARGUMENT.
 absl::StatusOr<UniqueFd> Listen(const Address& address);
 // The address a listening socket is bound to (with the real port).
@@ -59,7 +63,7 @@ absl::StatusOr<UniqueFd> StartConnect(const Address& address, bool* connected);
 // The error a connection attempt ended with, 0 for success.
 int ConnectError(int fd);
 
-// Turns off Nagle's algorithm where there is one.
-void SetNoDelay(int fd);
+// For TCP: no Nagle delay, and a peer that has vanished is noticed after 20 s. Does nothing to other sockets.
+void SetTcpOptions(int fd);
 
 }  // namespace curtail::internal
