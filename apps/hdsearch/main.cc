@@ -46,6 +46,7 @@ void AddServeFlags(CLI::App& app, std::string* service, ServeOptions* serve) {
       ->allow_extra_args(false)
       ->capture_default_str();
   app.add_option("--config", serve->config, "Threading model and pool sizes")->capture_default_str();
+  app.add_option("--admin", serve->admin, "Where `curtail switch` may change the config (default: nowhere)");
   app.add_option("--shard", serve->shard, "leaf: which part of the corpus, INDEX/COUNT")
       ->capture_default_str();
   app.add_option("--leaf", serve->leaves, "mid-tier: address of a leaf; repeat in shard order")

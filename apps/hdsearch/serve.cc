@@ -26,6 +26,7 @@ absl::StatusOr<int> Serve(const ServeOptions& options, const Config& config,
   ServerOptions server_options;
   server_options.listen = options.listen;
   server_options.config = config;
+  server_options.admin = options.admin;
   std::vector<std::unique_ptr<Service>> services;
   services.push_back(std::move(service));
   absl::StatusOr<std::unique_ptr<Server>> server =

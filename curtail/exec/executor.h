@@ -38,12 +38,14 @@ class Receiver {
   virtual void Wake() = 0;
 };
 
-// An Executor runs the tasks that a Receiver produces, on the pools of a Config. Only the synchronous models
-// so far.
+// An Executor runs the tasks that a Receiver produces, on the pools of a Config, which may be exchanged for
+// another at any time. Only the synchronous models so far.
 class Executor {
  public:
-  // Starts all threads. `receiver` outlives the executor. REQUIRES: config.model.waiting == Waiting::kSync.
-  Executor(const Config& config, Receiver* receiver);
+  // Starts all threads it will ever have: `max_threads`, or as many as `config` needs if that is more. Those
+  // without a role in the config sleep. `receiver` outlives the executor. REQUIRES: config.model.waiting ==
+  // Waiting::kSync.
+  Executor(const Config& config, uint32_t max_threads, Receiver* receiver);
   // Stops, if Stop() was not called.
   ~Executor();
   Executor(const Executor&) = delete;
@@ -51,6 +53,12 @@ class Executor {
 
   // RESOURCE_EXHAUSTED when not all threads could be started: none runs then.
   const absl::Status& status() const { return status_; }
+
+  // Gives every thread its role in `config`. Requests that run finish as they began; none is lost, doubled or
+  // held up. Never waits for one. Errors: INVALID_ARGUMENT for a model it has not, or one that needs more
+  // threads than there are.
+  absl::Status SwitchTo(const Config& config);
+  Config config() const;
 
   // Queues tasks that became ready outside of Handle(). Never blocks. After Stop() they do not run.
   void Submit(TaskList& tasks);
@@ -63,37 +71,60 @@ class Executor {
   uint32_t thread_count() const { return static_cast<uint32_t>(threads_.size()); }
 
  private:
+  enum Role { kNone, kInline, kWorker, kNetwork, kRoles };
   struct Thread {
-    uint32_t index;
+    explicit Thread(uint32_t i) : index(i) {}
+    const uint32_t index;
     Parker parker;
     std::thread thread;
+    // Owned by the thread itself.
+    std::vector<Poller::Ready> events;
+    bool held = false;  // it ran tasks since it last flushed
+    // Guarded by mu_.
+    Role role = kNone;
   };
 
+  absl::Status Check(const Config& config) const;
   absl::Status StartThreads();
-  void ThreadMain(Thread& self, bool receives, bool runs);
-  void InlineLoop(Thread& self);
-  void NetworkLoop(Thread& self);
-  void WorkerLoop(Thread& self);
-  void RunTask(Task* task, Thread& self, SpinBudget* spin, bool more) CURTAIL_REQUIRES(mu_);
-  // Waits until another thread takes `self` from `idle` and notifies it.
-  void Park(std::vector<Thread*>& idle, Thread& self) CURTAIL_REQUIRES(mu_);
+  void ThreadMain(Thread& self);
+  // How many threads may have a role.
+  int Allowed(Role role) const CURTAIL_REQUIRES(mu_);
+  // Gives up a role that too many have, and takes one that too few have.
+  void Settle(Thread& self) CURTAIL_REQUIRES(mu_);
+  // One step of a role each; false when there was nothing to do.
+  bool RunOne(Thread& self) CURTAIL_REQUIRES(mu_);
+  bool FlushHeld(Thread& self) CURTAIL_REQUIRES(mu_);
+  bool Receive(Thread& self) CURTAIL_REQUIRES(mu_);
+  // Sleeps in `seat` until taken from it and notified.
+  void Park(std::vector<Thread*>& seat, Thread& self) CURTAIL_REQUIRES(mu_);
+  // Takes the thread that parked last from its seat, if there is one. The caller notifies it, best without
+  // the mutex.
+  Thread* TakeLast(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_);
+  // Takes all from `seat` and notifies them.
+  void UnparkAll(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_);
+  void UnparkLast(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_);
+  bool dispatch() const CURTAIL_REQUIRES(mu_) { return config_.model.execution == Execution::kDispatch; }
+  SpinBudget* spin() CURTAIL_REQUIRES(mu_) {
+    return config_.model.reception == Reception::kPoll ? &spin_budget_ : nullptr;
+  }
 
   // Immutable after construction.
-  const Config config_;
   Receiver* const receiver_;
   absl::Status status_;
   std::vector<std::unique_ptr<Thread>> threads_;
 
-  // Thread-safe by itself. spin_ is null in blocking models.
+  // Thread-safe by itself.
   SpinBudget spin_budget_;
-  SpinBudget* const spin_;
 
-  Mutex mu_;
+  mutable Mutex mu_;
+  Config config_ CURTAIL_GUARDED_BY(mu_);
   TaskList queue_ CURTAIL_GUARDED_BY(mu_);
+  int holders_[kRoles] CURTAIL_GUARDED_BY(mu_) = {};  // threads that have each role
   // Parked threads, woken last-in first-out: the one whose caches are warmest. Network threads of dispatch
-  // models park in idle_network_, all others in idle_.
+  // models park in idle_network_, all others that have a role in idle_, those without one in dormant_.
   std::vector<Thread*> idle_ CURTAIL_GUARDED_BY(mu_);
   std::vector<Thread*> idle_network_ CURTAIL_GUARDED_BY(mu_);
+  std::vector<Thread*> dormant_ CURTAIL_GUARDED_BY(mu_);
   bool leading_ CURTAIL_GUARDED_BY(mu_) = false;  // a thread is in Await(), or on its way into or out of it
   bool stopping_ CURTAIL_GUARDED_BY(mu_) = false;
   int alive_ CURTAIL_GUARDED_BY(mu_) = 0;              // threads whose loop has not ended

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <iostream>
 #include <memory>
 #include <mutex>
+
+#include "curtail/base/rng.h"
 
 namespace curtail {
 namespace {
@@ -106,7 +109,7 @@ class ExecutorTest : public testing::TestWithParam<const char*> {
 
 TEST_P(ExecutorTest, RunsWhatIsReceived) {
   std::vector<CountingTask> tasks(100, CountingTask(&counter_));
-  Executor executor(config_, &receiver_);
+  Executor executor(config_, 0, &receiver_);
   for (CountingTask& task : tasks) receiver_.Feed(&task);
   EXPECT_TRUE(counter_.Await(100));
   EXPECT_TRUE(receiver_.flushes.Await(1));
@@ -114,7 +117,7 @@ TEST_P(ExecutorTest, RunsWhatIsReceived) {
 
 TEST_P(ExecutorTest, RunsWhatOtherThreadsSubmit) {
   std::vector<CountingTask> tasks(1000, CountingTask(&counter_));
-  Executor executor(config_, &receiver_);
+  Executor executor(config_, 0, &receiver_);
   for (CountingTask& task : tasks) {
     TaskList list;
     list.Push(&task);
@@ -127,7 +130,7 @@ TEST_P(ExecutorTest, UsesEveryThreadOfThePool) {
   const int runners = config_.workers > 0 ? config_.workers : config_.network;
   Counter met;
   std::vector<MeetingTask> tasks(runners, MeetingTask(&counter_, runners, &met));
-  Executor executor(config_, &receiver_);
+  Executor executor(config_, 0, &receiver_);
   for (MeetingTask& task : tasks) receiver_.Feed(&task);
   EXPECT_TRUE(met.Await(runners));
 }
@@ -138,7 +141,7 @@ TEST_P(ExecutorTest, StopHandsBackWhatDidNotRun) {
   // Occupies every runner with a meeting that needs one more participant than there are threads.
   std::vector<MeetingTask> blockers(runners, MeetingTask(&counter_, runners + 1, &never));
   std::vector<CountingTask> rest(5, CountingTask(&never));
-  Executor executor(config_, &receiver_);
+  Executor executor(config_, 0, &receiver_);
   for (MeetingTask& task : blockers) receiver_.Feed(&task);
   ASSERT_TRUE(counter_.Await(runners));
   TaskList list;
@@ -149,6 +152,70 @@ TEST_P(ExecutorTest, StopHandsBackWhatDidNotRun) {
   EXPECT_EQ(left_over.size(), 5u);
   counter_.Add();  // the participant that was missing
   EXPECT_TRUE(never.Await(runners));
+}
+
+TEST(ExecutorSwitch, RefusesWhatItCannotBe) {
+  FakeReceiver receiver;
+  Executor executor(*Config::Parse("SIB1"), 4, &receiver);
+  ASSERT_EQ(executor.thread_count(), 4u);
+  for (const char* text : {"SDB1-4", "SIB5", "FIB1", "AIB1-1"}) {
+    EXPECT_EQ(executor.SwitchTo(*Config::Parse(text)).code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+  EXPECT_EQ(executor.config().ToString(), "SIB1");
+  EXPECT_TRUE(executor.SwitchTo(*Config::Parse("SDB1-3")).ok());
+  EXPECT_EQ(executor.config().ToString(), "SDB1-3");
+}
+
+TEST(ExecutorSwitch, ANewPoolRunsWhileTheOldOnesThreadsAreBusy) {
+  FakeReceiver receiver;
+  Counter started, met;
+  // The first task blocks the only in-line thread until the second, fed after the switch, has started too.
+  MeetingTask first(&started, 2, &met), second(&started, 2, &met);
+  Executor executor(*Config::Parse("SIB1"), 8, &receiver);
+  receiver.Feed(&first);
+  ASSERT_TRUE(started.Await(1));
+  ASSERT_TRUE(executor.SwitchTo(*Config::Parse("SDB1-1")).ok());
+  receiver.Feed(&second);
+  EXPECT_TRUE(met.Await(2));
+}
+
+// Property: whatever the configs, each task runs exactly once, and none waits for ever.
+void SwitchAndRun(int switches, uint64_t seed) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  static constexpr const char* kConfigs[] = {"SIB1",   "SIB4",   "SIP1",   "SIP2",
+                                             "SDB1-1", "SDB1-6", "SDB2-4", "SDP1-3"};
+  FakeReceiver receiver;
+  Counter counter;
+  Rng rng(seed);
+  constexpr int kTasksEach = 5;
+  std::vector<CountingTask> tasks(static_cast<size_t>(switches) * kTasksEach, CountingTask(&counter));
+  Executor executor(*Config::Parse("SIB1"), 8, &receiver);
+  size_t next = 0;
+  for (int i = 0; i < switches; ++i) {
+    for (int t = 0; t < kTasksEach; ++t) {
+      if (rng.Below(2) == 0) {
+        receiver.Feed(&tasks[next++]);
+      } else {
+        TaskList list;
+        list.Push(&tasks[next++]);
+        executor.Submit(list);
+      }
+    }
+    ASSERT_TRUE(executor.SwitchTo(*Config::Parse(kConfigs[rng.Below(std::size(kConfigs))])).ok());
+  }
+  EXPECT_TRUE(counter.Await(static_cast<int>(tasks.size())));
+  TaskList left_over;
+  EXPECT_TRUE(executor.Stop(Deadline::In(kMaxTestWait), &left_over));
+  EXPECT_TRUE(left_over.empty());
+  EXPECT_EQ(counter.count(), static_cast<int>(tasks.size()));
+}
+
+TEST(ExecutorSwitch, LosesNoTask) { SwitchAndRun(10, 1); }
+
+TEST(ExecutorSwitch, LosesNoTaskStress) {
+  const uint64_t seed = static_cast<uint64_t>(Now().time_since_epoch().count());
+  std::cout << "seed " << seed << "\n";
+  for (uint64_t i = 0; i < 20; ++i) SwitchAndRun(200, seed + i);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ExecutorTest,

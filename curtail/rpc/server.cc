@@ -11,8 +11,31 @@ class Server::Impl {
  public:
   explicit Impl(ServerOptions options) : core(std::move(options)) {}
   internal::ServerCore core;
+  std::unique_ptr<internal::ServerCore> admin;  // after core: it refers to it
   bool drained = false;
 };
+
+namespace {
+
+// A server of its own, so that it answers when the other is busy, and listens where only operators get.
+absl::StatusOr<std::unique_ptr<internal::ServerCore>> StartAdmin(const std::string& address,
+                                                                 internal::ServerCore* core) {
+  ServerOptions options;
+  options.listen = {address};
+  options.max_threads = 1;
+  auto admin = std::make_unique<internal::ServerCore>(std::move(options));
+  auto service = internal::NewAdminService(&core->executor());
+  const std::string name(service->FullName());
+  if (absl::Status added = admin->AddService(std::move(service)); !added.ok()) return added;
+  for (auto& reflection : internal::NewReflectionServices({name}, false)) {
+    if (absl::Status added = admin->AddService(std::move(reflection)); !added.ok()) return added;
+  }
+  if (absl::Status bound = admin->Bind(); !bound.ok()) return bound;
+  if (absl::Status running = admin->Run(); !running.ok()) return running;
+  return admin;
+}
+
+}  // namespace
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
@@ -41,6 +64,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options,
   }
   if (absl::Status bound = impl->core.Bind(); !bound.ok()) return bound;
   if (absl::Status running = impl->core.Run(); !running.ok()) return running;
+  if (!impl->core.options().admin.empty()) {
+    auto admin = StartAdmin(impl->core.options().admin, &impl->core);
+    if (!admin.ok()) return admin.status();
+    impl->admin = *std::move(admin);
+  }
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
@@ -49,10 +77,13 @@ Server::~Server() {
 }
 
 const std::vector<std::string>& Server::addresses() const { return impl_->core.addresses(); }
-const Config& Server::config() const { return impl_->core.options().config; }
+std::string Server::admin_address() const { return impl_->admin ? impl_->admin->addresses()[0] : ""; }
+Config Server::config() const { return impl_->core.executor().config(); }
+absl::Status Server::SwitchTo(const Config& config) { return impl_->core.executor().SwitchTo(config); }
 
 absl::Status Server::Drain(Deadline deadline) {
   impl_->drained = true;
+  if (impl_->admin != nullptr) impl_->admin->Drain(Deadline::In(std::chrono::seconds(1))).IgnoreError();
   return impl_->core.Drain(deadline);
 }
 

@@ -18,8 +18,14 @@ namespace curtail {
 struct ServerOptions {
   // "127.0.0.1:8080", "[::]:8080" or "unix:/path"; port 0 takes a free one, which addresses() tells.
   std::vector<std::string> listen = {"127.0.0.1:0"};
-  // The threading model and its pool sizes.
+  // The threading model and its pool sizes, at the start; SwitchTo() changes them.
   Config config;
+  // Threads started, of which a config uses some and the rest sleep; never fewer than `config` needs. Raise
+  // to switch to larger pools later.
+  int max_threads = 64;
+  // Where the admin interface listens ("127.0.0.1:9090", "unix:/path"), for `curtail switch`; empty: nowhere.
+  // Who can connect to it can change the server's config: keep it off public networks.
+  std::string admin;
   // The longest request accepted; longer ones end with RESOURCE_EXHAUSTED.
   size_t max_message_bytes = 32u << 20;
   // Connections held at once; more are closed on arrival. Each costs a file descriptor and some 20 KiB.
@@ -49,7 +55,15 @@ class Server {
 
   // The addresses bound, with real port numbers, in the order of ServerOptions::listen.
   const std::vector<std::string>& addresses() const;
-  const Config& config() const;
+  // The address of the admin interface, empty without one.
+  std::string admin_address() const;
+
+  // The config in force.
+  Config config() const;
+  // Puts another config in force, at once: requests that run finish as they began, everything later follows
+  // the new one, and no request is lost, doubled or held up. Any thread; does not wait for requests. Errors:
+  // INVALID_ARGUMENT for a model the server has not, or pools that exceed ServerOptions::max_threads.
+  absl::Status SwitchTo(const Config& config);
 
   // Stops accepting, tells clients (GOAWAY), lets requests in flight finish until `deadline`, then cancels
   // the rest and stops all threads. Returns OK; DEADLINE_EXCEEDED with how many were cut off; or ABORTED when

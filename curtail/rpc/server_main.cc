@@ -29,9 +29,10 @@ sigset_t StopSignals() {
 
 int Usage(const char* program, bool asked) {
   (asked ? std::cout : std::cerr)
-      << "usage: " << program << " [--listen ADDR]... [--config CONFIG] [--drain SECONDS]\n"
+      << "usage: " << program << " [--listen ADDR]... [--config CONFIG] [--admin ADDR] [--drain SECONDS]\n"
       << "  --listen ADDR     HOST:PORT or unix:PATH; port 0 takes a free one (default 127.0.0.1:0)\n"
       << "  --config CONFIG   threading model and pool sizes (default SIB1)\n"
+      << "  --admin ADDR      where `curtail switch` may change the config (default: nowhere)\n"
       << "  --drain SECONDS   how long requests in flight may take to finish after SIGTERM (default 10)\n"
       << "example: " << program << " --listen 0.0.0.0:8080 --config SDB1-16\n";
   return asked ? 0 : kBadConfiguration;
@@ -56,6 +57,7 @@ int ServeUntilSignal(Server& server, Nanos drain) {
               << " polls, but there is one CPU only; it will block\n";
   }
   for (const std::string& address : server.addresses()) std::cout << "listening on " << address << "\n";
+  if (!server.admin_address().empty()) std::cout << "admin on " << server.admin_address() << "\n";
   std::cout.flush();
   const sigset_t set = StopSignals();
   int signal_number = 0;
@@ -81,7 +83,8 @@ int ServerMain(int argc, char** argv, std::unique_ptr<Service> service) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view flag = argv[i];
     if (flag == "--help" || flag == "-h") return Usage(argv[0], true);
-    if (i + 1 == argc || (flag != "--listen" && flag != "--config" && flag != "--drain")) {
+    if (i + 1 == argc ||
+        (flag != "--listen" && flag != "--config" && flag != "--admin" && flag != "--drain")) {
       Fail(argv[0], Join(flag, ": unknown flag, or its value is missing"));
       return Usage(argv[0], false);
     }
@@ -90,6 +93,8 @@ int ServerMain(int argc, char** argv, std::unique_ptr<Service> service) {
       if (!listen_given) options.listen.clear();
       listen_given = true;
       options.listen.push_back(value);
+    } else if (flag == "--admin") {
+      options.admin = value;
     } else if (flag == "--config") {
       absl::StatusOr<Config> config = Config::Parse(value);
       if (!config.ok()) return Fail(argv[0], Message(config.status()));

@@ -158,10 +158,11 @@ def test_demo_refuses(tools):
     expect_nothing_left()
 
 
-def serve_leaf(tools):
+def serve_leaf(tools, *flags):
     """A small server, and its address."""
     server = subprocess.Popen(
-        [tools.hdsearch, "--service", "leaf", "--data", "synthetic:N=200,D=8", "--listen", "127.0.0.1:0", "--quiet"],
+        [tools.hdsearch, "--service", "leaf", "--data", "synthetic:N=200,D=8", "--listen", "127.0.0.1:0", "--quiet",
+         *flags],
         env=tools.env, text=True, stdout=subprocess.PIPE)
     for line in server.stdout:
         if line.startswith("ready "):
@@ -180,6 +181,32 @@ def test_load(tools):
         server.terminate()
         server.wait(timeout=MAX_WAIT_S)
     expect_refusal(tools.run("load", address, *brief), 1, "127.0.0.1", "hint: is the server running")
+    expect_nothing_left()
+
+
+def test_switch(tools):
+    admin = "unix:" + tools.path("admin.sock")
+    server, address = serve_leaf(tools, "--admin", admin)
+    try:
+        for line in server.stdout:
+            if line.startswith("admin on "):
+                break
+        code, out, _ = tools.run("switch", admin)
+        assert code == 0 and out == "SIB1\n", out
+        code, out, _ = tools.run("switch", admin, "SDP1-4")
+        assert code == 0 and out == "SIB1 -> SDP1-4\n", out
+        code, out, _ = tools.run("switch", admin)
+        assert code == 0 and out == "SDP1-4\n", out
+        health = ("--method", "/grpc.health.v1.Health/Check", "--duration", "200ms", "--warmup", "0ms")
+        code, _, _ = tools.run("load", address, "--rps", "200", *health, "--fail-if", "errors<1%")
+        assert code == 0, code
+        expect_refusal(tools.run("switch", admin, "junk"), 104, "for example SIB1")
+        expect_refusal(tools.run("switch", admin, "AIB1-1"), 104, "synchronous models")
+        expect_refusal(tools.run("switch", admin, "SDB1-900"), 104, "was started with 64")
+        expect_refusal(tools.run("switch", address, "SIB1"), 1, "unknown method", "--admin")
+    finally:
+        server.terminate()
+        server.wait(timeout=MAX_WAIT_S)
     expect_nothing_left()
 
 

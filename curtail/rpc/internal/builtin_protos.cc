@@ -19,6 +19,20 @@ service Health {
 }
 )"};
 
+const BuiltinProto kAdminProto = {"curtail/admin/v1/admin.proto", R"(
+syntax = "proto3";
+package curtail.admin.v1;
+// A config is written as "SIB1" or "SDB1-16".
+message SwitchRequest { string config = 1; }
+message SwitchReply { string previous = 1; }
+message GetConfigRequest {}
+message GetConfigReply { string config = 1; }
+service Admin {
+  rpc Switch(SwitchRequest) returns (SwitchReply);
+  rpc GetConfig(GetConfigRequest) returns (GetConfigReply);
+}
+)"};
+
 #define CURTAIL_REFLECTION_PROTO(package)                                                                \
   "syntax = \"proto3\"; package " package                                                                \
   "; "                                                                                                   \

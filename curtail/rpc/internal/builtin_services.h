@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "curtail/exec/executor.h"
 #include "curtail/rpc/service.h"
 
 namespace curtail::internal {
@@ -21,6 +22,10 @@ std::unique_ptr<Service> NewHealthService(std::vector<std::string> names);
 // `names` are the services to list; `health` says that Health is served too.
 std::vector<std::unique_ptr<Service>> NewReflectionServices(std::vector<std::string> names, bool health);
 
+// curtail.admin.v1.Admin, over a server's executor, which outlives it: Switch puts a config in force,
+// GetConfig tells it.
+std::unique_ptr<Service> NewAdminService(Executor* executor);
+
 // The text of the built-in services' .proto files, for reflection: file name and source.
 struct BuiltinProto {
   const char* file;
@@ -29,5 +34,6 @@ struct BuiltinProto {
 extern const BuiltinProto kHealthProto;
 extern const BuiltinProto kReflectionProto;
 extern const BuiltinProto kReflectionAlphaProto;
+extern const BuiltinProto kAdminProto;
 
 }  // namespace curtail::internal

@@ -150,8 +150,9 @@ absl::Status ServerCore::Bind() {
 
 absl::Status ServerCore::Run() {
   const Config& config = options_.config;
-  held_ = std::vector<Held>(config.network + config.workers);
-  executor_ = std::make_unique<Executor>(config, this);
+  const int threads = std::max(options_.max_threads, config.network + config.workers);
+  held_ = std::vector<Held>(threads);
+  executor_ = std::make_unique<Executor>(config, static_cast<uint32_t>(threads), this);
   if (!executor_->status().ok()) return executor_->status();
   for (const auto& listener : listeners_) {
     if (absl::Status added = listener->Register(listener); !added.ok()) return added;

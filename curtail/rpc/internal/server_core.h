@@ -72,6 +72,8 @@ class ServerCore final : public Receiver {
   // Kicks a connection from a thread that is not handling events, and queues what became ready by it.
   void Kick(Connection& connection, uint32_t bits);
 
+  Executor& executor() { return *executor_; }
+
   // See Server::Drain().
   absl::Status Drain(Deadline deadline);
 
