@@ -8,40 +8,37 @@
 //
 //  R1  At most one thread is leader: only the leader calls Await().
 //  R2  In-line: a thread that leaves Await() handles the events, queues what became ready, gives leadership
-//  up, and
-//      then takes a task like any other. Whoever takes a task while nobody leads, or while more tasks wait,
-//      wakes one parked thread, which finds a task or the leadership. So while a task runs, a parked thread,
-//      if any, receives.
+//      up, and then takes a task like any other. Whoever takes a task while nobody leads, or while more tasks
+//      wait, wakes one parked thread, which finds a task or the leadership. So while a task runs, a parked
+//      thread, if any, receives.
 //  R3  Dispatch: network threads only receive. They give leadership up before they handle, so that several
-//  may read. R4  A thread parks only while holding the mutex, with nothing for it to do; who takes it from
-//  its seat wakes it,
-//      exactly once. The epoch of its Parker makes the wake-up stick (parker.h).
+//      may read.
+//  R4  A thread parks only while holding the mutex, with nothing for it to do; who takes it from its seat
+//      wakes it, exactly once. The epoch of its Parker makes the wake-up stick (parker.h).
 //  R5  Before a thread parks, leads, or waits for other services it flushes what it held back, so held output
-//  never
-//      waits on a sleeping thread. (The last of the three is the waiter's part: WaitHint::receiver.)
+//      never waits on a sleeping thread. (The last of the three is the waiter's part: WaitHint::receiver.)
 //
 // Switching to another config, by any thread:
 //
 //  S1  Under the mutex the config is exchanged, every thread parked in a role is woken to settle anew, and so
-//  many of the
-//      sleeping ones as the config has roles. Busy threads keep their roles meanwhile, beyond the number
-//      allowed, so a new role never waits for a thread that is busy in an old one as long as there are
+//      many of the sleeping ones as the config has roles. Busy threads keep their roles meanwhile, beyond the
+//      number allowed, so a new role never waits for a thread that is busy in an old one as long as there are
 //      sleeping threads.
 //  S2  Then the leader, if there is one, is woken out of Await(), so that it waits as the new config says, or
-//  not at all. S3  A thread that runs a task finishes it as it began; the new config shows when it comes back
-//  for its next step. S4  A thread without a receiving role that finds nobody leading wakes a parked
-//  receiver, and one without a running
-//      role that finds tasks wakes a parked runner. So whatever the roles become, there is a leader and there
-//      are runners as long as a thread is free for it.
+//      not at all.
+//  S3  A thread that runs a task finishes it as it began; the new config shows when it comes back for its
+//      next step.
+//  S4  A thread without a receiving role that finds nobody leading wakes a parked receiver, and one without a
+//      running role that finds tasks wakes a parked runner. So whatever the roles become, there is a leader
+//      and there are runners as long as a thread is free for it.
 //
 // Races considered:
 //  - A task queued by a thread outside the pool while the only in-line thread sits in Await(): Submit() wakes
-//  Await().
+//    Await().
 //  - Stop() while a thread is on its way to park: stopping_ is set under the mutex and looked at under it
-//  before.
+//    before.
 //  - A new receiver that wakes before the old leader has left Await() parks as its follower; the old leader,
-//  whose role
-//    is gone, wakes it by S4.
+//    whose role is gone, wakes it by S4.
 //  - Two switches at once: the mutex orders them; threads follow the later one.
 //
 // Not offered: priorities, work stealing.

@@ -6,17 +6,16 @@
 // meets nobody.
 //
 //  L1  leader_ is set and handed over only under the mutex; only the leader waits on the poller and touches
-//  events_. L2  A waiter joins as leader if there is none, otherwise as follower. On the way out it hands
-//  leadership to a
-//      follower, or takes itself from the followers. So leader_ is null only when nobody waits.
+//      events_.
+//  L2  A waiter joins as leader if there is none, otherwise as follower. On the way out it hands leadership
+//      to a follower, or takes itself from the followers. So leader_ is null only when nobody waits.
 //  L3  A promotion is notified under the mutex, and a waiter takes the mutex on its way out: so a promoted
-//  waiter
-//      cannot vanish before its notification has ended.
+//      waiter cannot vanish before its notification has ended.
 //  L4  kDone is the last touch of a waiter by those that complete it (parker.h): it may return, and die, at
-//  once. L5  A leader sets kLeading before it looks for kDone and then enters the poller; whoever sets kDone
-//  sees kLeading in
-//      the same atomic step, and wakes the poller unless it is the leader itself. One of the two sees the
-//      other.
+//      once.
+//  L5  A leader sets kLeading before it looks for kDone and then enters the poller; whoever sets kDone sees
+//      kLeading in the same atomic step, and wakes the poller unless it is the leader itself. One of the two
+//      sees the other.
 //
 // Races considered: a follower whose deadline passes while it is promoted leaves as leader, by L2, and hands
 // on; an edge-triggered event that the leader passes to a connection held by another thread is taken along by

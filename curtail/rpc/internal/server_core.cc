@@ -5,10 +5,10 @@
 // on working:
 //
 //  D1  Listeners are closed: nobody connects any more. A connection accepted at that moment is told goodbye
-//  as well. D2  Every connection warns its client, which then opens new streams elsewhere. After the time
-//  that streams already
-//      on their way need, it sends the GOAWAY that refuses later ones, and closes itself after its last
-//      stream.
+//      as well.
+//  D2  Every connection warns its client, which then opens new streams elsewhere. After the time that streams
+//      already on their way need, it sends the GOAWAY that refuses later ones, and closes itself after its
+//      last stream.
 //  D3  The drainer waits until no connection is left, or the deadline.
 //  D4  What is left is aborted: streams end, their contexts are cancelled, replies go nowhere.
 //  D5  The pools stop. A handler that ignores its cancellation is waited for a little, then reported.

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a channel and a server do when the other side is absent, silent or wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "curtail/rpc/rpc_testing.h"
+
+namespace curtail {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Channel, RefusesWhatIsNoAddress) {
+  Client client;
+  for (const char* target :
+       {"", "nonsense", "127.0.0.1", "127.0.0.1:", "127.0.0.1:99999", ":80", "unix:", "::1:80"}) {
+    Channel channel(&client, target);
+    Context ctx(seconds(1));
+    StringValue reply;
+    EXPECT_EQ(channel.Call(ctx, "/a.B/C", Text(""), &reply).code(), absl::StatusCode::kInvalidArgument)
+        << target;
+  }
+}
+
+TEST(Channel, BacksOffAfterAFailedAttempt) {
+  Client client;
+  Channel channel(&client, "127.0.0.1:1", {.initial_backoff = seconds(30)});
+  StringValue reply;
+  Context first(seconds(5));
+  EXPECT_EQ(channel.Call(first, "/a.B/C", Text(""), &reply).code(), absl::StatusCode::kUnavailable);
+  Context second(seconds(5));
+  const absl::Status status = channel.Call(second, "/a.B/C", Text(""), &reply);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("next attempt in"));
+}
+
+TEST(Channel, AFailedCallThatIsBegunAgainDoesNotHoldThePoller) {
+  Client client;
+  Channel channel(&client, "unix:/nonexistent/socket");
+  struct Again final : Completion {
+    void Done(absl::Status&& status, std::string&&) override {
+      ++failures;
+      last = std::move(status);
+      if (failures < 1'000'000) channel->Start("/a.B/C", Deadline::In(seconds(1)), {}, "", this);
+    }
+    Channel* channel;
+    int failures = 0;
+    absl::Status last;
+  } again;
+  again.channel = &channel;
+  channel.Start("/a.B/C", Deadline::In(seconds(1)), {}, "", &again);
+  client.Poll(Deadline::In(milliseconds(1)));
+  EXPECT_EQ(again.failures, 1);
+  EXPECT_EQ(again.last.code(), absl::StatusCode::kUnavailable);
+  again.failures = 1'000'000;  // lets the one in flight be the last
+  client.Poll(Deadline::In(milliseconds(1)));
+}
+
+TEST(Channel, GivesUpConnectingAfterItsTimeout) {
+  // A socket that listens with a full backlog answers no further SYN: attempts hang.
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listener, 0), 0);
+  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  std::vector<int> fillers;
+  for (int i = 0; i < 8; ++i) {
+    fillers.push_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    connect(fillers.back(), reinterpret_cast<sockaddr*>(&address), size);
+  }
+  Client client;
+  Channel channel(&client, Join("127.0.0.1:", ntohs(address.sin_port)),
+                  {.connect_timeout = milliseconds(50)});
+  Context ctx(kMaxTestWait);
+  StringValue reply;
+  const absl::Status status = channel.Call(ctx, "/a.B/C", Text(""), &reply);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("timed out"));
+  for (const int fd : fillers) close(fd);
+  close(listener);
+}
+
+TEST(Server, ReportsAPortInUse) {
+  ServerOptions options;
+  options.config = *Config::Parse("SIB1");
+  auto first = Server::Start(options, {});
+  ASSERT_TRUE(first.ok());
+  options.listen = (*first)->addresses();
+  const auto second = Server::Start(options, {});
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(Message(second.status())), HasSubstr("in use"));
+}
+
+TEST(Server, DrainsASilentConnectionAtOnce) {
+  ServerOptions options;
+  options.config = *Config::Parse("SIB1");
+  auto server = Server::Start(options, {});
+  ASSERT_TRUE(server.ok());
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const std::string& text = (*server)->addresses()[0];
+  address.sin_port = htons(static_cast<uint16_t>(std::stoi(text.substr(text.rfind(':') + 1))));
+  const int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(connect(silent, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  EXPECT_TRUE((*server)->Drain(Deadline::In(kMaxTestWait)).ok());
+  close(silent);
+}
+
+TEST(Server, RefusesModelsItDoesNotHave) {
+  ServerOptions options;
+  options.config = *Config::Parse("FIB1");
+  EXPECT_EQ(Server::Start(options, {}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace curtail

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// rpc_testing.h - a service whose handlers answer, fail, throw, wait at a gate or fan out, and what tests of
+// server and client do with it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "curtail/base/strings.h"
+#include "curtail/rpc/channel.h"
+#include "curtail/rpc/server.h"
+#include "google/protobuf/wrappers.pb.h"
+
+namespace curtail {
+
+using google::protobuf::StringValue;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+inline constexpr Nanos kMaxTestWait = seconds(20);
+
+inline constexpr Method<StringValue, StringValue> kEcho{"/test.Echo/Echo"};
+inline constexpr Method<StringValue, StringValue> kHang{"/test.Echo/Hang"};
+inline constexpr Method<StringValue, StringValue> kThrow{"/test.Echo/Throw"};
+inline constexpr Method<StringValue, StringValue> kForward{"/test.Echo/Forward"};
+
+// A gate that handlers wait at until the test opens it, so that no test sleeps to get its timing right.
+class Gate {
+ public:
+  void Open() {
+    std::lock_guard lock(mu_);
+    open_ = true;
+    cv_.notify_all();
+  }
+  bool Pass() {
+    std::unique_lock lock(mu_);
+    ++arrived_;
+    cv_.notify_all();
+    return cv_.wait_for(lock, kMaxTestWait, [this] { return open_; });
+  }
+  bool AwaitArrivals(int n) {
+    std::unique_lock lock(mu_);
+    return cv_.wait_for(lock, kMaxTestWait, [&] { return arrived_ >= n; });
+  }
+
+ private:
+  std::mutex mu_;
+  std::condition_variable cv_;
+  bool open_ = false;
+  int arrived_ = 0;
+};
+
+// Echo answers; Hang waits at a gate or for cancellation; Forward fans out to `leaves`.
+class EchoService final : public Service {
+ public:
+  EchoService(Gate* gate, std::vector<Channel*> leaves, std::atomic<int>* cancelled)
+      : gate_(gate), leaves_(std::move(leaves)), cancelled_(cancelled) {}
+
+  std::string_view FullName() const override { return "test.Echo"; }
+  std::vector<MethodHandler> Handlers() override {
+    using internal::UnaryHandler;
+    return {{.name = "Echo",
+             .handler = UnaryHandler<StringValue, StringValue>(
+                 [](Context& ctx, const StringValue& in, StringValue* out) -> absl::Status {
+                   if (in.value() == "fail") return absl::NotFoundError("no such thing: \xc3\xa9 100%");
+                   if (in.value() == "meta") {
+                     out->set_value(std::string(ctx.metadata().Find("x-key").value_or("none")));
+                     ctx.AddTrailingMetadata("x-trail", "t");
+                     return absl::OkStatus();
+                   }
+                   out->set_value(in.value());
+                   return absl::OkStatus();
+                 })},
+            {.name = "Throw",
+             .handler = UnaryHandler<StringValue, StringValue>(
+                 [](Context&, const StringValue& in, StringValue*) -> absl::Status {
+                   if (in.value() == "int") throw 1;
+                   throw std::runtime_error("thrown");
+                 })},
+            {.name = "Hang",
+             .handler = UnaryHandler<StringValue, StringValue>(
+                 [this](Context& ctx, const StringValue& in, StringValue* out) -> absl::Status {
+                   gate_->Pass();
+                   if (ctx.cancelled() && cancelled_ != nullptr) ++*cancelled_;
+                   out->set_value(in.value());
+                   return absl::OkStatus();
+                 })},
+            {.name = "Forward",
+             .handler = UnaryHandler<StringValue, StringValue>(
+                 [this](Context& ctx, const StringValue& in, StringValue* out) {
+                   return Forward(ctx, in, out);
+                 })}};
+  }
+
+ private:
+  absl::Status Forward(Context& ctx, const StringValue& in, StringValue* out) {
+    const Method<StringValue, StringValue>& method = in.value() == "hang" ? kHang : kEcho;
+    const auto replies =
+        ctx.FanOut(std::span<Channel* const>(leaves_), method, std::vector(leaves_.size(), in));
+    std::string joined;
+    for (const auto& reply : replies) {
+      if (!reply.ok()) {
+        if (absl::IsCancelled(reply.status()) && cancelled_ != nullptr) ++*cancelled_;
+        return reply.status();
+      }
+      joined += reply->value() + ";";
+    }
+    out->set_value(joined);
+    return absl::OkStatus();
+  }
+
+  Gate* const gate_;
+  const std::vector<Channel*> leaves_;
+  std::atomic<int>* const cancelled_;
+};
+
+inline StringValue Text(std::string text) {
+  StringValue value;
+  value.set_value(std::move(text));
+  return value;
+}
+
+class RpcBase {
+ protected:
+  std::unique_ptr<Server> StartServer(std::string config, std::vector<Channel*> leaves = {},
+                                      std::string listen = "127.0.0.1:0") {
+    ServerOptions options;
+    options.listen = {std::move(listen)};
+    options.config = *Config::Parse(config);
+    std::vector<std::unique_ptr<Service>> services;
+    services.push_back(std::make_unique<EchoService>(&gate_, std::move(leaves), &cancelled_));
+    auto server = Server::Start(std::move(options), std::move(services));
+    EXPECT_TRUE(server.ok()) << server.status();
+    return *std::move(server);
+  }
+  absl::Status Call(Channel& channel, const Method<StringValue, StringValue>& method, const std::string& text,
+                    std::string* answer = nullptr, Nanos timeout = kMaxTestWait) {
+    Context ctx(timeout);
+    StringValue reply;
+    const StringValue request = Text(text);
+    const absl::Status status = channel.Call(ctx, method.path, request, &reply);
+    if (answer != nullptr) *answer = reply.value();
+    return status;
+  }
+
+  Gate gate_;
+  std::atomic<int> cancelled_{0};
+};
+
+}  // namespace curtail
