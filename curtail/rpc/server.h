@@ -28,7 +28,8 @@ struct ServerOptions {
   std::string admin;
   // The longest request accepted; longer ones end with RESOURCE_EXHAUSTED.
   size_t max_message_bytes = 32u << 20;
-  // Connections held at once; more are closed on arrival. Each costs a file descriptor and some 20 KiB.
+  // Connections held at once; more are closed on arrival. Each costs a file descriptor and some 20 KiB. Start() raises
+  // the process's soft limit of descriptors to the hard one.
   int max_connections = 16384;
   // Requests accepted and not yet begun; beyond it a request is answered RESOURCE_EXHAUSTED.
   size_t max_queue = 16384;
