@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kMaxFailed = 0.01;
 constexpr double kMinAnswered = 0.95;
-constexpr int kCellColumns = 18;
+constexpr int kCellColumns = 21;  // "1000.00 / 1000.00 !" and a space or two
 
 bool Saturated(const LoadResult& r) {
   return r.failed_fraction() > kMaxFailed || r.good_per_s < kMinAnswered * r.scheduled_per_s;
@@ -147,7 +147,8 @@ std::string DemoTable(const std::vector<DemoCell>& cells, const Console& console
     const Histogram& all = cells[i].result.all;
     const std::string cell = absl::StrFormat("%.2f / %.2f %c", Ms(all.Percentile(50)), Ms(all.Percentile(99)),
                                              MarkOf(verdicts[i]));
-    const std::string padded = absl::StrFormat("%*s", kCellColumns, cell);
+    // A space of its own: a wide cell must not touch its neighbour.
+    const std::string padded = absl::StrFormat(" %*s", kCellColumns - 1, cell);
     return verdicts[i] == Verdict::kBest ? console.Green(padded) : padded;
   }));
   std::set<Verdict> seen(verdicts.begin(), verdicts.end());

@@ -73,6 +73,13 @@ TEST(DemoTable, HasARowALoadAndAColumnAConfig) {
   EXPECT_THAT(text, Not(HasSubstr("saturated"))) << "the key lists only marks in use";
 }
 
+TEST(DemoTable, WideCellsDoNotTouch) {
+  const std::vector<DemoCell> cells = {Cell("A", 100, std::chrono::seconds(20)),
+                                       Cell("B", 100, std::chrono::seconds(2000))};
+  EXPECT_THAT(DemoTable(cells, Console()),
+              ContainsRegex(" 100/s +[0-9.]+ / [0-9.]+ [*=]? +[0-9.]+ / [0-9.]+ [*=]? *\n"));
+}
+
 TEST(DemoTable, SaysWhenThereIsNothing) {
   EXPECT_THAT(DemoTable({}, Console()), HasSubstr("nothing was measured"));
   EXPECT_THAT(DemoJson({}, {}, true), HasSubstr("\"interrupted\": true"));
