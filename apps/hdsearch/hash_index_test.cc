@@ -43,8 +43,8 @@ TEST(HashIndex, FindsNeighboursInClusteredVectors) {
 }
 
 TEST(HashIndex, FindsNeighboursInFashionMnist) {
-  if (!OpenRows(*DataSpec::Parse("fashion-mnist")).ok())
-    GTEST_SKIP() << "dataset-fashion-mnist is not installed";
+  ASSERT_TRUE(OpenRows(*DataSpec::Parse("fashion-mnist")).ok())
+      << "dataset-fashion-mnist is not installed; ./dev test installs it";
   EXPECT_GE(MeanRecall("fashion-mnist", 500), 0.93);
 }
 

@@ -359,8 +359,8 @@ TEST_P(BadInputTest, IdleConnectionsCostNoService) {
   // More on demand: CURTAIL_IDLE_CONNECTIONS=10000.
   const char* wanted = std::getenv("CURTAIL_IDLE_CONNECTIONS");
   const size_t count = wanted == nullptr ? 2000 : static_cast<size_t>(std::atoi(wanted));
-  if (!AllowDescriptors(count + 500))
-    GTEST_SKIP() << "too few file descriptors for " << count << " connections";
+  ASSERT_TRUE(AllowDescriptors(count + 500))
+      << "too few file descriptors for " << count << " connections; raise the hard limit (ulimit -Hn)";
   {
     Crowd crowd(address(), count);
     ASSERT_TRUE(crowd.AwaitConnected()) << "not all of " << count << " connections were accepted";
