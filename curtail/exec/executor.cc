@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DESIGN. All threads are started once. In-line threads receive and run; workers run; network threads
-// receive; the rest sleep. The config says how many may have each role, and a thread that comes back from a
-// step settles anew: it gives up a role that too many have, and takes one that too few have. One mutex guards
-// the config, the roles, the queue of ready tasks, the stacks of parked threads and the leadership. It is
-// held for a few instructions at a time, never across a system call other than a rare wake-up. The protocol:
+// receive; response threads take the replies that asynchronous requests wait for, and run their continuations,
+// as an in-line pool of its own does; fiber threads run many requests in turns (executor_fiber.cc); the rest
+// sleep. The config says how many may have each role, and a thread that comes back from a step settles anew: it
+// gives up a role that too many have, and takes one that too few have. One mutex guards the config, the roles,
+// the queues of ready tasks, the stacks of parked threads and the leaderships. It is held for a few
+// instructions at a time, never across a system call other than a rare wake-up. Tasks come from two stations,
+// reception and response, which follow the same rules. The protocol:
 //
-//  R1  At most one thread is leader: only the leader calls Await().
+//  R1  A station has at most one leader: only the leader calls Await().
 //  R2  In-line: a thread that leaves Await() handles the events, queues what became ready, gives leadership
 //      up, and then takes a task like any other. Whoever takes a task while nobody leads, or while more tasks
 //      wait, wakes one parked thread, which finds a task or the leadership. So while a task runs, a parked
@@ -16,7 +19,7 @@
 //  R4  A thread parks only while holding the mutex, with nothing for it to do; who takes it from its seat
 //      wakes it, exactly once. The epoch of its Parker makes the wake-up stick (parker.h).
 //  R5  Before a thread parks, leads, or waits for other services it flushes what it held back, so held output
-//      never waits on a sleeping thread. (The last of the three is the waiter's part: WaitHint::receiver.)
+//      never waits on a sleeping thread. (The last of the three is the waiter's part: WaitHint::outbox.)
 //
 // Switching to another config, by any thread:
 //
@@ -24,13 +27,18 @@
 //      many of the sleeping ones as the config has roles. Busy threads keep their roles meanwhile, beyond the
 //      number allowed, so a new role never waits for a thread that is busy in an old one as long as there are
 //      sleeping threads.
-//  S2  Then the leader, if there is one, is woken out of Await(), so that it waits as the new config says, or
-//      not at all.
+//  S2  Then the leaders, if there are any, are woken out of Await(), so that they wait as the new config says,
+//      or not at all.
 //  S3  A thread that runs a task finishes it as it began; the new config shows when it comes back for its
 //      next step.
 //  S4  A thread without a receiving role that finds nobody leading wakes a parked receiver, and one without a
 //      running role that finds tasks wakes a parked runner. So whatever the roles become, there is a leader
 //      and there are runners as long as a thread is free for it.
+//  S5  Roles on fibers differ from those without. A thread whose fibers live on after its role is gone serves
+//      them to their end, waits for nothing else, and takes no other role before.
+//  S6  Asynchronous requests outlive the thread that began them. While there are such, one thread at least has
+//      the response role, in any config: who begins the first, or ends the last, looks after that, under the
+//      mutex.
 //
 // Races considered:
 //  - A task queued by a thread outside the pool while the only in-line thread sits in Await(): Submit() wakes
@@ -40,6 +48,9 @@
 //  - A new receiver that wakes before the old leader has left Await() parks as its follower; the old leader,
 //    whose role is gone, wakes it by S4.
 //  - Two switches at once: the mutex orders them; threads follow the later one.
+//  - A switch away from the asynchronous models between the first AsyncBegun() and its mutex: AsyncBegun()
+//    finds the role vacant and wakes a sleeping thread; if there is none, the next thread that settles takes
+//    the role before any other.
 //
 // Not offered: priorities, work stealing.
 #include "curtail/exec/executor.h"
@@ -53,6 +64,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/exec/executor_thread.h"
 
 namespace curtail {
 namespace {
@@ -65,11 +77,20 @@ void NameThread(std::thread& thread, uint32_t index) {
 
 }  // namespace
 
-Executor::Executor(const Config& config, uint32_t max_threads, Receiver* receiver)
-    : receiver_(receiver), spin_budget_(UsableCpus() - 1), config_(config) {
-  const uint32_t total = std::max<uint32_t>(max_threads, config.network + config.workers);
+Executor::Executor(const Config& config, const ExecutorOptions& options, Receiver* reception, Outbox* outbox,
+                   Receiver* response)
+    : options_(options),
+      reception_source_(reception),
+      outbox_(outbox),
+      response_source_(response),
+      spin_budget_(UsableCpus() - 1),
+      config_(config) {
+  const int needed = config.network + config.workers + config.response;
+  const uint32_t total = std::max<uint32_t>(options.max_threads, needed);
   for (uint32_t i = 0; i < total; ++i) threads_.push_back(std::make_unique<Thread>(i));
-  status_ = StartThreads();
+  status_ = Check(config);
+  if (status_.ok() && config.model.waiting == Waiting::kFiber) status_ = EnsureLoops();
+  if (status_.ok()) status_ = StartThreads();
 }
 
 Executor::~Executor() {
@@ -105,46 +126,85 @@ absl::Status Executor::StartThreads() {
   return status;
 }
 
+absl::Status Executor::EnsureLoops() {
+  {
+    MutexLock lock(mu_);
+    if (loops_) return absl::OkStatus();
+  }
+  std::vector<std::unique_ptr<FiberLoop>> loops;
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    loops.push_back(std::make_unique<FiberLoop>(options_.fiber));
+    absl::Status made = loops.back()->status();
+    if (!made.ok()) return absl::ResourceExhaustedError(Join("fibers: ", Message(made)));
+  }
+  MutexLock lock(mu_);
+  if (loops_) return absl::OkStatus();  // another thread was faster
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    Thread& thread = *threads_[i];
+    thread.loop = std::move(loops[i]);
+    thread.signal = std::make_shared<ReceptionSignal>();
+    const int fd = reception_source_->poller().fd();
+    if (absl::Status added = thread.loop->poller()->Add(fd, thread.signal); !added.ok()) return added;
+    thread.loop->poller()->Disarm(fd);
+  }
+  loops_ = true;
+  return absl::OkStatus();
+}
+
 int Executor::Allowed(Role role) const {
+  const bool fibers = config_.model.waiting == Waiting::kFiber;
   switch (role) {
     case kInline:
-      return dispatch() ? 0 : config_.network;
+      return dispatch() || fibers ? 0 : config_.network;
     case kWorker:
-      return dispatch() ? config_.workers : 0;
+      return dispatch() && !fibers ? config_.workers : 0;
     case kNetwork:
       return dispatch() ? config_.network : 0;
+    case kFiberInline:
+      return !dispatch() && fibers ? config_.network : 0;
+    case kFiberWorker:
+      return dispatch() && fibers ? config_.workers : 0;
+    case kResponse:  // S6
+      return std::max(config_.response, async_live_.load(std::memory_order_seq_cst) > 0 ? 1 : 0);
     default:
       return 0;
   }
 }
 
+void Executor::SetRole(Thread& self, Role role) {
+  if (self.role != kNone) --holders_[self.role];
+  if (role != kNone) ++holders_[role];
+  self.role = role;
+}
+
 void Executor::Settle(Thread& self) {
-  if (self.role != kNone && holders_[self.role] > Allowed(self.role)) {
-    --holders_[self.role];
-    self.role = kNone;
+  if (self.role != kNone && holders_[self.role] > Allowed(self.role)) SetRole(self, kNone);
+  const bool fibers = self.fibers() > 0;
+  // S6: with no thread to spare, replies come before new requests.
+  if (self.role != kNone && self.role != kResponse && !fibers && holders_[kResponse] == 0 &&
+      Vacant(kResponse) && dormant_.empty()) {
+    SetRole(self, kNone);
   }
   if (self.role != kNone) return;
-  for (const Role role : {kNetwork, kInline, kWorker}) {
-    if (holders_[role] < Allowed(role)) {
-      ++holders_[role];
-      self.role = role;
-      return;
-    }
+  for (const Role role : {kResponse, kNetwork, kInline, kWorker, kFiberInline, kFiberWorker}) {
+    if (fibers && role != kFiberInline && role != kFiberWorker) continue;  // S5
+    if (Vacant(role)) return SetRole(self, role);
   }
 }
 
 absl::Status Executor::Check(const Config& config) const {
-  if (config.model.waiting != Waiting::kSync) {
-    return absl::InvalidArgumentError(Join(
-        "config ", config.ToString(), ": only the synchronous models (SIB, SIP, SDB, SDP) are available"));
-  }
   const bool dispatch = config.model.execution == Execution::kDispatch;
-  if (config.network < 1 || (dispatch && config.workers < 1)) {
+  const bool async = config.model.waiting == Waiting::kAsync;
+  if (config.network < 1 || (dispatch && config.workers < 1) || (async && config.response < 1)) {
     return absl::InvalidArgumentError(Join("config ", config.ToString(), ": a pool is empty"));
   }
-  if (static_cast<size_t>(config.network) + config.workers > threads_.size()) {
-    return absl::InvalidArgumentError(Join("config ", config.ToString(), " needs ",
-                                           config.network + config.workers,
+  if (async && response_source_ == nullptr) {
+    return absl::InvalidArgumentError(
+        Join("config ", config.ToString(), ": this server has no asynchronous models"));
+  }
+  const int needed = config.network + config.workers + config.response;
+  if (static_cast<size_t>(needed) > threads_.size()) {
+    return absl::InvalidArgumentError(Join("config ", config.ToString(), " needs ", needed,
                                            " threads; this server was started with ", threads_.size()));
   }
   return absl::OkStatus();
@@ -152,16 +212,23 @@ absl::Status Executor::Check(const Config& config) const {
 
 absl::Status Executor::SwitchTo(const Config& config) {
   if (absl::Status checked = Check(config); !checked.ok()) return checked;
-  bool wake_leader = false;
+  if (config.model.waiting == Waiting::kFiber) {
+    if (absl::Status made = EnsureLoops(); !made.ok()) return made;
+  }
+  bool wake_reception = false;
+  bool wake_response = false;
   {
     MutexLock lock(mu_);
     config_ = config;
-    UnparkAll(idle_);  // S1
+    UnparkAll(reception_.idle);  // S1
+    UnparkAll(response_.idle);
     UnparkAll(idle_network_);
-    for (int i = 0; i < config.network + config.workers; ++i) UnparkLast(dormant_);
-    wake_leader = leading_;
+    for (int i = 0; i < config.network + config.workers + config.response; ++i) UnparkLast(dormant_);
+    wake_reception = reception_.leading;
+    wake_response = response_.leading;
   }
-  if (wake_leader) receiver_->Wake();  // S2
+  if (wake_reception) reception_source_->Wake();  // S2
+  if (wake_response) response_source_->Wake();
   return absl::OkStatus();
 }
 
@@ -172,85 +239,168 @@ Config Executor::config() const {
 
 void Executor::ThreadMain(Thread& self) {
   MutexLock lock(mu_);
-  while (!stopping_) {
-    Settle(self);
-    if (!leading_ && (self.role == kWorker || self.role == kNone))
-      UnparkLast(dispatch() ? idle_network_ : idle_);                                         // S4
-    if (!queue_.empty() && (self.role == kNetwork || self.role == kNone)) UnparkLast(idle_);  // S4
-    switch (self.role) {
-      case kInline:
-        if (!RunOne(self) && !FlushHeld(self) && !Receive(self)) Park(idle_, self);
-        break;
-      case kWorker:
-        if (!RunOne(self) && !FlushHeld(self)) Park(idle_, self);
-        break;
-      case kNetwork:
-        if (!FlushHeld(self) && !Receive(self)) Park(idle_network_, self);
-        break;
-      default:
-        if (!FlushHeld(self)) Park(dormant_, self);
-    }
-  }
+  while (!stopping_ || HasDuties(self)) Step(self);
+  SetRole(self, kNone);
   if (--alive_ == 0 && stopper_ != nullptr) stopper_->Notify();
 }
 
-bool Executor::RunOne(Thread& self) {
-  Task* task = queue_.Pop();
+bool Executor::HasDuties(const Thread& self) const {
+  return self.aside != nullptr || self.fibers() > 0 ||
+         (self.role == kResponse && async_live_.load(std::memory_order_seq_cst) > 0);
+}
+
+void Executor::Step(Thread& self) {
+  if (self.aside != nullptr) return RunAside(self);
+  Settle(self);
+  WakeForOthers(self);
+  switch (self.role) {
+    case kInline:
+      if (!RunOne(self, reception_) && !FlushHeld(self) && !Receive(self, reception_, *reception_source_)) {
+        Park(reception_.idle, self);
+      }
+      return;
+    case kWorker:
+      if (!RunOne(self, reception_) && !FlushHeld(self)) Park(reception_.idle, self);
+      return;
+    case kNetwork:
+      if (!FlushHeld(self) && !Receive(self, reception_, *reception_source_)) Park(idle_network_, self);
+      return;
+    case kResponse:
+      if (!RunOne(self, response_) && !FlushHeld(self) && !Receive(self, response_, *response_source_)) {
+        Park(response_.idle, self);
+      }
+      return;
+    case kFiberInline:
+    case kFiberWorker:
+      return StepFibers(self);
+    default:
+      if (self.fibers() > 0) return StepFibers(self);
+      Disarm(self);
+      if (!FlushHeld(self)) Park(dormant_, self);
+  }
+}
+
+void Executor::WakeForOthers(Thread& self) {  // S4
+  const bool receives = self.role == kInline || self.role == kNetwork || self.role == kFiberInline;
+  const bool runs =
+      self.role == kInline || self.role == kWorker || self.role == kFiberInline || self.role == kFiberWorker;
+  if (!reception_.leading && !receives) UnparkLast(dispatch() ? idle_network_ : reception_.idle);
+  if (!reception_.queue.empty() && !runs) UnparkLast(reception_.idle);
+  if (self.role != kResponse && (!response_.queue.empty() || !response_.leading)) UnparkLast(response_.idle);
+}
+
+WaitHint Executor::HintFor(Thread& self) {
+  const bool fibers = self.role == kFiberInline || self.role == kFiberWorker || self.fibers() > 0;
+  const bool async = config_.model.waiting == Waiting::kAsync || self.role == kResponse;
+  return {.thread_index = self.index,
+          .waiting = fibers  ? Waiting::kFiber
+                     : async ? Waiting::kAsync
+                             : Waiting::kSync,
+          .spin = self.role == kInline ? spin() : nullptr,
+          .executor = this,
+          .outbox = outbox_,
+          .response = response_source_,
+          .loop = fibers ? self.loop.get() : nullptr,
+          .waits = &self.waits};
+}
+
+Task* Executor::Pop(Station& station) {
+  if (station.queue.empty()) return nullptr;
+  const Nanos waited = Now() - station.queue.oldest();
+  ++begun_;
+  queue_wait_ += waited;
+  max_queue_wait_ = std::max(max_queue_wait_, waited);
+  return station.queue.Pop();
+}
+
+bool Executor::RunOne(Thread& self, Station& station) {
+  Task* task = Pop(station);
   if (task == nullptr) return false;
-  const bool more = !queue_.empty();
-  const bool in_line = self.role == kInline;
-  SpinBudget* const spin_here = in_line ? spin() : nullptr;
-  Thread* const heir = in_line && (!leading_ || more) ? TakeLast(idle_) : nullptr;  // R2
+  const bool more = !station.queue.empty();
+  WaitHint hint = HintFor(self);
+  hint.more_ready = more;
+  const bool receives = self.role != kWorker;
+  Thread* const heir = receives && (!station.leading || more) ? TakeLast(station.idle) : nullptr;  // R2
   self.held = true;
   mu_.Unlock();
-  if (heir != nullptr) heir->parker.Notify();
-  task->Run({.thread_index = self.index, .spin = spin_here, .receiver = receiver_, .more_ready = more});
+  Rouse(heir);
+  {
+    const ScopedWait scope(hint);
+    task->Run(hint);
+  }
   mu_.Lock();
+  return true;
+}
+
+void Executor::RunAside(Thread& self) {
+  Task* task = std::exchange(self.aside, nullptr);
+  WaitHint hint = HintFor(self);
+  hint.waiting = Waiting::kSync;
+  self.held = true;
+  mu_.Unlock();
+  {
+    const ScopedWait scope(hint);
+    task->Run(hint);
+  }
+  mu_.Lock();
+}
+
+bool Executor::TryRunAside(Task* task) {
+  Thread* helper = nullptr;
+  {
+    MutexLock lock(mu_);
+    if (stopping_) return false;
+    helper = TakeLast(dormant_);
+    if (helper == nullptr) return false;
+    helper->aside = task;
+  }
+  Rouse(helper);
   return true;
 }
 
 bool Executor::FlushHeld(Thread& self) {  // R5
   if (!std::exchange(self.held, false)) return false;
   mu_.Unlock();
-  receiver_->Flush(self.index);
+  outbox_->Flush(self.index);
   mu_.Lock();
   return true;
 }
 
-bool Executor::Receive(Thread& self) {
-  if (leading_) return false;  // R1
-  leading_ = true;
+bool Executor::Receive(Thread& self, Station& station, Receiver& source) {
+  if (station.leading) return false;  // R1
+  station.leading = true;
   const bool give_up_early = self.role == kNetwork;
   SpinBudget* const spin_here = spin();
   mu_.Unlock();
   TaskList ready;
-  receiver_->Await(spin_here, &self.events);
+  self.waits.store(true, std::memory_order_relaxed);
+  source.Await(Deadline::Infinite(), spin_here, &self.events);
+  self.waits.store(false, std::memory_order_relaxed);
   if (give_up_early) {  // R3
     mu_.Lock();
-    leading_ = false;
+    station.leading = false;
     Thread* const heir = self.events.empty() ? nullptr : TakeLast(idle_network_);
     mu_.Unlock();
-    if (heir != nullptr) heir->parker.Notify();
+    Rouse(heir);
   }
-  receiver_->Handle(self.events, &ready);
+  source.Handle(self.events, &ready);
   self.events.clear();
-  if (give_up_early) {
-    Submit(ready);
-    mu_.Lock();
-  } else {
-    mu_.Lock();
-    leading_ = false;
-    queue_.Append(ready);
-  }
+  mu_.Lock();
+  if (!give_up_early) station.leading = false;
+  const size_t count = ready.size();
+  Append(station, ready);
+  if (give_up_early && count > 0) WakeRunners(station, source, count, false);
   return true;
 }
 
 void Executor::Park(std::vector<Thread*>& seat, Thread& self) {
   seat.push_back(&self);
+  self.parked = true;
   const uint32_t ticket = self.parker.Ticket();
   mu_.Unlock();
   while (self.parker.Ticket() == ticket) self.parker.Wait(ticket, Deadline::Infinite());
   mu_.Lock();
+  self.parked = false;
 }
 
 Executor::Thread* Executor::TakeLast(std::vector<Thread*>& seat) {  // R4
@@ -260,29 +410,90 @@ Executor::Thread* Executor::TakeLast(std::vector<Thread*>& seat) {  // R4
   return last;
 }
 
-void Executor::UnparkLast(std::vector<Thread*>& seat) {
-  if (Thread* last = TakeLast(seat)) last->parker.Notify();
+void Executor::Rouse(Thread* thread) {
+  if (thread == nullptr) return;
+  thread->parker.Notify();
+  if (thread->loop != nullptr) thread->loop->Rouse();
 }
 
 void Executor::UnparkAll(std::vector<Thread*>& seat) {
   while (!seat.empty()) UnparkLast(seat);
 }
 
-void Executor::Submit(TaskList& tasks) {
-  if (tasks.empty()) return;
+void Executor::Append(Station& station, TaskList& tasks) {
+  if (!tasks.empty()) station.queue.Append(tasks, Now());
+}
+
+void Executor::Submit(TaskList& requests) {
+  if (requests.empty()) return;
+  MutexLock lock(mu_);
+  const size_t count = requests.size();
+  Append(reception_, requests);
+  WakeRunners(reception_, *reception_source_, count, !dispatch());
+}
+
+void Executor::SubmitResponse(TaskList& replies) {
+  if (replies.empty()) return;
+  MutexLock lock(mu_);
+  const size_t count = replies.size();
+  Append(response_, replies);
+  WakeRunners(response_, *response_source_, count, true);
+}
+
+void Executor::WakeRunners(Station& station, Receiver& source, size_t count, bool leader_runs) {
   constexpr size_t kMaxHeirs = 64;
   Thread* heirs[kMaxHeirs];
-  size_t count = 0;
-  bool wake_leader = false;
+  size_t found = 0;
+  while (found < std::min(count, kMaxHeirs) && !station.idle.empty()) heirs[found++] = TakeLast(station.idle);
+  const bool wake_leader = leader_runs && found == 0 && station.leading;
+  mu_.Unlock();
+  for (size_t i = 0; i < found; ++i) Rouse(heirs[i]);
+  if (wake_leader) source.Wake();
+  mu_.Lock();
+}
+
+void Executor::AsyncBegun() {  // S6
+  if (async_live_.fetch_add(1, std::memory_order_seq_cst) > 0) return;
+  MutexLock lock(mu_);
+  if (Vacant(kResponse)) UnparkLast(dormant_);
+}
+
+void Executor::AsyncEnded() {  // S6
+  if (async_live_.fetch_sub(1, std::memory_order_seq_cst) > 1) return;
+  bool wake = false;
   {
     MutexLock lock(mu_);
-    const size_t wanted = std::min(tasks.size(), kMaxHeirs);
-    queue_.Append(tasks);
-    while (count < wanted && !idle_.empty()) heirs[count++] = TakeLast(idle_);
-    wake_leader = count == 0 && leading_ && !dispatch();
+    if (config_.model.waiting != Waiting::kAsync || stopping_) {
+      UnparkAll(response_.idle);
+      wake = response_.leading;
+    }
   }
-  for (size_t i = 0; i < count; ++i) heirs[i]->parker.Notify();
-  if (wake_leader) receiver_->Wake();
+  if (wake) response_source_->Wake();
+}
+
+ExecutorStats Executor::Sample() {
+  MutexLock lock(mu_);
+  ExecutorStats stats{.config = config_,
+                      .pools = {{"network"}, {"workers"}, {"response"}},
+                      .spinning = spin_budget_.used(),
+                      .queued = reception_.queue.size() + response_.queue.size(),
+                      .begun = begun_,
+                      .queue_wait = queue_wait_,
+                      .max_queue_wait = std::exchange(max_queue_wait_, Nanos::zero())};
+  for (const auto& thread : threads_) {
+    stats.fibers += thread->live_fibers;
+    const bool parked = thread->parked;
+    if (thread->role == kNone) {
+      stats.asleep += parked;
+      continue;
+    }
+    const bool worker = thread->role == kWorker || thread->role == kFiberWorker;
+    ExecutorStats::Pool& pool = stats.pools[thread->role == kResponse ? 2 : worker ? 1 : 0];
+    ++pool.threads;
+    ++(parked ? pool.parked : thread->waits.load(std::memory_order_relaxed) ? pool.waiting : pool.active);
+  }
+  std::erase_if(stats.pools, [](const ExecutorStats::Pool& pool) { return pool.threads == 0; });
+  return stats;
 }
 
 bool Executor::Stop(Deadline deadline, TaskList* left_over) {
@@ -291,11 +502,13 @@ bool Executor::Stop(Deadline deadline, TaskList* left_over) {
     MutexLock lock(mu_);
     stopping_ = true;
     stopper_ = &done;
-    UnparkAll(idle_);
+    UnparkAll(reception_.idle);
+    UnparkAll(response_.idle);
     UnparkAll(idle_network_);
     UnparkAll(dormant_);
   }
-  receiver_->Wake();
+  reception_source_->Wake();
+  if (response_source_ != nullptr) response_source_->Wake();
   bool ended = false;
   while (true) {
     const uint32_t ticket = done.Ticket();
@@ -304,7 +517,8 @@ bool Executor::Stop(Deadline deadline, TaskList* left_over) {
       ended = alive_ == 0;
       if (ended || deadline.Expired()) {
         stopper_ = nullptr;
-        left_over->Append(queue_);
+        left_over->Append(reception_.queue);
+        left_over->Append(response_.queue);
         break;
       }
     }

@@ -1,51 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// executor.h - the thread pools of a server, composed from a config: who receives, who runs.
+// executor.h - the thread pools of a server, composed from a config: who receives, who runs, who waits.
 //
-// In-line pools run the request on a thread that received it; dispatch pools hand it to a worker. Which
-// sockets there are and what a request is, is the Receiver's and the Task's affair.
+// In-line pools run the request on a thread that received it; dispatch pools hand it to a worker. In fiber
+// models these threads run many requests in turns; in asynchronous models a third pool takes the replies that
+// requests wait for. Which sockets there are and what a request is, is the Receiver's and the Task's affair.
 //
-// Thread safety: Submit() from any thread; Stop() once, from a thread outside the pools.
+// Thread safety: all methods from any thread, but Stop() once and from outside the pools.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "curtail/base/mutex.h"
 #include "curtail/exec/config.h"
+#include "curtail/exec/fiber.h"
 #include "curtail/exec/parker.h"
 #include "curtail/exec/poller.h"
+#include "curtail/exec/receiver.h"
+#include "curtail/exec/spin_budget.h"
 #include "curtail/exec/task.h"
 
 namespace curtail {
 
-// A Receiver is the network side of a server, as its pools see it.
-class Receiver {
- public:
-  virtual ~Receiver() = default;
-  // Waits for network events, polling if there is a `spin` budget; one thread at a time. Returns early,
-  // perhaps with nothing, after Wake().
-  virtual void Await(SpinBudget* spin, std::vector<Poller::Ready>* events) = 0;
-  // Reads and answers what the events announce; requests that became whole are pushed to `ready`. Several
-  // threads at once, each with events of its own.
-  virtual void Handle(const std::vector<Poller::Ready>& events, TaskList* ready) = 0;
-  // Sends what thread `thread_index` held back for tasks that ran with `more_ready`.
-  virtual void Flush(uint32_t thread_index) = 0;
-  // Ends the Await() in progress, or the next one.
-  virtual void Wake() = 0;
+struct ExecutorOptions {
+  // Threads started, of which a config uses some and the rest sleep; never fewer than the first config needs.
+  uint32_t max_threads = 64;
+  FiberOptions fiber;
 };
 
-// An Executor runs the tasks that a Receiver produces, on the pools of a Config, which may be exchanged for
-// another at any time. Only the synchronous models so far.
+// What the pools are doing.
+struct ExecutorStats {
+  struct Pool {
+    std::string name;  // "network", "workers", "response"
+    int threads = 0;   // that have the role
+    int active = 0;    // run requests or read sockets
+    int waiting = 0;   // for events or for replies, blocked or spinning
+    int parked = 0;
+  };
+  Config config;
+  std::vector<Pool> pools;
+  int spinning = 0;  // of those that wait
+  int asleep = 0;    // threads without a role in the config
+  size_t fibers = 0;
+  size_t queued = 0;        // requests ready to run
+  uint64_t begun = 0;       // requests taken from the queue so far
+  Nanos queue_wait{0};      // sum over those
+  Nanos max_queue_wait{0};  // since the last time this was asked
+};
+
+// An Executor runs the tasks that its receivers produce, on the pools of a Config, which may be exchanged for
+// another at any time.
 class Executor {
  public:
-  // Starts all threads it will ever have: `max_threads`, or as many as `config` needs if that is more. Those
-  // without a role in the config sleep. `receiver` outlives the executor. REQUIRES: config.model.waiting ==
-  // Waiting::kSync.
-  Executor(const Config& config, uint32_t max_threads, Receiver* receiver);
+  // Starts all threads it will ever have; those without a role in the config sleep. The receivers outlive the
+  // executor, and so does the outbox. `response` takes the replies in asynchronous models; without it there
+  // are none.
+  Executor(const Config& config, const ExecutorOptions& options, Receiver* reception, Outbox* outbox,
+           Receiver* response);
   // Stops, if Stop() was not called.
   ~Executor();
   Executor(const Executor&) = delete;
@@ -56,12 +72,22 @@ class Executor {
 
   // Gives every thread its role in `config`. Requests that run finish as they began; none is lost, doubled or
   // held up. Never waits for one. Errors: INVALID_ARGUMENT for a model it has not, or one that needs more
-  // threads than there are.
+  // threads than there are; RESOURCE_EXHAUSTED for lack of file descriptors.
   absl::Status SwitchTo(const Config& config);
   Config config() const;
+  ExecutorStats Sample();
 
   // Queues tasks that became ready outside of Handle(). Never blocks. After Stop() they do not run.
-  void Submit(TaskList& tasks);
+  void Submit(TaskList& requests);
+  // The same for tasks of the response pool.
+  void SubmitResponse(TaskList& replies);
+  // A request waits for replies without a thread, until AsyncEnded(): as long as there are such, whatever the
+  // config, a thread takes replies.
+  void AsyncBegun();
+  void AsyncEnded();
+  // Runs `task` on a thread that has no role now, if there is one. It may block there. Never blocks itself.
+  bool TryRunAside(Task* task);
+
   // Ends every thread once it has finished the task in hand; tasks that did not run go to `left_over`. Waits
   // for running tasks until `deadline`; false when some were still running then: call again, or let the
   // destructor wait.
@@ -71,64 +97,95 @@ class Executor {
   uint32_t thread_count() const { return static_cast<uint32_t>(threads_.size()); }
 
  private:
-  enum Role { kNone, kInline, kWorker, kNetwork, kRoles };
-  struct Thread {
-    explicit Thread(uint32_t i) : index(i) {}
-    const uint32_t index;
-    Parker parker;
-    std::thread thread;
-    // Owned by the thread itself.
-    std::vector<Poller::Ready> events;
-    bool held = false;  // it ran tasks since it last flushed
-    // Guarded by mu_.
-    Role role = kNone;
+  enum Role { kNone, kInline, kWorker, kNetwork, kResponse, kFiberInline, kFiberWorker, kRoles };
+  enum class Activity { kActive, kWaiting, kParked };
+
+  struct Thread;
+  struct ReceptionSignal;
+  // Where tasks of one kind come from and wait for a thread.
+  struct Station {
+    TaskList queue;
+    // Parked threads that run these tasks, woken last-in first-out: the one whose caches are warmest.
+    std::vector<Thread*> idle;
+    bool leading = false;  // a thread is in Await(), or on its way into or out of it
   };
 
   absl::Status Check(const Config& config) const;
+  absl::Status EnsureLoops();
   absl::Status StartThreads();
   void ThreadMain(Thread& self);
-  // How many threads may have a role.
+  void Step(Thread& self) CURTAIL_REQUIRES(mu_);
+  // What keeps a thread from ending when the pools stop.
+  bool HasDuties(const Thread& self) const CURTAIL_REQUIRES(mu_);
+
+  // Roles.
   int Allowed(Role role) const CURTAIL_REQUIRES(mu_);
+  bool Vacant(Role role) const CURTAIL_REQUIRES(mu_) { return holders_[role] < Allowed(role); }
   // Gives up a role that too many have, and takes one that too few have.
   void Settle(Thread& self) CURTAIL_REQUIRES(mu_);
-  // One step of a role each; false when there was nothing to do.
-  bool RunOne(Thread& self) CURTAIL_REQUIRES(mu_);
+  void SetRole(Thread& self, Role role) CURTAIL_REQUIRES(mu_);
+  void WakeForOthers(Thread& self) CURTAIL_REQUIRES(mu_);
+
+  // Steps of a role; false when there was nothing to do.
+  bool RunOne(Thread& self, Station& station) CURTAIL_REQUIRES(mu_);
   bool FlushHeld(Thread& self) CURTAIL_REQUIRES(mu_);
-  bool Receive(Thread& self) CURTAIL_REQUIRES(mu_);
+  bool Receive(Thread& self, Station& station, Receiver& source) CURTAIL_REQUIRES(mu_);
+  void RunAside(Thread& self) CURTAIL_REQUIRES(mu_);
+  void StepFibers(Thread& self) CURTAIL_REQUIRES(mu_);
+  bool RunFibers(Thread& self, bool serving) CURTAIL_REQUIRES(mu_);
+  void WaitForFibers(Thread& self, bool serving) CURTAIL_REQUIRES(mu_);
+  void LeadWithFibers(Thread& self, bool wait) CURTAIL_REQUIRES(mu_);
+  void Disarm(Thread& self);
+
+  // Takes a task off the queue, noting how long it waited.
+  Task* Pop(Station& station) CURTAIL_REQUIRES(mu_);
+  void Append(Station& station, TaskList& tasks) CURTAIL_REQUIRES(mu_);
+  // Wakes runners for `count` tasks just appended. Without one, tells the leader if that runs them.
+  void WakeRunners(Station& station, Receiver& source, size_t count, bool leader_runs) CURTAIL_REQUIRES(mu_);
   // Sleeps in `seat` until taken from it and notified.
   void Park(std::vector<Thread*>& seat, Thread& self) CURTAIL_REQUIRES(mu_);
-  // Takes the thread that parked last from its seat, if there is one. The caller notifies it, best without
-  // the mutex.
+  // Takes the thread that parked last from its seat, if there is one. The caller rouses it, best without the
+  // mutex.
   Thread* TakeLast(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_);
-  // Takes all from `seat` and notifies them.
+  static void Rouse(Thread* thread);
   void UnparkAll(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_);
-  void UnparkLast(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_);
+  void UnparkLast(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_) { Rouse(TakeLast(seat)); }
+
+  WaitHint HintFor(Thread& self) CURTAIL_REQUIRES(mu_);
   bool dispatch() const CURTAIL_REQUIRES(mu_) { return config_.model.execution == Execution::kDispatch; }
   SpinBudget* spin() CURTAIL_REQUIRES(mu_) {
     return config_.model.reception == Reception::kPoll ? &spin_budget_ : nullptr;
   }
 
   // Immutable after construction.
-  Receiver* const receiver_;
+  const ExecutorOptions options_;
+  Receiver* const reception_source_;
+  Outbox* const outbox_;
+  Receiver* const response_source_;  // null: no asynchronous models
   absl::Status status_;
   std::vector<std::unique_ptr<Thread>> threads_;
 
   // Thread-safe by itself.
   SpinBudget spin_budget_;
+  // Atomic: requests that wait for replies without a thread. Changes order with mu_, see S6.
+  std::atomic<int> async_live_{0};
 
   mutable Mutex mu_;
   Config config_ CURTAIL_GUARDED_BY(mu_);
-  TaskList queue_ CURTAIL_GUARDED_BY(mu_);
+  bool loops_ CURTAIL_GUARDED_BY(mu_) = false;        // every thread has its loop
   int holders_[kRoles] CURTAIL_GUARDED_BY(mu_) = {};  // threads that have each role
-  // Parked threads, woken last-in first-out: the one whose caches are warmest. Network threads of dispatch
-  // models park in idle_network_, all others that have a role in idle_, those without one in dormant_.
-  std::vector<Thread*> idle_ CURTAIL_GUARDED_BY(mu_);
+  Station reception_ CURTAIL_GUARDED_BY(mu_);
+  Station response_ CURTAIL_GUARDED_BY(mu_);
+  // Parked: network threads of dispatch models, and threads without a role.
   std::vector<Thread*> idle_network_ CURTAIL_GUARDED_BY(mu_);
   std::vector<Thread*> dormant_ CURTAIL_GUARDED_BY(mu_);
-  bool leading_ CURTAIL_GUARDED_BY(mu_) = false;  // a thread is in Await(), or on its way into or out of it
   bool stopping_ CURTAIL_GUARDED_BY(mu_) = false;
   int alive_ CURTAIL_GUARDED_BY(mu_) = 0;              // threads whose loop has not ended
   Parker* stopper_ CURTAIL_GUARDED_BY(mu_) = nullptr;  // who waits for alive_ to reach zero
+  // Counters, for Sample().
+  uint64_t begun_ CURTAIL_GUARDED_BY(mu_) = 0;
+  Nanos queue_wait_ CURTAIL_GUARDED_BY(mu_){0};
+  Nanos max_queue_wait_ CURTAIL_GUARDED_BY(mu_){0};
 };
 
 }  // namespace curtail

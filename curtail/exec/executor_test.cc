@@ -63,7 +63,7 @@ class MeetingTask final : public Task {
 };
 
 // A network without sockets: what the test feeds is what Await() and Handle() bring.
-class FakeReceiver final : public Receiver {
+class FakeReceiver final : public Receiver, public Outbox {
  public:
   void Feed(Task* task) {
     {
@@ -72,7 +72,8 @@ class FakeReceiver final : public Receiver {
     }
     poller_.Wake();
   }
-  void Await(SpinBudget* spin, std::vector<Poller::Ready>* events) override {
+  Poller& poller() override { return poller_; }
+  void Await(Deadline deadline, SpinBudget* spin, std::vector<Poller::Ready>* events) override {
     EXPECT_FALSE(awaiting_.exchange(true)) << "two leaders at once";
     {
       MutexLock lock(mu_);
@@ -81,13 +82,14 @@ class FakeReceiver final : public Receiver {
         return;
       }
     }
-    poller_.Wait(Deadline::In(kMaxTestWait), spin, events);
+    poller_.Wait(std::min(deadline, Deadline::In(kMaxTestWait)), spin, events);
     awaiting_ = false;
   }
   void Handle(const std::vector<Poller::Ready>&, TaskList* ready) override {
     MutexLock lock(mu_);
     ready->Append(fed_);
   }
+  void Hold(uint32_t, std::shared_ptr<PollHandler>) override {}
   void Flush(uint32_t) override { flushes.Add(); }
   void Wake() override { poller_.Wake(); }
 
@@ -109,7 +111,7 @@ class ExecutorTest : public testing::TestWithParam<const char*> {
 
 TEST_P(ExecutorTest, RunsWhatIsReceived) {
   std::vector<CountingTask> tasks(100, CountingTask(&counter_));
-  Executor executor(config_, 0, &receiver_);
+  Executor executor(config_, {.max_threads = 0}, &receiver_, &receiver_, nullptr);
   for (CountingTask& task : tasks) receiver_.Feed(&task);
   EXPECT_TRUE(counter_.Await(100));
   EXPECT_TRUE(receiver_.flushes.Await(1));
@@ -117,7 +119,7 @@ TEST_P(ExecutorTest, RunsWhatIsReceived) {
 
 TEST_P(ExecutorTest, RunsWhatOtherThreadsSubmit) {
   std::vector<CountingTask> tasks(1000, CountingTask(&counter_));
-  Executor executor(config_, 0, &receiver_);
+  Executor executor(config_, {.max_threads = 0}, &receiver_, &receiver_, nullptr);
   for (CountingTask& task : tasks) {
     TaskList list;
     list.Push(&task);
@@ -130,7 +132,7 @@ TEST_P(ExecutorTest, UsesEveryThreadOfThePool) {
   const int runners = config_.workers > 0 ? config_.workers : config_.network;
   Counter met;
   std::vector<MeetingTask> tasks(runners, MeetingTask(&counter_, runners, &met));
-  Executor executor(config_, 0, &receiver_);
+  Executor executor(config_, {.max_threads = 0}, &receiver_, &receiver_, nullptr);
   for (MeetingTask& task : tasks) receiver_.Feed(&task);
   EXPECT_TRUE(met.Await(runners));
 }
@@ -141,7 +143,7 @@ TEST_P(ExecutorTest, StopHandsBackWhatDidNotRun) {
   // Occupies every runner with a meeting that needs one more participant than there are threads.
   std::vector<MeetingTask> blockers(runners, MeetingTask(&counter_, runners + 1, &never));
   std::vector<CountingTask> rest(5, CountingTask(&never));
-  Executor executor(config_, 0, &receiver_);
+  Executor executor(config_, {.max_threads = 0}, &receiver_, &receiver_, nullptr);
   for (MeetingTask& task : blockers) receiver_.Feed(&task);
   ASSERT_TRUE(counter_.Await(runners));
   TaskList list;
@@ -156,9 +158,9 @@ TEST_P(ExecutorTest, StopHandsBackWhatDidNotRun) {
 
 TEST(ExecutorSwitch, RefusesWhatItCannotBe) {
   FakeReceiver receiver;
-  Executor executor(*Config::Parse("SIB1"), 4, &receiver);
+  Executor executor(*Config::Parse("SIB1"), {.max_threads = 4}, &receiver, &receiver, nullptr);
   ASSERT_EQ(executor.thread_count(), 4u);
-  for (const char* text : {"SDB1-4", "SIB5", "FIB1", "AIB1-1"}) {
+  for (const char* text : {"SDB1-4", "SIB5", "FIB5", "AIB1-1"}) {
     EXPECT_EQ(executor.SwitchTo(*Config::Parse(text)).code(), absl::StatusCode::kInvalidArgument) << text;
   }
   EXPECT_EQ(executor.config().ToString(), "SIB1");
@@ -171,7 +173,7 @@ TEST(ExecutorSwitch, ANewPoolRunsWhileTheOldOnesThreadsAreBusy) {
   Counter started, met;
   // The first task blocks the only in-line thread until the second, fed after the switch, has started too.
   MeetingTask first(&started, 2, &met), second(&started, 2, &met);
-  Executor executor(*Config::Parse("SIB1"), 8, &receiver);
+  Executor executor(*Config::Parse("SIB1"), {.max_threads = 8}, &receiver, &receiver, nullptr);
   receiver.Feed(&first);
   ASSERT_TRUE(started.Await(1));
   ASSERT_TRUE(executor.SwitchTo(*Config::Parse("SDB1-1")).ok());
@@ -189,7 +191,7 @@ void SwitchAndRun(int switches, uint64_t seed) {
   Rng rng(seed);
   constexpr int kTasksEach = 5;
   std::vector<CountingTask> tasks(static_cast<size_t>(switches) * kTasksEach, CountingTask(&counter));
-  Executor executor(*Config::Parse("SIB1"), 8, &receiver);
+  Executor executor(*Config::Parse("SIB1"), {.max_threads = 8}, &receiver, &receiver, nullptr);
   size_t next = 0;
   for (int i = 0; i < switches; ++i) {
     for (int t = 0; t < kTasksEach; ++t) {
@@ -220,7 +222,7 @@ TEST(ExecutorSwitch, LosesNoTaskStress) {
 
 INSTANTIATE_TEST_SUITE_P(Models, ExecutorTest,
                          testing::Values("SIB1", "SIB4", "SIP1", "SIP3", "SDB1-1", "SDB1-8", "SDB3-4",
-                                         "SDP2-2"),
+                                         "SDP2-2", "FIB1", "FIB3", "FIP2", "FDB1-1", "FDB2-4", "FDP1-2"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "curtail/exec/fiber.h"
+
 namespace curtail {
 namespace {
 
@@ -30,18 +32,32 @@ void FutexWake(std::atomic<uint32_t>* word) {
 
 void Parker::Wait(uint32_t ticket, Deadline deadline) {
   uint32_t expected = ticket;
+  Fiber* const fiber = Fiber::Current();
+  fiber_.store(fiber, std::memory_order_relaxed);
   // Announce the sleep only on the word the ticket was taken from; a changed word means there is news.
   if (!word_.compare_exchange_strong(expected, ticket | kSleeping, std::memory_order_acq_rel)) return;
-  FutexWait(&word_, ticket | kSleeping, deadline);
+  if (fiber != nullptr) {
+    fiber->Suspend(deadline);
+  } else {
+    FutexWait(&word_, ticket | kSleeping, deadline);
+  }
   word_.fetch_and(~kSleeping, std::memory_order_acq_rel);
 }
 
 uint32_t Parker::Notify(uint32_t signals) {
-  uint32_t old = word_.load(std::memory_order_relaxed);
-  while (
-      !word_.compare_exchange_weak(old, (old | (signals & kSignals)) + kEpoch, std::memory_order_acq_rel)) {
+  uint32_t old = word_.load(std::memory_order_acquire);
+  Fiber* fiber = fiber_.load(std::memory_order_relaxed);
+  while (!word_.compare_exchange_weak(old, (old | (signals & kSignals)) + kEpoch, std::memory_order_acq_rel,
+                                      std::memory_order_acquire)) {
+    fiber = fiber_.load(std::memory_order_relaxed);
   }
-  if (old & kSleeping) FutexWake(&word_);
+  if (old & kSleeping) {
+    if (fiber != nullptr) {
+      fiber->Wake();  // fibers outlive their waits
+    } else {
+      FutexWake(&word_);
+    }
+  }
   return old;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// parker.h - one thread's place to sleep: an epoch that others advance, and a few sticky signal bits beside
-// it.
+// parker.h - a place to sleep for one thread or fiber: an epoch that others advance, and a few sticky signal
+// bits beside it. On a fiber the sleep is a Suspend(), and the thread goes on with others.
 //
 // The sleeper takes a ticket, looks at its condition, and waits for the epoch to move on from the ticket; who
 // changes the condition notifies afterwards. A notification between the look and the wait is not lost,
@@ -11,7 +11,7 @@
 // waiter that saw its signal in the word may destroy the Parker at once. A condition kept outside the word
 // gives no such right.
 //
-// Thread safety: one thread waits, any number notify.
+// Thread safety: one thread or fiber waits, any number notify.
 // Memory ordering: what happened before Notify() is visible to the waiter that sees the new epoch or signal.
 #pragma once
 
@@ -21,6 +21,8 @@
 #include "curtail/base/clock.h"
 
 namespace curtail {
+
+class Fiber;
 
 class Parker {
  public:
@@ -50,6 +52,8 @@ class Parker {
   // Atomic: epoch << 8 | signals | sleeping. All writes are read-modify-writes, so the two sides agree on an
   // order.
   std::atomic<uint32_t> word_{0};
+  // Atomic: who sleeps, if it is a fiber. Written before kSleeping is set, read before it is seen taken.
+  std::atomic<Fiber*> fiber_{nullptr};
 };
 
 }  // namespace curtail

@@ -32,7 +32,39 @@ int EpollWait(int epoll_fd, epoll_event* events, Deadline deadline) {
   return epoll_wait(epoll_fd, events, kMaxEvents, static_cast<int>(ms));
 }
 
+// The numbers that are in use. Never destroyed: pollers may outlive everything else.
+class Ids {
+ public:
+  static Ids& Get() {
+    static Ids* const ids = new Ids;
+    return *ids;
+  }
+  uint32_t Take() {
+    MutexLock lock(mu_);
+    const size_t i = std::find(used_.begin(), used_.end(), false) - used_.begin();
+    if (i == used_.size()) used_.push_back(false);
+    used_[i] = true;
+    return static_cast<uint32_t>(i);
+  }
+  void Return(uint32_t id) {
+    MutexLock lock(mu_);
+    used_[id] = false;
+  }
+
+ private:
+  Mutex mu_;
+  std::vector<bool> used_ CURTAIL_GUARDED_BY(mu_);
+};
+
 }  // namespace
+
+uint32_t Poller::id() {
+  const uint32_t known = id_.load(std::memory_order_relaxed);
+  if (known != kNoId) return known;
+  MutexLock lock(mu_);
+  if (id_.load(std::memory_order_relaxed) == kNoId) id_.store(Ids::Get().Take(), std::memory_order_relaxed);
+  return id_.load(std::memory_order_relaxed);
+}
 
 Poller::Poller() {
   epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
@@ -54,6 +86,7 @@ Poller::~Poller() {
     handlers.swap(handlers_);
   }
   handlers.clear();
+  if (const uint32_t id = id_.load(std::memory_order_relaxed); id != kNoId) Ids::Get().Return(id);
   if (wake_fd_ >= 0) close(wake_fd_);
   if (epoll_fd_ >= 0) close(epoll_fd_);
 }
@@ -83,6 +116,11 @@ void Poller::Rearm(int fd) {
   epoll_ctl(epoll_fd_, EPOLL_CTL_MOD, fd, &event);
 }
 
+void Poller::Disarm(int fd) {
+  epoll_event event = {.events = 0, .data = {.fd = fd}};
+  epoll_ctl(epoll_fd_, EPOLL_CTL_MOD, fd, &event);
+}
+
 void Poller::Wake() {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = write(wake_fd_, &one, sizeof one);
@@ -91,6 +129,7 @@ void Poller::Wake() {
 bool Poller::Collect(Deadline deadline, std::vector<Ready>* ready) {
   epoll_event events[kMaxEvents];
   const int n = EpollWait(epoll_fd_, events, deadline);
+  more_ = n == kMaxEvents;
   if (n <= 0) return false;
   MutexLock lock(mu_);
   for (int i = 0; i < n; ++i) {

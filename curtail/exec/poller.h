@@ -7,6 +7,7 @@
 // alive.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -23,7 +24,8 @@ namespace curtail {
 class PollHandler {
  public:
   virtual ~PollHandler() = default;
-  // `events` are EPOLL* bits. Requests that become ready by it are pushed to `ready`. Must not block.
+  // `events` are EPOLL* bits; none asks to send what was posted. Requests that become ready by it are pushed
+  // to `ready`. Must not block.
   virtual void OnEvents(uint32_t events, TaskList* ready) = 0;
 };
 
@@ -40,6 +42,10 @@ class Poller {
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
   const absl::Status& status() const { return status_; }
+  // Readable while there are events: for nesting one poller in another.
+  int fd() const { return epoll_fd_; }
+  // A small number, among all pollers that were asked for theirs; free again once the poller is gone.
+  uint32_t id();
 
   // Watches `fd` for input, output and hang-up, edge-triggered. Any thread.
   absl::Status Add(int fd, std::shared_ptr<PollHandler> handler);
@@ -47,12 +53,16 @@ class Poller {
   void Remove(int fd);
   // Reports anew what `fd` has ready now, as if it had just come. Any thread.
   void Rearm(int fd);
+  // Reports nothing more of `fd` until Rearm(). Any thread.
+  void Disarm(int fd);
   // Ends the wait in progress, or the next one. Any thread; never blocks.
   void Wake();
 
   // Waits until there are events, somebody wakes it, or `deadline`; fills `ready`. With `spin`, polls while a
   // slot of the budget is free, and otherwise spins briefly before it blocks. One thread at a time.
   void Wait(Deadline deadline, SpinBudget* spin, std::vector<Ready>* ready);
+  // Whether the last Wait() may have left events behind. For the thread that waited.
+  bool more() const { return more_; }
 
  private:
   // Reads what is there, waiting at most until `deadline`. Returns whether anything (a wake-up included)
@@ -60,10 +70,18 @@ class Poller {
   bool Collect(Deadline deadline, std::vector<Ready>* ready);
   bool SpinUntil(Deadline deadline, std::vector<Ready>* ready);
 
+  static constexpr uint32_t kNoId = ~uint32_t{0};
+
   // Immutable after construction.
   absl::Status status_;
   int epoll_fd_ = -1;
   int wake_fd_ = -1;
+
+  // Owned by the thread that waits.
+  bool more_ = false;
+
+  // Atomic: set once, on first use.
+  std::atomic<uint32_t> id_{kNoId};
 
   Mutex mu_;
   // By file descriptor.

@@ -23,6 +23,7 @@ class SpinBudget {
 
   explicit SpinBudget(int slots) : slots_(slots) {}
   int slots() const { return slots_; }
+  int used() const { return used_.load(std::memory_order_relaxed); }
 
   // Takes a slot if one is free; Release() gives it back.
   bool TryAcquire();

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
+#include "curtail/base/clock.h"
 #include "curtail/exec/wait.h"
 
 namespace curtail {
@@ -14,6 +16,10 @@ class Task {
  public:
   // `hint` says how this thread waits. Must not throw.
   virtual void Run(const WaitHint& hint) = 0;
+  // It will not be run, because the pools have stopped. Must not throw.
+  virtual void Drop() {}
+  // What it is, for diagnostics.
+  virtual std::string_view name() const { return "a task"; }
 
  protected:
   ~Task() = default;
@@ -21,6 +27,7 @@ class Task {
  private:
   friend class TaskList;
   Task* next_ = nullptr;
+  TimePoint queued_at_;
 };
 
 // A TaskList is a singly linked queue of tasks, threaded through the tasks themselves. Thread-compatible.
@@ -48,9 +55,12 @@ class TaskList {
     --size_;
     return task;
   }
-  // Moves all of `other` to the end of this list.
-  void Append(TaskList& other) {
+  // When the oldest task was queued. REQUIRES: not empty.
+  TimePoint oldest() const { return head_->queued_at_; }
+  // Moves all of `other`, which were queued at `now`, to the end of this list.
+  void Append(TaskList& other, TimePoint now = TimePoint()) {
     if (other.empty()) return;
+    for (Task* task = other.head_; task != nullptr; task = task->next_) task->queued_at_ = now;
     (tail_ ? tail_->next_ : head_) = other.head_;
     tail_ = other.tail_;
     size_ += other.size_;

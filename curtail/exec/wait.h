@@ -1,21 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// wait.h - what a request should know of the thread that runs it, handed down from the pool.
+// wait.h - how the present thread waits and which things are its own.
+//
+// Requests do not carry this along: whoever waits asks the thread it runs on, so that code works the same
+// wherever it is called from.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+
+#include "curtail/exec/config.h"
 
 namespace curtail {
 
+class Executor;
+class FiberLoop;
+class Outbox;
 class Receiver;
 class SpinBudget;
 
-// A WaitHint tells how this thread waits and which things are its own.
+// A WaitHint is what a pool tells the code that runs on its thread.
 struct WaitHint {
-  uint32_t thread_index = 0;     // dense index within the server's pools; picks the lane
-  SpinBudget* spin = nullptr;    // polling models: spin for events while this has a slot; null: sleep
-  Receiver* receiver = nullptr;  // to be flushed before a wait; null outside of servers
+  uint32_t thread_index = 0;           // dense index within the server's pools; picks the lane
+  Waiting waiting = Waiting::kSync;    // how requests that this thread runs wait
+  SpinBudget* spin = nullptr;          // polling models: spin for events while this has a slot; null: sleep
+  Executor* executor = nullptr;        // the pool; null on threads that belong to none
+  Outbox* outbox = nullptr;            // to be flushed before a wait; null outside of servers
+  Receiver* response = nullptr;        // asynchronous models: what takes the replies of other services
+  FiberLoop* loop = nullptr;           // fiber models: the loop whose fibers this thread runs
+  std::atomic<bool>* waits = nullptr;  // true while the thread waits, for the sensors
   bool more_ready = false;  // other requests were ready when this one began: its output may share their write
+};
+
+// The hint of the present thread. A thread outside of any pool sleeps when it waits.
+const WaitHint& CurrentWait();
+
+// Sets the present thread's hint for a scope.
+class ScopedWait {
+ public:
+  explicit ScopedWait(const WaitHint& hint);
+  ~ScopedWait();
+  ScopedWait(const ScopedWait&) = delete;
+  ScopedWait& operator=(const ScopedWait&) = delete;
+
+ private:
+  const WaitHint* const before_;
 };
 
 }  // namespace curtail

@@ -32,22 +32,46 @@ double Jitter(TimePoint now) {
 }  // namespace
 
 Channel::Impl::Impl(Client* c, std::string t, ChannelOptions o)
-    : client(c), target(std::move(t)), options(o) {
+    : client(c), target(std::move(t)), options(o), slots(std::max(1, o.connections)) {
   session_options.max_message_bytes = options.max_message_bytes;
   session_options.max_partial_bytes = std::max(session_options.max_partial_bytes, options.max_message_bytes);
   session_options.authority = target.starts_with("unix:") ? "localhost" : target;
-  for (size_t i = 0; i < client->lane_count(); ++i) {
-    lanes.push_back(std::make_unique<LaneSlots>());
-    for (int j = 0; j < std::max(1, options.connections); ++j)
-      lanes.back()->slots.push_back(std::make_shared<Slot>());
+}
+
+internal::SlotTable::~SlotTable() {
+  for (auto& entry : blocks_) {
+    Block* const block = entry.load(std::memory_order_acquire);
+    for (size_t i = 0; block != nullptr && i < kBlock; ++i)
+      delete (*block)[i].load(std::memory_order_acquire);
+    delete block;
   }
 }
 
-absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Acquire(size_t lane, TimePoint now) {
-  LaneSlots& choice = *lanes[lane];
-  const size_t count = choice.slots.size();
-  const size_t index = count == 1 ? 0 : choice.next.fetch_add(1, std::memory_order_relaxed) % count;
-  const std::shared_ptr<Slot>& slot = choice.slots[index];
+internal::SlotSet* internal::SlotTable::For(uint32_t id) {
+  if (id >= kBlocks * kBlock) return nullptr;
+  std::atomic<Block*>& entry = blocks_[id / kBlock];
+  Block* block = entry.load(std::memory_order_acquire);
+  if (block == nullptr) {
+    auto fresh = std::make_unique<Block>();
+    if (entry.compare_exchange_strong(block, fresh.get(), std::memory_order_acq_rel)) block = fresh.release();
+  }
+  std::atomic<SlotSet*>& place = (*block)[id % kBlock];
+  SlotSet* set = place.load(std::memory_order_acquire);
+  if (set == nullptr) {
+    auto fresh = std::make_unique<SlotSet>();
+    for (int i = 0; i < connections_; ++i) fresh->slots.push_back(std::make_shared<Slot>());
+    if (place.compare_exchange_strong(set, fresh.get(), std::memory_order_acq_rel)) set = fresh.release();
+  }
+  return set;
+}
+
+absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Acquire(
+    const std::shared_ptr<Poller>& poller, TimePoint now) {
+  internal::SlotSet* const set = slots.For(poller->id());
+  if (set == nullptr) return absl::ResourceExhaustedError("too many event loops in this process");
+  const size_t count = set->slots.size();
+  const size_t index = count == 1 ? 0 : set->next.fetch_add(1, std::memory_order_relaxed) % count;
+  const std::shared_ptr<Slot>& slot = set->slots[index];
   std::shared_ptr<ClientConnection> connection;
   {
     MutexLock lock(slot->mu);
@@ -60,7 +84,7 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Acquire(size_t 
       connection->Kick(internal::Connection::kGiveUp, nullptr);
     if (connection->usable()) return connection;
   }
-  return Connect(slot, lane, now);
+  return Connect(slot, poller, now);
 }
 
 absl::StatusOr<Address> Channel::Impl::NextAddress(Slot& slot) {
@@ -76,8 +100,8 @@ absl::StatusOr<Address> Channel::Impl::NextAddress(Slot& slot) {
   return slot.addresses.back();
 }
 
-absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(const std::shared_ptr<Slot>& slot,
-                                                                         size_t lane, TimePoint now) {
+absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(
+    const std::shared_ptr<Slot>& slot, const std::shared_ptr<Poller>& poller, TimePoint now) {
   absl::StatusOr<Address> address = NextAddress(*slot);
   if (!address.ok()) return address.status();
   MutexLock lock(slot->mu);
@@ -103,9 +127,8 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(const s
   bool connected = false;
   absl::StatusOr<internal::UniqueFd> fd = internal::StartConnect(*address, &connected);
   if (!fd.ok()) return slot->last_error = fd.status();
-  auto connection =
-      std::make_shared<ClientConnection>(session_options, *std::move(fd), &client->lane(lane).poller(),
-                                         connected, now + options.connect_timeout, slot, target);
+  auto connection = std::make_shared<ClientConnection>(session_options, *std::move(fd), poller, connected,
+                                                       now + options.connect_timeout, slot, target);
   connection->Touch(now);
   if (absl::Status added = connection->Register(); !added.ok()) return slot->last_error = added;
   return slot->connection = std::move(connection);
@@ -115,16 +138,14 @@ Channel::Channel(Client* client, std::string target, ChannelOptions options)
     : impl_(std::make_unique<Impl>(client, std::move(target), options)) {}
 
 Channel::~Channel() {
-  for (const auto& lane : impl_->lanes) {
-    for (const auto& slot : lane->slots) {
-      std::shared_ptr<ClientConnection> connection;
-      {
-        MutexLock lock(slot->mu);
-        connection = std::move(slot->connection);
-      }
-      if (connection != nullptr) connection->Kick(internal::Connection::kAbort, nullptr);
+  impl_->slots.ForEach([](Slot& slot) {
+    std::shared_ptr<ClientConnection> connection;
+    {
+      MutexLock lock(slot.mu);
+      connection = std::move(slot.connection);
     }
-  }
+    if (connection != nullptr) connection->Kick(internal::Connection::kAbort, nullptr);
+  });
 }
 
 const std::string& Channel::target() const { return impl_->target; }
@@ -139,7 +160,8 @@ void Channel::Start(std::string_view path, Deadline deadline, const Metadata& me
   call->head.metadata = metadata;
   call->message = std::move(request);
   call->deadline = deadline;
-  absl::StatusOr<std::shared_ptr<ClientConnection>> connection = impl_->Acquire(0, Now());
+  absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
+      impl_->Acquire(client.lanes[0]->poller(), Now());
   if (!connection.ok()) {
     call->status = connection.status();
     client.failed.push_back(call);

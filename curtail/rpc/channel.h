@@ -67,7 +67,7 @@ struct ChannelOptions {
   // times 1.6 each time, up to max, with 20 % jitter.
   Nanos initial_backoff = std::chrono::milliseconds(100);
   Nanos max_backoff = std::chrono::seconds(10);
-  // Connections per lane, used in turn.
+  // Connections to it from each place that waits (a lane, a fiber thread, a response pool), used in turn.
   int connections = 1;
 };
 

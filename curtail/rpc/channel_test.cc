@@ -114,10 +114,42 @@ TEST(Server, DrainsASilentConnectionAtOnce) {
   close(silent);
 }
 
-TEST(Server, RefusesModelsItDoesNotHave) {
+// Serves one method, with the handlers it is given.
+class OneMethod final : public Service {
+ public:
+  explicit OneMethod(MethodHandler handler) : handler_(std::move(handler)) { handler_.name = "Do"; }
+  std::string_view FullName() const override { return "test.One"; }
+  std::vector<MethodHandler> Handlers() override { return {handler_}; }
+
+ private:
+  MethodHandler handler_;
+};
+
+absl::StatusOr<std::unique_ptr<Server>> StartWith(const char* config, MethodHandler handler) {
   ServerOptions options;
-  options.config = *Config::Parse("FIB1");
-  EXPECT_EQ(Server::Start(options, {}).status().code(), absl::StatusCode::kInvalidArgument);
+  options.config = *Config::Parse(config);
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::make_unique<OneMethod>(std::move(handler)));
+  return Server::Start(options, std::move(services));
+}
+
+TEST(Server, RefusesModelsThatAHandlerCannotRunUnder) {
+  const Handler straight = [](Context&, std::string_view, std::string*) { return absl::OkStatus(); };
+  const ContinuationHandler continuation = [](Context&, std::string_view, Responder responder) {
+    responder.Finish(absl::OkStatus(), "");
+  };
+  const absl::Status sync_only = StartWith("AIB1-1", {.handler = straight}).status();
+  EXPECT_EQ(sync_only.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(sync_only.message().find("/test.One/Do"), absl::string_view::npos) << sync_only;
+  EXPECT_EQ(StartWith("FIB1", {.continuation = continuation}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+
+  auto server = StartWith("AIB1-1", {.continuation = continuation});
+  ASSERT_TRUE(server.ok()) << server.status();
+  const absl::Status switched = (*server)->SwitchTo(*Config::Parse("SIB1"));
+  EXPECT_EQ(switched.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(switched.message().find("continuation handler only"), absl::string_view::npos) << switched;
+  EXPECT_TRUE((*server)->SwitchTo(*Config::Parse("ADP1-2-2")).ok());
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ Client::~Client() = default;
 
 Lane& Client::lane(size_t index) { return *impl_->lanes[index]; }
 size_t Client::lane_count() const { return impl_->lanes.size(); }
-void Client::Wake() { impl_->lanes[0]->poller().Wake(); }
+void Client::Wake() { impl_->lanes[0]->poller()->Wake(); }
 
 size_t Client::Poll(Deadline deadline) {
   Impl& impl = *impl_;

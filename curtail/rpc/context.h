@@ -20,7 +20,6 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
-#include "curtail/exec/wait.h"
 #include "curtail/rpc/method.h"
 #include "curtail/wire/metadata.h"
 
@@ -31,9 +30,43 @@ class MessageLite;
 namespace curtail {
 
 class Channel;
-class Fanout;
+class Context;
 class ServerCall;
 using wire::Metadata;
+
+namespace internal {
+
+// Something that a request's cancellation ends: a call it waits for, or a part of it that runs elsewhere.
+class Cancellable {
+ public:
+  virtual void OnCancel() = 0;
+
+ protected:
+  ~Cancellable() = default;
+
+ private:
+  friend class curtail::Context;
+  // Guarded by the context's mutex.
+  Cancellable* prev_ = nullptr;
+  Cancellable* next_ = nullptr;
+};
+
+// The untyped form of a fan-out: requests[i] goes to channels[i], its answer to replies[i] and statuses[i].
+struct CallBatch {
+  std::span<Channel* const> channels;
+  std::string_view path;
+  std::span<const google::protobuf::MessageLite* const> requests;
+  std::span<google::protobuf::MessageLite* const> replies;
+  std::span<absl::Status> statuses;
+};
+
+// Makes all calls at once and waits, as the present thread waits, until each has ended.
+void CallAll(Context& ctx, const CallBatch& batch);
+// Makes all calls at once and returns. When each has ended done(arg) is called, once, on a thread of the
+// response pool; perhaps before this returns. What `batch` refers to lives until then.
+void StartAsync(Context& ctx, const CallBatch& batch, void (*done)(void*), void* arg);
+
+}  // namespace internal
 
 // A Context belongs to the thread that runs the request; only Cancel() and cancelled() may be called from
 // others.
@@ -42,7 +75,11 @@ class Context {
   // A root context, for programs that call without being called. Calls end with DEADLINE_EXCEEDED after
   // `timeout`.
   explicit Context(Nanos timeout) : Context(Deadline::In(timeout)) {}
-  explicit Context(Deadline deadline);
+  explicit Context(Deadline deadline) : deadline_(deadline) {}
+  // A part of the parent's request that runs beside it: has its deadline and metadata as they are now, and is
+  // cancelled with it. The parent outlives it. Only from the thread that runs the parent.
+  explicit Context(Context* parent);
+  ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
@@ -65,6 +102,11 @@ class Context {
   // The address of the caller ("127.0.0.1:51234"), empty for a root context.
   std::string_view peer() const { return peer_; }
 
+  // Has `part` hear of the cancellation, at once if it has been; until Detach(), after which it hears nothing
+  // more. For the runtime. Any thread.
+  void Attach(internal::Cancellable& part);
+  void Detach(internal::Cancellable& part);
+
   // Calls `method` on every channel at once, requests[i] to channels[i], and returns when each has answered,
   // failed, or run out of time; result i belongs to channel i. REQUIRES: as many requests as channels. Waits
   // as the threading model in force waits. Errors: one status a call; DEADLINE_EXCEEDED, CANCELLED,
@@ -75,55 +117,82 @@ class Context {
                                             const std::vector<Request>& requests);
 
  private:
-  friend class Fanout;
   friend class ServerCall;
+  // Passes the parent's cancellation on.
+  struct Link final : internal::Cancellable {
+    explicit Link(Context* c) : child(c) {}
+    void OnCancel() override { child->Cancel(); }
+    Context* const child;
+  };
 
   // Owned by the thread that runs the request.
   Deadline deadline_;
   Metadata metadata_;
   Metadata trailing_;
   std::string peer_;
-  WaitHint wait_hint_;
+  Context* const parent_ = nullptr;
+  Link link_{this};
 
   // Atomic: set once by Cancel() (release), read by the request's thread (acquire).
   std::atomic<bool> cancelled_{false};
   Mutex mu_;
-  // The fan-out this request waits in, if any.
-  Fanout* waiting_ CURTAIL_GUARDED_BY(mu_) = nullptr;
+  internal::Cancellable* parts_ CURTAIL_GUARDED_BY(mu_) = nullptr;
 };
 
 namespace internal {
-// The untyped fan-out behind Context::FanOut and generated stubs: one call a channel, all at once.
-void CallAll(Context& ctx, std::span<Channel* const> channels, std::string_view path,
-             std::span<const google::protobuf::MessageLite* const> requests,
-             std::span<google::protobuf::MessageLite* const> replies, std::span<absl::Status> statuses);
+
+// The messages and outcomes of a typed fan-out, as CallBatch wants them.
+template <class Request, class Reply>
+class TypedBatch {
+ public:
+  TypedBatch(std::span<Channel* const> channels, std::string_view path, const std::vector<Request>& requests)
+      : replies_(channels.size()), statuses_(channels.size()) {
+    if (requests.size() != channels.size()) {
+      wrong_ = true;
+      return;
+    }
+    for (size_t i = 0; i < requests.size(); ++i) in_.push_back(&requests[i]), out_.push_back(&replies_[i]);
+    batch_ = {channels, path, in_, out_, statuses_};
+  }
+  TypedBatch(const TypedBatch&) = delete;
+  TypedBatch& operator=(const TypedBatch&) = delete;
+
+  // Not as many requests as channels: do not call.
+  bool wrong() const { return wrong_; }
+  const CallBatch& batch() const { return batch_; }
+  std::vector<absl::StatusOr<Reply>> Take() {
+    std::vector<absl::StatusOr<Reply>> results;
+    results.reserve(replies_.size());
+    for (size_t i = 0; i < replies_.size(); ++i) {
+      if (wrong_) {
+        results.emplace_back(absl::InvalidArgumentError("a fan-out needs a request a channel"));
+      } else if (statuses_[i].ok()) {
+        results.emplace_back(std::move(replies_[i]));
+      } else {
+        results.emplace_back(std::move(statuses_[i]));
+      }
+    }
+    return results;
+  }
+
+ private:
+  std::vector<Reply> replies_;
+  std::vector<absl::Status> statuses_;
+  std::vector<const google::protobuf::MessageLite*> in_;
+  std::vector<google::protobuf::MessageLite*> out_;
+  CallBatch batch_;
+  bool wrong_ = false;
+};
+
 }  // namespace internal
 
 template <class Request, class Reply>
 std::vector<absl::StatusOr<Reply>> Context::FanOut(std::span<Channel* const> channels,
                                                    const Method<Request, Reply>& method,
                                                    const std::vector<Request>& requests) {
-  const size_t n = channels.size();
-  if (requests.size() != n) {
-    return std::vector<absl::StatusOr<Reply>>(
-        n, absl::InvalidArgumentError("a fan-out needs a request a channel"));
-  }
-  std::vector<Reply> replies(n);
-  std::vector<absl::Status> statuses(n);
-  std::vector<const google::protobuf::MessageLite*> in(n);
-  std::vector<google::protobuf::MessageLite*> out(n);
-  for (size_t i = 0; i < n; ++i) in[i] = &requests[i], out[i] = &replies[i];
-  internal::CallAll(*this, channels, method.path, in, out, statuses);
-  std::vector<absl::StatusOr<Reply>> results;
-  results.reserve(n);
-  for (size_t i = 0; i < n; ++i) {
-    if (statuses[i].ok()) {
-      results.emplace_back(std::move(replies[i]));
-    } else {
-      results.emplace_back(std::move(statuses[i]));
-    }
-  }
-  return results;
+  internal::TypedBatch<Request, Reply> batch(channels, method.path, requests);
+  if (!batch.wrong()) internal::CallAll(*this, batch.batch());
+  return batch.Take();
 }
 
 }  // namespace curtail

@@ -45,7 +45,7 @@ class LaneTest : public testing::Test {
     int fds[2];
     EXPECT_EQ(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
     write_end_.Reset(fds[1]);
-    EXPECT_TRUE(lane_.poller().Add(fds[0], std::make_shared<PipeHandler>(fds[0], &waiters_)).ok());
+    EXPECT_TRUE(lane_.poller()->Add(fds[0], std::make_shared<PipeHandler>(fds[0], &waiters_)).ok());
   }
   void Send(unsigned char byte) { ASSERT_EQ(write(write_end_.get(), &byte, 1), 1); }
 

@@ -302,7 +302,7 @@ TEST_P(RpcTest, DrainUnderLoadLosesNoCallStress) {
 
 INSTANTIATE_TEST_SUITE_P(Models, RpcTest,
                          testing::Values("SIB1", "SIB4", "SIP1", "SIP3", "SDB1-1", "SDB1-8", "SDB2-4",
-                                         "SDP1-4"),
+                                         "SDP1-4", "FIB1", "FIB3", "FIP1", "FDB1-1", "FDB2-4", "FDP1-2"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

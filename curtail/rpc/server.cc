@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/server.h"
 
-#include "curtail/base/strings.h"
 #include "curtail/rpc/internal/builtin_services.h"
 #include "curtail/rpc/internal/server_core.h"
 
@@ -24,7 +23,7 @@ absl::StatusOr<std::unique_ptr<internal::ServerCore>> StartAdmin(const std::stri
   options.listen = {address};
   options.max_threads = 1;
   auto admin = std::make_unique<internal::ServerCore>(std::move(options));
-  auto service = internal::NewAdminService(&core->executor());
+  auto service = internal::NewAdminService(core);
   const std::string name(service->FullName());
   if (absl::Status added = admin->AddService(std::move(service)); !added.ok()) return added;
   for (auto& reflection : internal::NewReflectionServices({name}, false)) {
@@ -41,15 +40,6 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options,
                                                       std::vector<std::unique_ptr<Service>> services) {
-  if (options.config.model.waiting != Waiting::kSync) {
-    return absl::InvalidArgumentError(
-        Join("config ", options.config.ToString(),
-             ": only the synchronous models (SIB, SIP, SDB, SDP) are available"));
-  }
-  const bool dispatch = options.config.model.execution == Execution::kDispatch;
-  if (options.config.network < 1 || (dispatch && options.config.workers < 1)) {
-    return absl::InvalidArgumentError(Join("config ", options.config.ToString(), ": a pool is empty"));
-  }
   std::vector<std::string> names;
   for (const auto& service : services) names.emplace_back(service->FullName());
   if (options.health) services.push_back(internal::NewHealthService(names));
@@ -79,7 +69,7 @@ Server::~Server() {
 const std::vector<std::string>& Server::addresses() const { return impl_->core.addresses(); }
 std::string Server::admin_address() const { return impl_->admin ? impl_->admin->addresses()[0] : ""; }
 Config Server::config() const { return impl_->core.executor().config(); }
-absl::Status Server::SwitchTo(const Config& config) { return impl_->core.executor().SwitchTo(config); }
+absl::Status Server::SwitchTo(const Config& config) { return impl_->core.SwitchTo(config); }
 
 absl::Status Server::Drain(Deadline deadline) {
   impl_->drained = true;

@@ -23,6 +23,10 @@ struct ServerOptions {
   // Threads started, of which a config uses some and the rest sleep; never fewer than `config` needs. Raise
   // to switch to larger pools later.
   int max_threads = 64;
+  // Fiber models: the size of a fiber's stack, and how many requests a thread may have begun and not ended;
+  // more wait in the queue. Stacks cost memory where they were touched only.
+  size_t fiber_stack_bytes = 256u << 10;
+  size_t max_fibers = 1024;
   // Where the admin interface listens ("127.0.0.1:9090", "unix:/path"), for `curtail switch`; empty: nowhere.
   // Who can connect to it can change the server's config: keep it off public networks.
   std::string admin;
@@ -63,7 +67,8 @@ class Server {
   Config config() const;
   // Puts another config in force, at once: requests that run finish as they began, everything later follows
   // the new one, and no request is lost, doubled or held up. Any thread; does not wait for requests. Errors:
-  // INVALID_ARGUMENT for a model the server has not, or pools that exceed ServerOptions::max_threads.
+  // INVALID_ARGUMENT for a model under which a method of the server cannot run, or pools that exceed
+  // ServerOptions::max_threads.
   absl::Status SwitchTo(const Config& config);
 
   // Stops accepting, tells clients (GOAWAY), lets requests in flight finish until `deadline`, then cancels

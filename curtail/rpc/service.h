@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,6 +24,29 @@ namespace curtail {
 // Runs one request: `request` is the serialized message, `reply` receives the serialized answer.
 using Handler = std::function<absl::Status(Context& ctx, std::string_view request, std::string* reply)>;
 
+class ServerCall;
+
+// A Responder owes the answer to one request. Move it to where the answer will be known. Destroyed without an
+// answer it answers INTERNAL. For one thread at a time.
+class Responder {
+ public:
+  explicit Responder(ServerCall* call) : call_(call) {}
+  Responder(Responder&& other) noexcept : call_(std::exchange(other.call_, nullptr)) {}
+  Responder& operator=(Responder&&) = delete;
+  ~Responder();
+
+  // Answers: `reply` is the serialized message, ignored unless `status` is OK. The request's Context and bytes
+  // are gone afterwards. REQUIRES: the first call, on an object that was not moved from.
+  void Finish(absl::Status status, std::string reply);
+
+ private:
+  ServerCall* call_;
+};
+
+// Begins one request and returns; the answer goes to `responder`, from any thread (muTune, section 3:
+// ProcessRequest). `ctx` and `request` live until it was given.
+using ContinuationHandler = std::function<void(Context& ctx, std::string_view request, Responder responder)>;
+
 struct MethodHandler {
   // How many messages a call carries. kEachMessage answers every message of a bidirectional stream with one
   // message, in order, until the client ends the stream; an error status ends it.
@@ -30,7 +54,12 @@ struct MethodHandler {
 
   std::string name;  // "Query"
   Kind kind = Kind::kUnary;
+  // Runs under the synchronous and fiber models. Empty: the method is not for them.
   Handler handler;
+  // Runs under the asynchronous models; unary methods only. Empty: the method is not for them, unless ...
+  ContinuationHandler continuation = nullptr;
+  // ... `handler` never waits for other services.
+  bool never_waits = false;
 };
 
 // A Service is a named set of handlers. Handlers run on many threads at once; the service guards its own

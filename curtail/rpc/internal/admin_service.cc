@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/internal/builtin_services.h"
 #include "curtail/rpc/internal/message_bytes.h"
+#include "curtail/rpc/internal/server_core.h"
 
 namespace curtail::internal {
 namespace {
 
 class AdminService final : public Service {
  public:
-  explicit AdminService(Executor* executor) : executor_(executor) {}
+  explicit AdminService(ServerCore* core) : core_(core) {}
 
   std::string_view FullName() const override { return "curtail.admin.v1.Admin"; }
 
@@ -17,7 +18,7 @@ class AdminService final : public Service {
                                std::string* reply) { return Switch(request, reply); }},
             {.name = "GetConfig", .handler = [this](Context&, std::string_view, std::string* reply) {
                MessageWriter out;
-               out.Bytes(1, executor_->config().ToString());
+               out.Bytes(1, core_->executor().config().ToString());
                *reply = out.Take();
                return absl::OkStatus();
              }}};
@@ -33,21 +34,19 @@ class AdminService final : public Service {
     }
     absl::StatusOr<Config> config = Config::Parse(text);
     if (!config.ok()) return config.status();
-    const std::string previous = executor_->config().ToString();
-    if (absl::Status switched = executor_->SwitchTo(*config); !switched.ok()) return switched;
+    const std::string previous = core_->executor().config().ToString();
+    if (absl::Status switched = core_->SwitchTo(*config); !switched.ok()) return switched;
     MessageWriter out;
     out.Bytes(1, previous);
     *reply = out.Take();
     return absl::OkStatus();
   }
 
-  Executor* const executor_;
+  ServerCore* const core_;
 };
 
 }  // namespace
 
-std::unique_ptr<Service> NewAdminService(Executor* executor) {
-  return std::make_unique<AdminService>(executor);
-}
+std::unique_ptr<Service> NewAdminService(ServerCore* core) { return std::make_unique<AdminService>(core); }
 
 }  // namespace curtail::internal

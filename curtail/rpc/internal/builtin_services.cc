@@ -27,9 +27,10 @@ class HealthService final : public Service {
   std::string_view FullName() const override { return "grpc.health.v1.Health"; }
 
   std::vector<MethodHandler> Handlers() override {
-    return {{.name = "Check", .handler = [this](Context&, std::string_view request, std::string* reply) {
-               return Check(request, reply);
-             }}};
+    return {{.name = "Check",
+             .handler = [this](Context&, std::string_view request,
+                               std::string* reply) { return Check(request, reply); },
+             .never_waits = true}};
   }
 
  private:
@@ -102,9 +103,9 @@ class ReflectionService final : public Service {
   std::vector<MethodHandler> Handlers() override {
     return {{.name = "ServerReflectionInfo",
              .kind = MethodHandler::Kind::kEachMessage,
-             .handler = [this](Context&, std::string_view request, std::string* reply) {
-               return Answer(request, reply);
-             }}};
+             .handler = [this](Context&, std::string_view request,
+                               std::string* reply) { return Answer(request, reply); },
+             .never_waits = true}};
   }
 
  private:

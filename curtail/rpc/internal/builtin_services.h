@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "curtail/exec/executor.h"
 #include "curtail/rpc/service.h"
 
 namespace curtail::internal {
+
+class ServerCore;
 
 // grpc.health.v1.Health: Check answers SERVING for "" and each of `names`, otherwise NOT_FOUND.
 std::unique_ptr<Service> NewHealthService(std::vector<std::string> names);
@@ -22,9 +23,9 @@ std::unique_ptr<Service> NewHealthService(std::vector<std::string> names);
 // `names` are the services to list; `health` says that Health is served too.
 std::vector<std::unique_ptr<Service>> NewReflectionServices(std::vector<std::string> names, bool health);
 
-// curtail.admin.v1.Admin, over a server's executor, which outlives it: Switch puts a config in force,
+// curtail.admin.v1.Admin, over a server, which outlives it: Switch puts a config in force,
 // GetConfig tells it.
-std::unique_ptr<Service> NewAdminService(Executor* executor);
+std::unique_ptr<Service> NewAdminService(ServerCore* core);
 
 // The text of the built-in services' .proto files, for reflection: file name and source.
 struct BuiltinProto {

@@ -3,6 +3,8 @@
 // channel_impl.h - the private parts of Channel and Client.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <memory>
 #include <queue>
 #include <string>
@@ -57,29 +59,66 @@ struct Client::Impl {
   void ExpireTimers();
 };
 
+namespace internal {
+
+// The connections of a channel on one poller, used in turn.
+struct SlotSet {
+  std::vector<std::shared_ptr<Slot>> slots;
+  std::atomic<uint32_t> next{0};  // a counter only
+};
+
+// A SlotTable finds the SlotSet for a poller's number, making it on first use. Thread-safe; a lookup takes no
+// lock.
+class SlotTable {
+ public:
+  explicit SlotTable(int connections) : connections_(connections) {}
+  ~SlotTable();
+  // Null when there are more pollers than the table has room for (kBlocks * kBlock).
+  SlotSet* For(uint32_t id);
+  // Calls visit(slot) for each slot there is.
+  template <class Visit>
+  void ForEach(Visit visit) {
+    for (auto& block : blocks_) {
+      Block* const b = block.load(std::memory_order_acquire);
+      for (size_t i = 0; b != nullptr && i < kBlock; ++i) {
+        SlotSet* const set = (*b)[i].load(std::memory_order_acquire);
+        if (set == nullptr) continue;
+        for (const auto& slot : set->slots) visit(*slot);
+      }
+    }
+  }
+
+ private:
+  static constexpr size_t kBlocks = 64;
+  static constexpr size_t kBlock = 64;
+  using Block = std::array<std::atomic<SlotSet*>, kBlock>;
+
+  const int connections_;
+  // Atomic: filled in once (release), never changed (acquire).
+  std::array<std::atomic<Block*>, kBlocks> blocks_{};
+};
+
+}  // namespace internal
+
 struct Channel::Impl {
   Impl(Client* c, std::string t, ChannelOptions o);
 
-  // A connection on `lane` that takes calls, connecting if need be. UNAVAILABLE during backoff.
-  absl::StatusOr<std::shared_ptr<internal::ClientConnection>> Acquire(size_t lane, TimePoint now);
+  // A connection on `poller` that takes calls, connecting if need be. UNAVAILABLE during backoff.
+  absl::StatusOr<std::shared_ptr<internal::ClientConnection>> Acquire(const std::shared_ptr<Poller>& poller,
+                                                                      TimePoint now);
 
   Client* const client;
   const std::string target;
   const ChannelOptions options;
   wire::SessionOptions session_options;
-
-  struct LaneSlots {
-    std::vector<std::shared_ptr<internal::Slot>> slots;
-    std::atomic<uint32_t> next{0};  // a counter only
-  };
-  std::vector<std::unique_ptr<LaneSlots>> lanes;
+  internal::SlotTable slots;
 
  private:
   // The address for a slot's next attempt: each failed one moves on in the list of the target's addresses,
   // and a used-up list is looked up anew. May block on the name service; holds no lock meanwhile.
   absl::StatusOr<internal::Address> NextAddress(internal::Slot& slot);
   absl::StatusOr<std::shared_ptr<internal::ClientConnection>> Connect(
-      const std::shared_ptr<internal::Slot>& slot, size_t lane, TimePoint now);
+      const std::shared_ptr<internal::Slot>& slot, const std::shared_ptr<Poller>& poller, TimePoint now);
 };
 
 }  // namespace curtail

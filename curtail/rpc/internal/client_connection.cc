@@ -7,10 +7,10 @@
 
 namespace curtail::internal {
 
-ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd fd, Poller* poller,
-                                   bool connected, TimePoint give_up, std::weak_ptr<Slot> slot,
-                                   std::string target)
-    : Connection(wire::Role::kClient, options, std::move(fd), poller, connected),
+ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd fd,
+                                   std::shared_ptr<Poller> poller, bool connected, TimePoint give_up,
+                                   std::weak_ptr<Slot> slot, std::string target)
+    : Connection(wire::Role::kClient, options, std::move(fd), std::move(poller), connected),
       give_up_(give_up),
       slot_(std::move(slot)),
       target_(std::move(target)),

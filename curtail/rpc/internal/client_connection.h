@@ -77,8 +77,8 @@ struct Slot {
 
 class ClientConnection final : public Connection {
  public:
-  ClientConnection(const wire::SessionOptions& options, UniqueFd fd, Poller* poller, bool connected,
-                   TimePoint give_up, std::weak_ptr<Slot> slot, std::string target);
+  ClientConnection(const wire::SessionOptions& options, UniqueFd fd, std::shared_ptr<Poller> poller,
+                   bool connected, TimePoint give_up, std::weak_ptr<Slot> slot, std::string target);
 
   // Whether new calls may be posted with some hope. Any thread.
   bool usable() const { return usable_.load(std::memory_order_acquire); }

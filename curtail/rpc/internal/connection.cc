@@ -31,9 +31,9 @@ constexpr size_t kMaxQueuedBytes = 256u << 20;
 
 }  // namespace
 
-Connection::Connection(wire::Role role, const wire::SessionOptions& options, UniqueFd fd, Poller* poller,
-                       bool connected)
-    : poller_(poller),
+Connection::Connection(wire::Role role, const wire::SessionOptions& options, UniqueFd fd,
+                       std::shared_ptr<Poller> poller, bool connected)
+    : poller_(std::move(poller)),
       session_(role, options, this),
       fd_(std::move(fd)),
       connected_(connected),
@@ -52,7 +52,7 @@ void Connection::Post(Op* op) {
 }
 
 void Connection::OnEvents(uint32_t events, TaskList* ready) {
-  uint32_t bits = 0;
+  uint32_t bits = kPosted;
   if (events & EPOLLIN) bits |= kRead;
   if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) bits |= kRead | kHangup;
   if (events & EPOLLOUT) bits |= kWrite;
@@ -115,7 +115,8 @@ bool Connection::FinishConnect() {
 }
 
 void Connection::ReadAll(bool hangup) {
-  char buffer[kReadChunk];
+  // Not on the stack: it may be a fiber's. A turn never changes threads.
+  static thread_local char buffer[kReadChunk];
   for (int i = 0; i < kReadBatch; ++i) {
     const ssize_t n = recv(fd_.get(), buffer, sizeof buffer, 0);
     if (n == 0) return Close(absl::UnavailableError("connection closed by the peer"));

@@ -48,8 +48,8 @@ class Connection : public PollHandler,
     kGiveUp = 128,  // close now, unless connected
   };
 
-  Connection(wire::Role role, const wire::SessionOptions& options, UniqueFd fd, Poller* poller,
-             bool connected);
+  Connection(wire::Role role, const wire::SessionOptions& options, UniqueFd fd,
+             std::shared_ptr<Poller> poller, bool connected);
   ~Connection() override;
 
   // Registers with the poller. Call once, before any other use.
@@ -87,7 +87,7 @@ class Connection : public PollHandler,
   void Close(const absl::Status& why);
 
   // Immutable after construction.
-  Poller* const poller_;
+  const std::shared_ptr<Poller> poller_;
 
   // Thread-safe by itself.
   Strand strand_;

@@ -28,7 +28,15 @@ void Waiter::Notify(uint32_t signal) {
   Lane* const lane = lane_;
   const bool self = pthread_equal(thread_, pthread_self()) != 0;
   const uint32_t before = parker_.Notify(signal);
-  if ((before & kLeading) && !self) lane->poller().Wake();  // L5
+  if ((before & kLeading) && !self) lane->poller()->Wake();  // L5
+}
+
+void Waiter::WaitOnFiber(Deadline deadline) {
+  while (true) {
+    const uint32_t ticket = parker_.Ticket();
+    if ((ticket & (kDone | kInterrupted)) || deadline.Expired()) return;
+    parker_.Wait(ticket, deadline);
+  }
 }
 
 bool Lane::Join(Waiter& waiter) {
@@ -63,7 +71,7 @@ void Lane::Leave(Waiter& waiter) {
 void Lane::Lead(Waiter& waiter, Deadline deadline, SpinBudget* spin) {
   waiter.parker_.Set(Waiter::kLeading);  // L5
   while (!waiter.Has(Waiter::kDone | Waiter::kInterrupted) && !deadline.Expired()) {
-    poller_.Wait(deadline, spin, &events_);
+    poller_->Wait(deadline, spin, &events_);
     for (const Poller::Ready& ready : events_) ready.handler->OnEvents(ready.events, nullptr);
     events_.clear();
   }
@@ -90,7 +98,7 @@ void Lane::Wait(Waiter& waiter, Deadline deadline, SpinBudget* spin) {
 }
 
 void Lane::PollOnce(Deadline deadline) {
-  poller_.Wait(deadline, nullptr, &events_);
+  poller_->Wait(deadline, nullptr, &events_);
   for (const Poller::Ready& ready : events_) ready.handler->OnEvents(ready.events, nullptr);
   events_.clear();
 }

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "curtail/base/clock.h"
@@ -20,7 +21,7 @@ namespace curtail {
 
 class Lane;
 
-// A Waiter is a thread that waits on a lane for something to be done. Lives on that thread's stack.
+// A Waiter is a thread, or a fiber, that waits for something to be done. Lives on its stack.
 class Waiter {
  public:
   static constexpr uint32_t kDone = Parker::Signal(0);         // what it waits for has happened
@@ -28,6 +29,7 @@ class Waiter {
   static constexpr uint32_t kPromoted = Parker::Signal(2);     // it is the leader now
   static constexpr uint32_t kLeading = Parker::Signal(3);  // it is in, or about to enter, the lane's poller
 
+  // `lane`: where the thread will wait; null for fibers, whose loop does all the waiting.
   explicit Waiter(Lane* lane) : lane_(lane), thread_(pthread_self()) {}
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
@@ -36,6 +38,8 @@ class Waiter {
   void Notify(uint32_t signal);
   bool Has(uint32_t signals) const { return (parker_.Ticket() & signals) != 0; }
   void Clear(uint32_t signals) { parker_.Clear(signals); }
+  // On a fiber: returns when it has kDone or kInterrupted, or at `deadline`.
+  void WaitOnFiber(Deadline deadline);
 
  private:
   friend class Lane;
@@ -50,7 +54,7 @@ class Waiter {
 
 class Lane {
  public:
-  Poller& poller() { return poller_; }
+  const std::shared_ptr<Poller>& poller() const { return poller_; }
 
   // Returns when `waiter` has kDone or kInterrupted, or at `deadline`. Meanwhile this thread may move bytes
   // for others. Polls while `spin` (may be null) has a slot for it.
@@ -66,7 +70,7 @@ class Lane {
   void Leave(Waiter& waiter);
 
   // Thread-safe by itself; Wait() on it is the leader's alone.
-  Poller poller_;
+  const std::shared_ptr<Poller> poller_ = std::make_shared<Poller>();
   // Owned by the leader.
   std::vector<Poller::Ready> events_;
 

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "curtail/base/strings.h"
+#include "curtail/exec/fiber.h"
 
 namespace curtail {
 
@@ -11,11 +12,6 @@ using internal::ServerConnection;
 using internal::ServerCore;
 
 namespace {
-
-// A handler that took less than this is quick: when the next one ready is quick too it may run before the
-// reply is sent, so that both share a write. About the price of a send on a loopback socket; waiting longer
-// costs more than it saves.
-constexpr Nanos kQuick = std::chrono::microseconds(10);
 
 // Messages of one stream that may wait for their turn.
 constexpr size_t kMaxWaitingMessages = 256;
@@ -43,22 +39,63 @@ class UnaryCall final : public ServerCall {
 
   void Run(const WaitHint& hint) override {
     core().Dequeued(request_bytes_);
-    absl::Status status = Begin(hint);
+    absl::Status status = Begin();
     if (status.ok() && (!has_request_ || too_many_)) {
       status = absl::InternalError("a unary call carries exactly one message");
     }
-    if (status.ok()) status = RunHandler(request_, hint, &reply_.message);
+    if (status.ok() && hint.waiting == Waiting::kAsync && method_->handler.continuation) {
+      return RunContinuation(hint);
+    }
+    std::string reply;
+    if (status.ok()) status = RunHandler(request_, hint, &reply);
+    Finish(std::move(status), std::move(reply));
+  }
+
+  // The executor's reference goes with the reply: this object may be gone once it is posted.
+  void Finish(absl::Status status, std::string&& reply) override {
     reply_.has_message = status.ok();
+    if (status.ok()) reply_.message = std::move(reply);
     reply_.status = std::move(status);
     reply_.pooled = true;
-    // The executor's reference goes with the reply; this object may be gone once it is posted.
     std::shared_ptr<ServerConnection> connection = connection_;
     ServerCore& shared = core();
     connection->Post(&reply_);
-    shared.Output(std::move(connection), hint);
+    shared.Output(std::move(connection));
+  }
+
+  void GiveUp() override {
+    if (beginning == this && std::uncaught_exceptions() > 0) {
+      beginning = nullptr;  // RunContinuation() answers, and says why
+      return;
+    }
+    Finish(absl::InternalError(Join("the handler of ", method_->handler.name, " ended without an answer")),
+           {});
   }
 
  private:
+  // The object may be gone when the handler returns.
+  void RunContinuation(const WaitHint& hint) {
+    internal::ServerCore::Method& method = *method_;
+    core().BeforeHandler(method, hint);
+    const TimePoint begin = Now();
+    beginning = this;
+    absl::Status thrown;
+    try {
+      method.handler.continuation(context_, request_, Responder(this));
+    } catch (const std::exception& e) {
+      thrown = absl::InternalError(Join("exception in handler of ", method.handler.name, ": ", e.what()));
+    } catch (...) {
+      thrown = absl::InternalError(Join("exception in handler of ", method.handler.name));
+    }
+    const bool gave_up = beginning == nullptr;
+    beginning = nullptr;
+    if (!thrown.ok() && gave_up) return Finish(std::move(thrown), {});
+    method.Took(Now() - begin);
+  }
+
+  // The call whose continuation handler this thread is in.
+  static thread_local UnaryCall* beginning;
+
   // Owned by the strand's holder until the task is queued, then by the thread that runs it.
   bool has_request_ = false;
   bool too_many_ = false;
@@ -66,6 +103,8 @@ class UnaryCall final : public ServerCall {
   size_t request_bytes_ = 0;
   Reply reply_{this};
 };
+
+thread_local UnaryCall* UnaryCall::beginning = nullptr;
 
 // Each message in is answered by one message out, in order.
 class EachMessageCall final : public ServerCall {
@@ -93,7 +132,7 @@ class EachMessageCall final : public ServerCall {
 
   void Run(const WaitHint& hint) override {
     core().Dequeued(0);
-    absl::Status begun = Begin(hint);
+    absl::Status begun = Begin();
     std::string request;
     while (true) {
       bool last = false;
@@ -126,7 +165,7 @@ class EachMessageCall final : public ServerCall {
     const std::shared_ptr<ServerConnection> connection = connection_;
     ServerCore& shared = core();
     Unref();
-    shared.Output(connection, hint);
+    shared.Output(connection);
   }
 
  private:
@@ -172,8 +211,15 @@ void ServerCall::Unref() {
   if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 
-absl::Status ServerCall::Begin(const WaitHint& hint) {
-  context_.wait_hint_ = hint;
+Responder::~Responder() {
+  if (call_ != nullptr) call_->GiveUp();
+}
+
+void Responder::Finish(absl::Status status, std::string reply) {
+  std::exchange(call_, nullptr)->Finish(std::move(status), std::move(reply));
+}
+
+absl::Status ServerCall::Begin() {
   if (context_.cancelled()) return absl::CancelledError("cancelled by the caller");
   if (context_.deadline().Expired()) return absl::DeadlineExceededError("deadline exceeded while queued");
   return absl::OkStatus();
@@ -181,6 +227,8 @@ absl::Status ServerCall::Begin(const WaitHint& hint) {
 
 absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hint, std::string* reply) {
   core().BeforeHandler(*method_, hint);
+  const Fiber* const fiber = Fiber::Current();
+  const Nanos before = fiber != nullptr ? fiber->suspended() : Nanos::zero();
   const TimePoint begin = Now();
   absl::Status status;
   try {  // the one place where exceptions of user code end
@@ -190,9 +238,9 @@ absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hi
   } catch (...) {
     status = absl::InternalError(Join("exception in handler of ", method_->handler.name));
   }
-  const bool slow = Now() - begin >= kQuick;
-  if (slow != method_->slow.load(std::memory_order_relaxed))
-    method_->slow.store(slow, std::memory_order_relaxed);
+  Nanos took = Now() - begin;
+  if (fiber != nullptr) took -= fiber->suspended() - before;  // others ran meanwhile
+  method_->Took(took);
   return status;
 }
 

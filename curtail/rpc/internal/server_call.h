@@ -48,7 +48,11 @@ class ServerCall : public Task {
   // Bytes of the request, as they count for the queue's limit.
   virtual size_t queued_bytes() const = 0;
   // The executor will not run it: drops its reference.
-  void Abandon() { Unref(); }
+  void Drop() override { Unref(); }
+  std::string_view name() const override { return method_->handler.name; }
+  // A Responder's answer, or that it was destroyed without one. Unary calls only.
+  virtual void Finish(absl::Status, std::string&&) {}
+  virtual void GiveUp() {}
 
   Context& context() { return context_; }
 
@@ -59,8 +63,8 @@ class ServerCall : public Task {
 
   void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void Unref();
-  // Begins a run: sets the wait hint and checks whether it is still worth while.
-  absl::Status Begin(const WaitHint& hint);
+  // Begins a run: is it still worth while?
+  absl::Status Begin();
   // Runs the handler and notes whether it took long.
   absl::Status RunHandler(std::string_view request, const WaitHint& hint, std::string* reply);
   internal::ServerCore& core() const;

@@ -63,7 +63,7 @@ class ServerCore::Listener final : public PollHandler {
   // Starts to accept.
   absl::Status Register(std::shared_ptr<Listener> self) {
     MutexLock lock(mu_);
-    return core_->poller().Add(fd_.get(), std::move(self));
+    return core_->shared_poller()->Add(fd_.get(), std::move(self));
   }
 
   void OnEvents(uint32_t events, TaskList*) override {
@@ -84,13 +84,13 @@ class ServerCore::Listener final : public PollHandler {
       }
       // Any other error is that connection's own (accept(2)), or passes.
     }
-    if (fd_) core_->poller().Rearm(fd_.get());  // let others have a turn
+    if (fd_) core_->shared_poller()->Rearm(fd_.get());  // let others have a turn
   }
 
   void Close() {
     MutexLock lock(mu_);
     if (!fd_) return;
-    core_->poller().Remove(fd_.get());
+    core_->shared_poller()->Remove(fd_.get());
     const std::string address = BoundAddress(fd_.get());
     fd_.Reset();
     if (address.starts_with("unix:")) unlink(address.c_str() + 5);
@@ -118,14 +118,22 @@ ServerCore::~ServerCore() {
   if (executor_ == nullptr) return;
   TaskList left_over;
   executor_->Stop(Deadline::Infinite(), &left_over);
-  while (Task* task = left_over.Pop()) static_cast<ServerCall*>(task)->Abandon();
+  while (Task* task = left_over.Pop()) task->Drop();
   for (size_t i = 0; i < held_.size(); ++i) Flush(static_cast<uint32_t>(i));
 }
 
 absl::Status ServerCore::AddService(std::unique_ptr<Service> service) {
   for (MethodHandler& method : service->Handlers()) {
     std::string path = Join("/", service->FullName(), "/", method.name);
-    if (!methods_.try_emplace(path, std::move(method)).second) {
+    const auto [place, added] = methods_.try_emplace(path);
+    MethodHandler& served = place->second.handler;
+    if (added) {
+      served = std::move(method);
+    } else if (!served.handler && method.handler) {
+      served.handler = std::move(method.handler);
+    } else if (!served.continuation && method.continuation) {
+      served.continuation = std::move(method.continuation);
+    } else {
       return absl::InvalidArgumentError(Join("method ", path, " is served twice"));
     }
   }
@@ -133,9 +141,33 @@ absl::Status ServerCore::AddService(std::unique_ptr<Service> service) {
   return absl::OkStatus();
 }
 
+absl::Status ServerCore::CheckModel(const Config& config) const {
+  const bool async = config.model.waiting == Waiting::kAsync;
+  for (const auto& [path, method] : methods_) {
+    const MethodHandler& handler = method.handler;
+    if (async && !handler.continuation && !handler.never_waits) {
+      return absl::InvalidArgumentError(Join(
+          "config ", config.ToString(), ": ", path,
+          " has a straight-line handler; asynchronous models need a coroutine or a continuation handler"));
+    }
+    if (!async && !handler.handler) {
+      return absl::InvalidArgumentError(
+          Join("config ", config.ToString(), ": ", path,
+               " has a continuation handler only, which runs under asynchronous models (A...)"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ServerCore::SwitchTo(const Config& config) {
+  if (absl::Status checked = CheckModel(config); !checked.ok()) return checked;
+  return executor_->SwitchTo(config);
+}
+
 absl::Status ServerCore::Bind() {
   RaiseDescriptorLimit();
-  if (!poller_.status().ok()) return poller_.status();
+  if (!poller_->status().ok()) return poller_->status();
+  if (!response_.poller().status().ok()) return response_.poller().status();
   if (options_.listen.empty()) return absl::InvalidArgumentError("no address to listen on");
   for (const std::string& text : options_.listen) {
     absl::StatusOr<Address> address = Address::Resolve(text);
@@ -150,9 +182,13 @@ absl::Status ServerCore::Bind() {
 
 absl::Status ServerCore::Run() {
   const Config& config = options_.config;
-  const int threads = std::max(options_.max_threads, config.network + config.workers);
+  if (absl::Status checked = CheckModel(config); !checked.ok()) return checked;
+  const int threads = std::max(options_.max_threads, config.network + config.workers + config.response);
   held_ = std::vector<Held>(threads);
-  executor_ = std::make_unique<Executor>(config, static_cast<uint32_t>(threads), this);
+  const ExecutorOptions pools{
+      .max_threads = static_cast<uint32_t>(threads),
+      .fiber = {.stack_bytes = options_.fiber_stack_bytes, .max_live = options_.max_fibers}};
+  executor_ = std::make_unique<Executor>(config, pools, this, this, &response_);
   if (!executor_->status().ok()) return executor_->status();
   for (const auto& listener : listeners_) {
     if (absl::Status added = listener->Register(listener); !added.ok()) return added;
@@ -205,20 +241,34 @@ void ServerCore::BeforeHandler(const Method& method, const WaitHint& hint) {
   if (method.slow.load(std::memory_order_relaxed)) Flush(hint.thread_index);
 }
 
-void ServerCore::Output(std::shared_ptr<ServerConnection> connection, const WaitHint& hint) {
-  Held& held = held_[hint.thread_index];
-  if (!hint.more_ready && held.connections.empty()) return Kick(*connection, Connection::kPosted);
+void ServerCore::Output(std::shared_ptr<ServerConnection> connection) {
+  const WaitHint& hint = CurrentWait();
+  if (hint.outbox != this) return Kick(*connection, Connection::kPosted);
+  if (!hint.more_ready && held_[hint.thread_index].handlers.empty()) {
+    return Kick(*connection, Connection::kPosted);
+  }
+  Hold(hint.thread_index, std::move(connection));
+  if (!hint.more_ready) Flush(hint.thread_index);
+}
+
+void ServerCore::Hold(uint32_t thread_index, std::shared_ptr<PollHandler> handler) {
+  Held& held = held_[thread_index];
   const TimePoint now = Now();
-  if (held.connections.empty()) held.since = now;
-  if (held.connections.empty() || held.connections.back() != connection)
-    held.connections.push_back(std::move(connection));
-  if (!hint.more_ready || now - held.since > kMaxHold) Flush(hint.thread_index);
+  if (held.handlers.empty()) held.since = now;
+  // Few at a time: a linear search beats a set.
+  if (std::find(held.handlers.rbegin(), held.handlers.rend(), handler) == held.handlers.rend()) {
+    held.handlers.push_back(std::move(handler));
+  }
+  if (now - held.since > kMaxHold) Flush(thread_index);
 }
 
 void ServerCore::Flush(uint32_t thread_index) {
   Held& held = held_[thread_index];
-  for (const auto& connection : held.connections) Kick(*connection, Connection::kPosted);
-  held.connections.clear();
+  if (held.handlers.empty()) return;
+  TaskList ready;
+  for (const auto& handler : held.handlers) handler->OnEvents(0, &ready);
+  held.handlers.clear();
+  if (!ready.empty()) executor_->Submit(ready);
 }
 
 void ServerCore::Kick(Connection& connection, uint32_t bits) {
@@ -227,8 +277,8 @@ void ServerCore::Kick(Connection& connection, uint32_t bits) {
   if (!ready.empty()) executor_->Submit(ready);
 }
 
-void ServerCore::Await(SpinBudget* spin, std::vector<Poller::Ready>* events) {
-  poller_.Wait(Deadline::Infinite(), spin, events);
+void ServerCore::Await(Deadline deadline, SpinBudget* spin, std::vector<Poller::Ready>* events) {
+  poller_->Wait(deadline, spin, events);
 }
 
 void ServerCore::Handle(const std::vector<Poller::Ready>& events, TaskList* ready) {
@@ -270,7 +320,7 @@ absl::Status ServerCore::Drain(Deadline deadline) {
   }
   TaskList left_over;
   const bool stopped = executor_->Stop(Deadline::In(kStopGrace), &left_over);  // D5
-  while (Task* task = left_over.Pop()) static_cast<ServerCall*>(task)->Abandon();
+  while (Task* task = left_over.Pop()) task->Drop();
   if (!stopped) return absl::AbortedError("a handler did not return although its request was cancelled");
   for (size_t i = 0; i < held_.size(); ++i) Flush(static_cast<uint32_t>(i));
   if (cut_off == 0) return absl::OkStatus();
@@ -279,7 +329,7 @@ absl::Status ServerCore::Drain(Deadline deadline) {
 
 ServerConnection::ServerConnection(ServerCore* core, const wire::SessionOptions& options, UniqueFd fd,
                                    std::string peer)
-    : Connection(wire::Role::kServer, options, std::move(fd), &core->poller(), /*connected=*/true),
+    : Connection(wire::Role::kServer, options, std::move(fd), core->shared_poller(), /*connected=*/true),
       core_(core),
       peer_(std::move(peer)) {}
 
@@ -323,7 +373,7 @@ void ServerConnection::OnRequestEnd(wire::StreamId, void* tag) {
 void ServerConnection::Queue(ServerCall& call) {
   if (core_->TryQueue(call.queued_bytes())) return ready()->Push(&call);
   call.Refuse(absl::ResourceExhaustedError("too many requests are waiting on this server"), session());
-  call.Abandon();
+  call.Drop();
 }
 
 void ServerConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& status, Metadata&&) {

@@ -15,6 +15,7 @@
 #include "curtail/exec/executor.h"
 #include "curtail/exec/parker.h"
 #include "curtail/rpc/internal/connection.h"
+#include "curtail/rpc/internal/response_receiver.h"
 #include "curtail/rpc/server.h"
 
 namespace curtail {
@@ -25,13 +26,15 @@ namespace curtail::internal {
 
 class ServerConnection;
 
-// A ServerCore is the Receiver of the server's executor. Thread-safe.
-class ServerCore final : public Receiver {
+// A ServerCore is the Receiver and Outbox of the server's executor. Thread-safe.
+class ServerCore final : public Receiver, public Outbox {
  public:
   explicit ServerCore(ServerOptions options);
   ~ServerCore() override;
 
-  // Before Run(): errors INVALID_ARGUMENT for a method named twice, and what Listen() reports.
+  // Before Run(): errors INVALID_ARGUMENT for a method named twice, and what Listen() reports. Two services of
+  // one name make one, if each method has its straight-line handler from the first and its continuation from
+  // the second, or the other way round.
   absl::Status AddService(std::unique_ptr<Service> service);
   absl::Status Bind();
   // Starts the executor and begins to accept.
@@ -39,16 +42,25 @@ class ServerCore final : public Receiver {
 
   // A method served, and whether its handler last took long.
   struct Method {
-    explicit Method(MethodHandler h) : handler(std::move(h)) {}
-    const MethodHandler handler;
+    MethodHandler handler;  // immutable once Run() was called
+    // A handler that took less than this is quick: when the next one ready is quick too it may run before
+    // the reply is sent, so that both share a write. About the price of a send on a loopback socket; waiting
+    // longer costs more than it saves.
+    static constexpr Nanos kQuick = std::chrono::microseconds(10);
+    void Took(Nanos time) {
+      const bool now_slow = time >= kQuick;
+      if (now_slow != slow.load(std::memory_order_relaxed)) slow.store(now_slow, std::memory_order_relaxed);
+    }
     // Atomic, relaxed: a hint.
     std::atomic<bool> slow{true};
   };
   Method* FindMethod(std::string_view path);
+  // Executor::SwitchTo(), for configs under which every method can run.
+  absl::Status SwitchTo(const Config& config);
   const ServerOptions& options() const { return options_; }
   const std::vector<std::string>& addresses() const { return addresses_; }
   const std::vector<std::unique_ptr<Service>>& services() const { return services_; }
-  Poller& poller() { return poller_; }
+  const std::shared_ptr<Poller>& shared_poller() const { return poller_; }
 
   // A new connection has been accepted.
   void Accepted(UniqueFd fd);
@@ -66,7 +78,7 @@ class ServerCore final : public Receiver {
   void CallClosed() { open_calls_.fetch_sub(1, std::memory_order_relaxed); }
 
   // `connection` has output: sends it now, or lets it share a write with what this thread runs next.
-  void Output(std::shared_ptr<ServerConnection> connection, const WaitHint& hint);
+  void Output(std::shared_ptr<ServerConnection> connection);
   // A handler of `method` is about to run: nothing is held back for one that may take long.
   void BeforeHandler(const Method& method, const WaitHint& hint);
   // Kicks a connection from a thread that is not handling events, and queues what became ready by it.
@@ -78,16 +90,20 @@ class ServerCore final : public Receiver {
   absl::Status Drain(Deadline deadline);
 
   // Receiver.
-  void Await(SpinBudget* spin, std::vector<Poller::Ready>* events) override;
+  Poller& poller() override { return *poller_; }
+  void Await(Deadline deadline, SpinBudget* spin, std::vector<Poller::Ready>* events) override;
   void Handle(const std::vector<Poller::Ready>& events, TaskList* ready) override;
+  void Wake() override { poller_->Wake(); }
+
+  // Outbox.
+  void Hold(uint32_t thread_index, std::shared_ptr<PollHandler> handler) override;
   void Flush(uint32_t thread_index) override;
-  void Wake() override { poller_.Wake(); }
 
  private:
   class Listener;
   // What one pool thread holds back; owned by that thread.
   struct alignas(64) Held {
-    std::vector<std::shared_ptr<ServerConnection>> connections;
+    std::vector<std::shared_ptr<PollHandler>> handlers;
     TimePoint since;
   };
   struct PathHash {
@@ -95,6 +111,8 @@ class ServerCore final : public Receiver {
     size_t operator()(std::string_view path) const { return std::hash<std::string_view>{}(path); }
   };
 
+  // INVALID_ARGUMENT when a method cannot run under it.
+  absl::Status CheckModel(const Config& config) const;
   std::vector<std::shared_ptr<ServerConnection>> Connections();
   bool WaitForConnections(Deadline deadline);
 
@@ -108,7 +126,8 @@ class ServerCore final : public Receiver {
   wire::SessionOptions session_options_;
 
   // Thread-safe by itself.
-  Poller poller_;
+  const std::shared_ptr<Poller> poller_ = std::make_shared<Poller>();
+  ResponseReceiver response_;
   Parker drained_;  // notified when the last connection has gone
   std::unique_ptr<Executor> executor_;
 

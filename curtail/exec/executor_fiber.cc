@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. A thread with a fiber role repeats one step: run fibers that are ready and begin new requests, flush
+// what they posted, look for events or wait for them. A fiber worker waits on its own loop only. An in-line
+// fiber thread that leads waits on its loop too: the poller of the reception is nested in it, so one wait
+// covers requests and replies. In addition to the rules of executor.cc:
+//
+//  F1  The reception is armed in a loop from the moment its thread leads until the thread, no longer leading,
+//      is woken for nothing. A leader that finds it armed and marked ready looks into it before it waits.
+//  F2  A thread that has live fibers and nothing to run sits in the seat of idle threads as others do, but
+//      waits in its loop. It may leave the seat by itself, under the mutex; who takes it from there rouses it
+//      (FiberLoop::Rouse).
+//  F3  After kBatch steps the thread looks for events even if there is more to run, so neither replies nor
+//      requests wait behind an endless queue.
+#include <algorithm>
+
+#include "curtail/exec/executor.h"
+#include "curtail/exec/executor_thread.h"
+
+namespace curtail {
+namespace {
+
+constexpr int kBatch = 16;
+
+}  // namespace
+
+void Executor::Disarm(Thread& self) {
+  if (self.signal == nullptr || !self.signal->armed) return;
+  self.loop->poller()->Disarm(reception_source_->poller().fd());
+  self.signal->armed = self.signal->ready = false;
+}
+
+void Executor::StepFibers(Thread& self) {
+  const bool serving = self.role != kNone && !stopping_;
+  if (self.steps < kBatch && RunFibers(self, serving)) {
+    ++self.steps;
+    return;
+  }
+  if (FlushHeld(self)) return;
+  self.steps = 0;
+  WaitForFibers(self, serving);
+  self.live_fibers = self.fibers();
+}
+
+bool Executor::RunFibers(Thread& self, bool serving) {
+  FiberLoop& loop = *self.loop;
+  const bool resume = loop.HasReady();
+  Task* const task = !resume && serving && !loop.full() ? Pop(reception_) : nullptr;
+  if (!resume && task == nullptr) return false;
+  const bool more = !reception_.queue.empty();
+  Thread* const heir = self.role == kFiberInline && (!reception_.leading || (task != nullptr && more))
+                           ? TakeLast(reception_.idle)
+                           : nullptr;  // R2
+  WaitHint hint = HintFor(self);
+  hint.more_ready = true;  // what fibers post leaves at the end of the batch
+  self.held = true;
+  mu_.Unlock();
+  Rouse(heir);
+  bool begun = true;
+  {
+    const ScopedWait scope(hint);
+    if (resume) {
+      loop.RunReady();
+    } else {
+      begun = loop.Start(task, hint);
+      // No memory for a stack: let it run on the thread's own, at the price of holding the others up.
+      if (!begun) task->Run(hint);
+    }
+  }
+  mu_.Lock();
+  self.live_fibers = loop.live();
+  return true;
+}
+
+void Executor::WaitForFibers(Thread& self, bool serving) {
+  FiberLoop& loop = *self.loop;
+  const bool more = loop.HasReady() || (serving && !loop.full() && !reception_.queue.empty());
+  if (serving && self.role == kFiberInline && !reception_.leading) return LeadWithFibers(self, !more);
+  if (self.signal->armed && self.signal->ready) Disarm(self);  // F1
+  if (!more && loop.live() == 0) {
+    if (serving) Park(reception_.idle, self);
+    return;
+  }
+  const bool seated = serving && !more;
+  if (seated) reception_.idle.push_back(&self);  // F2
+  const uint32_t ticket = self.parker.Ticket();
+  const WaitHint hint = HintFor(self);
+  mu_.Unlock();
+  {
+    const ScopedWait scope(hint);
+    if (more) {
+      loop.Poll();
+    } else {
+      self.waits.store(true, std::memory_order_relaxed);
+      loop.Wait(self.parker, ticket, nullptr);
+      self.waits.store(false, std::memory_order_relaxed);
+    }
+  }
+  mu_.Lock();
+  if (seated) std::erase(reception_.idle, &self);
+}
+
+void Executor::LeadWithFibers(Thread& self, bool wait) {
+  FiberLoop& loop = *self.loop;
+  ReceptionSignal& signal = *self.signal;
+  Receiver& receiver = *reception_source_;
+  reception_.leading = true;  // R1
+  SpinBudget* const spin_here = spin();
+  const uint32_t ticket = self.parker.Ticket();
+  const WaitHint hint = HintFor(self);
+  mu_.Unlock();
+  TaskList ready;
+  {
+    const ScopedWait scope(hint);
+    if (!signal.armed) loop.poller()->Rearm(receiver.poller().fd());
+    signal.armed = true;
+    if (wait && !signal.ready) {
+      self.waits.store(true, std::memory_order_relaxed);
+      loop.Wait(self.parker, ticket, spin_here);
+      self.waits.store(false, std::memory_order_relaxed);
+    } else {
+      loop.Poll();
+    }
+    if (signal.ready) {
+      receiver.Await(Deadline::At(TimePoint()), nullptr, &self.events);
+      signal.ready = receiver.poller().more();
+      receiver.Handle(self.events, &ready);
+      self.events.clear();
+    }
+  }
+  mu_.Lock();
+  reception_.leading = false;
+  Append(reception_, ready);
+}
+
+}  // namespace curtail

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. A loop is one thread; its fibers take turns on it, and each gives its turn up only in Suspend() or
+// at its end. So fibers of one loop share its state without a lock. Other threads only wake. The protocol:
+//
+//  F1  A fiber is resumed from a ready list only. Whoever sets ready_ puts it there; who finds it set goes
+//      away, because the fiber is yet to be resumed, and the loop clears ready_ before it resumes: it will see
+//      what the waker did before.
+//  F2  A wake-up may reach a fiber that does not wait, or that waits for something else by now. It is then
+//      dropped, or makes a wait return early. Fibers live as long as their loop, so a late wake-up never meets
+//      a dead one.
+//  F3  Before the thread sleeps it sets sleeping_, then looks at the seat's epoch and at the remote list. A
+//      waker changes one of these first, then takes sleeping_ away, and wakes the poller if it was set. All
+//      four steps are sequentially consistent: one of the two sees the other.
+//
+// Switching goes through Resume() and SwitchOut() only. They tell AddressSanitizer and ThreadSanitizer which
+// stack comes next, and give every fiber its own state of exception handling, so that a handler may wait in a
+// catch block.
+//
+// Not offered: moving fibers between threads, priorities among fibers.
+#include "curtail/exec/fiber.h"
+
+#include <cxxabi.h>
+#include <unistd.h>
+
+#include <boost/context/fiber.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "curtail/base/strings.h"
+#include "curtail/exec/stack.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define CURTAIL_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CURTAIL_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define CURTAIL_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CURTAIL_TSAN 1
+#endif
+#endif
+
+#ifdef CURTAIL_ASAN
+#include <sanitizer/common_interface_defs.h>
+#endif
+#ifdef CURTAIL_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace curtail {
+namespace {
+
+thread_local Fiber* current_fiber = nullptr;
+
+// What the C++ runtime keeps of exceptions in flight (Itanium C++ ABI, 2.2.2); one for each stack.
+struct ExceptionState {
+  void* caught = nullptr;
+  unsigned int uncaught = 0;
+
+  void Exchange() {
+    auto* mine = reinterpret_cast<ExceptionState*>(abi::__cxa_get_globals());
+    std::swap(caught, mine->caught);
+    std::swap(uncaught, mine->uncaught);
+  }
+};
+
+// A place to come back to, as the sanitizers see it.
+class Place {
+ public:
+#ifdef CURTAIL_TSAN
+  void* tsan = nullptr;
+#endif
+#ifdef CURTAIL_ASAN
+  const void* bottom = nullptr;
+  size_t size = 0;
+  void* fake_stack = nullptr;
+#endif
+  // Just before the stack is left for `to`'s. `last`: never to come back.
+  void Leave([[maybe_unused]] Place& to, [[maybe_unused]] bool last = false) {
+#ifdef CURTAIL_ASAN
+    __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack, to.bottom, to.size);
+#endif
+#ifdef CURTAIL_TSAN
+    __tsan_switch_to_fiber(to.tsan, 0);
+#endif
+  }
+  // Just after it was entered. `from` learns its bounds if they were not known.
+  void Enter([[maybe_unused]] Place& from) {
+#ifdef CURTAIL_ASAN
+    __sanitizer_finish_switch_fiber(fake_stack, &from.bottom, &from.size);
+#endif
+  }
+};
+
+}  // namespace
+
+struct FiberLoop::Main {
+  Place place;
+};
+
+struct Fiber::Context {
+  explicit Context(FiberStack s) : stack(std::move(s)) {}
+  FiberStack stack;
+  boost::context::fiber inside;   // valid while suspended
+  boost::context::fiber outside;  // valid while running
+  ExceptionState exceptions;
+  Place place;
+  bool exit = false;  // Main() is to return
+};
+
+namespace {
+
+void Write(std::string_view text) {
+  [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
+}
+
+// boost::context asks an allocator for the stack; this one has it already.
+struct Preallocated {
+  explicit Preallocated(const FiberStack& s) : stack(&s) {}
+  const FiberStack* stack;
+  using traits_type = boost::context::stack_traits;
+  boost::context::stack_context allocate() {
+    boost::context::stack_context context;
+    context.sp = stack->top();
+    context.size = stack->size();
+    return context;
+  }
+  void deallocate(boost::context::stack_context&) noexcept {}
+};
+
+}  // namespace
+
+Fiber::Fiber(FiberLoop* loop) : loop_(loop) {}
+Fiber::~Fiber() = default;
+
+Fiber* Fiber::Current() { return current_fiber; }
+
+bool Fiber::InGuard(const void* address) const { return context_->stack.InGuard(address); }
+
+void Fiber::Main() {
+  context_->place.Enter(loop_->main_->place);
+  while (!context_->exit) {
+    task_->Run(hint_);
+    task_ = nullptr;
+    loop_->free_.push_back(this);
+    --loop_->live_;
+    context_->place.Leave(loop_->main_->place);
+    context_->outside = std::move(context_->outside).resume();
+    context_->place.Enter(loop_->main_->place);
+  }
+  context_->place.Leave(loop_->main_->place, /*last=*/true);
+}
+
+void Fiber::Suspend(Deadline deadline) {
+  if (!deadline.infinite()) loop_->timers_.Insert(*this, deadline.when());
+  const TimePoint from = Now();
+  waiting_ = true;
+  context_->place.Leave(loop_->main_->place);
+  context_->outside = std::move(context_->outside).resume();
+  context_->place.Enter(loop_->main_->place);
+  suspended_ += Now() - from;
+  loop_->timers_.Remove(*this);
+}
+
+void Fiber::Wake() {
+  if (ready_.exchange(true, std::memory_order_acq_rel)) return;  // F1
+  FiberLoop* const loop = loop_;
+  if (CurrentWait().loop == loop) return loop->ready_.Push(this);
+  next_ = loop->remote_.load(std::memory_order_relaxed);
+  while (!loop->remote_.compare_exchange_weak(next_, this, std::memory_order_seq_cst,
+                                              std::memory_order_relaxed)) {
+  }
+  loop->Rouse();  // F3
+}
+
+void FiberLoop::List::Push(Fiber* fiber) {
+  fiber->next_ = nullptr;
+  (tail ? tail->next_ : head) = fiber;
+  tail = fiber;
+}
+
+Fiber* FiberLoop::List::Pop() {
+  Fiber* fiber = head;
+  if (fiber == nullptr) return nullptr;
+  head = fiber->next_;
+  if (head == nullptr) tail = nullptr;
+  return fiber;
+}
+
+// Says in whose stack the fault is, from inside a signal handler.
+static bool DescribeOverrun(const void* fault);
+
+FiberLoop::FiberLoop(const FiberOptions& options)
+    : options_(options), poller_(std::make_shared<Poller>()), main_(std::make_unique<Main>()) {}
+
+FiberLoop::~FiberLoop() {
+  for (const auto& fiber : fibers_) {
+    fiber->context_->exit = true;
+    Resume(fiber.get());
+  }
+}
+
+Fiber* FiberLoop::Take() {
+  if (full()) return nullptr;
+  ++live_;
+  if (!free_.empty()) {
+    Fiber* const fiber = free_.back();
+    free_.pop_back();
+    return fiber;
+  }
+  EnsureSignalStack();
+  InstallOverrunHandler(DescribeOverrun);
+  absl::StatusOr<FiberStack> stack = FiberStack::New(options_.stack_bytes);
+  if (!stack.ok()) {
+    --live_;
+    return nullptr;
+  }
+  fibers_.emplace_back(new Fiber(this), [](Fiber* f) { delete f; });
+  Fiber* const fiber = fibers_.back().get();
+  fiber->context_ = std::make_unique<Fiber::Context>(*std::move(stack));
+  Fiber::Context& context = *fiber->context_;
+#ifdef CURTAIL_TSAN
+  context.place.tsan = __tsan_create_fiber(0);
+#endif
+#ifdef CURTAIL_ASAN
+  context.place.bottom = context.stack.bottom();
+  context.place.size = context.stack.size();
+#endif
+  context.inside = boost::context::fiber(std::allocator_arg, Preallocated(context.stack),
+                                         [fiber](boost::context::fiber&& outside) {
+                                           fiber->context_->outside = std::move(outside);
+                                           fiber->Main();
+                                           return std::move(fiber->context_->outside);
+                                         });
+  return fiber;
+}
+
+bool FiberLoop::Start(Task* task, const WaitHint& hint) {
+  Fiber* const fiber = Take();
+  if (fiber == nullptr) return false;
+  fiber->task_ = task;
+  fiber->hint_ = hint;
+  fiber->suspended_ = Nanos::zero();
+  Resume(fiber);
+  return true;
+}
+
+bool FiberLoop::Spawn(Task* task, const WaitHint& hint) {
+  Fiber* const fiber = Take();
+  if (fiber == nullptr) return false;
+  fiber->task_ = task;
+  fiber->hint_ = hint;
+  fiber->suspended_ = Nanos::zero();
+  fiber->waiting_ = true;
+  fiber->Wake();
+  return true;
+}
+
+void FiberLoop::Resume(Fiber* fiber) {
+  Fiber::Context& context = *fiber->context_;
+  fiber->waiting_ = false;
+  current_fiber = fiber;
+  context.exceptions.Exchange();
+#ifdef CURTAIL_TSAN
+  if (main_->place.tsan == nullptr) main_->place.tsan = __tsan_get_current_fiber();
+#endif
+  main_->place.Leave(context.place);
+  context.inside = std::move(context.inside).resume();
+  main_->place.Enter(context.place);
+  context.exceptions.Exchange();
+  current_fiber = nullptr;
+}
+
+void FiberLoop::TakeRemote() {
+  if (remote_.load(std::memory_order_seq_cst) == nullptr) return;
+  Fiber* fiber = remote_.exchange(nullptr, std::memory_order_acq_rel);
+  while (fiber != nullptr) {
+    Fiber* const next = fiber->next_;
+    ready_.Push(fiber);
+    fiber = next;
+  }
+}
+
+bool FiberLoop::HasReady() {
+  TakeRemote();
+  return ready_.head != nullptr;
+}
+
+void FiberLoop::RunReady() {
+  TakeRemote();
+  Fiber* const last = ready_.tail;
+  while (Fiber* fiber = ready_.Pop()) {
+    fiber->ready_.exchange(false, std::memory_order_acq_rel);  // F1
+    const bool end = fiber == last;
+    if (fiber->waiting_) Resume(fiber);  // F2
+    if (end) break;
+  }
+}
+
+void FiberLoop::HandleEvents() {
+  for (const Poller::Ready& event : events_) event.handler->OnEvents(event.events, nullptr);
+  events_.clear();
+  ExpireTimers();
+}
+
+void FiberLoop::ExpireTimers() {
+  if (timers_.empty()) return;
+  const TimePoint now = Now();
+  while (!timers_.empty() && timers_.first().when() <= now) {
+    Fiber& fiber = static_cast<Fiber&>(timers_.first());
+    timers_.Remove(fiber);
+    fiber.Wake();
+  }
+}
+
+void FiberLoop::Wait(const Parker& seat, uint32_t ticket, SpinBudget* spin) {
+  sleeping_.store(true, std::memory_order_seq_cst);  // F3
+  const bool news = seat.Ticket() != ticket || remote_.load(std::memory_order_seq_cst) != nullptr;
+  Deadline deadline = Deadline::Infinite();
+  if (news) {
+    deadline = Deadline::At(TimePoint());
+  } else if (!timers_.empty()) {
+    deadline = Deadline::At(timers_.first().when());
+  }
+  poller_->Wait(deadline, spin, &events_);
+  sleeping_.store(false, std::memory_order_relaxed);
+  HandleEvents();
+}
+
+void FiberLoop::Poll() {
+  poller_->Wait(Deadline::At(TimePoint()), nullptr, &events_);
+  HandleEvents();
+}
+
+void FiberLoop::Rouse() {
+  if (sleeping_.exchange(false, std::memory_order_seq_cst)) poller_->Wake();
+}
+
+static bool DescribeOverrun(const void* fault) {
+  const Fiber* const fiber = current_fiber;
+  if (fiber == nullptr || !fiber->InGuard(fault)) return false;
+  Write("curtail: stack overflow on a fiber, in the handler of ");
+  Write(fiber->task_name());
+  Write(": raise the size of fibers' stacks (--fiber-stack, ServerOptions::fiber_stack_bytes)\n");
+  return true;
+}
+
+void SleepUntil(Deadline deadline) {
+  Parker parker;
+  while (!deadline.Expired()) parker.Wait(parker.Ticket(), deadline);
+}
+
+}  // namespace curtail

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fiber.h - tasks that wait without holding up their thread, and the loop that runs them.
+//
+// A FiberLoop belongs to one thread. Each of its fibers runs one task on a stack of its own; when the task
+// waits the fiber steps aside and the thread runs another. When none can run, the thread waits for the events
+// of the loop's poller, on which the connections that its fibers use are registered. So requests, their
+// handlers and the replies they wait for share a thread without a hop or a lock.
+//
+// Fibers stay on the thread where they began. The protocol of suspending and waking is at the top of fiber.cc.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "curtail/base/clock.h"
+#include "curtail/base/timer_heap.h"
+#include "curtail/exec/parker.h"
+#include "curtail/exec/poller.h"
+#include "curtail/exec/task.h"
+
+namespace curtail {
+
+class FiberLoop;
+
+struct FiberOptions {
+  // Size of a fiber's stack. Untouched pages cost address space only.
+  size_t stack_bytes = 256u << 10;
+  // Fibers that a thread may have begun and not ended; beyond it requests wait in the queue.
+  size_t max_live = 1024;
+};
+
+// A Fiber is a stack and the task that runs on it. Wake() is for any thread, the rest for the fiber itself.
+class Fiber : private Timer {
+ public:
+  // The fiber that this code runs on; null on a plain thread.
+  static Fiber* Current();
+
+  // Steps aside until Wake() or `deadline`. May return early: look again.
+  void Suspend(Deadline deadline);
+  // Makes it run again; if it is not suspended, its next Suspend() may return early. Never blocks. Allowed
+  // after the task has ended, as long as the loop is there.
+  void Wake();
+  // Time spent suspended since the task began.
+  Nanos suspended() const { return suspended_; }
+
+  // For signal handlers: whether `address` lies in the guard below the stack, and what the task is called.
+  bool InGuard(const void* address) const;
+  std::string_view task_name() const { return task_ == nullptr ? "?" : task_->name(); }
+
+ private:
+  friend class FiberLoop;
+  struct Context;
+  explicit Fiber(FiberLoop* loop);
+  ~Fiber();
+  void Main();
+
+  FiberLoop* const loop_;
+  std::unique_ptr<Context> context_;
+  // Owned by the loop's thread.
+  Task* task_ = nullptr;
+  WaitHint hint_;
+  Nanos suspended_{0};
+  bool waiting_ = false;  // suspended, and not resumed since
+  // Atomic: in one of the loop's two ready lists. Who sets it (acq_rel) puts the fiber there; the loop clears
+  // it (acq_rel) before it resumes the fiber.
+  std::atomic<bool> ready_{false};
+  Fiber* next_ = nullptr;  // in that list, guarded by ready_
+};
+
+// A FiberLoop is for its thread alone; Rouse() is for any.
+class FiberLoop {
+ public:
+  explicit FiberLoop(const FiberOptions& options);
+  // REQUIRES: no live fiber.
+  ~FiberLoop();
+  FiberLoop(const FiberLoop&) = delete;
+  FiberLoop& operator=(const FiberLoop&) = delete;
+  // Why there is no poller, if so.
+  const absl::Status& status() const { return poller_->status(); }
+
+  // The poller on which the connections of this loop's fibers are registered.
+  const std::shared_ptr<Poller>& poller() const { return poller_; }
+  size_t live() const { return live_; }
+  bool full() const { return live_ >= options_.max_live; }
+
+  // Runs `task` on a fiber until it first waits, or ends. False when it did not begin: full, or no memory for
+  // a stack.
+  bool Start(Task* task, const WaitHint& hint);
+  // Lets `task` begin when the thread next runs fibers. Returns as Start() does.
+  bool Spawn(Task* task, const WaitHint& hint);
+  // Whether RunReady() would run one.
+  bool HasReady();
+  // Resumes the fibers that were ready when it was called.
+  void RunReady();
+
+  // Handles what has come; waits for something to come, to become ready or due if nothing has, unless the
+  // epoch of `seat` is no longer `ticket`. Polls if there is a `spin` budget.
+  void Wait(const Parker& seat, uint32_t ticket, SpinBudget* spin);
+  // Handles what has come, without waiting.
+  void Poll();
+  // Ends the Wait() in progress. A waker advances the epoch of the seat first.
+  void Rouse();
+
+ private:
+  friend class Fiber;
+  struct List {
+    Fiber* head = nullptr;
+    Fiber* tail = nullptr;
+    void Push(Fiber* fiber);
+    Fiber* Pop();
+  };
+
+  Fiber* Take();
+  void Resume(Fiber* fiber);
+  void TakeRemote();
+  void HandleEvents();
+  void ExpireTimers();
+
+  const FiberOptions options_;
+  const std::shared_ptr<Poller> poller_;
+
+  // Owned by the loop's thread.
+  std::vector<std::unique_ptr<Fiber, void (*)(Fiber*)>> fibers_;
+  std::vector<Fiber*> free_;  // the one used last is taken first: its stack is warm
+  List ready_;
+  TimerHeap timers_;
+  std::vector<Poller::Ready> events_;
+  size_t live_ = 0;
+  struct Main;
+  const std::unique_ptr<Main> main_;
+
+  // Atomic: a stack of fibers that other threads made ready. They push, the loop takes all.
+  std::atomic<Fiber*> remote_{nullptr};
+  // Atomic: the thread is in its poller, or about to go there. See F3.
+  std::atomic<bool> sleeping_{false};
+};
+
+// Sleeps without holding up the thread where the model allows it. For handlers.
+void SleepUntil(Deadline deadline);
+
+}  // namespace curtail

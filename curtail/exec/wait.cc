@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/exec/wait.h"
+
+#include <functional>
+#include <thread>
+
+namespace curtail {
+namespace {
+
+thread_local const WaitHint* current = nullptr;
+
+}  // namespace
+
+const WaitHint& CurrentWait() {
+  if (current != nullptr) return *current;
+  // Threads that call without being called spread over the lanes by their identity.
+  static thread_local const WaitHint outside{
+      .thread_index = static_cast<uint32_t>(std::hash<std::thread::id>{}(std::this_thread::get_id()))};
+  return outside;
+}
+
+ScopedWait::ScopedWait(const WaitHint& hint) : before_(current) { current = &hint; }
+ScopedWait::~ScopedWait() { current = before_; }
+
+}  // namespace curtail

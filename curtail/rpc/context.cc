@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/context.h"
+
+namespace curtail {
+
+Context::Context(Context* parent)
+    : deadline_(parent->deadline_), metadata_(parent->metadata_), peer_(parent->peer_), parent_(parent) {
+  parent->Attach(link_);
+}
+
+Context::~Context() {
+  if (parent_ != nullptr) parent_->Detach(link_);
+}
+
+void Context::Cancel() {
+  if (cancelled_.exchange(true, std::memory_order_acq_rel)) return;
+  MutexLock lock(mu_);
+  for (internal::Cancellable* part = parts_; part != nullptr; part = part->next_) part->OnCancel();
+}
+
+void Context::Attach(internal::Cancellable& part) {
+  MutexLock lock(mu_);
+  part.prev_ = nullptr;
+  part.next_ = parts_;
+  if (parts_ != nullptr) parts_->prev_ = &part;
+  parts_ = &part;
+  if (cancelled()) part.OnCancel();  // a Cancel() that comes now finds it, and waits for the mutex
+}
+
+void Context::Detach(internal::Cancellable& part) {
+  MutexLock lock(mu_);
+  (part.prev_ ? part.prev_->next_ : parts_) = part.next_;
+  if (part.next_ != nullptr) part.next_->prev_ = part.prev_;
+}
+
+}  // namespace curtail

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// coroutine.h - handlers that run under all twelve models, and the continuation interface below them.
+//
+// A coroutine handler reads like a straight-line one:
+//
+//   curtail::Coroutine Query(curtail::Context& ctx, const QueryRequest& request, QueryReply* reply) override {
+//     auto answers = co_await curtail::fan_out(ctx, leaves_, Leaf::kNearest, std::move(batch));
+//     ... merge ...
+//     co_return absl::OkStatus();
+//   }
+//
+// Under the synchronous and fiber models co_await waits as ctx.FanOut() does. Under the asynchronous models the
+// coroutine leaves its thread, and the thread of the response pool that takes the last reply goes on with it
+// (muTune, section 3).
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/exec/wait.h"
+#include "curtail/rpc/context.h"
+#include "curtail/rpc/service.h"
+
+namespace curtail {
+
+// A Co is a coroutine that ends with a T. It does not begin before it is awaited or started. For one thread at
+// a time.
+template <class T>
+class [[nodiscard]] Co {
+ public:
+  struct promise_type {
+    Co get_return_object() { return Co(std::coroutine_handle<promise_type>::from_promise(*this)); }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    struct Final {
+      bool await_ready() noexcept { return false; }
+      std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> self) noexcept {
+        promise_type& promise = self.promise();
+        if (promise.awaiter) return promise.awaiter;
+        promise.done(promise.arg);  // may destroy the coroutine
+        return std::noop_coroutine();
+      }
+      void await_resume() noexcept {}
+    };
+    Final final_suspend() noexcept { return {}; }
+    void return_value(T v) { value.emplace(std::move(v)); }
+    void unhandled_exception() { thrown = std::current_exception(); }
+
+    std::optional<T> value;
+    std::exception_ptr thrown;
+    std::coroutine_handle<> awaiter;
+    void (*done)(void*) = nullptr;
+    void* arg = nullptr;
+  };
+
+  Co(Co&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  Co& operator=(Co&&) = delete;
+  ~Co() {
+    if (handle_) handle_.destroy();
+  }
+
+  // Begins; done(arg) is called when it has ended, on the thread where it did, perhaps before this returns.
+  void Start(void (*done)(void*), void* arg) {
+    handle_.promise().done = done;
+    handle_.promise().arg = arg;
+    handle_.resume();
+  }
+  // What it ended with; throws what it threw.
+  T Take() {
+    if (handle_.promise().thrown) std::rethrow_exception(handle_.promise().thrown);
+    return *std::move(handle_.promise().value);
+  }
+
+  auto operator co_await() && {
+    struct Awaiter {
+      Co co;
+      bool await_ready() { return false; }
+      std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiter) {
+        co.handle_.promise().awaiter = awaiter;
+        return co.handle_;
+      }
+      T await_resume() { return co.Take(); }
+    };
+    return Awaiter{std::move(*this)};
+  }
+
+ private:
+  explicit Co(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
+  std::coroutine_handle<promise_type> handle_;
+};
+
+// What a coroutine handler returns.
+using Coroutine = Co<absl::Status>;
+
+namespace internal {
+
+template <class Request, class Reply>
+class FanOutAwaiter {
+ public:
+  FanOutAwaiter(Context& ctx, std::span<Channel* const> channels, std::string_view path,
+                std::vector<Request> requests)
+      : ctx_(ctx), requests_(std::move(requests)), batch_(channels, path, requests_) {}
+  FanOutAwaiter(const FanOutAwaiter&) = delete;
+  FanOutAwaiter& operator=(const FanOutAwaiter&) = delete;
+
+  bool await_ready() {
+    if (batch_.wrong() || batch_.batch().channels.empty()) return true;
+    if (CurrentWait().waiting == Waiting::kAsync) return false;
+    CallAll(ctx_, batch_.batch());
+    return true;
+  }
+  void await_suspend(std::coroutine_handle<> self) {
+    // The coroutine may have gone on, elsewhere, before this returns.
+    StartAsync(
+        ctx_, batch_.batch(), [](void* address) { std::coroutine_handle<>::from_address(address).resume(); },
+        self.address());
+  }
+  std::vector<absl::StatusOr<Reply>> await_resume() { return batch_.Take(); }
+
+ private:
+  Context& ctx_;
+  const std::vector<Request> requests_;
+  TypedBatch<Request, Reply> batch_;
+};
+
+// Waits on this thread, or fiber, until `co` has ended.
+absl::Status RunToEnd(Coroutine co);
+// Answers with what `co` ended with.
+absl::Status OutcomeOf(Coroutine& co);
+
+}  // namespace internal
+
+// co_await fan_out(ctx, channels, method, requests) is Context::FanOut() for coroutines: a vector with one
+// StatusOr<Reply> a channel. `channels` and `ctx` live until then.
+template <class Request, class Reply>
+auto fan_out(Context& ctx, std::span<Channel* const> channels, const Method<Request, Reply>& method,
+             std::vector<Request> requests) {
+  return internal::FanOutAwaiter<Request, Reply>(ctx, channels, method.path, std::move(requests));
+}
+
+// The paper's InvokeLeafAsync (muTune, section 3): calls `method` on all channels at once and returns; when each
+// has answered or failed, runs finalize(tag, results) on a thread of the response pool, perhaps before this has
+// returned. So do not touch what `tag` holds, nor `ctx`, after the call. `channels` and `ctx` live until
+// `finalize` ends. For continuation handlers: elsewhere every result is FAILED_PRECONDITION, at once.
+template <class Request, class Reply, class Tag, class Finalize>
+void InvokeLeafAsync(Context& ctx, std::span<Channel* const> channels, const Method<Request, Reply>& method,
+                     std::vector<Request> requests, Tag tag, Finalize finalize) {
+  struct State {
+    State(std::vector<Request> r, Tag t, Finalize f)
+        : requests(std::move(r)), tag(std::move(t)), finalize(std::move(f)) {}
+    const std::vector<Request> requests;
+    Tag tag;
+    Finalize finalize;
+    std::optional<internal::TypedBatch<Request, Reply>> batch;
+    static void Done(void* arg) {
+      const std::unique_ptr<State> self(static_cast<State*>(arg));
+      self->finalize(std::move(self->tag), self->batch->Take());
+    }
+  };
+  auto state = std::make_unique<State>(std::move(requests), std::move(tag), std::move(finalize));
+  state->batch.emplace(channels, method.path, state->requests);
+  State* const raw = state.release();
+  if (raw->batch->wrong()) return State::Done(raw);
+  internal::StartAsync(ctx, raw->batch->batch(), &State::Done, raw);
+}
+
+// A Responder with the type of the answer.
+template <class Reply>
+class TypedResponder {
+ public:
+  explicit TypedResponder(Responder responder) : responder_(std::move(responder)) {}
+  // Answers. See Responder::Finish().
+  void Finish(const Reply& reply) {
+    std::string bytes;
+    absl::Status serialized = internal::SerializeReply(reply, &bytes);
+    responder_.Finish(std::move(serialized), std::move(bytes));
+  }
+  // REQUIRES: not OK.
+  void Fail(absl::Status status) { responder_.Finish(std::move(status), {}); }
+
+ private:
+  Responder responder_;
+};
+
+namespace internal {
+
+// For generated code. `method` is called as method(ctx, const Request&, Reply*) -> Coroutine.
+template <class Request, class Reply, class F>
+MethodHandler CoroutineMethod(std::string name, F method) {
+  MethodHandler handler;
+  handler.name = std::move(name);
+  handler.handler =
+      UnaryHandler<Request, Reply>([method](Context& ctx, const Request& request, Reply* reply) {
+        return RunToEnd(method(ctx, request, reply));
+      });
+  handler.continuation = [method](Context& ctx, std::string_view bytes, Responder responder) {
+    struct State {
+      explicit State(Responder r) : responder(std::move(r)) {}
+      Request request;
+      Reply reply;
+      Responder responder;
+      std::optional<Coroutine> coroutine;
+      static void Done(void* arg) {
+        const std::unique_ptr<State> self(static_cast<State*>(arg));
+        std::string out;
+        absl::Status status = OutcomeOf(*self->coroutine);
+        if (status.ok()) status = SerializeReply(self->reply, &out);
+        self->coroutine.reset();
+        self->responder.Finish(std::move(status), std::move(out));
+      }
+    };
+    auto state = std::make_unique<State>(std::move(responder));
+    if (absl::Status parsed = ParseRequest(bytes, &state->request); !parsed.ok()) {
+      return state->responder.Finish(std::move(parsed), {});
+    }
+    state->coroutine.emplace(method(ctx, state->request, &state->reply));
+    State* const raw = state.release();
+    raw->coroutine->Start(&State::Done, raw);
+  };
+  return handler;
+}
+
+// For generated code. `method` is called as method(ctx, const Request&, TypedResponder<Reply>); `request` lives
+// until it returns.
+template <class Request, class Reply, class F>
+MethodHandler ContinuationMethod(std::string name, F method) {
+  MethodHandler handler;
+  handler.name = std::move(name);
+  handler.continuation = [method](Context& ctx, std::string_view bytes, Responder responder) {
+    Request request;
+    if (absl::Status parsed = ParseRequest(bytes, &request); !parsed.ok()) {
+      return responder.Finish(std::move(parsed), {});
+    }
+    method(ctx, request, TypedResponder<Reply>(std::move(responder)));
+  };
+  return handler;
+}
+
+}  // namespace internal
+}  // namespace curtail

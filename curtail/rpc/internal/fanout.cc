@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/internal/fanout.h"
+
+#include <algorithm>
+
+#include "curtail/base/strings.h"
+#include "curtail/exec/receiver.h"
+#include "google/protobuf/message_lite.h"
+
+namespace curtail::internal {
+
+using google::protobuf::MessageLite;
+
+Fanout::Fanout(Context& ctx, const CallBatch& batch)
+    : ctx_(ctx), batch_(batch), members_(std::make_unique<Member[]>(batch.channels.size())) {
+  for (size_t i = 0; i < size(); ++i) members_[i].fanout = this;
+}
+
+absl::Status Fanout::Refusal() const {
+  if (ctx_.cancelled()) return absl::CancelledError("cancelled by the caller");
+  if (ctx_.deadline().Expired()) return absl::DeadlineExceededError("deadline exceeded before the call");
+  return absl::OkStatus();
+}
+
+void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
+  const TimePoint now = Now();
+  // A caller may have sent what we may not send on.
+  Metadata inherited;
+  for (const auto& [key, value] : ctx_.metadata()) {
+    if (wire::IsCustomKey(key) && (key.ends_with("-bin") || wire::IsTextValue(value)))
+      inherited.Add(key, value);
+  }
+  for (size_t i = 0; i < size(); ++i) {
+    Member& call = members_[i];
+    if (!call.wanted) continue;
+    call.Reset();
+    call.connection.reset();
+    absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
+        batch_.channels[i]->impl().Acquire(poller, now);
+    if (!connection.ok()) {
+      call.status = connection.status();
+      continue;
+    }
+    if (!batch_.requests[i]->SerializeToString(&call.message)) {
+      call.status = absl::InternalError(
+          "cannot serialize the request (larger than 2 GiB, or a required field is unset)");
+      continue;
+    }
+    call.connection = *std::move(connection);
+    call.head.path.assign(batch_.path);
+    call.head.metadata = inherited;
+    call.deadline = ctx_.deadline();
+  }
+}
+
+void Fanout::Send() {
+  const WaitHint& hint = CurrentWait();
+  // One more than there are calls, given up at the end: until then the fan-out is sure to be there.
+  int count = 1;
+  for (size_t i = 0; i < size(); ++i) count += ConnectionOf(i) != nullptr;
+  cancelling_.store(false, std::memory_order_relaxed);
+  pending_.store(count, std::memory_order_relaxed);  // before any Post(), which publishes it
+  for (size_t i = 0; i < size(); ++i) {
+    if (ClientConnection* connection = ConnectionOf(i)) connection->Post(&members_[i].start);
+  }
+  const bool hold = hint.more_ready && hint.waiting != Waiting::kSync && hint.outbox != nullptr;
+  for (size_t i = 0; i < size(); ++i) {
+    ClientConnection* const connection = ConnectionOf(i);
+    const bool again = i > 0 && connection == ConnectionOf(i - 1);
+    if (connection == nullptr || again) continue;
+    if (hold) {
+      hint.outbox->Hold(hint.thread_index, members_[i].connection);
+    } else {
+      connection->Kick(Connection::kPosted, nullptr);
+    }
+  }
+  ctx_.Attach(*this);
+  Complete();
+}
+
+bool Fanout::AddPending() {
+  int n = pending_.load(std::memory_order_relaxed);
+  while (n > 0) {
+    if (pending_.compare_exchange_weak(n, n + 1, std::memory_order_acq_rel)) return true;
+  }
+  return false;
+}
+
+Deadline Fanout::GiveUpConnecting() {
+  Deadline next = Deadline::Infinite();
+  for (size_t i = 0; i < size(); ++i) {
+    ClientConnection* connection = ConnectionOf(i);
+    if (connection == nullptr) continue;
+    if (connection->connect_deadline().Expired()) connection->Kick(Connection::kGiveUp, nullptr);
+    if (connection->usable()) next = std::min(next, connection->connect_deadline());
+  }
+  return next;
+}
+
+void Fanout::CancelOpenCalls() {
+  // One more to wait for meanwhile, so that the fan-out stays until this returns.
+  if (cancelling_.exchange(true, std::memory_order_acq_rel) || !AddPending()) return;
+  for (size_t i = 0; i < size(); ++i) {
+    ClientConnection* connection = ConnectionOf(i);
+    if (connection == nullptr) continue;
+    pending_.fetch_add(1, std::memory_order_relaxed);
+    connection->Post(&members_[i].cancel);
+  }
+  for (size_t i = 0; i < size(); ++i) {
+    if (ClientConnection* connection = ConnectionOf(i)) connection->Kick(Connection::kPosted, nullptr);
+  }
+  Complete();
+}
+
+bool Fanout::TakeRetry() {
+  if (retried_ || ctx_.cancelled() || ctx_.deadline().Expired()) return false;
+  bool any = false;
+  for (size_t i = 0; i < size(); ++i) {
+    Member& call = members_[i];
+    call.wanted = !call.status.ok() && call.unprocessed;
+    any |= call.wanted;
+  }
+  retried_ = true;
+  return any;
+}
+
+// Why a call that was cut short by its own side ended.
+absl::Status Fanout::Outcome(size_t i) {
+  ClientCall& call = members_[i];
+  if (!absl::IsCancelled(call.status) && !absl::IsDeadlineExceeded(call.status))
+    return std::move(call.status);
+  if (ctx_.cancelled()) return absl::CancelledError("cancelled by the caller");
+  if (ctx_.deadline().Expired()) {
+    return absl::DeadlineExceededError(
+        Join("deadline exceeded while waiting for ", batch_.channels[i]->target()));
+  }
+  return std::move(call.status);
+}
+
+void Fanout::Collect(const absl::Status& refused) {
+  for (size_t i = 0; i < size(); ++i) {
+    absl::Status& status = batch_.statuses[i];
+    status = refused.ok() ? Outcome(i) : refused;
+    if (status.ok() && !batch_.replies[i]->ParseFromString(members_[i].reply)) {
+      status = absl::InternalError(Join("reply is no valid ", batch_.replies[i]->GetTypeName()));
+    }
+  }
+}
+
+}  // namespace curtail::internal
