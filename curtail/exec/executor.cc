@@ -245,13 +245,16 @@ void Executor::ThreadMain(Thread& self) {
 }
 
 bool Executor::HasDuties(const Thread& self) const {
-  return self.aside != nullptr || self.fibers() > 0 ||
+  return !aside_.empty() || self.fibers() > 0 ||
          (self.role == kResponse && async_live_.load(std::memory_order_seq_cst) > 0);
 }
 
 void Executor::Step(Thread& self) {
-  if (self.aside != nullptr) return RunAside(self);
   Settle(self);
+  // With no thread to spare, everybody is one.
+  if (!aside_.empty() && self.fibers() == 0 && (self.role == kNone || Spare() == 0 || stopping_)) {
+    return RunAside(self);
+  }
   WakeForOthers(self);
   switch (self.role) {
     case kInline:
@@ -333,7 +336,7 @@ bool Executor::RunOne(Thread& self, Station& station) {
 }
 
 void Executor::RunAside(Thread& self) {
-  Task* task = std::exchange(self.aside, nullptr);
+  Task* task = aside_.Pop();
   WaitHint hint = HintFor(self);
   hint.waiting = Waiting::kSync;
   self.held = true;
@@ -343,17 +346,22 @@ void Executor::RunAside(Thread& self) {
     task->Run(hint);
   }
   mu_.Lock();
+  --aside_live_;
+}
+
+size_t Executor::Spare() const {
+  return threads_.size() - static_cast<size_t>(config_.network + config_.workers + config_.response);
 }
 
 bool Executor::TryRunAside(Task* task) {
-  Thread* helper = nullptr;
-  {
-    MutexLock lock(mu_);
-    if (stopping_) return false;
-    helper = TakeLast(dormant_);
-    if (helper == nullptr) return false;
-    helper->aside = task;
-  }
+  MutexLock lock(mu_);
+  if (stopping_ || aside_live_ >= Spare()) return false;
+  ++aside_live_;
+  TaskList one;
+  one.Push(task);
+  aside_.Append(one);
+  Thread* const helper = TakeLast(dormant_);  // without one, a thread on its way there finds the task
+  lock.Unlock();
   Rouse(helper);
   return true;
 }

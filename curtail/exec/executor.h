@@ -85,7 +85,8 @@ class Executor {
   // config, a thread takes replies.
   void AsyncBegun();
   void AsyncEnded();
-  // Runs `task` on a thread that has no role now, if there is one. It may block there. Never blocks itself.
+  // Runs `task`, which may block, on a thread that has no role in the config; false when more such tasks are
+  // under way than there are such threads. Never blocks.
   bool TryRunAside(Task* task);
 
   // Ends every thread once it has finished the task in hand; tasks that did not run go to `left_over`. Waits
@@ -117,6 +118,8 @@ class Executor {
   void Step(Thread& self) CURTAIL_REQUIRES(mu_);
   // What keeps a thread from ending when the pools stop.
   bool HasDuties(const Thread& self) const CURTAIL_REQUIRES(mu_);
+  // Threads that the config leaves without a role.
+  size_t Spare() const CURTAIL_REQUIRES(mu_);
 
   // Roles.
   int Allowed(Role role) const CURTAIL_REQUIRES(mu_);
@@ -179,6 +182,8 @@ class Executor {
   // Parked: network threads of dispatch models, and threads without a role.
   std::vector<Thread*> idle_network_ CURTAIL_GUARDED_BY(mu_);
   std::vector<Thread*> dormant_ CURTAIL_GUARDED_BY(mu_);
+  TaskList aside_ CURTAIL_GUARDED_BY(mu_);         // for threads without a role
+  size_t aside_live_ CURTAIL_GUARDED_BY(mu_) = 0;  // those and the ones that run
   bool stopping_ CURTAIL_GUARDED_BY(mu_) = false;
   int alive_ CURTAIL_GUARDED_BY(mu_) = 0;              // threads whose loop has not ended
   Parker* stopper_ CURTAIL_GUARDED_BY(mu_) = nullptr;  // who waits for alive_ to reach zero

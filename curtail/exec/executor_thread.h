@@ -40,7 +40,6 @@ struct Executor::Thread {
   std::atomic<bool> waits{false};
   // Guarded by mu_.
   Role role = kNone;
-  Task* aside = nullptr;  // to be run next, without a role
   bool parked = false;
   size_t live_fibers = 0;  // for the sensors
 };

@@ -23,7 +23,7 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
-#include <boost/context/fiber.hpp>
+#include <boost/context/detail/fcontext.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -47,6 +47,7 @@
 #endif
 
 #ifdef CURTAIL_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #ifdef CURTAIL_TSAN
@@ -81,10 +82,10 @@ class Place {
   size_t size = 0;
   void* fake_stack = nullptr;
 #endif
-  // Just before the stack is left for `to`'s. `last`: never to come back.
-  void Leave([[maybe_unused]] Place& to, [[maybe_unused]] bool last = false) {
+  // Just before the stack is left for `to`'s.
+  void Leave([[maybe_unused]] Place& to) {
 #ifdef CURTAIL_ASAN
-    __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack, to.bottom, to.size);
+    __sanitizer_start_switch_fiber(&fake_stack, to.bottom, to.size);
 #endif
 #ifdef CURTAIL_TSAN
     __tsan_switch_to_fiber(to.tsan, 0);
@@ -105,13 +106,30 @@ struct FiberLoop::Main {
 };
 
 struct Fiber::Context {
-  explicit Context(FiberStack s) : stack(std::move(s)) {}
+  explicit Context(FiberStack s) : stack(std::move(s)) {
+#ifdef CURTAIL_TSAN
+    place.tsan = __tsan_create_fiber(0);
+#endif
+#ifdef CURTAIL_ASAN
+    place.bottom = stack.bottom();
+    place.size = stack.size();
+#endif
+  }
+  // A suspended context needs no end of its own: its memory just goes.
+  ~Context() {
+#ifdef CURTAIL_TSAN
+    __tsan_destroy_fiber(place.tsan);
+#endif
+#ifdef CURTAIL_ASAN
+    __asan_unpoison_memory_region(stack.bottom(), stack.size());
+#endif
+  }
+
   FiberStack stack;
-  boost::context::fiber inside;   // valid while suspended
-  boost::context::fiber outside;  // valid while running
+  boost::context::detail::fcontext_t inside = nullptr;   // valid while suspended
+  boost::context::detail::fcontext_t outside = nullptr;  // valid while running
   ExceptionState exceptions;
   Place place;
-  bool exit = false;  // Main() is to return
 };
 
 namespace {
@@ -119,20 +137,6 @@ namespace {
 void Write(std::string_view text) {
   [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
 }
-
-// boost::context asks an allocator for the stack; this one has it already.
-struct Preallocated {
-  explicit Preallocated(const FiberStack& s) : stack(&s) {}
-  const FiberStack* stack;
-  using traits_type = boost::context::stack_traits;
-  boost::context::stack_context allocate() {
-    boost::context::stack_context context;
-    context.sp = stack->top();
-    context.size = stack->size();
-    return context;
-  }
-  void deallocate(boost::context::stack_context&) noexcept {}
-};
 
 }  // namespace
 
@@ -145,25 +149,26 @@ bool Fiber::InGuard(const void* address) const { return context_->stack.InGuard(
 
 void Fiber::Main() {
   context_->place.Enter(loop_->main_->place);
-  while (!context_->exit) {
+  while (true) {
     task_->Run(hint_);
     task_ = nullptr;
     loop_->free_.push_back(this);
     --loop_->live_;
-    context_->place.Leave(loop_->main_->place);
-    context_->outside = std::move(context_->outside).resume();
-    context_->place.Enter(loop_->main_->place);
+    SwitchOut();
   }
-  context_->place.Leave(loop_->main_->place, /*last=*/true);
+}
+
+void Fiber::SwitchOut() {
+  context_->place.Leave(loop_->main_->place);
+  context_->outside = boost::context::detail::jump_fcontext(context_->outside, nullptr).fctx;
+  context_->place.Enter(loop_->main_->place);
 }
 
 void Fiber::Suspend(Deadline deadline) {
   if (!deadline.infinite()) loop_->timers_.Insert(*this, deadline.when());
   const TimePoint from = Now();
   waiting_ = true;
-  context_->place.Leave(loop_->main_->place);
-  context_->outside = std::move(context_->outside).resume();
-  context_->place.Enter(loop_->main_->place);
+  SwitchOut();
   suspended_ += Now() - from;
   loop_->timers_.Remove(*this);
 }
@@ -199,12 +204,7 @@ static bool DescribeOverrun(const void* fault);
 FiberLoop::FiberLoop(const FiberOptions& options)
     : options_(options), poller_(std::make_shared<Poller>()), main_(std::make_unique<Main>()) {}
 
-FiberLoop::~FiberLoop() {
-  for (const auto& fiber : fibers_) {
-    fiber->context_->exit = true;
-    Resume(fiber.get());
-  }
-}
+FiberLoop::~FiberLoop() = default;
 
 Fiber* FiberLoop::Take() {
   if (full()) return nullptr;
@@ -225,19 +225,12 @@ Fiber* FiberLoop::Take() {
   Fiber* const fiber = fibers_.back().get();
   fiber->context_ = std::make_unique<Fiber::Context>(*std::move(stack));
   Fiber::Context& context = *fiber->context_;
-#ifdef CURTAIL_TSAN
-  context.place.tsan = __tsan_create_fiber(0);
-#endif
-#ifdef CURTAIL_ASAN
-  context.place.bottom = context.stack.bottom();
-  context.place.size = context.stack.size();
-#endif
-  context.inside = boost::context::fiber(std::allocator_arg, Preallocated(context.stack),
-                                         [fiber](boost::context::fiber&& outside) {
-                                           fiber->context_->outside = std::move(outside);
-                                           fiber->Main();
-                                           return std::move(fiber->context_->outside);
-                                         });
+  context.inside = boost::context::detail::make_fcontext(context.stack.top(), context.stack.size(),
+                                                         [](boost::context::detail::transfer_t from) {
+                                                           auto* const self = static_cast<Fiber*>(from.data);
+                                                           self->context_->outside = from.fctx;
+                                                           self->Main();  // never returns
+                                                         });
   return fiber;
 }
 
@@ -268,10 +261,10 @@ void FiberLoop::Resume(Fiber* fiber) {
   current_fiber = fiber;
   context.exceptions.Exchange();
 #ifdef CURTAIL_TSAN
-  if (main_->place.tsan == nullptr) main_->place.tsan = __tsan_get_current_fiber();
+  main_->place.tsan = __tsan_get_current_fiber();
 #endif
   main_->place.Leave(context.place);
-  context.inside = std::move(context.inside).resume();
+  context.inside = boost::context::detail::jump_fcontext(context.inside, fiber).fctx;
   main_->place.Enter(context.place);
   context.exceptions.Exchange();
   current_fiber = nullptr;

@@ -58,7 +58,8 @@ class Fiber : private Timer {
   struct Context;
   explicit Fiber(FiberLoop* loop);
   ~Fiber();
-  void Main();
+  [[noreturn]] void Main();
+  void SwitchOut();
 
   FiberLoop* const loop_;
   std::unique_ptr<Context> context_;

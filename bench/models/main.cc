@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// models_bench: every threading model at every load, on one service (figures 6 to 8, 11 and 12 of muTune,
+// OSDI'18).
+//
+// It starts the service's tiers as processes of their own, finds the best pool size of each model, and
+// measures these configs at six loads and at saturation. sweep.h says how the turns are ordered and why each
+// config has its own mid-tier.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "console.h"
+#include "curtail/base/strings.h"
+#include "curtail/load/report.h"
+#include "exit_code.h"
+#include "interrupt.h"
+#include "plan.h"
+#include "pools.h"
+#include "report.h"
+#include "service.h"
+#include "sweep.h"
+#include "tiers.h"
+
+namespace {
+
+using namespace curtail;
+using namespace curtail::models;
+
+constexpr char kAbout[] =
+    "Measures a service under the twelve threading models: p50 and p99 at six loads, saturation, context "
+    "switches.";
+
+constexpr char kExamples[] =
+    R"(Without --configs, pool sizes that suit this machine's CPUs are tried for each of the twelve models. The
+best pool of a model goes on: of those within 10 % of the model's highest throughput, the one with the lowest
+p99 at 200 requests a second. Configs that the server does not have are reported as not available. The report
+goes to standard output.
+
+Examples:
+  models_bench --service fanout --quick                       # about a minute: that it works, not how fast
+  models_bench --service fanout --markdown fanout.md --json fanout.json --svg fanout.svg    # under 15 minutes
+  models_bench --service hdsearch --configs SIB1,SIP1,SDB1-16 --loads 100,500,80% --rounds 5
+  models_bench --service hdsearch --data fashion-mnist
+
+Exit codes: 0 ok, 1 something could not be measured or written, 104 bad flags, a missing program or data set,
+105 interrupted (what was measured is reported).)";
+
+struct Flags {
+  std::string service;
+  std::string configs;
+  std::string loads = kDefaultLoads;
+  int rounds = 0;
+  double seconds = 0;
+  int outstanding = 64;
+  uint64_t seed = 1;
+  bool all_pools = false;
+  bool quick = false;
+  bool quiet = false;
+  std::string json, markdown, svg;
+  ServiceOptions tiers{.data = "synthetic:N=20000,D=128"};
+};
+
+void AddFlags(CLI::App& app, Flags* f) {
+  app.add_option("--service", f->service, "fanout or hdsearch")
+      ->required()
+      ->check(CLI::IsMember({"fanout", "hdsearch"}));
+  app.add_option("--configs", f->configs, "Configs to try, several for a model let the best one go on");
+  app.add_option("--loads", f->loads, "Requests a second, or percent of the best throughput of any config")
+      ->capture_default_str();
+  app.add_option("--rounds", f->rounds, "Times that each cell is measured [3]")->check(CLI::Range(1, 1000));
+  app.add_option("--seconds", f->seconds, "Length of a cell; low loads take up to four times that [1.5]")
+      ->check(CLI::Range(0.05, 3600.0));
+  app.add_option("--outstanding", f->outstanding, "Requests under way at saturation")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
+  app.add_option("--json", f->json, "Write all rounds of all cells here");
+  app.add_option("--markdown", f->markdown, "Write the report here");
+  app.add_option("--svg", f->svg, "Write a plot of p99 over load here");
+  app.add_option("--data", f->tiers.data, "hdsearch: the corpus; see hdsearch --help")->capture_default_str();
+  app.add_option("--leaves", f->tiers.leaves, "Leaves")->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--leaf-config", f->tiers.leaf_config, "Threading model of the leaves")
+      ->capture_default_str();
+  app.add_option("--program", f->tiers.program, "The program of the tiers; found in the build by default");
+  app.add_flag("--all-pools", f->all_pools,
+               "Every pool size at every load, not only the best: three times as long");
+  app.add_flag("--quick", f->quick, "1 round of 0.4 s a cell, two pool sizes a model at most");
+  app.add_flag("--quiet", f->quiet, "No progress");
+}
+
+int Fail(const absl::Status& status) {
+  std::cerr << "models_bench: " << Message(status) << "\n";
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+      return tool::kBadConfig;
+    case absl::StatusCode::kCancelled:
+      return tool::kInterrupted;
+    default:
+      return tool::kFailed;
+  }
+}
+
+// What the flags ask for, before anything runs.
+struct Plan {
+  Results results;
+  std::vector<LoadSpec> loads;
+};
+
+absl::StatusOr<Plan> MakePlan(const Flags& flags) {
+  Plan plan;
+  Results& r = plan.results;
+  r.service = flags.service;
+  r.seed = flags.seed;
+  r.pick_outstanding = flags.outstanding;
+  r.pick_rate_per_s = kPickRate;
+  if (flags.quick) r.timing = Timing::Quick();
+  if (flags.rounds > 0) r.timing.rounds = flags.rounds;
+  if (flags.seconds > 0) r.timing.cell_s = flags.seconds;
+  const bool quick_loads = flags.quick && flags.loads == kDefaultLoads;
+  absl::StatusOr<std::vector<LoadSpec>> loads = ParseLoads(quick_loads ? kQuickLoads : flags.loads);
+  if (!loads.ok()) return absl::InvalidArgumentError(absl::StrCat("--loads: ", loads.status().message()));
+  plan.loads = *std::move(loads);
+  if (const auto leaf = Config::Parse(flags.tiers.leaf_config); !leaf.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--leaf-config: ", leaf.status().message()));
+  }
+  r.machine = LookAtMachine();
+  std::vector<Config> configs = DefaultCandidates(r.machine.cpus, flags.quick);
+  if (!flags.configs.empty()) {
+    absl::StatusOr<std::vector<Config>> given = ParseConfigs(flags.configs);
+    if (!given.ok()) return absl::InvalidArgumentError(absl::StrCat("--configs: ", given.status().message()));
+    configs = *std::move(given);
+  }
+  for (const Config& config : configs) {
+    Candidate candidate;
+    candidate.config = config;
+    r.candidates.push_back(std::move(candidate));
+  }
+  return plan;
+}
+
+// The best pools, or all, and the loads that follow from what they reach. Errors: INVALID_ARGUMENT when
+// nothing is left.
+absl::Status Choose(bool all_pools, Plan* plan) {
+  Results& r = plan->results;
+  r.chosen = ChooseBest(r.candidates);
+  if (all_pools) {
+    r.chosen.clear();
+    for (size_t i = 0; i < r.candidates.size(); ++i) {
+      if (r.candidates[i].measured) r.chosen.push_back(i);
+    }
+  }
+  if (r.chosen.empty()) {
+    std::string why;
+    for (const Candidate& c : r.candidates)
+      absl::StrAppend(&why, "\n  ", c.config.ToString(), ": ", c.problem);
+    return absl::InvalidArgumentError(absl::StrCat("no config could be measured:", why));
+  }
+  double highest = 0;
+  for (size_t i : r.chosen) highest = std::max(highest, r.candidates[i].saturation_per_s);
+  for (double rate : ResolveLoads(plan->loads, highest)) r.loads.push_back({.rate_per_s = rate});
+  r.loads.push_back({.outstanding = r.pick_outstanding});
+  return absl::OkStatus();
+}
+
+std::string ChoiceLine(const Results& r) {
+  std::vector<std::string> configs;
+  std::vector<double> rates;
+  for (size_t i : r.chosen) configs.push_back(r.candidates[i].config.ToString());
+  for (const Load& load : r.loads) {
+    if (!load.closed()) rates.push_back(load.rate_per_s);
+  }
+  return absl::StrFormat("%s at %s requests a second and at saturation; rounds: %d, about %.0f s",
+                         absl::StrJoin(configs, ", "), absl::StrJoin(rates, ", "), r.timing.rounds,
+                         r.timing.TotalSeconds(0, configs.size(), rates));
+}
+
+absl::Status Run(const TestedService& service, const Flags& flags, const LogFolder& logs,
+                 const std::atomic<bool>& stop, tool::Console& console, Plan* plan) {
+  Results& r = plan->results;
+  console.Note(
+      absl::StrFormat("%s\n%d CPUs, %.2f in use by others%s; seed %d; configs to try: %d, about %.0f s",
+                      service.description(), r.machine.cpus, r.machine.busy_cpus,
+                      r.machine.disturbed() ? " (the times will not mean much)" : "", r.seed,
+                      r.candidates.size(), r.timing.TotalSeconds(r.candidates.size(), 0, {})));
+  absl::StatusOr<std::unique_ptr<Tiers>> tiers = Tiers::Start(service, flags.tiers.leaves, logs, stop);
+  if (!tiers.ok()) return tiers.status();
+  Sweep sweep(service, **tiers, r.timing, r.seed, stop,
+              [&console](const std::string& line) { console.Progress(line); });
+  absl::Status status = sweep.MeasureCandidates(&r);
+  if (status.ok()) status = Choose(flags.all_pools, plan);
+  if (status.ok()) {
+    console.Note(ChoiceLine(r));
+    status = sweep.MeasureRows(&r);
+  }
+  console.Progress({});
+  return status;
+}
+
+absl::Status WriteFiles(const Flags& flags, const Results& results, const std::string& markdown) {
+  absl::Status status;
+  if (!flags.markdown.empty()) status.Update(WriteFile(flags.markdown, markdown));
+  if (!flags.json.empty()) status.Update(WriteFile(flags.json, ToJson(results)));
+  if (!flags.svg.empty()) status.Update(WriteFile(flags.svg, ToSvg(results)));
+  return status;
+}
+
+// Whether all that the server has was measured.
+bool AllWell(const Results& r) {
+  for (const Candidate& c : r.candidates) {
+    if (c.available && !c.measured) return false;
+  }
+  for (const Row& row : r.rows) {
+    if (!row.problem.empty()) return false;
+  }
+  return true;
+}
+
+int RunBench(const Flags& flags) {
+  const std::atomic<bool>& stop = tool::CatchInterrupts();
+  tool::Console console;
+  console.set_quiet(flags.quiet);
+  absl::StatusOr<Plan> plan = MakePlan(flags);
+  if (!plan.ok()) return Fail(plan.status());
+  const auto service = flags.service == "fanout" ? MakeFanout(flags.tiers) : MakeHdSearch(flags.tiers);
+  if (!service.ok()) return Fail(service.status());
+  plan->results.description = (*service)->description();
+  LogFolder logs;
+  if (logs.path().empty()) {
+    return Fail(absl::InternalError("cannot make a folder for logs; set TMPDIR to one that can be written"));
+  }
+  const absl::Status status = Run(**service, flags, logs, stop, console, &*plan);
+  Results& results = plan->results;
+  results.interrupted = status.code() == absl::StatusCode::kCancelled;
+  if (!status.ok() && !results.interrupted && results.rows.empty()) {
+    if (status.code() == absl::StatusCode::kInvalidArgument) return Fail(status);
+    logs.Keep();
+    return Fail(
+        absl::Status(status.code(), absl::StrCat(status.message(), "\nthe logs are in ", logs.path())));
+  }
+  const std::string markdown = ToMarkdown(results);
+  console.Print(markdown);
+  if (absl::Status written = WriteFiles(flags, results, markdown); !written.ok()) return Fail(written);
+  if (!status.ok()) return Fail(status);
+  return AllWell(results) ? tool::kOk : tool::kFailed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(kAbout, "models_bench");
+  app.footer(kExamples);
+  Flags flags;
+  AddFlags(app, &flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? tool::kOk : tool::kBadConfig;
+  }
+  return RunBench(flags);
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// report.h - the results as Markdown, as JSON and as a picture. Pure functions; partial results are
+// reported as far as they go.
+#pragma once
+
+#include <string>
+
+#include "results.h"
+
+namespace curtail::models {
+
+// Which figures of the paper the tables stand for is said in their headings.
+std::string ToMarkdown(const Results& results);
+// schema_version 1; every round of every cell, and the medians.
+std::string ToJson(const Results& results);
+// p99 over the load, both logarithmic; a line a model.
+std::string ToSvg(const Results& results);
+
+}  // namespace curtail::models

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// thread_stats.h - what the kernel knows of the threads of a process: how often they were switched, and how long
+// they waited for a CPU.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
+
+namespace curtail {
+
+// Sums over the threads that live now; those that ended are not in them.
+struct ThreadStats {
+  int threads = 0;
+  uint64_t voluntary_switches = 0;    // a thread went to sleep
+  uint64_t involuntary_switches = 0;  // ... was sent off its CPU
+  Nanos cpu{0};                       // spent running
+  Nanos run_delay{0};                 // spent ready to run, without a CPU
+};
+
+// Reads /proc/<pid>/task, some microseconds a thread; "self" is the present process. Errors: NOT_FOUND. Kernels
+// without schedstat leave cpu and run_delay at zero.
+absl::StatusOr<ThreadStats> ReadThreadStats(const std::string& pid = "self");
+
+namespace internal {
+// Adds what a thread's `status` and `schedstat` files say. For tests.
+void AddThreadStats(std::string_view status, std::string_view schedstat, ThreadStats* stats);
+}  // namespace internal
+
+}  // namespace curtail

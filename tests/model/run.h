@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// run.h - one execution of a program under a Chooser. Private to the scheduler.
+//
+// At each scheduling point a Run lists the candidates, those that could go on, in a fixed order: first the
+// current thread, then the others in turn, then the clock, then spurious wake-ups. The Chooser picks one by
+// its index; index 0 is what happens when nobody interferes. So a schedule is the list of its deviations,
+// "decision=index", and that is what a replay is given.
+#pragma once
+
+#include <boost/context/fiber.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/model/scheduler.h"
+#include "tests/model/thread_locals.h"
+
+namespace curtail::model {
+
+inline constexpr int kClock = -1;  // in the place of a thread
+inline constexpr int64_t kStart = 1'000'000'000;
+
+struct Candidate {
+  int thread;
+  bool spurious = false;
+};
+
+// A Chooser picks one of the candidates, the first `free` of which cost no preemption. It is asked only when
+// there are several.
+class Chooser {
+ public:
+  virtual ~Chooser() = default;
+  virtual size_t Choose(const std::vector<Candidate>& candidates, size_t free) = 0;
+  virtual void Spawned(int) {}
+  virtual void Yielded(int) {}
+};
+
+struct Step {
+  int thread;
+  const char* what;
+  const void* object;
+};
+
+class Run {
+ public:
+  Run(const Options& options, Chooser* chooser)
+      : chooser_(chooser), spurious_left_(options.spurious_wakeups) {}
+
+  void Execute(const std::function<void()>& program);
+  int Spawn(std::function<void()> body);
+  void Point(const char* what, const void* object) { Block(what, object, nullptr, nullptr, kForever, false); }
+  bool Block(const char* what, const void* object, bool (*ready)(const void*), const void* context,
+             int64_t until, bool may_be_spurious);
+  void Yield();
+  void Settle();
+  [[noreturn]] void Fail(const std::string& what);
+  void AddMoment(int64_t when) { moments_.push_back(when); }
+
+  int current() const { return current_; }
+  int64_t now() const { return now_; }
+  bool ClockCouldMove() const { return NextMoment() != kForever; }
+  bool done(int thread) const { return threads_[thread]->done; }
+  size_t steps() const { return steps_.size(); }
+  const std::string& failure() const { return failure_; }
+  std::string Trace() const;
+  std::string Choices() const;
+
+ private:
+  struct Thread {
+    std::function<void()> body;
+    boost::context::fiber context;
+    ThreadLocals locals;
+    // What it is about to do, and when it can: always if `ready` is null.
+    const char* what = "start";
+    const void* object = nullptr;
+    bool (*ready)(const void*) = nullptr;
+    const void* ready_context = nullptr;
+    int64_t until = kForever;
+    bool may_be_spurious = false;
+    bool yielded = false;
+    bool done = false;
+  };
+
+  bool Enabled(const Thread& t) const {
+    return !t.done && !t.yielded && (t.ready == nullptr || t.ready(t.ready_context) || t.until <= now_);
+  }
+  int64_t NextMoment() const;
+  // Fills candidates_; returns how many of them are free.
+  size_t List();
+  // Sets next_ to who goes on; to kNobody at the end of the run.
+  void Decide();
+  size_t Pick(size_t free);
+  void Suspend() { main_ = std::move(main_).resume(); }
+  void RecordFailure(const std::string& what);
+  std::string Blocked() const;
+
+  static constexpr int kNobody = -2;
+  Chooser* const chooser_;
+  int spurious_left_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<int64_t> moments_;
+  std::vector<Candidate> candidates_;
+  std::vector<Step> steps_;
+  std::vector<std::pair<size_t, size_t>> deviations_;
+  size_t decisions_ = 0;
+  bool settling_ = false;
+  size_t idle_yields_ = 0;  // in a row, while nobody else could do anything
+  boost::context::fiber main_;
+  int64_t now_ = kStart;
+  int current_ = 0;
+  int next_ = 0;
+  std::string failure_;
+};
+
+}  // namespace curtail::model
