@@ -3,9 +3,11 @@
 // switch_bench: does exchanging the threading model of a serving mid-tier harm its requests?
 //
 // One process: four leaves, a mid-tier that fans out to them, and an open-loop load generator at half of what the
-// slowest config sustains. Slices with a fixed config and slices with a random switch every few milliseconds take turns,
-// so that what disturbs the machine disturbs both. Printed: failed requests (there must be none: exit code 99), p50 and
-// p99 of both kinds of slices, and how long SwitchTo() takes; it returns once every later step follows the new config.
+// slowest config of a family sustains. Slices with a fixed config and slices with a random switch every few
+// milliseconds take turns, so that what disturbs the machine disturbs both. The families: synchronous and fiber
+// configs, asynchronous configs, and, because the handler is a coroutine, all together. Printed for each: failed
+// requests (there must be none: exit code 99), p50 and p99 of both kinds of slices, how long SwitchTo() takes, and how
+// long it takes from its call until the first request has begun under the new config (which has to arrive first).
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cmath>
@@ -22,6 +24,7 @@
 #include "curtail/exec/parker.h"
 #include "curtail/load/runner.h"
 #include "curtail/rpc/channel.h"
+#include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/server.h"
 #include "google/protobuf/wrappers.pb.h"
 #include "nlohmann/json.hpp"
@@ -32,7 +35,9 @@ using namespace curtail;
 using google::protobuf::BytesValue;
 
 constexpr int kLeaves = 4;
-constexpr const char* kConfigs[] = {"SIB1", "SIP1", "SDB1-4", "SDB1-16", "SDP1-4", "SIB2"};
+const std::vector<std::string> kSyncAndFiber = {"SIB1", "SIB2", "SIP1", "SDB1-4", "SDB1-16", "SDP1-4",
+                                                "FIB1", "FIB2", "FIP1", "FDB1-1", "FDB1-2",  "FDP1-1"};
+const std::vector<std::string> kAsync = {"AIB1-1", "AIB1-2", "AIP1-1", "ADB1-1-1", "ADB1-4-4", "ADP1-2-2"};
 constexpr Method<BytesValue, BytesValue> kNull{"/bench.Leaf/Null"};
 constexpr int kThresholdFailed = 99;
 constexpr int kBadConfiguration = 104;
@@ -61,20 +66,22 @@ class MidTier final : public Service {
   explicit MidTier(std::vector<Channel*> leaves) : leaves_(std::move(leaves)) {}
   std::string_view FullName() const override { return "bench.Mid"; }
   std::vector<MethodHandler> Handlers() override {
-    return {{.name = "Query",
-             .handler = internal::UnaryHandler<BytesValue, BytesValue>(
-                 [this](Context& ctx, const BytesValue& in, BytesValue* out) -> absl::Status {
-                   const auto replies =
-                       ctx.FanOut(std::span<Channel* const>(leaves_), kNull, std::vector(leaves_.size(), in));
-                   for (const auto& reply : replies) {
-                     if (!reply.ok()) return reply.status();
-                   }
-                   *out = in;
-                   return absl::OkStatus();
-                 })}};
+    return {internal::CoroutineMethod<BytesValue, BytesValue>(
+        "Query",
+        [this](Context& ctx, const BytesValue& in, BytesValue* out) { return Query(ctx, in, out); })};
   }
 
  private:
+  Coroutine Query(Context& ctx, const BytesValue& in, BytesValue* out) {
+    const auto replies =
+        co_await fan_out(ctx, std::span<Channel* const>(leaves_), kNull, std::vector(leaves_.size(), in));
+    for (const auto& reply : replies) {
+      if (!reply.ok()) co_return reply.status();
+    }
+    *out = in;
+    co_return absl::OkStatus();
+  }
+
   const std::vector<Channel*> leaves_;
 };
 
@@ -83,7 +90,7 @@ class MidTier final : public Service {
   std::exit(1);
 }
 
-std::unique_ptr<Server> Serve(const char* config, int max_threads, std::unique_ptr<Service> service) {
+std::unique_ptr<Server> Serve(const std::string& config, int max_threads, std::unique_ptr<Service> service) {
   ServerOptions options;
   options.config = *Config::Parse(config);
   options.max_threads = max_threads;
@@ -97,14 +104,15 @@ std::unique_ptr<Server> Serve(const char* config, int max_threads, std::unique_p
 // The system under test, and the load on it.
 class Bench {
  public:
-  explicit Bench(const Flags& flags) : flags_(flags), rng_(flags.seed) {
+  Bench(const Flags& flags, const std::vector<std::string>& configs)
+      : flags_(flags), configs_(configs), rng_(flags.seed) {
     std::vector<Channel*> channels;
     for (int i = 0; i < kLeaves; ++i) {
       leaves_.push_back(Serve("SIB1", 1, std::make_unique<Leaf>()));
       channels_.push_back(std::make_unique<Channel>(&client_, leaves_.back()->addresses()[0]));
       channels.push_back(channels_.back().get());
     }
-    mid_ = Serve("SIB1", 32, std::make_unique<MidTier>(std::move(channels)));
+    mid_ = Serve(configs_[0], 48, std::make_unique<MidTier>(std::move(channels)));
     run_.target = mid_->addresses()[0];
     run_.warmup = std::chrono::milliseconds(100);
     run_.realtime = false;
@@ -113,7 +121,7 @@ class Bench {
   // What the slowest config sustains, in answers a second.
   double Saturation() {
     double least = INFINITY;
-    for (const char* config : kConfigs) {
+    for (const std::string& config : configs_) {
       Put(config);
       const auto result = RunClosedLoop(run_, workload_, 16, std::chrono::milliseconds(300));
       if (!result.ok()) Die(Message(result.status()));
@@ -122,8 +130,8 @@ class Bench {
     return least;
   }
 
-  void Steady(double rate, const char* config) {
-    Put(config);
+  void Steady(double rate, int round) {
+    Put(configs_[static_cast<size_t>(round) % configs_.size()]);
     Merge(Slice(rate), &steady);
   }
 
@@ -133,10 +141,15 @@ class Bench {
     std::thread switcher([&] {
       Parker pause;  // nobody notifies it: a clock
       while (!stop) {
-        const char* config = kConfigs[rng_.Below(std::size(kConfigs))];
         const TimePoint begin = Now();
-        Put(config);
+        Put(configs_[rng_.Below(configs_.size())]);
         switch_time.Record(Now() - begin);
+        const uint64_t begun = mid_->Sample().pools.begun;
+        const Deadline enough = Deadline::In(std::chrono::milliseconds(20));
+        while (mid_->Sample().pools.begun == begun && !enough.Expired()) {
+          pause.Wait(pause.Ticket(), Deadline::In(std::chrono::microseconds(20)));
+        }
+        first_request.Record(Now() - begin);
         pause.Wait(pause.Ticket(), Deadline::In(Nanos(static_cast<int64_t>(flags_.period_ms * 1e6))));
       }
     });
@@ -146,11 +159,11 @@ class Bench {
     Merge(result, &switching);
   }
 
-  Histogram steady, switching, switch_time;
+  Histogram steady, switching, switch_time, first_request;
   uint64_t requests = 0, failed = 0;
 
  private:
-  void Put(const char* config) {
+  void Put(const std::string& config) {
     if (absl::Status status = mid_->SwitchTo(*Config::Parse(config)); !status.ok()) Die(Message(status));
   }
   LoadResult Slice(double rate) {
@@ -169,6 +182,7 @@ class Bench {
   }
 
   const Flags flags_;
+  const std::vector<std::string> configs_;
   Rng rng_;
   uint64_t slices_ = 0;
   Client client_;
@@ -181,34 +195,35 @@ class Bench {
 
 double Us(Nanos time) { return static_cast<double>(time.count()) / 1e3; }
 
-void Report(const Flags& flags, const Bench& bench, double rate) {
+// Prints what a family did and returns it for machines.
+nlohmann::json Report(std::string_view family, const Bench& bench, double rate) {
   const double steady = Us(bench.steady.Percentile(99)), moving = Us(bench.switching.Percentile(99));
-  std::printf("%-22s %10s %10s\n", "", "p50, us", "p99, us");
-  std::printf("%-22s %10.0f %10.0f\n", "one config", Us(bench.steady.Percentile(50)), steady);
-  std::printf("%-22s %10.0f %10.0f   %.2f x\n", "switching", Us(bench.switching.Percentile(50)), moving,
+  std::printf("%-22.*s %10s %10s   at %.0f requests a second\n", static_cast<int>(family.size()),
+              family.data(), "p50, us", "p99, us", rate);
+  std::printf("  %-20s %10.0f %10.0f\n", "one config", Us(bench.steady.Percentile(50)), steady);
+  std::printf("  %-20s %10.0f %10.0f   %.2f x\n", "switching", Us(bench.switching.Percentile(50)), moving,
               moving / steady);
-  std::printf("%-22s %10.1f %10.1f   %llu switches\n", "SwitchTo()", Us(bench.switch_time.Percentile(50)),
+  std::printf("  %-20s %10.1f %10.1f   %llu switches\n", "SwitchTo()", Us(bench.switch_time.Percentile(50)),
               Us(bench.switch_time.Percentile(99)),
               static_cast<unsigned long long>(bench.switch_time.count()));
-  std::printf("%llu requests, %llu failed\n", static_cast<unsigned long long>(bench.requests),
+  std::printf("  %-20s %10.1f %10.1f\n", "first request", Us(bench.first_request.Percentile(50)),
+              Us(bench.first_request.Percentile(99)));
+  std::printf("  %llu requests, %llu failed\n", static_cast<unsigned long long>(bench.requests),
               static_cast<unsigned long long>(bench.failed));
-  if (flags.json.empty()) return;
-  const nlohmann::json result = {{"schema_version", 1},
-                                 {"rate_per_s", rate},
-                                 {"period_ms", flags.period_ms},
-                                 {"seed", flags.seed},
-                                 {"steady_p50_us", Us(bench.steady.Percentile(50))},
-                                 {"steady_p99_us", steady},
-                                 {"switching_p50_us", Us(bench.switching.Percentile(50))},
-                                 {"switching_p99_us", moving},
-                                 {"switch_p50_us", Us(bench.switch_time.Percentile(50))},
-                                 {"switch_p99_us", Us(bench.switch_time.Percentile(99))},
-                                 {"switches", bench.switch_time.count()},
-                                 {"requests", bench.requests},
-                                 {"failed", bench.failed}};
-  std::ofstream file(flags.json);
-  file << result.dump(2) << "\n";
-  if (!file.flush()) Die(Join("cannot write ", flags.json));
+  std::fflush(stdout);
+  return {{"family", family},
+          {"rate_per_s", rate},
+          {"steady_p50_us", Us(bench.steady.Percentile(50))},
+          {"steady_p99_us", steady},
+          {"switching_p50_us", Us(bench.switching.Percentile(50))},
+          {"switching_p99_us", moving},
+          {"switch_p50_us", Us(bench.switch_time.Percentile(50))},
+          {"switch_p99_us", Us(bench.switch_time.Percentile(99))},
+          {"first_request_p50_us", Us(bench.first_request.Percentile(50))},
+          {"first_request_p99_us", Us(bench.first_request.Percentile(99))},
+          {"switches", bench.switch_time.count()},
+          {"requests", bench.requests},
+          {"failed", bench.failed}};
 }
 
 }  // namespace
@@ -237,16 +252,31 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kBadConfiguration;
   }
   if (quick) flags.rounds = 2, flags.slice_s = 0.3;
-  Bench bench(flags);
-  const double rate = bench.Saturation() / 2;
-  std::printf("%d rounds of 2 x %g s at %.0f requests a second, a switch every %g ms, seed %llu\n",
-              flags.rounds, flags.slice_s, rate, flags.period_ms,
-              static_cast<unsigned long long>(flags.seed));
+  std::printf("%d rounds of 2 x %g s a family, a switch every %g ms, seed %llu\n", flags.rounds,
+              flags.slice_s, flags.period_ms, static_cast<unsigned long long>(flags.seed));
   std::fflush(stdout);
-  for (int i = 0; i < flags.rounds; ++i) {
-    bench.Steady(rate, kConfigs[static_cast<size_t>(i) % std::size(kConfigs)]);
-    bench.Switching(rate);
+  std::vector<std::string> all = kSyncAndFiber;
+  all.insert(all.end(), kAsync.begin(), kAsync.end());
+  const std::pair<const char*, std::vector<std::string>> families[] = {
+      {"sync and fiber", kSyncAndFiber}, {"async", kAsync}, {"all", all}};
+  nlohmann::json results = nlohmann::json::array();
+  uint64_t failed = 0;
+  for (const auto& [name, configs] : families) {
+    Bench bench(flags, configs);
+    const double rate = bench.Saturation() / 2;
+    for (int i = 0; i < flags.rounds; ++i) {
+      bench.Steady(rate, i);
+      bench.Switching(rate);
+    }
+    results.push_back(Report(name, bench, rate));
+    failed += bench.failed;
   }
-  Report(flags, bench, rate);
-  return bench.failed == 0 ? 0 : kThresholdFailed;
+  if (!flags.json.empty()) {
+    const nlohmann::json result = {
+        {"schema_version", 2}, {"period_ms", flags.period_ms}, {"seed", flags.seed}, {"families", results}};
+    std::ofstream file(flags.json);
+    file << result.dump(2) << "\n";
+    if (!file.flush()) Die(Join("cannot write ", flags.json));
+  }
+  return failed == 0 ? 0 : kThresholdFailed;
 }

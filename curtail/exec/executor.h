@@ -23,6 +23,7 @@
 #include "curtail/exec/poller.h"
 #include "curtail/exec/receiver.h"
 #include "curtail/exec/spin_budget.h"
+#include "curtail/exec/stats.h"
 #include "curtail/exec/task.h"
 
 namespace curtail {
@@ -31,26 +32,6 @@ struct ExecutorOptions {
   // Threads started, of which a config uses some and the rest sleep; never fewer than the first config needs.
   uint32_t max_threads = 64;
   FiberOptions fiber;
-};
-
-// What the pools are doing.
-struct ExecutorStats {
-  struct Pool {
-    std::string name;  // "network", "workers", "response"
-    int threads = 0;   // that have the role
-    int active = 0;    // run requests or read sockets
-    int waiting = 0;   // for events or for replies, blocked or spinning
-    int parked = 0;
-  };
-  Config config;
-  std::vector<Pool> pools;
-  int spinning = 0;  // of those that wait
-  int asleep = 0;    // threads without a role in the config
-  size_t fibers = 0;
-  size_t queued = 0;        // requests ready to run
-  uint64_t begun = 0;       // requests taken from the queue so far
-  Nanos queue_wait{0};      // sum over those
-  Nanos max_queue_wait{0};  // since the last time this was asked
 };
 
 // An Executor runs the tasks that its receivers produce, on the pools of a Config, which may be exchanged for

@@ -71,6 +71,8 @@ std::string Server::admin_address() const { return impl_->admin ? impl_->admin->
 Config Server::config() const { return impl_->core.executor().config(); }
 absl::Status Server::SwitchTo(const Config& config) { return impl_->core.SwitchTo(config); }
 
+ServerStats Server::Sample(bool process) { return impl_->core.Sample(process); }
+
 absl::Status Server::Drain(Deadline deadline) {
   impl_->drained = true;
   if (impl_->admin != nullptr) impl_->admin->Drain(Deadline::In(std::chrono::seconds(1))).IgnoreError();

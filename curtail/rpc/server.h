@@ -11,6 +11,8 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/exec/config.h"
+#include "curtail/exec/stats.h"
+#include "curtail/exec/thread_stats.h"
 #include "curtail/rpc/service.h"
 
 namespace curtail {
@@ -46,6 +48,14 @@ struct ServerOptions {
   bool reflection = true;
 };
 
+// What a server is doing.
+struct ServerStats {
+  ExecutorStats pools;
+  size_t connections = 0;
+  size_t open_calls = 0;  // begun by clients and not ended
+  ThreadStats process;    // of all threads of the process
+};
+
 // A Server accepts connections and runs the handlers of its services. Thread-safe after Start().
 class Server {
  public:
@@ -70,6 +80,9 @@ class Server {
   // INVALID_ARGUMENT for a model under which a method of the server cannot run, or pools that exceed
   // ServerOptions::max_threads.
   absl::Status SwitchTo(const Config& config);
+
+  // What it does now. Some microseconds; with `process`, which is left out otherwise, some more a thread.
+  ServerStats Sample(bool process = false);
 
   // Stops accepting, tells clients (GOAWAY), lets requests in flight finish until `deadline`, then cancels
   // the rest and stops all threads. Returns OK; DEADLINE_EXCEEDED with how many were cut off; or ABORTED when

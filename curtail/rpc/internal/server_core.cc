@@ -304,6 +304,14 @@ bool ServerCore::WaitForConnections(Deadline deadline) {
   }
 }
 
+ServerStats ServerCore::Sample(bool process) {
+  ServerStats stats{.pools = executor_->Sample(), .open_calls = open_calls_.load(std::memory_order_relaxed)};
+  if (process) stats.process = ReadThreadStats().value_or(ThreadStats());
+  MutexLock lock(mu_);
+  stats.connections = connections_.size();
+  return stats;
+}
+
 absl::Status ServerCore::Drain(Deadline deadline) {
   for (const auto& listener : listeners_) listener->Close();  // D1
   {

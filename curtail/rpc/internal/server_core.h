@@ -85,6 +85,7 @@ class ServerCore final : public Receiver, public Outbox {
   void Kick(Connection& connection, uint32_t bits);
 
   Executor& executor() { return *executor_; }
+  ServerStats Sample(bool process);
 
   // See Server::Drain().
   absl::Status Drain(Deadline deadline);

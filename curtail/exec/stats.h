@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// stats.h - what the pools of a server are doing: the sensors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "curtail/base/clock.h"
+#include "curtail/exec/config.h"
+
+namespace curtail {
+
+// What the pools are doing.
+struct ExecutorStats {
+  struct Pool {
+    std::string name;  // "network", "workers", "response"
+    int threads = 0;   // that have the role
+    int active = 0;    // run requests or read sockets
+    int waiting = 0;   // for events or for replies, blocked or spinning
+    int parked = 0;
+  };
+  Config config;
+  std::vector<Pool> pools;
+  int spinning = 0;  // of those that wait
+  int asleep = 0;    // threads without a role in the config
+  size_t fibers = 0;
+  size_t queued = 0;        // requests ready to run
+  uint64_t begun = 0;       // requests taken from the queue so far
+  Nanos queue_wait{0};      // sum over those
+  Nanos max_queue_wait{0};  // since the last time this was asked
+};
+
+}  // namespace curtail
