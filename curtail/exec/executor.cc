@@ -47,6 +47,8 @@
 //    before.
 //  - A new receiver that wakes before the old leader has left Await() parks as its follower; the old leader,
 //    whose role is gone, wakes it by S4.
+//  - A switch from dispatch to in-line while a network thread reads what it got from Await(): nobody may be
+//    parked, and the new leader may wait already. So it tells the leader of the tasks, as Submit() does.
 //  - Two switches at once: the mutex orders them; threads follow the later one.
 //  - A switch away from the asynchronous models between the first AsyncBegun() and its mutex: AsyncBegun()
 //    finds the role vacant and wakes a sleeping thread; if there is none, the next thread that settles takes
@@ -102,6 +104,8 @@ absl::Status Executor::StartThreads() {
   // Signals are the program's affair: its handlers must not run on these threads.
   sigset_t all, before;
   sigfillset(&all);
+  // ... but for what a thread brings upon itself.
+  for (const int own : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) sigdelset(&all, own);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   absl::Status status;
   for (size_t i = 0; i < threads_.size() && status.ok(); ++i) {
@@ -397,7 +401,7 @@ bool Executor::Receive(Thread& self, Station& station, Receiver& source) {
   if (!give_up_early) station.leading = false;
   const size_t count = ready.size();
   Append(station, ready);
-  if (give_up_early && count > 0) WakeRunners(station, source, count, false);
+  if (give_up_early && count > 0) WakeRunners(station, source, count, !dispatch());
   return true;
 }
 

@@ -8,7 +8,8 @@
 //      what the waker did before.
 //  F2  A wake-up may reach a fiber that does not wait, or that waits for something else by now. It is then
 //      dropped, or makes a wait return early. Fibers live as long as their loop, so a late wake-up never meets
-//      a dead one.
+//      a dead fiber; and who may wake a fiber has to be done with it before the loop is destroyed. (In a server
+//      these are pool threads, which have ended by then, and whoever calls Drain().)
 //  F3  Before the thread sleeps it sets sleeping_, then looks at the seat's epoch and at the remote list. A
 //      waker changes one of these first, then takes sleeping_ away, and wakes the poller if it was set. All
 //      four steps are sequentially consistent: one of the two sees the other.

@@ -13,6 +13,7 @@
 
 #include "curtail/exec/fiber.h"
 #include "curtail/exec/receiver.h"
+#include "curtail/rpc/async.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/internal/fanout.h"
@@ -70,6 +71,20 @@ class BlockingFanout final : public Fanout {
   Waiter waiter_;
 };
 
+// The baseline: a thread a call. (muTune and its ancestors; Client::fork_join.)
+void ForkJoin(Context& ctx, const CallBatch& batch) {
+  const auto part = [&](size_t i) {
+    return async(ctx, [&batch, i](Context& mine) {
+      CallAll(mine, {batch.channels.subspan(i, 1), batch.path, batch.requests.subspan(i, 1),
+                     batch.replies.subspan(i, 1), batch.statuses.subspan(i, 1)});
+    });
+  };
+  std::vector<decltype(part(0))> calls;
+  calls.reserve(batch.channels.size());
+  for (size_t i = 0; i < batch.channels.size(); ++i) calls.push_back(part(i));
+  for (auto& call : calls) call.get();
+}
+
 }  // namespace
 
 void CallAll(Context& ctx, const CallBatch& batch) {
@@ -81,9 +96,13 @@ void CallAll(Context& ctx, const CallBatch& batch) {
       status = absl::InvalidArgumentError("channels of one fan-out share a Client");
     return;
   }
-  Lane* const lane = Fiber::Current() != nullptr
-                         ? nullptr
-                         : &client->lane(CurrentWait().thread_index % client->lane_count());
+  const WaitHint& hint = CurrentWait();
+  if (client->options().fork_join && batch.channels.size() > 1 && hint.executor != nullptr &&
+      hint.waiting == Waiting::kSync) {
+    return ForkJoin(ctx, batch);
+  }
+  Lane* const lane =
+      Fiber::Current() != nullptr ? nullptr : &client->lane(hint.thread_index % client->lane_count());
   BlockingFanout(ctx, batch, lane).Run();
 }
 

@@ -31,6 +31,10 @@ struct ClientOptions {
   // one lane batches most, a lane a thread never waits for another thread. Raise when many threads contend on
   // large messages.
   int lanes = 1;
+  // The fan-out of muTune's ancestors, as a baseline to measure against: each call of a fan-out is made by a
+  // parked thread of the pool, and the caller sleeps until the last has ended. Synchronous models only; wants a
+  // lane a thread. Without threads to spare (ServerOptions::max_threads) the caller makes the calls itself.
+  bool fork_join = false;
 };
 
 // A Client is the set of lanes over which its channels run. Thread-safe. Outlives its channels.
@@ -50,6 +54,7 @@ class Client {
 
   Lane& lane(size_t index);
   size_t lane_count() const;
+  const ClientOptions& options() const;
 
  private:
   friend class Channel;

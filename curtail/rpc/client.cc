@@ -56,13 +56,14 @@ void Client::Impl::ExpireTimers() {
   for (const auto& connection : kick) connection->Kick(Connection::kPosted, nullptr);
 }
 
-Client::Client(ClientOptions options) : impl_(std::make_unique<Impl>()) {
+Client::Client(ClientOptions options) : impl_(std::make_unique<Impl>(options)) {
   for (int i = 0; i < std::max(1, options.lanes); ++i) impl_->lanes.push_back(std::make_unique<Lane>());
 }
 
 Client::~Client() = default;
 
 Lane& Client::lane(size_t index) { return *impl_->lanes[index]; }
+const ClientOptions& Client::options() const { return impl_->options; }
 size_t Client::lane_count() const { return impl_->lanes.size(); }
 void Client::Wake() { impl_->lanes[0]->poller()->Wake(); }
 

@@ -45,6 +45,10 @@ class Gate {
     cv_.notify_all();
     return cv_.wait_for(lock, kMaxTestWait, [this] { return open_; });
   }
+  int arrived() {
+    std::lock_guard lock(mu_);
+    return arrived_;
+  }
   bool AwaitArrivals(int n) {
     std::unique_lock lock(mu_);
     return cv_.wait_for(lock, kMaxTestWait, [&] { return arrived_ >= n; });

@@ -106,6 +106,7 @@ class Server final : public Outbox {
     executor_->Submit(tasks);
   }
   int answers() const { return answers_; }
+  bool TryRunAside(int i) { return executor_->TryRunAside(requests_[i].get()); }
   bool began(int i) const { return requests_[i]->began; }
   void WaitUntilBegan(int i) {
     model::Block("wait for a request to begin", nullptr, [&] { return began(i); });
@@ -211,7 +212,7 @@ TEST(ExecutorModel, AWaitingHandlerDoesNotStopReception) {
 TEST(ExecutorModel, ASwitchLosesNoRequest) {
   const std::pair<const char*, const char*> switches[] = {
       {"SIB1", "SDB1-1"}, {"SDB1-1", "SIB1"}, {"SIB2", "SIB1"},   {"SIB1", "SIB2"},   {"SIB1", "SIP1"},
-      {"SIB1", "FIB1"},   {"FIB1", "SIB1"},   {"FIB1", "FDB1-1"}, {"FDB1-1", "FIB1"}, {"SDB1-1", "FDB1-1"}};
+      {"SIB1", "FIB1"},   {"FIB1", "SIB1"},   {"FIB1", "FDB1-1"}, {"FDB1-1", "FIB1"}, {"SIP1", "SDP1-1"}};
   for (const auto& [from, to] : switches) {
     SCOPED_TRACE(std::string(from) + " to " + to);
     Expect({.preemptions = 1, .random_schedules = 1000}, [&, from = from, to = to] {
@@ -257,6 +258,32 @@ TEST(ExecutorModel, TwoSwitchesAtOnce) {
     server.Arrive(1);
     other.join();
     server.Finish(2);
+  });
+}
+
+// A task that a sleeping thread took on runs once, though a switch wakes the same threads.
+TEST(ExecutorModel, ATaskRunsAsideDuringASwitch) {
+  Expect({.preemptions = 1, .random_schedules = 1000}, [] {
+    Server server("SIB1", 2);
+    model::Settle();
+    std::thread other([&] { server.Switch("SDB1-1"); });
+    const bool aside = server.TryRunAside(1);
+    server.Arrive(0);
+    other.join();
+    server.Finish(aside ? 2 : 1);
+  });
+}
+
+// The same, while the executor stops: what was taken on still runs.
+TEST(ExecutorModel, ATaskRunsAsideDuringStop) {
+  Expect({.preemptions = 3, .random_schedules = 1000}, [] {
+    Server server("SIB1", 2);
+    bool aside = false;
+    std::thread other([&] { aside = server.TryRunAside(0); });
+    TaskList left;
+    Check(server.executor().Stop(Deadline::Infinite(), &left), "stop");
+    other.join();
+    Check(left.empty() && server.began(0) == aside, "a task that was taken on did not run");
   });
 }
 

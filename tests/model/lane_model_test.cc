@@ -97,7 +97,7 @@ bool Peer::Call(int slot, Deadline deadline, SpinBudget* spin) {
 // Two waiters, and a peer that replies to each by itself, in both orders.
 TEST(LaneModel, EachWaiterGetsItsReply) {
   for (const bool newest_first : {false, true}) {
-    const Outcome outcome = Explore({.preemptions = 2, .random_schedules = 5000}, [&] {
+    const Outcome outcome = Explore({.preemptions = 2, .random_schedules = 5000, .spurious_wakeups = 1}, [&] {
       Peer peer;
       std::thread a([&] { Check(peer.Call(0), "no reply"); });
       std::thread b([&] { Check(peer.Call(1), "no reply"); });

@@ -1,9 +1,9 @@
-# What the model tests would say if a line were wrong: each mutant is the real source with one edit, and its test
-# passes when the checker finds a schedule that fails. A mutant whose text is no longer in the source fails as well:
-# give it the new text.
+# What the model tests would say if a line were wrong: each mutant is the real source with one edit, and its
+# test passes when the checker finds a schedule that fails. A mutant whose text is no longer in the source fails
+# as well: give it the new text.
 
-# model_mutant(NAME SOURCE TESTS SAYS FROM TO): replaces FROM by TO in SOURCE; the TESTS (a GoogleTest filter) must then
-# find a schedule that fails and print SAYS.
+# model_mutant(NAME SOURCE TESTS SAYS FROM TO): replaces FROM by TO in SOURCE; the TESTS (a GoogleTest filter)
+# must then find a schedule that fails and print SAYS.
 function(model_mutant name source tests says from to)
   set(original ${PROJECT_SOURCE_DIR}/${source})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${original})
@@ -56,6 +56,9 @@ model_mutant(sleeping_loop_looks_too_early ${fiber} "FiberModel.*" "deadlock"
 model_mutant(ready_is_never_cleared ${fiber} "FiberModel.*" "deadlock"
   "fiber->ready_.exchange(false, std::memory_order_acq_rel);" "")
 model_mutant(remote_wake_up_does_not_rouse ${fiber} "FiberModel.*" "deadlock" "loop->Rouse();  // F3" "")
+
+model_mutant(late_grant_is_not_awaited curtail/exec/sync.cc "SyncModel.*" "after its end|crash"
+  "notified = true;  // the notification is on its way" "")
 
 set(executor curtail/exec/executor.cc)
 model_mutant(two_leaders ${executor} "ExecutorModel.*" "two threads wait" "if (station.leading) return false;" "")

@@ -17,7 +17,8 @@
 // primitive after its end. What is not: effects of weak memory, since every operation is sequentially
 // consistent here, and data races on plain variables, which do not give way. ThreadSanitizer looks at those.
 //
-// Each thread has its own thread_local variables, as far as they are the executable's.
+// Each thread has its own thread_local variables, as far as they are the executable's. An exception must not
+// be in flight at a scheduling point.
 //
 // Threads of a schedule that failed are abandoned where they stand: unwinding them would run code that no
 // schedule ever runs. What they own leaks.

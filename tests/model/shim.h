@@ -141,6 +141,7 @@ class StdThread {
   ~StdThread() { Check(!joinable(), "a thread was not joined"); }
   bool joinable() const { return id_ >= 0; }
   void join() { model::Join(::std::exchange(id_, -1)); }
+  void detach() { id_ = -1; }
   pthread_t native_handle() const { return static_cast<pthread_t>(id_); }
 
  private:

@@ -45,6 +45,9 @@ struct Client::Impl {
     bool operator>(const Timer& other) const { return when > other.when; }
   };
 
+  explicit Impl(const ClientOptions& o) : options(o) {}
+
+  const ClientOptions options;
   std::vector<std::unique_ptr<Lane>> lanes;
 
   std::vector<std::unique_ptr<internal::StartedCall>> pool;

@@ -49,7 +49,7 @@ class ServerCall : public Task {
   virtual size_t queued_bytes() const = 0;
   // The executor will not run it: drops its reference.
   void Drop() override { Unref(); }
-  std::string_view name() const override { return method_->handler.name; }
+  std::string_view name() const override { return method_->path; }
   // A Responder's answer, or that it was destroyed without one. Unary calls only.
   virtual void Finish(absl::Status, std::string&&) {}
   virtual void GiveUp() {}

@@ -127,6 +127,7 @@ absl::Status ServerCore::AddService(std::unique_ptr<Service> service) {
     std::string path = Join("/", service->FullName(), "/", method.name);
     const auto [place, added] = methods_.try_emplace(path);
     MethodHandler& served = place->second.handler;
+    place->second.path = place->first;
     if (added) {
       served = std::move(method);
     } else if (!served.handler && method.handler) {

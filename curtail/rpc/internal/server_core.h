@@ -42,7 +42,9 @@ class ServerCore final : public Receiver, public Outbox {
 
   // A method served, and whether its handler last took long.
   struct Method {
-    MethodHandler handler;  // immutable once Run() was called
+    // Immutable once Run() was called.
+    MethodHandler handler;
+    std::string_view path;  // "/package.Service/Method"
     // A handler that took less than this is quick: when the next one ready is quick too it may run before
     // the reply is sent, so that both share a write. About the price of a send on a loopback socket; waiting
     // longer costs more than it saves.
