@@ -67,16 +67,17 @@ class AsyncCall final : public AsyncState {
   void Execute() override {
     try {
       if constexpr (std::is_void_v<Result>) {
-        function_();
+        (*function_)();
       } else {
-        result_.emplace(function_());
+        result_.emplace((*function_)());
       }
     } catch (...) {
       thrown_ = std::current_exception();
     }
+    function_.reset();  // what it holds belongs to the caller, who may be gone once this is done
   }
 
-  F function_;
+  std::optional<F> function_;
   std::optional<Stored> result_;
   std::exception_ptr thrown_;
 };

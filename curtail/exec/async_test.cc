@@ -117,6 +117,17 @@ TEST_P(AsyncTest, ADroppedFutureWaitsForItsFunction) {
   });
 }
 
+TEST_P(AsyncTest, WhatTheFunctionHoldsIsGoneWhenItIsDone) {
+  Run([] {
+    for (int i = 0; i < 50; ++i) {
+      auto held = std::make_shared<int>(i);
+      auto future = async([held] { return *held; });
+      EXPECT_EQ(future.get(), i);
+      EXPECT_EQ(held.use_count(), 1);  // even if a thread was woken for it and comes late
+    }
+  });
+}
+
 TEST_P(AsyncTest, OffloadReturnsAndThrows) {
   Run([] {
     EXPECT_EQ(Offload([] { return 42; }), 42);

@@ -179,8 +179,7 @@ TEST_F(FiberServerTest, PartsOfARequestCallOthersAtTheSameTime) {
                       const auto part = [&](const char* text) {
                         return async(ctx, [&leaf_channel, text](Context& mine) {
                           StringValue reply;
-                          const absl::Status status =
-                              leaf_channel.Call(mine, kHang.path, Text(text), &reply);
+                          const absl::Status status = leaf_channel.Call(mine, kHang.path, Text(text), &reply);
                           return status.ok() ? reply.value() : std::string(Message(status));
                         });
                       };

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -30,10 +32,14 @@ sigset_t StopSignals() {
 int Usage(const char* program, bool asked) {
   (asked ? std::cout : std::cerr)
       << "usage: " << program << " [--listen ADDR]... [--config CONFIG] [--admin ADDR] [--drain SECONDS]\n"
+      << "       [--max-threads N] [--fiber-stack KIB]\n"
       << "  --listen ADDR     HOST:PORT or unix:PATH; port 0 takes a free one (default 127.0.0.1:0)\n"
       << "  --config CONFIG   threading model and pool sizes (default SIB1)\n"
       << "  --admin ADDR      where `curtail switch` may change the config (default: nowhere)\n"
       << "  --drain SECONDS   how long requests in flight may take to finish after SIGTERM (default 10)\n"
+      << "  --max-threads N   threads started; larger pools can be switched to later up to this (default "
+         "64)\n"
+      << "  --fiber-stack KIB the stack of each request in fiber models (default 256)\n"
       << "example: " << program << " --listen 0.0.0.0:8080 --config SDB1-16\n";
   return asked ? 0 : kBadConfiguration;
 }
@@ -41,6 +47,11 @@ int Usage(const char* program, bool asked) {
 int Fail(const char* program, std::string_view message) {
   std::cerr << program << ": " << message << "\n";
   return kBadConfiguration;
+}
+
+bool ParseInt(std::string_view text, int least, int most, int* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size() && *value >= least && *value <= most;
 }
 
 }  // namespace
@@ -83,8 +94,9 @@ int ServerMain(int argc, char** argv, std::unique_ptr<Service> service) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view flag = argv[i];
     if (flag == "--help" || flag == "-h") return Usage(argv[0], true);
-    if (i + 1 == argc ||
-        (flag != "--listen" && flag != "--config" && flag != "--admin" && flag != "--drain")) {
+    static constexpr std::string_view kFlags[] = {"--listen", "--config",      "--admin",
+                                                  "--drain",  "--max-threads", "--fiber-stack"};
+    if (i + 1 == argc || std::find(std::begin(kFlags), std::end(kFlags), flag) == std::end(kFlags)) {
       Fail(argv[0], Join(flag, ": unknown flag, or its value is missing"));
       return Usage(argv[0], false);
     }
@@ -99,6 +111,16 @@ int ServerMain(int argc, char** argv, std::unique_ptr<Service> service) {
       absl::StatusOr<Config> config = Config::Parse(value);
       if (!config.ok()) return Fail(argv[0], Message(config.status()));
       options.config = *config;
+    } else if (flag == "--max-threads") {
+      if (!ParseInt(value, 1, 3 * kMaxPoolSize, &options.max_threads)) {
+        return Fail(argv[0], Join("--max-threads ", value, ": write a number from 1 to ", 3 * kMaxPoolSize));
+      }
+    } else if (flag == "--fiber-stack") {
+      int kib = 0;
+      if (!ParseInt(value, 16, 65536, &kib)) {
+        return Fail(argv[0], Join("--fiber-stack ", value, ": write KiB from 16 to 65536"));
+      }
+      options.fiber_stack_bytes = static_cast<size_t>(kib) << 10;
     } else {
       char* end = nullptr;
       const double seconds = std::strtod(value.c_str(), &end);

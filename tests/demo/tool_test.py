@@ -201,7 +201,18 @@ def test_switch(tools):
         code, _, _ = tools.run("load", address, "--rps", "200", *health, "--fail-if", "errors<1%")
         assert code == 0, code
         expect_refusal(tools.run("switch", admin, "junk"), 104, "for example SIB1")
-        expect_refusal(tools.run("switch", admin, "AIB1-1"), 104, "synchronous models")
+        for config in ("FIB1", "ADB1-2-2", "FDP1-2"):
+            code, out, _ = tools.run("switch", admin, config)
+            assert code == 0 and out.endswith(f"-> {config}\n"), out
+            code, _, _ = tools.run("load", address, "--rps", "200", *health, "--fail-if", "errors<1%")
+            assert code == 0, (config, code)
+        code, out, _ = tools.run("status", admin, "--json")
+        status = json.loads(out)
+        assert code == 0 and status["config"] == "FDP1-2" and status["begun"] > 0, out
+        assert [(pool["name"], pool["threads"]) for pool in status["pools"]] == [("network", 1), ("workers", 2)], out
+        code, out, _ = tools.run("status", admin)
+        assert code == 0 and "config FDP1-2" in out and "queue:" in out, out
+        expect_refusal(tools.run("status", address), 1, "unknown method", "--admin")
         expect_refusal(tools.run("switch", admin, "SDB1-900"), 104, "was started with 64")
         expect_refusal(tools.run("switch", address, "SIB1"), 1, "unknown method", "--admin")
     finally:

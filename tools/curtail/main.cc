@@ -8,6 +8,7 @@
 #include "exit_code.h"
 #include "interrupt.h"
 #include "load_command.h"
+#include "status_command.h"
 #include "switch_command.h"
 
 namespace {
@@ -17,6 +18,7 @@ using namespace curtail::tool;
 constexpr char kExamples[] = R"(Examples:
   curtail demo                     # about 75 s: which threading model is best at which load?
   curtail switch 127.0.0.1:9090 SDB1-16                          # at once, while it serves
+  curtail status 127.0.0.1:9090                                  # pools, queue, threads
   curtail load 127.0.0.1:7000 --rps 500 --workload hdsearch      # about 12 s
 
 Exit codes: 0 ok, 1 failed, 99 a threshold does not hold, 104 bad configuration, 105 interrupted.)";
@@ -40,6 +42,8 @@ int main(int argc, char** argv) {
   CLI::App* demo = AddDemoCommand(app, &demo_flags);
   SwitchFlags switch_flags;
   CLI::App* switch_to = AddSwitchCommand(app, &switch_flags);
+  StatusFlags status_flags;
+  CLI::App* status = AddStatusCommand(app, &status_flags);
   CLI::App* version = app.add_subcommand("version", "Print the version");
 
   try {
@@ -52,6 +56,7 @@ int main(int argc, char** argv) {
   console.set_quiet(quiet);
   if (*version) console.Print("curtail " CURTAIL_VERSION "\n");
   if (*switch_to) return RunSwitch(switch_flags, console);
+  if (*status) return RunStatus(status_flags, console);
   if (*load) return RunLoad(load_flags, console, stop);
   if (*demo) return RunDemo(demo_flags, console, stop);
   return kOk;

@@ -1,32 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "switch_command.h"
 
+#include "admin_client.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/config.h"
-#include "curtail/rpc/channel.h"
 #include "exit_code.h"
-#include "google/protobuf/wrappers.pb.h"
 
 namespace curtail::tool {
-namespace {
-
-constexpr Nanos kTimeout = std::chrono::seconds(5);
-
-// The messages of curtail.admin.v1.Admin hold one string, in field 1: on the wire they are StringValues.
-absl::Status CallAdmin(const std::string& target, std::string_view path, const std::string& in,
-                       std::string* out) {
-  Client client;
-  Channel channel(&client, target);
-  Context ctx(kTimeout);
-  google::protobuf::StringValue request, reply;
-  request.set_value(in);
-  absl::Status status = channel.Call(ctx, path, request, &reply);
-  *out = reply.value();
-  return status;
-}
-
-}  // namespace
-
 CLI::App* AddSwitchCommand(CLI::App& app, SwitchFlags* flags) {
   CLI::App* command = app.add_subcommand("switch", "Put another config in force on a running server");
   command->add_option("target", flags->target, "Its admin address (the server\'s --admin)")->required();
@@ -47,17 +27,9 @@ int RunSwitch(const SwitchFlags& flags, Console& console) {
   }
   std::string answer;
   const bool only_tell = flags.config.empty();
-  const absl::Status status =
-      only_tell ? CallAdmin(flags.target, "/curtail.admin.v1.Admin/GetConfig", "", &answer)
-                : CallAdmin(flags.target, "/curtail.admin.v1.Admin/Switch", flags.config, &answer);
-  if (absl::IsInvalidArgument(status)) {
-    console.Error(std::string(Message(status)), "");
-    return kBadConfig;
-  }
-  if (!status.ok()) {
-    console.Error(std::string(Message(status)), "is that the address given to the server as --admin?");
-    return kFailed;
-  }
+  const absl::Status status = only_tell ? CallAdmin(flags.target, "GetConfig", "", &answer)
+                                        : CallAdmin(flags.target, "Switch", flags.config, &answer);
+  if (!status.ok()) return AdminFailure(status, console);
   console.Print(only_tell ? answer + "\n" : Join(answer, " -> ", flags.config, "\n"));
   return kOk;
 }

@@ -3,8 +3,32 @@
 #include "curtail/rpc/internal/message_bytes.h"
 #include "curtail/rpc/internal/server_core.h"
 
+#include "curtail/base/strings.h"
+
 namespace curtail::internal {
 namespace {
+
+int64_t Micros(Nanos time) { return std::chrono::duration_cast<std::chrono::microseconds>(time).count(); }
+
+// Names and numbers only: nothing in it needs escaping.
+std::string ToJson(const ServerStats& stats) {
+  std::string pools;
+  for (const ExecutorStats::Pool& pool : stats.pools.pools) {
+    pools +=
+        Join(pools.empty() ? "" : ",", "{\"name\":\"", pool.name, "\",\"threads\":", pool.threads,
+             ",\"active\":", pool.active, ",\"waiting\":", pool.waiting, ",\"parked\":", pool.parked, "}");
+  }
+  const ExecutorStats& of = stats.pools;
+  return Join(
+      "{\"schema_version\":1,\"config\":\"", of.config.ToString(), "\",\"pools\":[", pools,
+      "],\"spinning_threads\":", of.spinning, ",\"sleeping_threads\":", of.asleep, ",\"fibers\":", of.fibers,
+      ",\"queued\":", of.queued, ",\"begun\":", of.begun, ",\"queue_wait_us\":", Micros(of.queue_wait),
+      ",\"max_queue_wait_us\":", Micros(of.max_queue_wait), ",\"connections\":", stats.connections,
+      ",\"open_calls\":", stats.open_calls, ",\"process\":{\"threads\":", stats.process.threads,
+      ",\"voluntary_switches\":", stats.process.voluntary_switches,
+      ",\"involuntary_switches\":", stats.process.involuntary_switches,
+      ",\"cpu_us\":", Micros(stats.process.cpu), ",\"run_delay_us\":", Micros(stats.process.run_delay), "}}");
+}
 
 class AdminService final : public Service {
  public:
@@ -16,9 +40,17 @@ class AdminService final : public Service {
     return {{.name = "Switch",
              .handler = [this](Context&, std::string_view request,
                                std::string* reply) { return Switch(request, reply); }},
-            {.name = "GetConfig", .handler = [this](Context&, std::string_view, std::string* reply) {
+            {.name = "GetConfig",
+             .handler =
+                 [this](Context&, std::string_view, std::string* reply) {
+                   MessageWriter out;
+                   out.Bytes(1, core_->executor().config().ToString());
+                   *reply = out.Take();
+                   return absl::OkStatus();
+                 }},
+            {.name = "GetStatus", .handler = [this](Context&, std::string_view, std::string* reply) {
                MessageWriter out;
-               out.Bytes(1, core_->executor().config().ToString());
+               out.Bytes(1, ToJson(core_->Sample(/*process=*/true)));
                *reply = out.Take();
                return absl::OkStatus();
              }}};

@@ -27,9 +27,13 @@ message SwitchRequest { string config = 1; }
 message SwitchReply { string previous = 1; }
 message GetConfigRequest {}
 message GetConfigReply { string config = 1; }
+message GetStatusRequest {}
+// A JSON object; its schema_version says which.
+message GetStatusReply { string json = 1; }
 service Admin {
   rpc Switch(SwitchRequest) returns (SwitchReply);
   rpc GetConfig(GetConfigRequest) returns (GetConfigReply);
+  rpc GetStatus(GetStatusRequest) returns (GetStatusReply);
 }
 )"};
 

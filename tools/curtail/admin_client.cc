@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "admin_client.h"
+
+#include "curtail/base/strings.h"
+#include "curtail/rpc/channel.h"
+#include "exit_code.h"
+#include "google/protobuf/wrappers.pb.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr Nanos kTimeout = std::chrono::seconds(5);
+
+}  // namespace
+
+absl::Status CallAdmin(const std::string& target, std::string_view method, const std::string& in,
+                       std::string* out) {
+  Client client;
+  Channel channel(&client, target);
+  Context ctx(kTimeout);
+  // On the wire a message with one string in field 1 is a StringValue.
+  google::protobuf::StringValue request, reply;
+  request.set_value(in);
+  absl::Status status = channel.Call(ctx, Join("/curtail.admin.v1.Admin/", method), request, &reply);
+  *out = reply.value();
+  return status;
+}
+
+int AdminFailure(const absl::Status& status, Console& console) {
+  if (absl::IsInvalidArgument(status)) {
+    console.Error(std::string(Message(status)), "");
+    return kBadConfig;
+  }
+  console.Error(std::string(Message(status)), "is that the address given to the server as --admin?");
+  return kFailed;
+}
+
+}  // namespace curtail::tool

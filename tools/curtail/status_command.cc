@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "status_command.h"
+
+#include "absl/strings/str_format.h"
+#include "admin_client.h"
+#include "exit_code.h"
+#include "nlohmann/json.hpp"
+
+namespace curtail::tool {
+namespace {
+
+std::string Table(const nlohmann::json& status) {
+  std::string text =
+      absl::StrFormat("config %s\n\n%-10s %8s %8s %8s %8s\n", status["config"].get<std::string>(), "pool",
+                      "threads", "active", "waiting", "parked");
+  for (const nlohmann::json& pool : status["pools"]) {
+    absl::StrAppendFormat(&text, "%-10s %8d %8d %8d %8d\n", pool["name"].get<std::string>(),
+                          pool["threads"].get<int>(), pool["active"].get<int>(), pool["waiting"].get<int>(),
+                          pool["parked"].get<int>());
+  }
+  const uint64_t begun = status["begun"].get<uint64_t>();
+  const double mean = begun == 0 ? 0 : status["queue_wait_us"].get<double>() / static_cast<double>(begun);
+  const nlohmann::json& process = status["process"];
+  absl::StrAppendFormat(&text,
+                        "\n%d spinning, %d without a role, %d fibers\n"
+                        "queue: %d now, %d requests taken so far after %.0f us each; the longest since the "
+                        "last look waited %d us\n"
+                        "%d connections, %d open calls\n"
+                        "process: %d threads, %d voluntary and %d involuntary switches, %.1f s on CPUs, %.1f "
+                        "s ready without one\n",
+                        status["spinning_threads"].get<int>(), status["sleeping_threads"].get<int>(),
+                        status["fibers"].get<int64_t>(), status["queued"].get<int64_t>(), begun, mean,
+                        status["max_queue_wait_us"].get<int64_t>(), status["connections"].get<int64_t>(),
+                        status["open_calls"].get<int64_t>(), process["threads"].get<int>(),
+                        process["voluntary_switches"].get<int64_t>(),
+                        process["involuntary_switches"].get<int64_t>(), process["cpu_us"].get<double>() / 1e6,
+                        process["run_delay_us"].get<double>() / 1e6);
+  return text;
+}
+
+}  // namespace
+
+CLI::App* AddStatusCommand(CLI::App& app, StatusFlags* flags) {
+  CLI::App* command = app.add_subcommand("status", "What a running server does: pools, queue, threads");
+  command->add_option("target", flags->target, "Its admin address (the server's --admin)")->required();
+  command->add_flag("--json", flags->json, "As JSON");
+  command->footer("Example: curtail status 127.0.0.1:9090 --json");
+  return command;
+}
+
+int RunStatus(const StatusFlags& flags, Console& console) {
+  std::string answer;
+  if (const absl::Status status = CallAdmin(flags.target, "GetStatus", "", &answer); !status.ok()) {
+    return AdminFailure(status, console);
+  }
+  try {
+    const nlohmann::json status = nlohmann::json::parse(answer);
+    console.Print(flags.json ? status.dump(2) + "\n" : Table(status));
+  } catch (const nlohmann::json::exception& error) {
+    console.Error(absl::StrFormat("the server's status cannot be read: %s", error.what()),
+                  "is it of another version?");
+    return kFailed;
+  }
+  return kOk;
+}
+
+}  // namespace curtail::tool

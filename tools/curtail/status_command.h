@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// status_command.h - `curtail status`: what a running server does.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "console.h"
+
+namespace curtail::tool {
+
+struct StatusFlags {
+  std::string target;  // the admin address
+  bool json = false;
+};
+
+CLI::App* AddStatusCommand(CLI::App& app, StatusFlags* flags);
+// Prints config, pools, queue and threads; returns the exit code.
+int RunStatus(const StatusFlags& flags, Console& console);
+
+}  // namespace curtail::tool
