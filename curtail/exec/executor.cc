@@ -3,11 +3,11 @@
 // DESIGN. All threads are started once. In-line threads receive and run; workers run; network threads
 // receive; response threads take the replies that asynchronous requests wait for, and run their continuations,
 // as an in-line pool of its own does; fiber threads run many requests in turns (executor_fiber.cc); the rest
-// sleep. The config says how many may have each role, and a thread that comes back from a step settles anew: it
-// gives up a role that too many have, and takes one that too few have. One mutex guards the config, the roles,
-// the queues of ready tasks, the stacks of parked threads and the leaderships. It is held for a few
-// instructions at a time, never across a system call other than a rare wake-up. Tasks come from two stations,
-// reception and response, which follow the same rules. The protocol:
+// sleep. The config says how many may have each role (executor_switch.cc), and a thread that comes back from a
+// step settles anew: it gives up a role that too many have, and takes one that too few have. One mutex guards
+// the config, the roles, the queues of ready tasks, the stacks of parked threads and the leaderships. It is
+// held for a few instructions at a time, never across a system call other than a rare wake-up. Tasks come from
+// two stations, reception and response, which follow the same rules. The protocol:
 //
 //  R1  A station has at most one leader: only the leader calls Await().
 //  R2  In-line: a thread that leaves Await() handles the events, queues what became ready, gives leadership
@@ -130,117 +130,6 @@ absl::Status Executor::StartThreads() {
   return status;
 }
 
-absl::Status Executor::EnsureLoops() {
-  {
-    MutexLock lock(mu_);
-    if (loops_) return absl::OkStatus();
-  }
-  std::vector<std::unique_ptr<FiberLoop>> loops;
-  for (size_t i = 0; i < threads_.size(); ++i) {
-    loops.push_back(std::make_unique<FiberLoop>(options_.fiber));
-    absl::Status made = loops.back()->status();
-    if (!made.ok()) return absl::ResourceExhaustedError(Join("fibers: ", Message(made)));
-  }
-  MutexLock lock(mu_);
-  if (loops_) return absl::OkStatus();  // another thread was faster
-  for (size_t i = 0; i < threads_.size(); ++i) {
-    Thread& thread = *threads_[i];
-    thread.loop = std::move(loops[i]);
-    thread.signal = std::make_shared<ReceptionSignal>();
-    const int fd = reception_source_->poller().fd();
-    if (absl::Status added = thread.loop->poller()->Add(fd, thread.signal); !added.ok()) return added;
-    thread.loop->poller()->Disarm(fd);
-  }
-  loops_ = true;
-  return absl::OkStatus();
-}
-
-int Executor::Allowed(Role role) const {
-  const bool fibers = config_.model.waiting == Waiting::kFiber;
-  switch (role) {
-    case kInline:
-      return dispatch() || fibers ? 0 : config_.network;
-    case kWorker:
-      return dispatch() && !fibers ? config_.workers : 0;
-    case kNetwork:
-      return dispatch() ? config_.network : 0;
-    case kFiberInline:
-      return !dispatch() && fibers ? config_.network : 0;
-    case kFiberWorker:
-      return dispatch() && fibers ? config_.workers : 0;
-    case kResponse:  // S6
-      return std::max(config_.response, async_live_.load(std::memory_order_seq_cst) > 0 ? 1 : 0);
-    default:
-      return 0;
-  }
-}
-
-void Executor::SetRole(Thread& self, Role role) {
-  if (self.role != kNone) --holders_[self.role];
-  if (role != kNone) ++holders_[role];
-  self.role = role;
-}
-
-void Executor::Settle(Thread& self) {
-  if (self.role != kNone && holders_[self.role] > Allowed(self.role)) SetRole(self, kNone);
-  const bool fibers = self.fibers() > 0;
-  // S6: with no thread to spare, replies come before new requests.
-  if (self.role != kNone && self.role != kResponse && !fibers && holders_[kResponse] == 0 &&
-      Vacant(kResponse) && dormant_.empty()) {
-    SetRole(self, kNone);
-  }
-  if (self.role != kNone) return;
-  for (const Role role : {kResponse, kNetwork, kInline, kWorker, kFiberInline, kFiberWorker}) {
-    if (fibers && role != kFiberInline && role != kFiberWorker) continue;  // S5
-    if (Vacant(role)) return SetRole(self, role);
-  }
-}
-
-absl::Status Executor::Check(const Config& config) const {
-  const bool dispatch = config.model.execution == Execution::kDispatch;
-  const bool async = config.model.waiting == Waiting::kAsync;
-  if (config.network < 1 || (dispatch && config.workers < 1) || (async && config.response < 1)) {
-    return absl::InvalidArgumentError(Join("config ", config.ToString(), ": a pool is empty"));
-  }
-  if (async && response_source_ == nullptr) {
-    return absl::InvalidArgumentError(
-        Join("config ", config.ToString(), ": this server has no asynchronous models"));
-  }
-  const int needed = config.network + config.workers + config.response;
-  if (static_cast<size_t>(needed) > threads_.size()) {
-    return absl::InvalidArgumentError(Join("config ", config.ToString(), " needs ", needed,
-                                           " threads; this server was started with ", threads_.size()));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Executor::SwitchTo(const Config& config) {
-  if (absl::Status checked = Check(config); !checked.ok()) return checked;
-  if (config.model.waiting == Waiting::kFiber) {
-    if (absl::Status made = EnsureLoops(); !made.ok()) return made;
-  }
-  bool wake_reception = false;
-  bool wake_response = false;
-  {
-    MutexLock lock(mu_);
-    config_ = config;
-    UnparkAll(reception_.idle);  // S1
-    UnparkAll(response_.idle);
-    UnparkAll(idle_network_);
-    for (int i = 0; i < config.network + config.workers + config.response; ++i) UnparkLast(dormant_);
-    wake_reception = reception_.leading;
-    wake_response = response_.leading;
-  }
-  if (wake_reception) reception_source_->Wake();  // S2
-  if (wake_response) response_source_->Wake();
-  return absl::OkStatus();
-}
-
-Config Executor::config() const {
-  MutexLock lock(mu_);
-  return config_;
-}
-
 void Executor::ThreadMain(Thread& self) {
   MutexLock lock(mu_);
   while (!stopping_ || HasDuties(self)) Step(self);
@@ -285,15 +174,6 @@ void Executor::Step(Thread& self) {
       Disarm(self);
       if (!FlushHeld(self)) Park(dormant_, self);
   }
-}
-
-void Executor::WakeForOthers(Thread& self) {  // S4
-  const bool receives = self.role == kInline || self.role == kNetwork || self.role == kFiberInline;
-  const bool runs =
-      self.role == kInline || self.role == kWorker || self.role == kFiberInline || self.role == kFiberWorker;
-  if (!reception_.leading && !receives) UnparkLast(dispatch() ? idle_network_ : reception_.idle);
-  if (!reception_.queue.empty() && !runs) UnparkLast(reception_.idle);
-  if (self.role != kResponse && (!response_.queue.empty() || !response_.leading)) UnparkLast(response_.idle);
 }
 
 WaitHint Executor::HintFor(Thread& self) {
@@ -351,10 +231,6 @@ void Executor::RunAside(Thread& self) {
   }
   mu_.Lock();
   --aside_live_;
-}
-
-size_t Executor::Spare() const {
-  return threads_.size() - static_cast<size_t>(config_.network + config_.workers + config_.response);
 }
 
 bool Executor::TryRunAside(Task* task) {
@@ -462,50 +338,6 @@ void Executor::WakeRunners(Station& station, Receiver& source, size_t count, boo
   for (size_t i = 0; i < found; ++i) Rouse(heirs[i]);
   if (wake_leader) source.Wake();
   mu_.Lock();
-}
-
-void Executor::AsyncBegun() {  // S6
-  if (async_live_.fetch_add(1, std::memory_order_seq_cst) > 0) return;
-  MutexLock lock(mu_);
-  if (Vacant(kResponse)) UnparkLast(dormant_);
-}
-
-void Executor::AsyncEnded() {  // S6
-  if (async_live_.fetch_sub(1, std::memory_order_seq_cst) > 1) return;
-  bool wake = false;
-  {
-    MutexLock lock(mu_);
-    if (config_.model.waiting != Waiting::kAsync || stopping_) {
-      UnparkAll(response_.idle);
-      wake = response_.leading;
-    }
-  }
-  if (wake) response_source_->Wake();
-}
-
-ExecutorStats Executor::Sample() {
-  MutexLock lock(mu_);
-  ExecutorStats stats{.config = config_,
-                      .pools = {{"network"}, {"workers"}, {"response"}},
-                      .spinning = spin_budget_.used(),
-                      .queued = reception_.queue.size() + response_.queue.size(),
-                      .begun = begun_,
-                      .queue_wait = queue_wait_,
-                      .max_queue_wait = std::exchange(max_queue_wait_, Nanos::zero())};
-  for (const auto& thread : threads_) {
-    stats.fibers += thread->live_fibers;
-    const bool parked = thread->parked;
-    if (thread->role == kNone) {
-      stats.asleep += parked;
-      continue;
-    }
-    const bool worker = thread->role == kWorker || thread->role == kFiberWorker;
-    ExecutorStats::Pool& pool = stats.pools[thread->role == kResponse ? 2 : worker ? 1 : 0];
-    ++pool.threads;
-    ++(parked ? pool.parked : thread->waits.load(std::memory_order_relaxed) ? pool.waiting : pool.active);
-  }
-  std::erase_if(stats.pools, [](const ExecutorStats::Pool& pool) { return pool.threads == 0; });
-  return stats;
 }
 
 bool Executor::Stop(Deadline deadline, TaskList* left_over) {

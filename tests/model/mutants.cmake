@@ -61,16 +61,17 @@ model_mutant(late_grant_is_not_awaited curtail/exec/sync.cc "SyncModel.*" "after
   "notified = true;  // the notification is on its way" "")
 
 set(executor curtail/exec/executor.cc)
+set(switch curtail/exec/executor_switch.cc)
 model_mutant(two_leaders ${executor} "ExecutorModel.*" "two threads wait" "if (station.leading) return false;" "")
 model_mutant(nobody_receives_while_a_task_runs ${executor} "ExecutorModel.*" "deadlock"
   "receives && (!station.leading || more) ?" "receives && more ?")
-model_mutant(leader_sleeps_through_a_switch ${executor} "ExecutorModel.*" "deadlock"
+model_mutant(leader_sleeps_through_a_switch ${switch} "ExecutorModel.*" "deadlock"
   "if (wake_reception) reception_source_->Wake();" "")
 model_mutant(leader_sleeps_through_a_task ${executor} "ExecutorModel.*" "deadlock"
   "if (wake_leader) source.Wake();" "")
-model_mutant(sleepers_miss_the_switch ${executor} "ExecutorModel.*" "deadlock"
+model_mutant(sleepers_miss_the_switch ${switch} "ExecutorModel.*" "deadlock"
   "config.network + config.workers + config.response; ++i) UnparkLast(dormant_);" "0; ++i) UnparkLast(dormant_);")
-model_mutant(nobody_wakes_a_receiver ${executor} "ExecutorModel.*" "deadlock"
+model_mutant(nobody_wakes_a_receiver ${switch} "ExecutorModel.*" "deadlock"
   "if (!reception_.leading && !receives)" "if (false)")
 model_mutant(output_is_held_while_leading ${executor} "ExecutorModel.*" "deadlock"
   "case kInline:

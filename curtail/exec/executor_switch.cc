@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The roles of threads, and how a switch changes them: rules S1 to S6 of executor.cc.
+#include <algorithm>
+#include <utility>
+
+#include "curtail/base/strings.h"
+#include "curtail/exec/executor.h"
+#include "curtail/exec/executor_thread.h"
+
+namespace curtail {
+
+absl::Status Executor::EnsureLoops() {
+  {
+    MutexLock lock(mu_);
+    if (loops_) return absl::OkStatus();
+  }
+  std::vector<std::unique_ptr<FiberLoop>> loops;
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    loops.push_back(std::make_unique<FiberLoop>(options_.fiber));
+    absl::Status made = loops.back()->status();
+    if (!made.ok()) return absl::ResourceExhaustedError(Join("fibers: ", Message(made)));
+  }
+  MutexLock lock(mu_);
+  if (loops_) return absl::OkStatus();  // another thread was faster
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    Thread& thread = *threads_[i];
+    thread.loop = std::move(loops[i]);
+    thread.signal = std::make_shared<ReceptionSignal>();
+    const int fd = reception_source_->poller().fd();
+    if (absl::Status added = thread.loop->poller()->Add(fd, thread.signal); !added.ok()) return added;
+    thread.loop->poller()->Disarm(fd);
+  }
+  loops_ = true;
+  return absl::OkStatus();
+}
+
+int Executor::Allowed(Role role) const {
+  const bool fibers = config_.model.waiting == Waiting::kFiber;
+  switch (role) {
+    case kInline:
+      return dispatch() || fibers ? 0 : config_.network;
+    case kWorker:
+      return dispatch() && !fibers ? config_.workers : 0;
+    case kNetwork:
+      return dispatch() ? config_.network : 0;
+    case kFiberInline:
+      return !dispatch() && fibers ? config_.network : 0;
+    case kFiberWorker:
+      return dispatch() && fibers ? config_.workers : 0;
+    case kResponse:  // S6
+      return std::max(config_.response, async_live_.load(std::memory_order_seq_cst) > 0 ? 1 : 0);
+    default:
+      return 0;
+  }
+}
+
+void Executor::SetRole(Thread& self, Role role) {
+  if (self.role != kNone) --holders_[self.role];
+  if (role != kNone) ++holders_[role];
+  self.role = role;
+}
+
+void Executor::Settle(Thread& self) {
+  if (self.role != kNone && holders_[self.role] > Allowed(self.role)) SetRole(self, kNone);
+  const bool fibers = self.fibers() > 0;
+  // S6: with no thread to spare, replies come before new requests.
+  if (self.role != kNone && self.role != kResponse && !fibers && holders_[kResponse] == 0 &&
+      Vacant(kResponse) && dormant_.empty()) {
+    SetRole(self, kNone);
+  }
+  if (self.role != kNone) return;
+  for (const Role role : {kResponse, kNetwork, kInline, kWorker, kFiberInline, kFiberWorker}) {
+    if (fibers && role != kFiberInline && role != kFiberWorker) continue;  // S5
+    if (Vacant(role)) return SetRole(self, role);
+  }
+}
+
+absl::Status Executor::Check(const Config& config) const {
+  const bool dispatch = config.model.execution == Execution::kDispatch;
+  const bool async = config.model.waiting == Waiting::kAsync;
+  if (config.network < 1 || (dispatch && config.workers < 1) || (async && config.response < 1)) {
+    return absl::InvalidArgumentError(Join("config ", config.ToString(), ": a pool is empty"));
+  }
+  if (async && response_source_ == nullptr) {
+    return absl::InvalidArgumentError(
+        Join("config ", config.ToString(), ": this server has no asynchronous models"));
+  }
+  const int needed = config.network + config.workers + config.response;
+  if (static_cast<size_t>(needed) > threads_.size()) {
+    return absl::InvalidArgumentError(Join("config ", config.ToString(), " needs ", needed,
+                                           " threads; this server was started with ", threads_.size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::SwitchTo(const Config& config) {
+  if (absl::Status checked = Check(config); !checked.ok()) return checked;
+  if (config.model.waiting == Waiting::kFiber) {
+    if (absl::Status made = EnsureLoops(); !made.ok()) return made;
+  }
+  bool wake_reception = false;
+  bool wake_response = false;
+  {
+    MutexLock lock(mu_);
+    config_ = config;
+    UnparkAll(reception_.idle);  // S1
+    UnparkAll(response_.idle);
+    UnparkAll(idle_network_);
+    for (int i = 0; i < config.network + config.workers + config.response; ++i) UnparkLast(dormant_);
+    wake_reception = reception_.leading;
+    wake_response = response_.leading;
+  }
+  if (wake_reception) reception_source_->Wake();  // S2
+  if (wake_response) response_source_->Wake();
+  return absl::OkStatus();
+}
+
+Config Executor::config() const {
+  MutexLock lock(mu_);
+  return config_;
+}
+
+void Executor::WakeForOthers(Thread& self) {  // S4
+  const bool receives = self.role == kInline || self.role == kNetwork || self.role == kFiberInline;
+  const bool runs =
+      self.role == kInline || self.role == kWorker || self.role == kFiberInline || self.role == kFiberWorker;
+  if (!reception_.leading && !receives) UnparkLast(dispatch() ? idle_network_ : reception_.idle);
+  if (!reception_.queue.empty() && !runs) UnparkLast(reception_.idle);
+  if (self.role != kResponse && (!response_.queue.empty() || !response_.leading)) UnparkLast(response_.idle);
+}
+
+size_t Executor::Spare() const {
+  return threads_.size() - static_cast<size_t>(config_.network + config_.workers + config_.response);
+}
+
+void Executor::AsyncBegun() {  // S6
+  if (async_live_.fetch_add(1, std::memory_order_seq_cst) > 0) return;
+  MutexLock lock(mu_);
+  if (Vacant(kResponse)) UnparkLast(dormant_);
+}
+
+void Executor::AsyncEnded() {  // S6
+  if (async_live_.fetch_sub(1, std::memory_order_seq_cst) > 1) return;
+  bool wake = false;
+  {
+    MutexLock lock(mu_);
+    if (config_.model.waiting != Waiting::kAsync || stopping_) {
+      UnparkAll(response_.idle);
+      wake = response_.leading;
+    }
+  }
+  if (wake) response_source_->Wake();
+}
+
+ExecutorStats Executor::Sample() {
+  MutexLock lock(mu_);
+  ExecutorStats stats{.config = config_,
+                      .pools = {{"network"}, {"workers"}, {"response"}},
+                      .spinning = spin_budget_.used(),
+                      .queued = reception_.queue.size() + response_.queue.size(),
+                      .begun = begun_,
+                      .queue_wait = queue_wait_,
+                      .max_queue_wait = std::exchange(max_queue_wait_, Nanos::zero())};
+  for (const auto& thread : threads_) {
+    stats.fibers += thread->live_fibers;
+    const bool parked = thread->parked;
+    if (thread->role == kNone) {
+      stats.asleep += parked;
+      continue;
+    }
+    const bool worker = thread->role == kWorker || thread->role == kFiberWorker;
+    ExecutorStats::Pool& pool = stats.pools[thread->role == kResponse ? 2 : worker ? 1 : 0];
+    ++pool.threads;
+    ++(parked ? pool.parked : thread->waits.load(std::memory_order_relaxed) ? pool.waiting : pool.active);
+  }
+  std::erase_if(stats.pools, [](const ExecutorStats::Pool& pool) { return pool.threads == 0; });
+  return stats;
+}
+
+}  // namespace curtail
