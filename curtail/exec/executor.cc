@@ -187,7 +187,7 @@ WaitHint Executor::HintFor(Thread& self) {
           .executor = this,
           .outbox = outbox_,
           .response = response_source_,
-          .loop = fibers ? self.loop.get() : nullptr,
+          .loop = fibers ? self.loop_owner.get() : nullptr,
           .waits = &self.waits};
 }
 
@@ -301,7 +301,7 @@ Executor::Thread* Executor::TakeLast(std::vector<Thread*>& seat) {  // R4
 void Executor::Rouse(Thread* thread) {
   if (thread == nullptr) return;
   thread->parker.Notify();
-  if (thread->loop != nullptr) thread->loop->Rouse();
+  if (FiberLoop* loop = thread->loop.load(std::memory_order_acquire)) loop->Rouse();
 }
 
 void Executor::UnparkAll(std::vector<Thread*>& seat) {

@@ -80,7 +80,6 @@ class Executor {
 
  private:
   enum Role { kNone, kInline, kWorker, kNetwork, kResponse, kFiberInline, kFiberWorker, kRoles };
-  enum class Activity { kActive, kWaiting, kParked };
 
   struct Thread;
   struct ReceptionSignal;
@@ -121,7 +120,7 @@ class Executor {
   void LeadWithFibers(Thread& self, bool wait) CURTAIL_REQUIRES(mu_);
   void Disarm(Thread& self);
 
-  // Takes a task off the queue, noting how long it waited.
+  // The oldest task of the queue, null if it is empty; notes how long it waited.
   Task* Pop(Station& station) CURTAIL_REQUIRES(mu_);
   void Append(Station& station, TaskList& tasks) CURTAIL_REQUIRES(mu_);
   // Wakes runners for `count` tasks just appended. Without one, tells the leader if that runs them.

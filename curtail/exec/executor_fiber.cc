@@ -26,7 +26,7 @@ constexpr int kBatch = 16;
 
 void Executor::Disarm(Thread& self) {
   if (self.signal == nullptr || !self.signal->armed) return;
-  self.loop->poller()->Disarm(reception_source_->poller().fd());
+  self.loop_owner->poller()->Disarm(reception_source_->poller().fd());
   self.signal->armed = self.signal->ready = false;
 }
 
@@ -43,7 +43,7 @@ void Executor::StepFibers(Thread& self) {
 }
 
 bool Executor::RunFibers(Thread& self, bool serving) {
-  FiberLoop& loop = *self.loop;
+  FiberLoop& loop = *self.loop_owner;
   const bool resume = loop.HasReady();
   Task* const task = !resume && serving && !loop.full() ? Pop(reception_) : nullptr;
   if (!resume && task == nullptr) return false;
@@ -73,7 +73,7 @@ bool Executor::RunFibers(Thread& self, bool serving) {
 }
 
 void Executor::WaitForFibers(Thread& self, bool serving) {
-  FiberLoop& loop = *self.loop;
+  FiberLoop& loop = *self.loop_owner;
   const bool more = loop.HasReady() || (serving && !loop.full() && !reception_.queue.empty());
   if (serving && self.role == kFiberInline && !reception_.leading) return LeadWithFibers(self, !more);
   if (self.signal->armed && self.signal->ready) Disarm(self);  // F1
@@ -101,7 +101,7 @@ void Executor::WaitForFibers(Thread& self, bool serving) {
 }
 
 void Executor::LeadWithFibers(Thread& self, bool wait) {
-  FiberLoop& loop = *self.loop;
+  FiberLoop& loop = *self.loop_owner;
   ReceptionSignal& signal = *self.signal;
   Receiver& receiver = *reception_source_;
   reception_.leading = true;  // R1

@@ -15,21 +15,23 @@ absl::Status Executor::EnsureLoops() {
     MutexLock lock(mu_);
     if (loops_) return absl::OkStatus();
   }
-  std::vector<std::unique_ptr<FiberLoop>> loops;
+  const int reception = reception_source_->poller().fd();
+  std::vector<std::pair<std::unique_ptr<FiberLoop>, std::shared_ptr<ReceptionSignal>>> made;
   for (size_t i = 0; i < threads_.size(); ++i) {
-    loops.push_back(std::make_unique<FiberLoop>(options_.fiber));
-    absl::Status made = loops.back()->status();
-    if (!made.ok()) return absl::ResourceExhaustedError(Join("fibers: ", Message(made)));
+    made.emplace_back(std::make_unique<FiberLoop>(options_.fiber), std::make_shared<ReceptionSignal>());
+    FiberLoop& loop = *made.back().first;
+    absl::Status status = loop.status();
+    if (status.ok()) status = loop.poller()->Add(reception, made.back().second);
+    if (!status.ok()) return absl::ResourceExhaustedError(Join("fibers: ", Message(status)));
+    loop.poller()->Disarm(reception);
   }
   MutexLock lock(mu_);
   if (loops_) return absl::OkStatus();  // another thread was faster
   for (size_t i = 0; i < threads_.size(); ++i) {
     Thread& thread = *threads_[i];
-    thread.loop = std::move(loops[i]);
-    thread.signal = std::make_shared<ReceptionSignal>();
-    const int fd = reception_source_->poller().fd();
-    if (absl::Status added = thread.loop->poller()->Add(fd, thread.signal); !added.ok()) return added;
-    thread.loop->poller()->Disarm(fd);
+    thread.loop_owner = std::move(made[i].first);
+    thread.signal = std::move(made[i].second);
+    thread.loop.store(thread.loop_owner.get(), std::memory_order_release);
   }
   loops_ = true;
   return absl::OkStatus();

@@ -24,14 +24,20 @@ struct Executor::ReceptionSignal final : PollHandler {
 struct Executor::Thread {
   explicit Thread(uint32_t i) : index(i) {}
   // Fibers that began and have not ended. For the thread itself.
-  size_t fibers() const { return loop == nullptr ? 0 : loop->live(); }
+  size_t fibers() const {
+    const FiberLoop* const own = loop.load(std::memory_order_relaxed);
+    return own == nullptr ? 0 : own->live();
+  }
 
   const uint32_t index;
   Parker parker;
   std::thread thread;
-  // Set once, under mu_, before the first config with fibers; used by the thread, and roused by others.
-  std::unique_ptr<FiberLoop> loop;
+  // Set once, under mu_, before the first config with fibers; used by the thread itself.
+  std::unique_ptr<FiberLoop> loop_owner;
   std::shared_ptr<ReceptionSignal> signal;
+  // Atomic: the same loop (release), for those who rouse the thread (acquire). Who took the thread from its seat
+  // before there was a loop, and sees none, rouses it from its Parker.
+  std::atomic<FiberLoop*> loop{nullptr};
   // Owned by the thread itself.
   std::vector<Poller::Ready> events;
   bool held = false;  // it ran tasks since it last flushed
