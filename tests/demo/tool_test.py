@@ -95,7 +95,7 @@ def test_demo(tools):
     code, out, err = tools.run("demo", "--quick", "--json", path)
     assert code == 0, code
     expect_nothing_left()
-    configs = ["SIB1", "SIP1", "SDB1-16", "SDP1-16"]
+    configs = ["SIB1", "SIP1", "SDB1-16", "SDP1-16", "FIB1"]
     check_table(out, ["100", "400"], configs)
     recall = re.search(r"^recall@10: ([\d.]+) over (\d+) replies$", out, re.M)
     assert recall and float(recall[1]) >= 0.9 and int(recall[2]) > 100, "recall"
@@ -114,7 +114,7 @@ def test_demo(tools):
 
 def test_demo_interrupted(tools):
     process = tools.start("demo", "--quick")
-    await_line(process.stderr, r"^ +1/8 ")
+    await_line(process.stderr, r"^ +1/10 ")
     # Only the command itself, as when a supervisor stops it; its children must go with it.
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=MAX_WAIT_S)
@@ -133,7 +133,7 @@ def test_demo_interrupted(tools):
 
 def test_demo_killed(tools):
     process = tools.start("demo", "--quick")
-    await_line(process.stderr, r"^ +1/8 ")
+    await_line(process.stderr, r"^ +1/10 ")
     assert len(marked_processes()) >= 9, "4 leaves, 4 mid-tiers and the command"
     process.kill()
     process.communicate(timeout=MAX_WAIT_S)

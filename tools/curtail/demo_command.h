@@ -13,7 +13,7 @@
 namespace curtail::tool {
 
 struct DemoFlags {
-  std::string configs = "SIB1,SIP1,SDB1-16,SDP1-16";
+  std::string configs = "SIB1,SIP1,SDB1-16,SDP1-16,FIB1";
   std::string loads = "100,250,500,1000";
   std::string data = "fashion-mnist";
   std::string queries;   // those of the corpus when empty

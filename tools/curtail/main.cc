@@ -16,7 +16,7 @@ namespace {
 using namespace curtail::tool;
 
 constexpr char kExamples[] = R"(Examples:
-  curtail demo                     # about 75 s: which threading model is best at which load?
+  curtail demo                     # about 95 s: which threading model is best at which load?
   curtail switch 127.0.0.1:9090 SDB1-16                          # at once, while it serves
   curtail status 127.0.0.1:9090                                  # pools, queue, threads
   curtail load 127.0.0.1:7000 --rps 500 --workload hdsearch      # about 12 s
