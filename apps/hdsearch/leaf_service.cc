@@ -11,7 +11,7 @@
 namespace curtail::hdsearch {
 
 LeafService::LeafService(std::unique_ptr<const VectorStore> store)
-    : store_(std::move(store)), kernels_(BestKernels()) {}
+    : Leaf::Service(/*never_waits=*/true), store_(std::move(store)), kernels_(BestKernels()) {}
 
 absl::Status LeafService::CheckHeld(uint32_t id) const {
   if (store_->Holds(id)) return absl::OkStatus();

@@ -30,12 +30,15 @@ class Deployment {
     std::vector<Channel*> leaves;
     for (size_t i = 0; i < kLeaves; ++i) {
       auto store = VectorStore::Load(*DataSpec::Parse(kCorpus), Shard{i, kLeaves}, LoadOptions{1, true});
-      leaves_.push_back(Start(config, std::make_unique<LeafService>(*std::move(store))));
+      std::vector<std::unique_ptr<Service>> services;
+      services.push_back(std::make_unique<LeafService>(*std::move(store)));
+      leaves_.push_back(Start(config, std::move(services)));
       channels_.push_back(std::make_unique<Channel>(&client_, leaves_.back()->addresses()[0]));
       leaves.push_back(channels_.back().get());
     }
     auto index = HashIndex::Build(*DataSpec::Parse(kCorpus), IndexOptions{}, 1, true);
-    mid_tier_ = Start(config, std::make_unique<SearchService>(*std::move(index), leaves));
+    planner_ = std::make_unique<QueryPlanner>(*std::move(index), leaves);
+    mid_tier_ = Start(config, SearchServices(*planner_));
     front_ = std::make_unique<Channel>(&front_client_, mid_tier_->addresses()[0]);
   }
 
@@ -47,11 +50,10 @@ class Deployment {
   void StopLeaf(size_t i) { leaves_[i].reset(); }
 
  private:
-  static std::unique_ptr<Server> Start(const std::string& config, std::unique_ptr<Service> service) {
+  static std::unique_ptr<Server> Start(const std::string& config,
+                                       std::vector<std::unique_ptr<Service>> services) {
     ServerOptions options;
     options.config = *Config::Parse(config);
-    std::vector<std::unique_ptr<Service>> services;
-    services.push_back(std::move(service));
     auto server = Server::Start(std::move(options), std::move(services));
     EXPECT_TRUE(server.ok()) << server.status();
     return *std::move(server);
@@ -61,6 +63,7 @@ class Deployment {
   std::vector<std::unique_ptr<Channel>> channels_;
   std::unique_ptr<Channel> front_;
   std::vector<std::unique_ptr<Server>> leaves_;
+  std::unique_ptr<QueryPlanner> planner_;
   std::unique_ptr<Server> mid_tier_;  // stops before what it calls
 };
 
@@ -72,7 +75,8 @@ QueryRequest VectorRequest(const QueryVector& vector, uint32_t k) {
 }
 
 class SearchTest : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Models, SearchTest, testing::Values("SIB1", "SDB1-4"),
+INSTANTIATE_TEST_SUITE_P(Models, SearchTest,
+                         testing::Values("SIB1", "SDB1-4", "FIB1", "FDB1-2", "AIB1-1", "ADB1-2-2"),
                          [](const auto& info) { return info.param.substr(0, 3); });
 
 TEST_P(SearchTest, FindsTheTrueNeighboursInOrder) {
@@ -108,16 +112,16 @@ TEST_P(SearchTest, AnImageIdStandsForItsVector) {
   }
 }
 
-TEST(Search, KMayBeTheWholeCorpus) {
-  Deployment deployment("SIB1");
+TEST_P(SearchTest, KMayBeTheWholeCorpus) {
+  Deployment deployment(GetParam());
   QueryReply reply;
   const QueryVector zero = QueryVector::FromBytes(std::vector<uint8_t>(24));
   ASSERT_TRUE(deployment.Query(VectorRequest(zero, 2000), &reply).ok());
   EXPECT_EQ(reply.nearest().ids_size(), 2000);
 }
 
-TEST(Search, BadRequestsAreInvalidArgument) {
-  Deployment deployment("SIB1");
+TEST_P(SearchTest, BadRequestsAreInvalidArgument) {
+  Deployment deployment(GetParam());
   const std::vector<float> good(24, 0.5f);
   std::vector<float> nan = good, inf = good;
   nan[3] = std::numeric_limits<float>::quiet_NaN();
@@ -146,8 +150,8 @@ TEST(Search, BadRequestsAreInvalidArgument) {
   }
 }
 
-TEST(Search, ALeafThatFailsFailsTheQueryByName) {
-  Deployment deployment("SIB1");
+TEST_P(SearchTest, ALeafThatFailsFailsTheQueryByName) {
+  Deployment deployment(GetParam());
   const QueryRequest request = VectorRequest(QueryVector::FromFloats(std::vector<float>(24, 0.5f)), 2000);
   QueryReply reply;
   ASSERT_TRUE(deployment.Query(request, &reply).ok());

@@ -22,13 +22,11 @@ namespace {
 int Threads(const ServeOptions& options) { return options.threads > 0 ? options.threads : CpuCount(); }
 
 absl::StatusOr<int> Serve(const ServeOptions& options, const Config& config,
-                          std::unique_ptr<Service> service) {
+                          std::vector<std::unique_ptr<Service>> services) {
   ServerOptions server_options;
   server_options.listen = options.listen;
   server_options.config = config;
   server_options.admin = options.admin;
-  std::vector<std::unique_ptr<Service>> services;
-  services.push_back(std::move(service));
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(std::move(server_options), std::move(services));
   if (!server.ok()) return server.status();
@@ -49,7 +47,9 @@ absl::StatusOr<int> ServeLeaf(const ServeOptions& options) {
   if (!data.ok()) return data.status();
   auto store = VectorStore::Load(*data, *shard, LoadOptions{Threads(options), options.quiet});
   if (!store.ok()) return store.status();
-  return Serve(options, *config, std::make_unique<LeafService>(*std::move(store)));
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::make_unique<LeafService>(*std::move(store)));
+  return Serve(options, *config, std::move(services));
 }
 
 absl::StatusOr<int> ServeMidTier(const ServeOptions& options) {
@@ -74,7 +74,8 @@ absl::StatusOr<int> ServeMidTier(const ServeOptions& options) {
     channels.push_back(std::make_unique<Channel>(&client, address));
     leaves.push_back(channels.back().get());
   }
-  return Serve(options, *config, std::make_unique<SearchService>(*std::move(index), std::move(leaves)));
+  const QueryPlanner planner(*std::move(index), std::move(leaves));
+  return Serve(options, *config, SearchServices(planner));
 }
 
 }  // namespace curtail::hdsearch

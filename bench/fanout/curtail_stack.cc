@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// curtail_stack.cc - the fan-out as a curtail service: straight-line handlers, the threading model by name.
+// curtail_stack.cc - the fan-out as a curtail service: the threading model by name.
 
 #include <unistd.h>
 
 #include "curtail/rpc/channel.h"
+#include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/server.h"
 #include "fanout.curtail.h"
 #include "stack.h"
@@ -13,24 +14,29 @@ namespace curtail::bench {
 namespace {
 
 class LeafService final : public Leaf::Service {
+ public:
+  LeafService() : Leaf::Service(/*never_waits=*/true) {}
+
+ private:
   absl::Status Null(Context&, const Blob& request, Blob* reply) override {
     *reply = request;
     return absl::OkStatus();
   }
 };
 
-class MidService final : public Mid::Service {
+class Leaves {
  public:
-  MidService(Client* client, const std::vector<std::string>& leaves) {
-    for (const std::string& leaf : leaves) {
-      channels_.push_back(std::make_unique<Channel>(client, leaf));
-      leaves_.push_back(channels_.back().get());
+  Leaves(Client* client, const std::vector<std::string>& addresses) {
+    for (const std::string& address : addresses) {
+      owned_.push_back(std::make_unique<Channel>(client, address));
+      channels_.push_back(owned_.back().get());
     }
   }
+  const std::vector<Channel*>& channels() const { return channels_; }
+  std::vector<Blob> Requests(const Blob& request) const { return {channels_.size(), request}; }
 
-  absl::Status Query(Context& ctx, const Blob& request, Blob* reply) override {
-    std::vector<absl::StatusOr<Blob>> replies =
-        ctx.FanOut(leaves_, Leaf::kNull, std::vector<Blob>(leaves_.size(), request));
+  // The answer to the fan-out: any of the replies, if all came.
+  static absl::Status Merge(std::vector<absl::StatusOr<Blob>> replies, Blob* reply) {
     for (const absl::StatusOr<Blob>& one : replies) {
       if (!one.ok()) return one.status();
     }
@@ -39,15 +45,40 @@ class MidService final : public Mid::Service {
   }
 
  private:
-  std::vector<std::unique_ptr<Channel>> channels_;
-  std::vector<Channel*> leaves_;
+  std::vector<std::unique_ptr<Channel>> owned_;
+  std::vector<Channel*> channels_;
 };
 
-absl::Status Serve(const Config& config, std::unique_ptr<Service> service, const Ready& ready) {
+// For the synchronous and fiber models.
+class MidService final : public Mid::Service {
+ public:
+  explicit MidService(const Leaves& leaves) : leaves_(leaves) {}
+
+  absl::Status Query(Context& ctx, const Blob& request, Blob* reply) override {
+    return Leaves::Merge(ctx.FanOut(leaves_.channels(), Leaf::kNull, leaves_.Requests(request)), reply);
+  }
+
+ private:
+  const Leaves& leaves_;
+};
+
+// For the asynchronous models.
+class CoroutineMidService final : public Mid::CoroutineService {
+ public:
+  explicit CoroutineMidService(const Leaves& leaves) : leaves_(leaves) {}
+
+  Coroutine Query(Context& ctx, const Blob& request, Blob* reply) override {
+    auto replies = co_await fan_out(ctx, leaves_.channels(), Leaf::kNull, leaves_.Requests(request));
+    co_return Leaves::Merge(std::move(replies), reply);
+  }
+
+ private:
+  const Leaves& leaves_;
+};
+
+absl::Status Serve(const Config& config, std::vector<std::unique_ptr<Service>> services, const Ready& ready) {
   ServerOptions options;
   options.config = config;
-  std::vector<std::unique_ptr<Service>> services;
-  services.push_back(std::move(service));
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(std::move(options), std::move(services));
   if (!server.ok()) return server.status();
   ready((*server)->addresses()[0]);
@@ -59,11 +90,17 @@ class CurtailStack final : public Stack {
   CurtailStack(const Config& mid, const Config& leaf) : mid_(mid), leaf_(leaf) {}
 
   absl::Status RunLeaf(const Ready& ready) override {
-    return Serve(leaf_, std::make_unique<LeafService>(), ready);
+    std::vector<std::unique_ptr<Service>> services;
+    services.push_back(std::make_unique<LeafService>());
+    return Serve(leaf_, std::move(services), ready);
   }
-  absl::Status RunMid(const std::vector<std::string>& leaves, const Ready& ready) override {
+  absl::Status RunMid(const std::vector<std::string>& addresses, const Ready& ready) override {
     Client client;
-    return Serve(mid_, std::make_unique<MidService>(&client, leaves), ready);
+    const Leaves leaves(&client, addresses);
+    std::vector<std::unique_ptr<Service>> services;
+    services.push_back(std::make_unique<MidService>(leaves));
+    services.push_back(std::make_unique<CoroutineMidService>(leaves));
+    return Serve(mid_, std::move(services), ready);
   }
 
  private:

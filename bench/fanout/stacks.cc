@@ -51,8 +51,8 @@ absl::StatusOr<std::unique_ptr<Stack>> MakeStack(absl::string_view name, const s
 }
 
 std::vector<std::string> DefaultStacks() {
-  std::vector<std::string> names = {"raw-threads",  "raw-epoll",       "curtail-SIB1",
-                                    "curtail-SIP1", "curtail-SDB1-16", "curtail-SDP1-16"};
+  std::vector<std::string> names = {"raw-threads",     "raw-epoll",       "curtail-SIB1", "curtail-SIP1",
+                                    "curtail-SDB1-16", "curtail-SDP1-16", "curtail-FIB1", "curtail-FIP1"};
 #ifdef CURTAIL_BENCH_GRPC
   names.insert(names.end(), {"grpc-sync", "grpc-callback", "grpc-cq-inline", "grpc-cq-dispatch"});
 #endif

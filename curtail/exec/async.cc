@@ -38,6 +38,7 @@ void AsyncState::RunIfUnclaimed() {
 }
 
 void AsyncState::Wait() {
+  if (!done()) FlushBeforeWait();
   for (uint32_t ticket = done_.Ticket(); (ticket & kDone) == 0; ticket = done_.Ticket()) {
     done_.Wait(ticket, Deadline::Infinite());  // sure to end: whoever claimed the function runs it
   }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/exec/sync.h"
 
+#include "curtail/exec/wait.h"
+
 namespace curtail {
 namespace internal {
 
 bool WaitList::Entry::Wait(Deadline deadline) {
+  FlushBeforeWait();
   while (true) {
     const uint32_t ticket = parker.Ticket();
     if (ticket & kGranted) return true;

@@ -4,6 +4,9 @@
 #include <functional>
 #include <thread>
 
+#include "curtail/exec/fiber.h"
+#include "curtail/exec/receiver.h"
+
 namespace curtail {
 namespace {
 
@@ -17,6 +20,11 @@ const WaitHint& CurrentWait() {
   static thread_local const WaitHint outside{
       .thread_index = static_cast<uint32_t>(std::hash<std::thread::id>{}(std::this_thread::get_id()))};
   return outside;
+}
+
+void FlushBeforeWait() {
+  const WaitHint& hint = CurrentWait();
+  if (hint.outbox != nullptr && Fiber::Current() == nullptr) hint.outbox->Flush(hint.thread_index);
 }
 
 ScopedWait::ScopedWait(const WaitHint& hint) : before_(current) { current = &hint; }

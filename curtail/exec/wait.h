@@ -35,6 +35,10 @@ struct WaitHint {
 // The hint of the present thread. A thread outside of any pool sleeps when it waits.
 const WaitHint& CurrentWait();
 
+// Sends what the present thread held back: to be called before it sleeps (rule R5 of executor.cc). Fibers need
+// not, because their loop does.
+void FlushBeforeWait();
+
 // Sets the present thread's hint for a scope.
 class ScopedWait {
  public:

@@ -33,7 +33,7 @@ class BlockingFanout final : public Fanout {
       do {
         waiter_.Clear(Waiter::kDone | Waiter::kInterrupted);
         Prepare(lane_ == nullptr ? CurrentWait().loop->poller() : lane_->poller());
-        Send();
+        Send(/*hold=*/lane_ == nullptr);  // a fiber's loop sends before it waits
         Wait();
         StopListening();
       } while (TakeRetry());  // once, for calls that no server has seen
@@ -52,8 +52,7 @@ class BlockingFanout final : public Fanout {
 
   void Wait() {
     const WaitHint hint = CurrentWait();  // a copy: a fiber's thread has another one when it goes on
-    // A fiber's loop flushes before it waits.
-    if (lane_ != nullptr && hint.outbox != nullptr) hint.outbox->Flush(hint.thread_index);
+    FlushBeforeWait();
     if (lane_ != nullptr && hint.waits != nullptr) hint.waits->store(true, std::memory_order_relaxed);
     do {
       WaitUntil(std::min(ctx_.deadline(), GiveUpConnecting()), hint.spin);

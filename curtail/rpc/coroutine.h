@@ -121,8 +121,8 @@ class FanOutAwaiter {
   void await_suspend(std::coroutine_handle<> self) {
     // The coroutine may have gone on, elsewhere, before this returns.
     StartAsync(
-        ctx_, batch_.batch(), [](void* address) { std::coroutine_handle<>::from_address(address).resume(); },
-        self.address());
+        ctx_, batch_.batch(), /*hold=*/true,
+        [](void* address) { std::coroutine_handle<>::from_address(address).resume(); }, self.address());
   }
   std::vector<absl::StatusOr<Reply>> await_resume() { return batch_.Take(); }
 
@@ -170,7 +170,7 @@ void InvokeLeafAsync(Context& ctx, std::span<Channel* const> channels, const Met
   state->batch.emplace(channels, method.path, state->requests);
   State* const raw = state.release();
   if (raw->batch->wrong()) return State::Done(raw);
-  internal::StartAsync(ctx, raw->batch->batch(), &State::Done, raw);
+  internal::StartAsync(ctx, raw->batch->batch(), /*hold=*/false, &State::Done, raw);
 }
 
 // A Responder with the type of the answer.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/server.h"
 
+#include <algorithm>
+
 #include "curtail/rpc/internal/builtin_services.h"
 #include "curtail/rpc/internal/server_core.h"
 
@@ -41,7 +43,12 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options,
                                                       std::vector<std::unique_ptr<Service>> services) {
   std::vector<std::string> names;
-  for (const auto& service : services) names.emplace_back(service->FullName());
+  for (const auto& service : services) {
+    // Two may make one; see ServerCore::AddService().
+    if (std::find(names.begin(), names.end(), service->FullName()) == names.end()) {
+      names.emplace_back(service->FullName());
+    }
+  }
   if (options.health) services.push_back(internal::NewHealthService(names));
   if (options.reflection) {
     for (auto& reflection : internal::NewReflectionServices(names, options.health)) {

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/server.h"
 #include "greeter.curtail.h"
 
@@ -36,6 +38,29 @@ absl::StatusOr<std::string> Greet(const std::string& address, const std::string&
 }
 // [/call]
 
+// [coroutine]
+// Has two other servers greet, under any of the twelve models.
+class RelayService final : public hello::Greeter::CoroutineService {
+ public:
+  explicit RelayService(std::vector<curtail::Channel*> greeters) : greeters_(std::move(greeters)) {}
+
+  curtail::Coroutine Hello(curtail::Context& ctx, const hello::HelloRequest& request,
+                           hello::HelloReply* reply) override {
+    std::vector<hello::HelloRequest> requests(greeters_.size(), request);
+    auto replies = co_await curtail::fan_out(ctx, std::span<curtail::Channel* const>(greeters_),
+                                             hello::Greeter::kHello, std::move(requests));
+    for (const auto& each : replies) {
+      if (!each.ok()) co_return each.status();
+      reply->set_text(reply->text() + each->text());
+    }
+    co_return absl::OkStatus();
+  }
+
+ private:
+  const std::vector<curtail::Channel*> greeters_;
+};
+// [/coroutine]
+
 // Greets `name` on two channels at once; returns how many answered.
 size_t GreetTwice(const std::string& address, const std::string& name) {
   // [fan-out]
@@ -63,6 +88,26 @@ absl::StatusOr<std::unique_ptr<curtail::Server>> Serve() {
   // [/start]
 }
 
+// Greets through a relay, under a model of each family in turn.
+absl::Status GreetThroughRelay(const std::string& address) {
+  curtail::Client client;
+  curtail::Channel one(&client, address), other(&client, address);
+  std::vector<std::unique_ptr<curtail::Service>> services;
+  services.push_back(std::make_unique<RelayService>(std::vector<curtail::Channel*>{&one, &other}));
+  auto relay = curtail::Server::Start({}, std::move(services));
+  if (!relay.ok()) return relay.status();
+  for (const char* config : {"SIB1", "FIB1", "ADB1-1-1"}) {
+    // [switch]
+    absl::Status switched = (*relay)->SwitchTo(*curtail::Config::Parse(config));
+    // [/switch]
+    if (!switched.ok()) return switched;
+    const absl::StatusOr<std::string> text = Greet((*relay)->addresses().front(), "you");
+    if (!text.ok()) return text.status();
+    if (*text != "Hello, you!Hello, you!") return absl::InternalError(*text);
+  }
+  return absl::OkStatus();
+}
+
 int Fail(std::string_view what, const absl::Status& status) {
   std::cerr << what << ": " << status << "\n";
   return 1;
@@ -84,6 +129,8 @@ int main() {
   if (const size_t answered = GreetTwice(address, "both"); answered != 2) {
     return Fail("greet twice", absl::UnknownError(std::to_string(answered) + " of 2 answered"));
   }
+
+  if (const absl::Status relayed = GreetThroughRelay(address); !relayed.ok()) return Fail("relay", relayed);
 
   std::cout << *text << "\n";
   const absl::Status drained = (*server)->Drain(curtail::Deadline::In(std::chrono::seconds(5)));

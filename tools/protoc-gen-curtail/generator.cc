@@ -63,22 +63,130 @@ void ForEachMethod(const ServiceDescriptor& service, Want want, Visit visit) {
 bool IsServed(const MethodDescriptor& m) { return IsUnary(m) || IsEachMessage(m); }
 bool IsLeftOut(const MethodDescriptor& m) { return !IsServed(m); }
 
-void PrintServiceBase(const ServiceDescriptor& service, Printer& out) {
-  out.Print(R"(
-  // Derive and override; what is not overridden answers UNIMPLEMENTED. Runs on many threads at once.
+bool HasUnary(const ServiceDescriptor& service) {
+  bool any = false;
+  ForEachMethod(service, IsUnary, [&](const MethodDescriptor&) { any = true; });
+  return any;
+}
+
+// One of the classes that services derive from. The texts are templates: the first ones for the service, the
+// later ones for each of the methods.
+struct Base {
+  const char* name;
+  bool (*has)(const MethodDescriptor&);
+  const char* opening;  // with its comment, to the first method
+  const char* closing;  // from Handlers() on
+  const char* declaration;
+  const char* definition;
+  const char* handler;
+};
+
+constexpr Base kStraightLine = {
+    .name = "Service",
+    .has = IsServed,
+    .opening = R"(
+  // Straight-line handlers, for the synchronous and fiber models. Derive and override; what is not overridden
+  // answers UNIMPLEMENTED. Runs on many threads at once.
   class Service : public ::curtail::Service {
    public:
-)");
-  ForEachMethod(service, IsServed, [&](const MethodDescriptor& method) {
+    // `never_waits`: no handler waits for other services, so that they run under the asynchronous models too.
+    explicit Service(bool never_waits = false) : never_waits_(never_waits) {}
+
+)",
+    .closing = R"(
+   private:
+    [[maybe_unused]] const bool never_waits_;
+  };
+)",
+    .declaration = R"(    virtual ::absl::Status $method$(
+        ::curtail::Context& ctx, const $request$& request, $reply$* reply);
+)",
+    .definition =
+        R"(::absl::Status $service$::Service::$method$(::curtail::Context&, const $request$&, $reply$*) {
+  return ::absl::UnimplementedError("$full_name$ is not implemented");
+}
+
+)",
+    .handler = R"(  handlers.push_back({.name = "$method$", .kind = ::curtail::MethodHandler::Kind::$kind$,
+      .handler = ::curtail::internal::UnaryHandler<$request$, $reply$>(
+          [this](::curtail::Context& ctx, const $request$& request, $reply$* reply) {
+            return this->$method$(ctx, request, reply);
+          }),
+      .never_waits = never_waits_});
+)"};
+
+constexpr Base kCoroutine = {
+    .name = "CoroutineService",
+    .has = IsUnary,
+    .opening = R"(
+  // Coroutine handlers, for all models; `ctx`, `request` and `reply` live until the coroutine has ended. Else
+  // as Service. Methods that answer each message of a stream exist in Service only.
+  class CoroutineService : public ::curtail::Service {
+   public:
+)",
+    .closing = "  };\n",
+    .declaration = R"(    virtual ::curtail::Coroutine $method$(
+        ::curtail::Context& ctx, const $request$& request, $reply$* reply);
+)",
+    .definition =
+        R"(::curtail::Coroutine $service$::CoroutineService::$method$(
+    ::curtail::Context&, const $request$&, $reply$*) {
+  co_return ::absl::UnimplementedError("$full_name$ is not implemented");
+}
+
+)",
+    .handler = R"(  handlers.push_back(::curtail::internal::CoroutineMethod<$request$, $reply$>(
+      "$method$", [this](::curtail::Context& ctx, const $request$& request, $reply$* reply) {
+        return this->$method$(ctx, request, reply);
+      }));
+)"};
+
+constexpr Base kContinuation = {
+    .name = "ContinuationService",
+    .has = IsUnary,
+    .opening = R"(
+  // Continuation handlers, for the asynchronous models: each begins a request and returns, and `responder` gives
+  // the answer, from any thread. `ctx` lives until it did, `request` until the handler returns. Else as Service.
+  // Methods that answer each message of a stream exist in Service only.
+  class ContinuationService : public ::curtail::Service {
+   public:
+)",
+    .closing = "  };\n",
+    .declaration = R"(    virtual void Process$method$(
+        ::curtail::Context& ctx, const $request$& request, ::curtail::TypedResponder<$reply$> responder);
+)",
+    .definition =
+        R"(void $service$::ContinuationService::Process$method$(
+    ::curtail::Context&, const $request$&, ::curtail::TypedResponder<$reply$> responder) {
+  responder.Fail(::absl::UnimplementedError("$full_name$ is not implemented"));
+}
+
+)",
+    .handler = R"(  handlers.push_back(::curtail::internal::ContinuationMethod<$request$, $reply$>("$method$",
+      [this](::curtail::Context& ctx, const $request$& request, ::curtail::TypedResponder<$reply$> responder) {
+        this->Process$method$(ctx, request, ::std::move(responder));
+      }));
+)"};
+
+// Calls visit(base) for each class written for `service`. One without unary methods has the first only.
+template <class Visit>
+void ForEachBase(const ServiceDescriptor& service, Visit visit) {
+  visit(kStraightLine);
+  if (!HasUnary(service)) return;
+  visit(kCoroutine);
+  visit(kContinuation);
+}
+
+void PrintBase(const ServiceDescriptor& service, const Base& base, Printer& out) {
+  out.PrintRaw(base.opening);
+  ForEachMethod(service, base.has, [&](const MethodDescriptor& method) {
     out.PrintRaw(Comment(method, "    "));
     if (IsEachMessage(method)) {
       out.Print(R"(    // Called for each message of the stream, in order; each is answered with one message.
     // An error ends the stream.
 )");
     }
-    out.Print(MethodVariables(method), R"(    virtual ::absl::Status $method$(
-        ::curtail::Context& ctx, const $request$& request, $reply$* reply);
-)");
+    out.Print(MethodVariables(method), base.declaration);
   });
   ForEachMethod(service, IsLeftOut, [&](const MethodDescriptor& method) {
     out.Print(MethodVariables(method), R"(    // $method$ streams in one direction, which is not supported.
@@ -87,8 +195,8 @@ void PrintServiceBase(const ServiceDescriptor& service, Printer& out) {
   out.Print(R"(
     std::string_view FullName() const final;
     std::vector<::curtail::MethodHandler> Handlers() final;
-  };
 )");
+  out.PrintRaw(base.closing);
 }
 
 void PrintStub(const ServiceDescriptor& service, Printer& out) {
@@ -125,21 +233,28 @@ void PrintServiceClass(const ServiceDescriptor& service, Printer& out) {
               R"(  static constexpr ::curtail::Method<$request$, $reply$> $constant${"$path$"};
 )");
   });
-  PrintServiceBase(service, out);
+  ForEachBase(service, [&](const Base& base) { PrintBase(service, base, out); });
   PrintStub(service, out);
   out.Print("};\n\n");
 }
 
-void PrintMethodBodies(const ServiceDescriptor& service, Printer& out) {
-  ForEachMethod(service, IsServed, [&](const MethodDescriptor& method) {
-    out.Print(
-        MethodVariables(method),
-        R"(::absl::Status $service$::Service::$method$(::curtail::Context&, const $request$&, $reply$*) {
-  return ::absl::UnimplementedError("$full_name$ is not implemented");
+void PrintBaseBodies(const ServiceDescriptor& service, const Base& base, Printer& out) {
+  ForEachMethod(service, base.has,
+                [&](const MethodDescriptor& method) { out.Print(MethodVariables(method), base.definition); });
+  Variables variables = ServiceVariables(service);
+  variables["base"] = base.name;
+  out.Print(variables,
+            R"(std::string_view $service$::$base$::FullName() const { return $service$::kServiceName; }
+
+std::vector<::curtail::MethodHandler> $service$::$base$::Handlers() {
+  std::vector<::curtail::MethodHandler> handlers;
+)");
+  ForEachMethod(service, base.has,
+                [&](const MethodDescriptor& method) { out.Print(MethodVariables(method), base.handler); });
+  out.Print("  return handlers;\n}\n\n");
 }
 
-)");
-  });
+void PrintStubBodies(const ServiceDescriptor& service, Printer& out) {
   ForEachMethod(service, IsUnary, [&](const MethodDescriptor& method) {
     out.Print(MethodVariables(method), R"(::absl::Status $service$::Stub::$method$(
     ::curtail::Context& ctx, const $request$& request, $reply$* reply) const {
@@ -148,25 +263,6 @@ void PrintMethodBodies(const ServiceDescriptor& service, Printer& out) {
 
 )");
   });
-}
-
-void PrintHandlers(const ServiceDescriptor& service, Printer& out) {
-  out.Print(ServiceVariables(service),
-            R"(std::string_view $service$::Service::FullName() const { return $service$::kServiceName; }
-
-std::vector<::curtail::MethodHandler> $service$::Service::Handlers() {
-  std::vector<::curtail::MethodHandler> handlers;
-)");
-  ForEachMethod(service, IsServed, [&](const MethodDescriptor& method) {
-    out.Print(MethodVariables(method),
-              R"(  handlers.push_back({"$method$", ::curtail::MethodHandler::Kind::$kind$,
-      ::curtail::internal::UnaryHandler<$request$, $reply$>(
-          [this](::curtail::Context& ctx, const $request$& request, $reply$* reply) {
-            return this->$method$(ctx, request, reply);
-          })});
-)");
-  });
-  out.Print("  return handlers;\n}\n\n");
 }
 
 // Opens one of the two files and writes what both begin with.
@@ -184,6 +280,14 @@ class OutputFile {
   Printer printer_;
 };
 
+// Whether anything of coroutine.h is written.
+bool AnyHasUnary(const FileDescriptor& file) {
+  for (int i = 0; i < file.service_count(); ++i) {
+    if (HasUnary(*file.service(i))) return true;
+  }
+  return false;
+}
+
 void WriteHeader(const FileDescriptor& file, GeneratorContext* context) {
   OutputFile output(file, ".curtail.h", context);
   Printer& out = output.printer();
@@ -192,8 +296,9 @@ void WriteHeader(const FileDescriptor& file, GeneratorContext* context) {
   if (file.service_count() > 0) {
     out.Print(
         "#include <string_view>\n#include <vector>\n\n#include \"absl/status/status.h\"\n"
-        "#include \"curtail/rpc/channel.h\"\n#include \"curtail/rpc/context.h\"\n"
-        "#include \"curtail/rpc/method.h\"\n#include \"curtail/rpc/service.h\"\n");
+        "#include \"curtail/rpc/channel.h\"\n#include \"curtail/rpc/context.h\"\n");
+    if (AnyHasUnary(file)) out.Print("#include \"curtail/rpc/coroutine.h\"\n");
+    out.Print("#include \"curtail/rpc/method.h\"\n#include \"curtail/rpc/service.h\"\n");
   }
   out.Print(variables, "#include \"$stem$.pb.h\"\n");
   if (file.service_count() == 0) return;
@@ -210,10 +315,12 @@ void WriteSource(const FileDescriptor& file, GeneratorContext* context) {
   out.Print(variables, "#include \"$stem$.curtail.h\"\n");
   if (file.service_count() == 0) return;
   out.Print("\n");
+  if (AnyHasUnary(file)) out.Print("#include <utility>\n\n");
   if (!file.package().empty()) out.Print(variables, "namespace $namespace$ {\n\n");
   for (int i = 0; i < file.service_count(); ++i) {
-    PrintMethodBodies(*file.service(i), out);
-    PrintHandlers(*file.service(i), out);
+    const ServiceDescriptor& service = *file.service(i);
+    ForEachBase(service, [&](const Base& base) { PrintBaseBodies(service, base, out); });
+    PrintStubBodies(service, out);
   }
   if (!file.package().empty()) out.Print(variables, "}  // namespace $namespace$\n");
 }

@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "curtail/rpc/channel.h"
+#include "curtail/rpc/server.h"
 #include "names.h"
 #include "testdata/nasty.curtail.h"
 #include "testdata/no_package.curtail.h"
@@ -140,6 +142,143 @@ TEST(Generator, AnswersUnimplementedWhatIsNotOverridden) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("curtail.generator_test.v1.Search.Nearest"));
 }
 
+TEST(Generator, OnlyServicesThatSaySoNeverWait) {
+  struct Leaf final : nasty::Search::Service {
+    Leaf() : Service(/*never_waits=*/true) {}
+  } leaf;
+  for (const MethodHandler& handler : leaf.Handlers()) EXPECT_TRUE(handler.never_waits) << handler.name;
+  AddsOne waits;
+  for (const MethodHandler& handler : waits.Handlers()) EXPECT_FALSE(handler.never_waits) << handler.name;
+}
+
+// What a handler answers when nobody has to wait for anything.
+absl::StatusOr<nasty::Reply> Answer(const MethodHandler& handler, const nasty::Query& query) {
+  Context ctx{Deadline::Infinite()};
+  std::string bytes;
+  if (absl::Status status = handler.handler(ctx, query.SerializeAsString(), &bytes); !status.ok())
+    return status;
+  nasty::Reply reply;
+  EXPECT_TRUE(reply.ParseFromString(bytes));
+  return reply;
+}
+
+std::vector<std::string> Names(const std::vector<MethodHandler>& handlers) {
+  std::vector<std::string> names;
+  for (const MethodHandler& handler : handlers) names.push_back(handler.name);
+  return names;
+}
+
+class AddsTwo final : public nasty::Search::CoroutineService {
+ public:
+  Coroutine Search(Context&, const nasty::Query& request, nasty::Reply* reply) override {
+    reply->set_sum(request.number() + 2);
+    co_return absl::OkStatus();
+  }
+};
+
+TEST(GeneratorCoroutines, HandlersReachTheOverride) {
+  AddsTwo service;
+  EXPECT_EQ(service.FullName(), nasty::Search::kServiceName);
+  const std::vector<MethodHandler> handlers = service.Handlers();
+  EXPECT_THAT(Names(handlers), testing::ElementsAre("Search", "Nearest", "lower_case_name", "ctx", "reply",
+                                                    "Status", "Channel", "std"));
+  for (const MethodHandler& handler : handlers) {
+    EXPECT_EQ(handler.kind, MethodHandler::Kind::kUnary);
+    EXPECT_TRUE(handler.handler && handler.continuation) << handler.name;
+  }
+  nasty::Query query;
+  query.set_number(40);
+  const absl::StatusOr<nasty::Reply> reply = Answer(handlers[0], query);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->sum(), 42);
+}
+
+TEST(GeneratorCoroutines, AnswerUnimplementedWhatIsNotOverridden) {
+  AddsTwo service;
+  const absl::StatusOr<nasty::Reply> reply = Answer(service.Handlers()[5], {});
+  EXPECT_EQ(reply.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(reply.status().message()), HasSubstr("curtail.generator_test.v1.Search.Status"));
+}
+
+// Serves by continuation; what it did not override it refuses.
+class AddsThree final : public nasty::Search::ContinuationService {
+ public:
+  void ProcessSearch(Context&, const nasty::Query& request, TypedResponder<nasty::Reply> responder) override {
+    nasty::Reply reply;
+    reply.set_sum(request.number() + 3);
+    responder.Finish(reply);
+  }
+};
+
+TEST(GeneratorContinuations, HandlersReachTheOverrideOrAnswerUnimplemented) {
+  ServerOptions options;
+  options.config = *Config::Parse("AIB1-1");
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::make_unique<AddsThree>());
+  auto server = Server::Start(std::move(options), std::move(services));
+  ASSERT_TRUE(server.ok()) << server.status();
+  Client client;
+  Channel channel(&client, (*server)->addresses()[0]);
+  const nasty::Search::Stub stub(&channel);
+  Context ctx(std::chrono::seconds(20));
+  nasty::Query query;
+  query.set_number(39);
+  nasty::Reply reply;
+  const absl::Status answered = stub.Search(ctx, query, &reply);
+  ASSERT_TRUE(answered.ok()) << answered;
+  EXPECT_EQ(reply.sum(), 42);
+  const absl::Status refused = stub.Status(ctx, query, &reply);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnimplemented) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("curtail.generator_test.v1.Search.Status"));
+}
+
+TEST(GeneratorContinuations, HaveNoHandlerForOtherModelsAndNoStreams) {
+  AddsThree service;
+  EXPECT_EQ(service.FullName(), nasty::Search::kServiceName);
+  const std::vector<MethodHandler> handlers = service.Handlers();
+  EXPECT_THAT(Names(handlers), testing::ElementsAre("Search", "Nearest", "lower_case_name", "ctx", "reply",
+                                                    "Status", "Channel", "std"));
+  for (const MethodHandler& handler : handlers) {
+    EXPECT_TRUE(handler.continuation) << handler.name;
+    EXPECT_FALSE(handler.handler) << handler.name;
+  }
+}
+
+// Handlers may be called like the types that they use, and messages like handlers.
+struct HiddenTypes final : nasty::Context::ContinuationService {
+  void ProcessCoroutine(::curtail::Context&, const nasty::ProcessCoroutine&,
+                        TypedResponder<nasty::CoroutineService> responder) override {
+    responder.Finish({});
+  }
+};
+
+TEST(GeneratorContinuations, MayHideMessages) {
+  HiddenTypes service;
+  EXPECT_THAT(
+      Names(service.Handlers()),
+      testing::ElementsAre("MethodHandler", "Coroutine", "ProcessCoroutine", "TypedResponder", "responder"));
+}
+
+TEST(Generator, WritesNothingOfCoroutinesForStreamsAlone) {
+  const Generated streams = Generate("message M {}\nservice S { rpc Each(stream M) returns (stream M); }\n");
+  ASSERT_TRUE(streams.ok) << streams.error;
+  EXPECT_THAT(streams.files.at("x.curtail.h"), HasSubstr("virtual ::absl::Status Each("));
+  for (const char* word : {"coroutine.h", "CoroutineService", "ContinuationService"}) {
+    EXPECT_THAT(streams.files.at("x.curtail.h"), Not(HasSubstr(word)));
+  }
+  const Generated mixed = Generate(
+      "message M {}\nservice S { rpc Each(stream M) returns (stream M); }\n"
+      "service T { rpc One(M) returns (M); rpc Each(stream M) returns (stream M); }\n");
+  ASSERT_TRUE(mixed.ok) << mixed.error;
+  const std::string& header = mixed.files.at("x.curtail.h");
+  EXPECT_THAT(header, HasSubstr("coroutine.h"));
+  EXPECT_THAT(header, HasSubstr("virtual ::curtail::Coroutine One("));
+  EXPECT_THAT(header, HasSubstr("virtual void ProcessOne("));
+  EXPECT_THAT(header, HasSubstr("Methods that answer each message of a stream exist in Service only."));
+  EXPECT_THAT(header, Not(HasSubstr("Coroutine Each(")));
+  EXPECT_THAT(header, Not(HasSubstr("ProcessEach(")));
+}
+
 TEST(Generator, WritesBothFilesWithoutServices) {
   const Generated result = Generate("package p;\nmessage M {}\n");
   ASSERT_TRUE(result.ok) << result.error;
@@ -176,17 +315,19 @@ TEST(GeneratorErrors, ServiceIsAKeyword) {
 }
 
 TEST(GeneratorErrors, ServiceIsNamedAsItsMember) {
-  EXPECT_EQ(ErrorOf("service Stub {}\n"),
-            "x.proto:2:1: service \"Stub\" has the name of a member of its own class; rename it");
+  for (const std::string name : {"Service", "CoroutineService", "ContinuationService", "Stub"}) {
+    EXPECT_EQ(ErrorOf("service " + name + " {}\n"),
+              "x.proto:2:1: service \"" + name + "\" has the name of a member of its own class; rename it");
+  }
 }
 
 TEST(GeneratorErrors, MethodIsNamedAsAMember) {
-  EXPECT_EQ(
-      ErrorOf("message M {}\nservice S {\n  rpc FullName(M) returns (M);\n}\n"),
-      "x.proto:4:3: method \"S.FullName\" has the name of a member of the generated classes; rename it");
-  EXPECT_EQ(
-      ErrorOf("message M {}\nservice S {\n  rpc Handlers(M) returns (M);\n}\n"),
-      "x.proto:4:3: method \"S.Handlers\" has the name of a member of the generated classes; rename it");
+  for (const std::string name : {"FullName", "Handlers", "Service", "CoroutineService", "ContinuationService",
+                                 "Stub", "channel_", "never_waits_"}) {
+    EXPECT_EQ(ErrorOf("message M {}\nservice S {\n  rpc " + name + "(M) returns (M);\n}\n"),
+              "x.proto:4:3: method \"S." + name +
+                  "\" has the name of a member of the generated classes; rename it");
+  }
 }
 
 TEST(GeneratorErrors, TwoMethodsNeedOneConstant) {

@@ -16,8 +16,8 @@ constexpr char kHelp[] =
     ": a plugin of protoc, which starts it.\n\n"
     "  protoc --cpp_out=DIR --curtail_out=DIR x.proto      with the plugin in PATH, or\n"
     "  protoc --plugin=protoc-gen-curtail=PATH ...         with it anywhere else\n\n"
-    "Writes DIR/x.curtail.h and DIR/x.curtail.cc beside x.pb.h and x.pb.cc: per service a base class to\n"
-    "derive from and a stub. In CMake use curtail_proto(TARGET PROTOS x.proto).\n";
+    "Writes DIR/x.curtail.h and DIR/x.curtail.cc beside x.pb.h and x.pb.cc: per service a stub, and a base\n"
+    "class to derive from for each kind of handler. In CMake use curtail_proto(TARGET PROTOS x.proto).\n";
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -23,8 +24,14 @@ using google::protobuf::ServiceDescriptor;
 using google::protobuf::SourceLocation;
 
 // Members of the generated classes, which a method cannot be called as well.
-constexpr std::array<absl::string_view, 5> kMemberNames = {"FullName", "Handlers", "Service", "Stub",
-                                                           "channel_"};
+constexpr std::array<absl::string_view, 8> kMemberNames = {
+    "FullName", "Handlers", "Service",     "CoroutineService", "ContinuationService",
+    "Stub",     "channel_", "never_waits_"};
+// The classes among them, which their own class cannot be called as well.
+constexpr std::array<absl::string_view, 4> kClassNames = {"Service", "CoroutineService",
+                                                          "ContinuationService", "Stub"};
+// What continuation handlers are called: this and the method.
+constexpr absl::string_view kProcess = "Process";
 
 // Sorted. The keywords of C++20, and NULL.
 constexpr std::array<absl::string_view, 93> kKeywords = {
@@ -57,8 +64,16 @@ bool IsKeyword(absl::string_view name) {
   return std::binary_search(kKeywords.begin(), kKeywords.end(), name);
 }
 
-bool IsMemberName(absl::string_view name) {
-  return std::find(kMemberNames.begin(), kMemberNames.end(), name) != kMemberNames.end();
+template <class Names>
+bool IsOneOf(const Names& names, absl::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Whether a class written for `service` has a member of this name.
+bool IsMember(const ServiceDescriptor& service, const std::string& name) {
+  if (IsOneOf(kMemberNames, name) || service.FindMethodByName(name) != nullptr) return true;
+  return absl::StartsWith(name, kProcess) &&
+         service.FindMethodByName(name.substr(kProcess.size())) != nullptr;
 }
 
 template <class Descriptor>
@@ -76,7 +91,7 @@ std::optional<std::string> FindMethodConflict(const ServiceDescriptor& service) 
   for (int i = 0; i < service.method_count(); ++i) {
     const MethodDescriptor& method = *service.method(i);
     if (IsKeyword(method.name())) return Problem(method, "method", "is a C++ keyword; rename it");
-    if (IsMemberName(method.name())) {
+    if (IsOneOf(kMemberNames, method.name())) {
       return Problem(method, "method", "has the name of a member of the generated classes; rename it");
     }
     const std::string constant = ConstantName(method.name());
@@ -105,8 +120,7 @@ std::string CppNamespace(const FileDescriptor& file) {
 std::string TypeName(const google::protobuf::Descriptor& message, const ServiceDescriptor& service) {
   namespace cpp = google::protobuf::compiler::cpp;
   const std::string name = cpp::ClassName(&message);
-  const bool hidden = IsMemberName(name) || service.FindMethodByName(name) != nullptr;
-  return message.file()->package() == service.file()->package() && !hidden
+  return message.file()->package() == service.file()->package() && !IsMember(service, name)
              ? name
              : cpp::QualifiedClassName(&message);
 }
@@ -152,7 +166,7 @@ std::optional<std::string> FindNameConflict(const FileDescriptor& file) {
   for (int i = 0; i < file.service_count(); ++i) {
     const ServiceDescriptor& service = *file.service(i);
     if (IsKeyword(service.name())) return Problem(service, "service", "is a C++ keyword; rename it");
-    if (service.name() == "Service" || service.name() == "Stub") {
+    if (IsOneOf(kClassNames, service.name())) {
       return Problem(service, "service", "has the name of a member of its own class; rename it");
     }
     if (std::optional<std::string> conflict = FindMethodConflict(service)) return conflict;

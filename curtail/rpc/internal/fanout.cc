@@ -53,7 +53,7 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
   }
 }
 
-void Fanout::Send() {
+void Fanout::Send(bool hold) {
   const WaitHint& hint = CurrentWait();
   // One more than there are calls, given up at the end: until then the fan-out is sure to be there.
   int count = 1;
@@ -63,7 +63,7 @@ void Fanout::Send() {
   for (size_t i = 0; i < size(); ++i) {
     if (ClientConnection* connection = ConnectionOf(i)) connection->Post(&members_[i].start);
   }
-  const bool hold = hint.more_ready && hint.waiting != Waiting::kSync && hint.outbox != nullptr;
+  hold = hold && hint.more_ready && hint.outbox != nullptr;
   for (size_t i = 0; i < size(); ++i) {
     ClientConnection* const connection = ConnectionOf(i);
     const bool again = i > 0 && connection == ConnectionOf(i - 1);

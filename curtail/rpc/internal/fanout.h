@@ -36,8 +36,9 @@ class Fanout : private Cancellable {
   absl::Status Refusal() const;
   // Makes the wanted calls ready, on connections of `poller`.
   void Prepare(const std::shared_ptr<Poller>& poller);
-  // Sends them, listening to the context's cancellation from now on.
-  void Send();
+  // Sends them, listening to the context's cancellation from now on. `hold`: they may share a write with what
+  // this thread sends next.
+  void Send(bool hold);
   void StopListening() { ctx_.Detach(*this); }
   // Ends attempts to connect that have taken too long; returns when the next will have.
   Deadline GiveUpConnecting();
@@ -86,7 +87,8 @@ class Fanout : private Cancellable {
 class AsyncFanout : private Fanout, private Task, private Timer {
  public:
   // Sends. Continue() may run before this returns. REQUIRES: on a thread of a pool that has asynchronous models.
-  void Start();
+  // `hold`: see StartAsync().
+  void Start(bool hold);
 
  protected:
   AsyncFanout(Context& ctx, const CallBatch& batch) : Fanout(ctx, batch) {}
@@ -99,7 +101,7 @@ class AsyncFanout : private Fanout, private Task, private Timer {
   void Run(const WaitHint& hint) override;
   void AllEnded() override;
   void OnCancel() override { CancelOpenCalls(); }
-  void SendAndArm();
+  void SendAndArm(bool hold);
   // Its time has come; returns when to be called again. Under the receiver's mutex.
   Deadline OnTimer();
   Deadline NextTimer();

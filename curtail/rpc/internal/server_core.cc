@@ -133,7 +133,7 @@ absl::Status ServerCore::AddService(std::unique_ptr<Service> service) {
     } else if (!served.handler && method.handler) {
       served.handler = std::move(method.handler);
     } else if (!served.continuation && method.continuation) {
-      served.continuation = std::move(method.continuation);
+      served.continuation = std::move(method.continuation);  // its straight-line form, if any, is not needed
     } else {
       return absl::InvalidArgumentError(Join("method ", path, " is served twice"));
     }

@@ -32,9 +32,9 @@ class ServerCore final : public Receiver, public Outbox {
   explicit ServerCore(ServerOptions options);
   ~ServerCore() override;
 
-  // Before Run(): errors INVALID_ARGUMENT for a method named twice, and what Listen() reports. Two services of
-  // one name make one, if each method has its straight-line handler from the first and its continuation from
-  // the second, or the other way round.
+  // Before Run(): errors INVALID_ARGUMENT for a method named twice, and what Listen() reports. Services of one
+  // name make one if each adds a kind of handler that was missing: a straight-line service first, then the
+  // coroutine or continuation service for asynchronous models.
   absl::Status AddService(std::unique_ptr<Service> service);
   absl::Status Bind();
   // Starts the executor and begins to accept.
