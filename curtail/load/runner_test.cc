@@ -126,6 +126,8 @@ class RunnerTest : public testing::Test {
   }
 
   std::atomic<int> calls_{0};
+  Gate gate_;  // a handler may still be leaving it when the test ends: it outlives the server
+
   std::unique_ptr<Server> server_;
 };
 
@@ -165,11 +167,10 @@ TEST_F(RunnerTest, AStallShowsInEveryRequestThatWasDueMeanwhile) {
   // The server stalls at request 100 until request 300 is being built, 200 requests later. A generator that
   // waited for replies would see one slow request, 0.2 % of all; on schedule the stall must reach down to the
   // p80.
-  Gate gate;
   const Schedule schedule = Make(500, seconds(1), 3);
   ASSERT_GT(schedule.offsets().size(), 400u);
   const Nanos stall = schedule.offsets()[299] - schedule.offsets()[100];
-  absl::StatusOr<LoadResult> r = RunOpenLoop(Options(Serve(100, &gate)), Numbers(300, &gate), schedule);
+  absl::StatusOr<LoadResult> r = RunOpenLoop(Options(Serve(100, &gate_)), Numbers(300, &gate_), schedule);
   ASSERT_TRUE(r.ok()) << r.status();
   EXPECT_EQ(r->failed, 0u);
   EXPECT_GE(r->all.max(), stall);
@@ -181,8 +182,7 @@ TEST_F(RunnerTest, AStallShowsInEveryRequestThatWasDueMeanwhile) {
 }
 
 TEST_F(RunnerTest, ClosedLoopHidesTheSameStallAndIsLabelled) {
-  Gate gate;
-  const std::string target = Serve(100, &gate);
+  const std::string target = Serve(100, &gate_);
   std::thread opener([&] {
     // Open the gate when nothing has moved for a while: the one stalled request holds everything up.
     int last = -1;
@@ -191,7 +191,7 @@ TEST_F(RunnerTest, ClosedLoopHidesTheSameStallAndIsLabelled) {
       last = calls_.load();
       std::this_thread::sleep_for(milliseconds(50));
     }
-    gate.Open();
+    gate_.Open();
   });
   absl::StatusOr<LoadResult> r = RunClosedLoop(Options(target), Numbers(), 1, milliseconds(1500));
   opener.join();
@@ -230,13 +230,12 @@ TEST_F(RunnerTest, ClosedLoopKeepsItsNumberInFlight) {
 
 TEST_F(RunnerTest, TimeoutsCountAsAtLeastTheTimeout) {
   // The server stalls for good (until the test ends), so everything from request 50 on times out.
-  Gate gate;
-  const std::string target = Serve(50, &gate);
+  const std::string target = Serve(50, &gate_);
   RunOptions options = Options(target);
   options.timeout = milliseconds(100);
   const Schedule schedule = Make(500, milliseconds(400), 2);
   absl::StatusOr<LoadResult> r = RunOpenLoop(options, Numbers(), schedule);
-  gate.Open();
+  gate_.Open();
   ASSERT_TRUE(r.ok()) << r.status();
   const uint64_t n = schedule.offsets().size();
   EXPECT_EQ(r->scheduled, n);
@@ -262,13 +261,12 @@ TEST_F(RunnerTest, RefusalsAreCountedByCodeAndText) {
 TEST_F(RunnerTest, TooManyInFlightAreDroppedAndCounted) {
   // The server stalls from request 50 until the schedule is nearly over; ten calls may be in flight
   // meanwhile.
-  Gate gate;
-  RunOptions options = Options(Serve(50, &gate));
+  RunOptions options = Options(Serve(50, &gate_));
   options.max_in_flight = 10;
   const Schedule schedule = Make(1000, milliseconds(300), 4);
   const uint64_t n = schedule.offsets().size();
   ASSERT_GT(n, 200u);
-  absl::StatusOr<LoadResult> r = RunOpenLoop(options, Numbers(n - 20, &gate), schedule);
+  absl::StatusOr<LoadResult> r = RunOpenLoop(options, Numbers(n - 20, &gate_), schedule);
   ASSERT_TRUE(r.ok()) << r.status();
   EXPECT_EQ(r->scheduled, n);
   EXPECT_GE(r->dropped, n - 20 - 50 - 10 - 32)
