@@ -48,8 +48,8 @@ class QueryPlanner {
                                        const Replies<GetReply>& replies) const;
   // Step 3: the candidates, and the leaves that hold them.
   NearestRequests AskForNearest(const QueryRequest& request, const QueryVector& query) const;
-  // Step 4: the nearest of all; does not look at `asked.requests`. Errors: those of a leaf that failed, with its name: part of an answer would pass
-  // for all of it.
+  // Step 4: the nearest of all; does not look at `asked.requests`. Errors: those of a leaf that failed, with its
+  // name: part of an answer would pass for all of it.
   absl::Status Merge(const QueryRequest& request, const NearestRequests& asked,
                      const Replies<Neighbors>& replies, QueryReply* reply) const;
 

@@ -40,7 +40,7 @@ void MarkGenerator(const LoadResult& result, Measurement* m) {
 
 }  // namespace
 
-Measurement Evaluate(const LoadResult& result, Nanos elapsed, uint64_t requests, const ProcSample& used) {
+Measurement Evaluate(const LoadResult& result, Nanos elapsed, uint64_t requests, const ThreadStats& used) {
   Measurement m;
   m.requests = result.ok + result.failed;
   m.failed = result.failed;
@@ -58,8 +58,8 @@ Measurement Evaluate(const LoadResult& result, Nanos elapsed, uint64_t requests,
   const double per = 1.0 / static_cast<double>(std::max<uint64_t>(1, requests));
   m.context_switches = static_cast<double>(used.switches()) * per;
   m.involuntary_switches = static_cast<double>(used.involuntary_switches) * per;
-  m.cpu_us = static_cast<double>(used.cpu_ns) / 1e3 * per;
-  m.runqueue_us = static_cast<double>(used.runqueue_ns) / 1e3 * per;
+  m.cpu_us = static_cast<double>(used.cpu.count()) / 1e3 * per;
+  m.runqueue_us = static_cast<double>(used.run_delay.count()) / 1e3 * per;
   return m;
 }
 

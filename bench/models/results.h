@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "curtail/exec/thread_stats.h"
 #include "curtail/load/result.h"
 #include "machine.h"
 #include "plan.h"
 #include "pools.h"
-#include "proc_sample.h"
 
 namespace curtail::models {
 
@@ -46,7 +46,7 @@ struct Measurement {
 
 // `elapsed` is how long the run took from its start to the last reply; `requests` how many the mid-tier got
 // in that time and `used` what it consumed.
-Measurement Evaluate(const LoadResult& result, Nanos elapsed, uint64_t requests, const ProcSample& used);
+Measurement Evaluate(const LoadResult& result, Nanos elapsed, uint64_t requests, const ThreadStats& used);
 
 // One line of the table. cells[load][round]; a round is absent where it could not be measured.
 struct Row {

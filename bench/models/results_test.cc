@@ -21,9 +21,9 @@ LoadResult OpenLoop(uint64_t requests) {
 }
 
 TEST(Evaluate, CountsWhatAProcessConsumedPerRequest) {
-  ProcSample used;
+  ThreadStats used;
   used.voluntary_switches = 300, used.involuntary_switches = 100;
-  used.cpu_ns = 20'000'000, used.runqueue_ns = 1'000'000;
+  used.cpu = milliseconds(20), used.run_delay = milliseconds(1);
   const Measurement m = Evaluate(OpenLoop(180), milliseconds(1100), 200, used);
   EXPECT_DOUBLE_EQ(m.context_switches, 2);
   EXPECT_DOUBLE_EQ(m.involuntary_switches, 0.5);

@@ -66,11 +66,11 @@ absl::StatusOr<Measurement> Sweep::Measure(MidTier& mid_tier, const Load& load, 
   // end of the pause woke only to sleep again, some for each of them.
   const absl::StatusOr<LoadResult> warm =
       Drive(mid_tier.address(), load, timing_.warmup_s, seed + kWarmupSeeds, nullptr);
-  const absl::StatusOr<ProcSample> before = mid_tier.Sample();
+  const absl::StatusOr<ThreadStats> before = mid_tier.Sample();
   Live live;
   absl::StatusOr<LoadResult> result = absl::CancelledError("interrupted");
   if (warm.ok() && !stop_) result = Drive(mid_tier.address(), load, seconds, seed, &live);
-  const absl::StatusOr<ProcSample> after = mid_tier.Sample();
+  const absl::StatusOr<ThreadStats> after = mid_tier.Sample();
   // That it has ended says more than the calls that failed.
   if (absl::Status died = mid_tier.Check(); !died.ok()) return died;
   if (!warm.ok()) return warm.status();
@@ -80,7 +80,7 @@ absl::StatusOr<Measurement> Sweep::Measure(MidTier& mid_tier, const Load& load, 
   if (result->interrupted) return absl::CancelledError("interrupted");
   if (result->ok == 0) return absl::UnavailableError("no request was answered");
   const uint64_t requests = live.ok + live.failed + 1;  // one is the runner's check of the target
-  return Evaluate(*result, Nanos(live.elapsed_ns), requests, Difference(*before, *after));
+  return Evaluate(*result, Nanos(live.elapsed_ns), requests, after->Since(*before));
 }
 
 void Sweep::MeasureCandidate(int outstanding, Candidate* candidate) {

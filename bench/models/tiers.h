@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "proc_sample.h"
+#include "curtail/exec/thread_stats.h"
 #include "process.h"
 #include "service.h"
 
@@ -41,7 +41,7 @@ class MidTier {
   const std::string& address() const { return address_; }
   void Resume() { process_->Resume(); }
   void Pause() { process_->Pause(); }
-  absl::StatusOr<ProcSample> Sample() const { return SampleProcess(process_->pid()); }
+  absl::StatusOr<ThreadStats> Sample() const { return ReadThreadStats(std::to_string(process_->pid())); }
   // ABORTED when the process has ended, with the end of its log.
   absl::Status Check();
 

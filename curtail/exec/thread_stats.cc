@@ -44,6 +44,17 @@ void AddThreadStats(std::string_view status, std::string_view schedstat, ThreadS
 
 }  // namespace internal
 
+ThreadStats ThreadStats::Since(const ThreadStats& before) const {
+  const auto less = [](auto after, auto earlier) {
+    return after > earlier ? after - earlier : after - after;
+  };
+  return {.threads = threads,
+          .voluntary_switches = less(voluntary_switches, before.voluntary_switches),
+          .involuntary_switches = less(involuntary_switches, before.involuntary_switches),
+          .cpu = less(cpu, before.cpu),
+          .run_delay = less(run_delay, before.run_delay)};
+}
+
 absl::StatusOr<ThreadStats> ReadThreadStats(const std::string& pid) {
   ThreadStats stats;
   std::error_code error;

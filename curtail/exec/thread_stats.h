@@ -20,6 +20,10 @@ struct ThreadStats {
   uint64_t involuntary_switches = 0;  // ... was sent off its CPU
   Nanos cpu{0};                       // spent running
   Nanos run_delay{0};                 // spent ready to run, without a CPU
+
+  uint64_t switches() const { return voluntary_switches + involuntary_switches; }
+  // What has come since `before`, which was read earlier. Whole only if no thread has ended meanwhile.
+  ThreadStats Since(const ThreadStats& before) const;
 };
 
 // Reads /proc/<pid>/task, some microseconds a thread; "self" is the present process. Errors: NOT_FOUND. Kernels

@@ -34,6 +34,17 @@ TEST(ThreadStats, SeesTheThreadsOfThisProcess) {
   other.join();
 }
 
+TEST(ThreadStats, TellsWhatHasComeSince) {
+  const ThreadStats before{
+      .threads = 2, .voluntary_switches = 10, .involuntary_switches = 5, .cpu = Nanos(100)};
+  const ThreadStats after{
+      .threads = 1, .voluntary_switches = 17, .involuntary_switches = 3, .cpu = Nanos(150)};
+  const ThreadStats since = after.Since(before);
+  EXPECT_EQ(since.threads, 1);
+  EXPECT_EQ(since.switches(), 7u);  // a thread that ended took its count with it; never below zero
+  EXPECT_EQ(since.cpu, Nanos(50));
+}
+
 TEST(ThreadStats, SaysWhenThereIsNoSuchProcess) {
   EXPECT_EQ(ReadThreadStats("no-such-pid").status().code(), absl::StatusCode::kNotFound);
 }
