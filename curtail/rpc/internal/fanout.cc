@@ -125,12 +125,12 @@ bool Fanout::TakeRetry() {
 }
 
 // Why a call that was cut short by its own side ended.
-absl::Status Fanout::Outcome(size_t i) {
+absl::Status Fanout::Outcome(size_t i, bool cancelled, bool expired) {
   ClientCall& call = members_[i];
   if (!absl::IsCancelled(call.status) && !absl::IsDeadlineExceeded(call.status))
     return std::move(call.status);
-  if (ctx_.cancelled()) return absl::CancelledError("cancelled by the caller");
-  if (ctx_.deadline().Expired()) {
+  if (cancelled) return absl::CancelledError("cancelled by the caller");
+  if (expired) {
     return absl::DeadlineExceededError(
         Join("deadline exceeded while waiting for ", batch_.channels[i]->target()));
   }
@@ -138,9 +138,12 @@ absl::Status Fanout::Outcome(size_t i) {
 }
 
 void Fanout::Collect(const absl::Status& refused) {
+  // Asked once, so that calls that were cut short together say the same.
+  const bool cancelled = ctx_.cancelled();
+  const bool expired = ctx_.deadline().Expired();
   for (size_t i = 0; i < size(); ++i) {
     absl::Status& status = batch_.statuses[i];
-    status = refused.ok() ? Outcome(i) : refused;
+    status = refused.ok() ? Outcome(i, cancelled, expired) : refused;
     if (status.ok() && !batch_.replies[i]->ParseFromString(members_[i].reply)) {
       status = absl::InternalError(Join("reply is no valid ", batch_.replies[i]->GetTypeName()));
     }

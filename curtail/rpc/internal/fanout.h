@@ -66,7 +66,7 @@ class Fanout : private Cancellable {
   ClientConnection* ConnectionOf(size_t i) const {
     return members_[i].wanted ? members_[i].connection.get() : nullptr;
   }
-  absl::Status Outcome(size_t i);
+  absl::Status Outcome(size_t i, bool cancelled, bool expired);
   // One call fewer to wait for. The last to call it touches nothing afterwards.
   void Complete() {
     if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) AllEnded();
