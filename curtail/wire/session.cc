@@ -1,57 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN. A Session is a thin layer over one nghttp2 session, which owns framing, HPACK, flow control and the
-// stream state machine of HTTP/2. Each call has one Stream, which nghttp2 carries as the stream's user data,
-// so a frame finds its call without a table of ours. Three files share the work: this one sets nghttp2 up and
-// moves bytes, internal/session_receive.cc turns nghttp2's callbacks into events, internal/session_send.cc
-// turns the owner's calls into nghttp2 submissions.
+// DESIGN. A Session is HTTP/2 reduced to what gRPC uses of it. Bytes of the peer are cut into frames and handled one by
+// one; what the owner sends becomes frames at once, in `out_`, where Pull() takes them. Only messages may have to
+// wait: for a window, or because they are long; those stand in their Stream's SendQueue until Pull().
 //
-//   R1  Receive() and Pull() are the only places that run nghttp2; callbacks and events run inside them. An
-//   event may
-//       submit frames (nghttp2 allows that in callbacks) but never runs nghttp2, so nothing nests.
-//   R2  A Stream is freed in OnStreamClose() alone, or with the session. nghttp2 calls that from Receive()
-//   and Pull()
-//       only, so by R1 an event never loses the Stream it runs on, whatever it cancels or aborts.
-//   R3  Finish() is the only caller of OnCallEnd and marks the Stream done first. A done Stream may live on
-//   until its
-//       last frames have left; the owner's calls no longer reach it, and what the peer sends for it is
-//       dropped.
-//   R4  Messages wait in the Stream's SendQueue. nghttp2 asks for DATA when windows allow it (OnReadData),
-//   and the
-//       bytes go straight into the output of Pull(): one copy. Trailers are submitted when the last message
-//       is taken, so HEADERS, DATA and trailers of a reply leave in one Pull().
-//   R5  A client stream that nghttp2 has not opened yet (its HEADERS wait for a free stream or for Pull()) is
-//   found in
-//       our list, newest first; ids above last_sent_request_ tell which those are.
+//   session.cc            a session's life: preface, errors, shutdown, the streams' memory
+//   session_receive.cc    frames
+//   session_headers.cc    header blocks: requests, replies, trailers
+//   session_send.cc       the owner's calls
+//   stream.*              the state of a call; the table that finds it by id
+//   frame.h, hpack.*      the formats
 //
-// A server holds its SETTINGS back until the client's preface has arrived, so that a peer that speaks HTTP/1
-// reads an answer in its own language.
+//   R1  Receive() and Pull() never nest, and events run inside them (and inside Cancel() and Abort(), for the call in
+//       question). An event may send, cancel and abort, whatever stream it likes.
+//   R2  So a stream may be closed while an event of it runs. Close() takes it out of the table, after which nobody
+//       finds it; its memory is given back by Reap(), which runs between frames and between events only. Code that
+//       has called an event looks at s->closed before it goes on with s, and at broken_ before the next frame.
+//   R3  Finish() is the only caller of OnCallEnd, once for each stream the owner knows.
+//   R4  Frames enter out_ in the order in which they are encoded, because HPACK requires it; so nothing encoded is
+//       ever taken back. A message that leaves at once goes straight from the caller's string into out_: one copy.
+//   R5  A reply is over for the peer with its last frame; the owner hears so (OnCallEnd) from the Pull() that takes
+//       this frame. Until then its stream stands in leaving_, closed.
+//   R6  What the peer can make us write without asking for a reply (acknowledgements, resets, window updates) is
+//       counted between two Pulls; too much is ENHANCE_YOUR_CALM. So are too many resets, header blocks without end,
+//       and a partial message is held to max_partial_bytes. A clock is read for the rate of resets, and only when
+//       thousands came.
 //
-// Not offered: compressed messages, server push, priorities, CONNECT, HTTP/1 upgrade,
+// A server holds its output back until the client's preface has arrived, so that a peer that speaks HTTP/1 reads an
+// answer in its own language.
+//
+// Not offered: compressed messages, server push, priorities, CONNECT, HTTP/1 upgrade, content-length,
 // grpc-status-details-bin.
 
 #include "curtail/wire/session.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
+#include "curtail/base/strings.h"
 #include "curtail/wire/internal/session_impl.h"
 
 namespace curtail::wire {
+
+using internal::ErrorCode;
+using internal::FrameHeader;
+using internal::FrameType;
+using internal::kFrameHeaderBytes;
+using internal::kMaxFrameBytes;
+using internal::kMaxWindow;
+using internal::kPreface;
+
 namespace {
 
-constexpr std::string_view kPreface(NGHTTP2_CLIENT_MAGIC, NGHTTP2_CLIENT_MAGIC_LEN);
-
-// Incoming RST_STREAM frames allowed at once and per second. nghttp2's default of 33 a second is far below
-// what an honest client sends whose deadlines run out under overload; a reset costs little here.
-constexpr uint64_t kResetBurst = 20000;
-constexpr uint64_t kResetsPerSecond = 10000;
-
-// The largest window HTTP/2 allows.
-constexpr uint32_t kMaxWindow = 0x7fffffff;
+// An idle session keeps no larger buffers than this.
+constexpr size_t kKeptBuffer = 16u << 10;
+// Streams that a client opens before it knows the server's limit.
+constexpr uint32_t kFirstStreams = 100;
+// RST_STREAM frames taken at once, and again each time this long has passed. Far above what an honest client sends
+// whose deadlines run out under overload; a reset costs little here.
+constexpr uint32_t kResetBurst = 20000;
 
 constexpr std::string_view kPlainAnswer =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 48\r\nConnection: close\r\n\r\n"
@@ -65,126 +73,57 @@ bool LooksLikeHttp1(std::string_view bytes) {
   return end != bytes.begin() && (end == bytes.end() || *end == ' ');
 }
 
-}  // namespace
-
-struct Session::Impl::Callbacks {
-  static Impl& Self(void* user_data) { return *static_cast<Impl*>(user_data); }
-
-  static int BeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* self) {
-    Self(self).OnBeginHeaders(*frame);
-    return 0;
-  }
-  static int Header(nghttp2_session*, const nghttp2_frame*, const uint8_t* name, size_t name_size,
-                    const uint8_t* value, size_t value_size, uint8_t, void* self) {
-    Impl& impl = Self(self);
-    if (impl.header_stream_ != nullptr) {
-      impl.OnHeader(impl.header_stream_, {reinterpret_cast<const char*>(name), name_size},
-                    {reinterpret_cast<const char*>(value), value_size});
-    }
-    return 0;
-  }
-  static int Frame(nghttp2_session*, const nghttp2_frame* frame, void* self) {
-    Self(self).OnFrame(*frame);
-    return 0;
-  }
-  static int Data(nghttp2_session* h2, uint8_t, int32_t id, const uint8_t* data, size_t size, void* self) {
-    auto* s = static_cast<Stream*>(nghttp2_session_get_stream_user_data(h2, id));
-    if (s != nullptr) Self(self).OnData(s, {reinterpret_cast<const char*>(data), size});
-    return 0;
-  }
-  static int Close(nghttp2_session* h2, int32_t id, uint32_t error_code, void* self) {
-    auto* s = static_cast<Stream*>(nghttp2_session_get_stream_user_data(h2, id));
-    if (s != nullptr) Self(self).OnStreamClose(s, error_code);
-    return 0;
-  }
-  static int Sent(nghttp2_session*, const nghttp2_frame* frame, void* self) {
-    Self(self).OnFrameSent(*frame);
-    return 0;
-  }
-  static int NotSent(nghttp2_session*, const nghttp2_frame* frame, int error, void* self) {
-    Self(self).OnFrameNotSent(*frame, error);
-    return 0;
-  }
-  static ssize_t Read(nghttp2_session*, int32_t, uint8_t*, size_t room, uint32_t* flags,
-                      nghttp2_data_source* source, void* self) {
-    return Self(self).OnReadData(static_cast<Stream*>(source->ptr), room, flags);
-  }
-  static int SendData(nghttp2_session*, nghttp2_frame*, const uint8_t* header, size_t size,
-                      nghttp2_data_source* source, void* self) {
-    Impl& impl = Self(self);
-    impl.out_->append(reinterpret_cast<const char*>(header), kFrameHeaderBytes);
-    static_cast<Stream*>(source->ptr)->queue.Take(size, impl.out_);
-    impl.queued_bytes_ -= size;
-    return 0;
-  }
-
-  static constexpr size_t kFrameHeaderBytes = 9;
-};
-
-Session::Impl::Impl(Role role, const SessionOptions& options, Events* events)
-    : role_(role), options_(options), events_(events) {
-  nghttp2_session_callbacks* callbacks = nullptr;
-  nghttp2_option* option = nullptr;
-  nghttp2_session_callbacks_new(&callbacks);
-  nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, Callbacks::BeginHeaders);
-  nghttp2_session_callbacks_set_on_header_callback(callbacks, Callbacks::Header);
-  nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, Callbacks::Frame);
-  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Callbacks::Data);
-  nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, Callbacks::Close);
-  nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, Callbacks::Sent);
-  nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, Callbacks::NotSent);
-  nghttp2_session_callbacks_set_send_data_callback(callbacks, Callbacks::SendData);
-  nghttp2_option_new(&option);
-  nghttp2_option_set_stream_reset_rate_limit(option, kResetBurst, kResetsPerSecond);
-  nghttp2_option_set_no_closed_streams(option, 1);
-  // A grpc-message may end in a space, which gRPC does not escape.
-  nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(option, 1);
-  if (is_client()) {
-    nghttp2_session_client_new2(&h2_, callbacks, this, option);
-  } else {
-    nghttp2_session_server_new2(&h2_, callbacks, this, option);
-  }
-  nghttp2_option_del(option);
-  nghttp2_session_callbacks_del(callbacks);
-  Configure();
+void Trim(std::string* buffer) {
+  if (buffer->capacity() > kKeptBuffer) std::string().swap(*buffer);
 }
 
-void Session::Impl::Configure() {
-  nghttp2_settings_entry settings[4] = {
-      // Nobody uses the old priority tree; saying so spares both ends its upkeep (RFC 9218, 2.1).
-      {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
-      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, std::min(options_.stream_window_bytes, kMaxWindow)},
-      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, options_.max_header_bytes},
-      {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
-  };
-  if (!is_client()) settings[3] = {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, options_.max_concurrent_streams};
-  nghttp2_submit_settings(h2_, NGHTTP2_FLAG_NONE, settings, std::size(settings));
-  nghttp2_session_set_local_window_size(
-      h2_, NGHTTP2_FLAG_NONE, 0,
-      static_cast<int32_t>(std::min(options_.connection_window_bytes, kMaxWindow)));
+}  // namespace
+
+Session::Impl::Impl(Role role, const SessionOptions& options, Events* events)
+    : role_(role),
+      options_(options),
+      events_(events),
+      peer_max_streams_(kFirstStreams),
+      resets_left_(kResetBurst) {
+  if (is_client()) out_.append(kPreface);
+  SendSettings();
 }
 
 Session::Impl::~Impl() {
-  nghttp2_session_del(h2_);
-  while (oldest_ != nullptr) Free(oldest_);
+  while (Stream* s = streams_.Any()) Close(s);
+  while (!leaving_.empty()) {
+    Stream* s = leaving_.Pop();
+    s->bucket_next = closed_;
+    closed_ = s;
+  }
+  Reap();
 }
 
-nghttp2_data_source_read_callback Session::Impl::ReadCallback() { return Callbacks::Read; }
+// ----- streams --------------------------------------------------------------------------------------------
 
 internal::Stream* Session::Impl::NewStream(StreamId id) {
-  auto* s = std::make_unique<Stream>().release();  // owned by the list until Free()
+  Stream* s = pool_.New();
   s->id = id;
-  s->previous = newest_;
-  (newest_ != nullptr ? newest_->next : oldest_) = s;
-  newest_ = s;
+  s->send_window = peer_stream_window_;
+  streams_.Insert(s);
   return s;
 }
 
-void Session::Impl::Free(Stream* s) {
-  const std::unique_ptr<Stream> owned(s);
-  (s->previous != nullptr ? s->previous->next : oldest_) = s->next;
-  (s->next != nullptr ? s->next->previous : newest_) = s->previous;
-  if (header_stream_ == s) header_stream_ = nullptr;
+void Session::Impl::Close(Stream* s) {
+  s->closed = true;
+  if (s->waiting) --waiting_count_;
+  if (s->in_queue != nullptr) s->in_queue->Remove(s);
+  streams_.Erase(s);
+  s->bucket_next = closed_;
+  closed_ = s;
+}
+
+void Session::Impl::Reap() {
+  while (closed_ != nullptr) {
+    Stream* s = closed_;
+    closed_ = s->bucket_next;
+    pool_.Free(s);
+  }
 }
 
 void Session::Impl::Finish(Stream* s, absl::Status&& status, Metadata&& trailing) {
@@ -198,27 +137,27 @@ void Session::Impl::Finish(Stream* s, absl::Status&& status, Metadata&& trailing
   events_->OnCallEnd(s->id, s->tag, std::move(status), std::move(trailing));
 }
 
-internal::Stream* Session::Impl::Find(StreamId id) {
-  Stream* s = Lookup(id);
-  if (s == nullptr && is_client() && id > last_sent_request_) {
-    for (s = newest_; s != nullptr && s->id > id; s = s->previous) continue;
-    if (s != nullptr && s->id != id) s = nullptr;
-  }
-  return s == nullptr || s->done || !s->known ? nullptr : s;
-}
+// ----- the connection -------------------------------------------------------------------------------------
 
 const absl::Status& Session::Impl::Broken(absl::Status why) {
   if (broken_.ok()) broken_ = std::move(why);
   return broken_;
 }
 
-absl::Status Session::Impl::CheckPreface(std::string_view bytes) {
-  const std::string_view expected = kPreface.substr(preface_have_, bytes.size());
-  if (bytes.substr(0, expected.size()) == expected) {
+void Session::Impl::ConnectionError(ErrorCode code, std::string_view what) {
+  if (!broken_.ok()) return;
+  AppendGoaway(is_client() ? 0 : last_opened_, code);
+  Broken(absl::UnavailableError(Join("connection error: ", internal::ErrorName(code), ": ", what)));
+}
+
+absl::Status Session::Impl::TakePreface(std::string_view* bytes) {
+  const std::string_view expected = kPreface.substr(preface_have_, bytes->size());
+  if (bytes->substr(0, expected.size()) == expected) {
     preface_have_ += expected.size();
+    bytes->remove_prefix(expected.size());
     return absl::OkStatus();
   }
-  const std::string start = std::string(kPreface, 0, preface_have_).append(bytes.substr(0, 16));
+  const std::string start = std::string(kPreface, 0, preface_have_).append(bytes->substr(0, 16));
   silent_ = true;
   if (!LooksLikeHttp1(start)) return Broken(absl::InvalidArgumentError("the peer does not speak HTTP/2"));
   plain_answer_ = kPlainAnswer;
@@ -228,15 +167,43 @@ absl::Status Session::Impl::CheckPreface(std::string_view bytes) {
 absl::Status Session::Impl::Receive(std::string_view bytes) {
   if (!broken_.ok()) return broken_;
   if (!is_client() && preface_have_ < kPreface.size()) {
-    if (absl::Status status = CheckPreface(bytes); !status.ok()) return status;
+    if (absl::Status status = TakePreface(&bytes); !status.ok()) return status;
   }
-  const ssize_t n =
-      nghttp2_session_mem_recv(h2_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-  if (n >= 0) return broken_;  // an event may have called Abort()
-  nghttp2_session_terminate_session(
-      h2_, n == NGHTTP2_ERR_FLOODED ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR);
-  return Broken(
-      absl::UnavailableError(absl::StrCat("connection error: ", nghttp2_strerror(static_cast<int>(n)))));
+  // The rest of a frame that began earlier: its header first, which says how long it is.
+  for (size_t need = kFrameHeaderBytes; !partial_.empty();) {
+    if (partial_.size() >= kFrameHeaderBytes) {
+      const FrameHeader header = FrameHeader::Parse(partial_.data());
+      need = kFrameHeaderBytes + header.length;
+      if (partial_.size() == need) {
+        OnFrame(header, std::string_view(partial_).substr(kFrameHeaderBytes));
+        Reap();
+        partial_.clear();
+        Trim(&partial_);
+        break;
+      }
+      if (header.length > kMaxFrameBytes) {
+        ConnectionError(ErrorCode::kFrameSizeError, "a frame is longer than allowed");
+        break;
+      }
+    }
+    const size_t take = std::min(bytes.size(), need - partial_.size());
+    if (take == 0) return absl::OkStatus();
+    partial_.append(bytes.substr(0, take));
+    bytes.remove_prefix(take);
+  }
+  while (broken_.ok() && bytes.size() >= kFrameHeaderBytes) {
+    const FrameHeader header = FrameHeader::Parse(bytes.data());
+    if (header.length > kMaxFrameBytes) {
+      ConnectionError(ErrorCode::kFrameSizeError, "a frame is longer than allowed");
+      break;
+    }
+    if (bytes.size() < kFrameHeaderBytes + header.length) break;
+    OnFrame(header, bytes.substr(kFrameHeaderBytes, header.length));
+    Reap();
+    bytes.remove_prefix(kFrameHeaderBytes + header.length);
+  }
+  if (broken_.ok()) partial_.append(bytes);
+  return broken_;
 }
 
 bool Session::Impl::Pull(std::string* out, size_t limit) {
@@ -245,50 +212,80 @@ bool Session::Impl::Pull(std::string* out, size_t limit) {
     return false;
   }
   if (!is_client() && preface_have_ < kPreface.size()) return false;
-  out_ = out;
-  out_limit_ = limit;
-  ssize_t n = 1;
-  while (n > 0 && out->size() < limit) {
-    const uint8_t* data = nullptr;
-    n = nghttp2_session_mem_send(h2_, &data);
-    if (n > 0) out->append(reinterpret_cast<const char*>(data), static_cast<size_t>(n));
+  if (broken_.ok()) OpenWaiting();
+  while (!sendable_.empty() && send_window_ > 0 && out->size() + out_.size() < limit) {
+    AppendQueuedData(sendable_.front());
   }
-  out_ = nullptr;
-  if (n < 0) {
-    silent_ = true;
-    Abort(Broken(
-        absl::UnavailableError(absl::StrCat("connection error: ", nghttp2_strerror(static_cast<int>(n))))));
-    return false;
+  if (out->empty()) {
+    out->swap(out_);
+  } else {
+    out->append(out_);
   }
-  // nghttp2 found the peer in breach of HTTP/2 and has said so in a GOAWAY.
-  if (!broken_.ok()) Abort(broken_);
-  return nghttp2_session_want_write(h2_) != 0;
+  out_.clear();
+  Trim(&out_);
+  ready_bytes_ = 0;
+  reactions_ = 0;
+  while (!leaving_.empty()) {
+    Stream* s = leaving_.Pop();
+    s->bucket_next = closed_;
+    closed_ = s;
+    Finish(s, absl::OkStatus());
+  }
+  Reap();
+  return !out_.empty() || (!sendable_.empty() && send_window_ > 0);
 }
 
 void Session::Impl::Abort(const absl::Status& why) {
-  Broken(why.ok() ? absl::UnavailableError("connection closed") : why);
-  nghttp2_session_terminate_session(h2_, NGHTTP2_NO_ERROR);
-  for (Stream* s = oldest_; s != nullptr; s = s->next) Finish(s, absl::Status(why.ok() ? broken_ : why));
+  if (broken_.ok()) {
+    if (!last_accepted_) AppendGoaway(is_client() ? 0 : last_opened_, ErrorCode::kNoError);
+    Broken(why.ok() ? absl::UnavailableError("connection closed") : why);
+  }
+  const absl::Status status = why.ok() ? broken_ : why;
+  // The owner's events may cancel others meanwhile, but start none.
+  for (StreamId id : streams_.Ids()) {
+    Stream* s = streams_.Find(id);
+    if (s == nullptr) continue;
+    Close(s);
+    Finish(s, absl::Status(status));
+  }
+  while (!leaving_.empty()) {
+    Stream* s = leaving_.Pop();
+    s->bucket_next = closed_;
+    closed_ = s;
+    Finish(s, absl::Status(status));
+  }
+  ready_bytes_ = 0;
 }
 
-void Session::Impl::SendPing(uint64_t payload) {
-  uint8_t bytes[sizeof(payload)];
-  std::memcpy(bytes, &payload, sizeof(payload));
-  nghttp2_submit_ping(h2_, NGHTTP2_FLAG_NONE, bytes);
+void Session::Impl::AppendGoaway(StreamId last, ErrorCode code) {
+  char bytes[kFrameHeaderBytes + 8];
+  FrameHeader{8, FrameType::kGoaway, 0, 0}.Write(bytes);
+  internal::Put32(bytes + kFrameHeaderBytes, static_cast<uint32_t>(last));
+  internal::Put32(bytes + kFrameHeaderBytes + 4, static_cast<uint32_t>(code));
+  out_.append(bytes, sizeof bytes);
 }
 
 void Session::Impl::SendGoaway() {
-  if (last_accepted_) return;
-  last_accepted_ = nghttp2_session_get_last_proc_stream_id(h2_);
-  nghttp2_submit_goaway(h2_, NGHTTP2_FLAG_NONE, *last_accepted_, NGHTTP2_NO_ERROR, nullptr, 0);
+  if (last_accepted_ || !broken_.ok()) return;
+  last_accepted_ = is_client() ? 0 : last_opened_;
+  AppendGoaway(*last_accepted_, ErrorCode::kNoError);
+}
+
+void Session::Impl::SendShutdownNotice() {
+  if (is_client() || last_accepted_ || !broken_.ok()) return;
+  AppendGoaway(static_cast<StreamId>(kMaxWindow), ErrorCode::kNoError);
 }
 
 bool Session::Impl::Finished() const {
   if (silent_) return plain_answer_.empty();
   // A client that has not even begun will hear no goodbye: a server holds everything back until its preface.
   if (!is_client() && last_accepted_ && preface_have_ < kPreface.size()) return true;
-  return nghttp2_session_want_read(h2_) == 0 && nghttp2_session_want_write(h2_) == 0;
+  if (!out_.empty()) return false;
+  if (!broken_.ok()) return true;
+  return (last_accepted_ || got_goaway_) && streams_.size() == 0 && leaving_.empty();
 }
+
+// ----- the interface --------------------------------------------------------------------------------------
 
 Session::Session(Role role, const SessionOptions& options, Events* events)
     : impl_(std::make_unique<Impl>(role, options, events)) {}
@@ -303,11 +300,10 @@ absl::StatusOr<StreamId> Session::StartCall(const RequestHead& head, void* tag) 
   return (*s)->id;
 }
 
-absl::StatusOr<StreamId> Session::StartUnaryCall(const RequestHead& head, std::string message, void* tag) {
+absl::StatusOr<StreamId> Session::StartUnaryCall(const RequestHead& head, std::string&& message, void* tag) {
   absl::StatusOr<internal::Stream*> s = impl_->StartCall(head, tag);
   if (!s.ok()) return s.status();
-  impl_->SendMessage(*s, std::move(message));
-  impl_->EndRequest(*s);
+  impl_->SendMessage(*s, std::move(message), /*last=*/true);
   return (*s)->id;
 }
 
@@ -323,13 +319,14 @@ void Session::EndCall(StreamId id, const absl::Status& status, const Metadata& t
   if (internal::Stream* s = impl_->Find(id)) impl_->EndCall(s, status, trailing);
 }
 
-void Session::SendMessage(StreamId id, std::string message) {
+void Session::SendMessage(StreamId id, std::string&& message) {
   if (internal::Stream* s = impl_->Find(id)) impl_->SendMessage(s, std::move(message));
 }
 
 void Session::Cancel(StreamId id) {
-  if (internal::Stream* s = impl_->Find(id))
-    impl_->Reset(s, NGHTTP2_CANCEL, absl::CancelledError("cancelled"));
+  if (internal::Stream* s = impl_->Find(id)) {
+    impl_->Reset(s, ErrorCode::kCancel, absl::CancelledError("cancelled"));
+  }
 }
 
 void Session::Abort(const absl::Status& why) { impl_->Abort(why); }

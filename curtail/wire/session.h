@@ -9,9 +9,10 @@
 //
 // Thread safety: none; one thread at a time owns a Session.
 // Reentrancy: an event handler may call any send method, but neither Receive() nor Pull().
-// Messages are events on a stream, so streaming calls need nothing more than unary ones. HTTP/2 framing,
-// HPACK and flow control are nghttp2's; the mapping of gRPC onto them follows the gRPC over HTTP/2 protocol
+// Messages are events on a stream, so streaming calls need nothing more than unary ones. Framing, HPACK and
+// flow control follow RFC 9113 and RFC 7541, the mapping of gRPC onto them the gRPC over HTTP/2 protocol
 // specification.
+// Memory: a session whose calls are alike allocates nothing for them once it is warm.
 #pragma once
 
 #include <cstddef>
@@ -45,11 +46,12 @@ class Events {
   virtual ~Events() = default;
 
   // Server: a call begins. The returned tag comes with the stream's later events; it may be null, and it is
-  // null in an OnCallEnd that this very event causes by Cancel() or Abort().
+  // null in an OnCallEnd that this very event causes by Cancel() or Abort(). The head is the session's scratch:
+  // an owner that swaps strings with it, rather than move them, lets their memory be used again.
   virtual void* OnRequest(StreamId, RequestHead&&) { return nullptr; }
   // Client: initial metadata of the reply has arrived (not called for trailers-only replies).
   virtual void OnResponseHead(StreamId, void* /*tag*/, Metadata&&) {}
-  // One whole message, without its 5-byte prefix.
+  // One whole message, without its 5-byte prefix. Its memory is used again if the owner swaps or copies it.
   virtual void OnMessage(StreamId, void* tag, std::string&& message) = 0;
   // Server: the client will send no more messages on this stream.
   virtual void OnRequestEnd(StreamId, void* /*tag*/) {}
@@ -72,8 +74,8 @@ struct SessionOptions {
   // Sum of header field sizes of one call (RFC 9113 6.5.2); more ends the stream (server:
   // RESOURCE_EXHAUSTED).
   uint32_t max_header_bytes = 16u << 10;
-  // Calls one peer may have open at once. Announced by a server; further streams are refused until the client
-  // knows the limit, and from then on a breach of HTTP/2.
+  // Calls one peer may have open at once. Announced by a server; streams beyond it are refused
+  // (REFUSED_STREAM), which a client may try again.
   uint32_t max_concurrent_streams = 4096;
   // Flow-control windows announced to the peer, per stream and per connection, in bytes. Raise on long fat
   // links.
@@ -98,20 +100,20 @@ class Session {
 
   // Takes bytes read from the peer and calls the events they complete. After an error the connection is
   // beyond use: write what Pull() still gives (a GOAWAY, or an HTTP/1.1 400 for a peer that spoke HTTP/1),
-  // then close. Streams open then may have had no OnCallEnd: call Abort(). Some breaches of HTTP/2 show only
-  // in the next Pull(), which ends all streams and makes Finished() true.
+  // then close. Streams open then may have had no OnCallEnd: call Abort().
   [[nodiscard]] absl::Status Receive(std::string_view bytes);
 
   // Appends pending output to `out` until there is none or `out` holds `limit` bytes or more (by less than a
-  // frame of 16 KiB). Returns whether output is left. May call OnCallEnd: a reply that is sent whole, a reset
-  // that has left, and, when the peer broke HTTP/2, every open stream.
+  // frame of 16 KiB); frames that are not DATA, and short messages, are not held back by the limit. Returns whether
+  // output is left. May call OnCallEnd: of replies that are now sent whole.
   bool Pull(std::string* out, size_t limit = 256u << 10);
 
   // Client: begins a call. Errors: UNAVAILABLE when the connection takes no new streams (GOAWAY, ids used
   // up); INVALID_ARGUMENT for metadata that may not be sent.
   [[nodiscard]] absl::StatusOr<StreamId> StartCall(const RequestHead& head, void* tag);
-  // Client: the same as StartCall, SendMessage and EndRequest, in one step: the frames of a unary call.
-  [[nodiscard]] absl::StatusOr<StreamId> StartUnaryCall(const RequestHead& head, std::string message,
+  // Client: the same as StartCall, SendMessage and EndRequest, in one step: the frames of a unary call. After an error
+  // `message` is untouched.
+  [[nodiscard]] absl::StatusOr<StreamId> StartUnaryCall(const RequestHead& head, std::string&& message,
                                                         void* tag);
   // Client: no more messages on this stream.
   void EndRequest(StreamId id);
@@ -123,9 +125,10 @@ class Session {
   // KiB are cut, metadata entries that may not be sent are left out.
   void EndCall(StreamId id, const absl::Status& status, const Metadata& trailing = {});
 
-  // Either role: queues one message. Messages queue without bound here: the owner watches queued_bytes().
-  // Ignored (as are the other per-stream calls) when the stream is already over.
-  void SendMessage(StreamId id, std::string message);
+  // Either role: sends one message. A short one is copied into the output at once and `message` keeps its memory for
+  // the caller's next; one that has to wait for the peer's windows is moved from. Messages queue without bound here:
+  // the owner watches queued_bytes(). Ignored (as are the other per-stream calls) when the stream is already over.
+  void SendMessage(StreamId id, std::string&& message);
   // Resets the stream (CANCEL) and drops what was queued; OnCallEnd follows with CANCELLED before this
   // returns.
   void Cancel(StreamId id);
@@ -140,8 +143,7 @@ class Session {
   // SendGoaway() for a shutdown that refuses nobody.
   void SendShutdownNotice();
 
-  // Bytes of messages accepted by SendMessage() and not yet handed out by Pull(), 5 more for each message
-  // begun.
+  // Bytes of messages accepted by SendMessage() and not yet handed out by Pull(), 5 more for each message.
   size_t queued_bytes() const;
   size_t open_streams() const;
   // Whether both directions are done (after GOAWAY and the last stream, or an error): close after the last

@@ -31,7 +31,7 @@ RawPeer::Fields With(RawPeer::Fields fields, const std::string& name, const std:
 // A server Session that echoes, and a raw client.
 struct ServerUnderTest {
   explicit ServerUnderTest(const SessionOptions& options = {}) : session(Role::kServer, options, &events) {
-    events.on_message = [this](StreamId id, const std::string& m) { session.SendMessage(id, m); };
+    events.on_message = [this](StreamId id, const std::string& m) { session.SendMessage(id, std::string(m)); };
     events.on_request_end = [this](StreamId id) { session.EndCall(id, absl::OkStatus()); };
   }
   RawPeer::Stream& Call(const RawPeer::Fields& fields, std::string body, bool end = true) {
@@ -241,9 +241,9 @@ TEST(ClientSession, SendsTheFieldsOfTheProtocol) {
                                     {":path", "/a.B/C"},
                                     {":authority", "host:1"},
                                     {"te", "trailers"},
-                                    {"grpc-timeout", "1000000u"},
                                     {"content-type", "application/grpc"},
-                                    {"user-agent", "curtail/0.1.0"}};
+                                    {"user-agent", "curtail/0.1.0"},
+                                    {"grpc-timeout", "1000000u"}};
   EXPECT_EQ(peer.streams[1].blocks[0], expected);
   EXPECT_EQ(peer.streams[1].data, Framed("m"));
   EXPECT_TRUE(peer.streams[1].ended);

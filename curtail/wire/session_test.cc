@@ -221,7 +221,7 @@ TEST(Session, StreamsManyMessagesEachWay) {
   std::vector<std::string> expected;
   for (int i = 0; i < 100; ++i) {
     const std::string message = std::to_string(i) + std::string(static_cast<size_t>(i) * 50, '.');
-    pair.client.SendMessage(id, message);
+    pair.client.SendMessage(id, std::string(message));
     expected.insert(expected.end(), {"a" + message, "b" + message});
     if (i % 7 == 0) {
       ASSERT_TRUE(pair.Pump(300).ok());

@@ -3,8 +3,6 @@
 // Any bytes at all against a server Session. The first byte says whether a valid preface goes ahead, and
 // whether a valid request does.
 
-#include <nghttp2/nghttp2.h>
-
 #include "curtail/wire/fuzz/fuzzing.h"
 
 namespace curtail::wire::fuzz {
@@ -43,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   app.session = &session;
   absl::Status status;
   if ((mode & 3) != 0) {
-    std::string preface(NGHTTP2_CLIENT_MAGIC, NGHTTP2_CLIENT_MAGIC_LEN);
+    std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     preface += fuzz::kEmptySettings;
     status = session.Receive(preface);
     fuzz::Require(status.ok());

@@ -2,12 +2,11 @@
 
 #include "curtail/wire/internal/grpc_status.h"
 
-#include <nghttp2/nghttp2.h>
-
 #include <charconv>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/base/strings.h"
 #include "curtail/wire/metadata.h"
 
 namespace curtail::wire::internal {
@@ -36,15 +35,15 @@ absl::StatusCode CodeFromHttp(int http_status) {
   }
 }
 
-absl::StatusCode CodeFromReset(uint32_t error_code) {
+absl::StatusCode CodeFromReset(ErrorCode error_code) {
   switch (error_code) {
-    case NGHTTP2_REFUSED_STREAM:
+    case ErrorCode::kRefusedStream:
       return absl::StatusCode::kUnavailable;
-    case NGHTTP2_CANCEL:
+    case ErrorCode::kCancel:
       return absl::StatusCode::kCancelled;
-    case NGHTTP2_ENHANCE_YOUR_CALM:
+    case ErrorCode::kEnhanceYourCalm:
       return absl::StatusCode::kResourceExhausted;
-    case NGHTTP2_INADEQUATE_SECURITY:
+    case ErrorCode::kInadequateSecurity:
       return absl::StatusCode::kPermissionDenied;
     default:
       return absl::StatusCode::kInternal;
@@ -75,9 +74,8 @@ absl::Status StatusFromHttp(int http_status) {
                       absl::StrCat("the reply has HTTP status ", http_status, " and no grpc-status"));
 }
 
-absl::Status StatusFromReset(uint32_t error_code) {
-  return absl::Status(CodeFromReset(error_code),
-                      absl::StrCat("the stream was closed with ", nghttp2_http2_strerror(error_code)));
+absl::Status StatusFromReset(ErrorCode error_code) {
+  return absl::Status(CodeFromReset(error_code), Join("the stream was closed with ", ErrorName(error_code)));
 }
 
 }  // namespace curtail::wire::internal

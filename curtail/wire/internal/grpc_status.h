@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "curtail/wire/internal/frame.h"
 
 namespace curtail::wire::internal {
 
@@ -23,6 +24,6 @@ absl::Status StatusFromFields(std::string_view code, std::string_view encoded_me
 absl::Status StatusFromHttp(int http_status);
 
 // The status of a call whose stream was closed with this HTTP/2 error code (gRPC over HTTP/2, "Errors").
-absl::Status StatusFromReset(uint32_t error_code);
+absl::Status StatusFromReset(ErrorCode error_code);
 
 }  // namespace curtail::wire::internal

@@ -52,7 +52,7 @@ void MessageReader::Append(std::string_view bytes) {
 
 void MessageReader::Reset() {
   prefix_have_ = 0;
-  partial_ = {};
+  if (partial_.capacity() > 0) std::string().swap(partial_);
 }
 
 void SendQueue::Push(std::string&& message) {
@@ -93,6 +93,7 @@ void SendQueue::Take(size_t bytes, std::string* out) {
 }
 
 size_t SendQueue::Clear() {
+  if (!has_front_) return 0;
   const size_t dropped = bytes_;
   *this = SendQueue();
   return dropped;

@@ -3,23 +3,41 @@
 // session_impl.h - the inside of a Session. session.cc explains how the parts work together.
 #pragma once
 
-#include <nghttp2/nghttp2.h>
-
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "curtail/wire/internal/header_block.h"
+#include "curtail/wire/internal/frame.h"
+#include "curtail/wire/internal/hpack.h"
 #include "curtail/wire/internal/stream.h"
 #include "curtail/wire/session.h"
 
 namespace curtail::wire {
 
+// What the header fields of one block say, besides path, timeout and metadata.
+struct ReceivedFields {
+  uint32_t bytes = 0;      // as RFC 9113 6.5.2 counts: names, values, 32 a field
+  uint16_t pseudo = 0;     // which pseudo-header fields there were, a bit each
+  bool too_long = false;   // more than max_header_bytes
+  bool malformed = false;  // grpc-timeout or base64 that cannot be parsed
+  bool bad_http = false;   // breaks RFC 9113, section 8
+  bool past_pseudo = false;
+  bool is_post = false;
+  bool grpc_content = false;
+  bool has_grpc_status = false;
+  bool has_grpc_message = false;
+  int16_t http_status = 0;
+};
+
 class Session::Impl {
  public:
   using Stream = internal::Stream;
+  using ErrorCode = internal::ErrorCode;
+  using FrameHeader = internal::FrameHeader;
 
   Impl(Role role, const SessionOptions& options, Events* events);
   ~Impl();
@@ -27,106 +45,180 @@ class Session::Impl {
   Impl& operator=(const Impl&) = delete;
 
   // The stream of an id that the owner may still act on, or null.
-  Stream* Find(StreamId id);
+  Stream* Find(StreamId id) const {
+    Stream* s = streams_.Find(id);
+    return s == nullptr || s->done || !s->known ? nullptr : s;
+  }
 
   absl::Status Receive(std::string_view bytes);
   bool Pull(std::string* out, size_t limit);
   void Abort(const absl::Status& why);
   void SendPing(uint64_t payload);
   void SendGoaway();
-  void SendShutdownNotice() { nghttp2_submit_shutdown_notice(h2_); }
+  void SendShutdownNotice();
   bool Finished() const;
 
   // session_send.cc
   absl::StatusOr<Stream*> StartCall(const RequestHead& head, void* tag);
   void SendHead(Stream* s, const Metadata& metadata);
-  void SendMessage(Stream* s, std::string&& message);
-  // Client: END_STREAM after the queued messages. Server: the trailers, or a trailers-only reply.
+  // `last`: the client sends no more messages.
+  void SendMessage(Stream* s, std::string&& message, bool last = false);
   void EndRequest(Stream* s);
   void EndCall(Stream* s, const absl::Status& status, const Metadata& trailing);
   // Resets the stream and ends the call with `status`.
-  void Reset(Stream* s, uint32_t error_code, absl::Status status);
+  void Reset(Stream* s, ErrorCode code, absl::Status status);
 
   bool is_client() const { return role_ == Role::kClient; }
-  size_t queued_bytes() const { return queued_bytes_; }
+  size_t queued_bytes() const { return queued_bytes_ + ready_bytes_; }
   size_t open_streams() const { return open_streams_; }
 
  private:
+  // Header fields as they were encoded last, good for as long as the encoder's generation stands.
+  struct EncodedFields {
+    std::string key;  // of a request: its path
+    std::string bytes;
+    std::optional<uint64_t> generation;
+  };
+
   // session.cc
-  void Configure();
-  // Server: checks the connection preface, byte for byte, ahead of nghttp2, so that other protocols get an
-  // answer.
-  absl::Status CheckPreface(std::string_view bytes);
+  // Server: takes the connection preface from the front of `bytes`, and answers other protocols.
+  absl::Status TakePreface(std::string_view* bytes);
   // Records why the connection is beyond use, unless that is known already.
   const absl::Status& Broken(absl::Status why);
+  // The peer broke HTTP/2: says so in a GOAWAY.
+  void ConnectionError(ErrorCode code, std::string_view what);
+  void AppendGoaway(StreamId last, ErrorCode code);
   Stream* NewStream(StreamId id);
-  void Free(Stream* s);
+  // Takes the stream out of the table and of any queue. Its memory goes with Reap().
+  void Close(Stream* s);
+  void Reap();
   // The one place that calls OnCallEnd. Drops what is queued and held.
   void Finish(Stream* s, absl::Status&& status, Metadata&& trailing = {});
-  Stream* Lookup(StreamId id) const {
-    return static_cast<Stream*>(nghttp2_session_get_stream_user_data(h2_, id));
-  }
 
   // session_send.cc
-  void Resume(Stream* s);
-  void SubmitTrailers(Stream* s);
-  ssize_t OnReadData(Stream* s, size_t room, uint32_t* flags);
-  void OnFrameSent(const nghttp2_frame& frame);
-  void OnFrameNotSent(const nghttp2_frame& frame, int error);
+  void SendSettings();
+  void OpenWaiting();
+  // Client: streams opened and not closed.
+  size_t opened_streams() const { return streams_.size() - waiting_count_; }
+  size_t BeginBlock();
+  void EndBlock(size_t begin, StreamId id, bool end_stream);
+  void AppendRequest(StreamId id, const RequestHead& head);
+  EncodedFields* FindRequestFields(std::string_view path);
+  void EncodeRequestFields(std::string_view path, EncodedFields* fields);
+  void AppendReplyHead();
+  void AppendMetadata(const Metadata& metadata);
+  void AppendTrailers(Stream* s, const absl::Status& status, const Metadata& trailing);
+  // After the last frame of a reply: the call ends with the next Pull().
+  void Leave(Stream* s);
+  void MarkReady(Stream* s);
+  void AppendQueuedData(Stream* s);
+  void AppendReset(StreamId id, ErrorCode code);
 
   // session_receive.cc
-  void OnBeginHeaders(const nghttp2_frame& frame);
-  void OnHeader(Stream* s, std::string_view name, std::string_view value);
-  void OnPseudoHeader(Stream* s, std::string_view name, std::string_view value);
-  // Takes a field that is gRPC's or HTTP's own; whether it was one.
-  bool OnKnownHeader(Stream* s, std::string_view name, std::string_view value);
-  void OnMetadata(Stream* s, std::string_view name, std::string_view value);
-  void OnFrame(const nghttp2_frame& frame);
-  void OnRequestHeaders(Stream* s);
-  void OnReplyHeaders(Stream* s, bool end_stream);
-  void OnData(Stream* s, std::string_view bytes);
+  void OnFrame(const FrameHeader& header, std::string_view payload);
+  void OnData(const FrameHeader& header, std::string_view payload);
+  bool CountReceived(Stream* s, uint32_t bytes);
+  void OnMessageBytes(Stream* s, std::string_view bytes);
+  void OnRstStream(const FrameHeader& header, std::string_view payload);
+  bool TooManyResets();
+  void OnSettings(const FrameHeader& header, std::string_view payload);
+  bool OnSetting(internal::Setting setting, uint32_t value);
+  bool SetPeerWindow(uint32_t bytes);
+  void OnPing(const FrameHeader& header, std::string_view payload);
+  void OnGoaway(const FrameHeader& header, std::string_view payload);
+  void OnWindowUpdate(const FrameHeader& header, std::string_view payload);
   // END_STREAM has arrived.
   void OnRequestEnd(Stream* s);
-  void OnReplyEnd(Stream* s);
-  void OnGoaway(StreamId last);
-  void OnStreamClose(Stream* s, uint32_t error_code);
+  void OnReplyEnd(Stream* s, absl::Status&& status, Metadata&& trailing = {});
   // The peer broke gRPC's rules or a limit: ends the call here and tells the peer.
   void Fail(Stream* s, absl::Status status);
-  // Server: a reply that consists of an HTTP status, for requests that are not gRPC.
-  void RefuseHttp(Stream* s, std::string_view http_status);
+  // Counts a frame that the peer provoked.
+  void React();
+  // The peer broke HTTP/2's rules on one stream.
+  void StreamError(Stream* s, ErrorCode code);
+  // A frame for a stream that is closed.
+  void RefuseClosed(StreamId id);
+  // Whether no frame but HEADERS may have this id: it was not used yet.
+  bool Idle(StreamId id) const;
+  // Takes the padding off; false: it is longer than the frame.
+  static bool Unpad(const FrameHeader& header, std::string_view* payload);
 
-  // nghttp2's C callbacks; `self` is the Impl.
-  struct Callbacks;
-  static nghttp2_data_source_read_callback ReadCallback();
+  // session_headers.cc
+  void OnHeaders(const FrameHeader& header, std::string_view payload);
+  void OnContinuation(const FrameHeader& header, std::string_view payload);
+  void OnHeaderBlock(StreamId id, bool end_stream, std::string_view block);
+  bool Decode(std::string_view block, bool wanted);
+  void OnField(const internal::HeaderField& field);
+  void OnPseudoField(const internal::HeaderField& field);
+  void OnMetadata(std::string_view name, std::string_view value);
+  void OnRequestHeaders(StreamId id, bool end_stream);
+  void OnRequestTrailers(Stream* s, bool end_stream);
+  void OnReplyHeaders(Stream* s, bool end_stream);
+  bool RequestIsWellFormed() const;
+  // Server: a reply that consists of an HTTP status, for requests that are not gRPC.
+  void RefuseHttp(StreamId id, bool end_stream, std::string_view http_status);
+  // Server: ends a request that the owner has not heard of.
+  void Refuse(StreamId id, bool end_stream, absl::Status status);
 
   // Immutable after construction.
   const Role role_;
   const SessionOptions options_;
   Events* const events_;
-  nghttp2_session* h2_ = nullptr;
 
-  // All streams that nghttp2 knows or will open.
-  Stream* oldest_ = nullptr;
-  Stream* newest_ = nullptr;
+  internal::StreamTable streams_;
+  internal::StreamPool pool_;
+  Stream* closed_ = nullptr;        // closed, memory not yet given back
+  internal::StreamQueue waiting_;   // client: not yet opened, oldest first
+  internal::StreamQueue sendable_;  // have DATA to send that their own window allows
+  internal::StreamQueue leaving_;   // server: replies whose last frame is in out_
+  size_t waiting_count_ = 0;
   size_t open_streams_ = 0;
-  size_t queued_bytes_ = 0;
-  // Bytes of unfinished messages held by all streams.
-  size_t held_bytes_ = 0;
 
-  // The stream whose header block is arriving; set by each HEADERS frame anew.
-  Stream* header_stream_ = nullptr;
-  // Client: ids up to here have left in HEADERS, so nghttp2 knows them.
-  StreamId last_sent_request_ = 0;
-  // Only during Pull(): where DATA goes, and how much may lie there.
-  std::string* out_ = nullptr;
-  size_t out_limit_ = 0;
-
-  // Set by SendGoaway(). Streams above it are ignored even before the GOAWAY has left: it promises that they
-  // were not looked at.
+  // Ids. A client's own: the next one to use, and the last one opened. A server's: the last one the client opened.
+  StreamId next_id_ = 1;
+  StreamId last_opened_ = 0;
+  // Set by SendGoaway(). Streams above it are ignored even before the GOAWAY has left: it promises that they were not
+  // looked at.
   std::optional<StreamId> last_accepted_;
+  bool got_goaway_ = false;
 
-  // Server: bytes of the client's preface that have arrived and matched.
+  // Output: frames that are ready, in order. ready_bytes_ of them are messages.
+  std::string out_;
+  size_t ready_bytes_ = 0;
+  size_t queued_bytes_ = 0;  // of messages that wait in streams
+  uint32_t reactions_ = 0;   // frames in out_ that the peer provoked
+  internal::HpackEncoder encoder_;
+  std::array<EncodedFields, 4> requests_;  // by path
+  size_t next_request_ = 0;
+  EncodedFields reply_head_;
+  bool sent_timeout_ = false;
+
+  // Flow control.
+  int64_t send_window_ = internal::kDefaultWindow;         // what the peer takes on the connection
+  int64_t peer_stream_window_ = internal::kDefaultWindow;  // what it takes on a new stream
+  uint32_t uncredited_ = 0;  // received on the connection without a WINDOW_UPDATE
+  bool settings_acked_ = false;
+  uint32_t peer_max_streams_;
+
+  // Input.
+  std::string partial_;  // a frame of which a part has arrived
+  bool got_settings_ = false;
   size_t preface_have_ = 0;
+  internal::HpackDecoder decoder_;
+  // A header block that arrives in several frames; no other frame may come in between.
+  std::optional<FrameHeader> open_block_;
+  std::string block_;
+  uint32_t continuations_ = 0;
+  // Of the block being decoded; their memory is used again.
+  ReceivedFields fields_;
+  RequestHead head_;
+  std::string grpc_status_;
+  std::string grpc_message_;
+  std::string message_;
+  size_t held_bytes_ = 0;  // of unfinished messages, all streams together
+  uint32_t resets_left_;
+  TimePoint resets_since_;
+
   // What a peer that speaks HTTP/1 is told instead of HTTP/2 frames.
   std::string plain_answer_;
   bool silent_ = false;

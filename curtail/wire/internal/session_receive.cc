@@ -1,206 +1,167 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The receiving half of a Session: nghttp2's callbacks, turned into events.
+// The receiving half of a Session: frames, turned into events. Header blocks are session_headers.cc's.
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "curtail/base/strings.h"
 #include "curtail/wire/internal/grpc_status.h"
 #include "curtail/wire/internal/session_impl.h"
 
 namespace curtail::wire {
 
+using internal::AppendFrameHeader;
+using internal::AppendNumberFrame;
+using internal::ErrorCode;
+using internal::FrameHeader;
+using internal::FrameType;
+using internal::Get16;
+using internal::Get32;
+using internal::kAck;
+using internal::kDefaultWindow;
+using internal::kEndStream;
+using internal::kMaxWindow;
+using internal::kPadded;
 using internal::MessageReader;
-using internal::ReceivedFields;
+using internal::Setting;
 
 namespace {
 
-// What RFC 9113 counts for a field on top of its name and value.
-constexpr size_t kFieldOverhead = 32;
-
-// application/grpc, application/grpc+proto, application/grpc;... but not application/grpc-web.
-bool IsGrpcContent(std::string_view type) {
-  constexpr std::string_view kType = "application/grpc";
-  if (!type.starts_with(kType)) return false;
-  return type.size() == kType.size() || type[kType.size()] == '+' || type[kType.size()] == ';';
-}
-
-std::string_view Trim(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
+// Frames that a peer may provoke between two Pulls.
+constexpr uint32_t kMaxReactions = 10000;
+constexpr uint32_t kResetsPerSecond = 10000;
+constexpr size_t kSettingBytes = 6;
+// Message buffers larger than this are not kept.
+constexpr size_t kKeptMessage = 64u << 10;
 
 }  // namespace
 
-void Session::Impl::OnBeginHeaders(const nghttp2_frame& frame) {
-  header_stream_ = nullptr;
-  if (frame.hd.type != NGHTTP2_HEADERS) return;
-  if (!is_client() && frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
-    if (last_accepted_ && frame.hd.stream_id > *last_accepted_) return;
-    header_stream_ = NewStream(frame.hd.stream_id);
-    nghttp2_session_set_stream_user_data(h2_, frame.hd.stream_id, header_stream_);
-  } else {
-    header_stream_ = Lookup(frame.hd.stream_id);
-    if (header_stream_ != nullptr) header_stream_->fields = ReceivedFields();
+void Session::Impl::OnFrame(const FrameHeader& header, std::string_view payload) {
+  if (!got_settings_ && (header.type != FrameType::kSettings || header.Has(kAck))) {
+    return ConnectionError(ErrorCode::kProtocolError, "SETTINGS come first");
   }
-}
-
-void Session::Impl::OnHeader(Stream* s, std::string_view name, std::string_view value) {
-  if (s->done || s->fields.too_long) return;
-  s->fields.bytes += static_cast<uint32_t>(name.size() + value.size() + kFieldOverhead);
-  if (s->fields.bytes > options_.max_header_bytes) {
-    s->fields.too_long = true;
-  } else if (name[0] == ':') {
-    OnPseudoHeader(s, name, value);
-  } else if (!OnKnownHeader(s, name, value)) {
-    OnMetadata(s, name, value);
+  if (open_block_ && (header.type != FrameType::kContinuation || header.stream != open_block_->stream)) {
+    return ConnectionError(ErrorCode::kProtocolError, "a header block was interrupted");
   }
-}
-
-void Session::Impl::OnPseudoHeader(Stream* s, std::string_view name, std::string_view value) {
-  if (name == ":path") {
-    s->head.path.assign(value);
-  } else if (name == ":method") {
-    s->fields.is_post = value == "POST";
-  } else if (name == ":status") {
-    // nghttp2 lets only three digits through.
-    std::from_chars(value.data(), value.data() + value.size(), s->fields.http_status);
-  }
-}
-
-bool Session::Impl::OnKnownHeader(Stream* s, std::string_view name, std::string_view value) {
-  ReceivedFields& fields = s->fields;
-  switch (name.size()) {
-    case 11:
-      if (name == "grpc-status") {
-        fields.has_grpc_status = true;
-        fields.grpc_status.assign(value);
-        return true;
-      }
-      break;
-    case 12:
-      if (name == "content-type") {
-        fields.grpc_content = IsGrpcContent(value);
-        return true;
-      }
-      if (name == "grpc-timeout") {
-        s->head.timeout = ParseTimeout(value);
-        if (!s->head.timeout) fields.malformed = true;
-        return true;
-      }
-      if (name == "grpc-message") {
-        fields.grpc_message.assign(value);
-        return true;
-      }
-      break;
+  switch (header.type) {
+    case FrameType::kData:
+      return OnData(header, payload);
+    case FrameType::kHeaders:
+      return OnHeaders(header, payload);
+    case FrameType::kContinuation:
+      return OnContinuation(header, payload);
+    case FrameType::kRstStream:
+      return OnRstStream(header, payload);
+    case FrameType::kSettings:
+      return OnSettings(header, payload);
+    case FrameType::kPing:
+      return OnPing(header, payload);
+    case FrameType::kGoaway:
+      return OnGoaway(header, payload);
+    case FrameType::kWindowUpdate:
+      return OnWindowUpdate(header, payload);
+    case FrameType::kPushPromise:
+      return ConnectionError(ErrorCode::kProtocolError, "pushes were not asked for");
+    case FrameType::kPriority:
+      if (header.stream == 0) ConnectionError(ErrorCode::kProtocolError, "PRIORITY without a stream");
+      if (payload.size() != 5) ConnectionError(ErrorCode::kFrameSizeError, "PRIORITY of a wrong length");
+      return;
     default:
-      break;
-  }
-  return IsReservedKey(name);
-}
-
-void Session::Impl::OnMetadata(Stream* s, std::string_view name, std::string_view value) {
-  if (!name.ends_with("-bin")) {
-    s->head.metadata.Add(name, value);
-    return;
-  }
-  // Proxies may join repeated fields with commas, which base64 never contains.
-  for (bool more = true; more;) {
-    const size_t comma = value.find(',');
-    more = comma != std::string_view::npos;
-    if (std::optional<std::string> bytes = Base64Decode(Trim(value.substr(0, comma)))) {
-      s->head.metadata.Add(name, *bytes);
-    } else {
-      s->fields.malformed = true;
-    }
-    if (more) value.remove_prefix(comma + 1);
+      return;  // RFC 9113, 4.1: unknown types are ignored
   }
 }
 
-void Session::Impl::OnFrame(const nghttp2_frame& frame) {
-  const bool end_stream = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-  switch (frame.hd.type) {
-    case NGHTTP2_HEADERS: {
-      Stream* s = std::exchange(header_stream_, nullptr);
-      if (s == nullptr) return;
-      if (is_client()) return OnReplyHeaders(s, end_stream);
-      if (frame.headers.cat == NGHTTP2_HCAT_REQUEST) OnRequestHeaders(s);
-      if (end_stream) OnRequestEnd(s);
-      return;
-    }
-    case NGHTTP2_DATA: {
-      Stream* s = end_stream ? Lookup(frame.hd.stream_id) : nullptr;
-      if (s == nullptr) return;
-      return is_client() ? OnReplyEnd(s) : OnRequestEnd(s);
-    }
-    case NGHTTP2_PING:
-      if ((frame.hd.flags & NGHTTP2_FLAG_ACK) != 0) {
-        uint64_t payload;
-        std::memcpy(&payload, frame.ping.opaque_data, sizeof(payload));
-        events_->OnPong(payload);
-      }
-      return;
-    case NGHTTP2_GOAWAY:
-      return OnGoaway(frame.goaway.last_stream_id);
-    default:
-      return;
-  }
+bool Session::Impl::Idle(StreamId id) const { return id % 2 == 0 || id > last_opened_; }
+
+bool Session::Impl::Unpad(const FrameHeader& header, std::string_view* payload) {
+  if (!header.Has(kPadded)) return true;
+  if (payload->empty()) return false;
+  const auto padding = static_cast<uint8_t>(payload->front());
+  payload->remove_prefix(1);
+  if (padding > payload->size()) return false;
+  payload->remove_suffix(padding);
+  return true;
 }
 
-void Session::Impl::OnRequestHeaders(Stream* s) {
-  if (s->fields.too_long) {
-    return Fail(s, absl::ResourceExhaustedError(
-                       absl::StrCat("request header fields exceed ", options_.max_header_bytes, " bytes")));
-  }
-  if (!s->fields.is_post) return RefuseHttp(s, "405");
-  if (!s->fields.grpc_content) return RefuseHttp(s, "415");
-  if (s->fields.malformed) return Fail(s, absl::InternalError("malformed grpc-timeout or binary metadata"));
-  s->known = true;
-  ++open_streams_;
-  s->tag = events_->OnRequest(s->id, std::move(s->head));
+void Session::Impl::React() {
+  if (++reactions_ > kMaxReactions) ConnectionError(ErrorCode::kEnhanceYourCalm, "too much to answer");
 }
 
-void Session::Impl::OnReplyHeaders(Stream* s, bool end_stream) {
-  if (end_stream) s->got_end = true;
-  if (s->done) return;
-  const ReceivedFields& fields = s->fields;
-  if (fields.too_long) {
-    return Fail(s, absl::ResourceExhaustedError(
-                       absl::StrCat("reply header fields exceed ", options_.max_header_bytes, " bytes")));
-  }
-  if (fields.malformed) return Fail(s, absl::InternalError("malformed binary metadata in the reply"));
-  if (s->got_head || end_stream) return end_stream ? OnReplyEnd(s) : void();
-  if (fields.http_status < 200) {  // 1xx: the head is yet to come
-    s->head.metadata.Clear();
-    return;
-  }
-  s->got_head = true;
-  if (fields.http_status != 200 || !fields.grpc_content) {
-    return Fail(s, internal::StatusFromHttp(fields.http_status));
-  }
-  events_->OnResponseHead(s->id, s->tag, std::exchange(s->head.metadata, {}));
+void Session::Impl::StreamError(Stream* s, ErrorCode code) {
+  std::string text = Join("the peer broke HTTP/2: ", internal::ErrorName(code));
+  React();
+  Reset(s, code, is_client() ? absl::InternalError(text) : absl::CancelledError(text));
 }
 
-void Session::Impl::OnData(Stream* s, std::string_view bytes) {
-  while (!s->done) {
-    std::string message;
+// A client has reset the stream a moment ago, and this crossed the reset on its way. A server does so seldom, and says
+// again that the stream is closed.
+void Session::Impl::RefuseClosed(StreamId id) {
+  if (is_client()) return;
+  AppendReset(id, ErrorCode::kStreamClosed);
+  React();
+}
+
+// ----- DATA -----------------------------------------------------------------------------------------------
+
+void Session::Impl::OnData(const FrameHeader& header, std::string_view payload) {
+  if (Idle(header.stream)) return ConnectionError(ErrorCode::kProtocolError, "DATA without a stream");
+  Stream* s = streams_.Find(header.stream);
+  if (s != nullptr && s->waiting) s = nullptr;
+  if (!CountReceived(s, header.length)) return;
+  if (!Unpad(header, &payload)) return ConnectionError(ErrorCode::kProtocolError, "padding exceeds DATA");
+  if (s == nullptr) return RefuseClosed(header.stream);
+  if (s->closed) return;
+  if (s->got_end) return StreamError(s, ErrorCode::kStreamClosed);
+  if (is_client() && !s->got_head) return StreamError(s, ErrorCode::kProtocolError);
+  OnMessageBytes(s, payload);
+  if (s->closed || !broken_.ok() || !header.Has(kEndStream)) return;
+  if (!is_client()) return OnRequestEnd(s);
+  OnReplyEnd(s, internal::StatusFromHttp(s->http_status));
+}
+
+// Takes `bytes` off the windows, which are filled up when half is used. False: the peer sent more than they allowed.
+bool Session::Impl::CountReceived(Stream* s, uint32_t bytes) {
+  uncredited_ += bytes;
+  const uint32_t window = std::clamp(options_.connection_window_bytes, kDefaultWindow, kMaxWindow);
+  if (uncredited_ > window) {
+    ConnectionError(ErrorCode::kFlowControlError, "more DATA than the connection's window");
+    return false;
+  }
+  if (uncredited_ >= window / 2) {
+    AppendNumberFrame(FrameType::kWindowUpdate, 0, std::exchange(uncredited_, 0), &out_);
+  }
+  if (s == nullptr) return true;
+  // Until the peer has acknowledged a small window it uses the default.
+  uint32_t stream_window = std::min(options_.stream_window_bytes, kMaxWindow);
+  if (!settings_acked_) stream_window = std::max(stream_window, kDefaultWindow);
+  s->uncredited += bytes;
+  if (s->uncredited > stream_window) {
+    StreamError(s, ErrorCode::kFlowControlError);
+  } else if (s->uncredited > 0 &&
+             s->uncredited >= std::min(stream_window, options_.stream_window_bytes) / 2) {
+    AppendNumberFrame(FrameType::kWindowUpdate, s->id, std::exchange(s->uncredited, 0), &out_);
+  }
+  return true;
+}
+
+void Session::Impl::OnMessageBytes(Stream* s, std::string_view bytes) {
+  while (!s->done && !s->closed) {
     const size_t held = s->reader.held_bytes();
-    const MessageReader::Result result = s->reader.Next(&bytes, options_.max_message_bytes, &message);
+    const MessageReader::Result result = s->reader.Next(&bytes, options_.max_message_bytes, &message_);
     held_bytes_ += s->reader.held_bytes() - held;
     switch (result) {
       case MessageReader::Result::kNeedMore:
         if (held_bytes_ <= options_.max_partial_bytes) return;
         return Fail(s, absl::ResourceExhaustedError("too many bytes of unfinished messages"));
       case MessageReader::Result::kMessage:
-        events_->OnMessage(s->id, s->tag, std::move(message));
+        events_->OnMessage(s->id, s->tag, std::move(message_));
+        if (message_.capacity() > kKeptMessage) std::string().swap(message_);
         break;
       case MessageReader::Result::kTooLong:
-        return Fail(s, absl::ResourceExhaustedError(
-                           absl::StrCat("message exceeds ", options_.max_message_bytes, " bytes")));
+        return Fail(
+            s, absl::ResourceExhaustedError(Join("message exceeds ", options_.max_message_bytes, " bytes")));
       case MessageReader::Result::kCompressed:
         s->refuse_compressed = true;
         return Fail(s, absl::UnimplementedError("compressed messages are not supported"));
@@ -212,61 +173,164 @@ void Session::Impl::OnData(Stream* s, std::string_view bytes) {
 
 void Session::Impl::OnRequestEnd(Stream* s) {
   s->got_end = true;
-  if (s->done) return;
   if (!s->reader.AtBoundary()) return Fail(s, absl::InternalError("the request ends inside a message"));
   events_->OnRequestEnd(s->id, s->tag);
 }
 
-void Session::Impl::OnReplyEnd(Stream* s) {
+void Session::Impl::OnReplyEnd(Stream* s, absl::Status&& status, Metadata&& trailing) {
   s->got_end = true;
-  if (s->done) return;
-  const ReceivedFields& fields = s->fields;
-  absl::Status status = fields.has_grpc_status
-                            ? internal::StatusFromFields(fields.grpc_status, fields.grpc_message)
-                            : internal::StatusFromHttp(fields.http_status);
   if (status.ok() && !s->reader.AtBoundary()) status = absl::InternalError("the reply ends inside a message");
   // Nobody will read the rest of the request.
-  if (!s->sent_end) nghttp2_submit_rst_stream(h2_, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
-  Finish(s, std::move(status), std::move(s->head.metadata));
-}
-
-void Session::Impl::OnGoaway(StreamId last) {
-  events_->OnGoaway(last);
-  // Calls still waiting for a free stream will not get one; nghttp2 ends those above `last` that have left.
-  for (Stream* s = is_client() ? oldest_ : nullptr; s != nullptr; s = s->next) {
-    if (s->id > last_sent_request_ && s->id != 0) {
-      Reset(s, NGHTTP2_CANCEL, absl::UnavailableError("the peer is shutting down and takes no new calls"));
-    }
-  }
-}
-
-void Session::Impl::OnStreamClose(Stream* s, uint32_t error_code) {
-  if (!s->done) {
-    absl::Status status = internal::StatusFromReset(error_code);
-    if (!is_client()) status = absl::CancelledError(status.message());
-    Finish(s, std::move(status));
-  }
-  Free(s);
+  if (!s->sent_end) AppendReset(s->id, ErrorCode::kNoError);
+  Close(s);
+  Finish(s, std::move(status), std::move(trailing));
 }
 
 void Session::Impl::Fail(Stream* s, absl::Status status) {
   if (is_client() || s->queue.InsideMessage()) {
-    return Reset(s, is_client() ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR, std::move(status));
+    return Reset(s, is_client() ? ErrorCode::kCancel : ErrorCode::kInternalError, std::move(status));
   }
   queued_bytes_ -= s->queue.Clear();
-  if (s->ending) {
-    s->end_status = status;  // the owner's end, not yet sent, gives way
-  } else {
-    EndCall(s, status, {});
-  }
+  AppendTrailers(s, status, {});
+  React();
+  Leave(s);
   Finish(s, std::move(status));
 }
 
-void Session::Impl::RefuseHttp(Stream* s, std::string_view http_status) {
-  const nghttp2_nv field = internal::StaticField(":status", http_status);
-  s->sent_head = s->sent_end = s->ending = true;
-  nghttp2_submit_response(h2_, s->id, &field, 1, nullptr);
-  Finish(s, absl::OkStatus());
+// ----- the other frames -----------------------------------------------------------------------------------
+
+void Session::Impl::OnRstStream(const FrameHeader& header, std::string_view payload) {
+  if (payload.size() != 4) return ConnectionError(ErrorCode::kFrameSizeError, "RST_STREAM of a wrong length");
+  if (Idle(header.stream)) return ConnectionError(ErrorCode::kProtocolError, "RST_STREAM without a stream");
+  if (TooManyResets()) return ConnectionError(ErrorCode::kEnhanceYourCalm, "too many resets");
+  Stream* s = streams_.Find(header.stream);
+  if (s == nullptr || s->waiting) return;
+  absl::Status status = internal::StatusFromReset(static_cast<ErrorCode>(Get32(payload.data())));
+  if (!is_client()) status = absl::CancelledError(status.message());
+  Close(s);
+  Finish(s, std::move(status));
+}
+
+bool Session::Impl::TooManyResets() {
+  if (resets_left_ == 0) {
+    const TimePoint now = Now();
+    if (now - resets_since_ < std::chrono::seconds(1)) return true;
+    resets_since_ = now;
+    resets_left_ = kResetsPerSecond;
+  }
+  --resets_left_;
+  return false;
+}
+
+void Session::Impl::OnSettings(const FrameHeader& header, std::string_view payload) {
+  if (header.stream != 0) return ConnectionError(ErrorCode::kProtocolError, "SETTINGS on a stream");
+  if (header.Has(kAck)) {
+    if (!payload.empty()) return ConnectionError(ErrorCode::kFrameSizeError, "SETTINGS of a wrong length");
+    settings_acked_ = true;
+    return;
+  }
+  if (payload.size() % kSettingBytes != 0) {
+    return ConnectionError(ErrorCode::kFrameSizeError, "SETTINGS of a wrong length");
+  }
+  if (!std::exchange(got_settings_, true)) peer_max_streams_ = UINT32_MAX;
+  for (; !payload.empty(); payload.remove_prefix(kSettingBytes)) {
+    if (!OnSetting(static_cast<Setting>(Get16(payload.data())), Get32(payload.data() + 2))) return;
+  }
+  AppendFrameHeader({0, FrameType::kSettings, kAck, 0}, &out_);
+  React();
+}
+
+bool Session::Impl::OnSetting(Setting setting, uint32_t value) {
+  switch (setting) {
+    case Setting::kHeaderTableSize:
+      encoder_.SetPeerTableSize(value);
+      return true;
+    case Setting::kEnablePush:
+      if (value <= (is_client() ? 0u : 1u)) return true;
+      ConnectionError(ErrorCode::kProtocolError, "ENABLE_PUSH has a wrong value");
+      return false;
+    case Setting::kMaxConcurrentStreams:
+      peer_max_streams_ = value;
+      return true;
+    case Setting::kInitialWindowSize:
+      if (SetPeerWindow(value)) return true;
+      ConnectionError(ErrorCode::kFlowControlError, "a window is larger than HTTP/2 allows");
+      return false;
+    case Setting::kMaxFrameSize:
+      if (value >= internal::kMaxFrameBytes && value < 1u << 24) return true;
+      ConnectionError(ErrorCode::kProtocolError, "MAX_FRAME_SIZE has a wrong value");
+      return false;
+    default:
+      return true;
+  }
+}
+
+// RFC 9113, 6.9.2: a new initial window changes those of all streams.
+bool Session::Impl::SetPeerWindow(uint32_t bytes) {
+  if (bytes > kMaxWindow) return false;
+  const int64_t change = int64_t{bytes} - peer_stream_window_;
+  peer_stream_window_ = bytes;
+  bool fits = true;
+  streams_.ForEach([&](Stream* s) {
+    s->send_window += change;
+    if (s->send_window > int64_t{kMaxWindow}) fits = false;
+    if (s->in_queue == &sendable_ && s->send_window <= 0) sendable_.Remove(s);
+    MarkReady(s);
+  });
+  return fits;
+}
+
+void Session::Impl::OnPing(const FrameHeader& header, std::string_view payload) {
+  uint64_t bytes;
+  if (header.stream != 0) return ConnectionError(ErrorCode::kProtocolError, "PING on a stream");
+  if (payload.size() != sizeof bytes) {
+    return ConnectionError(ErrorCode::kFrameSizeError, "PING of a wrong length");
+  }
+  if (header.Has(kAck)) {
+    std::memcpy(&bytes, payload.data(), sizeof bytes);
+    return events_->OnPong(bytes);
+  }
+  AppendFrameHeader({sizeof bytes, FrameType::kPing, kAck, 0}, &out_);
+  out_.append(payload);
+  React();
+}
+
+void Session::Impl::OnGoaway(const FrameHeader& header, std::string_view payload) {
+  if (header.stream != 0) return ConnectionError(ErrorCode::kProtocolError, "GOAWAY on a stream");
+  if (payload.size() < 8) return ConnectionError(ErrorCode::kFrameSizeError, "GOAWAY of a wrong length");
+  const auto last = static_cast<StreamId>(Get32(payload.data()) & kMaxWindow);
+  got_goaway_ = true;
+  events_->OnGoaway(last);
+  if (!is_client() || !broken_.ok()) return;
+  for (StreamId id : streams_.Ids()) {
+    Stream* s = streams_.Find(id);
+    if (s == nullptr || (id <= last && !s->waiting)) continue;
+    absl::Status status = s->waiting
+                              ? absl::UnavailableError("the peer is shutting down and takes no new calls")
+                              : internal::StatusFromReset(ErrorCode::kRefusedStream);
+    Close(s);
+    Finish(s, std::move(status));
+  }
+}
+
+void Session::Impl::OnWindowUpdate(const FrameHeader& header, std::string_view payload) {
+  if (payload.size() != 4)
+    return ConnectionError(ErrorCode::kFrameSizeError, "WINDOW_UPDATE of a wrong length");
+  const uint32_t bytes = Get32(payload.data()) & kMaxWindow;
+  if (header.stream == 0) {
+    if (bytes == 0) return ConnectionError(ErrorCode::kProtocolError, "WINDOW_UPDATE by nothing");
+    send_window_ += bytes;
+    if (send_window_ > int64_t{kMaxWindow}) ConnectionError(ErrorCode::kFlowControlError, "window too large");
+    return;
+  }
+  if (Idle(header.stream))
+    return ConnectionError(ErrorCode::kProtocolError, "WINDOW_UPDATE without a stream");
+  Stream* s = streams_.Find(header.stream);
+  if (s == nullptr || s->waiting) return;
+  if (bytes == 0) return StreamError(s, ErrorCode::kProtocolError);
+  s->send_window += bytes;
+  if (s->send_window > int64_t{kMaxWindow}) return StreamError(s, ErrorCode::kFlowControlError);
+  MarkReady(s);
 }
 
 }  // namespace curtail::wire

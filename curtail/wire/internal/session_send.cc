@@ -1,185 +1,328 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sending half of a Session: what the owner asks for, as nghttp2 submissions.
+// The sending half of a Session: what the owner asks for, as frames.
 
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "curtail/base/strings.h"
 #include "curtail/wire/internal/grpc_status.h"
+#include "curtail/wire/internal/outgoing_metadata.h"
 #include "curtail/wire/internal/session_impl.h"
 
 namespace curtail::wire {
 
-using internal::HeaderBlock;
-using internal::StaticField;
+using internal::AppendFrameHeader;
+using internal::AppendNumberFrame;
+using internal::ErrorCode;
+using internal::FrameHeader;
+using internal::FrameType;
+using internal::HpackEncoder;
+using internal::kEndHeaders;
+using internal::kEndStream;
+using internal::kFrameHeaderBytes;
+using internal::kMaxFrameBytes;
+using internal::kMaxWindow;
+using internal::kPrefixBytes;
+using internal::Put32;
+using internal::Setting;
 
 namespace {
 
 // Error texts longer than this are cut: peers limit header lists to as little as 8 KiB.
 constexpr size_t kMaxStatusMessage = 2048;
+// A message that is longer, or finds as much output waiting, stands in its stream's queue until Pull().
+constexpr size_t kMaxDirectBytes = kMaxFrameBytes;
+constexpr size_t kMaxReady = 64u << 10;
 
 bool IsPath(std::string_view path) { return path.size() > 1 && path[0] == '/' && IsTextValue(path); }
 
-void AddReplyHead(HeaderBlock* block) {
-  block->Add(StaticField(":status", "200"));
-  block->Add(StaticField("content-type", "application/grpc"));
+}  // namespace
+
+void Session::Impl::SendSettings() {
+  const std::pair<Setting, uint32_t> settings[] = {
+      // Nobody uses the old priority tree; saying so spares both ends its upkeep.
+      {Setting::kNoRfc7540Priorities, 1},
+      {Setting::kInitialWindowSize, std::min(options_.stream_window_bytes, kMaxWindow)},
+      {Setting::kMaxHeaderListSize, options_.max_header_bytes},
+      {is_client() ? Setting::kEnablePush : Setting::kMaxConcurrentStreams,
+       is_client() ? 0 : options_.max_concurrent_streams},
+  };
+  AppendFrameHeader({6 * std::size(settings), FrameType::kSettings, 0, 0}, &out_);
+  for (const auto& [setting, value] : settings) {
+    char entry[6] = {0, static_cast<char>(setting)};
+    Put32(entry + 2, value);
+    out_.append(entry, sizeof entry);
+  }
+  const uint32_t window = std::min(options_.connection_window_bytes, kMaxWindow);
+  if (window > internal::kDefaultWindow) {
+    AppendNumberFrame(FrameType::kWindowUpdate, 0, window - internal::kDefaultWindow, &out_);
+  }
 }
 
-}  // namespace
+// ----- header blocks --------------------------------------------------------------------------------------
+
+// Leaves room for the frame's header; the fields follow.
+size_t Session::Impl::BeginBlock() {
+  const size_t begin = out_.size();
+  out_.append(kFrameHeaderBytes, '\0');
+  if (encoder_.pending()) encoder_.Begin(&out_);
+  return begin;
+}
+
+void Session::Impl::EndBlock(size_t begin, StreamId id, bool end_stream) {
+  const size_t size = out_.size() - begin - kFrameHeaderBytes;
+  const uint8_t end = end_stream ? kEndStream : 0;
+  if (size <= kMaxFrameBytes) {
+    const auto flags = static_cast<uint8_t>(end | kEndHeaders);
+    FrameHeader{static_cast<uint32_t>(size), FrameType::kHeaders, flags, id}.Write(out_.data() + begin);
+    return;
+  }
+  // Rare: cut into HEADERS and CONTINUATIONs.
+  const std::string block = out_.substr(begin + kFrameHeaderBytes);
+  out_.resize(begin);
+  for (size_t at = 0; at < block.size(); at += kMaxFrameBytes) {
+    const size_t n = std::min<size_t>(kMaxFrameBytes, block.size() - at);
+    const uint8_t flags = (at == 0 ? end : 0) | (at + n == block.size() ? kEndHeaders : 0);
+    AppendFrameHeader(
+        {static_cast<uint32_t>(n), at == 0 ? FrameType::kHeaders : FrameType::kContinuation, flags, id},
+        &out_);
+    out_.append(block, at, n);
+  }
+}
+
+Session::Impl::EncodedFields* Session::Impl::FindRequestFields(std::string_view path) {
+  for (EncodedFields& fields : requests_) {
+    if (fields.key == path && fields.generation == encoder_.generation()) return &fields;
+  }
+  return nullptr;
+}
+
+// The fields that are the same for all calls of a method.
+void Session::Impl::EncodeRequestFields(std::string_view path, EncodedFields* fields) {
+  using enum HpackEncoder::Indexing;
+  fields->key.assign(path);
+  fields->bytes.clear();
+  fields->generation = encoder_.generation();
+  encoder_.Encode(":method", "POST", kIndex, &fields->bytes);
+  encoder_.Encode(":scheme", "http", kIndex, &fields->bytes);
+  encoder_.Encode(":path", path, kIndex, &fields->bytes);
+  encoder_.Encode(":authority", options_.authority, kIndex, &fields->bytes);
+  encoder_.Encode("te", "trailers", kIndex, &fields->bytes);
+  encoder_.Encode("content-type", "application/grpc", kIndex, &fields->bytes);
+  encoder_.Encode("user-agent", "curtail/0.1.0", kIndex, &fields->bytes);
+}
+
+void Session::Impl::AppendRequest(StreamId id, const RequestHead& head) {
+  const size_t begin = BeginBlock();
+  EncodedFields* fields = FindRequestFields(head.path);
+  if (fields == nullptr) {
+    fields = &requests_[next_request_++ % requests_.size()];
+    EncodeRequestFields(head.path, fields);
+  }
+  out_.append(fields->bytes);
+  if (head.timeout) {
+    // The first timeout enters the table, so that the later ones need not spell the name.
+    char text[12];
+    const bool first = !std::exchange(sent_timeout_, true);
+    encoder_.Encode("grpc-timeout", FormatTimeout(*head.timeout, text),
+                    first ? HpackEncoder::Indexing::kIndex : HpackEncoder::Indexing::kNone, &out_);
+  }
+  AppendMetadata(head.metadata);
+  EndBlock(begin, id, false);
+}
+
+void Session::Impl::AppendReplyHead() {
+  if (reply_head_.generation != encoder_.generation()) {
+    using enum HpackEncoder::Indexing;
+    reply_head_.bytes.clear();
+    reply_head_.generation = encoder_.generation();
+    encoder_.Encode(":status", "200", kIndex, &reply_head_.bytes);
+    encoder_.Encode("content-type", "application/grpc", kIndex, &reply_head_.bytes);
+  }
+  out_.append(reply_head_.bytes);
+}
+
+void Session::Impl::AppendMetadata(const Metadata& metadata) {
+  if (metadata.empty()) return;
+  internal::ForEachSendable(metadata, [this](std::string_view name, std::string_view value) {
+    encoder_.Encode(name, value, HpackEncoder::Indexing::kNone, &out_);
+  });
+}
+
+// After a head: trailers. Without one: the head, which is the trailers too.
+void Session::Impl::AppendTrailers(Stream* s, const absl::Status& status, const Metadata& trailing) {
+  const size_t begin = BeginBlock();
+  if (!s->sent_head) AppendReplyHead();
+  encoder_.Encode("grpc-status", internal::StatusCodeText(status.code()), HpackEncoder::Indexing::kIndex,
+                  &out_);
+  if (const std::string_view text = Message(status); !text.empty()) {
+    encoder_.Encode("grpc-message", PercentEncode(text.substr(0, kMaxStatusMessage)),
+                    HpackEncoder::Indexing::kNone, &out_);
+  }
+  if (s->refuse_compressed) {
+    encoder_.Encode("grpc-accept-encoding", "identity", HpackEncoder::Indexing::kNone, &out_);
+  }
+  AppendMetadata(trailing);
+  EndBlock(begin, s->id, true);
+  s->sent_head = s->sent_end = true;
+}
+
+// ----- calls ----------------------------------------------------------------------------------------------
 
 absl::StatusOr<Session::Impl::Stream*> Session::Impl::StartCall(const RequestHead& head, void* tag) {
   if (!is_client()) return absl::FailedPreconditionError("only a client starts calls");
   if (!broken_.ok()) return absl::UnavailableError(broken_.message());
-  if (!nghttp2_session_check_request_allowed(h2_)) {
+  if (got_goaway_ || last_accepted_ || next_id_ < 0) {
     return absl::UnavailableError("the connection takes no new streams");
   }
-  if (!IsPath(head.path)) return absl::InvalidArgumentError(absl::StrCat("not a method path: ", head.path));
+  if (FindRequestFields(head.path) == nullptr && !IsPath(head.path)) {
+    return absl::InvalidArgumentError(Join("not a method path: ", head.path));
+  }
   if (!head.metadata.empty()) {
     if (absl::Status status = internal::CheckMetadata(head.metadata); !status.ok()) return status;
   }
-  HeaderBlock block;
-  block.Add(StaticField(":method", "POST"));
-  block.Add(StaticField(":scheme", "http"));
-  block.AddValue(":path", head.path);
-  block.Add(StaticField(":authority", options_.authority));
-  block.Add(StaticField("te", "trailers"));
-  char timeout[12];
-  if (head.timeout) block.AddValue("grpc-timeout", FormatTimeout(*head.timeout, timeout), true);
-  block.Add(StaticField("content-type", "application/grpc"));
-  block.Add(StaticField("user-agent", "curtail/0.1.0"));
-  block.AddMetadata(head.metadata);
-
-  Stream* s = NewStream(0);
-  nghttp2_data_provider data = {};
-  data.source.ptr = s;
-  data.read_callback = ReadCallback();
-  const int32_t id = nghttp2_submit_request(h2_, nullptr, block.data(), block.size(), &data, s);
-  if (id < 0) {
-    Free(s);
-    return absl::UnavailableError(nghttp2_strerror(id));
-  }
-  s->id = id;
+  const bool waits = !waiting_.empty() || opened_streams() >= peer_max_streams_;
+  Stream* s = NewStream(next_id_);
+  next_id_ = next_id_ > static_cast<StreamId>(kMaxWindow) - 2 ? -1 : next_id_ + 2;
   s->tag = tag;
   s->known = true;
   ++open_streams_;
+  if (waits) {
+    s->waiting = true;
+    s->waiting_head = std::make_unique<RequestHead>(head);
+    waiting_.Push(s);
+    ++waiting_count_;
+  } else {
+    last_opened_ = s->id;
+    AppendRequest(s->id, head);
+  }
   return s;
+}
+
+void Session::Impl::OpenWaiting() {
+  while (!waiting_.empty() && opened_streams() < peer_max_streams_) {
+    Stream* s = waiting_.Pop();
+    --waiting_count_;
+    s->waiting = false;
+    s->send_window = peer_stream_window_;
+    last_opened_ = s->id;
+    AppendRequest(s->id, *s->waiting_head);
+    s->waiting_head.reset();
+    if (s->ending && s->queue.empty()) {
+      AppendFrameHeader({0, FrameType::kData, kEndStream, s->id}, &out_);
+      s->sent_end = true;
+    }
+    MarkReady(s);
+  }
 }
 
 void Session::Impl::SendHead(Stream* s, const Metadata& metadata) {
   if (is_client() || s->sent_head || s->ending) return;
   s->sent_head = true;
-  HeaderBlock block;
-  AddReplyHead(&block);
-  block.AddMetadata(metadata);
-  nghttp2_data_provider data = {};
-  data.source.ptr = s;
-  data.read_callback = ReadCallback();
-  nghttp2_submit_response(h2_, s->id, block.data(), block.size(), &data);
+  const size_t begin = BeginBlock();
+  AppendReplyHead();
+  AppendMetadata(metadata);
+  EndBlock(begin, s->id, false);
 }
 
-void Session::Impl::SendMessage(Stream* s, std::string&& message) {
+void Session::Impl::SendMessage(Stream* s, std::string&& message, bool last) {
   if (s->ending) return;
-  if (!is_client()) SendHead(s, {});
-  queued_bytes_ += internal::kPrefixBytes + message.size();
-  s->queue.Push(std::move(message));
-  Resume(s);
+  if (!is_client() && !s->sent_head) SendHead(s, {});
+  s->ending = last;
+  const size_t bytes = kPrefixBytes + message.size();
+  const bool direct = bytes <= kMaxDirectBytes && s->queue.empty() && !s->waiting &&
+                      out_.size() < kMaxReady &&
+                      static_cast<int64_t>(bytes) <= std::min(s->send_window, send_window_);
+  if (!direct) {
+    queued_bytes_ += bytes;
+    s->queue.Push(std::move(message));
+    return MarkReady(s);
+  }
+  char head[kFrameHeaderBytes + kPrefixBytes];
+  FrameHeader{static_cast<uint32_t>(bytes), FrameType::kData, last ? kEndStream : uint8_t{0}, s->id}.Write(
+      head);
+  head[kFrameHeaderBytes] = 0;  // not compressed
+  Put32(head + kFrameHeaderBytes + 1, static_cast<uint32_t>(message.size()));
+  out_.append(head, sizeof head);
+  out_.append(message);
+  ready_bytes_ += bytes;
+  s->send_window -= static_cast<int64_t>(bytes);
+  send_window_ -= static_cast<int64_t>(bytes);
+  s->sent_end = last;
 }
 
 void Session::Impl::EndRequest(Stream* s) {
   if (!is_client() || s->ending) return;
   s->ending = true;
-  Resume(s);
+  if (s->waiting || !s->queue.empty()) return;
+  AppendFrameHeader({0, FrameType::kData, kEndStream, s->id}, &out_);
+  s->sent_end = true;
 }
 
 void Session::Impl::EndCall(Stream* s, const absl::Status& status, const Metadata& trailing) {
   if (is_client() || s->ending) return;
   s->ending = true;
-  s->end_status = status;
-  s->end_metadata = trailing;
-  if (s->sent_head) {
-    Resume(s);
-  } else {
-    SubmitTrailers(s);
+  if (!s->queue.empty()) {
+    s->result = std::make_unique<internal::CallResult>(internal::CallResult{status, trailing});
+    return;
   }
+  AppendTrailers(s, status, trailing);
+  Leave(s);
 }
 
-void Session::Impl::Reset(Stream* s, uint32_t error_code, absl::Status status) {
-  nghttp2_submit_rst_stream(h2_, NGHTTP2_FLAG_NONE, s->id, error_code);
+void Session::Impl::Leave(Stream* s) {
+  // A reply may be complete before its request is: the stream is closed without error (RFC 9113, 8.1).
+  if (!s->got_end) AppendReset(s->id, ErrorCode::kNoError);
+  s->closed = true;
+  if (s->in_queue != nullptr) s->in_queue->Remove(s);
+  streams_.Erase(s);
+  leaving_.Push(s);
+}
+
+void Session::Impl::Reset(Stream* s, ErrorCode code, absl::Status status) {
+  if (!s->waiting) AppendReset(s->id, code);
+  Close(s);
   Finish(s, std::move(status));
 }
 
-void Session::Impl::Resume(Stream* s) {
-  if (!s->waiting) return;
-  s->waiting = false;
-  nghttp2_session_resume_data(h2_, s->id);
+void Session::Impl::AppendReset(StreamId id, ErrorCode code) {
+  AppendNumberFrame(FrameType::kRstStream, id, static_cast<uint32_t>(code), &out_);
 }
 
-// After a head: trailers. Without one: the head, which is the trailers too.
-void Session::Impl::SubmitTrailers(Stream* s) {
-  s->sent_end = true;
-  HeaderBlock block;
-  if (!s->sent_head) AddReplyHead(&block);
-  block.Add(StaticField("grpc-status", internal::StatusCodeText(s->end_status.code())));
-  std::string message;  // lives until the block is submitted
-  if (const auto text = s->end_status.message(); !text.empty()) {
-    message = PercentEncode({text.data(), std::min(text.size(), kMaxStatusMessage)});
-    block.AddValue("grpc-message", message);
-  }
-  if (s->refuse_compressed) block.Add(StaticField("grpc-accept-encoding", "identity"));
-  block.AddMetadata(s->end_metadata);
-  if (s->sent_head) {
-    nghttp2_submit_trailer(h2_, s->id, block.data(), block.size());
-  } else {
-    s->sent_head = true;
-    nghttp2_submit_response(h2_, s->id, block.data(), block.size(), nullptr);
-  }
+// ----- queued messages ------------------------------------------------------------------------------------
+
+void Session::Impl::MarkReady(Stream* s) {
+  if (s->in_queue == nullptr && !s->waiting && !s->queue.empty() && s->send_window > 0) sendable_.Push(s);
 }
 
-// Tells nghttp2 how much of its next DATA frame there is; the bytes themselves go straight into Pull()'s
-// output, from the send_data callback that follows at once.
-ssize_t Session::Impl::OnReadData(Stream* s, size_t room, uint32_t* flags) {
-  if (out_->size() >= out_limit_) return NGHTTP2_ERR_PAUSE;
-  const size_t bytes = std::min(room, s->queue.size());
-  if (bytes == 0 && !s->ending) {
-    s->waiting = true;
-    return NGHTTP2_ERR_DEFERRED;
-  }
-  *flags = NGHTTP2_DATA_FLAG_NO_COPY;
-  if (s->ending && bytes == s->queue.size()) {
-    *flags |= NGHTTP2_DATA_FLAG_EOF;
-    if (is_client()) {
-      s->sent_end = true;
-    } else {
-      *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
-      SubmitTrailers(s);
-    }
-  }
-  return static_cast<ssize_t>(bytes);
-}
-
-void Session::Impl::OnFrameSent(const nghttp2_frame& frame) {
-  if (frame.hd.type == NGHTTP2_GOAWAY && frame.goaway.error_code != NGHTTP2_NO_ERROR && broken_.ok()) {
-    broken_ = absl::UnavailableError(absl::StrCat("connection closed: the peer broke HTTP/2: ",
-                                                  nghttp2_http2_strerror(frame.goaway.error_code)));
-  }
-  if (frame.hd.type != NGHTTP2_HEADERS) return;
+// One DATA frame; streams take turns.
+void Session::Impl::AppendQueuedData(Stream* s) {
+  sendable_.Remove(s);
+  const int64_t window = std::min(s->send_window, send_window_);
+  const auto n = static_cast<uint32_t>(
+      std::min<uint64_t>({s->queue.size(), kMaxFrameBytes, static_cast<uint64_t>(window)}));
+  const bool last = s->ending && n == s->queue.size();
+  AppendFrameHeader({n, FrameType::kData, last && is_client() ? kEndStream : uint8_t{0}, s->id}, &out_);
+  s->queue.Take(n, &out_);
+  s->send_window -= n;
+  send_window_ -= n;
+  queued_bytes_ -= n;
+  if (!last) return MarkReady(s);
   if (is_client()) {
-    last_sent_request_ = frame.hd.stream_id;
+    s->sent_end = true;
     return;
   }
-  if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return;
-  Stream* s = Lookup(frame.hd.stream_id);
-  if (s == nullptr) return;
-  // A reply may be complete before its request is: the stream is closed without error (RFC 9113, 8.1).
-  if (!s->got_end) nghttp2_submit_rst_stream(h2_, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
-  Finish(s, absl::OkStatus());
+  AppendTrailers(s, s->result->status, s->result->trailing);
+  Leave(s);
 }
 
-void Session::Impl::OnFrameNotSent(const nghttp2_frame& frame, int error) {
-  // A header block beyond nghttp2's limit; anything else means that the stream is closing already.
-  if (is_client() || frame.hd.type != NGHTTP2_HEADERS || error != NGHTTP2_ERR_FRAME_SIZE_ERROR) return;
-  nghttp2_submit_rst_stream(h2_, NGHTTP2_FLAG_NONE, frame.hd.stream_id, NGHTTP2_INTERNAL_ERROR);
+void Session::Impl::SendPing(uint64_t payload) {
+  if (!broken_.ok()) return;
+  char bytes[kFrameHeaderBytes + sizeof payload];
+  FrameHeader{sizeof payload, FrameType::kPing, 0, 0}.Write(bytes);
+  std::copy_n(reinterpret_cast<const char*>(&payload), sizeof payload, bytes + kFrameHeaderBytes);
+  out_.append(bytes, sizeof bytes);
 }
 
 }  // namespace curtail::wire

@@ -1,57 +1,134 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// stream.h - the state of one call on one connection, and the list of all of them.
+// stream.h - the state of one call on one connection, and the table in which a frame finds it.
+//
+// Thread-compatible, as all of a session.
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "curtail/wire/internal/frame.h"
 #include "curtail/wire/internal/messages.h"
 #include "curtail/wire/metadata.h"
 #include "curtail/wire/session.h"
 
 namespace curtail::wire::internal {
 
-// What the header fields of the block being received say; starts afresh with each HEADERS frame.
-struct ReceivedFields {
-  uint32_t bytes = 0;  // as RFC 9113 6.5.2 counts: names, values, 32 a field
-  bool too_long = false;
-  bool malformed = false;  // grpc-timeout or base64 that cannot be parsed
-  bool grpc_content = false;
-  bool is_post = false;
-  bool has_grpc_status = false;
-  int http_status = 0;
-  std::string grpc_status;   // short enough to need no allocation
-  std::string grpc_message;  // percent-encoded
+// How a server's call ends, kept while messages are still queued ahead of it.
+struct CallResult {
+  absl::Status status;
+  Metadata trailing;
 };
 
-// A Stream is created when its HEADERS are submitted or begin to arrive, and freed only from nghttp2's
-// on_stream_close callback or with the session: never while an event of it runs.
+// A Stream is one call. It is open while it is in the session's StreamTable. A closed one stays an object until no event
+// can be running on it (see session.cc, R2).
 struct Stream {
   StreamId id = 0;
   void* tag = nullptr;
-  // Links of the session's list, oldest first.
-  Stream* previous = nullptr;
-  Stream* next = nullptr;
+  Stream* bucket_next = nullptr;  // StreamTable's, then StreamPool's
+  // Links of the one queue it may stand in: streams that wait to be opened, that have DATA to send, or that have left.
+  Stream* queue_previous = nullptr;
+  Stream* queue_next = nullptr;
+  class StreamQueue* in_queue = nullptr;
 
   bool known = false;      // the owner knows this stream and is owed an OnCallEnd
-  bool done = false;       // OnCallEnd was called, or is not owed: the owner's calls are ignored from now on
-  bool sent_head = false;  // client: HEADERS left; server: HEADERS submitted
+  bool done = false;       // OnCallEnd was called, or is not owed
+  bool closed = false;     // no longer in the table
+  bool waiting = false;    // client: HEADERS not yet sent, the peer takes no more streams at a time
+  bool sent_head = false;  // server: HEADERS sent
   bool got_head = false;   // client: the response's (final) HEADERS have arrived
   bool ending = false;     // no more messages will be queued: after them END_STREAM or trailers
-  bool sent_end = false;   // END_STREAM, or the trailers that carry it, are submitted
-  bool got_end = false;    // END_STREAM has arrived
-  bool waiting = false;    // nghttp2 waits for nghttp2_session_resume_data()
+  bool sent_end = false;
+  bool got_end = false;
   bool refuse_compressed = false;  // the trailers tell which encodings are accepted
+  int16_t http_status = 0;         // client: of the response's head
 
-  ReceivedFields fields;
-  RequestHead head;  // server: until OnRequest; client: head.metadata of the reply, of head or trailers
+  int64_t send_window = kDefaultWindow;  // may be negative (RFC 9113, 6.9.2)
+  uint32_t uncredited = 0;               // bytes received for which no WINDOW_UPDATE was sent
   MessageReader reader;
   SendQueue queue;
-  // Server: how the call ends, once `ending`.
-  absl::Status end_status;
-  Metadata end_metadata;
+  std::unique_ptr<RequestHead> waiting_head;  // client, while `waiting`
+  std::unique_ptr<CallResult> result;         // server, while `ending` and the queue is not empty
+};
+
+// A StreamQueue is a doubly linked list of streams through links of their own.
+class StreamQueue {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  Stream* front() const { return first_; }
+  void Push(Stream* s) {
+    s->in_queue = this;
+    s->queue_previous = last_;
+    s->queue_next = nullptr;
+    (last_ != nullptr ? last_->queue_next : first_) = s;
+    last_ = s;
+  }
+  void Remove(Stream* s) {
+    (s->queue_previous != nullptr ? s->queue_previous->queue_next : first_) = s->queue_next;
+    (s->queue_next != nullptr ? s->queue_next->queue_previous : last_) = s->queue_previous;
+    s->in_queue = nullptr;
+  }
+  Stream* Pop() {
+    Stream* s = first_;
+    Remove(s);
+    return s;
+  }
+
+ private:
+  Stream* first_ = nullptr;
+  Stream* last_ = nullptr;
+};
+
+// A StreamTable finds streams by id. Ids count up in steps of two, so the low bits spread them evenly. Memory comes with
+// the first stream.
+class StreamTable {
+ public:
+  Stream* Find(StreamId id) const {
+    if (buckets_.empty()) return nullptr;
+    Stream* s = buckets_[Bucket(id)];
+    while (s != nullptr && s->id != id) s = s->bucket_next;
+    return s;
+  }
+  // REQUIRES: no stream of that id is there.
+  void Insert(Stream* s);
+  void Erase(Stream* s);
+  size_t size() const { return size_; }
+  // Any stream, or null when there is none.
+  Stream* Any() const;
+  // The ids of all streams, in order.
+  std::vector<StreamId> Ids() const;
+  template <class Visit>
+  void ForEach(Visit visit) const {
+    for (Stream* s : buckets_) {
+      for (; s != nullptr; s = s->bucket_next) visit(s);
+    }
+  }
+
+ private:
+  size_t Bucket(StreamId id) const { return (static_cast<uint32_t>(id) >> 1) & (buckets_.size() - 1); }
+  void Grow();
+
+  std::vector<Stream*> buckets_;  // a power of two of them, or none
+  size_t size_ = 0;
+};
+
+// A StreamPool keeps the memory of streams that are over for those to come.
+class StreamPool {
+ public:
+  StreamPool() = default;
+  ~StreamPool();
+  StreamPool(const StreamPool&) = delete;
+  StreamPool& operator=(const StreamPool&) = delete;
+
+  Stream* New();
+  void Free(Stream* s);
+
+ private:
+  Stream* free_ = nullptr;
+  size_t kept_ = 0;
 };
 
 }  // namespace curtail::wire::internal

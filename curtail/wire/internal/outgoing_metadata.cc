@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "curtail/wire/internal/header_block.h"
+#include "curtail/wire/internal/outgoing_metadata.h"
 
 #include "absl/strings/str_cat.h"
 
 namespace curtail::wire::internal {
 namespace {
 
-// nghttp2 sends header blocks of at most 64 KiB; this leaves room for the fields that are not metadata.
+// Peers refuse header lists somewhere above 8 KiB; ones that were told to take more, take this.
 constexpr size_t kMaxMetadataBytes = 32u << 10;
 
 bool IsBinaryKey(std::string_view key) { return key.ends_with("-bin"); }
@@ -23,25 +23,17 @@ bool MaySend(const Metadata::Entry& entry) {
 
 }  // namespace
 
-void HeaderBlock::AddValue(std::string_view name, std::string_view value, bool never_index) {
-  nghttp2_nv field = StaticField(name, value);
-  field.flags = NGHTTP2_NV_FLAG_NO_COPY_NAME;
-  if (never_index) field.flags |= NGHTTP2_NV_FLAG_NO_INDEX;
-  fields_.push_back(field);
-}
-
-void HeaderBlock::AddMetadata(const Metadata& metadata) {
-  if (metadata.empty()) return;
-  encoded_.reserve(metadata.size());
+void ForEachSendable(const Metadata& metadata,
+                     absl::FunctionRef<void(std::string_view, std::string_view)> send) {
   size_t bytes = 0;
   for (const Metadata::Entry& entry : metadata) {
     if (!MaySend(entry) || bytes + WireBytes(entry) > kMaxMetadataBytes) continue;
     bytes += WireBytes(entry);
-    std::string_view value = entry.second;
-    if (IsBinaryKey(entry.first)) value = encoded_.emplace_back(Base64Encode(value));
-    nghttp2_nv field = StaticField(entry.first, value);
-    field.flags = NGHTTP2_NV_FLAG_NONE;
-    fields_.push_back(field);
+    if (IsBinaryKey(entry.first)) {
+      send(entry.first, Base64Encode(entry.second));
+    } else {
+      send(entry.first, entry.second);
+    }
   }
 }
 
