@@ -82,6 +82,7 @@ void ForkJoin(Context& ctx, const CallBatch& batch) {
   calls.reserve(batch.channels.size());
   for (size_t i = 0; i < batch.channels.size(); ++i) calls.push_back(part(i));
   for (auto& call : calls) call.get();
+  if (batch.largest != nullptr) *batch.largest = kKeptBytes + 1;  // unknown
 }
 
 }  // namespace

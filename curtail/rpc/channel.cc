@@ -150,15 +150,15 @@ Channel::~Channel() {
 
 const std::string& Channel::target() const { return impl_->target; }
 
-void Channel::Start(std::string_view path, Deadline deadline, const Metadata& metadata, std::string request,
-                    Completion* done) {
+void Channel::Start(std::string_view path, Deadline deadline, const Metadata& metadata,
+                    std::string_view request, Completion* done) {
   Client::Impl& client = *impl_->client->impl_;
   StartedCall* call = client.NewCall();
   call->client = impl_->client;
   call->done = done;
   call->head.path.assign(path);
   call->head.metadata = metadata;
-  call->message = std::move(request);
+  call->message.assign(request);
   call->deadline = deadline;
   absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
       impl_->Acquire(client.lanes[0]->poller(), Now());
@@ -173,7 +173,7 @@ void Channel::Start(std::string_view path, Deadline deadline, const Metadata& me
     call->connection->dirty = true;
     client.dirty.push_back(call->connection);
   }
-  if (!deadline.infinite()) client.timers.push({deadline.when(), call, call->serial});
+  if (!deadline.infinite()) client.timers.Insert(*call, deadline.when());
 }
 
 }  // namespace curtail

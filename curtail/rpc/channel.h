@@ -76,7 +76,8 @@ struct ChannelOptions {
   int connections = 1;
 };
 
-// What an event-driven call ends with. `reply` is the serialized message, empty unless `status` is OK.
+// What an event-driven call ends with. `reply` is the serialized message, empty unless `status` is OK; its memory
+// is used again if it is left there or swapped.
 // A Completion runs on the thread that drives the lane, exactly once; it may start other calls, but not
 // block.
 class Completion {
@@ -107,8 +108,9 @@ class Channel {
                                   google::protobuf::MessageLite* reply);
 
   // Event-driven: begins a call on lane 0 and returns; bytes move when the lane is polled, so that calls
-  // begun together share a write. `done` outlives the call. Only from the thread that polls the client.
-  void Start(std::string_view path, Deadline deadline, const Metadata& metadata, std::string request,
+  // begun together share a write. `request` is the serialized message. `done` outlives the call. Only from the
+  // thread that polls the client.
+  void Start(std::string_view path, Deadline deadline, const Metadata& metadata, std::string_view request,
              Completion* done);
 
   struct Impl;

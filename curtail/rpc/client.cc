@@ -23,19 +23,18 @@ StartedCall* Client::Impl::NewCall() {
   }
   StartedCall* call = free_calls.back();
   free_calls.pop_back();
-  ++call->serial;
   call->Reset();
   call->timed_out = false;
-  call->active = true;
   return call;
 }
 
 void Client::Impl::Finish(StartedCall* call) {
   ++completed;
+  timers.Remove(*call);
   Completion* done = call->done;
   absl::Status status = std::move(call->status);
-  std::string reply = std::move(call->reply);
-  call->active = false;
+  EmptyForReuse(reply);
+  reply.swap(call->reply);
   call->connection.reset();
   free_calls.push_back(call);
   done->Done(std::move(status), std::move(reply));
@@ -45,13 +44,12 @@ void Client::Impl::ExpireTimers() {
   if (timers.empty()) return;
   const TimePoint now = Now();
   std::vector<std::shared_ptr<ClientConnection>> kick;
-  while (!timers.empty() && timers.top().when <= now) {
-    const Timer timer = timers.top();
-    timers.pop();
-    if (!timer.call->active || timer.call->serial != timer.serial) continue;
-    timer.call->timed_out = true;
-    if (kick.empty() || kick.back() != timer.call->connection) kick.push_back(timer.call->connection);
-    timer.call->connection->Post(&timer.call->cancel);
+  while (!timers.empty() && timers.first().when() <= now) {
+    auto& call = static_cast<StartedCall&>(timers.first());
+    timers.Remove(call);
+    call.timed_out = true;
+    if (kick.empty() || kick.back() != call.connection) kick.push_back(call.connection);
+    call.connection->Post(&call.cancel);
   }
   for (const auto& connection : kick) connection->Kick(Connection::kPosted, nullptr);
 }
@@ -72,17 +70,16 @@ size_t Client::Poll(Deadline deadline) {
   impl.completed = 0;
   // What completions begin meanwhile is for the next Poll(): a call that fails at once and is begun again at
   // once must not keep the caller here.
-  const std::vector<std::shared_ptr<ClientConnection>> dirty = std::exchange(impl.dirty, {});
-  for (const auto& connection : dirty) {
+  impl.dirty_before.swap(impl.dirty);
+  impl.failed_before.swap(impl.failed);
+  for (const auto& connection : impl.dirty_before) {
     connection->dirty = false;
     connection->Kick(Connection::kPosted, nullptr);
   }
-  for (StartedCall* call : std::exchange(impl.failed, {})) impl.Finish(call);
-  while (!impl.timers.empty() &&
-         (!impl.timers.top().call->active || impl.timers.top().call->serial != impl.timers.top().serial)) {
-    impl.timers.pop();
-  }
-  if (!impl.timers.empty()) deadline = std::min(deadline, Deadline::At(impl.timers.top().when));
+  for (StartedCall* call : impl.failed_before) impl.Finish(call);
+  impl.dirty_before.clear();
+  impl.failed_before.clear();
+  if (!impl.timers.empty()) deadline = std::min(deadline, Deadline::At(impl.timers.first().when()));
   if (impl.completed > 0 || !impl.dirty.empty() || !impl.failed.empty()) deadline = Deadline::At(TimePoint());
   impl.lanes[0]->PollOnce(deadline);
   impl.ExpireTimers();

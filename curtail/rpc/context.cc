@@ -8,6 +8,14 @@ Context::Context(Context* parent)
   parent->Attach(link_);
 }
 
+void Context::Reset(Deadline deadline, std::string_view peer) {
+  deadline_ = deadline;
+  metadata_.Clear();
+  trailing_.Clear();
+  peer_ = peer;
+  cancelled_.store(false, std::memory_order_relaxed);
+}
+
 Context::~Context() {
   if (parent_ != nullptr) parent_->Detach(link_);
 }

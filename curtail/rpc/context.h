@@ -10,16 +10,19 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
+#include "curtail/exec/recycler.h"
 #include "curtail/rpc/method.h"
 #include "curtail/wire/metadata.h"
 
@@ -52,12 +55,14 @@ class Cancellable {
 };
 
 // The untyped form of a fan-out: requests[i] goes to channels[i], its answer to replies[i] and statuses[i].
+// Neighbours that are the same message are serialized once.
 struct CallBatch {
   std::span<Channel* const> channels;
   std::string_view path;
   std::span<const google::protobuf::MessageLite* const> requests;
   std::span<google::protobuf::MessageLite* const> replies;
   std::span<absl::Status> statuses;
+  size_t* largest = nullptr;  // if there is one: set to the bytes of the largest reply when all have ended
 };
 
 // Makes all calls at once and waits, as the present thread waits, until each has ended.
@@ -68,6 +73,65 @@ void CallAll(Context& ctx, const CallBatch& batch);
 void StartAsync(Context& ctx, const CallBatch& batch, bool hold, void (*done)(void*), void* arg);
 
 }  // namespace internal
+
+namespace internal {
+
+// What a typed fan-out needs beside its requests; used again with the memory of its messages.
+template <class Reply>
+struct ReplySet {
+  // At least `n` of each, and the results hold messages.
+  void Prepare(size_t n) {
+    if (results.size() < n) results.resize(n), statuses.resize(n), in.resize(n), out.resize(n);
+    for (size_t i = 0; i < n; ++i) {
+      if (!results[i].ok()) results[i].emplace();
+      out[i] = &*results[i];
+    }
+    count = n;
+  }
+  bool Recycle() { return largest <= kKeptBytes && results.size() <= kMost; }
+
+  static constexpr size_t kMost = 64;
+  size_t count = 0;
+  size_t largest = 0;
+  std::vector<absl::StatusOr<Reply>> results;
+  std::vector<absl::Status> statuses;
+  std::vector<const google::protobuf::MessageLite*> in;
+  std::vector<google::protobuf::MessageLite*> out;
+};
+
+}  // namespace internal
+
+// The outcome of a fan-out: one StatusOr<Reply> a channel, in their order. Reads like the vector that it converts
+// to; kept as it is, its messages are used again by later fan-outs.
+template <class Reply>
+class [[nodiscard]] Replies {
+ public:
+  using value_type = absl::StatusOr<Reply>;
+  using reference = value_type&;
+  using const_reference = const value_type&;
+  using iterator = value_type*;
+  using const_iterator = const value_type*;
+  using size_type = size_t;
+  using difference_type = std::ptrdiff_t;
+
+  explicit Replies(typename Recycler<internal::ReplySet<Reply>>::Lease set) : set_(std::move(set)) {}
+
+  size_t size() const { return set_->count; }
+  bool empty() const { return size() == 0; }
+  value_type* begin() { return set_->results.data(); }
+  value_type* end() { return begin() + size(); }
+  const value_type* begin() const { return set_->results.data(); }
+  const value_type* end() const { return begin() + size(); }
+  value_type& operator[](size_t i) { return begin()[i]; }
+  const value_type& operator[](size_t i) const { return begin()[i]; }
+
+  operator std::vector<value_type>() && {
+    return std::vector<value_type>(std::make_move_iterator(begin()), std::make_move_iterator(end()));
+  }
+
+ private:
+  typename Recycler<internal::ReplySet<Reply>>::Lease set_;
+};
 
 // A Context belongs to the thread that runs the request; only Cancel() and cancelled() may be called from
 // others.
@@ -113,9 +177,12 @@ class Context {
   // as the threading model in force waits. Errors: one status a call; DEADLINE_EXCEEDED, CANCELLED,
   // UNAVAILABLE or the server's own.
   template <class Request, class Reply>
-  std::vector<absl::StatusOr<Reply>> FanOut(std::span<Channel* const> channels,
-                                            const Method<Request, Reply>& method,
-                                            const std::vector<Request>& requests);
+  Replies<Reply> FanOut(std::span<Channel* const> channels, const Method<Request, Reply>& method,
+                        const std::vector<Request>& requests);
+  // The same with one request for all.
+  template <class Request, class Reply>
+  Replies<Reply> Broadcast(std::span<Channel* const> channels, const Method<Request, Reply>& method,
+                           const std::type_identity_t<Request>& request);
 
  private:
   friend class ServerCall;
@@ -126,11 +193,14 @@ class Context {
     Context* const child;
   };
 
+  // Makes it the context of another request. REQUIRES: nothing is attached.
+  void Reset(Deadline deadline, std::string_view peer);
+
   // Owned by the thread that runs the request.
   Deadline deadline_;
   Metadata metadata_;
   Metadata trailing_;
-  std::string peer_;
+  std::string_view peer_;  // the connection's
   Context* const parent_ = nullptr;
   Link link_{this};
 
@@ -146,53 +216,63 @@ namespace internal {
 template <class Request, class Reply>
 class TypedBatch {
  public:
+  // requests[i] for channel i.
   TypedBatch(std::span<Channel* const> channels, std::string_view path, const std::vector<Request>& requests)
-      : replies_(channels.size()), statuses_(channels.size()) {
-    if (requests.size() != channels.size()) {
-      wrong_ = true;
-      return;
-    }
-    for (size_t i = 0; i < requests.size(); ++i) in_.push_back(&requests[i]), out_.push_back(&replies_[i]);
-    batch_ = {channels, path, in_, out_, statuses_};
+      : TypedBatch(channels, path) {
+    wrong_ = requests.size() != channels.size();
+    for (size_t i = 0; !wrong_ && i < requests.size(); ++i) set_->in[i] = &requests[i];
+  }
+  // `request` for all.
+  TypedBatch(std::span<Channel* const> channels, std::string_view path, const Request& request)
+      : TypedBatch(channels, path) {
+    for (size_t i = 0; i < channels.size(); ++i) set_->in[i] = &request;
   }
   TypedBatch(const TypedBatch&) = delete;
   TypedBatch& operator=(const TypedBatch&) = delete;
 
   // Not as many requests as channels: do not call.
   bool wrong() const { return wrong_; }
-  const CallBatch& batch() const { return batch_; }
-  std::vector<absl::StatusOr<Reply>> Take() {
-    std::vector<absl::StatusOr<Reply>> results;
-    results.reserve(replies_.size());
-    for (size_t i = 0; i < replies_.size(); ++i) {
-      if (wrong_) {
-        results.emplace_back(absl::InvalidArgumentError("a fan-out needs a request a channel"));
-      } else if (statuses_[i].ok()) {
-        results.emplace_back(std::move(replies_[i]));
-      } else {
-        results.emplace_back(std::move(statuses_[i]));
-      }
+  CallBatch batch() {
+    const size_t n = set_->count;
+    return {channels_,     path_, {set_->in.data(), n}, {set_->out.data(), n}, {set_->statuses.data(), n},
+            &set_->largest};
+  }
+
+  Replies<Reply> Take() {
+    for (size_t i = 0; i < set_->count; ++i) {
+      absl::Status& status = set_->statuses[i];
+      if (wrong_) status = absl::InvalidArgumentError("a fan-out needs a request a channel");
+      if (!status.ok()) set_->results[i] = std::exchange(status, absl::OkStatus());
     }
-    return results;
+    return Replies<Reply>(std::move(set_));
   }
 
  private:
-  std::vector<Reply> replies_;
-  std::vector<absl::Status> statuses_;
-  std::vector<const google::protobuf::MessageLite*> in_;
-  std::vector<google::protobuf::MessageLite*> out_;
-  CallBatch batch_;
+  TypedBatch(std::span<Channel* const> channels, std::string_view path) : channels_(channels), path_(path) {
+    set_->Prepare(channels.size());
+  }
+
+  const std::span<Channel* const> channels_;
+  const std::string_view path_;
+  typename Recycler<ReplySet<Reply>>::Lease set_ = Recycler<ReplySet<Reply>>::Borrow();
   bool wrong_ = false;
 };
 
 }  // namespace internal
 
 template <class Request, class Reply>
-std::vector<absl::StatusOr<Reply>> Context::FanOut(std::span<Channel* const> channels,
-                                                   const Method<Request, Reply>& method,
-                                                   const std::vector<Request>& requests) {
+Replies<Reply> Context::FanOut(std::span<Channel* const> channels, const Method<Request, Reply>& method,
+                               const std::vector<Request>& requests) {
   internal::TypedBatch<Request, Reply> batch(channels, method.path, requests);
   if (!batch.wrong()) internal::CallAll(*this, batch.batch());
+  return batch.Take();
+}
+
+template <class Request, class Reply>
+Replies<Reply> Context::Broadcast(std::span<Channel* const> channels, const Method<Request, Reply>& method,
+                                  const std::type_identity_t<Request>& request) {
+  internal::TypedBatch<Request, Reply> batch(channels, method.path, request);
+  internal::CallAll(*this, batch.batch());
   return batch.Take();
 }
 

@@ -22,11 +22,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "curtail/exec/recycler.h"
 #include "curtail/exec/wait.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/service.h"
@@ -38,7 +40,7 @@ namespace curtail {
 template <class T>
 class [[nodiscard]] Co {
  public:
-  struct promise_type {
+  struct promise_type : InBlock {
     Co get_return_object() { return Co(std::coroutine_handle<promise_type>::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
     struct Final {
@@ -103,12 +105,12 @@ using Coroutine = Co<absl::Status>;
 
 namespace internal {
 
-template <class Request, class Reply>
+// `Requests` is a vector of them, or a reference to one for all.
+template <class Request, class Reply, class Requests>
 class FanOutAwaiter {
  public:
-  FanOutAwaiter(Context& ctx, std::span<Channel* const> channels, std::string_view path,
-                std::vector<Request> requests)
-      : ctx_(ctx), requests_(std::move(requests)), batch_(channels, path, requests_) {}
+  FanOutAwaiter(Context& ctx, std::span<Channel* const> channels, std::string_view path, Requests requests)
+      : ctx_(ctx), requests_(std::forward<Requests>(requests)), batch_(channels, path, requests_) {}
   FanOutAwaiter(const FanOutAwaiter&) = delete;
   FanOutAwaiter& operator=(const FanOutAwaiter&) = delete;
 
@@ -124,11 +126,11 @@ class FanOutAwaiter {
         ctx_, batch_.batch(), /*hold=*/true,
         [](void* address) { std::coroutine_handle<>::from_address(address).resume(); }, self.address());
   }
-  std::vector<absl::StatusOr<Reply>> await_resume() { return batch_.Take(); }
+  Replies<Reply> await_resume() { return batch_.Take(); }
 
  private:
   Context& ctx_;
-  const std::vector<Request> requests_;
+  const Requests requests_;
   TypedBatch<Request, Reply> batch_;
 };
 
@@ -139,12 +141,21 @@ absl::Status OutcomeOf(Coroutine& co);
 
 }  // namespace internal
 
-// co_await fan_out(ctx, channels, method, requests) is Context::FanOut() for coroutines: a vector with one
-// StatusOr<Reply> a channel. `channels` and `ctx` live until then.
+// co_await fan_out(ctx, channels, method, requests) is Context::FanOut() for coroutines: one StatusOr<Reply> a
+// channel. `channels` and `ctx` live until then.
 template <class Request, class Reply>
 auto fan_out(Context& ctx, std::span<Channel* const> channels, const Method<Request, Reply>& method,
              std::vector<Request> requests) {
-  return internal::FanOutAwaiter<Request, Reply>(ctx, channels, method.path, std::move(requests));
+  return internal::FanOutAwaiter<Request, Reply, std::vector<Request>>(ctx, channels, method.path,
+                                                                       std::move(requests));
+}
+
+// co_await broadcast(ctx, channels, method, request) is Context::Broadcast() for coroutines. `request` lives until
+// then, too.
+template <class Request, class Reply>
+auto broadcast(Context& ctx, std::span<Channel* const> channels, const Method<Request, Reply>& method,
+               const std::type_identity_t<Request>& request) {
+  return internal::FanOutAwaiter<Request, Reply, const Request&>(ctx, channels, method.path, request);
 }
 
 // The paper's InvokeLeafAsync (muTune, section 3): calls `method` on all channels at once and returns; when each
@@ -154,7 +165,7 @@ auto fan_out(Context& ctx, std::span<Channel* const> channels, const Method<Requ
 template <class Request, class Reply, class Tag, class Finalize>
 void InvokeLeafAsync(Context& ctx, std::span<Channel* const> channels, const Method<Request, Reply>& method,
                      std::vector<Request> requests, Tag tag, Finalize finalize) {
-  struct State {
+  struct State : InBlock {
     State(std::vector<Request> r, Tag t, Finalize f)
         : requests(std::move(r)), tag(std::move(t)), finalize(std::move(f)) {}
     const std::vector<Request> requests;
@@ -179,13 +190,9 @@ class TypedResponder {
  public:
   explicit TypedResponder(Responder responder) : responder_(std::move(responder)) {}
   // Answers. See Responder::Finish().
-  void Finish(const Reply& reply) {
-    std::string bytes;
-    absl::Status serialized = internal::SerializeReply(reply, &bytes);
-    responder_.Finish(std::move(serialized), std::move(bytes));
-  }
+  void Finish(const Reply& reply) { responder_.Finish(internal::SerializeReply(reply, responder_.reply())); }
   // REQUIRES: not OK.
-  void Fail(absl::Status status) { responder_.Finish(std::move(status), {}); }
+  void Fail(absl::Status status) { responder_.Finish(std::move(status)); }
 
  private:
   Responder responder_;
@@ -203,26 +210,29 @@ MethodHandler CoroutineMethod(std::string name, F method) {
         return RunToEnd(method(ctx, request, reply));
       });
   handler.continuation = [method](Context& ctx, std::string_view bytes, Responder responder) {
-    struct State {
-      explicit State(Responder r) : responder(std::move(r)) {}
-      Request request;
-      Reply reply;
+    using Pool = Recycler<Messages<Request, Reply>>;
+    struct State : InBlock {
+      State(typename Pool::Lease m, Responder r) : messages(std::move(m)), responder(std::move(r)) {}
+      typename Pool::Lease messages;
       Responder responder;
       std::optional<Coroutine> coroutine;
       static void Done(void* arg) {
         const std::unique_ptr<State> self(static_cast<State*>(arg));
-        std::string out;
+        std::string* const out = self->responder.reply();
         absl::Status status = OutcomeOf(*self->coroutine);
-        if (status.ok()) status = SerializeReply(self->reply, &out);
+        if (status.ok()) status = SerializeReply(self->messages->reply, out);
+        self->messages->Saw(out->size());
         self->coroutine.reset();
-        self->responder.Finish(std::move(status), std::move(out));
+        self->responder.Finish(std::move(status));
       }
     };
-    auto state = std::make_unique<State>(std::move(responder));
-    if (absl::Status parsed = ParseRequest(bytes, &state->request); !parsed.ok()) {
-      return state->responder.Finish(std::move(parsed), {});
+    auto state = std::make_unique<State>(Pool::Borrow(), std::move(responder));
+    Messages<Request, Reply>& messages = *state->messages;
+    messages.Saw(bytes.size());
+    if (absl::Status parsed = ParseRequest(bytes, &messages.request); !parsed.ok()) {
+      return state->responder.Finish(std::move(parsed));
     }
-    state->coroutine.emplace(method(ctx, state->request, &state->reply));
+    state->coroutine.emplace(method(ctx, std::as_const(messages.request), &messages.reply));
     State* const raw = state.release();
     raw->coroutine->Start(&State::Done, raw);
   };
@@ -236,11 +246,12 @@ MethodHandler ContinuationMethod(std::string name, F method) {
   MethodHandler handler;
   handler.name = std::move(name);
   handler.continuation = [method](Context& ctx, std::string_view bytes, Responder responder) {
-    Request request;
-    if (absl::Status parsed = ParseRequest(bytes, &request); !parsed.ok()) {
-      return responder.Finish(std::move(parsed), {});
+    const auto messages = Recycler<Messages<Request, Reply>>::Borrow();
+    messages->Saw(bytes.size());
+    if (absl::Status parsed = ParseRequest(bytes, &messages->request); !parsed.ok()) {
+      return responder.Finish(std::move(parsed));
     }
-    method(ctx, request, TypedResponder<Reply>(std::move(responder)));
+    method(ctx, std::as_const(messages->request), TypedResponder<Reply>(std::move(responder)));
   };
   return handler;
 }

@@ -6,6 +6,8 @@
 // protocols that are not protobuf.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "curtail/exec/recycler.h"
 #include "curtail/rpc/context.h"
 
 namespace google::protobuf {
@@ -38,6 +41,10 @@ class Responder {
   // Answers: `reply` is the serialized message, ignored unless `status` is OK. The request's Context and bytes
   // are gone afterwards. REQUIRES: the first call, on an object that was not moved from.
   void Finish(absl::Status status, std::string reply);
+  // The same in two steps, without a string of one's own: write the serialized message to `*reply()`, which is
+  // empty; then Finish(status).
+  std::string* reply();
+  void Finish(absl::Status status);
 
  private:
   ServerCall* call_;
@@ -80,17 +87,35 @@ namespace internal {
 absl::Status ParseRequest(std::string_view bytes, google::protobuf::MessageLite* request);
 absl::Status SerializeReply(const google::protobuf::MessageLite& reply, std::string* bytes);
 
+// The messages of a request while its handler runs; used again with their memory.
+template <class Request, class Reply>
+struct Messages {
+  bool Recycle() {
+    if (bytes > kKeptBytes) return false;
+    reply.Clear();  // ParseRequest() clears the other
+    return true;
+  }
+  // Notes how large they are.
+  void Saw(size_t serialized) { bytes = std::max(bytes, serialized); }
+
+  Request request;
+  Reply reply;
+  size_t bytes = 0;
+};
+
 // Wraps a typed handler for generated code. `method` is called as method(ctx, const Request&, Reply*) ->
 // absl::Status.
 template <class Request, class Reply, class F>
 Handler UnaryHandler(F method) {
   return
       [method = std::move(method)](Context& ctx, std::string_view bytes, std::string* out) -> absl::Status {
-        Request request;
-        Reply reply;
-        if (absl::Status parsed = ParseRequest(bytes, &request); !parsed.ok()) return parsed;
-        if (absl::Status status = method(ctx, request, &reply); !status.ok()) return status;
-        return SerializeReply(reply, out);
+        const auto messages = Recycler<Messages<Request, Reply>>::Borrow();
+        messages->Saw(bytes.size());
+        if (absl::Status parsed = ParseRequest(bytes, &messages->request); !parsed.ok()) return parsed;
+        absl::Status status = method(ctx, std::as_const(messages->request), &messages->reply);
+        if (status.ok()) status = SerializeReply(messages->reply, out);
+        messages->Saw(out->size());
+        return status;
       };
 }
 

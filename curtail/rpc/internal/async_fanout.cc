@@ -69,7 +69,7 @@ void AsyncFanout::Run(const WaitHint&) {
 namespace {
 
 // One that tells a function, and is gone.
-class HeapFanout final : public AsyncFanout {
+class HeapFanout final : public AsyncFanout, public InBlock {
  public:
   HeapFanout(Context& ctx, const CallBatch& batch, void (*done)(void*), void* arg)
       : AsyncFanout(ctx, batch), done_(done), arg_(arg) {}

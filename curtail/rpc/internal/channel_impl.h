@@ -6,10 +6,10 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <queue>
 #include <string>
 #include <vector>
 
+#include "curtail/base/timer_heap.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/internal/client_connection.h"
 #include "curtail/rpc/internal/lane.h"
@@ -18,15 +18,13 @@ namespace curtail {
 
 namespace internal {
 
-// An event-driven call. Kept in the Client's pool for ever, so that a stale timer entry may still look at it.
-class StartedCall final : public ClientCall {
+// An event-driven call. Kept in the Client's pool for ever. The timer is its deadline.
+class StartedCall final : public ClientCall, public Timer {
  public:
   Client* client = nullptr;
   Completion* done = nullptr;
   std::shared_ptr<ClientConnection> connection;
-  uint64_t serial = 0;  // which use of this object it is; a timer entry names one
   bool timed_out = false;
-  bool active = false;
 
  private:
   void Finished() override;
@@ -38,13 +36,6 @@ class StartedCall final : public ClientCall {
 
 // Lanes are for any thread; the rest is owned by the thread that polls.
 struct Client::Impl {
-  struct Timer {
-    TimePoint when;
-    internal::StartedCall* call;
-    uint64_t serial;
-    bool operator>(const Timer& other) const { return when > other.when; }
-  };
-
   explicit Impl(const ClientOptions& o) : options(o) {}
 
   const ClientOptions options;
@@ -54,7 +45,11 @@ struct Client::Impl {
   std::vector<internal::StartedCall*> free_calls;
   std::vector<internal::StartedCall*> failed;  // to be finished by the next Poll()
   std::vector<std::shared_ptr<internal::ClientConnection>> dirty;
-  std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers;
+  // What those two held when Poll() began; empty outside of it.
+  std::vector<internal::StartedCall*> failed_before;
+  std::vector<std::shared_ptr<internal::ClientConnection>> dirty_before;
+  TimerHeap timers;
+  std::string reply;  // the memory for the next reply that nobody takes
   size_t completed = 0;
 
   internal::StartedCall* NewCall();

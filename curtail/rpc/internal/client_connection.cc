@@ -19,7 +19,9 @@ ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd
 void ClientCall::Reset() {
   status = absl::OkStatus();
   head.timeout.reset();
-  reply.clear();
+  head.metadata.Clear();
+  EmptyForReuse(message);
+  EmptyForReuse(reply);
   unprocessed = open_ = replied_ = cancelling_ = false;
   id_ = 0;
 }
@@ -70,7 +72,7 @@ void ClientConnection::OnMessage(wire::StreamId id, void* tag, std::string&& mes
     return session().Cancel(id);
   }
   call.replied_ = true;
-  call.reply = std::move(message);
+  call.reply.swap(message);  // the session uses the other's memory for a later one
 }
 
 void ClientConnection::OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, wire::Metadata&&) {

@@ -24,12 +24,23 @@ constexpr size_t kReadChunk = 64u << 10;
 // Chunks that one connection may read while others wait.
 constexpr int kReadBatch = 16;
 constexpr size_t kWriteChunk = 256u << 10;
-// An idle connection keeps no larger output buffer than this.
-constexpr size_t kKeptBuffer = 16u << 10;
 // A peer that takes no replies while asking for more is cut off at this many bytes.
 constexpr size_t kMaxQueuedBytes = 256u << 20;
 
+// What a socket is read into. One for each turn: what a turn ends may begin the turn of another connection on the
+// same thread.
+struct InputBuffer {
+  bool Recycle() { return true; }
+  char bytes[kReadChunk];
+};
+
 }  // namespace
+
+bool Connection::OutputBuffer::Recycle() {
+  sent = 0;
+  EmptyForReuse(bytes);
+  return true;
+}
 
 Connection::Connection(wire::Role role, const wire::SessionOptions& options, UniqueFd fd,
                        std::shared_ptr<Poller> poller, bool connected)
@@ -115,17 +126,16 @@ bool Connection::FinishConnect() {
 }
 
 void Connection::ReadAll(bool hangup) {
-  // Not on the stack: it may be a fiber's. A turn never changes threads.
-  static thread_local char buffer[kReadChunk];
+  const auto buffer = Recycler<InputBuffer>::Borrow();
   for (int i = 0; i < kReadBatch; ++i) {
-    const ssize_t n = recv(fd_.get(), buffer, sizeof buffer, 0);
+    const ssize_t n = recv(fd_.get(), buffer->bytes, kReadChunk, 0);
     if (n == 0) return Close(absl::UnavailableError("connection closed by the peer"));
     if (n < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       return Close(absl::UnavailableError(Join("connection lost: ", std::strerror(errno))));
     }
-    if (absl::Status status = session_.Receive({buffer, static_cast<size_t>(n)}); !status.ok()) {
+    if (absl::Status status = session_.Receive({buffer->bytes, static_cast<size_t>(n)}); !status.ok()) {
       if (!blocked_) WriteAll();  // the GOAWAY that says why
       if (!closed_) Close(absl::UnavailableError(Join("protocol error: ", Message(status))));
       return;
@@ -133,22 +143,25 @@ void Connection::ReadAll(bool hangup) {
     if (closed_) return;
     // A short read emptied the socket: what comes later is a new edge. Not so after a hang-up, whose edge is
     // this one.
-    if (static_cast<size_t>(n) < sizeof buffer && !hangup) return;
+    if (static_cast<size_t>(n) < kReadChunk && !hangup) return;
   }
   poller_->Rearm(fd_.get());  // there may be more: let other connections have a turn first
 }
 
 void Connection::WriteAll() {
   while (true) {
-    if (out_sent_ == out_.size()) {
-      out_.clear();
-      out_sent_ = 0;
-      session_.Pull(&out_, kWriteChunk);
-      if (out_.empty()) break;
+    if (out_ == nullptr) out_ = Recycler<OutputBuffer>::Borrow();
+    std::string& bytes = out_->bytes;
+    size_t& sent = out_->sent;
+    if (sent == bytes.size()) {
+      bytes.clear();
+      sent = 0;
+      session_.Pull(&bytes, kWriteChunk);
+      if (bytes.empty()) break;
     }
-    const ssize_t n = send(fd_.get(), out_.data() + out_sent_, out_.size() - out_sent_, MSG_NOSIGNAL);
+    const ssize_t n = send(fd_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
     if (n >= 0) {
-      out_sent_ += static_cast<size_t>(n);
+      sent += static_cast<size_t>(n);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       blocked_ = true;
       return;
@@ -160,7 +173,7 @@ void Connection::WriteAll() {
       return;
     }
   }
-  if (out_.capacity() > kKeptBuffer) std::string().swap(out_);
+  out_.reset();  // an idle connection keeps none
   if (session_.Finished()) Close(absl::UnavailableError("connection closed"));
 }
 

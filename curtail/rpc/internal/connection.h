@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "curtail/exec/poller.h"
+#include "curtail/exec/recycler.h"
 #include "curtail/rpc/internal/socket.h"
 #include "curtail/rpc/internal/strand.h"
 #include "curtail/wire/session.h"
@@ -79,6 +80,14 @@ class Connection : public PollHandler,
   TaskList* ready() { return ready_; }
 
  private:
+  // Bytes that go to the socket, of which the first `sent` are gone.
+  struct OutputBuffer {
+    bool Recycle();
+    std::string bytes;
+    size_t sent = 0;
+  };
+  using Output = Recycler<OutputBuffer>::Lease;
+
   void Turn(uint32_t bits);
   void RunPosted();
   bool FinishConnect();
@@ -99,9 +108,8 @@ class Connection : public PollHandler,
   UniqueFd fd_;
   bool connected_;
   bool closed_ = false;
-  bool blocked_;     // the socket takes no output for now
-  std::string out_;  // frames on their way out, of which the first out_sent_ bytes are gone
-  size_t out_sent_ = 0;
+  bool blocked_;  // the socket takes no output for now
+  Output out_;    // frames on their way out, if there are any
   TaskList* ready_ = nullptr;
 };
 

@@ -2,6 +2,7 @@
 #include "curtail/rpc/internal/fanout.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "curtail/base/strings.h"
 #include "curtail/exec/receiver.h"
@@ -11,9 +12,36 @@ namespace curtail::internal {
 
 using google::protobuf::MessageLite;
 
+namespace {
+
+// The calls of a larger fan-out are not kept for the next.
+constexpr size_t kMostKept = 64;
+
+}  // namespace
+
 Fanout::Fanout(Context& ctx, const CallBatch& batch)
-    : ctx_(ctx), batch_(batch), members_(std::make_unique<Member[]>(batch.channels.size())) {
-  for (size_t i = 0; i < size(); ++i) members_[i].fanout = this;
+    : ctx_(ctx), batch_(batch), members_(lease_->Prepare(batch.channels.size())) {
+  for (size_t i = 0; i < size(); ++i) {
+    members_[i].fanout = this;
+    members_[i].wanted = true;
+  }
+}
+
+Fanout::Member* Fanout::Members::Prepare(size_t n) {
+  if (capacity < n) {
+    items = std::make_unique<Member[]>(n);
+    capacity = n;
+  }
+  count = n;
+  return items.get();
+}
+
+bool Fanout::Members::Recycle() {
+  for (size_t i = 0; i < count; ++i) {
+    items[i].connection.reset();
+    items[i].Reset();
+  }
+  return capacity <= kMostKept;
 }
 
 absl::Status Fanout::Refusal() const {
@@ -30,22 +58,30 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
     if (wire::IsCustomKey(key) && (key.ends_with("-bin") || wire::IsTextValue(value)))
       inherited.Add(key, value);
   }
+  const std::string* same = nullptr;  // the bytes of the request before, if they are there
   for (size_t i = 0; i < size(); ++i) {
     Member& call = members_[i];
+    const std::string* const before = std::exchange(same, nullptr);
     if (!call.wanted) continue;
-    call.Reset();
-    call.connection.reset();
+    if (retried_) {
+      call.Reset();
+      call.connection.reset();
+    }
     absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
         batch_.channels[i]->impl().Acquire(poller, now);
     if (!connection.ok()) {
       call.status = connection.status();
       continue;
     }
-    if (!batch_.requests[i]->SerializeToString(&call.message)) {
+    const MessageLite* const request = batch_.requests[i];
+    if (before != nullptr && request == batch_.requests[i - 1]) {
+      call.message = *before;
+    } else if (!request->SerializeToString(&call.message)) {
       call.status = absl::InternalError(
           "cannot serialize the request (larger than 2 GiB, or a required field is unset)");
       continue;
     }
+    same = &call.message;
     call.connection = *std::move(connection);
     call.head.path.assign(batch_.path);
     call.head.metadata = inherited;
@@ -141,13 +177,18 @@ void Fanout::Collect(const absl::Status& refused) {
   // Asked once, so that calls that were cut short together say the same.
   const bool cancelled = ctx_.cancelled();
   const bool expired = ctx_.deadline().Expired();
+  size_t largest = 0;
   for (size_t i = 0; i < size(); ++i) {
     absl::Status& status = batch_.statuses[i];
     status = refused.ok() ? Outcome(i, cancelled, expired) : refused;
-    if (status.ok() && !batch_.replies[i]->ParseFromString(members_[i].reply)) {
+    if (!status.ok()) continue;
+    const std::string& reply = members_[i].reply;
+    largest = std::max(largest, reply.size());
+    if (!batch_.replies[i]->ParseFromString(reply)) {
       status = absl::InternalError(Join("reply is no valid ", batch_.replies[i]->GetTypeName()));
     }
   }
+  if (batch_.largest != nullptr) *batch_.largest = std::max(*batch_.largest, largest);
 }
 
 }  // namespace curtail::internal

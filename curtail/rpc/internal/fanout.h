@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "curtail/base/timer_heap.h"
+#include "curtail/exec/recycler.h"
 #include "curtail/exec/task.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/internal/channel_impl.h"
@@ -61,6 +62,16 @@ class Fanout : private Cancellable {
     bool wanted = true;
   };
 
+  // The calls of one fan-out; used again with the memory of their messages.
+  struct Members {
+    // Room for `n`, which it forgets by itself.
+    Member* Prepare(size_t n);
+    bool Recycle();
+    std::unique_ptr<Member[]> items;
+    size_t capacity = 0;
+    size_t count = 0;
+  };
+
   size_t size() const { return batch_.channels.size(); }
   // The connection that call i was sent on, if it was.
   ClientConnection* ConnectionOf(size_t i) const {
@@ -74,7 +85,8 @@ class Fanout : private Cancellable {
   // Counts one more thing to wait for, unless all is over.
   bool AddPending();
 
-  const std::unique_ptr<Member[]> members_;
+  const Recycler<Members>::Lease lease_ = Recycler<Members>::Borrow();
+  Member* const members_;  // its items
   bool retried_ = false;
   // Atomic: calls and cancellations under way. Reaching zero is AllEnded().
   std::atomic<int> pending_{0};

@@ -20,12 +20,10 @@ constexpr size_t kMaxWaitingBytes = 64u << 20;
 // One message in, one message or status out.
 class UnaryCall final : public ServerCall {
  public:
-  using ServerCall::ServerCall;
-
   bool OnMessage(std::string&& message) override {
     if (has_request_) too_many_ = true;
     has_request_ = true;
-    request_ = std::move(message);
+    request_.swap(message);  // the session uses the other's memory for a later one
     request_bytes_ = request_.size();
     return false;
   }
@@ -46,15 +44,15 @@ class UnaryCall final : public ServerCall {
     if (status.ok() && hint.waiting == Waiting::kAsync && method_->handler.continuation) {
       return RunContinuation(hint);
     }
-    std::string reply;
-    if (status.ok()) status = RunHandler(request_, hint, &reply);
-    Finish(std::move(status), std::move(reply));
+    if (status.ok()) status = RunHandler(request_, hint, &reply_.message);
+    Finish(std::move(status));
   }
 
+  std::string* ReplyBytes() override { return &reply_.message; }
+
   // The executor's reference goes with the reply: this object may be gone once it is posted.
-  void Finish(absl::Status status, std::string&& reply) override {
+  void Finish(absl::Status status) override {
     reply_.has_message = status.ok();
-    if (status.ok()) reply_.message = std::move(reply);
     reply_.status = std::move(status);
     reply_.pooled = true;
     std::shared_ptr<ServerConnection> connection = connection_;
@@ -68,11 +66,23 @@ class UnaryCall final : public ServerCall {
       beginning = nullptr;  // RunContinuation() answers, and says why
       return;
     }
-    Finish(absl::InternalError(Join("the handler of ", method_->handler.name, " ended without an answer")),
-           {});
+    Finish(absl::InternalError(Join("the handler of ", method_->handler.name, " ended without an answer")));
+  }
+
+  // For its Recycler.
+  bool Recycle() {
+    Reset();
+    has_request_ = too_many_ = false;
+    request_bytes_ = 0;
+    EmptyForReuse(request_);
+    EmptyForReuse(reply_.message);
+    reply_.status = absl::OkStatus();
+    return true;
   }
 
  private:
+  void Free() override { Recycler<UnaryCall>::Give(this); }
+
   // The object may be gone when the handler returns.
   void RunContinuation(const WaitHint& hint) {
     internal::ServerCore::Method& method = *method_;
@@ -89,7 +99,7 @@ class UnaryCall final : public ServerCall {
     }
     const bool gave_up = beginning == nullptr;
     beginning = nullptr;
-    if (!thrown.ok() && gave_up) return Finish(std::move(thrown), {});
+    if (!thrown.ok() && gave_up) return Finish(std::move(thrown));
     method.Took(Now() - begin);
   }
 
@@ -109,8 +119,6 @@ thread_local UnaryCall* UnaryCall::beginning = nullptr;
 // Each message in is answered by one message out, in order.
 class EachMessageCall final : public ServerCall {
  public:
-  using ServerCall::ServerCall;
-
   bool OnMessage(std::string&& message) override {
     MutexLock lock(mu_);
     waiting_bytes_ += message.size();
@@ -169,6 +177,8 @@ class EachMessageCall final : public ServerCall {
   }
 
  private:
+  void Free() override { delete this; }
+
   bool Schedule() CURTAIL_REQUIRES(mu_) {
     if (scheduled_) return false;
     scheduled_ = true;  // stays so once the call has ended
@@ -187,28 +197,35 @@ class EachMessageCall final : public ServerCall {
 }  // namespace
 
 ServerCall* ServerCall::New(std::shared_ptr<ServerConnection> connection, ServerCore::Method* method,
-                            wire::StreamId id, wire::RequestHead&& head) {
+                            wire::StreamId id, wire::RequestHead& head) {
+  ServerCall* call = nullptr;
   if (method->handler.kind == MethodHandler::Kind::kEachMessage) {
-    return new EachMessageCall(std::move(connection), method, id, std::move(head));
+    call = new EachMessageCall;
+  } else {
+    call = Recycler<UnaryCall>::Take();
   }
-  return new UnaryCall(std::move(connection), method, id, std::move(head));
+  ServerCore& core = connection->core();
+  const Deadline deadline = Deadline::In(head.timeout.value_or(core.options().default_timeout));
+  call->context_.Reset(deadline, connection->peer());
+  std::swap(call->context_.metadata_, head.metadata);
+  call->connection_ = std::move(connection);
+  call->method_ = method;
+  call->id_ = id;
+  call->stream_open_ = true;
+  call->refs_.store(1, std::memory_order_relaxed);
+  core.CallOpened();
+  return call;
 }
 
-ServerCall::ServerCall(std::shared_ptr<ServerConnection> connection, ServerCore::Method* method,
-                       wire::StreamId id, wire::RequestHead&& head)
-    : connection_(std::move(connection)),
-      method_(method),
-      id_(id),
-      context_(Deadline::In(head.timeout.value_or(connection_->core().options().default_timeout))) {
-  context_.metadata_ = std::move(head.metadata);
-  context_.peer_ = connection_->peer();
-  core().CallOpened();
+void ServerCall::Reset() {
+  context_.Reset(Deadline::Infinite(), {});
+  connection_.reset();
 }
 
 ServerCore& ServerCall::core() const { return connection_->core(); }
 
 void ServerCall::Unref() {
-  if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) Free();
 }
 
 Responder::~Responder() {
@@ -216,8 +233,13 @@ Responder::~Responder() {
 }
 
 void Responder::Finish(absl::Status status, std::string reply) {
-  std::exchange(call_, nullptr)->Finish(std::move(status), std::move(reply));
+  *call_->ReplyBytes() = std::move(reply);
+  Finish(std::move(status));
 }
+
+std::string* Responder::reply() { return call_->ReplyBytes(); }
+
+void Responder::Finish(absl::Status status) { std::exchange(call_, nullptr)->Finish(std::move(status)); }
 
 absl::Status ServerCall::Begin() {
   if (context_.cancelled()) return absl::CancelledError("cancelled by the caller");

@@ -3,7 +3,8 @@
 // server_call.h - a request on its way through the server: received, queued, run, answered.
 //
 // A call is shared by its connection (until the stream ends) and by the executor (while it is queued or
-// runs); each counts as a reference, and the last to let go deletes it.
+// runs); each counts as a reference, and the last to let go frees it: a unary call goes to a Recycler, with the
+// memory of its messages, and a later request of any connection takes it from there.
 #pragma once
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <string>
 
 #include "curtail/base/mutex.h"
+#include "curtail/exec/recycler.h"
 #include "curtail/exec/task.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/internal/server_core.h"
@@ -23,7 +25,7 @@ namespace curtail {
 class ServerCall : public Task {
  public:
   // Part of a reply, carried out by the connection: a message, or the end of the call, or both.
-  struct Reply final : internal::Op {
+  struct Reply final : internal::Op, InBlock {
     explicit Reply(ServerCall* c) : call(c) {}
     ServerCall* const call;
     bool has_message = false;
@@ -33,8 +35,9 @@ class ServerCall : public Task {
     bool pooled = false;  // lies in the call itself, not on the heap
   };
 
+  // A call that begins now; swaps the metadata with `head`'s.
   static ServerCall* New(std::shared_ptr<internal::ServerConnection> connection,
-                         internal::ServerCore::Method* method, wire::StreamId id, wire::RequestHead&& head);
+                         internal::ServerCore::Method* method, wire::StreamId id, wire::RequestHead& head);
 
   // Events of the stream, heard by the strand's holder. True: push this task to the ready list.
   virtual bool OnMessage(std::string&& message) = 0;
@@ -51,15 +54,19 @@ class ServerCall : public Task {
   void Drop() override { Unref(); }
   std::string_view name() const override { return method_->path; }
   // A Responder's answer, or that it was destroyed without one. Unary calls only.
-  virtual void Finish(absl::Status, std::string&&) {}
+  virtual std::string* ReplyBytes() { return nullptr; }
+  virtual void Finish(absl::Status) {}
   virtual void GiveUp() {}
 
   Context& context() { return context_; }
 
  protected:
-  ServerCall(std::shared_ptr<internal::ServerConnection> connection, internal::ServerCore::Method* method,
-             wire::StreamId id, wire::RequestHead&& head);
+  ServerCall() : context_(Deadline::Infinite()) {}
   virtual ~ServerCall() = default;
+  // Nobody refers to it any more.
+  virtual void Free() = 0;
+  // Lets go of what belongs to the request.
+  void Reset();
 
   void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void Unref();
@@ -69,10 +76,10 @@ class ServerCall : public Task {
   absl::Status RunHandler(std::string_view request, const WaitHint& hint, std::string* reply);
   internal::ServerCore& core() const;
 
-  // Immutable after construction.
-  const std::shared_ptr<internal::ServerConnection> connection_;
-  internal::ServerCore::Method* const method_;
-  const wire::StreamId id_;
+  // Immutable from New() to Free().
+  std::shared_ptr<internal::ServerConnection> connection_;
+  internal::ServerCore::Method* method_ = nullptr;
+  wire::StreamId id_ = 0;
 
   // Owned by the thread that runs the request.
   Context context_;
