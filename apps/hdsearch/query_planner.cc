@@ -40,7 +40,7 @@ absl::StatusOr<LeafRequests<GetRequest>> QueryPlanner::AskForVector(const QueryR
 
 absl::StatusOr<QueryVector> QueryPlanner::VectorOf(const QueryRequest& request,
                                                    const LeafRequests<GetRequest>& asked,
-                                                   const Replies<GetReply>& replies) const {
+                                                   Replies<GetReply> replies) const {
   if (asked.leaves.empty()) return FromProto(request.vector(), index_->dimension());
   if (!replies[0].ok()) return Named(replies[0].status(), *asked.leaves[0]);
   return FromProto(replies[0]->vector(), index_->dimension());
@@ -64,7 +64,7 @@ NearestRequests QueryPlanner::AskForNearest(const QueryRequest& request, const Q
 }
 
 absl::Status QueryPlanner::Merge(const QueryRequest& request, const NearestRequests& asked,
-                                 const Replies<Neighbors>& replies, QueryReply* reply) const {
+                                 Replies<Neighbors> replies, QueryReply* reply) const {
   TopK best(request.k());
   for (size_t i = 0; i < replies.size(); ++i) {
     const absl::Status status = replies[i].ok() ? AddTo(*replies[i], &best) : replies[i].status();

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -34,7 +35,7 @@ struct NearestRequests : LeafRequests<NearestRequest> {
 class QueryPlanner {
  public:
   template <class Reply>
-  using Replies = std::vector<absl::StatusOr<Reply>>;
+  using Replies = std::span<const absl::StatusOr<Reply>>;
 
   // leaves[i] serves shard i of leaves.size(); the channels outlive the planner. REQUIRES: at least one leaf.
   QueryPlanner(std::unique_ptr<const HashIndex> index, std::vector<Channel*> leaves);
@@ -45,13 +46,13 @@ class QueryPlanner {
   // Step 2: the vector. Errors: INVALID_ARGUMENT (wrong dimension, a value not finite), or the leaf's, with its
   // name.
   absl::StatusOr<QueryVector> VectorOf(const QueryRequest& request, const LeafRequests<GetRequest>& asked,
-                                       const Replies<GetReply>& replies) const;
+                                       Replies<GetReply> replies) const;
   // Step 3: the candidates, and the leaves that hold them.
   NearestRequests AskForNearest(const QueryRequest& request, const QueryVector& query) const;
   // Step 4: the nearest of all; does not look at `asked.requests`. Errors: those of a leaf that failed, with its
   // name: part of an answer would pass for all of it.
-  absl::Status Merge(const QueryRequest& request, const NearestRequests& asked,
-                     const Replies<Neighbors>& replies, QueryReply* reply) const;
+  absl::Status Merge(const QueryRequest& request, const NearestRequests& asked, Replies<Neighbors> replies,
+                     QueryReply* reply) const;
 
  private:
   // The leaf that holds an image.

@@ -19,7 +19,8 @@
 //  R4  A thread parks only while holding the mutex, with nothing for it to do; who takes it from its seat
 //      wakes it, exactly once. The epoch of its Parker makes the wake-up stick (parker.h).
 //  R5  Before a thread parks, leads, or waits for other services it flushes what it held back, so held output
-//      never waits on a sleeping thread. (The last of the three is the waiter's part: WaitHint::outbox.)
+//      never waits on a sleeping thread. (The last of the three is the waiter's part: WaitHint::outbox.) Most often
+//      it has by then, because a thread that took the last ready task flushes when that has run.
 //
 // Switching to another config, by any thread:
 //
@@ -53,6 +54,9 @@
 //  - A switch away from the asynchronous models between the first AsyncBegun() and its mutex: AsyncBegun()
 //    finds the role vacant and wakes a sleeping thread; if there is none, the next thread that settles takes
 //    the role before any other.
+//
+// The clock is read once for tasks that came together, and that time is good for the step that follows at once: a
+// thread that received them takes the first without another look (Thread::now, WaitHint::now).
 //
 // Not offered: priorities, work stealing.
 #include "curtail/exec/executor.h"
@@ -143,7 +147,7 @@ bool Executor::HasDuties(const Thread& self) const {
 }
 
 void Executor::Step(Thread& self) {
-  Settle(self);
+  if (!Settled(self)) Settle(self);
   // With no thread to spare, everybody is one.
   if (!aside_.empty() && self.fibers() == 0 && (self.role == kNone || Spare() == 0 || stopping_)) {
     return RunAside(self);
@@ -191,9 +195,10 @@ WaitHint Executor::HintFor(Thread& self) {
           .waits = &self.waits};
 }
 
-Task* Executor::Pop(Station& station) {
+Task* Executor::Pop(Station& station, TimePoint* now) {
   if (station.queue.empty()) return nullptr;
-  const Nanos waited = Now() - station.queue.oldest();
+  if (*now == TimePoint()) *now = Now();
+  const Nanos waited = *now - station.queue.oldest();
   ++begun_;
   queue_wait_ += waited;
   max_queue_wait_ = std::max(max_queue_wait_, waited);
@@ -201,25 +206,29 @@ Task* Executor::Pop(Station& station) {
 }
 
 bool Executor::RunOne(Thread& self, Station& station) {
-  Task* task = Pop(station);
+  TimePoint now = std::exchange(self.now, TimePoint());
+  Task* task = Pop(station, &now);
   if (task == nullptr) return false;
   const bool more = !station.queue.empty();
   WaitHint hint = HintFor(self);
+  hint.now = now;
   hint.more_ready = more;
   const bool receives = self.role != kWorker;
   Thread* const heir = receives && (!station.leading || more) ? TakeLast(station.idle) : nullptr;  // R2
-  self.held = true;
+  self.held = more;
   mu_.Unlock();
   Rouse(heir);
   {
     const ScopedWait scope(hint);
     task->Run(hint);
   }
+  if (!more) outbox_->Flush(self.index);  // R5: it is likely to wait next
   mu_.Lock();
   return true;
 }
 
 void Executor::RunAside(Thread& self) {
+  self.now = TimePoint();
   Task* task = aside_.Pop();
   WaitHint hint = HintFor(self);
   hint.waiting = Waiting::kSync;
@@ -248,6 +257,7 @@ bool Executor::TryRunAside(Task* task) {
 
 bool Executor::FlushHeld(Thread& self) {  // R5
   if (!std::exchange(self.held, false)) return false;
+  self.now = TimePoint();
   mu_.Unlock();
   outbox_->Flush(self.index);
   mu_.Lock();
@@ -276,12 +286,13 @@ bool Executor::Receive(Thread& self, Station& station, Receiver& source) {
   mu_.Lock();
   if (!give_up_early) station.leading = false;
   const size_t count = ready.size();
-  Append(station, ready);
+  self.now = Append(station, ready);
   if (give_up_early && count > 0) WakeRunners(station, source, count, !dispatch());
   return true;
 }
 
 void Executor::Park(std::vector<Thread*>& seat, Thread& self) {
+  self.now = TimePoint();
   seat.push_back(&self);
   self.parked = true;
   const uint32_t ticket = self.parker.Ticket();
@@ -308,8 +319,11 @@ void Executor::UnparkAll(std::vector<Thread*>& seat) {
   while (!seat.empty()) UnparkLast(seat);
 }
 
-void Executor::Append(Station& station, TaskList& tasks) {
-  if (!tasks.empty()) station.queue.Append(tasks, Now());
+TimePoint Executor::Append(Station& station, TaskList& tasks) {
+  if (tasks.empty()) return TimePoint();
+  const TimePoint now = Now();
+  station.queue.Append(tasks, now);
+  return now;
 }
 
 void Executor::Submit(TaskList& requests) {

@@ -106,6 +106,8 @@ class Executor {
   bool Vacant(Role role) const CURTAIL_REQUIRES(mu_) { return holders_[role] < Allowed(role); }
   // Gives up a role that too many have, and takes one that too few have.
   void Settle(Thread& self) CURTAIL_REQUIRES(mu_);
+  // Whether Settle() would change nothing, found out quickly; false when in doubt.
+  bool Settled(const Thread& self) const CURTAIL_REQUIRES(mu_);
   void SetRole(Thread& self, Role role) CURTAIL_REQUIRES(mu_);
   void WakeForOthers(Thread& self) CURTAIL_REQUIRES(mu_);
 
@@ -121,8 +123,10 @@ class Executor {
   void Disarm(Thread& self);
 
   // The oldest task of the queue, null if it is empty; notes how long it waited.
-  Task* Pop(Station& station) CURTAIL_REQUIRES(mu_);
-  void Append(Station& station, TaskList& tasks) CURTAIL_REQUIRES(mu_);
+  // `*now` is the time, or zero: then it is read, if there is a task.
+  Task* Pop(Station& station, TimePoint* now) CURTAIL_REQUIRES(mu_);
+  // Returns the time, zero if there were no tasks.
+  TimePoint Append(Station& station, TaskList& tasks) CURTAIL_REQUIRES(mu_);
   // Wakes runners for `count` tasks just appended. Without one, tells the leader if that runs them.
   void WakeRunners(Station& station, Receiver& source, size_t count, bool leader_runs) CURTAIL_REQUIRES(mu_);
   // Sleeps in `seat` until taken from it and notified.
@@ -155,8 +159,9 @@ class Executor {
 
   mutable Mutex mu_;
   Config config_ CURTAIL_GUARDED_BY(mu_);
-  bool loops_ CURTAIL_GUARDED_BY(mu_) = false;        // every thread has its loop
-  int holders_[kRoles] CURTAIL_GUARDED_BY(mu_) = {};  // threads that have each role
+  bool loops_ CURTAIL_GUARDED_BY(mu_) = false;         // every thread has its loop
+  int holders_[kRoles] CURTAIL_GUARDED_BY(mu_) = {};   // threads that have each role
+  uint64_t role_changes_ CURTAIL_GUARDED_BY(mu_) = 1;  // of config_ and holders_
   Station reception_ CURTAIL_GUARDED_BY(mu_);
   Station response_ CURTAIL_GUARDED_BY(mu_);
   // Parked: network threads of dispatch models, and threads without a role.

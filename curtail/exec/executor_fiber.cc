@@ -31,6 +31,7 @@ void Executor::Disarm(Thread& self) {
 }
 
 void Executor::StepFibers(Thread& self) {
+  self.now = TimePoint();
   const bool serving = self.role != kNone && !stopping_;
   if (self.steps < kBatch && RunFibers(self, serving)) {
     ++self.steps;
@@ -45,13 +46,15 @@ void Executor::StepFibers(Thread& self) {
 bool Executor::RunFibers(Thread& self, bool serving) {
   FiberLoop& loop = *self.loop_owner;
   const bool resume = loop.HasReady();
-  Task* const task = !resume && serving && !loop.full() ? Pop(reception_) : nullptr;
+  TimePoint now;
+  Task* const task = !resume && serving && !loop.full() ? Pop(reception_, &now) : nullptr;
   if (!resume && task == nullptr) return false;
   const bool more = !reception_.queue.empty();
   Thread* const heir = self.role == kFiberInline && (!reception_.leading || (task != nullptr && more))
                            ? TakeLast(reception_.idle)
                            : nullptr;  // R2
   WaitHint hint = HintFor(self);
+  hint.now = now;
   hint.more_ready = true;  // what fibers post leaves at the end of the batch
   self.held = true;
   mu_.Unlock();

@@ -58,9 +58,17 @@ int Executor::Allowed(Role role) const {
 }
 
 void Executor::SetRole(Thread& self, Role role) {
+  ++role_changes_;
   if (self.role != kNone) --holders_[self.role];
   if (role != kNone) ++holders_[role];
   self.role = role;
+}
+
+bool Executor::Settled(const Thread& self) const {
+  // What Settle() looks at are config_ and holders_, counted by role_changes_, and, while not every response role is
+  // held as the config says, async_live_ and the sleeping threads.
+  return self.settled == role_changes_ && self.role != kNone && holders_[kResponse] == config_.response &&
+         (config_.response > 0 || async_live_.load(std::memory_order_seq_cst) == 0);
 }
 
 void Executor::Settle(Thread& self) {
@@ -71,11 +79,18 @@ void Executor::Settle(Thread& self) {
       Vacant(kResponse) && dormant_.empty()) {
     SetRole(self, kNone);
   }
-  if (self.role != kNone) return;
+  if (self.role != kNone) {
+    self.settled = role_changes_;
+    return;
+  }
   for (const Role role : {kResponse, kNetwork, kInline, kWorker, kFiberInline, kFiberWorker}) {
     if (fibers && role != kFiberInline && role != kFiberWorker) continue;  // S5
-    if (Vacant(role)) return SetRole(self, role);
+    if (Vacant(role)) {
+      SetRole(self, role);
+      break;
+    }
   }
+  self.settled = role_changes_;
 }
 
 absl::Status Executor::Check(const Config& config) const {
@@ -106,6 +121,7 @@ absl::Status Executor::SwitchTo(const Config& config) {
   {
     MutexLock lock(mu_);
     config_ = config;
+    ++role_changes_;
     UnparkAll(reception_.idle);  // S1
     UnparkAll(response_.idle);
     UnparkAll(idle_network_);

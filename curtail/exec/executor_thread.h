@@ -42,10 +42,12 @@ struct Executor::Thread {
   std::vector<Poller::Ready> events;
   bool held = false;  // it ran tasks since it last flushed
   int steps = 0;      // on fibers, since it last looked for events
+  TimePoint now;      // what the clock said at the end of the step before; zero: it was not read, or is stale
   // Atomic, relaxed: waits for events or replies; for the sensors.
   std::atomic<bool> waits{false};
   // Guarded by mu_.
   Role role = kNone;
+  uint64_t settled = 0;  // Executor::role_changes_ when it last settled
   bool parked = false;
   size_t live_fibers = 0;  // for the sensors
 };

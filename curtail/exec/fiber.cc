@@ -167,10 +167,10 @@ void Fiber::SwitchOut() {
 
 void Fiber::Suspend(Deadline deadline) {
   if (!deadline.infinite()) loop_->timers_.Insert(*this, deadline.when());
-  const TimePoint from = Now();
+  const TimePoint from = timed_ ? Now() : TimePoint();
   waiting_ = true;
   SwitchOut();
-  suspended_ += Now() - from;
+  if (timed_) suspended_ += Now() - from;
   loop_->timers_.Remove(*this);
 }
 
@@ -240,7 +240,7 @@ bool FiberLoop::Start(Task* task, const WaitHint& hint) {
   if (fiber == nullptr) return false;
   fiber->task_ = task;
   fiber->hint_ = hint;
-  fiber->suspended_ = Nanos::zero();
+  fiber->TimeSuspensions(false);
   Resume(fiber);
   return true;
 }
@@ -250,7 +250,7 @@ bool FiberLoop::Spawn(Task* task, const WaitHint& hint) {
   if (fiber == nullptr) return false;
   fiber->task_ = task;
   fiber->hint_ = hint;
-  fiber->suspended_ = Nanos::zero();
+  fiber->TimeSuspensions(false);
   fiber->waiting_ = true;
   fiber->Wake();
   return true;

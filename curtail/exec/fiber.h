@@ -46,7 +46,8 @@ class Fiber : private Timer {
   // Makes it run again; if it is not suspended, its next Suspend() may return early. Never blocks. Allowed
   // after the task has ended, as long as the loop is there.
   void Wake();
-  // Time spent suspended since the task began.
+  // Begins, or ends, to add up the time spent suspended.
+  void TimeSuspensions(bool on) { timed_ = on, suspended_ = Nanos::zero(); }
   Nanos suspended() const { return suspended_; }
 
   // For signal handlers: whether `address` lies in the guard below the stack, and what the task is called.
@@ -67,6 +68,7 @@ class Fiber : private Timer {
   Task* task_ = nullptr;
   WaitHint hint_;
   Nanos suspended_{0};
+  bool timed_ = false;
   bool waiting_ = false;  // suspended, and not resumed since
   // Atomic: in one of the loop's two ready lists. Who sets it (acq_rel) puts the fiber there; the loop clears
   // it (acq_rel) before it resumes the fiber.

@@ -19,10 +19,12 @@ namespace {
 constexpr int kMaxEvents = 64;
 constexpr uint32_t kInterest = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
-int EpollWait(int epoll_fd, epoll_event* events, Deadline deadline) {
+// Sets `*late` when `deadline` had passed.
+int EpollWait(int epoll_fd, epoll_event* events, Deadline deadline, bool* late) {
   if (deadline.infinite()) return epoll_wait(epoll_fd, events, kMaxEvents, -1);
-  const Nanos left = deadline.Remaining();
-  if (left == Nanos::zero()) return epoll_wait(epoll_fd, events, kMaxEvents, 0);
+  const Nanos left = deadline == Deadline::At(TimePoint()) ? Nanos::zero() : deadline.Remaining();
+  *late = left == Nanos::zero();
+  if (*late) return epoll_wait(epoll_fd, events, kMaxEvents, 0);
   // epoll_wait counts in milliseconds, which would round every short wait up.
   const timespec timeout = {.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
   const long n = syscall(SYS_epoll_pwait2, epoll_fd, events, kMaxEvents, &timeout, nullptr, 0);
@@ -126,9 +128,9 @@ void Poller::Wake() {
   [[maybe_unused]] const ssize_t n = write(wake_fd_, &one, sizeof one);
 }
 
-bool Poller::Collect(Deadline deadline, std::vector<Ready>* ready) {
+bool Poller::Collect(Deadline deadline, std::vector<Ready>* ready, bool* late) {
   epoll_event events[kMaxEvents];
-  const int n = EpollWait(epoll_fd_, events, deadline);
+  const int n = EpollWait(epoll_fd_, events, deadline, late);
   more_ = n == kMaxEvents;
   if (n <= 0) return false;
   MutexLock lock(mu_);
@@ -142,27 +144,32 @@ bool Poller::Collect(Deadline deadline, std::vector<Ready>* ready) {
   return true;
 }
 
-bool Poller::SpinUntil(Deadline deadline, std::vector<Ready>* ready) {
+bool Poller::SpinUntil(Deadline deadline, std::vector<Ready>* ready, bool* late) {
+  bool polled = false;
   while (true) {
     // Collect with an expired deadline never sleeps. Give way after each miss: the sender may need this very
     // CPU.
-    if (Collect(Deadline::At(TimePoint()), ready)) return true;
-    if (Now() >= deadline.when()) return false;
+    if (Collect(Deadline::At(TimePoint()), ready, &polled)) return true;
+    *late = Now() >= deadline.when();
+    if (*late) return false;
     sched_yield();
   }
 }
 
-void Poller::Wait(Deadline deadline, SpinBudget* spin, std::vector<Ready>* ready) {
+bool Poller::Wait(Deadline deadline, SpinBudget* spin, std::vector<Ready>* ready) {
   ready->clear();
+  bool late = false;
   if (spin != nullptr) {
     if (spin->TryAcquire()) {
-      SpinUntil(deadline, ready);
+      SpinUntil(deadline, ready, &late);
       spin->Release();
-      return;
+      return late;
     }
-    if (SpinUntil(std::min(deadline, Deadline::In(SpinBudget::kBriefSpin)), ready)) return;
+    if (SpinUntil(std::min(deadline, Deadline::In(SpinBudget::kBriefSpin)), ready, &late)) return false;
+    late = false;  // that was the end of the brief spin
   }
-  Collect(deadline, ready);
+  Collect(deadline, ready, &late);
+  return late;
 }
 
 }  // namespace curtail

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "curtail/base/clock.h"
 #include "curtail/exec/config.h"
 
 namespace curtail {
@@ -29,6 +30,7 @@ struct WaitHint {
   Receiver* response = nullptr;        // asynchronous models: what takes the replies of other services
   FiberLoop* loop = nullptr;           // fiber models: the loop whose fibers this thread runs
   std::atomic<bool>* waits = nullptr;  // true while the thread waits, for the sensors
+  TimePoint now;                       // when the task was taken from its queue; zero if it was not
   bool more_ready = false;  // other requests were ready when this one began: its output may share their write
 };
 

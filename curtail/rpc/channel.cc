@@ -159,9 +159,15 @@ void Channel::Start(std::string_view path, Deadline deadline, const Metadata& me
   call->head.path.assign(path);
   call->head.metadata = metadata;
   call->message.assign(request);
-  call->deadline = deadline;
+  const TimePoint now = Now();
+  if (deadline.when() <= now) {
+    call->status = absl::DeadlineExceededError("deadline passed before the call was sent");
+    client.failed.push_back(call);
+    return;
+  }
+  call->SetTimeout(deadline, now);
   absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
-      impl_->Acquire(client.lanes[0]->poller(), Now());
+      impl_->Acquire(client.lanes[0]->poller(), now);
   if (!connection.ok()) {
     call->status = connection.status();
     client.failed.push_back(call);

@@ -125,6 +125,7 @@ class [[nodiscard]] Replies {
   value_type& operator[](size_t i) { return begin()[i]; }
   const value_type& operator[](size_t i) const { return begin()[i]; }
 
+  operator std::vector<value_type>() const& { return std::vector<value_type>(begin(), end()); }
   operator std::vector<value_type>() && {
     return std::vector<value_type>(std::make_move_iterator(begin()), std::make_move_iterator(end()));
   }

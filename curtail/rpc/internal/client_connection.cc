@@ -42,14 +42,6 @@ void ClientConnection::Start(ClientCall& call) {
     call.unprocessed = true;
     return call.Finished();
   }
-  if (!call.deadline.infinite()) {
-    const Nanos left = call.deadline.Remaining();
-    if (left == Nanos::zero()) {
-      call.status = absl::DeadlineExceededError("deadline passed before the call was sent");
-      return call.Finished();
-    }
-    call.head.timeout = left;
-  }
   absl::StatusOr<wire::StreamId> id = session().StartUnaryCall(call.head, std::move(call.message), &call);
   if (!id.ok()) {
     call.status = id.status();

@@ -3,6 +3,7 @@
 // client_connection.h - the client's end of a connection, and a call on it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -37,10 +38,14 @@ class ClientCall {
   // Makes the object ready for another call.
   void Reset();
 
+  // Gives it what is left until `deadline` at `now`, before which it is sent.
+  void SetTimeout(Deadline deadline, TimePoint now) {
+    if (!deadline.infinite()) head.timeout = std::max(deadline.when() - now, Nanos(1));
+  }
+
   // Set by the starter.
-  wire::RequestHead head;  // its timeout is set when the call is sent
+  wire::RequestHead head;
   std::string message;
-  Deadline deadline = Deadline::Infinite();
   ClientOp start{ClientOp::Kind::kStart, this};
   ClientOp cancel{ClientOp::Kind::kCancel, this};
 

@@ -24,6 +24,8 @@ constexpr size_t kReadChunk = 64u << 10;
 // Chunks that one connection may read while others wait.
 constexpr int kReadBatch = 16;
 constexpr size_t kWriteChunk = 256u << 10;
+// An idle connection keeps no larger output buffer than this.
+constexpr size_t kOwnBuffer = 16u << 10;
 // A peer that takes no replies while asking for more is cut off at this many bytes.
 constexpr size_t kMaxQueuedBytes = 256u << 20;
 
@@ -98,6 +100,11 @@ void Connection::Turn(uint32_t bits) {
   }
 }
 
+TimePoint Connection::now() {
+  if (now_ == TimePoint()) now_ = Now();
+  return now_;
+}
+
 void Connection::RunPosted() {
   Op* op = inbox_.exchange(nullptr, std::memory_order_acquire);
   Op* first = nullptr;
@@ -135,6 +142,7 @@ void Connection::ReadAll(bool hangup) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       return Close(absl::UnavailableError(Join("connection lost: ", std::strerror(errno))));
     }
+    now_ = TimePoint();
     if (absl::Status status = session_.Receive({buffer->bytes, static_cast<size_t>(n)}); !status.ok()) {
       if (!blocked_) WriteAll();  // the GOAWAY that says why
       if (!closed_) Close(absl::UnavailableError(Join("protocol error: ", Message(status))));
@@ -173,7 +181,7 @@ void Connection::WriteAll() {
       return;
     }
   }
-  out_.reset();  // an idle connection keeps none
+  if (out_->bytes.capacity() > kOwnBuffer) out_.reset();
   if (session_.Finished()) Close(absl::UnavailableError("connection closed"));
 }
 

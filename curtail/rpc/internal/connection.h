@@ -78,6 +78,8 @@ class Connection : public PollHandler,
   wire::Session& session() { return session_; }
   bool closed() const { return closed_; }
   TaskList* ready() { return ready_; }
+  // The time, read once for all that came with one read.
+  TimePoint now();
 
  private:
   // Bytes that go to the socket, of which the first `sent` are gone.
@@ -108,8 +110,9 @@ class Connection : public PollHandler,
   UniqueFd fd_;
   bool connected_;
   bool closed_ = false;
-  bool blocked_;  // the socket takes no output for now
-  Output out_;    // frames on their way out, if there are any
+  bool blocked_;   // the socket takes no output for now
+  TimePoint now_;  // zero: not read
+  Output out_;     // frames on their way out, if there are any
   TaskList* ready_ = nullptr;
 };
 

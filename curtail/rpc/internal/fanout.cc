@@ -44,14 +44,15 @@ bool Fanout::Members::Recycle() {
   return capacity <= kMostKept;
 }
 
-absl::Status Fanout::Refusal() const {
+absl::Status Fanout::Refusal() {
   if (ctx_.cancelled()) return absl::CancelledError("cancelled by the caller");
-  if (ctx_.deadline().Expired()) return absl::DeadlineExceededError("deadline exceeded before the call");
+  now_ = Now();
+  if (ctx_.deadline().when() <= now_) return absl::DeadlineExceededError("deadline exceeded before the call");
   return absl::OkStatus();
 }
 
 void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
-  const TimePoint now = Now();
+  if (retried_) now_ = Now();
   // A caller may have sent what we may not send on.
   Metadata inherited;
   for (const auto& [key, value] : ctx_.metadata()) {
@@ -68,7 +69,7 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
       call.connection.reset();
     }
     absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
-        batch_.channels[i]->impl().Acquire(poller, now);
+        batch_.channels[i]->impl().Acquire(poller, now_);
     if (!connection.ok()) {
       call.status = connection.status();
       continue;
@@ -85,7 +86,7 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
     call.connection = *std::move(connection);
     call.head.path.assign(batch_.path);
     call.head.metadata = inherited;
-    call.deadline = ctx_.deadline();
+    call.SetTimeout(ctx_.deadline(), now_);
   }
 }
 
@@ -149,15 +150,15 @@ void Fanout::CancelOpenCalls() {
 }
 
 bool Fanout::TakeRetry() {
-  if (retried_ || ctx_.cancelled() || ctx_.deadline().Expired()) return false;
+  if (retried_) return false;
   bool any = false;
   for (size_t i = 0; i < size(); ++i) {
     Member& call = members_[i];
     call.wanted = !call.status.ok() && call.unprocessed;
     any |= call.wanted;
   }
-  retried_ = true;
-  return any;
+  if (!any || ctx_.cancelled() || ctx_.deadline().Expired()) return false;
+  return retried_ = true;
 }
 
 // Why a call that was cut short by its own side ended.
@@ -175,8 +176,10 @@ absl::Status Fanout::Outcome(size_t i, bool cancelled, bool expired) {
 
 void Fanout::Collect(const absl::Status& refused) {
   // Asked once, so that calls that were cut short together say the same.
-  const bool cancelled = ctx_.cancelled();
-  const bool expired = ctx_.deadline().Expired();
+  bool failed = false;
+  for (size_t i = 0; i < size(); ++i) failed |= !members_[i].status.ok();
+  const bool cancelled = failed && ctx_.cancelled();
+  const bool expired = failed && ctx_.deadline().Expired();
   size_t largest = 0;
   for (size_t i = 0; i < size(); ++i) {
     absl::Status& status = batch_.statuses[i];

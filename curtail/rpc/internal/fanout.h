@@ -34,7 +34,7 @@ class Fanout : private Cancellable {
   void OnCancel() override = 0;
 
   // Why nothing should be sent at all, if so: nobody waits, no time is left.
-  absl::Status Refusal() const;
+  absl::Status Refusal();
   // Makes the wanted calls ready, on connections of `poller`.
   void Prepare(const std::shared_ptr<Poller>& poller);
   // Sends them, listening to the context's cancellation from now on. `hold`: they may share a write with what
@@ -88,6 +88,7 @@ class Fanout : private Cancellable {
   const Recycler<Members>::Lease lease_ = Recycler<Members>::Borrow();
   Member* const members_;  // its items
   bool retried_ = false;
+  TimePoint now_;  // when it was about to be sent
   // Atomic: calls and cancellations under way. Reaching zero is AllEnded().
   std::atomic<int> pending_{0};
   // Atomic: who sets it posts the cancellations.

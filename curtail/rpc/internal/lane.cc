@@ -34,8 +34,9 @@ void Waiter::Notify(uint32_t signal) {
 void Waiter::WaitOnFiber(Deadline deadline) {
   while (true) {
     const uint32_t ticket = parker_.Ticket();
-    if ((ticket & (kDone | kInterrupted)) || deadline.Expired()) return;
+    if (ticket & (kDone | kInterrupted)) return;
     parker_.Wait(ticket, deadline);
+    if (!Has(kDone | kInterrupted) && deadline.Expired()) return;
   }
 }
 
@@ -70,8 +71,9 @@ void Lane::Leave(Waiter& waiter) {
 
 void Lane::Lead(Waiter& waiter, Deadline deadline, SpinBudget* spin) {
   waiter.parker_.Set(Waiter::kLeading);  // L5
-  while (!waiter.Has(Waiter::kDone | Waiter::kInterrupted) && !deadline.Expired()) {
-    poller_->Wait(deadline, spin, &events_);
+  bool late = false;
+  while (!waiter.Has(Waiter::kDone | Waiter::kInterrupted) && !late) {
+    late = poller_->Wait(deadline, spin, &events_);
     for (const Poller::Ready& ready : events_) ready.handler->OnEvents(ready.events, nullptr);
     events_.clear();
   }

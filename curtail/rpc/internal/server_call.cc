@@ -17,6 +17,14 @@ namespace {
 constexpr size_t kMaxWaitingMessages = 256;
 constexpr size_t kMaxWaitingBytes = 64u << 20;
 
+// Whether to look how long this run takes: one in some, but each while the method is slow, for which another clock
+// reading is nothing.
+bool Timed(const ServerCore::Method& method) {
+  constexpr uint32_t kSome = 8;
+  static thread_local uint32_t runs = 0;
+  return method.slow.load(std::memory_order_relaxed) || ++runs % kSome == 0;
+}
+
 // One message in, one message or status out.
 class UnaryCall final : public ServerCall {
  public:
@@ -37,7 +45,7 @@ class UnaryCall final : public ServerCall {
 
   void Run(const WaitHint& hint) override {
     core().Dequeued(request_bytes_);
-    absl::Status status = Begin();
+    absl::Status status = Begin(hint);
     if (status.ok() && (!has_request_ || too_many_)) {
       status = absl::InternalError("a unary call carries exactly one message");
     }
@@ -87,7 +95,8 @@ class UnaryCall final : public ServerCall {
   void RunContinuation(const WaitHint& hint) {
     internal::ServerCore::Method& method = *method_;
     core().BeforeHandler(method, hint);
-    const TimePoint begin = Now();
+    const bool timed = Timed(method);
+    const TimePoint begin = timed ? Now() : TimePoint();
     beginning = this;
     absl::Status thrown;
     try {
@@ -100,7 +109,7 @@ class UnaryCall final : public ServerCall {
     const bool gave_up = beginning == nullptr;
     beginning = nullptr;
     if (!thrown.ok() && gave_up) return Finish(std::move(thrown));
-    method.Took(Now() - begin);
+    if (timed) method.Took(Now() - begin);
   }
 
   // The call whose continuation handler this thread is in.
@@ -140,7 +149,7 @@ class EachMessageCall final : public ServerCall {
 
   void Run(const WaitHint& hint) override {
     core().Dequeued(0);
-    absl::Status begun = Begin();
+    absl::Status begun = Begin(hint);
     std::string request;
     while (true) {
       bool last = false;
@@ -197,7 +206,7 @@ class EachMessageCall final : public ServerCall {
 }  // namespace
 
 ServerCall* ServerCall::New(std::shared_ptr<ServerConnection> connection, ServerCore::Method* method,
-                            wire::StreamId id, wire::RequestHead& head) {
+                            wire::StreamId id, wire::RequestHead& head, TimePoint now) {
   ServerCall* call = nullptr;
   if (method->handler.kind == MethodHandler::Kind::kEachMessage) {
     call = new EachMessageCall;
@@ -205,8 +214,9 @@ ServerCall* ServerCall::New(std::shared_ptr<ServerConnection> connection, Server
     call = Recycler<UnaryCall>::Take();
   }
   ServerCore& core = connection->core();
-  const Deadline deadline = Deadline::In(head.timeout.value_or(core.options().default_timeout));
-  call->context_.Reset(deadline, connection->peer());
+  const Nanos timeout = head.timeout.value_or(core.options().default_timeout);
+  const bool endless = timeout >= TimePoint::max() - now;
+  call->context_.Reset(endless ? Deadline::Infinite() : Deadline::At(now + timeout), connection->peer());
   std::swap(call->context_.metadata_, head.metadata);
   call->connection_ = std::move(connection);
   call->method_ = method;
@@ -241,17 +251,19 @@ std::string* Responder::reply() { return call_->ReplyBytes(); }
 
 void Responder::Finish(absl::Status status) { std::exchange(call_, nullptr)->Finish(std::move(status)); }
 
-absl::Status ServerCall::Begin() {
+absl::Status ServerCall::Begin(const WaitHint& hint) {
   if (context_.cancelled()) return absl::CancelledError("cancelled by the caller");
-  if (context_.deadline().Expired()) return absl::DeadlineExceededError("deadline exceeded while queued");
+  if (context_.deadline().when() <= hint.now)
+    return absl::DeadlineExceededError("deadline exceeded while queued");
   return absl::OkStatus();
 }
 
 absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hint, std::string* reply) {
   core().BeforeHandler(*method_, hint);
-  const Fiber* const fiber = Fiber::Current();
-  const Nanos before = fiber != nullptr ? fiber->suspended() : Nanos::zero();
-  const TimePoint begin = Now();
+  const bool timed = Timed(*method_);
+  Fiber* const fiber = Fiber::Current();
+  if (fiber != nullptr) fiber->TimeSuspensions(timed);
+  const TimePoint begin = timed ? Now() : TimePoint();
   absl::Status status;
   try {  // the one place where exceptions of user code end
     status = method_->handler.handler(context_, request, reply);
@@ -260,9 +272,7 @@ absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hi
   } catch (...) {
     status = absl::InternalError(Join("exception in handler of ", method_->handler.name));
   }
-  Nanos took = Now() - begin;
-  if (fiber != nullptr) took -= fiber->suspended() - before;  // others ran meanwhile
-  method_->Took(took);
+  if (timed) method_->Took(Now() - begin - (fiber != nullptr ? fiber->suspended() : Nanos::zero()));
   return status;
 }
 

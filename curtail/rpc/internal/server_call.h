@@ -35,9 +35,10 @@ class ServerCall : public Task {
     bool pooled = false;  // lies in the call itself, not on the heap
   };
 
-  // A call that begins now; swaps the metadata with `head`'s.
+  // A call that begins; swaps the metadata with `head`'s.
   static ServerCall* New(std::shared_ptr<internal::ServerConnection> connection,
-                         internal::ServerCore::Method* method, wire::StreamId id, wire::RequestHead& head);
+                         internal::ServerCore::Method* method, wire::StreamId id, wire::RequestHead& head,
+                         TimePoint now);
 
   // Events of the stream, heard by the strand's holder. True: push this task to the ready list.
   virtual bool OnMessage(std::string&& message) = 0;
@@ -71,7 +72,7 @@ class ServerCall : public Task {
   void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void Unref();
   // Begins a run: is it still worth while?
-  absl::Status Begin();
+  absl::Status Begin(const WaitHint& hint);
   // Runs the handler and notes whether it took long.
   absl::Status RunHandler(std::string_view request, const WaitHint& hint, std::string* reply);
   internal::ServerCore& core() const;

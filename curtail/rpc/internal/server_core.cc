@@ -363,7 +363,8 @@ void* ServerConnection::OnRequest(wire::StreamId id, wire::RequestHead&& head) {
     session().EndCall(id, absl::UnimplementedError(Join("unknown method ", head.path)));
     return nullptr;
   }
-  return ServerCall::New(std::static_pointer_cast<ServerConnection>(shared_from_this()), method, id, head);
+  return ServerCall::New(std::static_pointer_cast<ServerConnection>(shared_from_this()), method, id, head,
+                         now());
 }
 
 void ServerConnection::OnMessage(wire::StreamId, void* tag, std::string&& message) {
