@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // service_fanout.cc - the null fan-out: a mid-tier that calls its leaves and does nothing else. Its tiers are
-// those of bench/fanout.
+// those of bench/peers.
 #include <unistd.h>
 
 #include <filesystem>
@@ -56,10 +56,10 @@ class Fanout final : public TestedService {
 absl::StatusOr<std::string> FindProgram() {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  const std::string path = (folder / "../fanout/fanout").lexically_normal();
+  const std::string path = (folder / "../peers/peers").lexically_normal();
   if (access(path.c_str(), X_OK) == 0) return path;
   return absl::NotFoundError(
-      absl::StrCat("the fanout program is missing at ", path, "; build it, or name it with --program"));
+      absl::StrCat("the peers program is missing at ", path, "; build it, or name it with --program"));
 }
 
 }  // namespace

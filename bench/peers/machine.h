@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// machine.h - how this machine was before the run.
+#pragma once
+
+namespace curtail::bench {
+
+struct Machine {
+  int cpus = 0;
+  double load_average = 0;  // of the last minute
+  double busy_cpus = 0;     // in use by others while we did nothing
+  bool Disturbed() const { return busy_cpus > 0.2; }
+};
+
+// Takes half a second, in which this process sleeps.
+Machine LookAtMachine();
+
+}  // namespace curtail::bench

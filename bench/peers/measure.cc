@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "check.h"
+#include "generator.h"
+#include "idle.h"
+#include "servers.h"
+
+namespace curtail::bench {
+namespace {
+
+constexpr Nanos kWarmUp = std::chrono::milliseconds(300);
+constexpr double kStartSeconds = 0.7;  // processes and warm-up
+constexpr uint32_t kWarmUpOutstanding = 8;
+
+double Percentile(const std::vector<float>& sorted, double q) {
+  if (sorted.empty()) return 0;
+  return sorted[std::min(sorted.size() - 1, static_cast<size_t>(q * static_cast<double>(sorted.size())))];
+}
+
+std::optional<double> PerRequest(std::optional<uint64_t> before, std::optional<uint64_t> after,
+                                 double requests) {
+  if (!before || !after) return std::nullopt;
+  return static_cast<double>(*after - *before) / requests;
+}
+
+Measurement Evaluate(const Sample& sample, const Usage& before, const Usage& after) {
+  const double answered = std::max<double>(1, static_cast<double>(sample.latencies_us.size()));
+  Measurement m;
+  m.p50_us = Percentile(sample.latencies_us, 0.50);
+  m.p99_us = Percentile(sample.latencies_us, 0.99);
+  m.qps = sample.seconds > 0 ? static_cast<double>(sample.latencies_us.size()) / sample.seconds : 0;
+  m.failed = static_cast<double>(sample.failed);
+  m.mid_cpu_us = (after.cpu_us - before.cpu_us) / answered;
+  m.mid_resident_mib = after.resident_mib;
+  m.mid_switches =
+      (static_cast<double>(after.context_switches) - static_cast<double>(before.context_switches)) / answered;
+  m.mid_user_instructions = PerRequest(before.user_instructions, after.user_instructions, answered);
+  m.mid_kernel_instructions = PerRequest(before.kernel_instructions, after.kernel_instructions, answered);
+  return m;
+}
+
+absl::StatusOr<Sample> RunLoad(Generator& generator, const Cell& cell, Nanos duration, uint64_t seed) {
+  return cell.open ? RunOpenLoop(generator, cell.load, duration, seed)
+                   : RunClosedLoop(generator, cell.load, duration);
+}
+
+// Until every connection has been used, and some time more.
+absl::Status WarmUp(Generator& generator, const Setup& setup) {
+  absl::StatusOr<Sample> all =
+      RunRequests(generator, kWarmUpOutstanding, static_cast<uint64_t>(std::max(setup.connections, 1)));
+  if (!all.ok()) return all.status();
+  absl::StatusOr<Sample> warm = RunClosedLoop(generator, kWarmUpOutstanding, kWarmUp);
+  if (!warm.ok()) return warm.status();
+  return warm->latencies_us.empty() ? warm->first_error : absl::OkStatus();
+}
+
+absl::Status RunCells(const Options& options, uint64_t seed, Servers& servers, Generator& generator,
+                      StackResults* results) {
+  for (const Cell& cell : options.cells) {
+    const auto duration =
+        std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(CellSeconds(options, cell)));
+    const Usage before = servers.mid->ReadUsage();
+    absl::StatusOr<Sample> sample = RunLoad(generator, cell, duration, seed);
+    if (!sample.ok())
+      return absl::Status(sample.status().code(), absl::StrCat(cell.Name(), ": ", sample.status().message()));
+    results->first_error.Update(sample->first_error);
+    results->by_cell[cell.Name()].push_back(Evaluate(*sample, before, servers.mid->ReadUsage()));
+  }
+  return absl::OkStatus();
+}
+
+// One stack's turn: fresh processes, all cells.
+absl::Status RunTurn(const Options& options, int round, StackResults* results) {
+  const Setup& setup = results->setup;
+  absl::StatusOr<Servers> servers = StartServers(results->stack, setup, options.leaf_config);
+  if (!servers.ok()) return servers.status();
+  const std::string& address = servers->mid->address();
+  absl::StatusOr<std::vector<Fd>> idle = OpenIdle(address, results->stack.protocol, setup.idle);
+  if (!idle.ok()) return idle.status();
+  absl::StatusOr<std::unique_ptr<Generator>> generator =
+      MakeGenerator(results->stack.protocol, address, setup);
+  if (!generator.ok()) return generator.status();
+  if (absl::Status warm = WarmUp(**generator, setup); !warm.ok()) return warm;
+  if (options.check && round == 0) {
+    if (absl::Status checked = CheckFanOut(*servers, **generator); !checked.ok()) return checked;
+  }
+  return RunCells(options, options.seed + static_cast<uint64_t>(round), *servers, **generator, results);
+}
+
+std::vector<StackResults> Prepare(const Options& options) {
+  std::vector<StackResults> results;
+  for (const Setup& setup : options.setups) {
+    for (const std::string& name : options.stacks) {
+      StackResults& one = results.emplace_back();
+      one.setup = setup;
+      absl::StatusOr<StackInfo> info = DescribeStack(name);
+      one.first_error = info.status();
+      if (info.ok()) one.stack = *std::move(info);
+    }
+  }
+  return results;
+}
+
+}  // namespace
+
+bool AllWell(const std::vector<StackResults>& results) {
+  bool any = false;
+  for (const StackResults& one : results) {
+    if (!one.stack.missing.empty()) continue;
+    if (!one.first_error.ok() || one.by_cell.empty()) return false;
+    any = true;
+  }
+  return any;
+}
+
+double ExpectedSeconds(const Options& options) {
+  double turn = kStartSeconds;
+  for (const Cell& cell : options.cells) turn += CellSeconds(options, cell);
+  double turns = 0;
+  for (const StackResults& one : Prepare(options)) turns += one.stack.missing.empty() ? options.rounds : 0;
+  return turn * turns;
+}
+
+std::vector<StackResults> Measure(const Options& options,
+                                  const std::function<void(const std::string&)>& progress) {
+  std::vector<StackResults> results = Prepare(options);
+  for (int round = 0; round < options.rounds; ++round) {
+    for (StackResults& one : results) {
+      if (!one.stack.missing.empty()) continue;
+      progress(absl::StrCat("round ", round + 1, " of ", options.rounds, ": ", one.stack.name,
+                            one.setup.label.empty() ? "" : " ", one.setup.label));
+      one.first_error.Update(RunTurn(options, round, &one));
+    }
+  }
+  return results;
+}
+
+}  // namespace curtail::bench
