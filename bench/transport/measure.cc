@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. All servers are started first and live through the whole run; one that is not being asked sleeps in
+// the kernel and costs nothing. So variants can take turns within a fraction of a second of each other, and
+// what disturbs the machine disturbs all of them.
+#include "measure.h"
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "generator.h"
+#include "large.h"
+#include "mid.h"
+#include "process.h"
+#include "variants.h"
+
+namespace curtail::bench {
+namespace {
+
+// Connections of a variant that serves one request at a time on each, under open load.
+constexpr uint32_t kOpenConnections = 16;
+constexpr double kOverheadSeconds = 0.06;  // a cell's connections and first requests
+
+struct Server {
+  Listener listener;
+  std::unique_ptr<Process> process;
+};
+
+absl::StatusOr<Server> StartServer(const std::function<void(const Listener&, Counters*)>& run) {
+  absl::StatusOr<Listener> listener = Listen();
+  if (!listener.ok()) return listener.status();
+  Server server{.listener = std::move(*listener)};
+  absl::StatusOr<std::unique_ptr<Process>> process =
+      Process::Start([&](Counters* counters) { run(server.listener, counters); });
+  if (!process.ok()) return process.status();
+  server.process = std::move(*process);
+  return server;
+}
+
+absl::StatusOr<Server> StartVariant(const Variant& variant, const std::vector<uint16_t>& leaves) {
+  if (variant.uring) {
+    if (absl::Status available = UringAvailable(); !available.ok()) return available;
+  }
+  return StartServer([&](const Listener& listener, Counters* counters) {
+    if (variant.large) RunLargeServer(ReplyOf(variant.name), listener, counters);
+    RunMid(variant.name, listener, leaves, counters);
+  });
+}
+
+absl::StatusOr<std::unique_ptr<Generator>> MakeGenerator(const Options& options, const Variant& variant,
+                                                         const Cell& cell, uint16_t port) {
+  const uint32_t own = cell.kind == Cell::Kind::kOpen ? kOpenConnections : cell.load;
+  return Generator::Make(port, variant.one_at_a_time ? own : std::min(options.callers, own),
+                         variant.one_at_a_time);
+}
+
+double At(const std::vector<float>& sorted, double quantile) {
+  const auto index = static_cast<size_t>(quantile * static_cast<double>(sorted.size()));
+  return sorted[std::min(index, sorted.size() - 1)];
+}
+
+std::optional<double> PerAnswer(std::optional<double> before, std::optional<double> after, double answers) {
+  if (!before || !after) return std::nullopt;
+  return (*after - *before) / answers;
+}
+
+absl::StatusOr<Measurement> Evaluate(const absl::StatusOr<Sample>& sample, const Usage& before,
+                                     const Usage& after) {
+  if (!sample.ok()) return sample.status();
+  if (sample->latencies_us.empty()) return absl::UnavailableError("no answers");
+  const auto answers = static_cast<double>(sample->latencies_us.size());
+  return Measurement{
+      .p50_us = At(sample->latencies_us, 0.5),
+      .p99_us = At(sample->latencies_us, 0.99),
+      .answers_per_second = answers / sample->seconds,
+      .cpu_us = (after.cpu_us - before.cpu_us) / answers,
+      .user_ticks = after.user_ticks - before.user_ticks,
+      .system_ticks = after.system_ticks - before.system_ticks,
+      .context_switches = (after.context_switches - before.context_switches) / answers,
+      .system_calls = (after.system_calls - before.system_calls) / answers,
+      .copied = (after.copied - before.copied) / answers,
+      .user_instructions = PerAnswer(before.user_instructions, after.user_instructions, answers),
+      .kernel_instructions = PerAnswer(before.kernel_instructions, after.kernel_instructions, answers),
+  };
+}
+
+absl::StatusOr<Measurement> RunCell(const Options& options, const Variant& variant, const Server& server,
+                                    const Cell& cell, uint64_t seed) {
+  const auto duration = std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(options.seconds));
+  if (variant.large) {
+    const Usage before = server.process->ReadUsage();
+    const absl::StatusOr<Sample> sample = RunLarge(server.listener.port, cell.load, duration);
+    return Evaluate(sample, before, server.process->ReadUsage());
+  }
+  absl::StatusOr<std::unique_ptr<Generator>> generator =
+      MakeGenerator(options, variant, cell, server.listener.port);
+  if (!generator.ok()) return generator.status();
+  const Usage before = server.process->ReadUsage();
+  const absl::StatusOr<Sample> sample = cell.kind == Cell::Kind::kOpen
+                                            ? (*generator)->RunOpenLoop(cell.load, duration, seed)
+                                            : (*generator)->RunClosedLoop(cell.load, duration);
+  return Evaluate(sample, before, server.process->ReadUsage());
+}
+
+bool Fits(const Variant& variant, const Cell& cell) {
+  return variant.large == (cell.kind == Cell::Kind::kEcho);
+}
+
+// CPU time of the whole machine since it started, in ticks: all of it, and the idle part.
+std::pair<double, double> ReadMachineTicks() {
+  std::ifstream stat("/proc/stat");
+  std::string label;
+  stat >> label;
+  double total = 0, idle = 0, value = 0;
+  for (int i = 0; i < 8 && stat >> value; ++i) {
+    total += value;
+    if (i == 3 || i == 4) idle += value;  // idle, iowait
+  }
+  return {total, idle};
+}
+
+class Run {
+ public:
+  explicit Run(const Options& options) : options_(options) {}
+
+  absl::Status StartLeaves() {
+    for (size_t i = 0; i < kLeaves; ++i) {
+      absl::StatusOr<Server> leaf =
+          StartServer([](const Listener& listener, Counters*) { RunLeaf(listener); });
+      if (!leaf.ok()) return leaf.status();
+      ports_.push_back(leaf->listener.port);
+      leaves_.push_back(std::move(*leaf));
+    }
+    return absl::OkStatus();
+  }
+
+  void StartVariants() {
+    for (const std::string& name : options_.variants) {
+      absl::StatusOr<Server> server = StartVariant(*FindVariant(name), ports_);
+      results_.push_back({.variant = name, .first_error = server.status()});
+      servers_.push_back(server.ok() ? std::move(*server) : Server{});
+    }
+  }
+
+  void Turn(const Cell& cell, int round) {
+    for (size_t i = 0; i < results_.size(); ++i) {
+      const size_t at = (i + static_cast<size_t>(round)) % results_.size();
+      VariantResults& results = results_[at];
+      const Variant& variant = *FindVariant(results.variant);
+      if (!results.first_error.ok() || !Fits(variant, cell)) continue;
+      const uint64_t seed = options_.seed + static_cast<uint64_t>(round);  // the same arrivals for all
+      absl::StatusOr<Measurement> measured = RunCell(options_, variant, servers_[at], cell, seed);
+      results.first_error.Update(measured.status());
+      if (measured.ok()) results.rounds[cell].push_back(*measured);
+    }
+  }
+
+  std::vector<VariantResults> Finish() { return std::move(results_); }
+
+ private:
+  const Options& options_;
+  std::vector<uint16_t> ports_;
+  std::vector<Server> leaves_;
+  std::vector<Server> servers_;  // by variant, as results_
+  std::vector<VariantResults> results_;
+};
+
+}  // namespace
+
+std::string Cell::Name() const {
+  return absl::StrCat(kind == Kind::kClosed ? "closed-" : kind == Kind::kOpen ? "open-" : "echo-", load);
+}
+
+absl::StatusOr<Cell> ParseCell(const std::string& name) {
+  struct Range {
+    const char* prefix;
+    Cell::Kind kind;
+    uint32_t least, most;
+  };
+  for (const Range& range :
+       {Range{"closed-", Cell::Kind::kClosed, 1, 64}, Range{"open-", Cell::Kind::kOpen, 1, 100'000},
+        Range{"echo-", Cell::Kind::kEcho, 64, 64 << 20}}) {
+    Cell cell{.kind = range.kind};
+    if (name.rfind(range.prefix, 0) == 0 &&
+        absl::SimpleAtoi(name.substr(std::strlen(range.prefix)), &cell.load) && cell.load >= range.least &&
+        cell.load <= range.most) {
+      return cell;
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", name,
+      "' is no load: give closed-N (1 to 64), open-QPS (to 100000) or echo-BYTES (64 to 67108864)"));
+}
+
+double ExpectedSeconds(const Options& options) {
+  double cells = 0;
+  for (const std::string& name : options.variants) {
+    for (const Cell& cell : options.cells) cells += Fits(*FindVariant(name), cell) ? 1 : 0;
+  }
+  return cells * (options.seconds + kOverheadSeconds) * options.rounds;
+}
+
+absl::StatusOr<std::vector<VariantResults>> Measure(const Options& options,
+                                                    const std::function<void(const std::string&)>& progress) {
+  prctl(PR_SET_TIMERSLACK, 1);  // or each wait for a due request would end up to 50 us late
+  Run run(options);
+  if (absl::Status started = run.StartLeaves(); !started.ok()) return started;
+  run.StartVariants();
+  for (int round = 0; round < options.rounds; ++round) {
+    for (const Cell& cell : options.cells) {
+      progress(absl::StrCat("round ", round + 1, " of ", options.rounds, ": ", cell.Name()));
+      run.Turn(cell, round);
+    }
+  }
+  return run.Finish();
+}
+
+Machine LookAtMachine() {
+  Machine machine;
+  machine.cpus = static_cast<int>(std::thread::hardware_concurrency());
+  std::ifstream("/proc/loadavg") >> machine.load_average;
+  utsname names{};
+  if (uname(&names) == 0) machine.kernel = names.release;
+  const auto [total_before, idle_before] = ReadMachineTicks();
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // an interval to measure in
+  const auto [total_after, idle_after] = ReadMachineTicks();
+  const double total = total_after - total_before;
+  if (total > 0) machine.busy_cpus = machine.cpus * (1 - (idle_after - idle_before) / total);
+  return machine;
+}
+
+std::string BusyPollNote() {
+  absl::StatusOr<Listener> listener = Listen();
+  absl::StatusOr<Fd> client = listener.ok() ? Connect(listener->port) : listener.status();
+  absl::StatusOr<Fd> server = client.ok() ? Accept(listener->fd.get()) : client.status();
+  char byte = 0;
+  unsigned napi = 0;
+  socklen_t size = sizeof(napi);
+  if (!server.ok() || send(client->get(), "x", 1, 0) != 1 || recv(server->get(), &byte, 1, 0) != 1 ||
+      getsockopt(server->get(), SOL_SOCKET, SO_INCOMING_NAPI_ID, &napi, &size) != 0) {
+    return "SO_BUSY_POLL: SO_INCOMING_NAPI_ID cannot be read here";
+  }
+  if (napi == 0) {
+    return "SO_BUSY_POLL: not honoured by loopback (a socket that has received has SO_INCOMING_NAPI_ID 0: no "
+           "device queue to poll); epoll-busy can only be epoll-et";
+  }
+  return absl::StrCat("SO_BUSY_POLL: honoured, SO_INCOMING_NAPI_ID ", napi);
+}
+
+}  // namespace curtail::bench
