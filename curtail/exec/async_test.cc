@@ -28,6 +28,7 @@ class SilentReceiver final : public Receiver, public Outbox {
   void Handle(const std::vector<Poller::Ready>&, TaskList*) override {}
   void Wake() override { poller_.Wake(); }
   void Hold(uint32_t, std::shared_ptr<PollHandler>) override {}
+  void FlushIfDue(uint32_t) override {}
   void Flush(uint32_t) override {}
 
  private:

@@ -90,6 +90,7 @@ class FakeReceiver final : public Receiver, public Outbox {
     ready->Append(fed_);
   }
   void Hold(uint32_t, std::shared_ptr<PollHandler>) override {}
+  void FlushIfDue(uint32_t) override {}
   void Flush(uint32_t) override { flushes.Add(); }
   void Wake() override { poller_.Wake(); }
 

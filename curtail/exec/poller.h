@@ -27,6 +27,10 @@ class PollHandler {
   // `events` are EPOLL* bits; none asks to send what was posted. Requests that become ready by it are pushed
   // to `ready`. Must not block.
   virtual void OnEvents(uint32_t events, TaskList* ready) = 0;
+
+  // For an Outbox: the number of its list that this was put into last; numbers are unique in the process. Relaxed: a
+  // thread looks for numbers that only it writes.
+  std::atomic<uint64_t> held_in{0};
 };
 
 class Poller {

@@ -35,8 +35,10 @@ class Receiver {
 class Outbox {
  public:
   virtual ~Outbox() = default;
-  // Thread `thread_index` has posted something to `handler`. Sends at once what has been held for too long.
+  // Thread `thread_index` has posted something to `handler`. Follow the last of several with FlushIfDue().
   virtual void Hold(uint32_t thread_index, std::shared_ptr<PollHandler> handler) = 0;
+  // Sends what thread `thread_index` held back if that was for too long.
+  virtual void FlushIfDue(uint32_t thread_index) = 0;
   // Sends what thread `thread_index` held back.
   virtual void Flush(uint32_t thread_index) = 0;
 };

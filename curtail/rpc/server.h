@@ -59,7 +59,8 @@ struct ServerStats {
 // A Server accepts connections and runs the handlers of its services. Thread-safe after Start().
 class Server {
  public:
-  // Binds, starts all threads, serves. A straight-line service may be followed by a coroutine or continuation
+  // Binds, starts all threads, serves. Process-wide, it raises the limit of open files to the hard limit, and has
+  // glibc's malloc keep up to 64 MiB of freed memory. A straight-line service may be followed by a coroutine or continuation
   // service of the same name, for the asynchronous models. Errors: INVALID_ARGUMENT (address, config, a method named twice),
   // ALREADY_EXISTS (port or socket in use), PERMISSION_DENIED.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Server>> Start(

@@ -79,8 +79,8 @@ struct SessionOptions {
   uint32_t max_concurrent_streams = 4096;
   // Flow-control windows announced to the peer, per stream and per connection, in bytes. Raise on long fat
   // links.
-  uint32_t stream_window_bytes = 1u << 20;
-  uint32_t connection_window_bytes = 8u << 20;
+  uint32_t stream_window_bytes = 4u << 20;
+  uint32_t connection_window_bytes = 16u << 20;
   // Client: the :authority of every call.
   std::string authority = "localhost";
 };

@@ -160,6 +160,7 @@ class Server final : public Outbox {
 
   void Answer(const WaitHint& hint) { ++(hint.more_ready ? held_[hint.thread_index] : answers_); }
   void Hold(uint32_t, std::shared_ptr<PollHandler>) override {}
+  void FlushIfDue(uint32_t) override {}
   void Flush(uint32_t thread_index) override { answers_ += std::exchange(held_[thread_index], 0); }
 
   Source reception_, response_;

@@ -111,6 +111,7 @@ void Fanout::Send(bool hold) {
       connection->Kick(Connection::kPosted, nullptr);
     }
   }
+  if (hold) hint.outbox->FlushIfDue(hint.thread_index);
   ctx_.Attach(*this);
   Complete();
 }

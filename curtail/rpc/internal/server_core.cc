@@ -15,6 +15,7 @@
 #include "curtail/rpc/internal/server_core.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@
 namespace curtail::internal {
 namespace {
 
-// The longest that a reply waits for others to share its write.
+// How long output may wait for more to share its write, besides kPriceOfSend for each connection.
 constexpr Nanos kMaxHold = std::chrono::microseconds(50);
 // D2: from the warning to the GOAWAY; some round trips.
 constexpr Nanos kNoticeTime = std::chrono::milliseconds(10);
@@ -50,6 +51,16 @@ void RaiseDescriptorLimit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Messages of 64 KiB and more are allocated and freed by the thousand. Left alone, glibc gives the memory back to the
+// kernel each time, and the page faults cost more than the copying.
+void KeepFreedMemory() {
+#ifdef __GLIBC__
+  constexpr int kKept = 64 << 20;
+  mallopt(M_TRIM_THRESHOLD, kKept);
+  mallopt(M_MMAP_THRESHOLD, 8 << 20);
+#endif
 }
 
 }  // namespace
@@ -167,6 +178,7 @@ absl::Status ServerCore::SwitchTo(const Config& config) {
 
 absl::Status ServerCore::Bind() {
   RaiseDescriptorLimit();
+  KeepFreedMemory();
   if (!poller_->status().ok()) return poller_->status();
   if (!response_.poller().status().ok()) return response_.poller().status();
   if (options_.listen.empty()) return absl::InvalidArgumentError("no address to listen on");
@@ -239,7 +251,8 @@ bool ServerCore::TryQueue(size_t bytes) {
 }
 
 void ServerCore::BeforeHandler(const Method& method, const WaitHint& hint) {
-  if (method.slow.load(std::memory_order_relaxed)) Flush(hint.thread_index);
+  // What is held need not wait for a handler that will take longer than the writes.
+  if (method.took() >= held_[hint.thread_index].handlers.size() * kPriceOfSend) Flush(hint.thread_index);
 }
 
 void ServerCore::Output(std::shared_ptr<ServerConnection> connection) {
@@ -249,18 +262,26 @@ void ServerCore::Output(std::shared_ptr<ServerConnection> connection) {
     return Kick(*connection, Connection::kPosted);
   }
   Hold(hint.thread_index, std::move(connection));
-  if (!hint.more_ready) Flush(hint.thread_index);
+  if (hint.more_ready) return FlushIfDue(hint.thread_index);
+  Flush(hint.thread_index);
 }
 
 void ServerCore::Hold(uint32_t thread_index, std::shared_ptr<PollHandler> handler) {
+  static std::atomic<uint64_t> lists{0};
   Held& held = held_[thread_index];
-  const TimePoint now = Now();
-  if (held.handlers.empty()) held.since = now;
-  // Few at a time: a linear search beats a set.
-  if (std::find(held.handlers.rbegin(), held.handlers.rend(), handler) == held.handlers.rend()) {
-    held.handlers.push_back(std::move(handler));
+  if (held.handlers.empty()) {
+    held.since = Now();
+    held.list = lists.fetch_add(1, std::memory_order_relaxed) + 1;
   }
-  if (now - held.since > kMaxHold) Flush(thread_index);
+  if (handler->held_in.load(std::memory_order_relaxed) == held.list) return;
+  handler->held_in.store(held.list, std::memory_order_relaxed);
+  held.handlers.push_back(std::move(handler));
+}
+
+void ServerCore::FlushIfDue(uint32_t thread_index) {
+  const Held& held = held_[thread_index];
+  if (held.handlers.empty()) return;
+  if (Now() - held.since > kMaxHold + held.handlers.size() * kPriceOfSend) Flush(thread_index);
 }
 
 void ServerCore::Flush(uint32_t thread_index) {

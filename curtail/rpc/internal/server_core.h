@@ -40,21 +40,26 @@ class ServerCore final : public Receiver, public Outbox {
   // Starts the executor and begins to accept.
   absl::Status Run();
 
-  // A method served, and whether its handler last took long.
+  // About the price of a send on a loopback socket, with the wake-up at the other end. Output that is held back so that
+  // more can share its write may wait this long for each connection it goes to: longer costs more than it saves.
+  static constexpr Nanos kPriceOfSend = std::chrono::microseconds(10);
+
+  // A method served, and how long its handler took when last looked at.
   struct Method {
     // Immutable once Run() was called.
     MethodHandler handler;
     std::string_view path;  // "/package.Service/Method"
-    // A handler that took less than this is quick: when the next one ready is quick too it may run before
-    // the reply is sent, so that both share a write. About the price of a send on a loopback socket; waiting
-    // longer costs more than it saves.
-    static constexpr Nanos kQuick = std::chrono::microseconds(10);
     void Took(Nanos time) {
-      const bool now_slow = time >= kQuick;
-      if (now_slow != slow.load(std::memory_order_relaxed)) slow.store(now_slow, std::memory_order_relaxed);
+      const Nanos before = took();
+      if (time > before + before / 4 || time < before - before / 4) {
+        took_.store(time.count(), std::memory_order_relaxed);
+      }
     }
-    // Atomic, relaxed: a hint.
-    std::atomic<bool> slow{true};
+    Nanos took() const { return Nanos(took_.load(std::memory_order_relaxed)); }
+
+   private:
+    // Atomic, relaxed: a hint, in ns; roughly, so that it is seldom written. At first it counts as slow.
+    std::atomic<int64_t> took_{1'000'000'000};
   };
   Method* FindMethod(std::string_view path);
   // Executor::SwitchTo(), for configs under which every method can run.
@@ -100,6 +105,7 @@ class ServerCore final : public Receiver, public Outbox {
 
   // Outbox.
   void Hold(uint32_t thread_index, std::shared_ptr<PollHandler> handler) override;
+  void FlushIfDue(uint32_t thread_index) override;
   void Flush(uint32_t thread_index) override;
 
  private:
@@ -107,7 +113,8 @@ class ServerCore final : public Receiver, public Outbox {
   // What one pool thread holds back; owned by that thread.
   struct alignas(64) Held {
     std::vector<std::shared_ptr<PollHandler>> handlers;
-    TimePoint since;
+    TimePoint since;    // when the first of them came
+    uint64_t list = 0;  // their PollHandler::held_in
   };
   struct PathHash {
     using is_transparent = void;

@@ -9,8 +9,8 @@
 namespace curtail::wire::internal {
 namespace {
 
-// What an announced length alone may reserve.
-constexpr size_t kFirstReservation = 64u << 10;
+// What an announced length alone may reserve; untouched, it costs address space and no memory.
+constexpr size_t kFirstReservation = 1u << 20;
 
 }  // namespace
 
