@@ -27,8 +27,7 @@
 #include "google/protobuf/wrappers.pb.h"
 
 #if defined(__SANITIZE_THREAD__) || !CURTAIL_RECYCLES
-#define CURTAIL_COUNTS_ALLOCATIONS                                             \
-  0 // the sanitizers have a malloc of their own
+#define CURTAIL_COUNTS_ALLOCATIONS 0  // the sanitizers have a malloc of their own
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define CURTAIL_COUNTS_ALLOCATIONS 0
@@ -43,10 +42,10 @@ namespace {
 
 // The first allocations of a round, and where they came from.
 class Offenders {
-public:
+ public:
   void Start() {
-    void *warm_up[1];
-    backtrace(warm_up, 1); // loads what it needs
+    void* warm_up[1];
+    backtrace(warm_up, 1);  // loads what it needs
     count_ = 0;
     on_ = true;
   }
@@ -56,12 +55,10 @@ public:
     return count_;
   }
   void Note() {
-    if (!on_.load(std::memory_order_relaxed) || inside_)
-      return;
+    if (!on_.load(std::memory_order_relaxed) || inside_) return;
     inside_ = true;
     const size_t i = count_.fetch_add(1);
-    if (i < kKept)
-      places_[i].depth = backtrace(places_[i].frames, kDepth);
+    if (i < kKept) places_[i].depth = backtrace(places_[i].frames, kDepth);
     inside_ = false;
   }
   void Print() const {
@@ -71,11 +68,11 @@ public:
     }
   }
 
-private:
+ private:
   static constexpr size_t kKept = 6;
   static constexpr int kDepth = 24;
   struct Place {
-    void *frames[kDepth] = {};
+    void* frames[kDepth] = {};
     int depth = 0;
   };
   std::atomic<bool> on_{false};
@@ -86,40 +83,38 @@ private:
 
 constinit Offenders offenders;
 
-} // namespace
-} // namespace curtail
+}  // namespace
+}  // namespace curtail
 
 #if CURTAIL_COUNTS_ALLOCATIONS
 extern "C" {
-void *__libc_malloc(size_t bytes);
-void *__libc_calloc(size_t count, size_t bytes);
-void *__libc_realloc(void *old, size_t bytes);
-void *__libc_memalign(size_t alignment, size_t bytes);
+void* __libc_malloc(size_t bytes);
+void* __libc_calloc(size_t count, size_t bytes);
+void* __libc_realloc(void* old, size_t bytes);
+void* __libc_memalign(size_t alignment, size_t bytes);
 
-void *malloc(size_t bytes) {
+void* malloc(size_t bytes) {
   curtail::offenders.Note();
   return __libc_malloc(bytes);
 }
-void *calloc(size_t count, size_t bytes) {
+void* calloc(size_t count, size_t bytes) {
   curtail::offenders.Note();
   return __libc_calloc(count, bytes);
 }
-void *realloc(void *old, size_t bytes) {
+void* realloc(void* old, size_t bytes) {
   curtail::offenders.Note();
   return __libc_realloc(old, bytes);
 }
-void *memalign(size_t alignment, size_t bytes) {
+void* memalign(size_t alignment, size_t bytes) {
   curtail::offenders.Note();
   return __libc_memalign(alignment, bytes);
 }
-void *aligned_alloc(size_t alignment, size_t bytes) {
-  return memalign(alignment, bytes);
-}
-int posix_memalign(void **block, size_t alignment, size_t bytes) {
+void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
+int posix_memalign(void** block, size_t alignment, size_t bytes) {
   *block = memalign(alignment, bytes);
-  return *block == nullptr ? 12 : 0; // ENOMEM
+  return *block == nullptr ? 12 : 0;  // ENOMEM
 }
-} // extern "C"
+}  // extern "C"
 #endif
 
 namespace curtail {
@@ -137,12 +132,12 @@ constexpr Method<StringValue, StringValue> kNull{"/test.Leaf/Null"};
 constexpr Method<StringValue, StringValue> kQuery{"/test.Mid/Query"};
 
 class LeafService final : public Service {
-public:
+ public:
   std::string_view FullName() const override { return "test.Leaf"; }
   std::vector<MethodHandler> Handlers() override {
     return {{.name = "Null",
              .handler = internal::UnaryHandler<StringValue, StringValue>(
-                 [](Context &, const StringValue &in, StringValue *out) {
+                 [](Context&, const StringValue& in, StringValue* out) {
                    out->set_value(in.value());
                    return absl::OkStatus();
                  })}};
@@ -151,41 +146,37 @@ public:
 
 // Asks all leaves, and answers what the last one says.
 class MidService final : public Service {
-public:
-  explicit MidService(std::vector<Channel *> leaves)
-      : leaves_(std::move(leaves)) {}
+ public:
+  explicit MidService(std::vector<Channel*> leaves) : leaves_(std::move(leaves)) {}
   std::string_view FullName() const override { return "test.Mid"; }
   std::vector<MethodHandler> Handlers() override {
     MethodHandler query = internal::CoroutineMethod<StringValue, StringValue>(
-        "Query", [this](Context &ctx, const StringValue &in, StringValue *out) {
-          return Query(ctx, in, out);
-        });
+        "Query",
+        [this](Context& ctx, const StringValue& in, StringValue* out) { return Query(ctx, in, out); });
     query.handler = internal::UnaryHandler<StringValue, StringValue>(
-        [this](Context &ctx, const StringValue &in, StringValue *out) {
+        [this](Context& ctx, const StringValue& in, StringValue* out) {
           return Merge(ctx.Broadcast(leaves(), kNull, in), out);
         });
     return {std::move(query)};
   }
 
-private:
-  Coroutine Query(Context &ctx, const StringValue &in, StringValue *out) {
+ private:
+  Coroutine Query(Context& ctx, const StringValue& in, StringValue* out) {
     co_return Merge(co_await broadcast(ctx, leaves(), kNull, in), out);
   }
-  static absl::Status Merge(Replies<StringValue> replies, StringValue *out) {
-    for (const auto &reply : replies) {
-      if (!reply.ok())
-        return reply.status();
+  static absl::Status Merge(Replies<StringValue> replies, StringValue* out) {
+    for (const auto& reply : replies) {
+      if (!reply.ok()) return reply.status();
       out->set_value(reply->value());
     }
     return absl::OkStatus();
   }
-  std::span<Channel *const> leaves() const { return leaves_; }
+  std::span<Channel* const> leaves() const { return leaves_; }
 
-  const std::vector<Channel *> leaves_;
+  const std::vector<Channel*> leaves_;
 };
 
-std::unique_ptr<Server> Serve(const char *config,
-                              std::unique_ptr<Service> service) {
+std::unique_ptr<Server> Serve(const char* config, std::unique_ptr<Service> service) {
   ServerOptions options;
   options.config = *Config::Parse(config);
   options.max_threads = 8;
@@ -196,15 +187,14 @@ std::unique_ptr<Server> Serve(const char *config,
   return *std::move(server);
 }
 
-class AllocationTest : public testing::TestWithParam<const char *> {
-protected:
+class AllocationTest : public testing::TestWithParam<const char*> {
+ protected:
   AllocationTest() {
     request_.set_value(std::string(62, 'x'));
-    std::vector<Channel *> leaves;
+    std::vector<Channel*> leaves;
     for (size_t i = 0; i < kLeaves; ++i) {
       leaves_.push_back(Serve("SIB1", std::make_unique<LeafService>()));
-      channels_.push_back(
-          std::make_unique<Channel>(&client_, leaves_[i]->addresses()[0]));
+      channels_.push_back(std::make_unique<Channel>(&client_, leaves_[i]->addresses()[0]));
       leaves.push_back(channels_[i].get());
     }
     mid_ = Serve(GetParam(), std::make_unique<MidService>(std::move(leaves)));
@@ -213,21 +203,19 @@ protected:
 
   // Runs rounds until one allocates nothing. `round` makes kRequests requests
   // and returns how many succeeded.
-  template <class Round> void ExpectACleanRound(Round round) {
-    if (!CURTAIL_COUNTS_ALLOCATIONS)
-      GTEST_SKIP() << "allocations cannot be counted under this sanitizer";
+  template <class Round>
+  void ExpectACleanRound(Round round) {
+    if (!CURTAIL_COUNTS_ALLOCATIONS) GTEST_SKIP() << "allocations cannot be counted under this sanitizer";
     size_t allocations = 0;
     for (int i = 0; i < kRounds; ++i) {
       offenders.Start();
       const int succeeded = round();
       allocations = offenders.Stop();
       ASSERT_EQ(succeeded, kRequests);
-      if (allocations == 0)
-        return;
+      if (allocations == 0) return;
     }
     offenders.Print();
-    ADD_FAILURE() << allocations << " allocations in the last round of "
-                  << kRequests << " requests";
+    ADD_FAILURE() << allocations << " allocations in the last round of " << kRequests << " requests";
   }
 
   StringValue request_;
@@ -245,8 +233,8 @@ TEST_P(AllocationTest, BlockingCallsAllocateNothing) {
     int succeeded = 0;
     for (int i = 0; i < kRequests; ++i) {
       Context ctx(kTimeout);
-      succeeded += channel_->Call(ctx, kQuery.path, request_, &reply).ok() &&
-                   reply.value() == request_.value();
+      succeeded +=
+          channel_->Call(ctx, kQuery.path, request_, &reply).ok() && reply.value() == request_.value();
     }
     return succeeded;
   });
@@ -254,32 +242,28 @@ TEST_P(AllocationTest, BlockingCallsAllocateNothing) {
 
 // Keeps some calls open until all were made.
 class Caller final : public Completion {
-public:
-  Caller(Channel *channel, std::string request)
-      : channel_(channel), request_(std::move(request)) {}
-  int Run(Client &client) {
+ public:
+  Caller(Channel* channel, std::string request) : channel_(channel), request_(std::move(request)) {}
+  int Run(Client& client) {
     left_ = kRequests;
     succeeded_ = 0;
-    for (int i = 0; i < kOpenAtOnce; ++i)
-      Start();
-    while (open_ > 0)
-      client.Poll(Deadline::In(kTimeout));
+    for (int i = 0; i < kOpenAtOnce; ++i) Start();
+    while (open_ > 0) client.Poll(Deadline::In(kTimeout));
     return succeeded_;
   }
 
-private:
+ private:
   void Start() {
     --left_;
     ++open_;
     channel_->Start(kQuery.path, Deadline::In(kTimeout), {}, request_, this);
   }
-  void Done(absl::Status &&status, std::string &&reply) override {
+  void Done(absl::Status&& status, std::string&& reply) override {
     --open_;
     succeeded_ += status.ok() && reply == request_;
-    if (left_ > 0)
-      Start();
+    if (left_ > 0) Start();
   }
-  Channel *const channel_;
+  Channel* const channel_;
   const std::string request_;
   int left_ = 0;
   int open_ = 0;
@@ -292,24 +276,20 @@ TEST_P(AllocationTest, EventDrivenCallsAllocateNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, AllocationTest,
-                         testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1",
-                                         "FIP1", "FDB1-4", "ADB1-2-2"),
-                         [](const auto &info) {
-                           return std::string(info.param).substr(0, 3);
-                         });
+                         testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1", "FIP1", "FDB1-4", "ADB1-2-2"),
+                         [](const auto& info) { return std::string(info.param).substr(0, 3); });
 
 // That the test above can fail.
 TEST(AllocationCounter, SeesNewAndMalloc) {
-  if (!CURTAIL_COUNTS_ALLOCATIONS)
-    GTEST_SKIP() << "allocations cannot be counted under this sanitizer";
+  if (!CURTAIL_COUNTS_ALLOCATIONS) GTEST_SKIP() << "allocations cannot be counted under this sanitizer";
   offenders.Start();
-  void *volatile block = std::malloc(64);
-  auto *volatile object = new std::string(100, 'x');
+  void* volatile block = std::malloc(64);
+  auto* volatile object = new std::string(100, 'x');
   const size_t allocations = offenders.Stop();
   std::free(block);
   delete object;
   EXPECT_EQ(allocations, 3u);
 }
 
-} // namespace
-} // namespace curtail
+}  // namespace
+}  // namespace curtail

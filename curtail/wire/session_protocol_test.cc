@@ -31,7 +31,9 @@ RawPeer::Fields With(RawPeer::Fields fields, const std::string& name, const std:
 // A server Session that echoes, and a raw client.
 struct ServerUnderTest {
   explicit ServerUnderTest(const SessionOptions& options = {}) : session(Role::kServer, options, &events) {
-    events.on_message = [this](StreamId id, const std::string& m) { session.SendMessage(id, std::string(m)); };
+    events.on_message = [this](StreamId id, const std::string& m) {
+      session.SendMessage(id, std::string(m));
+    };
     events.on_request_end = [this](StreamId id) { session.EndCall(id, absl::OkStatus()); };
   }
   RawPeer::Stream& Call(const RawPeer::Fields& fields, std::string body, bool end = true) {

@@ -97,7 +97,9 @@ struct Pair {
 
   // Answers every finished request with its own messages.
   void ServeEcho() {
-    server_events.on_message = [this](StreamId id, const std::string& m) { server.SendMessage(id, std::string(m)); };
+    server_events.on_message = [this](StreamId id, const std::string& m) {
+      server.SendMessage(id, std::string(m));
+    };
     server_events.on_request_end = [this](StreamId id) { server.EndCall(id, absl::OkStatus()); };
   }
 
