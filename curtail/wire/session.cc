@@ -20,7 +20,8 @@
 //   R4  Frames enter out_ in the order in which they are encoded, because HPACK requires it; so nothing encoded is
 //       ever taken back. A message that leaves at once goes straight from the caller's string into out_: one copy.
 //   R5  A reply is over for the peer with its last frame; the owner hears so (OnCallEnd) from the Pull() that takes
-//       this frame. Until then its stream stands in leaving_, closed.
+//       this frame. Until then its stream stands in leaving_, closed, and counts for max_concurrent_streams: a peer
+//       that does not read cannot make replies pile up.
 //   R6  What the peer can make us write without asking for a reply (acknowledgements, resets, window updates) is
 //       counted between two Pulls; too much is ENHANCE_YOUR_CALM. So are too many resets, header blocks without end,
 //       and a partial message is held to max_partial_bytes. A clock is read for the rate of resets, and only when
@@ -111,7 +112,6 @@ internal::Stream* Session::Impl::NewStream(StreamId id) {
 
 void Session::Impl::Close(Stream* s) {
   s->closed = true;
-  if (s->waiting) --waiting_count_;
   if (s->in_queue != nullptr) s->in_queue->Remove(s);
   streams_.Erase(s);
   s->bucket_next = closed_;

@@ -188,6 +188,21 @@ TEST(ServerSession, BoundsUnfinishedMessagesOfAllStreams) {
   EXPECT_EQ(t.session.open_streams(), 2u);
 }
 
+// Replies that nobody takes count as calls: a peer that does not read cannot make them pile up.
+TEST(ServerSession, RefusesMoreCallsThanItsLimitWhoeverEndedThem) {
+  SessionOptions options;
+  options.max_concurrent_streams = 3;
+  ServerUnderTest t(options);
+  t.events.on_request = [&t](StreamId id) { t.session.EndCall(id, absl::AbortedError("at once")); };
+  for (int i = 0; i < 5; ++i) t.peer.Request(RawPeer::GrpcRequest(), Framed("m"));
+  ASSERT_TRUE(t.session.Receive(t.peer.Output()).ok());
+  EXPECT_EQ(t.events.calls.size(), 3u);
+  ASSERT_TRUE(t.peer.Pump(&t.session).ok());
+  for (int32_t id : {1, 3, 5}) EXPECT_EQ(t.peer.streams[id].Field("grpc-status"), "10");
+  for (int32_t id : {7, 9}) EXPECT_EQ(t.peer.streams[id].reset, NGHTTP2_REFUSED_STREAM);
+  EXPECT_EQ(t.Call(RawPeer::GrpcRequest(), Framed("m")).Field("grpc-status"), "10");
+}
+
 TEST(ServerSession, RefusesCompressedMessages) {
   ServerUnderTest t;
   RawPeer::Stream& refused = t.Call(RawPeer::GrpcRequest(), Framed("zzz", 1));

@@ -207,7 +207,7 @@ bool Session::Impl::RequestIsWellFormed() const {
 }
 
 void Session::Impl::OnRequestHeaders(StreamId id, bool end_stream) {
-  const bool refused = streams_.size() >= options_.max_concurrent_streams;
+  const bool refused = streams_.size() + leaving_.size() >= options_.max_concurrent_streams;
   if (refused || !RequestIsWellFormed()) {
     AppendReset(id, refused ? ErrorCode::kRefusedStream : ErrorCode::kProtocolError);
     return React();

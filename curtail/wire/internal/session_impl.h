@@ -99,7 +99,7 @@ class Session::Impl {
   void SendSettings();
   void OpenWaiting();
   // Client: streams opened and not closed.
-  size_t opened_streams() const { return streams_.size() - waiting_count_; }
+  size_t opened_streams() const { return streams_.size() - waiting_.size(); }
   size_t BeginBlock();
   void EndBlock(size_t begin, StreamId id, bool end_stream);
   void AppendRequest(StreamId id, const RequestHead& head);
@@ -171,7 +171,6 @@ class Session::Impl {
   internal::StreamQueue waiting_;   // client: not yet opened, oldest first
   internal::StreamQueue sendable_;  // have DATA to send that their own window allows
   internal::StreamQueue leaving_;   // server: replies whose last frame is in out_
-  size_t waiting_count_ = 0;
   size_t open_streams_ = 0;
 
   // Ids. A client's own: the next one to use, and the last one opened. A server's: the last one the client opened.
@@ -186,6 +185,7 @@ class Session::Impl {
   std::string out_;
   size_t ready_bytes_ = 0;
   size_t queued_bytes_ = 0;  // of messages that wait in streams
+  bool sent_reset_ = false;  // ever
   uint32_t reactions_ = 0;   // frames in out_ that the peer provoked
   internal::HpackEncoder encoder_;
   std::array<EncodedFields, 4> requests_;  // by path

@@ -95,10 +95,9 @@ void Session::Impl::StreamError(Stream* s, ErrorCode code) {
   Reset(s, code, is_client() ? absl::InternalError(text) : absl::CancelledError(text));
 }
 
-// A client has reset the stream a moment ago, and this crossed the reset on its way. A server does so seldom, and says
-// again that the stream is closed.
+// If we ever reset a stream this may have crossed the reset on its way: no answer then.
 void Session::Impl::RefuseClosed(StreamId id) {
-  if (is_client()) return;
+  if (sent_reset_) return;
   AppendReset(id, ErrorCode::kStreamClosed);
   React();
 }

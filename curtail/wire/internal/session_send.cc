@@ -192,7 +192,6 @@ absl::StatusOr<Session::Impl::Stream*> Session::Impl::StartCall(const RequestHea
     s->waiting = true;
     s->waiting_head = std::make_unique<RequestHead>(head);
     waiting_.Push(s);
-    ++waiting_count_;
   } else {
     last_opened_ = s->id;
     AppendRequest(s->id, head);
@@ -203,7 +202,6 @@ absl::StatusOr<Session::Impl::Stream*> Session::Impl::StartCall(const RequestHea
 void Session::Impl::OpenWaiting() {
   while (!waiting_.empty() && opened_streams() < peer_max_streams_) {
     Stream* s = waiting_.Pop();
-    --waiting_count_;
     s->waiting = false;
     s->send_window = peer_stream_window_;
     last_opened_ = s->id;
@@ -287,6 +285,7 @@ void Session::Impl::Reset(Stream* s, ErrorCode code, absl::Status status) {
 }
 
 void Session::Impl::AppendReset(StreamId id, ErrorCode code) {
+  sent_reset_ = true;
   AppendNumberFrame(FrameType::kRstStream, id, static_cast<uint32_t>(code), &out_);
 }
 

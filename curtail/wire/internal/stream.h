@@ -58,6 +58,7 @@ struct Stream {
 class StreamQueue {
  public:
   bool empty() const { return first_ == nullptr; }
+  size_t size() const { return size_; }
   Stream* front() const { return first_; }
   void Push(Stream* s) {
     s->in_queue = this;
@@ -65,11 +66,13 @@ class StreamQueue {
     s->queue_next = nullptr;
     (last_ != nullptr ? last_->queue_next : first_) = s;
     last_ = s;
+    ++size_;
   }
   void Remove(Stream* s) {
     (s->queue_previous != nullptr ? s->queue_previous->queue_next : first_) = s->queue_next;
     (s->queue_next != nullptr ? s->queue_next->queue_previous : last_) = s->queue_previous;
     s->in_queue = nullptr;
+    --size_;
   }
   Stream* Pop() {
     Stream* s = first_;
@@ -80,6 +83,7 @@ class StreamQueue {
  private:
   Stream* first_ = nullptr;
   Stream* last_ = nullptr;
+  size_t size_ = 0;
 };
 
 // A StreamTable finds streams by id. Ids count up in steps of two, so the low bits spread them evenly. Memory comes with
