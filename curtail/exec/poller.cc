@@ -94,14 +94,16 @@ Poller::~Poller() {
 }
 
 absl::Status Poller::Add(int fd, std::shared_ptr<PollHandler> handler) {
+  epoll_event event = {.events = kInterest, .data = {.fd = fd}};
+  int error = 0;
   {
+    // Both under the lock: who takes the first event takes it too, and may close the descriptor.
     MutexLock lock(mu_);
     if (handlers_.size() <= static_cast<size_t>(fd)) handlers_.resize(fd + 1);
     handlers_[fd] = std::move(handler);
+    if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) != 0) error = errno;
   }
-  epoll_event event = {.events = kInterest, .data = {.fd = fd}};
-  if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) == 0) return absl::OkStatus();
-  const int error = errno;
+  if (error == 0) return absl::OkStatus();
   Remove(fd);
   return absl::ErrnoToStatus(error, "epoll_ctl");
 }
