@@ -26,17 +26,6 @@
 #include "curtail/rpc/server.h"
 #include "google/protobuf/wrappers.pb.h"
 
-#if defined(__SANITIZE_THREAD__) || !CURTAIL_RECYCLES
-#define CURTAIL_COUNTS_ALLOCATIONS 0  // the sanitizers have a malloc of their own
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define CURTAIL_COUNTS_ALLOCATIONS 0
-#endif
-#endif
-#ifndef CURTAIL_COUNTS_ALLOCATIONS
-#define CURTAIL_COUNTS_ALLOCATIONS 1
-#endif
-
 namespace curtail {
 namespace {
 
@@ -86,7 +75,6 @@ constinit Offenders offenders;
 }  // namespace
 }  // namespace curtail
 
-#if CURTAIL_COUNTS_ALLOCATIONS
 extern "C" {
 void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t count, size_t bytes);
@@ -115,7 +103,6 @@ int posix_memalign(void** block, size_t alignment, size_t bytes) {
   return *block == nullptr ? 12 : 0;  // ENOMEM
 }
 }  // extern "C"
-#endif
 
 namespace curtail {
 namespace {
@@ -205,7 +192,6 @@ class AllocationTest : public testing::TestWithParam<const char*> {
   // and returns how many succeeded.
   template <class Round>
   void ExpectACleanRound(Round round) {
-    if (!CURTAIL_COUNTS_ALLOCATIONS) GTEST_SKIP() << "allocations cannot be counted under this sanitizer";
     size_t allocations = 0;
     for (int i = 0; i < kRounds; ++i) {
       offenders.Start();
@@ -281,7 +267,6 @@ INSTANTIATE_TEST_SUITE_P(Models, AllocationTest,
 
 // That the test above can fail.
 TEST(AllocationCounter, SeesNewAndMalloc) {
-  if (!CURTAIL_COUNTS_ALLOCATIONS) GTEST_SKIP() << "allocations cannot be counted under this sanitizer";
   offenders.Start();
   void* volatile block = std::malloc(64);
   auto* volatile object = new std::string(100, 'x');
