@@ -21,6 +21,15 @@ namespace {
 constexpr Nanos kIdle = std::chrono::milliseconds(100);
 constexpr double kBackoffFactor = 1.6;
 
+// The host of "HOST:PORT" or "[HOST]:PORT", as a certificate would name it.
+std::string HostOf(std::string_view target) {
+  if (target.starts_with("unix:")) return "localhost";
+  std::string_view host = target.substr(0, target.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  if (host.ends_with('.')) host.remove_suffix(1);
+  return std::string(host);
+}
+
 // A factor in [0.8, 1.2) from the clock's low digits: only to keep clients from reconnecting in step.
 double Jitter(TimePoint now) {
   return 0.8 + 0.4 *
@@ -36,6 +45,11 @@ Channel::Impl::Impl(Client* c, std::string t, ChannelOptions o)
   session_options.max_message_bytes = options.max_message_bytes;
   session_options.max_partial_bytes = std::max(session_options.max_partial_bytes, options.max_message_bytes);
   session_options.authority = target.starts_with("unix:") ? "localhost" : target;
+  if (options.tls == nullptr) return;
+  const std::string& name = options.tls->options().server_name;
+  if (!name.empty()) session_options.authority = name;
+  session_options.secure = options.tls != nullptr;
+  tls_host = name.empty() ? HostOf(target) : name;
 }
 
 internal::SlotTable::~SlotTable() {
@@ -127,8 +141,14 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(
   bool connected = false;
   absl::StatusOr<internal::UniqueFd> fd = internal::StartConnect(*address, &connected);
   if (!fd.ok()) return slot->last_error = fd.status();
-  auto connection = std::make_shared<ClientConnection>(session_options, *std::move(fd), poller, connected,
-                                                       now + options.connect_timeout, slot, target);
+  std::unique_ptr<internal::TlsStream> tls;
+  if (const ClientTls* const client_tls = options.tls.get()) {
+    tls = internal::TlsStream::Client(client_tls->context(), tls_host,
+                                      !client_tls->options().insecure_skip_verify);
+  }
+  auto connection =
+      std::make_shared<ClientConnection>(session_options, *std::move(fd), poller, connected, std::move(tls),
+                                         now + options.connect_timeout, slot, target);
   connection->Touch(now);
   if (absl::Status added = connection->Register(); !added.ok()) return slot->last_error = added;
   return slot->connection = std::move(connection);
@@ -178,6 +198,10 @@ void Channel::Start(std::string_view path, Deadline deadline, const Metadata& me
   if (!call->connection->dirty) {
     call->connection->dirty = true;
     client.dirty.push_back(call->connection);
+    if (!call->connection->watched) {
+      call->connection->watched = true;
+      client.connecting.push_back(call->connection);
+    }
   }
   if (!deadline.infinite()) client.timers.Insert(*call, deadline.when());
 }

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/rpc/context.h"
+#include "curtail/rpc/tls.h"
 #include "curtail/wire/metadata.h"
 
 namespace curtail {
@@ -66,7 +67,10 @@ class Client {
 struct ChannelOptions {
   // The longest reply accepted.
   size_t max_message_bytes = 32u << 20;
-  // How long one attempt to connect may take.
+  // What to speak TLS with; null: plain text. Handshakes run on the thread that moves the bytes and take it some 20
+  // KiB of stack: mind small fiber stacks.
+  std::shared_ptr<const ClientTls> tls;
+  // How long one attempt to connect may take, TLS handshake included.
   Nanos connect_timeout = std::chrono::seconds(5);
   // After a failed attempt calls fail at once with UNAVAILABLE until the next attempt is due: initial,
   // times 1.6 each time, up to max, with 20 % jitter.
@@ -101,8 +105,8 @@ class Channel {
   const std::string& target() const;
 
   // One unary call; blocks until it is answered, fails, or ctx ends. Errors: the server's status, or
-  // UNAVAILABLE (not connected), DEADLINE_EXCEEDED, CANCELLED, RESOURCE_EXHAUSTED (reply too long), INTERNAL
-  // (reply not parseable).
+  // UNAVAILABLE (not connected; the message says why), DEADLINE_EXCEEDED, CANCELLED, RESOURCE_EXHAUSTED (reply
+  // too long), INTERNAL (reply not parseable).
   [[nodiscard]] absl::Status Call(Context& ctx, std::string_view path,
                                   const google::protobuf::MessageLite& request,
                                   google::protobuf::MessageLite* reply);

@@ -54,6 +54,24 @@ void Client::Impl::ExpireTimers() {
   for (const auto& connection : kick) connection->Kick(Connection::kPosted, nullptr);
 }
 
+Deadline Client::Impl::GiveUpConnecting() {
+  Deadline next = Deadline::Infinite();
+  std::vector<std::shared_ptr<ClientConnection>> late;
+  std::erase_if(connecting, [&](const std::shared_ptr<ClientConnection>& connection) {
+    const Deadline deadline = connection->connect_deadline();
+    if (deadline.infinite() || !connection->usable()) return true;
+    if (deadline.Expired()) {
+      late.push_back(connection);
+      return true;
+    }
+    next = std::min(next, deadline);
+    return false;
+  });
+  // Completions may begin calls that connect anew.
+  for (const auto& connection : late) connection->Kick(Connection::kGiveUp, nullptr);
+  return next;
+}
+
 Client::Client(ClientOptions options) : impl_(std::make_unique<Impl>(options)) {
   for (int i = 0; i < std::max(1, options.lanes); ++i) impl_->lanes.push_back(std::make_unique<Lane>());
 }
@@ -79,6 +97,7 @@ size_t Client::Poll(Deadline deadline) {
   for (StartedCall* call : impl.failed_before) impl.Finish(call);
   impl.dirty_before.clear();
   impl.failed_before.clear();
+  if (!impl.connecting.empty()) deadline = std::min(deadline, impl.GiveUpConnecting());
   if (!impl.timers.empty()) deadline = std::min(deadline, Deadline::At(impl.timers.first().when()));
   if (impl.completed > 0 || !impl.dirty.empty() || !impl.failed.empty()) deadline = Deadline::At(TimePoint());
   impl.lanes[0]->PollOnce(deadline);

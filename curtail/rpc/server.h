@@ -14,12 +14,16 @@
 #include "curtail/exec/stats.h"
 #include "curtail/exec/thread_stats.h"
 #include "curtail/rpc/service.h"
+#include "curtail/rpc/tls.h"
 
 namespace curtail {
 
 struct ServerOptions {
   // "127.0.0.1:8080", "[::]:8080" or "unix:/path"; port 0 takes a free one, which addresses() tells.
   std::vector<std::string> listen = {"127.0.0.1:0"};
+  // What to speak TLS with, on all of them; null: plain text. Handshakes run on the threads that receive. One that the
+  // client does not finish keeps its place among max_connections for as long as the client is there.
+  std::shared_ptr<const ServerTls> tls;
   // The threading model and its pool sizes, at the start; SwitchTo() changes them.
   Config config;
   // Threads started, of which a config uses some and the rest sleep; never fewer than `config` needs. Raise
@@ -30,7 +34,7 @@ struct ServerOptions {
   size_t fiber_stack_bytes = 256u << 10;
   size_t max_fibers = 1024;
   // Where the admin interface listens ("127.0.0.1:9090", "unix:/path"), for `curtail switch`; empty: nowhere.
-  // Who can connect to it can change the server's config: keep it off public networks.
+  // Who can connect to it can change the server's config, and it speaks plain text only: keep it off public networks.
   std::string admin;
   // The longest request accepted; longer ones end with RESOURCE_EXHAUSTED.
   size_t max_message_bytes = 32u << 20;

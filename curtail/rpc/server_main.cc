@@ -33,6 +33,7 @@ int Usage(const char* program, bool asked) {
   (asked ? std::cout : std::cerr)
       << "usage: " << program << " [--listen ADDR]... [--config CONFIG] [--admin ADDR] [--drain SECONDS]\n"
       << "       [--max-threads N] [--fiber-stack KIB]\n"
+      << "       [--tls-cert FILE --tls-key FILE [--tls-client-ca FILE]]\n"
       << "  --listen ADDR     HOST:PORT or unix:PATH; port 0 takes a free one (default 127.0.0.1:0)\n"
       << "  --config CONFIG   threading model and pool sizes (default SIB1)\n"
       << "  --admin ADDR      where `curtail switch` may change the config (default: nowhere)\n"
@@ -40,6 +41,9 @@ int Usage(const char* program, bool asked) {
       << "  --max-threads N   threads started; larger pools can be switched to later up to this (default "
          "64)\n"
       << "  --fiber-stack KIB the stack of each request in fiber models (default 256)\n"
+      << "  --tls-cert FILE   speak TLS: the server's certificate (chain), PEM; --tls-key FILE: its private "
+         "key\n"
+      << "  --tls-client-ca FILE  serve only clients whose certificate these authorities vouch for\n"
       << "example: " << program << " --listen 0.0.0.0:8080 --config SDB1-16\n";
   return asked ? 0 : kBadConfiguration;
 }
@@ -90,12 +94,14 @@ int ServerMain(int argc, char** argv, std::unique_ptr<Service> service) {
   BlockStopSignals();
   ServerOptions options;
   Nanos drain = kDefaultDrain;
+  ServerTlsOptions tls;
   bool listen_given = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view flag = argv[i];
     if (flag == "--help" || flag == "-h") return Usage(argv[0], true);
-    static constexpr std::string_view kFlags[] = {"--listen", "--config",      "--admin",
-                                                  "--drain",  "--max-threads", "--fiber-stack"};
+    static constexpr std::string_view kFlags[] = {"--listen",      "--config",      "--admin",
+                                                  "--drain",       "--tls-cert",    "--tls-key",
+                                                  "--max-threads", "--fiber-stack", "--tls-client-ca"};
     if (i + 1 == argc || std::find(std::begin(kFlags), std::end(kFlags), flag) == std::end(kFlags)) {
       Fail(argv[0], Join(flag, ": unknown flag, or its value is missing"));
       return Usage(argv[0], false);
@@ -107,6 +113,12 @@ int ServerMain(int argc, char** argv, std::unique_ptr<Service> service) {
       options.listen.push_back(value);
     } else if (flag == "--admin") {
       options.admin = value;
+    } else if (flag == "--tls-cert") {
+      tls.certificate_file = value;
+    } else if (flag == "--tls-key") {
+      tls.key_file = value;
+    } else if (flag == "--tls-client-ca") {
+      tls.client_ca_file = value;
     } else if (flag == "--config") {
       absl::StatusOr<Config> config = Config::Parse(value);
       if (!config.ok()) return Fail(argv[0], Message(config.status()));
@@ -129,6 +141,11 @@ int ServerMain(int argc, char** argv, std::unique_ptr<Service> service) {
       }
       drain = std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(seconds));
     }
+  }
+  if (!tls.certificate_file.empty() || !tls.key_file.empty() || !tls.client_ca_file.empty()) {
+    absl::StatusOr<std::shared_ptr<const ServerTls>> loaded = ServerTls::Load(tls);
+    if (!loaded.ok()) return Fail(argv[0], Message(loaded.status()));
+    options.tls = *std::move(loaded);
   }
   std::vector<std::unique_ptr<Service>> services;
   services.push_back(std::move(service));

@@ -83,6 +83,8 @@ struct SessionOptions {
   uint32_t connection_window_bytes = 16u << 20;
   // Client: the :authority of every call.
   std::string authority = "localhost";
+  // Client: the connection is encrypted: calls say https. The session itself does not encrypt.
+  bool secure = false;
 };
 
 enum class Role { kClient, kServer };

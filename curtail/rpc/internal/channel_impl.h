@@ -45,6 +45,8 @@ struct Client::Impl {
   std::vector<internal::StartedCall*> free_calls;
   std::vector<internal::StartedCall*> failed;  // to be finished by the next Poll()
   std::vector<std::shared_ptr<internal::ClientConnection>> dirty;
+  // Connections whose attempt to connect may run out of time.
+  std::vector<std::shared_ptr<internal::ClientConnection>> connecting;
   // What those two held when Poll() began; empty outside of it.
   std::vector<internal::StartedCall*> failed_before;
   std::vector<std::shared_ptr<internal::ClientConnection>> dirty_before;
@@ -55,6 +57,8 @@ struct Client::Impl {
   internal::StartedCall* NewCall();
   void Finish(internal::StartedCall* call);
   void ExpireTimers();
+  // Gives up attempts to connect whose time is over; returns when the next is.
+  Deadline GiveUpConnecting();
 };
 
 namespace internal {
@@ -109,6 +113,7 @@ struct Channel::Impl {
   const std::string target;
   const ChannelOptions options;
   wire::SessionOptions session_options;
+  std::string tls_host;  // with TLS: whom the certificate must name
   internal::SlotTable slots;
 
  private:

@@ -8,13 +8,14 @@
 namespace curtail::internal {
 
 ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd fd,
-                                   std::shared_ptr<Poller> poller, bool connected, TimePoint give_up,
+                                   std::shared_ptr<Poller> poller, bool connected,
+                                   std::unique_ptr<TlsStream> tls, TimePoint give_up,
                                    std::weak_ptr<Slot> slot, std::string target)
-    : Connection(wire::Role::kClient, options, std::move(fd), std::move(poller), connected),
+    : Connection(wire::Role::kClient, options, std::move(fd), std::move(poller), connected, std::move(tls)),
       give_up_(give_up),
       slot_(std::move(slot)),
       target_(std::move(target)),
-      standing_(connected) {}
+      standing_(standing()) {}
 
 void ClientCall::Reset() {
   status = absl::OkStatus();
@@ -94,7 +95,7 @@ void ClientConnection::OnGoaway(wire::StreamId last) {
 void ClientConnection::OnClosed(const absl::Status& why, bool connected) {
   why_closed_ = absl::UnavailableError(Join(target_, ": ", Message(why)));
   usable_.store(false, std::memory_order_release);
-  if (connected) return;
+  if (connected && greeted()) return;
   const std::shared_ptr<Slot> slot = slot_.lock();
   if (slot == nullptr) return;
   MutexLock lock(slot->mu);

@@ -83,15 +83,16 @@ struct Slot {
 class ClientConnection final : public Connection {
  public:
   ClientConnection(const wire::SessionOptions& options, UniqueFd fd, std::shared_ptr<Poller> poller,
-                   bool connected, TimePoint give_up, std::weak_ptr<Slot> slot, std::string target);
+                   bool connected, std::unique_ptr<TlsStream> tls, TimePoint give_up,
+                   std::weak_ptr<Slot> slot, std::string target);
 
   // Whether new calls may be posted with some hope. Any thread.
   bool usable() const { return usable_.load(std::memory_order_acquire); }
   // When a call was last posted. Any thread; approximate.
   TimePoint last_used() const { return TimePoint(Nanos(last_used_.load(std::memory_order_relaxed))); }
   void Touch(TimePoint now) { last_used_.store(now.time_since_epoch().count(), std::memory_order_relaxed); }
-  // When an attempt to connect that is still under way is to be given up; infinite once the connection
-  // stands. Any thread.
+  // When an attempt to connect (TLS handshake included) that is still under way is to be given up; infinite once
+  // the connection stands. Any thread.
   Deadline connect_deadline() const {
     return standing_.load(std::memory_order_acquire) ? Deadline::Infinite() : Deadline::At(give_up_);
   }
@@ -100,6 +101,8 @@ class ClientConnection final : public Connection {
 
   // For event-driven use: whether calls were posted that no kick has followed. Owned by the polling thread.
   bool dirty = false;
+  // ... and whether the client has seen to its connect_deadline().
+  bool watched = false;
 
  private:
   void HandleOp(Op* op) override;

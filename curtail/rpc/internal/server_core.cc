@@ -217,8 +217,10 @@ ServerCore::Method* ServerCore::FindMethod(std::string_view path) {
 void ServerCore::Accepted(UniqueFd fd) {
   SetTcpOptions(fd.get());
   std::string peer = PeerName(fd.get());
-  auto connection =
-      std::make_shared<ServerConnection>(this, session_options_, std::move(fd), std::move(peer));
+  std::unique_ptr<TlsStream> tls;
+  if (options_.tls != nullptr) tls = TlsStream::Server(options_.tls->context());
+  auto connection = std::make_shared<ServerConnection>(this, session_options_, std::move(fd), std::move(tls),
+                                                       std::move(peer));
   bool draining = false;
   {
     MutexLock lock(mu_);
@@ -358,8 +360,9 @@ absl::Status ServerCore::Drain(Deadline deadline) {
 }
 
 ServerConnection::ServerConnection(ServerCore* core, const wire::SessionOptions& options, UniqueFd fd,
-                                   std::string peer)
-    : Connection(wire::Role::kServer, options, std::move(fd), core->shared_poller(), /*connected=*/true),
+                                   std::unique_ptr<TlsStream> tls, std::string peer)
+    : Connection(wire::Role::kServer, options, std::move(fd), core->shared_poller(), /*connected=*/true,
+                 std::move(tls)),
       core_(core),
       peer_(std::move(peer)) {}
 

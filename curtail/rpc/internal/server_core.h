@@ -154,7 +154,8 @@ class ServerCore final : public Receiver, public Outbox {
 
 class ServerConnection final : public Connection {
  public:
-  ServerConnection(ServerCore* core, const wire::SessionOptions& options, UniqueFd fd, std::string peer);
+  ServerConnection(ServerCore* core, const wire::SessionOptions& options, UniqueFd fd,
+                   std::unique_ptr<TlsStream> tls, std::string peer);
 
   ServerCore& core() const { return *core_; }
   const std::string& peer() const { return peer_; }

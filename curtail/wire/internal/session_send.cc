@@ -105,7 +105,7 @@ void Session::Impl::EncodeRequestFields(std::string_view path, EncodedFields* fi
   fields->bytes.clear();
   fields->generation = encoder_.generation();
   encoder_.Encode(":method", "POST", kIndex, &fields->bytes);
-  encoder_.Encode(":scheme", "http", kIndex, &fields->bytes);
+  encoder_.Encode(":scheme", options_.secure ? "https" : "http", kIndex, &fields->bytes);
   encoder_.Encode(":path", path, kIndex, &fields->bytes);
   encoder_.Encode(":authority", options_.authority, kIndex, &fields->bytes);
   encoder_.Encode("te", "trailers", kIndex, &fields->bytes);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tls_stream.h - one end of a TLS connection as a pure state machine: bytes in, bytes out.
+//
+// Use it between a socket and a wire::Session: feed what was read and take its plain text, give plain text and send
+// the output. It does no I/O and never blocks. Each call leaves nothing behind inside: what was fed is used up when
+// Read() returns 0. Thread safety: none; one thread at a time owns a TlsStream.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+struct ssl_ctx_st;
+struct ssl_st;
+
+namespace curtail::internal {
+
+// A TlsContext owns an SSL_CTX. Thread-safe: nobody changes it.
+class TlsContext {
+ public:
+  explicit TlsContext(ssl_ctx_st* context) : context_(context) {}
+  ~TlsContext();
+  TlsContext(const TlsContext&) = delete;
+  TlsContext& operator=(const TlsContext&) = delete;
+  ssl_ctx_st* get() const { return context_; }
+
+ private:
+  ssl_ctx_st* const context_;
+};
+
+class TlsStream {
+ public:
+  // A client that wants to talk to `host`, a DNS name or an IP address: it asks for it (SNI) and, if `verify`, takes
+  // no certificate that is not for it. Its first message is output from the start.
+  static std::unique_ptr<TlsStream> Client(const TlsContext& context, const std::string& host, bool verify);
+  static std::unique_ptr<TlsStream> Server(const TlsContext& context);
+  ~TlsStream();
+  TlsStream(const TlsStream&) = delete;
+  TlsStream& operator=(const TlsStream&) = delete;
+
+  // Takes bytes from the peer; they stay valid until Read() has returned 0.
+  void Feed(std::string_view bytes);
+  // Goes on with the handshake, then decrypts into `to`. Returns the bytes written there; 0 when all that was fed is
+  // used up, or when the stream has ended: see status().
+  size_t Read(char* to, size_t room);
+  // Encrypts. Returns how many bytes it took: all; or none before the handshake is over, and while half a message of
+  // the peer's TLS is there, which has to be read first.
+  size_t Write(std::string_view bytes);
+  // Says goodbye (close_notify) if that makes sense.
+  void Shutdown();
+  // Swaps what has to be sent into `*to`, which is empty.
+  void TakeOutput(std::string* to);
+
+  // Whether the handshake is over.
+  bool standing() const { return standing_; }
+  // Whether the peer has said goodbye.
+  bool ended() const { return ended_; }
+  // Client: whether the server has asked for a certificate and there was none.
+  bool owes_certificate() const { return owes_certificate_; }
+  // OK; or UNAVAILABLE with the reason, when the peer has said goodbye or the connection cannot go on. Send the
+  // output all the same: it may tell the peer.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  friend struct TlsCallbacks;
+
+  explicit TlsStream(ssl_st* ssl);
+  bool Handshake();
+  // The last call has returned `result`, which is not success.
+  void Note(int result);
+  std::string Explain() const;
+
+  ssl_st* const ssl_;
+  std::string_view in_;
+  std::string out_;
+  bool standing_ = false;
+  bool starved_ = false;  // has used up what was fed
+  bool ended_ = false;
+  bool owes_certificate_ = false;
+  std::string host_;
+  std::string certificate_error_;  // what is wrong with the peer's certificate
+  absl::Status status_;
+};
+
+}  // namespace curtail::internal
