@@ -24,6 +24,7 @@ class SearchWorkload final : public Workload {
 
   std::string_view method() const override { return Search::kQuery.path; }
   std::string Request(uint64_t index) const override { return requests_[index % requests_.size()]; }
+  uint64_t distinct() const override { return requests_.size(); }
 
   double Score(uint64_t index, std::string_view reply) const override {
     const size_t query = index % requests_.size();

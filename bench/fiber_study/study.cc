@@ -42,7 +42,7 @@ Study::Study(Results* results, const std::string& log_folder, const std::atomic<
       workload_(results->seed) {
   run_.workload_name = "compose";
   run_.timeout = kRequestTimeout;
-  run_.connections = results->connections;
+  run_.channel.connections = results->connections;
   run_.warmup = Seconds(results->cell_s / 4);
   run_.spin = Seconds(results->spin_us / 1e6);
   run_.stop = &stop;
@@ -102,11 +102,10 @@ double Study::CellSeconds(const Load& load) const {
 
 absl::StatusOr<LoadResult> Study::Drive(const std::string& address, const Load& load, uint64_t seed) {
   RunOptions options = run_;
-  options.target = address;
+  options.targets = {address};
   const Nanos length = Seconds(CellSeconds(load));
   if (load.closed()) return RunClosedLoop(options, workload_, load.outstanding, length);
-  absl::StatusOr<Schedule> schedule =
-      Schedule::Make(*PoissonGaps(load.rate_per_s), options.warmup + length, seed);
+  absl::StatusOr<Schedule> schedule = Schedule::Poisson(load.rate_per_s, options.warmup + length, seed);
   if (!schedule.ok()) return schedule.status();
   return RunOpenLoop(options, workload_, *schedule);
 }

@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 // An open loop of a second after a warm-up of 100 ms, all requests answered OK in the end.
 LoadResult OpenLoop(uint64_t requests) {
   LoadResult result;
-  result.plan.schedule = "poisson";
+  result.plan.arrivals = "poisson";
   result.plan.warmup = milliseconds(100);
   result.measured = milliseconds(1000);
   result.scheduled = result.sent = result.ok = requests;
@@ -52,7 +52,7 @@ TEST(Evaluate, MarksALateOrBusyGenerator) {
   late.invalid = {"the generator was late"};
   EXPECT_TRUE(Evaluate(late, milliseconds(1100), 1000, {}).generator_bound);
   LoadResult busy = OpenLoop(1000);
-  busy.plan.schedule = "closed";
+  busy.plan.arrivals = "closed";
   busy.cpu = milliseconds(950);
   EXPECT_TRUE(Evaluate(busy, milliseconds(1100), 1000, {}).generator_bound);
   busy.cpu = milliseconds(500);

@@ -47,14 +47,13 @@ absl::Status Sweep::GoOn() {
 absl::StatusOr<LoadResult> Sweep::Drive(const std::string& address, const Load& load, double seconds,
                                         uint64_t seed, Live* live) const {
   RunOptions options;
-  options.target = address;
+  options.targets = {address};
   options.workload_name = service_.name();
   options.warmup = Nanos::zero();
   options.stop = &stop_;
   options.live = live;
   if (load.closed()) return RunClosedLoop(options, service_.workload(), load.outstanding, Seconds(seconds));
-  const absl::StatusOr<Schedule> schedule =
-      Schedule::Make(*PoissonGaps(load.rate_per_s), Seconds(seconds), seed);
+  const absl::StatusOr<Schedule> schedule = Schedule::Poisson(load.rate_per_s, Seconds(seconds), seed);
   if (!schedule.ok()) return schedule.status();
   return RunOpenLoop(options, service_.workload(), *schedule);
 }

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "machine.h"
+#include "bench/common/machine.h"
 #include "measure.h"
 #include "net.h"
 #include "options.h"

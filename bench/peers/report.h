@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/common/machine.h"
 #include "instructions.h"
-#include "machine.h"
 #include "measure.h"
 #include "options.h"
 

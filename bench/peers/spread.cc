@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spread.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace curtail::bench {
 
 const Rounds* Find(const StackResults& results, const std::string& cell) {
   const auto found = results.by_cell.find(cell);
   return found == results.by_cell.end() || found->second.empty() ? nullptr : &found->second;
-}
-
-Spread SpreadOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  const double median = values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-  return {median, values.front(), values.back()};
 }
 
 Spread SpreadOf(const Rounds& rounds, double Measurement::* field) {

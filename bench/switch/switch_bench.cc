@@ -113,7 +113,7 @@ class Bench {
       channels.push_back(channels_.back().get());
     }
     mid_ = Serve(configs_[0], 48, std::make_unique<MidTier>(std::move(channels)));
-    run_.target = mid_->addresses()[0];
+    run_.targets = {mid_->addresses()[0]};
     run_.warmup = std::chrono::milliseconds(100);
     run_.realtime = false;
   }
@@ -169,7 +169,7 @@ class Bench {
   LoadResult Slice(double rate) {
     const auto length =
         std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(flags_.slice_s)) + run_.warmup;
-    auto schedule = Schedule::Make(*PoissonGaps(rate), length, flags_.seed + slices_++);
+    auto schedule = Schedule::Poisson(rate, length, flags_.seed + slices_++);
     if (!schedule.ok()) Die(Message(schedule.status()));
     auto result = RunOpenLoop(run_, workload_, *schedule);
     if (!result.ok()) Die(Message(result.status()));

@@ -14,6 +14,8 @@ namespace {
 
 constexpr int kSubBits = 7;
 constexpr int kMaxBits = 42;
+constexpr uint64_t kMaxCount = uint64_t{1}
+                               << 53;  // what FromBuckets() takes: sums of counts stay exact as doubles
 constexpr size_t kBuckets = (static_cast<size_t>(kMaxBits - kSubBits) + 1) << kSubBits;
 
 }  // namespace
@@ -30,6 +32,30 @@ Nanos Histogram::LowOf(size_t index) {
 }
 
 Histogram::Histogram() : counts_(kBuckets) {}
+
+std::optional<Histogram> Histogram::FromBuckets(const std::vector<Bucket>& buckets, const Totals& totals) {
+  Histogram h;
+  size_t next = 0;  // the first index that may come
+  for (const Bucket& b : buckets) {
+    if (b.count == 0 || b.count > kMaxCount - h.count_ || b.low < Nanos::zero() || b.low > kMaxValue)
+      return {};
+    const size_t index = IndexOf(static_cast<uint64_t>(b.low.count()));
+    if (index < next || LowOf(index) != b.low || HighOf(index) != b.high) return {};
+    h.counts_[index] = b.count;
+    h.count_ += b.count;
+    next = index + 1;
+  }
+  if (buckets.empty()) return totals.clamped == 0 ? std::optional(h) : std::nullopt;
+  const auto within = [](Nanos value, const Bucket& b) { return value >= b.low && value <= b.high; };
+  if (!within(totals.min, buckets.front()) || !within(totals.max, buckets.back())) return {};
+  if (totals.mean < totals.min || totals.mean > totals.max) return {};
+  if (totals.clamped > 0 && (totals.max != kMaxValue || totals.clamped > buckets.back().count)) return {};
+  h.min_ = totals.min;
+  h.max_ = totals.max;
+  h.sum_ = static_cast<double>(totals.mean.count()) * static_cast<double>(h.count_);
+  h.clamped_ = totals.clamped;
+  return h;
+}
 
 void Histogram::Record(Nanos value, uint64_t times) {
   if (times == 0) return;

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "curtail/base/clock.h"
@@ -27,7 +28,18 @@ class Histogram {
     uint64_t count;
   };
 
+  // What Buckets() does not say.
+  struct Totals {
+    Nanos min;
+    Nanos max;
+    Nanos mean;
+    uint64_t clamped;
+  };
+
   Histogram();
+  // The histogram that has these non-empty buckets, in ascending order, and totals: equal to the one they came from
+  // (the mean to the nanosecond). Absent when there can be none.
+  static std::optional<Histogram> FromBuckets(const std::vector<Bucket>& buckets, const Totals& totals);
 
   // Counts `value`; a negative one as zero.
   void Record(Nanos value) { Record(value, 1); }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "curtail/base/rng.h"
@@ -127,6 +129,49 @@ TEST(Histogram, BucketsTileTheRangeAndHoldEverything) {
   }
   EXPECT_EQ(next, Nanos(4096));
   EXPECT_EQ(total, h.count());
+}
+
+Histogram::Totals TotalsOf(const Histogram& h) { return {h.min(), h.max(), h.mean(), h.clamped()}; }
+
+TEST(Histogram, ComesBackFromItsBuckets) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    Histogram h;
+    const size_t n = rng.Below(5000);
+    for (size_t i = 0; i < n; ++i) h.Record(Nanos(static_cast<int64_t>(std::exp2(rng.Uniform01() * 42.5))));
+    const std::optional<Histogram> again = Histogram::FromBuckets(h.Buckets(), TotalsOf(h));
+    ASSERT_TRUE(again.has_value());
+    EXPECT_EQ(again->count(), h.count());
+    EXPECT_EQ(again->clamped(), h.clamped());
+    EXPECT_EQ(again->min(), h.min());
+    EXPECT_EQ(again->max(), h.max());
+    EXPECT_EQ(again->mean(), h.mean());
+    for (uint64_t rank = 1; rank <= n; ++rank) EXPECT_EQ(again->ValueAtRank(rank), h.ValueAtRank(rank));
+  }
+}
+
+TEST(Histogram, BucketsThatCannotBeAreRefused) {
+  Histogram h;
+  for (int64_t v : {3, 500, 70'000}) h.Record(Nanos(v), 2);
+  const std::vector<Histogram::Bucket> good = h.Buckets();
+  const Histogram::Totals totals = TotalsOf(h);
+  ASSERT_TRUE(Histogram::FromBuckets(good, totals).has_value());
+  std::vector<Histogram::Bucket> shifted = good, empty_one = good, backwards = good, outside = good,
+                                 many = good;
+  ++shifted[1].low;
+  empty_one[1].count = 0;
+  std::swap(backwards[0], backwards[1]);
+  outside[2].low = Nanos(-1);
+  for (Histogram::Bucket& b : many) b.count = ~uint64_t{0} / 2;
+  for (const auto& bad : {shifted, empty_one, backwards, outside, many}) {
+    EXPECT_FALSE(Histogram::FromBuckets(bad, totals).has_value());
+  }
+  EXPECT_FALSE(Histogram::FromBuckets(good, {Nanos(2), totals.max, totals.mean, 0}).has_value());
+  EXPECT_FALSE(Histogram::FromBuckets(good, {totals.min, Nanos(80'000), totals.mean, 0}).has_value());
+  EXPECT_FALSE(Histogram::FromBuckets(good, {totals.min, totals.max, Nanos(1), 0}).has_value());
+  EXPECT_FALSE(Histogram::FromBuckets(good, {totals.min, totals.max, totals.mean, 1}).has_value());
+  EXPECT_FALSE(Histogram::FromBuckets({}, {Nanos(0), Nanos(0), Nanos(0), 1}).has_value());
 }
 
 TEST(Histogram, RecordManyAndClear) {

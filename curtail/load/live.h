@@ -19,7 +19,9 @@ struct alignas(64) Live {
   // Of the last whole second.
   std::atomic<int64_t> p50_ns{0};
   std::atomic<int64_t> p99_ns{0};
+  std::atomic<double> due_per_s{0};
   std::atomic<double> sent_per_s{0};
+  std::atomic<double> failed_per_s{0};
 };
 
 }  // namespace curtail

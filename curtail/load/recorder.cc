@@ -27,7 +27,7 @@ Recorder::Recorder(LoadPlan plan, std::string_view score_name) {
 }
 
 void Recorder::Sent(Nanos intended, Nanos actual) {
-  ++second_.sent;
+  ++current_.sent;
   if (!Measured(intended)) return;
   ++result_.scheduled;
   ++result_.sent;
@@ -39,8 +39,8 @@ void Recorder::Done(Nanos intended, Nanos done, const absl::Status& status, doub
   const Nanos latency = done - intended;
   const bool ok = status.ok();
   const Nanos counted = ok ? latency : std::max(latency, result_.plan.timeout);
-  ++(ok ? second_.ok : second_.failed);
-  second_latency_.Record(counted);
+  ++(ok ? current_.ok : current_.failed);
+  current_latency_.Record(counted);
   if (!Measured(intended)) return;
   result_.all.Record(counted);
   if (!ok) return CountFailure(latency, status);
@@ -65,8 +65,8 @@ void Recorder::CountFailure(Nanos latency, const absl::Status& status) {
 }
 
 void Recorder::Dropped(Nanos intended) {
-  ++second_.failed;
-  second_latency_.Record(result_.plan.timeout);
+  ++current_.failed;
+  current_latency_.Record(result_.plan.timeout);
   if (!Measured(intended)) return;
   ++result_.scheduled;
   ++result_.dropped;
@@ -80,25 +80,47 @@ void Recorder::Unfinished(Nanos intended, Nanos now) {
   Done(intended, now, absl::InternalError("the call never ended"), std::numeric_limits<double>::quiet_NaN());
 }
 
-const LoadSecond& Recorder::Tick(Nanos now, uint64_t in_flight) {
+const LoadInterval& Recorder::Tick(Nanos now, uint64_t due, uint64_t in_flight) {
+  if (result_.series.size() >= LoadResult::kMaxIntervals) MergeIntervals();
   const Nanos last = result_.series.empty() ? Nanos::zero() : result_.series.back().end;
-  second_.end = now;
-  second_.length = now - last;
-  second_.p50 = second_latency_.Percentile(50);
-  second_.p99 = second_latency_.Percentile(99);
-  second_.in_flight = in_flight;
-  result_.series.push_back(second_);
-  second_ = {};
-  second_latency_.Clear();
+  current_.end = now;
+  current_.length = now - last;
+  current_.due = due - due_before_;
+  current_.p50 = current_latency_.Percentile(50);
+  current_.p99 = current_latency_.Percentile(99);
+  current_.in_flight = in_flight;
+  result_.series.push_back(current_);
+  due_before_ = due;
+  current_ = {};
+  current_latency_.Clear();
   return result_.series.back();
 }
 
-LoadResult Recorder::Finish(Nanos end, bool interrupted, Nanos cpu, Nanos spin) {
+void Recorder::MergeIntervals() {
+  std::vector<LoadInterval>& series = result_.series;
+  for (size_t i = 0; i + 1 < series.size(); i += 2) {
+    const LoadInterval& a = series[i];
+    LoadInterval merged = series[i + 1];
+    merged.length += a.length;
+    merged.due += a.due;
+    merged.sent += a.sent;
+    merged.ok += a.ok;
+    merged.failed += a.failed;
+    merged.p50 = std::max(merged.p50, a.p50);
+    merged.p99 = std::max(merged.p99, a.p99);
+    series[i / 2] = merged;
+  }
+  series.resize(series.size() / 2);
+  interval_ *= 2;
+}
+
+LoadResult Recorder::Finish(Nanos end, bool interrupted, Nanos cpu, Nanos spin, const LoadChecks& checks) {
   LoadResult& r = result_;
   r.measured = std::clamp(end - r.plan.warmup, Nanos::zero(), r.plan.duration);
   r.interrupted = interrupted;
   r.cpu = cpu;
   r.spin = spin;
+  r.checks = checks;
   r.scheduled_per_s = PerSecond(r.scheduled, r.measured);
   r.sent_per_s = PerSecond(r.sent, std::max(r.measured, last_sent_ - r.plan.warmup));
   r.good_per_s = PerSecond(r.ok, r.measured);

@@ -30,24 +30,31 @@ class Recorder {
   // A sent request was given up on at `now` without having ended.
   void Unfinished(Nanos intended, Nanos now);
 
-  // Closes the current second of the series at `now`.
-  const LoadSecond& Tick(Nanos now, uint64_t in_flight);
+  // Closes the current interval of the series at `now`, until when `due` requests were due in all. Intervals are to
+  // be interval() long.
+  const LoadInterval& Tick(Nanos now, uint64_t due, uint64_t in_flight);
+  // A second, and twice as long each time the series is full.
+  Nanos interval() const { return interval_; }
 
   // The result of a run that sent until `end` (the end of the schedule, or when it was interrupted). Judged.
-  LoadResult Finish(Nanos end, bool interrupted, Nanos cpu, Nanos spin);
+  LoadResult Finish(Nanos end, bool interrupted, Nanos cpu, Nanos spin, const LoadChecks& checks = {});
 
  private:
   bool Measured(Nanos intended) const {
     return intended >= result_.plan.warmup && intended < result_.plan.warmup + result_.plan.duration;
   }
   void CountFailure(Nanos latency, const absl::Status& status);
+  // Makes room in the series: two neighbours become one.
+  void MergeIntervals();
 
   LoadResult result_;
   std::array<uint64_t, 17> codes_{};  // by gRPC code
   Nanos last_sent_{0};
-  // The second in progress.
-  LoadSecond second_;
-  Histogram second_latency_;
+  // The interval in progress.
+  Nanos interval_ = std::chrono::seconds(1);
+  LoadInterval current_;
+  Histogram current_latency_;
+  uint64_t due_before_ = 0;  // until its start
 };
 
 }  // namespace curtail

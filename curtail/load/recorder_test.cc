@@ -22,7 +22,7 @@ const double kNoScore = std::nan("");
 // One second of warm-up, ten measured, calls that may take 100 ms.
 LoadPlan Plan() {
   LoadPlan plan;
-  plan.schedule = "constant";
+  plan.arrivals = "constant";
   plan.warmup = seconds(1);
   plan.duration = seconds(10);
   plan.timeout = milliseconds(100);
@@ -168,26 +168,58 @@ TEST(Recorder, TicksCutTheRunIntoSeconds) {
   Recorder recorder(Plan(), "");
   recorder.Sent(milliseconds(100), milliseconds(100));
   recorder.Done(milliseconds(100), milliseconds(101), absl::OkStatus(), kNoScore);
-  recorder.Tick(seconds(1), 0);
+  recorder.Tick(seconds(1), 1, 0);
   recorder.Sent(milliseconds(1100), milliseconds(1100));
   recorder.Sent(milliseconds(1200), milliseconds(1200));
   recorder.Done(milliseconds(1100), milliseconds(1104), absl::AbortedError("x"), kNoScore);
-  recorder.Tick(milliseconds(2050), 1);
+  recorder.Tick(milliseconds(2050), 4, 1);
   const LoadResult r = recorder.Finish(seconds(11), false, Nanos(0), Nanos(0));
   ASSERT_THAT(r.series, SizeIs(2));
   EXPECT_EQ(r.series[0].sent, 1u);
   EXPECT_EQ(r.series[0].ok, 1u);
   EXPECT_EQ(r.series[0].p99, milliseconds(1));
   EXPECT_EQ(r.series[1].length, milliseconds(1050));
+  EXPECT_EQ(r.series[1].due, 3u) << "one of them has not been sent yet";
   EXPECT_EQ(r.series[1].sent, 2u);
   EXPECT_EQ(r.series[1].failed, 1u);
   EXPECT_EQ(r.series[1].in_flight, 1u);
   EXPECT_EQ(r.series[1].p50, milliseconds(100));
 }
 
+TEST(Recorder, ASeriesOfAnyLengthFitsAndKeepsItsSums) {
+  LoadPlan plan = Plan();
+  plan.warmup = Nanos(0);
+  plan.duration = std::chrono::hours(3);
+  Recorder recorder(plan, "");
+  Nanos now{0};
+  uint64_t number = 0;
+  while (now < plan.duration) {
+    recorder.Sent(now, now);
+    recorder.Done(now, now + microseconds(100 + number % 7), absl::OkStatus(), kNoScore);
+    now += recorder.interval();
+    ++number;
+    recorder.Tick(now, number, number % 3);
+    ASSERT_LE(number, 4 * LoadResult::kMaxIntervals);
+  }
+  const LoadResult r = recorder.Finish(now, false, Nanos(0), Nanos(0));
+  EXPECT_LE(r.series.size(), LoadResult::kMaxIntervals);
+  EXPECT_GT(r.series.size(), LoadResult::kMaxIntervals / 2);
+  Nanos last{0};
+  uint64_t due = 0, sent = 0, ok = 0;
+  for (const LoadInterval& interval : r.series) {
+    EXPECT_EQ(interval.end - interval.length, last) << "no gap";
+    last = interval.end;
+    due += interval.due, sent += interval.sent, ok += interval.ok;
+  }
+  EXPECT_EQ(last, now);
+  EXPECT_EQ(due, number);
+  EXPECT_EQ(sent, number);
+  EXPECT_EQ(ok, number);
+}
+
 TEST(Recorder, ClosedLoopHasNoSendLag) {
   LoadPlan plan = Plan();
-  plan.schedule = "closed";
+  plan.arrivals = "closed";
   Recorder recorder(plan, "");
   recorder.Sent(seconds(2), seconds(2) + microseconds(1));
   recorder.Done(seconds(2), seconds(2) + milliseconds(1), absl::OkStatus(), kNoScore);

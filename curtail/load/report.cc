@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "curtail/load/run_metrics.h"
 
 namespace curtail {
 namespace {
@@ -51,8 +52,8 @@ std::string LatencyRow(absl::string_view label, const Histogram& h, const Unit& 
   return Row(label, cells);
 }
 
-std::string IntervalText(const Histogram& h, double percent, const Unit& unit) {
-  const ValueInterval ci = PercentileInterval95(h, percent);
+std::string IntervalText(const LoadResult& r, double percent, const Unit& unit) {
+  const ValueInterval ci = PercentileInterval95(r.all, percent, r.neighbours());
   if (!ci.low || !ci.high) return absl::StrFormat("p%g too few samples", percent);
   return absl::StrFormat("p%g %s to %s", percent, unit(*ci.low), unit(*ci.high));
 }
@@ -67,7 +68,7 @@ std::string LatencyTable(const LoadResult& r, const Unit& unit) {
     absl::StrAppend(&text, LatencyRow("  ok", r.success, unit), LatencyRow("  failed", r.failure, unit));
   }
   std::vector<std::string> intervals;
-  for (double p : {50.0, 99.0, 99.9}) intervals.push_back(IntervalText(r.all, p, unit));
+  for (double p : {50.0, 99.0, 99.9}) intervals.push_back(IntervalText(r, p, unit));
   return absl::StrCat(text, Row("  95 % sure", absl::StrJoin(intervals, ", ")));
 }
 
@@ -126,19 +127,35 @@ std::string GeneratorText(const LoadResult& r) {
   return text;
 }
 
+std::string ChecksText(const LoadChecks& checks) {
+  std::vector<std::string> parts;
+  if (checks.gaps_a2)
+    parts.push_back(absl::StrFormat("Anderson-Darling A2 of the gaps %.2f", *checks.gaps_a2));
+  if (checks.neighbours)
+    parts.push_back(absl::StrFormat("correlation of neighbours %+.2f", *checks.neighbours));
+  if (checks.trend) parts.push_back(absl::StrFormat("with time %+.2f", *checks.trend));
+  return parts.empty() ? "" : Row("checks", absl::StrJoin(parts, ", "));
+}
+
 }  // namespace
 
 std::string PlanText(const LoadPlan& plan) {
   std::string how;
   if (plan.closed()) {
-    how = absl::StrFormat("CLOSED LOOP of %d (latency hides stalls)", plan.outstanding);
+    how = absl::StrFormat("CLOSED LOOP of %d (latency hides stalls), seed %d", plan.outstanding, plan.seed);
   } else {
-    how = absl::StrFormat("open loop, %s, %g a second, seed %d", plan.schedule, plan.rate_per_s, plan.seed);
+    const bool level = plan.peak_per_s < 1.001 * plan.rate_per_s;
+    how = absl::StrFormat("open loop, %s, %s, seed %d", plan.arrivals,
+                          level ? absl::StrFormat("%g a second", plan.rate_per_s)
+                                : absl::StrFormat("%s (mean %.4g, peak %.4g a second)", plan.schedule,
+                                                  plan.rate_per_s, plan.peak_per_s),
+                          plan.seed);
   }
-  return absl::StrFormat("%s%s at %s: %s; %d connection%s, 1 thread; %s warm-up, then %s; timeout %s",
+  return absl::StrFormat("%s%s at %s%s: %s; %d connection%s, 1 thread; %s warm-up, then %s; timeout %s",
                          plan.method, plan.workload.empty() ? "" : absl::StrCat(" (", plan.workload, ")"),
-                         plan.target, how, plan.connections, plan.connections == 1 ? "" : "s",
-                         Seconds(plan.warmup), Seconds(plan.duration), Seconds(plan.timeout));
+                         plan.target, plan.tls ? " over TLS" : "", how, plan.connections,
+                         plan.connections == 1 ? "" : "s", Seconds(plan.warmup), Seconds(plan.duration),
+                         Seconds(plan.timeout));
 }
 
 std::string SummaryText(const LoadResult& r) {
@@ -162,8 +179,34 @@ std::string SummaryText(const LoadResult& r) {
                                                              r.score.mean(), r.score.min, r.score.count)));
   }
   absl::StrAppend(&text, Counts(r));
+  absl::StrAppend(&text, ChecksText(r.checks));
+  for (const std::string& warning : r.warnings) absl::StrAppend(&text, Row("WARNING", warning));
   for (const std::string& reason : r.invalid) absl::StrAppend(&text, Row("VOID", reason));
   return text;
+}
+
+std::string BetweenRunsText(const LoadReport& report) {
+  size_t valid = 0;
+  std::string rows;
+  for (const RunMetric& metric : RunMetrics()) {
+    const std::vector<double> values = UsableValues(report, metric);
+    valid = values.size();
+    if (values.empty()) break;
+    const double scale = std::string_view(metric.unit) == "%" ? 100 : 1;
+    const Spread s = SpreadOf(values);
+    const double spread = s.median > 0 ? 100 * (s.max - s.min) / s.median : 0;
+    absl::StrAppend(&rows, Row(absl::StrCat("  ", metric.label),
+                               absl::StrFormat("%12.1f%12.1f%12.1f %-3s%8.1f %%", scale * s.median,
+                                               scale * s.min, scale * s.max, metric.unit, spread)));
+  }
+  const std::string void_runs =
+      valid == report.runs.size()
+          ? ""
+          : absl::StrFormat(" (%d of %d runs are void)", report.runs.size() - valid, report.runs.size());
+  return absl::StrCat(
+      Row(absl::StrFormat("%d runs", valid),
+          absl::StrFormat("%12s%12s%12s    %10s%s", "median", "lowest", "highest", "spread", void_runs)),
+      rows);
 }
 
 }  // namespace curtail

@@ -2,15 +2,21 @@
 //
 // The JSON half of report.h; result.schema.json beside it describes what is written here.
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <fstream>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "curtail/load/report.h"
+#include "curtail/load/run_metrics.h"
 #include "nlohmann/json.hpp"
 
 namespace curtail {
@@ -21,21 +27,25 @@ using Json = nlohmann::ordered_json;
 double Us(Nanos t) { return static_cast<double>(t.count()) / 1e3; }
 double Sec(Nanos t) { return static_cast<double>(t.count()) / 1e9; }
 
+constexpr size_t kMaxLine = 120;  // of the text
+
+Json OptionalNumber(const std::optional<double>& number) { return number ? Json(*number) : Json(nullptr); }
 Json OptionalUs(const std::optional<Nanos>& t) { return t ? Json(Us(*t)) : Json(nullptr); }
 
-Json IntervalJson(const Histogram& h, double percent) {
-  const ValueInterval ci = PercentileInterval95(h, percent);
+Json IntervalJson(const Histogram& h, double percent, double neighbours) {
+  const ValueInterval ci = PercentileInterval95(h, percent, neighbours);
   return Json::array({OptionalUs(ci.low), OptionalUs(ci.high)});
 }
 
-Json LatencyJson(const Histogram& h) {
+Json LatencyJson(const Histogram& h, double neighbours) {
   Json json = {{"count", h.count()},          {"mean", Us(h.mean())},
                {"min", Us(h.min())},          {"p50", Us(h.Percentile(50))},
                {"p90", Us(h.Percentile(90))}, {"p95", Us(h.Percentile(95))},
                {"p99", Us(h.Percentile(99))}, {"p99_9", Us(h.Percentile(99.9))},
                {"max", Us(h.max())},          {"clamped", h.clamped()}};
-  json["ci95"] = {
-      {"p50", IntervalJson(h, 50)}, {"p99", IntervalJson(h, 99)}, {"p99_9", IntervalJson(h, 99.9)}};
+  json["ci95"] = {{"p50", IntervalJson(h, 50, neighbours)},
+                  {"p99", IntervalJson(h, 99, neighbours)},
+                  {"p99_9", IntervalJson(h, 99.9, neighbours)}};
   Json buckets = Json::array();
   for (const Histogram::Bucket& b : h.Buckets()) buckets.push_back({Us(b.low), Us(b.high), b.count});
   json["buckets"] = std::move(buckets);
@@ -44,11 +54,14 @@ Json LatencyJson(const Histogram& h) {
 
 Json PlanJson(const LoadPlan& p) {
   return {{"target", p.target},
+          {"tls", p.tls},
           {"method", p.method},
           {"workload", p.workload},
           {"loop", p.closed() ? "closed" : "open"},
+          {"arrivals", p.arrivals},
           {"schedule", p.schedule},
           {"rate_per_s", p.rate_per_s},
+          {"peak_per_s", p.peak_per_s},
           {"outstanding", p.outstanding},
           {"seed", p.seed},
           {"connections", p.connections},
@@ -59,24 +72,128 @@ Json PlanJson(const LoadPlan& p) {
           {"realtime", p.realtime}};
 }
 
-Json SeriesJson(const std::vector<LoadSecond>& series) {
+Json SeriesJson(const std::vector<LoadInterval>& series) {
   Json json = Json::array();
-  for (const LoadSecond& s : series) {
+  for (const LoadInterval& s : series) {
     json.push_back({{"end_s", Sec(s.end)},
                     {"length_s", Sec(s.length)},
+                    {"due", s.due},
                     {"sent", s.sent},
                     {"ok", s.ok},
                     {"failed", s.failed},
                     {"p50_us", Us(s.p50)},
                     {"p99_us", Us(s.p99)},
-                    {"in_flight", s.in_flight}});
+                    {"in_flight", s.in_flight},
+                    {"config", s.config}});
   }
   return json;
 }
 
 Json GeneratorJson(const LoadResult& r) {
   const double sent = r.sent == 0 ? 1 : static_cast<double>(r.sent);
-  return {{"cpu_us_per_request", Us(r.cpu) / sent}, {"spin_us_per_request", Us(r.spin) / sent}};
+  return {{"cpu_us", Us(r.cpu)},
+          {"spin_us", Us(r.spin)},
+          {"cpu_us_per_request", Us(r.cpu) / sent},
+          {"spin_us_per_request", Us(r.spin) / sent}};
+}
+
+Json ChecksJson(const LoadChecks& c) {
+  return {{"gaps_a2", OptionalNumber(c.gaps_a2)},
+          {"neighbours_rank_correlation", OptionalNumber(c.neighbours)},
+          {"trend_rank_correlation", OptionalNumber(c.trend)}};
+}
+
+Json ScoreJson(const ScoreSummary& s) {
+  if (s.count == 0) return nullptr;
+  return {{"name", s.name}, {"count", s.count}, {"sum", s.sum}, {"mean", s.mean()}, {"min", s.min}};
+}
+
+// What a run came to, added to `json`.
+void AddRun(const LoadResult& r, Json& json) {
+  json["measured_s"] = Sec(r.measured);
+  json["interrupted"] = r.interrupted;
+  json["valid"] = r.valid();
+  json["invalid_reasons"] = r.invalid;
+  json["warnings"] = r.warnings;
+  json["requests"] = {{"scheduled", r.scheduled}, {"sent", r.sent},       {"ok", r.ok},
+                      {"failed", r.failed},       {"dropped", r.dropped}, {"unfinished", r.unfinished}};
+  json["rates_per_s"] = {{"scheduled", r.scheduled_per_s}, {"sent", r.sent_per_s}, {"good", r.good_per_s}};
+  json["latency_us"] = {{"all", LatencyJson(r.all, r.neighbours())},
+                        {"success", LatencyJson(r.success, r.neighbours())},
+                        {"failure", LatencyJson(r.failure, r.neighbours())}};
+  json["send_lag_us"] = LatencyJson(r.send_lag, 0);
+  json["generator"] = GeneratorJson(r);
+  json["checks"] = ChecksJson(r.checks);
+  json["score"] = ScoreJson(r.score);
+  json["codes"] = r.codes;
+  json["errors"] = r.errors;
+  json["series"] = SeriesJson(r.series);
+}
+
+Json RangeJson(const std::optional<Interval>& range) {
+  return range ? Json::array({range->low, range->high}) : Json(nullptr);
+}
+
+// Null where fewer than two runs can be believed.
+Json BetweenRunsJson(const LoadReport& report) {
+  Json json;
+  for (const RunMetric& metric : RunMetrics()) {
+    const std::vector<double> values = UsableValues(report, metric);
+    if (values.size() < 2) return nullptr;
+    const Spread s = SpreadOf(values);
+    json["valid_runs"] = s.runs;
+    json[metric.key] = {{"median", s.median},
+                        {"min", s.min},
+                        {"max", s.max},
+                        {"mean", s.mean},
+                        {"median_ci95", RangeJson(s.median_interval)},
+                        {"mean_ci95", RangeJson(s.mean_interval)}};
+  }
+  return json;
+}
+
+Json MachineJson(const std::optional<Machine>& m) {
+  if (!m) return nullptr;
+  return {{"cpus", m->cpus},
+          {"cpu_model", m->cpu_model},
+          {"kernel", m->kernel},
+          {"load_average_before", m->load_average_before}};
+}
+
+// Error texts come from the server and may be no UTF-8.
+std::string Compact(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// What fits into a line stands on one: a bucket, a second of the series.
+void Pretty(const Json& json, size_t indent, std::string& out) {
+  const std::string line = json.size() <= kMaxLine / 2 ? Compact(json) : std::string(kMaxLine, ' ');
+  if (!json.is_structured() || line.size() < kMaxLine) {
+    out += line;
+    return;
+  }
+  const std::string separator = absl::StrCat("\n", std::string(indent + 1, ' '));
+  out += json.is_object() ? "{" : "[";
+  bool first = true;
+  for (const auto& [key, value] : json.items()) {
+    out.append(first ? "" : ",").append(separator);
+    if (json.is_object()) out.append(Compact(key)).append(": ");
+    Pretty(value, indent + 1, out);
+    first = false;
+  }
+  out.append("\n").append(indent, ' ').append(json.is_object() ? "}" : "]");
+}
+
+std::string Text(const Json& json) {
+  std::string text;
+  Pretty(json, 0, text);
+  return text + "\n";
+}
+
+std::string FirstLineOf(const char* path, std::string_view prefix) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with(prefix)) return line.substr(prefix.size());
+  }
+  return {};
 }
 
 absl::Status Failed(const char* what, const std::string& path, int error) {
@@ -100,37 +217,50 @@ absl::Status WriteAll(const std::string& path, std::string_view content, int fla
     }
     content.remove_prefix(static_cast<size_t>(n));
   }
+  // Some file systems find out that they are full only now. Pipes and terminals cannot be flushed.
+  if (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS) {
+    const int error = errno;
+    close(fd);
+    return Failed("cannot write", path, error);
+  }
   if (close(fd) != 0) return Failed("cannot write", path, errno);
   return absl::OkStatus();
 }
 
 }  // namespace
 
-std::string ResultJson(const LoadResult& r) {
-  Json json = {{"schema_version", kLoadSchemaVersion}, {"plan", PlanJson(r.plan)}};
-  json["measured_s"] = Sec(r.measured);
-  json["interrupted"] = r.interrupted;
-  json["valid"] = r.valid();
-  json["invalid_reasons"] = r.invalid;
-  json["requests"] = {{"scheduled", r.scheduled}, {"sent", r.sent},       {"ok", r.ok},
-                      {"failed", r.failed},       {"dropped", r.dropped}, {"unfinished", r.unfinished}};
-  json["rates_per_s"] = {{"scheduled", r.scheduled_per_s}, {"sent", r.sent_per_s}, {"good", r.good_per_s}};
-  json["latency_us"] = {
-      {"all", LatencyJson(r.all)}, {"success", LatencyJson(r.success)}, {"failure", LatencyJson(r.failure)}};
-  json["send_lag_us"] = {{"p50", Us(r.send_lag.Percentile(50))},
-                         {"p99", Us(r.send_lag.Percentile(99))},
-                         {"max", Us(r.send_lag.max())}};
-  json["generator"] = GeneratorJson(r);
-  json["score"] = nullptr;
-  if (r.score.count > 0) {
-    json["score"] = {
-        {"name", r.score.name}, {"count", r.score.count}, {"mean", r.score.mean()}, {"min", r.score.min}};
+ReportOrigin ThisOrigin(std::string_view curtail_version) {
+  Machine machine;
+  cpu_set_t set;
+  machine.cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+  const std::string model = FirstLineOf("/proc/cpuinfo", "model name");
+  const size_t begin = model.find_first_not_of("\t :");
+  if (begin != std::string::npos) machine.cpu_model = model.substr(begin);
+  if (utsname name{}; uname(&name) == 0) machine.kernel = absl::StrCat(name.sysname, " ", name.release);
+  if (double load = 0; getloadavg(&load, 1) == 1) machine.load_average_before = load;
+  return {std::string(curtail_version), machine};
+}
+
+std::string ResultJson(const LoadResult& result) {
+  Json json = {{"schema_version", kLoadSchemaVersion}, {"plan", PlanJson(result.plan)}};
+  AddRun(result, json);
+  return Text(json);
+}
+
+std::string ReportJson(const LoadReport& report, const ReportOrigin& origin) {
+  Json json = {{"schema_version", kLoadSchemaVersion}};
+  if (!origin.curtail_version.empty()) json["curtail_version"] = origin.curtail_version;
+  json["machine"] = MachineJson(origin.machine);
+  json["plan"] = PlanJson(report.runs.front().plan);
+  json["valid"] = report.valid();
+  json["between_runs"] = BetweenRunsJson(report);
+  json["runs"] = Json::array();
+  for (const LoadResult& run : report.runs) {
+    Json one = {{"seed", run.plan.seed}, {"realtime", run.plan.realtime}};
+    AddRun(run, one);
+    json["runs"].push_back(std::move(one));
   }
-  json["codes"] = r.codes;
-  json["errors"] = r.errors;
-  json["series"] = SeriesJson(r.series);
-  // Error texts come from the server and may be no UTF-8.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return Text(json);
 }
 
 absl::Status WriteFile(const std::string& path, std::string_view content) {

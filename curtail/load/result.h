@@ -6,6 +6,7 @@
 // actual one in closed loop. Only requests due in the measured window (after the warm-up) count.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,33 +20,49 @@ namespace curtail {
 
 // What was asked for.
 struct LoadPlan {
-  std::string target;
+  std::string target;  // several are separated by ", "
+  bool tls = false;
   std::string method;
-  std::string workload;   // "hdsearch"; empty for fixed bytes
-  std::string schedule;   // "poisson", "constant"; "closed" for a closed loop
-  double rate_per_s = 0;  // open loop: the nominal rate
+  std::string workload;   // "hdsearch", "json"; empty for fixed bytes
+  std::string arrivals;   // "poisson", "constant"; "closed" for a closed loop
+  std::string schedule;   // open loop: the rate over time, as in "constant:500" or "flash-crowd:100..8000"
+  double rate_per_s = 0;  // open loop: the mean of the measured window
+  double peak_per_s = 0;  // open loop: the highest
   int outstanding = 0;    // closed loop: requests kept in flight
   uint64_t seed = 0;
-  int connections = 1;
+  int connections = 1;  // to each target
   Nanos warmup{0};
   Nanos duration{0};  // of the measured window
   Nanos timeout{0};
   Nanos spin{0};
   bool realtime = false;  // the sending thread had real-time priority
 
-  bool closed() const { return schedule == "closed"; }
+  bool closed() const { return arrivals == "closed"; }
 };
 
-// One second of a run, warm-up included.
-struct LoadSecond {
+// A second of a run, warm-up included; in runs of over an hour two, four, ... seconds (LoadResult::series).
+struct LoadInterval {
   Nanos end{0};  // since the start of the run
   Nanos length{0};
+  uint64_t due = 0;  // open loop: by the schedule; closed loop: sent
   uint64_t sent = 0;
   uint64_t ok = 0;
   uint64_t failed = 0;
-  Nanos p50{0};  // of calls that ended in this second, as in LoadResult::all
+  Nanos p50{0};  // of calls that ended in it, as in LoadResult::all; of merged intervals the larger one
   Nanos p99{0};
   uint64_t in_flight = 0;  // at its end
+  std::string config;      // threading config of the server at its end, where known
+};
+
+// What the checks of a run's assumptions came to; absent where they do not apply or samples are too few. None makes
+// a run void; see LoadResult::warnings.
+struct LoadChecks {
+  // Anderson-Darling statistic of the gaps between actual sends, scaled by the rate that was due, against the
+  // exponential distribution: Poisson arrivals only. Over 3.878 they differ with 99 % confidence.
+  std::optional<double> gaps_a2;
+  // Spearman's rank correlation of a latency with the next one's, and with time: -1 to 1.
+  std::optional<double> neighbours;
+  std::optional<double> trend;
 };
 
 // Quality of the replies as judged by the workload.
@@ -94,37 +111,56 @@ struct LoadResult {
   Nanos spin{0};
 
   ScoreSummary score;
-  std::vector<LoadSecond> series;
+  LoadChecks checks;
+  // At most kMaxIntervals, whatever the length of the run: neighbours are merged then.
+  static constexpr size_t kMaxIntervals = 3600;
+  std::vector<LoadInterval> series;
 
   // Why the numbers must not be believed; empty when they may. Filled by Judge().
   std::vector<std::string> invalid;
+  // What to know when reading them. Filled by Judge().
+  std::vector<std::string> warnings;
 
   bool valid() const { return invalid.empty(); }
+  // For PercentileInterval95() of `all`: 0 where it was not measured.
+  double neighbours() const { return checks.neighbours.value_or(0); }
   double failed_fraction() const {
     return ok + failed == 0 ? 0 : static_cast<double>(failed) / static_cast<double>(ok + failed);
   }
 };
 
-// Fills result.invalid. A run is void when (after Lancet, ATC'19)
+// One plan, run once or several times with fresh connections. Not empty.
+struct LoadReport {
+  std::vector<LoadResult> runs;
+
+  bool valid() const {
+    return std::all_of(runs.begin(), runs.end(), [](const LoadResult& run) { return run.valid(); });
+  }
+  bool interrupted() const { return runs.back().interrupted; }
+};
+
+// Fills result.invalid and result.warnings. A run is void when (after Lancet, ATC'19)
 //   - the p99 of the send lag is over 10 % of the median latency, and over 50 us (what a timer may be late),
 //   or
 //   - requests were sent at a rate more than 1 % off the schedule, or
+//   - in a closed loop, the sending thread was busy for over 95 % of the time, or
 //   - nothing fell into the measured window, or a call never ended.
 void Judge(LoadResult& result);
 
-// Ranks of the samples between which a percentile lies with 95 % confidence, whatever the distribution, from
-// n independent samples; an end is absent where n is too small to have it.
+// Ranks of the samples between which a percentile lies with 95 % confidence, whatever the distribution; an end is absent
+// where n samples are too few to have it. `neighbours` is the rank correlation of each sample with the next: n samples
+// then count as n (1 - r) / (1 + r) independent ones, as if correlation faded geometrically.
 struct RankInterval {
   std::optional<uint64_t> low;
   std::optional<uint64_t> high;
 };
-RankInterval PercentileRanks95(double percent, uint64_t n);
+RankInterval PercentileRanks95(double percent, uint64_t n, double neighbours = 0);
 
 // The same as values of `histogram`.
 struct ValueInterval {
   std::optional<Nanos> low;
   std::optional<Nanos> high;
 };
-ValueInterval PercentileInterval95(const Histogram& histogram, double percent);
+ValueInterval PercentileInterval95(const Histogram& histogram, double percent, double neighbours = 0);
 
 }  // namespace curtail

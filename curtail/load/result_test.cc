@@ -40,6 +40,38 @@ TEST(Judge, VoidsALateGenerator) {
   EXPECT_THAT(r.invalid[0], HasSubstr("late"));
 }
 
+TEST(Judge, VoidsAClosedLoopThatWasTheGeneratorsOwnLimit) {
+  LoadResult r = GoodRun();
+  r.plan.arrivals = "closed";
+  r.measured = std::chrono::seconds(10);
+  r.cpu = milliseconds(9400);
+  Judge(r);
+  EXPECT_TRUE(r.valid());
+  r.cpu = milliseconds(9800);
+  Judge(r);
+  ASSERT_THAT(r.invalid, SizeIs(1));
+  EXPECT_THAT(r.invalid[0], HasSubstr("busy 98 %"));
+  r.spin = milliseconds(9000);  // waiting for the clock is not being busy
+  Judge(r);
+  EXPECT_TRUE(r.valid());
+}
+
+TEST(Judge, WarnsWhenWhatIntervalsAssumeDoesNotHold) {
+  LoadResult r = GoodRun();
+  r.plan.rate_per_s = r.plan.peak_per_s = 100;
+  r.checks = {.gaps_a2 = 3.8, .neighbours = 0.4, .trend = -0.1};
+  Judge(r);
+  EXPECT_THAT(r.warnings, IsEmpty());
+  r.checks = {.gaps_a2 = 4.0, .neighbours = 0.9, .trend = 0.9};
+  Judge(r);
+  EXPECT_THAT(r.warnings,
+              testing::ElementsAre(HasSubstr("Poisson"), HasSubstr("rose"), HasSubstr("neighbours")));
+  EXPECT_TRUE(r.valid()) << "a server in trouble is a result";
+  r.plan.peak_per_s = 300;  // latency may well follow a rate that changes
+  Judge(r);
+  EXPECT_THAT(r.warnings, testing::ElementsAre(HasSubstr("Poisson"), HasSubstr("neighbours")));
+}
+
 TEST(Judge, AllowsATenthOfTheMedianAsLag) {
   LoadResult r = GoodRun();
   r.send_lag.Record(microseconds(190), 20);
@@ -85,6 +117,11 @@ TEST(PercentileRanks, FollowTheOrderStatistics) {
   const RankInterval ten_thousand = PercentileRanks95(99, 10'000);
   EXPECT_EQ(ten_thousand.low, 9880u);
   EXPECT_EQ(ten_thousand.high, 9921u);
+  // Neighbours that are alike count for less: 0.6 makes 10,000 samples worth 2,500.
+  const RankInterval alike = PercentileRanks95(99, 10'000, 0.6);
+  EXPECT_EQ(alike.low, 9860u);
+  EXPECT_EQ(alike.high, 9941u);
+  EXPECT_EQ(PercentileRanks95(99, 10'000, -0.6).low, ten_thousand.low) << "never narrower";
   const RankInterval median = PercentileRanks95(50, 100);
   EXPECT_EQ(median.low, 40u);
   EXPECT_EQ(median.high, 61u);

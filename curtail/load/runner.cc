@@ -6,9 +6,11 @@
 #include "curtail/load/runner.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "curtail/load/internal/driver.h"
 #include "curtail/load/internal/realtime.h"
 
@@ -27,40 +29,44 @@ absl::Status Check(const RunOptions& options) {
     return absl::InvalidArgumentError("the timeout must be more than 0 s");
   if (options.warmup < Nanos::zero()) return absl::InvalidArgumentError("the warm-up cannot be negative");
   if (options.spin < Nanos::zero()) return absl::InvalidArgumentError("the spin time cannot be negative");
-  if (options.connections < 1 || options.connections > kMaxConnections) {
+  if (options.targets.empty()) return absl::InvalidArgumentError("there is no target");
+  const int connections = options.channel.connections;
+  if (connections < 1 || connections > kMaxConnections) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("connections must be from 1 to %d, not %d", kMaxConnections, options.connections));
+        absl::StrFormat("connections must be from 1 to %d, not %d", kMaxConnections, connections));
   }
   return absl::OkStatus();
 }
 
 LoadPlan PlanOf(const RunOptions& options, const Workload& workload) {
   LoadPlan plan;
-  plan.target = options.target;
+  plan.target = absl::StrJoin(options.targets, ", ");
+  plan.tls = options.channel.tls != nullptr;
   plan.method = workload.method();
   plan.workload = options.workload_name;
-  plan.connections = options.connections;
+  plan.connections = options.channel.connections;
   plan.warmup = options.warmup;
   plan.timeout = options.timeout;
   plan.spin = options.spin;
   return plan;
 }
 
-void SendOnSchedule(internal::Driver& driver, const std::vector<Nanos>& due, Nanos warmup) {
-  size_t next = 0;
-  while (next < due.size() && !driver.Stopped()) {
+void SendOnSchedule(internal::Driver& driver, Arrivals arrivals, Nanos warmup) {
+  uint64_t number = 0;
+  std::optional<Nanos> due = arrivals.Next();
+  while (due && !driver.Stopped()) {
     const Nanos now = driver.Elapsed();
     if (now >= warmup) driver.BeginWindow();
-    const size_t first = next;
-    while (next < due.size() && due[next] <= now && next - first < kMaxBurst) {
-      driver.Send(next, due[next]);
-      ++next;
+    int burst = 0;
+    for (; due && *due <= now && burst < kMaxBurst; ++burst) {
+      driver.Send(number++, *due);
+      due = arrivals.Next();
     }
-    if (next > first) {
+    if (burst > 0) {
       driver.Poll();
     } else {
-      driver.Prepare(next);
-      driver.PollUntil(due[next]);
+      driver.Prepare(number);
+      driver.PollUntil(*due);
     }
   }
 }
@@ -74,17 +80,21 @@ absl::StatusOr<LoadResult> RunOpenLoop(const RunOptions& options, const Workload
     return absl::InvalidArgumentError("the run must be longer than its warm-up");
   }
   LoadPlan plan = PlanOf(options, workload);
-  plan.schedule = schedule.name();
-  plan.rate_per_s = schedule.rate_per_s();
+  plan.arrivals = schedule.gaps_name();
+  plan.schedule = options.schedule_name;
+  const RateCurve& curve = schedule.curve();
+  plan.peak_per_s = curve.peak_per_s();
   plan.seed = schedule.seed();
   plan.duration = schedule.length() - options.warmup;
+  plan.rate_per_s = (curve.Expected(schedule.length()) - curve.Expected(options.warmup)) * 1e9 /
+                    static_cast<double>(plan.duration.count());
   const internal::RealtimeScope realtime(options.realtime);
   plan.realtime = realtime.active();
-  internal::Driver driver(options, workload, std::move(plan));
+  internal::Driver driver(options, workload, std::move(plan), &curve);
   if (absl::Status status = driver.Preflight(); !status.ok()) return status;
 
   driver.Start();
-  SendOnSchedule(driver, schedule.offsets(), options.warmup);
+  SendOnSchedule(driver, schedule.arrivals(), options.warmup);
   // Idle until the end of the window, so that its rates are over the time that was planned.
   while (driver.Elapsed() < schedule.length() && !driver.Stopped()) driver.PollUntil(schedule.length());
   driver.EndWindow();
@@ -103,10 +113,10 @@ absl::StatusOr<LoadResult> RunClosedLoop(const RunOptions& options, const Worklo
         absl::StrFormat("outstanding requests must be from 1 to %d, not %d", kMaxOutstanding, outstanding));
   }
   LoadPlan plan = PlanOf(options, workload);
-  plan.schedule = "closed";
+  plan.arrivals = "closed";
   plan.outstanding = outstanding;
   plan.duration = duration;
-  internal::Driver driver(options, workload, std::move(plan));
+  internal::Driver driver(options, workload, std::move(plan), nullptr);
   if (absl::Status status = driver.Preflight(); !status.ok()) return status;
 
   const Nanos length = options.warmup + duration;

@@ -5,12 +5,13 @@
 // RunOpenLoop() sends on schedule, whatever the server does: use it to measure latency. RunClosedLoop() keeps
 // a number of requests in flight, so that a slow server is asked less: use it only to find the highest
 // throughput. Both run on the calling thread, which they keep for the whole run, with one event-driven
-// client. They check the target with one call a connection first. Thread safety: runs are independent;
-// several may run at once.
+// client. They check each target with one call a connection first. Memory does not grow with the length of the run.
+// Thread safety: runs are independent; several may run at once.
 #pragma once
 
 #include <atomic>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
@@ -18,19 +19,23 @@
 #include "curtail/load/result.h"
 #include "curtail/load/schedule.h"
 #include "curtail/load/workload.h"
+#include "curtail/rpc/channel.h"
 
 namespace curtail {
 
 struct RunOptions {
-  // "host:port" or "unix:/path".
-  std::string target;
+  // "host:port" or "unix:/path" each; requests go to them in turn.
+  std::vector<std::string> targets;
+  // Connections to each target, TLS, the longest reply.
+  ChannelOptions channel;
+  // Sent with every request.
+  Metadata metadata;
   // For the report.
   std::string workload_name;
+  std::string schedule_name;
   // What a call may take from its intended send time; then it fails with DEADLINE_EXCEEDED. Raise for slow
   // methods.
   Nanos timeout = std::chrono::seconds(1);
-  // Connections used in turn.
-  int connections = 1;
   // The first part of the run, not measured.
   Nanos warmup = std::chrono::seconds(2);
   // How long before a send the thread stops sleeping and looks at the clock instead, as timers fire 50 to 120
@@ -50,7 +55,7 @@ struct RunOptions {
   Live* live = nullptr;
 };
 
-// Sends workload.Request(i) at schedule.offsets()[i]. The schedule covers warm-up and measured window; what
+// Sends workload.Request(i) when the i-th arrival of `schedule` is due. The schedule covers warm-up and measured window; what
 // lies before options.warmup is not measured. Returns at most timeout + 2 s after the last send. Errors, all
 // from the check before the run: UNAVAILABLE (nobody there), UNIMPLEMENTED (no such method),
 // DEADLINE_EXCEEDED (no answer), INVALID_ARGUMENT (options, or the target is no address). Any other failure

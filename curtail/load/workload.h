@@ -7,8 +7,12 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "curtail/load/choice.h"
 
 namespace curtail {
 
@@ -24,6 +28,9 @@ class Workload {
   // The serialized message of request `index` (0, 1, 2, ... without bound: wrap around inside). Called on the
   // sending thread ahead of the intended time; keep it to some microseconds.
   virtual std::string Request(uint64_t index) const = 0;
+
+  // How many different requests there are before they repeat; 0 when there is no end of them.
+  virtual uint64_t distinct() const { return 0; }
 
   // How good the serialized `reply` to request `index` is, from 0 to 1, or NaN when it cannot be judged.
   // Called on the sending thread for every OK reply after its latency was taken; keep it to some
@@ -48,6 +55,26 @@ class FixedWorkload final : public Workload {
   // Immutable after construction.
   const std::string method_;
   const std::string message_;
+};
+
+// A ChosenWorkload sends another workload's requests, some more often than others.
+class ChosenWorkload final : public Workload {
+ public:
+  // `choice` is among the distinct() requests of `workload`.
+  ChosenWorkload(std::unique_ptr<Workload> workload, Choice choice)
+      : workload_(std::move(workload)), choice_(std::move(choice)) {}
+
+  std::string_view method() const override { return workload_->method(); }
+  std::string Request(uint64_t index) const override { return workload_->Request(choice_.Index(index)); }
+  double Score(uint64_t index, std::string_view reply) const override {
+    return workload_->Score(choice_.Index(index), reply);
+  }
+  std::string_view score_name() const override { return workload_->score_name(); }
+
+ private:
+  // Immutable after construction.
+  const std::unique_ptr<Workload> workload_;
+  const Choice choice_;
 };
 
 }  // namespace curtail

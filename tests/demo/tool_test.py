@@ -102,7 +102,7 @@ def test_demo(tools):
     assert "\x1b" not in out + err and "\r" not in out + err, "escapes written to a pipe"
     with open(path) as file:
         result = json.load(file)
-    assert result["schema_version"] == 1 and result["kind"] == "demo" and not result["interrupted"]
+    assert result["schema_version"] == 2 and result["kind"] == "demo" and not result["interrupted"]
     assert sorted((c["config"], c["rate_per_s"]) for c in result["cells"]) == sorted(
         (c, r) for c in configs for r in (100, 400))
     for cell in result["cells"]:
@@ -198,14 +198,12 @@ def test_switch(tools):
         code, out, _ = tools.run("switch", admin)
         assert code == 0 and out == "SDP1-4\n", out
         health = ("--method", "/grpc.health.v1.Health/Check", "--duration", "200ms", "--warmup", "0ms")
-        code, _, _ = tools.run("load", address, "--rps", "200", *health, "--fail-if", "errors<1%")
-        assert code == 0, code
+        expect_load(tools.run("load", address, "--rps", "200", *health, "--fail-if", "errors<1%"), 0)
         expect_refusal(tools.run("switch", admin, "junk"), 104, "for example SIB1")
         for config in ("FIB1", "ADB1-2-2", "FDP1-2"):
             code, out, _ = tools.run("switch", admin, config)
             assert code == 0 and out.endswith(f"-> {config}\n"), out
-            code, _, _ = tools.run("load", address, "--rps", "200", *health, "--fail-if", "errors<1%")
-            assert code == 0, (config, code)
+            expect_load(tools.run("load", address, "--rps", "200", *health, "--fail-if", "errors<1%"), 0)
         code, out, _ = tools.run("status", admin, "--json")
         status = json.loads(out)
         assert code == 0 and status["config"] == "FDP1-2" and status["begun"] > 0, out
@@ -221,22 +219,30 @@ def test_switch(tools):
     expect_nothing_left()
 
 
+def expect_load(result, wanted):
+    """The exit code of a load; on a busy machine its generator may rightly find that it was late."""
+    code, out, _ = result
+    assert code == wanted or (code == 98 and "VOID" in out), code
+    return out
+
+
 def check_load_runs(tools, address, brief):
     path = tools.path("run.json")
-    code, out, _ = tools.run("load", address, *brief, "--json", path, "--fail-if", "errors<1%,max<60s")
-    assert code == 0, code
+    out = expect_load(tools.run("load", address, *brief, "--json", path, "--fail-if", "errors<1%,max<60s"), 0)
     plan = out.splitlines()[0]
     assert plan.startswith("load ") and "open loop, poisson, 200 a second, seed 1" in plan, plan
     for word in ("requests", "latency (", "send lag (us)", "generator", "codes         OK "):
         assert word in out, word
     with open(path) as file:
         result = json.load(file)
-    assert result["requests"]["failed"] == 0 and 150 < result["requests"]["ok"] < 250
+    assert result["schema_version"] == 2 and len(result["runs"]) == 1
+    requests = result["runs"][0]["requests"]
+    assert requests["failed"] == 0 and 150 < requests["ok"] < 250
 
-    code, out, _ = tools.run("load", address, *brief, "--fail-if", "p50<1ns")
-    assert code == 99 and "FAILED  p50<1ns" in out
-    code, out, _ = tools.run("load", address, "--closed", "4", *brief[2:])
-    assert code == 0 and "CLOSED LOOP of 4" in out
+    out = expect_load(tools.run("load", address, *brief, "--fail-if", "p50<1ns"), 99)
+    assert "FAILED  p50<1ns" in out
+    out = expect_load(tools.run("load", address, "--closed", "4", *brief[2:]), 0)
+    assert "CLOSED LOOP of 4" in out
 
     process = tools.start("load", address, "--rps", "100", "--duration", "10m", "--warmup", "0", *brief[6:])
     assert process.stdout.readline().startswith("load ")
@@ -249,13 +255,13 @@ def check_load_refuses(tools, address, brief, health):
     run = lambda *args: tools.run("load", *args)
     expect_refusal(run(address, *brief, "--json", "/dev/full"), 1, "/dev/full", "hint: free some space")
     expect_refusal(run(address, "--rps", "5", "--method", "/no.Such/Method"), 1, "hint: the server does not serve")
-    expect_refusal(run(address, *health), 104, "--rps N or --closed N")
-    expect_refusal(run(address, "--rps", "5"), 104, "--workload hdsearch or --method")
+    expect_refusal(run(address, *health), 104, "--rps N, --schedule SHAPE or --closed N")
+    expect_refusal(run(address, "--rps", "5"), 104, "either --method package.Service/Method")
     expect_refusal(run(address, "--rps", "-5", *health), 104, "--rps")
-    expect_refusal(run(address, "--rps", "1e9", *health), 104, "at most 50000000")
+    expect_refusal(run(address, "--rps", "1e9", *health), 104, "--rps", "1e+07")
     expect_refusal(run(address, *brief, "--timeout", "5"), 104, "--timeout", "write 10s")
     expect_refusal(run(address, *brief, "--fail-if", "p99<5"), 104, "--fail-if", "write 5ms")
-    expect_refusal(run(address, "--rps", "5", "--method", "Health"), 104, "/package.Service/Method")
+    expect_refusal(run(address, "--rps", "5", "--method", "Health"), 104, "package.Service/Method")
     expect_refusal(run(address, *brief, "--data-hex", "0g"), 104, "--data-hex")
     expect_refusal(run("not an address", *brief), 104, "not an address")
 

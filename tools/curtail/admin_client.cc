@@ -2,26 +2,18 @@
 #include "admin_client.h"
 
 #include "curtail/base/strings.h"
-#include "curtail/rpc/channel.h"
 #include "exit_code.h"
 #include "google/protobuf/wrappers.pb.h"
 
 namespace curtail::tool {
-namespace {
 
-constexpr Nanos kTimeout = std::chrono::seconds(5);
-
-}  // namespace
-
-absl::Status CallAdmin(const std::string& target, std::string_view method, const std::string& in,
-                       std::string* out) {
-  Client client;
-  Channel channel(&client, target);
-  Context ctx(kTimeout);
+absl::Status AdminClient::Call(std::string_view method, const std::string& in, std::string* out,
+                               Nanos timeout) {
+  Context ctx(timeout);
   // On the wire a message with one string in field 1 is a StringValue.
   google::protobuf::StringValue request, reply;
   request.set_value(in);
-  absl::Status status = channel.Call(ctx, Join("/curtail.admin.v1.Admin/", method), request, &reply);
+  absl::Status status = channel_.Call(ctx, Join("/curtail.admin.v1.Admin/", method), request, &reply);
   *out = reply.value();
   return status;
 }

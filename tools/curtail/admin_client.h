@@ -8,12 +8,22 @@
 
 #include "absl/status/status.h"
 #include "console.h"
+#include "curtail/rpc/channel.h"
 
 namespace curtail::tool {
 
-// Calls `method` of curtail.admin.v1.Admin at `target`, whose messages hold one string each.
-absl::Status CallAdmin(const std::string& target, std::string_view method, const std::string& in,
-                       std::string* out);
+// An AdminClient calls methods of curtail.admin.v1.Admin, whose messages hold one string each. Thread-compatible.
+class AdminClient {
+ public:
+  explicit AdminClient(std::string target) : channel_(&client_, std::move(target)) {}
+  absl::Status Call(std::string_view method, const std::string& in, std::string* out,
+                    Nanos timeout = std::chrono::seconds(5));
+
+ private:
+  Client client_;
+  Channel channel_;
+};
+
 // Prints why such a call failed; returns the exit code.
 int AdminFailure(const absl::Status& status, Console& console);
 

@@ -33,17 +33,6 @@ constexpr double kSamples = 600;
 constexpr size_t kMaxCells = 400;
 constexpr const char* kQuickLoads = "100,400";
 
-constexpr char kExamples[] =
-    R"(Starts HDSearch (4 leaves and a mid-tier) on this machine, sends it the same open-loop load under each
-threading model of the mid-tier, and prints a table. Every process it starts ends with it.
-
-Examples:
-  curtail demo                                    # about 70 s of load, a few seconds to start
-  curtail demo --quick --json demo.json           # about 15 s of load
-  curtail demo --configs SIB1,SDB1-50 --loads 50,2k
-
-Exit codes: 0 ok, 1 a process failed, 104 bad flags, a missing program or data set, 105 interrupted.)";
-
 // What is to be run.
 struct Plan {
   std::vector<std::string> configs;
@@ -190,13 +179,13 @@ absl::StatusOr<DemoCell> Demo::RunCell(Cluster& cluster, const Workload& workloa
   cell.config = plan_.configs[config];
   cell.rate_per_s = rate;
   const Nanos length = plan_.warmup + plan_.DurationAt(rate);
-  const absl::StatusOr<Schedule> schedule = Schedule::Make(*PoissonGaps(rate), length, seed);
+  const absl::StatusOr<Schedule> schedule = Schedule::Poisson(rate, length, seed);
   if (!schedule.ok()) return schedule.status();
   cluster.Activate(config);
 
   Live live;
   RunOptions options;
-  options.target = cluster.address(config);
+  options.targets = {cluster.address(config)};
   options.workload_name = "hdsearch";
   options.warmup = plan_.warmup;
   options.stop = &stop_;
@@ -252,23 +241,6 @@ int Finish(const absl::Status& status, const DemoFlags& flags, const Demo& demo,
 }
 
 }  // namespace
-
-CLI::App* AddDemoCommand(CLI::App& app, DemoFlags* f) {
-  CLI::App* demo =
-      app.add_subcommand("demo", "Measure image search on this machine under each threading model");
-  demo->footer(kExamples);
-  demo->add_option("--configs", f->configs, "Threading models of the mid-tier, with pool sizes")
-      ->capture_default_str();
-  demo->add_option("--loads", f->loads, "Requests a second")->capture_default_str();
-  demo->add_option("--data", f->data, "The corpus; see hdsearch --help")->capture_default_str();
-  demo->add_option("--queries", f->queries, "The queries; those of the corpus by default");
-  demo->add_option("--hdsearch", f->hdsearch, "The hdsearch program; found beside this one by default");
-  demo->add_option("-k", f->k, "Neighbours asked for")->capture_default_str();
-  demo->add_option("--seed", f->seed, "Of the schedules")->capture_default_str();
-  demo->add_option("--json", f->json, "Write the results here as JSON");
-  demo->add_flag("--quick", f->quick, absl::StrCat("Loads of ", kQuickLoads, ", 1.5 s each"));
-  return demo;
-}
 
 int RunDemo(const DemoFlags& given, Console& console, const std::atomic<bool>& stop) {
   DemoFlags flags = given;

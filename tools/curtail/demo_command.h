@@ -3,7 +3,6 @@
 // demo_command.h - `curtail demo`: image search on this machine under each threading model, at several loads.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -23,9 +22,6 @@ struct DemoFlags {
   uint64_t seed = 1;
   bool quick = false;
 };
-
-// Declares the sub-command; `flags` outlives the parsing.
-CLI::App* AddDemoCommand(CLI::App& app, DemoFlags* flags);
 
 // Runs it. Returns the exit code. No process that it starts is left when it returns, or when this process
 // dies.

@@ -42,8 +42,8 @@ void JudgeRow(const std::vector<DemoCell>& cells, const std::vector<size_t>& row
     } else if (&cells[i] == best) {
       verdicts[i] = Verdict::kBest;
     } else {
-      const ValueInterval of_best = PercentileInterval95(best->result.all, 99);
-      const ValueInterval own = PercentileInterval95(r.all, 99);
+      const ValueInterval of_best = PercentileInterval95(best->result.all, 99, best->result.neighbours());
+      const ValueInterval own = PercentileInterval95(r.all, 99, r.neighbours());
       // An end that is missing may lie anywhere.
       const bool apart = of_best.high && own.low && *own.low > *of_best.high;
       verdicts[i] = apart ? Verdict::kWorse : Verdict::kTied;

@@ -1,137 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "load_command.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "apps/hdsearch/workload.h"
+#include "absl/strings/str_join.h"
+#include "config_watch.h"
+#include "curtail/load/catalog.h"
+#include "curtail/load/json_workload.h"
+#include "curtail/load/rate_search.h"
 #include "curtail/load/report.h"
-#include "curtail/load/runner.h"
-#include "curtail/load/schedule.h"
-#include "curtail/load/threshold.h"
+#include "curtail/load/report_hgrm.h"
+#include "curtail/load/report_html.h"
 #include "exit_code.h"
-#include "flags.h"
+#include "load_setup.h"
+#include "one_call.h"
 #include "progress.h"
 
 namespace curtail::tool {
 namespace {
 
-constexpr size_t kMaxMessage = 32u << 20;
-
-constexpr char kExamples[] =
-    R"(Open loop is the default: requests leave on a schedule fixed beforehand, whatever the server does, and
-latency counts from the intended send time. --closed N keeps N requests in flight instead: only to find the
-peak throughput.
-
-Examples:
-  curtail load 127.0.0.1:7000 --rps 500 --method /grpc.health.v1.Health/Check
-  curtail load 127.0.0.1:7000 --rps 200 --duration 30s --workload hdsearch --json run.json
-  curtail load 127.0.0.1:7000 --rps 1000 --fail-if 'p99<5ms,errors<0.1%' --method /my.Service/Get \
-               --data-hex 0a0161
-  curtail load unix:/run/search.sock --closed 16 --workload hdsearch
-
-Durations are written 10s, 1m30s, 500us.  --fail-if: pN, mean, max, errors, rate, good, score; all must hold.
-Exit codes: 0 ok, 1 no server or no disk space, 99 a --fail-if condition does not hold, 104 bad flags,
-105 interrupted.)";
-
-// What the flags mean, checked.
-struct Settings {
-  RunOptions options;
-  Nanos duration{0};
-  std::unique_ptr<Workload> workload;
-  std::unique_ptr<Gaps> gaps;  // open loop
-  std::vector<Threshold> thresholds;
-};
-
-absl::Status Invalid(std::string_view flag, const absl::Status& why) {
-  return absl::Status(why.code(), absl::StrCat(std::string(flag), ": ", why.message()));
-}
-
-absl::Status ReadDuration(const char* flag, const std::string& text, Nanos* out) {
-  const absl::StatusOr<Nanos> value = ParseDuration(text);
-  if (!value.ok()) return Invalid(flag, value.status());
-  *out = *value;
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<Workload>> MakeFixed(const LoadFlags& flags) {
-  if (flags.method.size() < 4 || flags.method[0] != '/' || flags.method.find('/', 1) == std::string::npos) {
-    return absl::InvalidArgumentError("--method: write the full name, /package.Service/Method");
-  }
-  absl::StatusOr<std::string> message = std::string();
-  if (!flags.data_hex.empty()) message = ParseHex(flags.data_hex);
-  if (!flags.data_file.empty()) message = ReadWholeFile(flags.data_file, kMaxMessage);
-  if (!message.ok()) return Invalid(flags.data_file.empty() ? "--data-hex" : "--data-file", message.status());
-  return std::make_unique<FixedWorkload>(flags.method, *std::move(message));
-}
-
-absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const LoadFlags& flags, bool quiet) {
-  if (flags.workload.empty() == flags.method.empty()) {
-    return absl::InvalidArgumentError(
-        "say what to send: either --workload hdsearch or --method /package.Service/Method");
-  }
-  if (flags.workload.empty()) return MakeFixed(flags);
-  hdsearch::WorkloadOptions options;
-  options.data = flags.data;
-  options.queries = flags.queries;
-  options.k = flags.k;
-  options.quiet = quiet;
-  return hdsearch::MakeWorkload(options);
-}
-
-absl::Status ReadFlags(const LoadFlags& flags, Settings* s) {
-  if ((flags.rps > 0) == (flags.closed > 0)) {
-    return absl::InvalidArgumentError("say how much to send: either --rps N or --closed N, with N above 0");
-  }
-  for (const auto& [flag, text, out] : {std::tuple("--duration", &flags.duration, &s->duration),
-                                        std::tuple("--warmup", &flags.warmup, &s->options.warmup),
-                                        std::tuple("--timeout", &flags.timeout, &s->options.timeout),
-                                        std::tuple("--spin", &flags.spin, &s->options.spin)}) {
-    if (absl::Status status = ReadDuration(flag, *text, out); !status.ok()) return status;
-  }
-  if (s->duration <= Nanos::zero()) return absl::InvalidArgumentError("--duration: must be more than 0 s");
-  s->options.target = flags.target;
-  s->options.connections = flags.connections;
-  s->options.realtime = flags.realtime;
-  s->options.workload_name = flags.workload;
-  if (flags.rps > 0) s->gaps = flags.arrivals == "poisson" ? PoissonGaps(flags.rps) : ConstantGaps(flags.rps);
-  if (!flags.fail_if.empty()) {
-    absl::StatusOr<std::vector<Threshold>> thresholds = ParseThresholds(flags.fail_if);
-    if (!thresholds.ok()) return Invalid("--fail-if", thresholds.status());
-    s->thresholds = *std::move(thresholds);
-  }
-  return absl::OkStatus();
-}
-
-// The plan as it will be, for the line before the run.
-LoadPlan PlanOf(const LoadFlags& flags, const Settings& s) {
-  LoadPlan plan;
-  plan.target = flags.target;
-  plan.method = s.workload->method();
-  plan.workload = flags.workload;
-  plan.schedule = s.gaps == nullptr ? "closed" : std::string(s.gaps->name());
-  plan.rate_per_s = flags.rps;
-  plan.outstanding = flags.closed;
-  plan.seed = flags.seed;
-  plan.connections = flags.connections;
-  plan.warmup = s.options.warmup;
-  plan.duration = s.duration;
-  plan.timeout = s.options.timeout;
-  return plan;
-}
-
 std::string HintFor(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-      return "is the server running, and is this its address? Nothing was sent";
+      return "is the server running, is this its address, and does it speak TLS (--tls)? Nothing was sent";
     case absl::StatusCode::kUnimplemented:
-      return "the server does not serve this method; its full name is /package.Service/Method";
+      return "the server does not serve this method; see what it serves with --list";
     case absl::StatusCode::kDeadlineExceeded:
-      return "the first call was not answered; is this a gRPC server without TLS?";
+      return "the first call was not answered in time; is this a gRPC server? --timeout gives it longer";
     case absl::StatusCode::kResourceExhausted:
       return "free some space, or write elsewhere";
     case absl::StatusCode::kPermissionDenied:
@@ -149,87 +56,235 @@ int Fail(Console& console, const absl::Status& status) {
              : kFailed;
 }
 
-absl::StatusOr<LoadResult> Drive(const LoadFlags& flags, Settings& s, Console& console,
-                                 const std::atomic<bool>& stop) {
-  Live live;
-  s.options.stop = &stop;
-  s.options.live = &live;
-  const Nanos length = s.options.warmup + s.duration;
-  if (s.gaps == nullptr) {
-    const ProgressLine line(&console, &live, "load", length);
-    return RunClosedLoop(s.options, *s.workload, flags.closed, s.duration);
+// One `curtail load`: runs, reports and judges.
+class LoadTest {
+ public:
+  LoadTest(const LoadFlags& flags, LoadSetup setup, const Workload& workload, Console& console,
+           const std::atomic<bool>& stop)
+      : flags_(flags), setup_(std::move(setup)), workload_(workload), console_(console), stop_(stop) {
+    setup_.options.stop = &stop_;
   }
-  const absl::StatusOr<Schedule> schedule = Schedule::Make(*s.gaps, length, flags.seed);
-  if (!schedule.ok()) return schedule.status();
-  const ProgressLine line(&console, &live, "load", length);
-  return RunOpenLoop(s.options, *s.workload, *schedule);
+
+  // --repeat times the plan. Returns the exit code.
+  int Repeat();
+  // The highest rate at which `conditions` hold. Returns the exit code.
+  int FindMax(const std::vector<Threshold>& conditions);
+
+ private:
+  // Run number `number` of the plan, at the given rates.
+  absl::StatusOr<LoadResult> RunOnce(int number, const std::optional<RateCurve>& curve,
+                                     const std::string& label);
+  // Whether the conditions hold, and by how much.
+  TrialOutcome Judge(const LoadResult& result, const std::vector<Threshold>& conditions,
+                     std::string* why) const;
+  // What the flags ask for; OK when all is written.
+  absl::Status WriteResults(const LoadReport& report) const;
+  // Prints a line a threshold; whether all are met in every run.
+  bool CheckThresholds(const LoadReport& report);
+
+  const LoadFlags& flags_;
+  LoadSetup setup_;
+  const Workload& workload_;
+  Console& console_;
+  const std::atomic<bool>& stop_;
+  const ReportOrigin origin_ = ThisOrigin(CURTAIL_VERSION);
+};
+
+absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, const std::optional<RateCurve>& curve,
+                                             const std::string& label) {
+  Live live;
+  RunOptions options = setup_.options;
+  options.live = &live;
+  ConfigWatch watch(flags_.admin, &live);
+  const Nanos length = options.warmup + setup_.duration;
+  const ProgressLine line(&console_, &live, label, length, [&] { return watch.Text(); });
+  absl::StatusOr<LoadResult> result = absl::UnknownError("");
+  if (curve) {
+    const absl::StatusOr<Schedule> schedule =
+        Schedule::Make(*curve, setup_.gaps, flags_.seed + static_cast<uint64_t>(number));
+    if (!schedule.ok()) return schedule.status();
+    result = RunOpenLoop(options, workload_, *schedule);
+  } else {
+    result = RunClosedLoop(options, workload_, flags_.closed, setup_.duration);
+  }
+  if (result.ok()) watch.Fill(result->series);
+  return result;
 }
 
-// Prints a line a threshold; whether all are met.
-bool CheckThresholds(const std::vector<Threshold>& thresholds, const LoadResult& result, Console& console) {
+bool LoadTest::CheckThresholds(const LoadReport& report) {
   bool all_met = true;
-  for (const Threshold& threshold : thresholds) {
-    const ThresholdOutcome outcome = Evaluate(threshold, result);
-    const std::string mark = outcome.met ? console.Green("ok    ") : console.Red("FAILED");
-    console.Print(absl::StrCat("threshold     ", mark, "  ", Describe(outcome), "\n"));
-    all_met &= outcome.met;
+  for (const Threshold& threshold : setup_.thresholds) {
+    for (size_t run = 0; run < report.runs.size(); ++run) {
+      const ThresholdOutcome outcome = Evaluate(threshold, report.runs[run]);
+      const std::string mark = outcome.met ? console_.Green("ok    ") : console_.Red("FAILED");
+      const std::string which = report.runs.size() == 1 ? "" : absl::StrCat("  run ", run + 1);
+      console_.Print(absl::StrCat("threshold     ", mark, "  ", Describe(outcome), which, "\n"));
+      all_met &= outcome.met;
+    }
   }
   return all_met;
 }
 
-}  // namespace
-
-CLI::App* AddLoadCommand(CLI::App& app, LoadFlags* f) {
-  CLI::App* load = app.add_subcommand("load", "Send load to a gRPC server and measure its latency");
-  load->footer(kExamples);
-  load->add_option("TARGET", f->target, "HOST:PORT or unix:PATH")->required();
-  load->add_option("--rps", f->rps, "Requests a second, open loop");
-  load->add_option("--closed", f->closed, "Closed loop: requests kept in flight");
-  load->add_option("--arrivals", f->arrivals, "Gaps between requests: poisson or constant")
-      ->check(CLI::IsMember({"poisson", "constant"}))
-      ->capture_default_str();
-  load->add_option("--duration", f->duration, "Length of the measured part")->capture_default_str();
-  load->add_option("--warmup", f->warmup, "Sent before, not measured")->capture_default_str();
-  load->add_option("--seed", f->seed, "Of the schedule")->capture_default_str();
-  load->add_option("--timeout", f->timeout, "A call that takes longer has failed")->capture_default_str();
-  load->add_option("--connections", f->connections, "Connections used in turn")->capture_default_str();
-  load->add_option("--spin", f->spin, "Watch the clock so long before a send instead of sleeping")
-      ->capture_default_str();
-  load->add_flag("--realtime,!--no-realtime", f->realtime,
-                 "Send at real-time priority where permitted (default)");
-  load->add_option("--workload", f->workload, "What to send: hdsearch")->check(CLI::IsMember({"hdsearch"}));
-  load->add_option("--data", f->data, "hdsearch: the corpus, for recall")->capture_default_str();
-  load->add_option("--queries", f->queries, "hdsearch: the queries; those of the corpus by default");
-  load->add_option("-k", f->k, "hdsearch: neighbours asked for")->capture_default_str();
-  load->add_option("--method", f->method, "Send the same bytes to /package.Service/Method");
-  CLI::Option* hex =
-      load->add_option("--data-hex", f->data_hex, "The message for --method; empty by default");
-  load->add_option("--data-file", f->data_file, "The same from a file")->excludes(hex);
-  load->add_option("--json", f->json, "Write the result here as JSON");
-  load->add_option("--fail-if", f->fail_if, "Conditions that must hold: 'p99<5ms,errors<0.1%'");
-  load->add_flag("--dry-run", f->dry_run, "Print the plan and stop");
-  return load;
+absl::Status LoadTest::WriteResults(const LoadReport& report) const {
+  absl::Status first;
+  const auto write = [&](const std::string& path, const std::function<std::string()>& content) {
+    if (!path.empty()) first.Update(WriteFile(path, content()));
+  };
+  write(flags_.json, [&] { return ReportJson(report, origin_); });
+  write(flags_.html, [&] { return ReportHtml(report, origin_); });
+  write(flags_.hgrm, [&] { return ReportHgrm(report); });
+  return first;
 }
 
-int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& stop) {
-  Settings s;
-  if (absl::Status status = ReadFlags(flags, &s); !status.ok()) return Fail(console, status);
-  absl::StatusOr<std::unique_ptr<Workload>> workload = MakeWorkload(flags, !console.shows_progress());
-  if (!workload.ok()) return Fail(console, workload.status());
-  s.workload = *std::move(workload);
-  console.Print(absl::StrCat(console.Bold("load"), " ", PlanText(PlanOf(flags, s)), "\n"));
-  if (flags.dry_run) return kOk;
-
-  const absl::StatusOr<LoadResult> result = Drive(flags, s, console, stop);
-  if (!result.ok()) return Fail(console, result.status());
-  console.Print(SummaryText(*result));
-  const bool met = CheckThresholds(s.thresholds, *result, console);
-  if (!flags.json.empty()) {
-    if (absl::Status status = WriteFile(flags.json, ResultJson(*result)); !status.ok())
-      return Fail(console, status);
+int LoadTest::Repeat() {
+  LoadReport report;
+  for (int run = 0; run == 0 || (run < flags_.repeat && !stop_); ++run) {
+    const std::string label =
+        flags_.repeat == 1 ? "load" : absl::StrFormat("run %d/%d", run + 1, flags_.repeat);
+    absl::StatusOr<LoadResult> result = RunOnce(run, setup_.curve, label);
+    if (!result.ok()) {
+      if (report.runs.empty()) return Fail(console_, result.status());
+      // What was measured is not lost.
+      console_.Error(std::string(result.status().message()), HintFor(result.status()));
+      break;
+    }
+    if (flags_.repeat > 1) console_.Print(console_.Bold(absl::StrFormat("run %d\n", run + 1)));
+    console_.Print(SummaryText(*result));
+    report.runs.push_back(*std::move(result));
   }
-  if (result->interrupted) return kInterrupted;
+  if (report.runs.size() > 1) console_.Print(BetweenRunsText(report));
+  const bool met = CheckThresholds(report);
+  if (absl::Status status = WriteResults(report); !status.ok()) return Fail(console_, status);
+  if (stop_) return kInterrupted;
+  if (report.runs.size() < static_cast<size_t>(flags_.repeat)) return kFailed;
+  if (!report.valid()) return kVoid;
   return met ? kOk : kThreshold;
+}
+
+TrialOutcome LoadTest::Judge(const LoadResult& result, const std::vector<Threshold>& conditions,
+                             std::string* why) const {
+  if (!result.valid()) {
+    *why = absl::StrCat("void: ", result.invalid.front());
+    return TrialOutcome::kVoid;
+  }
+  bool met = true;
+  std::vector<std::string> parts;
+  for (const Threshold& condition : conditions) {
+    const ThresholdOutcome outcome = Evaluate(condition, result);
+    parts.push_back(Describe(outcome));
+    met &= outcome.met;
+  }
+  *why = absl::StrJoin(parts, ", ");
+  return met ? TrialOutcome::kMet : TrialOutcome::kNotMet;
+}
+
+int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
+  RateSearch search({.start_per_s = flags_.rps, .lowest_per_s = std::min(1.0, flags_.rps)});
+  std::map<double, LoadReport> runs;  // by rate
+  while (search.Next() && !stop_) {
+    const double rate = *search.Next();
+    const absl::StatusOr<RateCurve> curve =
+        RateCurve::Constant(rate, setup_.options.warmup + setup_.duration);
+    if (!curve.ok()) return Fail(console_, curve.status());
+    const int number = static_cast<int>(search.trials().size());
+    absl::StatusOr<LoadResult> result = RunOnce(number, *curve, absl::StrFormat("%g/s", rate));
+    if (!result.ok()) return Fail(console_, result.status());
+    if (result->interrupted) break;
+    std::string why;
+    const TrialOutcome outcome = Judge(*result, conditions, &why);
+    const char* const word = outcome == TrialOutcome::kMet    ? "holds"
+                             : outcome == TrialOutcome::kVoid ? "void"
+                                                              : "fails";
+    console_.Print(absl::StrFormat("trial %-4d %10.1f/s  %-6s %s\n", number + 1, rate, word, why));
+    runs[rate].runs.push_back(*std::move(result));
+    search.Tell(outcome);
+  }
+  if (stop_) {
+    console_.Print("INTERRUPTED   the search is not finished\n");
+    return kInterrupted;
+  }
+  console_.Print(absl::StrCat(console_.Bold("highest rate"), "  ", search.Describe(), "\n"));
+  if (const std::optional<double> highest = search.highest(); highest) {
+    if (absl::Status status = WriteResults(runs[*highest]); !status.ok()) return Fail(console_, status);
+  }
+  switch (search.end()) {
+    case RateSearch::End::kConverged:
+    case RateSearch::End::kHighestAccepted:
+      return kOk;
+    case RateSearch::End::kGeneratorLimit:
+      return kVoid;
+    case RateSearch::End::kNothingAccepted:
+      return kThreshold;
+    case RateSearch::End::kRunning:
+    case RateSearch::End::kOutOfTrials:
+      break;
+  }
+  return kFailed;
+}
+
+// Refuses to start a long run whose result could not be written.
+absl::Status CheckWritable(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": ", strerror(errno)));
+}
+
+int ListMethods(const LoadFlags& flags, const LoadTargets& targets, Console& console) {
+  const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
+  if (!catalog.ok()) return Fail(console, catalog.status());
+  for (const CatalogMethod& method : catalog->ListMethods()) {
+    console.Print(absl::StrFormat("%s(%s%s) returns (%s%s)\n", method.path.substr(1),
+                                  method.client_streaming ? "stream " : "", method.request_type,
+                                  method.server_streaming ? "stream " : "", method.reply_type));
+  }
+  return kOk;
+}
+
+// --debug: one call. The reply is printed as JSON where its type is known, and otherwise as bytes.
+int ShowOneCall(const LoadFlags& flags, const LoadTargets& targets, const RunOptions& options,
+                const Workload& workload, Console& console) {
+  const absl::StatusOr<Answer> answer = CallOnce(options, workload);
+  if (!answer.ok()) {
+    console.Error(
+        absl::StrCat(absl::StatusCodeToString(answer.status().code()), ": ", answer.status().message()),
+        HintFor(answer.status()));
+    return kFailed;
+  }
+  const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
+  const absl::StatusOr<CatalogMethod> method =
+      catalog.ok() ? catalog->FindMethod(workload.method()) : absl::StatusOr<CatalogMethod>(catalog.status());
+  const absl::StatusOr<std::string> json =
+      method.ok() ? ReplyToJson(*method, answer->reply) : absl::StatusOr<std::string>(method.status());
+  console.Note(absl::StrFormat("OK, %d bytes, %.3f ms with connecting", answer->reply.size(),
+                               static_cast<double>(answer->took.count()) / 1e6));
+  console.Print(json.ok() ? absl::StrCat(*json, "\n")
+                          : absl::StrCat(absl::BytesToHexString(answer->reply), "\n"));
+  return kOk;
+}
+
+}  // namespace
+
+int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  const absl::StatusOr<LoadTargets> targets = MakeTargets(flags);
+  if (!targets.ok()) return Fail(console, targets.status());
+  if (flags.list) return ListMethods(flags, *targets, console);
+  LoadFlags given = flags;
+  if (given.debug && given.rps <= 0 && given.closed <= 0 && given.schedule.empty()) given.closed = 1;
+  absl::StatusOr<LoadSetup> setup = MakeSetup(given, *targets);
+  if (!setup.ok()) return Fail(console, setup.status());
+  for (const std::string& path : {flags.json, flags.html, flags.hgrm}) {
+    if (absl::Status status = CheckWritable(path); !status.ok()) return Fail(console, status);
+  }
+  const absl::StatusOr<std::unique_ptr<Workload>> workload =
+      MakeWorkload(flags, *targets, !console.shows_progress());
+  if (!workload.ok()) return Fail(console, workload.status());
+  if (flags.debug) return ShowOneCall(flags, *targets, setup->options, **workload, console);
+  console.Print(absl::StrCat(console.Bold("load"), " ", PlanText(setup->Plan(flags, **workload)), "\n"));
+  if (flags.dry_run) return kOk;
+  const std::vector<Threshold> find_max = setup->find_max;
+  LoadTest test(flags, *std::move(setup), **workload, console, stop);
+  return find_max.empty() ? test.Repeat() : test.FindMax(find_max);
 }
 
 }  // namespace curtail::tool

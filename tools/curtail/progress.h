@@ -4,6 +4,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -18,9 +19,10 @@ namespace curtail::tool {
 // and touches nothing else of the run.
 class ProgressLine {
  public:
-  // `label` comes first; `total` is the planned length. `console` and `live` outlive this, and the console is
-  // not used by others meanwhile.
-  ProgressLine(Console* console, const Live* live, std::string label, Nanos total);
+  // `label` comes first; `total` is the planned length; `note` is asked for what comes last. `console` and `live`
+  // outlive this, and the console is not used by others meanwhile.
+  ProgressLine(Console* console, const Live* live, std::string label, Nanos total,
+               std::function<std::string()> note = nullptr);
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -32,6 +34,7 @@ class ProgressLine {
   const Live* const live_;
   const std::string label_;
   const Nanos total_;
+  const std::function<std::string()> note_;
 
   std::mutex mu_;
   std::condition_variable changed_;

@@ -40,17 +40,9 @@ std::string Table(const nlohmann::json& status) {
 
 }  // namespace
 
-CLI::App* AddStatusCommand(CLI::App& app, StatusFlags* flags) {
-  CLI::App* command = app.add_subcommand("status", "What a running server does: pools, queue, threads");
-  command->add_option("target", flags->target, "Its admin address (the server's --admin)")->required();
-  command->add_flag("--json", flags->json, "As JSON");
-  command->footer("Example: curtail status 127.0.0.1:9090 --json");
-  return command;
-}
-
 int RunStatus(const StatusFlags& flags, Console& console) {
   std::string answer;
-  if (const absl::Status status = CallAdmin(flags.target, "GetStatus", "", &answer); !status.ok()) {
+  if (const absl::Status status = AdminClient(flags.target).Call("GetStatus", "", &answer); !status.ok()) {
     return AdminFailure(status, console);
   }
   try {

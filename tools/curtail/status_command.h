@@ -3,7 +3,6 @@
 // status_command.h - `curtail status`: what a running server does.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "console.h"
@@ -15,7 +14,6 @@ struct StatusFlags {
   bool json = false;
 };
 
-CLI::App* AddStatusCommand(CLI::App& app, StatusFlags* flags);
 // Prints config, pools, queue and threads; returns the exit code.
 int RunStatus(const StatusFlags& flags, Console& console);
 

@@ -7,17 +7,6 @@
 #include "exit_code.h"
 
 namespace curtail::tool {
-CLI::App* AddSwitchCommand(CLI::App& app, SwitchFlags* flags) {
-  CLI::App* command = app.add_subcommand("switch", "Put another config in force on a running server");
-  command->add_option("target", flags->target, "Its admin address (the server\'s --admin)")->required();
-  command->add_option("config", flags->config,
-                      "For example SIP1 or SDB1-16; left out: print the one in force");
-  command->footer(
-      "The server goes on serving: requests under way finish as they began.\n"
-      "Example: curtail switch 127.0.0.1:9090 SDB1-16");
-  return command;
-}
-
 int RunSwitch(const SwitchFlags& flags, Console& console) {
   if (!flags.config.empty()) {
     if (const auto config = Config::Parse(flags.config); !config.ok()) {
@@ -27,8 +16,8 @@ int RunSwitch(const SwitchFlags& flags, Console& console) {
   }
   std::string answer;
   const bool only_tell = flags.config.empty();
-  const absl::Status status = only_tell ? CallAdmin(flags.target, "GetConfig", "", &answer)
-                                        : CallAdmin(flags.target, "Switch", flags.config, &answer);
+  const absl::Status status = only_tell ? AdminClient(flags.target).Call("GetConfig", "", &answer)
+                                        : AdminClient(flags.target).Call("Switch", flags.config, &answer);
   if (!status.ok()) return AdminFailure(status, console);
   console.Print(only_tell ? answer + "\n" : Join(answer, " -> ", flags.config, "\n"));
   return kOk;

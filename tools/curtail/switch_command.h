@@ -3,7 +3,6 @@
 // switch_command.h - `curtail switch`: puts another config in force on a running server.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "console.h"
@@ -15,7 +14,6 @@ struct SwitchFlags {
   std::string config;  // empty: only print the one in force
 };
 
-CLI::App* AddSwitchCommand(CLI::App& app, SwitchFlags* flags);
 // Prints the config before and after; returns the exit code.
 int RunSwitch(const SwitchFlags& flags, Console& console);
 

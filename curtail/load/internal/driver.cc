@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/load/internal/driver.h"
 
+#include <cmath>
 #include <ctime>
 #include <limits>
 #include <utility>
@@ -37,21 +38,25 @@ struct Driver::Call final : Completion {
   void Done(absl::Status&& status, std::string&& reply) override { driver->Ended(this, status, reply); }
 };
 
-Driver::Driver(const RunOptions& options, const Workload& workload, LoadPlan plan)
+Driver::Driver(const RunOptions& options, const Workload& workload, LoadPlan plan, const RateCurve* curve)
     : options_(options),
       workload_(workload),
       timeout_(options.timeout),
+      warmup_(options.warmup),
+      poisson_(plan.arrivals == "poisson"),
+      curve_(curve),
       recorder_(std::move(plan), workload.score_name()),
+      sampler_(curve),
       client_(std::make_unique<Client>()) {
-  ChannelOptions channel;
-  channel.connections = options.connections;
-  channel_ = std::make_unique<Channel>(client_.get(), options.target, channel);
+  for (const std::string& target : options.targets) {
+    channels_.push_back(std::make_unique<Channel>(client_.get(), target, options.channel));
+  }
 }
 
 Driver::~Driver() {
   if (in_flight_ == 0) return;
   // Nobody polls this client again, so the calls never complete; but nothing they refer to may go.
-  (void)channel_.release();
+  for (auto& channel : channels_) (void)channel.release();
   (void)client_.release();
 }
 
@@ -61,10 +66,11 @@ absl::Status Driver::Preflight() {
     absl::Status status;
     void Done(absl::Status&& s, std::string&&) override { status = std::move(s), done = true; }
   };
-  std::vector<Probe> probes(static_cast<size_t>(options_.connections));
+  std::vector<Probe> probes(channels_.size() * static_cast<size_t>(options_.channel.connections));
   const Deadline deadline = Deadline::In(std::max<Nanos>(timeout_, 5 * kSecond));
   for (size_t i = 0; i < probes.size(); ++i) {
-    channel_->Start(workload_.method(), deadline, Metadata(), workload_.Request(i), &probes[i]);
+    channels_[i % channels_.size()]->Start(workload_.method(), deadline, options_.metadata,
+                                           workload_.Request(i), &probes[i]);
   }
   for (Probe& probe : probes) {
     // Ends: each call has a deadline, which the client keeps.
@@ -116,10 +122,15 @@ void Driver::Send(uint64_t index, Nanos intended) {
   call->active = true;
   ++in_flight_;
   ++sent_;
-  recorder_.Sent(intended, Elapsed());
+  const Nanos now = Elapsed();
+  recorder_.Sent(intended, now);
+  if (intended >= warmup_) {
+    if (first_measured_ == kNone) first_measured_ = index;
+    sampler_.Sent(index - first_measured_, now);
+  }
   // The call may end before Start() returns.
-  channel_->Start(workload_.method(), Deadline::At(start_ + intended + timeout_), Metadata(),
-                  std::move(prepared_message_), call);
+  channels_[index % channels_.size()]->Start(workload_.method(), Deadline::At(start_ + intended + timeout_),
+                                             options_.metadata, prepared_message_, call);
 }
 
 void Driver::Ended(Call* call, const absl::Status& status, std::string_view reply) {
@@ -127,6 +138,7 @@ void Driver::Ended(Call* call, const absl::Status& status, std::string_view repl
   const double score =
       status.ok() ? workload_.Score(call->index, reply) : std::numeric_limits<double>::quiet_NaN();
   recorder_.Done(call->intended, done, status, score);
+  if (call->intended >= warmup_) sampler_.Done(call->index - first_measured_, done - call->intended);
   ++(status.ok() ? ok_ : failed_);
   --in_flight_;
   call->active = false;
@@ -147,16 +159,22 @@ void Driver::PollUntil(Nanos when) {
   if (ended == 0 && window_open_) spin_ += Elapsed() - now;
 }
 
+uint64_t Driver::DueUntil(Nanos now) const {
+  if (curve_ == nullptr) return sent_;
+  return static_cast<uint64_t>(std::llround(curve_->Expected(std::min(now, curve_->length()))));
+}
+
 void Driver::Housekeep(Nanos now) {
   if (now >= next_tick_) {
-    const LoadSecond& second = recorder_.Tick(now, in_flight_);
-    next_tick_ = now + kSecond;
+    const LoadInterval& last = recorder_.Tick(now, DueUntil(now), in_flight_);
+    next_tick_ = now + recorder_.interval();
     if (Live* live = options_.live; live != nullptr) {
-      live->p50_ns.store(second.p50.count(), std::memory_order_relaxed);
-      live->p99_ns.store(second.p99.count(), std::memory_order_relaxed);
-      live->sent_per_s.store(
-          static_cast<double>(second.sent) * 1e9 / static_cast<double>(second.length.count()),
-          std::memory_order_relaxed);
+      const double seconds = static_cast<double>(last.length.count()) / 1e9;
+      live->p50_ns.store(last.p50.count(), std::memory_order_relaxed);
+      live->p99_ns.store(last.p99.count(), std::memory_order_relaxed);
+      live->due_per_s.store(static_cast<double>(last.due) / seconds, std::memory_order_relaxed);
+      live->sent_per_s.store(static_cast<double>(last.sent) / seconds, std::memory_order_relaxed);
+      live->failed_per_s.store(static_cast<double>(last.failed) / seconds, std::memory_order_relaxed);
     }
   }
   Publish(now);
@@ -201,8 +219,8 @@ void Driver::EndWindow() {
 LoadResult Driver::Finish(Nanos end, bool interrupted) {
   const Nanos now = Elapsed();
   Publish(now);
-  recorder_.Tick(now, in_flight_);
-  return recorder_.Finish(end, interrupted, cpu_, spin_);
+  recorder_.Tick(now, DueUntil(now), in_flight_);
+  return recorder_.Finish(end, interrupted, cpu_, spin_, sampler_.Check(poisson_));
 }
 
 }  // namespace curtail::internal

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "curtail/load/internal/sampler.h"
 #include "curtail/load/recorder.h"
 #include "curtail/load/runner.h"
 #include "curtail/rpc/channel.h"
@@ -18,7 +19,8 @@ namespace curtail::internal {
 // A Driver starts calls, polls, and books their ends. Times are offsets from Start().
 class Driver {
  public:
-  Driver(const RunOptions& options, const Workload& workload, LoadPlan plan);
+  // `curve` is the rate of an open loop and outlives the driver; null in a closed loop.
+  Driver(const RunOptions& options, const Workload& workload, LoadPlan plan, const RateCurve* curve);
   // Calls still in flight keep the client alive for ever: their completions could come at any time.
   ~Driver();
   Driver(const Driver&) = delete;
@@ -53,19 +55,27 @@ class Driver {
 
  private:
   struct Call;
+  static constexpr uint64_t kNone = ~uint64_t{0};
 
   void Ended(Call* call, const absl::Status& status, std::string_view reply);
-  // Once a second: closes the second of the series. Always: Publish().
+  // Every second: closes an interval of the series. Always: Publish().
   void Housekeep(Nanos now);
   void Publish(Nanos now);
+  // Requests due until `now`.
+  uint64_t DueUntil(Nanos now) const;
   Call* TakeCall();
 
   // Immutable after construction.
   const RunOptions options_;
   const Workload& workload_;
   const Nanos timeout_;
+  const Nanos warmup_;
+  const bool poisson_;
+  const RateCurve* const curve_;
 
   Recorder recorder_;
+  Sampler sampler_;
+  uint64_t first_measured_ = kNone;  // index of the first request in the measured window
   TimePoint start_;
   Nanos next_tick_{0};
 
@@ -87,7 +97,7 @@ class Driver {
   std::vector<Call*> free_;
   // Destroyed first: in reverse order, before the calls they may complete.
   std::unique_ptr<Client> client_;
-  std::unique_ptr<Channel> channel_;
+  std::vector<std::unique_ptr<Channel>> channels_;  // one a target
 };
 
 }  // namespace curtail::internal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine.h"
+#include "bench/common/machine.h"
 
 #include <chrono>
 #include <fstream>

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// output.h - reads what the generators write. All of them take any text: what is not as expected is an error.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "generator.h"
+
+namespace curtail::bench {
+
+// The JSON of `curtail load --json`, schema versions 1 and 2.
+absl::StatusOr<GeneratorRun> ParseCurtail(const std::string& json);
+// The JSON of `ghz -O json`: percentiles from the single requests, as its own stop at p99.
+absl::StatusOr<GeneratorRun> ParseGhzJson(const std::string& json);
+// What ghz prints by default: no latencies.
+absl::StatusOr<GeneratorRun> ParseGhzSummary(const std::string& text);
+// What h2load prints: no latencies.
+absl::StatusOr<GeneratorRun> ParseH2load(const std::string& text);
+// The file of `h2load --log-file`, a line a request. INVALID_ARGUMENT when a request failed.
+absl::StatusOr<Percentiles> ParseH2loadLog(const std::string& log);
+
+}  // namespace curtail::bench

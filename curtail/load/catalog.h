@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// catalog.h - which services and methods a server has, and what their messages look like.
+//
+// Learnt from the server itself (gRPC server reflection) or from .proto files, at run time: no generated code.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
+#include "curtail/rpc/channel.h"
+
+namespace google::protobuf {
+class MethodDescriptor;
+}
+
+namespace curtail {
+
+// A method of a catalog.
+struct CatalogMethod {
+  std::string path;  // "/package.Service/Method"
+  std::string request_type;
+  std::string reply_type;
+  bool client_streaming = false;
+  bool server_streaming = false;
+  // Valid as long as a copy of the catalog.
+  const google::protobuf::MethodDescriptor* descriptor = nullptr;
+
+  bool unary() const { return !client_streaming && !server_streaming; }
+};
+
+// A Catalog holds descriptors of services. Immutable and cheap to copy; thread-safe.
+class Catalog {
+ public:
+  // Asks the server; blocks until it has answered, for at most `timeout`. With `method`, which is written as
+  // for FindMethod(), for its service only. Errors: UNIMPLEMENTED (no reflection, neither v1 nor v1alpha),
+  // UNAVAILABLE, DEADLINE_EXCEEDED, INVALID_ARGUMENT (target), DATA_LOSS, RESOURCE_EXHAUSTED (thousands of
+  // files). A service whose own description is wrong is an error of FindMethod() only.
+  [[nodiscard]] static absl::StatusOr<Catalog> FromServer(const std::string& target,
+                                                          const ChannelOptions& options, Nanos timeout,
+                                                          std::string_view method = {});
+
+  // Reads .proto files and what they import. Imports are looked for in `import_paths`; without any in the
+  // files' own folders and the current one. Files are named by their path on disk or below an import path.
+  // The files google/protobuf/*.proto need not be there. Errors: NOT_FOUND (file), INVALID_ARGUMENT:
+  // "a.proto:3:12: ...".
+  [[nodiscard]] static absl::StatusOr<Catalog> FromProtoFiles(const std::vector<std::string>& files,
+                                                              const std::vector<std::string>& import_paths);
+
+  // The unary method written "package.Service/Method", "/package.Service/Method" or "package.Service.Method".
+  // Errors: NOT_FOUND, with the names that there are; INVALID_ARGUMENT (not a name; the method streams).
+  [[nodiscard]] absl::StatusOr<CatalogMethod> FindMethod(std::string_view name) const;
+
+  // All methods, those that stream among them, by service.
+  std::vector<CatalogMethod> ListMethods() const;
+  // The services, also those that could not be described.
+  const std::vector<std::string>& services() const;
+
+ private:
+  struct Impl;
+  explicit Catalog(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+  std::shared_ptr<const Impl> impl_;  // shared by the copies
+};
+
+}  // namespace curtail

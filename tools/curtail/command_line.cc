@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command_line.h"
+
+#include <CLI/CLI.hpp>
+
+#include "exit_code.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  curtail demo                     # about 95 s: which threading model is best at which load?
+  curtail switch 127.0.0.1:9090 SDB1-16                          # at once, while it serves
+  curtail status 127.0.0.1:9090                                  # pools, queue, threads
+  curtail load hdsearch 127.0.0.1:7000 --rps 500                 # about 12 s
+
+Exit codes: 0 ok, 1 failed, 98 a load run is void, 99 a threshold does not hold, 104 bad configuration, 105 interrupted.)";
+
+constexpr char kLoadExamples[] =
+    R"(Open loop is the default: requests leave on a schedule fixed beforehand, whatever the server does, and
+latency counts from the intended send time. --closed N keeps N requests in flight instead: only to find the
+peak throughput.
+
+Examples:
+  curtail load 127.0.0.1:7000 --rps 500 --method grpc.health.v1.Health/Check
+  curtail load api:443 --tls --rps 200 --method shop.Cart/Add --data '{"user": "{{zipf 100000 0.99}}", "n": 1}'
+  curtail load api:8080 --rps 200 --method shop.Cart/Add --data @requests.jsonl --proto shop.proto
+  curtail load hdsearch 127.0.0.1:7000 --schedule flash-crowd:100..8000 --duration 30s --html run.html
+  curtail load api:8080 --schedule trace.csv --rate-scale 0.1 --method shop.Cart/Get
+  curtail load api:8080 --rps 1000 --repeat 5 --json run.json --fail-if 'p99<5ms,errors<0.1%' --method ...
+  curtail load api:8080 --find-max 'p99<5ms' --rps 100 --duration 5s --method ...
+  curtail load api:8080 --list
+
+Schedules: constant:500, steps:100,500,2000, ramp:100..5000, flash-crowd:100..8000, diurnal:100..2000,
+  bursts:200..2000, a CSV file of time_s,rate_per_s, or a shipped shape at its peak rate: large-variation:2000,
+  quick-variation:2000, slow-variation:2000, world-cup-98:2000.
+JSON fields may be drawn for each request: {{index}}, {{uniform 1 100}}, {{real 0 1}}, {{zipf 1000000 0.99}},
+  {{skew 1000 80}}, {{string 16}}, {{bytes 64}}, {{uuid}}, {{pick red green}}.
+Durations are written 10s, 1m30s, 500us.  --fail-if: pN, mean, max, errors, rate, good, score; all must hold.
+Exit codes: 0 ok, 1 no server or no disk space, 98 the run is void (the generator was the limit), 99 a --fail-if
+condition does not hold, 104 bad flags, 105 interrupted.)";
+
+constexpr char kDemoExamples[] =
+    R"(Starts HDSearch (4 leaves and a mid-tier) on this machine, sends it the same open-loop load under each
+threading model of the mid-tier, and prints a table. Every process it starts ends with it.
+
+Examples:
+  curtail demo                                    # about 70 s of load, a few seconds to start
+  curtail demo --quick --json demo.json           # about 15 s of load
+  curtail demo --configs SIB1,SDB1-50 --loads 50,2k
+
+Exit codes: 0 ok, 1 a process failed, 104 bad flags, a missing program or data set, 105 interrupted.)";
+
+void AddTargetFlags(CLI::App& load, LoadFlags* f) {
+  const char* const group = "Target";
+  load.add_option("TARGET", f->targets,
+                  "HOST:PORT or unix:PATH, several in turn; before them perhaps hdsearch");
+  load.add_option("--connections", f->connections, "To each target, used in turn")
+      ->capture_default_str()
+      ->group(group);
+  load.add_flag("--tls", f->tls, "Speak TLS")->group(group);
+  load.add_option("--ca", f->ca, "Trust the certificates of this PEM file instead of the system's")
+      ->group(group);
+  load.add_option("--cert", f->cert, "Show this certificate (PEM)")->group(group);
+  load.add_option("--key", f->key, "Its private key (PEM)")->group(group);
+  load.add_option("--server-name", f->server_name, "The name that the certificate must have")->group(group);
+  load.add_flag("--insecure", f->insecure, "Do not verify the certificate")->group(group);
+  load.add_option("-H,--metadata", f->metadata, "Send 'KEY: VALUE' with every request; repeat it for more")
+      ->allow_extra_args(false)
+      ->group(group);
+}
+
+void AddRequestFlags(CLI::App& load, LoadFlags* f) {
+  const char* const group = "Requests";
+  load.add_option("--method", f->method, "package.Service/Method")->group(group);
+  CLI::Option* data =
+      load.add_option("--data", f->data,
+                      "The message as JSON, or @FILE with JSON or JSON lines; empty by default")
+          ->group(group);
+  CLI::Option* hex =
+      load.add_option("--data-hex", f->data_hex, "The message as bytes in hexadecimal")->group(group);
+  CLI::Option* binary =
+      load.add_option("--data-binary", f->data_binary, "The message from a file")->group(group);
+  data->excludes(hex)->excludes(binary);
+  hex->excludes(binary);
+  load.add_option("--proto", f->protos, "Describes the messages; by default the server is asked (reflection)")
+      ->allow_extra_args(false)
+      ->group(group);
+  load.add_option("--import-path", f->import_paths, "Where the imports of --proto lie")
+      ->allow_extra_args(false)
+      ->group(group);
+  load.add_option("--pick", f->pick, "Which line or query is next: in-turn, uniform, zipf:S, skew:S")
+      ->capture_default_str()
+      ->group(group);
+  load.add_option("--corpus", f->corpus, "hdsearch: the server's data, for recall")
+      ->capture_default_str()
+      ->group(group);
+  load.add_option("--queries", f->queries, "hdsearch: the queries; those of the corpus by default")
+      ->group(group);
+  load.add_option("-k", f->k, "hdsearch: neighbours asked for")->capture_default_str()->group(group);
+  load.add_flag("--list", f->list, "List the methods of the server, or of --proto, and stop")->group(group);
+  load.add_flag("--debug", f->debug, "Make one call, print its reply and stop")->group(group);
+}
+
+void AddArrivalFlags(CLI::App& load, LoadFlags* f) {
+  const char* const group = "Arrivals";
+  CLI::Option* rps = load.add_option("--rps", f->rps, "Requests a second, open loop")->group(group);
+  CLI::Option* schedule =
+      load.add_option("--schedule", f->schedule, "A rate that changes; see below")->group(group);
+  CLI::Option* closed =
+      load.add_option("--closed", f->closed, "Closed loop: requests kept in flight")->group(group);
+  rps->excludes(schedule)->excludes(closed);
+  schedule->excludes(closed);
+  load.add_option("--arrivals", f->arrivals, "Gaps between requests: poisson or constant")
+      ->check(CLI::IsMember({"poisson", "constant"}))
+      ->capture_default_str()
+      ->group(group);
+  load.add_option("--rate-scale", f->rate_scale, "Multiply the rates of the schedule")
+      ->capture_default_str()
+      ->group(group);
+  load.add_option("--time-scale", f->time_scale, "Stretch the times of a trace")
+      ->capture_default_str()
+      ->group(group);
+  load.add_option("--duration", f->duration, "Length of the measured part [10s, or that of the trace]")
+      ->group(group);
+  load.add_option("--warmup", f->warmup, "Sent before, not measured")->capture_default_str()->group(group);
+  load.add_option("--timeout", f->timeout, "A call that takes longer has failed")
+      ->capture_default_str()
+      ->group(group);
+  load.add_option("--seed", f->seed, "Of the schedule and of random fields")
+      ->capture_default_str()
+      ->group(group);
+  load.add_option("--repeat", f->repeat, "Runs, each over fresh connections and with the next seed")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str()
+      ->group(group);
+  load.add_option("--find-max", f->find_max,
+                  "Search the highest rate at which this holds: 'p99<5ms'; starts at --rps")
+      ->group(group);
+  load.add_option("--spin", f->spin, "Watch the clock so long before a send instead of sleeping")
+      ->capture_default_str()
+      ->group(group);
+  load.add_flag("--realtime,!--no-realtime", f->realtime,
+                "Send at real-time priority where permitted (default)")
+      ->group(group);
+}
+
+void AddOutputFlags(CLI::App& load, LoadFlags* f) {
+  const char* const group = "Results";
+  load.add_option("--json", f->json, "Write the result here as JSON")->group(group);
+  load.add_option("--html", f->html, "Write a report with charts, one self-contained file")->group(group);
+  load.add_option("--hgrm", f->hgrm, "Write the percentile spectrum, as HdrHistogram's tools read it")
+      ->group(group);
+  load.add_option("--fail-if", f->fail_if, "Conditions that must hold: 'p99<5ms,errors<0.1%'")->group(group);
+  load.add_option("--admin", f->admin, "Admin address of the server: shows its threading config and switches")
+      ->group(group);
+  load.add_flag("--dry-run", f->dry_run, "Print the plan and stop")->group(group);
+}
+
+CLI::App* AddLoad(CLI::App& app, LoadFlags* f) {
+  CLI::App* load = app.add_subcommand("load", "Send load to a gRPC server and measure its latency");
+  load->footer(kLoadExamples);
+  AddTargetFlags(*load, f);
+  AddRequestFlags(*load, f);
+  AddArrivalFlags(*load, f);
+  AddOutputFlags(*load, f);
+  return load;
+}
+
+CLI::App* AddDemo(CLI::App& app, DemoFlags* f) {
+  CLI::App* demo =
+      app.add_subcommand("demo", "Measure image search on this machine under each threading model");
+  demo->footer(kDemoExamples);
+  demo->add_option("--configs", f->configs, "Threading models of the mid-tier, with pool sizes")
+      ->capture_default_str();
+  demo->add_option("--loads", f->loads, "Requests a second")->capture_default_str();
+  demo->add_option("--data", f->data, "The corpus; see hdsearch --help")->capture_default_str();
+  demo->add_option("--queries", f->queries, "The queries; those of the corpus by default");
+  demo->add_option("--hdsearch", f->hdsearch, "The hdsearch program; found beside this one by default");
+  demo->add_option("-k", f->k, "Neighbours asked for")->capture_default_str();
+  demo->add_option("--seed", f->seed, "Of the schedules")->capture_default_str();
+  demo->add_option("--json", f->json, "Write the results here as JSON");
+  demo->add_flag("--quick", f->quick, "Loads of 100,400, 1.5 s each");
+  return demo;
+}
+
+CLI::App* AddSwitch(CLI::App& app, SwitchFlags* f) {
+  CLI::App* command = app.add_subcommand("switch", "Put another config in force on a running server");
+  command->add_option("target", f->target, "Its admin address (the server's --admin)")->required();
+  command->add_option("config", f->config, "For example SIP1 or SDB1-16; left out: print the one in force");
+  command->footer(
+      "The server goes on serving: requests under way finish as they began.\n"
+      "Example: curtail switch 127.0.0.1:9090 SDB1-16");
+  return command;
+}
+
+CLI::App* AddStatus(CLI::App& app, StatusFlags* f) {
+  CLI::App* command = app.add_subcommand("status", "What a running server does: pools, queue, threads");
+  command->add_option("target", f->target, "Its admin address (the server's --admin)")->required();
+  command->add_flag("--json", f->json, "As JSON");
+  command->footer("Example: curtail status 127.0.0.1:9090 --json");
+  return command;
+}
+
+CLI::App* AddReport(CLI::App& app, ReportFlags* f) {
+  CLI::App* command = app.add_subcommand("report", "Show the result of a load test once more");
+  command->add_option("file", f->file, "Written by curtail load --json")->required();
+  command->add_option("--html", f->html, "Write a page with charts here");
+  command->add_option("--hgrm", f->hgrm, "Write the percentile spectrum here, for HdrHistogram's plotters");
+  command->footer(
+      "Without --html and --hgrm it prints the summary.\nExample: curtail report run.json --html run.html");
+  return command;
+}
+
+CLI::App* AddCompareResults(CLI::App& app, CompareResultsFlags* f) {
+  CLI::App* command =
+      app.add_subcommand("compare-results", "Whether two load tests differ, or only by noise");
+  command->add_option("A", f->a, "Written by curtail load --repeat 5 --json")->required();
+  command->add_option("B", f->b, "The same, to be judged against A")->required();
+  command->add_option("--json", f->json, "Write the comparison here as JSON");
+  command->add_flag("--fail-if-worse", f->fail_if_worse, "Exit with 99 when some number is worse");
+  command->footer("Example: curtail compare-results before.json after.json --fail-if-worse");
+  return command;
+}
+
+}  // namespace
+
+std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, CommandLine* line) {
+  CLI::App app("curtail: microservices that choose their own threading, and the tools to measure them.",
+               "curtail");
+  app.footer(kExamples);
+  app.require_subcommand(1);
+  app.fallthrough();
+  bool quiet = false;
+  app.add_flag("--quiet", quiet, "Results only, no progress");
+  const std::pair<CLI::App*, Command> commands[] = {
+      {AddLoad(app, &line->load), Command::kLoad},
+      {AddDemo(app, &line->demo), Command::kDemo},
+      {AddSwitch(app, &line->switch_to), Command::kSwitch},
+      {AddStatus(app, &line->status), Command::kStatus},
+      {AddReport(app, &line->report), Command::kReport},
+      {AddCompareResults(app, &line->compare_results), Command::kCompareResults},
+      {app.add_subcommand("version", "Print the version"), Command::kVersion},
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    console.Error(error.what(), "see curtail --help, or curtail COMMAND --help");
+    return kBadConfig;
+  }
+  console.set_quiet(quiet);
+  for (const auto& [command, which] : commands) {
+    if (*command) line->command = which;
+  }
+  return std::nullopt;
+}
+
+}  // namespace curtail::tool

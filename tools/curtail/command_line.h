@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// command_line.h - what the user asked for: a command and its flags. All flags are declared in command_line.cc, the
+// only file that knows how they are parsed.
+#pragma once
+
+#include <optional>
+
+#include "compare_results_command.h"
+#include "console.h"
+#include "demo_command.h"
+#include "load_flags.h"
+#include "report_command.h"
+#include "status_command.h"
+#include "switch_command.h"
+
+namespace curtail::tool {
+
+enum class Command { kVersion, kLoad, kDemo, kSwitch, kStatus, kReport, kCompareResults };
+
+struct CommandLine {
+  Command command = Command::kVersion;
+  LoadFlags load;
+  DemoFlags demo;
+  SwitchFlags switch_to;
+  StatusFlags status;
+  ReportFlags report;
+  CompareResultsFlags compare_results;
+};
+
+// Reads the command line. When there is nothing left to do, as after --help or an error, which are printed, returns
+// the exit code instead.
+std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, CommandLine* line);
+
+}  // namespace curtail::tool

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// load_flags.h - the flags of `curtail load` as they are given; load_setup.h says what they come to.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace curtail::tool {
+
+struct LoadFlags {
+  std::vector<std::string> targets;  // addresses; the first may be the name of an application
+  int connections = 1;
+  bool tls = false;
+  std::string ca;
+  std::string cert;
+  std::string key;
+  std::string server_name;
+  bool insecure = false;
+  std::vector<std::string> metadata;
+
+  double rps = 0;
+  int closed = 0;
+  std::string schedule;
+  std::string arrivals = "poisson";
+  double rate_scale = 1;
+  double time_scale = 1;
+  std::string duration;  // empty: 10 s, or what the trace takes
+  std::string warmup = "2s";
+  std::string timeout = "1s";
+  std::string spin = "120us";
+  uint64_t seed = 1;
+  int repeat = 1;
+  bool realtime = true;
+
+  std::string method;
+  std::string data;
+  std::string data_hex;
+  std::string data_binary;
+  std::vector<std::string> protos;
+  std::vector<std::string> import_paths;
+  std::string pick = "in-turn";
+  std::string corpus = "fashion-mnist";
+  std::string queries;
+  size_t k = 10;
+
+  std::string json;
+  std::string html;
+  std::string hgrm;
+  std::string fail_if;
+  std::string find_max;
+  std::string admin;
+  bool dry_run = false;
+  bool debug = false;
+  bool list = false;
+};
+
+}  // namespace curtail::tool

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "load_setup.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "apps/hdsearch/workload.h"
+#include "curtail/load/choice.h"
+#include "curtail/load/json_workload.h"
+#include "curtail/load/shape.h"
+#include "flags.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr size_t kMaxMessage = 32u << 20;
+constexpr Nanos kReflectionTimeout = std::chrono::seconds(5);
+constexpr Nanos kDefaultDuration = std::chrono::seconds(10);
+constexpr char kHdSearchAddress[] = "127.0.0.1:7000";  // of the examples in hdsearch --help
+
+absl::Status Invalid(std::string_view flag, const absl::Status& why) {
+  return absl::Status(why.code(), absl::StrCat(std::string(flag), ": ", why.message()));
+}
+
+absl::Status ReadDuration(const char* flag, const std::string& text, Nanos* out) {
+  const absl::StatusOr<Nanos> value = ParseDuration(text);
+  if (!value.ok()) return Invalid(flag, value.status());
+  *out = *value;
+  return absl::OkStatus();
+}
+
+absl::Status AddMetadata(const std::vector<std::string>& lines, Metadata* metadata) {
+  for (const std::string& line : lines) {
+    const size_t colon = line.find(':', 1);
+    if (colon == std::string::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--metadata: '", line, "' has no colon; write 'authorization: Bearer abc'"));
+    }
+    const std::string key = absl::AsciiStrToLower(absl::StripAsciiWhitespace(line.substr(0, colon)));
+    const std::string value(absl::StripAsciiWhitespace(line.substr(colon + 1)));
+    const bool binary = absl::EndsWith(key, "-bin");
+    const std::optional<std::string> bytes = binary ? wire::Base64Decode(value) : value;
+    if (!wire::IsCustomKey(key) || !bytes || (!binary && !wire::IsTextValue(value))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--metadata: '", line,
+                       "' cannot be sent; keys are of a-z, 0-9, '-', '_' and '.' and not reserved, "
+                       "values printable, and base64 for keys in -bin"));
+    }
+    metadata->Add(key, *bytes);
+  }
+  return absl::OkStatus();
+}
+
+// "/package.Service/Method", however it was written.
+absl::StatusOr<std::string> MethodPath(const std::string& name) {
+  std::string path = absl::StartsWith(name, "/") ? name : absl::StrCat("/", name);
+  const size_t slash = path.find('/', 1);
+  if (slash == std::string::npos || slash == 1 || slash + 1 == path.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--method: '", name, "' is no full name; write package.Service/Method"));
+  }
+  return path;
+}
+
+absl::StatusOr<std::unique_ptr<Workload>> MakeFixed(const LoadFlags& flags) {
+  absl::StatusOr<std::string> path = MethodPath(flags.method);
+  if (!path.ok()) return path.status();
+  absl::StatusOr<std::string> message = std::string();
+  if (!flags.data_hex.empty()) message = ParseHex(flags.data_hex);
+  if (!flags.data_binary.empty()) message = ReadWholeFile(flags.data_binary, kMaxMessage);
+  if (!message.ok())
+    return Invalid(flags.data_binary.empty() ? "--data-hex" : "--data-binary", message.status());
+  return std::make_unique<FixedWorkload>(*std::move(path), *std::move(message));
+}
+
+// The same requests in the order of --pick.
+absl::StatusOr<std::unique_ptr<Workload>> Pick(const LoadFlags& flags,
+                                               absl::StatusOr<std::unique_ptr<Workload>> workload) {
+  if (!workload.ok() || flags.pick == "in-turn") return workload;
+  const uint64_t distinct = (*workload)->distinct();
+  if (distinct == 0) {
+    return absl::InvalidArgumentError(
+        "--pick: chooses among the lines of a file or the queries of an application");
+  }
+  absl::StatusOr<Choice> choice = ParseChoice(flags.pick, distinct, flags.seed);
+  if (!choice.ok()) return Invalid("--pick", choice.status());
+  return std::make_unique<ChosenWorkload>(*std::move(workload), *std::move(choice));
+}
+
+absl::StatusOr<RateCurve> MakeCurve(const LoadFlags& flags, std::optional<Nanos> length) {
+  const bool trace = flags.schedule.find('/') != std::string::npos || absl::EndsWith(flags.schedule, ".csv");
+  if (!trace && !length) length = kDefaultDuration;
+  if (flags.schedule.empty()) return RateCurve::Constant(flags.rps, *length);
+  return ParseShape(
+      flags.schedule,
+      {.length = length, .seed = flags.seed, .rate_scale = flags.rate_scale, .time_scale = flags.time_scale});
+}
+
+}  // namespace
+
+absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
+  LoadTargets targets;
+  targets.addresses = flags.targets;
+  if (!targets.addresses.empty() && targets.addresses.front() == "hdsearch") {
+    targets.application = targets.addresses.front();
+    targets.addresses.erase(targets.addresses.begin());
+    if (targets.addresses.empty()) targets.addresses.push_back(kHdSearchAddress);
+  }
+  if (targets.addresses.empty() && flags.protos.empty()) {
+    return absl::InvalidArgumentError("say where to: HOST:PORT or unix:PATH");
+  }
+  targets.channel.connections = flags.connections;
+  const bool tls_flags = !flags.ca.empty() || !flags.cert.empty() || !flags.key.empty() ||
+                         !flags.server_name.empty() || flags.insecure;
+  if (tls_flags && !flags.tls) {
+    return absl::InvalidArgumentError("--ca, --cert, --key, --server-name and --insecure need --tls");
+  }
+  if (!flags.tls) return targets;
+  absl::StatusOr<std::shared_ptr<const ClientTls>> tls =
+      ClientTls::Load({.ca_file = flags.ca,
+                       .certificate_file = flags.cert,
+                       .key_file = flags.key,
+                       .server_name = flags.server_name,
+                       .insecure_skip_verify = flags.insecure});
+  if (!tls.ok()) return Invalid("--tls", tls.status());
+  targets.channel.tls = *std::move(tls);
+  return targets;
+}
+
+absl::StatusOr<Catalog> MakeCatalog(const LoadFlags& flags, const LoadTargets& targets) {
+  if (!flags.protos.empty()) return Catalog::FromProtoFiles(flags.protos, flags.import_paths);
+  Nanos timeout{0};
+  if (absl::Status status = ReadDuration("--timeout", flags.timeout, &timeout); !status.ok()) return status;
+  return Catalog::FromServer(targets.addresses.front(), targets.channel,
+                             std::max(timeout, kReflectionTimeout), flags.method);
+}
+
+absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const LoadFlags& flags, const LoadTargets& targets,
+                                                       bool quiet) {
+  if (targets.application.empty() == flags.method.empty()) {
+    return absl::InvalidArgumentError(
+        "say what to send: either --method package.Service/Method, or an application's name before its "
+        "address");
+  }
+  if (!targets.application.empty()) {
+    hdsearch::WorkloadOptions options;
+    options.data = flags.corpus;
+    options.queries = flags.queries;
+    options.k = flags.k;
+    options.quiet = quiet;
+    return Pick(flags, hdsearch::MakeWorkload(options));
+  }
+  if (flags.data.empty()) return MakeFixed(flags);
+  const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
+  if (!catalog.ok()) return catalog.status();
+  const absl::StatusOr<CatalogMethod> method = catalog->FindMethod(flags.method);
+  if (!method.ok()) return method.status();
+  JsonSource source{.choice = flags.pick};
+  (flags.data.front() == '@' ? source.file : source.text) =
+      flags.data.substr(flags.data.front() == '@' ? 1 : 0);
+  return MakeJsonWorkload(*method, source, flags.seed);
+}
+
+absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& targets) {
+  LoadSetup s;
+  if ((flags.rps > 0) + (flags.closed > 0) + !flags.schedule.empty() != 1) {
+    return absl::InvalidArgumentError(
+        "say how much to send: --rps N, --schedule SHAPE or --closed N, with N above 0");
+  }
+  for (const auto& [flag, text, out] : {std::tuple("--warmup", &flags.warmup, &s.options.warmup),
+                                        std::tuple("--timeout", &flags.timeout, &s.options.timeout),
+                                        std::tuple("--spin", &flags.spin, &s.options.spin)}) {
+    if (absl::Status status = ReadDuration(flag, *text, out); !status.ok()) return status;
+  }
+  std::optional<Nanos> length;
+  if (!flags.duration.empty()) {
+    length.emplace();
+    if (absl::Status status = ReadDuration("--duration", flags.duration, &*length); !status.ok())
+      return status;
+    if (*length <= Nanos::zero()) return absl::InvalidArgumentError("--duration: must be more than 0 s");
+  }
+  if (absl::Status status = AddMetadata(flags.metadata, &s.options.metadata); !status.ok()) return status;
+  s.options.targets = targets.addresses;
+  s.options.channel = targets.channel;
+  s.options.realtime = flags.realtime;
+  s.options.workload_name =
+      targets.application.empty() ? (flags.data.empty() ? "" : "json") : targets.application;
+  s.options.schedule_name = flags.schedule;
+  s.duration = length.value_or(kDefaultDuration);
+  if (flags.closed == 0) {
+    absl::StatusOr<RateCurve> curve = MakeCurve(flags, length);
+    if (!curve.ok()) return Invalid(flags.schedule.empty() ? "--rps" : "--schedule", curve.status());
+    s.duration = curve->length();
+    curve = curve->WithLeadIn(s.options.warmup);
+    if (!curve.ok()) return Invalid("--warmup", curve.status());
+    s.curve = *std::move(curve);
+    const absl::StatusOr<Gaps> gaps = ParseGaps(flags.arrivals);
+    if (!gaps.ok()) return Invalid("--arrivals", gaps.status());
+    s.gaps = *gaps;
+  }
+  for (const auto& [flag, text, out] : {std::tuple("--fail-if", &flags.fail_if, &s.thresholds),
+                                        std::tuple("--find-max", &flags.find_max, &s.find_max)}) {
+    if (text->empty()) continue;
+    absl::StatusOr<std::vector<Threshold>> thresholds = ParseThresholds(*text);
+    if (!thresholds.ok()) return Invalid(flag, thresholds.status());
+    *out = *std::move(thresholds);
+  }
+  if (!s.find_max.empty() && flags.rps <= 0) {
+    return absl::InvalidArgumentError("--find-max: say with --rps where to begin");
+  }
+  return s;
+}
+
+LoadPlan LoadSetup::Plan(const LoadFlags& flags, const Workload& workload) const {
+  LoadPlan plan;
+  plan.target = absl::StrJoin(options.targets, ", ");
+  plan.tls = flags.tls;
+  plan.method = workload.method();
+  plan.workload = options.workload_name;
+  plan.arrivals = curve ? flags.arrivals : "closed";
+  plan.schedule = options.schedule_name;
+  if (curve) {
+    plan.peak_per_s = curve->peak_per_s();
+    plan.rate_per_s =
+        (curve->total() - curve->Expected(options.warmup)) * 1e9 / static_cast<double>(duration.count());
+  }
+  plan.outstanding = flags.closed;
+  plan.seed = flags.seed;
+  plan.connections = options.channel.connections;
+  plan.warmup = options.warmup;
+  plan.duration = duration;
+  plan.timeout = options.timeout;
+  return plan;
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// load_setup.h - what the flags of `curtail load` come to: targets, requests and arrivals, checked.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "curtail/load/catalog.h"
+#include "curtail/load/rate_curve.h"
+#include "curtail/load/report.h"
+#include "curtail/load/runner.h"
+#include "curtail/load/schedule.h"
+#include "curtail/load/threshold.h"
+#include "curtail/load/workload.h"
+#include "load_flags.h"
+
+namespace curtail::tool {
+
+// The addresses, and what the channels to them are like.
+struct LoadTargets {
+  std::vector<std::string> addresses;
+  std::string application;  // "hdsearch" if the flags name one
+  ChannelOptions channel;
+};
+// Errors: INVALID_ARGUMENT naming the flag.
+absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags);
+
+// What describes the server's methods: its own reflection or the files of --proto. Errors: those of Catalog.
+absl::StatusOr<Catalog> MakeCatalog(const LoadFlags& flags, const LoadTargets& targets);
+
+// What to send. Errors: INVALID_ARGUMENT naming the flag; those of Catalog, of JSON, and of reading files.
+absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const LoadFlags& flags, const LoadTargets& targets,
+                                                       bool quiet);
+
+// Everything else that a run needs.
+struct LoadSetup {
+  RunOptions options;
+  // Warm-up and measured window; absent in a closed loop.
+  std::optional<RateCurve> curve;
+  Gaps gaps = Gaps::kPoisson;
+  Nanos duration{0};                  // of the measured window
+  std::vector<Threshold> thresholds;  // --fail-if
+  std::vector<Threshold> find_max;
+
+  // The plan as it will be, for the line before the run.
+  LoadPlan Plan(const LoadFlags& flags, const Workload& workload) const;
+};
+// Errors: INVALID_ARGUMENT naming the flag; NOT_FOUND and others for files.
+absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& targets);
+
+}  // namespace curtail::tool
