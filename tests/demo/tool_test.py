@@ -177,6 +177,7 @@ def test_load(tools):
     try:
         check_load_runs(tools, address, brief)
         check_load_refuses(tools, address, brief, health)
+        check_load_looks(tools, address, brief)
     finally:
         server.terminate()
         server.wait(timeout=MAX_WAIT_S)
@@ -264,6 +265,43 @@ def check_load_refuses(tools, address, brief, health):
     expect_refusal(run(address, "--rps", "5", "--method", "Health"), 104, "package.Service/Method")
     expect_refusal(run(address, *brief, "--data-hex", "0g"), 104, "--data-hex")
     expect_refusal(run("not an address", *brief), 104, "not an address")
+    expect_refusal(run(address, *brief, "--pick", "zipf:1"), 104, "--pick")
+    expect_refusal(run(address, *brief, "--tls"), 1, "TLS", "hint: leave --tls out")
+    expect_refusal(run(address, *brief, "--insecure"), 104, "need --tls")
+    expect_refusal(run(address, *brief, "-H", "grpc-x: y"), 104, "--metadata")
+    expect_refusal(run(address, *brief, "--data", '{"serivce": 1}'), 104, "serivce", 'did you mean "service"', "1:2")
+    expect_refusal(run(address, *brief, "--data", '{"service": "{{zipf}}"}'), 104, "zipf", "1:13")
+    trace = tools.path("trace.csv")
+    for text, complaint in (("", "no lines"), ("time_s,rate_per_s\n1,5\n0,5\n", ":3:"), ("0,-5\n", ":1:")):
+        with open(trace, "w") as file:
+            file.write(text)
+        expect_refusal(run(address, "--schedule", trace, *health), 104, "--schedule", complaint)
+    expect_refusal(run(address, "--schedule", "wobble:1..2", *health), 104, "flash-crowd:100..8000")
+    expect_refusal(run(address, "--find-max", "p99<5ms", "--closed", "2", *health), 104, "--rps")
+
+
+def check_load_looks(tools, address, brief):
+    code, out, _ = tools.run("load", address, "--list")
+    assert code == 0 and "grpc.health.v1.Health/Check(grpc.health.v1.HealthCheckRequest) returns" in out
+    code, out, _ = tools.run("load", address, "--debug", "--method", "grpc.health.v1.Health/Check")
+    assert code == 0 and json.loads(out) == {"status": "SERVING"}, out
+
+    html, spectrum = tools.path("run.html"), tools.path("run.hgrm")
+    steps = ("--schedule", "steps:100,300", *brief[2:])
+    out = expect_load(tools.run("load", address, *steps, "--repeat", "2", "--html", html, "--hgrm", spectrum,
+                                "--json", tools.path("two.json"), "--data", '{"service": ""}', "-H", "k: v"), 0)
+    assert "mean 200, peak 300 a second" in out and "2 runs" in out, out
+    with open(html) as file:
+        assert file.read().startswith("<!DOCTYPE html>")
+    with open(spectrum) as file:
+        assert "#[Mean" in file.read()
+    code, out, _ = tools.run("report", tools.path("two.json"))
+    assert code == 0 and "latency (" in out
+    code, out, _ = tools.run("compare-results", tools.path("two.json"), tools.path("two.json"))
+    assert code == 0 and "noise" in out and "better" not in out.split("WARNING")[0], out
+    code, out, _ = tools.run("load", address, "--find-max", "p99<30s", "--rps", "2000", "--duration", "100ms",
+                             "--warmup", "0s", *brief[6:], "--timeout", "40s")
+    assert code in (0, 1, 98) and "trial 1 " in out and "highest rate" in out, code
 
 
 def main():

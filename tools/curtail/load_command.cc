@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -31,10 +32,29 @@
 namespace curtail::tool {
 namespace {
 
+// For a server that could not be called at all.
+std::string ReachHint(absl::string_view message) {
+  static constexpr std::pair<absl::string_view, const char*> kHints[] = {
+      {"was plain text", "add --tls"},
+      {"does it expect TLS", "if so, add --tls"},
+      {"does not speak TLS", "leave --tls out"},
+      {"not trusted",
+       "name the authority that vouches for it with --ca FILE, or skip the check with --insecure"},
+      {"client certificate", "show one with --cert FILE --key FILE"},
+      {" is for ", "call it by that name, or say --server-name NAME"},
+      {"HTTP/", "is this the port of a gRPC server?"},
+      {"resolve", "is the name right?"},
+  };
+  for (const auto& [part, hint] : kHints) {
+    if (absl::StrContains(message, part)) return hint;
+  }
+  return "is the server running, and is this its address? Nothing was sent";
+}
+
 std::string HintFor(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-      return "is the server running, is this its address, and does it speak TLS (--tls)? Nothing was sent";
+      return ReachHint(status.message());
     case absl::StatusCode::kUnimplemented:
       return "the server does not serve this method; see what it serves with --list";
     case absl::StatusCode::kDeadlineExceeded:

@@ -69,6 +69,10 @@ absl::StatusOr<std::string> MethodPath(const std::string& name) {
 }
 
 absl::StatusOr<std::unique_ptr<Workload>> MakeFixed(const LoadFlags& flags) {
+  if (flags.pick != LoadFlags().pick) {
+    return absl::InvalidArgumentError(
+        "--pick: chooses among the lines of a file or the queries of an application");
+  }
   absl::StatusOr<std::string> path = MethodPath(flags.method);
   if (!path.ok()) return path.status();
   absl::StatusOr<std::string> message = std::string();
