@@ -184,7 +184,7 @@ int LoadTest::Repeat() {
 TrialOutcome LoadTest::Judge(const LoadResult& result, const std::vector<Threshold>& conditions,
                              std::string* why) const {
   if (!result.valid()) {
-    *why = absl::StrCat("void: ", result.invalid.front());
+    *why = result.invalid.front();
     return TrialOutcome::kVoid;
   }
   bool met = true;
