@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. Between two neighbouring trained loads (of any config) every curve is a straight line or infinite, so
+// the lower envelope there is found by walking: from the lowest line to the next one that crosses it from
+// above. The pieces are then merged as long as a neighbour's config is good enough for all of a piece. "Good
+// enough" always compares with the best at that load and never with what a previous merge left there, so that
+// errors do not add up.
+#include "curtail/adapt/envelope.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/status/status.h"
+
+namespace curtail {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+// The line through the points, constant to the left of them.
+double Interpolate(const std::vector<double>& xs, const std::vector<double>& ys, double x) {
+  if (x <= xs.front() || xs.size() == 1) return ys.front();
+  const auto above = std::lower_bound(xs.begin(), xs.end(), x);
+  const size_t i = std::min(static_cast<size_t>(above - xs.begin()), xs.size() - 1);
+  const double slope = (ys[i] - ys[i - 1]) / (xs[i] - xs[i - 1]);
+  if (x > xs.back()) return ys.back() + std::max(slope, 0.0) * (x - xs.back());
+  return ys[i - 1] + slope * (x - xs[i - 1]);
+}
+
+}  // namespace
+
+ConfigFilter RunsUnder(ServiceStyle style) {
+  return [style](const Config& config) {
+    const bool async = config.model.waiting == Waiting::kAsync;
+    return style == ServiceStyle::kCoroutine || async == (style == ServiceStyle::kContinuation);
+  };
+}
+
+double Envelope::Curve::At(double load) const {
+  return load > limit || loads.empty() ? kInfinite : Interpolate(loads, p99_us, load);
+}
+
+double Envelope::Curve::Spread(double load) const {
+  return loads.empty() ? 0 : Interpolate(loads, spread_us, std::min(load, loads.back()));
+}
+
+Envelope::Curve Envelope::CurveOf(const ConfigSummary& summary) {
+  Curve curve;
+  curve.limit = summary.saturation_per_s.value_or(kInfinite);
+  for (const ProfilePoint& point : summary.points) {
+    if (point.load_per_s > curve.limit) break;
+    curve.loads.push_back(point.load_per_s);
+    curve.p99_us.push_back(point.p99_us + (point.unstable ? point.spread_us : 0));
+    curve.spread_us.push_back(point.spread_us);
+  }
+  return curve;
+}
+
+absl::StatusOr<Envelope> Envelope::Make(const Profile& profile, const ConfigFilter& filter, Options options) {
+  Envelope envelope;
+  for (const ConfigSummary& summary : profile.configs) {
+    if (summary.points.empty() || (filter && !filter(summary.config))) continue;
+    envelope.configs_.push_back(summary.config);
+    envelope.curves_.push_back(CurveOf(summary));
+  }
+  if (envelope.configs_.empty()) {
+    return absl::InvalidArgumentError(
+        "the profile has no config that the service can run under; train it with such configs");
+  }
+  const std::vector<double> bends = envelope.Bends();
+  for (size_t i = 0; i + 1 < bends.size(); ++i) envelope.AddPieces(bends[i], bends[i + 1]);
+  if (options.merge_within_noise) envelope.Merge(bends);
+  return envelope;
+}
+
+const Config& Envelope::Best(double load_per_s) const {
+  const auto after =
+      std::upper_bound(pieces_.begin(), pieces_.end(), load_per_s,
+                       [](double load, const Piece& piece) { return load < piece.from_per_s; });
+  return configs_[(after == pieces_.begin() ? after : after - 1)->config];
+}
+
+std::optional<double> Envelope::Predict(const Config& config, double load_per_s) const {
+  const std::optional<size_t> index = IndexOf(config);
+  if (!index) return std::nullopt;
+  return curves_[*index].At(load_per_s);
+}
+
+std::optional<double> Envelope::Sustains(const Config& config) const {
+  const std::optional<size_t> index = IndexOf(config);
+  if (!index) return std::nullopt;
+  return curves_[*index].limit;
+}
+
+std::optional<size_t> Envelope::IndexOf(const Config& config) const {
+  const auto found = std::find(configs_.begin(), configs_.end(), config);
+  if (found == configs_.end()) return std::nullopt;
+  return static_cast<size_t>(found - configs_.begin());
+}
+
+std::vector<double> Envelope::Bends() const {
+  std::vector<double> bends = {0, kInfinite};
+  for (const Curve& curve : curves_) {
+    bends.insert(bends.end(), curve.loads.begin(), curve.loads.end());
+    if (curve.limit < kInfinite) bends.push_back(curve.limit);
+  }
+  std::sort(bends.begin(), bends.end());
+  bends.erase(std::unique(bends.begin(), bends.end()), bends.end());
+  return bends;
+}
+
+size_t Envelope::MostCapable() const {
+  size_t best = 0;
+  for (size_t i = 1; i < curves_.size(); ++i) {
+    const Curve &one = curves_[i], &other = curves_[best];
+    if (one.limit > other.limit || (one.limit == other.limit && one.At(one.limit) < other.At(one.limit)))
+      best = i;
+  }
+  return best;
+}
+
+size_t Envelope::LowestAfter(double load, double step, double until) const {
+  // A little to the right, so that limits and crossings at `load` itself lie behind.
+  const double near = load + step;
+  const double far = until < kInfinite ? until : 2 * near;
+  size_t best = 0;
+  const auto better = [&](size_t i) {
+    const double a = curves_[i].At(near), b = curves_[best].At(near);
+    return a < b || (a == b && curves_[i].At(far) < curves_[best].At(far));
+  };
+  for (size_t i = 1; i < curves_.size(); ++i) {
+    if (better(i)) best = i;
+  }
+  return curves_[best].At(near) < kInfinite ? best : MostCapable();
+}
+
+void Envelope::Add(double from, size_t config) {
+  if (pieces_.empty() || pieces_.back().config != config) pieces_.push_back({from, config});
+}
+
+void Envelope::AddPieces(double from, double until) {
+  // Crossings beyond the highest trained load are guesses, and not acted on.
+  if (until == kInfinite) return Add(from, LowestAfter(from, std::max(from, 1.0) * 1e-9, until));
+  for (double x = from; x < until;) {
+    const size_t now = LowestAfter(x, 2e-6 * (until - from), until);
+    Add(x, now);
+    const double y0 = curves_[now].At(until) - curves_[now].At(x);
+    double next = until;
+    for (size_t i = 0; i < curves_.size(); ++i) {
+      if (i == now || curves_[i].limit < until || curves_[now].limit < until) continue;
+      const double gap = curves_[i].At(x) - curves_[now].At(x);
+      const double closing = y0 - (curves_[i].At(until) - curves_[i].At(x));
+      if (closing <= 0 || gap < 0) continue;
+      const double crossing = x + (until - x) * (gap / closing);
+      if (crossing > x + (until - from) * 1e-6 && crossing < next) next = crossing;
+    }
+    x = next;
+  }
+}
+
+bool Envelope::GoodEnough(size_t config, size_t piece, std::span<const double> bends) const {
+  const size_t best = pieces_[piece].config;
+  const double from = pieces_[piece].from_per_s;
+  const double until = piece + 1 < pieces_.size() ? pieces_[piece + 1].from_per_s : kInfinite;
+  const auto at = [&](double load, bool from_right) {
+    const Curve &one = curves_[config], &other = curves_[best];
+    // Right of a limit the config is as bad as can be, unless the best is no better there.
+    if (from_right && one.limit <= load) return other.limit <= load && one.limit >= other.limit;
+    if (other.At(load) == kInfinite) return one.limit >= other.limit;
+    return one.At(load) - other.At(load) <= std::max(one.Spread(load), other.Spread(load));
+  };
+  if (!at(from, true) || (until < kInfinite && !at(until, false))) return false;
+  return std::all_of(bends.begin(), bends.end(), [&](double bend) {
+    return bend <= from || bend >= until || (at(bend, false) && at(bend, true));
+  });
+}
+
+void Envelope::Merge(std::span<const double> bends) {
+  const std::vector<Piece> exact = pieces_;
+  // Every choice below is for whole exact pieces, and judged against their own configs.
+  std::vector<size_t> choice(exact.size());
+  for (size_t i = 0; i < exact.size(); ++i) choice[i] = exact[i].config;
+  for (size_t begin = 0; begin < exact.size();) {
+    // The config that is good enough for the longest stretch from here; of equals the best at its beginning.
+    size_t longest = 0, chosen = exact[begin].config;
+    for (size_t c = 0; c < curves_.size(); ++c) {
+      size_t length = 0;
+      while (begin + length < exact.size() &&
+             (c == exact[begin + length].config || GoodEnough(c, begin + length, bends)))
+        ++length;
+      if (length > longest || (length == longest && c == exact[begin].config)) longest = length, chosen = c;
+    }
+    std::fill_n(choice.begin() + static_cast<std::ptrdiff_t>(begin), longest, chosen);
+    begin += longest;
+  }
+  pieces_.clear();
+  for (size_t i = 0; i < exact.size(); ++i) Add(exact[i].from_per_s, choice[i]);
+}
+
+}  // namespace curtail

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// envelope.h - which config is predicted to be best at which load.
+//
+// The model of muTune (section 4): for each config the measured p99 at the trained loads, joined by straight
+// lines. What is added: beyond the load that a config sustained its p99 is infinite; where the repeats
+// disagreed its p99 is taken a spread higher; and the lower envelope of all configs is computed once, so that a
+// decision is a binary search.
+//
+// An advantage that is no larger than the spread of the measurements is none: the envelope keeps one config
+// over several stretches as long as it is nowhere further from the best than that. Fewer pieces mean fewer
+// switches for nothing.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "curtail/adapt/profile.h"
+#include "curtail/exec/config.h"
+
+namespace curtail {
+
+// How a service is written decides under which models it can run.
+enum class ServiceStyle { kStraightLine, kContinuation, kCoroutine };
+
+using ConfigFilter = std::function<bool(const Config&)>;
+
+// Straight-line services run in the S and F models, continuation services in the A models, coroutine services
+// in all.
+ConfigFilter RunsUnder(ServiceStyle style);
+
+// An Envelope answers for any load which config to use. Immutable; any thread.
+class Envelope {
+ public:
+  struct Options {
+    // Whether differences within the spread count as none. Off: at each load the lowest prediction (the paper).
+    bool merge_within_noise = true;
+  };
+
+  struct Piece {
+    double from_per_s;  // up to where the next one begins
+    size_t config;      // index into configs()
+  };
+
+  // Over the configs of `profile` that pass `filter`. Errors: INVALID_ARGUMENT when there are none.
+  static absl::StatusOr<Envelope> Make(const Profile& profile, const ConfigFilter& filter, Options options);
+  static absl::StatusOr<Envelope> Make(const Profile& profile, const ConfigFilter& filter = nullptr) {
+    return Make(profile, filter, Options());
+  }
+
+  // The config for this load. When none sustains it, the one that sustained most, and of those the fastest.
+  const Config& Best(double load_per_s) const;
+  // The predicted p99 in microseconds; infinite beyond what the config sustained; absent for a config that the
+  // profile does not have. Below the lowest trained load as there; above the highest as the last line goes on,
+  // if it rises.
+  std::optional<double> Predict(const Config& config, double load_per_s) const;
+  // The highest trained load that the config sustained, infinite if it sustained all; absent as above.
+  std::optional<double> Sustains(const Config& config) const;
+
+  // Ascending; the first begins at zero.
+  std::span<const Piece> pieces() const { return pieces_; }
+  std::span<const Config> configs() const { return configs_; }
+
+ private:
+  // The measured points of a config that count, and the load beyond which its p99 is infinite.
+  struct Curve {
+    std::vector<double> loads, p99_us, spread_us;
+    double limit = 0;
+
+    double At(double load) const;      // p99
+    double Spread(double load) const;  // not beyond `limit`
+  };
+
+  Envelope() = default;
+  static Curve CurveOf(const ConfigSummary& summary);
+  std::optional<size_t> IndexOf(const Config& config) const;
+  // Loads between which no prediction bends, first and last ones included.
+  std::vector<double> Bends() const;
+  // The lowest curve `step` right of `load`, on the stretch to `until`; the most capable when all are infinite
+  // there.
+  size_t LowestAfter(double load, double step, double until) const;
+  size_t MostCapable() const;
+  void AddPieces(double from, double until);
+  void Add(double from, size_t config);
+  // Whether the config is within the spread of the best over all of the piece.
+  bool GoodEnough(size_t config, size_t piece, std::span<const double> bends) const;
+  void Merge(std::span<const double> bends);
+
+  std::vector<Config> configs_;
+  std::vector<Curve> curves_;
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace curtail

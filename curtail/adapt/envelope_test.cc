@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/adapt/envelope.h"
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "curtail/adapt/profile_testing.h"
+#include "curtail/base/rng.h"
+#include "gtest/gtest.h"
+
+namespace curtail {
+namespace {
+
+Envelope Make(const Profile& profile, ConfigFilter filter = nullptr, bool merge = true) {
+  absl::StatusOr<Envelope> envelope = Envelope::Make(profile, filter, {.merge_within_noise = merge});
+  EXPECT_TRUE(envelope.ok()) << envelope.status();
+  return *std::move(envelope);
+}
+
+// "SIP1 500 SDB1-8": configs, and the loads at which one takes over from the other.
+std::string Shown(const Envelope& envelope) {
+  std::string text;
+  for (const Envelope::Piece& piece : envelope.pieces()) {
+    char from[32];
+    std::snprintf(from, sizeof from, " %.6g ", piece.from_per_s);
+    if (!text.empty()) text += from;
+    text += envelope.configs()[piece.config].ToString();
+  }
+  return text;
+}
+
+TEST(Envelope, SwitchesExactlyWhereTheLinesCross) {
+  const Profile profile =
+      MakeProfile({100, 1000}, {{"SIP1", 1e18, [](double x) { return 100 + x; }},
+                                {"SDB1-8", 1e18, [](double x) { return 400 + 0.5 * x; }}});
+  const Envelope envelope = Make(profile);
+  EXPECT_EQ(Shown(envelope), "SIP1 600 SDB1-8");
+  EXPECT_EQ(envelope.Best(0).ToString(), "SIP1");
+  EXPECT_EQ(envelope.Best(599.9).ToString(), "SIP1");
+  EXPECT_EQ(envelope.Best(600.1).ToString(), "SDB1-8");
+  EXPECT_EQ(envelope.Best(1e9).ToString(), "SDB1-8");
+}
+
+TEST(Envelope, PredictsOnTheLinesBetweenTheLoads) {
+  const Profile profile =
+      MakeProfile({100, 200, 400}, {{"SIP1", 250, [](double x) { return x == 100 ? 50.0 : 150.0; }},
+                                    {"SDB1-8", 1e18, [](double x) { return 300 - x / 4; }}});
+  const Envelope envelope = Make(profile);
+  const Config sip = ConfigOf("SIP1"), sdb = ConfigOf("SDB1-8");
+  EXPECT_DOUBLE_EQ(*envelope.Predict(sip, 10), 50) << "constant below the lowest load";
+  EXPECT_DOUBLE_EQ(*envelope.Predict(sip, 100), 50);
+  EXPECT_DOUBLE_EQ(*envelope.Predict(sip, 150), 100);
+  EXPECT_DOUBLE_EQ(*envelope.Predict(sip, 200), 150);
+  EXPECT_EQ(*envelope.Predict(sip, 200.001), INFINITY) << "it sustained 200 and not 400";
+  EXPECT_EQ(*envelope.Sustains(sip), 200);
+  EXPECT_DOUBLE_EQ(*envelope.Predict(sdb, 400), 200);
+  EXPECT_DOUBLE_EQ(*envelope.Predict(sdb, 800), 200) << "a falling line does not go on";
+  EXPECT_EQ(*envelope.Sustains(sdb), INFINITY);
+  EXPECT_FALSE(envelope.Predict(ConfigOf("FIP1"), 100).has_value());
+}
+
+TEST(Envelope, NeverChoosesWhatDoesNotSustainTheLoad) {
+  const Profile profile = MakeProfile({100, 200, 400, 800}, {{"SIP1", 250, [](double) { return 10.0; }},
+                                                             {"SDB1-4", 500, [](double) { return 20.0; }},
+                                                             {"FIB1", 50, [](double) { return 1.0; }}});
+  const Envelope envelope = Make(profile);
+  EXPECT_EQ(Shown(envelope), "SIP1 200 SDB1-4");
+  EXPECT_EQ(envelope.Best(200).ToString(), "SDB1-4") << "the piece begins at its load";
+  EXPECT_EQ(envelope.Best(5000).ToString(), "SDB1-4") << "none sustains it: the one that sustained most";
+  EXPECT_EQ(*envelope.Sustains(ConfigOf("FIB1")), 0);
+}
+
+TEST(Envelope, MatchesAnExhaustiveSearch) {
+  constexpr uint64_t kSeed = 7;
+  std::printf("seed %d\n", static_cast<int>(kSeed));
+  Rng rng(kSeed);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<TestCurve> curves;
+    for (const char* config : {"SIB1", "SIP1", "SDB1-4", "SDB1-8", "SDP1-4", "FIP1"}) {
+      std::vector<double> values;
+      for (int i = 0; i < 6; ++i) values.push_back(100 + static_cast<double>(rng.Below(100)));
+      const double limit = rng.Below(3) == 0 ? 1e18 : static_cast<double>(rng.Below(7)) * 100 + 50;
+      curves.push_back(
+          {config, limit, [values](double x) { return values[static_cast<size_t>(x / 100) - 1]; }});
+    }
+    const Envelope envelope = Make(MakeProfile({100, 200, 300, 400, 500, 600}, curves), nullptr, false);
+    for (int i = 0; i < 200; ++i) {
+      const double load = rng.Uniform01() * 600;
+      double best = INFINITY;
+      for (const Config& config : envelope.configs()) best = std::min(best, *envelope.Predict(config, load));
+      const double chosen = *envelope.Predict(envelope.Best(load), load);
+      ASSERT_TRUE(chosen == best || chosen <= best + 1e-3) << "round " << round << " load " << load;
+    }
+  }
+}
+
+TEST(Envelope, AdvantagesWithinTheSpreadMakeNoPieces) {
+  // The second is better by 2 % in the middle, and the repeats differ by 5 %.
+  const auto curves = [](double noise, double depth) {
+    return std::vector<TestCurve>{
+        {"SIP1", 1e18, [](double) { return 100.0; }, noise},
+        {"SIB1", 1e18, [depth](double x) { return x == 300 ? 100 - depth : 101; }, noise}};
+  };
+  const std::vector<double> loads = {100, 200, 300, 400, 500};
+  EXPECT_EQ(Shown(Make(MakeProfile(loads, curves(0.05, 2)))), "SIP1");
+  EXPECT_EQ(Make(MakeProfile(loads, curves(0.05, 2)), nullptr, false).pieces().size(), 3u);
+  EXPECT_EQ(Make(MakeProfile(loads, curves(0.001, 2))).pieces().size(), 3u) << "more than the spread";
+  EXPECT_EQ(Shown(Make(MakeProfile(loads, curves(0.05, 30)))), "SIB1")
+      << "much better once, and never much worse";
+}
+
+TEST(Envelope, NoiseNeverReachesAcrossALimit) {
+  const Profile profile = MakeProfile({100, 200, 400}, {{"SIP1", 250, [](double) { return 100.0; }, 0.2},
+                                                        {"SDB1-4", 1e18, [](double) { return 101.0; }, 0.2}});
+  EXPECT_EQ(Shown(Make(profile)), "SDB1-4") << "one config is good enough everywhere";
+  const Profile apart = MakeProfile({100, 200, 400}, {{"SIP1", 250, [](double) { return 100.0; }, 0.01},
+                                                      {"SDB1-4", 1e18, [](double) { return 150.0; }, 0.01}});
+  EXPECT_EQ(Shown(Make(apart)), "SIP1 200 SDB1-4");
+}
+
+TEST(Envelope, AConfigThatIsOnlySometimesGoodIsJudgedByItsBadSide) {
+  const Profile profile = MakeProfile({100, 200}, {{"SIP1", 1e18, [](double) { return 100.0; }, 0.5},
+                                                   {"SIB1", 1e18, [](double) { return 120.0; }, 0.01}});
+  ASSERT_TRUE(profile.configs[0].points[0].unstable);
+  EXPECT_EQ(Shown(Make(profile, nullptr, false)), "SIB1");
+}
+
+TEST(Envelope, FiltersByTheStyleOfTheService) {
+  const Profile profile = SteppedProfile();
+  EXPECT_EQ(Make(profile, RunsUnder(ServiceStyle::kStraightLine)).configs().size(), 4u);
+  EXPECT_EQ(Make(profile, RunsUnder(ServiceStyle::kContinuation)).configs().size(), 2u);
+  EXPECT_EQ(Make(profile, RunsUnder(ServiceStyle::kCoroutine)).configs().size(), 6u);
+  EXPECT_TRUE(RunsUnder(ServiceStyle::kStraightLine)(ConfigOf("FIP1")));
+  EXPECT_EQ(Shown(Make(profile, RunsUnder(ServiceStyle::kStraightLine))), "SIP1 1000 SDP1-20 7500 SDB1-50");
+  const Profile fibers = MakeProfile({100}, {{"FIP1", 1e18, [](double) { return 1.0; }}});
+  EXPECT_EQ(Envelope::Make(fibers, RunsUnder(ServiceStyle::kContinuation)).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace curtail

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// muTune's decision (section 4): estimate the rate, predict each config's p99, take the lowest. The literal
+// form switches whenever that says so, which at a load near a crossing is at every few arrivals; the other form
+// is the same decision with a steadier rate, a least gain, a least time between switches, and none of these
+// where waiting would mean to saturate.
+#include <cmath>
+#include <utility>
+
+#include "curtail/adapt/internal/policies.h"
+
+namespace curtail::internal {
+namespace {
+
+class Literal final : public Policy {
+ public:
+  Literal(Envelope envelope, bool windows, Nanos window)
+      : envelope_(std::move(envelope)), windows_(windows), window_(window) {}
+
+  Choice Decide(const Signals& s) override {
+    if (!windows_) return {envelope_.Best(s.rates.paper), "lowest prediction"};
+    const std::optional<double> rate = window_.Update(s.now, s.arrivals);
+    if (!rate) return {s.current, "within the window"};
+    return {envelope_.Best(*rate), "lowest prediction for the window"};
+  }
+
+ private:
+  const Envelope envelope_;
+  const bool windows_;
+  FixedWindow window_;
+};
+
+class Steady final : public Policy {
+ public:
+  Steady(Envelope envelope, const PolicyOptions& options)
+      : envelope_(std::move(envelope)),
+        min_gain_(options.min_gain),
+        headroom_(1 + options.headroom),
+        dwell_(options.dwell) {}
+
+  Choice Decide(const Signals& s) override {
+    if (s.current != seen_) seen_ = s.current, since_ = s.now;
+    const double load = s.rates.slow;
+    const double now_us = envelope_.Predict(s.current, load).value_or(INFINITY);
+    const Config& next = Enterable(load);
+    if (next == s.current) return {s.current, "best"};
+    const double next_us = envelope_.Predict(next, load).value_or(INFINITY);
+    // Where no config sustains the load, the one that sustains most is best.
+    if (now_us == INFINITY) return Switch(next, s.now, "the load is beyond the present config");
+    if (next_us > now_us * (1 - min_gain_)) return {s.current, "too little to gain"};
+    if (s.now - since_ < dwell_ && switched_) return {s.current, "switched a moment ago"};
+    return Switch(next, s.now, "lower predicted p99");
+  }
+
+ private:
+  Choice Switch(const Config& next, TimePoint now, std::string_view reason) {
+    seen_ = next;
+    since_ = now;
+    switched_ = true;
+    return {next, reason};
+  }
+
+  // The best config for the load that also sustains somewhat more.
+  const Config& Enterable(double load) const {
+    const Config& best = envelope_.Best(load);
+    return *envelope_.Predict(best, load * headroom_) < INFINITY ? best : envelope_.Best(load * headroom_);
+  }
+
+  const Envelope envelope_;
+  const double min_gain_;
+  const double headroom_;
+  const Nanos dwell_;
+  Config seen_{.network = 0};  // the present config, and since when it is that
+  TimePoint since_{};
+  bool switched_ = false;  // at all: the first switch need not wait
+};
+
+}  // namespace
+
+std::optional<double> FixedWindow::Update(TimePoint now, uint64_t arrivals) {
+  if (!begun_) {
+    begun_ = true;
+    start_ = now;
+    before_ = arrivals;
+  }
+  const auto ended = (now - start_) / length_;
+  if (ended < 1) return std::nullopt;
+  const double seconds = std::chrono::duration<double>(length_ * ended).count();
+  const double rate = static_cast<double>(arrivals - before_) / seconds;
+  start_ += length_ * ended;
+  before_ = arrivals;
+  return rate;
+}
+
+std::unique_ptr<Policy> MakeMutune(Envelope envelope, RateSource source, const PolicyOptions& options) {
+  if (source == RateSource::kSlow) return std::make_unique<Steady>(std::move(envelope), options);
+  return std::make_unique<Literal>(std::move(envelope), source == RateSource::kWindow, options.window);
+}
+
+}  // namespace curtail::internal

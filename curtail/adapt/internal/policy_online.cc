@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN (reasons: docs/design/adaptation.md). Time goes in windows, each under one config at one load. Mostly
+// the best known config runs. Once enough requests have been served for the exploration's share, another one is
+// put on trial for some hundred requests; whether it is worth a trial is decided by what its p99 is at least,
+// so one that cannot win is left alone until that knowledge has faded.
+//
+//  O1. A config that is known not to keep up with the load is never chosen while there is another, on trial or not.
+//  O2. Trials begin only while the best known p99 leaves room below the SLO, and with a config that kept up with nearly
+//      this load before or has threads to spare by Little's law.
+//  O3. A trial ends at once when the load leaves its bucket, and after the first window that says it is lost.
+//  O4. Requests of trials are paid for from a budget that grows by `explore_share` of all requests.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "curtail/adapt/internal/online_knowledge.h"
+#include "curtail/adapt/internal/policies.h"
+#include "curtail/base/rng.h"
+
+namespace curtail::internal {
+namespace {
+
+constexpr double kTrialSamples = 300;  // the p99 is then known to some 12 %
+constexpr double kSureSamples = 1000;  // ... and to 7 %
+constexpr double kBudgetCap = 4 * kTrialSamples;
+constexpr double kRoom = 0.8;          // of the SLO
+constexpr double kGain = 0.05;         // less is no reason to switch
+constexpr double kBorrowedGain = 0.3;  // a neighbouring load may mislead by so much
+constexpr double kKeptUp = 0.8;        // of the arrivals that must be answered
+constexpr double kDrift = 1.4;         // factor between a window's p99 and the known one
+constexpr int kDriftWindows = 3;       // in a row
+constexpr double kEdge = 1.1;          // how far beyond its bucket the load must be
+
+class Online final : public Policy {
+ public:
+  Online(std::vector<Config> configs, std::optional<Envelope> expected, const PolicyOptions& options)
+      : knowledge_(std::move(configs), std::move(expected)),
+        slo_us_(std::chrono::duration<double, std::micro>(options.slo).count()),
+        share_(std::clamp(options.explore_share, 0.0, 0.5)),
+        dwell_(options.dwell),
+        rng_(options.seed) {}
+
+  Choice Decide(const Signals& s) override {
+    const std::optional<size_t> running = IndexOf(s.current);
+    if (s.window != nullptr && running) Learn(*running, s);
+    if (!running || bucket_ < 0) return Enter(s, "begins");
+    const double load = s.rates.slow;
+    if (load > Knowledge::HighOf(bucket_) * kEdge) return Enter(s, "the load has risen");
+    const bool fell = load < Knowledge::LowOf(bucket_) / kEdge;
+    if (fell && (trial_ || s.now - entered_ >= dwell_)) return Enter(s, "the load has fallen");
+    if (s.window == nullptr || fell) return {s.current, "within the window"};
+    return trial_ ? Continue(s) : Exploit(s, *running);
+  }
+
+ private:
+  std::optional<size_t> IndexOf(const Config& config) const {
+    const auto found = std::find(knowledge_.configs().begin(), knowledge_.configs().end(), config);
+    if (found == knowledge_.configs().end()) return std::nullopt;
+    return static_cast<size_t>(found - knowledge_.configs().begin());
+  }
+  Choice Use(size_t config, std::string_view reason) const { return {knowledge_.configs()[config], reason}; }
+
+  static double RateOf(const LatencyWindow& window) {
+    return static_cast<double>(window.arrivals) /
+           std::max(std::chrono::duration<double>(window.length).count(), 1e-9);
+  }
+
+  void Learn(size_t config, const Signals& s) {
+    const LatencyWindow& window = *s.window;
+    const double n = window.latencies.weight();
+    const int bucket = Knowledge::BucketOf(RateOf(window));
+    if (!trial_) budget_ = std::min(budget_ + share_ * static_cast<double>(window.arrivals), kBudgetCap);
+    const bool behind = window.arrivals >= 100 && n < kKeptUp * static_cast<double>(window.arrivals);
+    const bool hopeless = n >= 50 && window.latencies.P99AtLeastUs() > 10 * slo_us_;
+    if (behind || hopeless) return knowledge_.LearnSaturation(config, bucket, s.now);
+    if (n < 1) return;
+    if (!trial_) NoticeDrift(config, bucket, window);
+    knowledge_.Learn(config, bucket, s.now, window);
+  }
+
+  // The machine, the data or a neighbour changed: what is known of the running config is wrong, so of the
+  // others, too.
+  void NoticeDrift(size_t config, int bucket, const LatencyWindow& window) {
+    if (window.latencies.weight() < 100 || !knowledge_.P99(config, bucket)) return;
+    const double ratio = window.latencies.QuantileUs(0.99) / std::max(*knowledge_.P99(config, bucket), 1e-3);
+    const int direction = ratio > kDrift ? 1 : ratio < 1 / kDrift ? -1 : 0;
+    drifting_ = direction == 0 ? 0 : direction * drifting_ > 0 ? drifting_ + direction : direction;
+    if (std::abs(drifting_) < kDriftWindows) return;
+    drifting_ = 0;
+    knowledge_.Distrust();
+    budget_ = kBudgetCap;
+  }
+
+  // Another load: take what is best there and forget about trials.
+  Choice Enter(const Signals& s, std::string_view reason) {
+    trial_.reset();
+    bucket_ = Knowledge::BucketOf(s.rates.slow);
+    entered_ = s.now;
+    drifting_ = 0;
+    return Use(BestAt(s), reason);
+  }
+
+  // The config of lowest known p99 for the present bucket; where none is known, what is presumed.
+  size_t BestAt(const Signals& s) const {
+    std::optional<size_t> best;
+    double lowest = 0;
+    for (size_t c = 0; c < knowledge_.configs().size(); ++c) {
+      if (knowledge_.Excluded(c, bucket_, s.now)) continue;  // O1
+      const std::optional<double> p99 = knowledge_.P99Nearby(c, bucket_);
+      if (!p99 || (best && *p99 >= lowest) || !knowledge_.SafeToTry(c, bucket_, s.now)) continue;
+      best = c, lowest = *p99;
+    }
+    return best ? *best : knowledge_.Presumed(s.rates.slow, s.now);
+  }
+
+  Choice Exploit(const Signals& s, size_t running) {
+    const std::optional<double> present = knowledge_.P99(running, bucket_);
+    if (knowledge_.Excluded(running, bucket_, s.now)) return Use(BestAt(s), "does not keep up");
+    if (!present) return {s.current, "not known yet"};
+    const size_t best = BestAt(s);
+    const std::optional<double> known = knowledge_.P99(best, bucket_);
+    if (best != running && known && *known < *present * (1 - kGain)) return Use(best, "lower known p99");
+    if (*present > slo_us_ && s.now - entered_ >= dwell_) return Rescue(s, running);
+    if (*present > kRoom * slo_us_) return {s.current, "no room below the SLO"};  // O2
+    if (knowledge_.Weight(running, bucket_) < kTrialSamples || budget_ < kTrialSamples)
+      return {s.current, "best known"};
+    const std::optional<size_t> challenger = Challenger(s, running, *present);
+    if (!challenger) return {s.current, "best known"};
+    trial_ = Trial{running, *challenger, 0};
+    return Use(*challenger, "trial");
+  }
+
+  // The SLO is missed: try what can hold most requests, if it was not tried.
+  Choice Rescue(const Signals& s, size_t running) {
+    entered_ = s.now;
+    const size_t strongest = knowledge_.Presumed(1e12, s.now);
+    const bool tried = knowledge_.Weight(strongest, bucket_) > 0;
+    if (strongest == running || tried || knowledge_.Excluded(strongest, bucket_, s.now)) {
+      return {s.current, "the SLO is missed, and nothing better is known"};
+    }
+    return Use(strongest, "the SLO is missed");
+  }
+
+  // Which config might be better than the present one and may be tried; of those the one that might be best.
+  std::optional<size_t> Challenger(const Signals& s, size_t running, double present) {
+    std::optional<size_t> found;
+    double least = 0;
+    uint64_t equals = 0;
+    for (size_t c = 0; c < knowledge_.configs().size(); ++c) {
+      if (c == running || !knowledge_.SafeToTry(c, bucket_, s.now)) continue;  // O2
+      double at_least = knowledge_.P99AtLeast(c, bucket_);
+      if (at_least == 0) {
+        const std::optional<double> nearby = knowledge_.P99Nearby(c, bucket_);
+        if (nearby) at_least = *nearby * (1 - kBorrowedGain);
+      }
+      if (at_least > present * (1 - kGain)) continue;
+      if (found && at_least > least) continue;
+      equals = found && at_least == least ? equals + 1 : 1;
+      if (equals > 1 && rng_.Below(equals) != 0) continue;  // each of the equals is as likely
+      found = c, least = at_least;
+    }
+    return found;
+  }
+
+  Choice Continue(const Signals& s) {
+    trial_->samples += s.window->latencies.weight();
+    budget_ -= static_cast<double>(s.window->arrivals);  // O4
+    const size_t challenger = trial_->challenger, champion = trial_->champion;
+    const bool excluded = knowledge_.Excluded(challenger, bucket_, s.now);
+    const std::optional<double> present = knowledge_.P99(champion, bucket_);
+    const bool lost =
+        excluded || knowledge_.P99AtLeast(challenger, bucket_) > present.value_or(INFINITY);  // O3
+    const double wanted = Close(challenger, present) ? kSureSamples : kTrialSamples;
+    if (!lost && trial_->samples < wanted) return {s.current, "trial"};
+    trial_.reset();
+    if (lost) return Use(champion, "trial lost");
+    const std::optional<double> found = knowledge_.P99(challenger, bucket_);
+    if (found && present && *found < *present * (1 - kGain)) return Use(challenger, "trial won");
+    return Use(champion, "trial ended");
+  }
+
+  // Whether a few samples cannot tell the two apart and more may be had.
+  bool Close(size_t challenger, std::optional<double> present) const {
+    const std::optional<double> found = knowledge_.P99(challenger, bucket_);
+    return found && present && budget_ > 0 && std::abs(*found / *present - 1) < 2 * kGain;
+  }
+
+  struct Trial {
+    size_t champion;
+    size_t challenger;
+    double samples;
+  };
+
+  Knowledge knowledge_;
+  const double slo_us_;
+  const double share_;
+  const Nanos dwell_;
+  Rng rng_;
+  int bucket_ = -1;  // of the load that the present config was chosen for
+  TimePoint entered_{};
+  std::optional<Trial> trial_;
+  double budget_ = 0;  // requests that trials may take
+  int drifting_ = 0;   // windows in a row, negative for better than known
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> MakeOnline(std::vector<Config> configs, std::optional<Envelope> expected,
+                                   const PolicyOptions& options) {
+  return std::make_unique<Online>(std::move(configs), std::move(expected), options);
+}
+
+}  // namespace curtail::internal

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// policy.h - what decides which config a server runs under.
+//
+// A policy is a state machine without threads or clock: it is told what the sensors say and answers with a
+// config. The Controller (controller.h) asks it and carries out what it says. docs/design/adaptation.md
+// describes each.
+//
+//   static:CONFIG    always this one
+//   mutune           the profile's best config for the slow rate, with hysteresis and dwell
+//   mutune:paper     the profile's lowest prediction for the paper's rate, at every arrival (muTune, section 4)
+//   fm               pool sizes of SDB or ADB from a table by load, every 5 ms; never another model (muTune, 7.2.1)
+//   tbd              mutune:paper with the count of a 5 ms window for the rate (muTune, 7.2.1)
+//   ipi[:CONFIG]     polls as long as no more threads are active than there are CPUs, or else blocks (muTune, 7.2.1)
+//   online           learns while it serves, with or without a profile to begin with
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "curtail/adapt/envelope.h"
+#include "curtail/adapt/latency_sketch.h"
+#include "curtail/adapt/profile.h"
+#include "curtail/adapt/sensor.h"
+#include "curtail/base/clock.h"
+#include "curtail/exec/config.h"
+
+namespace curtail {
+
+// What happened that a policy is asked now.
+enum class Trigger { kArrival, kTimer, kBlocked };
+
+// The requests of a stretch of time throughout which the config did not change.
+struct LatencyWindow {
+  Nanos length{0};
+  uint64_t arrivals = 0;
+  LatencySketch latencies;  // of requests that came and ended in it, or in earlier ones under this config
+};
+
+struct Signals {
+  TimePoint now;
+  Trigger trigger = Trigger::kTimer;
+  Rates rates;
+  uint64_t arrivals = 0;  // before `now`: the one that triggers is not among them
+  Config current;
+  int blocked = 0;                        // threads that wait in a call
+  const LatencyWindow* window = nullptr;  // that has just ended; valid during the call
+};
+
+struct Choice {
+  Config config;
+  std::string_view reason;  // a literal
+};
+
+// A Policy chooses configs. Thread-compatible.
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  // The config to run under from now on; Signals::current to leave things as they are. Does not block.
+  virtual Choice Decide(const Signals& signals) = 0;
+};
+
+struct PolicyOptions {
+  ServiceStyle style = ServiceStyle::kStraightLine;
+  // Configs that the server can take, such as by its number of threads; empty: all.
+  ConfigFilter allowed;
+  // CPUs that the process may use; ipi compares with it.
+  int cpus = 1;
+
+  // mutune. The least share by which the predicted p99 must fall; raise against switches that gain little.
+  double min_gain = 0.1;
+  // The least time between switches, but for those away from a config that does not sustain the load.
+  Nanos dwell = std::chrono::seconds(1);
+  // A config is entered only if it sustains this share more than the present load. Raise where loads wander.
+  double headroom = 0.15;
+
+  // fm and tbd: the time over which arrivals are counted.
+  Nanos window = std::chrono::milliseconds(5);
+
+  // online. The p99 that exploration must not endanger.
+  Nanos slo = std::chrono::milliseconds(10);
+  // The largest share of the requests that may run under a config on trial.
+  double explore_share = 0.05;
+  // Which of several untried configs is tried first.
+  uint64_t seed = 1;
+  // The configs to choose from; empty: those of the profile.
+  std::vector<Config> configs;
+};
+
+// The policy that `spec` names, as above. `profile` may be null for static, ipi with a config, and online with
+// `configs`; it is not used after the call. Errors: INVALID_ARGUMENT that says what is missing or would be right.
+absl::StatusOr<std::unique_ptr<Policy>> MakePolicy(std::string_view spec, const Profile* profile,
+                                                   const PolicyOptions& options);
+
+}  // namespace curtail

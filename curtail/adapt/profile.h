@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// profile.h - what training measured: the latency of each config at each load, and where each config gives up.
+//
+// Training fills `cells` and `loads`, calls Summarize() and stores ProfileJson(). A server reads it with
+// ParseProfile(), asks CheckProfileFits(), and hands it to a policy. Files are the caller's affair. The format
+// is described by curtail/adapt/profile.schema.json. Pure functions; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/adapt/machine.h"
+#include "curtail/exec/config.h"
+
+namespace curtail {
+
+// The number that `schema_version` carries; raised when a key changes its meaning or goes away.
+inline constexpr int kProfileSchemaVersion = 1;
+
+// One measurement of a config at a load.
+struct ProfileCell {
+  Config config;
+  double load_per_s = 0;  // offered
+  int repeat = 0;         // from 0
+  double p50_us = 0;
+  double p99_us = 0;
+  double mean_us = 0;
+  double achieved_per_s = 0;
+  double failed_share = 0;  // from 0 to 1
+  bool saturated = false;   // the config did not keep up
+  friend bool operator==(const ProfileCell&, const ProfileCell&) = default;
+};
+
+// What the repeats of a config at a load say together.
+struct ProfilePoint {
+  double load_per_s = 0;
+  double p99_us = 0;  // the median of the repeats
+  double spread_us =
+      0;  // 1.4826 x their median distance from it: the deviation, if they were normally distributed
+  bool unstable = false;  // the spread exceeds a quarter of the median, or the repeats disagree on saturation
+  bool saturated = false;  // in at least half of the repeats
+  friend bool operator==(const ProfilePoint&, const ProfilePoint&) = default;
+};
+
+struct ConfigSummary {
+  Config config;
+  // The highest trained load that the config sustained when it did not sustain the next one it was trained at;
+  // zero if it sustained none. Absent: it sustained all.
+  std::optional<double> saturation_per_s;
+  std::vector<ProfilePoint> points;  // by ascending load; where it was not measured there is none
+  friend bool operator==(const ConfigSummary&, const ConfigSummary&) = default;
+};
+
+struct Profile {
+  std::string service;  // its full gRPC name, "search.Search"
+  std::string curtail_version;
+  MachineFingerprint machine;
+  uint64_t seed = 0;
+  std::string created;        // "2026-11-22T08:30:00Z"
+  std::vector<double> loads;  // trained, in requests a second, ascending
+  std::vector<ProfileCell> cells;
+  std::vector<ConfigSummary> configs;  // in the order in which they first appear in `cells`
+  friend bool operator==(const Profile&, const Profile&) = default;
+};
+
+// Makes `configs` from `cells`.
+void Summarize(Profile& profile);
+
+// One JSON object, ends with a newline; ParseProfile() gives back exactly the same profile. Errors:
+// INVALID_ARGUMENT with what ParseProfile() would find wrong.
+absl::StatusOr<std::string> ProfileJson(const Profile& profile);
+
+// Any bytes are fine as input. Errors: INVALID_ARGUMENT that says what is wrong and where: no JSON (line and
+// column), another schema_version, a missing, unknown or ill-typed key, a config that there is not, loads that
+// do not ascend, numbers out of range, a summary that does not follow from the cells.
+absl::StatusOr<Profile> ParseProfile(std::string_view text);
+
+// OK when the profile is of this service and this machine. Errors: FAILED_PRECONDITION that names every field
+// that differs. `any_machine` leaves the machine out; an empty service, the service.
+absl::Status CheckProfileFits(const Profile& profile, std::string_view service,
+                              const MachineFingerprint& machine, bool any_machine = false);
+
+}  // namespace curtail

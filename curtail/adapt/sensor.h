@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// sensor.h - how many requests a second arrive, from the times of the last arrivals.
+//
+// Two parts. ArrivalRing is written on the request path by any thread. LoadEstimator turns what it holds into
+// rates, one caller at a time. No clock is read here: times are passed in.
+//
+// For Poisson arrivals of rate r the time S over n arrivals is Gamma(n-1), from which follows what the tests
+// check:
+//   paper     (n-1)/S           mean r(n-1)/(n-2): a third too high at n = 5   (muTune, section 4)
+//   unbiased  (n-2)/S           mean r, deviation r/sqrt(n-3): 71 % at n = 5
+//   silence   (n-2)/(now - oldest): the same at an arrival, and falls when no more come; at any other moment
+//             its mean is r(n-2)/(n-1)
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "curtail/base/clock.h"
+
+namespace curtail {
+
+// An ArrivalRing keeps the times of the last arrivals. All methods from any thread; none blocks.
+//
+// Protocol:
+//  R1. A writer takes a ticket (fetch_add on the count) and stores its time into slot `ticket % entries`. Both are
+//      relaxed: nothing but the numbers themselves is handed over.
+//  R2. Between the two steps the slot holds the time of one lap ago, so a reader may see up to one outdated time for
+//      each writer that is in between, and a writer that was held up may put an old time over a new one.
+//  R3. A reader therefore does not trust positions: it takes all slots and sorts. Every value that it uses is the time
+//      of a real arrival, and the oldest of the lot are at worst too old: rates come out too low by such an entry's
+//      share, never too high, and right again once the slot is overwritten.
+//  R4. With up to kSlotsInFirstLine entries the count and all slots share one cache line: an arrival moves one line
+//      between CPUs, not two. Longer rings add one line in eight arrivals.
+class ArrivalRing {
+ public:
+  static constexpr int kDefaultEntries = 5;  // muTune, section 5
+  static constexpr int kMinEntries = 3;
+  static constexpr int kMaxEntries = 512;
+  static constexpr int kSlotsInFirstLine = 7;
+
+  // A size outside of the limits is brought to the nearest of them.
+  explicit ArrivalRing(int entries = kDefaultEntries);
+
+  // Notes an arrival; returns how many there were before it. Some nanoseconds.
+  uint64_t Add(TimePoint now) {
+    const uint64_t ticket = Word(0).fetch_add(1, std::memory_order_relaxed);  // R1
+    Word(1 + ticket % entries_).store(now.time_since_epoch().count(), std::memory_order_relaxed);
+    return ticket;
+  }
+
+  uint64_t count() const { return Word(0).load(std::memory_order_relaxed); }
+  int entries() const { return static_cast<int>(entries_); }
+
+  // The latest arrivals, youngest first, as many as there are and fit in `out`; returns how many.
+  size_t Recent(std::span<TimePoint> out) const;
+
+ private:
+  struct alignas(64) Line {
+    std::atomic<uint64_t> words[8];
+  };
+  std::atomic<uint64_t>& Word(uint64_t i) const { return lines_[i / 8].words[i % 8]; }
+
+  // Immutable after construction.
+  const uint64_t entries_;
+  const std::unique_ptr<Line[]> lines_;  // the count, then the slots
+};
+
+// Estimators, of arrivals in requests a second. `youngest_first` as from ArrivalRing::Recent(). Zero when there
+// are too few; finite always. Pure functions.
+double PaperRate(std::span<const TimePoint> youngest_first);
+double UnbiasedRate(std::span<const TimePoint> youngest_first);
+double RateWithSilence(std::span<const TimePoint> youngest_first, TimePoint now);
+
+// The value that a sum of `shape` independent exponential times of mean 1 stays below with this probability.
+// REQUIRES: shape >= 1, 0 < probability < 1.
+double ErlangQuantile(int shape, double probability);
+
+struct SensorOptions {
+  // Arrivals that the fast estimates use. Raise for steadier ones.
+  int entries = ArrivalRing::kDefaultEntries;
+  // Over which the slow estimate averages, exponentially. Raise for low loads: its relative deviation is
+  // 1/sqrt(2 * rate * slow_time).
+  Nanos slow_time = std::chrono::seconds(1);
+  // The slow estimate starts afresh when the last arrivals have no more than this probability under it.
+  double false_alarm = 1e-6;
+  // Arrivals that are closer together than this may be one burst, of a client that sends several requests at
+  // once, and count as spread over this time.
+  Nanos burst = std::chrono::milliseconds(1);
+};
+
+// Requests a second; zero before there were any arrivals to speak of.
+struct Rates {
+  double paper = 0;  // as muTune has it: from the ring alone, so it does not fall in silence
+  double fast = 0;   // RateWithSilence() over the same few arrivals
+  double slow = 0;   // steady, and yet at once at a new level
+};
+
+// A LoadEstimator holds the ring and a slow estimate that notices changes: an exponential average of the
+// arrivals, which is given up for the last 5, 9, 17 or 33 arrivals as soon as those are all but impossible
+// under it. Thread-compatible but for Add(), count() and ring(), which any thread may call at any time.
+class LoadEstimator {
+ public:
+  explicit LoadEstimator(const SensorOptions& options);
+
+  uint64_t Add(TimePoint now) { return ring_.Add(now); }
+  uint64_t count() const { return ring_.count(); }
+  const ArrivalRing& ring() const { return ring_; }
+
+  // The rates at `now`. Times that go back count as no time.
+  Rates Update(TimePoint now);
+  // How often the slow estimate started afresh.
+  uint64_t changes() const { return changes_; }
+
+ private:
+  static constexpr std::array<int, 4> kScales = {5, 9, 17, 33};  // arrivals
+  static constexpr std::array<int, 2> kRefineAfter = {7, 33};    // arrivals
+
+  void Average(TimePoint now);
+  // Compares with the last arrivals; starts afresh when they contradict.
+  void NoticeChange(std::span<const TimePoint> youngest_first, TimePoint now, bool arrived);
+  // Some time after a change, forgets what may have come before it.
+  void Refine(std::span<const TimePoint> youngest_first, TimePoint now);
+  void Restart(double arrivals, double seconds);
+
+  // Immutable after construction.
+  const SensorOptions options_;
+  const size_t fast_entries_;
+  std::array<double, kScales.size()> at_least_;  // quantiles of the time over so many arrivals, for rate 1
+  std::array<double, kScales.size()> at_most_;
+  // Thread-safe by itself.
+  ArrivalRing ring_;
+  // Of the thread that updates.
+  std::vector<TimePoint> recent_;
+  TimePoint last_ = TimePoint::min();
+  TimePoint since_ = TimePoint::min();  // the oldest arrival after the last change
+  uint64_t counted_ = 0;
+  double arrivals_ =
+      0;  // weighted by age, and the time they came in, weighted the same: the rate is the quotient
+  double seconds_ = 0;
+  uint64_t changes_ = 0;
+  uint64_t changed_at_ = 0;  // arrivals before the last change was noticed
+  size_t refined_ = 0;       // steps of kRefineAfter done since then
+};
+
+}  // namespace curtail
