@@ -177,14 +177,15 @@ struct Catalog::Impl {
 };
 
 absl::StatusOr<Catalog> Catalog::FromServer(const std::string& target, const ChannelOptions& options,
-                                            Nanos timeout, std::string_view method) {
+                                            Nanos timeout, std::string_view method,
+                                            const Metadata& metadata) {
   std::string only;
   if (!method.empty()) {
     const absl::StatusOr<MethodName> name = ParseName(method);
     if (!name.ok()) return name.status();
     only = name->service;
   }
-  internal::ReflectionClient server(target, options, Deadline::In(timeout));
+  internal::ReflectionClient server(target, options, Deadline::In(timeout), metadata);
   absl::StatusOr<std::vector<std::string>> services = server.ListServices();
   if (!services.ok()) return services.status();
 

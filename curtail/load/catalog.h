@@ -43,7 +43,8 @@ class Catalog {
   // files). A service whose own description is wrong is an error of FindMethod() only.
   [[nodiscard]] static absl::StatusOr<Catalog> FromServer(const std::string& target,
                                                           const ChannelOptions& options, Nanos timeout,
-                                                          std::string_view method = {});
+                                                          std::string_view method = {},
+                                                          const Metadata& metadata = {});
 
   // Reads .proto files and what they import. Imports are looked for in `import_paths`; without any in the
   // files' own folders and the current one. Files are named by their path on disk or below an import path.

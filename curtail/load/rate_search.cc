@@ -37,7 +37,7 @@ void RateSearch::Choose() {
   if (!low->second.accepted()) {
     next_ = low->first;
   } else if (high->first <= low->first * (1 + options_.tolerance)) {
-    Finish(high->second.not_met >= 2 ? End::kConverged : End::kGeneratorLimit);
+    Finish(generator_refused() ? End::kGeneratorLimit : End::kConverged);
   } else {
     next_ = std::sqrt(low->first * high->first);
   }
@@ -81,6 +81,11 @@ std::optional<double> RateSearch::refused() const {
   return high->first;
 }
 
+bool RateSearch::generator_refused() const {
+  const auto high = LowestRefused();
+  return high != votes_.end() && high->second.not_met < 2;
+}
+
 int RateSearch::disagreements() const {
   return static_cast<int>(std::count_if(votes_.begin(), votes_.end(), [](const auto& entry) {
     return entry.second.met > 0 && entry.second.not_met > 0;
@@ -108,7 +113,7 @@ std::string RateSearch::Describe() const {
     case End::kNothingAccepted: {
       const std::string rate = absl::StrFormat("%.4g a second", above);
       absl::StrAppend(&text,
-                      votes_.begin()->second.not_met >= 2
+                      !generator_refused()
                           ? absl::StrCat("; not even ", rate, " meets the condition")
                           : absl::StrCat("; even at ", rate, " runs are void: the generator is the limit"));
       break;

@@ -63,6 +63,8 @@ class RateSearch {
   std::optional<double> highest() const;
   // The lowest rate that was refused, by the server or the generator.
   std::optional<double> refused() const;
+  // Whether void trials alone refused the lowest rate that was refused.
+  bool generator_refused() const;
   // Rates at which trials disagreed. Many say that trials are too short, or the machine is not quiet.
   int disagreements() const;
   const std::vector<RateTrial>& trials() const { return trials_; }

@@ -12,7 +12,8 @@ namespace curtail {
 namespace {
 
 // Servers that put ids into their error messages must not fill our memory.
-constexpr size_t kMaxErrorTexts = 50;
+constexpr int kMaxTextsOfCode = 10;
+constexpr char kNotSent[] = "NOT_SENT";
 constexpr size_t kMaxErrorLength = 200;
 
 double PerSecond(uint64_t count, Nanos time) {
@@ -55,12 +56,15 @@ void Recorder::Done(Nanos intended, Nanos done, const absl::Status& status, doub
 }
 
 void Recorder::CountFailure(Nanos latency, const absl::Status& status) {
+  const size_t code = std::min<size_t>(static_cast<size_t>(status.raw_code()), codes_.size() - 1);
   ++result_.failed;
-  ++codes_[std::min<size_t>(static_cast<size_t>(status.raw_code()), codes_.size() - 1)];
+  ++codes_[code];
   result_.failure.Record(latency);
-  std::string text = absl::StrCat(absl::StatusCodeToString(status.code()), ": ",
-                                  status.message().substr(0, kMaxErrorLength));
-  if (result_.errors.size() >= kMaxErrorTexts && !result_.errors.contains(text)) text = "(other texts)";
+  const std::string name = absl::StatusCodeToString(status.code());
+  std::string text = absl::StrCat(name, ": ", status.message().substr(0, kMaxErrorLength));
+  if (!result_.errors.contains(text) && texts_of_code_[code]++ >= kMaxTextsOfCode) {
+    text = absl::StrCat(name, ": (other texts)");
+  }
   ++result_.errors[text];
 }
 
@@ -70,8 +74,9 @@ void Recorder::Dropped(Nanos intended) {
   if (!Measured(intended)) return;
   ++result_.scheduled;
   ++result_.dropped;
+  ++result_.failed;
   result_.all.Record(result_.plan.timeout);
-  CountFailure(result_.plan.timeout, absl::ResourceExhaustedError("not sent: too many calls in flight"));
+  result_.failure.Record(result_.plan.timeout);
 }
 
 void Recorder::Unfinished(Nanos intended, Nanos now) {
@@ -81,19 +86,40 @@ void Recorder::Unfinished(Nanos intended, Nanos now) {
 }
 
 const LoadInterval& Recorder::Tick(Nanos now, uint64_t due, uint64_t in_flight) {
-  if (result_.series.size() >= LoadResult::kMaxIntervals) MergeIntervals();
-  const Nanos last = result_.series.empty() ? Nanos::zero() : result_.series.back().end;
+  std::vector<LoadInterval>& series = result_.series;
+  if (series.size() >= LoadResult::kMaxIntervals) MergeIntervals();
   current_.end = now;
-  current_.length = now - last;
+  current_.length = now - (series.empty() ? Nanos::zero() : series.back().end);
   current_.due = due - due_before_;
   current_.p50 = current_latency_.Percentile(50);
   current_.p99 = current_latency_.Percentile(99);
   current_.in_flight = in_flight;
-  result_.series.push_back(current_);
+  series.push_back(current_);
   due_before_ = due;
   current_ = {};
   current_latency_.Clear();
-  return result_.series.back();
+  return series.back();
+}
+
+void Recorder::LastTick(Nanos now, uint64_t due) {
+  Tick(now, due, 0);
+  std::vector<LoadInterval>& series = result_.series;
+  if (series.size() < 2) return;
+  const LoadInterval last = series.back();
+  const bool only_replies = last.due == 0 && last.sent == 0;
+  if (!only_replies && last.length >= interval_ / 2) return;
+  series.pop_back();
+  LoadInterval& before = series.back();
+  before.due += last.due;
+  before.sent += last.sent;
+  before.ok += last.ok;
+  before.failed += last.failed;
+  before.p99 = std::max(before.p99, last.p99);
+  before.in_flight = last.in_flight;
+  // Waiting for the last replies is no time of the run.
+  if (only_replies) return;
+  before.end = last.end;
+  before.length += last.length;
 }
 
 void Recorder::MergeIntervals() {
@@ -128,6 +154,8 @@ LoadResult Recorder::Finish(Nanos end, bool interrupted, Nanos cpu, Nanos spin, 
     if (codes_[code] == 0) continue;
     r.codes[absl::StatusCodeToString(static_cast<absl::StatusCode>(code))] = codes_[code];
   }
+  // No server said so, hence no code of gRPC's.
+  if (r.dropped > 0) r.codes[kNotSent] = r.dropped;
   Judge(r);
   return std::move(r);
 }

@@ -33,6 +33,9 @@ class Recorder {
   // Closes the current interval of the series at `now`, until when `due` requests were due in all. Intervals are to
   // be interval() long.
   const LoadInterval& Tick(Nanos now, uint64_t due, uint64_t in_flight);
+  // The same at the end, when nothing is in flight any more. An interval that is short, or in which nothing was due,
+  // is counted into the one before.
+  void LastTick(Nanos now, uint64_t due);
   // A second, and twice as long each time the series is full.
   Nanos interval() const { return interval_; }
 
@@ -48,7 +51,8 @@ class Recorder {
   void MergeIntervals();
 
   LoadResult result_;
-  std::array<uint64_t, 17> codes_{};  // by gRPC code
+  std::array<uint64_t, 17> codes_{};     // by gRPC code
+  std::array<int, 17> texts_of_code_{};  // different ones kept
   Nanos last_sent_{0};
   // The interval in progress.
   Nanos interval_ = std::chrono::seconds(1);

@@ -21,6 +21,11 @@ double Us(Nanos t) { return static_cast<double>(t.count()) / 1e3; }
 
 void Warn(LoadResult& result) {
   const LoadChecks& checks = result.checks;
+  if (result.dropped > 0) {
+    result.warnings.push_back(absl::StrFormat(
+        "%d requests were not sent, as too many were in flight already: the server does not keep up",
+        result.dropped));
+  }
   if (checks.gaps_a2 && *checks.gaps_a2 > kAndersonDarling1Percent) {
     result.warnings.push_back(absl::StrFormat(
         "requests did not leave as a Poisson process: Anderson-Darling A2 of their gaps is %.1f, over %.3f "
@@ -70,10 +75,16 @@ void Judge(LoadResult& result) {
         "median latency of %.0f us, or 50 us)",
         Us(lag), Us(allowed), Us(p50)));
   }
-  const double off = (result.sent_per_s - result.scheduled_per_s) / result.scheduled_per_s;
+  // What was not sent because the server had too much to do already is the server's doing.
+  const double meant = result.sent == 0
+                           ? result.scheduled_per_s * static_cast<double>(result.dropped) /
+                                 static_cast<double>(result.scheduled)
+                           : result.sent_per_s * static_cast<double>(result.sent + result.dropped) /
+                                 static_cast<double>(result.sent);
+  const double off = (meant - result.scheduled_per_s) / result.scheduled_per_s;
   if (std::abs(off) > kMaxRateError) {
     result.invalid.push_back(
-        absl::StrFormat("sent %.1f requests a second where %.1f were scheduled (%+.1f %%)", result.sent_per_s,
+        absl::StrFormat("sent %.1f requests a second where %.1f were scheduled (%+.1f %%)", meant,
                         result.scheduled_per_s, 100 * off));
   }
   if (result.plan.closed() && Busy(result) > kMaxBusy) {

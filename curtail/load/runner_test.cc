@@ -4,6 +4,10 @@
 // order: stalls end when the generator has sent a given request, not after a time.
 #include "curtail/load/runner.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -281,7 +285,8 @@ TEST_F(RunnerTest, TooManyInFlightAreDroppedAndCounted) {
       << "all that were due during the stall, but for ten and a burst";
   EXPECT_EQ(r->sent + r->dropped, n);
   EXPECT_EQ(r->all.count(), n);
-  EXPECT_FALSE(r->valid());
+  EXPECT_EQ(r->codes.at("NOT_SENT"), r->dropped);
+  EXPECT_THAT(r->warnings, testing::Contains(testing::HasSubstr("were not sent")));
 }
 
 TEST_F(RunnerTest, StopEndsTheRunEarly) {
@@ -323,6 +328,25 @@ TEST_F(RunnerTest, NobodyThereIsUnavailableBeforeTheRun) {
   server_.reset();
   absl::StatusOr<LoadResult> r = RunOpenLoop(Options(target), Numbers(), Make(10, seconds(60)));
   EXPECT_EQ(r.status().code(), absl::StatusCode::kUnavailable) << r.status();
+}
+
+TEST_F(RunnerTest, AServerThatSaysNothingCanBeInterrupted) {
+  // Accepts connections in its backlog and never reads.
+  const int silent = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(any);
+  ASSERT_EQ(bind(silent, reinterpret_cast<sockaddr*>(&any), size), 0);
+  ASSERT_EQ(listen(silent, 5), 0);
+  ASSERT_EQ(getsockname(silent, reinterpret_cast<sockaddr*>(&any), &size), 0);
+  RunOptions options = Options(absl::StrCat("127.0.0.1:", ntohs(any.sin_port)));
+  options.timeout = std::chrono::minutes(10);
+  const std::atomic<bool> stop{true};
+  options.stop = &stop;
+  absl::StatusOr<LoadResult> r = RunOpenLoop(options, Numbers(), Make(10, seconds(60)));
+  EXPECT_EQ(r.status().code(), absl::StatusCode::kCancelled) << r.status();
+  close(silent);
 }
 
 TEST_F(RunnerTest, AnUnknownMethodIsUnimplementedBeforeTheRun) {

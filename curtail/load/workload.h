@@ -61,7 +61,7 @@ class FixedWorkload final : public Workload {
 class ChosenWorkload final : public Workload {
  public:
   // `choice` is among the distinct() requests of `workload`.
-  ChosenWorkload(std::unique_ptr<Workload> workload, Choice choice)
+  ChosenWorkload(std::shared_ptr<const Workload> workload, Choice choice)
       : workload_(std::move(workload)), choice_(std::move(choice)) {}
 
   std::string_view method() const override { return workload_->method(); }
@@ -73,7 +73,7 @@ class ChosenWorkload final : public Workload {
 
  private:
   // Immutable after construction.
-  const std::unique_ptr<Workload> workload_;
+  const std::shared_ptr<const Workload> workload_;
   const Choice choice_;
 };
 

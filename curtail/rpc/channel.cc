@@ -127,8 +127,7 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(
   if (now < slot->next_attempt) {
     return absl::UnavailableError(Join(
         slot->last_error.ok() ? Join(target, ": connection lost") : std::string(Message(slot->last_error)),
-        " (next attempt in ",
-        std::chrono::duration_cast<std::chrono::milliseconds>(slot->next_attempt - now).count(), " ms)"));
+        " (not tried again yet)"));
   }
   slot->backoff =
       slot->backoff == Nanos::zero()

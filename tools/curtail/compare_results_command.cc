@@ -44,7 +44,9 @@ int RunCompareResults(const CompareResultsFlags& flags, Console& console) {
       return kFailed;
     }
   }
-  return flags.fail_if_worse && comparison.worse() ? kThreshold : kOk;
+  if (!flags.fail_if_worse) return kOk;
+  if (comparison.runs_a == 0 || comparison.runs_b == 0) return kVoid;
+  return comparison.worse() ? kThreshold : kOk;
 }
 
 }  // namespace curtail::tool

@@ -17,7 +17,7 @@ struct CompareResultsFlags {
 };
 
 // Prints a table. Returns the exit code: kOk whether they differ or not, kThreshold with fail_if_worse when something
-// is worse, kBadConfig for a file that is no report.
+// is worse and kVoid when all runs of a side are void, kBadConfig for a file that is no report.
 int RunCompareResults(const CompareResultsFlags& flags, Console& console);
 
 }  // namespace curtail::tool

@@ -21,7 +21,11 @@ const std::atomic<bool>& CatchInterrupts() {
   struct sigaction action{};
   action.sa_handler = OnSignal;
   action.sa_flags = SA_RESETHAND;  // the second signal has its default effect
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before{};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);  // nohup is respected
+  }
   // Peers that go away, and `curtail ... | head`, are errors of write(), not the end.
   std::signal(SIGPIPE, SIG_IGN);
   return flag;

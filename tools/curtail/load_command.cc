@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "load_command.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -48,7 +50,7 @@ std::string ReachHint(absl::string_view message) {
   for (const auto& [part, hint] : kHints) {
     if (absl::StrContains(message, part)) return hint;
   }
-  return "is the server running, and is this its address? Nothing was sent";
+  return "is the server running, and is this its address?";
 }
 
 std::string HintFor(const absl::Status& status) {
@@ -59,17 +61,24 @@ std::string HintFor(const absl::Status& status) {
       return "the server does not serve this method; see what it serves with --list";
     case absl::StatusCode::kDeadlineExceeded:
       return "the first call was not answered in time; is this a gRPC server? --timeout gives it longer";
-    case absl::StatusCode::kResourceExhausted:
-      return "free some space, or write elsewhere";
-    case absl::StatusCode::kPermissionDenied:
-      return "write elsewhere, or change the folder's permissions";
     default:
       return "see curtail load --help";
   }
 }
 
+int FailWriting(Console& console, const absl::Status& status) {
+  console.Error(std::string(status.message()), absl::IsResourceExhausted(status)
+                                                   ? "free some space, or write elsewhere"
+                                                   : "write elsewhere, or change the folder's permissions");
+  return kFailed;
+}
+
 // The error, and the exit code it stands for.
 int Fail(Console& console, const absl::Status& status) {
+  if (absl::IsCancelled(status)) {
+    console.Print("INTERRUPTED   before anything was measured\n");
+    return kInterrupted;
+  }
   console.Error(std::string(status.message()), HintFor(status));
   return status.code() == absl::StatusCode::kInvalidArgument || status.code() == absl::StatusCode::kNotFound
              ? kBadConfig
@@ -79,9 +88,13 @@ int Fail(Console& console, const absl::Status& status) {
 // One `curtail load`: runs, reports and judges.
 class LoadTest {
  public:
-  LoadTest(const LoadFlags& flags, LoadSetup setup, const Workload& workload, Console& console,
+  LoadTest(const LoadFlags& flags, LoadSetup setup, WorkloadMaker workloads, Console& console,
            const std::atomic<bool>& stop)
-      : flags_(flags), setup_(std::move(setup)), workload_(workload), console_(console), stop_(stop) {
+      : flags_(flags),
+        setup_(std::move(setup)),
+        workloads_(std::move(workloads)),
+        console_(console),
+        stop_(stop) {
     setup_.options.stop = &stop_;
   }
 
@@ -91,9 +104,8 @@ class LoadTest {
   int FindMax(const std::vector<Threshold>& conditions);
 
  private:
-  // Run number `number` of the plan, at the given rates.
-  absl::StatusOr<LoadResult> RunOnce(int number, const std::optional<RateCurve>& curve,
-                                     const std::string& label);
+  // Run number `number` of the plan, whose seed is the flags' plus that; at another rate if one is given.
+  absl::StatusOr<LoadResult> RunOnce(int number, std::optional<double> rate, const std::string& label);
   // Whether the conditions hold, and by how much.
   TrialOutcome Judge(const LoadResult& result, const std::vector<Threshold>& conditions,
                      std::string* why) const;
@@ -104,14 +116,17 @@ class LoadTest {
 
   const LoadFlags& flags_;
   LoadSetup setup_;
-  const Workload& workload_;
+  const WorkloadMaker workloads_;
   Console& console_;
   const std::atomic<bool>& stop_;
   const ReportOrigin origin_ = ThisOrigin(CURTAIL_VERSION);
 };
 
-absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, const std::optional<RateCurve>& curve,
+absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> rate,
                                              const std::string& label) {
+  const uint64_t seed = flags_.seed + static_cast<uint64_t>(number);
+  const absl::StatusOr<std::shared_ptr<const Workload>> workload = workloads_(seed);
+  if (!workload.ok()) return workload.status();
   Live live;
   RunOptions options = setup_.options;
   options.live = &live;
@@ -119,15 +134,20 @@ absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, const std::optional<Rat
   const Nanos length = options.warmup + setup_.duration;
   const ProgressLine line(&console_, &live, label, length, [&] { return watch.Text(); });
   absl::StatusOr<LoadResult> result = absl::UnknownError("");
-  if (curve) {
-    const absl::StatusOr<Schedule> schedule =
-        Schedule::Make(*curve, setup_.gaps, flags_.seed + static_cast<uint64_t>(number));
+  if (setup_.curve) {
+    absl::StatusOr<RateCurve> curve =
+        rate ? RateCurve::Constant(*rate, length) : MakeCurve(flags_, options.warmup, seed);
+    if (!curve.ok()) return curve.status();
+    const absl::StatusOr<Schedule> schedule = Schedule::Make(*std::move(curve), setup_.gaps, seed);
     if (!schedule.ok()) return schedule.status();
-    result = RunOpenLoop(options, workload_, *schedule);
+    result = RunOpenLoop(options, **workload, *schedule);
   } else {
-    result = RunClosedLoop(options, workload_, flags_.closed, setup_.duration);
+    result = RunClosedLoop(options, **workload, flags_.closed, setup_.duration);
   }
-  if (result.ok()) watch.Fill(result->series);
+  if (result.ok()) {
+    watch.Fill(result->series);
+    result->plan.seed = seed;
+  }
   return result;
 }
 
@@ -161,7 +181,7 @@ int LoadTest::Repeat() {
   for (int run = 0; run == 0 || (run < flags_.repeat && !stop_); ++run) {
     const std::string label =
         flags_.repeat == 1 ? "load" : absl::StrFormat("run %d/%d", run + 1, flags_.repeat);
-    absl::StatusOr<LoadResult> result = RunOnce(run, setup_.curve, label);
+    absl::StatusOr<LoadResult> result = RunOnce(run, std::nullopt, label);
     if (!result.ok()) {
       if (report.runs.empty()) return Fail(console_, result.status());
       // What was measured is not lost.
@@ -174,7 +194,7 @@ int LoadTest::Repeat() {
   }
   if (report.runs.size() > 1) console_.Print(BetweenRunsText(report));
   const bool met = CheckThresholds(report);
-  if (absl::Status status = WriteResults(report); !status.ok()) return Fail(console_, status);
+  if (absl::Status status = WriteResults(report); !status.ok()) return FailWriting(console_, status);
   if (stop_) return kInterrupted;
   if (report.runs.size() < static_cast<size_t>(flags_.repeat)) return kFailed;
   if (!report.valid()) return kVoid;
@@ -198,18 +218,32 @@ TrialOutcome LoadTest::Judge(const LoadResult& result, const std::vector<Thresho
   return met ? TrialOutcome::kMet : TrialOutcome::kNotMet;
 }
 
+int ExitCodeOf(const RateSearch& search) {
+  switch (search.end()) {
+    case RateSearch::End::kConverged:
+    case RateSearch::End::kHighestAccepted:
+      return kOk;
+    case RateSearch::End::kGeneratorLimit:
+      return kVoid;
+    case RateSearch::End::kNothingAccepted:
+      return search.generator_refused() ? kVoid : kThreshold;
+    case RateSearch::End::kRunning:
+    case RateSearch::End::kOutOfTrials:
+      break;
+  }
+  return kFailed;
+}
+
 int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
   RateSearch search({.start_per_s = flags_.rps, .lowest_per_s = std::min(1.0, flags_.rps)});
   std::map<double, LoadReport> runs;  // by rate
+  absl::Status failure;
   while (search.Next() && !stop_) {
     const double rate = *search.Next();
-    const absl::StatusOr<RateCurve> curve =
-        RateCurve::Constant(rate, setup_.options.warmup + setup_.duration);
-    if (!curve.ok()) return Fail(console_, curve.status());
     const int number = static_cast<int>(search.trials().size());
-    absl::StatusOr<LoadResult> result = RunOnce(number, *curve, absl::StrFormat("%g/s", rate));
-    if (!result.ok()) return Fail(console_, result.status());
-    if (result->interrupted) break;
+    absl::StatusOr<LoadResult> result = RunOnce(number, rate, absl::StrFormat("%g/s", rate));
+    if (!result.ok()) failure = result.status();
+    if (!result.ok() || result->interrupted) break;
     std::string why;
     const TrialOutcome outcome = Judge(*result, conditions, &why);
     const char* const word = outcome == TrialOutcome::kMet    ? "holds"
@@ -219,35 +253,37 @@ int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
     runs[rate].runs.push_back(*std::move(result));
     search.Tell(outcome);
   }
-  if (stop_) {
-    console_.Print("INTERRUPTED   the search is not finished\n");
-    return kInterrupted;
+  const bool nothing = search.trials().empty();
+  if (nothing && !failure.ok()) return Fail(console_, failure);
+  // What was found until then is not lost.
+  const std::optional<double> highest = search.highest();
+  console_.Print(absl::StrCat(
+      console_.Bold("highest rate"), "  ",
+      search.Next() ? absl::StrCat("not found: the search was cut short",
+                                   highest ? absl::StrFormat(", above %g a second", *highest) : "")
+                    : search.Describe(),
+      "\n"));
+  if (highest) {
+    if (absl::Status status = WriteResults(runs[*highest]); !status.ok())
+      return FailWriting(console_, status);
   }
-  console_.Print(absl::StrCat(console_.Bold("highest rate"), "  ", search.Describe(), "\n"));
-  if (const std::optional<double> highest = search.highest(); highest) {
-    if (absl::Status status = WriteResults(runs[*highest]); !status.ok()) return Fail(console_, status);
-  }
-  switch (search.end()) {
-    case RateSearch::End::kConverged:
-    case RateSearch::End::kHighestAccepted:
-      return kOk;
-    case RateSearch::End::kGeneratorLimit:
-      return kVoid;
-    case RateSearch::End::kNothingAccepted:
-      return kThreshold;
-    case RateSearch::End::kRunning:
-    case RateSearch::End::kOutOfTrials:
-      break;
-  }
-  return kFailed;
+  if (!failure.ok()) return Fail(console_, failure);
+  return stop_ ? kInterrupted : ExitCodeOf(search);
 }
 
 // Refuses to start a long run whose result could not be written.
 absl::Status CheckWritable(const std::string& path) {
   if (path.empty()) return absl::OkStatus();
+  const auto cannot = [&](int error) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": ", strerror(error)));
+  };
+  struct stat existing{};
+  if (stat(path.c_str(), &existing) == 0) {
+    if (S_ISDIR(existing.st_mode)) return cannot(EISDIR);
+    if (!S_ISREG(existing.st_mode)) return access(path.c_str(), W_OK) == 0 ? absl::OkStatus() : cannot(errno);
+  }
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": ", strerror(errno)));
+  return access(folder.empty() ? "." : folder.c_str(), W_OK) == 0 ? absl::OkStatus() : cannot(errno);
 }
 
 int ListMethods(const LoadFlags& flags, const LoadTargets& targets, Console& console) {
@@ -296,14 +332,15 @@ int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& s
   for (const std::string& path : {flags.json, flags.html, flags.hgrm}) {
     if (absl::Status status = CheckWritable(path); !status.ok()) return Fail(console, status);
   }
-  const absl::StatusOr<std::unique_ptr<Workload>> workload =
-      MakeWorkload(flags, *targets, !console.shows_progress());
-  if (!workload.ok()) return Fail(console, workload.status());
-  if (flags.debug) return ShowOneCall(flags, *targets, setup->options, **workload, console);
-  console.Print(absl::StrCat(console.Bold("load"), " ", PlanText(setup->Plan(flags, **workload)), "\n"));
+  const absl::StatusOr<WorkloadMaker> workloads = MakeWorkloads(flags, *targets, !console.shows_progress());
+  if (!workloads.ok()) return Fail(console, workloads.status());
+  const absl::StatusOr<std::shared_ptr<const Workload>> first = (*workloads)(flags.seed);
+  if (!first.ok()) return Fail(console, first.status());
+  if (flags.debug) return ShowOneCall(flags, *targets, setup->options, **first, console);
+  console.Print(absl::StrCat(console.Bold("load"), " ", PlanText(setup->Plan(flags, **first)), "\n"));
   if (flags.dry_run) return kOk;
   const std::vector<Threshold> find_max = setup->find_max;
-  LoadTest test(flags, *std::move(setup), **workload, console, stop);
+  LoadTest test(flags, *std::move(setup), *workloads, console, stop);
   return find_max.empty() ? test.Repeat() : test.FindMax(find_max);
 }
 

@@ -20,6 +20,7 @@ namespace curtail::tool {
 namespace {
 
 constexpr size_t kMaxMessage = 32u << 20;
+constexpr Nanos kMaxBackoff = std::chrono::milliseconds(250);
 constexpr Nanos kReflectionTimeout = std::chrono::seconds(5);
 constexpr Nanos kDefaultDuration = std::chrono::seconds(10);
 constexpr char kHdSearchAddress[] = "127.0.0.1:7000";  // of the examples in hdsearch --help
@@ -68,11 +69,7 @@ absl::StatusOr<std::string> MethodPath(const std::string& name) {
   return path;
 }
 
-absl::StatusOr<std::unique_ptr<Workload>> MakeFixed(const LoadFlags& flags) {
-  if (flags.pick != LoadFlags().pick) {
-    return absl::InvalidArgumentError(
-        "--pick: chooses among the lines of a file or the queries of an application");
-  }
+absl::StatusOr<std::shared_ptr<const Workload>> MakeFixed(const LoadFlags& flags) {
   absl::StatusOr<std::string> path = MethodPath(flags.method);
   if (!path.ok()) return path.status();
   absl::StatusOr<std::string> message = std::string();
@@ -80,30 +77,42 @@ absl::StatusOr<std::unique_ptr<Workload>> MakeFixed(const LoadFlags& flags) {
   if (!flags.data_binary.empty()) message = ReadWholeFile(flags.data_binary, kMaxMessage);
   if (!message.ok())
     return Invalid(flags.data_binary.empty() ? "--data-hex" : "--data-binary", message.status());
-  return std::make_unique<FixedWorkload>(*std::move(path), *std::move(message));
+  return std::make_shared<FixedWorkload>(*std::move(path), *std::move(message));
 }
 
-// The same requests in the order of --pick.
-absl::StatusOr<std::unique_ptr<Workload>> Pick(const LoadFlags& flags,
-                                               absl::StatusOr<std::unique_ptr<Workload>> workload) {
-  if (!workload.ok() || flags.pick == "in-turn") return workload;
-  const uint64_t distinct = (*workload)->distinct();
-  if (distinct == 0) {
+// The requests of `workload` in the order of --pick.
+WorkloadMaker Picked(const std::string& pick, std::shared_ptr<const Workload> workload) {
+  return [pick,
+          workload = std::move(workload)](uint64_t seed) -> absl::StatusOr<std::shared_ptr<const Workload>> {
+    if (pick == LoadFlags().pick) return workload;
+    if (workload->distinct() == 0) {
+      return absl::InvalidArgumentError(
+          "--pick: chooses among the lines of a file or the queries of an application");
+    }
+    absl::StatusOr<Choice> choice = ParseChoice(pick, workload->distinct(), seed);
+    if (!choice.ok()) return Invalid("--pick", choice.status());
+    return std::make_shared<ChosenWorkload>(workload, *std::move(choice));
+  };
+}
+
+absl::Status CheckCombination(const LoadFlags& flags) {
+  if ((flags.rps > 0) + (flags.closed > 0) + !flags.schedule.empty() != 1) {
     return absl::InvalidArgumentError(
-        "--pick: chooses among the lines of a file or the queries of an application");
+        "say how much to send: --rps N, --schedule SHAPE or --closed N, with N above 0");
   }
-  absl::StatusOr<Choice> choice = ParseChoice(flags.pick, distinct, flags.seed);
-  if (!choice.ok()) return Invalid("--pick", choice.status());
-  return std::make_unique<ChosenWorkload>(*std::move(workload), *std::move(choice));
-}
-
-absl::StatusOr<RateCurve> MakeCurve(const LoadFlags& flags, std::optional<Nanos> length) {
-  const bool trace = flags.schedule.find('/') != std::string::npos || absl::EndsWith(flags.schedule, ".csv");
-  if (!trace && !length) length = kDefaultDuration;
-  if (flags.schedule.empty()) return RateCurve::Constant(flags.rps, *length);
-  return ParseShape(
-      flags.schedule,
-      {.length = length, .seed = flags.seed, .rate_scale = flags.rate_scale, .time_scale = flags.time_scale});
+  if (flags.schedule.empty() && (flags.rate_scale != 1 || flags.time_scale != 1)) {
+    return absl::InvalidArgumentError("--rate-scale and --time-scale change a --schedule");
+  }
+  if (flags.closed > 0 && flags.arrivals != LoadFlags().arrivals) {
+    return absl::InvalidArgumentError("--arrivals: a closed loop has none; it waits for replies");
+  }
+  if (flags.find_max.empty()) return absl::OkStatus();
+  if (flags.rps <= 0) return absl::InvalidArgumentError("--find-max: say with --rps where to begin");
+  if (!flags.fail_if.empty() || flags.repeat != 1) {
+    return absl::InvalidArgumentError(
+        "--find-max has its own condition and repeats: leave --fail-if and --repeat out");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -116,10 +125,12 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
     targets.addresses.erase(targets.addresses.begin());
     if (targets.addresses.empty()) targets.addresses.push_back(kHdSearchAddress);
   }
-  if (targets.addresses.empty() && flags.protos.empty()) {
+  if (targets.addresses.empty() && !(flags.list && !flags.protos.empty())) {
     return absl::InvalidArgumentError("say where to: HOST:PORT or unix:PATH");
   }
   targets.channel.connections = flags.connections;
+  // A server that is back should be seen to be back: the default of up to 10 s spares real ones a storm of callers.
+  targets.channel.max_backoff = kMaxBackoff;
   const bool tls_flags = !flags.ca.empty() || !flags.cert.empty() || !flags.key.empty() ||
                          !flags.server_name.empty() || flags.insecure;
   if (tls_flags && !flags.tls) {
@@ -140,13 +151,14 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
 absl::StatusOr<Catalog> MakeCatalog(const LoadFlags& flags, const LoadTargets& targets) {
   if (!flags.protos.empty()) return Catalog::FromProtoFiles(flags.protos, flags.import_paths);
   Nanos timeout{0};
+  Metadata metadata;
   if (absl::Status status = ReadDuration("--timeout", flags.timeout, &timeout); !status.ok()) return status;
+  if (absl::Status status = AddMetadata(flags.metadata, &metadata); !status.ok()) return status;
   return Catalog::FromServer(targets.addresses.front(), targets.channel,
-                             std::max(timeout, kReflectionTimeout), flags.method);
+                             std::max(timeout, kReflectionTimeout), flags.method, metadata);
 }
 
-absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const LoadFlags& flags, const LoadTargets& targets,
-                                                       bool quiet) {
+absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTargets& targets, bool quiet) {
   if (targets.application.empty() == flags.method.empty()) {
     return absl::InvalidArgumentError(
         "say what to send: either --method package.Service/Method, or an application's name before its "
@@ -158,36 +170,61 @@ absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const LoadFlags& flags, c
     options.queries = flags.queries;
     options.k = flags.k;
     options.quiet = quiet;
-    return Pick(flags, hdsearch::MakeWorkload(options));
+    absl::StatusOr<std::unique_ptr<Workload>> workload = hdsearch::MakeWorkload(options);
+    if (!workload.ok()) return workload.status();
+    return Picked(flags.pick, *std::move(workload));
   }
-  if (flags.data.empty()) return MakeFixed(flags);
-  const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
+  if (flags.data.empty()) {
+    absl::StatusOr<std::shared_ptr<const Workload>> workload = MakeFixed(flags);
+    if (!workload.ok()) return workload.status();
+    return Picked(flags.pick, *std::move(workload));
+  }
+  absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
   if (!catalog.ok()) return catalog.status();
   const absl::StatusOr<CatalogMethod> method = catalog->FindMethod(flags.method);
   if (!method.ok()) return method.status();
   JsonSource source{.choice = flags.pick};
   (flags.data.front() == '@' ? source.file : source.text) =
       flags.data.substr(flags.data.front() == '@' ? 1 : 0);
-  return MakeJsonWorkload(*method, source, flags.seed);
+  return [catalog = *std::move(catalog), method = *method,
+          source](uint64_t seed) -> absl::StatusOr<std::shared_ptr<const Workload>> {
+    return MakeJsonWorkload(method, source, seed);
+  };
+}
+
+absl::StatusOr<RateCurve> MakeCurve(const LoadFlags& flags, Nanos warmup, uint64_t seed) {
+  const bool trace = flags.schedule.find('/') != std::string::npos || absl::EndsWith(flags.schedule, ".csv");
+  std::optional<Nanos> length;
+  if (!flags.duration.empty() || !trace) length = kDefaultDuration;
+  if (!flags.duration.empty()) {
+    if (absl::Status status = ReadDuration("--duration", flags.duration, &*length); !status.ok())
+      return status;
+  }
+  absl::StatusOr<RateCurve> curve = flags.schedule.empty()
+                                        ? RateCurve::Constant(flags.rps, *length)
+                                        : ParseShape(flags.schedule, {.length = length,
+                                                                      .seed = seed,
+                                                                      .rate_scale = flags.rate_scale,
+                                                                      .time_scale = flags.time_scale});
+  if (!curve.ok()) return Invalid(flags.schedule.empty() ? "--rps" : "--schedule", curve.status());
+  curve = curve->WithLeadIn(warmup);
+  if (!curve.ok()) return Invalid("--warmup", curve.status());
+  return curve;
 }
 
 absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& targets) {
   LoadSetup s;
-  if ((flags.rps > 0) + (flags.closed > 0) + !flags.schedule.empty() != 1) {
-    return absl::InvalidArgumentError(
-        "say how much to send: --rps N, --schedule SHAPE or --closed N, with N above 0");
+  if (absl::Status status = CheckCombination(flags); !status.ok()) return status;
+  s.duration = kDefaultDuration;
+  if (!flags.duration.empty()) {
+    if (absl::Status status = ReadDuration("--duration", flags.duration, &s.duration); !status.ok())
+      return status;
+    if (s.duration <= Nanos::zero()) return absl::InvalidArgumentError("--duration: must be more than 0 s");
   }
   for (const auto& [flag, text, out] : {std::tuple("--warmup", &flags.warmup, &s.options.warmup),
                                         std::tuple("--timeout", &flags.timeout, &s.options.timeout),
                                         std::tuple("--spin", &flags.spin, &s.options.spin)}) {
     if (absl::Status status = ReadDuration(flag, *text, out); !status.ok()) return status;
-  }
-  std::optional<Nanos> length;
-  if (!flags.duration.empty()) {
-    length.emplace();
-    if (absl::Status status = ReadDuration("--duration", flags.duration, &*length); !status.ok())
-      return status;
-    if (*length <= Nanos::zero()) return absl::InvalidArgumentError("--duration: must be more than 0 s");
   }
   if (absl::Status status = AddMetadata(flags.metadata, &s.options.metadata); !status.ok()) return status;
   s.options.targets = targets.addresses;
@@ -196,13 +233,10 @@ absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& t
   s.options.workload_name =
       targets.application.empty() ? (flags.data.empty() ? "" : "json") : targets.application;
   s.options.schedule_name = flags.schedule;
-  s.duration = length.value_or(kDefaultDuration);
   if (flags.closed == 0) {
-    absl::StatusOr<RateCurve> curve = MakeCurve(flags, length);
-    if (!curve.ok()) return Invalid(flags.schedule.empty() ? "--rps" : "--schedule", curve.status());
-    s.duration = curve->length();
-    curve = curve->WithLeadIn(s.options.warmup);
-    if (!curve.ok()) return Invalid("--warmup", curve.status());
+    absl::StatusOr<RateCurve> curve = MakeCurve(flags, s.options.warmup, flags.seed);
+    if (!curve.ok()) return curve.status();
+    s.duration = curve->length() - s.options.warmup;
     s.curve = *std::move(curve);
     const absl::StatusOr<Gaps> gaps = ParseGaps(flags.arrivals);
     if (!gaps.ok()) return Invalid("--arrivals", gaps.status());
@@ -214,9 +248,6 @@ absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& t
     absl::StatusOr<std::vector<Threshold>> thresholds = ParseThresholds(*text);
     if (!thresholds.ok()) return Invalid(flag, thresholds.status());
     *out = *std::move(thresholds);
-  }
-  if (!s.find_max.empty() && flags.rps <= 0) {
-    return absl::InvalidArgumentError("--find-max: say with --rps where to begin");
   }
   return s;
 }

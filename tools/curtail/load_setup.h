@@ -3,6 +3,7 @@
 // load_setup.h - what the flags of `curtail load` come to: targets, requests and arrivals, checked.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,14 +33,19 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags);
 // What describes the server's methods: its own reflection or the files of --proto. Errors: those of Catalog.
 absl::StatusOr<Catalog> MakeCatalog(const LoadFlags& flags, const LoadTargets& targets);
 
-// What to send. Errors: INVALID_ARGUMENT naming the flag; those of Catalog, of JSON, and of reading files.
-absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const LoadFlags& flags, const LoadTargets& targets,
-                                                       bool quiet);
+// Makes the requests of a run, which follow from its seed.
+using WorkloadMaker = std::function<absl::StatusOr<std::shared_ptr<const Workload>>(uint64_t seed)>;
+// What to send. Errors: INVALID_ARGUMENT naming the flag; those of Catalog, of JSON, and of reading files. The maker
+// may find others of them.
+absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTargets& targets, bool quiet);
+
+// The rate over time, warm-up included. Errors: INVALID_ARGUMENT naming the flag; NOT_FOUND.
+absl::StatusOr<RateCurve> MakeCurve(const LoadFlags& flags, Nanos warmup, uint64_t seed);
 
 // Everything else that a run needs.
 struct LoadSetup {
   RunOptions options;
-  // Warm-up and measured window; absent in a closed loop.
+  // Of the first run; absent in a closed loop.
   std::optional<RateCurve> curve;
   Gaps gaps = Gaps::kPoisson;
   Nanos duration{0};                  // of the measured window

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/load/internal/driver.h"
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <limits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "curtail/rpc/internal/socket.h"
 
 namespace curtail::internal {
 namespace {
@@ -24,10 +25,17 @@ Nanos ThreadCpu() {
 // Whether a failed first call means that the run makes no sense.
 bool Hopeless(absl::StatusCode code) {
   return code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kUnimplemented ||
-         code == absl::StatusCode::kDeadlineExceeded || code == absl::StatusCode::kInvalidArgument;
+         code == absl::StatusCode::kDeadlineExceeded;
 }
 
 }  // namespace
+
+// A call that only asks whether the target is there.
+struct Driver::Probe final : Completion {
+  bool done = false;
+  absl::Status status;
+  void Done(absl::Status&& s, std::string&&) override { status = std::move(s), done = true; }
+};
 
 struct Driver::Call final : Completion {
   Driver* driver = nullptr;
@@ -61,27 +69,30 @@ Driver::~Driver() {
 }
 
 absl::Status Driver::Preflight() {
-  struct Probe final : Completion {
-    bool done = false;
-    absl::Status status;
-    void Done(absl::Status&& s, std::string&&) override { status = std::move(s), done = true; }
-  };
-  std::vector<Probe> probes(channels_.size() * static_cast<size_t>(options_.channel.connections));
-  const Deadline deadline = Deadline::In(std::max<Nanos>(timeout_, 5 * kSecond));
-  for (size_t i = 0; i < probes.size(); ++i) {
-    channels_[i % channels_.size()]->Start(workload_.method(), deadline, options_.metadata,
-                                           workload_.Request(i), &probes[i]);
+  for (const std::string& target : options_.targets) {
+    if (absl::Status status = Address::ResolveAll(target).status(); !status.ok()) return status;
   }
-  for (Probe& probe : probes) {
-    // Ends: each call has a deadline, which the client keeps.
-    while (!probe.done) client_->Poll(Deadline::In(kLongestWait));
-    if (!probe.status.ok() && Hopeless(probe.status.code())) {
-      // The probes that are left still point into this frame.
-      for (Probe& rest : probes) {
-        while (!rest.done) client_->Poll(Deadline::In(kLongestWait));
-      }
-      return probe.status;
-    }
+  auto probes = std::make_unique<std::vector<Probe>>(channels_.size() *
+                                                     static_cast<size_t>(options_.channel.connections));
+  const Deadline deadline = Deadline::In(std::max<Nanos>(timeout_, 5 * kSecond));
+  for (size_t i = 0; i < probes->size(); ++i) {
+    channels_[i % channels_.size()]->Start(workload_.method(), deadline, options_.metadata,
+                                           workload_.Request(i), &(*probes)[i]);
+  }
+  // Ends: each call has a deadline, which the client keeps.
+  const auto under_way = [&] {
+    return static_cast<size_t>(
+        std::count_if(probes->begin(), probes->end(), [](const Probe& p) { return !p.done; }));
+  };
+  while (under_way() > 0 && !Stopped()) client_->Poll(Deadline::In(kLongestWait));
+  if (under_way() > 0) {
+    // See the destructor: the client stays, and so does what its calls refer to.
+    in_flight_ += under_way();
+    (void)probes.release();
+    return absl::CancelledError("interrupted before the run began");
+  }
+  for (const Probe& probe : *probes) {
+    if (!probe.status.ok() && Hopeless(probe.status.code())) return probe.status;
   }
   return absl::OkStatus();
 }
@@ -128,9 +139,12 @@ void Driver::Send(uint64_t index, Nanos intended) {
     if (first_measured_ == kNone) first_measured_ = index;
     sampler_.Sent(index - first_measured_, now);
   }
+  // Each round begins one target later, so that no target gets the same lines of a file each time.
+  const size_t targets = channels_.size();
   // The call may end before Start() returns.
-  channels_[index % channels_.size()]->Start(workload_.method(), Deadline::At(start_ + intended + timeout_),
-                                             options_.metadata, prepared_message_, call);
+  channels_[(index + index / targets) % targets]->Start(workload_.method(),
+                                                        Deadline::At(start_ + intended + timeout_),
+                                                        options_.metadata, prepared_message_, call);
 }
 
 void Driver::Ended(Call* call, const absl::Status& status, std::string_view reply) {
@@ -145,7 +159,10 @@ void Driver::Ended(Call* call, const absl::Status& status, std::string_view repl
   free_.push_back(call);
 }
 
-void Driver::Poll() { client_->Poll(Deadline::At(TimePoint())); }
+void Driver::Poll() {
+  client_->Poll(Deadline::At(TimePoint()));
+  Housekeep(Elapsed());
+}
 
 void Driver::PollUntil(Nanos when) {
   const Nanos now = Elapsed();
@@ -219,7 +236,7 @@ void Driver::EndWindow() {
 LoadResult Driver::Finish(Nanos end, bool interrupted) {
   const Nanos now = Elapsed();
   Publish(now);
-  recorder_.Tick(now, DueUntil(now), in_flight_);
+  recorder_.LastTick(now, DueUntil(now));
   return recorder_.Finish(end, interrupted, cpu_, spin_, sampler_.Check(poisson_));
 }
 

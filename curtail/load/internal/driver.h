@@ -55,6 +55,7 @@ class Driver {
 
  private:
   struct Call;
+  struct Probe;
   static constexpr uint64_t kNone = ~uint64_t{0};
 
   void Ended(Call* call, const absl::Status& status, std::string_view reply);

@@ -38,12 +38,12 @@ absl::Status ParseError(std::string_view error) {
 }  // namespace
 
 ReflectionClient::ReflectionClient(const std::string& target, const ChannelOptions& options,
-                                   Deadline deadline)
-    : target_(target), deadline_(deadline), channel_(&client_, target, options) {}
+                                   Deadline deadline, const Metadata& metadata)
+    : target_(target), deadline_(deadline), metadata_(metadata), channel_(&client_, target, options) {}
 
 absl::StatusOr<std::string> ReflectionClient::Unary(std::string_view path, const std::string& request) {
   OneCall call;
-  channel_.Start(path, deadline_, {}, request, &call);
+  channel_.Start(path, deadline_, metadata_, request, &call);
   while (!call.done)
     client_.Poll(deadline_.Expired() ? Deadline::In(std::chrono::milliseconds(10)) : deadline_);
   if (!call.status.ok()) return call.status;

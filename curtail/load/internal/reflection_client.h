@@ -34,7 +34,9 @@ class ReflectionClient {
   static constexpr size_t kMaxFiles = 5000;
   static constexpr size_t kMaxFileBytes = 64u << 20;  // of all files together
 
-  ReflectionClient(const std::string& target, const ChannelOptions& options, Deadline deadline);
+  // `metadata` goes with every question.
+  ReflectionClient(const std::string& target, const ChannelOptions& options, Deadline deadline,
+                   const Metadata& metadata);
 
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> ListServices();
   // Adds the file that defines `symbol`, and all that it imports, to `files`.
@@ -53,6 +55,7 @@ class ReflectionClient {
 
   const std::string target_;
   const Deadline deadline_;
+  const Metadata metadata_;
   Client client_;
   Channel channel_;
   size_t version_ = 0;  // of the protocol's paths, the one that the server speaks
