@@ -34,7 +34,7 @@ struct LoadPlan {
   Nanos warmup{0};
   Nanos duration{0};  // of the measured window
   Nanos timeout{0};
-  Nanos spin{0};
+  Nanos spin{0};          // of the sending thread before a send, at the end of the run
   bool realtime = false;  // the sending thread had real-time priority
 
   bool closed() const { return arrivals == "closed"; }

@@ -28,7 +28,8 @@ absl::Status Check(const RunOptions& options) {
   if (options.timeout <= Nanos::zero())
     return absl::InvalidArgumentError("the timeout must be more than 0 s");
   if (options.warmup < Nanos::zero()) return absl::InvalidArgumentError("the warm-up cannot be negative");
-  if (options.spin < Nanos::zero()) return absl::InvalidArgumentError("the spin time cannot be negative");
+  if (options.spin && *options.spin < Nanos::zero())
+    return absl::InvalidArgumentError("the spin time cannot be negative");
   if (options.targets.empty()) return absl::InvalidArgumentError("there is no target");
   const int connections = options.channel.connections;
   if (connections < 1 || connections > kMaxConnections) {
@@ -47,7 +48,6 @@ LoadPlan PlanOf(const RunOptions& options, const Workload& workload) {
   plan.connections = options.channel.connections;
   plan.warmup = options.warmup;
   plan.timeout = options.timeout;
-  plan.spin = options.spin;
   return plan;
 }
 

@@ -137,7 +137,8 @@ void AddArrivalFlags(CLI::App& load, LoadFlags* f) {
   load.add_option("--find-max", f->find_max,
                   "Search the highest rate at which this holds: 'p99<5ms'; starts at --rps")
       ->group(group);
-  load.add_option("--spin", f->spin, "Watch the clock so long before a send instead of sleeping")
+  load.add_option("--spin", f->spin,
+                  "Watch the clock so long before a send, as timers are late; auto learns by how much")
       ->capture_default_str()
       ->group(group);
   load.add_flag("--realtime,!--no-realtime", f->realtime,

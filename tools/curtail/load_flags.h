@@ -29,7 +29,7 @@ struct LoadFlags {
   std::string duration;  // empty: 10 s, or what the trace takes
   std::string warmup = "2s";
   std::string timeout = "1s";
-  std::string spin = "120us";
+  std::string spin = "auto";
   uint64_t seed = 1;
   int repeat = 1;
   bool realtime = true;

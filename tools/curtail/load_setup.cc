@@ -222,9 +222,12 @@ absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& t
     if (s.duration <= Nanos::zero()) return absl::InvalidArgumentError("--duration: must be more than 0 s");
   }
   for (const auto& [flag, text, out] : {std::tuple("--warmup", &flags.warmup, &s.options.warmup),
-                                        std::tuple("--timeout", &flags.timeout, &s.options.timeout),
-                                        std::tuple("--spin", &flags.spin, &s.options.spin)}) {
+                                        std::tuple("--timeout", &flags.timeout, &s.options.timeout)}) {
     if (absl::Status status = ReadDuration(flag, *text, out); !status.ok()) return status;
+  }
+  if (flags.spin != "auto") {
+    if (absl::Status status = ReadDuration("--spin", flags.spin, &s.options.spin.emplace()); !status.ok())
+      return status;
   }
   if (absl::Status status = AddMetadata(flags.metadata, &s.options.metadata); !status.ok()) return status;
   s.options.targets = targets.addresses;

@@ -55,6 +55,7 @@ Driver::Driver(const RunOptions& options, const Workload& workload, LoadPlan pla
       curve_(curve),
       recorder_(std::move(plan), workload.score_name()),
       sampler_(curve),
+      margin_(options.spin),
       client_(std::make_unique<Client>()) {
   for (const std::string& target : options.targets) {
     channels_.push_back(std::make_unique<Channel>(client_.get(), target, options.channel));
@@ -167,9 +168,11 @@ void Driver::Poll() {
 void Driver::PollUntil(Nanos when) {
   const Nanos now = Elapsed();
   Housekeep(now);
-  const Nanos wake = std::min({when - options_.spin, next_tick_, now + kLongestWait});
+  const Nanos wake = std::min({when - margin_.get(), next_tick_, now + kLongestWait});
   if (wake > now) {
-    client_->Poll(Deadline::At(start_ + wake));
+    const size_t ended = client_->Poll(Deadline::At(start_ + wake));
+    // Nothing ended: so it was the timer, unless it was something else and too early.
+    if (const Nanos late = Elapsed() - wake; ended == 0 && late > Nanos::zero()) margin_.Fired(late);
     return;
   }
   const size_t ended = client_->Poll(Deadline::At(TimePoint()));
@@ -237,7 +240,9 @@ LoadResult Driver::Finish(Nanos end, bool interrupted) {
   const Nanos now = Elapsed();
   Publish(now);
   recorder_.LastTick(now, DueUntil(now));
-  return recorder_.Finish(end, interrupted, cpu_, spin_, sampler_.Check(poisson_));
+  LoadResult result = recorder_.Finish(end, interrupted, cpu_, spin_, sampler_.Check(poisson_));
+  result.plan.spin = margin_.get();
+  return result;
 }
 
 }  // namespace curtail::internal

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "curtail/load/internal/sampler.h"
+#include "curtail/load/internal/wake_margin.h"
 #include "curtail/load/recorder.h"
 #include "curtail/load/runner.h"
 #include "curtail/rpc/channel.h"
@@ -39,7 +40,7 @@ class Driver {
   void Prepare(uint64_t index);
   // Flushes, reads, and returns at once.
   void Poll();
-  // Flushes, reads, waits until something happened or until `when` is near (RunOptions::spin before it).
+  // Flushes, reads, waits until something happened or until `when` is near (by WakeMargin).
   // Within that distance it does not wait at all.
   void PollUntil(Nanos when);
   // Awaits the calls in flight until `limit`; books the rest as unfinished.
@@ -76,6 +77,7 @@ class Driver {
 
   Recorder recorder_;
   Sampler sampler_;
+  WakeMargin margin_;
   uint64_t first_measured_ = kNone;  // index of the first request in the measured window
   TimePoint start_;
   Nanos next_tick_{0};
