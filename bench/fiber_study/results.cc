@@ -83,9 +83,7 @@ Measurement Evaluate(const LoadResult& result, const Consumed& before, const Con
 
 std::optional<Spread> SpreadOf(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
-  std::sort(values.begin(), values.end());
-  const size_t n = values.size();
-  return Spread{(values[(n - 1) / 2] + values[n / 2]) / 2, values.front(), values.back()};
+  return bench::SpreadOf(std::move(values));
 }
 
 std::vector<Comparison> Compare(const Results& results) {

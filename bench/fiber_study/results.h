@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/common/spread.h"
 #include "curtail/load/result.h"
 #include "variant.h"
 
@@ -49,11 +50,7 @@ struct Consumed {
 
 Measurement Evaluate(const LoadResult& result, const Consumed& before, const Consumed& after);
 
-struct Spread {
-  double median = 0;
-  double min = 0;
-  double max = 0;
-};
+using bench::Spread;
 // Nothing for no values.
 std::optional<Spread> SpreadOf(std::vector<double> values);
 

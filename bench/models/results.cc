@@ -63,13 +63,6 @@ Measurement Evaluate(const LoadResult& result, Nanos elapsed, uint64_t requests,
   return m;
 }
 
-Spread SpreadOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  const double median = values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-  return {median, values.front(), values.back()};
-}
-
 std::optional<Summary> Summarize(const std::vector<Measurement>& rounds) {
   if (rounds.empty()) return std::nullopt;
   Summary s;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/common/spread.h"
 #include "curtail/exec/thread_stats.h"
 #include "curtail/load/result.h"
 #include "machine.h"
@@ -71,13 +72,8 @@ struct Results {
   bool interrupted = false;
 };
 
-struct Spread {
-  double median = 0;
-  double min = 0;
-  double max = 0;
-};
-// REQUIRES: not empty.
-Spread SpreadOf(std::vector<double> values);
+using bench::Spread;
+using bench::SpreadOf;
 
 // Of the rounds of a cell. The marks hold when they hold in at least half of the rounds, as a median survives
 // fewer.
