@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "curtail/base/mutex.h"
 #include "curtail/rpc/internal/socket.h"
 
 namespace curtail::internal {
@@ -26,6 +27,14 @@ Nanos ThreadCpu() {
 bool Hopeless(absl::StatusCode code) {
   return code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kUnimplemented ||
          code == absl::StatusCode::kDeadlineExceeded;
+}
+
+// Keeps what calls refer to that nobody polls any more: it must outlive them, which is for ever.
+void Abandon(std::shared_ptr<void> thing) {
+  static Mutex mu;
+  static auto* const kept = new std::vector<std::shared_ptr<void>>;  // never destroyed, always reachable
+  MutexLock lock(mu);
+  kept->push_back(std::move(thing));
 }
 
 }  // namespace
@@ -65,8 +74,8 @@ Driver::Driver(const RunOptions& options, const Workload& workload, LoadPlan pla
 Driver::~Driver() {
   if (in_flight_ == 0) return;
   // Nobody polls this client again, so the calls never complete; but nothing they refer to may go.
-  for (auto& channel : channels_) (void)channel.release();
-  (void)client_.release();
+  for (auto& channel : channels_) Abandon(std::move(channel));
+  Abandon(std::move(client_));
 }
 
 absl::Status Driver::Preflight() {
@@ -89,7 +98,7 @@ absl::Status Driver::Preflight() {
   if (under_way() > 0) {
     // See the destructor: the client stays, and so does what its calls refer to.
     in_flight_ += under_way();
-    (void)probes.release();
+    Abandon(std::move(probes));
     return absl::CancelledError("interrupted before the run began");
   }
   for (const Probe& probe : *probes) {
