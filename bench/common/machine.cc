@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/common/machine.h"
 
+#include <sys/utsname.h>
+
 #include <chrono>
 #include <fstream>
 #include <string>
@@ -29,6 +31,8 @@ Machine LookAtMachine() {
   Machine machine;
   machine.cpus = static_cast<int>(std::thread::hardware_concurrency());
   std::ifstream("/proc/loadavg") >> machine.load_average;
+  utsname names{};
+  if (uname(&names) == 0) machine.kernel = names.release;
   const auto [total_before, idle_before] = ReadTicks();
   std::this_thread::sleep_for(
       std::chrono::milliseconds(500));  // an interval to measure in, not a synchronisation

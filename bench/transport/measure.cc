@@ -7,11 +7,9 @@
 
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/utsname.h>
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <thread>
 
@@ -115,19 +113,6 @@ bool Fits(const Variant& variant, const Cell& cell) {
   return variant.large == (cell.kind == Cell::Kind::kEcho);
 }
 
-// CPU time of the whole machine since it started, in ticks: all of it, and the idle part.
-std::pair<double, double> ReadMachineTicks() {
-  std::ifstream stat("/proc/stat");
-  std::string label;
-  stat >> label;
-  double total = 0, idle = 0, value = 0;
-  for (int i = 0; i < 8 && stat >> value; ++i) {
-    total += value;
-    if (i == 3 || i == 4) idle += value;  // idle, iowait
-  }
-  return {total, idle};
-}
-
 class Run {
  public:
   explicit Run(const Options& options) : options_(options) {}
@@ -222,20 +207,6 @@ absl::StatusOr<std::vector<VariantResults>> Measure(const Options& options,
     }
   }
   return run.Finish();
-}
-
-Machine LookAtMachine() {
-  Machine machine;
-  machine.cpus = static_cast<int>(std::thread::hardware_concurrency());
-  std::ifstream("/proc/loadavg") >> machine.load_average;
-  utsname names{};
-  if (uname(&names) == 0) machine.kernel = names.release;
-  const auto [total_before, idle_before] = ReadMachineTicks();
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // an interval to measure in
-  const auto [total_after, idle_after] = ReadMachineTicks();
-  const double total = total_after - total_before;
-  if (total > 0) machine.busy_cpus = machine.cpus * (1 - (idle_after - idle_before) / total);
-  return machine;
 }
 
 std::string BusyPollNote() {

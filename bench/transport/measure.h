@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bench/common/machine.h"
 
 namespace curtail::bench {
 
@@ -66,16 +67,6 @@ double ExpectedSeconds(const Options& options);
 // with another variant. REQUIRES: known variants; this process has one thread.
 absl::StatusOr<std::vector<VariantResults>> Measure(const Options& options,
                                                     const std::function<void(const std::string&)>& progress);
-
-// CPUs, load average and how many CPUs others used during half a second in which we slept.
-struct Machine {
-  int cpus = 0;
-  double load_average = 0;
-  double busy_cpus = 0;
-  std::string kernel;
-  bool Disturbed() const { return busy_cpus > 0.2; }
-};
-Machine LookAtMachine();
 
 // What SO_BUSY_POLL can do here, in words: loopback has no device queue to poll.
 std::string BusyPollNote();

@@ -5,130 +5,33 @@
 // file for people and other programs, must be what the cells give. The writer writes only what the reader reads
 // back as the same.
 #include <algorithm>
-#include <initializer_list>
 #include <limits>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 #include "curtail/adapt/profile.h"
+#include "curtail/base/internal/json_document.h"
 #include "curtail/base/strings.h"
-#include "nlohmann/json.hpp"
 
 namespace curtail {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using internal::Json;
+using internal::JsonNode;
+
+constexpr internal::JsonKind kKind{.name = "profile", .max_depth = 8, .max_keys = 32};
 
 constexpr size_t kMaxText = size_t{64} << 20;
-constexpr int kMaxDepth = 8;
 constexpr size_t kMaxCells = 100'000;
 constexpr size_t kMaxLoads = 512;
 constexpr size_t kMaxConfigs = 256;
-constexpr size_t kMaxKeys = 32;
 constexpr size_t kMaxString = 1024;
 constexpr int kMaxRepeat = 999;
 constexpr double kMaxUs = 1e13;  // four months
 constexpr double kMaxRate = 1e12;
 
-struct Refused : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-// A Node is a value and where it stands. The first problem of a document is kept, and every read returns some
-// default from then on, so that callers need not check each step. Thread-compatible.
-class Node {
- public:
-  Node(const Json* value, std::string* problem) : value_(value), problem_(problem) {}
-
-  // A member. REQUIRES: `key` outlives the node, as literals do.
-  Node operator[](const char* key) const {
-    Node child(this, key);
-    if (Has(Json::value_t::object, "an object")) {
-      const auto found = value_->find(key);
-      if (found == value_->end()) {
-        child.Complain("is missing");
-      } else {
-        child.value_ = &*found;
-      }
-    }
-    return child;
-  }
-  // Complains about members that are not among these.
-  void AllowOnly(std::initializer_list<std::string_view> keys) const {
-    if (!Has(Json::value_t::object, "an object")) return;
-    for (const auto& [key, member] : value_->items()) {
-      if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-      return Complain(Join("has the unknown key \"", std::string_view(key).substr(0, 60), "\""));
-    }
-  }
-  // Calls `each` with every item.
-  template <class F>
-  void ForItems(size_t at_most, F each) const {
-    if (!Has(Json::value_t::array, "an array")) return;
-    if (value_->size() > at_most) return Complain(Join("has more than ", at_most, " items"));
-    for (size_t i = 0; i < value_->size() && problem_->empty(); ++i) {
-      Node child(this, nullptr);
-      child.index_ = i;
-      child.value_ = &(*value_)[i];
-      each(child);
-    }
-  }
-
-  bool IsNull() const { return value_ != nullptr && value_->is_null(); }
-  bool Flag() const { return Has(Json::value_t::boolean, "true or false") && value_->get<bool>(); }
-  std::string Text() const {
-    if (!Has(Json::value_t::string, "a string")) return {};
-    if (value_->get_ref<const std::string&>().size() <= kMaxString) return value_->get<std::string>();
-    Complain(Join("has more than ", kMaxString, " characters"));
-    return {};
-  }
-  double Number(double low, double high) const {
-    if (value_ == nullptr) return 0;
-    const double number =
-        value_->is_number() ? value_->get<double>() : std::numeric_limits<double>::quiet_NaN();
-    if (number >= low && number <= high) return number;
-    Complain(Join("must be a number from ", Json(low).dump(), " to ", Json(high).dump()));
-    return 0;
-  }
-  uint64_t Count(uint64_t high) const {
-    if (value_ == nullptr) return 0;
-    if (value_->is_number_unsigned() && value_->get<uint64_t>() <= high) return value_->get<uint64_t>();
-    Complain(Join("must be a whole number from 0 to ", high));
-    return 0;
-  }
-  int Int(int high) const { return static_cast<int>(Count(static_cast<uint64_t>(high))); }
-
-  void Complain(std::string_view what) const {
-    if (problem_->empty()) *problem_ = Join(Path(), Path().empty() ? "it " : " ", what);
-  }
-
- private:
-  Node(const Node* parent, const char* key) : parent_(parent), key_(key), problem_(parent->problem_) {}
-
-  bool Has(Json::value_t type, const char* name) const {
-    if (value_ == nullptr) return false;
-    if (value_->type() != type) Complain(Join("must be ", name));
-    return value_->type() == type;
-  }
-
-  // "cells[0].p99_us".
-  std::string Path() const {
-    if (parent_ == nullptr) return {};
-    const std::string above = parent_->Path();
-    if (key_ == nullptr) return Join(above, "[", index_, "]");
-    return above.empty() ? key_ : Join(above, ".", key_);
-  }
-
-  const Node* parent_ = nullptr;
-  const char* key_ = nullptr;  // null: an item of an array
-  size_t index_ = 0;
-  const Json* value_ = nullptr;  // null: missing
-  std::string* problem_;
-};
-
-Config ReadConfig(const Node& node) {
-  const std::string text = node.Text();
+Config ReadConfig(const JsonNode& node) {
+  const std::string text = node.Text(kMaxString);
   const absl::StatusOr<Config> config = Config::Parse(text);
   if (!config.ok()) {
     node.Complain(Join("is no config: ", Message(config.status())));
@@ -138,15 +41,15 @@ Config ReadConfig(const Node& node) {
   return *config;
 }
 
-MachineFingerprint ReadMachine(const Node& node) {
+MachineFingerprint ReadMachine(const JsonNode& node) {
   node.AllowOnly({"cpu_model", "cpus", "kernel", "memory_gib"});
-  return {node["cpu_model"].Text(), node["cpus"].Int(1 << 20), node["kernel"].Text(),
+  return {node["cpu_model"].Text(kMaxString), node["cpus"].Int(1 << 20), node["kernel"].Text(kMaxString),
           node["memory_gib"].Int(1 << 24)};
 }
 
-std::vector<double> ReadLoads(const Node& node) {
+std::vector<double> ReadLoads(const JsonNode& node) {
   std::vector<double> loads;
-  node.ForItems(kMaxLoads, [&](const Node& item) {
+  node.ForItems(kMaxLoads, [&](const JsonNode& item) {
     const double load = item.Number(1e-6, kMaxRate);
     if (!loads.empty() && load <= loads.back()) item.Complain("must be above the load before it");
     loads.push_back(load);
@@ -155,7 +58,7 @@ std::vector<double> ReadLoads(const Node& node) {
   return loads;
 }
 
-ProfileCell ReadCell(const Node& node, const std::vector<double>& loads) {
+ProfileCell ReadCell(const JsonNode& node, const std::vector<double>& loads) {
   node.AllowOnly({"config", "load_per_s", "repeat", "p50_us", "p99_us", "mean_us", "achieved_per_s",
                   "failed_share", "saturated"});
   ProfileCell cell;
@@ -175,9 +78,9 @@ ProfileCell ReadCell(const Node& node, const std::vector<double>& loads) {
   return cell;
 }
 
-void ReadCells(const Node& node, Profile& profile) {
+void ReadCells(const JsonNode& node, Profile& profile) {
   std::set<std::string> configs, seen;
-  node.ForItems(kMaxCells, [&](const Node& item) {
+  node.ForItems(kMaxCells, [&](const JsonNode& item) {
     const ProfileCell& cell = profile.cells.emplace_back(ReadCell(item, profile.loads));
     const std::string config = cell.config.ToString();
     if (configs.insert(config).second && configs.size() > kMaxConfigs) {
@@ -190,13 +93,13 @@ void ReadCells(const Node& node, Profile& profile) {
   if (profile.cells.empty()) node.Complain("must not be empty");
 }
 
-ConfigSummary ReadSummary(const Node& node) {
+ConfigSummary ReadSummary(const JsonNode& node) {
   node.AllowOnly({"config", "saturation_per_s", "points"});
   ConfigSummary summary;
   summary.config = ReadConfig(node["config"]);
-  const Node saturation = node["saturation_per_s"];
+  const JsonNode saturation = node["saturation_per_s"];
   if (!saturation.IsNull()) summary.saturation_per_s = saturation.Number(0, kMaxRate);
-  node["points"].ForItems(kMaxLoads, [&](const Node& item) {
+  node["points"].ForItems(kMaxLoads, [&](const JsonNode& item) {
     item.AllowOnly({"load_per_s", "p99_us", "spread_us", "unstable", "saturated"});
     summary.points.push_back({item["load_per_s"].Number(0, kMaxRate), item["p99_us"].Number(0, kMaxUs),
                               item["spread_us"].Number(0, 2 * kMaxUs), item["unstable"].Flag(),
@@ -205,25 +108,25 @@ ConfigSummary ReadSummary(const Node& node) {
   return summary;
 }
 
-Profile ReadProfile(const Node& root) {
+Profile ReadProfile(const JsonNode& root) {
   root.AllowOnly({"schema_version", "service", "curtail_version", "machine", "seed", "created", "loads_per_s",
                   "cells", "configs"});
   Profile profile;
-  profile.service = root["service"].Text();
+  profile.service = root["service"].Text(kMaxString);
   if (profile.service.empty()) root["service"].Complain("must not be empty");
-  profile.curtail_version = root["curtail_version"].Text();
+  profile.curtail_version = root["curtail_version"].Text(kMaxString);
   profile.machine = ReadMachine(root["machine"]);
   profile.seed = root["seed"].Count(std::numeric_limits<uint64_t>::max());
-  profile.created = root["created"].Text();
+  profile.created = root["created"].Text(kMaxString);
   profile.loads = ReadLoads(root["loads_per_s"]);
   ReadCells(root["cells"], profile);
   return profile;
 }
 
 // The summary, which must be what the cells give.
-void ReadSummaries(const Node& node, Profile& profile) {
+void ReadSummaries(const JsonNode& node, Profile& profile) {
   std::vector<ConfigSummary> found;
-  node.ForItems(kMaxConfigs, [&](const Node& item) {
+  node.ForItems(kMaxConfigs, [&](const JsonNode& item) {
     const ConfigSummary& summary = found.emplace_back(ReadSummary(item));
     if (found.size() > profile.configs.size()) return item.Complain("is of a config without cells");
     const ConfigSummary& wanted = profile.configs[found.size() - 1];
@@ -235,52 +138,6 @@ void ReadSummaries(const Node& node, Profile& profile) {
   if (found.size() < profile.configs.size()) {
     node.Complain(Join("lacks ", profile.configs[found.size()].config.ToString(), ", which has cells"));
   }
-}
-
-// Where byte `at` of `text`, counted from 1, stands.
-std::string Place(std::string_view text, size_t at) {
-  const std::string_view before = text.substr(0, std::min(at == 0 ? 0 : at - 1, text.size()));
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const size_t newline = before.rfind('\n');
-  return Join("line ", line, ", column ",
-              before.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1);
-}
-
-absl::StatusOr<Json> ParseJson(std::string_view text) {
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  const auto bounded = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (depth > kMaxDepth) throw Refused("is nested more deeply than any profile");
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key) {
-      const auto& key = value.get_ref<const std::string&>();
-      if (!keys.back().insert(key).second) {
-        throw Refused(Join("has the key \"", std::string_view(key).substr(0, 60), "\" twice in one object"));
-      }
-      if (keys.back().size() > kMaxKeys) throw Refused("has an object with more keys than any profile");
-    }
-    return true;
-  };
-  try {
-    return Json::parse(text.begin(), text.end(), bounded);
-  } catch (const Json::parse_error& error) {
-    return absl::InvalidArgumentError(Join("is not JSON: ", Place(text, error.byte),
-                                           error.byte > text.size() ? ": it ends too early" : ""));
-  } catch (const Json::exception&) {  // such as a number beyond all doubles
-    return absl::InvalidArgumentError("is not JSON: a value that no profile has");
-  } catch (const Refused& error) {
-    return absl::InvalidArgumentError(error.what());
-  }
-}
-
-absl::Status CheckVersion(const Json& json) {
-  const auto version = json.is_object() ? json.find("schema_version") : json.end();
-  if (!json.is_object() || version == json.end() || !version->is_number_integer()) {
-    return absl::InvalidArgumentError("is no profile: it has no schema_version");
-  }
-  if (*version == kProfileSchemaVersion) return absl::OkStatus();
-  return absl::InvalidArgumentError(Join("has schema_version ", version->dump(), ", and only ",
-                                         kProfileSchemaVersion, " is understood; train again"));
 }
 
 Json SummaryJson(const ConfigSummary& summary) {
@@ -341,11 +198,15 @@ std::string TextOf(const Profile& profile) {
 
 absl::StatusOr<Profile> ParseProfile(std::string_view text) {
   if (text.size() > kMaxText) return absl::InvalidArgumentError("has more than 64 MiB: no profile has");
-  const absl::StatusOr<Json> json = ParseJson(text);
+  const absl::StatusOr<Json> json = internal::ParseJson(text, kKind);
   if (!json.ok()) return json.status();
-  if (absl::Status status = CheckVersion(*json); !status.ok()) return status;
+  if (absl::Status status =
+          internal::CheckSchemaVersion(*json, kKind, kProfileSchemaVersion, "; train again");
+      !status.ok()) {
+    return status;
+  }
   std::string problem;
-  const Node root(&*json, &problem);
+  const JsonNode root(&*json, &problem);
   Profile profile = ReadProfile(root);
   if (problem.empty()) {
     Summarize(profile);

@@ -5,9 +5,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -15,6 +12,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/load/json_workload.h"
 #include "curtail/rpc/internal/message_bytes.h"
+#include "curtail/rpc/internal/socket.h"
 #include "curtail/rpc/server.h"
 #include "google/protobuf/descriptor.pb.h"
 #include "load_test.curtail.h"
@@ -290,21 +288,15 @@ TEST(Catalog, ServersThatCannotAnswer) {
 
 TEST(Catalog, GivesUpOnASilentServer) {
   // The kernel accepts for a socket that listens; nobody reads.
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
-  ASSERT_EQ(listen(listener, 1), 0);
-  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  const std::string target = Join("127.0.0.1:", ntohs(address.sin_port));
+  const absl::StatusOr<internal::UniqueFd> listener =
+      internal::Listen(*internal::Address::Resolve("127.0.0.1:0"));
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const std::string target = internal::BoundAddress(listener->get());
   const TimePoint begin = Now();
   const auto catalog = Catalog::FromServer(target, {}, std::chrono::milliseconds(100));
   EXPECT_EQ(catalog.status().code(), absl::StatusCode::kDeadlineExceeded) << catalog.status();
   EXPECT_THAT(TextOf(catalog.status()), AllOf(HasSubstr(target), HasSubstr("in time")));
   EXPECT_LT(Now() - begin, kTimeout);
-  close(listener);
 }
 
 // A folder of .proto files that goes with the test.

@@ -31,29 +31,11 @@ absl::Status FileError(const std::string& name, const char* what, int error) {
   return absl::ErrnoToStatus(error, Join("cannot ", what, " ", name));
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& name) {
-  const std::unique_ptr<std::FILE, CloseFile> file(name == "-" ? stdin : std::fopen(name.c_str(), "re"));
-  if (file == nullptr) return FileError(name, "open", errno);
-  std::string text;
-  size_t size = 0;
-  do {
-    constexpr size_t kBlock = 1 << 20;
-    text.resize(size + kBlock);
-    size += std::fread(text.data() + size, 1, kBlock, file.get());
-    if (std::ferror(file.get()) != 0) return FileError(name, "read", errno);
-    if (size > JsonSource::kMaxBytes) {
-      return absl::ResourceExhaustedError(Join(name, " holds more than ", JsonSource::kMaxBytes, " bytes"));
-    }
-  } while (std::feof(file.get()) == 0);
-  text.resize(size);
-  return text;
-}
-
 // Reads the templates of one text: a list of them, or one after the other.
 class TemplatesReader {
  public:
-  TemplatesReader(const Descriptor& type, std::string_view text, const std::string& file, uint64_t seed)
-      : in_(text, file == "-" ? "standard input" : file), messages_(type, seed) {}
+  TemplatesReader(const Descriptor& type, std::string_view text, const std::string& name, uint64_t seed)
+      : in_(text, name), messages_(type, seed) {}
 
   absl::StatusOr<std::vector<JsonTemplate>> Read() {
     absl::Status status = in_.Peek() == JsonReader::Kind::kArray ? ReadList() : ReadSequence();
@@ -134,16 +116,31 @@ absl::StatusOr<std::string> ToJson(const Descriptor& type, std::string_view byte
 
 }  // namespace
 
+absl::StatusOr<JsonSource> ReadJsonFile(const std::string& name) {
+  const std::unique_ptr<std::FILE, CloseFile> file(name == "-" ? stdin : std::fopen(name.c_str(), "re"));
+  if (file == nullptr) return FileError(name, "open", errno);
+  JsonSource source{.name = name == "-" ? "standard input" : name};
+  std::string& text = source.text;
+  size_t size = 0;
+  do {
+    constexpr size_t kBlock = 1 << 20;
+    text.resize(size + kBlock);
+    size += std::fread(text.data() + size, 1, kBlock, file.get());
+    if (std::ferror(file.get()) != 0) return FileError(name, "read", errno);
+    if (size > JsonSource::kMaxBytes) {
+      return absl::ResourceExhaustedError(Join(name, " holds more than ", JsonSource::kMaxBytes, " bytes"));
+    }
+  } while (std::feof(file.get()) == 0);
+  text.resize(size);
+  return source;
+}
+
 absl::StatusOr<std::unique_ptr<Workload>> MakeJsonWorkload(const CatalogMethod& method,
                                                            const JsonSource& source, uint64_t seed) {
-  absl::StatusOr<std::string> read = std::string();
-  if (!source.file.empty()) read = ReadFile(source.file);
-  if (!read.ok()) return read.status();
-  const std::string_view text = source.file.empty() ? std::string_view(source.text) : *read;
-  if (text.size() > JsonSource::kMaxBytes) {
+  if (source.text.size() > JsonSource::kMaxBytes) {
     return absl::ResourceExhaustedError(Join("more than ", JsonSource::kMaxBytes, " bytes of JSON"));
   }
-  TemplatesReader reader(*method.descriptor->input_type(), text, source.file, seed);
+  TemplatesReader reader(*method.descriptor->input_type(), source.text, source.name, seed);
   absl::StatusOr<std::vector<JsonTemplate>> templates = reader.Read();
   if (!templates.ok()) return templates.status();
   absl::StatusOr<Choice> choice = ParseChoice(source.choice, templates->size(), seed);

@@ -21,15 +21,19 @@ struct JsonSource {
   // More JSON than this is refused.
   static constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 
-  std::string text;  // the JSON itself, or
-  std::string file;  // the name of a file that holds it; "-" is the standard input
+  std::string text;
+  std::string name;  // of where it is from, for errors; may be empty
   // Which template a request takes, as ParseChoice() (choice.h) reads it.
   std::string choice = "in-turn";
 };
 
-// The requests of `source` for `method` (as Catalog::FindMethod() gives it). Reads and checks all of it now.
-// Errors: INVALID_ARGUMENT, with field and place: `field user.age: "abc" is no int32, at
-// requests.jsonl:3:12`; NOT_FOUND or PERMISSION_DENIED (file); RESOURCE_EXHAUSTED (too long).
+// The whole of a file, as the text of a source; "-" is the standard input. Errors: NOT_FOUND and others of the system;
+// RESOURCE_EXHAUSTED (longer than kMaxBytes).
+[[nodiscard]] absl::StatusOr<JsonSource> ReadJsonFile(const std::string& file);
+
+// The requests of `source` for `method` (as Catalog::FindMethod() gives it), all of which are checked now. Errors:
+// INVALID_ARGUMENT, with field and place: `field user.age: "abc" is no int32, at requests.jsonl:3:12`;
+// RESOURCE_EXHAUSTED (too long).
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Workload>> MakeJsonWorkload(const CatalogMethod& method,
                                                                          const JsonSource& source,
                                                                          uint64_t seed);

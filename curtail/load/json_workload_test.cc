@@ -62,7 +62,7 @@ TEST(JsonWorkload, RequestsOfAFileAreTakenInTurn) {
        {"{\"name\": \"a\"}\n{\"name\": \"b{{index}}\"}\n\n{}\n",
         R"([{"name": "a"}, {"name": "b{{index}}"}, {}])", R"({"name":"a"} {"name":"b{{index}}"}{})"}) {
     const TempFile file(text);
-    const auto workload = MakeJsonWorkload(Seek(), {.file = file.name()}, 5);
+    const auto workload = MakeJsonWorkload(Seek(), *ReadJsonFile(file.name()), 5);
     ASSERT_TRUE(workload.ok()) << workload.status();
     std::vector<std::string> names;
     for (uint64_t i = 0; i < 6; ++i) names.push_back(NameOf(**workload, i));
@@ -83,14 +83,14 @@ TEST(JsonWorkload, AChoicePicksThePopularOnes) {
 
 TEST(JsonWorkload, ErrorsNameFileLineAndField) {
   const TempFile file("{\"name\": \"a\"}\n{\"weight\": \"heavy\"}\n");
-  const auto workload = MakeJsonWorkload(Seek(), {.file = file.name()}, 5);
+  const auto workload = MakeJsonWorkload(Seek(), *ReadJsonFile(file.name()), 5);
   EXPECT_EQ(workload.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::string(Message(workload.status())),
             Join("field weight: \"heavy\" is no sint32, at ", file.name(), ":2:12"));
-  const auto absent = MakeJsonWorkload(Seek(), {.file = "/nonexistent/x.json"}, 5);
+  const auto absent = ReadJsonFile("/nonexistent/x.json");
   EXPECT_EQ(absent.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(Message(absent.status())), StartsWith("cannot open /nonexistent/x.json"));
-  EXPECT_FALSE(MakeJsonWorkload(Seek(), {.file = testing::TempDir()}, 5).ok());
+  EXPECT_FALSE(ReadJsonFile(testing::TempDir()).ok());
   for (const char* empty : {"", " \n", "[]"}) {
     EXPECT_THAT(std::string(Message(Make(empty).status())), HasSubstr("there is no request in the JSON text"))
         << empty;

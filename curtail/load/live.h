@@ -21,7 +21,6 @@ struct alignas(64) Live {
   std::atomic<int64_t> p99_ns{0};
   std::atomic<double> due_per_s{0};
   std::atomic<double> sent_per_s{0};
-  std::atomic<double> failed_per_s{0};
 };
 
 }  // namespace curtail

@@ -62,8 +62,12 @@ void Recorder::CountFailure(Nanos latency, const absl::Status& status) {
   result_.failure.Record(latency);
   const std::string name = absl::StatusCodeToString(status.code());
   std::string text = absl::StrCat(name, ": ", status.message().substr(0, kMaxErrorLength));
-  if (!result_.errors.contains(text) && texts_of_code_[code]++ >= kMaxTextsOfCode) {
-    text = absl::StrCat(name, ": (other texts)");
+  if (!result_.errors.contains(text)) {
+    if (texts_of_code_[code] < kMaxTextsOfCode) {
+      ++texts_of_code_[code];
+    } else {
+      text = absl::StrCat(name, ": (other texts)");
+    }
   }
   ++result_.errors[text];
 }

@@ -39,6 +39,7 @@ absl::Status Check(const RunOptions& options) {
   return absl::OkStatus();
 }
 
+// What open and closed loop have in common.
 LoadPlan PlanOf(const RunOptions& options, const Workload& workload) {
   LoadPlan plan;
   plan.target = absl::StrJoin(options.targets, ", ");
@@ -73,24 +74,39 @@ void SendOnSchedule(internal::Driver& driver, Arrivals arrivals, Nanos warmup) {
 
 }  // namespace
 
+LoadPlan PlanOpenLoop(const RunOptions& options, const Workload& workload, const Schedule& schedule) {
+  const RateCurve& curve = schedule.curve();
+  LoadPlan plan = PlanOf(options, workload);
+  plan.arrivals = schedule.gaps_name();
+  plan.seed = schedule.seed();
+  plan.duration = schedule.length() - options.warmup;
+  plan.rate_per_s =
+      (curve.total() - curve.Expected(options.warmup)) * 1e9 / static_cast<double>(plan.duration.count());
+  plan.peak_per_s = curve.peak_per_s();
+  plan.schedule =
+      options.schedule_name.empty() ? absl::StrFormat("constant:%g", plan.rate_per_s) : options.schedule_name;
+  return plan;
+}
+
+LoadPlan PlanClosedLoop(const RunOptions& options, const Workload& workload, int outstanding,
+                        Nanos duration) {
+  LoadPlan plan = PlanOf(options, workload);
+  plan.arrivals = "closed";
+  plan.outstanding = outstanding;
+  plan.duration = duration;
+  return plan;
+}
+
 absl::StatusOr<LoadResult> RunOpenLoop(const RunOptions& options, const Workload& workload,
                                        const Schedule& schedule) {
   if (absl::Status status = Check(options); !status.ok()) return status;
   if (schedule.length() <= options.warmup) {
     return absl::InvalidArgumentError("the run must be longer than its warm-up");
   }
-  LoadPlan plan = PlanOf(options, workload);
-  plan.arrivals = schedule.gaps_name();
-  plan.schedule = options.schedule_name;
-  const RateCurve& curve = schedule.curve();
-  plan.peak_per_s = curve.peak_per_s();
-  plan.seed = schedule.seed();
-  plan.duration = schedule.length() - options.warmup;
-  plan.rate_per_s = (curve.Expected(schedule.length()) - curve.Expected(options.warmup)) * 1e9 /
-                    static_cast<double>(plan.duration.count());
+  LoadPlan plan = PlanOpenLoop(options, workload, schedule);
   const internal::RealtimeScope realtime(options.realtime);
   plan.realtime = realtime.active();
-  internal::Driver driver(options, workload, std::move(plan), &curve);
+  internal::Driver driver(options, workload, std::move(plan), &schedule.curve());
   if (absl::Status status = driver.Preflight(); !status.ok()) return status;
 
   driver.Start();
@@ -112,11 +128,8 @@ absl::StatusOr<LoadResult> RunClosedLoop(const RunOptions& options, const Worklo
     return absl::InvalidArgumentError(
         absl::StrFormat("outstanding requests must be from 1 to %d, not %d", kMaxOutstanding, outstanding));
   }
-  LoadPlan plan = PlanOf(options, workload);
-  plan.arrivals = "closed";
-  plan.outstanding = outstanding;
-  plan.duration = duration;
-  internal::Driver driver(options, workload, std::move(plan), nullptr);
+  internal::Driver driver(options, workload, PlanClosedLoop(options, workload, outstanding, duration),
+                          nullptr);
   if (absl::Status status = driver.Preflight(); !status.ok()) return status;
 
   const Nanos length = options.warmup + duration;

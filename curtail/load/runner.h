@@ -31,7 +31,7 @@ struct RunOptions {
   ChannelOptions channel;
   // Sent with every request.
   Metadata metadata;
-  // For the report.
+  // For the report; without a schedule_name the rate is constant.
   std::string workload_name;
   std::string schedule_name;
   // What a call may take from its intended send time; then it fails with DEADLINE_EXCEEDED. Raise for slow
@@ -55,6 +55,11 @@ struct RunOptions {
   // Kept up to date if not null.
   Live* live = nullptr;
 };
+
+// The plans of such runs, as their results will have them but for what only a run shows: real-time priority and the spin
+// that was learnt. REQUIRES: the schedule is longer than the warm-up.
+LoadPlan PlanOpenLoop(const RunOptions& options, const Workload& workload, const Schedule& schedule);
+LoadPlan PlanClosedLoop(const RunOptions& options, const Workload& workload, int outstanding, Nanos duration);
 
 // Sends workload.Request(i) when the i-th arrival of `schedule` is due. The schedule covers warm-up and measured window; what
 // lies before options.warmup is not measured. Returns at most timeout + 2 s after the last send. Errors, all

@@ -4,10 +4,6 @@
 // order: stalls end when the generator has sent a given request, not after a time.
 #include "curtail/load/runner.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -15,6 +11,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/rpc/internal/socket.h"
 #include "curtail/rpc/server.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -331,22 +328,16 @@ TEST_F(RunnerTest, NobodyThereIsUnavailableBeforeTheRun) {
 }
 
 TEST_F(RunnerTest, AServerThatSaysNothingCanBeInterrupted) {
-  // Accepts connections in its backlog and never reads.
-  const int silent = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in any{};
-  any.sin_family = AF_INET;
-  any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(any);
-  ASSERT_EQ(bind(silent, reinterpret_cast<sockaddr*>(&any), size), 0);
-  ASSERT_EQ(listen(silent, 5), 0);
-  ASSERT_EQ(getsockname(silent, reinterpret_cast<sockaddr*>(&any), &size), 0);
-  RunOptions options = Options(absl::StrCat("127.0.0.1:", ntohs(any.sin_port)));
+  // The kernel accepts for a socket that listens; nobody reads.
+  const absl::StatusOr<internal::UniqueFd> silent =
+      internal::Listen(*internal::Address::Resolve("127.0.0.1:0"));
+  ASSERT_TRUE(silent.ok()) << silent.status();
+  RunOptions options = Options(internal::BoundAddress(silent->get()));
   options.timeout = std::chrono::minutes(10);
   const std::atomic<bool> stop{true};
   options.stop = &stop;
   absl::StatusOr<LoadResult> r = RunOpenLoop(options, Numbers(), Make(10, seconds(60)));
   EXPECT_EQ(r.status().code(), absl::StatusCode::kCancelled) << r.status();
-  close(silent);
 }
 
 TEST_F(RunnerTest, AnUnknownMethodIsUnimplementedBeforeTheRun) {

@@ -347,6 +347,8 @@ absl::StatusOr<std::vector<RatePoint>> ParseRateCsv(std::string_view text, std::
   return points;
 }
 
+bool ShapeIsDrawn(std::string_view spec) { return spec.starts_with("bursts:"); }
+
 absl::StatusOr<RateCurve> ParseShape(std::string_view spec, const ShapeOptions& options) {
   if (spec.ends_with(".csv") || spec.find('/') != spec.npos) return ParseTrace(std::string(spec), options);
   Curve curve = ParseNamed(spec, options);

@@ -43,6 +43,9 @@ struct ShapeOptions {
 // a file that is not there. Reads the file, nothing else.
 absl::StatusOr<RateCurve> ParseShape(std::string_view spec, const ShapeOptions& options);
 
+// Whether the seed changes what ParseShape() makes of it.
+bool ShapeIsDrawn(std::string_view spec);
+
 // Reads lines of `seconds,rate`, through which the curve goes in straight lines; two rates at the same time make a
 // step. The first line may be a header; empty lines and those that start with # are left out. Times are counted
 // from the first. Never fails halfway: all points are sorted, finite and within the limits of RateCurve.

@@ -181,7 +181,7 @@ CLI::App* AddDemo(CLI::App& app, DemoFlags* f) {
   demo->add_option("-k", f->k, "Neighbours asked for")->capture_default_str();
   demo->add_option("--seed", f->seed, "Of the schedules")->capture_default_str();
   demo->add_option("--json", f->json, "Write the results here as JSON");
-  demo->add_flag("--quick", f->quick, "Loads of 100,400, 1.5 s each");
+  demo->add_flag("--quick", f->quick, std::string("Loads of ") + kQuickLoads + ", 1.5 s each");
   return demo;
 }
 

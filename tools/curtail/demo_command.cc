@@ -31,7 +31,6 @@ constexpr int kLeaves = 4;
 // From 563 samples on, the p99 has a confidence interval.
 constexpr double kSamples = 600;
 constexpr size_t kMaxCells = 400;
-constexpr const char* kQuickLoads = "100,400";
 
 // What is to be run.
 struct Plan {

@@ -11,6 +11,8 @@
 
 namespace curtail::tool {
 
+inline constexpr char kQuickLoads[] = "100,400";  // of --quick
+
 struct DemoFlags {
   std::string configs = "SIB1,SIP1,SDB1-16,SDP1-16,FIB1";
   std::string loads = "100,250,500,1000";

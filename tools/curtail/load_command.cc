@@ -26,6 +26,7 @@
 #include "curtail/load/report.h"
 #include "curtail/load/report_hgrm.h"
 #include "curtail/load/report_html.h"
+#include "curtail/load/shape.h"
 #include "exit_code.h"
 #include "load_setup.h"
 #include "one_call.h"
@@ -88,11 +89,13 @@ int Fail(Console& console, const absl::Status& status) {
 // One `curtail load`: runs, reports and judges.
 class LoadTest {
  public:
-  LoadTest(const LoadFlags& flags, LoadSetup setup, WorkloadMaker workloads, Console& console,
-           const std::atomic<bool>& stop)
+  // `first` are the requests of the first run.
+  LoadTest(const LoadFlags& flags, LoadSetup setup, WorkloadMaker workloads,
+           std::shared_ptr<const Workload> first, Console& console, const std::atomic<bool>& stop)
       : flags_(flags),
         setup_(std::move(setup)),
         workloads_(std::move(workloads)),
+        first_(std::move(first)),
         console_(console),
         stop_(stop) {
     setup_.options.stop = &stop_;
@@ -117,6 +120,7 @@ class LoadTest {
   const LoadFlags& flags_;
   LoadSetup setup_;
   const WorkloadMaker workloads_;
+  std::shared_ptr<const Workload> first_;  // until it is run
   Console& console_;
   const std::atomic<bool>& stop_;
   const ReportOrigin origin_ = ThisOrigin(CURTAIL_VERSION);
@@ -125,7 +129,9 @@ class LoadTest {
 absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> rate,
                                              const std::string& label) {
   const uint64_t seed = flags_.seed + static_cast<uint64_t>(number);
-  const absl::StatusOr<std::shared_ptr<const Workload>> workload = workloads_(seed);
+  // The first run's is there already.
+  absl::StatusOr<std::shared_ptr<const Workload>> workload = std::exchange(first_, nullptr);
+  if (number > 0) workload = workloads_(seed);
   if (!workload.ok()) return workload.status();
   Live live;
   RunOptions options = setup_.options;
@@ -135,8 +141,9 @@ absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> r
   const ProgressLine line(&console_, &live, label, length, [&] { return watch.Text(); });
   absl::StatusOr<LoadResult> result = absl::UnknownError("");
   if (setup_.curve) {
-    absl::StatusOr<RateCurve> curve =
-        rate ? RateCurve::Constant(*rate, length) : MakeCurve(flags_, options.warmup, seed);
+    absl::StatusOr<RateCurve> curve = *setup_.curve;
+    if (rate) curve = RateCurve::Constant(*rate, length);
+    if (!rate && number > 0 && ShapeIsDrawn(flags_.schedule)) curve = MakeCurve(flags_, options.warmup, seed);
     if (!curve.ok()) return curve.status();
     const absl::StatusOr<Schedule> schedule = Schedule::Make(*std::move(curve), setup_.gaps, seed);
     if (!schedule.ok()) return schedule.status();
@@ -286,6 +293,14 @@ absl::Status CheckWritable(const std::string& path) {
   return access(folder.empty() ? "." : folder.c_str(), W_OK) == 0 ? absl::OkStatus() : cannot(errno);
 }
 
+// The plan of the first run.
+absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags, const LoadSetup& setup, const Workload& workload) {
+  if (!setup.curve) return PlanClosedLoop(setup.options, workload, flags.closed, setup.duration);
+  const absl::StatusOr<Schedule> schedule = Schedule::Make(*setup.curve, setup.gaps, flags.seed);
+  if (!schedule.ok()) return schedule.status();
+  return PlanOpenLoop(setup.options, workload, *schedule);
+}
+
 int ListMethods(const LoadFlags& flags, const LoadTargets& targets, Console& console) {
   const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
   if (!catalog.ok()) return Fail(console, catalog.status());
@@ -334,13 +349,15 @@ int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& s
   }
   const absl::StatusOr<WorkloadMaker> workloads = MakeWorkloads(flags, *targets, !console.shows_progress());
   if (!workloads.ok()) return Fail(console, workloads.status());
-  const absl::StatusOr<std::shared_ptr<const Workload>> first = (*workloads)(flags.seed);
+  absl::StatusOr<std::shared_ptr<const Workload>> first = (*workloads)(flags.seed);
   if (!first.ok()) return Fail(console, first.status());
   if (flags.debug) return ShowOneCall(flags, *targets, setup->options, **first, console);
-  console.Print(absl::StrCat(console.Bold("load"), " ", PlanText(setup->Plan(flags, **first)), "\n"));
+  const absl::StatusOr<LoadPlan> plan = PlanOf(flags, *setup, **first);
+  if (!plan.ok()) return Fail(console, plan.status());
+  console.Print(absl::StrCat(console.Bold("load"), " ", PlanText(*plan), "\n"));
   if (flags.dry_run) return kOk;
   const std::vector<Threshold> find_max = setup->find_max;
-  LoadTest test(flags, *std::move(setup), *workloads, console, stop);
+  LoadTest test(flags, *std::move(setup), *workloads, *std::move(first), console, stop);
   return find_max.empty() ? test.Repeat() : test.FindMax(find_max);
 }
 

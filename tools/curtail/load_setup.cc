@@ -183,11 +183,13 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
   if (!catalog.ok()) return catalog.status();
   const absl::StatusOr<CatalogMethod> method = catalog->FindMethod(flags.method);
   if (!method.ok()) return method.status();
-  JsonSource source{.choice = flags.pick};
-  (flags.data.front() == '@' ? source.file : source.text) =
-      flags.data.substr(flags.data.front() == '@' ? 1 : 0);
+  // Read once for all runs: a pipe cannot be read again.
+  absl::StatusOr<JsonSource> source =
+      flags.data.front() == '@' ? ReadJsonFile(flags.data.substr(1)) : JsonSource{.text = flags.data};
+  if (!source.ok()) return Invalid("--data", source.status());
+  source->choice = flags.pick;
   return [catalog = *std::move(catalog), method = *method,
-          source](uint64_t seed) -> absl::StatusOr<std::shared_ptr<const Workload>> {
+          source = *std::move(source)](uint64_t seed) -> absl::StatusOr<std::shared_ptr<const Workload>> {
     return MakeJsonWorkload(method, source, seed);
   };
 }
@@ -253,28 +255,6 @@ absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& t
     *out = *std::move(thresholds);
   }
   return s;
-}
-
-LoadPlan LoadSetup::Plan(const LoadFlags& flags, const Workload& workload) const {
-  LoadPlan plan;
-  plan.target = absl::StrJoin(options.targets, ", ");
-  plan.tls = flags.tls;
-  plan.method = workload.method();
-  plan.workload = options.workload_name;
-  plan.arrivals = curve ? flags.arrivals : "closed";
-  plan.schedule = options.schedule_name;
-  if (curve) {
-    plan.peak_per_s = curve->peak_per_s();
-    plan.rate_per_s =
-        (curve->total() - curve->Expected(options.warmup)) * 1e9 / static_cast<double>(duration.count());
-  }
-  plan.outstanding = flags.closed;
-  plan.seed = flags.seed;
-  plan.connections = options.channel.connections;
-  plan.warmup = options.warmup;
-  plan.duration = duration;
-  plan.timeout = options.timeout;
-  return plan;
 }
 
 }  // namespace curtail::tool

@@ -51,9 +51,6 @@ struct LoadSetup {
   Nanos duration{0};                  // of the measured window
   std::vector<Threshold> thresholds;  // --fail-if
   std::vector<Threshold> find_max;
-
-  // The plan as it will be, for the line before the run.
-  LoadPlan Plan(const LoadFlags& flags, const Workload& workload) const;
 };
 // Errors: INVALID_ARGUMENT naming the flag; NOT_FOUND and others for files.
 absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& targets);

@@ -203,7 +203,6 @@ void Driver::Housekeep(Nanos now) {
       live->p99_ns.store(last.p99.count(), std::memory_order_relaxed);
       live->due_per_s.store(static_cast<double>(last.due) / seconds, std::memory_order_relaxed);
       live->sent_per_s.store(static_cast<double>(last.sent) / seconds, std::memory_order_relaxed);
-      live->failed_per_s.store(static_cast<double>(last.failed) / seconds, std::memory_order_relaxed);
     }
   }
   Publish(now);
