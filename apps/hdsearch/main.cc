@@ -23,6 +23,7 @@ Examples:
   hdsearch --service leaf --shard 0/4 --listen 127.0.0.1:7001 --config SIB1
   hdsearch --service mid-tier --leaf 127.0.0.1:7001 --leaf 127.0.0.1:7002 --leaf 127.0.0.1:7003 \
            --leaf 127.0.0.1:7004 --listen 127.0.0.1:7000 --config SDB1-16
+  hdsearch --service mid-tier --leaf 127.0.0.1:7001 --listen 127.0.0.1:7000 --policy online --slo 5
   hdsearch recall --data fashion-mnist --k 10
   hdsearch generate --data synthetic:N=100000,D=256,seed=7 --out corpus.fvecs
 
@@ -39,6 +40,19 @@ void AddIndexFlags(CLI::App& app, IndexOptions* index) {
   app.add_option("--index-seed", index->seed, "Seed of the hyperplanes")->capture_default_str();
 }
 
+void AddPolicyFlags(CLI::App& app, ServeOptions* serve) {
+  app.add_option(
+      "--policy", serve->policy,
+      "Who changes the config by the load: mutune, online, mutune:paper, fm, tbd, ipi, static:CONFIG "
+      "(default: nobody)");
+  app.add_option("--profile", serve->profile,
+                 "What the policy goes by: a profile of this service and machine");
+  app.add_flag("--any-machine", serve->any_machine, "Take a profile of another machine, too");
+  app.add_option("--slo", serve->slo_ms, "online: the p99 in ms that trying other configs must not endanger")
+      ->check(CLI::Range(0.001, 3.6e6))
+      ->capture_default_str();
+}
+
 void AddServeFlags(CLI::App& app, std::string* service, ServeOptions* serve) {
   app.add_option("--service", *service, "leaf or mid-tier")->check(CLI::IsMember({"leaf", "mid-tier"}));
   app.add_option("--data", serve->data, "The corpus; the same for all services")->capture_default_str();
@@ -47,6 +61,7 @@ void AddServeFlags(CLI::App& app, std::string* service, ServeOptions* serve) {
       ->capture_default_str();
   app.add_option("--config", serve->config, "Threading model and pool sizes")->capture_default_str();
   app.add_option("--admin", serve->admin, "Where `curtail switch` may change the config (default: nowhere)");
+  AddPolicyFlags(app, serve);
   app.add_option("--shard", serve->shard, "leaf: which part of the corpus, INDEX/COUNT")
       ->capture_default_str();
   app.add_option("--leaf", serve->leaves, "mid-tier: address of a leaf; repeat in shard order")

@@ -27,6 +27,11 @@ absl::StatusOr<int> Serve(const ServeOptions& options, const Config& config,
   server_options.listen = options.listen;
   server_options.config = config;
   server_options.admin = options.admin;
+  server_options.policy = options.policy;
+  server_options.profile = options.profile;
+  server_options.any_machine = options.any_machine;
+  server_options.slo =
+      std::chrono::duration_cast<Nanos>(std::chrono::duration<double, std::milli>(options.slo_ms));
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(std::move(server_options), std::move(services));
   if (!server.ok()) return server.status();

@@ -110,6 +110,8 @@ class Controller {
   // `delta` more threads than before are blocked in a call. For ipi only.
   void OnBlocked(TimePoint now, int delta);
 
+  // So far.
+  uint64_t arrivals() const { return load_.count(); }
   ControllerStats Stats() const;
   // Oldest first.
   std::vector<SwitchRecord> History() const;

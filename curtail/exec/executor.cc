@@ -62,7 +62,6 @@
 #include "curtail/exec/executor.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -71,6 +70,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/exec/executor_thread.h"
+#include "curtail/exec/signals.h"
 
 namespace curtail {
 namespace {
@@ -105,12 +105,7 @@ Executor::~Executor() {
 }
 
 absl::Status Executor::StartThreads() {
-  // Signals are the program's affair: its handlers must not run on these threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  // ... but for what a thread brings upon itself.
-  for (const int own : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) sigdelset(&all, own);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsKeptOut kept_out;
   absl::Status status;
   for (size_t i = 0; i < threads_.size() && status.ok(); ++i) {
     Thread& self = *threads_[i];
@@ -128,7 +123,6 @@ absl::Status Executor::StartThreads() {
                                                  e.what(), "; choose smaller pools"));
     }
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   TaskList none;
   if (!status.ok()) Stop(Deadline::Infinite(), &none);
   return status;

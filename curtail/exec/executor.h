@@ -55,8 +55,13 @@ class Executor {
   // held up. Never waits for one. Errors: INVALID_ARGUMENT for a model it has not, or one that needs more
   // threads than there are; RESOURCE_EXHAUSTED for lack of file descriptors.
   absl::Status SwitchTo(const Config& config);
+  // Does now what the first SwitchTo() to such a config would have to do besides: fiber models need a loop for each
+  // thread, which takes some milliseconds. Errors as SwitchTo().
+  absl::Status Prepare(const Config& config);
   Config config() const;
   ExecutorStats Sample();
+  // Threads with a role that wait without spinning: parked, or blocked in a wait for events or replies.
+  int Blocked() const;
 
   // Queues tasks that became ready outside of Handle(). Never blocks. After Stop() they do not run.
   void Submit(TaskList& requests);

@@ -111,11 +111,13 @@ absl::Status Executor::Check(const Config& config) const {
   return absl::OkStatus();
 }
 
-absl::Status Executor::SwitchTo(const Config& config) {
+absl::Status Executor::Prepare(const Config& config) {
   if (absl::Status checked = Check(config); !checked.ok()) return checked;
-  if (config.model.waiting == Waiting::kFiber) {
-    if (absl::Status made = EnsureLoops(); !made.ok()) return made;
-  }
+  return config.model.waiting == Waiting::kFiber ? EnsureLoops() : absl::OkStatus();
+}
+
+absl::Status Executor::SwitchTo(const Config& config) {
+  if (absl::Status prepared = Prepare(config); !prepared.ok()) return prepared;
   bool wake_reception = false;
   bool wake_response = false;
   {
@@ -169,6 +171,15 @@ void Executor::AsyncEnded() {  // S6
     }
   }
   if (wake) response_source_->Wake();
+}
+
+int Executor::Blocked() const {
+  MutexLock lock(mu_);
+  int waiting = 0;
+  for (const auto& thread : threads_) {
+    if (thread->role != kNone) waiting += thread->parked || thread->waits.load(std::memory_order_relaxed);
+  }
+  return std::max(0, waiting - spin_budget_.used());
 }
 
 ExecutorStats Executor::Sample() {

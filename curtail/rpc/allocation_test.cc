@@ -9,17 +9,21 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "curtail/adapt/profile_testing.h"
+#include "curtail/base/strings.h"
 #include "curtail/exec/recycler.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/coroutine.h"
@@ -163,13 +167,30 @@ class MidService final : public Service {
   const std::vector<Channel*> leaves_;
 };
 
-std::unique_ptr<Server> Serve(const char* config, std::unique_ptr<Service> service) {
+// A profile by which `mutune` has a choice at each load.
+std::string WriteProfile() {
+  Profile profile = MakeProfile({100, 1000, 10'000, 100'000}, {{"FIB1", 50'000, [](double) { return 100; }},
+                                                               {"SDB1-4", 1e18, [](double) { return 500; }}});
+  profile.service = "test.Mid";
+  std::string path = Join(testing::TempDir(), "allocation-", getpid());
+  std::ofstream(path) << ProfileJson(profile).value();
+  return path;
+}
+
+// `how` is a config, or a policy that begins with FIB1.
+std::unique_ptr<Server> Serve(std::string_view how, std::unique_ptr<Service> service) {
   ServerOptions options;
-  options.config = *Config::Parse(config);
+  const bool policy = how == "mutune" || how == "online";
+  options.config = *Config::Parse(policy ? "FIB1" : how);
   options.max_threads = 8;
+  if (policy) options.policy = how;
+  options.any_machine = true;
+  if (how == "mutune") options.profile = WriteProfile();
   std::vector<std::unique_ptr<Service>> services;
   services.push_back(std::move(service));
+  const std::string profile = options.profile;
   auto server = Server::Start(std::move(options), std::move(services));
+  if (!profile.empty()) unlink(profile.c_str());
   EXPECT_TRUE(server.ok()) << server.status();
   return *std::move(server);
 }
@@ -262,8 +283,12 @@ TEST_P(AllocationTest, EventDrivenCallsAllocateNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, AllocationTest,
-                         testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1", "FIP1", "FDB1-4", "ADB1-2-2"),
-                         [](const auto& info) { return std::string(info.param).substr(0, 3); });
+                         testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1", "FIP1", "FDB1-4", "ADB1-2-2",
+                                         "mutune", "online"),
+                         [](const auto& info) {
+                           const std::string name = info.param;
+                           return name == "mutune" || name == "online" ? name : name.substr(0, 3);
+                         });
 
 // That the test above can fail.
 TEST(AllocationCounter, SeesNewAndMalloc) {

@@ -3,7 +3,9 @@
 // server.h - a gRPC server whose threading model is a string.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,18 @@ struct ServerOptions {
   std::shared_ptr<const ServerTls> tls;
   // The threading model and its pool sizes, at the start; SwitchTo() changes them.
   Config config;
+  // Who chooses the config from then on: "mutune", "online", or another of curtail/adapt/policy.h. Empty or
+  // "static:CONFIG": nobody but SwitchTo(). A policy chooses among the configs of the profile under which all
+  // methods can run and that fit in max_threads; polling ones only where there is more than one CPU. One that
+  // needs a profile and has none leaves the config as it is, and PolicyStats::note says so. Which to use when:
+  // docs/design/adaptation.md.
+  std::string policy;
+  // The file of the profile that training wrote for one of the services on this machine. Only `online` does without.
+  std::string profile;
+  // Take a profile that was trained on another machine. Its loads and latencies are those of that machine.
+  bool any_machine = false;
+  // For `online`: the p99 that trying other configs must not endanger.
+  Nanos slo = std::chrono::milliseconds(10);
   // Threads started, of which a config uses some and the rest sleep; never fewer than `config` needs. Raise
   // to switch to larger pools later.
   int max_threads = 64;
@@ -52,21 +66,50 @@ struct ServerOptions {
   bool reflection = true;
 };
 
+// A switch of config by the policy, or an attempt.
+struct PolicyDecision {
+  Nanos ago{0};
+  double rate_per_s = 0;  // as estimated then
+  Config from;
+  Config to;
+  std::string reason;
+  absl::Status status;  // why it was not carried out, if it was not
+};
+
+// What a server's policy sees and does.
+struct PolicyStats {
+  std::string policy;               // as given
+  std::string note;                 // what the operator should know; empty mostly
+  bool switches_by_itself = false;  // if not, the rest is empty
+  // Requests a second: the estimate that decides, one of the last few arrivals, and muTune's.
+  double rate_per_s = 0;
+  double fast_rate_per_s = 0;
+  double paper_rate_per_s = 0;
+  uint64_t arrivals = 0;
+  uint64_t evaluations = 0;
+  uint64_t switches = 0;
+  uint64_t failures = 0;
+  std::string last_failure;
+  std::vector<PolicyDecision> decisions;  // the last ones, oldest first
+};
+
 // What a server is doing.
 struct ServerStats {
   ExecutorStats pools;
   size_t connections = 0;
   size_t open_calls = 0;  // begun by clients and not ended
   ThreadStats process;    // of all threads of the process
+  std::optional<PolicyStats> policy;
 };
 
 // A Server accepts connections and runs the handlers of its services. Thread-safe after Start().
 class Server {
  public:
   // Binds, starts all threads, serves. Process-wide, it raises the limit of open files to the hard limit, and has
-  // glibc's malloc keep up to 64 MiB of freed memory. A straight-line service may be followed by a coroutine or continuation
-  // service of the same name, for the asynchronous models. Errors: INVALID_ARGUMENT (address, config, a method named twice),
-  // ALREADY_EXISTS (port or socket in use), PERMISSION_DENIED.
+  // glibc's malloc keep up to 64 MiB of freed memory. A straight-line service may be followed by a coroutine or
+  // continuation service of the same name, for the asynchronous models. Errors: INVALID_ARGUMENT (address, config,
+  // a method named twice, policy, a profile that cannot be read or is of another service or machine), ALREADY_EXISTS
+  // (port or socket in use), PERMISSION_DENIED.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Server>> Start(
       ServerOptions options, std::vector<std::unique_ptr<Service>> services);
   // Drains with a second's grace if that was not done before.
@@ -84,7 +127,7 @@ class Server {
   // Puts another config in force, at once: requests that run finish as they began, everything later follows
   // the new one, and no request is lost, doubled or held up. Any thread; does not wait for requests. Errors:
   // INVALID_ARGUMENT for a model under which a method of the server cannot run, or pools that exceed
-  // ServerOptions::max_threads.
+  // ServerOptions::max_threads; FAILED_PRECONDITION when a policy chooses the config.
   absl::Status SwitchTo(const Config& config);
 
   // What it does now. Some microseconds; with `process`, which is left out otherwise, some more a thread.

@@ -11,6 +11,7 @@
 #include <iostream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "curtail/base/strings.h"
 #include "curtail/exec/spin_budget.h"
@@ -32,10 +33,18 @@ sigset_t StopSignals() {
 int Usage(const char* program, bool asked) {
   (asked ? std::cout : std::cerr)
       << "usage: " << program << " [--listen ADDR]... [--config CONFIG] [--admin ADDR] [--drain SECONDS]\n"
+      << "       [--policy POLICY [--profile FILE [--any-machine]] [--slo MS]]\n"
       << "       [--max-threads N] [--fiber-stack KIB]\n"
       << "       [--tls-cert FILE --tls-key FILE [--tls-client-ca FILE]]\n"
       << "  --listen ADDR     HOST:PORT or unix:PATH; port 0 takes a free one (default 127.0.0.1:0)\n"
       << "  --config CONFIG   threading model and pool sizes (default SIB1)\n"
+      << "  --policy POLICY   who changes the config by the load: mutune, online, mutune:paper, fm, tbd, "
+         "ipi,\n"
+      << "                    static:CONFIG (default: nobody)\n"
+      << "  --profile FILE    what the policy goes by: a profile of this service and machine; online needs "
+         "none\n"
+      << "  --any-machine     take a profile of another machine, too\n"
+      << "  --slo MS          for online: the p99 that trying other configs must not endanger (default 10)\n"
       << "  --admin ADDR      where `curtail switch` may change the config (default: nowhere)\n"
       << "  --drain SECONDS   how long requests in flight may take to finish after SIGTERM (default 10)\n"
       << "  --max-threads N   threads started; larger pools can be switched to later up to this (default "
@@ -44,7 +53,8 @@ int Usage(const char* program, bool asked) {
       << "  --tls-cert FILE   speak TLS: the server's certificate (chain), PEM; --tls-key FILE: its private "
          "key\n"
       << "  --tls-client-ca FILE  serve only clients whose certificate these authorities vouch for\n"
-      << "example: " << program << " --listen 0.0.0.0:8080 --config SDB1-16\n";
+      << "example: " << program << " --listen 0.0.0.0:8080 --config SDB1-16\n"
+      << "         " << program << " --listen 0.0.0.0:8080 --policy online --slo 5\n";
   return asked ? 0 : kBadConfiguration;
 }
 
@@ -56,6 +66,82 @@ int Fail(const char* program, std::string_view message) {
 bool ParseInt(std::string_view text, int least, int most, int* value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
   return error == std::errc() && end == text.data() + text.size() && *value >= least && *value <= most;
+}
+
+struct Flags {
+  ServerOptions server;
+  ServerTlsOptions tls;
+  Nanos drain = kDefaultDrain;
+  bool listen_given = false;
+};
+
+bool TakesValue(std::string_view flag) {
+  static constexpr std::string_view kFlags[] = {
+      "--listen", "--config",      "--admin",    "--drain",   "--policy",      "--profile",
+      "--slo",    "--max-threads", "--tls-cert", "--tls-key", "--fiber-stack", "--tls-client-ca"};
+  return std::find(std::begin(kFlags), std::end(kFlags), flag) != std::end(kFlags);
+}
+
+absl::Status Wrong(std::string_view flag, std::string_view value, std::string_view right) {
+  return absl::InvalidArgumentError(Join(flag, " ", value, ": write ", right));
+}
+
+// Whether `text` is a number of at least `least` and at most `most`.
+bool ParseReal(const std::string& text, double least, double most, double* value) {
+  char* end = nullptr;
+  *value = std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == '\0' && *value >= least && *value <= most;
+}
+
+absl::Status SetNumber(std::string_view flag, const std::string& value, Flags* flags) {
+  using std::chrono::duration_cast;
+  double real = 0;
+  int whole = 0;
+  if (flag == "--drain") {
+    if (!ParseReal(value, 0, 86400, &real)) return Wrong(flag, value, "seconds from 0 to 86400");
+    flags->drain = duration_cast<Nanos>(std::chrono::duration<double>(real));
+  } else if (flag == "--slo") {
+    if (!ParseReal(value, 0.001, 3.6e6, &real))
+      return Wrong(flag, value, "milliseconds from 0.001 to 3600000");
+    flags->server.slo = duration_cast<Nanos>(std::chrono::duration<double, std::milli>(real));
+  } else if (flag == "--max-threads") {
+    if (!ParseInt(value, 1, 3 * kMaxPoolSize, &whole)) {
+      return Wrong(flag, value, Join("a number from 1 to ", 3 * kMaxPoolSize));
+    }
+    flags->server.max_threads = whole;
+  } else {
+    if (!ParseInt(value, 16, 65536, &whole)) return Wrong(flag, value, "KiB from 16 to 65536");
+    flags->server.fiber_stack_bytes = static_cast<size_t>(whole) << 10;
+  }
+  return absl::OkStatus();
+}
+
+// REQUIRES: TakesValue(flag).
+absl::Status Set(std::string_view flag, const std::string& value, Flags* flags) {
+  ServerOptions& server = flags->server;
+  if (flag == "--listen") {
+    if (!std::exchange(flags->listen_given, true)) server.listen.clear();
+    server.listen.push_back(value);
+  } else if (flag == "--config") {
+    absl::StatusOr<Config> config = Config::Parse(value);
+    if (!config.ok()) return config.status();
+    server.config = *config;
+  } else if (flag == "--admin") {
+    server.admin = value;
+  } else if (flag == "--policy") {
+    server.policy = value;
+  } else if (flag == "--profile") {
+    server.profile = value;
+  } else if (flag == "--tls-cert") {
+    flags->tls.certificate_file = value;
+  } else if (flag == "--tls-key") {
+    flags->tls.key_file = value;
+  } else if (flag == "--tls-client-ca") {
+    flags->tls.client_ca_file = value;
+  } else {
+    return SetNumber(flag, value, flags);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -74,6 +160,9 @@ int ServeUntilSignal(Server& server, Nanos drain) {
   for (const std::string& address : server.addresses()) std::cout << "listening on " << address << "\n";
   if (!server.admin_address().empty()) std::cout << "admin on " << server.admin_address() << "\n";
   std::cout.flush();
+  if (const auto policy = server.Sample().policy; policy && !policy->note.empty()) {
+    std::cerr << "note: " << policy->note << "\n";
+  }
   const sigset_t set = StopSignals();
   int signal_number = 0;
   sigwait(&set, &signal_number);
@@ -92,56 +181,22 @@ int ServeUntilSignal(Server& server, Nanos drain) {
 
 int ServerMain(int argc, char** argv, std::unique_ptr<Service> service) {
   BlockStopSignals();
-  ServerOptions options;
-  Nanos drain = kDefaultDrain;
-  ServerTlsOptions tls;
-  bool listen_given = false;
+  Flags flags;
   for (int i = 1; i < argc; ++i) {
     const std::string_view flag = argv[i];
     if (flag == "--help" || flag == "-h") return Usage(argv[0], true);
-    static constexpr std::string_view kFlags[] = {"--listen",      "--config",      "--admin",
-                                                  "--drain",       "--tls-cert",    "--tls-key",
-                                                  "--max-threads", "--fiber-stack", "--tls-client-ca"};
-    if (i + 1 == argc || std::find(std::begin(kFlags), std::end(kFlags), flag) == std::end(kFlags)) {
+    if (flag == "--any-machine") {
+      flags.server.any_machine = true;
+      continue;
+    }
+    if (i + 1 == argc || !TakesValue(flag)) {
       Fail(argv[0], Join(flag, ": unknown flag, or its value is missing"));
       return Usage(argv[0], false);
     }
-    const std::string value = argv[++i];
-    if (flag == "--listen") {
-      if (!listen_given) options.listen.clear();
-      listen_given = true;
-      options.listen.push_back(value);
-    } else if (flag == "--admin") {
-      options.admin = value;
-    } else if (flag == "--tls-cert") {
-      tls.certificate_file = value;
-    } else if (flag == "--tls-key") {
-      tls.key_file = value;
-    } else if (flag == "--tls-client-ca") {
-      tls.client_ca_file = value;
-    } else if (flag == "--config") {
-      absl::StatusOr<Config> config = Config::Parse(value);
-      if (!config.ok()) return Fail(argv[0], Message(config.status()));
-      options.config = *config;
-    } else if (flag == "--max-threads") {
-      if (!ParseInt(value, 1, 3 * kMaxPoolSize, &options.max_threads)) {
-        return Fail(argv[0], Join("--max-threads ", value, ": write a number from 1 to ", 3 * kMaxPoolSize));
-      }
-    } else if (flag == "--fiber-stack") {
-      int kib = 0;
-      if (!ParseInt(value, 16, 65536, &kib)) {
-        return Fail(argv[0], Join("--fiber-stack ", value, ": write KiB from 16 to 65536"));
-      }
-      options.fiber_stack_bytes = static_cast<size_t>(kib) << 10;
-    } else {
-      char* end = nullptr;
-      const double seconds = std::strtod(value.c_str(), &end);
-      if (value.empty() || *end != '\0' || !(seconds >= 0 && seconds <= 86400)) {
-        return Fail(argv[0], Join("--drain ", value, ": write seconds from 0 to 86400"));
-      }
-      drain = std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(seconds));
-    }
+    if (absl::Status set = Set(flag, argv[++i], &flags); !set.ok()) return Fail(argv[0], Message(set));
   }
+  ServerOptions& options = flags.server;
+  const ServerTlsOptions& tls = flags.tls;
   if (!tls.certificate_file.empty() || !tls.key_file.empty() || !tls.client_ca_file.empty()) {
     absl::StatusOr<std::shared_ptr<const ServerTls>> loaded = ServerTls::Load(tls);
     if (!loaded.ok()) return Fail(argv[0], Message(loaded.status()));
@@ -151,7 +206,7 @@ int ServerMain(int argc, char** argv, std::unique_ptr<Service> service) {
   services.push_back(std::move(service));
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(std::move(options), std::move(services));
   if (!server.ok()) return Fail(argv[0], Message(server.status()));
-  return ServeUntilSignal(**server, drain);
+  return ServeUntilSignal(**server, flags.drain);
 }
 
 }  // namespace curtail

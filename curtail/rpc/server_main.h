@@ -10,9 +10,10 @@
 
 namespace curtail {
 
-// Parses --listen ADDR (repeatable), --config CONFIG, --admin ADDR, --drain SECONDS, --tls-cert FILE,
-// --tls-key FILE and what else --help names; serves until SIGTERM or SIGINT; drains; returns the process's exit
-// code (0, or 104 for a bad flag, a file that cannot be used or an address that cannot be bound).
+// Parses --listen ADDR (repeatable), --config CONFIG, --policy POLICY, --profile FILE, --admin ADDR,
+// --drain SECONDS, --tls-cert FILE, --tls-key FILE and what else --help names; serves until SIGTERM or SIGINT;
+// drains; returns the process's exit code (0, or 104 for a bad flag, a file that cannot be used or an address that
+// cannot be bound).
 int ServerMain(int argc, char** argv, std::unique_ptr<Service> service);
 
 // Blocks SIGTERM and SIGINT for this thread and those it starts from now on: call first in main(), so that

@@ -23,6 +23,10 @@ int AdminFailure(const absl::Status& status, Console& console) {
     console.Error(std::string(Message(status)), "");
     return kBadConfig;
   }
+  if (absl::IsFailedPrecondition(status)) {  // says itself what to do
+    console.Error(std::string(Message(status)), "");
+    return kFailed;
+  }
   console.Error(std::string(Message(status)), "is that the address given to the server as --admin?");
   return kFailed;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "status_command.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_format.h"
 #include "admin_client.h"
 #include "exit_code.h"
@@ -9,10 +11,38 @@
 namespace curtail::tool {
 namespace {
 
+constexpr size_t kDecisions = 10;
+
+// The policy's name, what it sees, and its last switches; empty for a server without one.
+std::string PolicyText(const nlohmann::json& status) {
+  const auto found = status.find("policy");
+  if (found == status.end() || found->is_null()) return "";
+  const nlohmann::json& policy = *found;
+  std::string text = absl::StrFormat("policy %s", policy["name"].get<std::string>());
+  if (policy["switches_by_itself"].get<bool>()) {
+    absl::StrAppendFormat(&text, ": %.0f requests/s (%.0f by the last few), switches: %d, failed: %d",
+                          policy["rate_per_s"].get<double>(), policy["fast_rate_per_s"].get<double>(),
+                          policy["switches"].get<int64_t>(), policy["failures"].get<int64_t>());
+  }
+  text += "\n";
+  if (const auto note = policy["note"].get<std::string>(); !note.empty()) text += "  " + note + "\n";
+  const nlohmann::json& decisions = policy["decisions"];
+  for (size_t i = decisions.size() - std::min(decisions.size(), kDecisions); i < decisions.size(); ++i) {
+    const nlohmann::json& decision = decisions[i];
+    absl::StrAppendFormat(&text, "  %10.3f s ago, at %.0f/s: %s -> %s (%s)",
+                          decision["ago_ms"].get<double>() / 1000, decision["rate_per_s"].get<double>(),
+                          decision["from"].get<std::string>(), decision["to"].get<std::string>(),
+                          decision["reason"].get<std::string>());
+    const auto failure = decision["failure"].get<std::string>();
+    text += failure.empty() ? "\n" : " failed: " + failure + "\n";
+  }
+  return text;
+}
+
 std::string Table(const nlohmann::json& status) {
   std::string text =
-      absl::StrFormat("config %s\n\n%-10s %8s %8s %8s %8s\n", status["config"].get<std::string>(), "pool",
-                      "threads", "active", "waiting", "parked");
+      absl::StrFormat("config %s\n%s\n%-10s %8s %8s %8s %8s\n", status["config"].get<std::string>(),
+                      PolicyText(status), "pool", "threads", "active", "waiting", "parked");
   for (const nlohmann::json& pool : status["pools"]) {
     absl::StrAppendFormat(&text, "%-10s %8d %8d %8d %8d\n", pool["name"].get<std::string>(),
                           pool["threads"].get<int>(), pool["active"].get<int>(), pool["waiting"].get<int>(),

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
 #include "curtail/rpc/internal/builtin_services.h"
 #include "curtail/rpc/internal/message_bytes.h"
 #include "curtail/rpc/internal/server_core.h"
@@ -10,7 +12,41 @@ namespace {
 
 int64_t Micros(Nanos time) { return std::chrono::duration_cast<std::chrono::microseconds>(time).count(); }
 
-// Names and numbers only: nothing in it needs escaping.
+// As a JSON string, for text without non-ASCII characters of its own.
+std::string Quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c >= ' ' && c <= '~' ? c : '?';
+  }
+  return quoted + "\"";
+}
+
+std::string Rate(double per_s) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", per_s);
+  return text;
+}
+
+std::string ToJson(const PolicyStats& of) {
+  std::string decisions;
+  for (const PolicyDecision& decision : of.decisions) {
+    decisions +=
+        Join(decisions.empty() ? "" : ",",
+             "{\"ago_ms\":", std::chrono::duration_cast<std::chrono::milliseconds>(decision.ago).count(),
+             ",\"rate_per_s\":", Rate(decision.rate_per_s), ",\"from\":\"", decision.from.ToString(),
+             "\",\"to\":\"", decision.to.ToString(), "\",\"reason\":", Quoted(decision.reason),
+             ",\"failure\":", Quoted(Message(decision.status)), "}");
+  }
+  return Join("{\"name\":", Quoted(of.policy), ",\"note\":", Quoted(of.note),
+              ",\"switches_by_itself\":", of.switches_by_itself ? "true" : "false",
+              ",\"rate_per_s\":", Rate(of.rate_per_s), ",\"fast_rate_per_s\":", Rate(of.fast_rate_per_s),
+              ",\"paper_rate_per_s\":", Rate(of.paper_rate_per_s), ",\"arrivals\":", of.arrivals,
+              ",\"evaluations\":", of.evaluations, ",\"switches\":", of.switches,
+              ",\"failures\":", of.failures, ",\"last_failure\":", Quoted(of.last_failure),
+              ",\"decisions\":[", decisions, "]}");
+}
+
 std::string ToJson(const ServerStats& stats) {
   std::string pools;
   for (const ExecutorStats::Pool& pool : stats.pools.pools) {
@@ -19,12 +55,14 @@ std::string ToJson(const ServerStats& stats) {
              ",\"active\":", pool.active, ",\"waiting\":", pool.waiting, ",\"parked\":", pool.parked, "}");
   }
   const ExecutorStats& of = stats.pools;
+  const std::string policy = stats.policy ? ToJson(*stats.policy) : "null";
   return Join(
       "{\"schema_version\":1,\"config\":\"", of.config.ToString(), "\",\"pools\":[", pools,
       "],\"spinning_threads\":", of.spinning, ",\"sleeping_threads\":", of.asleep, ",\"fibers\":", of.fibers,
       ",\"queued\":", of.queued, ",\"begun\":", of.begun, ",\"queue_wait_us\":", Micros(of.queue_wait),
       ",\"max_queue_wait_us\":", Micros(of.max_queue_wait), ",\"connections\":", stats.connections,
-      ",\"open_calls\":", stats.open_calls, ",\"process\":{\"threads\":", stats.process.threads,
+      ",\"open_calls\":", stats.open_calls, ",\"policy\":", policy,
+      ",\"process\":{\"threads\":", stats.process.threads,
       ",\"voluntary_switches\":", stats.process.voluntary_switches,
       ",\"involuntary_switches\":", stats.process.involuntary_switches,
       ",\"cpu_us\":", Micros(stats.process.cpu), ",\"run_delay_us\":", Micros(stats.process.run_delay), "}}");

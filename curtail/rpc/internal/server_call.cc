@@ -38,6 +38,7 @@ class UnaryCall final : public ServerCall {
 
   bool OnRequestEnd() override {
     Ref();
+    arrival_ = connection_->Arrived();
     return true;
   }
 
@@ -65,6 +66,7 @@ class UnaryCall final : public ServerCall {
     reply_.pooled = true;
     std::shared_ptr<ServerConnection> connection = connection_;
     ServerCore& shared = core();
+    if (internal::Adaptation* told = shared.adaptation(); told != nullptr) told->OnReply(arrival_);
     connection->Post(&reply_);
     shared.Output(std::move(connection));
   }
@@ -120,6 +122,7 @@ class UnaryCall final : public ServerCall {
   bool too_many_ = false;
   std::string request_;
   size_t request_bytes_ = 0;
+  internal::Arrival arrival_;
   Reply reply_{this};
 };
 
@@ -129,12 +132,13 @@ thread_local UnaryCall* UnaryCall::beginning = nullptr;
 class EachMessageCall final : public ServerCall {
  public:
   bool OnMessage(std::string&& message) override {
+    const internal::Arrival arrival = connection_->Arrived();
     MutexLock lock(mu_);
     waiting_bytes_ += message.size();
     if (requests_.size() >= kMaxWaitingMessages || waiting_bytes_ > kMaxWaitingBytes) {
       flooded_ = true;
     } else {
-      requests_.push_back(std::move(message));
+      requests_.push_back({std::move(message), arrival});
     }
     return Schedule();
   }
@@ -150,7 +154,7 @@ class EachMessageCall final : public ServerCall {
   void Run(const WaitHint& hint) override {
     core().Dequeued(0);
     absl::Status begun = Begin(hint);
-    std::string request;
+    Request request;
     while (true) {
       bool last = false;
       {
@@ -164,18 +168,20 @@ class EachMessageCall final : public ServerCall {
         if (!last) {
           request = std::move(requests_.front());
           requests_.pop_front();
-          waiting_bytes_ -= request.size();
+          waiting_bytes_ -= request.bytes.size();
         }
       }
       auto* reply = new Reply(this);  // owned by the connection once posted; HandleOp() deletes it
       reply->status = begun;
       if (!last && begun.ok()) {
-        reply->status = RunHandler(request, hint, &reply->message);
+        reply->status = RunHandler(request.bytes, hint, &reply->message);
         reply->has_message = reply->status.ok();
       }
       reply->ends = last || !reply->status.ok();
       const bool ends = reply->ends;
       Ref();  // the reply's
+      internal::Adaptation* const told = core().adaptation();
+      if (told != nullptr && !last) told->OnReply(request.arrival);
       connection_->Post(reply);
       if (ends) break;
     }
@@ -186,6 +192,11 @@ class EachMessageCall final : public ServerCall {
   }
 
  private:
+  struct Request {
+    std::string bytes;
+    internal::Arrival arrival;
+  };
+
   void Free() override { delete this; }
 
   bool Schedule() CURTAIL_REQUIRES(mu_) {
@@ -196,7 +207,7 @@ class EachMessageCall final : public ServerCall {
   }
 
   Mutex mu_;
-  std::deque<std::string> requests_ CURTAIL_GUARDED_BY(mu_);
+  std::deque<Request> requests_ CURTAIL_GUARDED_BY(mu_);
   size_t waiting_bytes_ CURTAIL_GUARDED_BY(mu_) = 0;
   bool flooded_ CURTAIL_GUARDED_BY(mu_) = false;
   bool ended_ CURTAIL_GUARDED_BY(mu_) = false;

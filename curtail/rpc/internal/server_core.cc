@@ -4,6 +4,7 @@
 // find their methods and to count. Drain is a sequence, run by the thread that called it while the pools go
 // on working:
 //
+//  D0  The policy's timer ends. Requests that still come may still switch the config.
 //  D1  Listeners are closed: nobody connects any more. A connection accepted at that moment is told goodbye
 //      as well.
 //  D2  Every connection warns its client, which then opens new streams elsewhere. After the time that streams
@@ -127,6 +128,7 @@ ServerCore::ServerCore(ServerOptions options) : options_(std::move(options)) {
 ServerCore::~ServerCore() {
   for (const auto& connection : Connections()) connection->Kick(Connection::kAbort, nullptr);
   if (executor_ == nullptr) return;
+  if (adaptation_ != nullptr) adaptation_->Stop();
   TaskList left_over;
   executor_->Stop(Deadline::Infinite(), &left_over);
   while (Task* task = left_over.Pop()) task->Drop();
@@ -172,6 +174,12 @@ absl::Status ServerCore::CheckModel(const Config& config) const {
 }
 
 absl::Status ServerCore::SwitchTo(const Config& config) {
+  if (told_ != nullptr) {
+    return absl::FailedPreconditionError(
+        Join("the policy ", options_.policy,
+             " chooses this server's config; to choose it by hand, start the server with the policy static:",
+             config.ToString()));
+  }
   if (absl::Status checked = CheckModel(config); !checked.ok()) return checked;
   return executor_->SwitchTo(config);
 }
@@ -194,7 +202,12 @@ absl::Status ServerCore::Bind() {
 }
 
 absl::Status ServerCore::Run() {
-  const Config& config = options_.config;
+  std::vector<std::string> names;
+  for (const auto& service : services_) names.emplace_back(service->FullName());
+  auto adaptation = Adaptation::Make(options_, names, [this](const Config& c) { return CheckModel(c).ok(); });
+  if (!adaptation.ok()) return adaptation.status();
+  adaptation_ = *std::move(adaptation);
+  const Config& config = adaptation_ == nullptr ? options_.config : adaptation_->first_config();
   if (absl::Status checked = CheckModel(config); !checked.ok()) return checked;
   const int threads = std::max(options_.max_threads, config.network + config.workers + config.response);
   held_ = std::vector<Held>(threads);
@@ -203,6 +216,10 @@ absl::Status ServerCore::Run() {
       .fiber = {.stack_bytes = options_.fiber_stack_bytes, .max_live = options_.max_fibers}};
   executor_ = std::make_unique<Executor>(config, pools, this, this, &response_);
   if (!executor_->status().ok()) return executor_->status();
+  if (adaptation_ != nullptr) {
+    if (absl::Status started = adaptation_->Start(executor_.get()); !started.ok()) return started;
+    if (adaptation_->switches()) told_ = adaptation_.get();
+  }
   for (const auto& listener : listeners_) {
     if (absl::Status added = listener->Register(listener); !added.ok()) return added;
   }
@@ -331,12 +348,14 @@ bool ServerCore::WaitForConnections(Deadline deadline) {
 ServerStats ServerCore::Sample(bool process) {
   ServerStats stats{.pools = executor_->Sample(), .open_calls = open_calls_.load(std::memory_order_relaxed)};
   if (process) stats.process = ReadThreadStats().value_or(ThreadStats());
+  if (adaptation_ != nullptr) stats.policy = adaptation_->Stats();
   MutexLock lock(mu_);
   stats.connections = connections_.size();
   return stats;
 }
 
 absl::Status ServerCore::Drain(Deadline deadline) {
+  if (adaptation_ != nullptr) adaptation_->Stop();            // D0
   for (const auto& listener : listeners_) listener->Close();  // D1
   {
     MutexLock lock(mu_);

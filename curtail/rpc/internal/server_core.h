@@ -14,6 +14,7 @@
 
 #include "curtail/exec/executor.h"
 #include "curtail/exec/parker.h"
+#include "curtail/rpc/internal/adaptation.h"
 #include "curtail/rpc/internal/connection.h"
 #include "curtail/rpc/internal/response_receiver.h"
 #include "curtail/rpc/server.h"
@@ -62,7 +63,7 @@ class ServerCore final : public Receiver, public Outbox {
     std::atomic<int64_t> took_{1'000'000'000};
   };
   Method* FindMethod(std::string_view path);
-  // Executor::SwitchTo(), for configs under which every method can run.
+  // Executor::SwitchTo(), for configs under which every method can run, unless a policy chooses them.
   absl::Status SwitchTo(const Config& config);
   const ServerOptions& options() const { return options_; }
   const std::vector<std::string>& addresses() const { return addresses_; }
@@ -92,6 +93,8 @@ class ServerCore final : public Receiver, public Outbox {
   void Kick(Connection& connection, uint32_t bits);
 
   Executor& executor() { return *executor_; }
+  // What is to be told of requests; null when nobody wants to know.
+  Adaptation* adaptation() const { return told_; }
   ServerStats Sample(bool process);
 
   // See Server::Drain().
@@ -138,6 +141,8 @@ class ServerCore final : public Receiver, public Outbox {
   // Thread-safe by itself.
   const std::shared_ptr<Poller> poller_ = std::make_shared<Poller>();
   ResponseReceiver response_;
+  std::unique_ptr<Adaptation> adaptation_;  // before the executor, whose threads use it; set by Run()
+  Adaptation* told_ = nullptr;
   Parker drained_;  // notified when the last connection has gone
   std::unique_ptr<Executor> executor_;
 
@@ -159,6 +164,11 @@ class ServerConnection final : public Connection {
 
   ServerCore& core() const { return *core_; }
   const std::string& peer() const { return peer_; }
+  // A request has come, and the caller holds the strand. Tells who wants to know.
+  Arrival Arrived() {
+    Adaptation* const adaptation = core_->adaptation();
+    return adaptation == nullptr ? Arrival() : adaptation->OnArrival(now());
+  }
 
  private:
   using Metadata = wire::Metadata;

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// adaptation.h - has a server follow its policy: reads the profile, makes the policy, tells it of requests and of
+// time, and switches the executor as it says.
+//
+// Protocol:
+//  A1. OnArrival() is called while the caller holds a connection's strand, and may switch the executor there and then.
+//      Executor::SwitchTo() takes the executor's mutex and wakes threads; it takes no strand and waits for nobody, so a
+//      thread may call it whatever it holds but that mutex. No caller does: events are handled, tasks run and output
+//      is flushed without it.
+//  A2. What a switch to a fiber model needs is made in Start(), not by the thread that brings a request.
+//  A3. The ticker is stopped before the executor, and this object outlives the executor's threads.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/adapt/controller.h"
+#include "curtail/base/clock.h"
+#include "curtail/exec/executor.h"
+#include "curtail/exec/ticker.h"
+#include "curtail/rpc/server.h"
+
+namespace curtail::internal {
+
+// When a request came, as its call remembers it.
+struct Arrival {
+  TimePoint when;
+  uint32_t switches = 0;  // before it; see rule C4 of controller.h
+};
+
+// The adaptation of one server. After Start(), all methods but Stop() are for any thread.
+class Adaptation final : private Actuator {
+ public:
+  // Reads and checks what `options` ask for; null when they name no policy. `services` are the full names of the
+  // server's services, its own before those that each server has; `runs` says whether they can run under a
+  // config. Errors: INVALID_ARGUMENT that says what is wrong, with the file's name when it is the profile.
+  static absl::StatusOr<std::unique_ptr<Adaptation>> Make(const ServerOptions& options,
+                                                          const std::vector<std::string>& services,
+                                                          const ConfigFilter& runs);
+
+  // The config to start the executor with.
+  const Config& first_config() const { return first_; }
+  // Takes over `executor`, which outlives Stop(): has it run what the policy says for no load, and starts the ticker.
+  // Errors: RESOURCE_EXHAUSTED for lack of threads or file descriptors.
+  absl::Status Start(Executor* executor);
+  // No more ticks. Arrivals are still answered. Idempotent.
+  void Stop() { ticker_.Stop(); }
+
+  // Whether it ever switches: a static policy does not, and need not be told of anything.
+  bool switches() const { return controller_ != nullptr; }
+  // A request has come. REQUIRES: switches().
+  Arrival OnArrival(TimePoint now) { return {now, controller_->OnArrival(now)}; }
+  // Its reply is on its way to the connection.
+  void OnReply(const Arrival& arrival) {
+    if (wants_latencies_) controller_->OnLatency(Now() - arrival.when, arrival.switches);
+  }
+
+  PolicyStats Stats() const;
+
+ private:
+  Adaptation() = default;
+  absl::Status Choose(const ServerOptions& options, const Profile* profile, const ConfigFilter& runs);
+  Nanos Tick(TimePoint now);
+
+  // Actuator.
+  absl::Status SwitchTo(const Config& config) override { return executor_->SwitchTo(config); }
+  Config current() const override { return executor_->config(); }
+
+  // Immutable once started.
+  std::string spec_;
+  std::string note_;
+  Config first_;
+  std::optional<Config> fibers_;    // one of those that may be chosen, if there are any
+  std::unique_ptr<Policy> policy_;  // until Start(); null: none that switches
+  ControllerOptions options_;
+  bool wants_latencies_ = false;
+  bool wants_windows_ = false;  // ticks without a break
+  bool wants_blocked_ = false;
+  Executor* executor_ = nullptr;
+  std::unique_ptr<Controller> controller_;
+
+  // Owned by the ticker's thread once that runs.
+  TimePoint heard_;  // about when the last request came
+  uint64_t arrivals_ = 0;
+  int blocked_ = 0;
+
+  Ticker ticker_;  // ends first
+};
+
+}  // namespace curtail::internal
