@@ -45,13 +45,13 @@ absl::Status Unknown(std::string_view spec) {
 
 }  // namespace
 
-absl::StatusOr<Choice> ParseChoice(std::string_view spec, uint64_t n, uint64_t seed) {
+absl::StatusOr<ItemChoice> ParseItemChoice(std::string_view spec, uint64_t n, uint64_t seed) {
   if (n == 0) return absl::InvalidArgumentError("there is no item to choose");
-  if (n > Choice::kMaxItems) {
+  if (n > ItemChoice::kMaxItems) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("%d items are too many to choose from; at most %d", n, Choice::kMaxItems));
+        absl::StrFormat("%d items are too many to choose from; at most %d", n, ItemChoice::kMaxItems));
   }
-  Choice choice;
+  ItemChoice choice;
   choice.spec_ = spec;
   choice.items_ = n;
   choice.key_ = Rng(seed).Next();
@@ -60,9 +60,9 @@ absl::StatusOr<Choice> ParseChoice(std::string_view spec, uint64_t n, uint64_t s
   const double none = std::numeric_limits<double>::quiet_NaN();
   const double number = colon == spec.npos ? none : ParseNumber(spec.substr(colon + 1)).value_or(none);
   if (spec == "in-turn") {
-    choice.kind_ = Choice::Kind::kInTurn;
+    choice.kind_ = ItemChoice::Kind::kInTurn;
   } else if (spec == "uniform") {
-    choice.kind_ = Choice::Kind::kUniform;
+    choice.kind_ = ItemChoice::Kind::kUniform;
   } else if (name == "zipf") {
     if (!(number > 0 && number <= kMaxExponent)) {
       return absl::InvalidArgumentError("zipf needs an exponent above 0, up to 100, such as zipf:0.99");
@@ -72,7 +72,7 @@ absl::StatusOr<Choice> ParseChoice(std::string_view spec, uint64_t n, uint64_t s
     if (!(number >= 0 && number < 100)) {
       return absl::InvalidArgumentError("skew needs a percentage from 0 to below 100, such as skew:80");
     }
-    choice.kind_ = Choice::Kind::kSkew;
+    choice.kind_ = ItemChoice::Kind::kSkew;
     const double hot = std::round(static_cast<double>(n) * (100 - number) / 100);
     choice.hot_ = std::clamp<uint64_t>(static_cast<uint64_t>(hot), 1, n);
   } else {
@@ -81,7 +81,7 @@ absl::StatusOr<Choice> ParseChoice(std::string_view spec, uint64_t n, uint64_t s
   return choice;
 }
 
-uint64_t Choice::Index(uint64_t request) const {
+uint64_t ItemChoice::Index(uint64_t request) const {
   switch (kind_) {
     case Kind::kInTurn:
       return request % items_;
@@ -98,7 +98,7 @@ uint64_t Choice::Index(uint64_t request) const {
   return 0;
 }
 
-void Choice::PrepareZipf(double exponent) {
+void ItemChoice::PrepareZipf(double exponent) {
   kind_ = Kind::kZipf;
   exponent_ = exponent;
   low_ = Integral(exponent, 1.5) - 1;
@@ -106,7 +106,7 @@ void Choice::PrepareZipf(double exponent) {
   sure_ = 2 - Inverse(exponent, Integral(exponent, 2.5) - Weight(exponent, 2));
 }
 
-uint64_t Choice::Zipf(uint64_t request) const {
+uint64_t ItemChoice::Zipf(uint64_t request) const {
   // A point under the curve t^-s from 1/2 to n + 1/2 (its first piece replaced by one of area 1) falls to the
   // nearest rank; it is accepted with the share of that piece's area which belongs to the rank.
   Rng rng(key_ + request);

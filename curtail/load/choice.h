@@ -14,9 +14,9 @@
 
 namespace curtail {
 
-// A Choice gives each request of a run one of n items, 0 to n - 1. Immutable: all methods may be called from
+// An ItemChoice gives each request of a run one of n items, 0 to n - 1. Immutable: all methods may be called from
 // any thread.
-class Choice {
+class ItemChoice {
  public:
   // More items than this are refused: whole numbers in a double end there.
   static constexpr uint64_t kMaxItems = uint64_t{1} << 53;
@@ -30,10 +30,10 @@ class Choice {
   uint64_t items() const { return items_; }
 
  private:
-  friend absl::StatusOr<Choice> ParseChoice(std::string_view spec, uint64_t n, uint64_t seed);
+  friend absl::StatusOr<ItemChoice> ParseItemChoice(std::string_view spec, uint64_t n, uint64_t seed);
   enum class Kind { kInTurn, kUniform, kZipf, kSkew };
 
-  Choice() = default;
+  ItemChoice() = default;
   void PrepareZipf(double exponent);
   uint64_t Zipf(uint64_t request) const;
 
@@ -59,6 +59,6 @@ class Choice {
 // Zipf by rejection-inversion, exact for any n (Hormann and Derflinger, "Rejection-inversion to generate variates
 // from monotone discrete distributions", ACM TOMACS 1996).
 // Errors: INVALID_ARGUMENT for a spec that is none of these, and for n = 0 or above kMaxItems.
-absl::StatusOr<Choice> ParseChoice(std::string_view spec, uint64_t n, uint64_t seed);
+absl::StatusOr<ItemChoice> ParseItemChoice(std::string_view spec, uint64_t n, uint64_t seed);
 
 }  // namespace curtail

@@ -10,13 +10,13 @@
 namespace curtail {
 namespace {
 
-Choice Make(std::string_view spec, uint64_t n, uint64_t seed) {
-  absl::StatusOr<Choice> choice = ParseChoice(spec, n, seed);
+ItemChoice Make(std::string_view spec, uint64_t n, uint64_t seed) {
+  absl::StatusOr<ItemChoice> choice = ParseItemChoice(spec, n, seed);
   EXPECT_TRUE(choice.ok()) << choice.status();
   return *std::move(choice);
 }
 
-std::vector<double> Counts(const Choice& choice, uint64_t requests) {
+std::vector<double> Counts(const ItemChoice& choice, uint64_t requests) {
   std::vector<double> counts(choice.items());
   for (uint64_t r = 0; r < requests; ++r) {
     const uint64_t item = choice.Index(r);
@@ -44,8 +44,8 @@ std::vector<double> ZipfWeights(double exponent, size_t n) {
   return weights;
 }
 
-TEST(Choice, InTurnGoesRound) {
-  const Choice choice = Make("in-turn", 3, 1);
+TEST(ItemChoice, InTurnGoesRound) {
+  const ItemChoice choice = Make("in-turn", 3, 1);
   EXPECT_EQ(choice.Index(0), 0u);
   EXPECT_EQ(choice.Index(1), 1u);
   EXPECT_EQ(choice.Index(5), 2u);
@@ -53,14 +53,14 @@ TEST(Choice, InTurnGoesRound) {
   EXPECT_EQ(choice.spec(), "in-turn");
 }
 
-TEST(Choice, UniformIsEven) {
+TEST(ItemChoice, UniformIsEven) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     EXPECT_LT(std::abs(Surprise(Counts(Make("uniform", 100, seed), 100'000), ZipfWeights(0, 100))), 4)
         << "seed " << seed;
   }
 }
 
-TEST(Choice, ZipfHasTheExactDistribution) {
+TEST(ItemChoice, ZipfHasTheExactDistribution) {
   for (const char* exponent : {"0.1", "0.5", "0.99", "1", "1.00000001", "1.5", "3"}) {
     for (const size_t n : {2, 10, 50}) {
       for (uint64_t seed = 1; seed <= 3; ++seed) {
@@ -75,15 +75,15 @@ TEST(Choice, ZipfHasTheExactDistribution) {
   }
 }
 
-TEST(Choice, TheTestTellsOneExponentFromAnother) {
+TEST(ItemChoice, TheTestTellsOneExponentFromAnother) {
   EXPECT_GT(Surprise(Counts(Make("zipf:0.99", 50, 1), 200'000), ZipfWeights(0.95, 50)), 20);
 }
 
-TEST(Choice, ZipfTakesAnyNumberOfItems) {
+TEST(ItemChoice, ZipfTakesAnyNumberOfItems) {
   EXPECT_EQ(Make("zipf:0.99", 1, 1).Index(12345), 0u);
   // Of a million million items with exponent 1 the first gets 1 / (ln n + 0.5772) = 3.545 % of the requests, and
   // half of the requests go to items below 10^5.75.
-  const Choice many = Make("zipf:1", 1'000'000'000'000, 7);
+  const ItemChoice many = Make("zipf:1", 1'000'000'000'000, 7);
   int first = 0, lower = 0;
   for (uint64_t r = 0; r < 100'000; ++r) {
     const uint64_t item = many.Index(r);
@@ -94,13 +94,13 @@ TEST(Choice, ZipfTakesAnyNumberOfItems) {
   EXPECT_NEAR(first, 3545, 4 * 59) << "seed 7";
   // (ln 562341 + 0.5772) / (ln 10^12 + 0.5772)
   EXPECT_NEAR(lower / 1e5, 0.4898, 0.0064) << "seed 7";
-  const Choice most = Make("zipf:0.01", Choice::kMaxItems, 7);
-  for (uint64_t r = 0; r < 1000; ++r) EXPECT_LT(most.Index(r), Choice::kMaxItems);
-  const Choice steep = Make("zipf:100", 1000, 7);
+  const ItemChoice most = Make("zipf:0.01", ItemChoice::kMaxItems, 7);
+  for (uint64_t r = 0; r < 1000; ++r) EXPECT_LT(most.Index(r), ItemChoice::kMaxItems);
+  const ItemChoice steep = Make("zipf:100", 1000, 7);
   for (uint64_t r = 0; r < 1000; ++r) EXPECT_EQ(steep.Index(r), 0u);
 }
 
-TEST(Choice, SkewGivesTheHotItemsNineInTen) {
+TEST(ItemChoice, SkewGivesTheHotItemsNineInTen) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::vector<double> weights(100, 0.1 / 80);
@@ -113,9 +113,9 @@ TEST(Choice, SkewGivesTheHotItemsNineInTen) {
   EXPECT_EQ(Make("skew:50", 1, 1).Index(9), 0u);
 }
 
-TEST(Choice, DependsOnSeedAndNumberAlone) {
+TEST(ItemChoice, DependsOnSeedAndNumberAlone) {
   for (const char* spec : {"uniform", "zipf:0.9", "skew:70"}) {
-    const Choice a = Make(spec, 1000, 5), same = Make(spec, 1000, 5), other = Make(spec, 1000, 6);
+    const ItemChoice a = Make(spec, 1000, 5), same = Make(spec, 1000, 5), other = Make(spec, 1000, 6);
     int equal = 0, shifted = 0;
     for (uint64_t r = 1000; r-- > 0;) {
       EXPECT_EQ(a.Index(r), same.Index(r));
@@ -127,18 +127,18 @@ TEST(Choice, DependsOnSeedAndNumberAlone) {
   }
 }
 
-TEST(Choice, RefusesWhatItCannotRead) {
+TEST(ItemChoice, RefusesWhatItCannotRead) {
   for (const char* bad :
        {"",          "zipf",       "zipf:",  "zipf:0", "zipf:-1",    "zipf:nan", "zipf:inf", "zipf:101",
         "zipf:1x",   "zipf:1e999", "skew",   "skew:",  "skew:100",   "skew:-1",  "skew:x",   "uniform:1",
         "in-turn:2", "Uniform",    "latest", ":",      "zipf:0.9:1", "\xff\x01"}) {
-    const absl::Status status = ParseChoice(bad, 10, 1).status();
+    const absl::Status status = ParseItemChoice(bad, 10, 1).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad;
   }
-  EXPECT_NE(ParseChoice("latest", 10, 1).status().ToString().find("in-turn, uniform, zipf"),
+  EXPECT_NE(ParseItemChoice("latest", 10, 1).status().ToString().find("in-turn, uniform, zipf"),
             std::string::npos);
-  EXPECT_EQ(ParseChoice("uniform", 0, 1).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(ParseChoice("uniform", Choice::kMaxItems + 1, 1).status().code(),
+  EXPECT_EQ(ParseItemChoice("uniform", 0, 1).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ParseItemChoice("uniform", ItemChoice::kMaxItems + 1, 1).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 

@@ -76,7 +76,7 @@ class TemplatesReader {
 
 class JsonWorkload final : public Workload {
  public:
-  JsonWorkload(std::string method, std::vector<JsonTemplate> templates, Choice choice)
+  JsonWorkload(std::string method, std::vector<JsonTemplate> templates, ItemChoice choice)
       : method_(std::move(method)),
         templates_(std::move(templates)),
         choice_(std::move(choice)),
@@ -94,7 +94,7 @@ class JsonWorkload final : public Workload {
   // Immutable after construction.
   const std::string method_;
   const std::vector<JsonTemplate> templates_;
-  const Choice choice_;
+  const ItemChoice choice_;
   const bool repeats_;
 };
 
@@ -143,7 +143,7 @@ absl::StatusOr<std::unique_ptr<Workload>> MakeJsonWorkload(const CatalogMethod& 
   TemplatesReader reader(*method.descriptor->input_type(), source.text, source.name, seed);
   absl::StatusOr<std::vector<JsonTemplate>> templates = reader.Read();
   if (!templates.ok()) return templates.status();
-  absl::StatusOr<Choice> choice = ParseChoice(source.choice, templates->size(), seed);
+  absl::StatusOr<ItemChoice> choice = ParseItemChoice(source.choice, templates->size(), seed);
   if (!choice.ok()) return choice.status();
   return std::make_unique<JsonWorkload>(method.path, *std::move(templates), *std::move(choice));
 }

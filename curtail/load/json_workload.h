@@ -23,7 +23,7 @@ struct JsonSource {
 
   std::string text;
   std::string name;  // of where it is from, for errors; may be empty
-  // Which template a request takes, as ParseChoice() (choice.h) reads it.
+  // Which template a request takes, as ParseItemChoice() (choice.h) reads it.
   std::string choice = "in-turn";
 };
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "curtail/load/internal/html_page.h"
 #include "curtail/load/internal/report_charts.h"
 #include "curtail/load/internal/svg_chart.h"
 #include "curtail/load/run_metrics.h"
@@ -17,61 +18,12 @@ namespace {
 
 using internal::DurationText;
 using internal::Escape;
+using internal::HtmlFact;
+using internal::HtmlTile;
 using internal::NumberText;
 
 constexpr size_t kMaxChartRuns = 20;  // whose charts over time are shown
 constexpr size_t kMaxRows = 100;      // of a table
-
-constexpr char kHead[] = R"(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>%s</title>
-<style>
-:root { color-scheme: light dark; --bg: #fff; --fg: #1b1f24; --muted: #57606a; --line: #d0d7de; --grid: #e8ebef;
-  --card: #f6f8fa; --bad: #b42318; --badbg: #fff1f0; --warn: #7a5600; --warnbg: #fff8e5; --good: #1a7f37;
-  --c0: #1f6feb; --c1: #d9480f; --c2: #2b8a3e; --c3: #862e9c; --c4: #8d96a0; --c5: #0b7285; }
-@media (prefers-color-scheme: dark) { :root { --bg: #0f1318; --fg: #e3e8ee; --muted: #9aa4b0; --line: #333c47;
-  --grid: #222932; --card: #171d25; --bad: #ff8a80; --badbg: #3a1413; --warn: #f0c25a; --warnbg: #33280c;
-  --good: #57c274; --c0: #6ea8fe; --c1: #ff9351; --c2: #5fce7c; --c3: #cf8ae6; --c4: #7d8792; --c5: #4fc3d9; } }
-body { margin: 0 auto; padding: 24px; max-width: 960px; background: var(--bg); color: var(--fg);
-  font: 14px/1.5 system-ui, sans-serif; }
-h1 { font-size: 22px; margin: 0; overflow-wrap: anywhere; }
-h2 { font-size: 16px; margin: 32px 0 8px; }
-p { margin: 4px 0; }
-.sub { color: var(--muted); overflow-wrap: anywhere; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(160px, 1fr)); gap: 12px; margin: 20px 0; }
-.tile { background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: 10px 14px; }
-.tile b { display: block; font-size: 24px; line-height: 1.3; }
-.tile span { color: var(--muted); font-size: 12px; }
-.box { border-radius: 6px; padding: 10px 14px; margin: 12px 0; border: 1px solid; overflow-wrap: anywhere; }
-.void { color: var(--bad); background: var(--badbg); border-color: var(--bad); }
-.warning { color: var(--warn); background: var(--warnbg); border-color: var(--warn); }
-.ok { color: var(--good); }
-.scroll { overflow-x: auto; margin-bottom: 12px; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 3px 14px 3px 0; border-bottom: 1px solid var(--grid); text-align: left; vertical-align: top; }
-th { color: var(--muted); font-weight: 500; white-space: nowrap; }
-td { overflow-wrap: anywhere; }
-.numbers td, .numbers thead th { text-align: right; white-space: nowrap; }
-.numbers thead th:first-child, .numbers td.text { text-align: left; }
-.numbers td.text { white-space: normal; }
-summary { cursor: pointer; margin: 8px 0; }
-svg { display: block; width: 100%%; height: auto; margin: 8px 0 16px; font: 12px system-ui, sans-serif; }
-svg text { fill: var(--muted); } svg text.title { fill: var(--fg); }
-.grid { stroke: var(--grid); } .axis { stroke: var(--line); } .mark { stroke: var(--fg); stroke-dasharray: 3 3; }
-.line { fill: none; stroke-width: 1.6; stroke-linejoin: round; stroke-linecap: round; } .wide { stroke-width: 5; opacity: .35; }
-.faint { opacity: .45; } .area { opacity: .16; stroke: none; }
-.warmup { fill: var(--card); } .config { opacity: .3; }
-.line.c0 { stroke: var(--c0); } .line.c1 { stroke: var(--c1); } .line.c2 { stroke: var(--c2); }
-.line.c3 { stroke: var(--c3); } .line.c4 { stroke: var(--c4); } .line.c5 { stroke: var(--c5); }
-.area.c0, .f0 { fill: var(--c0); } .area.c1, .f1 { fill: var(--c1); } .area.c2, .f2 { fill: var(--c2); }
-.area.c3, .f3 { fill: var(--c3); } .area.c4, .f4 { fill: var(--c4); } .area.c5, .f5 { fill: var(--c5); }
-</style>
-</head>
-<body>
-)";
 
 std::string PercentText(double share) { return absl::StrFormat("%.3g %%", 100 * share); }
 
@@ -83,11 +35,6 @@ std::string ValueText(const RunMetric& metric, double value) {
   return unit == "us"  ? DurationText(FromUs(value))
          : unit == "%" ? PercentText(value)
                        : NumberText(value) + "/s";
-}
-
-std::string Tile(std::string_view name, std::string_view value, std::string_view detail) {
-  return absl::StrFormat("<div class=\"tile\"><span>%s</span><b>%s</b><span>%s</span></div>\n", Escape(name),
-                         Escape(value), Escape(detail));
 }
 
 // What stands below the number of a metric: how sure it is, or how the runs spread.
@@ -119,13 +66,14 @@ std::string Tiles(const LoadReport& report) {
       continue;
     std::vector<double> values = UsableValues(report, metric);
     if (values.empty()) values.push_back(metric.value(report.runs.front()));
-    absl::StrAppend(&html, Tile(metric.label, ValueText(metric, Median(values)), DetailOf(report, metric)));
+    absl::StrAppend(&html,
+                    HtmlTile(metric.label, ValueText(metric, Median(values)), DetailOf(report, metric)));
   }
   ScoreSummary score;
   for (const LoadResult& run : report.runs) score.count += run.score.count, score.sum += run.score.sum;
   if (score.count > 0) {
-    absl::StrAppend(&html, Tile(report.runs.front().score.name, absl::StrFormat("%.4g", score.mean()),
-                                absl::StrCat("mean of ", score.count, " replies")));
+    absl::StrAppend(&html, HtmlTile(report.runs.front().score.name, absl::StrFormat("%.4g", score.mean()),
+                                    absl::StrCat("mean of ", score.count, " replies")));
   }
   return html + "</div>\n";
 }
@@ -274,10 +222,7 @@ std::string Counts(const LoadReport& report, const char* title,
 
 std::string PlanTable(const LoadPlan& plan, const ReportOrigin& origin) {
   std::string html = "<table>\n";
-  const auto row = [&](std::string_view name, std::string_view value) {
-    if (!value.empty())
-      absl::StrAppend(&html, "<tr><th>", Escape(name), "</th><td>", Escape(value), "</td></tr>\n");
-  };
+  const auto row = [&](std::string_view name, std::string_view value) { html += HtmlFact(name, value); };
   row("target", absl::StrCat(plan.target, plan.tls ? " over TLS" : ""));
   row("method", plan.method);
   row("workload", plan.workload);
@@ -293,9 +238,7 @@ std::string PlanTable(const LoadPlan& plan, const ReportOrigin& origin) {
   row("generator", absl::StrFormat("spins %s before a send%s", DurationText(plan.spin),
                                    plan.realtime ? "; real-time priority" : ""));
   if (origin.machine) {
-    const Machine& m = *origin.machine;
-    row("machine", absl::StrFormat("%d CPUs, %s, %s; load average before %.2f", m.cpus, m.cpu_model, m.kernel,
-                                   m.load_average_before));
+    row("machine", internal::MachineText(*origin.machine));
   }
   row("curtail", origin.curtail_version);
   return html + "</table>\n";
@@ -326,14 +269,14 @@ std::string Charts(const LoadReport& report) {
 std::string ReportHtml(const LoadReport& report, const ReportOrigin& origin) {
   const LoadPlan& plan = report.runs.front().plan;
   const size_t runs = report.runs.size();
-  std::string html = absl::StrFormat(kHead, Escape(absl::StrCat("Load test of ", plan.method)));
+  std::string html = internal::HtmlHead(absl::StrCat("Load test of ", plan.method));
   absl::StrAppend(&html, "<h1>Load test of ", Escape(plan.method), "</h1>\n<p class=\"sub\">",
                   Escape(plan.target), runs == 1 ? "" : absl::StrCat(", ", runs, " runs"), "</p>\n");
   absl::StrAppend(&html, Boxes(report), Tiles(report), LatencyTable(report), BetweenRuns(report),
                   Charts(report));
   absl::StrAppend(&html, "<h2>Requests</h2>\n", RunsTable(report), Counts(report, "code", &LoadResult::codes),
                   Counts(report, "error", &LoadResult::errors), "<h2>Plan</h2>\n", PlanTable(plan, origin),
-                  "</body>\n</html>\n");
+                  internal::kHtmlEnd);
   return html;
 }
 

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "curtail/base/rng.h"
+#include "curtail/load/html_testing.h"
 #include "curtail/load/internal/report_charts.h"
 #include "curtail/load/internal/svg_chart.h"
 #include "curtail/load/report_testing.h"
@@ -36,26 +37,6 @@ LoadReport GoldenReport() {
       "the generator was late: send lag p99 is 900 us, at most 50 us are allowed");
   report.runs[2].interrupted = true;
   return report;
-}
-
-// The first tag that is not closed as it should be; empty when all are.
-std::string BadTag(const std::string& html) {
-  std::vector<std::string> open;
-  for (size_t at = html.find('<'); at != std::string::npos; at = html.find('<', at + 1)) {
-    const size_t end = html.find('>', at);
-    if (end == std::string::npos) return html.substr(at);
-    const std::string tag = html.substr(at + 1, end - at - 1);
-    if (tag.starts_with("!") || tag.starts_with("meta") || tag.ends_with("/")) continue;
-    const std::string name = tag.substr(0, tag.find(' '));
-    if (!name.starts_with("/")) {
-      open.push_back(name);
-    } else if (open.empty() || "/" + open.back() != name) {
-      return name;
-    } else {
-      open.pop_back();
-    }
-  }
-  return open.empty() ? "" : open.back();
 }
 
 TEST(ReportHtml, IsTheGoldenPage) {

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/load/json_schema_testing.h"
 #include "curtail/load/report.h"
 #include "curtail/load/report_read.h"
 #include "curtail/load/report_testing.h"
@@ -33,94 +34,9 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-bool HasType(const json& value, const std::string& type) {
-  if (type == "object") return value.is_object();
-  if (type == "array") return value.is_array();
-  if (type == "string") return value.is_string();
-  if (type == "boolean") return value.is_boolean();
-  if (type == "null") return value.is_null();
-  if (type == "integer") return value.is_number_integer();
-  return type == "number" && value.is_number();
-}
-
-// The part of JSON Schema that result.schema.json uses; collects what is wrong as "path: problem".
-class Validator {
- public:
-  explicit Validator(json root) : root_(std::move(root)) {}
-
-  // By the whole schema, or by what `ref` names in it, as in "/$defs/result".
-  std::vector<std::string> Check(const json& value, const std::string& ref = "") {
-    problems_.clear();
-    Check(value, root_.at(json::json_pointer(ref)), "$");
-    return problems_;
-  }
-
- private:
-  void Check(const json& value, const json& schema, const std::string& path) {
-    for (const auto& [key, unused] : schema.items()) {
-      if (!kKnown.contains(key)) problems_.push_back(absl::StrCat(path, ": unknown keyword ", key));
-    }
-    if (schema.contains("$ref")) {
-      const std::string ref = schema["$ref"];
-      return Check(value, root_.at(json::json_pointer(ref.substr(1))), path);
-    }
-    if (schema.contains("const") && schema["const"] != value)
-      problems_.push_back(path + ": not the constant");
-    if (schema.contains("enum") && !Contains(schema["enum"], value))
-      problems_.push_back(path + ": not in enum");
-    if (schema.contains("type") && !TypeFits(value, schema["type"]))
-      problems_.push_back(path + ": wrong type");
-    if (value.is_number() && value < schema.value("minimum", -1e300))
-      problems_.push_back(path + ": too small");
-    if (value.is_object()) CheckObject(value, schema, path);
-    if (value.is_array()) CheckArray(value, schema, path);
-  }
-
-  void CheckObject(const json& value, const json& schema, const std::string& path) {
-    for (const std::string key : schema.value("required", json::array())) {
-      if (!value.contains(key)) problems_.push_back(absl::StrCat(path, ": lacks ", key));
-    }
-    const json properties = schema.value("properties", json::object());
-    const json others = schema.value("additionalProperties", json(true));
-    for (const auto& [key, member] : value.items()) {
-      const std::string inner = absl::StrCat(path, ".", key);
-      if (properties.contains(key)) {
-        Check(member, properties[key], inner);
-      } else if (others.is_object()) {
-        Check(member, others, inner);
-      } else if (others == false) {
-        problems_.push_back(inner + ": not declared");
-      }
-    }
-  }
-
-  void CheckArray(const json& value, const json& schema, const std::string& path) {
-    if (value.size() < schema.value("minItems", 0u) || value.size() > schema.value("maxItems", ~0u)) {
-      problems_.push_back(path + ": wrong length");
-    }
-    if (!schema.contains("items")) return;
-    for (const json& item : value) Check(item, schema["items"], path + "[]");
-  }
-
-  static bool Contains(const json& list, const json& value) {
-    return std::find(list.begin(), list.end(), value) != list.end();
-  }
-
-  static bool TypeFits(const json& value, const json& type) {
-    if (type.is_string()) return HasType(value, type);
-    return std::any_of(type.begin(), type.end(), [&](const json& t) { return HasType(value, t); });
-  }
-
-  const std::set<std::string> kKnown = {
-      "$schema", "title", "description", "type", "required", "$defs",    "properties", "additionalProperties",
-      "items",   "$ref",  "const",       "enum", "minimum",  "minItems", "maxItems"};
-  const json root_;
-  std::vector<std::string> problems_;
-};
-
-// What the schema says against `value`; `ref` as in Validator::Check().
+// What the schema says against `value`; `ref` as in SchemaValidator::Check().
 std::vector<std::string> Faults(const json& value, const std::string& ref = "") {
-  return Validator(json::parse(ReadFile(CURTAIL_RESULT_SCHEMA))).Check(value, ref);
+  return SchemaValidator(json::parse(ReadFile(CURTAIL_RESULT_SCHEMA))).Check(value, ref);
 }
 
 LoadReport EmptyReport() {

@@ -24,6 +24,18 @@
 
 namespace curtail {
 
+// Hears what becomes of each request, for what a result does not keep. Called on the sending thread, which it must not
+// keep.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  // The run begins at `start`: all times below are from there.
+  virtual void Started(TimePoint start) = 0;
+  // A request that was due at `due`, in the warm-up too, has ended or will never. `latency` is from `due`; that of a
+  // failed one at least the timeout.
+  virtual void Ended(Nanos due, Nanos latency, bool ok) = 0;
+};
+
 struct RunOptions {
   // "host:port" or "unix:/path" each; requests go to them in turn.
   std::vector<std::string> targets;
@@ -54,6 +66,8 @@ struct RunOptions {
   const std::atomic<bool>* stop = nullptr;
   // Kept up to date if not null.
   Live* live = nullptr;
+  // Told of everything if not null.
+  RunObserver* observer = nullptr;
 };
 
 // The plans of such runs, as their results will have them but for what only a run shows: real-time priority and the spin

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "curtail/rpc/internal/socket.h"
@@ -254,6 +256,46 @@ TEST_F(RunnerTest, TimeoutsCountAsAtLeastTheTimeout) {
   EXPECT_GE(r->failure.min(), milliseconds(100));
   EXPECT_GE(r->all.Percentile(99), milliseconds(100));
   EXPECT_EQ(r->unfinished, 0u);
+}
+
+// Keeps what it hears.
+class Listener final : public RunObserver {
+ public:
+  void Started(TimePoint start) override { this->start = start; }
+  void Ended(Nanos due, Nanos latency, bool ok) override { calls.emplace(due, std::pair(latency, ok)); }
+
+  TimePoint start;
+  std::multimap<Nanos, std::pair<Nanos, bool>> calls;
+};
+
+TEST_F(RunnerTest, AnObserverHearsOfEachRequestOnce) {
+  // As above, but at most 20 calls may be in flight: some are answered, some time out, some are never sent.
+  RunOptions options = Options(Serve(50, &gate_));
+  options.timeout = milliseconds(100);
+  options.warmup = milliseconds(50);
+  options.max_in_flight = 20;
+  Listener listener;
+  options.observer = &listener;
+  const TimePoint before = Now();
+  const Schedule schedule = Make(500, milliseconds(400), 2);
+  absl::StatusOr<LoadResult> r = RunOpenLoop(options, Numbers(), schedule);
+  gate_.Open();
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_GE(listener.start, before);
+  const std::vector<Nanos> due = DueTimes(schedule);
+  ASSERT_EQ(listener.calls.size(), due.size());
+  uint64_t ok = 0;
+  uint64_t failed = 0;
+  size_t i = 0;
+  for (const auto& [at, end] : listener.calls) {
+    EXPECT_EQ(at, due[i++]);
+    EXPECT_TRUE(end.second || end.first >= options.timeout) << end.first.count();
+    if (at >= options.warmup) ++(end.second ? ok : failed);
+  }
+  EXPECT_EQ(ok, r->ok);
+  EXPECT_EQ(failed, r->failed);
+  EXPECT_GT(r->dropped, 0u);
+  EXPECT_GT(r->failed, r->dropped);
 }
 
 TEST_F(RunnerTest, RefusalsAreCountedByCodeAndText) {

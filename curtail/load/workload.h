@@ -61,7 +61,7 @@ class FixedWorkload final : public Workload {
 class ChosenWorkload final : public Workload {
  public:
   // `choice` is among the distinct() requests of `workload`.
-  ChosenWorkload(std::shared_ptr<const Workload> workload, Choice choice)
+  ChosenWorkload(std::shared_ptr<const Workload> workload, ItemChoice choice)
       : workload_(std::move(workload)), choice_(std::move(choice)) {}
 
   std::string_view method() const override { return workload_->method(); }
@@ -74,7 +74,7 @@ class ChosenWorkload final : public Workload {
  private:
   // Immutable after construction.
   const std::shared_ptr<const Workload> workload_;
-  const Choice choice_;
+  const ItemChoice choice_;
 };
 
 }  // namespace curtail

@@ -110,6 +110,7 @@ absl::Status Driver::Preflight() {
 void Driver::Start() {
   start_ = Now();
   next_tick_ = kSecond;
+  if (options_.observer != nullptr) options_.observer->Started(start_);
 }
 
 Driver::Call* Driver::TakeCall() {
@@ -133,6 +134,7 @@ void Driver::Prepare(uint64_t index) {
 void Driver::Send(uint64_t index, Nanos intended) {
   if (in_flight_ >= options_.max_in_flight) {
     ++failed_;
+    Observe(intended, Nanos::zero(), false);
     return recorder_.Dropped(intended);
   }
   Prepare(index);
@@ -162,11 +164,17 @@ void Driver::Ended(Call* call, const absl::Status& status, std::string_view repl
   const double score =
       status.ok() ? workload_.Score(call->index, reply) : std::numeric_limits<double>::quiet_NaN();
   recorder_.Done(call->intended, done, status, score);
+  Observe(call->intended, done - call->intended, status.ok());
   if (call->intended >= warmup_) sampler_.Done(call->index - first_measured_, done - call->intended);
   ++(status.ok() ? ok_ : failed_);
   --in_flight_;
   call->active = false;
   free_.push_back(call);
+}
+
+void Driver::Observe(Nanos due, Nanos latency, bool ok) const {
+  if (options_.observer == nullptr) return;
+  options_.observer->Ended(due, ok ? latency : std::max(latency, timeout_), ok);
 }
 
 void Driver::Poll() {
@@ -227,7 +235,9 @@ void Driver::Drain(Nanos limit) {
   }
   if (in_flight_ == 0) return;
   for (Call& call : calls_) {
-    if (call.active) recorder_.Unfinished(call.intended, Elapsed());
+    if (!call.active) continue;
+    recorder_.Unfinished(call.intended, Elapsed());
+    Observe(call.intended, Elapsed() - call.intended, false);
   }
 }
 

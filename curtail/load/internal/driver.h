@@ -60,6 +60,7 @@ class Driver {
   static constexpr uint64_t kNone = ~uint64_t{0};
 
   void Ended(Call* call, const absl::Status& status, std::string_view reply);
+  void Observe(Nanos due, Nanos latency, bool ok) const;
   // Every second: closes an interval of the series. Always: Publish().
   void Housekeep(Nanos now);
   void Publish(Nanos now);

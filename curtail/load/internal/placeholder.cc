@@ -129,10 +129,10 @@ absl::Status Placeholder::ConfigureChoice(std::string_view name, const std::vect
   generator_ = Generator::kChoice;
   low_ = 1;
   if (!ParseInteger(arguments[0], &high_) || high_ < 1) return absl::InvalidArgumentError("no such N");
-  absl::StatusOr<Choice> choice =
-      ParseChoice(Join(name, ":", arguments[1]), static_cast<uint64_t>(high_), seed_);
+  absl::StatusOr<ItemChoice> choice =
+      ParseItemChoice(Join(name, ":", arguments[1]), static_cast<uint64_t>(high_), seed_);
   if (!choice.ok()) return choice.status();
-  choice_ = std::make_shared<const Choice>(*std::move(choice));
+  choice_ = std::make_shared<const ItemChoice>(*std::move(choice));
   return absl::OkStatus();
 }
 

@@ -76,7 +76,7 @@ class Placeholder {
   int64_t high_ = 0;
   double real_low_ = 0;
   double real_high_ = 0;
-  std::shared_ptr<const Choice> choice_;  // shared by the copies of the placeholder
+  std::shared_ptr<const ItemChoice> choice_;  // shared by the copies of the placeholder
   std::vector<std::string> words_;
 };
 
