@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// curtail_stack.cc - the fan-out as a curtail service: the threading model by name.
+// curtail_stack.cc - the fan-out as a curtail service: the threading model by name, and the policy that
+// watches over it.
 
+#include <stdlib.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "curtail/adapt/profile.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/server.h"
@@ -75,10 +84,60 @@ class CoroutineMidService final : public Mid::CoroutineService {
   const Leaves& leaves_;
 };
 
-absl::Status Serve(const Config& config, std::vector<std::unique_ptr<Service>> services, const Ready& ready) {
+// A profile that makes `config` the best at every load, as its only one, so that a policy works as ever and
+// leaves the config as it is. Its times are made up: they steer that choice and nothing else.
+absl::StatusOr<std::string> ProfileFor(const Config& config, std::string_view service) {
+  Profile profile{.service = std::string(service), .machine = ThisMachineFingerprint()};
+  profile.created = "2026-01-01T00:00:00Z";
+  profile.loads = {10, 100, 1000, 10'000, 100'000};
+  for (const double load : profile.loads) {
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      profile.cells.push_back({config, load, repeat, /*p50_us=*/100, /*p99_us=*/200, /*mean_us=*/120, load});
+    }
+  }
+  Summarize(profile);
+  return ProfileJson(profile);
+}
+
+// A file of a name that nobody else has, which goes with the object.
+class TempFile {
+ public:
+  explicit TempFile(const std::string& text) {
+    std::error_code error;
+    std::string name = (std::filesystem::temp_directory_path(error) / "peers-profile-XXXXXX").string();
+    const int fd = error ? -1 : mkstemp(name.data());
+    if (fd < 0) return;
+    close(fd);
+    path_ = name;
+    std::ofstream(path_) << text;
+  }
+  ~TempFile() {
+    if (!path_.empty()) unlink(path_.c_str());
+  }
+  TempFile(const TempFile&) = delete;
+  TempFile& operator=(const TempFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+absl::StatusOr<std::unique_ptr<Server>> StartServer(const Config& config, const std::string& policy,
+                                                    std::vector<std::unique_ptr<Service>> services) {
   ServerOptions options;
   options.config = config;
-  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(std::move(options), std::move(services));
+  options.policy = policy;
+  if (policy.empty()) return Server::Start(std::move(options), std::move(services));
+  absl::StatusOr<std::string> profile = ProfileFor(config, services[0]->FullName());
+  if (!profile.ok()) return profile.status();
+  const TempFile file(*profile);
+  options.profile = file.path();
+  return Server::Start(std::move(options), std::move(services));
+}
+
+absl::Status Serve(const Config& config, const std::string& policy,
+                   std::vector<std::unique_ptr<Service>> services, const Ready& ready) {
+  absl::StatusOr<std::unique_ptr<Server>> server = StartServer(config, policy, std::move(services));
   if (!server.ok()) return server.status();
   ready((*server)->addresses()[0]);
   while (true) pause();
@@ -86,12 +145,13 @@ absl::Status Serve(const Config& config, std::vector<std::unique_ptr<Service>> s
 
 class CurtailStack final : public Stack {
  public:
-  CurtailStack(const Config& mid, const Config& leaf) : mid_(mid), leaf_(leaf) {}
+  CurtailStack(const Config& mid, std::string policy, const Config& leaf)
+      : mid_(mid), policy_(std::move(policy)), leaf_(leaf) {}
 
   absl::Status RunLeaf(const Ready& ready) override {
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<LeafService>());
-    return Serve(leaf_, std::move(services), ready);
+    return Serve(leaf_, "", std::move(services), ready);
   }
   absl::Status RunMid(const std::vector<std::string>& addresses, const Ready& ready) override {
     Client client;
@@ -99,23 +159,24 @@ class CurtailStack final : public Stack {
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<MidService>(leaves));
     services.push_back(std::make_unique<CoroutineMidService>(leaves));
-    return Serve(mid_, std::move(services), ready);
+    return Serve(mid_, policy_, std::move(services), ready);
   }
 
  private:
   const Config mid_;
+  const std::string policy_;
   const Config leaf_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Stack>> MakeCurtail(const std::string& config,
+absl::StatusOr<std::unique_ptr<Stack>> MakeCurtail(const std::string& config, const std::string& policy,
                                                    const std::string& leaf_config) {
   absl::StatusOr<Config> mid = Config::Parse(config);
   if (!mid.ok()) return mid.status();
   absl::StatusOr<Config> leaf = Config::Parse(leaf_config);
   if (!leaf.ok()) return leaf.status();
-  return std::make_unique<CurtailStack>(*mid, *leaf);
+  return std::make_unique<CurtailStack>(*mid, policy, *leaf);
 }
 
 }  // namespace curtail::bench

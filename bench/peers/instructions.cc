@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <system_error>
 
 #include "absl/status/statusor.h"
@@ -103,20 +105,45 @@ class Counter {
   int runs_ = 0;
 };
 
-Instructions Count(Counter& counter, const StackInfo& stack, const Setup& setup) {
-  Instructions result{stack.name, setup.label, {}, stack.missing};
-  if (result.note.empty() && stack.polls) result.note = "polls: not counted";
-  for (const uint32_t outstanding : kCountedLoads) {
-    std::optional<double>& one = result.per_request.emplace_back();
-    if (!result.note.empty()) continue;
-    absl::StatusOr<double> counted = counter.PerRequest(stack, setup, outstanding);
-    if (counted.ok()) {
-      one = *counted;
-    } else {
-      result.note = absl::StrCat("under valgrind: ", counted.status().ToString());
+// A stack and a setup, and what the rounds counted.
+struct Subject {
+  StackInfo stack;
+  Setup setup;
+  std::string note;                         // why not
+  std::vector<std::vector<double>> counts;  // by kCountedLoads
+};
+
+std::vector<Subject> Subjects(const Options& options, bool valgrind) {
+  std::vector<Subject> subjects;
+  for (const Setup& setup : options.setups) {
+    for (const std::string& name : options.stacks) {
+      absl::StatusOr<StackInfo> stack = DescribeStack(name);
+      if (!stack.ok()) continue;  // ParseOptions() has described it
+      Subject& one = subjects.emplace_back(Subject{*stack, setup, stack->missing, {}});
+      one.counts.resize(std::size(kCountedLoads));
+      if (!valgrind) one.note = "no valgrind here";
+      if (one.note.empty() && stack->polls) one.note = "polls: not counted";
     }
   }
-  return result;
+  return subjects;
+}
+
+void CountOnce(Counter& counter, Subject& subject) {
+  for (size_t i = 0; i < std::size(kCountedLoads) && subject.note.empty(); ++i) {
+    const absl::StatusOr<double> counted = counter.PerRequest(subject.stack, subject.setup, kCountedLoads[i]);
+    if (counted.ok()) {
+      subject.counts[i].push_back(*counted);
+    } else {
+      subject.note = absl::StrCat("under valgrind: ", counted.status().ToString());
+    }
+  }
+}
+
+std::optional<double> MedianOf(std::vector<double> counts) {
+  if (counts.empty()) return std::nullopt;
+  std::sort(counts.begin(), counts.end());
+  const size_t half = counts.size() / 2;
+  return counts.size() % 2 == 1 ? counts[half] : (counts[half - 1] + counts[half]) / 2;
 }
 
 }  // namespace
@@ -128,15 +155,18 @@ std::vector<Instructions> CountInstructions(const Options& options,
   // waits until a goroutine calls a function, as these do all the time.
   setenv("GODEBUG", "asyncpreemptoff=1", 1);
   Counter counter(options, valgrind);
-  std::vector<Instructions> results;
-  for (const Setup& setup : options.setups) {
-    for (const std::string& name : options.stacks) {
-      absl::StatusOr<StackInfo> stack = DescribeStack(name);
-      if (!stack.ok()) continue;  // ParseOptions() has described it
-      if (valgrind.empty()) stack->missing = "no valgrind here";
-      progress(absl::StrCat("instructions: ", name, setup.label.empty() ? "" : " ", setup.label));
-      results.push_back(Count(counter, *stack, setup));
+  std::vector<Subject> subjects = Subjects(options, !valgrind.empty());
+  for (int round = 0; round < options.rounds; ++round) {
+    for (Subject& one : subjects) {
+      progress(absl::StrCat("instructions, round ", round + 1, " of ", options.rounds, ": ", one.stack.name,
+                            one.setup.label.empty() ? "" : " ", one.setup.label));
+      CountOnce(counter, one);
     }
+  }
+  std::vector<Instructions> results;
+  for (const Subject& one : subjects) {
+    Instructions& result = results.emplace_back(Instructions{one.stack.name, one.setup.label, {}, one.note});
+    for (const std::vector<double>& counts : one.counts) result.per_request.push_back(MedianOf(counts));
   }
   return results;
 }

@@ -5,6 +5,8 @@
 // A count does not depend on what else the machine does. Each number is the difference between two runs with different
 // numbers of requests, which takes out starting and ending. A mid-tier that polls is left out: it would be charged for
 // waiting.
+// How requests share work differs from run to run, by some half a percent: for less, take the median of some
+// rounds.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +28,7 @@ inline constexpr uint32_t kCountedLoads[] = {1, 16};
 struct Instructions {
   std::string stack;
   std::string setup;
-  // A request, by kCountedLoads; nothing where it could not be counted.
+  // A request, by kCountedLoads: the median of the rounds; nothing where it could not be counted.
   std::vector<std::optional<double>> per_request;
   std::string note;  // why not
 };

@@ -212,6 +212,7 @@ absl::StatusOr<Options> ParseOptions(int argc, char** argv) {
     absl::Status set = flag->second(joined ? word.second : absl::string_view(argv[++i]), &options);
     if (!set.ok()) return set;
   }
+  if (options.rounds == 0) options.rounds = options.instructions ? 1 : 5;
   if (absl::Status made = MakeSetups(&options); !made.ok()) return made;
   if (absl::Status checked = Check(options); !checked.ok()) return checked;
   return options;
@@ -227,7 +228,9 @@ disturbs the machine disturbs all of them; printed are medians over the rounds, 
 A stack that was not built is named with the reason.
 
   --stacks LIST     of raw-threads, raw-epoll, curtail-CONFIG, grpc-sync, grpc-callback, grpc-cq-inline,
-                    grpc-cq-dispatch, grpc-go, tonic-multi, tonic-current, thrift-async, thrift-fiber
+                    grpc-cq-dispatch, grpc-go, tonic-multi, tonic-current, thrift-async, thrift-fiber;
+                    curtail-CONFIG+POLICY has a policy watch the mid-tier, with a made-up profile by which
+                    that config is always the best: what the watching costs
                     [)",
       absl::StrJoin(DefaultStacks(), ",\n                     "), R"(]
   --cells LIST      of closed-N (N requests under way) and open-QPS (sent at random intervals whatever the
@@ -240,7 +243,7 @@ A stack that was not built is named with the reason.
                     so no more than N under way [one, and for those as many as the largest closed loop]
   --idle N          connections to the mid-tier besides, on which nothing happens [0]
   --vary NAME=LIST  compare values of fanout, payload, connections or idle: --vary fanout=1,4,16,64
-  --rounds N        [5]
+  --rounds N        [5, and 1 for instructions]
   --seconds S       a cell; twice that below 100 requests a second [0.9]
   --leaf-config C   threading model of curtail's leaves [SIB1]
   --seed N          of the random intervals [1]
@@ -255,6 +258,7 @@ Examples:
   peers --quick
   peers --stacks raw-epoll,curtail-SIP1,grpc-callback --cells closed-1 --rounds 9
   peers --stacks curtail-SIB1,tonic-current --cells closed-16 --vary payload=0,64,4096,65536,1048576
+  peers --instructions --rounds 5 --stacks curtail-SDB1-16,curtail-SDB1-16+mutune,curtail-SDB1-16+online
   peers --json peers.json --markdown peers.md
 )");
 }

@@ -30,8 +30,8 @@ struct Options {
   Setup setup;
   std::string vary;           // NAME=LIST, as given
   std::vector<Setup> setups;  // `setup`, or its variations
-  int rounds = 5;
-  double seconds = 0.9;  // a cell; see CellSeconds()
+  int rounds = 0;             // as given; ParseOptions() makes it 5, or 1 for instructions
+  double seconds = 0.9;       // a cell; see CellSeconds()
   uint64_t seed = 1;
   bool check = false;         // whether every mid-tier calls every leaf, before the first round
   bool instructions = false;  // count them, instead of measuring times

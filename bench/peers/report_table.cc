@@ -127,6 +127,22 @@ std::string ShortCell(const StackResults& one, const char* cell, double Measurem
   return rounds == nullptr ? "-" : Grouped(SpreadOf(*rounds, field).median);
 }
 
+// "+0.7 % and +0.5 %": what the policy of curtail-CONFIG+POLICY adds to curtail-CONFIG, by load.
+std::string PolicyShare(const Instructions& one, const std::vector<Instructions>& results) {
+  const size_t plus = one.stack.find('+');
+  if (plus == std::string::npos) return "";
+  for (const Instructions& base : results) {
+    if (base.stack != one.stack.substr(0, plus) || base.setup != one.setup) continue;
+    std::vector<std::string> shares;
+    for (size_t i = 0; i < one.per_request.size(); ++i) {
+      if (!one.per_request[i] || !base.per_request[i]) return "";
+      shares.push_back(absl::StrFormat("%+.1f %%", 100 * (*one.per_request[i] / *base.per_request[i] - 1)));
+    }
+    return absl::StrCat(absl::StrJoin(shares, " and "), " to ", base.stack);
+  }
+  return "";
+}
+
 Table InstructionsTable(const Options& options, const std::vector<Instructions>& results) {
   Table table{2, {{"stack", Varied(options) ? VariedName(options) : "work"}}};
   for (const uint32_t load : kCountedLoads)
@@ -139,18 +155,18 @@ Table InstructionsTable(const Options& options, const std::vector<Instructions>&
     for (const std::optional<double>& count : one.per_request) {
       row.push_back(count ? absl::StrFormat("%.1f", *count / 1000) : "-");
     }
-    row.push_back(one.note);
+    row.push_back(one.note.empty() ? PolicyShare(one, results) : one.note);
     table.rows.push_back(std::move(row));
   }
   return table;
 }
 
-std::string InstructionsLine() {
+std::string InstructionsLine(const Options& options) {
   return absl::StrFormat(
       "User-level instructions of the mid-tier for each request (valgrind's callgrind): the difference "
       "between runs "
-      "of %d and %d requests.\n",
-      kFewRequests, kManyRequests);
+      "of %d and %d requests; rounds: %d.\n",
+      kFewRequests, kManyRequests, options.rounds);
 }
 
 }  // namespace
@@ -190,12 +206,13 @@ std::string ToShortMarkdown(const std::vector<StackResults>& results) {
 }
 
 std::string InstructionsToTable(const Options& options, const std::vector<Instructions>& results) {
-  return absl::StrCat(InstructionsLine(), SetupLine(options), InstructionsTable(options, results).ToText());
+  return absl::StrCat(InstructionsLine(options), SetupLine(options),
+                      InstructionsTable(options, results).ToText());
 }
 
 std::string InstructionsToMarkdown(const Options& options, const std::vector<Instructions>& results) {
-  return absl::StrCat(Title(options), " in instructions\n\n", InstructionsLine(), SetupLine(options), "\n",
-                      InstructionsTable(options, results).ToMarkdown());
+  return absl::StrCat(Title(options), " in instructions\n\n", InstructionsLine(options), SetupLine(options),
+                      "\n", InstructionsTable(options, results).ToMarkdown());
 }
 
 }  // namespace curtail::bench

@@ -46,8 +46,10 @@ struct StackInfo {
   bool polls = false;   // its mid-tier spins while it waits
 };
 
-// The stack of that name; INVALID_ARGUMENT lists the names there are. "curtail-" is followed by a config. The
-// leaves of curtail stacks run `leaf_config` ("SIB1").
+// The stack of that name; INVALID_ARGUMENT lists the names there are. "curtail-" is followed by a config, and
+// that by "+mutune" or another policy, if one is to watch the mid-tier: with a made-up profile by which that
+// config is always the best, so that the same config runs and the policy's work is what is added. The leaves
+// of curtail stacks run `leaf_config` ("SIB1").
 absl::StatusOr<std::unique_ptr<Stack>> MakeStack(absl::string_view name, const std::string& leaf_config);
 // Also of stacks that were not built.
 absl::StatusOr<StackInfo> DescribeStack(absl::string_view name);
@@ -56,7 +58,9 @@ std::vector<std::string> DefaultStacks();
 
 std::unique_ptr<Stack> MakeRawThreads();
 std::unique_ptr<Stack> MakeRawEpoll();
-absl::StatusOr<std::unique_ptr<Stack>> MakeCurtail(const std::string& config, const std::string& leaf_config);
+// `policy` is that of the mid-tier; empty: none.
+absl::StatusOr<std::unique_ptr<Stack>> MakeCurtail(const std::string& config, const std::string& policy,
+                                                   const std::string& leaf_config);
 std::unique_ptr<Stack> MakeGrpcSync();
 std::unique_ptr<Stack> MakeGrpcCallback();
 // `dispatch`: received requests go to a pool of workers; otherwise the thread that received one begins its

@@ -11,10 +11,12 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "curtail/exec/config.h"
 #include "stack.h"
@@ -76,16 +78,23 @@ void LocateExternal(const char* program, StackInfo* info) {
 absl::Status UnknownStack(absl::string_view name) {
   std::vector<std::string> names;
   for (const Known& known : kKnown) names.push_back(known.name);
-  return absl::InvalidArgumentError(absl::StrCat("no stack is called \"", name,
-                                                 "\"; there are curtail-CONFIG (curtail-SIP1), ",
-                                                 absl::StrJoin(names, ", ")));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no stack is called \"", name, "\"; there are curtail-CONFIG (curtail-SIP1, curtail-SIP1+mutune), ",
+      absl::StrJoin(names, ", ")));
 }
 
-absl::StatusOr<StackInfo> DescribeCurtail(absl::string_view name, absl::string_view config) {
-  absl::StatusOr<Config> parsed = Config::Parse(std::string(config));
+// The config and the policy in "SDB1-16+mutune".
+std::pair<std::string, std::string> SplitCurtail(absl::string_view text) {
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits('+', 1));
+  return {std::string(parts.first), std::string(parts.second)};
+}
+
+absl::StatusOr<StackInfo> DescribeCurtail(absl::string_view name, absl::string_view text) {
+  const auto [config, policy] = SplitCurtail(text);
+  absl::StatusOr<Config> parsed = Config::Parse(config);
   if (!parsed.ok()) return parsed.status();
   StackInfo info{std::string(name), Protocol::kGrpc, "", ""};
-  info.polls = parsed->model.reception == Reception::kPoll;
+  info.polls = parsed->model.reception == Reception::kPoll || absl::StartsWith(policy, "ipi");
   return info;
 }
 
@@ -107,7 +116,8 @@ absl::StatusOr<std::unique_ptr<Stack>> MakeStack(absl::string_view name, const s
   if (name == "raw-threads") return MakeRawThreads();
   if (name == "raw-epoll") return MakeRawEpoll();
   if (absl::StartsWith(name, kCurtailPrefix)) {
-    return MakeCurtail(std::string(absl::StripPrefix(name, kCurtailPrefix)), leaf_config);
+    const auto [config, policy] = SplitCurtail(absl::StripPrefix(name, kCurtailPrefix));
+    return MakeCurtail(config, policy, leaf_config);
   }
 #ifdef CURTAIL_BENCH_GRPC
   if (name == "grpc-sync") return MakeGrpcSync();

@@ -17,7 +17,13 @@ Controller::Controller(std::unique_ptr<Policy> policy, Actuator* actuator, Contr
 
 Controller::~Controller() = default;
 
-void Controller::OnTimer(TimePoint now) { Evaluate(now, Trigger::kTimer, load_.count()); }
+void Controller::OnTimer(TimePoint now) {
+  if (!busy_.TryAcquire()) return;  // C1
+  current_ = actuator_->current();  // someone else may have switched; asking takes the actuator's lock
+  if (!std::exchange(fresh_, false)) EvaluateAlone(now, Trigger::kTimer, load_.count());
+  busy_.Release();
+  if (again_.load()) OnBlocked(now, 0);  // C2
+}
 
 void Controller::OnBlocked(TimePoint now, int delta) {
   blocked_.fetch_add(delta);
@@ -30,17 +36,16 @@ void Controller::OnBlocked(TimePoint now, int delta) {
   }
 }
 
-void Controller::Evaluate(TimePoint now, Trigger trigger, uint64_t arrivals) {
+void Controller::EvaluateArrival(TimePoint now, uint64_t arrivals) {
   if (!busy_.TryAcquire()) return;  // C1
-  EvaluateAlone(now, trigger, arrivals);
+  fresh_ = true;
+  EvaluateAlone(now, Trigger::kArrival, arrivals);
   busy_.Release();
   if (again_.load()) OnBlocked(now, 0);  // C2
 }
 
 void Controller::EvaluateAlone(TimePoint now, Trigger trigger, uint64_t arrivals) {
-  // Someone else may have switched; asking takes the actuator's lock, so not at every arrival.
-  if (trigger == Trigger::kTimer) current_ = actuator_->current();
-  rates_ = load_.Update(now);
+  if (trigger != Trigger::kBlocked) rates_ = load_.Update(now);  // too often for what ipi does not need
   Signals signals;
   signals.now = now;
   signals.trigger = trigger;
@@ -82,8 +87,9 @@ void Controller::Switch(TimePoint now, const Choice& choice) {
   const auto barred = barred_.find(choice.config.ToString());
   if (barred != barred_.end() && now < barred->second.until) return;
   const absl::Status status = actuator_->SwitchTo(choice.config);  // C3
+  const TimePoint done = options_.clock == nullptr ? now : options_.clock->Now();
   if (status.ok()) {
-    Note(now, choice, status);
+    Note(done, choice, status);
     if (barred != barred_.end()) barred_.erase(barred);
     current_ = choice.config;
     epoch_.fetch_add(1, std::memory_order_release);  // pairs with OnArrival()
@@ -94,7 +100,7 @@ void Controller::Switch(TimePoint now, const Choice& choice) {
   const Nanos wait =
       first ? options_.retry_after : std::min(barred->second.wait * 2, options_.retry_after * 64);
   barred_[choice.config.ToString()] = {now + wait, wait};
-  Note(now, choice, status);
+  Note(done, choice, status);
   if (first && options_.report) options_.report(status);
 }
 
@@ -103,7 +109,7 @@ void Controller::Note(TimePoint now, const Choice& choice, const absl::Status& s
   if (!status.ok()) ++failures_, last_failure_ = status;
   if (options_.history == 0) return;
   if (history_.size() >= options_.history) history_.pop_front();
-  history_.push_back({now, rates_.slow, current_, choice.config, std::string(choice.reason), status});
+  history_.push_back({now, rates_.slow, current_, choice.config, choice.reason, status});
 }
 
 ControllerStats Controller::Stats() const {
@@ -120,9 +126,12 @@ ControllerStats Controller::Stats() const {
   return stats;
 }
 
-std::vector<SwitchRecord> Controller::History() const {
+std::vector<SwitchRecord> Controller::History(size_t most) const {
+  std::vector<SwitchRecord> last;
+  last.reserve(std::min(most, options_.history));  // not while others wait
   MutexLock lock(mu_);
-  return {history_.begin(), history_.end()};
+  last.assign(history_.end() - static_cast<ptrdiff_t>(std::min(most, history_.size())), history_.end());
+  return last;
 }
 
 }  // namespace curtail

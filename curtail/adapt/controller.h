@@ -28,6 +28,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -57,6 +58,9 @@ struct ControllerOptions {
   Nanos latency_window = std::chrono::milliseconds(250);
   // Switches and failures that History() remembers.
   size_t history = 64;
+  // What SwitchRecord::when is read from, after the switch; outlives the controller. Null: the time of the
+  // evaluation.
+  const TimeSource* clock = nullptr;
   // A config that could not be switched to is not tried again for this long, twice as long after each further
   // failure, up to 64 times.
   Nanos retry_after = std::chrono::seconds(1);
@@ -66,12 +70,13 @@ struct ControllerOptions {
 
 // A switch, or an attempt.
 struct SwitchRecord {
+  // When the actuator had carried it out, or refused: later requests follow the new config.
   TimePoint when;
   double rate_per_s = 0;  // the slow estimate
   Config from;
   Config to;
-  std::string reason;
-  absl::Status status;  // of the actuator
+  std::string_view reason;  // a literal
+  absl::Status status;      // of the actuator
 };
 
 struct ControllerStats {
@@ -97,7 +102,7 @@ class Controller {
   uint32_t OnArrival(TimePoint now) {
     const uint64_t before = load_.Add(now);
     const uint32_t epoch = epoch_.load(std::memory_order_acquire);
-    if ((before & every_mask_) == 0) Evaluate(now, Trigger::kArrival, before);
+    if ((before & every_mask_) == 0) EvaluateArrival(now, before);
     return epoch;
   }
   // The request that OnArrival() returned `epoch` for was answered.
@@ -105,7 +110,7 @@ class Controller {
     if (epoch != epoch_.load(std::memory_order_relaxed)) return;  // C4
     latencies_[LatencySketch::BucketOf(latency)].fetch_add(1, std::memory_order_relaxed);
   }
-  // Time passed: every 5 ms, say.
+  // Time passed: every 5 ms, say. Evaluates if no arrival was evaluated since the last time.
   void OnTimer(TimePoint now);
   // `delta` more threads than before are blocked in a call. For ipi only.
   void OnBlocked(TimePoint now, int delta);
@@ -113,8 +118,8 @@ class Controller {
   // So far.
   uint64_t arrivals() const { return load_.count(); }
   ControllerStats Stats() const;
-  // Oldest first.
-  std::vector<SwitchRecord> History() const;
+  // The last `most` of those remembered, oldest first.
+  std::vector<SwitchRecord> History(size_t most = SIZE_MAX) const;
 
  private:
   // A flag that one thread at a time may hold; none waits for it.
@@ -131,7 +136,7 @@ class Controller {
     Nanos wait;
   };
 
-  void Evaluate(TimePoint now, Trigger trigger, uint64_t arrivals);
+  void EvaluateArrival(TimePoint now, uint64_t arrivals);
   void EvaluateAlone(TimePoint now, Trigger trigger, uint64_t arrivals) CURTAIL_REQUIRES(busy_);
   // Fills `window_` when it has lasted long enough.
   bool CloseWindow(TimePoint now, uint64_t arrivals) CURTAIL_REQUIRES(busy_);
@@ -159,6 +164,7 @@ class Controller {
   LatencyWindow window_ CURTAIL_GUARDED_BY(busy_);
   TimePoint window_start_ CURTAIL_GUARDED_BY(busy_) = TimePoint::min();
   uint64_t window_arrivals_ CURTAIL_GUARDED_BY(busy_) = 0;  // before window_start_
+  bool fresh_ CURTAIL_GUARDED_BY(busy_) = false;            // an arrival was evaluated since the last timer
   std::map<std::string, Barred> barred_ CURTAIL_GUARDED_BY(busy_);
 
   // What others may ask.

@@ -252,6 +252,35 @@ TEST(Controller, HistoryKeepsTheLastSwitches) {
     }
   }
   EXPECT_EQ(history.back().to, server.current());
+  const std::vector<SwitchRecord> last = controller.History(2);
+  ASSERT_EQ(last.size(), 2u);
+  EXPECT_EQ(last[0].when, history[1].when);
+  EXPECT_EQ(last[1].when, history[2].when);
+}
+
+// Takes a millisecond for a switch.
+class SlowServer final : public Actuator {
+ public:
+  absl::Status SwitchTo(const Config& config) override {
+    server_.SwitchTo(config).IgnoreError();
+    clock.Advance(milliseconds(1));
+    return absl::OkStatus();
+  }
+  Config current() const override { return server_.current(); }
+  ManualTime clock;
+
+ private:
+  FakeServer server_{"SIP1"};
+};
+
+TEST(Controller, HistoryHasTheTimeAtWhichTheSwitchWasDone) {
+  SlowServer server;
+  server.clock.Advance(seconds(1));
+  Controller controller(std::make_unique<Wants>("SDB1-50"), &server, {.clock = &server.clock});
+  controller.OnTimer(server.clock.Now());
+  ASSERT_EQ(controller.History().size(), 1u);
+  EXPECT_EQ(controller.History()[0].when, TimePoint(seconds(1) + milliseconds(1)));
+  EXPECT_TRUE(controller.History(0).empty());
 }
 
 TEST(Controller, NoticesThatSomeoneElseSwitched) {

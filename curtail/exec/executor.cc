@@ -40,6 +40,8 @@
 //  S6  Asynchronous requests outlive the thread that began them. While there are such, one thread at least has
 //      the response role, in any config: who begins the first, or ends the last, looks after that, under the
 //      mutex.
+//  S7  The budget of pollers is closed and opened with the config. Pollers look at it, so those that are to
+//      block do so without being woken, in Await() and in the waits of requests alike.
 //
 // Races considered:
 //  - A task queued by a thread outside the pool while the only in-line thread sits in Await(): Submit() wakes
@@ -69,6 +71,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/exec/blocking.h"
 #include "curtail/exec/executor_thread.h"
 #include "curtail/exec/signals.h"
 
@@ -129,6 +132,7 @@ absl::Status Executor::StartThreads() {
 }
 
 void Executor::ThreadMain(Thread& self) {
+  blocking_watcher = options_.watcher;
   MutexLock lock(mu_);
   while (!stopping_ || HasDuties(self)) Step(self);
   SetRole(self, kNone);

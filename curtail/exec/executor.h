@@ -28,10 +28,15 @@
 
 namespace curtail {
 
+class BlockingWatcher;
+
 struct ExecutorOptions {
   // Threads started, of which a config uses some and the rest sleep; never fewer than the first config needs.
   uint32_t max_threads = 64;
   FiberOptions fiber;
+  // Told whenever one of the threads sleeps or wakes up, from their start to their end; outlives the
+  // executor. For policies that count them: it costs each wait two calls. Null: nobody.
+  BlockingWatcher* watcher = nullptr;
 };
 
 // An Executor runs the tasks that its receivers produce, on the pools of a Config, which may be exchanged for
@@ -58,10 +63,12 @@ class Executor {
   // Does now what the first SwitchTo() to such a config would have to do besides: fiber models need a loop for each
   // thread, which takes some milliseconds. Errors as SwitchTo().
   absl::Status Prepare(const Config& config);
+  // Has threads wait as `reception` says, without another change to the config: those that poll stop at once
+  // if they are to block, those that block go on until their wait ends. Cheap, as no thread is woken. A
+  // BlockingWatcher may call it.
+  void SetReception(Reception reception);
   Config config() const;
   ExecutorStats Sample();
-  // Threads with a role that wait without spinning: parked, or blocked in a wait for events or replies.
-  int Blocked() const;
 
   // Queues tasks that became ready outside of Handle(). Never blocks. After Stop() they do not run.
   void Submit(TaskList& requests);
@@ -148,6 +155,7 @@ class Executor {
   SpinBudget* spin() CURTAIL_REQUIRES(mu_) {
     return config_.model.reception == Reception::kPoll ? &spin_budget_ : nullptr;
   }
+  void PutInForce(const Config& config) CURTAIL_REQUIRES(mu_);
 
   // Immutable after construction.
   const ExecutorOptions options_;
@@ -157,7 +165,7 @@ class Executor {
   absl::Status status_;
   std::vector<std::unique_ptr<Thread>> threads_;
 
-  // Thread-safe by itself.
+  // Thread-safe by itself; closed while the config blocks.
   SpinBudget spin_budget_;
   // Atomic: requests that wait for replies without a thread. Changes order with mu_, see S6.
   std::atomic<int> async_live_{0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The roles of threads, and how a switch changes them: rules S1 to S6 of executor.cc.
+// The roles of threads, and how a switch changes them: rules S1 to S7 of executor.cc.
 #include <algorithm>
 #include <utility>
 
@@ -122,7 +122,7 @@ absl::Status Executor::SwitchTo(const Config& config) {
   bool wake_response = false;
   {
     MutexLock lock(mu_);
-    config_ = config;
+    PutInForce(config);
     ++role_changes_;
     UnparkAll(reception_.idle);  // S1
     UnparkAll(response_.idle);
@@ -134,6 +134,19 @@ absl::Status Executor::SwitchTo(const Config& config) {
   if (wake_reception) reception_source_->Wake();  // S2
   if (wake_response) response_source_->Wake();
   return absl::OkStatus();
+}
+
+// S7: pollers that are to block stop. The others look when they wait the next time.
+void Executor::PutInForce(const Config& config) {
+  config_ = config;
+  spin_budget_.SetOpen(config.model.reception == Reception::kPoll);
+}
+
+void Executor::SetReception(Reception reception) {
+  MutexLock lock(mu_);
+  Config config = config_;
+  config.model.reception = reception;
+  PutInForce(config);
 }
 
 Config Executor::config() const {
@@ -171,15 +184,6 @@ void Executor::AsyncEnded() {  // S6
     }
   }
   if (wake) response_source_->Wake();
-}
-
-int Executor::Blocked() const {
-  MutexLock lock(mu_);
-  int waiting = 0;
-  for (const auto& thread : threads_) {
-    if (thread->role != kNone) waiting += thread->parked || thread->waits.load(std::memory_order_relaxed);
-  }
-  return std::max(0, waiting - spin_budget_.used());
 }
 
 ExecutorStats Executor::Sample() {

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "curtail/base/rng.h"
+#include "curtail/exec/blocking.h"
 
 namespace curtail {
 namespace {
@@ -180,6 +181,75 @@ TEST(ExecutorSwitch, ANewPoolRunsWhileTheOldOnesThreadsAreBusy) {
   ASSERT_TRUE(executor.SwitchTo(*Config::Parse("SDB1-1")).ok());
   receiver.Feed(&second);
   EXPECT_TRUE(met.Await(2));
+}
+
+// How many threads sleep.
+class SleepCounter final : public BlockingWatcher {
+ public:
+  void OnBlocking(int delta) override {
+    std::lock_guard lock(mu_);
+    asleep_ += delta;
+    changes_ += 1;
+    cv_.notify_all();
+  }
+  bool Await(int n) {
+    std::unique_lock lock(mu_);
+    return cv_.wait_for(lock, kMaxTestWait, [&] { return asleep_ == n; });
+  }
+  int changes() {
+    std::lock_guard lock(mu_);
+    return changes_;
+  }
+
+ private:
+  std::mutex mu_;
+  std::condition_variable cv_;
+  int asleep_ = 0;
+  int changes_ = 0;
+};
+
+TEST(ExecutorBlocking, EachThreadThatSleepsIsCounted) {
+  FakeReceiver receiver;
+  SleepCounter sleeps;
+  Counter started, met;
+  MeetingTask first(&started, 2, &met), second(&started, 2, &met);
+  {
+    Executor executor(*Config::Parse("SDB1-2"), {.max_threads = 5, .watcher = &sleeps}, &receiver, &receiver,
+                      nullptr);
+    EXPECT_TRUE(sleeps.Await(5)) << "the two without a role as well";
+    const int changes = sleeps.changes();
+    receiver.Feed(&first);  // holds a worker up where nobody sees that it waits
+    ASSERT_TRUE(started.Await(1));
+    EXPECT_TRUE(sleeps.Await(4));
+    receiver.Feed(&second);
+    EXPECT_TRUE(met.Await(2));
+    EXPECT_TRUE(sleeps.Await(5));
+    EXPECT_GT(sleeps.changes(), changes + 4);
+  }
+  EXPECT_TRUE(sleeps.Await(0));
+}
+
+TEST(ExecutorBlocking, APollerStopsWhenItIsToBlock) {
+  if (UsableCpus() < 2) return;  // nobody may poll
+  FakeReceiver receiver;
+  SleepCounter sleeps;
+  Counter counter;
+  CountingTask task(&counter);
+  Executor executor(*Config::Parse("SIP1"), {.max_threads = 1, .watcher = &sleeps}, &receiver, &receiver,
+                    nullptr);
+  EXPECT_TRUE(sleeps.Await(0));
+  executor.SetReception(Reception::kBlock);
+  EXPECT_EQ(executor.config().ToString(), "SIB1");
+  EXPECT_TRUE(sleeps.Await(1)) << "though there was no event";
+  executor.SetReception(Reception::kPoll);
+  EXPECT_EQ(executor.config().ToString(), "SIP1");
+  EXPECT_EQ(executor.Sample().spinning, 0) << "not before the next wait";
+  receiver.Feed(&task);
+  EXPECT_TRUE(counter.Await(1));
+  EXPECT_TRUE(sleeps.Await(0));
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (executor.Sample().spinning == 0 && !deadline.Expired()) std::this_thread::yield();
+  EXPECT_EQ(executor.Sample().spinning, 1);
 }
 
 // Property: whatever the configs, each task runs exactly once, and none waits for ever.

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "curtail/exec/blocking.h"
 #include "curtail/exec/fiber.h"
 
 namespace curtail {
@@ -39,6 +40,7 @@ void Parker::Wait(uint32_t ticket, Deadline deadline) {
   if (fiber != nullptr) {
     fiber->Suspend(deadline);
   } else {
+    const ScopedBlocking blocking;
     FutexWait(&word_, ticket | kSleeping, deadline);
   }
   word_.fetch_and(~kSleeping, std::memory_order_acq_rel);

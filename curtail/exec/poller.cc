@@ -13,6 +13,8 @@
 
 #include "absl/status/status.h"
 
+#include "curtail/exec/blocking.h"
+
 namespace curtail {
 namespace {
 
@@ -146,14 +148,14 @@ bool Poller::Collect(Deadline deadline, std::vector<Ready>* ready, bool* late) {
   return true;
 }
 
-bool Poller::SpinUntil(Deadline deadline, std::vector<Ready>* ready, bool* late) {
+bool Poller::SpinUntil(Deadline deadline, const SpinBudget& spin, std::vector<Ready>* ready, bool* late) {
   bool polled = false;
   while (true) {
     // Collect with an expired deadline never sleeps. Give way after each miss: the sender may need this very
     // CPU.
     if (Collect(Deadline::At(TimePoint()), ready, &polled)) return true;
     *late = Now() >= deadline.when();
-    if (*late) return false;
+    if (*late || !spin.open()) return false;
     sched_yield();
   }
 }
@@ -161,15 +163,17 @@ bool Poller::SpinUntil(Deadline deadline, std::vector<Ready>* ready, bool* late)
 bool Poller::Wait(Deadline deadline, SpinBudget* spin, std::vector<Ready>* ready) {
   ready->clear();
   bool late = false;
-  if (spin != nullptr) {
+  if (spin != nullptr && spin->open()) {
     if (spin->TryAcquire()) {
-      SpinUntil(deadline, ready, &late);
+      const bool came = SpinUntil(deadline, *spin, ready, &late);
       spin->Release();
-      return late;
+      if (came || late) return late;
+    } else if (SpinUntil(std::min(deadline, Deadline::In(SpinBudget::kBriefSpin)), *spin, ready, &late)) {
+      return false;
     }
-    if (SpinUntil(std::min(deadline, Deadline::In(SpinBudget::kBriefSpin)), ready, &late)) return false;
     late = false;  // that was the end of the brief spin
   }
+  const ScopedBlocking blocking;
   Collect(deadline, ready, &late);
   return late;
 }

@@ -63,8 +63,9 @@ class Poller {
   void Wake();
 
   // Waits until there are events, somebody wakes it, or `deadline`; fills `ready`. With `spin`, polls while a
-  // slot of the budget is free, and otherwise spins briefly before it blocks. Returns whether `deadline` had passed
-  // before it waited, or, polling, before an event came: it has looked for events then, too. One thread at a time.
+  // slot of the budget is free, and otherwise spins briefly before it blocks; closing the budget ends both.
+  // Returns whether `deadline` had passed before it waited, or, polling, before an event came: it has looked
+  // for events then, too. One thread at a time.
   bool Wait(Deadline deadline, SpinBudget* spin, std::vector<Ready>* ready);
   // Whether the last Wait() may have left events behind. For the thread that waited.
   bool more() const { return more_; }
@@ -73,7 +74,7 @@ class Poller {
   // Reads what is there, waiting at most until `deadline`. Returns whether anything (a wake-up included)
   // came.
   bool Collect(Deadline deadline, std::vector<Ready>* ready, bool* late);
-  bool SpinUntil(Deadline deadline, std::vector<Ready>* ready, bool* late);
+  bool SpinUntil(Deadline deadline, const SpinBudget& spin, std::vector<Ready>* ready, bool* late);
 
   static constexpr uint32_t kNoId = ~uint32_t{0};
 

@@ -15,7 +15,8 @@ namespace curtail {
 // CPUs the process may run on (its affinity mask), at least 1.
 int UsableCpus();
 
-// A SpinBudget counts pollers. Thread-safe; never blocks.
+// A SpinBudget counts pollers. While it is closed, nobody polls, and who did goes on to block. Thread-safe;
+// never blocks.
 class SpinBudget {
  public:
   // How long a thread without a slot spins before it blocks.
@@ -29,8 +30,14 @@ class SpinBudget {
   bool TryAcquire();
   void Release() { used_.fetch_sub(1, std::memory_order_relaxed); }
 
+  // Closes it, or opens it again for those who wait from then on.
+  void SetOpen(bool open) { open_.store(open, std::memory_order_relaxed); }
+  bool open() const { return open_.load(std::memory_order_relaxed); }
+
  private:
   const int slots_;
+  // Atomic, relaxed: a poller looks at it once in each round.
+  std::atomic<bool> open_{true};
   // Atomic. A count only: it orders nothing else, hence relaxed.
   std::atomic<int> used_{0};
 };

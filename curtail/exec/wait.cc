@@ -4,10 +4,14 @@
 #include <functional>
 #include <thread>
 
+#include "curtail/exec/blocking.h"
 #include "curtail/exec/fiber.h"
 #include "curtail/exec/receiver.h"
 
 namespace curtail {
+
+constinit thread_local BlockingWatcher* blocking_watcher = nullptr;
+
 namespace {
 
 thread_local const WaitHint* current = nullptr;

@@ -68,7 +68,9 @@ struct ServerOptions {
 
 // A switch of config by the policy, or an attempt.
 struct PolicyDecision {
-  Nanos ago{0};
+  // Now() when it had been carried out or refused. From then on whatever begins follows the new config:
+  // requests that run finish as they began, and a thread that slept has been told to wake up.
+  TimePoint when;
   double rate_per_s = 0;  // as estimated then
   Config from;
   Config to;
@@ -90,7 +92,7 @@ struct PolicyStats {
   uint64_t switches = 0;
   uint64_t failures = 0;
   std::string last_failure;
-  std::vector<PolicyDecision> decisions;  // the last ones, oldest first
+  std::vector<PolicyDecision> decisions;  // the last 32, oldest first; the admin's GetDecisions has 4096
 };
 
 // What a server is doing.

@@ -41,9 +41,9 @@ class Steady final : public Policy {
   Choice Decide(const Signals& s) override {
     if (s.current != seen_) seen_ = s.current, since_ = s.now;
     const double load = s.rates.slow;
-    const double now_us = envelope_.Predict(s.current, load).value_or(INFINITY);
     const Config& next = Enterable(load);
     if (next == s.current) return {s.current, "best"};
+    const double now_us = envelope_.Predict(s.current, load).value_or(INFINITY);
     const double next_us = envelope_.Predict(next, load).value_or(INFINITY);
     // Where no config sustains the load, the one that sustains most is best.
     if (now_us == INFINITY) return Switch(next, s.now, "the load is beyond the present config");

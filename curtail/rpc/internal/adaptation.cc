@@ -16,13 +16,14 @@
 namespace curtail::internal {
 namespace {
 
-// Policies are told of time this often, which is the window of fm and tbd ...
-constexpr Nanos kTick = std::chrono::milliseconds(5);
-// ... and those that need no windows less often, once there was no request for a while. By then the estimates of the
-// load have faded.
+// Policies are told of time this often: fm and tbd have windows of 5 ms ...
+constexpr Nanos kWindowTick = std::chrono::milliseconds(5);
+// ... and the others need to notice silence only. Each tick costs as much as an evaluated arrival.
+constexpr Nanos kTick = std::chrono::milliseconds(20);
+// Less often when there was no request for a while. By then the estimates of the load have faded.
 constexpr Nanos kQuietAfter = std::chrono::seconds(2);
 constexpr Nanos kQuietTick = std::chrono::milliseconds(250);
-constexpr size_t kHistory = 32;
+constexpr size_t kHistory = 4096;
 constexpr int kEvaluateEvery = 8;
 constexpr size_t kMaxProfileBytes = 64u << 20;
 
@@ -168,10 +169,11 @@ absl::Status Adaptation::Choose(const ServerOptions& options, const Profile* pro
       if (config.model.waiting == Waiting::kFiber && with.allowed(config)) fibers_ = config;
     }
   }
-  wants_windows_ = wants_blocked_ || spec == "fm" || spec == "tbd";
+  wants_windows_ = spec == "fm" || spec == "tbd";
   // The policies of the paper look at each arrival.
   options_.evaluate_every = IsOneOf(spec, {"mutune:paper", "fm", "tbd"}) ? 1 : kEvaluateEvery;
   options_.history = kHistory;
+  options_.clock = &RealTime();
   if (!wants_latencies_) options_.latency_window = Nanos(0);
   return absl::OkStatus();
 }
@@ -185,21 +187,50 @@ absl::Status Adaptation::Start(Executor* executor) {
   controller_ = std::make_unique<Controller>(std::move(policy_), static_cast<Actuator*>(this), options_);
   heard_ = Now();
   controller_->OnTimer(heard_);
+  if (wants_blocked_) BeginToCount();
   return ticker_.Start("adapt", [this](TimePoint now) { return Tick(now); });
+}
+
+absl::Status Adaptation::SwitchTo(const Config& config) {
+  if (counts_.load(std::memory_order_relaxed) == nullptr) return executor_->SwitchTo(config);
+  executor_->SetReception(config.model.reception);  // A4; that is all that ipi changes from then on
+  return absl::OkStatus();
+}
+
+void Adaptation::BeginToCount() {
+  // ipi counts the threads of its config. The others sleep always, or, if they do not, are active too many.
+  const int others = static_cast<int>(executor_->thread_count()) - ThreadsOf(executor_->config());
+  int blocked = 0;
+  {
+    MutexLock lock(mu_);
+    blocked = early_ - others;
+    counts_.store(controller_.get(), std::memory_order_release);
+  }
+  controller_->OnBlocked(Now(), blocked);
+}
+
+void Adaptation::OnBlocking(int delta) {
+  Controller* told = counts_.load(std::memory_order_acquire);
+  if (told == nullptr) {
+    MutexLock lock(mu_);
+    told = counts_.load(std::memory_order_relaxed);
+    if (told == nullptr) {
+      early_ += delta;
+      return;
+    }
+  }
+  told->OnBlocked(Now(), delta);
 }
 
 Nanos Adaptation::Tick(TimePoint now) {
   controller_->OnTimer(now);
-  if (wants_blocked_) {
-    const int before = std::exchange(blocked_, executor_->Blocked());
-    if (blocked_ != before) controller_->OnBlocked(now, blocked_ - before);
-  }
   if (const uint64_t before = std::exchange(arrivals_, controller_->arrivals()); arrivals_ != before)
     heard_ = now;
-  return wants_windows_ || now - heard_ < kQuietAfter ? kTick : kQuietTick;
+  if (wants_windows_) return kWindowTick;
+  return now - heard_ < kQuietAfter ? kTick : kQuietTick;
 }
 
-PolicyStats Adaptation::Stats() const {
+PolicyStats Adaptation::Stats(size_t decisions) const {
   PolicyStats stats{.policy = spec_, .note = note_, .switches_by_itself = switches()};
   if (!switches()) return stats;
   const ControllerStats now = controller_->Stats();
@@ -211,14 +242,13 @@ PolicyStats Adaptation::Stats() const {
   stats.switches = now.switches;
   stats.failures = now.failures;
   stats.last_failure = std::string(Message(now.last_failure));
-  const TimePoint asked = Now();
-  for (SwitchRecord& record : controller_->History()) {
-    stats.decisions.push_back({.ago = asked - record.when,
+  for (SwitchRecord& record : controller_->History(decisions)) {
+    stats.decisions.push_back({.when = record.when,
                                .rate_per_s = record.rate_per_s,
                                .from = record.from,
                                .to = record.to,
-                               .reason = std::move(record.reason),
-                               .status = record.status});
+                               .reason = std::string(record.reason),
+                               .status = std::move(record.status)});
   }
   return stats;
 }

@@ -10,8 +10,14 @@
 //      is flushed without it.
 //  A2. What a switch to a fiber model needs is made in Start(), not by the thread that brings a request.
 //  A3. The ticker is stopped before the executor, and this object outlives the executor's threads.
+//  A4. For ipi each thread of the executor that is about to sleep, or has woken up, changes the count, and
+//      switches if the policy says so. It holds no lock then (blocking.h). Such a switch is
+//      Executor::SetReception(), which wakes nobody: a thread that was woken would change the count and so ask
+//      for the next switch, without end. The first threads sleep before there is a controller: until Start()
+//      publishes that, under mu_, their changes are added up for it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +27,8 @@
 #include "absl/status/statusor.h"
 #include "curtail/adapt/controller.h"
 #include "curtail/base/clock.h"
+#include "curtail/base/mutex.h"
+#include "curtail/exec/blocking.h"
 #include "curtail/exec/executor.h"
 #include "curtail/exec/ticker.h"
 #include "curtail/rpc/server.h"
@@ -34,7 +42,7 @@ struct Arrival {
 };
 
 // The adaptation of one server. After Start(), all methods but Stop() are for any thread.
-class Adaptation final : private Actuator {
+class Adaptation final : private Actuator, private BlockingWatcher {
  public:
   // Reads and checks what `options` ask for; null when they name no policy. `services` are the full names of the
   // server's services, its own before those that each server has; `runs` says whether they can run under a
@@ -45,7 +53,10 @@ class Adaptation final : private Actuator {
 
   // The config to start the executor with.
   const Config& first_config() const { return first_; }
-  // Takes over `executor`, which outlives Stop(): has it run what the policy says for no load, and starts the ticker.
+  // What the executor has to tell of threads that sleep; null when nobody wants to know.
+  BlockingWatcher* watcher() { return wants_blocked_ ? this : nullptr; }
+  // Takes over `executor`, which was made with these two and outlives Stop(): has it run what the policy says
+  // for no load, and starts the ticker.
   // Errors: RESOURCE_EXHAUSTED for lack of threads or file descriptors.
   absl::Status Start(Executor* executor);
   // No more ticks. Arrivals are still answered. Idempotent.
@@ -60,7 +71,8 @@ class Adaptation final : private Actuator {
     if (wants_latencies_) controller_->OnLatency(Now() - arrival.when, arrival.switches);
   }
 
-  PolicyStats Stats() const;
+  // With the last `decisions` of the 4096 that are remembered.
+  PolicyStats Stats(size_t decisions = 32) const;
 
  private:
   Adaptation() = default;
@@ -68,8 +80,11 @@ class Adaptation final : private Actuator {
   Nanos Tick(TimePoint now);
 
   // Actuator.
-  absl::Status SwitchTo(const Config& config) override { return executor_->SwitchTo(config); }
+  absl::Status SwitchTo(const Config& config) override;
   Config current() const override { return executor_->config(); }
+  // BlockingWatcher.
+  void OnBlocking(int delta) override;
+  void BeginToCount();
 
   // Immutable once started.
   std::string spec_;
@@ -87,7 +102,11 @@ class Adaptation final : private Actuator {
   // Owned by the ticker's thread once that runs.
   TimePoint heard_;  // about when the last request came
   uint64_t arrivals_ = 0;
-  int blocked_ = 0;
+
+  // For ipi: the controller, once it is to be told of changes; see A4.
+  std::atomic<Controller*> counts_{nullptr};
+  Mutex mu_;
+  int early_ CURTAIL_GUARDED_BY(mu_) = 0;  // the sum of the changes before
 
   Ticker ticker_;  // ends first
 };

@@ -28,15 +28,19 @@ std::string Rate(double per_s) {
   return text;
 }
 
+// What follows its time.
+std::string ToJson(const PolicyDecision& of) {
+  return Join(",\"rate_per_s\":", Rate(of.rate_per_s), ",\"from\":\"", of.from.ToString(), "\",\"to\":\"",
+              of.to.ToString(), "\",\"reason\":", Quoted(of.reason),
+              ",\"failure\":", Quoted(Message(of.status)), "}");
+}
+
 std::string ToJson(const PolicyStats& of) {
+  const TimePoint now = Now();
   std::string decisions;
   for (const PolicyDecision& decision : of.decisions) {
-    decisions +=
-        Join(decisions.empty() ? "" : ",",
-             "{\"ago_ms\":", std::chrono::duration_cast<std::chrono::milliseconds>(decision.ago).count(),
-             ",\"rate_per_s\":", Rate(decision.rate_per_s), ",\"from\":\"", decision.from.ToString(),
-             "\",\"to\":\"", decision.to.ToString(), "\",\"reason\":", Quoted(decision.reason),
-             ",\"failure\":", Quoted(Message(decision.status)), "}");
+    const auto ago = std::chrono::duration_cast<std::chrono::milliseconds>(now - decision.when);
+    decisions += Join(decisions.empty() ? "" : ",", "{\"ago_ms\":", ago.count(), ToJson(decision));
   }
   return Join("{\"name\":", Quoted(of.policy), ",\"note\":", Quoted(of.note),
               ",\"switches_by_itself\":", of.switches_by_itself ? "true" : "false",
@@ -68,6 +72,18 @@ std::string ToJson(const ServerStats& stats) {
       ",\"cpu_us\":", Micros(stats.process.cpu), ",\"run_delay_us\":", Micros(stats.process.run_delay), "}}");
 }
 
+// All decisions that are remembered. Times are Now()'s, so programs on one machine can compare theirs.
+std::string DecisionsJson(const Adaptation* adaptation) {
+  const PolicyStats of = adaptation == nullptr ? PolicyStats() : adaptation->Stats(SIZE_MAX);
+  std::string decisions;
+  for (const PolicyDecision& decision : of.decisions) {
+    decisions += Join(decisions.empty() ? "" : ",", "{\"at_ns\":", decision.when.time_since_epoch().count(),
+                      ToJson(decision));
+  }
+  return Join("{\"schema_version\":1,\"now_ns\":", Now().time_since_epoch().count(),
+              ",\"switches\":", of.switches, ",\"decisions\":[", decisions, "]}");
+}
+
 class AdminService final : public Service {
  public:
   explicit AdminService(ServerCore* core) : core_(core) {}
@@ -86,9 +102,17 @@ class AdminService final : public Service {
                    *reply = out.Take();
                    return absl::OkStatus();
                  }},
-            {.name = "GetStatus", .handler = [this](Context&, std::string_view, std::string* reply) {
+            {.name = "GetStatus",
+             .handler =
+                 [this](Context&, std::string_view, std::string* reply) {
+                   MessageWriter out;
+                   out.Bytes(1, ToJson(core_->Sample(/*process=*/true)));
+                   *reply = out.Take();
+                   return absl::OkStatus();
+                 }},
+            {.name = "GetDecisions", .handler = [this](Context&, std::string_view, std::string* reply) {
                MessageWriter out;
-               out.Bytes(1, ToJson(core_->Sample(/*process=*/true)));
+               out.Bytes(1, DecisionsJson(core_->adaptation()));
                *reply = out.Take();
                return absl::OkStatus();
              }}};

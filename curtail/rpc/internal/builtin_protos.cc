@@ -30,10 +30,14 @@ message GetConfigReply { string config = 1; }
 message GetStatusRequest {}
 // A JSON object; its schema_version says which.
 message GetStatusReply { string json = 1; }
+message GetDecisionsRequest {}
+// A JSON object; its times are of the machine's monotonic clock, in ns.
+message GetDecisionsReply { string json = 1; }
 service Admin {
   rpc Switch(SwitchRequest) returns (SwitchReply);
   rpc GetConfig(GetConfigRequest) returns (GetConfigReply);
   rpc GetStatus(GetStatusRequest) returns (GetStatusReply);
+  rpc GetDecisions(GetDecisionsRequest) returns (GetDecisionsReply);
 }
 )"};
 

@@ -24,7 +24,8 @@ std::unique_ptr<Service> NewHealthService(std::vector<std::string> names);
 std::vector<std::unique_ptr<Service>> NewReflectionServices(std::vector<std::string> names, bool health);
 
 // curtail.admin.v1.Admin, over a server, which outlives it: Switch puts a config in force,
-// GetConfig tells it, GetStatus tells what the server does.
+// GetConfig tells it, GetStatus tells what the server does, GetDecisions which switches its policy made and
+// when.
 std::unique_ptr<Service> NewAdminService(ServerCore* core);
 
 // The text of the built-in services' .proto files, for reflection: file name and source.

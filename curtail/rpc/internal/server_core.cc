@@ -213,7 +213,8 @@ absl::Status ServerCore::Run() {
   held_ = std::vector<Held>(threads);
   const ExecutorOptions pools{
       .max_threads = static_cast<uint32_t>(threads),
-      .fiber = {.stack_bytes = options_.fiber_stack_bytes, .max_live = options_.max_fibers}};
+      .fiber = {.stack_bytes = options_.fiber_stack_bytes, .max_live = options_.max_fibers},
+      .watcher = adaptation_ == nullptr ? nullptr : adaptation_->watcher()};
   executor_ = std::make_unique<Executor>(config, pools, this, this, &response_);
   if (!executor_->status().ok()) return executor_->status();
   if (adaptation_ != nullptr) {
