@@ -17,15 +17,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "application.h"
 #include "console.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/report.h"
 #include "exit_code.h"
+#include "fanout.h"
 #include "interrupt.h"
 #include "plan.h"
 #include "pools.h"
 #include "report.h"
-#include "service.h"
 #include "sweep.h"
 #include "tiers.h"
 
@@ -65,7 +66,7 @@ struct Flags {
   bool quick = false;
   bool quiet = false;
   std::string json, markdown, svg;
-  ServiceOptions tiers{.data = "synthetic:N=20000,D=128"};
+  tool::ApplicationOptions tiers{.data = "synthetic:N=20000,D=128"};
 };
 
 void AddFlags(CLI::App& app, Flags* f) {
@@ -183,7 +184,7 @@ std::string ChoiceLine(const Results& r) {
                          r.timing.TotalSeconds(0, configs.size(), rates));
 }
 
-absl::Status Run(const TestedService& service, const Flags& flags, const LogFolder& logs,
+absl::Status Run(const tool::Application& service, const Flags& flags, const tool::LogFolder& logs,
                  const std::atomic<bool>& stop, tool::Console& console, Plan* plan) {
   Results& r = plan->results;
   console.Note(
@@ -191,7 +192,7 @@ absl::Status Run(const TestedService& service, const Flags& flags, const LogFold
                       service.description(), r.machine.cpus, r.machine.busy_cpus,
                       r.machine.disturbed() ? " (the times will not mean much)" : "", r.seed,
                       r.candidates.size(), r.timing.TotalSeconds(r.candidates.size(), 0, {})));
-  absl::StatusOr<std::unique_ptr<Tiers>> tiers = Tiers::Start(service, flags.tiers.leaves, logs, stop);
+  absl::StatusOr<std::unique_ptr<tool::Tiers>> tiers = tool::Tiers::Start(service, logs, stop);
   if (!tiers.ok()) return tiers.status();
   Sweep sweep(service, **tiers, r.timing, r.seed, stop,
               [&console](const std::string& line) { console.Progress(line); });
@@ -230,10 +231,10 @@ int RunBench(const Flags& flags) {
   console.set_quiet(flags.quiet);
   absl::StatusOr<Plan> plan = MakePlan(flags);
   if (!plan.ok()) return Fail(plan.status());
-  const auto service = flags.service == "fanout" ? MakeFanout(flags.tiers) : MakeHdSearch(flags.tiers);
+  const auto service = flags.service == "fanout" ? MakeFanout(flags.tiers) : tool::MakeHdSearch(flags.tiers);
   if (!service.ok()) return Fail(service.status());
   plan->results.description = (*service)->description();
-  LogFolder logs;
+  tool::LogFolder logs;
   if (logs.path().empty()) {
     return Fail(absl::InternalError("cannot make a folder for logs; set TMPDIR to one that can be written"));
   }

@@ -19,13 +19,13 @@ constexpr uint64_t kWarmupSeeds = 500;
 // A mid-tier that runs as long as this lives.
 class Turn {
  public:
-  explicit Turn(MidTier* mid_tier) : mid_tier_(mid_tier) { mid_tier_->Resume(); }
+  explicit Turn(tool::MidTier* mid_tier) : mid_tier_(mid_tier) { mid_tier_->Resume(); }
   ~Turn() { mid_tier_->Pause(); }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
  private:
-  MidTier* const mid_tier_;
+  tool::MidTier* const mid_tier_;
 };
 
 std::string OneLine(const absl::Status& status) {
@@ -58,7 +58,7 @@ absl::StatusOr<LoadResult> Sweep::Drive(const std::string& address, const Load& 
   return RunOpenLoop(options, service_.workload(), *schedule);
 }
 
-absl::StatusOr<Measurement> Sweep::Measure(MidTier& mid_tier, const Load& load, double seconds,
+absl::StatusOr<Measurement> Sweep::Measure(tool::MidTier& mid_tier, const Load& load, double seconds,
                                            uint64_t seed) const {
   const Turn turn(&mid_tier);
   // A run of its own, so that what it consumes is not counted; nor are the switches of the threads that the
@@ -88,7 +88,7 @@ void Sweep::MeasureCandidate(int outstanding, Candidate* candidate) {
     candidate->problem = OneLine(status);
     candidate->available = status.code() != absl::StatusCode::kUnimplemented;
   };
-  absl::StatusOr<std::unique_ptr<MidTier>> mid_tier = tiers_.StartMidTier(config);
+  absl::StatusOr<std::unique_ptr<tool::MidTier>> mid_tier = tiers_.StartMidTier({.config = config});
   if (!mid_tier.ok()) return note(mid_tier.status());
   const absl::StatusOr<Measurement> full =
       Measure(**mid_tier, {.outstanding = outstanding}, timing_.pick_s, seed_);
@@ -117,8 +117,12 @@ absl::Status Sweep::StartRows(Results* results) {
     const Config& config = results->candidates[chosen].config;
     Row row{config.ToString(), config.model, {}, {}};
     row.cells.resize(results->loads.size());
-    absl::StatusOr<std::unique_ptr<MidTier>> mid_tier = tiers_.StartMidTier(row.config);
-    if (!mid_tier.ok()) row.problem = OneLine(mid_tier.status());
+    absl::StatusOr<std::unique_ptr<tool::MidTier>> mid_tier = tiers_.StartMidTier({.config = row.config});
+    if (mid_tier.ok()) {
+      (*mid_tier)->Pause();
+    } else {
+      row.problem = OneLine(mid_tier.status());
+    }
     mid_tiers_.push_back(mid_tier.ok() ? *std::move(mid_tier) : nullptr);
     results->rows.push_back(std::move(row));
     if (absl::Status status = GoOn(); !status.ok()) return status;
@@ -127,7 +131,7 @@ absl::Status Sweep::StartRows(Results* results) {
 }
 
 absl::Status Sweep::MeasureCell(Results* results, size_t row_index, size_t load_index, int round) {
-  std::unique_ptr<MidTier>& mid_tier = mid_tiers_[row_index];
+  std::unique_ptr<tool::MidTier>& mid_tier = mid_tiers_[row_index];
   if (mid_tier == nullptr) return absl::OkStatus();
   Row& row = results->rows[row_index];
   const Load& load = results->loads[load_index];

@@ -22,9 +22,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "application.h"
 #include "curtail/load/live.h"
 #include "results.h"
-#include "service.h"
 #include "tiers.h"
 
 namespace curtail::models {
@@ -36,7 +36,7 @@ inline constexpr double kPickRate = 200;
 class Sweep {
  public:
   // All arguments outlive the sweep. `progress` hears a line before each measurement.
-  Sweep(const TestedService& service, Tiers& tiers, const Timing& timing, uint64_t seed,
+  Sweep(const tool::Application& service, tool::Tiers& tiers, const Timing& timing, uint64_t seed,
         const std::atomic<bool>& stop, std::function<void(const std::string&)> progress)
       : service_(service),
         tiers_(tiers),
@@ -57,7 +57,7 @@ class Sweep {
   absl::Status StartRows(Results* results);
   absl::Status MeasureCell(Results* results, size_t row, size_t load, int round);
   // One cell. Errors: UNIMPLEMENTED when the server refuses all calls; what else kept it from running.
-  absl::StatusOr<Measurement> Measure(MidTier& mid_tier, const Load& load, double seconds,
+  absl::StatusOr<Measurement> Measure(tool::MidTier& mid_tier, const Load& load, double seconds,
                                       uint64_t seed) const;
   // One run of the load generator.
   absl::StatusOr<LoadResult> Drive(const std::string& address, const Load& load, double seconds,
@@ -65,14 +65,14 @@ class Sweep {
   // CANCELLED or ABORTED if the sweep cannot go on.
   absl::Status GoOn();
 
-  const TestedService& service_;
-  Tiers& tiers_;
+  const tool::Application& service_;
+  tool::Tiers& tiers_;
   const Timing timing_;
   const uint64_t seed_;
   const std::atomic<bool>& stop_;
   const std::function<void(const std::string&)> progress_;
   // Of the rows, in their order; null where one could not be started or has died.
-  std::vector<std::unique_ptr<MidTier>> mid_tiers_;
+  std::vector<std::unique_ptr<tool::MidTier>> mid_tiers_;
 };
 
 }  // namespace curtail::models

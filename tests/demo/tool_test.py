@@ -82,62 +82,156 @@ def await_line(stream, pattern):
     raise AssertionError(f"no line like {pattern!r} in: {''.join(seen)}")
 
 
-def check_table(out, loads, configs):
-    header = re.search(r"^load +" + " +".join(configs) + "$", out, re.M)
-    assert header, "the table lacks its header"
-    for load in loads:
-        cells = re.search(rf"^ +{load}/s((?: +[\d.]+ / [\d.]+ [*=!? ]?){{{len(configs)}}})$", out, re.M)
-        assert cells, f"the table lacks the row of {load}/s"
+def expect_no_escapes(text):
+    assert "\x1b" not in text and "\r" not in text, "escapes written to a pipe"
+
+
+def check_grid(out, configs):
+    """What a training prints: a line a config with a p99 for each load, or why there is none."""
+    for config in configs:
+        assert re.search(rf"^{config} +(([\d.]+|sat|-|\.) *)+$", out, re.M), f"the grid lacks {config}"
+    assert re.search(r"^  from +0/s  \S+$", out, re.M), "no config is chosen for the lowest load"
 
 
 def test_demo(tools):
-    path = tools.path("demo.json")
-    code, out, err = tools.run("demo", "--quick", "--json", path)
+    path, html, profile = tools.path("demo.json"), tools.path("demo.html"), tools.path("profile.json")
+    code, out, err = tools.run("demo", "--quick", "--json", path, "--html", html, "--profile", profile)
     assert code == 0, code
     expect_nothing_left()
-    configs = ["SIB1", "SIP1", "SDB1-16", "SDP1-16", "FIB1"]
-    check_table(out, ["100", "400"], configs)
-    recall = re.search(r"^recall@10: ([\d.]+) over (\d+) replies$", out, re.M)
+    expect_no_escapes(out + err)
+    check_grid(out, ["SIB1", "SIP1", "SDB1-16", "SDB1-50", "FIB1"])
+    recall = re.search(r"^recall@10 ([\d.]+) over (\d+) judged replies$", out, re.M)
     assert recall and float(recall[1]) >= 0.9 and int(recall[2]) > 100, "recall"
-    assert "\x1b" not in out + err and "\r" not in out + err, "escapes written to a pipe"
     with open(path) as file:
         result = json.load(file)
-    assert result["schema_version"] == 2 and result["kind"] == "demo" and not result["interrupted"]
-    assert sorted((c["config"], c["rate_per_s"]) for c in result["cells"]) == sorted(
-        (c, r) for c in configs for r in (100, 400))
-    for cell in result["cells"]:
-        requests = cell["result"]["requests"]
-        assert requests["scheduled"] > 50 and requests["ok"] + requests["failed"] == requests["scheduled"], cell
-        assert cell["verdict"] in ("best", "tied", "worse", "saturated", "void")
-    assert os.listdir(tools.scratch) == ["demo.json"], "logs left behind"
+    assert result["schema_version"] == 1 and not result["interrupted"]
+    assert result["policies"][0] == "mutune" and len(result["policies"]) >= 2
+    assert {run["policy"] for run in result["runs"]} == set(result["policies"])
+    for run in result["runs"]:
+        assert [phase["name"] for phase in run["phases"]] == ["before", "spike", "first second after", "after"], run
+        for phase in run["phases"]:
+            assert phase["due"] > 20 and phase["ok"] + phase["failed"] == phase["due"], phase
+    with open(html) as file:
+        page = file.read()
+    assert page.startswith("<!DOCTYPE html>") and "<svg" in page and "flash-crowd" in page
+    with open(profile) as file:
+        assert json.load(file)["service"] == "curtail.hdsearch.Search"
+    assert sorted(os.listdir(tools.scratch)) == ["demo.html", "demo.json", "profile.json"], "logs left behind"
 
 
 def test_demo_interrupted(tools):
-    process = tools.start("demo", "--quick")
-    await_line(process.stderr, r"^ +1/10 ")
+    html = tools.path("demo.html")
+    process = tools.start("demo", "--quick", "--html", html)
+    await_line(process.stderr, r"^training ")
     # Only the command itself, as when a supervisor stops it; its children must go with it.
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=MAX_WAIT_S)
     print(out, err)
     assert process.returncode == 105, process.returncode
-    assert "INTERRUPTED" in out and "p50 / p99" in out, "no partial table"
+    assert "INTERRUPTED" in out and "p99, ms" in out, "no partial grid"
     expect_nothing_left()
 
-    process = tools.start("demo", "--quick")
-    await_line(process.stderr, r"^starting 4 leaves")
+    process = tools.start("demo", "--quick", "--html", html)
+    await_line(process.stderr, r"^run 1/")
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=MAX_WAIT_S)
-    assert process.returncode == 105, process.returncode
+    out, _ = process.communicate(timeout=MAX_WAIT_S)
+    assert process.returncode == 105 and "INTERRUPTED" in out, (process.returncode, out)
+    assert os.path.exists(html), "no report of what was compared"
     expect_nothing_left()
 
 
 def test_demo_killed(tools):
-    process = tools.start("demo", "--quick")
-    await_line(process.stderr, r"^ +1/10 ")
-    assert len(marked_processes()) >= 9, "4 leaves, 4 mid-tiers and the command"
+    process = tools.start("demo", "--quick", "--html", tools.path("demo.html"))
+    await_line(process.stderr, r"^training ")
+    assert len(marked_processes()) >= 6, "4 leaves, a mid-tier and the command"
     process.kill()
     process.communicate(timeout=MAX_WAIT_S)
     expect_nothing_left(grace_s=10)  # the kernel kills the children at once, and they take a moment to be gone
+
+
+SMALL = ("--corpus", "synthetic:N=2000,D=16", "--leaves", "2")
+
+
+def test_train(tools):
+    """Trains, goes on after an interruption, verifies, compares, serves with the profile."""
+    profile = tools.path("profile.json")
+    train = ("train", "hdsearch", *SMALL, "--configs", "SIB1,SDB1-4,FIB1", "--loads", "100,300,600", "--seconds", "0.1",
+             "--out", profile)
+    code, out, _ = tools.run(*train, "--dry-run")
+    assert code == 0 and "27 at most" in out and not os.path.exists(profile), out
+
+    process = tools.start(*train)
+    await_line(process.stderr, r"repeat 2/3")
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=MAX_WAIT_S)
+    assert process.returncode == 105 and "--resume" in out, (process.returncode, out)
+    expect_nothing_left()
+    before = re.search(r"INTERRUPTED after (\d+) cells", out)
+    assert before and int(before[1]) >= 3, out
+    expect_refusal(tools.run(*train), 104, "interrupted training", "--resume")
+    expect_refusal(tools.run(*train, "--seed", "2", "--resume"), 104, "seed")
+    code, out, err = tools.run(*train, "--resume")
+    assert code == 0 and f"resumed: {before[1]} cells" in err, code
+    check_grid(out, ["SIB1", "SDB1-4", "FIB1"])
+    expect_no_escapes(out + err)
+    assert os.listdir(tools.scratch) == ["profile.json"], "checkpoint or logs left behind"
+    with open(profile) as file:
+        result = json.load(file)
+    assert result["service"] == "curtail.hdsearch.Search" and len(result["cells"]) >= 9
+
+    check_verify(tools, profile)
+    check_compare(tools, profile)
+    check_profiles_are_refused(tools, profile)
+    expect_nothing_left()
+
+
+def check_verify(tools, profile):
+    verify = ("verify", "hdsearch", profile, *SMALL, "--quick", "--seconds", "0.1")
+    code, out, _ = tools.run(*verify, "--count", "1", "--max-loss", "1000")
+    # How fast which config is depends on the machine: here only that it judges, and says so.
+    assert code in (0, 99) and re.search(r"agrees|within|noise|loses|beyond", out), (code, out)
+    expect_refusal(tools.run(*verify, "--loads", "300"), 104, "300")
+    expect_refusal(tools.run("verify", "hdsearch"), 104, "profile")
+
+
+def check_compare(tools, profile):
+    path = tools.path("compare.json")
+    compare = ("compare", "hdsearch", *SMALL, "--profile", profile, "--quick", "--json", path)
+    code, out, err = tools.run(*compare, "--policies", "mutune,fm,ipi,tbd,online,online+profile,static:FIB1",
+                               "--scenarios", "flash-crowd", "--flash-crowd", "100..500")
+    assert code == 0, code
+    expect_no_escapes(out + err)
+    with open(path) as file:
+        runs = json.load(file)["runs"]
+    assert len(runs) == 7 and all(sum(phase["due"] for phase in run["phases"]) > 400 for run in runs)
+    os.remove(path)
+    expect_refusal(tools.run(*compare, "--policies", "mutune,best"), 104, "best")
+    expect_refusal(tools.run(*compare, "--scenarios", "storm"), 104, "storm", "flash-crowd")
+    expect_refusal(tools.run(*compare, "--flash-crowd", "5"), 104, "--flash-crowd")
+    expect_refusal(tools.run("compare", "hdsearch"), 104, "--profile")
+    expect_refusal(tools.run("compare", "nosuch", "--profile", profile), 104, "nosuch")
+
+
+def check_profiles_are_refused(tools, profile):
+    """A server does not start with a profile that it should not follow, and says why."""
+    with open(profile) as file:
+        good = json.load(file)
+    broken = tools.path("broken.json")
+    serve = (tools.hdsearch, "--service", "mid-tier", "--leaf", "127.0.0.1:1", "--data", "synthetic:N=200,D=8", "--quiet",
+             "--listen", "127.0.0.1:0", "--policy", "mutune", "--profile", broken)
+    foreign = {**good, "machine": {**good["machine"], "cpus": 4096}}
+    for content, complaint in ((json.dumps(foreign), "cpus"), (json.dumps({**good, "service": "x.Y"}), "x.Y"),
+                               (json.dumps({**good, "schema_version": 99}), "99"), (json.dumps(good)[:-9], "JSON")):
+        with open(broken, "w") as file:
+            file.write(content)
+        done = subprocess.run(serve, env=tools.env, text=True, capture_output=True, timeout=MAX_WAIT_S)
+        assert done.returncode == 104 and complaint in done.stderr and broken in done.stderr, done
+    with open(broken, "w") as file:
+        json.dump(foreign, file)
+    server = subprocess.Popen([*serve, "--any-machine"], env=tools.env, text=True, stdout=subprocess.PIPE)
+    await_line(server.stdout, r"^ready ")
+    server.terminate()
+    assert server.wait(timeout=MAX_WAIT_S) == 0
 
 
 def expect_refusal(result, code, *texts):
@@ -147,13 +241,13 @@ def expect_refusal(result, code, *texts):
 
 
 def test_demo_refuses(tools):
-    expect_refusal(tools.run("demo", "--hdsearch", "/nonexistent/hdsearch", "--data", "synthetic:N=100,D=8"), 104,
+    small = ("demo", "--html", tools.path("demo.html"), "--corpus", "synthetic:N=100,D=8")
+    expect_refusal(tools.run(*small, "--program", "/nonexistent/hdsearch"), 104,
                    "cannot run /nonexistent/hdsearch", "No such file")
-    expect_refusal(tools.run("demo", "--data", "/nonexistent/data.fvecs"), 104, "/nonexistent/data.fvecs")
+    expect_refusal(tools.run("demo", "--corpus", "/nonexistent/data.fvecs"), 104, "/nonexistent/data.fvecs")
     expect_refusal(tools.run("demo", "--configs", "SIB1,XYZ9"), 104, "--configs", "XYZ9")
     expect_refusal(tools.run("demo", "--loads", "100,none"), 104, "--loads", "none")
-    expect_refusal(tools.run("demo", "--hdsearch", "/bin/false", "--data", "synthetic:N=100,D=8"), 1,
-                   "leaf 0 ended with code 1")
+    expect_refusal(tools.run(*small, "--program", "/bin/false"), 1, "leaf 0 ended with code 1")
     expect_refusal(tools.run("demo", "--no-such-flag"), 104, "hint")
     expect_nothing_left()
 
@@ -214,6 +308,14 @@ def test_switch(tools):
         expect_refusal(tools.run("status", address), 1, "unknown method", "--admin")
         expect_refusal(tools.run("switch", admin, "SDB1-900"), 104, "was started with 64")
         expect_refusal(tools.run("switch", address, "SIB1"), 1, "unknown method", "--admin")
+        profile = tools.path("leaf.json")
+        code, out, err = tools.run("train", address, "--admin", admin, "--method", "grpc.health.v1.Health/Check",
+                                   "--configs", "SIB1,FIB1,SDB1-900", "--loads", "100,300", "--seconds", "0.1",
+                                   "--out", profile)
+        assert code == 0 and "SDB1-900: left out" in err, (code, err)
+        with open(profile) as file:
+            assert json.load(file)["service"] == "grpc.health.v1.Health"
+        expect_refusal(tools.run("train", address, "--method", "grpc.health.v1.Health/Check", "--out", profile), 104, "--admin")
     finally:
         server.terminate()
         server.wait(timeout=MAX_WAIT_S)

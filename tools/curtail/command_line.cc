@@ -9,7 +9,9 @@ namespace curtail::tool {
 namespace {
 
 constexpr char kExamples[] = R"(Examples:
-  curtail demo                     # about 95 s: which threading model is best at which load?
+  curtail demo                     # under 3 minutes: learns which threading model suits which load, and adapts
+  curtail train hdsearch --quick --out profile.json              # which config is best at which load?
+  curtail compare hdsearch --profile profile.json --html compare.html
   curtail switch 127.0.0.1:9090 SDB1-16                          # at once, while it serves
   curtail status 127.0.0.1:9090                                  # pools, queue, threads
   curtail load hdsearch 127.0.0.1:7000 --rps 500                 # about 12 s
@@ -41,15 +43,58 @@ Exit codes: 0 ok, 1 no server or no disk space, 98 the run is void (the generato
 condition does not hold, 104 bad flags, 105 interrupted.)";
 
 constexpr char kDemoExamples[] =
-    R"(Starts HDSearch (4 leaves and a mid-tier) on this machine, sends it the same open-loop load under each
-threading model of the mid-tier, and prints a table. Every process it starts ends with it.
+    R"(Starts HDSearch (4 leaves and a mid-tier) on this machine, measures some configs of the mid-tier at rising loads, and
+then serves a ramp and a flash crowd: under the adaptive policy with that profile, under its best config for the lowest
+and for the highest load, and under the policies of others. Every process it starts ends with it.
 
 Examples:
-  curtail demo                                    # about 70 s of load, a few seconds to start
-  curtail demo --quick --json demo.json           # about 15 s of load
-  curtail demo --configs SIB1,SDB1-50 --loads 50,2k
+  curtail demo                                    # under 3 minutes; writes curtail-demo.html
+  curtail demo --quick --json demo.json           # about 30 s
+  curtail demo --configs SIP1,SDB1-50 --loads 50,500,2k
 
 Exit codes: 0 ok, 1 a process failed, 104 bad flags, a missing program or data set, 105 interrupted.)";
+
+constexpr char kTrainExamples[] =
+    R"(Measures p50 and p99 of each config at each load, several times in turns, and writes a profile, by which a server chooses its
+config: `hdsearch --policy mutune --profile profile.json`. A config that gives up at a load is spared higher ones. The
+application is started and ended by this; a server that runs already is switched through its admin interface.
+
+Examples:
+  curtail train hdsearch --out profile.json              # about 30 minutes
+  curtail train hdsearch --quick --out profile.json      # under 3 minutes
+  curtail train hdsearch --dry-run                       # says what it would measure, and how long that takes
+  curtail train hdsearch --out profile.json --resume     # goes on after Ctrl-C or a power cut
+  curtail train 127.0.0.1:7000 --admin 127.0.0.1:9090 --method shop.Cart/Add --data @requests.jsonl --out cart.json
+
+Exit codes: 0 ok, 1 a process failed or no disk space, 104 bad flags, a missing program or data set, 105 interrupted.)";
+
+constexpr char kVerifyExamples[] =
+    R"(Measures all configs of a profile at loads that it was not trained at, finds the best one, and measures that against the one
+that the profile chooses, in turns. The first measurement only finds the best, the second one judges: so luck is not
+mistaken for merit.
+
+Examples:
+  curtail verify hdsearch profile.json                   # some 15 minutes
+  curtail verify hdsearch profile.json --quick
+  curtail verify 127.0.0.1:7000 cart.json --admin 127.0.0.1:9090 --method shop.Cart/Add --data @requests.jsonl
+
+Exit codes: 0 ok, 1 a process failed, 99 the chosen config loses more than 10 % (--max-loss) at some load, 104 bad flags
+or profile, 105 interrupted.)";
+
+constexpr char kCompareExamples[] =
+    R"(Serves the same loads under one policy after the other, each in processes started for it, in turns: steady loads up and
+down, a flash crowd (a low load, 1 s beyond what in-line polling sustains, the low load again), a ramp, a day.
+
+Policies: mutune, mutune:paper, fm, tbd, ipi[:CONFIG], online, online+profile, static:CONFIG.
+
+Examples:
+  curtail compare hdsearch --profile profile.json --html compare.html           # about half an hour
+  curtail compare hdsearch --profile profile.json --quick                       # a few minutes
+  curtail compare hdsearch --profile profile.json --policies mutune,static:SIP1,static:SDB1-50 \
+                  --scenarios flash-crowd --flash-crowd 100..3k --rounds 5
+  curtail compare hdsearch --policies online,static:SIB1 --scenarios steady --loads 100,1k --flash-crowd 100..1k
+
+Exit codes: 0 ok, 1 a process failed or no disk space, 104 bad flags or profile, 105 interrupted.)";
 
 void AddTargetFlags(CLI::App& load, LoadFlags* f) {
   const char* const group = "Target";
@@ -70,7 +115,8 @@ void AddTargetFlags(CLI::App& load, LoadFlags* f) {
       ->group(group);
 }
 
-void AddRequestFlags(CLI::App& load, LoadFlags* f) {
+// What is sent.
+void AddMessageFlags(CLI::App& load, LoadFlags* f) {
   const char* const group = "Requests";
   load.add_option("--method", f->method, "package.Service/Method")->group(group);
   CLI::Option* data =
@@ -92,6 +138,11 @@ void AddRequestFlags(CLI::App& load, LoadFlags* f) {
   load.add_option("--pick", f->pick, "Which line or query is next: in-turn, uniform, zipf:S, skew:S")
       ->capture_default_str()
       ->group(group);
+}
+
+void AddRequestFlags(CLI::App& load, LoadFlags* f) {
+  const char* const group = "Requests";
+  AddMessageFlags(load, f);
   load.add_option("--corpus", f->corpus, "hdsearch: the server's data, for recall")
       ->capture_default_str()
       ->group(group);
@@ -168,21 +219,125 @@ CLI::App* AddLoad(CLI::App& app, LoadFlags* f) {
   return load;
 }
 
+void AddApplicationFlags(CLI::App& app, ApplicationOptions* o) {
+  const char* const group = "Application";
+  app.add_option("--corpus", o->data, "hdsearch: the data; see hdsearch --help")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--queries", o->queries, "hdsearch: the queries; those of the corpus by default")
+      ->group(group);
+  app.add_option("-k", o->k, "hdsearch: neighbours asked for")->capture_default_str()->group(group);
+  app.add_option("--leaves", o->leaves, "Leaves")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--leaf-config", o->leaf_config, "Threading model of the leaves")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--program", o->program, "The program of the tiers; found beside this one by default")
+      ->group(group);
+}
+
 CLI::App* AddDemo(CLI::App& app, DemoFlags* f) {
-  CLI::App* demo =
-      app.add_subcommand("demo", "Measure image search on this machine under each threading model");
+  CLI::App* demo = app.add_subcommand("demo", "See image search on this machine choose its own threading");
   demo->footer(kDemoExamples);
   demo->add_option("--configs", f->configs, "Threading models of the mid-tier, with pool sizes")
       ->capture_default_str();
-  demo->add_option("--loads", f->loads, "Requests a second")->capture_default_str();
-  demo->add_option("--data", f->data, "The corpus; see hdsearch --help")->capture_default_str();
-  demo->add_option("--queries", f->queries, "The queries; those of the corpus by default");
-  demo->add_option("--hdsearch", f->hdsearch, "The hdsearch program; found beside this one by default");
-  demo->add_option("-k", f->k, "Neighbours asked for")->capture_default_str();
-  demo->add_option("--seed", f->seed, "Of the schedules")->capture_default_str();
+  demo->add_option("--loads", f->loads, "Requests a second at which they are measured")
+      ->capture_default_str();
+  demo->add_option("--policies", f->policies, "What is compared; see curtail compare --help");
+  demo->add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
+  demo->add_option("--html", f->html, "Write the report here")->capture_default_str()->take_last();
   demo->add_option("--json", f->json, "Write the results here as JSON");
-  demo->add_flag("--quick", f->quick, std::string("Loads of ") + kQuickLoads + ", 1.5 s each");
+  demo->add_option("--profile", f->profile, "Keep the profile here");
+  demo->add_flag("--quick", f->quick, "A flash crowd only, three policies, short");
+  AddApplicationFlags(*demo, &f->application);
   return demo;
+}
+
+// The target and what is sent to it, of commands that measure a server under several configs.
+void AddSubjectFlags(CLI::App& app, SubjectFlags* f) {
+  AddTargetFlags(app, &f->load);
+  AddMessageFlags(app, &f->load);
+  app.add_option("--timeout", f->load.timeout, "A call that takes longer has failed")->capture_default_str();
+  app.add_option("--admin", f->admin, "Admin address of a server that runs already")->group("Target");
+  AddApplicationFlags(app, &f->application);
+}
+
+CLI::App* AddTrain(CLI::App& app, TrainFlags* f) {
+  CLI::App* command =
+      app.add_subcommand("train", "Measure which config is best at which load; write a profile");
+  command->footer(kTrainExamples);
+  AddSubjectFlags(*command, &f->subject);
+  command->add_option("--out", f->out, "The profile")->capture_default_str();
+  command->add_option("--configs", f->configs, "Configs to measure [some that suit the CPUs]");
+  command->add_option("--loads", f->loads, "Requests a second [a ladder until all give up]");
+  command->add_option("--repeats", f->repeats, "Times that each cell is measured, at least 3")
+      ->check(CLI::Range(3, 1000));
+  command->add_option("--seconds", f->seconds, "Length of a cell; low loads take longer")
+      ->check(CLI::Range(0.05, 3600.0));
+  command->add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
+  command->add_flag("--quick", f->quick, "Fewer configs and loads, shorter cells");
+  command->add_flag("--dry-run", f->dry_run, "Print the plan and stop");
+  command->add_flag("--resume", f->resume, "Go on with an interrupted training");
+  return command;
+}
+
+CLI::App* AddVerify(CLI::App& app, VerifyFlags* f) {
+  CLI::App* command =
+      app.add_subcommand("verify", "Whether a profile chooses well at loads it was not trained at");
+  command->footer(kVerifyExamples);
+  AddSubjectFlags(*command, &f->subject);
+  command->add_option("--profile", f->profile, "The profile; may also be the last argument");
+  command->add_flag("--any-machine", f->any_machine, "Take a profile of another machine, too");
+  command->add_option("--loads", f->loads, "Requests a second [between the trained ones]");
+  command->add_option("--count", f->count, "Of such loads")->check(CLI::Range(1, 100))->capture_default_str();
+  command->add_option("--search", f->search, "Times that every config is measured")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command->add_option("--duels", f->duels, "Times that the chosen and the best one are, an odd number")
+      ->check(CLI::Range(1, 101))
+      ->capture_default_str();
+  command->add_option("--seconds", f->seconds, "Length of a cell; low loads take longer")
+      ->check(CLI::Range(0.05, 3600.0))
+      ->capture_default_str();
+  command->add_option("--max-loss", f->max_loss, "What it may lose, in percent")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  command->add_flag("--quick", f->quick, "Three loads, short cells");
+  command->add_flag("--dry-run", f->dry_run, "Print the plan and stop");
+  return command;
+}
+
+CLI::App* AddCompare(CLI::App& app, CompareFlags* f) {
+  CLI::App* command =
+      app.add_subcommand("compare", "Compare policies: steady loads, a flash crowd, a ramp, a day");
+  command->footer(kCompareExamples);
+  command->add_option("APP", f->application, "The application: hdsearch")->required();
+  command->add_option("--profile", f->profile, "Written by curtail train; most policies go by it");
+  command->add_flag("--any-machine", f->any_machine, "Take a profile of another machine, too");
+  command->add_option("--policies", f->policies, "Policies [mutune, two static ones, fm, ipi, tbd, online]");
+  command->add_option("--scenarios", f->scenarios, "Loads")->capture_default_str();
+  command->add_option("--loads", f->loads, "steady: requests a second [between the trained ones]");
+  command->add_option("--flash-crowd", f->flash_crowd, "LOW..HIGH, of all but steady [by the profile]");
+  command->add_option("--seconds", f->seconds, "Length of a steady load; low ones take longer")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  command->add_option("--rounds", f->rounds, "Times that each policy has its turn")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command->add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
+  command
+      ->add_option("--slo", f->slo_ms,
+                   "For online: the p99 in ms that trying other configs must not endanger")
+      ->check(CLI::Range(0.001, 3.6e6))
+      ->capture_default_str();
+  command->add_option("--json", f->json, "Write the results here as JSON");
+  command->add_option("--html", f->html, "Write a report with charts here");
+  command->add_flag("--quick", f->quick, "One round, shorter");
+  command->add_flag("--dry-run", f->dry_run, "Print the plan and stop");
+  AddApplicationFlags(*command, &f->options);
+  return command;
 }
 
 CLI::App* AddSwitch(CLI::App& app, SwitchFlags* f) {
@@ -237,6 +392,9 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
   const std::pair<CLI::App*, Command> commands[] = {
       {AddLoad(app, &line->load), Command::kLoad},
       {AddDemo(app, &line->demo), Command::kDemo},
+      {AddTrain(app, &line->train), Command::kTrain},
+      {AddVerify(app, &line->verify), Command::kVerify},
+      {AddCompare(app, &line->compare), Command::kCompare},
       {AddSwitch(app, &line->switch_to), Command::kSwitch},
       {AddStatus(app, &line->status), Command::kStatus},
       {AddReport(app, &line->report), Command::kReport},

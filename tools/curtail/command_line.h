@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "compare_command.h"
 #include "compare_results_command.h"
 #include "console.h"
 #include "demo_command.h"
@@ -13,15 +14,31 @@
 #include "report_command.h"
 #include "status_command.h"
 #include "switch_command.h"
+#include "train_command.h"
+#include "verify_command.h"
 
 namespace curtail::tool {
 
-enum class Command { kVersion, kLoad, kDemo, kSwitch, kStatus, kReport, kCompareResults };
+enum class Command {
+  kVersion,
+  kLoad,
+  kDemo,
+  kTrain,
+  kVerify,
+  kCompare,
+  kSwitch,
+  kStatus,
+  kReport,
+  kCompareResults
+};
 
 struct CommandLine {
   Command command = Command::kVersion;
   LoadFlags load;
   DemoFlags demo;
+  TrainFlags train;
+  VerifyFlags verify;
+  CompareFlags compare;
   SwitchFlags switch_to;
   StatusFlags status;
   ReportFlags report;

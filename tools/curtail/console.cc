@@ -54,13 +54,21 @@ void Console::Error(std::string_view what, std::string_view hint) {
   Write(stderr, text);
 }
 
-void Console::Progress(std::string_view line) {
-  if (!shows_progress() || (line.empty() && !progress_shown_)) return;
-  std::string text = "\r\x1b[K";
-  text.append(line.substr(0, TerminalColumns() - 1));
-  Write(stderr, text);
+void Console::Progress(std::string_view text) {
+  if (!shows_progress() || (text.empty() && progress_lines_ == 0)) return;
+  std::string out = "\r";
+  for (size_t i = 1; i < progress_lines_; ++i) out += "\x1b[A";  // to the first of those that are shown
+  out += "\x1b[J";
+  const size_t columns = TerminalColumns() - 1;
+  progress_lines_ = 0;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    if (progress_lines_++ > 0) out += "\n";
+    out.append(text.substr(0, std::min(end, columns)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  Write(stderr, out);
   std::fflush(stderr);
-  progress_shown_ = !line.empty();
 }
 
 std::string Console::Styled(std::string_view code, std::string_view text) const {

@@ -25,8 +25,9 @@ class Console {
   // "curtail: WHAT" and "  hint: HOW" on stderr; the hint may be empty.
   void Error(std::string_view what, std::string_view hint);
 
-  // Replaces the progress line; an empty one clears it. Does nothing unless stderr is a terminal.
-  void Progress(std::string_view line);
+  // Replaces what was last shown here, a line or several; an empty text clears it. Does nothing unless stderr is a
+  // terminal.
+  void Progress(std::string_view text);
   bool shows_progress() const { return err_is_terminal_ && !quiet_; }
 
   // `text` in bold or in green, where results may have colours.
@@ -40,7 +41,7 @@ class Console {
   bool err_is_terminal_;
   bool colour_;
   bool quiet_ = false;
-  bool progress_shown_ = false;
+  size_t progress_lines_ = 0;  // that are shown
 };
 
 }  // namespace curtail::tool

@@ -1,259 +1,171 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "demo_command.h"
 
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
-#include <numeric>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "apps/hdsearch/workload.h"
-#include "cluster.h"
-#include "curtail/exec/config.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "compare_command.h"
+#include "compare_plan.h"
+#include "curtail/adapt/machine.h"
+#include "curtail/adapt/training.h"
+#include "curtail/base/strings.h"
 #include "curtail/load/report.h"
-#include "curtail/load/runner.h"
-#include "demo_table.h"
 #include "exit_code.h"
 #include "flags.h"
-#include "progress.h"
+#include "policy_trial.h"
+#include "subject.h"
+#include "training_run.h"
 
 namespace curtail::tool {
 namespace {
 
-constexpr int kLeaves = 4;
-// From 563 samples on, the p99 has a confidence interval.
-constexpr double kSamples = 600;
-constexpr size_t kMaxCells = 400;
+constexpr std::string_view kNotKnownYet = "?";  // the service, before it runs
 
-// What is to be run.
-struct Plan {
-  std::vector<std::string> configs;
-  std::vector<double> loads;
-  Nanos warmup{0};
-  bool quick = false;
+using std::chrono::milliseconds;
 
-  Nanos DurationAt(double rate) const {
-    const double shortest = quick ? 1.5 : 2.5;
-    const double wanted = quick ? shortest : std::max(shortest, kSamples / rate);
-    return Nanos(static_cast<int64_t>(std::min(wanted, 60.0) * 1e9));
-  }
-  Nanos Total() const {
-    Nanos total(0);
-    for (double rate : loads) total += static_cast<int64_t>(configs.size()) * (warmup + DurationAt(rate));
-    return total;
-  }
-};
-
-absl::StatusOr<Plan> MakePlan(const DemoFlags& flags) {
-  Plan plan;
-  plan.quick = flags.quick;
-  plan.warmup = std::chrono::milliseconds(flags.quick ? 300 : 500);
+// Shorter than those of `curtail train`: to be shown, not to be kept.
+absl::StatusOr<TrainingPlan> MakeTraining(const DemoFlags& flags) {
+  TrainingPlan plan;
+  plan.service = std::string(kNotKnownYet);
+  plan.cell = milliseconds(flags.quick ? 200 : 450);
+  plan.warmup = milliseconds(100);
+  plan.between = milliseconds(20);
+  plan.wanted_requests = 100;
+  plan.max_stretch = 2;
+  plan.seed = flags.seed;
   for (absl::string_view text : absl::StrSplit(flags.configs, ',')) {
     const absl::StatusOr<Config> config = Config::Parse(std::string(text));
-    if (!config.ok())
-      return absl::InvalidArgumentError(absl::StrCat("--configs: ", config.status().message()));
-    plan.configs.push_back(config->ToString());
+    if (!config.ok()) return absl::InvalidArgumentError(Join("--configs: ", Message(config.status())));
+    plan.configs.push_back(*config);
   }
   absl::StatusOr<std::vector<double>> loads = ParseRates(flags.loads);
-  if (!loads.ok()) return absl::InvalidArgumentError(absl::StrCat("--loads: ", loads.status().message()));
+  if (!loads.ok()) return absl::InvalidArgumentError(Join("--loads: ", Message(loads.status())));
   plan.loads = *std::move(loads);
-  if (plan.configs.size() * plan.loads.size() > kMaxCells) {
-    return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxCells, " pairs of config and load"));
-  }
+  if (flags.quick && flags.loads == DemoFlags().loads) plan.loads = {100, 1000, 3000};
+  if (absl::Status status = CheckPlan(plan); !status.ok()) return status;
   return plan;
 }
-
-std::string PlanLine(const Plan& plan, const DemoFlags& flags) {
-  const double seconds = static_cast<double>(plan.Total().count()) / 1e9;
-  return absl::StrFormat(
-      "HDSearch over %s, %d leaves: mid-tier %s at %s requests a second; open loop, poisson, seed %d; %.0f s "
-      "of load\n",
-      flags.data, kLeaves, absl::StrJoin(plan.configs, ", "), absl::StrJoin(plan.loads, ", "), flags.seed,
-      seconds);
-}
-
-// A folder that is removed again, unless it is kept for its logs.
-class LogFolder {
- public:
-  LogFolder() {
-    std::error_code error;
-    std::string name = (std::filesystem::temp_directory_path(error) / "curtail-demo-XXXXXX").string();
-    if (mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~LogFolder() {
-    std::error_code error;
-    if (!kept_ && !path_.empty()) std::filesystem::remove_all(path_, error);
-  }
-  LogFolder(const LogFolder&) = delete;
-  LogFolder& operator=(const LogFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  void Keep() { kept_ = true; }
-
- private:
-  std::string path_;
-  bool kept_ = false;
-};
 
 // A demo in progress.
 class Demo {
  public:
-  Demo(const DemoFlags& flags, Plan plan, Console& console, const std::atomic<bool>& stop)
-      : flags_(flags), plan_(std::move(plan)), console_(console), stop_(stop) {}
+  Demo(const DemoFlags& flags, TrainingPlan plan, const LogFolder& logs, Console& console,
+       const std::atomic<bool>& stop)
+      : flags_(flags),
+        profile_path_(flags.profile.empty() ? absl::StrCat(logs.path(), "/profile.json") : flags.profile),
+        training_plan_(std::move(plan)),
+        logs_(logs),
+        console_(console),
+        stop_(stop) {}
 
-  // Errors: what could not be started or measured; CANCELLED when interrupted. cells() has what was measured.
-  absl::Status Run(const std::string& hdsearch, const std::string& log_folder);
-  const std::vector<DemoCell>& cells() const { return cells_; }
+  // Errors: what could not be started or measured; CANCELLED when interrupted.
+  absl::Status Run();
+  // Of what was compared until then.
+  int Report() const { return ReportComparison(comparison_, flags_.json, flags_.html, console_); }
+  bool compared() const { return !comparison_.runs.empty(); }
 
  private:
-  absl::Status RunRow(Cluster& cluster, const Workload& workload, size_t row);
-  absl::StatusOr<DemoCell> RunCell(Cluster& cluster, const Workload& workload, size_t config, double rate,
-                                   uint64_t seed);
+  absl::Status Train();
+  absl::Status Compare();
 
   const DemoFlags& flags_;
-  const Plan plan_;
+  const std::string profile_path_;
+  TrainingPlan training_plan_;
+  const LogFolder& logs_;
   Console& console_;
   const std::atomic<bool>& stop_;
-  std::vector<DemoCell> cells_;
+  std::unique_ptr<Application> application_;
+  Profile profile_;
+  PolicyComparison comparison_;
 };
 
-absl::Status Demo::Run(const std::string& hdsearch, const std::string& log_folder) {
-  hdsearch::WorkloadOptions wanted;
-  wanted.data = flags_.data;
-  wanted.queries = flags_.queries;
-  wanted.k = flags_.k;
-  wanted.quiet = true;
+absl::Status Demo::Run() {
   console_.Note("reading the queries, and their true neighbours by brute force (kept for the next time) ...");
-  const absl::StatusOr<std::unique_ptr<Workload>> workload = hdsearch::MakeWorkload(wanted);
-  if (!workload.ok()) return workload.status();
+  absl::StatusOr<std::unique_ptr<Application>> application = MakeHdSearch(flags_.application);
+  if (!application.ok()) return application.status();
+  application_ = *std::move(application);
   if (stop_) return absl::CancelledError("interrupted");
-
-  console_.Note(absl::StrCat("starting ", kLeaves, " leaves and ", plan_.configs.size(), " mid-tiers ..."));
-  ClusterOptions options;
-  options.hdsearch = hdsearch;
-  options.data = flags_.data;
-  options.configs = plan_.configs;
-  options.leaves = kLeaves;
-  options.log_folder = log_folder;
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Start(options, stop_);
-  if (!cluster.ok()) return cluster.status();
-  for (size_t row = 0; row < plan_.loads.size(); ++row) {
-    if (absl::Status status = RunRow(**cluster, **workload, row); !status.ok()) return status;
-  }
-  return absl::OkStatus();
+  console_.Print(absl::StrCat(application_->description(), "\n"));
+  if (absl::Status status = Train(); !status.ok()) return status;
+  return Compare();
 }
 
-// All configs under one load, each row beginning with another one, so that none is always the first.
-absl::Status Demo::RunRow(Cluster& cluster, const Workload& workload, size_t row) {
-  for (size_t i = 0; i < plan_.configs.size(); ++i) {
-    const size_t config = (row + i) % plan_.configs.size();
-    // The same arrivals for every config of the row.
-    absl::StatusOr<DemoCell> cell = RunCell(cluster, workload, config, plan_.loads[row], flags_.seed + row);
-    if (!cell.ok()) return cell.status();
-    if (cell->result.interrupted) return absl::CancelledError("interrupted");
-    const Histogram& all = cell->result.all;
-    console_.Note(
-        absl::StrFormat("%3d/%d  %-9s %6g/s  p50 %.2f ms  p99 %.2f ms%s", cells_.size() + 1,
-                        plan_.configs.size() * plan_.loads.size(), cell->config, cell->rate_per_s,
-                        static_cast<double>(all.Percentile(50).count()) / 1e6,
-                        static_cast<double>(all.Percentile(99).count()) / 1e6,
-                        cell->result.valid() ? "" : absl::StrCat("  void: ", cell->result.invalid[0])));
-    cells_.push_back(*std::move(cell));
-    if (stop_) return absl::CancelledError("interrupted");
-    if (absl::Status status = cluster.Check(); !status.ok()) return status;
-  }
-  return absl::OkStatus();
+absl::Status Demo::Train() {
+  console_.Print(absl::StrFormat("\n%s  %s at %s requests a second, about %.0f s\n",
+                                 console_.Bold("1. learn which config suits which load"), flags_.configs,
+                                 absl::StrJoin(training_plan_.loads, ", "),
+                                 static_cast<double>(training_plan_.ExpectedTime().count()) / 1e9));
+  const absl::StatusOr<std::unique_ptr<Tiers>> tiers = Tiers::Start(*application_, logs_, stop_);
+  if (!tiers.ok()) return tiers.status();
+  const absl::StatusOr<std::unique_ptr<Subject>> subject = Subject::Over(*application_, **tiers, stop_);
+  if (!subject.ok()) return subject.status();
+  training_plan_.service = (*subject)->service();
+  Training training(training_plan_);
+  const absl::Status trained =
+      RunTraining(**subject, training, console_, [](const ProfileCell&) { return absl::OkStatus(); });
+  console_.Print(TrainingGrid(training));
+  if (!trained.ok()) return trained;
+  profile_ = training.MakeProfile(CURTAIL_VERSION, ThisMachineFingerprint(),
+                                  absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone()));
+  console_.Print(absl::StrFormat("%s%s %.4f over %d judged replies\n", ProfileSummary(profile_),
+                                 (*subject)->score().name, (*subject)->score().mean(),
+                                 (*subject)->score().count));
+  const absl::StatusOr<std::string> json = ProfileJson(profile_);
+  return json.ok() ? WriteFile(profile_path_, *json) : json.status();
 }
 
-absl::StatusOr<DemoCell> Demo::RunCell(Cluster& cluster, const Workload& workload, size_t config, double rate,
-                                       uint64_t seed) {
-  DemoCell cell;
-  cell.config = plan_.configs[config];
-  cell.rate_per_s = rate;
-  const Nanos length = plan_.warmup + plan_.DurationAt(rate);
-  const absl::StatusOr<Schedule> schedule = Schedule::Poisson(rate, length, seed);
-  if (!schedule.ok()) return schedule.status();
-  cluster.Activate(config);
-
-  Live live;
-  RunOptions options;
-  options.targets = {cluster.address(config)};
-  options.workload_name = "hdsearch";
-  options.warmup = plan_.warmup;
-  options.stop = &stop_;
-  options.live = &live;
-  const Nanos cpu = cluster.mid_tier(config).Cpu();
-  const TimePoint start = Now();
-  absl::StatusOr<LoadResult> result = [&] {
-    const ProgressLine line(&console_, &live, absl::StrFormat("%s at %g/s", cell.config, rate), length);
-    return RunOpenLoop(options, workload, *schedule);
-  }();
-  if (!result.ok()) {
-    // A server that died says more than the call that failed.
-    if (absl::Status died = cluster.Check(); !died.ok()) return died;
-    return result.status();
+absl::Status Demo::Compare() {
+  const absl::StatusOr<LoadRange> range = RangeOf(profile_);
+  if (!range.ok()) return range.status();
+  ComparisonPlan plan;
+  plan.rounds = 1;
+  plan.seed = flags_.seed;
+  plan.options.profile = profile_path_;
+  std::vector<std::string> labels = DefaultPolicies(*range);
+  std::erase(labels, "online");  // has no time to learn here
+  if (flags_.quick) labels.resize(std::min<size_t>(labels.size(), 3));
+  if (!flags_.policies.empty()) labels = absl::StrSplit(flags_.policies, ',');
+  for (const std::string& label : labels) {
+    plan.policies.push_back(ParsePolicyChoice(label));
+    if (absl::Status status = CheckPolicy(plan.policies.back(), &profile_); !status.ok()) return status;
   }
-  const double elapsed = static_cast<double>((Now() - start).count());
-  cell.server_cores = static_cast<double>((cluster.mid_tier(config).Cpu() - cpu).count()) / elapsed;
-  cell.result = *std::move(result);
-  return cell;
+  for (const std::string_view name : {"ramp", "flash-crowd"}) {
+    if (flags_.quick && name == "ramp") continue;
+    absl::StatusOr<Scenario> scenario =
+        MakeScenario(name, range->low_per_s, range->high_per_s, {}, Nanos(0), flags_.quick ? 0.2 : 0.5);
+    if (!scenario.ok()) return scenario.status();
+    plan.scenarios.push_back(*std::move(scenario));
+  }
+  comparison_ = DescribeComparison(plan);
+  comparison_.application = application_->name();
+  comparison_.data = application_->description();
+  comparison_.profile = "trained by this demo";
+  console_.Print(absl::StrFormat(
+      "\n%s  %s; %.0f s of load\n", console_.Bold("2. adaptive against static, and against other policies"),
+      absl::StrJoin(labels, ", "), static_cast<double>(plan.Length().count()) / 1e9));
+  return RunTrials(*application_, logs_, plan, console_, stop_, comparison_);
 }
 
 std::string HintFor(const absl::Status& status, const DemoFlags& flags) {
-  if (status.code() == absl::StatusCode::kNotFound && flags.data == "fashion-mnist") {
-    return "apt-get install dataset-fashion-mnist, or --data synthetic:N=60000,D=128";
+  if (absl::IsNotFound(status) && flags.application.data == "fashion-mnist") {
+    return "apt-get install dataset-fashion-mnist, or --corpus synthetic:N=60000,D=128";
   }
-  if (status.code() == absl::StatusCode::kInvalidArgument) return "see curtail demo --help";
-  return {};
-}
-
-int Finish(const absl::Status& status, const DemoFlags& flags, const Demo& demo, Console& console,
-           LogFolder& logs) {
-  const bool interrupted = status.code() == absl::StatusCode::kCancelled;
-  if (!status.ok() && !interrupted) {
-    const absl::StatusCode code = status.code();
-    console.Error(std::string(status.message()), HintFor(status, flags));
-    if (code == absl::StatusCode::kNotFound || code == absl::StatusCode::kInvalidArgument) return kBadConfig;
-    logs.Keep();
-    console.Note(absl::StrCat("the logs of the processes are in ", logs.path()));
-    return kFailed;
-  }
-  if (interrupted) console.Print("\nINTERRUPTED: the table is partial\n");
-  console.Print(DemoTable(demo.cells(), console));
-  if (!flags.json.empty()) {
-    const DemoPlan plan{flags.data, flags.k, flags.seed, flags.quick};
-    if (absl::Status written = WriteFile(flags.json, DemoJson(plan, demo.cells(), interrupted));
-        !written.ok()) {
-      console.Error(std::string(written.message()), "free some space, or write elsewhere");
-      return kFailed;
-    }
-    console.Note(absl::StrCat("written: ", flags.json));
-  }
-  return interrupted ? kInterrupted : kOk;
+  return absl::IsInvalidArgument(status) ? "see curtail demo --help" : "";
 }
 
 }  // namespace
 
-int RunDemo(const DemoFlags& given, Console& console, const std::atomic<bool>& stop) {
-  DemoFlags flags = given;
-  if (flags.quick && flags.loads == DemoFlags().loads) flags.loads = kQuickLoads;
-  absl::StatusOr<Plan> plan = MakePlan(flags);
+int RunDemo(const DemoFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  absl::StatusOr<TrainingPlan> plan = MakeTraining(flags);
   if (!plan.ok()) {
-    console.Error(std::string(plan.status().message()), HintFor(plan.status(), flags));
-    return kBadConfig;
-  }
-  const absl::StatusOr<std::string> hdsearch =
-      flags.hdsearch.empty() ? FindHdSearch() : absl::StatusOr<std::string>(flags.hdsearch);
-  if (!hdsearch.ok()) {
-    console.Error(std::string(hdsearch.status().message()),
-                  "build it (target hdsearch), or name it with --hdsearch");
+    console.Error(std::string(Message(plan.status())), HintFor(plan.status(), flags));
     return kBadConfig;
   }
   LogFolder logs;
@@ -261,9 +173,20 @@ int RunDemo(const DemoFlags& given, Console& console, const std::atomic<bool>& s
     console.Error("cannot make a folder for logs", "set TMPDIR to a folder that can be written");
     return kFailed;
   }
-  console.Print(absl::StrCat(console.Bold("demo"), " ", PlanLine(*plan, flags)));
-  Demo demo(flags, *std::move(plan), console, stop);
-  return Finish(demo.Run(*hdsearch, logs.path()), flags, demo, console, logs);
+  console.Print(absl::StrCat(console.Bold("demo"), "  image search that chooses its own threading\n"));
+  Demo demo(flags, *std::move(plan), logs, console, stop);
+  const absl::Status status = demo.Run();
+  if (absl::IsCancelled(status)) {
+    console.Print("\nINTERRUPTED: what follows is partial\n");
+    demo.Report();
+    return kInterrupted;
+  }
+  if (status.ok()) return demo.Report();
+  console.Error(std::string(Message(status)), HintFor(status, flags));
+  if (absl::IsNotFound(status) || absl::IsInvalidArgument(status)) return kBadConfig;
+  logs.Keep();
+  console.Note(absl::StrCat("the logs of the processes are in ", logs.path()));
+  return kFailed;
 }
 
 }  // namespace curtail::tool

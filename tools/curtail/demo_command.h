@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// demo_command.h - `curtail demo`: image search on this machine under each threading model, at several loads.
+// demo_command.h - `curtail demo`: image search on this machine learns which threading model suits which load, and is
+// then compared with configs and policies that do not.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <string>
 
+#include "application.h"
 #include "console.h"
 
 namespace curtail::tool {
 
-inline constexpr char kQuickLoads[] = "100,400";  // of --quick
-
 struct DemoFlags {
-  std::string configs = "SIB1,SIP1,SDB1-16,SDP1-16,FIB1";
-  std::string loads = "100,250,500,1000";
-  std::string data = "fashion-mnist";
-  std::string queries;   // those of the corpus when empty
-  std::string hdsearch;  // the executable; found beside this one when empty
+  std::string configs = "SIB1,SIP1,SDB1-16,SDB1-50,FIB1";
+  std::string loads = "100,250,500,1k,2k,4k";
+  std::string policies;  // empty: mutune, the two static ends, fm, ipi, tbd
+  ApplicationOptions application{.judged = 500};
+  std::string html = "curtail-demo.html";
   std::string json;
-  size_t k = 10;
+  std::string profile;  // keeps the profile here
   uint64_t seed = 1;
   bool quick = false;
 };

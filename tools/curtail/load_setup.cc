@@ -89,7 +89,7 @@ WorkloadMaker Picked(const std::string& pick, std::shared_ptr<const Workload> wo
       return absl::InvalidArgumentError(
           "--pick: chooses among the lines of a file or the queries of an application");
     }
-    absl::StatusOr<Choice> choice = ParseChoice(pick, workload->distinct(), seed);
+    absl::StatusOr<ItemChoice> choice = ParseItemChoice(pick, workload->distinct(), seed);
     if (!choice.ok()) return Invalid("--pick", choice.status());
     return std::make_shared<ChosenWorkload>(workload, *std::move(choice));
   };

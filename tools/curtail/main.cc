@@ -16,6 +16,12 @@ int main(int argc, char** argv) {
       return RunLoad(line.load, console, stop);
     case Command::kDemo:
       return RunDemo(line.demo, console, stop);
+    case Command::kTrain:
+      return RunTrain(line.train, console, stop);
+    case Command::kVerify:
+      return RunVerify(line.verify, console, stop);
+    case Command::kCompare:
+      return RunCompare(line.compare, console, stop);
     case Command::kSwitch:
       return RunSwitch(line.switch_to, console);
     case Command::kStatus:

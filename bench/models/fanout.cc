@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// service_fanout.cc - the null fan-out: a mid-tier that calls its leaves and does nothing else. Its tiers are
+// fanout.cc - the null fan-out: a mid-tier that calls its leaves and does nothing else. Its tiers are
 // those of bench/peers.
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "fanout.curtail.h"
-#include "service.h"
+#include "fanout.h"
 
 namespace curtail::models {
 namespace {
@@ -22,16 +22,18 @@ std::string NullMessage() {
   return blob.SerializeAsString();
 }
 
-class Fanout final : public TestedService {
+class Fanout final : public tool::Application {
  public:
-  explicit Fanout(const ServiceOptions& options) : options_(options) {}
+  explicit Fanout(const tool::ApplicationOptions& options) : options_(options) {}
 
   std::string_view name() const override { return "fanout"; }
+  std::string_view service() const override { return "curtail.bench.Mid"; }
   std::string description() const override {
     return absl::StrCat("Null fan-out: a mid-tier calls ", options_.leaves, " leaves (", options_.leaf_config,
                         ") at once, ", kPayloadBytes, " bytes each way, no work");
   }
   const Workload& workload() const override { return workload_; }
+  int leaves() const override { return options_.leaves; }
 
   std::vector<std::string> LeafCommand(int) const override {
     return {options_.program, "--role",
@@ -39,17 +41,17 @@ class Fanout final : public TestedService {
             "curtail-SIB1",  // the mid-tier's; a leaf only parses it
             "--leaf-config",  options_.leaf_config};
   }
-  std::vector<std::string> MidTierCommand(const std::string& config,
+  std::vector<std::string> MidTierCommand(const tool::MidTierSetup& setup,
                                           const std::vector<std::string>& leaves) const override {
     std::vector<std::string> argv = {options_.program, "--role", "mid", "--stack",
-                                     absl::StrCat("curtail-", config)};
+                                     absl::StrCat("curtail-", setup.config)};
     for (const std::string& leaf : leaves) argv.insert(argv.end(), {"--leaf", leaf});
     return argv;
   }
   std::string_view ready_prefix() const override { return {}; }
 
  private:
-  const ServiceOptions options_;
+  const tool::ApplicationOptions options_;
   const FixedWorkload workload_{std::string(bench::Mid::kQuery.path), NullMessage()};
 };
 
@@ -64,8 +66,8 @@ absl::StatusOr<std::string> FindProgram() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TestedService>> MakeFanout(const ServiceOptions& given) {
-  ServiceOptions options = given;
+absl::StatusOr<std::unique_ptr<tool::Application>> MakeFanout(const tool::ApplicationOptions& given) {
+  tool::ApplicationOptions options = given;
   if (options.program.empty()) {
     absl::StatusOr<std::string> found = FindProgram();
     if (!found.ok()) return found.status();

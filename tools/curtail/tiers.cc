@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
-namespace curtail::models {
+namespace curtail::tool {
 namespace {
 
 constexpr Nanos kStartTimeout = std::chrono::seconds(60);
@@ -21,7 +21,7 @@ constexpr Nanos kStopGrace = std::chrono::seconds(3);
 
 LogFolder::LogFolder() {
   std::error_code error;
-  std::string name = (std::filesystem::temp_directory_path(error) / "curtail-models-XXXXXX").string();
+  std::string name = (std::filesystem::temp_directory_path(error) / "curtail-XXXXXX").string();
   if (!error && mkdtemp(name.data()) != nullptr) path_ = name;
 }
 
@@ -35,24 +35,25 @@ absl::Status MidTier::Check() {
   return absl::AbortedError(absl::StrCat(process_->name(), " has ended", process_->LogTail()));
 }
 
-absl::StatusOr<std::unique_ptr<tool::Process>> Tiers::Launch(std::string name,
-                                                             std::vector<std::string> argv) const {
-  tool::ProcessOptions options;
-  options.log_path = absl::StrCat(logs_.path(), "/", absl::StrReplaceAll(name, {{" ", "-"}}), ".log");
+absl::StatusOr<std::unique_ptr<Process>> Tiers::Launch(std::string name,
+                                                       std::vector<std::string> argv) const {
+  ProcessOptions options;
+  options.log_path =
+      absl::StrCat(logs_.path(), "/", absl::StrReplaceAll(name, {{" ", "-"}, {"/", "-"}}), ".log");
   options.name = std::move(name);
   options.argv = std::move(argv);
-  return tool::Process::Spawn(std::move(options));
+  return Process::Spawn(std::move(options));
 }
 
-absl::StatusOr<std::string> Tiers::AwaitAddress(tool::Process& process) const {
-  return process.AwaitLine(service_.ready_prefix(), Deadline::In(kStartTimeout), &stop_);
+absl::StatusOr<std::string> Tiers::AwaitAddress(Process& process) const {
+  return process.AwaitLine(application_.ready_prefix(), Deadline::In(kStartTimeout), &stop_);
 }
 
-absl::StatusOr<std::unique_ptr<Tiers>> Tiers::Start(const TestedService& service, int leaves,
-                                                    const LogFolder& logs, const std::atomic<bool>& stop) {
-  std::unique_ptr<Tiers> tiers(new Tiers(service, logs, stop));
-  for (int i = 0; i < leaves; ++i) {
-    auto leaf = tiers->Launch(absl::StrCat("leaf ", i), service.LeafCommand(i));
+absl::StatusOr<std::unique_ptr<Tiers>> Tiers::Start(const Application& application, const LogFolder& logs,
+                                                    const std::atomic<bool>& stop) {
+  std::unique_ptr<Tiers> tiers(new Tiers(application, logs, stop));
+  for (int i = 0; i < application.leaves(); ++i) {
+    auto leaf = tiers->Launch(absl::StrCat("leaf ", i), application.LeafCommand(i));
     if (!leaf.ok()) return leaf.status();
     tiers->leaves_.push_back(*std::move(leaf));
   }
@@ -64,13 +65,16 @@ absl::StatusOr<std::unique_ptr<Tiers>> Tiers::Start(const TestedService& service
   return tiers;
 }
 
-absl::StatusOr<std::unique_ptr<MidTier>> Tiers::StartMidTier(const std::string& config) {
-  auto process = Launch(absl::StrCat("mid-tier ", config), service_.MidTierCommand(config, addresses_));
+absl::StatusOr<std::unique_ptr<MidTier>> Tiers::StartMidTier(MidTierSetup setup, bool admin) {
+  const int number = ++mid_tiers_;
+  if (admin) setup.admin = absl::StrCat("unix:", logs_.path(), "/admin-", number);
+  const std::string& under = setup.policy.empty() ? setup.config : setup.policy;
+  auto process =
+      Launch(absl::StrCat("mid-tier ", number, " ", under), application_.MidTierCommand(setup, addresses_));
   if (!process.ok()) return process.status();
   absl::StatusOr<std::string> address = AwaitAddress(**process);
   if (address.ok()) {
-    (*process)->Pause();
-    return std::make_unique<MidTier>(*std::move(process), *std::move(address));
+    return std::make_unique<MidTier>(*std::move(process), *std::move(address), std::move(setup.admin));
   }
   const bool ended = address.status().code() == absl::StatusCode::kAborted;
   if (ended && WIFEXITED((*process)->Terminate(kStopGrace))) {
@@ -87,4 +91,4 @@ absl::Status Tiers::CheckLeaves() {
   return absl::OkStatus();
 }
 
-}  // namespace curtail::models
+}  // namespace curtail::tool

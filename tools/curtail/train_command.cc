@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train_command.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "curtail/adapt/machine.h"
+#include "curtail/adapt/training.h"
+#include "curtail/base/strings.h"
+#include "curtail/exec/spin_budget.h"
+#include "curtail/load/report.h"
+#include "exit_code.h"
+#include "flags.h"
+#include "training_run.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr std::string_view kNotKnownYet = "?";  // the service, before it runs
+
+constexpr size_t kMaxCheckpointBytes = size_t{256} << 20;
+constexpr double kBusy = 0.5;  // load average a CPU from which a training is not worth much
+
+std::string Minutes(Nanos t) {
+  const double s = static_cast<double>(t.count()) / 1e9;
+  return s >= 120 ? absl::StrFormat("%.0f min", s / 60) : absl::StrFormat("%.0f s", s);
+}
+
+absl::Status Invalid(const char* flag, const absl::Status& why) {
+  return absl::InvalidArgumentError(Join(flag, ": ", Message(why)));
+}
+
+absl::StatusOr<TrainingPlan> MakePlan(const TrainFlags& flags) {
+  const int cpus = UsableCpus();
+  TrainingPlan plan = flags.quick ? QuickTraining(cpus) : DefaultTraining(cpus);
+  if (!flags.configs.empty()) {
+    plan.configs.clear();
+    for (absl::string_view text : absl::StrSplit(flags.configs, ',')) {
+      const absl::StatusOr<Config> config = Config::Parse(std::string(text));
+      if (!config.ok()) return Invalid("--configs", config.status());
+      plan.configs.push_back(*config);
+    }
+  }
+  if (!flags.loads.empty()) {
+    absl::StatusOr<std::vector<double>> loads = ParseRates(flags.loads);
+    if (!loads.ok()) return Invalid("--loads", loads.status());
+    plan.loads = *std::move(loads);
+  }
+  if (flags.repeats > 0) plan.repeats = flags.repeats;
+  if (flags.seconds > 0) plan.cell = Nanos(static_cast<int64_t>(flags.seconds * 1e9));
+  plan.seed = flags.seed;
+  plan.service = std::string(kNotKnownYet);
+  if (absl::Status status = CheckPlan(plan); !status.ok()) return status;
+  return plan;
+}
+
+std::string PlanText(const TrainingPlan& plan) {
+  std::vector<std::string> configs;
+  for (const Config& config : plan.configs) configs.push_back(config.ToString());
+  return absl::StrFormat(
+      "configs  %s\nloads    %s requests a second; a config that gives up is spared higher ones\n"
+      "cells    %d at most, each %s or longer, %d repeats in turns, seed %d\n"
+      "time     about %s, %s at most\n",
+      absl::StrJoin(configs, ", "), absl::StrJoin(plan.loads, ", "),
+      configs.size() * plan.loads.size() * static_cast<size_t>(plan.repeats), Minutes(plan.cell),
+      plan.repeats, plan.seed, Minutes(plan.ExpectedTime()), Minutes(plan.MostTime()));
+}
+
+// The file that a training can be resumed from: lines that are on the disk once they were added.
+class CheckpointFile {
+ public:
+  explicit CheckpointFile(std::string path) : path_(std::move(path)) {}
+  ~CheckpointFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  CheckpointFile(const CheckpointFile&) = delete;
+  CheckpointFile& operator=(const CheckpointFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  bool Exists() const { return access(path_.c_str(), F_OK) == 0; }
+  // For adding lines after the first `keep` bytes.
+  absl::Status Open(size_t keep) {
+    fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd_ < 0 || ftruncate(fd_, static_cast<off_t>(keep)) != 0 || lseek(fd_, 0, SEEK_END) < 0)
+      return Failed();
+    return absl::OkStatus();
+  }
+  absl::Status Add(std::string_view line) {
+    while (!line.empty()) {
+      const ssize_t written = write(fd_, line.data(), line.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return Failed();
+      line.remove_prefix(static_cast<size_t>(written));
+    }
+    return fdatasync(fd_) == 0 ? absl::OkStatus() : Failed();
+  }
+  void Remove() { unlink(path_.c_str()); }
+
+ private:
+  absl::Status Failed() const { return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path_)); }
+
+  const std::string path_;
+  int fd_ = -1;
+};
+
+// Tells `training` what an earlier one measured, and gets `file` ready for more.
+absl::Status Begin(const TrainFlags& flags, const MachineFingerprint& machine, Training& training,
+                   CheckpointFile& file, Console& console) {
+  if (!flags.resume || !file.Exists()) {
+    if (flags.resume) console.Note(absl::StrCat("nothing to resume at ", file.path(), ": a new training"));
+    if (absl::Status status = file.Open(0); !status.ok()) return status;
+    return file.Add(CheckpointHeader(training.plan(), machine, CURTAIL_VERSION));
+  }
+  const absl::StatusOr<std::string> text = ReadWholeFile(file.path(), kMaxCheckpointBytes);
+  if (!text.ok()) return text.status();
+  const absl::StatusOr<Checkpoint> before = ReadCheckpoint(*text, training.plan(), machine, CURTAIL_VERSION);
+  if (!before.ok()) return absl::InvalidArgumentError(Join(file.path(), ": ", Message(before.status())));
+  for (const ProfileCell& cell : before->cells) {
+    if (absl::Status told = training.Tell(cell); !told.ok()) return told;
+  }
+  console.Note(absl::StrCat("resumed: ", before->cells.size(), " cells were measured before"));
+  if (absl::Status status = file.Open(before->whole_bytes); !status.ok()) return status;
+  return before->whole_bytes > 0 ? absl::OkStatus()
+                                 : file.Add(CheckpointHeader(training.plan(), machine, CURTAIL_VERSION));
+}
+
+int Fail(Console& console, const absl::Status& status, Subject* subject) {
+  const bool flags = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+  console.Error(std::string(Message(status)), flags ? "see curtail train --help" : "");
+  if (flags) return kBadConfig;
+  if (subject != nullptr && !subject->log_folder().empty()) {
+    subject->KeepLogs();
+    console.Note(absl::StrCat("the logs of the processes are in ", subject->log_folder()));
+  }
+  return kFailed;
+}
+
+// Writes the profile and says what it says.
+int Finish(const TrainFlags& flags, const Training& training, const Subject& subject,
+           const MachineFingerprint& machine, CheckpointFile& file, Console& console) {
+  const std::string created = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone());
+  const Profile profile = training.MakeProfile(CURTAIL_VERSION, machine, created);
+  const absl::StatusOr<std::string> json = ProfileJson(profile);
+  if (!json.ok()) return Fail(console, json.status(), nullptr);
+  if (absl::Status written = WriteFile(flags.out, *json); !written.ok()) {
+    console.Error(std::string(Message(written)), absl::StrCat("the cells are in ", file.path(),
+                                                              "; with --resume they are not measured again"));
+    return kFailed;
+  }
+  file.Remove();
+  console.Print(absl::StrCat(TrainingGrid(training), "\n", ProfileSummary(profile)));
+  if (subject.disturbed() > 0) {
+    console.Note(absl::StrCat("in ", subject.disturbed(), " of ", training.cells().size(),
+                              " cells the generator was late itself: a busy machine"));
+  }
+  console.Print(absl::StrCat("profile  ", flags.out, "\n"));
+  return kOk;
+}
+
+absl::Status CheckOutput(const TrainFlags& flags, const CheckpointFile& file) {
+  const std::filesystem::path folder = std::filesystem::path(flags.out).parent_path();
+  if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot write ", flags.out, ": ", strerror(errno)));
+  }
+  if (!flags.resume && file.Exists()) {
+    return absl::InvalidArgumentError(absl::StrCat("an interrupted training lies at ", file.path(),
+                                                   ": go on with it by --resume, or delete it"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int RunTrain(const TrainFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  absl::StatusOr<TrainingPlan> plan = MakePlan(flags);
+  if (!plan.ok()) return Fail(console, plan.status(), nullptr);
+  console.Print(absl::StrCat(console.Bold("train"), "    ", absl::StrJoin(flags.subject.load.targets, " "),
+                             "\n", PlanText(*plan)));
+  if (flags.dry_run) return kOk;
+  CheckpointFile file(absl::StrCat(flags.out, ".partial"));
+  if (absl::Status status = CheckOutput(flags, file); !status.ok()) return Fail(console, status, nullptr);
+  const Machine now = *ThisOrigin(CURTAIL_VERSION).machine;
+  if (now.load_average_before > kBusy * now.cpus) {
+    console.Note(absl::StrFormat("the machine is busy (load average %.1f): the profile will be noisy",
+                                 now.load_average_before));
+  }
+  absl::StatusOr<std::unique_ptr<Subject>> subject = Subject::Make(flags.subject, console, stop);
+  if (!subject.ok()) return stop ? kInterrupted : Fail(console, subject.status(), nullptr);
+  plan->service = (*subject)->service();
+  plan->workload = (*subject)->description();
+  const absl::StatusOr<std::string> left_out = LeaveOutRefused(**subject, plan->configs);
+  if (!left_out.ok()) return Fail(console, left_out.status(), subject->get());
+  if (!left_out->empty()) console.Note(absl::StrCat("the server cannot run under ", *left_out, ": left out"));
+  if (absl::Status status = CheckPlan(*plan); !status.ok()) return Fail(console, status, subject->get());
+
+  const MachineFingerprint machine = ThisMachineFingerprint();
+  Training training(*plan);
+  if (absl::Status begun = Begin(flags, machine, training, file, console); !begun.ok()) {
+    return Fail(console, begun, subject->get());
+  }
+  const absl::Status status = RunTraining(**subject, training, console, [&file](const ProfileCell& cell) {
+    return file.Add(CheckpointLine(cell));
+  });
+  if (status.ok()) return Finish(flags, training, **subject, machine, file, console);
+  if (absl::IsCancelled(status)) {
+    console.Print(absl::StrCat("INTERRUPTED after ", training.cells().size(), " cells, which are in ",
+                               file.path(), "; go on with --resume\n"));
+    return kInterrupted;
+  }
+  return Fail(console, status, subject->get());
+}
+
+}  // namespace curtail::tool
