@@ -10,11 +10,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "curtail/adapt/internal/median.h"
 
 namespace curtail {
 namespace {
+
+// A p50 that is higher by no more than this share is as good.
+constexpr double kSameMedian = 0.05;
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
@@ -26,6 +31,18 @@ double Interpolate(const std::vector<double>& xs, const std::vector<double>& ys,
   const double slope = (ys[i] - ys[i - 1]) / (xs[i] - xs[i - 1]);
   if (x > xs.back()) return ys.back() + std::max(slope, 0.0) * (x - xs.back());
   return ys[i - 1] + slope * (x - xs[i - 1]);
+}
+
+// The median spread of all points, as a share of their p99. Three repeats that happen to agree do not mean that a
+// measurement has no noise: others of the same training tell how much it has.
+double NoiseOf(const Profile& profile) {
+  std::vector<double> shares;
+  for (const ConfigSummary& config : profile.configs) {
+    for (const ProfilePoint& point : config.points) {
+      if (!point.saturated && point.p99_us > 0) shares.push_back(point.spread_us / point.p99_us);
+    }
+  }
+  return shares.empty() ? 0 : internal::Median(std::move(shares));
 }
 
 }  // namespace
@@ -45,24 +62,34 @@ double Envelope::Curve::Spread(double load) const {
   return loads.empty() ? 0 : Interpolate(loads, spread_us, std::min(load, loads.back()));
 }
 
-Envelope::Curve Envelope::CurveOf(const ConfigSummary& summary) {
+double Envelope::Curve::Median(double load) const {
+  return load > limit || loads.empty() ? kInfinite : Interpolate(loads, p50_us, load);
+}
+
+Envelope::Curve Envelope::CurveOf(const Profile& profile, const ConfigSummary& summary, double noise) {
   Curve curve;
   curve.limit = summary.saturation_per_s.value_or(kInfinite);
   for (const ProfilePoint& point : summary.points) {
     if (point.load_per_s > curve.limit) break;
     curve.loads.push_back(point.load_per_s);
     curve.p99_us.push_back(point.p99_us + (point.unstable ? point.spread_us : 0));
-    curve.spread_us.push_back(point.spread_us);
+    curve.spread_us.push_back(std::max(point.spread_us, noise * point.p99_us));
+    std::vector<double> p50s;
+    for (const ProfileCell& cell : profile.cells) {
+      if (cell.config == summary.config && cell.load_per_s == point.load_per_s) p50s.push_back(cell.p50_us);
+    }
+    curve.p50_us.push_back(internal::Median(std::move(p50s)));
   }
   return curve;
 }
 
 absl::StatusOr<Envelope> Envelope::Make(const Profile& profile, const ConfigFilter& filter, Options options) {
   Envelope envelope;
+  const double noise = NoiseOf(profile);
   for (const ConfigSummary& summary : profile.configs) {
     if (summary.points.empty() || (filter && !filter(summary.config))) continue;
     envelope.configs_.push_back(summary.config);
-    envelope.curves_.push_back(CurveOf(summary));
+    envelope.curves_.push_back(CurveOf(profile, summary, noise));
   }
   if (envelope.configs_.empty()) {
     return absl::InvalidArgumentError(
@@ -85,6 +112,12 @@ std::optional<double> Envelope::Predict(const Config& config, double load_per_s)
   const std::optional<size_t> index = IndexOf(config);
   if (!index) return std::nullopt;
   return curves_[*index].At(load_per_s);
+}
+
+std::optional<double> Envelope::PredictMedian(const Config& config, double load_per_s) const {
+  const std::optional<size_t> index = IndexOf(config);
+  if (!index) return std::nullopt;
+  return curves_[*index].Median(load_per_s);
 }
 
 std::optional<double> Envelope::Sustains(const Config& config) const {
@@ -176,19 +209,60 @@ bool Envelope::GoodEnough(size_t config, size_t piece, std::span<const double> b
   });
 }
 
+void Envelope::SplitAt(std::span<const double> bends) {
+  std::vector<Piece> split;
+  for (size_t i = 0; i < pieces_.size(); ++i) {
+    for (const double load : LoadsOf(i, bends)) {
+      const bool next = i + 1 < pieces_.size() && load == pieces_[i + 1].from_per_s;
+      if (!next && load < kInfinite) split.push_back({load, pieces_[i].config});
+    }
+  }
+  pieces_ = std::move(split);
+}
+
+std::vector<double> Envelope::LoadsOf(size_t piece, std::span<const double> bends) const {
+  const double from = pieces_[piece].from_per_s;
+  const double until = piece + 1 < pieces_.size() ? pieces_[piece + 1].from_per_s : kInfinite;
+  std::vector<double> loads = {from};
+  for (const double bend : bends) {
+    if (bend > from && bend < until) loads.push_back(bend);
+  }
+  if (until < kInfinite) loads.push_back(until);
+  return loads;
+}
+
+std::vector<bool> Envelope::Eligible(size_t piece, std::span<const double> bends) const {
+  std::vector<bool> good(curves_.size());
+  for (size_t c = 0; c < curves_.size(); ++c) {
+    good[c] = c == pieces_[piece].config || GoodEnough(c, piece, bends);
+  }
+  std::vector<bool> eligible = good;
+  for (const double load : LoadsOf(piece, bends)) {
+    double lowest = kInfinite;
+    for (size_t c = 0; c < curves_.size(); ++c) {
+      if (good[c]) lowest = std::min(lowest, curves_[c].Median(load));
+    }
+    for (size_t c = 0; c < curves_.size(); ++c) {
+      eligible[c] = eligible[c] && curves_[c].Median(load) <= lowest * (1 + kSameMedian);
+    }
+  }
+  // None, where each has the lowest p50 somewhere: then it decides nothing.
+  return std::find(eligible.begin(), eligible.end(), true) == eligible.end() ? good : eligible;
+}
+
 void Envelope::Merge(std::span<const double> bends) {
+  SplitAt(bends);
   const std::vector<Piece> exact = pieces_;
   // Every choice below is for whole exact pieces, and judged against their own configs.
+  std::vector<std::vector<bool>> eligible;
+  for (size_t i = 0; i < exact.size(); ++i) eligible.push_back(Eligible(i, bends));
   std::vector<size_t> choice(exact.size());
-  for (size_t i = 0; i < exact.size(); ++i) choice[i] = exact[i].config;
   for (size_t begin = 0; begin < exact.size();) {
-    // The config that is good enough for the longest stretch from here; of equals the best at its beginning.
+    // The config that may stand for the longest stretch from here; of equals the best at its beginning.
     size_t longest = 0, chosen = exact[begin].config;
     for (size_t c = 0; c < curves_.size(); ++c) {
       size_t length = 0;
-      while (begin + length < exact.size() &&
-             (c == exact[begin + length].config || GoodEnough(c, begin + length, bends)))
-        ++length;
+      while (begin + length < exact.size() && eligible[begin + length][c]) ++length;
       if (length > longest || (length == longest && c == exact[begin].config)) longest = length, chosen = c;
     }
     std::fill_n(choice.begin() + static_cast<std::ptrdiff_t>(begin), longest, chosen);

@@ -7,9 +7,9 @@
 // disagreed its p99 is taken a spread higher; and the lower envelope of all configs is computed once, so that a
 // decision is a binary search.
 //
-// An advantage that is no larger than the spread of the measurements is none: the envelope keeps one config
-// over several stretches as long as it is nowhere further from the best than that. Fewer pieces mean fewer
-// switches for nothing.
+// An advantage that is no larger than the spread of the measurements is none. Among configs that cannot be told
+// apart by their p99, those count whose p50 is lowest or nearly so: it spreads far less. Of them the envelope keeps
+// one over as many stretches as it can. Fewer pieces mean fewer switches for nothing.
 #pragma once
 
 #include <cstddef>
@@ -58,6 +58,8 @@ class Envelope {
   // profile does not have. Below the lowest trained load as there; above the highest as the last line goes on,
   // if it rises.
   std::optional<double> Predict(const Config& config, double load_per_s) const;
+  // The predicted p50; as Predict().
+  std::optional<double> PredictMedian(const Config& config, double load_per_s) const;
   // The highest trained load that the config sustained, infinite if it sustained all; absent as above.
   std::optional<double> Sustains(const Config& config) const;
 
@@ -68,15 +70,17 @@ class Envelope {
  private:
   // The measured points of a config that count, and the load beyond which its p99 is infinite.
   struct Curve {
-    std::vector<double> loads, p99_us, spread_us;
+    std::vector<double> loads, p99_us, spread_us, p50_us;
     double limit = 0;
 
     double At(double load) const;      // p99
+    double Median(double load) const;  // p50
     double Spread(double load) const;  // not beyond `limit`
   };
 
   Envelope() = default;
-  static Curve CurveOf(const ConfigSummary& summary);
+  // `noise` is the least spread, as a share of the p99.
+  static Curve CurveOf(const Profile& profile, const ConfigSummary& summary, double noise);
   std::optional<size_t> IndexOf(const Config& config) const;
   // Loads between which no prediction bends, first and last ones included.
   std::vector<double> Bends() const;
@@ -86,8 +90,14 @@ class Envelope {
   size_t MostCapable() const;
   void AddPieces(double from, double until);
   void Add(double from, size_t config);
+  // Cuts the pieces there: a config may be as good as the best over a part of a piece.
+  void SplitAt(std::span<const double> bends);
+  // Where a piece begins and ends, and what bends lie within.
+  std::vector<double> LoadsOf(size_t piece, std::span<const double> bends) const;
   // Whether the config is within the spread of the best over all of the piece.
   bool GoodEnough(size_t config, size_t piece, std::span<const double> bends) const;
+  // The configs that may stand for the best in a piece.
+  std::vector<bool> Eligible(size_t piece, std::span<const double> bends) const;
   void Merge(std::span<const double> bends);
 
   std::vector<Config> configs_;

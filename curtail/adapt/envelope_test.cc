@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <string>
 
 #include "curtail/adapt/profile_testing.h"
@@ -108,6 +109,28 @@ TEST(Envelope, AdvantagesWithinTheSpreadMakeNoPieces) {
   EXPECT_EQ(Make(MakeProfile(loads, curves(0.001, 2))).pieces().size(), 3u) << "more than the spread";
   EXPECT_EQ(Shown(Make(MakeProfile(loads, curves(0.05, 30)))), "SIB1")
       << "much better once, and never much worse";
+}
+
+TEST(Envelope, AmongConfigsThatThePercentileCannotTellApartTheMedianDecides) {
+  // SIP1 and SDB1-8 differ by 5 % with a spread of 15 %, up to where SIP1 gives up; SIB1 is as good by its p50, and
+  // twice as bad by its p99.
+  const auto flat = [](double us) { return [us](double) { return us; }; };
+  const Profile profile = MakeProfile({100, 500, 1000, 2000}, {{"SDB1-8", 1e18, flat(1000), 0.1, 800},
+                                                               {"SIP1", 1000, flat(1050), 0.1, 600},
+                                                               {"SIB1", 1e18, flat(2000), 0.1, 600}});
+  const Envelope envelope = *Envelope::Make(profile);
+  EXPECT_EQ(envelope.Best(100).ToString(), "SIP1");
+  EXPECT_EQ(envelope.Best(999).ToString(), "SIP1");
+  EXPECT_EQ(envelope.Best(1500).ToString(), "SDB1-8");
+  EXPECT_EQ(envelope.PredictMedian(ConfigOf("SIP1"), 300), 600);
+  EXPECT_EQ(envelope.PredictMedian(ConfigOf("SIP1"), 1001), std::numeric_limits<double>::infinity());
+  // A p50 that is lower by 4 % only is no reason for another piece.
+  const Profile close = MakeProfile(
+      {100, 500, 1000, 2000}, {{"SDB1-8", 1e18, flat(1000), 0.1, 800}, {"SIP1", 1000, flat(1050), 0.1, 770}});
+  EXPECT_EQ(Envelope::Make(close)->pieces().size(), 1u);
+  // The exact envelope knows the p99 alone.
+  const Envelope exact = *Envelope::Make(profile, nullptr, {.merge_within_noise = false});
+  EXPECT_EQ(exact.Best(100).ToString(), "SDB1-8");
 }
 
 TEST(Envelope, NoiseNeverReachesAcrossALimit) {

@@ -131,6 +131,21 @@ TEST(Mutune, LeavesAConfigThatDoesNotSustainTheLoadAtOnceAndOthersAfterTheDwell)
       << "none sustains it: the one that sustains most";
 }
 
+TEST(Mutune, ARisingLoadDoesNotWaitForTheDwellWhereAnotherConfigIsFarBetter) {
+  // FIB1 keeps up with all of it, but queues from 2000/s on.
+  const Profile profile =
+      MakeProfile({100, 500, 1000, 2000, 3000, 4000},
+                  {{"SIP1", 1000, [](double) { return 300.0; }},
+                   {"FIB1", 1e18, [](double x) { return x <= 2000 ? 500.0 : 500 + (x - 2000) * 10; }},
+                   {"SDB1-50", 1e18, [](double) { return 1500.0; }}});
+  Told told("mutune", profile, "SIP1");
+  EXPECT_EQ(told.Slow(1500, milliseconds(0)), "FIB1");
+  EXPECT_EQ(told.Slow(2200, milliseconds(1)), "FIB1") << "2500 against 1500: it can wait";
+  EXPECT_EQ(told.Slow(3500, milliseconds(2)), "SDB1-50") << "15500 against 1500";
+  EXPECT_EQ(told.Slow(1500, milliseconds(3)), "SDB1-50") << "three times as good, but there is no haste";
+  EXPECT_EQ(told.Slow(1500, milliseconds(1002)), "FIB1");
+}
+
 TEST(Mutune, EntersAConfigOnlyWithHeadroom) {
   Told told("mutune", SteppedProfile(), "SDP1-20");
   EXPECT_EQ(told.Slow(900, seconds(0)), "SDP1-20") << "SIP1 sustains 1000, not 1035";
@@ -183,6 +198,15 @@ TEST(Mutune, SwitchesForAGainOnly) {
   EXPECT_EQ(Told("mutune", curves(899), "SIP1", {.min_gain = 0.2}).Slow(500, Nanos(0)), "SIP1");
   EXPECT_EQ(Told("mutune", curves(899), "FIP1").Slow(500, Nanos(0)), "SIB1")
       << "the profile does not know FIP1";
+}
+
+TEST(Mutune, SwitchesForALowerMedianWhereThePercentileIsAsGood) {
+  const auto flat = [](double) { return 1000.0; };
+  const auto with = [&](double p50_us) {
+    return MakeProfile({100, 1000}, {{"SDB1-8", 1e18, flat, 0.1, 800}, {"SIP1", 1e18, flat, 0.1, p50_us}});
+  };
+  EXPECT_EQ(Told("mutune", with(719), "SDB1-8").Slow(500, Nanos(0)), "SIP1");
+  EXPECT_EQ(Told("mutune", with(721), "SDB1-8").Slow(500, Nanos(0)), "SDB1-8");
 }
 
 TEST(Mutune, AsThePaperHasItTakesTheLowestPredictionAlways) {

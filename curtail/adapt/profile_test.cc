@@ -143,7 +143,8 @@ TEST(Profile, RefusesNumbersThatCannotBe) {
               HasSubstr("is not among the loads"));
   EXPECT_THAT(Complaint([](json& j) { j["cells"][0]["p99_us"] = -1; }),
               HasSubstr("cells[0].p99_us must be a number"));
-  EXPECT_THAT(Complaint([](json& j) { j["cells"][0]["p99_us"] = 1; }), HasSubstr("must not be below p50_us"));
+  EXPECT_THAT(Complaint([](json& j) { j["cells"][0]["p99_us"] = 0.5; }),
+              HasSubstr("must not be below p50_us"));
   EXPECT_THAT(Complaint([](json& j) { j["cells"][0]["mean_us"] = nullptr; }), HasSubstr("cells[0].mean_us"));
   EXPECT_THAT(Complaint([](json& j) { j["cells"][0]["failed_share"] = 1.01; }), HasSubstr("from 0 to 1"));
   EXPECT_THAT(Complaint([](json& j) { j["cells"][0]["repeat"] = -1; }), HasSubstr("whole number"));

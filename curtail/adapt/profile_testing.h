@@ -3,6 +3,7 @@
 // profile_testing.h - profiles for tests, from a function that says how long a config takes at a load.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ struct TestCurve {
   double saturates_at = 1e18;            // requests a second
   std::function<double(double)> p99_us;  // by load
   double noise = 0;                      // the repeats are this share lower, exact and higher
+  double p50_us = 1;                     // alike, so that the p99 decides
 };
 
 // Three repeats of each config at each load.
@@ -35,7 +37,7 @@ inline Profile MakeProfile(const std::vector<double>& loads, const std::vector<T
         ProfileCell cell{.config = ConfigOf(curve.config), .load_per_s = load, .repeat = repeat};
         cell.saturated = load > curve.saturates_at;
         cell.p99_us = cell.saturated ? 1e6 : curve.p99_us(load) * (1 + (repeat - 1) * curve.noise);
-        cell.p50_us = cell.p99_us / 3;
+        cell.p50_us = std::min(curve.p50_us, cell.p99_us);
         cell.mean_us = cell.p99_us / 2.5;
         cell.achieved_per_s = cell.saturated ? curve.saturates_at : load;
         profile.cells.push_back(cell);

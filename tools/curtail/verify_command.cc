@@ -14,6 +14,7 @@
 #include "exit_code.h"
 #include "flags.h"
 #include "profile_file.h"
+#include "training_run.h"
 
 namespace curtail::tool {
 namespace {
@@ -101,6 +102,7 @@ int RunVerify(const VerifyFlags& given, Console& console, const std::atomic<bool
   console.Print(absl::StrFormat("%s   %s of %s, trained %s; held-out loads %s; %d cells at most\n",
                                 console.Bold("verify"), flags.profile, profile->service, profile->created,
                                 absl::StrJoin(verification->loads(), ", "), verification->left_at_most()));
+  console.Print(ProfileSummary(*profile));
   if (flags.dry_run) return kOk;
   absl::StatusOr<std::unique_ptr<Subject>> subject = Subject::Make(flags.subject, console, stop);
   if (!subject.ok()) return stop ? kInterrupted : Fail(console, subject.status(), nullptr);

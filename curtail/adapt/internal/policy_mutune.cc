@@ -12,6 +12,9 @@
 namespace curtail::internal {
 namespace {
 
+// A rising load need not wait for the dwell when another config is this many times better.
+constexpr double kPressing = 2;
+
 class Literal final : public Policy {
  public:
   Literal(Envelope envelope, bool windows, Nanos window)
@@ -46,18 +49,30 @@ class Steady final : public Policy {
     const double now_us = envelope_.Predict(s.current, load).value_or(INFINITY);
     const double next_us = envelope_.Predict(next, load).value_or(INFINITY);
     // Where no config sustains the load, the one that sustains most is best.
-    if (now_us == INFINITY) return Switch(next, s.now, "the load is beyond the present config");
-    if (next_us > now_us * (1 - min_gain_)) return {s.current, "too little to gain"};
-    if (s.now - since_ < dwell_ && switched_) return {s.current, "switched a moment ago"};
-    return Switch(next, s.now, "lower predicted p99");
+    if (now_us == INFINITY) return Switch(next, s.now, load, "the load is beyond the present config");
+    if (!Gains(next, s.current, load)) return {s.current, "too little to gain"};
+    // Near a crossing two configs are about equal: where one is twice as good, the load has moved on since the switch.
+    const bool pressing = load > entered_at_ && next_us < now_us / kPressing;
+    if (s.now - since_ < dwell_ && switched_ && !pressing) return {s.current, "switched a moment ago"};
+    return Switch(next, s.now, load, "lower predicted p99");
   }
 
  private:
-  Choice Switch(const Config& next, TimePoint now, std::string_view reason) {
+  Choice Switch(const Config& next, TimePoint now, double load, std::string_view reason) {
     seen_ = next;
     since_ = now;
+    entered_at_ = load;
     switched_ = true;
     return {next, reason};
+  }
+
+  // Whether the p99 falls by enough, or the p50 does and the envelope says that the p99 is as good as the best.
+  bool Gains(const Config& next, const Config& now, double load) const {
+    const auto falls = [this](std::optional<double> to, std::optional<double> from) {
+      return to.value_or(INFINITY) <= from.value_or(INFINITY) * (1 - min_gain_);
+    };
+    return falls(envelope_.Predict(next, load), envelope_.Predict(now, load)) ||
+           falls(envelope_.PredictMedian(next, load), envelope_.PredictMedian(now, load));
   }
 
   // The best config for the load that also sustains somewhat more.
@@ -72,6 +87,7 @@ class Steady final : public Policy {
   const Nanos dwell_;
   Config seen_{.network = 0};  // the present config, and since when it is that
   TimePoint since_{};
+  double entered_at_ = 0;  // the load at the last switch
   bool switched_ = false;  // at all: the first switch need not wait
 };
 
