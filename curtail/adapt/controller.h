@@ -51,7 +51,7 @@ class Actuator {
 
 struct ControllerOptions {
   SensorOptions sensor;
-  // Every so many arrivals one is evaluated; rounded up to a power of two. 1 for mutune:paper, tbd and fm as
+  // Every so many arrivals one is evaluated, and others that follow suspiciously soon; rounded up to a power of two. 1 for mutune:paper, tbd and fm as
   // their papers have them; raise where requests cost microseconds.
   int evaluate_every = 8;
   // How long latencies are collected before a policy sees them; zero: never.
@@ -102,7 +102,7 @@ class Controller {
   uint32_t OnArrival(TimePoint now) {
     const uint64_t before = load_.Add(now);
     const uint32_t epoch = epoch_.load(std::memory_order_acquire);
-    if ((before & every_mask_) == 0) EvaluateArrival(now, before);
+    if ((before & every_mask_) == 0 || load_.Hasty(before, now)) EvaluateArrival(now, before);
     return epoch;
   }
   // The request that OnArrival() returned `epoch` for was answered.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -69,16 +70,17 @@ double Envelope::Curve::Median(double load) const {
 Envelope::Curve Envelope::CurveOf(const Profile& profile, const ConfigSummary& summary, double noise) {
   Curve curve;
   curve.limit = summary.saturation_per_s.value_or(kInfinite);
+  std::map<double, std::vector<double>> p50s;  // by load
+  for (const ProfileCell& cell : profile.cells) {
+    if (cell.config == summary.config) p50s[cell.load_per_s].push_back(cell.p50_us);
+  }
   for (const ProfilePoint& point : summary.points) {
     if (point.load_per_s > curve.limit) break;
     curve.loads.push_back(point.load_per_s);
     curve.p99_us.push_back(point.p99_us + (point.unstable ? point.spread_us : 0));
     curve.spread_us.push_back(std::max(point.spread_us, noise * point.p99_us));
-    std::vector<double> p50s;
-    for (const ProfileCell& cell : profile.cells) {
-      if (cell.config == summary.config && cell.load_per_s == point.load_per_s) p50s.push_back(cell.p50_us);
-    }
-    curve.p50_us.push_back(internal::Median(std::move(p50s)));
+    const auto repeats = p50s.find(point.load_per_s);
+    curve.p50_us.push_back(repeats == p50s.end() ? point.p99_us : internal::Median(repeats->second));
   }
   return curve;
 }

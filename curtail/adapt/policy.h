@@ -70,9 +70,11 @@ struct PolicyOptions {
   // CPUs that the process may use; ipi compares with it.
   int cpus = 1;
 
-  // mutune. The least share by which the predicted p99 must fall; raise against switches that gain little.
+  // mutune. The least share by which the predicted p99 must fall, or the p50 where the p99 cannot tell; raise
+  // against switches that gain little.
   double min_gain = 0.1;
-  // The least time between switches, but for those away from a config that does not sustain the load.
+  // The least time between switches, but for those away from a config that does not sustain the load, or that a
+  // rising load has made twice as bad as another one.
   Nanos dwell = std::chrono::seconds(1);
   // A config is entered only if it sustains this share more than the present load. Raise where loads wander.
   double headroom = 0.15;

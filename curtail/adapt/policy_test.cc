@@ -200,6 +200,13 @@ TEST(Mutune, SwitchesForAGainOnly) {
       << "the profile does not know FIP1";
 }
 
+TEST(Mutune, BeginsWithTheBestConfigHoweverLittleThatGains) {
+  const Profile profile = MakeProfile({100, 1000}, {{"SIP1", 1e18, [](double) { return 1000.0; }},
+                                                    {"SIB1", 1e18, [](double) { return 1001.0; }}});
+  Told told("mutune", profile, "SIB1");
+  EXPECT_EQ(told.Slow(0, Nanos(0)), "SIP1");
+}
+
 TEST(Mutune, SwitchesForALowerMedianWhereThePercentileIsAsGood) {
   const auto flat = [](double) { return 1000.0; };
   const auto with = [&](double p50_us) {

@@ -7,19 +7,15 @@
 #include <map>
 #include <utility>
 
+#include "curtail/adapt/internal/median.h"
 #include "curtail/base/strings.h"
 
 namespace curtail {
 namespace {
 
-constexpr double kUnstable = 0.25;  // spread over median
+using internal::Median;
 
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
+constexpr double kUnstable = 0.25;  // spread over median
 
 ProfilePoint PointOf(double load, const std::vector<const ProfileCell*>& repeats) {
   ProfilePoint point{.load_per_s = load};

@@ -16,6 +16,9 @@
 namespace curtail {
 namespace {
 
+// Arrivals that are worth a look although nothing has changed.
+constexpr double kHastyShare = 1e-3;
+
 constexpr uint64_t kEmpty = ~uint64_t{0};  // no time: it would be one nanosecond before the clock's start
 
 double Seconds(Nanos t) { return static_cast<double>(t.count()) * 1e-9; }
@@ -114,6 +117,7 @@ LoadEstimator::LoadEstimator(const SensorOptions& options)
       fast_entries_(UsedEntries(options.entries)),
       ring_(std::max<int>(options.entries, kScales.back())),
       recent_(std::max<size_t>(fast_entries_, kScales.back())) {
+  hasty_ = ErlangQuantile(kHastyGaps, kHastyShare);
   const double p = std::clamp(options_.false_alarm, 1e-12, 0.4);
   for (size_t i = 0; i < kScales.size(); ++i) {
     at_least_[i] = ErlangQuantile(kScales[i] - 1, p);
@@ -133,6 +137,12 @@ Rates LoadEstimator::Update(TimePoint now) {
   rates.paper = PaperRate(few);
   rates.fast = RateWithSilence(few, now);
   rates.slow = seconds_ > 0 ? arrivals_ / seconds_ : 0;
+  const double hasty_ns = rates.slow > 0 ? hasty_ / rates.slow * 1e9 : 0;
+  // Its cache line is read at every arrival: a little more or less is not worth moving it between CPUs.
+  const double before_ns = static_cast<double>(hasty_ns_.load(std::memory_order_relaxed));
+  if (std::abs(hasty_ns - before_ns) > 0.1 * before_ns) {
+    hasty_ns_.store(static_cast<int64_t>(std::min(hasty_ns, 1e15)), std::memory_order_relaxed);
+  }
   return rates;
 }
 

@@ -57,6 +57,12 @@ class ArrivalRing {
   uint64_t count() const { return Word(0).load(std::memory_order_relaxed); }
   int entries() const { return static_cast<int>(entries_); }
 
+  // About when the arrival came that Add() returned `ticket` for; one of the last entries().
+  TimePoint At(uint64_t ticket) const {
+    return TimePoint(
+        Nanos(static_cast<int64_t>(Word(1 + ticket % entries_).load(std::memory_order_relaxed))));
+  }
+
   // The latest arrivals, youngest first, as many as there are and fit in `out`; returns how many.
   size_t Recent(std::span<TimePoint> out) const;
 
@@ -102,13 +108,19 @@ struct Rates {
 };
 
 // A LoadEstimator holds the ring and a slow estimate that notices changes: an exponential average of the
-// arrivals, which is given up for the last 5, 9, 17 or 33 arrivals as soon as those are all but impossible
-// under it. Thread-compatible but for Add(), count() and ring(), which any thread may call at any time.
+// arrivals, which is given up for the last 5, 7, 9, 17 or 33 arrivals as soon as those are all but impossible
+// under it. Thread-compatible but for Add(), Hasty(), count() and ring(), which any thread may call at any time.
 class LoadEstimator {
  public:
   explicit LoadEstimator(const SensorOptions& options);
 
   uint64_t Add(TimePoint now) { return ring_.Add(now); }
+  // Whether the arrival at `now`, that Add() returned `ticket` for, and the four before it came so close together that
+  // it is worth an Update(): one in a thousand does by chance. Some instructions.
+  bool Hasty(uint64_t ticket, TimePoint now) const {
+    if (ticket < kHastyGaps) return false;
+    return (now - ring_.At(ticket - kHastyGaps)).count() < hasty_ns_.load(std::memory_order_relaxed);
+  }
   uint64_t count() const { return ring_.count(); }
   const ArrivalRing& ring() const { return ring_; }
 
@@ -118,8 +130,9 @@ class LoadEstimator {
   uint64_t changes() const { return changes_; }
 
  private:
-  static constexpr std::array<int, 4> kScales = {5, 9, 17, 33};  // arrivals
-  static constexpr std::array<int, 2> kRefineAfter = {7, 33};    // arrivals
+  static constexpr int kHastyGaps = 4;
+  static constexpr std::array<int, 5> kScales = {5, 7, 9, 17, 33};  // arrivals
+  static constexpr std::array<int, 2> kRefineAfter = {7, 33};       // arrivals
 
   void Average(TimePoint now);
   // Compares with the last arrivals; starts afresh when they contradict.
@@ -133,8 +146,11 @@ class LoadEstimator {
   const size_t fast_entries_;
   std::array<double, kScales.size()> at_least_;  // quantiles of the time over so many arrivals, for rate 1
   std::array<double, kScales.size()> at_most_;
+  double hasty_;  // the quantile of the time over kHastyGaps gaps, for rate 1
   // Thread-safe by itself.
   ArrivalRing ring_;
+  // Written by the thread that updates; a reader that sees an old one is a moment late.
+  std::atomic<int64_t> hasty_ns_{0};
   // Of the thread that updates.
   std::vector<TimePoint> recent_;
   TimePoint last_ = TimePoint::min();

@@ -310,5 +310,28 @@ TEST(LoadEstimator, TakesTimesThatGoBack) {
   EXPECT_EQ(rates.slow, earlier.slow);
 }
 
+TEST(LoadEstimator, OnlyArrivalsThatComeTooSoonAreHasty) {
+  const uint64_t seed = 20181008;
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  Rng rng(seed);
+  LoadEstimator load{SensorOptions{}};
+  TimePoint now(std::chrono::seconds(1));
+  int hasty = 0;
+  constexpr int kArrivals = 20000;
+  for (int i = 0; i < kArrivals; ++i) {
+    now += Nanos(static_cast<int64_t>(-std::log1p(-rng.Uniform01()) * 1e9 / 100));
+    hasty += load.Hasty(load.Add(now), now);
+    load.Update(now);
+  }
+  EXPECT_GT(hasty, 0);
+  EXPECT_LT(hasty, kArrivals / 300) << "one in a thousand is meant";
+  int late = 0;
+  while (true) {
+    now += std::chrono::microseconds(300);
+    if (load.Hasty(load.Add(now), now)) break;
+    ASSERT_LT(++late, 6) << "four gaps are enough at 30 times the rate";
+  }
+}
+
 }  // namespace
 }  // namespace curtail

@@ -74,8 +74,7 @@ std::vector<double> LoadLadder(double from_per_s, int per_octave, int rungs);
 // Whether a config did not keep up: fewer than 97 % of the requests were answered, or more than 1 % failed.
 // Its latency then grows with the length of the run and means nothing. `offered_per_s` is what was due in
 // the measured part, not the rate that was asked for: of 100 arrivals of a Poisson process three fewer are
-// chance. `achieved_per_s` is the rate at which these were answered well, the time of the last ones
-// included.
+// chance. `achieved_per_s` is the rate of good replies in the same time; of requests that came before it, too.
 bool IsSaturated(double offered_per_s, double achieved_per_s, double failed_share);
 
 // The seed of the index-th arrivals under a training's seed; no two indices below 2^33 share one.

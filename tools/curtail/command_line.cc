@@ -57,7 +57,8 @@ Exit codes: 0 ok, 1 a process failed, 104 bad flags, a missing program or data s
 constexpr char kTrainExamples[] =
     R"(Measures p50 and p99 of each config at each load, several times in turns, and writes a profile, by which a server chooses its
 config: `hdsearch --policy mutune --profile profile.json`. A config that gives up at a load is spared higher ones. The
-application is started and ended by this; a server that runs already is switched through its admin interface.
+application is started and ended by this; a server that runs already is switched through its admin interface, and gets its
+config back at the end. Train on the machine that serves: a profile is of one machine.
 
 Examples:
   curtail train hdsearch --out profile.json              # about 30 minutes
@@ -69,7 +70,7 @@ Examples:
 Exit codes: 0 ok, 1 a process failed or no disk space, 104 bad flags, a missing program or data set, 105 interrupted.)";
 
 constexpr char kVerifyExamples[] =
-    R"(Measures all configs of a profile at loads that it was not trained at, finds the best one, and measures that against the one
+    R"(Measures the configs that the profile says keep up at loads that it was not trained at, finds the best one, and measures that against the one
 that the profile chooses, in turns. The first measurement only finds the best, the second one judges: so luck is not
 mistaken for merit.
 
@@ -83,7 +84,7 @@ or profile, 105 interrupted.)";
 
 constexpr char kCompareExamples[] =
     R"(Serves the same loads under one policy after the other, each in processes started for it, in turns: steady loads up and
-down, a flash crowd (a low load, 1 s beyond what in-line polling sustains, the low load again), a ramp, a day.
+down, a flash crowd (a low load, 1 s beyond what the best config for it sustains, the low load again), a ramp, a day.
 
 Policies: mutune, mutune:paper, fm, tbd, ipi[:CONFIG], online, online+profile, static:CONFIG.
 

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare_command.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -43,6 +38,7 @@ struct Ends {
   double high = 0;
 };
 absl::StatusOr<Ends> MakeEnds(const CompareFlags& flags, const std::optional<LoadRange>& range) {
+  if (flags.flash_crowd.empty() && flags.scenarios == "steady" && !flags.loads.empty()) return Ends{};
   if (flags.flash_crowd.empty()) {
     if (range) return Ends{range->low_per_s, range->high_per_s};
     return absl::InvalidArgumentError(
@@ -82,7 +78,7 @@ absl::StatusOr<std::vector<PolicyChoice>> MakePolicies(const CompareFlags& flags
   if (!flags.policies.empty()) {
     labels = absl::StrSplit(flags.policies, ',');
   } else if (range) {
-    labels = DefaultPolicies(*range);
+    labels = DefaultPolicies(*range, *profile);
   } else {
     return absl::InvalidArgumentError(
         "name what is to be compared with --policies, or a profile with --profile, from which the usual ones "
@@ -109,7 +105,7 @@ absl::StatusOr<ComparisonPlan> MakePlan(const CompareFlags& flags, const Profile
     range = *of;
   }
   ComparisonPlan plan;
-  plan.rounds = flags.quick ? 1 : flags.rounds;
+  plan.rounds = flags.quick && flags.rounds == CompareFlags().rounds ? 1 : flags.rounds;
   plan.seed = flags.seed;
   plan.options.profile = flags.profile;
   plan.options.any_machine = flags.any_machine;
@@ -147,15 +143,6 @@ int Fail(Console& console, const absl::Status& status) {
   return flags ? kBadConfig : kFailed;
 }
 
-absl::Status CheckFolders(const CompareFlags& flags) {
-  for (const std::string& path : {flags.json, flags.html}) {
-    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-    if (path.empty() || access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": ", strerror(errno)));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bool>& stop) {
@@ -167,7 +154,13 @@ int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bo
   }
   const absl::StatusOr<ComparisonPlan> plan = MakePlan(flags, profile ? &*profile : nullptr);
   if (!plan.ok()) return Fail(console, plan.status());
-  if (absl::Status status = CheckFolders(flags); !status.ok()) return Fail(console, status);
+  for (const std::string& path : {flags.json, flags.html}) {
+    if (absl::Status status = CheckWritable(path); !status.ok()) return Fail(console, status);
+  }
+  if (!IsApplication(flags.application)) {
+    return Fail(console, absl::NotFoundError(
+                             absl::StrCat("no application \"", flags.application, "\"; there is hdsearch")));
+  }
   console.Print(absl::StrCat(console.Bold("compare"), " ", PlanText(flags, *plan)));
   if (flags.dry_run) return kOk;
   PolicyComparison comparison = DescribeComparison(*plan);
@@ -181,23 +174,24 @@ int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bo
                                                                  std::string((*application)->service()))));
   }
   comparison.application = (*application)->name();
-  comparison.data = (*application)->description();
+  comparison.data = absl::StrFormat("%s, %d leaves (%s)", flags.options.data, flags.options.leaves,
+                                    flags.options.leaf_config);
   LogFolder logs;
   if (logs.path().empty()) {
     return Fail(console,
                 absl::InternalError("cannot make a folder for logs; set TMPDIR to one that can be written"));
   }
   const absl::Status status = RunTrials(**application, logs, *plan, console, stop, comparison);
-  comparison.interrupted = absl::IsCancelled(status);
-  if (!status.ok() && !comparison.interrupted) {
+  comparison.interrupted = !status.ok();  // by the user, or by a process that died
+  if (!status.ok() && !absl::IsCancelled(status)) {
     logs.Keep();
     console.Note(absl::StrCat("the logs of the processes are in ", logs.path()));
     if (comparison.runs.empty()) return Fail(console, status);
     console.Error(std::string(Message(status)), "");  // what was measured is not lost
   }
-  if (comparison.interrupted) console.Print("INTERRUPTED: the tables are partial\n");
+  if (!status.ok()) console.Print("INTERRUPTED: the tables are partial\n");
   const int reported = ReportComparison(comparison, flags.json, flags.html, console);
-  if (comparison.interrupted) return kInterrupted;
+  if (absl::IsCancelled(status)) return kInterrupted;
   return status.ok() ? reported : kFailed;
 }
 

@@ -30,22 +30,25 @@ absl::StatusOr<LoadRange> RangeOf(const Profile& profile) {
   for (const Config& config : envelope->configs()) {
     highest = std::max(highest, std::min(*envelope->Sustains(config), profile.loads.back()));
   }
-  if (highest <= range.low_per_s) {
-    return absl::InvalidArgumentError("no config of the profile sustains more than its lowest load");
+  if (highest < range.low_per_s) {
+    return absl::InvalidArgumentError("no config of the profile sustains its lowest load");
   }
   range.low = envelope->Best(range.low_per_s);
   range.peak = envelope->Best(highest);
-  range.high_per_s = kSafe * highest;
+  range.high_per_s = std::max(range.low_per_s, kSafe * highest);
   // Beyond what the best config at the low load sustains, if that is possible: a flash crowd is to be one.
   const double gives_up = *envelope->Sustains(range.low);
   if (gives_up < highest) range.high_per_s = std::max(range.high_per_s, std::min(highest, 1.1 * gives_up));
   return range;
 }
 
-std::vector<std::string> DefaultPolicies(const LoadRange& range) {
+std::vector<std::string> DefaultPolicies(const LoadRange& range, const Profile& profile) {
   std::vector<std::string> policies = {"mutune", Join("static:", range.low.ToString())};
   if (range.peak != range.low) policies.push_back(Join("static:", range.peak.ToString()));
   policies.insert(policies.end(), {"fm", "ipi", "tbd", "online"});
+  std::erase_if(policies, [&](const std::string& label) {
+    return !CheckPolicy(ParsePolicyChoice(label), &profile).ok();
+  });
   return policies;
 }
 

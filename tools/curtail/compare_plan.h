@@ -22,13 +22,14 @@ struct LoadRange {
   // low load does not.
   double high_per_s = 0;
   Config low;   // the best config at low_per_s
-  Config peak;  // and at high_per_s
+  Config peak;  // and at the highest load that any config sustains
 };
-// Errors: INVALID_ARGUMENT when no config of the profile sustains any load.
+// Errors: INVALID_ARGUMENT when no config of the profile sustains any load. With one load, low and high are that.
 absl::StatusOr<LoadRange> RangeOf(const Profile& profile);
 
-// The policies that are compared when none are named: `mutune` first, which the others are judged against.
-std::vector<std::string> DefaultPolicies(const LoadRange& range);
+// The policies that are compared when none are named, without those that the profile does not suffice for: `mutune`
+// first, which the others are judged against.
+std::vector<std::string> DefaultPolicies(const LoadRange& range, const Profile& profile);
 
 // Whether a server could be started under this policy. Errors: INVALID_ARGUMENT that says what is missing. `profile` may
 // be null.

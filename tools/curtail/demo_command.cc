@@ -50,6 +50,7 @@ absl::StatusOr<TrainingPlan> MakeTraining(const DemoFlags& flags) {
   plan.loads = *std::move(loads);
   if (flags.quick && flags.loads == DemoFlags().loads) plan.loads = {100, 1000, 3000};
   if (absl::Status status = CheckPlan(plan); !status.ok()) return status;
+  if (plan.loads.size() < 2) return absl::InvalidArgumentError("--loads: give two at least");
   return plan;
 }
 
@@ -123,12 +124,15 @@ absl::Status Demo::Train() {
 
 absl::Status Demo::Compare() {
   const absl::StatusOr<LoadRange> range = RangeOf(profile_);
-  if (!range.ok()) return range.status();
+  if (!range.ok()) return absl::FailedPreconditionError(range.status().message());
+  if (range->high_per_s <= range->low_per_s) {
+    return absl::FailedPreconditionError("no config kept up with more than the lowest load: a busy machine?");
+  }
   ComparisonPlan plan;
   plan.rounds = 1;
   plan.seed = flags_.seed;
   plan.options.profile = profile_path_;
-  std::vector<std::string> labels = DefaultPolicies(*range);
+  std::vector<std::string> labels = DefaultPolicies(*range, profile_);
   std::erase(labels, "online");  // has no time to learn here
   if (flags_.quick) labels.resize(std::min<size_t>(labels.size(), 3));
   if (!flags_.policies.empty()) labels = absl::StrSplit(flags_.policies, ',');
@@ -145,12 +149,15 @@ absl::Status Demo::Compare() {
   }
   comparison_ = DescribeComparison(plan);
   comparison_.application = application_->name();
-  comparison_.data = application_->description();
+  comparison_.data = absl::StrFormat("%s, %d leaves (%s)", flags_.application.data, flags_.application.leaves,
+                                     flags_.application.leaf_config);
   comparison_.profile = "trained by this demo";
   console_.Print(absl::StrFormat(
       "\n%s  %s; %.0f s of load\n", console_.Bold("2. adaptive against static, and against other policies"),
       absl::StrJoin(labels, ", "), static_cast<double>(plan.Length().count()) / 1e9));
-  return RunTrials(*application_, logs_, plan, console_, stop_, comparison_);
+  const absl::Status status = RunTrials(*application_, logs_, plan, console_, stop_, comparison_);
+  comparison_.interrupted = !status.ok();
+  return status;
 }
 
 std::string HintFor(const absl::Status& status, const DemoFlags& flags) {
@@ -168,6 +175,12 @@ int RunDemo(const DemoFlags& flags, Console& console, const std::atomic<bool>& s
     console.Error(std::string(Message(plan.status())), HintFor(plan.status(), flags));
     return kBadConfig;
   }
+  for (const std::string& path : {flags.html, flags.json, flags.profile}) {
+    if (absl::Status status = CheckWritable(path); !status.ok()) {
+      console.Error(std::string(Message(status)), "");
+      return kBadConfig;
+    }
+  }
   LogFolder logs;
   if (logs.path().empty()) {
     console.Error("cannot make a folder for logs", "set TMPDIR to a folder that can be written");
@@ -177,13 +190,14 @@ int RunDemo(const DemoFlags& flags, Console& console, const std::atomic<bool>& s
   Demo demo(flags, *std::move(plan), logs, console, stop);
   const absl::Status status = demo.Run();
   if (absl::IsCancelled(status)) {
-    console.Print("\nINTERRUPTED: what follows is partial\n");
-    demo.Report();
+    console.Print("\nINTERRUPTED: the results are partial\n");
+    if (demo.compared()) demo.Report();
     return kInterrupted;
   }
   if (status.ok()) return demo.Report();
   console.Error(std::string(Message(status)), HintFor(status, flags));
   if (absl::IsNotFound(status) || absl::IsInvalidArgument(status)) return kBadConfig;
+  if (demo.compared()) demo.Report();  // what was measured is not lost
   logs.Keep();
   console.Note(absl::StrCat("the logs of the processes are in ", logs.path()));
   return kFailed;

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "flags.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <system_error>
 
@@ -81,6 +86,20 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit)
     return absl::ResourceExhaustedError(absl::StrCat(path, " is longer than ", limit, " bytes"));
   }
   return content;
+}
+
+absl::Status CheckWritable(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  const auto cannot = [&](int error) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": ", strerror(error)));
+  };
+  struct stat existing{};
+  if (stat(path.c_str(), &existing) == 0) {
+    if (S_ISDIR(existing.st_mode)) return cannot(EISDIR);
+    if (!S_ISREG(existing.st_mode)) return access(path.c_str(), W_OK) == 0 ? absl::OkStatus() : cannot(errno);
+  }
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return access(folder.empty() ? "." : folder.c_str(), W_OK) == 0 ? absl::OkStatus() : cannot(errno);
 }
 
 }  // namespace curtail::tool

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 
@@ -24,5 +25,9 @@ absl::StatusOr<std::vector<double>> ParseRates(std::string_view text);
 
 // The whole file. Errors: NOT_FOUND, INTERNAL, RESOURCE_EXHAUSTED when it is longer than `limit` bytes.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit);
+
+// So that a long run is not started whose result could not be written. OK for an empty path. Errors: INVALID_ARGUMENT that
+// says why: a directory, a folder that is not there or may not be written to.
+absl::Status CheckWritable(const std::string& path);
 
 }  // namespace curtail::tool

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "load_command.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,6 +22,7 @@
 #include "curtail/load/report_html.h"
 #include "curtail/load/shape.h"
 #include "exit_code.h"
+#include "flags.h"
 #include "load_setup.h"
 #include "one_call.h"
 #include "progress.h"
@@ -276,21 +271,6 @@ int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
   }
   if (!failure.ok()) return Fail(console_, failure);
   return stop_ ? kInterrupted : ExitCodeOf(search);
-}
-
-// Refuses to start a long run whose result could not be written.
-absl::Status CheckWritable(const std::string& path) {
-  if (path.empty()) return absl::OkStatus();
-  const auto cannot = [&](int error) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": ", strerror(error)));
-  };
-  struct stat existing{};
-  if (stat(path.c_str(), &existing) == 0) {
-    if (S_ISDIR(existing.st_mode)) return cannot(EISDIR);
-    if (!S_ISREG(existing.st_mode)) return access(path.c_str(), W_OK) == 0 ? absl::OkStatus() : cannot(errno);
-  }
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  return access(folder.empty() ? "." : folder.c_str(), W_OK) == 0 ? absl::OkStatus() : cannot(errno);
 }
 
 // The plan of the first run.

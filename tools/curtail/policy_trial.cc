@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy_trial.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -18,12 +19,16 @@ namespace curtail::tool {
 namespace {
 
 constexpr std::string_view kWithProfile = "+profile";
+// Beyond those of a training and of a verification.
+constexpr uint64_t kSeeds = uint64_t{3} << 31;
 constexpr Nanos kTimeout = std::chrono::seconds(2);  // so that "over a second" is seen
 
 // Keeps every call of a run.
 class CallLog final : public RunObserver {
  public:
-  explicit CallLog(double expected) { samples_.reserve(static_cast<size_t>(expected * 1.1) + 100); }
+  explicit CallLog(double expected) {
+    samples_.reserve(static_cast<size_t>(std::min(expected * 1.1, 4e6)) + 100);
+  }
   void Started(TimePoint start) override { start_ = start; }
   void Ended(Nanos due, Nanos latency, bool ok) override { samples_.push_back({due, latency, ok}); }
 
@@ -35,8 +40,8 @@ class CallLog final : public RunObserver {
   std::vector<CallSample> samples_;
 };
 
-// What the server says that its policy did, from `start` on.
-absl::Status ReadDecisions(AdminClient& admin, TimePoint start, PolicyMeasurement* measured) {
+// What the server says that its policy did, in `length` from `start` on.
+absl::Status ReadDecisions(AdminClient& admin, TimePoint start, Nanos length, PolicyMeasurement* measured) {
   std::string text;
   if (absl::Status status = admin.Call("GetDecisions", "", &text); !status.ok()) return status;
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -45,13 +50,13 @@ absl::Status ReadDecisions(AdminClient& admin, TimePoint start, PolicyMeasuremen
   }
   const uint64_t switches = json.value("switches", uint64_t{0});
   uint64_t listed = 0;
-  uint64_t before = 0;
+  uint64_t outside = 0;
   for (const auto& decision : json["decisions"]) {
     if (!decision.value("failure", "").empty()) continue;
     ++listed;
     const Nanos at = TimePoint(Nanos(decision.value("at_ns", int64_t{0}))) - start;
-    if (at < Nanos(0)) {
-      ++before;
+    if (at < Nanos(0) || at >= length) {
+      ++outside;
       continue;
     }
     measured->changes.push_back({.at = at,
@@ -61,13 +66,12 @@ absl::Status ReadDecisions(AdminClient& admin, TimePoint start, PolicyMeasuremen
                                  .reason = decision.value("reason", "")});
   }
   measured->changes_lost = switches > listed;  // the server remembers the last ones
-  measured->switches = std::max<uint64_t>(measured->changes.size(), switches - std::min(switches, before));
+  measured->switches = std::max<uint64_t>(measured->changes.size(), switches - std::min(switches, outside));
   return absl::OkStatus();
 }
 
 MidTierSetup SetupOf(const PolicyChoice& policy, const TrialOptions& options) {
   MidTierSetup setup{.policy = policy.policy, .slo = options.slo};
-  if (!options.first_config.empty()) setup.config = options.first_config;
   if (policy.wants_profile) setup.profile = options.profile;
   setup.any_machine = options.any_machine;
   return setup;
@@ -130,14 +134,15 @@ absl::Status Trial::Run(const PolicyChoice& policy, const Scenario& scenario, ui
   if (result->interrupted) return absl::CancelledError("interrupted");
   measured->samples = log.Take();
   measured->invalid = result->invalid;
-  return policy.adapts() ? ReadDecisions(admin, log.start(), measured) : absl::OkStatus();
+  return policy.adapts() ? ReadDecisions(admin, log.start(), schedule->length(), measured) : absl::OkStatus();
 }
 
 }  // namespace
 
 PolicyChoice ParsePolicyChoice(std::string_view label) {
   PolicyChoice choice{.label = std::string(label), .policy = std::string(label)};
-  if (label.starts_with("static:") || label == "online") choice.wants_profile = false;
+  if (label.starts_with("static:") || label.starts_with("ipi:") || label == "online")
+    choice.wants_profile = false;
   if (label.ends_with(kWithProfile)) choice.policy.resize(label.size() - kWithProfile.size());
   return choice;
 }
@@ -163,7 +168,7 @@ absl::Status RunTrials(const Application& application, const LogFolder& logs, co
                                                   plan.scenarios[scenario].name, policy.label);
         PolicyMeasurement measured{.policy = policy.label, .scenario = scenario, .round = round};
         if (absl::Status status = trial.Run(policy, plan.scenarios[scenario],
-                                            ArrivalsSeed(plan.seed, arrivals), label, &measured);
+                                            ArrivalsSeed(plan.seed, kSeeds + arrivals), label, &measured);
             !status.ok()) {
           return status;
         }

@@ -31,7 +31,6 @@ PolicyChoice ParsePolicyChoice(std::string_view label);
 struct TrialOptions {
   std::string profile;       // a file; empty if no policy needs one
   bool any_machine = false;  // it is taken from another one, too
-  std::string first_config;  // of a server whose policy has not decided yet
   Nanos slo{0};              // zero: the server's default
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "subject.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -8,6 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "curtail/adapt/training.h"
 #include "curtail/base/strings.h"
+#include "exit_code.h"
+#include "flags.h"
 #include "load_setup.h"
 #include "nlohmann/json.hpp"
 
@@ -16,28 +19,71 @@ namespace {
 
 constexpr Nanos kSettle = std::chrono::seconds(5);
 constexpr Nanos kLookAgain = std::chrono::milliseconds(20);
-// Replies after the end of a cell that still count as in time.
-constexpr Nanos kGrace = std::chrono::milliseconds(50);
-constexpr Nanos kTimeout = std::chrono::seconds(1);
 
 double Us(Nanos t) { return static_cast<double>(t.count()) / 1e3; }
 
-// Counts what is answered in time. A server that falls behind answers everything in the end, if the run is shorter than
-// the timeout.
-class InTime final : public RunObserver {
+// Counts the good replies that arrive in a window. A server that falls behind answers everything in the end, if the run
+// is shorter than the timeout; but it answers less than is due in the same time. One that is only slow does not.
+class Answered final : public RunObserver {
  public:
-  InTime(Nanos from, Nanos until) : from_(from), until_(until) {}
+  Answered(Nanos from, Nanos until) : from_(from), until_(until) {}
   void Started(TimePoint) override {}
   void Ended(Nanos due, Nanos latency, bool ok) override {
-    if (due >= from_ && ok && due + latency <= until_) ++count_;
+    const Nanos end = due + latency;
+    if (ok && end >= from_ && end < until_ + kGrace) ++count_;
   }
-  uint64_t count() const { return count_; }
+  // Of `due` that were due in the window.
+  double PerSecond(uint64_t due) const {
+    return static_cast<double>(std::min(count_, due)) * 1e9 / static_cast<double>((until_ - from_).count());
+  }
 
  private:
+  // Replies that come a moment after the window count: at low loads one or two are always on their way.
+  static constexpr Nanos kGrace = std::chrono::milliseconds(20);
   const Nanos from_;
   const Nanos until_;
   uint64_t count_ = 0;
 };
+
+// What is sent, in a few digits: so that a training is not resumed with other requests.
+std::string Digest(const Workload& workload) {
+  constexpr uint64_t kRequests = 200;
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (uint64_t i = 0; i < kRequests; ++i) {
+    for (const char byte : workload.Request(i))
+      hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211u;
+  }
+  return absl::StrCat(" [requests ", absl::Hex(hash, absl::kZeroPad16), "]");
+}
+
+// The flags that make no sense for an application, which knows what to send and where.
+absl::Status CheckApplicationFlags(const SubjectFlags& flags) {
+  const LoadFlags& load = flags.load;
+  const std::pair<bool, const char*> given[] = {
+      {!flags.admin.empty(), "--admin"},        {load.tls, "--tls"},
+      {!load.method.empty(), "--method"},       {!load.data.empty(), "--data"},
+      {!load.data_hex.empty(), "--data-hex"},   {!load.data_binary.empty(), "--data-binary"},
+      {!load.metadata.empty(), "--metadata"},   {!load.protos.empty(), "--proto"},
+      {load.pick != LoadFlags().pick, "--pick"}};
+  for (const auto& [is_given, name] : given) {
+    if (!is_given) continue;
+    return absl::InvalidArgumentError(absl::StrCat(name, " is for a server that runs already; ",
+                                                   load.targets.front(),
+                                                   " is started here and knows what to send"));
+  }
+  return absl::OkStatus();
+}
+
+// Why no request of a run was answered, if that says something else than too much load.
+absl::Status RefusesAll(const LoadResult& run) {
+  if (run.ok > 0 || run.errors.empty()) return absl::OkStatus();
+  const auto most = std::max_element(run.errors.begin(), run.errors.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  for (const char* overload : {"DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}) {
+    if (most->first.starts_with(overload)) return absl::OkStatus();
+  }
+  return absl::AbortedError(absl::StrCat("every request fails: ", most->first));
+}
 
 // "shop.Cart" of "/shop.Cart/Add".
 std::string ServiceOf(std::string_view method) {
@@ -65,11 +111,11 @@ absl::StatusOr<std::unique_ptr<Subject>> Subject::Over(const Application& applic
 }
 
 absl::Status Subject::StartApplication(const SubjectFlags& flags, Console& console) {
-  if (!flags.admin.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--admin is for a server that runs already; give its address before, or after ",
-                     flags.load.targets.front()));
-  }
+  if (absl::Status status = CheckApplicationFlags(flags); !status.ok()) return status;
+  const absl::StatusOr<Nanos> timeout = ParseDuration(flags.load.timeout);
+  if (!timeout.ok()) return absl::InvalidArgumentError(Join("--timeout: ", Message(timeout.status())));
+  options_.timeout = *timeout;
+  options_.channel.connections = flags.load.connections;
   logs_ = std::make_unique<LogFolder>();
   if (logs_->path().empty()) {
     return absl::InternalError("cannot make a folder for logs; set TMPDIR to one that can be written");
@@ -92,10 +138,9 @@ absl::Status Subject::StartMidTier(const Application& application, Tiers& tiers)
   mid_tier_ = *std::move(mid_tier);
   workload_ = std::shared_ptr<const Workload>(std::shared_ptr<void>(), &application.workload());
   service_ = application.service();
-  description_ = application.description();
+  description_ = absl::StrCat(application.description(), Digest(*workload_));
   options_.targets = {mid_tier_->address()};
   options_.workload_name = application.name();
-  options_.timeout = kTimeout;
   options_.stop = &stop_;
   admin_ = std::make_unique<AdminClient>(mid_tier_->admin());
   return absl::OkStatus();
@@ -108,9 +153,20 @@ absl::Status Subject::Reach(const SubjectFlags& flags, Console& console) {
         "application, as in: curtail train hdsearch");
   }
   LoadFlags load = flags.load;
+  load.corpus = flags.application.data;
+  load.queries = flags.application.queries;
+  load.k = flags.application.k;
   load.rps = 1;  // MakeSetup() wants to know how much is sent; the plan says that for each cell
   absl::StatusOr<LoadTargets> targets = MakeTargets(load);
   if (!targets.ok()) return targets.status();
+  if (targets->addresses.size() > 1) {
+    return absl::InvalidArgumentError("one address only: the config of one server is changed");
+  }
+  admin_ = std::make_unique<AdminClient>(flags.admin);
+  if (absl::Status status = admin_->Call("GetConfig", "", &config_before_); !status.ok()) {
+    return absl::InvalidArgumentError(Join("--admin ", flags.admin, ": ", Message(status),
+                                           "; is that the address given to the server as --admin?"));
+  }
   absl::StatusOr<LoadSetup> setup = MakeSetup(load, *targets);
   if (!setup.ok()) return setup.status();
   const absl::StatusOr<WorkloadMaker> workloads = MakeWorkloads(load, *targets, !console.shows_progress());
@@ -119,12 +175,16 @@ absl::Status Subject::Reach(const SubjectFlags& flags, Console& console) {
   if (!workload.ok()) return workload.status();
   workload_ = *std::move(workload);
   service_ = ServiceOf(workload_->method());
-  description_ =
-      absl::StrCat(std::string(workload_->method().substr(1)), load.data.empty() ? "" : " ", load.data);
+  description_ = absl::StrCat(std::string(workload_->method().substr(1)), Digest(*workload_));
   options_ = std::move(setup->options);
   options_.stop = &stop_;
-  admin_ = std::make_unique<AdminClient>(flags.admin);
   return absl::OkStatus();
+}
+
+Subject::~Subject() {
+  if (config_before_.empty()) return;
+  std::string answer;
+  (void)admin_->Call("Switch", config_before_, &answer);  // a server that is gone needs no config
 }
 
 absl::Status Subject::SwitchTo(const Config& config) {
@@ -145,8 +205,8 @@ void Subject::Settle() {
     std::string status;
     if (!admin_->Call("GetStatus", "", &status).ok()) return;
     const auto json = nlohmann::json::parse(status, nullptr, /*allow_exceptions=*/false);
-    // This very call is open.
-    if (!json.is_object() || json.value("open_calls", 0) <= 1) return;
+    if (!json.is_object() || !json.contains("open_calls") || !json["open_calls"].is_number()) return;
+    if (json["open_calls"].get<double>() <= 1) return;  // this very call is open
     timespec pause{0, kLookAgain.count()};
     nanosleep(&pause, nullptr);
   }
@@ -159,12 +219,17 @@ absl::StatusOr<ProfileCell> Subject::Measure(const Config& config, double load_p
   if (!schedule.ok()) return schedule.status();
   RunOptions options = options_;
   options.warmup = warmup;
-  InTime in_time(warmup, warmup + length + kGrace);
-  options.observer = &in_time;
+  Answered answered(warmup, warmup + length);
+  options.observer = &answered;
   const absl::StatusOr<LoadResult> run = RunOpenLoop(options, *workload_, *schedule);
   if (absl::Status status = Check(); !status.ok()) return status;
   if (!run.ok()) return run.status();
   if (run->interrupted) return absl::CancelledError("interrupted");
+  if (run->scheduled == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no request is due within a cell at ", load_per_s, "/s: give cells more --seconds"));
+  }
+  if (absl::Status refused = RefusesAll(*run); !refused.ok()) return refused;
   if (!run->valid()) ++disturbed_;
   score_.name = run->score.name;
   score_.count += run->score.count;
@@ -173,7 +238,7 @@ absl::StatusOr<ProfileCell> Subject::Measure(const Config& config, double load_p
   cell.p50_us = Us(run->all.Percentile(50));
   cell.p99_us = Us(run->all.Percentile(99));
   cell.mean_us = Us(run->all.mean());
-  cell.achieved_per_s = static_cast<double>(in_time.count()) * 1e9 / static_cast<double>(length.count());
+  cell.achieved_per_s = answered.PerSecond(run->scheduled);
   cell.failed_share = run->failed_fraction();
   cell.saturated = IsSaturated(run->scheduled_per_s, cell.achieved_per_s, run->failed_fraction());
   if (cell.saturated) Settle();
@@ -182,6 +247,17 @@ absl::StatusOr<ProfileCell> Subject::Measure(const Config& config, double load_p
 
 void Subject::KeepLogs() {
   if (logs_ != nullptr) logs_->Keep();
+}
+
+int FailWith(Console& console, const absl::Status& status, std::string_view command, Subject* subject) {
+  const bool flags = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+  console.Error(std::string(Message(status)), flags ? Join("see curtail ", command, " --help") : "");
+  if (flags) return kBadConfig;
+  if (subject != nullptr && !subject->log_folder().empty()) {
+    subject->KeepLogs();
+    console.Note(absl::StrCat("the logs of the processes are in ", subject->log_folder()));
+  }
+  return kFailed;
 }
 
 }  // namespace curtail::tool

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,9 +30,14 @@ struct SubjectFlags {
   ApplicationOptions application;
 };
 
-// A Subject serves under one config after the other. Thread-compatible; processes that it started end with it.
+// A Subject serves under one config after the other. Thread-compatible. Processes that it started end with it; a server
+// that ran already gets back the config that it had.
 class Subject {
  public:
+  ~Subject();
+  Subject(const Subject&) = delete;
+  Subject& operator=(const Subject&) = delete;
+
   // Starts the application, or gets ready to call the server. Errors: INVALID_ARGUMENT and NOT_FOUND for flags, data and
   // programs; those of Tiers.
   static absl::StatusOr<std::unique_ptr<Subject>> Make(const SubjectFlags& flags, Console& console,
@@ -42,8 +48,9 @@ class Subject {
 
   // Puts a config in force. Errors: INVALID_ARGUMENT when the server cannot run under it.
   absl::Status SwitchTo(const Config& config);
-  // Runs one cell of a training: switches, sends at `load_per_s`, warm-up first. Afterwards the server has no call open.
-  // Errors: CANCELLED when stopped, what kept the run from starting, ABORTED when a process has ended.
+  // Runs one cell of a training: switches, sends at `load_per_s`, warm-up first. Errors: CANCELLED when stopped, what kept
+  // the run from starting, ABORTED when a process has ended or the server refuses every request, FAILED_PRECONDITION
+  // when no request was due.
   absl::StatusOr<ProfileCell> Measure(const Config& config, double load_per_s, Nanos warmup, Nanos length,
                                       uint64_t seed);
 
@@ -80,8 +87,12 @@ class Subject {
   std::string description_;
   RunOptions options_;
   std::unique_ptr<AdminClient> admin_;
+  std::string config_before_;  // of a server that ran already; empty: of one that was started
   int disturbed_ = 0;
   ScoreSummary score_;
 };
+
+// Prints why `curtail COMMAND` failed, and where the logs are; returns the exit code. `subject` may be null.
+int FailWith(Console& console, const absl::Status& status, std::string_view command, Subject* subject);
 
 }  // namespace curtail::tool

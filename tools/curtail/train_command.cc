@@ -4,12 +4,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
-#include <filesystem>
 #include <memory>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,6 +21,7 @@
 #include "curtail/adapt/training.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/spin_budget.h"
+#include "curtail/load/rate_curve.h"
 #include "curtail/load/report.h"
 #include "exit_code.h"
 #include "flags.h"
@@ -33,7 +32,7 @@ namespace {
 
 constexpr std::string_view kNotKnownYet = "?";  // the service, before it runs
 
-constexpr size_t kMaxCheckpointBytes = size_t{256} << 20;
+constexpr size_t kMaxCheckpointBytes = size_t{64} << 20;
 constexpr double kBusy = 0.5;  // load average a CPU from which a training is not worth much
 
 std::string Minutes(Nanos t) {
@@ -66,6 +65,10 @@ absl::StatusOr<TrainingPlan> MakePlan(const TrainFlags& flags) {
   plan.seed = flags.seed;
   plan.service = std::string(kNotKnownYet);
   if (absl::Status status = CheckPlan(plan); !status.ok()) return status;
+  if (plan.loads.back() > RateCurve::kMaxPerS) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--loads: at most ", RateCurve::kMaxPerS, " requests a second"));
+  }
   return plan;
 }
 
@@ -121,33 +124,24 @@ class CheckpointFile {
 // Tells `training` what an earlier one measured, and gets `file` ready for more.
 absl::Status Begin(const TrainFlags& flags, const MachineFingerprint& machine, Training& training,
                    CheckpointFile& file, Console& console) {
-  if (!flags.resume || !file.Exists()) {
+  std::string text;
+  if (flags.resume && file.Exists()) {
+    absl::StatusOr<std::string> read = ReadWholeFile(file.path(), kMaxCheckpointBytes);
+    if (!read.ok()) return read.status();
+    text = *std::move(read);
+  }
+  if (text.find('\n') == std::string::npos) {  // not there, or cut off before its first line was whole
     if (flags.resume) console.Note(absl::StrCat("nothing to resume at ", file.path(), ": a new training"));
     if (absl::Status status = file.Open(0); !status.ok()) return status;
     return file.Add(CheckpointHeader(training.plan(), machine, CURTAIL_VERSION));
   }
-  const absl::StatusOr<std::string> text = ReadWholeFile(file.path(), kMaxCheckpointBytes);
-  if (!text.ok()) return text.status();
-  const absl::StatusOr<Checkpoint> before = ReadCheckpoint(*text, training.plan(), machine, CURTAIL_VERSION);
+  const absl::StatusOr<Checkpoint> before = ReadCheckpoint(text, training.plan(), machine, CURTAIL_VERSION);
   if (!before.ok()) return absl::InvalidArgumentError(Join(file.path(), ": ", Message(before.status())));
   for (const ProfileCell& cell : before->cells) {
     if (absl::Status told = training.Tell(cell); !told.ok()) return told;
   }
   console.Note(absl::StrCat("resumed: ", before->cells.size(), " cells were measured before"));
-  if (absl::Status status = file.Open(before->whole_bytes); !status.ok()) return status;
-  return before->whole_bytes > 0 ? absl::OkStatus()
-                                 : file.Add(CheckpointHeader(training.plan(), machine, CURTAIL_VERSION));
-}
-
-int Fail(Console& console, const absl::Status& status, Subject* subject) {
-  const bool flags = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
-  console.Error(std::string(Message(status)), flags ? "see curtail train --help" : "");
-  if (flags) return kBadConfig;
-  if (subject != nullptr && !subject->log_folder().empty()) {
-    subject->KeepLogs();
-    console.Note(absl::StrCat("the logs of the processes are in ", subject->log_folder()));
-  }
-  return kFailed;
+  return file.Open(before->whole_bytes);
 }
 
 // Writes the profile and says what it says.
@@ -155,8 +149,18 @@ int Finish(const TrainFlags& flags, const Training& training, const Subject& sub
            const MachineFingerprint& machine, CheckpointFile& file, Console& console) {
   const std::string created = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone());
   const Profile profile = training.MakeProfile(CURTAIL_VERSION, machine, created);
+  const bool any = std::any_of(profile.cells.begin(), profile.cells.end(),
+                               [](const ProfileCell& cell) { return !cell.saturated; });
+  if (!any) {
+    console.Print(TrainingGrid(training));
+    console.Error(
+        absl::StrFormat("no config kept up with the lowest load, %g/s", training.plan().loads.front()),
+        "begin lower with --loads, or give a slow service a longer --timeout");
+    file.Remove();
+    return kFailed;
+  }
   const absl::StatusOr<std::string> json = ProfileJson(profile);
-  if (!json.ok()) return Fail(console, json.status(), nullptr);
+  if (!json.ok()) return FailWith(console, json.status(), "train", nullptr);
   if (absl::Status written = WriteFile(flags.out, *json); !written.ok()) {
     console.Error(std::string(Message(written)), absl::StrCat("the cells are in ", file.path(),
                                                               "; with --resume they are not measured again"));
@@ -173,9 +177,9 @@ int Finish(const TrainFlags& flags, const Training& training, const Subject& sub
 }
 
 absl::Status CheckOutput(const TrainFlags& flags, const CheckpointFile& file) {
-  const std::filesystem::path folder = std::filesystem::path(flags.out).parent_path();
-  if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot write ", flags.out, ": ", strerror(errno)));
+  if (flags.out.empty()) return absl::InvalidArgumentError("--out: name a file");
+  for (const std::string& path : {flags.out, file.path()}) {
+    if (absl::Status status = CheckWritable(path); !status.ok()) return status;
   }
   if (!flags.resume && file.Exists()) {
     return absl::InvalidArgumentError(absl::StrCat("an interrupted training lies at ", file.path(),
@@ -188,30 +192,32 @@ absl::Status CheckOutput(const TrainFlags& flags, const CheckpointFile& file) {
 
 int RunTrain(const TrainFlags& flags, Console& console, const std::atomic<bool>& stop) {
   absl::StatusOr<TrainingPlan> plan = MakePlan(flags);
-  if (!plan.ok()) return Fail(console, plan.status(), nullptr);
+  if (!plan.ok()) return FailWith(console, plan.status(), "train", nullptr);
   console.Print(absl::StrCat(console.Bold("train"), "    ", absl::StrJoin(flags.subject.load.targets, " "),
                              "\n", PlanText(*plan)));
   if (flags.dry_run) return kOk;
   CheckpointFile file(absl::StrCat(flags.out, ".partial"));
-  if (absl::Status status = CheckOutput(flags, file); !status.ok()) return Fail(console, status, nullptr);
+  if (absl::Status status = CheckOutput(flags, file); !status.ok())
+    return FailWith(console, status, "train", nullptr);
   const Machine now = *ThisOrigin(CURTAIL_VERSION).machine;
   if (now.load_average_before > kBusy * now.cpus) {
     console.Note(absl::StrFormat("the machine is busy (load average %.1f): the profile will be noisy",
                                  now.load_average_before));
   }
   absl::StatusOr<std::unique_ptr<Subject>> subject = Subject::Make(flags.subject, console, stop);
-  if (!subject.ok()) return stop ? kInterrupted : Fail(console, subject.status(), nullptr);
+  if (!subject.ok()) return stop ? kInterrupted : FailWith(console, subject.status(), "train", nullptr);
   plan->service = (*subject)->service();
   plan->workload = (*subject)->description();
   const absl::StatusOr<std::string> left_out = LeaveOutRefused(**subject, plan->configs);
-  if (!left_out.ok()) return Fail(console, left_out.status(), subject->get());
+  if (!left_out.ok()) return FailWith(console, left_out.status(), "train", subject->get());
   if (!left_out->empty()) console.Note(absl::StrCat("the server cannot run under ", *left_out, ": left out"));
-  if (absl::Status status = CheckPlan(*plan); !status.ok()) return Fail(console, status, subject->get());
+  if (absl::Status status = CheckPlan(*plan); !status.ok())
+    return FailWith(console, status, "train", subject->get());
 
   const MachineFingerprint machine = ThisMachineFingerprint();
   Training training(*plan);
   if (absl::Status begun = Begin(flags, machine, training, file, console); !begun.ok()) {
-    return Fail(console, begun, subject->get());
+    return FailWith(console, begun, "train", subject->get());
   }
   const absl::Status status = RunTraining(**subject, training, console, [&file](const ProfileCell& cell) {
     return file.Add(CheckpointLine(cell));
@@ -222,7 +228,7 @@ int RunTrain(const TrainFlags& flags, Console& console, const std::atomic<bool>&
                                file.path(), "; go on with --resume\n"));
     return kInterrupted;
   }
-  return Fail(console, status, subject->get());
+  return FailWith(console, status, "train", subject->get());
 }
 
 }  // namespace curtail::tool

@@ -24,17 +24,6 @@ constexpr Nanos kWarmup = std::chrono::milliseconds(300);
 constexpr double kWantedRequests = 300;
 constexpr double kMaxStretch = 4;
 
-int Fail(Console& console, const absl::Status& status, Subject* subject) {
-  const bool flags = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
-  console.Error(std::string(Message(status)), flags ? "see curtail verify --help" : "");
-  if (flags) return kBadConfig;
-  if (subject != nullptr && !subject->log_folder().empty()) {
-    subject->KeepLogs();
-    console.Note(absl::StrCat("the logs of the processes are in ", subject->log_folder()));
-  }
-  return kFailed;
-}
-
 absl::StatusOr<Verification> MakeVerification(const VerifyFlags& flags, const Profile& profile) {
   VerificationOptions options{.count = flags.count,
                               .search_repeats = flags.search,
@@ -85,32 +74,33 @@ int RunVerify(const VerifyFlags& given, Console& console, const std::atomic<bool
     targets.pop_back();
   }
   if (flags.profile.empty()) {
-    return Fail(console,
-                absl::InvalidArgumentError("name the profile, as in: curtail verify hdsearch profile.json"),
-                nullptr);
+    return FailWith(
+        console, absl::InvalidArgumentError("name the profile, as in: curtail verify hdsearch profile.json"),
+        "verify", nullptr);
   }
-  if (flags.quick) {
-    flags.count = std::min(flags.count, 3);
-    flags.search = 1;
-    flags.duels = 3;
-    flags.seconds = 0.5;
+  if (flags.quick) {  // what was given stays
+    const VerifyFlags usual;
+    if (flags.count == usual.count) flags.count = 3;
+    if (flags.search == usual.search) flags.search = 1;
+    if (flags.duels == usual.duels) flags.duels = 3;
+    if (flags.seconds == usual.seconds) flags.seconds = 0.5;
   }
   const absl::StatusOr<Profile> profile = ReadProfileFile(flags.profile, flags.any_machine);
-  if (!profile.ok()) return Fail(console, profile.status(), nullptr);
+  if (!profile.ok()) return FailWith(console, profile.status(), "verify", nullptr);
   absl::StatusOr<Verification> verification = MakeVerification(flags, *profile);
-  if (!verification.ok()) return Fail(console, verification.status(), nullptr);
+  if (!verification.ok()) return FailWith(console, verification.status(), "verify", nullptr);
   console.Print(absl::StrFormat("%s   %s of %s, trained %s; held-out loads %s; %d cells at most\n",
                                 console.Bold("verify"), flags.profile, profile->service, profile->created,
                                 absl::StrJoin(verification->loads(), ", "), verification->left_at_most()));
   console.Print(ProfileSummary(*profile));
   if (flags.dry_run) return kOk;
   absl::StatusOr<std::unique_ptr<Subject>> subject = Subject::Make(flags.subject, console, stop);
-  if (!subject.ok()) return stop ? kInterrupted : Fail(console, subject.status(), nullptr);
+  if (!subject.ok()) return stop ? kInterrupted : FailWith(console, subject.status(), "verify", nullptr);
   if ((*subject)->service() != profile->service) {
-    return Fail(console,
-                absl::InvalidArgumentError(absl::StrCat("the profile is of ", profile->service,
-                                                        ", and the target is ", (*subject)->service())),
-                nullptr);
+    return FailWith(console,
+                    absl::InvalidArgumentError(absl::StrCat("the profile is of ", profile->service,
+                                                            ", and the target is ", (*subject)->service())),
+                    "verify", nullptr);
   }
   const absl::Status status = Measure(flags, **subject, *verification, console);
   console.Print(VerificationText(verification->rows()));
@@ -118,10 +108,20 @@ int RunVerify(const VerifyFlags& given, Console& console, const std::atomic<bool
     console.Print("INTERRUPTED: the table is partial\n");
     return kInterrupted;
   }
-  if (!status.ok()) return Fail(console, status, subject->get());
+  if (!status.ok()) return FailWith(console, status, "verify", subject->get());
+  if ((*subject)->disturbed() > 0) {
+    console.Note(absl::StrCat("in ", (*subject)->disturbed(), " of ", verification->done(),
+                              " cells the generator was late itself: a busy machine"));
+  }
   if (verification->passed()) return kOk;
-  console.Print(absl::StrFormat("FAILED: the chosen config loses more than %g %% somewhere; train again\n",
-                                flags.max_loss));
+  const auto rows = verification->rows();
+  const bool lost = std::any_of(rows.begin(), rows.end(), [](const VerificationRow& row) {
+    return row.verdict == VerificationVerdict::kLoses;
+  });
+  console.Print(
+      lost ? absl::StrFormat("FAILED: the chosen config loses more than %g %% somewhere; train again\n",
+                             flags.max_loss)
+           : "FAILED: no config keeps up with any of these loads, so there was nothing to choose\n");
   return kThreshold;
 }
 

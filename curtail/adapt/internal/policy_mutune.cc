@@ -46,6 +46,7 @@ class Steady final : public Policy {
     const double load = s.rates.slow;
     const Config& next = Enterable(load);
     if (next == s.current) return {s.current, "best"};
+    if (load <= 0 && !switched_) return Switch(next, s.now, load, "before the first request");
     const double now_us = envelope_.Predict(s.current, load).value_or(INFINITY);
     const double next_us = envelope_.Predict(next, load).value_or(INFINITY);
     // Where no config sustains the load, the one that sustains most is best.
@@ -54,7 +55,7 @@ class Steady final : public Policy {
     // Near a crossing two configs are about equal: where one is twice as good, the load has moved on since the switch.
     const bool pressing = load > entered_at_ && next_us < now_us / kPressing;
     if (s.now - since_ < dwell_ && switched_ && !pressing) return {s.current, "switched a moment ago"};
-    return Switch(next, s.now, load, "lower predicted p99");
+    return Switch(next, s.now, load, "lower predicted latency");
   }
 
  private:
@@ -72,7 +73,8 @@ class Steady final : public Policy {
       return to.value_or(INFINITY) <= from.value_or(INFINITY) * (1 - min_gain_);
     };
     return falls(envelope_.Predict(next, load), envelope_.Predict(now, load)) ||
-           falls(envelope_.PredictMedian(next, load), envelope_.PredictMedian(now, load));
+           (next == envelope_.Best(load) &&
+            falls(envelope_.PredictMedian(next, load), envelope_.PredictMedian(now, load)));
   }
 
   // The best config for the load that also sustains somewhat more.
