@@ -44,6 +44,18 @@ void Controller::EvaluateArrival(TimePoint now, uint64_t arrivals) {
   if (again_.load()) OnBlocked(now, 0);  // C2
 }
 
+void Controller::EvaluateHasty(TimePoint now, uint64_t arrivals) {
+  if (!busy_.TryAcquire()) return;  // C1
+  const uint64_t since = arrivals - std::min(arrivals, std::exchange(haste_at_, arrivals));
+  haste_ = std::min(kMostHaste, haste_ + static_cast<double>(since) / kHastePer);
+  if (haste_ >= 1) {
+    haste_ -= 1;
+    EvaluateAlone(now, Trigger::kArrival, arrivals);
+  }
+  busy_.Release();
+  if (again_.load()) OnBlocked(now, 0);  // C2
+}
+
 void Controller::EvaluateAlone(TimePoint now, Trigger trigger, uint64_t arrivals) {
   if (trigger != Trigger::kBlocked) rates_ = load_.Update(now);  // too often for what ipi does not need
   Signals signals;

@@ -102,7 +102,11 @@ class Controller {
   uint32_t OnArrival(TimePoint now) {
     const uint64_t before = load_.Add(now);
     const uint32_t epoch = epoch_.load(std::memory_order_acquire);
-    if ((before & every_mask_) == 0 || load_.Hasty(before, now)) EvaluateArrival(now, before);
+    if ((before & every_mask_) == 0) {
+      EvaluateArrival(now, before);
+    } else if (load_.Hasty(before, now)) {
+      EvaluateHasty(now, before);
+    }
     return epoch;
   }
   // The request that OnArrival() returned `epoch` for was answered.
@@ -131,12 +135,18 @@ class Controller {
    private:
     std::atomic<bool> held_{false};
   };
+  // Where requests come in bunches, many come suspiciously soon, and that means nothing: one in so many is looked at in
+  // the long run. After a quiet time the first ones are.
+  static constexpr double kHastePer = 64;
+  static constexpr double kMostHaste = 16;
   struct Barred {
     TimePoint until;
     Nanos wait;
   };
 
   void EvaluateArrival(TimePoint now, uint64_t arrivals);
+  // The same for an arrival that came suspiciously soon, if not too many did lately.
+  void EvaluateHasty(TimePoint now, uint64_t arrivals);
   void EvaluateAlone(TimePoint now, Trigger trigger, uint64_t arrivals) CURTAIL_REQUIRES(busy_);
   // Fills `window_` when it has lasted long enough.
   bool CloseWindow(TimePoint now, uint64_t arrivals) CURTAIL_REQUIRES(busy_);
@@ -165,6 +175,10 @@ class Controller {
   TimePoint window_start_ CURTAIL_GUARDED_BY(busy_) = TimePoint::min();
   uint64_t window_arrivals_ CURTAIL_GUARDED_BY(busy_) = 0;  // before window_start_
   bool fresh_ CURTAIL_GUARDED_BY(busy_) = false;            // an arrival was evaluated since the last timer
+  // How many arrivals may be evaluated because they came suspiciously soon, and how many arrivals there were when
+  // that was worked out.
+  double haste_ CURTAIL_GUARDED_BY(busy_) = kMostHaste;
+  uint64_t haste_at_ CURTAIL_GUARDED_BY(busy_) = 0;
   std::map<std::string, Barred> barred_ CURTAIL_GUARDED_BY(busy_);
 
   // What others may ask.

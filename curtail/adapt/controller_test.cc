@@ -116,6 +116,22 @@ TEST(Controller, FindsTheBestConfigForASteadyLoad) {
   }
 }
 
+TEST(Controller, BunchesAreNotEvaluatedForComingSoon) {
+  FakeServer server("SDB1-8");
+  Controller controller(Make("mutune"), &server, {});
+  TimePoint now(seconds(1));
+  const auto bunch = [&] {  // sixteen at a time, 100 times a second, as a batching client sends them
+    now += milliseconds(10);
+    for (int i = 0; i < 16; ++i) controller.OnArrival(now + std::chrono::microseconds(i));
+  };
+  for (int i = 0; i < 200; ++i) bunch();
+  const uint64_t before = controller.Stats().evaluations;
+  for (int i = 0; i < 1000; ++i) bunch();
+  const uint64_t evaluations = controller.Stats().evaluations - before;
+  EXPECT_GE(evaluations, 16000u / 8);
+  EXPECT_LE(evaluations, 16000u / 8 + 16000u / 64 + 16);
+}
+
 TEST(Controller, AtACrossingWithASteadyLoadSwitchesAtMostOnceASecond) {
   // SIP1 gives way to SDP1-20 at 1000/s, where it ends, and SDP1-20 to SDB1-50 at 7500/s, where their lines
   // cross.

@@ -34,7 +34,7 @@ using std::chrono::milliseconds;
 absl::StatusOr<TrainingPlan> MakeTraining(const DemoFlags& flags) {
   TrainingPlan plan;
   plan.service = std::string(kNotKnownYet);
-  plan.cell = milliseconds(flags.quick ? 200 : 450);
+  plan.cell = milliseconds(flags.quick ? 200 : 380);
   plan.warmup = milliseconds(100);
   plan.between = milliseconds(20);
   plan.wanted_requests = 100;
@@ -143,7 +143,7 @@ absl::Status Demo::Compare() {
   for (const std::string_view name : {"ramp", "flash-crowd"}) {
     if (flags_.quick && name == "ramp") continue;
     absl::StatusOr<Scenario> scenario =
-        MakeScenario(name, range->low_per_s, range->high_per_s, {}, Nanos(0), flags_.quick ? 0.2 : 0.5);
+        MakeScenario(name, range->low_per_s, range->high_per_s, {}, Nanos(0), flags_.quick ? 0.2 : 0.4);
     if (!scenario.ok()) return scenario.status();
     plan.scenarios.push_back(*std::move(scenario));
   }
