@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <initializer_list>
+
 namespace curtail {
 
 // Threads started while it exists take no signals, but for those that a thread brings upon itself. For the thread

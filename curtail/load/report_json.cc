@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/load/internal/machine_json.h"
 #include "curtail/load/report.h"
 #include "curtail/load/run_metrics.h"
 #include "nlohmann/json.hpp"
@@ -152,14 +153,6 @@ Json BetweenRunsJson(const LoadReport& report) {
   return json;
 }
 
-Json MachineJson(const std::optional<Machine>& m) {
-  if (!m) return nullptr;
-  return {{"cpus", m->cpus},
-          {"cpu_model", m->cpu_model},
-          {"kernel", m->kernel},
-          {"load_average_before", m->load_average_before}};
-}
-
 // Error texts come from the server and may be no UTF-8.
 std::string Compact(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -250,7 +243,7 @@ std::string ResultJson(const LoadResult& result) {
 std::string ReportJson(const LoadReport& report, const ReportOrigin& origin) {
   Json json = {{"schema_version", kLoadSchemaVersion}};
   if (!origin.curtail_version.empty()) json["curtail_version"] = origin.curtail_version;
-  json["machine"] = MachineJson(origin.machine);
+  json["machine"] = internal::MachineJson(origin.machine);
   json["plan"] = PlanJson(report.runs.front().plan);
   json["valid"] = report.valid();
   json["between_runs"] = BetweenRunsJson(report);

@@ -2,6 +2,7 @@
 #include "command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 
 #include "exit_code.h"
 
@@ -97,10 +98,9 @@ Examples:
 
 Exit codes: 0 ok, 1 a process failed or no disk space, 104 bad flags or profile, 105 interrupted.)";
 
-void AddTargetFlags(CLI::App& load, LoadFlags* f) {
+void AddTargetFlags(CLI::App& load, LoadFlags* f, const char* targets) {
   const char* const group = "Target";
-  load.add_option("TARGET", f->targets,
-                  "HOST:PORT or unix:PATH, several in turn; before them perhaps hdsearch");
+  load.add_option("TARGET", f->targets, targets);
   load.add_option("--connections", f->connections, "To each target, used in turn")
       ->capture_default_str()
       ->group(group);
@@ -114,6 +114,18 @@ void AddTargetFlags(CLI::App& load, LoadFlags* f) {
   load.add_option("-H,--metadata", f->metadata, "Send 'KEY: VALUE' with every request; repeat it for more")
       ->allow_extra_args(false)
       ->group(group);
+}
+
+// A number between these. CLI::Range alone lets "nan" pass.
+CLI::Validator Between(double low, double high) {
+  const CLI::Validator finite(
+      [](std::string& text) {
+        double number = 0;
+        const bool good = CLI::detail::lexical_cast(text, number) && std::isfinite(number);
+        return good ? std::string() : text + " is no number";
+      },
+      "");
+  return CLI::Range(low, high) & finite;
 }
 
 // What is sent.
@@ -213,7 +225,7 @@ void AddOutputFlags(CLI::App& load, LoadFlags* f) {
 CLI::App* AddLoad(CLI::App& app, LoadFlags* f) {
   CLI::App* load = app.add_subcommand("load", "Send load to a gRPC server and measure its latency");
   load->footer(kLoadExamples);
-  AddTargetFlags(*load, f);
+  AddTargetFlags(*load, f, "HOST:PORT or unix:PATH, several in turn; before them perhaps hdsearch");
   AddRequestFlags(*load, f);
   AddArrivalFlags(*load, f);
   AddOutputFlags(*load, f);
@@ -257,8 +269,8 @@ CLI::App* AddDemo(CLI::App& app, DemoFlags* f) {
 }
 
 // The target and what is sent to it, of commands that measure a server under several configs.
-void AddSubjectFlags(CLI::App& app, SubjectFlags* f) {
-  AddTargetFlags(app, &f->load);
+void AddSubjectFlags(CLI::App& app, SubjectFlags* f, const char* targets) {
+  AddTargetFlags(app, &f->load, targets);
   AddMessageFlags(app, &f->load);
   app.add_option("--timeout", f->load.timeout, "A call that takes longer has failed")->capture_default_str();
   app.add_option("--admin", f->admin, "Admin address of a server that runs already")->group("Target");
@@ -269,14 +281,15 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags* f) {
   CLI::App* command =
       app.add_subcommand("train", "Measure which config is best at which load; write a profile");
   command->footer(kTrainExamples);
-  AddSubjectFlags(*command, &f->subject);
+  AddSubjectFlags(*command, &f->subject,
+                  "An application to start (hdsearch), or HOST:PORT or unix:PATH of a server that runs");
   command->add_option("--out", f->out, "The profile")->capture_default_str();
   command->add_option("--configs", f->configs, "Configs to measure [some that suit the CPUs]");
   command->add_option("--loads", f->loads, "Requests a second [a ladder until all give up]");
   command->add_option("--repeats", f->repeats, "Times that each cell is measured, at least 3")
       ->check(CLI::Range(3, 1000));
   command->add_option("--seconds", f->seconds, "Length of a cell; low loads take longer")
-      ->check(CLI::Range(0.05, 3600.0));
+      ->check(Between(0.05, 3600));
   command->add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
   command->add_flag("--quick", f->quick, "Fewer configs and loads, shorter cells");
   command->add_flag("--dry-run", f->dry_run, "Print the plan and stop");
@@ -288,7 +301,9 @@ CLI::App* AddVerify(CLI::App& app, VerifyFlags* f) {
   CLI::App* command =
       app.add_subcommand("verify", "Whether a profile chooses well at loads it was not trained at");
   command->footer(kVerifyExamples);
-  AddSubjectFlags(*command, &f->subject);
+  AddSubjectFlags(*command, &f->subject,
+                  "An application to start (hdsearch), or HOST:PORT or unix:PATH of a server that runs; then "
+                  "the profile");
   command->add_option("--profile", f->profile, "The profile; may also be the last argument");
   command->add_flag("--any-machine", f->any_machine, "Take a profile of another machine, too");
   command->add_option("--loads", f->loads, "Requests a second [between the trained ones]");
@@ -300,10 +315,10 @@ CLI::App* AddVerify(CLI::App& app, VerifyFlags* f) {
       ->check(CLI::Range(1, 101))
       ->capture_default_str();
   command->add_option("--seconds", f->seconds, "Length of a cell; low loads take longer")
-      ->check(CLI::Range(0.05, 3600.0))
+      ->check(Between(0.05, 3600))
       ->capture_default_str();
   command->add_option("--max-loss", f->max_loss, "What it may lose, in percent")
-      ->check(CLI::Range(0.0, 1000.0))
+      ->check(Between(0, 1000))
       ->capture_default_str();
   command->add_flag("--quick", f->quick, "Three loads, short cells");
   command->add_flag("--dry-run", f->dry_run, "Print the plan and stop");
@@ -322,7 +337,7 @@ CLI::App* AddCompare(CLI::App& app, CompareFlags* f) {
   command->add_option("--loads", f->loads, "steady: requests a second [between the trained ones]");
   command->add_option("--flash-crowd", f->flash_crowd, "LOW..HIGH, of all but steady [by the profile]");
   command->add_option("--seconds", f->seconds, "Length of a steady load; low ones take longer")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(Between(0.1, 3600))
       ->capture_default_str();
   command->add_option("--rounds", f->rounds, "Times that each policy has its turn")
       ->check(CLI::Range(1, 100))
@@ -331,7 +346,7 @@ CLI::App* AddCompare(CLI::App& app, CompareFlags* f) {
   command
       ->add_option("--slo", f->slo_ms,
                    "For online: the p99 in ms that trying other configs must not endanger")
-      ->check(CLI::Range(0.001, 3.6e6))
+      ->check(Between(0.001, 3.6e6))
       ->capture_default_str();
   command->add_option("--json", f->json, "Write the results here as JSON");
   command->add_option("--html", f->html, "Write a report with charts here");

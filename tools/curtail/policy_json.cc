@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/load/internal/machine_json.h"
 #include "nlohmann/json.hpp"
 #include "policy_report.h"
 #include "policy_summary.h"
@@ -20,14 +21,6 @@ constexpr size_t kMaxChanges = 1000;  // of a run
 double Sec(Nanos t) { return static_cast<double>(t.count()) / 1e9; }
 double Ms(Nanos t) { return static_cast<double>(t.count()) / 1e6; }
 Json OptionalMs(const std::optional<Nanos>& t) { return t ? Json(Ms(*t)) : Json(nullptr); }
-
-Json MachineJson(const std::optional<Machine>& m) {
-  if (!m) return nullptr;
-  return {{"cpus", m->cpus},
-          {"cpu_model", m->cpu_model},
-          {"kernel", m->kernel},
-          {"load_average_before", m->load_average_before}};
-}
 
 Json PhaseJson(const Phase& phase) {
   return {{"name", phase.name},
@@ -170,7 +163,7 @@ std::string PolicyComparisonJson(const PolicyComparison& c) {
   Json json = {{"schema_version", kComparisonSchemaVersion},
                {"kind", "policy_comparison"},
                {"curtail_version", c.curtail_version},
-               {"machine", MachineJson(c.machine)},
+               {"machine", internal::MachineJson(c.machine)},
                {"application", c.application},
                {"data", c.data},
                {"profile", c.profile},

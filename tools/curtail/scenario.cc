@@ -123,9 +123,12 @@ absl::StatusOr<Scenario> SteadyScenario(const std::vector<double>& loads_per_s, 
     const char* direction = i < peak ? " up" : i > peak ? " down" : "";
     draft.AddLevel(RateText(load) + direction, load, StretchedLength(load, each));
   }
-  draft.text = absl::StrFormat(
-      "steady loads from %s to %s and down again, %g s each (low ones up to %d times as long)",
-      RateText(loads_per_s.front()), RateText(loads_per_s.back()), Seconds(each), kMaxStretch);
+  const std::string lowest = RateText(loads_per_s.front());
+  const std::string loads = peak == 0 ? absl::StrCat("a steady load of ", lowest)
+                                      : absl::StrCat("steady loads from ", lowest, " to ",
+                                                     RateText(loads_per_s.back()), " and down again");
+  draft.text =
+      absl::StrFormat("%s, %g s each (low ones up to %d times as long)", loads, Seconds(each), kMaxStretch);
   return Finish(std::move(draft), warmup);
 }
 

@@ -191,6 +191,10 @@ absl::Status CheckOutput(const TrainFlags& flags, const CheckpointFile& file) {
 }  // namespace
 
 int RunTrain(const TrainFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  if (flags.subject.load.targets.empty()) {
+    return FailWith(console, absl::InvalidArgumentError("say what to train, as in: curtail train hdsearch"),
+                    "train", nullptr);
+  }
   absl::StatusOr<TrainingPlan> plan = MakePlan(flags);
   if (!plan.ok()) return FailWith(console, plan.status(), "train", nullptr);
   console.Print(absl::StrCat(console.Bold("train"), "    ", absl::StrJoin(flags.subject.load.targets, " "),
