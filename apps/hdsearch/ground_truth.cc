@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "apps/hdsearch/parallel.h"
+#include "apps/common/parallel.h"
 #include "curtail/base/mutex.h"
 
 namespace curtail::hdsearch {
@@ -31,7 +31,7 @@ struct CacheHeader {
 
 // Compares rows [begin, end) with all queries.
 absl::Status ScanRange(const DataSpec& corpus, std::span<const QueryVector> queries, size_t begin, size_t end,
-                       std::vector<TopK>* best, Progress* progress) {
+                       std::vector<TopK>* best, apps::Progress* progress) {
   absl::StatusOr<std::unique_ptr<RowReader>> reader = OpenRows(corpus);
   if (!reader.ok()) return reader.status();
   const Shape shape = (*reader)->shape();
@@ -92,7 +92,8 @@ absl::StatusOr<GroundTruth> BruteForce(const DataSpec& corpus, std::span<const Q
   absl::StatusOr<std::unique_ptr<RowReader>> reader = OpenRows(corpus);
   if (!reader.ok()) return reader.status();
   const size_t rows = (*reader)->shape().rows;
-  Progress progress(absl::StrCat("comparing ", queries.size(), " queries with ", corpus.text), rows, quiet);
+  apps::Progress progress(absl::StrCat("comparing ", queries.size(), " queries with ", corpus.text), rows,
+                          quiet);
   Mutex mu;
   std::vector<TopK> best(queries.size(), TopK(k));  // guarded by mu
   auto scan = [&](size_t begin, size_t end) {
@@ -104,7 +105,7 @@ absl::StatusOr<GroundTruth> BruteForce(const DataSpec& corpus, std::span<const Q
     }
     return status;
   };
-  if (absl::Status status = ForRanges(0, rows, threads, scan); !status.ok()) return status;
+  if (absl::Status status = apps::ForRanges(0, rows, threads, scan); !status.ok()) return status;
   GroundTruth truth{k, {}};
   truth.ids.reserve(queries.size() * k);
   for (TopK& one : best) {

@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
+#include "apps/common/parallel.h"
 #include "apps/hdsearch/hamming.h"
-#include "apps/hdsearch/parallel.h"
 
 namespace curtail::hdsearch {
 namespace {
@@ -185,7 +185,7 @@ absl::Status HashIndex::ComputeMean(const DataSpec& corpus) {
 
 absl::Status HashIndex::ComputeSignatures(const DataSpec& corpus, int threads, bool quiet) {
   signatures_.resize(shape_.rows * words());
-  Progress progress(absl::StrCat("indexing ", corpus.text), shape_.rows, quiet);
+  apps::Progress progress(absl::StrCat("indexing ", corpus.text), shape_.rows, quiet);
   const size_t d = shape_.dimension;
   auto compute = [&](size_t begin, size_t end) {
     absl::StatusOr<std::unique_ptr<RowReader>> reader = OpenRows(corpus);
@@ -204,7 +204,7 @@ absl::Status HashIndex::ComputeSignatures(const DataSpec& corpus, int threads, b
     }
     return absl::OkStatus();
   };
-  return ForRanges(0, shape_.rows, threads, compute);
+  return apps::ForRanges(0, shape_.rows, threads, compute);
 }
 
 uint32_t HashIndex::Key(const uint64_t* signature, int table) const {

@@ -8,9 +8,9 @@
 #include <set>
 #include <thread>
 
+#include "apps/common/parallel.h"
 #include "apps/hdsearch/ground_truth.h"
 #include "apps/hdsearch/hamming.h"
-#include "apps/hdsearch/parallel.h"
 
 namespace curtail::hdsearch {
 namespace {
@@ -26,7 +26,7 @@ double MeanRecall(const std::string& text, size_t queries_wanted) {
   const DataSpec corpus = *DataSpec::Parse(text);
   const auto queries = LoadQueries(*DefaultQueries(corpus), queries_wanted);
   EXPECT_TRUE(queries.ok()) << queries.status();
-  const auto truth = BruteForce(corpus, *queries, 10, CpuCount(), true);
+  const auto truth = BruteForce(corpus, *queries, 10, apps::CpuCount(), true);
   EXPECT_TRUE(truth.ok()) << truth.status();
   const auto index = Build(text);
   double sum = 0;

@@ -12,8 +12,7 @@
 namespace {
 
 using namespace curtail::hdsearch;
-
-constexpr int kBadConfiguration = 104;
+namespace apps = curtail::apps;
 
 constexpr char kExamples[] = R"(Data (--data, --queries):
   fashion-mnist[:test]   FILE.fvecs   FILE.npy   FILE.idx[.gz]   FILE-ubyte[.gz]   raw:FILE,D=2048
@@ -40,28 +39,10 @@ void AddIndexFlags(CLI::App& app, IndexOptions* index) {
   app.add_option("--index-seed", index->seed, "Seed of the hyperplanes")->capture_default_str();
 }
 
-void AddPolicyFlags(CLI::App& app, ServeOptions* serve) {
-  app.add_option(
-      "--policy", serve->policy,
-      "Who changes the config by the load: mutune, online, mutune:paper, fm, tbd, ipi, static:CONFIG "
-      "(default: nobody)");
-  app.add_option("--profile", serve->profile,
-                 "What the policy goes by: a profile of this service and machine");
-  app.add_flag("--any-machine", serve->any_machine, "Take a profile of another machine, too");
-  app.add_option("--slo", serve->slo_ms, "online: the p99 in ms that trying other configs must not endanger")
-      ->check(CLI::Range(0.001, 3.6e6))
-      ->capture_default_str();
-}
-
-void AddServeFlags(CLI::App& app, std::string* service, ServeOptions* serve) {
+void AddServiceFlags(CLI::App& app, std::string* service, ServeOptions* serve) {
+  apps::AddServeFlags(app, serve);
   app.add_option("--service", *service, "leaf or mid-tier")->check(CLI::IsMember({"leaf", "mid-tier"}));
   app.add_option("--data", serve->data, "The corpus; the same for all services")->capture_default_str();
-  app.add_option("--listen", serve->listen, "HOST:PORT or unix:PATH; port 0 takes a free one")
-      ->allow_extra_args(false)
-      ->capture_default_str();
-  app.add_option("--config", serve->config, "Threading model and pool sizes")->capture_default_str();
-  app.add_option("--admin", serve->admin, "Where `curtail switch` may change the config (default: nowhere)");
-  AddPolicyFlags(app, serve);
   app.add_option("--shard", serve->shard, "leaf: which part of the corpus, INDEX/COUNT")
       ->capture_default_str();
   app.add_option("--leaf", serve->leaves, "mid-tier: address of a leaf; repeat in shard order")
@@ -69,19 +50,11 @@ void AddServeFlags(CLI::App& app, std::string* service, ServeOptions* serve) {
   app.add_option("--lanes", serve->lanes, "mid-tier: sets of connections to the leaves")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option("--drain", serve->drain_s, "Seconds for requests in flight after SIGTERM")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->capture_default_str();
   app.add_option("--threads", serve->threads, "Threads while loading, 0: one a CPU")->capture_default_str();
-  app.add_flag("--quiet", serve->quiet, "No progress on stderr");
   AddIndexFlags(app, &serve->index);
 }
 
-int ExitCode(const absl::Status& status) {
-  if (status.ok()) return 0;
-  std::cerr << "hdsearch: " << status.message() << "\n";
-  return kBadConfiguration;
-}
+int ExitCode(const absl::Status& status) { return apps::ExitCode("hdsearch", status); }
 
 int ServeAs(const std::string& service, const ServeOptions& options) {
   curtail::BlockStopSignals();
@@ -96,7 +69,7 @@ int main(int argc, char** argv) {
   app.footer(kExamples);
   std::string service;
   ServeOptions serve;
-  AddServeFlags(app, &service, &serve);
+  AddServiceFlags(app, &service, &serve);
 
   RecallOptions recall;
   CLI::App* recall_command = app.add_subcommand("recall", "Compare the index with brute force");
@@ -117,7 +90,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kBadConfiguration;
+    return app.exit(error) == 0 ? 0 : apps::kBadConfiguration;
   }
   if (*recall_command) return ExitCode(PrintRecall(recall));
   if (*generate_command) return ExitCode(WriteRows(generate_data, generate_path));

@@ -10,9 +10,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "apps/common/parallel.h"
 #include "apps/hdsearch/data_spec.h"
 #include "apps/hdsearch/ground_truth.h"
-#include "apps/hdsearch/parallel.h"
 
 namespace curtail::hdsearch {
 namespace {
@@ -123,7 +123,7 @@ absl::Status PrintRecall(const RecallOptions& options) {
   absl::StatusOr<DataSpec> spec =
       options.queries.empty() ? DefaultQueries(*corpus) : DataSpec::Parse(options.queries);
   if (!spec.ok()) return spec.status();
-  const int threads = options.threads > 0 ? options.threads : CpuCount();
+  const int threads = options.threads > 0 ? options.threads : apps::CpuCount();
   auto queries = LoadQueries(*spec, options.count);
   if (!queries.ok()) return queries.status();
   const auto start = Clock::now();
@@ -158,7 +158,7 @@ absl::Status WriteRows(const std::string& data, const std::string& path) {
     if (absl::Status status = out.Write(header.data(), header.size()); !status.ok()) return status;
   }
   std::vector<std::byte> row(shape.row_bytes());
-  Progress progress(absl::StrCat("writing ", path), shape.rows, false);
+  apps::Progress progress(absl::StrCat("writing ", path), shape.rows, false);
   for (size_t i = 0; i < shape.rows; ++i) {
     if (absl::Status status = (*reader)->Read(i, 1, row.data()); !status.ok()) return status;
     absl::Status status = npy ? out.Write(row.data(), row.size()) : WriteFvecsRow(shape, row.data(), &out);

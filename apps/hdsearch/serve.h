@@ -7,22 +7,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "apps/common/serve.h"
 #include "apps/hdsearch/hash_index.h"
 
 namespace curtail::hdsearch {
 
-struct ServeOptions {
+struct ServeOptions : apps::ServeOptions {
   std::string data = "fashion-mnist";
-  std::vector<std::string> listen = {"127.0.0.1:0"};
-  std::string config = "SIB1";
-  std::string admin;   // address of the admin interface, empty: none
-  std::string policy;  // see ServerOptions::policy and those that follow there
-  std::string profile;
-  bool any_machine = false;
-  double slo_ms = 10;
-  double drain_s = 10;
   int threads = 0;  // while loading; 0: one a CPU
-  bool quiet = false;
 
   std::string shard = "0/1";        // leaf
   std::vector<std::string> leaves;  // mid-tier: addresses in shard order

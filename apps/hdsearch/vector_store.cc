@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "apps/hdsearch/parallel.h"
+#include "apps/common/parallel.h"
 
 namespace curtail::hdsearch {
 namespace {
@@ -104,7 +104,7 @@ absl::Status VectorStore::Fill(const DataSpec& spec, const LoadOptions& options)
   }
   data_ = static_cast<std::byte*>(memory);
   madvise(data_, mapped_bytes_, MADV_HUGEPAGE);  // rows are visited at random: fewer TLB misses; optional
-  Progress progress(absl::StrCat("loading ", spec.text), rows_, options.quiet);
+  apps::Progress progress(absl::StrCat("loading ", spec.text), rows_, options.quiet);
   const size_t block = std::max<size_t>(1, kLoadBlockBytes / shape_.row_bytes());
   auto load = [&](size_t begin, size_t end) {
     absl::StatusOr<std::unique_ptr<RowReader>> reader = OpenRows(spec);
@@ -117,7 +117,7 @@ absl::Status VectorStore::Fill(const DataSpec& spec, const LoadOptions& options)
     }
     return absl::OkStatus();
   };
-  return ForRanges(first_, first_ + rows_, options.threads, load);
+  return apps::ForRanges(first_, first_ + rows_, options.threads, load);
 }
 
 QueryVector VectorStore::RowAsQuery(size_t id) const {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "apps/common/parallel.h"
 #include "apps/hdsearch/data_spec.h"
 #include "apps/hdsearch/ground_truth.h"
 #include "apps/hdsearch/messages.h"
-#include "apps/hdsearch/parallel.h"
 #include "hdsearch.curtail.h"
 #include "hdsearch.pb.h"
 
@@ -52,7 +52,7 @@ absl::StatusOr<GroundTruth> TruthFor(const WorkloadOptions& options, const DataS
     absl::StatusOr<GroundTruth> cached = ReadGroundTruth(path, judged.size(), options.k);
     if (cached.ok()) return cached;
   }
-  const int threads = options.threads > 0 ? options.threads : CpuCount();
+  const int threads = options.threads > 0 ? options.threads : apps::CpuCount();
   absl::StatusOr<GroundTruth> truth = BruteForce(corpus, judged, options.k, threads, options.quiet);
   // A cache that cannot be written only costs the next run time.
   if (truth.ok() && !path.empty()) WriteGroundTruth(path, *truth).IgnoreError();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/hdsearch/parallel.h"
+#include "apps/common/parallel.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -7,9 +7,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <thread>
+#include <utility>
 #include <vector>
 
-namespace curtail::hdsearch {
+namespace curtail::apps {
 
 int CpuCount() {
   cpu_set_t set;
@@ -36,10 +37,11 @@ absl::Status ForRanges(size_t begin, size_t end, int threads,
   return absl::OkStatus();
 }
 
-Progress::Progress(std::string what, size_t total, bool quiet)
+Progress::Progress(std::string what, size_t total, bool quiet, std::string unit)
     : what_(std::move(what)),
       total_(total),
       quiet_(quiet),
+      unit_(std::move(unit)),
       terminal_(isatty(STDERR_FILENO) == 1),
       start_(std::chrono::steady_clock::now()) {}
 
@@ -61,8 +63,8 @@ void Progress::Add(size_t rows) {
 void Progress::Print(const char* end) const {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start_;
   const size_t done = done_.load(std::memory_order_relaxed);
-  std::fprintf(stderr, "%s%s: %zu of %zu rows, %.1f s%s", terminal_ ? "\r" : "", what_.c_str(), done, total_,
-               took.count(), end);
+  std::fprintf(stderr, "%s%s: %zu of %zu %s, %.1f s%s", terminal_ ? "\r" : "", what_.c_str(), done, total_,
+               unit_.c_str(), took.count(), end);
 }
 
-}  // namespace curtail::hdsearch
+}  // namespace curtail::apps

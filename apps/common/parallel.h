@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 
-namespace curtail::hdsearch {
+namespace curtail::apps {
 
 // CPUs this process may run on.
 int CpuCount();
@@ -23,12 +23,12 @@ int CpuCount();
 absl::Status ForRanges(size_t begin, size_t end, int threads,
                        const std::function<absl::Status(size_t begin, size_t end)>& body);
 
-// A Progress counts rows and, when a pass takes longer than a second, says so on stderr: a line that is
-// rewritten on a terminal, one line at the end elsewhere. Add() may be called from any thread.
+// A Progress counts rows, or what `unit` calls them, and, when a pass takes longer than a second, says so on stderr: a
+// line that is rewritten on a terminal, one line at the end elsewhere. Add() may be called from any thread.
 class Progress {
  public:
   // `quiet` prints nothing, whatever it takes.
-  Progress(std::string what, size_t total, bool quiet);
+  Progress(std::string what, size_t total, bool quiet, std::string unit = "rows");
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -42,6 +42,7 @@ class Progress {
   const std::string what_;
   const size_t total_;
   const bool quiet_;
+  const std::string unit_;
   const bool terminal_;
   const std::chrono::steady_clock::time_point start_;
   // Atomic; statistics only, relaxed.
@@ -49,4 +50,4 @@ class Progress {
   std::atomic<int64_t> next_print_ms_{1000};
 };
 
-}  // namespace curtail::hdsearch
+}  // namespace curtail::apps

@@ -9,12 +9,12 @@
 #include <string>
 #include <string_view>
 
-namespace curtail::hdsearch {
+namespace curtail::apps {
 
 class TempDir {
  public:
   TempDir() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "hdsearch-test-XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / "curtail-test-XXXXXX").string();
     path_ = mkdtemp(pattern.data());
   }
   ~TempDir() {
@@ -35,4 +35,4 @@ class TempDir {
   std::string path_;
 };
 
-}  // namespace curtail::hdsearch
+}  // namespace curtail::apps

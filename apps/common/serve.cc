@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/common/serve.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <utility>
+
+#include "curtail/exec/config.h"
+#include "curtail/rpc/server.h"
+#include "curtail/rpc/server_main.h"
+
+namespace curtail::apps {
+namespace {
+
+template <class Unit>
+Nanos ToNanos(double value) {
+  return std::chrono::duration_cast<Nanos>(std::chrono::duration<double, Unit>(value));
+}
+
+}  // namespace
+
+void AddServeFlags(CLI::App& app, ServeOptions* options) {
+  app.add_option("--listen", options->listen, "HOST:PORT or unix:PATH; port 0 takes a free one")
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  app.add_option("--config", options->config, "Threading model and pool sizes")->capture_default_str();
+  app.add_option("--admin", options->admin,
+                 "Where `curtail switch` may change the config (default: nowhere)");
+  app.add_option("--policy", options->policy,
+                 "Who changes the config by the load: mutune, online, mutune:paper, fm, tbd, ipi, "
+                 "static:CONFIG (default: nobody)");
+  app.add_option("--profile", options->profile,
+                 "What the policy goes by: a profile of this service and machine");
+  app.add_flag("--any-machine", options->any_machine, "Take a profile of another machine, too");
+  app.add_option("--slo", options->slo_ms,
+                 "online: the p99 in ms that trying other configs must not endanger")
+      ->check(CLI::Range(0.001, 3.6e6))
+      ->capture_default_str();
+  app.add_option("--drain", options->drain_s, "Seconds for requests in flight after SIGTERM")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+  app.add_flag("--quiet", options->quiet, "No progress on stderr");
+}
+
+absl::StatusOr<int> Serve(const ServeOptions& options, std::vector<std::unique_ptr<Service>> services) {
+  const absl::StatusOr<Config> config = Config::Parse(options.config);
+  if (!config.ok()) return config.status();
+  ServerOptions server_options;
+  server_options.listen = options.listen;
+  server_options.config = *config;
+  server_options.admin = options.admin;
+  server_options.policy = options.policy;
+  server_options.profile = options.profile;
+  server_options.any_machine = options.any_machine;
+  server_options.slo = ToNanos<std::milli>(options.slo_ms);
+  absl::StatusOr<std::unique_ptr<Server>> server =
+      Server::Start(std::move(server_options), std::move(services));
+  if (!server.ok()) return server.status();
+  for (const std::string& address : (*server)->addresses()) std::printf("ready %s\n", address.c_str());
+  std::fflush(stdout);
+  return ServeUntilSignal(**server, ToNanos<std::ratio<1>>(options.drain_s));
+}
+
+int ExitCode(std::string_view program, const absl::Status& status) {
+  if (status.ok()) return 0;
+  std::cerr << program << ": " << status.message() << "\n";
+  return kBadConfiguration;
+}
+
+Peers::Peers(const std::vector<std::string>& addresses, int lanes, ChannelOptions options)
+    : client_(ClientOptions{.lanes = lanes}) {
+  for (const std::string& address : addresses) {
+    channels_.push_back(std::make_unique<Channel>(&client_, address, options));
+    pointers_.push_back(channels_.back().get());
+  }
+}
+
+}  // namespace curtail::apps

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// serve.h - what every service of the applications has in common: its flags, its server, and its connections to
+// others.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/rpc/channel.h"
+#include "curtail/rpc/service.h"
+
+namespace CLI {
+class App;
+}
+
+namespace curtail::apps {
+
+inline constexpr int kBadConfiguration = 104;
+
+struct ServeOptions {
+  std::vector<std::string> listen = {"127.0.0.1:0"};
+  std::string config = "SIB1";
+  std::string admin;   // address of the admin interface, empty: none
+  std::string policy;  // see ServerOptions::policy and those that follow there
+  std::string profile;
+  bool any_machine = false;
+  double slo_ms = 10;
+  double drain_s = 10;
+  bool quiet = false;  // no progress on stderr while loading
+};
+
+// Adds --listen, --config, --admin, --policy, --profile, --any-machine, --slo, --drain and --quiet. Every service takes
+// these, which is how `curtail up` and the measuring commands start it.
+void AddServeFlags(CLI::App& app, ServeOptions* options);
+
+// Starts a server, prints "ready ADDR" for each address, and serves until SIGTERM or SIGINT; then drains. Several
+// services of one name: the straight-line handlers first, then those for the asynchronous models. REQUIRES:
+// BlockStopSignals() was called before any thread was started. Returns the exit code. Errors: those of Config::Parse
+// and Server::Start.
+[[nodiscard]] absl::StatusOr<int> Serve(const ServeOptions& options,
+                                        std::vector<std::unique_ptr<Service>> services);
+
+// 0, or kBadConfiguration after one line "PROGRAM: why" on stderr.
+int ExitCode(std::string_view program, const absl::Status& status);
+
+// The connections of a mid-tier to its leaves, or of any service to others. Immutable; outlives the server that uses
+// them.
+class Peers {
+ public:
+  // `lanes`: see ClientOptions::lanes.
+  explicit Peers(const std::vector<std::string>& addresses, int lanes = 1, ChannelOptions options = {});
+  // In the order of the addresses.
+  const std::vector<Channel*>& channels() const { return pointers_; }
+
+ private:
+  Client client_;
+  std::vector<std::unique_ptr<Channel>> channels_;
+  std::vector<Channel*> pointers_;
+};
+
+}  // namespace curtail::apps
