@@ -54,12 +54,17 @@ class Echo final : public Service {
   std::string_view FullName() const override { return "test.Echo"; }
 
   std::vector<MethodHandler> Handlers() override {
-    MethodHandler echo;
+    MethodHandler echo, shout;
     echo.name = "Echo";
     echo.handler = [this](Context&, std::string_view request, std::string* reply) {
       return Run(request, reply);
     };
-    return {echo};
+    shout.name = "Shout";
+    shout.handler = [](Context&, std::string_view request, std::string* reply) {
+      *reply = absl::StrCat("OK:", std::string(request), "!");
+      return absl::OkStatus();
+    };
+    return {echo, shout};
   }
 
  private:
@@ -159,6 +164,24 @@ TEST_F(RunnerTest, SendsTheWholeScheduleAndJudgesReplies) {
   EXPECT_FALSE(r->interrupted);
   EXPECT_EQ(r->plan.seed, 7u);
   EXPECT_EQ(calls_.load(), static_cast<int>(n) + 1) << "one more to check the target";
+}
+
+TEST_F(RunnerTest, EachRequestGoesToItsMethod) {
+  // Every third number is shouted; an answer of the other method scores 0.
+  class Mix : public Numbers {
+   public:
+    std::string_view MethodOf(uint64_t index) const override {
+      return index % 3 == 0 ? "/test.Echo/Shout" : method();
+    }
+    double Score(uint64_t index, std::string_view reply) const override {
+      return index % 3 == 0 ? (reply == absl::StrCat("OK:", index, "!") ? 1 : 0)
+                            : Numbers::Score(index, reply);
+    }
+  };
+  const auto result = RunOpenLoop(Options(Serve()), Mix(), Make(2000, milliseconds(200)));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->ok, result->sent);
+  EXPECT_EQ(result->score.min, 1);
 }
 
 TEST_F(RunnerTest, LeavesTheWarmUpOut) {

@@ -16,7 +16,7 @@
 
 namespace curtail {
 
-// A Workload is a fixed, numbered sequence of requests to one method. Thread-compatible: const methods may
+// A Workload is a fixed, numbered sequence of requests to one service. Thread-compatible: const methods may
 // run on many threads at once. The same index always gives the same request, so that a run can be repeated.
 class Workload {
  public:
@@ -24,6 +24,8 @@ class Workload {
 
   // The full path, "/package.Service/Method". Lives as long as the workload.
   virtual std::string_view method() const = 0;
+  // The method of request `index`, for workloads that mix several; method() then names what most of them call.
+  virtual std::string_view MethodOf(uint64_t /*index*/) const { return method(); }
 
   // The serialized message of request `index` (0, 1, 2, ... without bound: wrap around inside). Called on the
   // sending thread ahead of the intended time; keep it to some microseconds.
@@ -65,6 +67,9 @@ class ChosenWorkload final : public Workload {
       : workload_(std::move(workload)), choice_(std::move(choice)) {}
 
   std::string_view method() const override { return workload_->method(); }
+  std::string_view MethodOf(uint64_t index) const override {
+    return workload_->MethodOf(choice_.Index(index));
+  }
   std::string Request(uint64_t index) const override { return workload_->Request(choice_.Index(index)); }
   double Score(uint64_t index, std::string_view reply) const override {
     return workload_->Score(choice_.Index(index), reply);

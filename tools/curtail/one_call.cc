@@ -22,7 +22,7 @@ absl::StatusOr<Answer> CallOnce(const RunOptions& options, const Workload& workl
   Client client;
   Channel channel(&client, options.targets.front(), options.channel);
   const TimePoint start = Now();
-  channel.Start(workload.method(), Deadline::In(options.timeout), options.metadata, workload.Request(0),
+  channel.Start(workload.MethodOf(0), Deadline::In(options.timeout), options.metadata, workload.Request(0),
                 &outcome);
   // Ends: the client keeps the deadline of the call.
   while (!outcome.done) client.Poll(Deadline::In(std::chrono::milliseconds(50)));

@@ -86,7 +86,7 @@ absl::Status Driver::Preflight() {
                                                      static_cast<size_t>(options_.channel.connections));
   const Deadline deadline = Deadline::In(std::max<Nanos>(timeout_, 5 * kSecond));
   for (size_t i = 0; i < probes->size(); ++i) {
-    channels_[i % channels_.size()]->Start(workload_.method(), deadline, options_.metadata,
+    channels_[i % channels_.size()]->Start(workload_.MethodOf(i), deadline, options_.metadata,
                                            workload_.Request(i), &(*probes)[i]);
   }
   // Ends: each call has a deadline, which the client keeps.
@@ -154,7 +154,7 @@ void Driver::Send(uint64_t index, Nanos intended) {
   // Each round begins one target later, so that no target gets the same lines of a file each time.
   const size_t targets = channels_.size();
   // The call may end before Start() returns.
-  channels_[(index + index / targets) % targets]->Start(workload_.method(),
+  channels_[(index + index / targets) % targets]->Start(workload_.MethodOf(index),
                                                         Deadline::At(start_ + intended + timeout_),
                                                         options_.metadata, prepared_message_, call);
 }
