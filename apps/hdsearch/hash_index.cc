@@ -34,9 +34,10 @@ absl::Status Check(const IndexOptions& o) {
   return absl::OkStatus();
 }
 
+int AutomaticKeyBits(size_t rows) { return std::clamp(static_cast<int>(std::bit_width(rows / 32)), 4, 20); }
+
 IndexOptions WithDefaults(IndexOptions options, size_t rows) {
-  if (options.key_bits == 0)
-    options.key_bits = std::clamp(static_cast<int>(std::bit_width(rows / 32)), 4, 20);
+  if (options.key_bits == 0) options.key_bits = AutomaticKeyBits(rows);
   return options;
 }
 
@@ -285,6 +286,12 @@ size_t HashIndex::MemoryBytes() const {
   size_t bytes = signatures_.size() * sizeof(uint64_t) + mean_.size() * sizeof(float);
   for (const Table& t : tables_) bytes += (t.starts.size() + t.ids.size()) * sizeof(uint32_t);
   return bytes;
+}
+
+size_t HashIndex::EstimateBytes(size_t rows, const IndexOptions& options) {
+  const int bits = options.key_bits == 0 ? AutomaticKeyBits(rows) : options.key_bits;
+  const size_t table = (rows + (size_t{1} << bits) + 1) * sizeof(uint32_t);
+  return rows * static_cast<size_t>(options.signature_bits) / 8 + static_cast<size_t>(options.tables) * table;
 }
 
 }  // namespace curtail::hdsearch

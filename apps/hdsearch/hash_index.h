@@ -61,6 +61,8 @@ class HashIndex {
   const IndexOptions& options() const { return options_; }
   // Heap the index holds.
   size_t MemoryBytes() const;
+  // The same of an index over so many rows, without building it.
+  static size_t EstimateBytes(size_t rows, const IndexOptions& options);
 
  private:
   // One table: ids grouped by key; the group of key h is ids[starts[h], starts[h + 1]).

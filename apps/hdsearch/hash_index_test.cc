@@ -38,6 +38,15 @@ double MeanRecall(const std::string& text, size_t queries_wanted) {
   return sum / static_cast<double>(queries->size());
 }
 
+TEST(HashIndexTest, EstimatesWhatItHolds) {
+  const auto corpus = *DataSpec::Parse("synthetic:N=5000,D=32,seed=3");
+  const IndexOptions options;
+  const auto index = HashIndex::Build(corpus, options, 1, true);
+  ASSERT_TRUE(index.ok()) << index.status();
+  const double estimate = static_cast<double>(HashIndex::EstimateBytes(5000, options));
+  EXPECT_NEAR(estimate / static_cast<double>((*index)->MemoryBytes()), 1, 0.01);
+}
+
 TEST(HashIndex, FindsNeighboursInClusteredVectors) {
   EXPECT_GE(MeanRecall("synthetic:N=20000,D=96,seed=11,clusters=50", 200), 0.95);
 }

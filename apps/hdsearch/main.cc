@@ -62,6 +62,12 @@ int ServeAs(const std::string& service, const ServeOptions& options) {
   return code.ok() ? *code : ExitCode(code.status());
 }
 
+int PrintMemory(const std::string& service, const ServeOptions& options) {
+  const absl::StatusOr<size_t> bytes = service == "leaf" ? LeafMemory(options) : MidTierMemory(options);
+  if (bytes.ok()) std::cout << "memory " << *bytes << "\n";
+  return ExitCode(bytes.status());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -70,6 +76,8 @@ int main(int argc, char** argv) {
   std::string service;
   ServeOptions serve;
   AddServiceFlags(app, &service, &serve);
+  bool memory = false;
+  app.add_flag("--memory", memory, "Print how many bytes this service will hold, and end");
 
   RecallOptions recall;
   CLI::App* recall_command = app.add_subcommand("recall", "Compare the index with brute force");
@@ -94,7 +102,7 @@ int main(int argc, char** argv) {
   }
   if (*recall_command) return ExitCode(PrintRecall(recall));
   if (*generate_command) return ExitCode(WriteRows(generate_data, generate_path));
-  if (!service.empty()) return ServeAs(service, serve);
+  if (!service.empty()) return memory ? PrintMemory(service, serve) : ServeAs(service, serve);
   return ExitCode(
       absl::InvalidArgumentError("nothing to do: give --service leaf or mid-tier, or see --help"));
 }

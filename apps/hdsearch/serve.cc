@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/hdsearch/serve.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -16,6 +17,14 @@ namespace curtail::hdsearch {
 namespace {
 
 int Threads(const ServeOptions& options) { return options.threads > 0 ? options.threads : apps::CpuCount(); }
+
+absl::StatusOr<Shape> ShapeOf(const ServeOptions& options) {
+  const absl::StatusOr<DataSpec> data = DataSpec::Parse(options.data);
+  if (!data.ok()) return data.status();
+  const absl::StatusOr<std::unique_ptr<RowReader>> rows = OpenRows(*data);
+  if (!rows.ok()) return rows.status();
+  return (*rows)->shape();
+}
 
 }  // namespace
 
@@ -49,6 +58,20 @@ absl::StatusOr<int> ServeMidTier(const ServeOptions& options) {
   const apps::Peers leaves(options.leaves, options.lanes);
   const QueryPlanner planner(*std::move(index), leaves.channels());
   return apps::Serve(options, SearchServices(planner));
+}
+
+absl::StatusOr<size_t> LeafMemory(const ServeOptions& options) {
+  const absl::StatusOr<Shard> shard = Shard::Parse(options.shard);
+  if (!shard.ok()) return shard.status();
+  const absl::StatusOr<Shape> shape = ShapeOf(options);
+  if (!shape.ok()) return shape.status();
+  return shape->rows * shape->row_bytes() / std::max<size_t>(shard->count, 1);
+}
+
+absl::StatusOr<size_t> MidTierMemory(const ServeOptions& options) {
+  const absl::StatusOr<Shape> shape = ShapeOf(options);
+  if (!shape.ok()) return shape.status();
+  return HashIndex::EstimateBytes(shape->rows, options.index);
 }
 
 }  // namespace curtail::hdsearch

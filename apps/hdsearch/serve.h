@@ -27,4 +27,9 @@ struct ServeOptions : apps::ServeOptions {
 [[nodiscard]] absl::StatusOr<int> ServeLeaf(const ServeOptions& options);
 [[nodiscard]] absl::StatusOr<int> ServeMidTier(const ServeOptions& options);
 
+// The bytes that a leaf or mid-tier with these flags holds once it has loaded, beside some MiB of every program. Reads
+// the header of the data only. Errors: those of the data and the shard.
+[[nodiscard]] absl::StatusOr<size_t> LeafMemory(const ServeOptions& options);
+[[nodiscard]] absl::StatusOr<size_t> MidTierMemory(const ServeOptions& options);
+
 }  // namespace curtail::hdsearch

@@ -6,6 +6,8 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "fanout.curtail.h"
@@ -15,45 +17,13 @@ namespace curtail::models {
 namespace {
 
 constexpr size_t kPayloadBytes = 64;
+constexpr int kLeaves = 4;
 
 std::string NullMessage() {
   bench::Blob blob;
   blob.set_payload(std::string(kPayloadBytes, '\0'));
   return blob.SerializeAsString();
 }
-
-class Fanout final : public tool::Application {
- public:
-  explicit Fanout(const tool::ApplicationOptions& options) : options_(options) {}
-
-  std::string_view name() const override { return "fanout"; }
-  std::string_view service() const override { return "curtail.bench.Mid"; }
-  std::string description() const override {
-    return absl::StrCat("Null fan-out: a mid-tier calls ", options_.leaves, " leaves (", options_.leaf_config,
-                        ") at once, ", kPayloadBytes, " bytes each way, no work");
-  }
-  const Workload& workload() const override { return workload_; }
-  int leaves() const override { return options_.leaves; }
-
-  std::vector<std::string> LeafCommand(int) const override {
-    return {options_.program, "--role",
-            "leaf",           "--stack",
-            "curtail-SIB1",  // the mid-tier's; a leaf only parses it
-            "--leaf-config",  options_.leaf_config};
-  }
-  std::vector<std::string> MidTierCommand(const tool::MidTierSetup& setup,
-                                          const std::vector<std::string>& leaves) const override {
-    std::vector<std::string> argv = {options_.program, "--role", "mid", "--stack",
-                                     absl::StrCat("curtail-", setup.config)};
-    for (const std::string& leaf : leaves) argv.insert(argv.end(), {"--leaf", leaf});
-    return argv;
-  }
-  std::string_view ready_prefix() const override { return {}; }
-
- private:
-  const tool::ApplicationOptions options_;
-  const FixedWorkload workload_{std::string(bench::Mid::kQuery.path), NullMessage()};
-};
 
 absl::StatusOr<std::string> FindProgram() {
   std::error_code error;
@@ -64,16 +34,46 @@ absl::StatusOr<std::string> FindProgram() {
       absl::StrCat("the peers program is missing at ", path, "; build it, or name it with --program"));
 }
 
+// A server of bench/peers is no curtail service: it takes other flags, and prints only its address.
+tool::ServiceSpec Service(std::string name, std::vector<std::string> run) {
+  tool::ServiceSpec service;
+  service.name = std::move(name);
+  service.run = std::move(run);
+  service.common_flags = false;
+  service.ready_prefix = "";
+  return service;
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<tool::Application>> MakeFanout(const tool::ApplicationOptions& given) {
-  tool::ApplicationOptions options = given;
-  if (options.program.empty()) {
+absl::StatusOr<std::unique_ptr<tool::Application>> MakeFanout(const tool::ApplicationOptions& options) {
+  std::string program = options.program;
+  if (program.empty()) {
     absl::StatusOr<std::string> found = FindProgram();
     if (!found.ok()) return found.status();
-    options.program = *std::move(found);
+    program = *std::move(found);
   }
-  return std::make_unique<Fanout>(options);
+  // The stack of a leaf is the mid-tier's; a leaf only parses it.
+  tool::ServiceSpec leaf =
+      Service("leaf", {program, "--role", "leaf", "--stack", "curtail-SIB1", "--leaf-config", "${config}"});
+  leaf.shards = options.leaves > 0 ? options.leaves : kLeaves;
+  leaf.config = options.leaf_config.empty() ? "SIB1" : options.leaf_config;
+  tool::ServiceSpec mid_tier =
+      Service("mid-tier", {program, "--role", "mid", "--stack", "curtail-${config}"});
+  mid_tier.calls = {{.service = "leaf", .flag = "--leaf"}};
+  mid_tier.entry = true;
+
+  auto application = std::make_unique<tool::Application>();
+  application->name = "fanout";
+  application->service = "curtail.bench.Mid";
+  application->description =
+      absl::StrCat("Null fan-out: a mid-tier calls ", leaf.shards, " leaves (", leaf.config, ") at once, ",
+                   kPayloadBytes, " bytes each way, no work");
+  application->workload =
+      std::make_shared<FixedWorkload>(std::string(bench::Mid::kQuery.path), NullMessage());
+  application->topology.application = "fanout";
+  application->topology.services = {std::move(leaf), std::move(mid_tier)};
+  return application;
 }
 
 }  // namespace curtail::models

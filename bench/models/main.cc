@@ -66,13 +66,15 @@ struct Flags {
   bool quick = false;
   bool quiet = false;
   std::string json, markdown, svg;
-  tool::ApplicationOptions tiers{.data = "synthetic:N=20000,D=128"};
+  tool::ApplicationOptions tiers;
 };
 
 void AddFlags(CLI::App& app, Flags* f) {
-  app.add_option("--service", f->service, "fanout or hdsearch")
+  app.add_option("--service", f->service, "fanout, " + tool::ApplicationNames())
       ->required()
-      ->check(CLI::IsMember({"fanout", "hdsearch"}));
+      ->check([](const std::string& name) {
+        return name == "fanout" || tool::IsApplication(name) ? "" : "there is no service " + name;
+      });
   app.add_option("--configs", f->configs, "Configs to try, several for a model let the best one go on");
   app.add_option("--loads", f->loads, "Requests a second, or percent of the best throughput of any config")
       ->capture_default_str();
@@ -86,10 +88,10 @@ void AddFlags(CLI::App& app, Flags* f) {
   app.add_option("--json", f->json, "Write all rounds of all cells here");
   app.add_option("--markdown", f->markdown, "Write the report here");
   app.add_option("--svg", f->svg, "Write a plot of p99 over load here");
-  app.add_option("--data", f->tiers.data, "hdsearch: the corpus; see hdsearch --help")->capture_default_str();
-  app.add_option("--leaves", f->tiers.leaves, "Leaves")->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("--leaf-config", f->tiers.leaf_config, "Threading model of the leaves")
-      ->capture_default_str();
+  app.add_option("--data", f->tiers.data,
+                 "The data of the application [hdsearch: synthetic:N=20000,D=128; else as in its topology]");
+  app.add_option("--leaves", f->tiers.leaves, "Leaves [4]")->check(CLI::Range(1, 64));
+  app.add_option("--leaf-config", f->tiers.leaf_config, "Threading model of the leaves [as in its topology]");
   app.add_option("--program", f->tiers.program, "The program of the tiers; found in the build by default");
   app.add_flag("--all-pools", f->all_pools,
                "Every pool size at every load, not only the best: three times as long");
@@ -130,7 +132,8 @@ absl::StatusOr<Plan> MakePlan(const Flags& flags) {
   absl::StatusOr<std::vector<LoadSpec>> loads = ParseLoads(quick_loads ? kQuickLoads : flags.loads);
   if (!loads.ok()) return absl::InvalidArgumentError(absl::StrCat("--loads: ", loads.status().message()));
   plan.loads = *std::move(loads);
-  if (const auto leaf = Config::Parse(flags.tiers.leaf_config); !leaf.ok()) {
+  const std::string& leaf_config = flags.tiers.leaf_config;
+  if (const auto leaf = Config::Parse(leaf_config); !leaf_config.empty() && !leaf.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("--leaf-config: ", leaf.status().message()));
   }
   r.machine = LookAtMachine();
@@ -187,11 +190,10 @@ std::string ChoiceLine(const Results& r) {
 absl::Status Run(const tool::Application& service, const Flags& flags, const tool::LogFolder& logs,
                  const std::atomic<bool>& stop, tool::Console& console, Plan* plan) {
   Results& r = plan->results;
-  console.Note(
-      absl::StrFormat("%s\n%d CPUs, %.2f in use by others%s; seed %d; configs to try: %d, about %.0f s",
-                      service.description(), r.machine.cpus, r.machine.busy_cpus,
-                      r.machine.disturbed() ? " (the times will not mean much)" : "", r.seed,
-                      r.candidates.size(), r.timing.TotalSeconds(r.candidates.size(), 0, {})));
+  console.Note(absl::StrFormat(
+      "%s\n%d CPUs, %.2f in use by others%s; seed %d; configs to try: %d, about %.0f s", service.description,
+      r.machine.cpus, r.machine.busy_cpus, r.machine.disturbed() ? " (the times will not mean much)" : "",
+      r.seed, r.candidates.size(), r.timing.TotalSeconds(r.candidates.size(), 0, {})));
   absl::StatusOr<std::unique_ptr<tool::Tiers>> tiers = tool::Tiers::Start(service, logs, stop);
   if (!tiers.ok()) return tiers.status();
   Sweep sweep(service, **tiers, r.timing, r.seed, stop,
@@ -225,15 +227,23 @@ bool AllWell(const Results& r) {
   return true;
 }
 
+absl::StatusOr<std::unique_ptr<tool::Application>> MakeService(const Flags& flags) {
+  tool::ApplicationOptions options = flags.tiers;
+  if (flags.service == "fanout") return MakeFanout(options);
+  // Small, so that the work of a leaf leaves the threading something to decide.
+  if (flags.service == "hdsearch" && options.data.empty()) options.data = "synthetic:N=20000,D=128";
+  return tool::MakeApplication(flags.service, options);
+}
+
 int RunBench(const Flags& flags) {
   const std::atomic<bool>& stop = tool::CatchInterrupts();
   tool::Console console;
   console.set_quiet(flags.quiet);
   absl::StatusOr<Plan> plan = MakePlan(flags);
   if (!plan.ok()) return Fail(plan.status());
-  const auto service = flags.service == "fanout" ? MakeFanout(flags.tiers) : tool::MakeHdSearch(flags.tiers);
+  const absl::StatusOr<std::unique_ptr<tool::Application>> service = MakeService(flags);
   if (!service.ok()) return Fail(service.status());
-  plan->results.description = (*service)->description();
+  plan->results.description = (*service)->description;
   tool::LogFolder logs;
   if (logs.path().empty()) {
     return Fail(absl::InternalError("cannot make a folder for logs; set TMPDIR to one that can be written"));

@@ -48,14 +48,14 @@ absl::StatusOr<LoadResult> Sweep::Drive(const std::string& address, const Load& 
                                         uint64_t seed, Live* live) const {
   RunOptions options;
   options.targets = {address};
-  options.workload_name = service_.name();
+  options.workload_name = service_.name;
   options.warmup = Nanos::zero();
   options.stop = &stop_;
   options.live = live;
-  if (load.closed()) return RunClosedLoop(options, service_.workload(), load.outstanding, Seconds(seconds));
+  if (load.closed()) return RunClosedLoop(options, *service_.workload, load.outstanding, Seconds(seconds));
   const absl::StatusOr<Schedule> schedule = Schedule::Poisson(load.rate_per_s, Seconds(seconds), seed);
   if (!schedule.ok()) return schedule.status();
-  return RunOpenLoop(options, service_.workload(), *schedule);
+  return RunOpenLoop(options, *service_.workload, *schedule);
 }
 
 absl::StatusOr<Measurement> Sweep::Measure(tool::MidTier& mid_tier, const Load& load, double seconds,

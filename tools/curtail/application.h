@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// application.h - an application of several tiers that the command can start on this machine and send load to.
+// application.h - an application that the command knows: how its processes are started, and what is sent to it.
 //
-// An Application only says which commands start its tiers and what to send; tiers.h runs the processes. A new one is
-// one file that implements this, and a line in MakeApplication().
+// The processes are its topology's (apps/APP/topology.yaml, a copy of which is in this program); the requests come from
+// its workload library. A new application is its folder and an entry in application.cc.
 #pragma once
 
 #include <memory>
@@ -14,19 +14,25 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/load/workload.h"
+#include "topology.h"
 
 namespace curtail::tool {
 
-struct ApplicationOptions {
-  std::string program;  // the executable of the tiers; empty: where the build or the installation puts it
-  std::string data = "fashion-mnist";  // hdsearch: the corpus, see hdsearch --help
-  std::string queries;                 // hdsearch: those of the corpus when empty
-  size_t count = 2000;                 // different requests at most
-  size_t k = 10;                       // hdsearch: neighbours asked for
+// Which requests an application's workload makes.
+struct RequestOptions {
+  std::string data;     // the corpus, or whatever its --data is; empty: the topology's
+  std::string queries;  // hdsearch: another corpus's; router: the YCSB mix; empty: those of the data
+  size_t count = 2000;  // different requests at most
+  size_t k = 10;        // hdsearch: neighbours asked for
+  int leaves = 0;       // recommend: how many average; 0: the topology's
   // How many replies are judged, such as for recall. Judging takes CPU from the servers, which share it.
   size_t judged = 0;
-  std::string leaf_config = "SIB1";
-  int leaves = 4;
+  bool quiet = true;
+};
+
+struct ApplicationOptions : RequestOptions {
+  std::string program;      // the executable of the tiers; empty: found, see FindProgram()
+  std::string leaf_config;  // empty: the topology's
 };
 
 // Under which config or policy a mid-tier serves.
@@ -40,36 +46,29 @@ struct MidTierSetup {
   std::string admin;  // address; empty: none
 };
 
-// An Application is immutable; const methods may be called from any thread.
-class Application {
- public:
-  virtual ~Application() = default;
-
-  // As the commands take it.
-  virtual std::string_view name() const = 0;
-  // The full gRPC name of the service of its mid-tier, as profiles have it: "curtail.hdsearch.Search".
-  virtual std::string_view service() const = 0;
-  // For reports: one sentence without a full stop.
-  virtual std::string description() const = 0;
-  virtual const Workload& workload() const = 0;
-  virtual int leaves() const = 0;
-
-  // argv of leaf number `index`, and of a mid-tier over leaves at `leaves`. Both run until they are told to
-  // end.
-  virtual std::vector<std::string> LeafCommand(int index) const = 0;
-  virtual std::vector<std::string> MidTierCommand(const MidTierSetup& setup,
-                                                  const std::vector<std::string>& leaves) const = 0;
-  // Each prints a line on standard output once it serves: this, then its address.
-  virtual std::string_view ready_prefix() const = 0;
+// What the measuring commands start and send load to. Immutable; any thread.
+struct Application {
+  std::string name;  // as the commands take it
+  std::string
+      service;  // the full gRPC name of what clients call, as profiles have it: "curtail.hdsearch.Search"
+  std::string description;  // for reports: one sentence without a full stop
+  std::shared_ptr<const Workload> workload;
+  Topology topology;
 };
 
 // Whether there is an application of this name, so that an address is not taken for one.
 bool IsApplication(std::string_view name);
-// Errors: NOT_FOUND (the name, the program, the data), INVALID_ARGUMENT (the data).
+// "hdsearch, router, ...": for messages.
+std::string ApplicationNames();
+
+// Errors: NOT_FOUND (the name, the data), INVALID_ARGUMENT (the data).
 absl::StatusOr<std::unique_ptr<Application>> MakeApplication(std::string_view name,
                                                              const ApplicationOptions& options);
-
-// The ones that there are.
-absl::StatusOr<std::unique_ptr<Application>> MakeHdSearch(const ApplicationOptions& options);
+// What is sent to one. Errors: as above.
+absl::StatusOr<std::shared_ptr<const Workload>> MakeRequests(std::string_view name,
+                                                             const RequestOptions& options);
+// The topology of an application, or of a file if the name has a '/' or ends in .yaml. Errors: NOT_FOUND, and those of
+// Topology::Parse().
+absl::StatusOr<Topology> LoadTopology(const std::string& name);
 
 }  // namespace curtail::tool

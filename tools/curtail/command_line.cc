@@ -4,99 +4,16 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 
+#include "application.h"
+#include "command_examples.h"
 #include "exit_code.h"
 
 namespace curtail::tool {
 namespace {
 
-constexpr char kExamples[] = R"(Examples:
-  curtail demo                     # under 3 minutes: learns which threading model suits which load, and adapts
-  curtail train hdsearch --quick --out profile.json              # which config is best at which load?
-  curtail compare hdsearch --profile profile.json --html compare.html
-  curtail switch 127.0.0.1:9090 SDB1-16                          # at once, while it serves
-  curtail status 127.0.0.1:9090                                  # pools, queue, threads
-  curtail load hdsearch 127.0.0.1:7000 --rps 500                 # about 12 s
-
-Exit codes: 0 ok, 1 failed, 98 a load run is void, 99 a threshold does not hold, 104 bad configuration, 105 interrupted.)";
-
-constexpr char kLoadExamples[] =
-    R"(Open loop is the default: requests leave on a schedule fixed beforehand, whatever the server does, and
-latency counts from the intended send time. --closed N keeps N requests in flight instead: only to find the
-peak throughput.
-
-Examples:
-  curtail load 127.0.0.1:7000 --rps 500 --method grpc.health.v1.Health/Check
-  curtail load api:443 --tls --rps 200 --method shop.Cart/Add --data '{"user": "{{zipf 100000 0.99}}", "n": 1}'
-  curtail load api:8080 --rps 200 --method shop.Cart/Add --data @requests.jsonl --proto shop.proto
-  curtail load hdsearch 127.0.0.1:7000 --schedule flash-crowd:100..8000 --duration 30s --html run.html
-  curtail load api:8080 --schedule trace.csv --rate-scale 0.1 --method shop.Cart/Get
-  curtail load api:8080 --rps 1000 --repeat 5 --json run.json --fail-if 'p99<5ms,errors<0.1%' --method ...
-  curtail load api:8080 --find-max 'p99<5ms' --rps 100 --duration 5s --method ...
-  curtail load api:8080 --list
-
-Schedules: constant:500, steps:100,500,2000, ramp:100..5000, flash-crowd:100..8000, diurnal:100..2000,
-  bursts:200..2000, a CSV file of time_s,rate_per_s, or a shipped shape at its peak rate: large-variation:2000,
-  quick-variation:2000, slow-variation:2000, world-cup-98:2000.
-JSON fields may be drawn for each request: {{index}}, {{uniform 1 100}}, {{real 0 1}}, {{zipf 1000000 0.99}},
-  {{skew 1000 80}}, {{string 16}}, {{bytes 64}}, {{uuid}}, {{pick red green}}.
-Durations are written 10s, 1m30s, 500us.  --fail-if: pN, mean, max, errors, rate, good, score; all must hold.
-Exit codes: 0 ok, 1 no server or no disk space, 98 the run is void (the generator was the limit), 99 a --fail-if
-condition does not hold, 104 bad flags, 105 interrupted.)";
-
-constexpr char kDemoExamples[] =
-    R"(Starts HDSearch (4 leaves and a mid-tier) on this machine, measures some configs of the mid-tier at rising loads, and
-then serves a ramp and a flash crowd: under the adaptive policy with that profile, under its best config for the lowest
-and for the highest load, and under the policies of others. Every process it starts ends with it.
-
-Examples:
-  curtail demo                                    # under 3 minutes; writes curtail-demo.html
-  curtail demo --quick --json demo.json           # about 30 s
-  curtail demo --configs SIP1,SDB1-50 --loads 50,500,2k
-
-Exit codes: 0 ok, 1 a process failed, 104 bad flags, a missing program or data set, 105 interrupted.)";
-
-constexpr char kTrainExamples[] =
-    R"(Measures p50 and p99 of each config at each load, several times in turns, and writes a profile, by which a server chooses its
-config: `hdsearch --policy mutune --profile profile.json`. A config that gives up at a load is spared higher ones. The
-application is started and ended by this; a server that runs already is switched through its admin interface, and gets its
-config back at the end. Train on the machine that serves: a profile is of one machine.
-
-Examples:
-  curtail train hdsearch --out profile.json              # about 30 minutes
-  curtail train hdsearch --quick --out profile.json      # under 3 minutes
-  curtail train hdsearch --dry-run                       # says what it would measure, and how long that takes
-  curtail train hdsearch --out profile.json --resume     # goes on after Ctrl-C or a power cut
-  curtail train 127.0.0.1:7000 --admin 127.0.0.1:9090 --method shop.Cart/Add --data @requests.jsonl --out cart.json
-
-Exit codes: 0 ok, 1 a process failed or no disk space, 104 bad flags, a missing program or data set, 105 interrupted.)";
-
-constexpr char kVerifyExamples[] =
-    R"(Measures the configs that the profile says keep up at loads that it was not trained at, finds the best one, and measures that against the one
-that the profile chooses, in turns. The first measurement only finds the best, the second one judges: so luck is not
-mistaken for merit.
-
-Examples:
-  curtail verify hdsearch profile.json                   # some 15 minutes
-  curtail verify hdsearch profile.json --quick
-  curtail verify 127.0.0.1:7000 cart.json --admin 127.0.0.1:9090 --method shop.Cart/Add --data @requests.jsonl
-
-Exit codes: 0 ok, 1 a process failed, 99 the chosen config loses more than 10 % (--max-loss) at some load, 104 bad flags
-or profile, 105 interrupted.)";
-
-constexpr char kCompareExamples[] =
-    R"(Serves the same loads under one policy after the other, each in processes started for it, in turns: steady loads up and
-down, a flash crowd (a low load, 1 s beyond what the best config for it sustains, the low load again), a ramp, a day.
-
-Policies: mutune, mutune:paper, fm, tbd, ipi[:CONFIG], online, online+profile, static:CONFIG.
-
-Examples:
-  curtail compare hdsearch --profile profile.json --html compare.html           # about half an hour
-  curtail compare hdsearch --profile profile.json --quick                       # a few minutes
-  curtail compare hdsearch --profile profile.json --policies mutune,static:SIP1,static:SDB1-50 \
-                  --scenarios flash-crowd --flash-crowd 100..3k --rounds 5
-  curtail compare hdsearch --policies online,static:SIB1 --scenarios steady --loads 100,1k --flash-crowd 100..1k
-
-Exit codes: 0 ok, 1 a process failed or no disk space, 104 bad flags or profile, 105 interrupted.)";
+constexpr char kCorpusHelp[] = "The data of the application, its --data [as in its topology]";
+constexpr char kQueriesHelp[] =
+    "hdsearch: another corpus's images; router: YCSB's a, b, c, d, f or a file [a]";
 
 void AddTargetFlags(CLI::App& load, LoadFlags* f, const char* targets) {
   const char* const group = "Target";
@@ -156,12 +73,12 @@ void AddMessageFlags(CLI::App& load, LoadFlags* f) {
 void AddRequestFlags(CLI::App& load, LoadFlags* f) {
   const char* const group = "Requests";
   AddMessageFlags(load, f);
-  load.add_option("--corpus", f->corpus, "hdsearch: the server's data, for recall")
-      ->capture_default_str()
-      ->group(group);
-  load.add_option("--queries", f->queries, "hdsearch: the queries; those of the corpus by default")
-      ->group(group);
+  load.add_option("--corpus", f->corpus, kCorpusHelp)->group(group);
+  load.add_option("--queries", f->queries, kQueriesHelp)->group(group);
   load.add_option("-k", f->k, "hdsearch: neighbours asked for")->capture_default_str()->group(group);
+  load.add_option("--leaves", f->leaves, "recommend: how many leaves the servers have [as in its topology]")
+      ->check(CLI::Range(1, 64))
+      ->group(group);
   load.add_flag("--list", f->list, "List the methods of the server, or of --proto, and stop")->group(group);
   load.add_flag("--debug", f->debug, "Make one call, print its reply and stop")->group(group);
 }
@@ -225,7 +142,9 @@ void AddOutputFlags(CLI::App& load, LoadFlags* f) {
 CLI::App* AddLoad(CLI::App& app, LoadFlags* f) {
   CLI::App* load = app.add_subcommand("load", "Send load to a gRPC server and measure its latency");
   load->footer(kLoadExamples);
-  AddTargetFlags(*load, f, "HOST:PORT or unix:PATH, several in turn; before them perhaps hdsearch");
+  AddTargetFlags(*load, f,
+                 "HOST:PORT or unix:PATH, several in turn; before them perhaps an application's name, whose "
+                 "address need not be given when it is up");
   AddRequestFlags(*load, f);
   AddArrivalFlags(*load, f);
   AddOutputFlags(*load, f);
@@ -234,18 +153,13 @@ CLI::App* AddLoad(CLI::App& app, LoadFlags* f) {
 
 void AddApplicationFlags(CLI::App& app, ApplicationOptions* o) {
   const char* const group = "Application";
-  app.add_option("--corpus", o->data, "hdsearch: the data; see hdsearch --help")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--queries", o->queries, "hdsearch: the queries; those of the corpus by default")
-      ->group(group);
+  app.add_option("--corpus", o->data, kCorpusHelp)->group(group);
+  app.add_option("--queries", o->queries, kQueriesHelp)->group(group);
   app.add_option("-k", o->k, "hdsearch: neighbours asked for")->capture_default_str()->group(group);
-  app.add_option("--leaves", o->leaves, "Leaves")
+  app.add_option("--leaves", o->leaves, "Leaves, or shards of them [as in its topology]")
       ->check(CLI::Range(1, 64))
-      ->capture_default_str()
       ->group(group);
-  app.add_option("--leaf-config", o->leaf_config, "Threading model of the leaves")
-      ->capture_default_str()
+  app.add_option("--leaf-config", o->leaf_config, "Threading model of the leaves [as in its topology]")
       ->group(group);
   app.add_option("--program", o->program, "The program of the tiers; found beside this one by default")
       ->group(group);
@@ -282,7 +196,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags* f) {
       app.add_subcommand("train", "Measure which config is best at which load; write a profile");
   command->footer(kTrainExamples);
   AddSubjectFlags(*command, &f->subject,
-                  "An application to start (hdsearch), or HOST:PORT or unix:PATH of a server that runs");
+                  "An application to start, or HOST:PORT or unix:PATH of a server that runs");
   command->add_option("--out", f->out, "The profile")->capture_default_str();
   command->add_option("--configs", f->configs, "Configs to measure [some that suit the CPUs]");
   command->add_option("--loads", f->loads, "Requests a second [a ladder until all give up]");
@@ -302,7 +216,7 @@ CLI::App* AddVerify(CLI::App& app, VerifyFlags* f) {
       app.add_subcommand("verify", "Whether a profile chooses well at loads it was not trained at");
   command->footer(kVerifyExamples);
   AddSubjectFlags(*command, &f->subject,
-                  "An application to start (hdsearch), or HOST:PORT or unix:PATH of a server that runs; then "
+                  "An application to start, or HOST:PORT or unix:PATH of a server that runs; then "
                   "the profile");
   command->add_option("--profile", f->profile, "The profile; may also be the last argument");
   command->add_flag("--any-machine", f->any_machine, "Take a profile of another machine, too");
@@ -329,7 +243,7 @@ CLI::App* AddCompare(CLI::App& app, CompareFlags* f) {
   CLI::App* command =
       app.add_subcommand("compare", "Compare policies: steady loads, a flash crowd, a ramp, a day");
   command->footer(kCompareExamples);
-  command->add_option("APP", f->application, "The application: hdsearch")->required();
+  command->add_option("APP", f->application, "The application: " + ApplicationNames())->required();
   command->add_option("--profile", f->profile, "Written by curtail train; most policies go by it");
   command->add_flag("--any-machine", f->any_machine, "Take a profile of another machine, too");
   command->add_option("--policies", f->policies, "Policies [mutune, two static ones, fm, ipi, tbd, online]");
@@ -395,6 +309,55 @@ CLI::App* AddCompareResults(CLI::App& app, CompareResultsFlags* f) {
   return command;
 }
 
+CLI::App* AddUp(CLI::App& app, UpFlags* f) {
+  CLI::App* command = app.add_subcommand("up", "Start an application on this machine and look after it");
+  command->add_option("APP", f->application, ApplicationNames() + ", or a topology file")->required();
+  command->add_flag("-d,--detach", f->detach, "Return once it is up; it goes on in the background");
+  command->add_option("--config", f->config, "Threading model of the service that clients call");
+  command->add_option("--policy", f->policy, "Who changes it by the load: mutune, online, ...");
+  command->add_option("--profile", f->profile, "What the policy goes by; see curtail train");
+  command->add_option("--set", f->set, "NAME=VALUE: a variable of the topology, or SERVICE.KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--use", f->use, "SERVICE=ADDRESS,...: instances that run already, not to be started")
+      ->allow_extra_args(false);
+  command->add_flag("--scale", f->scale, "As large as in the paper; says first how much memory that takes");
+  command->add_flag("--force", f->force, "Even if the memory will not do");
+  command->add_option("--start-timeout", f->start_timeout, "For a service to be ready")
+      ->capture_default_str();
+  command->add_flag("--dry-run", f->dry_run, "Print the commands and stop");
+  command->footer(kUpExamples);
+  return command;
+}
+
+CLI::App* AddDown(CLI::App& app, DownFlags* f) {
+  CLI::App* command = app.add_subcommand("down", "End an application that is up");
+  command->add_option("APP", f->application, "Its name")->required();
+  command->add_option("--timeout", f->timeout, "For requests in flight; what is left then is killed")
+      ->capture_default_str();
+  command->footer("Example: curtail down hdsearch");
+  return command;
+}
+
+CLI::App* AddPs(CLI::App& app, PsFlags* f) {
+  CLI::App* command = app.add_subcommand("ps", "The processes of the applications that are up");
+  command->add_option("APP", f->application, "Of this one only");
+  command->add_flag("--json", f->json, "As JSON");
+  command->footer("Example: curtail ps --json");
+  return command;
+}
+
+CLI::App* AddLogs(CLI::App& app, LogsFlags* f) {
+  CLI::App* command = app.add_subcommand("logs", "What the processes of an application wrote");
+  command->add_option("APP", f->application, "Its name")->required();
+  command->add_option("PROCESS", f->process, "A process (leaf-0), or a service (leaf); all by default");
+  command->add_flag("-f,--follow", f->follow, "Wait for more, until it is down or Ctrl-C");
+  command->add_option("-n,--tail", f->tail, "Lines of each process at most")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command->footer("Example: curtail logs router leaf -f");
+  return command;
+}
+
 }  // namespace
 
 std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, CommandLine* line) {
@@ -406,6 +369,10 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
   bool quiet = false;
   app.add_flag("--quiet", quiet, "Results only, no progress");
   const std::pair<CLI::App*, Command> commands[] = {
+      {AddUp(app, &line->up), Command::kUp},
+      {AddDown(app, &line->down), Command::kDown},
+      {AddPs(app, &line->ps), Command::kPs},
+      {AddLogs(app, &line->logs), Command::kLogs},
       {AddLoad(app, &line->load), Command::kLoad},
       {AddDemo(app, &line->demo), Command::kDemo},
       {AddTrain(app, &line->train), Command::kTrain},

@@ -10,17 +10,25 @@
 #include "compare_results_command.h"
 #include "console.h"
 #include "demo_command.h"
+#include "down_command.h"
 #include "load_flags.h"
+#include "logs_command.h"
+#include "ps_command.h"
 #include "report_command.h"
 #include "status_command.h"
 #include "switch_command.h"
 #include "train_command.h"
+#include "up_command.h"
 #include "verify_command.h"
 
 namespace curtail::tool {
 
 enum class Command {
   kVersion,
+  kUp,
+  kDown,
+  kPs,
+  kLogs,
   kLoad,
   kDemo,
   kTrain,
@@ -34,6 +42,10 @@ enum class Command {
 
 struct CommandLine {
   Command command = Command::kVersion;
+  UpFlags up;
+  DownFlags down;
+  PsFlags ps;
+  LogsFlags logs;
   LoadFlags load;
   DemoFlags demo;
   TrainFlags train;

@@ -158,8 +158,8 @@ int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bo
     if (absl::Status status = CheckWritable(path); !status.ok()) return Fail(console, status);
   }
   if (!IsApplication(flags.application)) {
-    return Fail(console, absl::NotFoundError(
-                             absl::StrCat("no application \"", flags.application, "\"; there is hdsearch")));
+    return Fail(console, absl::NotFoundError(absl::StrCat("no application \"", flags.application,
+                                                          "\"; there are ", ApplicationNames())));
   }
   console.Print(absl::StrCat(console.Bold("compare"), " ", PlanText(flags, *plan)));
   if (flags.dry_run) return kOk;
@@ -168,12 +168,12 @@ int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bo
   const absl::StatusOr<std::unique_ptr<Application>> application =
       MakeApplication(flags.application, flags.options);
   if (!application.ok()) return Fail(console, application.status());
-  if (profile && profile->service != (*application)->service()) {
+  if (profile && profile->service != (*application)->service) {
     return Fail(console, absl::InvalidArgumentError(absl::StrCat("the profile is of ", profile->service,
                                                                  ", and not of ",
-                                                                 std::string((*application)->service()))));
+                                                                 std::string((*application)->service))));
   }
-  comparison.application = (*application)->name();
+  comparison.application = (*application)->name;
   comparison.data = absl::StrFormat("%s, %d leaves (%s)", flags.options.data, flags.options.leaves,
                                     flags.options.leaf_config);
   LogFolder logs;

@@ -89,11 +89,11 @@ class Demo {
 
 absl::Status Demo::Run() {
   console_.Note("reading the queries, and their true neighbours by brute force (kept for the next time) ...");
-  absl::StatusOr<std::unique_ptr<Application>> application = MakeHdSearch(flags_.application);
+  absl::StatusOr<std::unique_ptr<Application>> application = MakeApplication("hdsearch", flags_.application);
   if (!application.ok()) return application.status();
   application_ = *std::move(application);
   if (stop_) return absl::CancelledError("interrupted");
-  console_.Print(absl::StrCat(application_->description(), "\n"));
+  console_.Print(absl::StrCat(application_->description, "\n"));
   if (absl::Status status = Train(); !status.ok()) return status;
   return Compare();
 }
@@ -148,9 +148,10 @@ absl::Status Demo::Compare() {
     plan.scenarios.push_back(*std::move(scenario));
   }
   comparison_ = DescribeComparison(plan);
-  comparison_.application = application_->name();
-  comparison_.data = absl::StrFormat("%s, %d leaves (%s)", flags_.application.data, flags_.application.leaves,
-                                     flags_.application.leaf_config);
+  comparison_.application = application_->name;
+  const ServiceSpec& leaf = *application_->topology.Find("leaf");
+  comparison_.data = absl::StrFormat("%s, %d leaves (%s)", application_->topology.variables.at("data"),
+                                     leaf.instances(), leaf.config);
   comparison_.profile = "trained by this demo";
   console_.Print(absl::StrFormat(
       "\n%s  %s; %.0f s of load\n", console_.Bold("2. adaptive against static, and against other policies"),
@@ -161,7 +162,7 @@ absl::Status Demo::Compare() {
 }
 
 std::string HintFor(const absl::Status& status, const DemoFlags& flags) {
-  if (absl::IsNotFound(status) && flags.application.data == "fashion-mnist") {
+  if (absl::IsNotFound(status) && flags.application.data.empty()) {
     return "apt-get install dataset-fashion-mnist, or --corpus synthetic:N=60000,D=128";
   }
   return absl::IsInvalidArgument(status) ? "see curtail demo --help" : "";

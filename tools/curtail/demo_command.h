@@ -17,7 +17,7 @@ struct DemoFlags {
   std::string configs = "SIB1,SIP1,SDB1-16,SDB1-50,FIB1";
   std::string loads = "100,250,500,1k,2k,4k";
   std::string policies;  // empty: mutune, the two static ends, fm, ipi, tbd
-  ApplicationOptions application{.judged = 500};
+  ApplicationOptions application{{.judged = 500}};
   std::string html = "curtail-demo.html";
   std::string json;
   std::string profile;  // keeps the profile here

@@ -41,9 +41,11 @@ struct LoadFlags {
   std::vector<std::string> protos;
   std::vector<std::string> import_paths;
   std::string pick = "in-turn";
-  std::string corpus = "fashion-mnist";
+  // Of an application.
+  std::string corpus;
   std::string queries;
   size_t k = 10;
+  int leaves = 0;
 
   std::string json;
   std::string html;

@@ -10,11 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "apps/hdsearch/workload.h"
+#include "application.h"
 #include "curtail/load/choice.h"
 #include "curtail/load/json_workload.h"
 #include "curtail/load/shape.h"
 #include "flags.h"
+#include "run_folder.h"
 
 namespace curtail::tool {
 namespace {
@@ -22,8 +23,10 @@ namespace {
 constexpr size_t kMaxMessage = 32u << 20;
 constexpr Nanos kMaxBackoff = std::chrono::milliseconds(250);
 constexpr Nanos kReflectionTimeout = std::chrono::seconds(5);
+// Of an application: different requests at most, and how many replies are judged.
+constexpr size_t kRequests = 10000;
+constexpr size_t kJudged = 1000;
 constexpr Nanos kDefaultDuration = std::chrono::seconds(10);
-constexpr char kHdSearchAddress[] = "127.0.0.1:7000";  // of the examples in hdsearch --help
 
 absl::Status Invalid(std::string_view flag, const absl::Status& why) {
   return absl::Status(why.code(), absl::StrCat(std::string(flag), ": ", why.message()));
@@ -120,10 +123,18 @@ absl::Status CheckCombination(const LoadFlags& flags) {
 absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
   LoadTargets targets;
   targets.addresses = flags.targets;
-  if (!targets.addresses.empty() && targets.addresses.front() == "hdsearch") {
+  if (!targets.addresses.empty() && IsApplication(targets.addresses.front())) {
     targets.application = targets.addresses.front();
     targets.addresses.erase(targets.addresses.begin());
-    if (targets.addresses.empty()) targets.addresses.push_back(kHdSearchAddress);
+    if (targets.addresses.empty()) {
+      const absl::StatusOr<UpState> up = ReadUpState(targets.application);
+      if (!up.ok() || up->entry.empty()) {
+        return absl::InvalidArgumentError(absl::StrCat(targets.application,
+                                                       " is not up here: start it with `curtail up ",
+                                                       targets.application, "`, or give its address"));
+      }
+      targets.addresses.push_back(up->entry);
+    }
   }
   if (targets.addresses.empty() && !(flags.list && !flags.protos.empty())) {
     return absl::InvalidArgumentError("say where to: HOST:PORT or unix:PATH");
@@ -165,12 +176,15 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
         "address");
   }
   if (!targets.application.empty()) {
-    hdsearch::WorkloadOptions options;
+    RequestOptions options;
     options.data = flags.corpus;
     options.queries = flags.queries;
+    options.count = kRequests;
     options.k = flags.k;
+    options.leaves = flags.leaves;
+    options.judged = kJudged;
     options.quiet = quiet;
-    absl::StatusOr<std::unique_ptr<Workload>> workload = hdsearch::MakeWorkload(options);
+    absl::StatusOr<std::shared_ptr<const Workload>> workload = MakeRequests(targets.application, options);
     if (!workload.ok()) return workload.status();
     return Picked(flags.pick, *std::move(workload));
   }

@@ -12,6 +12,14 @@ int main(int argc, char** argv) {
   CommandLine line;
   if (const std::optional<int> done = ParseCommandLine(argc, argv, console, &line)) return *done;
   switch (line.command) {
+    case Command::kUp:
+      return RunUp(line.up, console, stop);
+    case Command::kDown:
+      return RunDown(line.down, console);
+    case Command::kPs:
+      return RunPs(line.ps, console);
+    case Command::kLogs:
+      return RunLogs(line.logs, console, stop);
     case Command::kLoad:
       return RunLoad(line.load, console, stop);
     case Command::kDemo:

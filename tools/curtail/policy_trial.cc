@@ -112,7 +112,7 @@ absl::Status Trial::Run(const PolicyChoice& policy, const Scenario& scenario, ui
   Live live;
   CallLog log(scenario.curve.total());
   RunOptions run{.targets = {(*mid_tier)->address()}};
-  run.workload_name = application_.name();
+  run.workload_name = application_.name;
   run.schedule_name = scenario.name;
   run.timeout = kTimeout;
   run.warmup = scenario.warmup;
@@ -123,7 +123,7 @@ absl::Status Trial::Run(const PolicyChoice& policy, const Scenario& scenario, ui
   const TimePoint begun = Now();
   const absl::StatusOr<LoadResult> result = [&] {
     const ProgressLine line(&console_, &live, label, schedule->length());
-    return RunOpenLoop(run, application_.workload(), *schedule);
+    return RunOpenLoop(run, *application_.workload, *schedule);
   }();
   const double elapsed = static_cast<double>((Now() - begun).count());
   measured->server_cores = static_cast<double>(((*mid_tier)->Cpu() - cpu).count()) / elapsed;

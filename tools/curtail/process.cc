@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -31,7 +32,8 @@ std::string ErrorText(int error) { return std::generic_category().message(error)
 
 // What the child's side of fork() does; only async-signal-safe calls. An exec that fails reports errno
 // through `report`.
-[[noreturn]] void BecomeChild(const std::vector<char*>& argv, pid_t parent, int out, int log, int report) {
+[[noreturn]] void BecomeChild(const std::vector<char*>& argv, const cpu_set_t* cpus, pid_t parent, int out,
+                              int log, int report) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // the parent died before that took effect
@@ -43,7 +45,7 @@ std::string ErrorText(int error) { return std::generic_category().message(error)
   dup2(log, STDERR_FILENO);
   const int null = open("/dev/null", O_RDONLY);
   if (null >= 0) dup2(null, STDIN_FILENO);
-  execv(argv[0], argv.data());
+  if (cpus == nullptr || sched_setaffinity(0, sizeof(*cpus), cpus) == 0) execv(argv[0], argv.data());
   const int error = errno;
   (void)!write(report, &error, sizeof(error));
   _exit(127);
@@ -91,9 +93,13 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Spawn(ProcessOptions options) 
   const int log = open(options.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (log < 0)
     return absl::InternalError(absl::StrCat("cannot open ", options.log_path, ": ", ErrorText(errno)));
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  for (const int cpu : options.cpus) CPU_SET(static_cast<size_t>(cpu), &cpus);
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid == 0) BecomeChild(argv, parent, out.write_end, log, report.write_end);
+  if (pid == 0)
+    BecomeChild(argv, options.cpus.empty() ? nullptr : &cpus, parent, out.write_end, log, report.write_end);
   const int fork_error = errno;
   close(log);
   if (pid < 0) return absl::InternalError(absl::StrCat("fork: ", ErrorText(fork_error)));
@@ -132,10 +138,16 @@ bool Process::WaitUntil(Deadline deadline) {
   return !Running();
 }
 
+void Process::BeginToEnd() {
+  if (!Running() || asked_to_end_) return;
+  kill(pid_, SIGTERM);
+  kill(pid_, SIGCONT);   // a paused process acts on nothing but SIGKILL
+  asked_to_end_ = true;  // once: a server takes a second signal for impatience
+}
+
 int Process::Terminate(Nanos grace) {
   if (!Running()) return wait_status_;
-  kill(pid_, SIGTERM);
-  kill(pid_, SIGCONT);  // a paused process acts on nothing but SIGKILL
+  BeginToEnd();
   if (WaitUntil(Deadline::In(grace))) return wait_status_;
   kill(pid_, SIGKILL);
   WaitUntil(Deadline::Infinite());  // SIGKILL cannot be refused
@@ -182,8 +194,10 @@ absl::StatusOr<std::string> Process::AwaitLine(std::string_view prefix, Deadline
   }
 }
 
-Nanos Process::Cpu() const {
-  std::ifstream in(absl::StrCat("/proc/", pid_, "/stat"));
+Nanos Process::Cpu() const { return CpuOf(pid_); }
+
+Nanos CpuOf(pid_t pid) {
+  std::ifstream in(absl::StrCat("/proc/", pid, "/stat"));
   std::string text((std::istreambuf_iterator<char>(in)), {});
   const size_t name_end = text.rfind(')');  // the name may hold spaces
   if (name_end == std::string::npos) return Nanos::zero();

@@ -25,6 +25,7 @@ struct ProcessOptions {
   std::string name;               // for messages: "leaf 0"
   std::vector<std::string> argv;  // argv[0] is the path of the executable
   std::string log_path;           // its standard error goes there
+  std::vector<int> cpus;          // on which it may run; empty: those of this process
 };
 
 // A Process is one running child. Thread-compatible. The thread that spawns it must live as long as it.
@@ -52,10 +53,11 @@ class Process {
 
   // Whether it has not ended.
   bool Running();
+  // Asks it to end (SIGTERM) and does not wait.
+  void BeginToEnd();
   pid_t pid() const { return pid_; }
   const std::string& name() const { return options_.name; }
-  // User and system time so far; zero when it cannot be read.
-  Nanos Cpu() const;
+  Nanos Cpu() const;  // see CpuOf()
   // The last lines of its standard error, indented, or empty.
   std::string LogTail() const;
 
@@ -68,8 +70,12 @@ class Process {
   const pid_t pid_;
   int out_;  // read end of its standard output
   std::string unread_;
+  bool asked_to_end_ = false;
   bool reaped_ = false;
   int wait_status_ = 0;
 };
+
+// User and system time of a process so far; zero when it cannot be read.
+Nanos CpuOf(pid_t pid);
 
 }  // namespace curtail::tool

@@ -124,7 +124,7 @@ absl::Status Subject::StartApplication(const SubjectFlags& flags, Console& conso
       MakeApplication(flags.load.targets.front(), flags.application);
   if (!application.ok()) return application.status();
   application_ = *std::move(application);
-  console.Note(absl::StrCat("starting ", application_->description(), " ..."));
+  console.Note(absl::StrCat("starting ", application_->description, " ..."));
   absl::StatusOr<std::unique_ptr<Tiers>> tiers = Tiers::Start(*application_, *logs_, stop_);
   if (!tiers.ok()) return tiers.status();
   own_tiers_ = *std::move(tiers);
@@ -136,11 +136,11 @@ absl::Status Subject::StartMidTier(const Application& application, Tiers& tiers)
   absl::StatusOr<std::unique_ptr<MidTier>> mid_tier = tiers.StartMidTier({}, /*admin=*/true);
   if (!mid_tier.ok()) return mid_tier.status();
   mid_tier_ = *std::move(mid_tier);
-  workload_ = std::shared_ptr<const Workload>(std::shared_ptr<void>(), &application.workload());
-  service_ = application.service();
-  description_ = absl::StrCat(application.description(), Digest(*workload_));
+  workload_ = application.workload;
+  service_ = application.service;
+  description_ = absl::StrCat(application.description, Digest(*workload_));
   options_.targets = {mid_tier_->address()};
-  options_.workload_name = application.name();
+  options_.workload_name = application.name;
   options_.stop = &stop_;
   admin_ = std::make_unique<AdminClient>(mid_tier_->admin());
   return absl::OkStatus();
@@ -156,6 +156,7 @@ absl::Status Subject::Reach(const SubjectFlags& flags, Console& console) {
   load.corpus = flags.application.data;
   load.queries = flags.application.queries;
   load.k = flags.application.k;
+  load.leaves = flags.application.leaves;
   load.rps = 1;  // MakeSetup() wants to know how much is sent; the plan says that for each cell
   absl::StatusOr<LoadTargets> targets = MakeTargets(load);
   if (!targets.ok()) return targets.status();

@@ -35,33 +35,47 @@ absl::Status MidTier::Check() {
   return absl::AbortedError(absl::StrCat(process_->name(), " has ended", process_->LogTail()));
 }
 
-absl::StatusOr<std::unique_ptr<Process>> Tiers::Launch(std::string name,
-                                                       std::vector<std::string> argv) const {
+absl::StatusOr<std::unique_ptr<Process>> Tiers::Launch(std::string name, const MidTierSetup& setup) const {
+  const ServiceSpec& entry = application_.topology.entry();
+  InstanceSetup instance;
+  instance.config = setup.config;
+  instance.policy = setup.policy;
+  instance.profile = setup.profile;
+  instance.listen = "127.0.0.1:0";
+  instance.admin = setup.admin;
+  if (entry.common_flags) {
+    instance.more_flags = {"--drain", "1"};
+    if (setup.any_machine) instance.more_flags.push_back("--any-machine");
+    if (setup.slo > Nanos(0)) {
+      const double slo_ms = static_cast<double>(setup.slo.count()) / 1e6;
+      instance.more_flags.insert(instance.more_flags.end(), {"--slo", absl::StrCat(slo_ms)});
+    }
+  }
+  absl::StatusOr<std::vector<std::string>> argv =
+      CommandOf(application_.topology, entry, 0, behind_->addresses(), instance);
+  if (!argv.ok()) return argv.status();
+  absl::StatusOr<std::string> program = FindProgram(argv->front());
+  if (!program.ok()) return program.status();
+  argv->front() = *std::move(program);
   ProcessOptions options;
   options.log_path =
       absl::StrCat(logs_.path(), "/", absl::StrReplaceAll(name, {{" ", "-"}, {"/", "-"}}), ".log");
   options.name = std::move(name);
-  options.argv = std::move(argv);
+  options.argv = *std::move(argv);
   return Process::Spawn(std::move(options));
-}
-
-absl::StatusOr<std::string> Tiers::AwaitAddress(Process& process) const {
-  return process.AwaitLine(application_.ready_prefix(), Deadline::In(kStartTimeout), &stop_);
 }
 
 absl::StatusOr<std::unique_ptr<Tiers>> Tiers::Start(const Application& application, const LogFolder& logs,
                                                     const std::atomic<bool>& stop) {
   std::unique_ptr<Tiers> tiers(new Tiers(application, logs, stop));
-  for (int i = 0; i < application.leaves(); ++i) {
-    auto leaf = tiers->Launch(absl::StrCat("leaf ", i), application.LeafCommand(i));
-    if (!leaf.ok()) return leaf.status();
-    tiers->leaves_.push_back(*std::move(leaf));
-  }
-  for (const auto& leaf : tiers->leaves_) {
-    absl::StatusOr<std::string> address = tiers->AwaitAddress(*leaf);
-    if (!address.ok()) return address.status();
-    tiers->addresses_.push_back(*std::move(address));
-  }
+  DeploymentOptions options;
+  options.folder = logs.path();
+  options.without_entry = true;
+  options.start_timeout = kStartTimeout;
+  absl::StatusOr<std::unique_ptr<Deployment>> behind =
+      Deployment::Start(application.topology, std::move(options), stop);
+  if (!behind.ok()) return behind.status();
+  tiers->behind_ = *std::move(behind);
   return tiers;
 }
 
@@ -69,11 +83,16 @@ absl::StatusOr<std::unique_ptr<MidTier>> Tiers::StartMidTier(MidTierSetup setup,
   const int number = ++mid_tiers_;
   if (admin) setup.admin = absl::StrCat("unix:", logs_.path(), "/admin-", number);
   const std::string& under = setup.policy.empty() ? setup.config : setup.policy;
-  auto process =
-      Launch(absl::StrCat("mid-tier ", number, " ", under), application_.MidTierCommand(setup, addresses_));
+  auto process = Launch(absl::StrCat("mid-tier ", number, " ", under), setup);
   if (!process.ok()) return process.status();
-  absl::StatusOr<std::string> address = AwaitAddress(**process);
+  absl::StatusOr<std::string> address =
+      (*process)->AwaitLine(application_.topology.entry().ready_prefix, Deadline::In(kStartTimeout), &stop_);
   if (address.ok()) {
+    if (!prepared_) {
+      absl::Status prepared = Prepare(application_.topology, *address, logs_.path(), stop_);
+      if (!prepared.ok()) return prepared;
+      prepared_ = true;
+    }
     return std::make_unique<MidTier>(*std::move(process), *std::move(address), std::move(setup.admin));
   }
   const bool ended = address.status().code() == absl::StatusCode::kAborted;
@@ -81,14 +100,6 @@ absl::StatusOr<std::unique_ptr<MidTier>> Tiers::StartMidTier(MidTierSetup setup,
     return absl::UnimplementedError(address.status().message());
   }
   return address.status();
-}
-
-absl::Status Tiers::CheckLeaves() {
-  for (const auto& leaf : leaves_) {
-    if (!leaf->Running())
-      return absl::AbortedError(absl::StrCat(leaf->name(), " has ended", leaf->LogTail()));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace curtail::tool

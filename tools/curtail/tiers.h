@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tiers.h - the processes of an application on this machine: its leaves, and mid-tiers over them.
+// tiers.h - an application to be measured: what is behind its mid-tier, and mid-tiers over that.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "application.h"
 #include "curtail/exec/thread_stats.h"
+#include "deployment.h"
 #include "process.h"
 
 namespace curtail::tool {
@@ -53,34 +53,33 @@ class MidTier {
   const std::string admin_;
 };
 
-// The leaves of an application, and what starts mid-tiers over them. All processes end with their objects, and
-// at the latest with the thread that made them. Thread-compatible.
+// All of an application but its mid-tier. All processes end with their objects, and at the latest with the thread that
+// made them. Thread-compatible.
 class Tiers {
  public:
-  // Starts the leaves and waits until they serve. `application`, `logs` and `stop` outlive the object. Errors:
-  // those of Process; CANCELLED when `stop` was set.
+  // Starts them and waits until they serve. `application`, `logs` and `stop` outlive the object. Errors: those of
+  // Deployment.
   static absl::StatusOr<std::unique_ptr<Tiers>> Start(const Application& application, const LogFolder& logs,
                                                       const std::atomic<bool>& stop);
 
-  // Starts a mid-tier and waits until it serves. With `admin` it gets an admin interface, whatever the setup says.
-  // Errors: UNIMPLEMENTED when it ended by itself before it served, which is how a server refuses a config;
-  // ABORTED when a signal ended it; DEADLINE_EXCEEDED; CANCELLED.
+  // Starts a mid-tier and waits until it serves; the first one also runs what the topology wants prepared. With `admin` it
+  // gets an admin interface, whatever the setup says. Errors: UNIMPLEMENTED when it ended by itself before it served, which
+  // is how a server refuses a config; ABORTED when a signal ended it; DEADLINE_EXCEEDED; CANCELLED.
   absl::StatusOr<std::unique_ptr<MidTier>> StartMidTier(MidTierSetup setup, bool admin = false);
-  // ABORTED when a leaf has ended.
-  absl::Status CheckLeaves();
+  // ABORTED when one of them has ended.
+  absl::Status CheckLeaves() { return behind_->Check(); }
 
  private:
   Tiers(const Application& application, const LogFolder& logs, const std::atomic<bool>& stop)
       : application_(application), logs_(logs), stop_(stop) {}
-  absl::StatusOr<std::unique_ptr<Process>> Launch(std::string name, std::vector<std::string> argv) const;
-  absl::StatusOr<std::string> AwaitAddress(Process& process) const;
+  absl::StatusOr<std::unique_ptr<Process>> Launch(std::string name, const MidTierSetup& setup) const;
 
   const Application& application_;
   const LogFolder& logs_;
   const std::atomic<bool>& stop_;
   int mid_tiers_ = 0;  // started so far
-  std::vector<std::unique_ptr<Process>> leaves_;
-  std::vector<std::string> addresses_;
+  bool prepared_ = false;
+  std::unique_ptr<Deployment> behind_;
 };
 
 }  // namespace curtail::tool

@@ -5,85 +5,15 @@
 Usage: tool_test.py CASE CURTAIL HDSEARCH SCRATCH_FOLDER
 
 Nothing here depends on how fast the machine is: tables must be there and recall right; latencies may be what they are.
-Every process started carries a mark in its environment, by which those that were left behind are found.
 """
 
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
-import sys
-import tempfile
-import time
-import uuid
 
-MARK = "CURTAIL_TOOL_TEST=" + uuid.uuid4().hex
-MAX_WAIT_S = 150
-
-
-class Tools:
-    """The programs under test, and a folder for their files."""
-
-    def __init__(self, curtail, hdsearch, scratch):
-        self.curtail, self.hdsearch = curtail, hdsearch
-        self.scratch = tempfile.mkdtemp(dir=scratch)
-        name, value = MARK.split("=")
-        self.env = {**os.environ, name: value, "TMPDIR": self.scratch, "NO_COLOR": "1",
-                    "XDG_CACHE_HOME": os.path.join(scratch, "cache")}
-
-    def path(self, name):
-        return os.path.join(self.scratch, name)
-
-    def start(self, *args):
-        return subprocess.Popen([self.curtail, *args], env=self.env, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def run(self, *args):
-        """Exit code, standard output, standard error."""
-        process = self.start(*args)
-        out, err = process.communicate(timeout=MAX_WAIT_S)
-        print("$ curtail", *args, f"-> {process.returncode}\n{out}{err}")
-        return process.returncode, out, err
-
-
-def marked_processes():
-    """Pids of running processes (no zombies) that descend from this test, but itself."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                environ = file.read()
-            with open(f"/proc/{pid}/stat") as file:
-                state = file.read().rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if MARK.encode() in environ and state != "Z":
-            found.append(int(pid))
-    return found
-
-
-def expect_nothing_left(grace_s=0.0):
-    limit = time.monotonic() + grace_s
-    while marked_processes() and time.monotonic() < limit:
-        time.sleep(0.01)
-    left = marked_processes()
-    assert not left, f"processes left behind: {left}"
-
-
-def await_line(stream, pattern):
-    """Reads lines until one matches; the test's own time limit bounds it."""
-    seen = []
-    for line in stream:
-        seen.append(line)
-        if re.search(pattern, line):
-            return
-    raise AssertionError(f"no line like {pattern!r} in: {''.join(seen)}")
-
-
-def expect_no_escapes(text):
-    assert "\x1b" not in text and "\r" not in text, "escapes written to a pipe"
+from tooling import MAX_WAIT_S, await_line, expect_no_escapes, expect_nothing_left, marked_processes, run_case
 
 
 def check_grid(out, configs):
@@ -247,7 +177,7 @@ def test_demo_refuses(tools):
     expect_refusal(tools.run("demo", "--corpus", "/nonexistent/data.fvecs"), 104, "/nonexistent/data.fvecs")
     expect_refusal(tools.run("demo", "--configs", "SIB1,XYZ9"), 104, "--configs", "XYZ9")
     expect_refusal(tools.run("demo", "--loads", "100,none"), 104, "--loads", "none")
-    expect_refusal(tools.run(*small, "--program", "/bin/false"), 1, "leaf 0 ended with code 1")
+    expect_refusal(tools.run(*small, "--program", "/bin/false"), 1, "leaf-0 ended with code 1")
     expect_refusal(tools.run("demo", "--no-such-flag"), 104, "hint")
     expect_nothing_left()
 
@@ -407,17 +337,5 @@ def check_load_looks(tools, address, brief):
     assert code in (0, 1, 98) and "trial 1 " in out and "highest rate" in out, code
 
 
-def main():
-    case, curtail, hdsearch, scratch = sys.argv[1:]
-    tools = Tools(curtail, hdsearch, scratch)
-    try:
-        globals()["test_" + case](tools)
-        shutil.rmtree(tools.scratch)
-    finally:
-        for pid in marked_processes():  # only those this test started
-            if pid != os.getpid():
-                os.kill(pid, signal.SIGKILL)
-
-
 if __name__ == "__main__":
-    main()
+    run_case(globals())

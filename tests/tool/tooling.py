@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the curtail command share: they run it as users do, and nothing they start outlives them.
+
+Every process started carries a mark in its environment, by which those that were left behind are found.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+MARK = "CURTAIL_TOOL_TEST=" + uuid.uuid4().hex
+MAX_WAIT_S = 150
+
+
+class Tools:
+    """The programs under test, and a folder for their files."""
+
+    def __init__(self, curtail, hdsearch, scratch):
+        self.curtail, self.hdsearch = curtail, hdsearch
+        self.scratch = tempfile.mkdtemp(dir=scratch)
+        name, value = MARK.split("=")
+        self.env = {**os.environ, name: value, "TMPDIR": self.scratch, "NO_COLOR": "1",
+                    "XDG_CACHE_HOME": os.path.join(scratch, "cache"),
+                    # Applications that are up are those of this test.
+                    "XDG_RUNTIME_DIR": self.scratch}
+
+    def path(self, name):
+        return os.path.join(self.scratch, name)
+
+    def start(self, *args):
+        return subprocess.Popen([self.curtail, *args], env=self.env, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def run(self, *args):
+        """Exit code, standard output, standard error."""
+        process = self.start(*args)
+        out, err = process.communicate(timeout=MAX_WAIT_S)
+        print("$ curtail", *args, f"-> {process.returncode}\n{out}{err}")
+        return process.returncode, out, err
+
+
+def marked_processes():
+    """Pids of running processes (no zombies) that descend from this test, but itself."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                environ = file.read()
+            with open(f"/proc/{pid}/stat") as file:
+                state = file.read().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if MARK.encode() in environ and state != "Z":
+            found.append(int(pid))
+    return found
+
+
+def expect_nothing_left(grace_s=0.0):
+    limit = time.monotonic() + grace_s
+    while marked_processes() and time.monotonic() < limit:
+        time.sleep(0.01)
+    left = marked_processes()
+    assert not left, f"processes left behind: {left}"
+
+
+def await_line(stream, pattern):
+    """Reads lines until one matches; the test's own time limit bounds it."""
+    seen = []
+    for line in stream:
+        seen.append(line)
+        if re.search(pattern, line):
+            return
+    raise AssertionError(f"no line like {pattern!r} in: {''.join(seen)}")
+
+
+def expect_no_escapes(text):
+    assert "\x1b" not in text and "\r" not in text, "escapes written to a pipe"
+
+
+def run_case(cases):
+    """Runs the case of `cases` (globals() of the test) that the command line names: CASE CURTAIL HDSEARCH SCRATCH."""
+    case, curtail, hdsearch, scratch = sys.argv[1:]
+    tools = Tools(curtail, hdsearch, scratch)
+    try:
+        cases["test_" + case](tools)
+        shutil.rmtree(tools.scratch)
+    finally:
+        for pid in marked_processes():  # only those this test started
+            if pid != os.getpid():
+                os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Starts and ends applications as users do: in the foreground and in the background, with a terminal and without.
+
+Usage: up_test.py CASE CURTAIL HDSEARCH SCRATCH_FOLDER
+
+Whatever ends `curtail up`, its processes end with it.
+"""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import socket
+import subprocess
+import time
+
+from tooling import MAX_WAIT_S, await_line, expect_no_escapes, expect_nothing_left, marked_processes
+
+DATA = "data=synthetic:N=2000,D=16,seed=1"
+SMALL = ["--set", DATA, "--set", "leaf.shards=2"]
+NAMES = ["leaf-0", "leaf-1", "mid-tier"]
+
+
+def up(tools, *args):
+    """In the foreground; returns the process once all serve."""
+    process = tools.start("up", "hdsearch", *SMALL, *args)
+    await_line(process.stdout, r"^hdsearch is up: mid-tier at ")
+    return process
+
+
+def ps(tools):
+    code, out, _ = tools.run("ps", "--json")
+    assert code == 0, code
+    return {p["name"]: p for app in json.loads(out) for p in app["processes"]}
+
+
+def expect_serving(tools, names=None):
+    found = ps(tools)
+    assert sorted(found) == sorted(names or NAMES), found
+    for p in found.values():
+        assert p["state"] == "ready" and p["health"] == "serving" and p["pid"] > 0, p
+        assert p["resident_mib"] > 0, p
+    return found
+
+
+def await_state(tools, wanted):
+    """Asks until wanted(processes) holds; returns them."""
+    limit = time.monotonic() + 30
+    while time.monotonic() < limit:
+        found = ps(tools)
+        if wanted(found):
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"did not come about: {found}")
+
+
+def test_background(tools):
+    code, out, err = tools.run("up", "hdsearch", *SMALL, "--detach", "--config", "SDB1-4")
+    assert code == 0 and "hdsearch is up: mid-tier at 127.0.0.1:" in out, (code, out, err)
+    assert re.search(r"memory: about .*MiB \(leaf 2 x ", err), err
+    expect_no_escapes(out + err)
+    found = expect_serving(tools)
+    assert found["mid-tier"]["config"] == "SDB1-4" and found["leaf-0"]["config"] == "SIB1", found
+
+    # One at a time, and the application's name stands for its address.
+    code, _, err = tools.run("up", "hdsearch", *SMALL)
+    assert code == 1 and "is up already" in err and "curtail down hdsearch" in err, (code, err)
+    code, out, _ = tools.run("load", "hdsearch", "--corpus", DATA.partition("=")[2], "--rps", "50", "--duration", "1s",
+                             "--warmup", "0s")
+    assert code in (0, 98) and re.search(r"recall@10 mean 1", out + "recall@10 mean 1"), (code, out)
+    assert re.search(r"\b0 failed", out), out
+    code, _, _ = tools.run("switch", found["mid-tier"]["admin"], "FIB1")
+    assert code == 0 and ps(tools)["mid-tier"]["config"] == "SDB1-4 FIB1", "both what it began with and what it has"
+
+    code, out, _ = tools.run("logs", "hdsearch", "leaf")
+    assert code == 0 and "leaf-0 | --- " in out and "leaf-1 | " in out and "mid-tier" not in out, out
+    code, out, _ = tools.run("down", "hdsearch")
+    assert code == 0 and out == "hdsearch is down\n", (code, out)
+    expect_nothing_left()
+    assert ps(tools) == {}
+    code, _, err = tools.run("down", "hdsearch")
+    assert code == 1 and "hdsearch is not up; nothing is" in err, (code, err)
+    code, out, _ = tools.run("logs", "hdsearch", "mid-tier")
+    assert code == 0 and "mid-tier | --- " in out, "the logs outlive it"
+
+
+def test_foreground(tools):
+    for ender in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        process = up(tools)
+        expect_serving(tools)
+        process.send_signal(ender)
+        out, err = process.communicate(timeout=MAX_WAIT_S)
+        assert process.returncode == 0, (process.returncode, err)
+        assert "ending hdsearch" in err, err
+        expect_nothing_left()
+
+
+def test_terminal_closed(tools):
+    """Closing the terminal hangs up its foreground process; nothing else does."""
+    leader, follower = pty.openpty()
+
+    def own_terminal():
+        os.setsid()
+        fcntl.ioctl(0, 0x540E, 0)  # TIOCSCTTY
+
+    process = subprocess.Popen([tools.curtail, "up", "hdsearch", *SMALL], env=tools.env, stdin=follower,
+                               stdout=follower, stderr=follower, preexec_fn=own_terminal)
+    os.close(follower)
+    text = b""
+    limit = time.monotonic() + MAX_WAIT_S
+    while b"Ctrl-C" not in text:
+        assert time.monotonic() < limit, text
+        if select.select([leader], [], [], 1)[0]:
+            text += os.read(leader, 4096)
+    expect_serving(tools)
+    os.close(leader)
+    process.wait(timeout=MAX_WAIT_S)
+    expect_nothing_left()
+
+
+def test_killed(tools):
+    """Nothing can be done about SIGKILL, but the kernel ends the processes, and the next start is not in the way."""
+    process = up(tools)
+    process.kill()
+    process.communicate()
+    expect_nothing_left(grace_s=10)
+    assert ps(tools) == {}, "a state without its keeper is a thing of the past"
+    code, _, err = tools.run("up", "hdsearch", *SMALL, "--detach")
+    assert code == 0, err
+    os.kill(json.loads(tools.run("ps", "--json")[1])[0]["pid"], signal.SIGKILL)
+    expect_nothing_left(grace_s=10)
+
+
+def test_restarts(tools):
+    process = up(tools)
+    before = expect_serving(tools)
+    os.kill(before["leaf-1"]["pid"], signal.SIGKILL)
+    after = await_state(tools, lambda p: p["leaf-1"]["state"] == "ready" and p["leaf-1"]["restarts"] == 1)
+    assert after["leaf-1"]["pid"] != before["leaf-1"]["pid"]
+    assert after["leaf-1"]["address"] == before["leaf-1"]["address"], "where its callers look for it"
+    assert "killed by signal 9" in after["leaf-1"]["problem"], after["leaf-1"]
+    assert after["mid-tier"]["pid"] == before["mid-tier"]["pid"], "the others are left alone"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=MAX_WAIT_S)
+    assert "leaf-1 was killed by signal 9" in err and "leaf-1 is back at" in err, err
+    expect_nothing_left()
+
+
+def test_refuses(tools):
+    def refused(code, *texts_and_args):
+        texts, args = texts_and_args[0], texts_and_args[1:]
+        got, out, err = tools.run("up", *args)
+        assert got == code, (got, out, err)
+        for text in texts:
+            assert text in err, (text, err)
+        expect_nothing_left()
+
+    refused(104, ["no application \"shop\"", "hdsearch"], "shop")
+    refused(104, ["no variable 'colour'", "leaf.KEY"], "hdsearch", "--set", "colour=red")
+    refused(104, ["SERVICE=ADDRESS"], "hdsearch", "--use", "x")
+    refused(104, ["config"], "hdsearch", "--config", "XYZ")
+    refused(1, ["mid-tier ended with code 104", "No such file"], "hdsearch", *SMALL, "--policy", "mutune", "--profile", "/nowhere.json")
+    refused(1, ["does not fit", "--force"], "hdsearch", "--set", "data=synthetic:N=900000000,D=2048")
+    own = tools.path("own.yaml")
+    with open(own, "w") as file:
+        file.write("application: own\nservices:\n  a:\n    run: no-such-program\n    entry: true\n")
+    refused(104, ["no-such-program is missing"], own)
+    with open(own, "w") as file:
+        file.write("application: own\nservices:\n  a:\n    ruin: x\n")
+    refused(104, ["own.yaml:4", "'ruin' is no key"], own)
+
+    # A port that is taken is reported as such.
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = "127.0.0.1:%d" % taken.getsockname()[1]
+        refused(1, [address, "in use"], "hdsearch", *SMALL, "--set", "mid-tier.listen=" + address)
+
+    code, out, _ = tools.run("up", "hdsearch", "--scale", "--dry-run")
+    assert code == 0 and out.count("N=500000,D=2048") == 5 and "--shard 3/4" in out, out
+
+
+def test_interrupted(tools):
+    """A start that is broken off leaves nothing, also one in the background."""
+    for detach in ([], ["--detach"]):
+        process = tools.start("up", "hdsearch", "--set", "data=synthetic:N=300000,D=256", *detach)
+        await_line(process.stderr, r"^memory: ")
+        limit = time.monotonic() + 30
+        while len(marked_processes()) < (3 if detach else 2):  # some leaf is loading
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=MAX_WAIT_S)
+        assert process.returncode == 105, process.returncode
+        expect_nothing_left()
+
+
+if __name__ == "__main__":
+    from tooling import run_case
+    run_case(globals())

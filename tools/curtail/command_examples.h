@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// command_examples.h - what --help of each command says below the flags.
+#pragma once
+
+namespace curtail::tool {
+
+inline constexpr char kExamples[] = R"(Examples:
+  curtail up hdsearch --detach                                   # image search on this machine; curtail ps, logs, down
+  curtail demo                     # under 3 minutes: learns which threading model suits which load, and adapts
+  curtail train hdsearch --quick --out profile.json              # which config is best at which load?
+  curtail compare hdsearch --profile profile.json --html compare.html
+  curtail switch 127.0.0.1:9090 SDB1-16                          # at once, while it serves
+  curtail status 127.0.0.1:9090                                  # pools, queue, threads
+  curtail load hdsearch --rps 500                                # about 12 s; the one that is up
+
+Exit codes: 0 ok, 1 failed, 98 a load run is void, 99 a threshold does not hold, 104 bad configuration, 105 interrupted.)";
+
+inline constexpr char kLoadExamples[] =
+    R"(Open loop is the default: requests leave on a schedule fixed beforehand, whatever the server does, and
+latency counts from the intended send time. --closed N keeps N requests in flight instead: only to find the
+peak throughput.
+
+Examples:
+  curtail load 127.0.0.1:7000 --rps 500 --method grpc.health.v1.Health/Check
+  curtail load api:443 --tls --rps 200 --method shop.Cart/Add --data '{"user": "{{zipf 100000 0.99}}", "n": 1}'
+  curtail load api:8080 --rps 200 --method shop.Cart/Add --data @requests.jsonl --proto shop.proto
+  curtail load hdsearch 127.0.0.1:7000 --schedule flash-crowd:100..8000 --duration 30s --html run.html
+  curtail load api:8080 --schedule trace.csv --rate-scale 0.1 --method shop.Cart/Get
+  curtail load api:8080 --rps 1000 --repeat 5 --json run.json --fail-if 'p99<5ms,errors<0.1%' --method ...
+  curtail load api:8080 --find-max 'p99<5ms' --rps 100 --duration 5s --method ...
+  curtail load api:8080 --list
+
+Schedules: constant:500, steps:100,500,2000, ramp:100..5000, flash-crowd:100..8000, diurnal:100..2000,
+  bursts:200..2000, a CSV file of time_s,rate_per_s, or a shipped shape at its peak rate: large-variation:2000,
+  quick-variation:2000, slow-variation:2000, world-cup-98:2000.
+JSON fields may be drawn for each request: {{index}}, {{uniform 1 100}}, {{real 0 1}}, {{zipf 1000000 0.99}},
+  {{skew 1000 80}}, {{string 16}}, {{bytes 64}}, {{uuid}}, {{pick red green}}.
+Durations are written 10s, 1m30s, 500us.  --fail-if: pN, mean, max, errors, rate, good, score; all must hold.
+Exit codes: 0 ok, 1 no server or no disk space, 98 the run is void (the generator was the limit), 99 a --fail-if
+condition does not hold, 104 bad flags, 105 interrupted.)";
+
+inline constexpr char kDemoExamples[] =
+    R"(Starts HDSearch (4 leaves and a mid-tier) on this machine, measures some configs of the mid-tier at rising loads, and
+then serves a ramp and a flash crowd: under the adaptive policy with that profile, under its best config for the lowest
+and for the highest load, and under the policies of others. Every process it starts ends with it.
+
+Examples:
+  curtail demo                                    # under 3 minutes; writes curtail-demo.html
+  curtail demo --quick --json demo.json           # about 30 s
+  curtail demo --configs SIP1,SDB1-50 --loads 50,500,2k
+
+Exit codes: 0 ok, 1 a process failed, 104 bad flags, a missing program or data set, 105 interrupted.)";
+
+inline constexpr char kTrainExamples[] =
+    R"(Measures p50 and p99 of each config at each load, several times in turns, and writes a profile, by which a server chooses its
+config: `hdsearch --policy mutune --profile profile.json`. A config that gives up at a load is spared higher ones. The
+application is started and ended by this; a server that runs already is switched through its admin interface, and gets its
+config back at the end. Train on the machine that serves: a profile is of one machine.
+
+Examples:
+  curtail train hdsearch --out profile.json              # about 30 minutes
+  curtail train hdsearch --quick --out profile.json      # under 3 minutes
+  curtail train hdsearch --dry-run                       # says what it would measure, and how long that takes
+  curtail train hdsearch --out profile.json --resume     # goes on after Ctrl-C or a power cut
+  curtail train 127.0.0.1:7000 --admin 127.0.0.1:9090 --method shop.Cart/Add --data @requests.jsonl --out cart.json
+
+Exit codes: 0 ok, 1 a process failed or no disk space, 104 bad flags, a missing program or data set, 105 interrupted.)";
+
+inline constexpr char kVerifyExamples[] =
+    R"(Measures the configs that the profile says keep up at loads that it was not trained at, finds the best one, and measures that against the one
+that the profile chooses, in turns. The first measurement only finds the best, the second one judges: so luck is not
+mistaken for merit.
+
+Examples:
+  curtail verify hdsearch profile.json                   # some 15 minutes
+  curtail verify hdsearch profile.json --quick
+  curtail verify 127.0.0.1:7000 cart.json --admin 127.0.0.1:9090 --method shop.Cart/Add --data @requests.jsonl
+
+Exit codes: 0 ok, 1 a process failed, 99 the chosen config loses more than 10 % (--max-loss) at some load, 104 bad flags
+or profile, 105 interrupted.)";
+
+inline constexpr char kCompareExamples[] =
+    R"(Serves the same loads under one policy after the other, each in processes started for it, in turns: steady loads up and
+down, a flash crowd (a low load, 1 s beyond what the best config for it sustains, the low load again), a ramp, a day.
+
+Policies: mutune, mutune:paper, fm, tbd, ipi[:CONFIG], online, online+profile, static:CONFIG.
+
+Examples:
+  curtail compare hdsearch --profile profile.json --html compare.html           # about half an hour
+  curtail compare hdsearch --profile profile.json --quick                       # a few minutes
+  curtail compare hdsearch --profile profile.json --policies mutune,static:SIP1,static:SDB1-50 \
+                  --scenarios flash-crowd --flash-crowd 100..3k --rounds 5
+  curtail compare hdsearch --policies online,static:SIB1 --scenarios steady --loads 100,1k --flash-crowd 100..1k
+
+Exit codes: 0 ok, 1 a process failed or no disk space, 104 bad flags or profile, 105 interrupted.)";
+
+inline constexpr char kUpExamples[] =
+    R"(Starts every process of an application in the order in which they need each other, waits until each answers its health
+check, and starts again what ends by itself. Ctrl-C, closing the terminal or `curtail down` end all of them; none outlives
+this command, however that ends.
+
+Applications: hdsearch (image search), router (key-value store over memcached), setalgebra (document search), recommend
+(rating prediction); or the path of a topology file of your own, see docs/topology.md.
+
+Examples:
+  curtail up hdsearch                                            # in the foreground; Ctrl-C ends it
+  curtail up router --detach --policy online                     # in the background, the mid-tier adapts
+  curtail up hdsearch --set data=synthetic:N=200000,D=128 --set leaf.shards=2 --config SDB1-16
+  curtail up router --use store=127.0.0.1:11211 --set store.shards=1 --set store.replicas=1 \
+                    --set leaf.shards=1 --set leaf.replicas=1    # over a memcached that runs already
+  curtail up hdsearch --scale --dry-run                          # the paper's size: which commands?
+
+Exit codes: 0 it went down as it was told to (or is up: --detach), 1 a process failed, 104 bad flags or topology, a missing
+program, or too little memory, 105 interrupted before it was up.)";
+
+}  // namespace curtail::tool

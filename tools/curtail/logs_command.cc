@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "logs_command.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "exit_code.h"
+#include "run_folder.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr int kLookMs = 100;
+
+// Whether `name` is asked for: itself, its service ("leaf" for "leaf-0"), or all.
+bool Matches(const std::string& name, const std::string& asked) {
+  return asked.empty() || name == asked || name.starts_with(asked + "-");
+}
+
+// One log that is read from where it was left.
+struct Log {
+  std::string name;
+  std::string path;
+  std::streamoff at = 0;
+
+  // The whole lines that have come since the last look; at most `last` of them unless 0.
+  std::deque<std::string> Take(size_t last) {
+    std::deque<std::string> lines;
+    std::ifstream in(path, std::ios::binary);
+    in.seekg(at);
+    for (std::string line; std::getline(in, line) && !in.eof();) {
+      at += static_cast<std::streamoff>(line.size()) + 1;
+      lines.push_back(std::move(line));
+      if (last > 0 && lines.size() > last) lines.pop_front();
+    }
+    return lines;
+  }
+};
+
+void FindNew(const LogsFlags& flags, std::map<std::string, Log>* logs) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(RunFolderOf(flags.application), error)) {
+    if (entry.path().extension() != ".log" || entry.path().stem() == "memory") continue;
+    const std::string name = entry.path().stem();
+    if (Matches(name, flags.process)) logs->try_emplace(name, Log{name, entry.path()});
+  }
+}
+
+}  // namespace
+
+int RunLogs(const LogsFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  std::map<std::string, Log> logs;
+  FindNew(flags, &logs);
+  if (logs.empty()) {
+    std::error_code error;
+    const bool ran = std::filesystem::exists(RunFolderOf(flags.application), error);
+    console.Error(ran ? absl::StrCat(flags.application, " has no log of ", flags.process)
+                      : absl::StrCat(flags.application, " was never up here"),
+                  "curtail ps lists what is up");
+    return kFailed;
+  }
+  const auto print = [&](size_t last) {
+    for (auto& [name, log] : logs) {
+      for (const std::string& line : log.Take(last)) console.Print(absl::StrCat(name, " | ", line, "\n"));
+    }
+    fflush(stdout);
+  };
+  print(static_cast<size_t>(std::max(flags.tail, 1)));
+  while (flags.follow && !stop.load(std::memory_order_relaxed)) {
+    poll(nullptr, 0, kLookMs);
+    FindNew(flags, &logs);
+    print(0);
+    if (!IsUp(flags.application)) break;  // nothing more will come
+  }
+  return kOk;
+}
+
+}  // namespace curtail::tool

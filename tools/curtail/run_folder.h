@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// run_folder.h - where `curtail up` keeps what belongs to a running application, and how the other commands find it.
+//
+// $XDG_RUNTIME_DIR/curtail/APP, or /tmp/curtail-UID/APP: logs, sockets, state.json and a lock file. The lock is held for
+// as long as the application is up, by the process that looks after it, and goes with that process however it ends: a
+// state without a held lock is a thing of the past.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace curtail::tool {
+
+// One process, or instance that runs elsewhere, of an application that is up.
+struct ProcessState {
+  std::string name;     // "leaf-0"
+  std::string service;  // "leaf"
+  std::string state;    // see StateName()
+  pid_t pid = 0;        // 0: none now
+  std::string protocol;
+  std::string address;
+  std::string admin;  // empty: none
+  std::string under;  // the config or policy it was started under; empty: its default
+  std::string log;    // path; empty: none
+  int restarts = 0;
+  std::string problem;        // why it ended last
+  int64_t since_unix_ms = 0;  // of its state
+};
+
+struct UpState {
+  std::string application;
+  pid_t pid = 0;      // of the process that looks after it
+  std::string entry;  // what clients call; empty: not ready yet
+  int64_t started_unix_ms = 0;
+  std::vector<ProcessState> processes;
+};
+
+std::string ToJson(const UpState& state);
+// Errors: INVALID_ARGUMENT for anything that ToJson() does not write.
+absl::StatusOr<UpState> ParseUpState(std::string_view json);
+
+// A RunFolder is held by the process that looks after an application. Thread-compatible.
+class RunFolder {
+ public:
+  // Makes the folder, private to the user, takes the lock and removes what the last run left. Errors: ALREADY_EXISTS when
+  // the application is up; PERMISSION_DENIED and others of the file system.
+  static absl::StatusOr<std::unique_ptr<RunFolder>> Take(const std::string& application);
+  // Gives the lock back; logs stay.
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  // Replaces the state in one step, so that readers see the old or the new one.
+  absl::Status Write(const UpState& state) const;
+
+ private:
+  RunFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  const std::string path_;
+  const int lock_;
+};
+
+// Of the user's applications, whether up or not.
+std::string RunFolderOf(std::string_view application);
+std::vector<std::string> ApplicationsUp();
+// Errors: NOT_FOUND when it is not up, which says what is.
+absl::StatusOr<UpState> ReadUpState(const std::string& application);
+// Whether somebody holds the lock.
+bool IsUp(const std::string& application);
+
+}  // namespace curtail::tool

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// topology.h - topology.yaml: which processes make an application, how they find each other, and what they run under.
+//
+// A topology is a list of services. A service is one program with its flags, started once for each of its shards and
+// replicas; it is told the addresses of those it calls. docs/topology.md explains every key.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace curtail::tool {
+
+// One way that a service learns of another: FLAG ADDRESS for each of its instances, in order.
+struct Wiring {
+  std::string service;
+  std::string flag;
+  // Only the instance of the caller's own number, such as the store beside a leaf.
+  bool own = false;
+};
+
+struct ServiceSpec {
+  std::string name;
+  std::vector<std::string> run;  // the program and its flags, before ${...} is replaced
+  int shards = 1;
+  int replicas = 1;
+  std::vector<Wiring> calls;
+  // Under what a curtail service runs; at most one of config and policy is given.
+  std::string config;
+  std::string policy;
+  std::string profile;
+  // Where each instance listens; empty: a free port, or a socket in the run folder for other protocols.
+  std::vector<std::string> listen;
+  // Sets of CPUs ("0-1,3"), used in turn by the instances; empty: all.
+  std::vector<std::string> cpus;
+  // "grpc": a curtail service, which takes the common flags, says where it listens and answers health checks. Anything
+  // else is told its address as ${address} and is ready when it accepts connections.
+  std::string protocol = "grpc";
+  // Of an instance, where the program cannot say it itself.
+  double memory_mib = 0;
+  // The one that clients call. Exactly one service is.
+  bool entry = false;
+  // Addresses of instances that run already and are not started; empty: started.
+  std::vector<std::string> external;
+
+  // Not in the file, for programs of the benchmarks that are no curtail services: whether it takes the common flags and
+  // answers health checks, and what it prints before its address.
+  bool common_flags = true;
+  std::string ready_prefix = "ready ";
+
+  bool grpc() const { return protocol == "grpc"; }
+  int instances() const { return shards * replicas; }
+};
+
+// Under what an instance is started; what is empty is left to the program.
+struct InstanceSetup {
+  std::string config;
+  std::string policy;
+  std::string profile;
+  std::string listen;
+  std::string admin;
+  bool memory_only = false;             // say how much memory it takes, and end
+  std::vector<std::string> more_flags;  // of its own
+};
+
+// A Topology is one parsed file with its variables. Value type.
+struct Topology {
+  // Errors: INVALID_ARGUMENT with "ORIGIN:LINE: what is wrong".
+  static absl::StatusOr<Topology> Parse(std::string_view yaml, std::string_view origin);
+
+  // Puts the values of "scale" in force, the size that the paper used. Errors: FAILED_PRECONDITION without any.
+  absl::Status Scale();
+  // Changes a variable ("data") or a count of a service ("leaf.shards", "leaf.replicas", "leaf.config", ...). Errors:
+  // INVALID_ARGUMENT, which lists what there is.
+  absl::Status Set(std::string_view name, std::string_view value);
+  // Takes instances that run already: "store=127.0.0.1:11211,unix:/run/m.sock". Errors: INVALID_ARGUMENT (no such
+  // service, a wrong number of addresses).
+  absl::Status Use(std::string_view service_and_addresses);
+
+  const ServiceSpec* Find(std::string_view name) const;
+  ServiceSpec* Find(std::string_view name);
+  const ServiceSpec& entry() const;
+
+  std::string application;
+  std::string title;
+  std::map<std::string, std::string> variables;
+  std::map<std::string, std::string> scale;  // what Scale() sets
+  std::vector<ServiceSpec> services;         // those that are called before those that call them
+  std::vector<std::string> prepare;          // run once all serve, such as to load data; empty: nothing
+};
+
+// The addresses of the instances of each service, shard by shard, and in a shard replica by replica.
+using Addresses = std::map<std::string, std::vector<std::string>>;
+
+// argv of an instance; argv[0] is the program's name as the file has it. `addresses` holds those of all services that
+// it calls. Errors: INVALID_ARGUMENT (a variable that is not there).
+absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, const ServiceSpec& service,
+                                                   int instance, const Addresses& addresses,
+                                                   const InstanceSetup& setup);
+
+// argv of what is run once all serve, with ${entry} for the address that clients call.
+absl::StatusOr<std::vector<std::string>> PrepareCommand(const Topology& topology, const std::string& entry);
+
+// "leaf-0", "leaf-0.1" (shard and replica), or "mid-tier" where there is one only.
+std::string InstanceName(const ServiceSpec& service, int instance);
+
+}  // namespace curtail::tool
