@@ -6,7 +6,8 @@ A block of code that follows a line
 
     <!-- code: tests/install_consumer/greeter.cc [service] -->
 
-must equal, but for indentation, what stands in that file between `// [service]` and `// [/service]`.
+must equal, but for indentation, what stands in that file between `// [service]` and `// [/service]`, or `# [service]` and
+`# [/service]` in files of that kind.
 
 usage: docs_check.py [ROOT]
 """
@@ -33,7 +34,8 @@ def region(root, name, label):
     source = root / name
     if not source.is_file():
         return None
-    found = re.search(rf"^ *// \[{label}\]\n(.*?)^ *// \[/{label}\]$", source.read_text(), re.DOTALL | re.MULTILINE)
+    found = re.search(rf"^ *(?://|#) \[{label}\]\n(.*?)^ *(?://|#) \[/{label}\]$", source.read_text(),
+                      re.DOTALL | re.MULTILINE)
     return textwrap.dedent(found.group(1)) if found else None
 
 

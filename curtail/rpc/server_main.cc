@@ -8,13 +8,17 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "curtail/base/strings.h"
 #include "curtail/exec/spin_budget.h"
+#include "curtail/rpc/internal/socket.h"
 
 namespace curtail {
 namespace {
@@ -30,12 +34,15 @@ sigset_t StopSignals() {
   return set;
 }
 
-int Usage(const char* program, bool asked) {
+// `takes_args`: the service is made from ServiceArgs.
+int Usage(const char* program, bool takes_args, bool asked) {
   (asked ? std::cout : std::cerr)
-      << "usage: " << program << " [--listen ADDR]... [--config CONFIG] [--admin ADDR] [--drain SECONDS]\n"
+      << "usage: " << program << (takes_args ? " [--leaf ADDR]... [WORD]..." : "")
+      << " [--listen ADDR]... [--config CONFIG] [--admin ADDR] [--drain SECONDS]\n"
       << "       [--policy POLICY [--profile FILE [--any-machine]] [--slo MS]]\n"
       << "       [--max-threads N] [--fiber-stack KIB]\n"
       << "       [--tls-cert FILE --tls-key FILE [--tls-client-ca FILE]]\n"
+      << (takes_args ? "  --leaf ADDR       a server that this one calls\n" : "")
       << "  --listen ADDR     HOST:PORT or unix:PATH; port 0 takes a free one (default 127.0.0.1:0)\n"
       << "  --config CONFIG   threading model and pool sizes (default SIB1)\n"
       << "  --policy POLICY   who changes the config by the load: mutune, online, mutune:paper, fm, tbd, "
@@ -73,12 +80,14 @@ struct Flags {
   ServerTlsOptions tls;
   Nanos drain = kDefaultDrain;
   bool listen_given = false;
+  std::vector<std::string> leaves;
+  std::vector<std::string> words;
 };
 
 bool TakesValue(std::string_view flag) {
   static constexpr std::string_view kFlags[] = {
-      "--listen", "--config",      "--admin",    "--drain",   "--policy",      "--profile",
-      "--slo",    "--max-threads", "--tls-cert", "--tls-key", "--fiber-stack", "--tls-client-ca"};
+      "--listen",      "--config",   "--admin",   "--drain",       "--policy",        "--profile", "--slo",
+      "--max-threads", "--tls-cert", "--tls-key", "--fiber-stack", "--tls-client-ca", "--leaf"};
   return std::find(std::begin(kFlags), std::end(kFlags), flag) != std::end(kFlags);
 }
 
@@ -128,6 +137,10 @@ absl::Status Set(std::string_view flag, const std::string& value, Flags* flags) 
     server.config = *config;
   } else if (flag == "--admin") {
     server.admin = value;
+  } else if (flag == "--leaf") {
+    const absl::Status known = internal::Address::ResolveAll(value).status();
+    if (absl::IsInvalidArgument(known)) return known;
+    flags->leaves.push_back(value);
   } else if (flag == "--policy") {
     server.policy = value;
   } else if (flag == "--profile") {
@@ -179,34 +192,65 @@ int ServeUntilSignal(Server& server, Nanos drain) {
   return 0;
 }
 
-int ServerMain(int argc, char** argv, std::unique_ptr<Service> service) {
-  BlockStopSignals();
-  Flags flags;
+namespace {
+
+// Reads the command line; returns the exit code if the program ends here.
+std::optional<int> ReadFlags(int argc, char** argv, bool takes_args, Flags* flags) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view flag = argv[i];
-    if (flag == "--help" || flag == "-h") return Usage(argv[0], true);
+    const bool known = TakesValue(flag) && (takes_args || flag != "--leaf");
+    if (flag == "--help" || flag == "-h") return Usage(argv[0], takes_args, true);
     if (flag == "--any-machine") {
-      flags.server.any_machine = true;
-      continue;
+      flags->server.any_machine = true;
+    } else if (takes_args && !flag.empty() && flag[0] != '-') {
+      flags->words.emplace_back(flag);
+    } else if (!known || i + 1 == argc) {
+      Fail(argv[0], Join(flag, known ? ": its value is missing" : ": unknown flag"));
+      return Usage(argv[0], takes_args, false);
+    } else if (absl::Status set = Set(flag, argv[++i], flags); !set.ok()) {
+      return Fail(argv[0], Message(set));
     }
-    if (i + 1 == argc || !TakesValue(flag)) {
-      Fail(argv[0], Join(flag, ": unknown flag, or its value is missing"));
-      return Usage(argv[0], false);
-    }
-    if (absl::Status set = Set(flag, argv[++i], &flags); !set.ok()) return Fail(argv[0], Message(set));
   }
-  ServerOptions& options = flags.server;
+  return std::nullopt;
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Start(Flags flags, std::unique_ptr<Service> service) {
   const ServerTlsOptions& tls = flags.tls;
   if (!tls.certificate_file.empty() || !tls.key_file.empty() || !tls.client_ca_file.empty()) {
     absl::StatusOr<std::shared_ptr<const ServerTls>> loaded = ServerTls::Load(tls);
-    if (!loaded.ok()) return Fail(argv[0], Message(loaded.status()));
-    options.tls = *std::move(loaded);
+    if (!loaded.ok()) return loaded.status();
+    flags.server.tls = *std::move(loaded);
   }
   std::vector<std::unique_ptr<Service>> services;
   services.push_back(std::move(service));
-  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(std::move(options), std::move(services));
+  return Server::Start(std::move(flags.server), std::move(services));
+}
+
+int ServeMade(int argc, char** argv, bool takes_args,
+              const std::function<MadeService(const ServiceArgs&)>& make) {
+  BlockStopSignals();
+  Flags flags;
+  if (const std::optional<int> code = ReadFlags(argc, argv, takes_args, &flags)) return *code;
+  Client client;
+  std::deque<Channel> leaves;
+  ServiceArgs args{.leaves = {}, .words = flags.words};
+  for (const std::string& address : flags.leaves)
+    args.leaves.push_back(&leaves.emplace_back(&client, address));
+  MadeService service = make(args);
+  if (!service.ok()) return Fail(argv[0], Message(service.status()));
+  absl::StatusOr<std::unique_ptr<Server>> server = Start(flags, *std::move(service));
   if (!server.ok()) return Fail(argv[0], Message(server.status()));
   return ServeUntilSignal(**server, flags.drain);
+}
+
+}  // namespace
+
+int ServerMain(int argc, char** argv, const std::function<MadeService(const ServiceArgs&)>& make) {
+  return ServeMade(argc, argv, true, make);
+}
+
+int ServerMain(int argc, char** argv, std::unique_ptr<Service> service) {
+  return ServeMade(argc, argv, false, [&](const ServiceArgs&) { return std::move(service); });
 }
 
 }  // namespace curtail

@@ -14,17 +14,22 @@ cleanup() {
 }
 trap cleanup EXIT
 
-cmake --install "$build" --prefix "$work/prefix" >"$work/install.log" || { cat "$work/install.log"; exit 1; }
-# Headers must come from the prefix: a path into the source tree would hide one that was not installed.
-if grep -rn "$(dirname "$(dirname "$source")")" "$work/prefix/lib" --include='*.cmake'; then
-  echo "the installed package refers to the source tree"
-  exit 1
-fi
+"$(dirname "$0")/install.sh" "$build" "$(dirname "$(dirname "$source")")" "$work/prefix"
 cmake -S "$source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$compiler" \
   -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/configure.log" || { cat "$work/configure.log"; exit 1; }
 cmake --build "$work/build"
 
 "$work/build/greet_self"
+
+# A service that was not made from the command line takes nothing of it.
+for argument in --leaf word; do
+  code=0
+  "$work/build/greeter" "$argument" 127.0.0.1:1 2>"$work/stderr" || code=$?
+  if ((code != 104)) || ! grep -q -- "$argument: unknown flag" "$work/stderr"; then
+    echo "greeter $argument: exit code $code, not 104: $(<"$work/stderr")"
+    exit 1
+  fi
+done
 
 # The program of the README: listens, ends with 0 on SIGTERM.
 mkfifo "$work/stdout"
