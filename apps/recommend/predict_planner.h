@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// predict_planner.h - what the mid-tier does with a request before and after its leaves do theirs.
+//
+// The handlers of all models share it (predict_service.h); it never waits.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
+#include "curtail/rpc/channel.h"
+#include "recommend.pb.h"
+
+namespace curtail::recommend {
+
+// A PredictPlanner knows the leaves. Immutable: any number of requests at once.
+class PredictPlanner {
+ public:
+  // The channels outlive the planner; no leaf may take longer than `leaf_timeout`. REQUIRES: at least one
+  // leaf.
+  PredictPlanner(std::vector<Channel*> leaves, Nanos leaf_timeout);
+
+  std::span<Channel* const> leaves() const { return leaves_; }
+
+  // Step 1: what to ask all leaves.
+  LeafRequest Ask(const PredictRequest& request) const;
+  // Until when to wait for them, for a request that has until `deadline`: a partial answer must still get
+  // there, so that a tenth of the time is kept for it.
+  Deadline WaitUntil(const PredictRequest& request, Deadline deadline) const;
+  // Step 2: the mean of their answers. Errors: those of a leaf that failed, with its name, unless the request
+  // allows a partial answer; then those of the first leaf if none answered.
+  absl::Status Merge(const PredictRequest& request, std::span<const absl::StatusOr<LeafReply>> replies,
+                     PredictReply* reply) const;
+
+ private:
+  // Immutable after construction.
+  const std::vector<Channel*> leaves_;
+  const Nanos leaf_timeout_;
+};
+
+}  // namespace curtail::recommend

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// get_attempts.h - a get as the mid-tier makes it: one replica, and another if that one fails or has no such
+// key; and how a replica that had none gets it back.
+//
+// These say whom to call and what to make of the answers; the handlers call, each in its way of waiting.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "apps/router/replica_set.h"
+#include "curtail/rpc/context.h"
+#include "router.pb.h"
+
+namespace curtail::router {
+
+// What handlers share.
+struct Routing {
+  std::unique_ptr<ReplicaSet> replicas;
+  Stripes stripes;
+};
+
+// Who times out is asked again after the others, as long as the client waits. A miss is believed when no
+// other replica has the key: one may have been emptied a moment ago, or have evicted it. A GetAttempts is for
+// one request.
+class GetAttempts {
+ public:
+  // REQUIRES: the key passes CheckKey().
+  GetAttempts(Routing& routing, Context& ctx, std::string_view key);
+
+  // Whether to ask a (further) replica; then these say how.
+  bool Next();
+  Context& context() { return part_ ? *part_ : ctx_; }
+  std::span<Channel* const> channels() const { return order_.channels().subspan(asked_, 1); }
+  // What it answered.
+  void Take(Replies<GetReply>&& replies, GetReply* reply);
+
+  // OK if a replica answered at all; otherwise why the last one did not, with its name.
+  absl::Status Finish() const;
+
+  // Whether it was found after others had missed it.
+  bool WantsRefill() const { return found_ && missed_.size() > 0; }
+  const Targets& missed() const { return missed_; }
+  std::span<Channel* const> source() const { return order_.channels().subspan(asked_ - 1, 1); }
+
+ private:
+  Routing& routing_;
+  Context& ctx_;
+  const size_t shard_;
+  Targets order_;
+  Targets missed_;
+  std::optional<Context> part_;  // while there are others to ask
+  bool limited_ = false;         // part_ ends before ctx_
+  size_t asked_ = 0;             // of order_
+  bool failed_ = false;          // one of them, whenever
+  bool timed_out_ = false;       // one of order_, though ctx_ goes on
+  bool answered_ = false;
+  bool found_ = false;
+  absl::Status failure_;
+};
+
+// Gives a key to replicas that missed it, as long as nobody writes it. For one request.
+class Refill {
+ public:
+  // What a refill may take is what a replica may take.
+  Refill(Routing& routing, Context& ctx, const GetAttempts& attempts);
+
+  // Whether the key can be refilled now: its stripe is free, and held from here on.
+  bool Begin(std::string_view key);
+  Context& context() { return part_; }
+  // First ask again, because it may have been deleted before the stripe was held ...
+  std::span<Channel* const> source() const { return attempts_.source(); }
+  // ... and, when this says so, send `request` to the others. Whether they take it does not matter.
+  bool TakeSource(Replies<GetReply>&& replies, StoreSet* request);
+  std::span<Channel* const> channels() const { return attempts_.missed().channels(); }
+
+ private:
+  Routing& routing_;
+  const GetAttempts& attempts_;
+  Context part_;
+  Stripes::Hold hold_;
+};
+
+}  // namespace curtail::router

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The client against real memcached processes. How it waits on fibers, router_service_test.cc has.
+#include "apps/router/memcached.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "apps/common/temp_dir.h"
+#include "apps/router/memcached_testing.h"
+
+namespace curtail::router {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace std::string_literals;
+
+Deadline Patience() { return Deadline::In(std::chrono::seconds(20)); }
+Deadline Soon() { return Deadline::In(std::chrono::milliseconds(50)); }
+
+class MemcachedTest : public testing::Test {
+ protected:
+  absl::Status Set(std::string_view key, std::string_view value, Deadline deadline) {
+    bool stored = false;
+    absl::Status status = client_.Set(key, value, false, deadline, &stored);
+    EXPECT_EQ(stored, status.ok());
+    return status;
+  }
+  // What the client reads, "(none)", or the error.
+  std::string Get(std::string_view key, Deadline deadline = Patience()) {
+    bool found = false;
+    std::string value = "(none)";
+    const absl::Status status = client_.Get(key, deadline, &found, &value);
+    return status.ok() ? value : std::string(status.message());
+  }
+
+  apps::TempDir dir_;
+  MemcachedProcess process_{dir_.File("m")};
+  Memcached client_{*Address::Parse(process_.address())};
+};
+
+TEST_F(MemcachedTest, ReadsBackWhatWasSet) {
+  const std::vector<std::string> keys = {"k", std::string(250, 'k'), std::string(186, '\n'), "\0\xff \x7f"s,
+                                         "\xc3\xa4"};
+  std::vector<std::string> values = {"", "v", "a\r\nEN\r\n"s, std::string(1 << 20, 'x'), "\0\1\2"s};
+  for (const std::string& key : keys) {
+    EXPECT_EQ(Get(key), "(none)");
+    for (const std::string& value : values) {
+      ASSERT_TRUE(Set(key, value, Patience()).ok());
+      ASSERT_EQ(Get(key), value);
+    }
+  }
+  EXPECT_EQ(process_.Look("k"), values.back());
+}
+
+TEST_F(MemcachedTest, SetIfAbsentDeleteAndFlush) {
+  bool done = false;
+  ASSERT_TRUE(client_.Set("k", "first", true, Patience(), &done).ok());
+  EXPECT_TRUE(done);
+  ASSERT_TRUE(client_.Set("k", "second", true, Patience(), &done).ok());
+  EXPECT_FALSE(done);
+  EXPECT_EQ(Get("k"), "first");
+  ASSERT_TRUE(client_.Delete("k", Patience(), &done).ok());
+  EXPECT_TRUE(done);
+  ASSERT_TRUE(client_.Delete("k", Patience(), &done).ok());
+  EXPECT_FALSE(done);
+  ASSERT_TRUE(Set("k", "before", Patience()).ok());
+  ASSERT_TRUE(client_.Flush(Patience()).ok());
+  EXPECT_EQ(Get("k"), "(none)");
+  ASSERT_TRUE(Set("k", "in the same second", Patience()).ok());
+  EXPECT_EQ(Get("k"), "in the same second");
+}
+
+TEST_F(MemcachedTest, IsUnavailableWhileMemcachedIsGoneAndThenRecovers) {
+  ASSERT_TRUE(Set("k", "v", Patience()).ok());
+  process_.Kill();
+  const absl::Status status = Set("k", "w", Patience());
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(process_.address()));
+  EXPECT_THAT(Get("k"), HasSubstr("is it running?"));
+  process_.Start();
+  EXPECT_EQ(Get("k"), "(none)");
+  EXPECT_TRUE(Set("k", "w", Patience()).ok());
+  EXPECT_EQ(Get("k"), "w");
+}
+
+// Its old connections are dead, which only their use tells: the call that finds out succeeds nevertheless.
+TEST_F(MemcachedTest, ARestartBetweenCallsIsNotNoticed) {
+  ASSERT_TRUE(Set("k", "v", Patience()).ok());
+  process_.Kill();
+  process_.Start();
+  EXPECT_TRUE(Set("k", "w", Patience()).ok());
+  EXPECT_EQ(process_.Look("k"), "w");
+}
+
+TEST_F(MemcachedTest, DeadlinesHoldWhenMemcachedStalls) {
+  ASSERT_TRUE(Set("k", "v", Patience()).ok());
+  process_.Stall();
+  EXPECT_THAT(Get("k", Soon()), HasSubstr("did not answer in time"));
+  EXPECT_EQ(Set("k", "w", Soon()).code(), absl::StatusCode::kDeadlineExceeded);
+  process_.GoOn();
+  EXPECT_THAT(Get("k"), testing::AnyOf("v", "w"));
+}
+
+// A set that timed out may still be carried out; until that is known no other is sent, so it cannot undo a
+// later one.
+TEST_F(MemcachedTest, ATimedOutSetDoesNotLandAfterALaterOne) {
+  ASSERT_TRUE(Set("k", "first", Patience()).ok());
+  process_.Stall();
+  EXPECT_EQ(Set("k", "given up", Soon()).code(), absl::StatusCode::kDeadlineExceeded);
+  const absl::Status refused = Set("k", "too early", Soon());
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("not answered 1 earlier"));
+  EXPECT_EQ(client_.Flush(Soon()).code(), absl::StatusCode::kUnavailable);
+  process_.GoOn();
+  const Deadline deadline = Patience();
+  while (!Set("k", "later", Patience()).ok()) ASSERT_FALSE(deadline.Expired());
+  EXPECT_EQ(Get("k"), "later");
+  EXPECT_EQ(process_.Look("k"), "later");
+}
+
+// A value that does not fit in the socket is not sent whole: memcached drops it, and other writes need not
+// wait.
+TEST_F(MemcachedTest, ASetThatWasSentInPartIsDropped) {
+  ASSERT_TRUE(Set("k", "first", Patience()).ok());
+  process_.Stall();
+  EXPECT_EQ(Set("k", std::string(1 << 20, 'x'), Soon()).code(), absl::StatusCode::kDeadlineExceeded);
+  process_.GoOn();
+  EXPECT_TRUE(Set("other", "v", Patience()).ok());
+  EXPECT_EQ(Get("k"), "first");
+}
+
+TEST_F(MemcachedTest, WaitsForAConnectionWhenAllAreInUse) {
+  Memcached one(*Address::Parse(process_.address()), MemcachedOptions{.connections = 1});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&one, t] {
+      const std::string key = "key" + std::to_string(t);
+      for (int i = 0; i < 200; ++i) {
+        bool done = false, found = false;
+        std::string value;
+        ASSERT_TRUE(one.Set(key, key + std::to_string(i), false, Patience(), &done).ok());
+        ASSERT_TRUE(one.Get(key, Patience(), &found, &value).ok());
+        ASSERT_EQ(value, key + std::to_string(i));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  process_.Stall();
+  std::thread waits([&one] {
+    bool found = false;
+    std::string value;
+    EXPECT_TRUE(one.Get("key0", Patience(), &found, &value).ok());
+  });
+  bool found = false;
+  std::string value;
+  EXPECT_EQ(one.Get("key1", Soon(), &found, &value).code(), absl::StatusCode::kDeadlineExceeded);
+  process_.GoOn();
+  waits.join();
+}
+
+TEST(Memcached, SaysWhenAValueIsTooLargeForItsMemcached) {
+  const apps::TempDir dir;
+  const MemcachedProcess process(dir.File("m"), {"-I", "1m"});
+  Memcached client(*Address::Parse(process.address()));
+  bool stored = false;
+  const absl::Status status = client.Set("k", std::string(1 << 20, 'x'), false, Patience(), &stored);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("start it with -I 2m"));
+  EXPECT_TRUE(client.Set("k", "small", false, Patience(), &stored).ok());
+}
+
+TEST(Address, SaysWhatIsWrong) {
+  const auto error = [](const std::string& text) {
+    const auto address = Address::Parse(text);
+    EXPECT_EQ(address.status().code(), absl::StatusCode::kInvalidArgument) << text;
+    return std::string(address.status().message());
+  };
+  EXPECT_TRUE(Address::Parse("127.0.0.1:11211").ok());
+  EXPECT_TRUE(Address::Parse("[::1]:11211").ok());
+  EXPECT_TRUE(Address::Parse("unix:/tmp/m").ok());
+  EXPECT_THAT(error("127.0.0.1"), HasSubstr("has no port"));
+  EXPECT_THAT(error("127.0.0.1:"), HasSubstr("has no port"));
+  EXPECT_THAT(error("127.0.0.1:x"), HasSubstr("has no port"));
+  EXPECT_THAT(error("127.0.0.1:65536"), HasSubstr("has no port"));
+  EXPECT_THAT(error("127.0.0.1:0"), HasSubstr("has no port"));
+  EXPECT_THAT(error(":11211"), HasSubstr("has no host"));
+  EXPECT_THAT(error("unix:"), HasSubstr("has no path"));
+  EXPECT_THAT(error("unix:/" + std::string(200, 'x')), HasSubstr("too long"));
+}
+
+}  // namespace
+}  // namespace curtail::router

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/router/memcached_testing.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "curtail/base/clock.h"
+
+namespace curtail::router {
+namespace {
+
+constexpr Nanos kPatience = std::chrono::seconds(20);
+
+[[noreturn]] void Fail(const char* what) {
+  std::perror(what);
+  std::abort();
+}
+
+// -1 when nobody listens there.
+int Connect(const std::string& path) {
+  sockaddr_un address{.sun_family = AF_UNIX};
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) Fail("socket");
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+std::string Name() {
+  const passwd* const user = getpwuid(geteuid());
+  return user == nullptr ? "root" : user->pw_name;
+}
+
+}  // namespace
+
+MemcachedProcess::MemcachedProcess(std::string path, std::vector<std::string> extra)
+    : path_(std::move(path)), extra_(std::move(extra)) {
+  Start();
+}
+
+void MemcachedProcess::Start() {
+  unlink(path_.c_str());
+  // Its own user, so that it changes none: that would take the signal of the parent's death away.
+  std::vector<std::string> words = {"memcached", "-u", Name(), "-s", path_, "-m", "64", "-t", "1"};
+  words.insert(words.end(), extra_.begin(), extra_.end());
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const pid_t parent = getpid();
+  pid_ = fork();
+  if (pid_ < 0) Fail("fork");
+  if (pid_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+    execvp(arguments[0], arguments.data());
+    _exit(127);
+  }
+  const Deadline deadline = Deadline::In(kPatience);
+  int fd;
+  while ((fd = Connect(path_)) < 0) {
+    int status = 0;
+    if (deadline.Expired() || waitpid(pid_, &status, WNOHANG) == pid_) Fail("memcached does not start");
+    poll(nullptr, 0, 1);  // between looks; nothing tells when a process listens
+  }
+  close(fd);
+}
+
+void MemcachedProcess::Kill() {
+  if (pid_ < 0) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+void MemcachedProcess::Stall() {
+  kill(pid_, SIGSTOP);
+  int status = 0;
+  if (waitpid(pid_, &status, WUNTRACED) != pid_ || !WIFSTOPPED(status)) Fail("memcached does not stop");
+}
+
+void MemcachedProcess::GoOn() { kill(pid_, SIGCONT); }
+
+std::optional<std::string> MemcachedProcess::Look(std::string_view key) const {
+  const int fd = Connect(path_);
+  if (fd < 0) Fail("memcached is gone");
+  const timeval patience{.tv_sec = 20};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  const std::string command = "get " + std::string(key) + "\r\n";
+  if (send(fd, command.data(), command.size(), MSG_NOSIGNAL) < 0) Fail("send");
+  std::string answer;
+  while (!answer.ends_with("END\r\n")) {
+    char bytes[65536];
+    const ssize_t got = recv(fd, bytes, sizeof bytes, 0);
+    if (got <= 0) Fail("no answer of memcached");
+    answer.append(bytes, static_cast<size_t>(got));
+  }
+  close(fd);
+  if (answer == "END\r\n") return std::nullopt;
+  // "VALUE key flags size\r\n...\r\nEND\r\n"
+  const size_t line = answer.find("\r\n") + 2;
+  return answer.substr(line, answer.size() - line - 7);
+}
+
+}  // namespace curtail::router

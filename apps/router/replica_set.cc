@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/router/replica_set.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "curtail/base/strings.h"
+#include "router.curtail.h"
+
+namespace curtail::router {
+namespace {
+
+uint64_t NowOfTheWorld() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ReplicaSet>> ReplicaSet::Create(std::vector<Channel*> leaves,
+                                                               ReplicaOptions options) {
+  const auto replicas = static_cast<size_t>(std::max(options.replicas, 0));
+  if (replicas < 1 || replicas > Targets::kMax) {
+    return absl::InvalidArgumentError(
+        Join("--replicas is ", options.replicas, "; want 1 to ", Targets::kMax));
+  }
+  if (leaves.empty() || leaves.size() % replicas != 0) {
+    return absl::InvalidArgumentError(
+        Join(leaves.size(), " leaves do not make shards of ", replicas,
+             " replicas each; give --leaf ADDR for every replica, those of shard 0 "
+             "first, then those of shard 1"));
+  }
+  return std::unique_ptr<ReplicaSet>(new ReplicaSet(std::move(leaves), options));
+}
+
+ReplicaSet::ReplicaSet(std::vector<Channel*> leaves, ReplicaOptions options)
+    : options_(options),
+      shards_(leaves.size() / static_cast<size_t>(options.replicas)),
+      replicas_(leaves.size()),
+      turns_(shards_),
+      version_(NowOfTheWorld()) {
+  for (size_t i = 0; i < leaves.size(); ++i) replicas_[i].channel = leaves[i];
+  if (options_.replicas > 1) prober_ = std::thread([this] { ProbeLoop(); });
+}
+
+ReplicaSet::~ReplicaSet() {
+  {
+    const std::lock_guard<FiberMutex> lock(mu_);
+    stop_ = true;
+    changed_.notify_all();
+  }
+  if (prober_.joinable()) prober_.join();
+}
+
+Targets ReplicaSet::Admitted(size_t shard) const {
+  Targets targets;
+  for (size_t i = First(shard); i < First(shard + 1); ++i) {
+    if (replicas_[i].admitted.load(std::memory_order_acquire)) {
+      targets.Add(static_cast<uint32_t>(i), replicas_[i].channel);
+    }
+  }
+  return targets;
+}
+
+Targets ReplicaSet::InTurn(size_t shard) {
+  const Targets admitted = Admitted(shard);
+  if (admitted.size() <= 1) return admitted;
+  Targets targets;
+  const uint32_t turn = turns_[shard].next.fetch_add(1, std::memory_order_relaxed);
+  for (size_t i = 0; i < admitted.size(); ++i) {
+    const size_t at = (turn + i) % admitted.size();
+    targets.Add(admitted.id(at), admitted.channel(at));
+  }
+  return targets;
+}
+
+void ReplicaSet::Succeeded(uint32_t replica) {
+  std::atomic<int>& timeouts = replicas_[replica].timeouts_in_a_row;
+  // Mostly 0: then the line stays shared among CPUs.
+  if (timeouts.load(std::memory_order_relaxed) != 0) timeouts.store(0, std::memory_order_relaxed);
+}
+
+void ReplicaSet::GetFailed(uint32_t replica, const absl::Status& status, bool timed_out) {
+  if (status.code() == absl::StatusCode::kUnavailable) return Eject(replica, Message(status));
+  if (status.code() != absl::StatusCode::kDeadlineExceeded || !timed_out) return;
+  State& state = replicas_[replica];
+  const int64_t now = Now().time_since_epoch().count();
+  const int timeouts = state.timeouts_in_a_row.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (timeouts == 1) state.first_timeout_ns.store(now, std::memory_order_relaxed);
+  const Nanos since(now - state.first_timeout_ns.load(std::memory_order_relaxed));
+  if (timeouts < options_.timeouts || since < options_.write_timeout) return;
+  Eject(replica, Join(timeouts, " gets in a row timed out"));
+}
+
+void ReplicaSet::Eject(uint32_t replica, std::string_view reason) {
+  const std::lock_guard<FiberMutex> lock(mu_);
+  State& state = replicas_[replica];
+  const auto admitted = Admitted(replica / static_cast<size_t>(options_.replicas)).size();
+  if (admitted <= 1 || !state.admitted.load(std::memory_order_relaxed)) return;
+  state.admitted.store(false, std::memory_order_release);
+  state.reason = reason;
+  ++state.ejections;
+  if (++ejected_ == 1) changed_.notify_all();
+}
+
+void ReplicaSet::Admit(uint32_t replica) {
+  const std::lock_guard<FiberMutex> lock(mu_);
+  State& state = replicas_[replica];
+  state.timeouts_in_a_row.store(0, std::memory_order_relaxed);
+  state.admitted.store(true, std::memory_order_release);
+  --ejected_;
+  changed_.notify_all();
+}
+
+void ReplicaSet::SawVersion(uint64_t version) {
+  uint64_t now = version_.load(std::memory_order_relaxed);
+  while (now < version && !version_.compare_exchange_weak(now, version, std::memory_order_relaxed)) {
+  }
+}
+
+void ReplicaSet::ProbeLoop() {
+  std::unique_lock<FiberMutex> lock(mu_);
+  while (!stop_) {
+    if (ejected_ == 0) {
+      changed_.wait(lock);
+      continue;
+    }
+    lock.unlock();
+    const Deadline next = Deadline::In(options_.probe_interval);
+    Probe();
+    lock.lock();
+    while (!stop_ && ejected_ != 0 && changed_.wait_until(lock, next)) {
+    }
+  }
+}
+
+void ReplicaSet::Probe() {
+  std::vector<uint32_t> ids;
+  std::vector<Channel*> channels;
+  for (uint32_t i = 0; i < replicas_.size(); ++i) {
+    if (replicas_[i].admitted.load(std::memory_order_acquire)) continue;
+    ids.push_back(i);
+    channels.push_back(replicas_[i].channel);
+  }
+  // Writes that begin from here on have later versions and do not go there; what an earlier one may still
+  // send there, the leaf refuses after the flush.
+  StoreFlush request;
+  request.set_version(NextVersion());
+  Context ctx(Deadline::In(options_.write_timeout));
+  const auto replies = ctx.Broadcast(channels, Store::kFlush, request);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (!replies[i].ok()) continue;
+    if (!replies[i]->late()) {
+      Admit(ids[i]);
+    } else {
+      SawVersion(replies[i]->newest());
+    }
+  }
+}
+
+void ReplicaSet::Describe(ReplicasReply* reply) const {
+  const std::lock_guard<FiberMutex> lock(mu_);
+  for (size_t i = 0; i < replicas_.size(); ++i) {
+    Replica* const out = reply->add_replicas();
+    out->set_shard(static_cast<uint32_t>(i / static_cast<size_t>(options_.replicas)));
+    out->set_replica(static_cast<uint32_t>(i % static_cast<size_t>(options_.replicas)));
+    out->set_leaf(replicas_[i].channel->target());
+    out->set_admitted(replicas_[i].admitted.load(std::memory_order_relaxed));
+    out->set_reason(replicas_[i].reason);
+    out->set_ejections(replicas_[i].ejections);
+    out->set_gets(replicas_[i].gets.load(std::memory_order_relaxed));
+  }
+}
+
+bool ReplicaSet::WaitForAll(Deadline deadline) const {
+  std::unique_lock<FiberMutex> lock(mu_);
+  while (ejected_ != 0) {
+    if (!changed_.wait_until(lock, deadline) && deadline.Expired()) return false;
+  }
+  return true;
+}
+
+}  // namespace curtail::router

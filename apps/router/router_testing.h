@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// router_testing.h - both tiers in one process over real sockets, and a memcached process for each leaf.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/common/temp_dir.h"
+#include "apps/router/memcached_testing.h"
+#include "apps/router/replica_set.h"
+#include "apps/router/router_service.h"
+#include "curtail/rpc/server.h"
+
+namespace curtail::router {
+
+inline constexpr Nanos kPatience = std::chrono::seconds(20);
+
+// A replica that is not meant to fail has this long, so that a slow machine ejects none.
+inline ReplicaOptions Patient(int replicas) {
+  return {.replicas = replicas, .get_timeout = kPatience, .write_timeout = kPatience};
+}
+// Where one is meant to.
+inline ReplicaOptions Impatient(int replicas) {
+  return {.replicas = replicas,
+          .get_timeout = std::chrono::milliseconds(300),
+          .write_timeout = std::chrono::milliseconds(300),
+          .probe_interval = std::chrono::milliseconds(20)};
+}
+
+// `config` is the threading model of all servers.
+class Deployment {
+ public:
+  Deployment(const std::string& config, size_t shards, ReplicaOptions options);
+
+  absl::Status Set(const std::string& key, const std::string& value, SetReply* reply,
+                   Nanos patience = kPatience);
+  // Fails the test when it fails.
+  SetReply Set(const std::string& key, const std::string& value);
+  absl::Status Get(const std::string& key, GetReply* reply, Nanos patience = kPatience);
+  // The value, "(none)", or the error.
+  std::string Get(const std::string& key);
+  absl::Status Delete(const std::string& key, DeleteReply* reply);
+  std::vector<Replica> Replicas();
+
+  MemcachedProcess& memcached(size_t leaf) { return memcacheds_[leaf]; }
+  Channel* leaf(size_t i) { return channels_[i].get(); }
+  Server& leaf_server(size_t i) { return *leaves_[i]; }
+  void StopLeaf(size_t i) { leaves_[i].reset(); }
+  Channel* front() { return front_.get(); }
+  ReplicaSet& replicas() { return *routing_.replicas; }
+
+ private:
+  static std::unique_ptr<Server> Start(const std::string& config,
+                                       std::vector<std::unique_ptr<Service>> services);
+
+  apps::TempDir dir_;
+  std::deque<MemcachedProcess> memcacheds_;
+  std::vector<std::unique_ptr<Server>> leaves_;
+  Client client_, front_client_;
+  std::vector<std::unique_ptr<Channel>> channels_;
+  std::unique_ptr<Channel> front_;
+  Routing routing_;
+  std::unique_ptr<Server> mid_tier_;  // stops before what it calls
+};
+
+}  // namespace curtail::router

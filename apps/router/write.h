@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// write.h - a set or delete as the mid-tier makes it: to all replicas of the shard at once, one write of a
+// stripe of keys after the other, and ejecting who misses it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "apps/router/get_attempts.h"
+#include "curtail/rpc/context.h"
+#include "router.pb.h"
+
+namespace curtail::router {
+
+// Why replicas end equal: writes of a key that go through one mid-tier take turns, and each goes to all
+// replicas that take part; who misses one does not take part before it has been emptied. A leaf refuses a
+// version that is not the newest (`late`), because the write was given up, or because another mid-tier came
+// in between. Then all replicas are asked again with a newer version; so in the end all of them have done the
+// newest.
+//
+// Once begun, a write is carried through even if the client gives up: half of it would cost a replica.
+//
+// A Write says whom to call and what to make of the answers; the handlers call. For one request.
+class Write {
+ public:
+  Write(Routing& routing, Context& ctx) : routing_(routing), ctx_(ctx) {}
+
+  // Takes the key's turn. REQUIRES: the key passes CheckKey(). Errors: DEADLINE_EXCEEDED.
+  absl::Status Begin(std::string_view key);
+  // Whether to call (again); then these say how.
+  bool Next();
+  uint64_t version() const { return version_; }
+  Context& context() { return part_ ? *part_ : ctx_; }
+  std::span<Channel* const> channels() const { return targets_.channels(); }
+  // What they answered.
+  void Take(const Replies<StoreReply>& replies);
+
+  // OK if a replica took it; otherwise why one did not, with its name.
+  absl::Status Finish() const;
+  uint32_t taken() const { return taken_; }
+  uint32_t replicas() const { return static_cast<uint32_t>(routing_.replicas->options().replicas); }
+  // Whether a replica said `done`.
+  bool done() const { return done_; }
+
+ private:
+  static constexpr int kMaxRounds = 5;
+
+  void EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_round);
+
+  Routing& routing_;
+  Context& ctx_;
+  Stripes::Hold hold_;
+  size_t shard_ = 0;
+  Targets targets_;
+  std::optional<Context> part_;
+  uint64_t version_ = 0;
+  int rounds_ = 0;
+  bool ended_ = false;
+  uint32_t taken_ = 0;
+  bool done_ = false;
+  absl::Status failure_;
+};
+
+}  // namespace curtail::router

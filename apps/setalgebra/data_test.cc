@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The formats of collections, what is wrong with files, and passes over them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "apps/common/temp_dir.h"
+#include "apps/setalgebra/collection.h"
+#include "apps/setalgebra/data_spec.h"
+#include "apps/setalgebra/index.h"
+#include "apps/setalgebra/offline.h"
+
+namespace curtail::setalgebra {
+namespace {
+
+using apps::TempDir;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Texts = std::vector<std::string>;
+
+absl::Status ReadInto(const std::string& data, Texts* documents) {
+  const absl::StatusOr<DataSpec> spec = DataSpec::Parse(data);
+  if (!spec.ok()) return spec.status();
+  const auto reader = OpenDocuments(*spec);
+  if (!reader.ok()) return reader.status();
+  std::string_view document;
+  for (;;) {
+    const absl::StatusOr<bool> more = (*reader)->Next(&document);
+    if (!more.ok()) return more.status();
+    if (!*more) return absl::OkStatus();
+    documents->emplace_back(document);
+  }
+}
+
+Texts Read(const std::string& data) {
+  Texts documents;
+  const absl::Status status = ReadInto(data, &documents);
+  EXPECT_TRUE(status.ok()) << status;
+  return documents;
+}
+
+void ExpectError(const std::string& data, absl::StatusCode code, const std::string& says) {
+  Texts documents;
+  const absl::Status status = ReadInto(data, &documents);
+  EXPECT_EQ(status.code(), code) << data << ": " << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(says)) << data;
+}
+
+TEST(DataSpec, RefusesWhatItDoesNotUnderstand) {
+  for (const char* bad :
+       {"", "wordnets", "file.pdf", ".txt", "wikitext:", "synthetic:", "synthetic:words=5", "synthetic:N=0",
+        "synthetic:N=5,N", "synthetic:N=5,colour=red", "synthetic:N=5,words=0", "synthetic:N=5,skew=nan",
+        "synthetic:N=5,length=-1", "synthetic:N=5000000000"}) {
+    const absl::Status status = DataSpec::Parse(bad).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("want wordnet")) << bad;
+  }
+}
+
+TEST(Lines, AreADocumentEach) {
+  const TempDir dir;
+  const std::string path = dir.Write("a.txt", "one two\n\nthree\r\nfour");
+  EXPECT_THAT(Read(path), ElementsAre("one two", "", "three", "four"));
+  EXPECT_THAT(Read("lines:" + dir.Write("a.tsv", "x\ty\n")), ElementsAre("x\ty"));
+  ExpectError(dir.File("none.txt"), absl::StatusCode::kNotFound, "none.txt");
+  ExpectError(dir.Write("cut.gz", "\x1f\x8b\x08"), absl::StatusCode::kDataLoss, "cut.gz, offset 3");
+  ExpectError(dir.Write("cut.bz2", "BZh91AY&SY"), absl::StatusCode::kDataLoss, "cut.bz2, offset 10");
+}
+
+TEST(WordNet, IsItsGlosses) {
+  const Texts documents = Read("wordnet");
+  ASSERT_EQ(documents.size(), 117659u);
+  EXPECT_EQ(documents[1], "an entity that has physical existence  ");
+}
+
+TEST(WordNet, NamesTheLineThatIsWrong) {
+  const TempDir dir;
+  for (const char* part : {"data.verb", "data.adj", "data.adv"}) dir.Write(part, "");
+  dir.Write("data.noun", "  1 licence\n001 n | a thing\n002 n 03\n");
+  ExpectError("wordnet:" + dir.File("."), absl::StatusCode::kDataLoss, "data.noun, line 3");
+  ExpectError("wordnet:" + dir.File("nowhere"), absl::StatusCode::kNotFound,
+              "install the package wordnet-base");
+}
+
+TEST(WikiText, CutsAtTitles) {
+  const TempDir dir;
+  const std::string path =
+      dir.Write("w",
+                " \n = Anarchism = \n \n Text = here . \n = no title = \n \n = = Section = = \n"
+                " More \n \n = B = \n x\n");
+  EXPECT_THAT(
+      Read("wikitext:" + path),
+      ElementsAre(" = Anarchism = \n \n Text = here . \n = no title = \n \n = = Section = = \n More \n \n",
+                  " = B = \n x\n"));
+  EXPECT_THAT(Read("wikitext:" + dir.Write("v", "before\n\n= T =")), ElementsAre("before\n\n", "= T =\n"));
+  EXPECT_THAT(Read("wikitext:" + dir.Write("e", " \n\n")), ElementsAre());
+}
+
+constexpr char kDump[] = R"(<mediawiki xmlns="x" a='>'>
+  <siteinfo><sitename>Wiki &amp; Co</sitename><!-- <page> --></siteinfo>
+  <page>
+    <title>Caf&#233; &lt;1&gt;</title> <ns>0</ns> <id>1</id>
+    <revision><text bytes="9">old</text></revision>
+    <revision><contributor><username>Bob</username></contributor>
+      <text xml:space="preserve">'''A''' [[link]] &quot;q&quot; &#x1F600;
+second <![CDATA[<b> & ]]]></text></revision>
+  </page>
+  <page><title>Talk</title><ns>1</ns><revision><text>not here</text></revision></page>
+  <page><title>R</title><ns>0</ns><redirect title="Caf" /><revision><text>#REDIRECT</text></revision></page>
+  <page><title>Empty</title><ns>0</ns><revision><text deleted="deleted" /></revision></page>
+</mediawiki>
+)";
+
+TEST(Wikipedia, IsTheArticlesOfADump) {
+  const TempDir dir;
+  EXPECT_THAT(
+      Read("wikipedia:" + dir.Write("d.xml", kDump)),
+      ElementsAre("Caf\xc3\xa9 <1>\n'''A''' [[link]] \"q\" \xf0\x9f\x98\x80\nsecond <b> & ]", "Empty\n"));
+}
+
+TEST(Wikipedia, NamesTheLineThatIsWrong) {
+  const TempDir dir;
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"no xml", "line 1: text outside"},
+      {"<a>\n<page>\n", "inside of <page>, which begins at line 2; it is truncated"},
+      {"<a>\n</b></a>", "line 2: </b> closes <a> of line 1"},
+      {"</a>", "closes nothing"},
+      {"<a>\n\n&nbsp;</a>", "line 3: unknown entity &nbsp;"},
+      {"<a>&#xD800;</a>", "unknown entity"},
+      {"<a>&#0;</a>", "unknown entity"},
+      {"<a>&#99999999999;</a>", "unknown entity"},
+      {"<a>AT&T and other companies</a>", "'&' that begins no entity"},
+      {"<a><b <c></a>", "inside of a tag"},
+      {"<a>< /></a>", "a tag without a name"},
+      {"<page><page>", "<page> inside of <page>"},
+      {"<a></a><!-- ", "ends inside of a tag"},
+      {"<!DOCTYPE a [<!ENTITY b \"c\">]><a/>", "document type"},
+  };
+  for (const auto& [text, says] : cases) {
+    ExpectError("wikipedia:" + dir.Write("bad.xml", text), absl::StatusCode::kDataLoss, says);
+  }
+  std::string deep;
+  for (int i = 0; i < 300; ++i) deep += "<a>";
+  ExpectError("wikipedia:" + dir.Write("deep.xml", deep), absl::StatusCode::kDataLoss, "nested deeper");
+}
+
+TEST(Synthetic, DocumentsDependOnTheirNumberOnly) {
+  const Texts few = Read("synthetic:N=50,words=1000,seed=3"),
+              many = Read("synthetic:N=500,words=1000,seed=3");
+  ASSERT_EQ(many.size(), 500u);
+  EXPECT_EQ(few, Texts(many.begin(), many.begin() + 50));
+  EXPECT_NE(Read("synthetic:N=50,words=1000,seed=4"), few);
+  const auto counts = CountWords(*DataSpec::Parse("synthetic:N=5000,words=300,length=10,skew=1"), 2, true);
+  ASSERT_TRUE(counts.ok());
+  EXPECT_EQ(counts->words.size(), 300u);  // no two ranks have one word
+  uint64_t words = 0;
+  for (const uint64_t count : counts->counts) words += count;
+  EXPECT_NEAR(static_cast<double>(words) / 5000, 10, 0.5);
+  const auto top = MostFrequent(*counts, 2);
+  EXPECT_NEAR(static_cast<double>(counts->counts[top[0]]) / static_cast<double>(counts->counts[top[1]]), 2,
+              0.2);
+}
+
+TEST(Collection, EveryDocumentIsSeenOnceByAnyNumberOfThreads) {
+  const DataSpec spec = *DataSpec::Parse("synthetic:N=40000,words=100");
+  for (const int threads : {1, 3}) {
+    std::vector<std::vector<uint64_t>> seen(static_cast<size_t>(threads));
+    const PassOptions pass{threads, true, "", 100, 39000};
+    const absl::Status status = ForBatches(spec, pass, [&](int thread, const Batch& batch) {
+      for (size_t i = 0; i < batch.size(); ++i) seen[static_cast<size_t>(thread)].push_back(batch.first + i);
+      return absl::OkStatus();
+    });
+    ASSERT_TRUE(status.ok()) << status;
+    std::vector<uint64_t> all;
+    for (const auto& part : seen) all.insert(all.end(), part.begin(), part.end());
+    std::sort(all.begin(), all.end());
+    ASSERT_EQ(all.size(), 38900u);
+    EXPECT_EQ(all.front(), 100u);
+    EXPECT_EQ(all.back(), 38999u);
+  }
+}
+
+TEST(Collection, AnErrorEndsThePass) {
+  const TempDir dir;
+  const DataSpec spec = *DataSpec::Parse("wikipedia:" + dir.Write("bad.xml", std::string(kDump) + "</x>"));
+  EXPECT_EQ(CountWords(spec, 3, true).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Index::Load(spec, Shard{}, {5, 2, true}).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(Collection, StopWordsAreTheMostFrequentAndTheSameForAll) {
+  const TempDir dir;
+  const std::string data = dir.Write("d.txt", "the a the\nthe cat a b\nsat the b\n");
+  const auto counts = CountWords(*DataSpec::Parse(data), 1, true);
+  ASSERT_TRUE(counts.ok());
+  Texts top;
+  for (const uint32_t word : MostFrequent(*counts, 3)) top.emplace_back(counts->words.word(word));
+  EXPECT_THAT(top, ElementsAre("the", "a", "b"));
+  uint64_t fingerprint = 0;
+  for (uint32_t shard = 0; shard < 3; ++shard) {
+    const auto index = Index::Load(*DataSpec::Parse(data), Shard{shard, 3}, {3, 2, true});
+    ASSERT_TRUE(index.ok()) << index.status();
+    EXPECT_EQ((*index)->stop_words().size(), 3u);
+    EXPECT_EQ((*index)->words().size(), shard == 0 ? 0u : 1u);
+    if (shard > 0) {
+      EXPECT_EQ((*index)->fingerprint(), fingerprint);
+    }
+    fingerprint = (*index)->fingerprint();
+  }
+  EXPECT_NE((*Index::Load(*DataSpec::Parse(data), Shard{}, {2, 1, true}))->fingerprint(), fingerprint);
+  EXPECT_EQ(Index::Load(*DataSpec::Parse(data), Shard{0, 4}, {3, 1, true}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(CountWords(*DataSpec::Parse(dir.Write("e.txt", "")), 1, true).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Offline, WhatIsGeneratedReadsTheSame) {
+  const TempDir dir;
+  OfflineOptions options;
+  options.data = "synthetic:N=1000,words=50,seed=9";
+  const absl::Status written = WriteDocuments(options, dir.File("out.txt"));
+  ASSERT_TRUE(written.ok()) << written;
+  EXPECT_EQ(Read(dir.File("out.txt")), Read(options.data));
+  EXPECT_EQ(WriteDocuments(options, dir.File("no/such/folder.txt")).code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace curtail::setalgebra

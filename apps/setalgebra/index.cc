@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. The first pass counts all words of the collection, which also numbers them. The second reads this
+// shard's documents; its threads share the numbers, which change no more, and turn each batch of documents
+// into lists of numbers. When all are there the numbers are replaced by those of the words that this shard
+// holds, and the lists are turned round (PostingStore::Build).
+#include "apps/setalgebra/index.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "apps/setalgebra/collection.h"
+#include "curtail/base/mutex.h"
+#include "curtail/base/strings.h"
+
+namespace curtail::setalgebra {
+namespace {
+
+// The words of a batch's documents, without repetition and without stop words.
+ForwardLists ListsOf(const Batch& batch, const WordTable& words, const std::vector<bool>& is_stop) {
+  ForwardLists lists;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const auto begin = static_cast<std::ptrdiff_t>(lists.words.size());
+    ForEachWord(batch.document(i), [&](std::string_view word) {
+      const uint32_t number = words.Find(word);
+      // A word that was not there in the first pass means that the file has changed since.
+      if (number != WordTable::kNone && !is_stop[number]) lists.words.push_back(number);
+    });
+    std::sort(lists.words.begin() + begin, lists.words.end());
+    lists.words.erase(std::unique(lists.words.begin() + begin, lists.words.end()), lists.words.end());
+    lists.ends.push_back(static_cast<uint32_t>(lists.words.size()));
+  }
+  lists.words.shrink_to_fit();
+  return lists;
+}
+
+// Reads the documents from `begin` to `end` as lists of words, in order.
+absl::StatusOr<std::vector<ForwardLists>> ReadLists(const DataSpec& spec, const IndexOptions& options,
+                                                    uint64_t begin, uint64_t end, const WordTable& words,
+                                                    const std::vector<bool>& is_stop) {
+  Mutex mu;
+  std::vector<ForwardLists> parts;
+  const PassOptions pass{options.threads, options.quiet, "indexing", begin, end};
+  const absl::Status read = ForBatches(spec, pass, [&](int, const Batch& batch) {
+    ForwardLists lists = ListsOf(batch, words, is_stop);
+    const MutexLock lock(mu);
+    if (parts.size() <= batch.number) parts.resize(batch.number + 1);
+    parts[batch.number] = std::move(lists);
+    return absl::OkStatus();
+  });
+  if (!read.ok()) return read;
+  return parts;
+}
+
+// Numbers the words that occur in `parts` anew, densely, and returns them.
+WordTable Renumber(const WordTable& words, std::vector<ForwardLists>* parts) {
+  std::vector<uint32_t> numbers(words.size(), WordTable::kNone);
+  for (const ForwardLists& lists : *parts) {
+    for (const uint32_t word : lists.words) numbers[word] = 0;
+  }
+  WordTable kept;
+  for (uint32_t word = 0; word < numbers.size(); ++word) {
+    if (numbers[word] == 0) numbers[word] = kept.Insert(words.word(word));
+  }
+  for (ForwardLists& lists : *parts) {
+    for (uint32_t& word : lists.words) word = numbers[word];
+  }
+  kept.ShrinkToFit();
+  return kept;
+}
+
+}  // namespace
+
+absl::StatusOr<Shard> Shard::Parse(std::string_view text) {
+  const size_t slash = text.find('/');
+  Shard shard;
+  if (slash == text.npos || !absl::SimpleAtoi(std::string(text.substr(0, slash)), &shard.index) ||
+      !absl::SimpleAtoi(std::string(text.substr(slash + 1)), &shard.count) || shard.count > 65536 ||
+      shard.index >= shard.count) {
+    return absl::InvalidArgumentError(Join(
+        "shard '", text, "'; want INDEX/COUNT, like 0/4, with INDEX below COUNT and COUNT at most 65536"));
+  }
+  return shard;
+}
+
+absl::StatusOr<std::unique_ptr<const Index>> Index::Load(const DataSpec& spec, Shard shard,
+                                                         const IndexOptions& options) {
+  absl::StatusOr<WordCounts> counts = CountWords(spec, options.threads, options.quiet);
+  if (!counts.ok()) return counts.status();
+  if (counts->documents < shard.count) {
+    return absl::InvalidArgumentError(Join("'", spec.text, "' has ", counts->documents, " documents for ",
+                                           shard.count, " shards; use fewer shards"));
+  }
+  std::unique_ptr<Index> index(new Index);
+  index->shard_ = shard;
+  index->first_ = shard.begin(counts->documents);
+  index->documents_ = shard.end(counts->documents) - index->first_;
+  index->fingerprint_ = Fingerprint(*counts, options.stop_words);
+  std::vector<bool> is_stop(counts->words.size());
+  for (const uint32_t word : MostFrequent(*counts, options.stop_words)) {
+    is_stop[word] = true;
+    index->stop_words_.Insert(counts->words.word(word));
+  }
+  auto parts =
+      ReadLists(spec, options, index->first_, index->first_ + index->documents_, counts->words, is_stop);
+  if (!parts.ok()) return parts.status();
+  index->words_ = Renumber(counts->words, &*parts);
+  *counts = {};
+  absl::StatusOr<PostingStore> store = PostingStore::Build(index->words_.size(), *parts);
+  if (!store.ok()) return store.status();
+  index->postings_ = *std::move(store);
+  *parts = {};
+  malloc_trim(0);  // what loading took besides
+  return index;
+}
+
+absl::Status Index::Find(const Kernels& kernels, std::span<const std::string_view> terms,
+                         std::vector<uint32_t>* documents, std::vector<uint32_t>* stop_words) const {
+  if (terms.empty() || terms.size() > kMaxTerms) {
+    return absl::InvalidArgumentError(Join(terms.size(), " terms; want 1 to ", kMaxTerms));
+  }
+  std::array<PostingList, kMaxTerms> lists;
+  size_t have = 0;
+  bool missing = false;
+  for (uint32_t i = 0; i < terms.size(); ++i) {
+    const uint32_t word = words_.Find(terms[i]);
+    if (word != WordTable::kNone) {
+      lists[have++] = postings_.list(word);
+    } else if (stop_words_.Find(terms[i]) != WordTable::kNone) {
+      stop_words->push_back(i);
+    } else {
+      missing = true;
+    }
+  }
+  if (missing || have == 0) return absl::OkStatus();
+  IntersectLists(kernels, std::span(lists).first(have), static_cast<uint32_t>(first_), documents);
+  return absl::OkStatus();
+}
+
+}  // namespace curtail::setalgebra
