@@ -61,7 +61,7 @@ def await_state(tools, wanted):
 def test_background(tools):
     code, out, err = tools.run("up", "hdsearch", *SMALL, "--detach", "--config", "SDB1-4")
     assert code == 0 and "hdsearch is up: mid-tier at 127.0.0.1:" in out, (code, out, err)
-    assert re.search(r"memory: about .*MiB \(leaf 2 x ", err), err
+    assert re.search(r"memory: .*MiB \(leaf 2 x ", err), err
     expect_no_escapes(out + err)
     found = expect_serving(tools)
     assert found["mid-tier"]["config"] == "SDB1-4" and found["leaf-0"]["config"] == "SIB1", found

@@ -8,6 +8,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "apps/hdsearch/workload.h"
+#include "apps/recommend/workload.h"
+#include "apps/router/workload.h"
+#include "apps/setalgebra/workload.h"
 #include "flags.h"
 #include "topologies.h"
 
@@ -29,6 +32,31 @@ MadeWorkload HdSearchRequests(const RequestOptions& o) {
   return hdsearch::MakeWorkload(options);
 }
 
+MadeWorkload RouterRequests(const RequestOptions& o) {
+  router::WorkloadOptions options;
+  if (!o.queries.empty()) options.workload = o.queries;
+  return router::MakeWorkload(options);
+}
+
+MadeWorkload SetAlgebraRequests(const RequestOptions& o) {
+  setalgebra::WorkloadOptions options;
+  options.data = o.data;
+  options.count = o.count;
+  options.judged = o.judged;
+  options.quiet = o.quiet;
+  return setalgebra::MakeWorkload(options);
+}
+
+MadeWorkload RecommendRequests(const RequestOptions& o) {
+  recommend::WorkloadOptions options;
+  options.data = o.data;
+  options.count = o.count;
+  options.leaves = static_cast<size_t>(o.leaves);
+  options.judged = o.judged;
+  options.quiet = o.quiet;
+  return recommend::MakeWorkload(options);
+}
+
 struct Known {
   std::string_view name;
   std::string_view service;
@@ -37,6 +65,9 @@ struct Known {
 
 constexpr Known kKnown[] = {
     {"hdsearch", "curtail.hdsearch.Search", HdSearchRequests},
+    {"router", "curtail.router.Router", RouterRequests},
+    {"setalgebra", "curtail.setalgebra.SetAlgebra", SetAlgebraRequests},
+    {"recommend", "curtail.recommend.Recommend", RecommendRequests},
 };
 
 const Known* Find(std::string_view name) {

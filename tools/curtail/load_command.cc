@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -297,19 +298,22 @@ int ShowOneCall(const LoadFlags& flags, const LoadTargets& targets, const RunOpt
                 const Workload& workload, Console& console) {
   const absl::StatusOr<Answer> answer = CallOnce(options, workload);
   if (!answer.ok()) {
+    // What the server itself says needs no hint of ours; what we say of it names its address.
+    const bool ours = absl::IsUnavailable(answer.status()) &&
+                      absl::StrContains(answer.status().message(), targets.addresses.front());
     console.Error(
         absl::StrCat(absl::StatusCodeToString(answer.status().code()), ": ", answer.status().message()),
-        HintFor(answer.status()));
+        ours ? HintFor(answer.status()) : "");
     return kFailed;
   }
   const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
-  const absl::StatusOr<CatalogMethod> method =
-      catalog.ok() ? catalog->FindMethod(workload.method()) : absl::StatusOr<CatalogMethod>(catalog.status());
+  const absl::StatusOr<CatalogMethod> method = catalog.ok() ? catalog->FindMethod(workload.MethodOf(0))
+                                                            : absl::StatusOr<CatalogMethod>(catalog.status());
   const absl::StatusOr<std::string> json =
       method.ok() ? ReplyToJson(*method, answer->reply) : absl::StatusOr<std::string>(method.status());
   console.Note(absl::StrFormat("OK, %d bytes, %.3f ms with connecting", answer->reply.size(),
                                static_cast<double>(answer->took.count()) / 1e6));
-  console.Print(json.ok() ? absl::StrCat(*json, "\n")
+  console.Print(json.ok() ? absl::StrCat(absl::StripTrailingAsciiWhitespace(*json), "\n")
                           : absl::StrCat(absl::BytesToHexString(answer->reply), "\n"));
   return kOk;
 }

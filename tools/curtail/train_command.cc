@@ -35,11 +35,6 @@ constexpr std::string_view kNotKnownYet = "?";  // the service, before it runs
 constexpr size_t kMaxCheckpointBytes = size_t{64} << 20;
 constexpr double kBusy = 0.5;  // load average a CPU from which a training is not worth much
 
-std::string Minutes(Nanos t) {
-  const double s = static_cast<double>(t.count()) / 1e9;
-  return s >= 120 ? absl::StrFormat("%.0f min", s / 60) : absl::StrFormat("%.0f s", s);
-}
-
 absl::Status Invalid(const char* flag, const absl::Status& why) {
   return absl::InvalidArgumentError(Join(flag, ": ", Message(why)));
 }
@@ -80,8 +75,8 @@ std::string PlanText(const TrainingPlan& plan) {
       "cells    %d at most, each %s or longer, %d repeats in turns, seed %d\n"
       "time     about %s, %s at most\n",
       absl::StrJoin(configs, ", "), absl::StrJoin(plan.loads, ", "),
-      configs.size() * plan.loads.size() * static_cast<size_t>(plan.repeats), Minutes(plan.cell),
-      plan.repeats, plan.seed, Minutes(plan.ExpectedTime()), Minutes(plan.MostTime()));
+      configs.size() * plan.loads.size() * static_cast<size_t>(plan.repeats), AboutText(plan.cell),
+      plan.repeats, plan.seed, AboutText(plan.ExpectedTime()), AboutText(plan.MostTime()));
 }
 
 // The file that a training can be resumed from: lines that are on the disk once they were added.

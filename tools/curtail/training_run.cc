@@ -16,11 +16,6 @@ namespace {
 double Seconds(Nanos t) { return static_cast<double>(t.count()) / 1e9; }
 
 // "25 min", "40 s".
-std::string About(Nanos t) {
-  const double s = Seconds(t);
-  return s >= 120 ? absl::StrFormat("%.0f min", s / 60) : absl::StrFormat("%.0f s", s);
-}
-
 std::string CellText(const TrainingPoint& point) {
   switch (point.state) {
     case TrainingPoint::State::kUntouched:
@@ -40,11 +35,17 @@ std::string StatusLine(const Training& training, const TrainingCell& cell) {
   const TrainingProgress progress = training.Progress();
   const size_t total = progress.done + progress.skipped + progress.left_at_most;
   return absl::StrFormat("training %d of %d cells at most, about %s left: repeat %d/%d, %g/s, %s\n",
-                         progress.done + progress.skipped, total, About(progress.time_left_expected),
+                         progress.done + progress.skipped, total, AboutText(progress.time_left_expected),
                          cell.repeat + 1, training.plan().repeats, cell.load_per_s, cell.config.ToString());
 }
 
 }  // namespace
+
+std::string AboutText(Nanos t) {
+  const double s = Seconds(t);
+  if (s < 10) return absl::StrFormat("%.2g s", s);
+  return s < 120 ? absl::StrFormat("%.0f s", s) : absl::StrFormat("%.0f min", s / 60);
+}
 
 absl::StatusOr<std::string> LeaveOutRefused(Subject& subject, std::vector<Config>& configs) {
   std::string left_out;

@@ -29,4 +29,7 @@ std::string TrainingGrid(const Training& training);
 // What follows from a profile, a line each: which config is chosen from which load on, and how many cells are unstable.
 std::string ProfileSummary(const Profile& profile);
 
+// "0.5 s", "90 s" or "12 min".
+std::string AboutText(Nanos t);
+
 }  // namespace curtail::tool

@@ -135,7 +135,7 @@ absl::Status CheckMemory(const Topology& topology, const UpFlags& flags, const s
                         : absl::StrFormat("%s %d x %s", service.name, service.instances(), MibText(*mib)));
   }
   const double available = AvailableMib();
-  console.Note(absl::StrFormat("memory: about %s (%s); %s are available", MibText(all),
+  console.Note(absl::StrFormat("memory: %s%s (%s); %s are available", all < 1 ? "" : "about ", MibText(all),
                                absl::StrJoin(parts, ", "), MibText(available)));
   if (all <= 0.9 * available || flags.force) return absl::OkStatus();
   return absl::ResourceExhaustedError("that does not fit into this machine's memory");
