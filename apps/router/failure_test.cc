@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "apps/router/router_testing.h"
+#include "apps/router/write.h"
 #include "curtail/base/rng.h"
 
 namespace curtail::router {
@@ -128,6 +129,41 @@ TEST_P(FailureTest, ALeafThatIsGoneIsEjectedToo) {
   for (int i = 0; i < 4; ++i) ASSERT_EQ(deployment.Get("k"), "v");
   EXPECT_EQ(deployment.Set("k", "w").taken(), 1u);
   EXPECT_FALSE(deployment.Replicas()[1].admitted());
+}
+
+// A write took replica 0 and missed 1; before it heard of that, 0 was ejected because of another write. So 1
+// cannot be ejected, and must get the write before that is acknowledged: its old value is all that is left.
+TEST(Write, IsDoneAgainWhereItWasMissedIfWhoTookItIsEjectedMeanwhile) {
+  Client client;
+  Channel nowhere(&client, "unix:/nonexistent/0"), nowhere_either(&client, "unix:/nonexistent/1");
+  auto replicas = ReplicaSet::Create({&nowhere, &nowhere_either}, Patient(2));
+  ASSERT_TRUE(replicas.ok());
+  Routing routing{.replicas = *std::move(replicas)};
+  Context ctx(kPatience);
+  Write write(routing, ctx);
+  ASSERT_TRUE(write.Begin("k").ok());
+  ASSERT_TRUE(write.Next());
+  ASSERT_EQ(write.channels().size(), 2u);
+  const uint64_t first_version = write.version();
+  ASSERT_TRUE(routing.replicas->Eject(0, "another write"));
+
+  auto set = Recycler<internal::ReplySet<StoreReply>>::Borrow();
+  set->Prepare(2);
+  set->results[0]->Clear();
+  set->results[1] = absl::UnavailableError("gone for a moment");
+  write.Take(Replies<StoreReply>(std::move(set)));
+  ASSERT_TRUE(write.Next());
+  ASSERT_EQ(write.channels().size(), 1u);
+  EXPECT_EQ(write.channels()[0], &nowhere_either);
+  EXPECT_GT(write.version(), first_version);
+
+  auto retry = Recycler<internal::ReplySet<StoreReply>>::Borrow();
+  retry->Prepare(1);
+  retry->results[0]->Clear();
+  write.Take(Replies<StoreReply>(std::move(retry)));
+  EXPECT_FALSE(write.Next());
+  EXPECT_TRUE(write.Finish().ok());
+  EXPECT_EQ(write.taken(), 1u);
 }
 
 // While a fiber waits for memcached its thread, the only one, answers others.

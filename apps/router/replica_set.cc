@@ -82,7 +82,7 @@ void ReplicaSet::Succeeded(uint32_t replica) {
 }
 
 void ReplicaSet::GetFailed(uint32_t replica, const absl::Status& status, bool timed_out) {
-  if (status.code() == absl::StatusCode::kUnavailable) return Eject(replica, Message(status));
+  if (status.code() == absl::StatusCode::kUnavailable) Eject(replica, Message(status));
   if (status.code() != absl::StatusCode::kDeadlineExceeded || !timed_out) return;
   State& state = replicas_[replica];
   const int64_t now = Now().time_since_epoch().count();
@@ -93,15 +93,17 @@ void ReplicaSet::GetFailed(uint32_t replica, const absl::Status& status, bool ti
   Eject(replica, Join(timeouts, " gets in a row timed out"));
 }
 
-void ReplicaSet::Eject(uint32_t replica, std::string_view reason) {
+bool ReplicaSet::Eject(uint32_t replica, std::string_view reason) {
   const std::lock_guard<FiberMutex> lock(mu_);
   State& state = replicas_[replica];
   const auto admitted = Admitted(replica / static_cast<size_t>(options_.replicas)).size();
-  if (admitted <= 1 || !state.admitted.load(std::memory_order_relaxed)) return;
+  if (!state.admitted.load(std::memory_order_relaxed)) return true;
+  if (admitted <= 1) return false;
   state.admitted.store(false, std::memory_order_release);
   state.reason = reason;
   ++state.ejections;
   if (++ejected_ == 1) changed_.notify_all();
+  return true;
 }
 
 void ReplicaSet::Admit(uint32_t replica) {

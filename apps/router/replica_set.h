@@ -83,8 +83,8 @@ class ReplicaSet {
   void Succeeded(uint32_t replica);
   // A get failed. `timed_out`: it had all the time that a replica has.
   void GetFailed(uint32_t replica, const absl::Status& status, bool timed_out);
-  // Ejects a replica unless it is the last one of its shard.
-  void Eject(uint32_t replica, std::string_view reason);
+  // Ejects a replica unless it is the last one of its shard. Returns whether it takes part no more.
+  bool Eject(uint32_t replica, std::string_view reason);
 
   // Greater than all before, and than all before a restart unless the clock was set back.
   uint64_t NextVersion() { return version_.fetch_add(1, std::memory_order_relaxed) + 1; }

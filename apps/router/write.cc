@@ -41,7 +41,6 @@ bool Write::Next() {
 
 void Write::Take(const Replies<StoreReply>& replies) {
   taken_ = 0;
-  done_ = false;
   failure_ = absl::OkStatus();
   bool late = false;
   for (size_t i = 0; i < replies.size(); ++i) {
@@ -57,12 +56,17 @@ void Write::Take(const Replies<StoreReply>& replies) {
       routing_.replicas->Succeeded(targets_.id(i));
     }
   }
-  ended_ = !late || rounds_ == kMaxRounds;
-  if (late && ended_) failure_ = absl::AbortedError("other mid-tiers write keys of this stripe all the time");
-  EjectThoseWhoMissedIt(replies, ended_);
+  const bool last_round = rounds_ == kMaxRounds;
+  const bool all_ejected = EjectThoseWhoMissedIt(replies, last_round);
+  // Who took it has been ejected meanwhile, so who missed it is the last one that takes part: it has to take it.
+  const bool lost = taken_ > 0 && !all_ejected;
+  ended_ = (!late && !lost) || last_round;
+  if (ended_ && late) failure_ = absl::AbortedError("other mid-tiers write keys of this stripe all the time");
+  if (ended_ && lost) taken_ = 0;
 }
 
-void Write::EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_round) {
+bool Write::EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_round) {
+  bool all = true;
   // Those that cannot be reached first: if all failed, one that is only slow is the one to keep.
   for (const bool unreachable : {true, false}) {
     for (size_t i = 0; i < replies.size(); ++i) {
@@ -70,10 +74,11 @@ void Write::EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_
       if (status.ok() && !(replies[i]->late() && last_round && taken_ > 0)) continue;
       if (taken_ == 0 && SurelyNotDone(status)) continue;
       if ((status.code() == absl::StatusCode::kUnavailable) != unreachable) continue;
-      routing_.replicas->Eject(targets_.id(i),
-                               Join("missed a write: ", status.ok() ? "too many others" : Message(status)));
+      const std::string_view why = status.ok() ? "too many others" : Message(status);
+      all = routing_.replicas->Eject(targets_.id(i), Join("missed a write: ", why)) && all;
     }
   }
+  return all;
 }
 
 absl::Status Write::Finish() const { return taken_ > 0 ? absl::OkStatus() : failure_; }

@@ -49,7 +49,8 @@ class Write {
  private:
   static constexpr int kMaxRounds = 5;
 
-  void EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_round);
+  // Whether none of them takes part any more.
+  bool EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_round);
 
   Routing& routing_;
   Context& ctx_;

@@ -34,10 +34,10 @@ absl::StatusOr<QueryPlanner::Plan> QueryPlanner::Ask(Context& ctx, const QueryRe
     if (std::find(have.begin(), have.end(), *normal) == have.end())
       plan.request.add_terms(*std::move(normal));
   }
-  if (options_.leaf_timeout > Nanos(0)) ctx.ShortenDeadline(Deadline::In(options_.leaf_timeout));
   if (plan.allow_partial && !ctx.deadline().infinite()) {
     ctx.ShortenDeadline(Deadline::At(ctx.deadline().when() - ctx.deadline().Remaining() / 10));
   }
+  if (options_.leaf_timeout > Nanos(0)) ctx.ShortenDeadline(Deadline::In(options_.leaf_timeout));
   return plan;
 }
 
