@@ -2,8 +2,8 @@
 //
 // data_spec.h - names ratings in one string, as every flag called --data takes it.
 //
-//   FILE                               MovieLens' u.data (tabs), ratings.dat (::) or ratings.csv, told apart by
-//                                      the first line; like all files here plain, gzip or bzip2
+//   FILE                               MovieLens' u.data (tabs), ratings.dat (::) or ratings.csv, told apart
+//                                      by the first line; like all files here plain, gzip or bzip2
 //   csv:FILE,user=U,item=I,rating=R    any CSV with a header, by the names of its columns
 //   synthetic:users=943,items=1682,ratings=100000,rank=4,noise=0.7,seed=1
 //                                      generated; what is left out is as here
