@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/common/serve.h"
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
@@ -20,29 +19,6 @@ Nanos ToNanos(double value) {
 }
 
 }  // namespace
-
-void AddServeFlags(CLI::App& app, ServeOptions* options) {
-  app.add_option("--listen", options->listen, "HOST:PORT or unix:PATH; port 0 takes a free one")
-      ->allow_extra_args(false)
-      ->capture_default_str();
-  app.add_option("--config", options->config, "Threading model and pool sizes")->capture_default_str();
-  app.add_option("--admin", options->admin,
-                 "Where `curtail switch` may change the config (default: nowhere)");
-  app.add_option("--policy", options->policy,
-                 "Who changes the config by the load: mutune, online, mutune:paper, fm, tbd, ipi, "
-                 "static:CONFIG (default: nobody)");
-  app.add_option("--profile", options->profile,
-                 "What the policy goes by: a profile of this service and machine");
-  app.add_flag("--any-machine", options->any_machine, "Take a profile of another machine, too");
-  app.add_option("--slo", options->slo_ms,
-                 "online: the p99 in ms that trying other configs must not endanger")
-      ->check(CLI::Range(0.001, 3.6e6))
-      ->capture_default_str();
-  app.add_option("--drain", options->drain_s, "Seconds for requests in flight after SIGTERM")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->capture_default_str();
-  app.add_flag("--quiet", options->quiet, "No progress on stderr");
-}
 
 absl::StatusOr<int> Serve(const ServeOptions& options, std::vector<std::unique_ptr<Service>> services) {
   const absl::StatusOr<Config> config = Config::Parse(options.config);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// serve.h - what every service of the applications has in common: its flags, its server, and its connections to
+// serve.h - what every service of the applications has in common: its options, its server, and its connections to
 // others.
 #pragma once
 
@@ -13,10 +13,6 @@
 #include "absl/status/statusor.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/service.h"
-
-namespace CLI {
-class App;
-}
 
 namespace curtail::apps {
 
@@ -33,10 +29,6 @@ struct ServeOptions {
   double drain_s = 10;
   bool quiet = false;  // no progress on stderr while loading
 };
-
-// Adds --listen, --config, --admin, --policy, --profile, --any-machine, --slo, --drain and --quiet. Every service takes
-// these, which is how `curtail up` and the measuring commands start it.
-void AddServeFlags(CLI::App& app, ServeOptions* options);
 
 // Starts a server, prints "ready ADDR" for each address, and serves until SIGTERM or SIGINT; then drains. Several
 // services of one name: the straight-line handlers first, then those for the asynchronous models. REQUIRES:

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <string>
 
+#include "apps/common/serve_flags.h"
 #include "apps/hdsearch/offline.h"
 #include "apps/hdsearch/serve.h"
 #include "curtail/rpc/server_main.h"

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "apps/common/serve_flags.h"
 #include "apps/recommend/offline.h"
 #include "apps/recommend/serve.h"
 #include "curtail/rpc/server_main.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/recommend/predictor.h"
 
+#include <Eigen/Cholesky>
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,14 +19,16 @@ Columns FactorColumns(const std::vector<float>& factors, uint32_t rank) {
 }
 
 // With G the mean of q q^T over the items, users p and p' differ by (p - p')^T G (p - p'): the square of
-// their distance after multiplication by a square root of G. Rounding can make an eigenvalue of G slightly
+// their distance after multiplication by R, where G = R^T R. G may be singular, and rounding can make a pivot slightly
 // negative.
 std::vector<float> Tastes(const Factors& factors) {
   const Eigen::MatrixXd items = FactorColumns(factors.item_factors, factors.rank).cast<double>();
   const Eigen::MatrixXd gram = items * items.transpose() / static_cast<double>(items.cols());
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(gram);
-  const Eigen::MatrixXd root =
-      solver.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal() * solver.eigenvectors().transpose();
+  const Eigen::LDLT<Eigen::MatrixXd> decomposed(gram);
+  Eigen::MatrixXd root = Eigen::MatrixXd::Identity(gram.rows(), gram.cols());
+  root = decomposed.transpositionsP() * root;
+  root = decomposed.matrixU() * root;
+  root = decomposed.vectorD().cwiseMax(0).cwiseSqrt().asDiagonal() * root;
   const Eigen::MatrixXf tastes =
       (root * FactorColumns(factors.user_factors, factors.rank).cast<double>()).cast<float>();
   return {tastes.data(), tastes.data() + tastes.size()};

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <string>
 
+#include "apps/common/serve_flags.h"
 #include "apps/router/serve.h"
 #include "curtail/rpc/server_main.h"
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/serve_flags.h"
 #include "apps/setalgebra/offline.h"
 #include "apps/setalgebra/serve.h"
 #include "curtail/rpc/server_main.h"

@@ -14,7 +14,6 @@
 #include "curtail/base/strings.h"
 #include "deployment.h"
 #include "exit_code.h"
-#include "nlohmann/json.hpp"
 #include "run_folder.h"
 
 namespace curtail::tool {
@@ -23,15 +22,6 @@ namespace {
 // One that takes longer does not serve well enough to be called healthy.
 constexpr Nanos kHealthTimeout = std::chrono::milliseconds(500);
 
-// A process as it is now.
-struct Row {
-  ProcessState process;
-  std::string health;  // "serving", "not serving", "-"
-  std::string config;  // in force
-  double cpu_s = 0;
-  double resident_mib = 0;
-};
-
 double ResidentMib(pid_t pid) {
   std::ifstream in(absl::StrCat("/proc/", pid, "/statm"));
   double total = 0, resident = 0;
@@ -39,8 +29,8 @@ double ResidentMib(pid_t pid) {
   return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1024.0 * 1024.0);
 }
 
-Row LookAt(const ProcessState& process) {
-  Row row{.process = process, .health = "-", .config = process.under};
+ProcessLook LookAt(const ProcessState& process) {
+  ProcessLook row{.health = "-", .config = process.under};
   const bool grpc = process.protocol == "grpc";
   if (grpc && process.state != StateName(Instance::State::kWaiting)) {
     row.health = IsServing(process.address, kHealthTimeout) ? "serving" : "not serving";
@@ -69,19 +59,19 @@ std::string Age(int64_t since_unix_ms) {
   return s < 7200 ? absl::StrFormat("%d min", s / 60) : absl::StrFormat("%d h", s / 3600);
 }
 
-std::string Table(const UpState& state, const std::vector<Row>& rows) {
+std::string Table(const UpState& state) {
   size_t name = 4, address = 7, config = 6;
-  for (const Row& row : rows) {
-    name = std::max(name, row.process.name.size());
-    address = std::max(address, row.process.address.size());
-    config = std::max(config, row.config.size());
+  for (const ProcessState& p : state.processes) {
+    name = std::max(name, p.name.size());
+    address = std::max(address, p.address.size());
+    config = std::max(config, p.look->config.size());
   }
   std::string text = absl::StrFormat("%s, up for %s, looked after by process %d\n", state.application,
                                      Age(state.started_unix_ms), state.pid);
   absl::StrAppendFormat(&text, "%-*s %8s %-9s %-11s %-*s %-*s %8s %9s %8s\n", name, "NAME", "PID", "STATE",
                         "HEALTH", address, "ADDRESS", config, "CONFIG", "CPU", "MEMORY", "RESTARTS");
-  for (const Row& row : rows) {
-    const ProcessState& p = row.process;
+  for (const ProcessState& p : state.processes) {
+    const ProcessLook& row = *p.look;
     absl::StrAppendFormat(&text, "%-*s %8s %-9s %-11s %-*s %-*s %6.1f s %5.0f MiB %8d\n", name, p.name,
                           p.pid > 0 ? absl::StrCat(p.pid) : "-", p.state, row.health, address, p.address,
                           config, row.config.empty() ? "-" : row.config, row.cpu_s, row.resident_mib,
@@ -90,41 +80,26 @@ std::string Table(const UpState& state, const std::vector<Row>& rows) {
   return text;
 }
 
-nlohmann::ordered_json Json(const UpState& state, const std::vector<Row>& rows) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::parse(ToJson(state));
-  for (size_t i = 0; i < rows.size(); ++i) {
-    json["processes"][i]["health"] = rows[i].health;
-    json["processes"][i]["config"] = rows[i].config;
-    json["processes"][i]["cpu_s"] = rows[i].cpu_s;
-    json["processes"][i]["resident_mib"] = rows[i].resident_mib;
-  }
-  return json;
-}
-
 }  // namespace
 
 int RunPs(const PsFlags& flags, Console& console) {
   std::vector<std::string> names = ApplicationsUp();
   if (!flags.application.empty()) names = {flags.application};
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (size_t i = 0; i < names.size(); ++i) {
-    const absl::StatusOr<UpState> state = ReadUpState(names[i]);
+  std::string json, tables;
+  for (const std::string& name : names) {
+    absl::StatusOr<UpState> state = ReadUpState(name);
     if (!state.ok()) {
       console.Error(std::string(Message(state.status())), "");
       return kFailed;
     }
-    std::vector<Row> rows;
-    for (const ProcessState& process : state->processes) rows.push_back(LookAt(process));
-    if (flags.json) {
-      all.push_back(Json(*state, rows));
-    } else {
-      console.Print(absl::StrCat(i == 0 ? "" : "\n", Table(*state, rows)));
-    }
+    for (ProcessState& process : state->processes) process.look = LookAt(process);
+    absl::StrAppend(&json, json.empty() ? "" : ",\n", ToJson(*state));
+    absl::StrAppend(&tables, tables.empty() ? "" : "\n", Table(*state));
   }
   if (flags.json) {
-    console.Print(all.dump(2) + "\n");
-  } else if (names.empty()) {
-    console.Print("nothing is up\n");
+    console.Print(absl::StrCat("[", json, "]\n"));
+  } else {
+    console.Print(names.empty() ? "nothing is up\n" : tables);
   }
   return kOk;
 }

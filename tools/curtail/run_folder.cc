@@ -81,6 +81,12 @@ std::string ToJson(const UpState& state) {
                          {"restarts", p.restarts},
                          {"problem", p.problem},
                          {"since_unix_ms", p.since_unix_ms}});
+    if (!p.look) continue;
+    Json& json = processes.back();
+    json["health"] = p.look->health;
+    json["config"] = p.look->config;
+    json["cpu_s"] = p.look->cpu_s;
+    json["resident_mib"] = p.look->resident_mib;
   }
   const Json json = {{"schema_version", kSchemaVersion},
                      {"application", state.application},

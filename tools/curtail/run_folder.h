@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,14 @@
 #include "absl/status/statusor.h"
 
 namespace curtail::tool {
+
+// How a process is, for `curtail ps`; not kept in the file.
+struct ProcessLook {
+  std::string health;  // "serving", "not serving", "-" where that cannot be asked
+  std::string config;  // in force
+  double cpu_s = 0;
+  double resident_mib = 0;
+};
 
 // One process, or instance that runs elsewhere, of an application that is up.
 struct ProcessState {
@@ -34,6 +43,7 @@ struct ProcessState {
   int restarts = 0;
   std::string problem;        // why it ended last
   int64_t since_unix_ms = 0;  // of its state
+  std::optional<ProcessLook> look;
 };
 
 struct UpState {
