@@ -11,6 +11,9 @@
 namespace curtail::setalgebra {
 namespace {
 
+// Of UTF-8; editors put it first.
+constexpr std::string_view kMark = "\xef\xbb\xbf";
+
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr size_t kMaxTag = 65536;
 constexpr size_t kMaxEntity = 16;
@@ -113,8 +116,6 @@ absl::Status PageParser::OnText(std::string_view text) {
     }
     capture_->append(text);
   } else if (open_.empty() && !Trim(text).empty()) {
-    const std::string_view mark = "\xef\xbb\xbf";  // of UTF-8; editors put it first
-    if (line_ == 1 && Trim(text) == mark) return absl::OkStatus();
     return Malformed("text outside of all elements; is it an XML dump of MediaWiki?");
   }
   return absl::OkStatus();
@@ -208,6 +209,12 @@ absl::Status PageParser::AddUntil(std::string_view end, char byte) {
 
 absl::Status PageParser::Feed(std::string_view piece, std::vector<std::string>* pages) {
   for (size_t at = 0; at < piece.size();) {
+    if (mark_ < kMark.size() && piece[at] == kMark[mark_]) {
+      ++mark_, ++at;
+      continue;
+    }
+    if (mark_ > 0 && mark_ < kMark.size()) return Malformed("half a byte order mark");
+    mark_ = kMark.size();
     if (state_ == State::kText) {
       const size_t end = FindMarkup(piece, at);
       const bool line_end = end < piece.size() && piece[end] == '\n';
@@ -247,6 +254,7 @@ absl::Status PageParser::Finish() const {
     return Malformed(Join("the file ends inside of <", open_.back().name.substr(0, 64),
                           ">, which begins at line ", open_.back().line, "; it is truncated"));
   }
+  if (mark_ > 0 && mark_ < kMark.size()) return Malformed("the file ends inside of a byte order mark");
   if (state_ != State::kText) return Malformed("the file ends inside of a tag, comment or entity");
   return absl::OkStatus();
 }

@@ -64,6 +64,7 @@ class PageParser {
   absl::Status AddUntil(std::string_view end, char byte);
 
   State state_ = State::kText;
+  size_t mark_ = 0;  // bytes of the byte order mark at the start that have come, or all when there is none
   uint64_t line_ = 1;
   std::vector<Element> open_;
   std::string markup_;  // of the entity, tag or section so far

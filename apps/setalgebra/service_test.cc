@@ -17,6 +17,7 @@
 #include "apps/setalgebra/index.h"
 #include "apps/setalgebra/leaf_service.h"
 #include "apps/setalgebra/query_service.h"
+#include "apps/setalgebra/serve.h"
 #include "apps/setalgebra/workload.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
@@ -51,7 +52,8 @@ class StalledLeaf final : public Leaf::Service {
     while (!open_ && !ctx.cancelled() && !give_up.Expired()) {
       changed_.wait_for(lock, std::chrono::milliseconds(20));
     }
-    return absl::UnavailableError("stalled");
+    return ctx.deadline().Expired() ? absl::DeadlineExceededError("stalled")
+                                    : absl::UnavailableError("stalled");
   }
   void Open() {
     const std::lock_guard lock(mu_);
@@ -354,11 +356,13 @@ TEST_P(SmallTest, AStalledLeafDoesNotStallAPartialAnswer) {
 
 TEST_P(SmallTest, LeavesThatDoNotFitAreNoticed) {
   const std::string word = SomeWord();
+  // A stop word alone is an error of its own, which must not hide this one.
+  const std::string stop_word = "ba";
   const auto expect = [&](const std::vector<std::string>& addresses, const std::string& says) {
-    for (const bool allow_partial : {false, true}) {
+    for (const auto& request : {Ask({word}), Ask({word}, true), Ask({stop_word})}) {
       MidTier mid_tier(addresses, GetParam());
       QueryReply reply;
-      const absl::Status status = mid_tier.Query(Ask({word}, allow_partial), &reply);
+      const absl::Status status = mid_tier.Query(request, &reply);
       EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
       EXPECT_THAT(std::string(status.message()), HasSubstr(says));
     }
@@ -369,6 +373,8 @@ TEST_P(SmallTest, LeavesThatDoNotFitAreNoticed) {
   const Leaves others("synthetic:N=4000,words=500,seed=6", 4);
   expect({right[0], right[1], right[2], others.addresses[3]}, "hold different collections");
 }
+
+TEST(SetAlgebra, NoLeafIsWaitedForWithoutEndByDefault) { EXPECT_EQ(ServeOptions().leaf_timeout_ms, 1000); }
 
 TEST(SetAlgebra, OneServerSwitchesAmongAllModels) {
   const Leaves leaves(kSmall, 2);
@@ -454,6 +460,7 @@ TEST(Workload, RefusesWhatCannotBe) {
   EXPECT_EQ(code([](auto& o) { o.max_terms = 11; }), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code([](auto& o) { o.max_terms = 0; }), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code([](auto& o) { o.count = 0; }), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& o) { o.count = SIZE_MAX; }), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code([](auto& o) { o.together = std::nan(""); }), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code([](auto& o) { o.stop_words = 500; }), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code([](auto& o) { o.data = "nothing.txt"; }), absl::StatusCode::kNotFound);

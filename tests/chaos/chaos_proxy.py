@@ -32,7 +32,8 @@ class ChaosProxy:
     def set_mode(self, mode):
         """Takes effect on connections that stand, too: "deaf" cuts them, so that they must be made anew."""
         if mode == "deaf":
-            self.hearing.clear()
+            with self.lock:
+                self.hearing.clear()
             # The accept under way takes one more, which is dropped; after that the queue fills.
             self._connect_once()
         self.mode = mode
@@ -88,8 +89,15 @@ class ChaosProxy:
                 continue
             for end in (client, server):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                end.settimeout(None)
             with self.lock:
-                self.connections += [client, server]
+                deaf = not self.hearing.is_set()
+                if not deaf:
+                    self.connections += [client, server]
+            if deaf:  # since it was accepted
+                client.close()
+                server.close()
+                continue
             threading.Thread(target=self._pump, args=(client, server, False), daemon=True).start()
             threading.Thread(target=self._pump, args=(server, client, True), daemon=True).start()
 

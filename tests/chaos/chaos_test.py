@@ -155,7 +155,7 @@ def test_leaf_killed(tools):
     expect_failures(load.result(), ["UNAVAILABLE", "DEADLINE_EXCEEDED"], before["leaf-1"]["address"])
     await_well(tools, target)
     after = ps(tools)
-    assert after["leaf-1"]["restarts"] == 1 and after["leaf-1"]["address"] == before["leaf-1"]["address"]
+    assert after["leaf-1"]["restarts"] >= 1 and after["leaf-1"]["address"] == before["leaf-1"]["address"]
     assert after["mid-tier"]["pid"] == before["mid-tier"]["pid"], "it needed no restart"
     down(tools, "hdsearch")
 
@@ -292,7 +292,7 @@ def check_replica_lost(tools, victim, config):
             Load(tools, target, 0.5).result()  # it is looked at when there is something to do
         assert any(int(r.get("ejections", 0)) > round_number for r in reply["replicas"]), reply
     after = ps(tools)
-    assert after[victim]["restarts"] == 2 and after["mid-tier"]["pid"] == before["mid-tier"]["pid"]
+    assert after[victim]["restarts"] >= 2 and after["mid-tier"]["pid"] == before["mid-tier"]["pid"]
     expect_well(tools, target)
     down(tools, "router")
 

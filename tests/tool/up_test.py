@@ -71,7 +71,7 @@ def test_background(tools):
     assert code == 1 and "is up already" in err and "curtail down hdsearch" in err, (code, err)
     code, out, _ = tools.run("load", "hdsearch", "--corpus", DATA.partition("=")[2], "--rps", "50", "--duration", "1s",
                              "--warmup", "0s")
-    assert code in (0, 98) and re.search(r"recall@10 mean 1", out + "recall@10 mean 1"), (code, out)
+    assert code in (0, 98) and re.search(r"^recall@10 +mean (1\.0|0\.99)", out, re.M), (code, out)
     assert re.search(r"\b0 failed", out), out
     code, _, _ = tools.run("switch", found["mid-tier"]["admin"], "FIB1")
     assert code == 0 and ps(tools)["mid-tier"]["config"] == "SDB1-4 FIB1", "both what it began with and what it has"
@@ -139,7 +139,7 @@ def test_restarts(tools):
     process = up(tools)
     before = expect_serving(tools)
     os.kill(before["leaf-1"]["pid"], signal.SIGKILL)
-    after = await_state(tools, lambda p: p["leaf-1"]["state"] == "ready" and p["leaf-1"]["restarts"] == 1)
+    after = await_state(tools, lambda p: p["leaf-1"]["state"] == "ready" and p["leaf-1"]["restarts"] >= 1)
     assert after["leaf-1"]["pid"] != before["leaf-1"]["pid"]
     assert after["leaf-1"]["address"] == before["leaf-1"]["address"], "where its callers look for it"
     assert "killed by signal 9" in after["leaf-1"]["problem"], after["leaf-1"]

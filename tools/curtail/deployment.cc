@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deployment.h"
 
+#include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -29,19 +32,28 @@ namespace {
 constexpr Nanos kFirstBackoff = std::chrono::milliseconds(100);
 constexpr Nanos kLongestBackoff = std::chrono::seconds(5);
 constexpr Nanos kHealthTimeout = std::chrono::seconds(1);
+constexpr Nanos kTendLook = std::chrono::milliseconds(50);
+constexpr Nanos kPrepareTimeout = std::chrono::minutes(30);
 constexpr Nanos kRetry = std::chrono::milliseconds(20);
 // One that lived so long has earned a quick start.
 constexpr Nanos kSettled = std::chrono::seconds(10);
 constexpr Nanos kGrace = std::chrono::seconds(3);
+constexpr Nanos kLeastGrace = std::chrono::seconds(1);
 
-bool Accepts(const std::string& address) {
+bool Accepts(const std::string& address, Nanos timeout) {
   const absl::StatusOr<std::vector<internal::Address>> resolved = internal::Address::ResolveAll(address);
   if (!resolved.ok()) return false;
   for (const internal::Address& at : *resolved) {
-    const int fd = socket(at.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) continue;
-    const bool connected = connect(fd, reinterpret_cast<const sockaddr*>(&at.storage), at.size) == 0;
-    close(fd);
+    const internal::UniqueFd fd(socket(at.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd) continue;
+    bool connected = connect(fd.get(), reinterpret_cast<const sockaddr*>(&at.storage), at.size) == 0;
+    if (!connected && errno == EINPROGRESS) {
+      pollfd ready{fd.get(), POLLOUT, 0};
+      int error = 0;
+      socklen_t size = sizeof(error);
+      connected = poll(&ready, 1, static_cast<int>(timeout / std::chrono::milliseconds(1))) == 1 &&
+                  getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+    }
     if (connected) return true;
   }
   return false;
@@ -130,9 +142,12 @@ absl::Status Prepare(const Topology& topology, const std::string& entry, const s
   argv->front() = *std::move(program);
   const auto process = Process::Spawn({.name = "the preparation",
                                        .argv = *std::move(argv),
-                                       .log_path = absl::StrCat(folder, "/prepare.log")});
+                                       .log_path = absl::StrCat(folder, "/prepare.log"),
+                                       .out_to_log = true});
   if (!process.ok()) return process.status();
+  const Deadline deadline = Deadline::In(kPrepareTimeout);
   while ((*process)->Running()) {
+    if (deadline.Expired()) return absl::DeadlineExceededError("the preparation takes more than 30 minutes");
     if (stop.load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
     usleep(std::chrono::duration_cast<std::chrono::microseconds>(kRetry).count());
   }
@@ -144,6 +159,7 @@ absl::Status Prepare(const Topology& topology, const std::string& entry, const s
 absl::StatusOr<std::unique_ptr<Deployment>> Deployment::Start(const Topology& topology,
                                                               DeploymentOptions options,
                                                               const std::atomic<bool>& stop) {
+  if (absl::Status whole = topology.Check(); !whole.ok()) return whole;
   std::unique_ptr<Deployment> deployment(new Deployment(topology, std::move(options), stop));
   if (absl::Status started = deployment->StartAll(); !started.ok()) return started;
   return deployment;
@@ -178,6 +194,12 @@ absl::Status Deployment::StartService(const ServiceSpec& service) {
     instance.name = InstanceName(service, i);
     if (!service.external.empty()) {
       instance.address = service.external[static_cast<size_t>(i)];
+      const bool there = service.grpc() ? IsServing(instance.address, kHealthTimeout)
+                                        : Accepts(instance.address, kHealthTimeout);
+      if (!there) {
+        return absl::NotFoundError(
+            absl::StrCat(instance.name, " is said to run at ", instance.address, ", where nobody answers"));
+      }
       Enter(instance, Instance::State::kExternal);
     } else if (absl::Status spawned = Spawn(instance); !spawned.ok()) {
       return spawned;
@@ -185,7 +207,7 @@ absl::Status Deployment::StartService(const ServiceSpec& service) {
   }
   const Deadline deadline = Deadline::In(options_.start_timeout);
   for (size_t i = first; i < instances_.size(); ++i) {
-    if (absl::Status ready = AwaitReady(instances_[i], deadline); !ready.ok()) return ready;
+    if (absl::Status ready = AwaitReady(instances_[i], deadline, kHealthTimeout); !ready.ok()) return ready;
     addresses_[service.name].push_back(instances_[i].address);
   }
   return absl::OkStatus();
@@ -204,7 +226,18 @@ absl::Status Deployment::Spawn(Instance& instance) {
     setup.listen =
         service.grpc() ? "127.0.0.1:0" : absl::StrCat("unix:", options_.folder, "/", instance.name, ".sock");
   }
-  if (!service.grpc()) instance.address = setup.listen;
+  if (setup.listen.size() >= sizeof(sockaddr_un::sun_path) + 5 && setup.listen.starts_with("unix:")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        setup.listen, " is too long for a socket; set XDG_RUNTIME_DIR or TMPDIR to a shorter folder"));
+  }
+  if (!service.grpc()) {
+    instance.address = setup.listen;
+    // Whoever is there already would be taken for ours.
+    if (!setup.listen.starts_with("unix:") && Accepts(setup.listen, kHealthTimeout)) {
+      return absl::AlreadyExistsError(
+          absl::StrCat(instance.name, ": somebody listens at ", setup.listen, " already"));
+    }
+  }
   if (service.grpc() && service.common_flags && options_.admin) {
     instance.admin = absl::StrCat("unix:", options_.folder, "/", instance.name, ".admin");
     setup.admin = instance.admin;
@@ -220,6 +253,7 @@ absl::Status Deployment::Spawn(Instance& instance) {
   process.name = instance.name;
   process.argv = *std::move(argv);
   process.log_path = absl::StrCat(options_.folder, "/", instance.name, ".log");
+  process.out_to_log = !service.grpc();
   instance.log = process.log_path;
   if (!service.cpus.empty()) {
     absl::StatusOr<std::vector<int>> cpus = ParseCpus(service.cpus[number % service.cpus.size()]);
@@ -238,7 +272,7 @@ absl::Status Deployment::Spawn(Instance& instance) {
   return absl::OkStatus();
 }
 
-absl::Status Deployment::AwaitReady(Instance& instance, Deadline deadline) {
+absl::Status Deployment::AwaitReady(Instance& instance, Deadline deadline, Nanos look) {
   if (instance.state != Instance::State::kStarting) return absl::OkStatus();
   const ServiceSpec& service = *instance.service;
   if (service.grpc() && !instance.heard) {
@@ -250,9 +284,9 @@ absl::Status Deployment::AwaitReady(Instance& instance, Deadline deadline) {
   }
   // It listens, or is about to. One look at least, however late it is.
   while (true) {
-    const bool ready = !service.grpc() ? Accepts(instance.address)
-                                       : !service.common_flags || IsServing(instance.address, kHealthTimeout);
-    if (ready) break;
+    const bool ready = !service.grpc() ? Accepts(instance.address, look)
+                                       : !service.common_flags || IsServing(instance.address, look);
+    if (ready && instance.process->Running()) break;
     if (stop_.load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
     if (!instance.process->Running()) {
       return absl::AbortedError(absl::StrCat(instance.name, " has ended", instance.process->LogTail()));
@@ -281,12 +315,17 @@ void Deployment::Lost(Instance& instance) {
 
 void Deployment::Tend() {
   for (Instance& instance : instances_) {
+    if (stop_.load(std::memory_order_relaxed)) return;
+    if (instance.process != nullptr && instance.state == Instance::State::kReady) {
+      instance.process->DiscardOutput();
+    }
     const bool lives =
         instance.state == Instance::State::kStarting || instance.state == Instance::State::kReady;
     if (lives && !instance.process->Running()) {
       Lost(instance);
     } else if (instance.state == Instance::State::kStarting) {
-      const absl::Status ready = AwaitReady(instance, Deadline::In(kRetry));
+      const absl::Status ready = AwaitReady(instance, Deadline::In(kRetry), kTendLook);
+      if (absl::IsCancelled(ready)) return;
       const bool late = Now() - instance.since > options_.start_timeout;
       if (!ready.ok() && (late || !absl::IsDeadlineExceeded(ready))) Lost(instance);
     } else if (instance.state == Instance::State::kWaiting && Now() - instance.since >= instance.backoff) {
@@ -309,12 +348,13 @@ absl::Status Deployment::Check() {
 }
 
 void Deployment::Stop(Nanos grace) {
+  const Deadline all = Deadline::In(grace);
   // Those of one service at once.
   for (auto service = topology_.services.rbegin(); service != topology_.services.rend(); ++service) {
     for (Instance& instance : instances_) {
       if (instance.service == &*service && instance.process != nullptr) instance.process->BeginToEnd();
     }
-    const Deadline deadline = Deadline::In(grace);
+    const Deadline deadline = Deadline::In(std::max(all.Remaining(), kLeastGrace));
     for (Instance& instance : instances_) {
       if (instance.service != &*service || instance.state == Instance::State::kEnded) continue;
       if (instance.process != nullptr) instance.process->Terminate(deadline.Remaining());

@@ -67,12 +67,13 @@ class Deployment {
   Deployment(const Deployment&) = delete;
   Deployment& operator=(const Deployment&) = delete;
 
-  // Starts again what has ended, at its old address, after 0.1 s and then longer and longer up to 5 s. Does not wait; call
+  // Starts again what has ended, at its old address, after 0.1 s and then longer and longer up to 5 s. Hardly waits; call
   // it some times a second.
   void Tend();
   // ABORTED when an instance has ended, for those who do not want it back.
   absl::Status Check();
-  // Ends all, callers before those they call; each has `grace` to drain and is killed after that.
+  // Ends all, callers before those they call. Together they have `grace` to drain, each service a second at least; what is
+  // left then is killed.
   void Stop(Nanos grace);
 
   const std::vector<Instance>& instances() const { return instances_; }
@@ -85,7 +86,8 @@ class Deployment {
   absl::Status StartService(const ServiceSpec& service);
   absl::Status Spawn(Instance& instance);
   // Whether it is ready, waiting for that until `deadline`. Errors: as Start().
-  absl::Status AwaitReady(Instance& instance, Deadline deadline);
+  // A single look takes `look` at most.
+  absl::Status AwaitReady(Instance& instance, Deadline deadline, Nanos look);
   void Enter(Instance& instance, Instance::State state);
   void Lost(Instance& instance);
 

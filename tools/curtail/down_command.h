@@ -3,6 +3,7 @@
 // down_command.h - `curtail down`: ends an application that is up.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "console.h"
@@ -11,10 +12,10 @@ namespace curtail::tool {
 
 struct DownFlags {
   std::string application;
-  std::string timeout = "30s";  // to drain; what is left then is killed
+  std::string timeout = "60s";  // to drain; what is left then is killed
 };
 
 // Returns the exit code.
-int RunDown(const DownFlags& flags, Console& console);
+int RunDown(const DownFlags& flags, Console& console, const std::atomic<bool>& stop);
 
 }  // namespace curtail::tool

@@ -26,6 +26,12 @@ const std::atomic<bool>& CatchInterrupts() {
     sigaction(signal, nullptr, &before);
     if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);  // nohup is respected
   }
+  // Whoever started us may have left these otherwise: children must be waited for, and signals arrive.
+  std::signal(SIGCHLD, SIG_DFL);
+  sigset_t ours;
+  sigemptyset(&ours);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ours, signal);
+  sigprocmask(SIG_UNBLOCK, &ours, nullptr);
   // Peers that go away, and `curtail ... | head`, are errors of write(), not the end.
   std::signal(SIGPIPE, SIG_IGN);
   return flag;

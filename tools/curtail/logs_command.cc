@@ -31,13 +31,14 @@ struct Log {
   std::string path;
   std::streamoff at = 0;
 
-  // The whole lines that have come since the last look; at most `last` of them unless 0.
-  std::deque<std::string> Take(size_t last) {
+  // The whole lines that have come since the last look, at the end also one that was not finished; at most `last` of
+  // them unless 0.
+  std::deque<std::string> Take(size_t last, bool end) {
     std::deque<std::string> lines;
     std::ifstream in(path, std::ios::binary);
     in.seekg(at);
-    for (std::string line; std::getline(in, line) && !in.eof();) {
-      at += static_cast<std::streamoff>(line.size()) + 1;
+    for (std::string line; std::getline(in, line) && (end || !in.eof());) {
+      at += static_cast<std::streamoff>(line.size()) + (in.eof() ? 0 : 1);
       lines.push_back(std::move(line));
       if (last > 0 && lines.size() > last) lines.pop_front();
     }
@@ -67,18 +68,20 @@ int RunLogs(const LogsFlags& flags, Console& console, const std::atomic<bool>& s
                   "curtail ps lists what is up");
     return kFailed;
   }
-  const auto print = [&](size_t last) {
+  const auto print = [&](size_t last, bool end) {
     for (auto& [name, log] : logs) {
-      for (const std::string& line : log.Take(last)) console.Print(absl::StrCat(name, " | ", line, "\n"));
+      for (const std::string& line : log.Take(last, end))
+        console.Print(absl::StrCat(name, " | ", line, "\n"));
     }
     fflush(stdout);
   };
-  print(static_cast<size_t>(std::max(flags.tail, 1)));
-  while (flags.follow && !stop.load(std::memory_order_relaxed)) {
+  bool follow = flags.follow && IsUp(flags.application);
+  print(static_cast<size_t>(std::max(flags.tail, 1)), !follow);
+  while (follow && !stop.load(std::memory_order_relaxed)) {
     poll(nullptr, 0, kLookMs);
+    follow = IsUp(flags.application);  // if not, nothing more comes after this look
     FindNew(flags, &logs);
-    print(0);
-    if (!IsUp(flags.application)) break;  // nothing more will come
+    print(0, !follow);
   }
   return kOk;
 }

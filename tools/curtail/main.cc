@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     case Command::kUp:
       return RunUp(line.up, console, stop);
     case Command::kDown:
-      return RunDown(line.down, console);
+      return RunDown(line.down, console, stop);
     case Command::kPs:
       return RunPs(line.ps, console);
     case Command::kLogs:

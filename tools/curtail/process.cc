@@ -99,7 +99,8 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Spawn(ProcessOptions options) 
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid == 0)
-    BecomeChild(argv, options.cpus.empty() ? nullptr : &cpus, parent, out.write_end, log, report.write_end);
+    BecomeChild(argv, options.cpus.empty() ? nullptr : &cpus, parent,
+                options.out_to_log ? log : out.write_end, log, report.write_end);
   const int fork_error = errno;
   close(log);
   if (pid < 0) return absl::InternalError(absl::StrCat("fork: ", ErrorText(fork_error)));
@@ -120,6 +121,11 @@ Process::~Process() {
 
 bool Process::Running() {
   if (reaped_) return false;
+  siginfo_t ended{};
+  if (waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0) {
+    if (ended.si_pid == 0) return true;
+    kill(-pid_, SIGKILL);  // what is left of its group, while the number is certainly still its
+  }
   const pid_t result = waitpid(pid_, &wait_status_, WNOHANG);
   // ECHILD cannot be, as only this object waits for the child; but if it were, there is nobody to wait for.
   if (result == pid_ || (result < 0 && errno == ECHILD)) reaped_ = true;
@@ -136,6 +142,14 @@ bool Process::WaitUntil(Deadline deadline) {
   }
   if (fd >= 0) close(fd);
   return !Running();
+}
+
+void Process::DiscardOutput() {
+  unread_.clear();
+  pollfd readable{out_, POLLIN, 0};
+  char buffer[4096];
+  while (poll(&readable, 1, 0) > 0 && read(out_, buffer, sizeof(buffer)) > 0) {
+  }
 }
 
 void Process::BeginToEnd() {

@@ -25,6 +25,7 @@ struct ProcessOptions {
   std::string name;               // for messages: "leaf 0"
   std::vector<std::string> argv;  // argv[0] is the path of the executable
   std::string log_path;           // its standard error goes there
+  bool out_to_log = false;        // its standard output, too; AwaitLine() then never sees any
   std::vector<int> cpus;          // on which it may run; empty: those of this process
 };
 
@@ -51,8 +52,10 @@ class Process {
   void Pause();
   void Resume();
 
-  // Whether it has not ended.
+  // Whether it has not ended. What it started in its process group ends with it.
   bool Running();
+  // Throws away what it has written to standard output since, so that it never waits for a reader.
+  void DiscardOutput();
   // Asks it to end (SIGTERM) and does not wait.
   void BeginToEnd();
   pid_t pid() const { return pid_; }

@@ -88,6 +88,8 @@ int RunPs(const PsFlags& flags, Console& console) {
   std::string json, tables;
   for (const std::string& name : names) {
     absl::StatusOr<UpState> state = ReadUpState(name);
+    // One that is starting or ending now has no state to show.
+    if (absl::IsNotFound(state.status()) && flags.application.empty()) continue;
     if (!state.ok()) {
       console.Error(std::string(Message(state.status())), "");
       return kFailed;
@@ -99,7 +101,7 @@ int RunPs(const PsFlags& flags, Console& console) {
   if (flags.json) {
     console.Print(absl::StrCat("[", json, "]\n"));
   } else {
-    console.Print(names.empty() ? "nothing is up\n" : tables);
+    console.Print(tables.empty() ? "nothing is up\n" : tables);
   }
   return kOk;
 }

@@ -29,6 +29,8 @@ constexpr int kSchemaVersion = 1;
 constexpr size_t kMaxState = size_t{16} << 20;
 constexpr size_t kMaxProcesses = 1u << 16;
 constexpr int kMaxPid = 1 << 30;
+constexpr int kLockTries = 20;
+constexpr useconds_t kLockRetryUs = 10000;
 constexpr internal::JsonKind kKind = {"state of an application", 8, 32};
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
@@ -42,14 +44,23 @@ std::string Base() {
   return absl::StrCat("/tmp/curtail-", geteuid());
 }
 
-// A folder of our own that nobody else can write to: names below /tmp are anybody's to take.
+// Whether it is a folder of our own that nobody else can write to: names below /tmp are anybody's to take.
+bool IsPrivate(const std::string& path) {
+  struct stat info{};
+  return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+         (info.st_mode & 022) == 0;
+}
+
+// Names come from users and become parts of paths.
+bool IsName(std::string_view name) {
+  return !name.empty() && name.find('/') == std::string_view::npos && name.front() != '.';
+}
+
 absl::Status MakePrivate(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return absl::PermissionDeniedError(absl::StrCat("cannot make ", path, ": ", ErrorText(errno)));
   }
-  struct stat info{};
-  if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() ||
-      (info.st_mode & 022) != 0) {
+  if (!IsPrivate(path)) {
     return absl::PermissionDeniedError(absl::StrCat(
         path, " is not a folder that only this user can write to; set XDG_RUNTIME_DIR to one that is"));
   }
@@ -57,9 +68,10 @@ absl::Status MakePrivate(const std::string& path) {
 }
 
 bool IsHeld(const std::string& lock_path) {
-  const int fd = open(lock_path.c_str(), O_RDWR | O_CLOEXEC);
+  const int fd = open(lock_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return false;
-  const bool held = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  // Shared, so that two who look do not take each other for the holder.
+  const bool held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   close(fd);
   return held;
 }
@@ -134,10 +146,24 @@ std::string RunFolderOf(std::string_view application) {
   return absl::StrCat(Base(), "/", std::string(application));
 }
 
-bool IsUp(const std::string& application) { return IsHeld(absl::StrCat(RunFolderOf(application), "/lock")); }
+bool IsUp(const std::string& application) {
+  const std::string folder = RunFolderOf(application);
+  return IsName(application) && IsPrivate(Base()) && IsPrivate(folder) &&
+         IsHeld(absl::StrCat(folder, "/lock"));
+}
+
+absl::StatusOr<pid_t> KeeperOf(const std::string& application) {
+  std::ifstream in(absl::StrCat(RunFolderOf(application), "/lock"));
+  pid_t pid = 0;
+  if (!IsUp(application) || !(in >> pid) || pid < 2) {
+    return absl::NotFoundError(absl::StrCat(application, " is not up"));
+  }
+  return pid;
+}
 
 absl::StatusOr<std::unique_ptr<RunFolder>> RunFolder::Take(const std::string& application) {
   const std::string path = RunFolderOf(application);
+  if (!IsName(application)) return absl::InvalidArgumentError(absl::StrCat("'", application, "' is no name"));
   for (const std::string& folder : {Base(), path}) {
     if (absl::Status made = MakePrivate(folder); !made.ok()) return made;
   }
@@ -146,11 +172,16 @@ absl::StatusOr<std::unique_ptr<RunFolder>> RunFolder::Take(const std::string& ap
   if (lock < 0) {
     return absl::PermissionDeniedError(absl::StrCat("cannot open ", lock_path, ": ", ErrorText(errno)));
   }
-  if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
-    close(lock);
-    return absl::AlreadyExistsError(absl::StrCat(application, " is up already"));
+  // Those who only look hold it for a moment.
+  for (int tries = 0; flock(lock, LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if (tries == kLockTries) {
+      close(lock);
+      return absl::AlreadyExistsError(absl::StrCat(application, " is up already"));
+    }
+    usleep(kLockRetryUs);
   }
   std::unique_ptr<RunFolder> folder(new RunFolder(path, lock));
+  if (absl::Status written = folder->WritePid(); !written.ok()) return written;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
     std::error_code ignored;
@@ -160,6 +191,15 @@ absl::StatusOr<std::unique_ptr<RunFolder>> RunFolder::Take(const std::string& ap
 }
 
 RunFolder::~RunFolder() { close(lock_); }
+
+absl::Status RunFolder::WritePid() const {
+  const std::string text = absl::StrCat(getpid(), "\n");
+  if (ftruncate(lock_, 0) == 0 &&
+      pwrite(lock_, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size())) {
+    return absl::OkStatus();
+  }
+  return absl::InternalError(absl::StrCat("cannot write ", path_, "/lock: ", ErrorText(errno)));
+}
 
 absl::Status RunFolder::Write(const UpState& state) const {
   const std::string next = absl::StrCat(path_, "/state.json.next");
@@ -193,6 +233,10 @@ absl::StatusOr<UpState> ReadUpState(const std::string& application) {
   if (!text.ok()) return absl::NotFoundError(absl::StrCat(application, " has only begun to start"));
   absl::StatusOr<UpState> state = ParseUpState(*text);
   if (!state.ok()) return absl::InternalError(absl::StrCat(path, " ", state.status().message()));
+  const absl::StatusOr<pid_t> keeper = KeeperOf(application);
+  if (!keeper.ok() || *keeper != state->pid) {
+    return absl::NotFoundError(absl::StrCat(application, " has only begun to start"));
+  }
   return state;
 }
 

@@ -70,6 +70,8 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
 
   const std::string& path() const { return path_; }
+  // Says that this process is the keeper; anew after a fork.
+  absl::Status WritePid() const;
   // Replaces the state in one step, so that readers see the old or the new one.
   absl::Status Write(const UpState& state) const;
 
@@ -86,5 +88,7 @@ std::vector<std::string> ApplicationsUp();
 absl::StatusOr<UpState> ReadUpState(const std::string& application);
 // Whether somebody holds the lock.
 bool IsUp(const std::string& application);
+// The process that holds it, as it wrote into the lock file. Errors: NOT_FOUND.
+absl::StatusOr<pid_t> KeeperOf(const std::string& application);
 
 }  // namespace curtail::tool

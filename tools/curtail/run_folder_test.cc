@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run_folder.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "apps/common/temp_dir.h"
 #include "deployment.h"
@@ -63,6 +66,30 @@ TEST_F(RunFolderTest, IsUpForAsLongAsItIsHeld) {
   }
   EXPECT_FALSE(IsUp("shop")) << "the state of the past is no state";
   EXPECT_FALSE(ReadUpState("shop").ok());
+}
+
+TEST_F(RunFolderTest, LooksDoNotGetInTheWay) {
+  ASSERT_TRUE(RunFolder::Take("shop").ok());
+  // Somebody who looks at the lock just now is not taken for its holder, nor does he keep anybody from it.
+  const int looks = open((RunFolderOf("shop") + "/lock").c_str(), O_RDONLY);
+  ASSERT_EQ(flock(looks, LOCK_SH), 0);
+  EXPECT_FALSE(IsUp("shop"));
+  std::thread soon([looks] { close(looks); });
+  EXPECT_TRUE(RunFolder::Take("shop").ok());
+  soon.join();
+}
+
+TEST_F(RunFolderTest, TheKeeperIsKnown) {
+  EXPECT_FALSE(KeeperOf("shop").ok());
+  const auto folder = RunFolder::Take("shop");
+  ASSERT_TRUE(folder.ok());
+  EXPECT_EQ(*KeeperOf("shop"), getpid());
+  UpState state = State();
+  state.pid = getpid() + 1;  // of an earlier keeper
+  ASSERT_TRUE((*folder)->Write(state).ok());
+  EXPECT_FALSE(ReadUpState("shop").ok());
+  EXPECT_FALSE(IsUp("../shop"));
+  EXPECT_FALSE(RunFolder::Take("../shop").ok());
 }
 
 TEST_F(RunFolderTest, ClearsWhatTheLastRunLeft) {

@@ -139,10 +139,6 @@ ServiceSpec ReadService(const YAML::Node& name, const YAML::Node& node) {
   if (service.instances() > kMaxInstances) {
     Fail(node, absl::StrCat(service.name, ": more than ", kMaxInstances, " instances"));
   }
-  if (!service.listen.empty() && service.listen.size() != static_cast<size_t>(service.instances())) {
-    Fail(node, absl::StrCat(service.name, ": listen has ", service.listen.size(), " addresses for ",
-                            service.instances(), " instances"));
-  }
   return service;
 }
 
@@ -208,8 +204,19 @@ Topology ReadTopology(const YAML::Node& root) {
   return t;
 }
 
-absl::Status CheckOwn(const Topology& t) {
+}  // namespace
+
+absl::Status Topology::Check() const {
+  const Topology& t = *this;
   for (const ServiceSpec& s : t.services) {
+    if (!s.listen.empty() && s.listen.size() != static_cast<size_t>(s.instances())) {
+      return absl::InvalidArgumentError(absl::StrCat(s.name, ": listen has ", s.listen.size(),
+                                                     " addresses for ", s.instances(), " instances"));
+    }
+    if (!s.external.empty() && s.external.size() != static_cast<size_t>(s.instances())) {
+      return absl::InvalidArgumentError(absl::StrCat(s.name, " has ", s.instances(), " instances, and ",
+                                                     s.external.size(), " addresses were given"));
+    }
     for (const Wiring& call : s.calls) {
       const ServiceSpec* callee = t.Find(call.service);
       if (call.own && callee->instances() != s.instances()) {
@@ -221,6 +228,8 @@ absl::Status CheckOwn(const Topology& t) {
   }
   return absl::OkStatus();
 }
+
+namespace {
 
 // What ${...} may be in any command.
 std::map<std::string, std::string> VariablesOf(const Topology& topology) {
@@ -284,7 +293,7 @@ absl::StatusOr<Topology> Topology::Parse(std::string_view yaml, std::string_view
   };
   try {
     Topology t = ReadTopology(YAML::Load(std::string(yaml)));
-    if (absl::Status own = CheckOwn(t); !own.ok()) {
+    if (absl::Status own = t.Check(); !own.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(std::string(origin), ": ", own.message()));
     }
     return t;
@@ -316,7 +325,7 @@ absl::Status Topology::Scale() {
   for (const auto& [name, value] : scale) {
     if (absl::Status set = Set(name, value); !set.ok()) return set;
   }
-  return CheckOwn(*this);
+  return Check();
 }
 
 absl::Status Topology::Set(std::string_view name, std::string_view value) {
@@ -336,6 +345,10 @@ absl::Status Topology::Set(std::string_view name, std::string_view value) {
   ServiceSpec* service = Find(parts[0]);
   if (service == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(application, " has no service '", parts[0], "'"));
+  }
+  if (parts[1] == "entry") {
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(name), ": which service clients call is fixed"));
   }
   ServiceSpec changed = *service;
   if (parts[1] == "config") changed.policy.clear();
@@ -363,6 +376,10 @@ absl::Status Topology::Use(std::string_view service_and_addresses) {
                                                    application));
   }
   std::vector<std::string> addresses = absl::StrSplit(parts[1], ',');
+  if (std::find(addresses.begin(), addresses.end(), "") != addresses.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", std::string(service_and_addresses), "': an address is empty"));
+  }
   if (addresses.size() != static_cast<size_t>(service->instances())) {
     return absl::InvalidArgumentError(absl::StrCat(parts[0], " has ", service->instances(),
                                                    " instances, and ", addresses.size(),
@@ -375,7 +392,7 @@ absl::Status Topology::Use(std::string_view service_and_addresses) {
 absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, const ServiceSpec& service,
                                                    int instance, const Addresses& addresses,
                                                    const InstanceSetup& setup) {
-  if (absl::Status own = CheckOwn(topology); !own.ok()) return own;
+  if (absl::Status own = topology.Check(); !own.ok()) return own;
   std::map<std::string, std::string> variables = VariablesOf(topology);
   variables["shard"] = absl::StrCat(instance / service.replicas);
   variables["replica"] = absl::StrCat(instance % service.replicas);

@@ -82,6 +82,9 @@ struct Topology {
   // service, a wrong number of addresses).
   absl::Status Use(std::string_view service_and_addresses);
 
+  // Whether it still fits together after changes. Errors: INVALID_ARGUMENT.
+  absl::Status Check() const;
+
   const ServiceSpec* Find(std::string_view name) const;
   ServiceSpec* Find(std::string_view name);
   const ServiceSpec& entry() const;

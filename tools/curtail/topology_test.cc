@@ -111,9 +111,22 @@ TEST(TopologyTest, EachOfItsOwnNeedsAsMany) {
   EXPECT_THAT(CommandOf(t, *t.Find("leaf"), 0, {}, {}).status().message(), HasSubstr("6 and 4"));
 }
 
+TEST(TopologyTest, WhatIsSetMustFitTogether) {
+  Topology t = Parsed(kStores);
+  EXPECT_FALSE(t.Set("leaf.entry", "true").ok()) << "one entry, and no other";
+  EXPECT_FALSE(t.Set("mid-tier.entry", "false").ok());
+  // In either order; only the whole must fit.
+  ASSERT_TRUE(t.Set("mid-tier.listen", "h:1").ok());
+  EXPECT_TRUE(t.Check().ok()) << t.Check();
+  ASSERT_TRUE(t.Set("mid-tier.shards", "2").ok());
+  EXPECT_THAT(t.Check().message(), HasSubstr("listen has 1 addresses for 2"));
+  EXPECT_FALSE(CommandOf(t, t.entry(), 1, {}, {}).ok());
+}
+
 TEST(TopologyTest, TakesWhatRunsAlready) {
   Topology t = Parsed(kStores);
   EXPECT_THAT(t.Use("store=h:1").message(), HasSubstr("4 instances, and 1"));
+  EXPECT_THAT(t.Use("store=h:1,,h:3,h:4").message(), HasSubstr("an address is empty"));
   EXPECT_THAT(t.Use("shop=h:1").message(), HasSubstr("SERVICE=ADDRESS"));
   ASSERT_TRUE(t.Use("store=h:1,h:2,h:3,unix:/x").ok());
   EXPECT_THAT(t.Find("store")->external, ElementsAre("h:1", "h:2", "h:3", "unix:/x"));

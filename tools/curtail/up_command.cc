@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <fstream>
 #include <map>
@@ -65,11 +64,13 @@ absl::StatusOr<Topology> Wanted(const UpFlags& flags) {
     }
   }
   for (const std::string& text : flags.use) status.Update(topology->Use(text));
+  if (!status.ok()) return status;
   const std::string entry = topology->entry().name;
   for (const auto& [key, value] :
        {std::pair("config", &flags.config), {"policy", &flags.policy}, {"profile", &flags.profile}}) {
     if (!value->empty()) status.Update(topology->Set(absl::StrCat(entry, ".", key), *value));
   }
+  if (status.ok()) status = topology->Check();
   if (!status.ok()) return status;
   return topology;
 }
@@ -160,6 +161,8 @@ class Reporter {
     for (const ServiceSpec& s : topology.services) total_ += s.instances();
   }
 
+  // That there is something, if nothing to see yet.
+  void Begin() { Write(); }
   void Changed(const Instance& instance) {
     ProcessState p;
     p.name = instance.name;
@@ -239,12 +242,13 @@ std::string Summary(const Topology& topology, const std::string& entry, bool det
 template <class OnUp>
 int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeout, const RunFolder& folder,
               Console& console, const std::atomic<bool>& stop, OnUp on_up) {
+  Reporter reporter(topology, folder, console);
+  reporter.Begin();
   if (absl::Status memory = CheckMemory(topology, flags, folder.path(), console, stop); !memory.ok()) {
     return Fail(
         console, memory,
         absl::IsResourceExhausted(memory) ? "make it smaller with --set, or insist with --force" : "");
   }
-  Reporter reporter(topology, folder, console);
   DeploymentOptions options;
   options.folder = folder.path();
   options.admin = true;
@@ -259,7 +263,8 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
   if (!topology.prepare.empty()) console.Progress("all are ready; preparing");
   if (absl::Status prepared = Prepare(topology, entry, folder.path(), stop); !prepared.ok()) {
     console.Progress({});
-    return Fail(console, prepared);
+    reporter.Ending();
+    return Fail(console, prepared, absl::StrCat("the logs are in ", folder.path()));
   }
   reporter.Up(entry);
   on_up(entry);
@@ -281,6 +286,7 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
                                const RunFolder& folder, Console& console, const std::atomic<bool>& stop,
                                int report) {
   setsid();
+  if (absl::Status keeper = folder.WritePid(); !keeper.ok()) console.Error(std::string(Message(keeper)), "");
   const auto tell = [&report](int code) {
     const auto byte = static_cast<unsigned char>(code);
     if (report >= 0) (void)!write(report, &byte, 1);
@@ -294,7 +300,9 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
     const int to = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, STDIN_FILENO);
-    for (const int out : {STDOUT_FILENO, STDERR_FILENO}) dup2(to >= 0 ? to : null, out);
+    for (const int out : {STDOUT_FILENO, STDERR_FILENO}) {
+      if (dup2(to >= 0 ? to : null, out) < 0) close(out);  // whoever reads it waits for its end
+    }
     console = Console();  // which is no terminal any more
     tell(kOk);
   };
@@ -317,15 +325,18 @@ int RunInBackground(const Topology& topology, const UpFlags& flags, Nanos start_
   // Until it tells, which is bounded by its own timeouts, or ends.
   unsigned char code = kFailed;
   bool asked = false;
-  while (true) {
-    const ssize_t n = read(ends[0], &code, 1);
-    if (n == 1 || n == 0) break;
-    if (errno != EINTR) break;
+  pollfd told{ends[0], POLLIN, 0};
+  while (poll(&told, 1, kTendMs) <= 0) {
     if (stop.load(std::memory_order_relaxed) && !asked) kill(pid, SIGTERM), asked = true;
   }
+  const bool silent = read(ends[0], &code, 1) != 1;
   close(ends[0]);
-  if (asked) waitpid(pid, nullptr, 0);
-  return code;
+  if (!asked && !silent) return code;
+  // Asked to end, it does, even if it had just come up.
+  waitpid(pid, nullptr, 0);
+  if (asked) return kInterrupted;
+  return Fail(console, absl::AbortedError("the process in the background was killed"),
+              absl::StrCat("curtail logs ", topology.application));
 }
 
 absl::Status PrintCommands(const Topology& topology, Console& console) {
