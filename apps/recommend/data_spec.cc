@@ -49,7 +49,6 @@ bool Assign(std::string_view field, SyntheticOptions* s) {
 }
 
 absl::StatusOr<DataSpec> ParseSynthetic(std::string_view text, std::string_view rest) {
-  constexpr uint32_t kMost = 100'000'000;
   DataSpec spec;
   spec.text = text;
   spec.format = DataSpec::Format::kSynthetic;
@@ -62,9 +61,12 @@ absl::StatusOr<DataSpec> ParseSynthetic(std::string_view text, std::string_view 
                       "' is none of users=, items=, ratings=, rank=, noise=, seed= with a number that fits"));
     }
   }
-  if (s.users == 0 || s.users > kMost) return Bad(text, "users must be 1 to 100000000");
-  if (s.items == 0 || s.items > kMost) return Bad(text, "items must be 1 to 100000000");
+  if (s.users == 0 || s.users > kMaxSyntheticIds) return Bad(text, "users must be 1 to 10000000");
+  if (s.items == 0 || s.items > kMaxSyntheticIds) return Bad(text, "items must be 1 to 10000000");
   const uint64_t most = (uint64_t{s.users} * s.items + 1) / 2;
+  if (s.ratings > kMaxSyntheticRatings) {
+    return Bad(text, Join("ratings must be 1 to ", kMaxSyntheticRatings));
+  }
   if (s.ratings == 0 || s.ratings > most) {
     return Bad(text, Join("ratings must be 1 to ", most, ", half of users times items"));
   }

@@ -33,6 +33,9 @@ struct SyntheticOptions {
   double noise = 0.7;  // standard deviation, in stars
   uint64_t seed = 1;
 };
+// Larger numbers are mistakes: the largest set of MovieLens has a tenth of them and less.
+inline constexpr uint32_t kMaxSyntheticIds = 10'000'000;         // users, and items
+inline constexpr uint64_t kMaxSyntheticRatings = 1'000'000'000;  // below kMaxRatings
 
 // A DataSpec is one parsed data string. Value type.
 struct DataSpec {

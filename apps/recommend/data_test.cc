@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -38,7 +39,9 @@ TEST(DataSpec, SaysWhatWouldBeRight) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "want a file"},
       {"synthetic:users=0", "users must be"},
-      {"synthetic:items=100000001", "items must be"},
+      {"synthetic:users=10000001", "users must be 1 to 10000000"},
+      {"synthetic:items=10000001", "items must be 1 to 10000000"},
+      {"synthetic:users=10000000,items=10000000,ratings=1000000001", "ratings must be 1 to 1000000000"},
       {"synthetic:users=4,items=5,ratings=11", "ratings must be 1 to 10"},
       {"synthetic:users=18446744073709551616", "'users=18446744073709551616' is none of"},
       {"synthetic:users=10,", ""},
@@ -75,6 +78,39 @@ TEST(Ratings, EveryFormatOfMovieLensIsToldByItsContent) {
   EXPECT_EQ(List(dir.Write("short", "\xef\xbb\xbfitem,User,RATING\n242,196,4.5\n31,1,2.5\n1029,1,3\n")),
             kThree);
   EXPECT_EQ(List(dir.Write("spark", "196::242::4.5\n1::31::2.5\n1::1029::3\n")), kThree);
+}
+
+TEST(Ratings, AByteOrderMarkIsNoPartOfTheFirstRating) {
+  const apps::TempDir dir;
+  const std::string mark = "\xef\xbb\xbf";
+  EXPECT_EQ(List(dir.Write("u.data", mark + "196\t242\t4.5\t8\n1\t31\t2.5\t5\n1\t1029\t3\t1\n")), kThree);
+  EXPECT_EQ(List(dir.Write("any", mark + "196::242::4.5::8\n1::31::2.5::1\n1::1029::3::1")), kThree);
+  EXPECT_EQ(List(dir.Write("alone", mark + "\n196::242::4.5\n1::31::2.5\n1::1029::3")), kThree);
+  EXPECT_FALSE(Read(dir.Write("later", "1::31::2.5\n" + mark + "1::1029::3\n")).ok());
+  EXPECT_FALSE(Read(dir.Write("twice", mark + mark + "1::31::2.5\n")).ok());
+}
+
+TEST(Ratings, FingerprintsAreOfAllDataAndTheSameForEveryShard) {
+  const apps::TempDir dir;
+  const auto fingerprint = [](const std::string& spec, Shard shard = {}) {
+    const absl::StatusOr<Ratings> ratings = Read(spec, shard);
+    EXPECT_TRUE(ratings.ok()) << ratings.status();
+    return ratings.ok() ? ratings->fingerprint : 0;
+  };
+  const std::string spec = "synthetic:users=30,items=40,ratings=400";
+  ASSERT_TRUE(WriteRatings(spec, dir.File("r.csv")).ok());
+  for (const std::string& data : {spec, dir.File("r.csv")}) {
+    EXPECT_EQ(fingerprint(data, Shard{0, 2}), fingerprint(data));
+    EXPECT_EQ(fingerprint(data, Shard{1, 2}), fingerprint(data));
+  }
+  for (const char* other : {",seed=2", ",users=31", ",items=41", ",ratings=401", ",rank=5", ",noise=0.5"}) {
+    EXPECT_NE(fingerprint(spec + other), fingerprint(spec)) << other;
+  }
+  const uint64_t plain = fingerprint(dir.Write("plain", "1::2::3\n1::4::5\n"));
+  EXPECT_NE(fingerprint(dir.Write("value", "1::2::3\n1::4::4\n")), plain);
+  EXPECT_NE(fingerprint(dir.Write("item", "1::2::3\n1::5::5\n")), plain);
+  EXPECT_NE(fingerprint(dir.Write("user", "1::2::3\n2::4::5\n")), plain);
+  EXPECT_NE(fingerprint(dir.Write("more", "1::2::3\n1::4::5\n2::4::5\n")), plain);
 }
 
 TEST(Ratings, AnyCsvIsReadByTheNamesOfItsColumns) {
@@ -206,6 +242,13 @@ TEST(Generate, WritesWhatIsReadAgain) {
   ASSERT_TRUE(WriteRatings(spec, dir.File("r.csv")).ok());
   EXPECT_EQ(List(dir.File("r.csv")), List(spec));
   EXPECT_EQ(WriteRatings(spec, dir.File("no/such/folder")).code(), absl::StatusCode::kUnavailable);
+  // A file of the name that temporary ones once had is nobody's.
+  dir.Write("s.csv.part", "precious");
+  ASSERT_TRUE(WriteRatings(spec, dir.File("s.csv")).ok());
+  EXPECT_TRUE(std::filesystem::exists(dir.File("s.csv.part")));
+  std::filesystem::create_symlink("/dev/null", dir.File("device"));
+  EXPECT_TRUE(WriteRatings(spec, dir.File("device")).ok());
+  EXPECT_TRUE(std::filesystem::is_character_file(dir.File("device")));
 }
 
 TEST(Estimate, IsOfTheRightSize) {

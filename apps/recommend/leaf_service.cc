@@ -17,6 +17,10 @@ absl::Status LeafService::Predict(Context& /*ctx*/, const LeafRequest& request, 
   const Prediction prediction = predictor_->Predict(request.user(), request.item());
   reply->set_rating(prediction.rating);
   reply->set_basis(static_cast<Basis>(prediction.evidence));
+  const Model& model = predictor_->model();
+  reply->set_shard(model.shard.index);
+  reply->set_shards(model.shard.count);
+  reply->set_data(model.data);
   return absl::OkStatus();
 }
 

@@ -40,6 +40,7 @@ struct Header {
   uint64_t seed;
   double mean;
   float low, high;
+  uint64_t data;
   uint32_t checksum, zero;  // of all before
 };
 static_assert(sizeof(Header) == kModelHeaderBytes && std::is_trivially_copyable_v<Header>);
@@ -65,6 +66,7 @@ Header HeaderOf(const Model& model) {
   header.seed = model.train.seed;
   header.mean = model.factors.mean;
   header.low = model.matrix.low, header.high = model.matrix.high;
+  header.data = model.data;
   header.checksum = Checksum(&header, offsetof(Header, checksum));
   return header;
 }
@@ -182,7 +184,7 @@ bool WriteAll(int fd, std::string_view bytes) {
 }  // namespace
 
 Model TrainModel(const Ratings& ratings, Shard shard, const TrainOptions& options, int threads, bool quiet) {
-  Model model{shard, options, MakeMatrix(ratings), {}};
+  Model model{shard, options, ratings.fingerprint, MakeMatrix(ratings), {}};
   // The mean over N shards brings back nothing of what shrinking took away, but evens out noise N-fold: the
   // options are for a model of all ratings, and a shard is shrunk less. `recommend evaluate` finds this best
   // for both.
@@ -229,6 +231,7 @@ absl::StatusOr<Model> ParseModel(std::string_view bytes) {
   model.shard = {header.shard_index, header.shard_count};
   model.train = {header.rank, header.iterations, header.regularization, header.bias_damping, header.seed};
   model.matrix.low = header.low, model.matrix.high = header.high;
+  model.data = header.data;
   model.factors.mean = header.mean, model.factors.rank = header.rank;
   size_t offset = sizeof header;
   absl::Status status =

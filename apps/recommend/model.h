@@ -21,6 +21,7 @@ namespace curtail::recommend {
 struct Model {
   Shard shard;
   TrainOptions train;  // how it was made
+  uint64_t data = 0;   // fingerprint of what it was made of; see Ratings
   Matrix matrix;
   Factors factors;
 };
@@ -34,8 +35,8 @@ Model TrainModel(const Ratings& ratings, Shard shard, const TrainOptions& option
 
 // The file format, little-endian: a header of kHeaderBytes with its checksum, then arrays, each followed by
 // its own, so that an error can say where the file is corrupt (docs/design/recommend.md).
-inline constexpr uint32_t kModelVersion = 1;
-inline constexpr size_t kModelHeaderBytes = 104;
+inline constexpr uint32_t kModelVersion = 2;
+inline constexpr size_t kModelHeaderBytes = 112;
 std::string SerializeModel(const Model& model);
 // Errors: DATA_LOSS (truncated, corrupt or contradictory, with the offset), INVALID_ARGUMENT (not a model,
 // another version, another byte order).

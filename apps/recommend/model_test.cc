@@ -26,6 +26,7 @@ Model Small() {
 
 void ExpectEqual(const Model& a, const Model& b) {
   EXPECT_EQ(a.shard, b.shard);
+  EXPECT_EQ(a.data, b.data);
   EXPECT_EQ(a.train.rank, b.train.rank);
   EXPECT_EQ(a.train.seed, b.train.seed);
   EXPECT_EQ(a.train.regularization, b.train.regularization);
@@ -43,8 +44,8 @@ void ExpectEqual(const Model& a, const Model& b) {
 
 // A header whose checksum is right again after an edit.
 std::string Resealed(std::string bytes) {
-  const auto sum = static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), 96));
-  std::memcpy(bytes.data() + 96, &sum, sizeof sum);
+  const auto sum = static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), 104));
+  std::memcpy(bytes.data() + 104, &sum, sizeof sum);
   return bytes;
 }
 
@@ -55,6 +56,7 @@ std::string Edited(std::string bytes, size_t at, std::string_view with) {
 TEST(ModelFile, ComesBackAsItWas) {
   const apps::TempDir dir;
   const Model model = Small();
+  EXPECT_NE(model.data, 0u);
   ASSERT_TRUE(WriteModel(model, dir.File("m")).ok());
   const absl::StatusOr<Model> read = ReadModel(dir.File("m"));
   ASSERT_TRUE(read.ok()) << read.status();
@@ -71,7 +73,7 @@ TEST(ModelFile, EveryFlippedByteIsNoticed) {
     corrupt[at] = static_cast<char>(corrupt[at] ^ 0x10);
     const absl::Status status = ParseModel(corrupt).status();
     // The four bytes after the header's checksum are not used.
-    EXPECT_EQ(status.ok(), at >= 100 && at < 104) << at;
+    EXPECT_EQ(status.ok(), at >= 108 && at < 112) << at;
     EXPECT_THAT(std::string(Message(status)), HasSubstr(status.ok() ? "" : "at byte ")) << at;
   }
 }
@@ -92,17 +94,17 @@ TEST(ModelFile, SaysWhatIsWrongAndWhere) {
   const std::string ones(8, '\xff');
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"hello, I am no model at all", "at byte 0: not a model"},
-      {Edited(bytes, 8, std::string_view("\2\0\0\0", 4)),
-       "at byte 8: version 2 of the format; this program reads version 1"},
+      {Edited(bytes, 8, std::string_view("\1\0\0\0", 4)),
+       "at byte 8: version 1 of the format; this program reads version 2"},
       {Edited(bytes, 12, "\1\2\3\4"), "at byte 12: written on a machine with the other byte order"},
-      {Edited(bytes, 30, "x"), "at byte 96: the header's checksum"},
+      {Edited(bytes, 30, "x"), "at byte 104: the header's checksum"},
       {Resealed(Edited(bytes, 16, ones.substr(0, 4))), "at byte 16: there is no such shard"},
       {Resealed(Edited(bytes, 24, ones)), "at byte 24: impossible numbers"},
       {Resealed(Edited(bytes, 40, ones)), "at byte 24: impossible numbers"},
       {Resealed(Edited(bytes, 48, ones.substr(0, 4))), "at byte 48: rank is 4294967295"},
       {Resealed(Edited(bytes, 80, ones)), "at byte 80: the mean and the scale"},  // NaN
       {Resealed(Edited(bytes, 40, std::string_view("\0\0\0\x3f\0\0\0\0", 8))), "truncated: ends at byte"},
-      {Edited(bytes, 104, ones.substr(0, 4)), "at byte 104: the checksum of the users"},
+      {Edited(bytes, 112, ones.substr(0, 4)), "at byte 112: the checksum of the users"},
   };
   for (const auto& [content, says] : cases) {
     EXPECT_THAT(std::string(Message(ParseModel(content).status())), HasSubstr(says));

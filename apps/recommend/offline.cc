@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/recommend/offline.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <system_error>
 #include <vector>
 
 #include "apps/common/parallel.h"
@@ -28,7 +32,7 @@ int Threads(int given) { return given > 0 ? given : apps::CpuCount(); }
 
 // Those of `ratings` that `keep` wants.
 Ratings Filter(const Ratings& ratings, const std::function<bool(const Rating&)>& keep) {
-  Ratings kept{{}, ratings.low, ratings.high, 0};
+  Ratings kept{{}, ratings.low, ratings.high, 0, ratings.fingerprint};
   for (const Rating& rating : ratings.list) {
     if (keep(rating)) kept.list.push_back(rating);
   }
@@ -145,7 +149,12 @@ absl::Status WriteRatings(const std::string& data, const std::string& path) {
   if (!spec.ok()) return spec.status();
   const absl::StatusOr<Ratings> ratings = ReadRatings(*spec, Shard{}, ReadOptions{apps::CpuCount(), false});
   if (!ratings.ok()) return ratings.status();
-  const std::string temporary = path + ".part";
+  std::error_code unknown;
+  const auto type = std::filesystem::status(path, unknown).type();
+  // A device or pipe is written to, not replaced.
+  const bool replace =
+      type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::regular;
+  const std::string temporary = replace ? Join(path, ".part-", getpid()) : path;
   std::FILE* const file = std::fopen(temporary.c_str(), "w");
   bool fine = file != nullptr && std::fputs("userId,movieId,rating,timestamp\n", file) >= 0;
   for (size_t i = 0; fine && i < ratings->list.size(); ++i) {
@@ -153,9 +162,9 @@ absl::Status WriteRatings(const std::string& data, const std::string& path) {
     fine = std::fprintf(file, "%u,%u,%.9g,0\n", r.user, r.item, double{r.value}) > 0;
   }
   if (file != nullptr) fine = std::fclose(file) == 0 && fine;
-  if (fine && std::rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  if (fine && (!replace || std::rename(temporary.c_str(), path.c_str()) == 0)) return absl::OkStatus();
   const int error = errno;
-  std::remove(temporary.c_str());
+  if (replace) std::remove(temporary.c_str());
   return absl::UnavailableError(Join(path, ": cannot be written: ", std::strerror(error)));
 }
 

@@ -39,6 +39,24 @@ Deadline PredictPlanner::WaitUntil(const PredictRequest& request, Deadline deadl
   return std::min(deadline, Deadline::In(patience));
 }
 
+absl::Status PredictPlanner::CheckShard(size_t i, const LeafReply& reply, const LeafReply& first,
+                                        std::bitset<kMaxShards>* seen) const {
+  const auto bad = [&](std::string_view what) {
+    return absl::FailedPreconditionError(Join("leaf ", leaves_[i]->target(), " ", what));
+  };
+  if (reply.shards() != leaves_.size() || reply.shard() >= std::min(leaves_.size(), kMaxShards)) {
+    return bad(Join("serves shard ", reply.shard(), "/", reply.shards(), ", but there are ", leaves_.size(),
+                    " leaves; name the leaf of each shard once"));
+  }
+  if (seen->test(reply.shard())) {
+    return bad(Join("serves shard ", reply.shard(), "/", reply.shards(),
+                    ", as another leaf does; name the leaf of each shard once"));
+  }
+  seen->set(reply.shard());
+  if (reply.data() == first.data()) return absl::OkStatus();
+  return bad("holds other ratings than the leaves before it; start all with the same --data");
+}
+
 absl::Status PredictPlanner::Merge(const PredictRequest& request,
                                    std::span<const absl::StatusOr<LeafReply>> replies,
                                    PredictReply* reply) const {
@@ -46,6 +64,8 @@ absl::Status PredictPlanner::Merge(const PredictRequest& request,
   uint32_t answered = 0;
   Basis best = BASIS_UNSPECIFIED;
   absl::Status first_error;
+  const LeafReply* first = nullptr;
+  std::bitset<kMaxShards> seen;
   for (size_t i = 0; i < replies.size(); ++i) {
     absl::Status status = CheckReply(replies[i], *leaves_[i]);
     if (!status.ok()) {
@@ -53,6 +73,9 @@ absl::Status PredictPlanner::Merge(const PredictRequest& request,
       first_error.Update(std::move(status));
       continue;
     }
+    if (first == nullptr) first = &*replies[i];
+    status = CheckShard(i, *replies[i], *first, &seen);
+    if (!status.ok()) return status;
     sum += replies[i]->rating();
     best = std::max(best, replies[i]->basis());
     ++answered;

@@ -13,6 +13,7 @@
 
 #include "apps/recommend/brute_force.h"
 #include "apps/recommend/leaf_service.h"
+#include "apps/recommend/serve.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/server.h"
 
@@ -192,6 +193,48 @@ TEST_P(PredictTest, APartialAnswerIsThereBeforeTheCallersDeadline) {
       deployment.Predict(5, 6, &reply, /*partial=*/true, /*timeout=*/std::chrono::seconds(2));
   ASSERT_TRUE(partial.ok()) << partial;
   EXPECT_EQ(reply.leaves_answered(), 2u);
+}
+
+// Replies of four leaves that fit, in an order of their own, then one thing after the other that does not.
+TEST(Planner, LeavesThatDoNotBelongTogetherAreNoticed) {
+  Client client;
+  std::vector<std::unique_ptr<Channel>> channels;
+  std::vector<Channel*> leaves;
+  std::vector<absl::StatusOr<LeafReply>> right;
+  for (uint32_t i = 0; i < 4; ++i) {
+    channels.push_back(std::make_unique<Channel>(&client, Join("127.0.0.1:", i + 1)));
+    leaves.push_back(channels.back().get());
+    LeafReply reply;
+    reply.set_rating(3), reply.set_basis(BASIS_MEAN);
+    reply.set_shard((i + 2) % 4), reply.set_shards(4), reply.set_data(99);
+    right.emplace_back(reply);
+  }
+  const PredictPlanner planner(leaves, kPatience);
+  for (const bool partial : {false, true}) {
+    PredictRequest request;
+    request.set_allow_partial(partial);
+    PredictReply reply;
+    ASSERT_TRUE(planner.Merge(request, right, &reply).ok());
+    const auto expect = [&](auto change, const std::string& says) {
+      auto replies = right;
+      change(*replies[2]);
+      const absl::Status status = planner.Merge(request, replies, &reply);
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+      EXPECT_THAT(std::string(Message(status)), HasSubstr("leaf 127.0.0.1:3 " + says));
+    };
+    expect([](LeafReply& r) { r.set_shard(3); }, "serves shard 3/4, as another leaf does");
+    expect([](LeafReply& r) { r.set_shards(5); }, "serves shard 0/5, but there are 4 leaves");
+    expect([](LeafReply& r) { r.set_shard(4); }, "serves shard 4/4, but there are 4 leaves");
+    expect([](LeafReply& r) { r.set_shard(4000000000u); }, "serves shard 4000000000/4, but");
+    expect([](LeafReply& r) { r.set_data(98); }, "holds other ratings");
+  }
+}
+
+TEST(Memory, IsNotEstimatedForATrainingThatCannotBe) {
+  ServeOptions options;
+  EXPECT_TRUE(LeafMemory(options).ok());
+  options.train.rank = 4000000000u;
+  EXPECT_EQ(LeafMemory(options).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(Predict, ALeafThatAnswersWithoutAPredictionIsAnError) {

@@ -19,8 +19,8 @@ Columns FactorColumns(const std::vector<float>& factors, uint32_t rank) {
 }
 
 // With G the mean of q q^T over the items, users p and p' differ by (p - p')^T G (p - p'): the square of
-// their distance after multiplication by R, where G = R^T R. G may be singular, and rounding can make a pivot slightly
-// negative.
+// their distance after multiplication by R, where G = R^T R. G may be singular, and rounding can make a pivot
+// slightly negative.
 std::vector<float> Tastes(const Factors& factors) {
   const Eigen::MatrixXd items = FactorColumns(factors.item_factors, factors.rank).cast<double>();
   const Eigen::MatrixXd gram = items * items.transpose() / static_cast<double>(items.cols());

@@ -112,7 +112,6 @@ absl::StatusOr<size_t> NamedColumn(const std::vector<std::string>& header, std::
 
 absl::StatusOr<RatingParser> RatingParser::ForFirstLine(const DataSpec& spec, std::string_view line) {
   RatingParser parser;
-  if (line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);  // a byte order mark
   const bool csv = spec.format == DataSpec::Format::kColumns;
   if (!csv && line.find("::") != std::string_view::npos) {
     parser.format_ = Format::kColons;

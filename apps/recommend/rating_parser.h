@@ -28,8 +28,9 @@ inline constexpr float kMaxRating = 1e6f;
 // thread.
 class RatingParser {
  public:
-  // The format of the file that begins with `line`, by the names of columns that `spec` gives if it does.
-  // Errors: INVALID_ARGUMENT (no format fits, or a column is missing), without the place.
+  // The format of the file that begins with `line`, less its byte order mark, by the names of columns that
+  // `spec` gives if it does. Errors: INVALID_ARGUMENT (no format fits, or a column is missing), without the
+  // place.
   static absl::StatusOr<RatingParser> ForFirstLine(const DataSpec& spec, std::string_view line);
 
   // Whether that first line names columns and holds no rating.

@@ -2,6 +2,7 @@
 #include "apps/recommend/ratings.h"
 
 #include <algorithm>
+#include <bit>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -24,6 +25,9 @@ absl::Status At(const apps::LineReader& reader, const absl::Status& status) {
 absl::Status Add(const Rating& rating, Shard shard, size_t lines, Ratings* ratings) {
   ratings->low = lines == 0 ? rating.value : std::min(ratings->low, rating.value);
   ratings->high = lines == 0 ? rating.value : std::max(ratings->high, rating.value);
+  // With the line, as the last rating of a pair counts.
+  ratings->fingerprint +=
+      Mix(Mix(uint64_t{rating.user} << 32 | rating.item), Mix(lines) ^ std::bit_cast<uint32_t>(rating.value));
   if (!shard.Holds(rating.user, rating.item)) return absl::OkStatus();
   if (ratings->list.size() == kMaxRatings) {
     return absl::ResourceExhaustedError(Join("more than ", kMaxRatings, " ratings; use more shards"));
@@ -40,12 +44,15 @@ absl::StatusOr<Ratings> ReadFile(const DataSpec& spec, Shard shard, bool quiet) 
   Ratings ratings;
   std::optional<RatingParser> parser;
   size_t lines = 0;
+  bool begun = false;
   for (uint64_t shown = 0;;) {
     std::string_view line;
     const absl::StatusOr<bool> more = reader.Next(&line);
     if (!more.ok()) return more.status();
     if (!*more) break;
     if (reader.offset() != shown) progress.Add(reader.offset() - shown), shown = reader.offset();
+    if (!begun && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);  // a byte order mark
+    begun = true;
     if (line.empty()) continue;
     if (!parser) {
       absl::StatusOr<RatingParser> found = RatingParser::ForFirstLine(spec, line);

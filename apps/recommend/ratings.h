@@ -24,6 +24,8 @@ struct Ratings {
   float low = 0, high = 0;
   // Ratings of a pair that a later line rates again; the last one counts.
   size_t duplicates = 0;
+  // Of all ratings, those of other shards included: differs, as good as surely, between data.
+  uint64_t fingerprint = 0;
 };
 
 struct ReadOptions {

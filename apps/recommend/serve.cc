@@ -75,6 +75,7 @@ absl::StatusOr<size_t> LeafMemory(const ServeOptions& options) {
     if (error) return absl::NotFoundError(Join(options.model, ": ", error.message()));
     return kProcessBytes + bytes + bytes / 8;  // the tastes of the users come on top
   }
+  if (absl::Status status = Check(options.train); !status.ok()) return status;
   const absl::StatusOr<DataSpec> data = DataSpec::Parse(options.data);
   if (!data.ok()) return data.status();
   const absl::StatusOr<uint64_t> ratings = EstimateRatings(*data);

@@ -33,7 +33,7 @@ struct ServeOptions : apps::ServeOptions {
 [[nodiscard]] absl::StatusOr<int> ServeMidTier(const ServeOptions& options);
 
 // Bytes that the leaf of these options will hold once it serves, estimated from the size of its data or model
-// without reading it. Errors: those of the data's spec and of its file.
+// without reading it. Errors: those of the data's spec, of its file and of Check().
 [[nodiscard]] absl::StatusOr<size_t> LeafMemory(const ServeOptions& options);
 // The same for a mid-tier.
 size_t MidTierMemory(const ServeOptions& options);

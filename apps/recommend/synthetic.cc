@@ -4,6 +4,7 @@
 // items a user rates is drawn with probabilities that fall by rank in popularity, as in Zipf's law, each item
 // at most once a user.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 #include <unordered_set>
@@ -96,6 +97,16 @@ void GenerateUser(const SyntheticOptions& o, const std::vector<double>& populari
   }
 }
 
+// The ratings depend on these and nothing else.
+uint64_t FingerprintOf(const SyntheticOptions& o) {
+  uint64_t sum = 0;
+  for (const uint64_t part : {uint64_t{o.users}, uint64_t{o.items}, o.ratings, uint64_t{o.rank},
+                              std::bit_cast<uint64_t>(o.noise), o.seed}) {
+    sum = Mix(sum, part);
+  }
+  return sum;
+}
+
 }  // namespace
 
 absl::StatusOr<Ratings> GenerateRatings(const SyntheticOptions& o, Shard shard, const ReadOptions& options) {
@@ -112,6 +123,7 @@ absl::StatusOr<Ratings> GenerateRatings(const SyntheticOptions& o, Shard shard, 
   if (!status.ok()) return status;
   Ratings ratings;
   ratings.low = 1, ratings.high = 5;
+  ratings.fingerprint = FingerprintOf(o);
   for (std::vector<Rating>& list : by_user) {
     ratings.list.insert(ratings.list.end(), list.begin(), list.end());
     std::vector<Rating>().swap(list);

@@ -49,8 +49,8 @@ class Source {
       const absl::StatusOr<bool> more = reader_->Next(&document);
       if (!more.ok()) return more.status();
       if (!*more) break;
-      if (next_ == kMaxDocuments) {
-        return absl::ResourceExhaustedError(Join("more than ", kMaxDocuments, " documents"));
+      if (next_ == options_.most) {
+        return absl::ResourceExhaustedError(Join("more than ", options_.most, " documents"));
       }
       if (next_++ < options_.begin) continue;
       if (batch->ends.empty()) batch->first = next_ - 1;
@@ -75,6 +75,7 @@ struct Tally {
   WordTable words;
   std::vector<uint64_t> counts;
   uint64_t documents = 0;
+  uint64_t content = 0;
 
   void Add(std::string_view word, uint64_t times) {
     const uint32_t number = words.Insert(word);
@@ -82,6 +83,11 @@ struct Tally {
     counts[number] += times;
   }
 };
+
+uint64_t HashNumbers(uint64_t a, uint64_t b) {
+  const uint64_t both[] = {a, b};
+  return HashWord({reinterpret_cast<const char*>(both), sizeof both});
+}
 
 }  // namespace
 
@@ -112,6 +118,7 @@ absl::StatusOr<WordCounts> CountWords(const DataSpec& spec, int threads, bool qu
     tally.documents += batch.size();
     for (size_t i = 0; i < batch.size(); ++i) {
       ForEachWord(batch.document(i), [&](std::string_view word) { tally.Add(word, 1); });
+      tally.content += HashNumbers(HashWord(batch.document(i)), batch.first + i);
     }
     return absl::OkStatus();
   });
@@ -121,11 +128,12 @@ absl::StatusOr<WordCounts> CountWords(const DataSpec& spec, int threads, bool qu
     Tally tally = std::move(tallies[other]);
     for (uint32_t i = 0; i < tally.counts.size(); ++i) all.Add(tally.words.word(i), tally.counts[i]);
     all.documents += tally.documents;
+    all.content += tally.content;
   }
   if (all.documents == 0) {
     return absl::InvalidArgumentError(Join("data '", spec.text, "' hold no documents"));
   }
-  return WordCounts{std::move(all.words), std::move(all.counts), all.documents};
+  return WordCounts{std::move(all.words), std::move(all.counts), all.documents, all.content};
 }
 
 std::vector<uint32_t> MostFrequent(const WordCounts& counts, size_t n) {
@@ -143,10 +151,9 @@ std::vector<uint32_t> MostFrequent(const WordCounts& counts, size_t n) {
 
 uint64_t Fingerprint(const WordCounts& counts, size_t stop_words) {
   // A sum, as the words' order depends on which thread counted what.
-  uint64_t sum = counts.documents * 0x9e3779b97f4a7c15 + stop_words;
+  uint64_t sum = counts.documents * 0x9e3779b97f4a7c15 + stop_words + counts.content;
   for (uint32_t i = 0; i < counts.counts.size(); ++i) {
-    const uint64_t both[] = {HashWord(counts.words.word(i)), counts.counts[i]};
-    sum += HashWord({reinterpret_cast<const char*>(both), sizeof both});
+    sum += HashNumbers(HashWord(counts.words.word(i)), counts.counts[i]);
   }
   return sum;
 }

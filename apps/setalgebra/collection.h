@@ -35,11 +35,12 @@ struct Batch {
 };
 
 struct PassOptions {
-  int threads = 0;               // 0: one a CPU
-  bool quiet = false;            // no progress on stderr
-  std::string what;              // what the progress says is being done
-  uint64_t begin = 0;            // documents before this one are skipped,
-  uint64_t end = kMaxDocuments;  // this one and those behind it not read
+  int threads = 0;                // 0: one a CPU
+  bool quiet = false;             // no progress on stderr
+  std::string what;               // what the progress says is being done
+  uint64_t begin = 0;             // documents before this one are skipped,
+  uint64_t end = UINT64_MAX;      // this one and those behind it not read
+  uint64_t most = kMaxDocuments;  // more are an error
 };
 
 // How many threads a pass will use.
@@ -47,7 +48,7 @@ int PassThreads(int threads);
 
 // Calls body(thread, batch) for all documents of a range, batches in order but several at once, `thread` from
 // 0 to PassThreads() - 1. Returns the first error of `body` or of reading; RESOURCE_EXHAUSTED for more than
-// kMaxDocuments.
+// `most`.
 [[nodiscard]] absl::Status ForBatches(
     const DataSpec& spec, const PassOptions& options,
     const std::function<absl::Status(int thread, const Batch& batch)>& body);
@@ -57,6 +58,7 @@ struct WordCounts {
   WordTable words;
   std::vector<uint64_t> counts;  // by the word's number
   uint64_t documents = 0;
+  uint64_t content = 0;  // differs, as good as surely, when a document is another or at another place
 };
 
 // Counts the words of the whole collection. Errors: those of reading; INVALID_ARGUMENT when it holds no
@@ -69,7 +71,8 @@ struct WordCounts {
 // and muTune.
 std::vector<uint32_t> MostFrequent(const WordCounts& counts, size_t n);
 
-// A number that differs, as good as surely, between collections, and between numbers of stop words.
+// A number that differs, as good as surely, between collections, the order and the boundaries of their
+// documents included, and between numbers of stop words.
 uint64_t Fingerprint(const WordCounts& counts, size_t stop_words);
 
 }  // namespace curtail::setalgebra

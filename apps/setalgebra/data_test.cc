@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -214,6 +215,71 @@ TEST(Collection, StopWordsAreTheMostFrequentAndTheSameForAll) {
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(CountWords(*DataSpec::Parse(dir.Write("e.txt", "")), 1, true).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Collection, FingerprintsTellOrderAndBoundariesOfDocuments) {
+  const TempDir dir;
+  const auto fingerprint = [&](const std::string& text, int threads = 1) {
+    return Fingerprint(*CountWords(*DataSpec::Parse(dir.Write("d.txt", text)), threads, true), 1);
+  };
+  const uint64_t whole = fingerprint("a b\nc d\ne f\n");
+  EXPECT_EQ(fingerprint("a b\nc d\ne f\n", 3), whole);
+  EXPECT_NE(fingerprint("c d\na b\ne f\n"), whole);  // order
+  EXPECT_NE(fingerprint("a\nb c d\ne f\n"), whole);  // boundaries
+}
+
+TEST(Collection, OneThatChangesBetweenTheReadingsIsAnError) {
+  const TempDir dir;
+  const std::string before = "a b\nc d\na c\nb d\n";
+  const DataSpec spec = *DataSpec::Parse(dir.Write("d.txt", before));
+  const auto load = [&](const std::string& text, uint32_t shard) {
+    dir.Write("d.txt", before);
+    WordCounts counts = *CountWords(spec, 1, true);
+    dir.Write("d.txt", text);
+    return Index::LoadCounted(spec, Shard{shard, 2}, {0, 1, true}, std::move(counts)).status();
+  };
+  EXPECT_TRUE(load(before, 0).ok());
+  EXPECT_TRUE(load(before, 1).ok());
+  for (const auto& [text, shard] :
+       std::vector<std::pair<std::string, uint32_t>>{{"a b\nc new\na c\nb d\n", 0},  // an unknown word
+                                                     {"a b\n", 0},                   // fewer documents
+                                                     {"a b\nc d\na c\n", 1},  // the same, of the last shard
+                                                     {"a b\nc d\na c\nb d\nd\n", 1}}) {  // more
+    const absl::Status status = load(text, shard);
+    EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << text << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("d.txt' changed while it was read"));
+  }
+}
+
+TEST(Collection, MoreDocumentsThanItMayHaveAreAnErrorAndNotCutOff) {
+  const DataSpec spec = *DataSpec::Parse("synthetic:N=11,words=5");
+  PassOptions pass{.threads = 1, .quiet = true};
+  EXPECT_GT(pass.end, pass.most);
+  const auto nothing = [](int, const Batch&) { return absl::OkStatus(); };
+  pass.most = 10;
+  const absl::Status status = ForBatches(spec, pass, nothing);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("more than 10 documents"));
+  pass.most = 11;
+  EXPECT_TRUE(ForBatches(spec, pass, nothing).ok());
+}
+
+TEST(Offline, AFileIsReplacedOnlyByAWholeOne) {
+  const TempDir dir;
+  const std::string out = dir.Write("out.txt", "precious\n");
+  OfflineOptions options;
+  options.data = "wikipedia:" + dir.Write("bad.xml", std::string(kDump) + "</x>");
+  EXPECT_EQ(WriteDocuments(options, out).code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(Read(out), ElementsAre("precious"));
+  options.data = "synthetic:N=3,words=5";
+  EXPECT_TRUE(WriteDocuments(options, out).ok());
+  EXPECT_EQ(Read(out), Read(options.data));
+  // Nothing else is left in the folder.
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.File(".")), {}), 2);
+  const std::string device = dir.File("device");
+  std::filesystem::create_symlink("/dev/null", device);
+  EXPECT_TRUE(WriteDocuments(options, device).ok());
+  EXPECT_TRUE(std::filesystem::is_character_file(device));
 }
 
 TEST(Offline, WhatIsGeneratedReadsTheSame) {

@@ -13,22 +13,30 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
-#include "apps/setalgebra/collection.h"
 #include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::setalgebra {
 namespace {
 
-// The words of a batch's documents, without repetition and without stop words.
-ForwardLists ListsOf(const Batch& batch, const WordTable& words, const std::vector<bool>& is_stop) {
+absl::Status Changed(const DataSpec& spec) {
+  return absl::AbortedError(Join("'", spec.text, "' changed while it was read; start again"));
+}
+
+// The words of a batch's documents, without repetition and without stop words. Adds to *unknown how many were
+// not there in the first pass.
+ForwardLists ListsOf(const Batch& batch, const WordTable& words, const std::vector<bool>& is_stop,
+                     size_t* unknown) {
   ForwardLists lists;
   for (size_t i = 0; i < batch.size(); ++i) {
     const auto begin = static_cast<std::ptrdiff_t>(lists.words.size());
     ForEachWord(batch.document(i), [&](std::string_view word) {
       const uint32_t number = words.Find(word);
-      // A word that was not there in the first pass means that the file has changed since.
-      if (number != WordTable::kNone && !is_stop[number]) lists.words.push_back(number);
+      if (number == WordTable::kNone) {
+        ++*unknown;
+      } else if (!is_stop[number]) {
+        lists.words.push_back(number);
+      }
     });
     std::sort(lists.words.begin() + begin, lists.words.end());
     lists.words.erase(std::unique(lists.words.begin() + begin, lists.words.end()), lists.words.end());
@@ -38,21 +46,27 @@ ForwardLists ListsOf(const Batch& batch, const WordTable& words, const std::vect
   return lists;
 }
 
-// Reads the documents from `begin` to `end` as lists of words, in order.
+// Reads the documents from `begin` to `end` as lists of words, in order. `last`: there are none behind them.
 absl::StatusOr<std::vector<ForwardLists>> ReadLists(const DataSpec& spec, const IndexOptions& options,
-                                                    uint64_t begin, uint64_t end, const WordTable& words,
+                                                    uint64_t begin, uint64_t end, bool last,
+                                                    const WordTable& words,
                                                     const std::vector<bool>& is_stop) {
   Mutex mu;
   std::vector<ForwardLists> parts;
-  const PassOptions pass{options.threads, options.quiet, "indexing", begin, end};
+  uint64_t documents = 0;
+  const PassOptions pass{options.threads, options.quiet, "indexing", begin, last ? UINT64_MAX : end};
   const absl::Status read = ForBatches(spec, pass, [&](int, const Batch& batch) {
-    ForwardLists lists = ListsOf(batch, words, is_stop);
+    size_t unknown = 0;
+    ForwardLists lists = ListsOf(batch, words, is_stop, &unknown);
+    if (unknown > 0) return Changed(spec);
     const MutexLock lock(mu);
+    documents += batch.size();
     if (parts.size() <= batch.number) parts.resize(batch.number + 1);
     parts[batch.number] = std::move(lists);
     return absl::OkStatus();
   });
   if (!read.ok()) return read;
+  if (documents != end - begin) return Changed(spec);
   return parts;
 }
 
@@ -91,25 +105,32 @@ absl::StatusOr<std::unique_ptr<const Index>> Index::Load(const DataSpec& spec, S
                                                          const IndexOptions& options) {
   absl::StatusOr<WordCounts> counts = CountWords(spec, options.threads, options.quiet);
   if (!counts.ok()) return counts.status();
-  if (counts->documents < shard.count) {
-    return absl::InvalidArgumentError(Join("'", spec.text, "' has ", counts->documents, " documents for ",
+  return LoadCounted(spec, shard, options, *std::move(counts));
+}
+
+absl::StatusOr<std::unique_ptr<const Index>> Index::LoadCounted(const DataSpec& spec, Shard shard,
+                                                                const IndexOptions& options,
+                                                                WordCounts counts) {
+  if (counts.documents < shard.count) {
+    return absl::InvalidArgumentError(Join("'", spec.text, "' has ", counts.documents, " documents for ",
                                            shard.count, " shards; use fewer shards"));
   }
   std::unique_ptr<Index> index(new Index);
   index->shard_ = shard;
-  index->first_ = shard.begin(counts->documents);
-  index->documents_ = shard.end(counts->documents) - index->first_;
-  index->fingerprint_ = Fingerprint(*counts, options.stop_words);
-  std::vector<bool> is_stop(counts->words.size());
-  for (const uint32_t word : MostFrequent(*counts, options.stop_words)) {
+  index->first_ = shard.begin(counts.documents);
+  index->documents_ = shard.end(counts.documents) - index->first_;
+  index->fingerprint_ = Fingerprint(counts, options.stop_words);
+  std::vector<bool> is_stop(counts.words.size());
+  for (const uint32_t word : MostFrequent(counts, options.stop_words)) {
     is_stop[word] = true;
-    index->stop_words_.Insert(counts->words.word(word));
+    index->stop_words_.Insert(counts.words.word(word));
   }
+  const bool last = shard.index + 1 == shard.count;
   auto parts =
-      ReadLists(spec, options, index->first_, index->first_ + index->documents_, counts->words, is_stop);
+      ReadLists(spec, options, index->first_, index->first_ + index->documents_, last, counts.words, is_stop);
   if (!parts.ok()) return parts.status();
-  index->words_ = Renumber(counts->words, &*parts);
-  *counts = {};
+  index->words_ = Renumber(counts.words, &*parts);
+  counts = {};
   absl::StatusOr<PostingStore> store = PostingStore::Build(index->words_.size(), *parts);
   if (!store.ok()) return store.status();
   index->postings_ = *std::move(store);

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "apps/setalgebra/collection.h"
 #include "apps/setalgebra/data_spec.h"
 #include "apps/setalgebra/kernels.h"
 #include "apps/setalgebra/postings.h"
@@ -30,9 +31,15 @@ struct IndexOptions {
 class Index {
  public:
   // Reads the collection twice: all of it to count words, so that every shard leaves out the same ones, then
-  // its part. Errors: those of reading; INVALID_ARGUMENT when there are fewer documents than shards.
+  // its part. Errors: those of reading; INVALID_ARGUMENT when there are fewer documents than shards;
+  // ABORTED when the collection has changed in between, as far as documents or words show it.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<const Index>> Load(const DataSpec& spec, Shard shard,
                                                                          const IndexOptions& options);
+  // The second of the two readings; `counts` is what the first found.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<const Index>> LoadCounted(const DataSpec& spec,
+                                                                                Shard shard,
+                                                                                const IndexOptions& options,
+                                                                                WordCounts counts);
 
   // Appends the documents of this shard that hold all `terms`, rising, and the positions of terms that are
   // stop words, which have no say; a query of stop words only finds nothing. Terms as NormalTerm() gives

@@ -19,7 +19,8 @@ struct OfflineOptions {
   bool quiet = false;
 };
 
-// Writes every document of `data` as one line to `path`, line ends inside as blanks.
+// Writes every document of `data` as one line to `path`, line ends inside as blanks. A regular file takes
+// its name only when it is complete.
 [[nodiscard]] absl::Status WriteDocuments(const OfflineOptions& options, const std::string& path);
 // Prints the number of documents that hold all terms, and the first `show` of them with their text.
 [[nodiscard]] absl::Status PrintQuery(const OfflineOptions& options, const std::vector<std::string>& terms,

@@ -67,6 +67,11 @@ absl::Status QueryPlanner::Merge(const Plan& plan, std::span<const absl::StatusO
     return absl::Status(failed->status().code(), Failure(leaf, failed->status()));
   }
   const size_t first_index = static_cast<size_t>(first - replies.begin());
+  for (size_t i = 0; i < replies.size(); ++i) {
+    if (!replies[i].ok()) continue;
+    absl::Status fits = CheckShard(i, *replies[i], first_index, (*first)->collection());
+    if (!fits.ok()) return fits;
+  }
   if ((*first)->stop_words_size() == plan.request.terms_size()) {
     return absl::InvalidArgumentError(Join("all terms are words too common to be indexed, like '",
                                            plan.request.terms(0), "'; add a rarer one"));
@@ -82,9 +87,7 @@ absl::Status QueryPlanner::Merge(const Plan& plan, std::span<const absl::StatusO
       reply->add_failures(Failure(*leaves_[i], replies[i].status()));
       continue;
     }
-    const IntersectReply& part = *replies[i];
-    if (absl::Status s = CheckShard(i, part, first_index, (*first)->collection()); !s.ok()) return s;
-    reply->mutable_documents()->MergeFrom(part.documents());
+    reply->mutable_documents()->MergeFrom(replies[i]->documents());
     ++count;
   }
   reply->set_shards_answered(count);

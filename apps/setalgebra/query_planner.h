@@ -19,8 +19,9 @@
 namespace curtail::setalgebra {
 
 struct QueryPlannerOptions {
-  // A leaf that has not answered by then counts as failed; 0: when the request's time is up. Leaves of a request
-  // that allows partial answers have nine tenths of its time at most, so that there is time to answer.
+  // A leaf that has not answered by then counts as failed; 0: when the request's time is up. Leaves of a
+  // request that allows partial answers have nine tenths of its time at most, so that there is time to
+  // answer.
   Nanos leaf_timeout{0};
 };
 

@@ -21,7 +21,7 @@ struct ServeOptions : apps::ServeOptions {
 
   std::vector<std::string> leaves;  // mid-tier: addresses in shard order
   int lanes = 1;                    // mid-tier: see ClientOptions::lanes
-  double leaf_timeout_ms = 0;       // mid-tier: see QueryPlannerOptions; 0: none
+  double leaf_timeout_ms = 1000;    // mid-tier: see QueryPlannerOptions; 0: none
 };
 
 // Both load, listen, print "ready ADDR" for each address, and serve until SIGTERM or SIGINT. REQUIRES:

@@ -20,6 +20,8 @@ namespace {
 
 using Terms = std::vector<std::string>;
 
+constexpr size_t kMaxCount = 10'000'000;  // a few GB of requests
+
 // A reply with one wrong document scores as one without any right one: 0.
 class QueryWorkload final : public Workload {
  public:
@@ -163,7 +165,10 @@ absl::Status Check(const WorkloadOptions& options) {
   if (options.max_terms < 1 || options.max_terms > kMaxTerms) {
     return absl::InvalidArgumentError(Join("max_terms is ", options.max_terms, "; want 1 to ", kMaxTerms));
   }
-  if (options.count < 1) return absl::InvalidArgumentError("count is 0; want at least one query");
+  if (options.count < 1 || options.count > kMaxCount) {
+    return absl::InvalidArgumentError(
+        Join("count is ", options.count, "; want 1 to ", kMaxCount, " queries"));
+  }
   if (!(options.together >= 0 && options.together <= 1)) {
     return absl::InvalidArgumentError("together is no number from 0 to 1");
   }

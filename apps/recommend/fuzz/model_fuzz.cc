@@ -44,7 +44,7 @@ void SealAll(std::string* bytes) {
   static const Model model = *ParseModel(Valid());
   const size_t users = model.matrix.users.size(), items = model.matrix.items.size();
   const size_t ratings = model.matrix.by_item.value.size();
-  Seal(bytes, 0, 96);
+  Seal(bytes, 0, 104);
   size_t at = kModelHeaderBytes;
   for (const size_t size : {users * 4, items * 4, users * 4, items * 4, users * 8, items * 8, (items + 1) * 8,
                             ratings * 4, ratings * 4}) {
