@@ -39,9 +39,9 @@ absl::StatusOr<Address> UnixAddress(const std::string& text) {
   if (path.empty()) return BadAddress(text, "has no path");
   if (path.size() >= sizeof socket_address.sun_path) return BadAddress(text, "has too long a path");
   std::memcpy(socket_address.sun_path, path.data(), path.size());
-  Address address{.text = text, .size = sizeof socket_address};
-  std::memcpy(&address.socket_address, &socket_address, sizeof socket_address);
-  return address;
+  Address::Socket socket{.size = sizeof socket_address};
+  std::memcpy(&socket.address, &socket_address, sizeof socket_address);
+  return Address{.text = text, .sockets = {socket}};
 }
 
 // Tells the sensors that this thread waits.
@@ -95,8 +95,12 @@ absl::StatusOr<Address> Address::Parse(const std::string& text) {
   if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0) {
     return BadAddress(text, Join("names no host (", gai_strerror(error), ")"));
   }
-  Address address{.text = text, .size = found->ai_addrlen};
-  std::memcpy(&address.socket_address, found->ai_addr, found->ai_addrlen);
+  Address address{.text = text};
+  for (const addrinfo* next = found; next != nullptr; next = next->ai_next) {
+    Socket& socket = address.sockets.emplace_back();
+    socket.size = next->ai_addrlen;
+    std::memcpy(&socket.address, next->ai_addr, next->ai_addrlen);
+  }
   freeaddrinfo(found);
   return address;
 }
@@ -122,35 +126,42 @@ Connection::~Connection() {
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const Address& address,
                                                              std::shared_ptr<Poller> poller,
                                                              Deadline deadline) {
-  const int fd = socket(address.socket_address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) {
-    return absl::UnavailableError(Join("memcached ", address.text, ": no socket: ", ErrorText(errno)));
+  absl::Status failure;
+  for (size_t i = 0; i < address.sockets.size(); ++i) {
+    const Address::Socket& to = address.sockets[i];
+    const int fd = socket(to.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+      failure = absl::UnavailableError(Join("memcached ", address.text, ": no socket: ", ErrorText(errno)));
+      continue;
+    }
+    std::unique_ptr<Connection> connection(new Connection(fd, address.text, poller));
+    // One that does not answer leaves the others their parts of the time.
+    const auto left = static_cast<int64_t>(address.sockets.size() - i);
+    const Deadline part = left == 1 ? deadline : Deadline::In(deadline.Remaining() / left);
+    failure = connection->Connect(to, part);
+    if (failure.ok()) return connection;
   }
-  std::unique_ptr<Connection> connection(new Connection(fd, address.text, std::move(poller)));
-  if (absl::Status status = connection->Connect(address, deadline); !status.ok()) return status;
-  return connection;
+  return failure;
 }
 
-absl::Status Connection::Connect(const Address& address, Deadline deadline) {
+absl::Status Connection::Connect(const Address::Socket& to, Deadline deadline) {
   if (poller_ != nullptr) {
     if (absl::Status added = poller_->Add(fd_, events_); !added.ok()) return added;
   }
   const uint32_t ticket = Ticket();
   int error = 0;
-  if (connect(fd_, reinterpret_cast<const sockaddr*>(&address.socket_address), address.size) != 0) {
+  if (connect(fd_, reinterpret_cast<const sockaddr*>(&to.address), to.size) != 0) {
     error = errno;
   }
   // A pending connect may be asked for again: it ends with EISCONN or the reason why not.
   for (uint32_t seen = ticket; error == EINPROGRESS || error == EALREADY;) {
     if (!Wait(POLLOUT, seen, deadline)) return Late(State::kBroken).status;
     seen = Ticket();
-    error = connect(fd_, reinterpret_cast<const sockaddr*>(&address.socket_address), address.size) == 0
-                ? 0
-                : errno;
+    error = connect(fd_, reinterpret_cast<const sockaddr*>(&to.address), to.size) == 0 ? 0 : errno;
   }
   if (error == 0 || error == EISCONN) return absl::OkStatus();
   return absl::UnavailableError(
-      Join("memcached ", address.text, " cannot be reached: ", ErrorText(error), "; is it running?"));
+      Join("memcached ", peer_, " cannot be reached: ", ErrorText(error), "; is it running?"));
 }
 
 uint32_t Connection::Ticket() const { return events_ == nullptr ? 0 : events_->parker.Ticket(); }

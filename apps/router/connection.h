@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,12 +25,16 @@ namespace curtail::router {
 
 // Where a memcached listens. A value type.
 struct Address {
-  // "unix:PATH" or "HOST:PORT" ("[HOST]:PORT"). A name is looked up now, once. Errors: INVALID_ARGUMENT.
+  // "unix:PATH" or "HOST:PORT" ("[HOST]:PORT"). A name is looked up now, once, and all its addresses
+  // are kept. Errors: INVALID_ARGUMENT.
   [[nodiscard]] static absl::StatusOr<Address> Parse(const std::string& text);
 
+  struct Socket {
+    sockaddr_storage address = {};
+    socklen_t size = 0;
+  };
   std::string text;
-  sockaddr_storage socket_address = {};
-  socklen_t size = 0;
+  std::vector<Socket> sockets;  // at least one, unless default-constructed
 };
 
 // A Connection is for one request at a time. If it has a poller, for fibers of that poller's thread only.
@@ -47,7 +52,8 @@ class Connection {
     bool closed = false;  // by memcached: it has ended, or closed this one only
   };
 
-  // Connects. `poller` null: for threads. Errors: UNAVAILABLE with the reason, DEADLINE_EXCEEDED.
+  // Connects to one of the addresses, tried in their order. REQUIRES: there is one. `poller` null: for
+  // threads. Errors: UNAVAILABLE with the reason of the last one, DEADLINE_EXCEEDED.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Connection>> Open(const Address& address,
                                                                         std::shared_ptr<Poller> poller,
                                                                         Deadline deadline);
@@ -67,7 +73,7 @@ class Connection {
   struct Events;
   Connection(int fd, std::string peer, std::shared_ptr<Poller> poller);
 
-  absl::Status Connect(const Address& address, Deadline deadline);
+  absl::Status Connect(const Address::Socket& to, Deadline deadline);
   Outcome SendAll(std::string_view head, std::string_view body, std::string_view tail, Deadline deadline);
   Outcome ReceiveAnswer(uint32_t ticket, Deadline deadline, Answer* answer);
   // Reads once; more than 0: bytes, 0: closed, -1: none now or an error (errno).

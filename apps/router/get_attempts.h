@@ -22,9 +22,9 @@ struct Routing {
   Stripes stripes;
 };
 
-// Who times out is asked again after the others, as long as the client waits. A miss is believed when no
-// other replica has the key: one may have been emptied a moment ago, or have evicted it. A GetAttempts is for
-// one request.
+// Who times out is asked again after the others, as long as the client waits. A miss is believed when all
+// replicas that take part have said so: one may have been emptied a moment ago, or have evicted it. A
+// GetAttempts is for one request.
 class GetAttempts {
  public:
   // REQUIRES: the key passes CheckKey().
@@ -37,26 +37,27 @@ class GetAttempts {
   // What it answered.
   void Take(Replies<GetReply>&& replies, GetReply* reply);
 
-  // OK if a replica answered at all; otherwise why the last one did not, with its name.
+  // OK if it was found, or if all that still take part have missed it; otherwise why the last one that failed
+  // did so, with its name.
   absl::Status Finish() const;
 
   // Whether it was found after others had missed it.
   bool WantsRefill() const { return found_ && missed_.size() > 0; }
   const Targets& missed() const { return missed_; }
   std::span<Channel* const> source() const { return order_.channels().subspan(asked_ - 1, 1); }
+  uint32_t source_id() const { return order_.id(asked_ - 1); }
 
  private:
   Routing& routing_;
   Context& ctx_;
+  const Deadline deadline_;  // that of ctx_, or one for who set none
   const size_t shard_;
   Targets order_;
-  Targets missed_;
+  Targets missed_, failed_;      // of order_
   std::optional<Context> part_;  // while there are others to ask
-  bool limited_ = false;         // part_ ends before ctx_
+  bool limited_ = false;         // part_ ends before deadline_, for that reason
   size_t asked_ = 0;             // of order_
-  bool failed_ = false;          // one of them, whenever
   bool timed_out_ = false;       // one of order_, though ctx_ goes on
-  bool answered_ = false;
   bool found_ = false;
   absl::Status failure_;
 };
@@ -64,21 +65,23 @@ class GetAttempts {
 // Gives a key to replicas that missed it, as long as nobody writes it. For one request.
 class Refill {
  public:
-  // What a refill may take is what a replica may take.
+  // A refill may take what a replica may take over a get, and a quarter of the client's time at most.
   Refill(Routing& routing, Context& ctx, const GetAttempts& attempts);
 
-  // Whether the key can be refilled now: its stripe is free, and held from here on.
+  // Whether the key can be refilled now: its stripe is free, and held from here on, and the source still
+  // takes part.
   bool Begin(std::string_view key);
   Context& context() { return part_; }
   // First ask again, because it may have been deleted before the stripe was held ...
   std::span<Channel* const> source() const { return attempts_.source(); }
   // ... and, when this says so, send `request` to the others. Whether they take it does not matter.
   bool TakeSource(Replies<GetReply>&& replies, StoreSet* request);
-  std::span<Channel* const> channels() const { return attempts_.missed().channels(); }
+  std::span<Channel* const> channels() const { return targets_.channels(); }
 
  private:
   Routing& routing_;
   const GetAttempts& attempts_;
+  Targets targets_;  // missed it, and still take part
   Context part_;
   Stripes::Hold hold_;
 };

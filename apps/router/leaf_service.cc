@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "apps/router/codec.h"
+#include "apps/router/versions.h"
+#include "curtail/base/strings.h"
 
 namespace curtail::router {
 
@@ -20,11 +22,21 @@ absl::Status LeafService::Get(Context& ctx, const GetRequest& request, GetReply*
   return status;
 }
 
+absl::Status LeafService::CheckVersion(uint64_t version) {
+  if (version <= GreatestVersion()) return absl::OkStatus();
+  return absl::InvalidArgumentError(Join("version ", version,
+                                         " is more than a day ahead of this leaf's clock, ", VersionOfNow(),
+                                         " ns since 1970; set the clocks right"));
+}
+
 absl::Status LeafService::BeginWrite(Context& ctx, std::string_view key, uint64_t version,
                                      Stripes::Hold* hold, StoreReply* reply) {
+  if (absl::Status status = CheckVersion(version); !status.ok()) return status;
   const size_t stripe = Stripes::Of(HashOf(key));
   *hold = stripes_.Take(stripe, ctx.deadline());
   if (!*hold) return absl::DeadlineExceededError("other writes of keys of this stripe took too long");
+  if (ctx.deadline().Expired())
+    return absl::DeadlineExceededError("the write came too late; it was not done");
   std::atomic<uint64_t>& newest = newest_[stripe];
   const uint64_t before = newest.load(std::memory_order_relaxed);
   reply->set_newest(before);
@@ -59,6 +71,7 @@ absl::Status LeafService::Delete(Context& ctx, const StoreDelete& request, Store
 // Holds all stripes, one after the other in their order, while other writes hold one each: no circle can
 // close.
 absl::Status LeafService::Flush(Context& ctx, const StoreFlush& request, StoreReply* reply) {
+  if (absl::Status status = CheckVersion(request.version()); !status.ok()) return status;
   std::vector<Stripes::Hold> holds;
   holds.reserve(Stripes::kCount);
   uint64_t newest = 0;

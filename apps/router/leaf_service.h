@@ -22,15 +22,19 @@ class LeafService final : public Store::Service {
  public:
   LeafService(Address memcached, MemcachedOptions options);
 
-  // Errors of all: INVALID_ARGUMENT (key, value), and those of Memcached.
+  // Errors of all: INVALID_ARGUMENT (key, value, a version more than a day ahead of the clock), and those of
+  // Memcached.
   absl::Status Get(Context& ctx, const GetRequest& request, GetReply* reply) override;
   absl::Status Set(Context& ctx, const StoreSet& request, StoreReply* reply) override;
   absl::Status Delete(Context& ctx, const StoreDelete& request, StoreReply* reply) override;
   absl::Status Flush(Context& ctx, const StoreFlush& request, StoreReply* reply) override;
 
  private:
+  // INVALID_ARGUMENT for a version that cannot be right: were it believed, no write could follow it.
+  static absl::Status CheckVersion(uint64_t version);
   // Holds the key's stripe in `hold` and takes the version as its newest; or says in `reply` that it comes
-  // late.
+  // late. Errors: DEADLINE_EXCEEDED, if the request's has passed when the stripe is held, and
+  // INVALID_ARGUMENT; then nothing has changed.
   absl::Status BeginWrite(Context& ctx, std::string_view key, uint64_t version, Stripes::Hold* hold,
                           StoreReply* reply);
 

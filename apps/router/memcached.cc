@@ -102,9 +102,22 @@ Memcached::Pool& Memcached::PoolOfCaller() {
 
 absl::Status Memcached::RunOnce(const Command& command, Deadline deadline, Answer* answer, Lease* lease,
                                 bool* again) {
+  // Nobody waits for it any more.
+  if (deadline.Expired()) {
+    return absl::DeadlineExceededError(Join("memcached ", address(), " was not asked: no time is left"));
+  }
   const Connection::Outcome outcome =
       (*lease)->Exchange(command.head, command.body, command.tail, deadline, answer);
-  if (outcome.state == Connection::State::kUsable) return absl::OkStatus();
+  if (outcome.state == Connection::State::kUsable) {
+    if (answer->kind == command.yes || answer->kind == command.no || answer->kind == Answer::Kind::kRefused) {
+      return absl::OkStatus();
+    }
+    const std::string text =
+        Join("memcached ", address(), " answered another command than it was asked, with \"",
+             answer->kind == Answer::Kind::kValue ? "a value" : answer->text, "\"");
+    lease->Remove();
+    return absl::UnavailableError(text);
+  }
   *again = outcome.closed && lease->reused();
   std::unique_ptr<Connection> connection = lease->Remove();
   if (outcome.state == Connection::State::kUnanswered && command.writes) KeepAside(std::move(connection));
@@ -152,9 +165,10 @@ absl::Status Memcached::Refused(const Answer& answer) const {
 absl::Status Memcached::Get(std::string_view key, Deadline deadline, bool* found, std::string* value) {
   std::string head;
   AppendGet(key, &head);
+  const Command command{.head = head, .yes = Answer::Kind::kValue, .no = Answer::Kind::kMiss};
   Answer answer;
   Lease lease;
-  if (absl::Status status = Run({.head = head}, deadline, &answer, &lease); !status.ok()) return status;
+  if (absl::Status status = Run(command, deadline, &answer, &lease); !status.ok()) return status;
   if (answer.kind == Answer::Kind::kRefused) return Refused(answer);
   *found = answer.kind == Answer::Kind::kValue;
   if (*found) value->assign(answer.value);
@@ -167,7 +181,11 @@ absl::Status Memcached::Set(std::string_view key, std::string_view value, bool i
   AppendSetHead(key, value.size(), if_absent, &head);
   Answer answer;
   Lease lease;
-  const Command command{.head = head, .body = value, .tail = kLineEnd, .writes = true};
+  const Command command{.head = head,
+                        .body = value,
+                        .tail = kLineEnd,
+                        .writes = true,
+                        .no = if_absent ? Answer::Kind::kNotStored : Answer::Kind::kDone};
   if (absl::Status status = Run(command, deadline, &answer, &lease); !status.ok()) return status;
   if (answer.kind == Answer::Kind::kRefused) return Refused(answer);
   *stored = answer.kind == Answer::Kind::kDone;
@@ -179,9 +197,8 @@ absl::Status Memcached::Delete(std::string_view key, Deadline deadline, bool* fo
   AppendDelete(key, &head);
   Answer answer;
   Lease lease;
-  if (absl::Status status = Run({.head = head, .writes = true}, deadline, &answer, &lease); !status.ok()) {
-    return status;
-  }
+  const Command command{.head = head, .writes = true, .no = Answer::Kind::kMiss};
+  if (absl::Status status = Run(command, deadline, &answer, &lease); !status.ok()) return status;
   if (answer.kind == Answer::Kind::kRefused) return Refused(answer);
   *found = answer.kind == Answer::Kind::kDone;
   return absl::OkStatus();

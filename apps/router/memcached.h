@@ -31,7 +31,8 @@ struct MemcachedOptions {
 
 // A Memcached connects on first use, and again when memcached was restarted. Thread-safe; every call waits as
 // the threading model in force waits, and until `deadline` at most. Errors of all calls: UNAVAILABLE (cannot
-// be reached, is gone, or has not answered an earlier write yet), DEADLINE_EXCEEDED.
+// be reached, is gone, answers what was not asked, or has not answered an earlier write yet),
+// DEADLINE_EXCEEDED.
 class Memcached {
  public:
   explicit Memcached(Address address, MemcachedOptions options = {});
@@ -64,6 +65,8 @@ class Memcached {
   struct Command {
     std::string_view head, body, tail;
     bool writes = false;
+    // What answers it, beside a refusal.
+    Answer::Kind yes = Answer::Kind::kDone, no = Answer::Kind::kDone;
   };
   class Lease;
 

@@ -6,9 +6,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <chrono>
+#include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "apps/common/temp_dir.h"
@@ -173,6 +180,86 @@ TEST(Memcached, SaysWhenAValueIsTooLargeForItsMemcached) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("start it with -I 2m"));
   EXPECT_TRUE(client.Set("k", "small", false, Patience(), &stored).ok());
+}
+
+// One that mixes up what it answers: each command gets the next of `lines`, whatever it is.
+class MixedUp {
+ public:
+  MixedUp(const std::string& path, std::vector<std::string> lines) : fd_(socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address{.sun_family = AF_UNIX};
+    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(fd_, 8), 0);
+    thread_ = std::thread([this, answers = std::move(lines)] { Serve(answers); });
+  }
+  ~MixedUp() {
+    shutdown(fd_, SHUT_RDWR);
+    thread_.join();
+    close(fd_);
+  }
+  MixedUp(const MixedUp&) = delete;
+  MixedUp& operator=(const MixedUp&) = delete;
+
+  int connections() const { return connections_; }
+
+ private:
+  void Serve(const std::vector<std::string>& lines) {
+    size_t next = 0;
+    for (int peer; (peer = accept(fd_, nullptr, nullptr)) >= 0; close(peer)) {
+      ++connections_;
+      char bytes[4096];
+      while (next < lines.size() && recv(peer, bytes, sizeof bytes, 0) > 0) {
+        const std::string& line = lines[next++];
+        send(peer, line.data(), line.size(), MSG_NOSIGNAL);
+      }
+    }
+  }
+
+  const int fd_;
+  std::atomic<int> connections_{0};
+  std::thread thread_;
+};
+
+TEST(Memcached, AnAnswerOfTheWrongKindIsNoSuccess) {
+  const apps::TempDir dir;
+  const std::string path = dir.File("m");
+  MixedUp mixed_up(path, {"HD\r\n", "NS\r\n", "EN\r\n", "NS\r\n", "VA 1\r\nx\r\n", "NF\r\n", "NS\r\n"});
+  Memcached client(*Address::Parse("unix:" + path));
+  bool done = true;
+  std::string value;
+  const auto check = [](const absl::Status& status) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("another command"));
+  };
+  check(client.Get("k", Patience(), &done, &value));                // HD: a set's
+  check(client.Get("k", Patience(), &done, &value));                // NS
+  check(client.Set("k", "v", false, Patience(), &done));            // EN: a get's
+  check(client.Set("k", "v", false, Patience(), &done));            // NS, though not "if absent"
+  check(client.Delete("k", Patience(), &done));                     // VA
+  check(client.Flush(Patience()));                                  // NF: a delete's
+  EXPECT_TRUE(client.Set("k", "v", true, Patience(), &done).ok());  // NS is right here
+  EXPECT_FALSE(done);
+  EXPECT_EQ(mixed_up.connections(), 7);  // no connection was used again
+}
+
+TEST_F(MemcachedTest, IsNotAskedWhenNoTimeIsLeft) {
+  const Deadline past = Deadline::At(TimePoint::min());
+  EXPECT_EQ(Set("k", "v", past).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(Get("k"), "(none)");
+  EXPECT_EQ(Set("k", "w", past).code(), absl::StatusCode::kDeadlineExceeded);  // on a connection that is open
+  EXPECT_EQ(process_.Look("k"), std::nullopt);
+}
+
+// As a name that stands for an IPv6 and an IPv4 address, of which memcached listens at the second.
+TEST_F(MemcachedTest, TriesAllAddressesOfAName) {
+  const std::string nowhere = "unix:" + dir_.File("nowhere");
+  Address address{.text = "both", .sockets = Address::Parse(nowhere)->sockets};
+  address.sockets.push_back(Address::Parse(process_.address())->sockets[0]);
+  Memcached client(address);
+  bool stored = false;
+  const absl::Status status = client.Set("k", "v", false, Patience(), &stored);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(process_.Look("k"), "v");
 }
 
 TEST(Address, SaysWhatIsWrong) {

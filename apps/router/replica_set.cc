@@ -2,22 +2,13 @@
 #include "apps/router/replica_set.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "apps/router/versions.h"
 #include "curtail/base/strings.h"
 #include "router.curtail.h"
 
 namespace curtail::router {
-namespace {
-
-uint64_t NowOfTheWorld() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<ReplicaSet>> ReplicaSet::Create(std::vector<Channel*> leaves,
                                                                ReplicaOptions options) {
   const auto replicas = static_cast<size_t>(std::max(options.replicas, 0));
@@ -39,7 +30,7 @@ ReplicaSet::ReplicaSet(std::vector<Channel*> leaves, ReplicaOptions options)
       shards_(leaves.size() / static_cast<size_t>(options.replicas)),
       replicas_(leaves.size()),
       turns_(shards_),
-      version_(NowOfTheWorld()) {
+      version_(VersionOfNow()) {
   for (size_t i = 0; i < leaves.size(); ++i) replicas_[i].channel = leaves[i];
   if (options_.replicas > 1) prober_ = std::thread([this] { ProbeLoop(); });
 }
@@ -54,9 +45,17 @@ ReplicaSet::~ReplicaSet() {
 }
 
 Targets ReplicaSet::Admitted(size_t shard) const {
+  const Targets targets = LookAtAdmitted(shard);
+  if (targets.size() > 0) return targets;
+  // One was admitted after it was looked at, and another one ejected before that.
+  const std::lock_guard<FiberMutex> lock(mu_);
+  return LookAtAdmitted(shard);
+}
+
+Targets ReplicaSet::LookAtAdmitted(size_t shard) const {
   Targets targets;
   for (size_t i = First(shard); i < First(shard + 1); ++i) {
-    if (replicas_[i].admitted.load(std::memory_order_acquire)) {
+    if (IsAdmitted(static_cast<uint32_t>(i))) {
       targets.Add(static_cast<uint32_t>(i), replicas_[i].channel);
     }
   }
@@ -96,7 +95,7 @@ void ReplicaSet::GetFailed(uint32_t replica, const absl::Status& status, bool ti
 bool ReplicaSet::Eject(uint32_t replica, std::string_view reason) {
   const std::lock_guard<FiberMutex> lock(mu_);
   State& state = replicas_[replica];
-  const auto admitted = Admitted(replica / static_cast<size_t>(options_.replicas)).size();
+  const auto admitted = LookAtAdmitted(replica / static_cast<size_t>(options_.replicas)).size();
   if (!state.admitted.load(std::memory_order_relaxed)) return true;
   if (admitted <= 1) return false;
   state.admitted.store(false, std::memory_order_release);
@@ -116,6 +115,7 @@ void ReplicaSet::Admit(uint32_t replica) {
 }
 
 void ReplicaSet::SawVersion(uint64_t version) {
+  if (version > GreatestVersion()) return;
   uint64_t now = version_.load(std::memory_order_relaxed);
   while (now < version && !version_.compare_exchange_weak(now, version, std::memory_order_relaxed)) {
   }
@@ -141,7 +141,7 @@ void ReplicaSet::Probe() {
   std::vector<uint32_t> ids;
   std::vector<Channel*> channels;
   for (uint32_t i = 0; i < replicas_.size(); ++i) {
-    if (replicas_[i].admitted.load(std::memory_order_acquire)) continue;
+    if (IsAdmitted(i)) continue;
     ids.push_back(i);
     channels.push_back(replicas_[i].channel);
   }

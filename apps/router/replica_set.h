@@ -74,8 +74,13 @@ class ReplicaSet {
   size_t shards() const { return shards_; }
   size_t ShardOfKey(std::string_view key) const { return ShardOf(HashOf(key), shards_); }
 
-  // The replicas of a shard that take part now; at least one.
+  // The replicas of a shard that take part now; at least one. Who sends them a write draws its version first:
+  // one that is ejected afterwards is emptied under a greater version, and refuses the write from then on.
   Targets Admitted(size_t shard) const;
+  // The same of one.
+  bool IsAdmitted(uint32_t replica) const {
+    return replicas_[replica].admitted.load(std::memory_order_acquire);
+  }
   // The same, each of them first as often as the others.
   Targets InTurn(size_t shard);
 
@@ -87,8 +92,9 @@ class ReplicaSet {
   bool Eject(uint32_t replica, std::string_view reason);
 
   // Greater than all before, and than all before a restart unless the clock was set back.
-  uint64_t NextVersion() { return version_.fetch_add(1, std::memory_order_relaxed) + 1; }
-  // A leaf has seen this one: from now on NextVersion() is greater.
+  uint64_t NextVersion() { return version_.fetch_add(1, std::memory_order_acq_rel) + 1; }
+  // A leaf has seen this one: from now on NextVersion() is greater, unless it is more than a day ahead of the
+  // clock, which is a mistake.
   void SawVersion(uint64_t version);
 
   void CountGet(uint32_t replica) { replicas_[replica].gets.fetch_add(1, std::memory_order_relaxed); }
@@ -117,6 +123,8 @@ class ReplicaSet {
   ReplicaSet(std::vector<Channel*> leaves, ReplicaOptions options);
   // Numbers of a shard's replicas: First(shard) to First(shard + 1) - 1.
   size_t First(size_t shard) const { return shard * static_cast<size_t>(options_.replicas); }
+  // As Admitted(), but may find none unless mu_ is held.
+  Targets LookAtAdmitted(size_t shard) const;
   void ProbeLoop();
   // Asks those that are ejected to forget everything, and admits those that did.
   void Probe();
@@ -128,7 +136,8 @@ class ReplicaSet {
 
   std::vector<State> replicas_;
   std::vector<Turn> turns_;
-  // Atomic, relaxed: only that numbers differ matters; what is ordered by them is ordered by locks.
+  // Atomic. NextVersion() pairs with itself: if a write's version is greater than that of a flush, the write
+  // sees that the replica was ejected before (acquire in the write, release in Probe()).
   std::atomic<uint64_t> version_;
 
   mutable FiberMutex mu_;

@@ -22,8 +22,9 @@ class RouterService final : public Router::Service {
  public:
   explicit RouterService(Routing& routing) : routing_(routing) {}
 
-  // Errors of all: INVALID_ARGUMENT (key, value), DEADLINE_EXCEEDED, or that of a leaf when all of the
-  // shard's failed.
+  // Errors of all: INVALID_ARGUMENT (key, value), DEADLINE_EXCEEDED, CANCELLED, or that of a leaf: of a set
+  // or delete when none of the shard's did it, of a get when one that takes part failed and no other has the
+  // key.
   absl::Status Get(Context& ctx, const GetRequest& request, GetReply* reply) override;
   absl::Status Set(Context& ctx, const SetRequest& request, SetReply* reply) override;
   absl::Status Delete(Context& ctx, const DeleteRequest& request, DeleteReply* reply) override;

@@ -53,6 +53,7 @@ class Deployment {
   Server& leaf_server(size_t i) { return *leaves_[i]; }
   void StopLeaf(size_t i) { leaves_[i].reset(); }
   Channel* front() { return front_.get(); }
+  Routing& routing() { return routing_; }
   ReplicaSet& replicas() { return *routing_.replicas; }
 
  private:

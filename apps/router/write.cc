@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/router/write.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "curtail/base/strings.h"
 
 namespace curtail::router {
 namespace {
+
+// How soon a write that waits for its turn notices that its client has given up.
+constexpr Nanos kLookInterval = std::chrono::milliseconds(50);
 
 // Whether a replica that failed so has surely not done the write.
 bool SurelyNotDone(const absl::Status& status) {
@@ -18,23 +24,37 @@ bool SurelyNotDone(const absl::Status& status) {
 absl::Status Write::Begin(std::string_view key) {
   const uint64_t hash = HashOf(key);
   shard_ = ShardOf(hash, routing_.replicas->shards());
-  hold_ = routing_.stripes.Take(Stripes::Of(hash), ctx_.deadline());
-  if (!hold_) {
-    return absl::DeadlineExceededError("other writes of keys of this stripe took too long; nothing was sent");
+  // A client without a deadline waits as long as one write may take.
+  const Deadline limit = ctx_.deadline().infinite()
+                             ? Deadline::In(kMaxRounds * routing_.replicas->options().write_timeout)
+                             : ctx_.deadline();
+  while (true) {
+    if (ctx_.cancelled()) return absl::CancelledError("the client gave up; nothing was sent");
+    if (limit.Expired()) {
+      return absl::DeadlineExceededError(
+          "other writes of keys of this stripe took too long; nothing was sent");
+    }
+    // In parts, because a cancellation wakes nobody here.
+    hold_ = routing_.stripes.Take(Stripes::Of(hash), std::min(limit, Deadline::In(kLookInterval)));
+    if (hold_) return absl::OkStatus();
   }
-  return absl::OkStatus();
 }
 
 bool Write::Next() {
   if (ended_) return false;
   ++rounds_;
-  targets_ = routing_.replicas->Admitted(shard_);
   version_ = routing_.replicas->NextVersion();
-  part_.reset();
-  if (targets_.size() > 1) {
-    // Neither the client's deadline nor its cancellation.
-    part_.emplace(Deadline::In(routing_.replicas->options().write_timeout));
+  targets_ = routing_.replicas->Admitted(shard_);
+  const ReplicaOptions& options = routing_.replicas->options();
+  const Deadline limit = Deadline::In(options.write_timeout);
+  if (options.replicas > 1) {
+    // Neither the client's deadline nor its cancellation: even where one replica takes part now, another one
+    // may be back before it has answered, and whoever missed the write is ejected.
+    part_.emplace(limit);
     for (const auto& [key, value] : ctx_.metadata()) part_->AddMetadata(key, value);
+  } else {
+    part_.emplace(&ctx_);
+    part_->ShortenDeadline(limit);
   }
   return true;
 }
@@ -58,7 +78,8 @@ void Write::Take(const Replies<StoreReply>& replies) {
   }
   const bool last_round = rounds_ == kMaxRounds;
   const bool all_ejected = EjectThoseWhoMissedIt(replies, last_round);
-  // Who took it has been ejected meanwhile, so who missed it is the last one that takes part: it has to take it.
+  // Who took it has been ejected meanwhile, so who missed it is the last one that takes part: it has to take
+  // it.
   const bool lost = taken_ > 0 && !all_ejected;
   ended_ = (!late && !lost) || last_round;
   if (ended_ && late) failure_ = absl::AbortedError("other mid-tiers write keys of this stripe all the time");
@@ -66,6 +87,8 @@ void Write::Take(const Replies<StoreReply>& replies) {
 }
 
 bool Write::EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_round) {
+  // It took part alone and holds what there is; who is back since then is empty.
+  if (targets_.size() == 1 && taken_ == 0) return true;
   bool all = true;
   // Those that cannot be reached first: if all failed, one that is only slow is the one to keep.
   for (const bool unreachable : {true, false}) {
@@ -81,6 +104,9 @@ bool Write::EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_
   return all;
 }
 
-absl::Status Write::Finish() const { return taken_ > 0 ? absl::OkStatus() : failure_; }
+absl::Status Write::Finish() const {
+  if (taken_ > 0) return absl::OkStatus();
+  return failure_.ok() ? absl::UnavailableError("no replica of the shard was asked") : failure_;
+}
 
 }  // namespace curtail::router

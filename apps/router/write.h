@@ -22,19 +22,20 @@ namespace curtail::router {
 // in between. Then all replicas are asked again with a newer version; so in the end all of them have done the
 // newest.
 //
-// Once begun, a write is carried through even if the client gives up: half of it would cost a replica.
+// Once begun, a write is carried through even if the client gives up, unless the shard has one replica only:
+// half of it would cost a replica. Each round takes `write_timeout` at most.
 //
 // A Write says whom to call and what to make of the answers; the handlers call. For one request.
 class Write {
  public:
   Write(Routing& routing, Context& ctx) : routing_(routing), ctx_(ctx) {}
 
-  // Takes the key's turn. REQUIRES: the key passes CheckKey(). Errors: DEADLINE_EXCEEDED.
+  // Takes the key's turn. REQUIRES: the key passes CheckKey(). Errors: DEADLINE_EXCEEDED, CANCELLED.
   absl::Status Begin(std::string_view key);
   // Whether to call (again); then these say how.
   bool Next();
   uint64_t version() const { return version_; }
-  Context& context() { return part_ ? *part_ : ctx_; }
+  Context& context() { return *part_; }
   std::span<Channel* const> channels() const { return targets_.channels(); }
   // What they answered.
   void Take(const Replies<StoreReply>& replies);
@@ -49,7 +50,7 @@ class Write {
  private:
   static constexpr int kMaxRounds = 5;
 
-  // Whether none of them takes part any more.
+  // Whether none of them takes part any more, if another one took it.
   bool EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_round);
 
   Routing& routing_;
