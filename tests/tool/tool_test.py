@@ -16,6 +16,10 @@ import subprocess
 from tooling import MAX_WAIT_S, await_line, expect_no_escapes, expect_nothing_left, marked_processes, run_case
 
 
+# Slow machines, and sanitizers, sustain these.
+LOADS = "100,200,400"
+
+
 def check_grid(out, configs):
     """What a training prints: a line a config with a p99 for each load, or why there is none."""
     for config in configs:
@@ -25,7 +29,7 @@ def check_grid(out, configs):
 
 def test_demo(tools):
     path, html, profile = tools.path("demo.json"), tools.path("demo.html"), tools.path("profile.json")
-    code, out, err = tools.run("demo", "--quick", "--json", path, "--html", html, "--profile", profile)
+    code, out, err = tools.run("demo", "--quick", "--loads", LOADS, "--json", path, "--html", html, "--profile", profile)
     assert code == 0, code
     expect_nothing_left()
     expect_no_escapes(out + err)
@@ -51,7 +55,7 @@ def test_demo(tools):
 
 def test_demo_interrupted(tools):
     html = tools.path("demo.html")
-    process = tools.start("demo", "--quick", "--html", html)
+    process = tools.start("demo", "--quick", "--loads", LOADS, "--html", html)
     await_line(process.stderr, r"^training ")
     # Only the command itself, as when a supervisor stops it; its children must go with it.
     process.send_signal(signal.SIGINT)
@@ -61,7 +65,7 @@ def test_demo_interrupted(tools):
     assert "INTERRUPTED" in out and "p99, ms" in out, "no partial grid"
     expect_nothing_left()
 
-    process = tools.start("demo", "--quick", "--html", html)
+    process = tools.start("demo", "--quick", "--loads", LOADS, "--html", html)
     await_line(process.stderr, r"^run 1/")
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=MAX_WAIT_S)
@@ -71,7 +75,7 @@ def test_demo_interrupted(tools):
 
 
 def test_demo_killed(tools):
-    process = tools.start("demo", "--quick", "--html", tools.path("demo.html"))
+    process = tools.start("demo", "--quick", "--loads", LOADS, "--html", tools.path("demo.html"))
     await_line(process.stderr, r"^training ")
     assert len(marked_processes()) >= 6, "4 leaves, a mid-tier and the command"
     process.kill()
