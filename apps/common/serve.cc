@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/common/serve.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
@@ -37,6 +38,23 @@ absl::StatusOr<int> Serve(const ServeOptions& options, std::vector<std::unique_p
   for (const std::string& address : (*server)->addresses()) std::printf("ready %s\n", address.c_str());
   std::fflush(stdout);
   return ServeUntilSignal(**server, ToNanos<std::ratio<1>>(options.drain_s));
+}
+
+int RunTier(std::string_view program, const ServeOptions& options, const std::vector<Tier>& tiers) {
+  const auto tier =
+      std::find_if(tiers.begin(), tiers.end(), [&](const Tier& t) { return t.service == options.service; });
+  if (tier == tiers.end()) {
+    return ExitCode(
+        program, absl::InvalidArgumentError("nothing to do: say what to be with --service, or see --help"));
+  }
+  if (options.memory) {
+    const absl::StatusOr<uint64_t> bytes = tier->memory();
+    if (bytes.ok()) std::cout << "memory " << *bytes << "\n";
+    return ExitCode(program, bytes.status());
+  }
+  BlockStopSignals();
+  const absl::StatusOr<int> code = tier->serve();
+  return code.ok() ? *code : ExitCode(program, code.status());
 }
 
 int ExitCode(std::string_view program, const absl::Status& status) {

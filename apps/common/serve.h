@@ -4,6 +4,8 @@
 // others.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,6 +21,8 @@ namespace curtail::apps {
 inline constexpr int kBadConfiguration = 104;
 
 struct ServeOptions {
+  std::string service;  // which tier to be
+  bool memory = false;  // print how much the service will hold, instead
   std::vector<std::string> listen = {"127.0.0.1:0"};
   std::string config = "SIB1";
   std::string admin;   // address of the admin interface, empty: none
@@ -36,6 +40,19 @@ struct ServeOptions {
 // and Server::Start.
 [[nodiscard]] absl::StatusOr<int> Serve(const ServeOptions& options,
                                         std::vector<std::unique_ptr<Service>> services);
+
+// What a program can be started as.
+struct Tier {
+  std::string service;  // its name
+  std::function<absl::StatusOr<int>()> serve;
+  std::function<absl::StatusOr<uint64_t>()>
+      memory;  // bytes that it will hold, found without loading its data
+};
+
+// Serves as the tier of `tiers` that options.service names, or prints "memory BYTES" of it; either without threads
+// started before. Returns the exit code: kBadConfiguration, after a line on stderr, for a tier that fails or that is
+// not there.
+int RunTier(std::string_view program, const ServeOptions& options, const std::vector<Tier>& tiers);
 
 // 0, or kBadConfiguration after one line "PROGRAM: why" on stderr.
 int ExitCode(std::string_view program, const absl::Status& status);

@@ -5,14 +5,19 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 #include "apps/common/serve.h"
 
 namespace curtail::apps {
 
-// Adds --listen, --config, --admin, --policy, --profile, --any-machine, --slo, --drain and --quiet, by which `curtail up`
-// and the measuring commands start a service.
-inline void AddServeFlags(CLI::App& app, ServeOptions* options) {
+// Adds --service, which takes one of `services`, and --memory, --listen, --config, --admin, --policy, --profile,
+// --any-machine, --slo, --drain and --quiet: by these `curtail up` and the measuring commands start a service.
+inline void AddServeFlags(CLI::App& app, ServeOptions* options,
+                          const std::vector<std::string>& services = {"leaf", "mid-tier"}) {
+  app.add_option("--service", options->service, "What to be")->check(CLI::IsMember(services));
+  app.add_flag("--memory", options->memory, "Print how many bytes this service will hold, and exit");
   app.add_option("--listen", options->listen, "HOST:PORT or unix:PATH; port 0 takes a free one")
       ->allow_extra_args(false)
       ->capture_default_str();

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "apps/common/output_file.h"
 #include "apps/common/parallel.h"
 #include "curtail/base/mutex.h"
 
@@ -155,17 +156,13 @@ absl::StatusOr<GroundTruth> ReadGroundTruth(const std::string& path, size_t coun
 absl::Status WriteGroundTruth(const std::string& path, const GroundTruth& truth) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
   CacheHeader header;
   header.queries = truth.queries(), header.k = truth.k;
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file.write(reinterpret_cast<const char*>(&header), sizeof header);
-  file.write(reinterpret_cast<const char*>(truth.ids.data()),
-             static_cast<std::streamsize>(truth.ids.size() * 4));
-  file.close();
-  if (file.good() && std::rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  std::remove(temporary.c_str());
-  return absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
+  apps::OutputFile file(path);
+  absl::Status status = file.Write({reinterpret_cast<const char*>(&header), sizeof header});
+  if (!status.ok()) return status;
+  status = file.Write({reinterpret_cast<const char*>(truth.ids.data()), truth.ids.size() * 4});
+  return status.ok() ? file.Commit() : status;
 }
 
 }  // namespace curtail::hdsearch

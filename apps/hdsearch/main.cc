@@ -2,13 +2,11 @@
 //
 // hdsearch: one service of the image search a process, and the offline tools around it.
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <string>
 
 #include "apps/common/serve_flags.h"
 #include "apps/hdsearch/offline.h"
 #include "apps/hdsearch/serve.h"
-#include "curtail/rpc/server_main.h"
 
 namespace {
 
@@ -40,9 +38,8 @@ void AddIndexFlags(CLI::App& app, IndexOptions* index) {
   app.add_option("--index-seed", index->seed, "Seed of the hyperplanes")->capture_default_str();
 }
 
-void AddServiceFlags(CLI::App& app, std::string* service, ServeOptions* serve) {
+void AddServiceFlags(CLI::App& app, ServeOptions* serve) {
   apps::AddServeFlags(app, serve);
-  app.add_option("--service", *service, "leaf or mid-tier")->check(CLI::IsMember({"leaf", "mid-tier"}));
   app.add_option("--data", serve->data, "The corpus; the same for all services")->capture_default_str();
   app.add_option("--shard", serve->shard, "leaf: which part of the corpus, INDEX/COUNT")
       ->capture_default_str();
@@ -57,28 +54,13 @@ void AddServiceFlags(CLI::App& app, std::string* service, ServeOptions* serve) {
 
 int ExitCode(const absl::Status& status) { return apps::ExitCode("hdsearch", status); }
 
-int ServeAs(const std::string& service, const ServeOptions& options) {
-  curtail::BlockStopSignals();
-  const absl::StatusOr<int> code = service == "leaf" ? ServeLeaf(options) : ServeMidTier(options);
-  return code.ok() ? *code : ExitCode(code.status());
-}
-
-int PrintMemory(const std::string& service, const ServeOptions& options) {
-  const absl::StatusOr<size_t> bytes = service == "leaf" ? LeafMemory(options) : MidTierMemory(options);
-  if (bytes.ok()) std::cout << "memory " << *bytes << "\n";
-  return ExitCode(bytes.status());
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Image search: k nearest neighbours over sharded leaves.", "hdsearch");
   app.footer(kExamples);
-  std::string service;
   ServeOptions serve;
-  AddServiceFlags(app, &service, &serve);
-  bool memory = false;
-  app.add_flag("--memory", memory, "Print how many bytes this service will hold, and end");
+  AddServiceFlags(app, &serve);
 
   RecallOptions recall;
   CLI::App* recall_command = app.add_subcommand("recall", "Compare the index with brute force");
@@ -103,7 +85,8 @@ int main(int argc, char** argv) {
   }
   if (*recall_command) return ExitCode(PrintRecall(recall));
   if (*generate_command) return ExitCode(WriteRows(generate_data, generate_path));
-  if (!service.empty()) return memory ? PrintMemory(service, serve) : ServeAs(service, serve);
-  return ExitCode(
-      absl::InvalidArgumentError("nothing to do: give --service leaf or mid-tier, or see --help"));
+  return apps::RunTier(
+      "hdsearch", serve,
+      {{"leaf", [&] { return ServeLeaf(serve); }, [&] { return LeafMemory(serve); }},
+       {"mid-tier", [&] { return ServeMidTier(serve); }, [&] { return MidTierMemory(serve); }}});
 }

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "apps/common/output_file.h"
 #include "apps/common/parallel.h"
 #include "apps/hdsearch/data_spec.h"
 #include "apps/hdsearch/ground_truth.h"
@@ -57,40 +58,6 @@ void Print(const HashIndex& index, const LookupReport& report, size_t queries, s
   std::printf("lookup       p50 %.1f us, p99 %.1f us\n", report.Quantile(0.5), report.Quantile(0.99));
 }
 
-// A file that takes its name only when it is complete.
-class OutputFile {
- public:
-  explicit OutputFile(std::string path)
-      : path_(std::move(path)), temporary_(path_ + ".part"), file_(std::fopen(temporary_.c_str(), "wb")) {}
-  ~OutputFile() {
-    if (file_ != nullptr) std::fclose(file_), std::remove(temporary_.c_str());
-  }
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-
-  absl::Status Write(const void* data, size_t bytes) {
-    return file_ != nullptr && std::fwrite(data, 1, bytes, file_) == bytes ? absl::OkStatus() : Error();
-  }
-  absl::Status Commit() {
-    if (file_ == nullptr) return Error();
-    const bool closed = std::fclose(file_) == 0;
-    file_ = nullptr;
-    if (closed && std::rename(temporary_.c_str(), path_.c_str()) == 0) return absl::OkStatus();
-    const absl::Status error = Error();
-    std::remove(temporary_.c_str());
-    return error;
-  }
-
- private:
-  absl::Status Error() const {
-    return absl::UnavailableError(absl::StrCat(path_, ": cannot be written: ", std::strerror(errno)));
-  }
-
-  const std::string path_;
-  const std::string temporary_;
-  std::FILE* file_;
-};
-
 std::string NpyHeader(const Shape& shape) {
   std::string dict =
       absl::StrCat("{'descr': '", shape.element == Element::kUint8 ? "|u1" : "<f4",
@@ -103,7 +70,9 @@ std::string NpyHeader(const Shape& shape) {
   return header + dict;
 }
 
-absl::Status WriteFvecsRow(const Shape& shape, const std::byte* row, OutputFile* out) {
+std::string_view Chars(const void* data, size_t bytes) { return {static_cast<const char*>(data), bytes}; }
+
+absl::Status WriteFvecsRow(const Shape& shape, const std::byte* row, apps::OutputFile* out) {
   std::vector<float> values(shape.dimension);
   if (shape.element == Element::kFloat32) {
     std::memcpy(values.data(), row, shape.row_bytes());
@@ -111,8 +80,8 @@ absl::Status WriteFvecsRow(const Shape& shape, const std::byte* row, OutputFile*
     for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(row[i]);
   }
   const int32_t dimension = static_cast<int32_t>(shape.dimension);
-  if (absl::Status status = out->Write(&dimension, sizeof dimension); !status.ok()) return status;
-  return out->Write(values.data(), values.size() * sizeof(float));
+  if (absl::Status status = out->Write(Chars(&dimension, sizeof dimension)); !status.ok()) return status;
+  return out->Write(Chars(values.data(), values.size() * sizeof(float)));
 }
 
 }  // namespace
@@ -152,16 +121,16 @@ absl::Status WriteRows(const std::string& data, const std::string& path) {
   absl::StatusOr<std::unique_ptr<RowReader>> reader = OpenRows(*spec);
   if (!reader.ok()) return reader.status();
   const Shape shape = (*reader)->shape();
-  OutputFile out(path);
+  apps::OutputFile out(path);
   if (npy) {
-    const std::string header = NpyHeader(shape);
-    if (absl::Status status = out.Write(header.data(), header.size()); !status.ok()) return status;
+    if (absl::Status status = out.Write(NpyHeader(shape)); !status.ok()) return status;
   }
   std::vector<std::byte> row(shape.row_bytes());
   apps::Progress progress(absl::StrCat("writing ", path), shape.rows, false);
   for (size_t i = 0; i < shape.rows; ++i) {
     if (absl::Status status = (*reader)->Read(i, 1, row.data()); !status.ok()) return status;
-    absl::Status status = npy ? out.Write(row.data(), row.size()) : WriteFvecsRow(shape, row.data(), &out);
+    absl::Status status =
+        npy ? out.Write(Chars(row.data(), row.size())) : WriteFvecsRow(shape, row.data(), &out);
     if (!status.ok()) return status;
     progress.Add(1);
   }

@@ -39,15 +39,4 @@ absl::Status RowReader::Read(size_t first, size_t count, std::byte* out) {
                                                  " is not a finite number; clean the data or drop the row"));
 }
 
-absl::StatusOr<Shard> Shard::Parse(std::string_view text) {
-  const std::vector<std::string> parts = absl::StrSplit(std::string(text), '/');
-  uint64_t index = 0, count = 0;
-  if (parts.size() != 2 || !absl::SimpleAtoi(parts[0], &index) || !absl::SimpleAtoi(parts[1], &count) ||
-      count == 0 || count > 65536 || index >= count) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("shard '", std::string(text), "': want INDEX/COUNT with INDEX below COUNT, e.g. 0/4"));
-  }
-  return Shard{index, count};
-}
-
 }  // namespace curtail::hdsearch

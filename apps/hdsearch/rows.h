@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "apps/common/shard.h"
 
 namespace curtail::hdsearch {
 
@@ -55,17 +56,7 @@ class RowReader {
   const Shape shape_;
 };
 
-// A Shard is part `index` of `count` nearly equal runs of rows. Value type.
-struct Shard {
-  size_t index = 0;
-  size_t count = 1;
-
-  // Parses "0/4". Errors: INVALID_ARGUMENT.
-  static absl::StatusOr<Shard> Parse(std::string_view text);
-  // The rows of this shard are [Begin(rows), End(rows)).
-  size_t Begin(size_t rows) const { return rows * index / count; }
-  size_t End(size_t rows) const { return rows * (index + 1) / count; }
-};
+using apps::Shard;  // a run of rows
 
 // Which of `count` shards holds row `row`. REQUIRES: row < rows.
 inline size_t OwnerOf(size_t row, size_t rows, size_t count) { return ((row + 1) * count - 1) / rows; }

@@ -199,15 +199,8 @@ TEST(Ratings, ShardsShareThemOutWithoutLossAndKnowTheWholeScale) {
   // A shard without ratings cannot be served.
   const apps::TempDir dir;
   const absl::Status status =
-      Read(dir.Write("one", "1\t2\t3\t4\n"), Shard{Shard{0, 2}.Holds(1, 2) ? 1u : 0u, 2}).status();
+      Read(dir.Write("one", "1\t2\t3\t4\n"), Shard{Holds(Shard{0, 2}, 1, 2) ? 1u : 0u, 2}).status();
   EXPECT_THAT(std::string(Message(status)), HasSubstr("has no ratings for shard"));
-}
-
-TEST(Shard, IsParsedStrictly) {
-  EXPECT_EQ(*Shard::Parse("3/4"), (Shard{3, 4}));
-  for (const char* bad : {"", "4/4", "1", "/4", "1/", "-1/4", "1/4x", "0/0", "0/1025", "0/99999999999"}) {
-    EXPECT_EQ(Shard::Parse(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
-  }
 }
 
 TEST(Synthetic, HasTheNumbersAskedForAndNoPairTwice) {

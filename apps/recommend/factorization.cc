@@ -14,7 +14,7 @@
 #include <string>
 
 #include "apps/common/parallel.h"
-#include "apps/recommend/shard.h"
+#include "apps/recommend/hash.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::recommend {

@@ -2,13 +2,11 @@
 //
 // recommend: one service of the rating prediction a process, and the offline tools around it.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <string>
 
 #include "apps/common/serve_flags.h"
 #include "apps/recommend/offline.h"
 #include "apps/recommend/serve.h"
-#include "curtail/rpc/server_main.h"
 
 namespace {
 
@@ -49,9 +47,8 @@ void AddDataFlags(CLI::App& app, std::string* data, int* threads) {
       ->capture_default_str();
 }
 
-void AddServiceFlags(CLI::App& app, std::string* service, ServeOptions* serve, bool* memory) {
+void AddServiceFlags(CLI::App& app, ServeOptions* serve) {
   apps::AddServeFlags(app, serve);
-  app.add_option("--service", *service, "leaf or mid-tier")->check(CLI::IsMember({"leaf", "mid-tier"}));
   AddDataFlags(app, &serve->data, &serve->threads);
   app.add_option("--shard", serve->shard, "leaf: which part of the ratings, INDEX/COUNT")
       ->capture_default_str();
@@ -68,32 +65,17 @@ void AddServiceFlags(CLI::App& app, std::string* service, ServeOptions* serve, b
   app.add_option("--lanes", serve->lanes, "mid-tier: sets of connections to the leaves")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_flag("--memory", *memory, "Print the bytes this service will hold, and exit");
 }
 
 int ExitCode(const absl::Status& status) { return apps::ExitCode("recommend", status); }
-
-int PrintMemory(const std::string& service, const ServeOptions& options) {
-  const absl::StatusOr<size_t> bytes = service == "leaf" ? LeafMemory(options) : MidTierMemory(options);
-  if (bytes.ok()) std::printf("memory %zu\n", *bytes);
-  return ExitCode(bytes.status());
-}
-
-int ServeAs(const std::string& service, const ServeOptions& options) {
-  curtail::BlockStopSignals();
-  const absl::StatusOr<int> code = service == "leaf" ? ServeLeaf(options) : ServeMidTier(options);
-  return code.ok() ? *code : ExitCode(code.status());
-}
 
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Rating prediction: collaborative filtering over sharded leaves.", "recommend");
   app.footer(kExamples);
-  std::string service;
   ServeOptions serve;
-  bool memory = false;
-  AddServiceFlags(app, &service, &serve, &memory);
+  AddServiceFlags(app, &serve);
 
   TrainFileOptions train;
   CLI::App* train_command = app.add_subcommand("train", "Write the model of a leaf to a file");
@@ -128,7 +110,8 @@ int main(int argc, char** argv) {
   if (*train_command) return ExitCode(TrainToFile(train));
   if (*evaluate_command) return ExitCode(PrintEvaluation(evaluate));
   if (*generate_command) return ExitCode(WriteRatings(generate_data, generate_path));
-  if (!service.empty()) return memory ? PrintMemory(service, serve) : ServeAs(service, serve);
-  return ExitCode(
-      absl::InvalidArgumentError("nothing to do: give --service leaf or mid-tier, or see --help"));
+  return apps::RunTier(
+      "recommend", serve,
+      {{"leaf", [&] { return ServeLeaf(serve); }, [&] { return LeafMemory(serve); }},
+       {"mid-tier", [&] { return ServeMidTier(serve); }, [&] { return MidTierMemory(serve); }}});
 }

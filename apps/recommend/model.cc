@@ -13,13 +13,13 @@
 #include <bit>
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <span>
 #include <type_traits>
 #include <vector>
 
+#include "apps/common/output_file.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::recommend {
@@ -171,16 +171,6 @@ absl::Status FileError(const std::string& path, std::string_view what) {
   return absl::Status(absl::ErrnoToStatusCode(error), Join(path, ": ", what, ": ", std::strerror(error)));
 }
 
-bool WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t wrote = write(fd, bytes.data(), bytes.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(wrote));
-  }
-  return true;
-}
-
 }  // namespace
 
 Model TrainModel(const Ratings& ratings, Shard shard, const TrainOptions& options, int threads, bool quiet) {
@@ -257,15 +247,9 @@ absl::StatusOr<Model> ParseModel(std::string_view bytes) {
 }
 
 absl::Status WriteModel(const Model& model, const std::string& path) {
-  const std::string temporary = Join(path, ".part-", getpid());
-  const auto write_it = [&] {
-    const Descriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    return file.fd >= 0 && WriteAll(file.fd, SerializeModel(model)) && fsync(file.fd) == 0;
-  };
-  if (write_it() && std::rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  absl::Status error = FileError(path, "cannot be written");
-  unlink(temporary.c_str());
-  return error;
+  apps::OutputFile file(path);
+  if (absl::Status status = file.Write(SerializeModel(model)); !status.ok()) return status;
+  return file.Commit();
 }
 
 absl::StatusOr<Model> ReadModel(const std::string& path) {

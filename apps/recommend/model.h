@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/recommend/factorization.h"
+#include "apps/recommend/hash.h"
 #include "apps/recommend/matrix.h"
 #include "apps/recommend/ratings.h"
-#include "apps/recommend/shard.h"
 
 namespace curtail::recommend {
 

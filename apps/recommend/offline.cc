@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/recommend/offline.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <memory>
-#include <system_error>
 #include <vector>
 
+#include "apps/common/output_file.h"
 #include "apps/common/parallel.h"
 #include "apps/recommend/model.h"
 #include "apps/recommend/predictor.h"
@@ -59,7 +55,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Predictor>>> TrainShards(const Rating
   std::vector<std::unique_ptr<Predictor>> leaves;
   for (uint32_t i = 0; i < options.shards; ++i) {
     const Shard shard{i, static_cast<uint32_t>(options.shards)};
-    const Ratings part = Filter(seen, [&](const Rating& r) { return shard.Holds(r.user, r.item); });
+    const Ratings part = Filter(seen, [&](const Rating& r) { return Holds(shard, r.user, r.item); });
     if (part.list.empty()) {
       return absl::InvalidArgumentError(
           Join("no ratings for shard ", shard.ToString(), "; use fewer shards"));
@@ -149,23 +145,14 @@ absl::Status WriteRatings(const std::string& data, const std::string& path) {
   if (!spec.ok()) return spec.status();
   const absl::StatusOr<Ratings> ratings = ReadRatings(*spec, Shard{}, ReadOptions{apps::CpuCount(), false});
   if (!ratings.ok()) return ratings.status();
-  std::error_code unknown;
-  const auto type = std::filesystem::status(path, unknown).type();
-  // A device or pipe is written to, not replaced.
-  const bool replace =
-      type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::regular;
-  const std::string temporary = replace ? Join(path, ".part-", getpid()) : path;
-  std::FILE* const file = std::fopen(temporary.c_str(), "w");
-  bool fine = file != nullptr && std::fputs("userId,movieId,rating,timestamp\n", file) >= 0;
-  for (size_t i = 0; fine && i < ratings->list.size(); ++i) {
-    const Rating& r = ratings->list[i];
-    fine = std::fprintf(file, "%u,%u,%.9g,0\n", r.user, r.item, double{r.value}) > 0;
+  apps::OutputFile file(path);
+  if (absl::Status status = file.Write("userId,movieId,rating,timestamp\n"); !status.ok()) return status;
+  char line[64];
+  for (const Rating& r : ratings->list) {
+    const int size = std::snprintf(line, sizeof line, "%u,%u,%.9g,0\n", r.user, r.item, double{r.value});
+    if (absl::Status status = file.Write({line, static_cast<size_t>(size)}); !status.ok()) return status;
   }
-  if (file != nullptr) fine = std::fclose(file) == 0 && fine;
-  if (fine && (!replace || std::rename(temporary.c_str(), path.c_str()) == 0)) return absl::OkStatus();
-  const int error = errno;
-  if (replace) std::remove(temporary.c_str());
-  return absl::UnavailableError(Join(path, ": cannot be written: ", std::strerror(error)));
+  return file.Commit();
 }
 
 }  // namespace curtail::recommend

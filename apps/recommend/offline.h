@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "apps/recommend/data_spec.h"
 #include "apps/recommend/factorization.h"
+#include "apps/recommend/hash.h"
 #include "apps/recommend/ratings.h"
-#include "apps/recommend/shard.h"
 
 namespace curtail::recommend {
 

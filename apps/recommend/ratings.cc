@@ -28,7 +28,7 @@ absl::Status Add(const Rating& rating, Shard shard, size_t lines, Ratings* ratin
   // With the line, as the last rating of a pair counts.
   ratings->fingerprint +=
       Mix(Mix(uint64_t{rating.user} << 32 | rating.item), Mix(lines) ^ std::bit_cast<uint32_t>(rating.value));
-  if (!shard.Holds(rating.user, rating.item)) return absl::OkStatus();
+  if (!Holds(shard, rating.user, rating.item)) return absl::OkStatus();
   if (ratings->list.size() == kMaxRatings) {
     return absl::ResourceExhaustedError(Join("more than ", kMaxRatings, " ratings; use more shards"));
   }

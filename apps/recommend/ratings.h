@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/recommend/data_spec.h"
+#include "apps/recommend/hash.h"
 #include "apps/recommend/rating_parser.h"
-#include "apps/recommend/shard.h"
 
 namespace curtail::recommend {
 

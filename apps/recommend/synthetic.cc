@@ -92,7 +92,7 @@ void GenerateUser(const SyntheticOptions& o, const std::vector<double>& populari
     const double point = rng.Uniform01() * popularity.back();
     const auto place = std::upper_bound(popularity.begin(), popularity.end(), point) - popularity.begin();
     const auto item = std::min(static_cast<uint32_t>(place), o.items - 1);
-    if (!rated.insert(item).second || !shard.Holds(user + 1, item + 1)) continue;
+    if (!rated.insert(item).second || !Holds(shard, user + 1, item + 1)) continue;
     out->push_back({user + 1, item + 1, Stars(o, user, item)});
   }
 }

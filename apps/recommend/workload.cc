@@ -65,7 +65,7 @@ std::vector<double> Judge(const Ratings& ratings, const std::vector<Rating>& pai
     const Shard shard{i, static_cast<uint32_t>(options.leaves)};
     Ratings part{{}, ratings.low, ratings.high, 0};
     std::copy_if(ratings.list.begin(), ratings.list.end(), std::back_inserter(part.list),
-                 [&](const Rating& r) { return shard.Holds(r.user, r.item); });
+                 [&](const Rating& r) { return Holds(shard, r.user, r.item); });
     if (part.list.empty()) return {};
     models.push_back(TrainModel(part, shard, options.train, threads, options.quiet));
   }

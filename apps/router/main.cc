@@ -2,12 +2,10 @@
 //
 // router: one service of the router a process, and the tool that fills it.
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <string>
 
 #include "apps/common/serve_flags.h"
 #include "apps/router/serve.h"
-#include "curtail/rpc/server_main.h"
 
 namespace {
 
@@ -24,9 +22,8 @@ constexpr char kExamples[] = R"(Examples, two shards of two replicas and a memca
 Leaves 7001 and 7002 are the replicas of shard 0 here, 7003 and 7004 those of shard 1.
 Exit codes: 0 ok, 104 bad configuration (a flag, a file, an address), or a set failed (load).)";
 
-void AddServiceFlags(CLI::App& app, std::string* service, ServeOptions* serve, bool* memory) {
+void AddServiceFlags(CLI::App& app, ServeOptions* serve) {
   apps::AddServeFlags(app, serve);
-  app.add_option("--service", *service, "leaf or mid-tier")->check(CLI::IsMember({"leaf", "mid-tier"}));
   app.add_option("--memcached", serve->memcached,
                  "leaf: the memcached that only this leaf uses, HOST:PORT or unix:PATH; start it with -I 2m")
       ->capture_default_str();
@@ -54,7 +51,6 @@ void AddServiceFlags(CLI::App& app, std::string* service, ServeOptions* serve, b
   app.add_option("--probe", serve->probe_ms, "mid-tier: ms between looks at an ejected replica")
       ->check(CLI::Range(1.0, 60000.0))
       ->capture_default_str();
-  app.add_flag("--memory", *memory, "Print how many bytes this service will hold, and exit");
 }
 
 void AddWorkloadFlags(CLI::App& app, WorkloadOptions* workload) {
@@ -68,26 +64,13 @@ void AddWorkloadFlags(CLI::App& app, WorkloadOptions* workload) {
 
 int ExitCode(const absl::Status& status) { return apps::ExitCode("router", status); }
 
-int ServeAs(const std::string& service, const ServeOptions& options) {
-  curtail::BlockStopSignals();
-  const absl::StatusOr<int> code = service == "leaf" ? ServeLeaf(options) : ServeMidTier(options);
-  return code.ok() ? *code : ExitCode(code.status());
-}
-
-int PrintMemory(const std::string& service, const ServeOptions& options) {
-  std::cout << "memory " << (service == "leaf" ? LeafMemory(options) : MidTierMemory(options)) << "\n";
-  return 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Key-value store: keys spread over shards and replicas of memcached.", "router");
   app.footer(kExamples);
-  std::string service;
   ServeOptions serve;
-  bool memory = false;
-  AddServiceFlags(app, &service, &serve, &memory);
+  AddServiceFlags(app, &serve);
 
   FillOptions fill;
   CLI::App* load_command = app.add_subcommand("load", "Set all records of a workload");
@@ -107,9 +90,8 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : apps::kBadConfiguration;
   }
   if (*load_command) return ExitCode(Fill(fill));
-  if (service.empty()) {
-    return ExitCode(
-        absl::InvalidArgumentError("nothing to do: give --service leaf or mid-tier, or see --help"));
-  }
-  return memory ? PrintMemory(service, serve) : ServeAs(service, serve);
+  return apps::RunTier(
+      "router", serve,
+      {{"leaf", [&] { return ServeLeaf(serve); }, [&] { return LeafMemory(serve); }},
+       {"mid-tier", [&] { return ServeMidTier(serve); }, [&] { return MidTierMemory(serve); }}});
 }

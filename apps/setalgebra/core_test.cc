@@ -12,7 +12,6 @@
 
 #include "apps/setalgebra/kernels.h"
 #include "apps/setalgebra/postings.h"
-#include "apps/setalgebra/shard.h"
 #include "apps/setalgebra/words.h"
 #include "curtail/base/rng.h"
 
@@ -76,23 +75,6 @@ TEST(WordTable, NumbersWordsInTheirOrder) {
     EXPECT_EQ(table.word(number), word);
   }
   EXPECT_EQ(table.size(), words.size());
-}
-
-TEST(Shard, PartsAreRunsThatCoverAll) {
-  for (const uint64_t documents : {5u, 7u, 117659u}) {
-    uint64_t next = 0;
-    for (uint32_t i = 0; i < 5; ++i) {
-      const Shard shard{i, 5};
-      EXPECT_EQ(shard.begin(documents), next);
-      EXPECT_GT(shard.end(documents), next);
-      next = shard.end(documents);
-    }
-    EXPECT_EQ(next, documents);
-  }
-  EXPECT_EQ(Shard::Parse("3/4")->index, 3u);
-  for (const char* bad : {"", "4/4", "1", "-1/4", "1/0", "a/b", "0/65537", "0/4/2"}) {
-    EXPECT_EQ(Shard::Parse(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
-  }
 }
 
 // ----- kernels -----

@@ -89,18 +89,6 @@ WordTable Renumber(const WordTable& words, std::vector<ForwardLists>* parts) {
 
 }  // namespace
 
-absl::StatusOr<Shard> Shard::Parse(std::string_view text) {
-  const size_t slash = text.find('/');
-  Shard shard;
-  if (slash == text.npos || !absl::SimpleAtoi(std::string(text.substr(0, slash)), &shard.index) ||
-      !absl::SimpleAtoi(std::string(text.substr(slash + 1)), &shard.count) || shard.count > 65536 ||
-      shard.index >= shard.count) {
-    return absl::InvalidArgumentError(Join(
-        "shard '", text, "'; want INDEX/COUNT, like 0/4, with INDEX below COUNT and COUNT at most 65536"));
-  }
-  return shard;
-}
-
 absl::StatusOr<std::unique_ptr<const Index>> Index::Load(const DataSpec& spec, Shard shard,
                                                          const IndexOptions& options) {
   absl::StatusOr<WordCounts> counts = CountWords(spec, options.threads, options.quiet);
@@ -117,8 +105,8 @@ absl::StatusOr<std::unique_ptr<const Index>> Index::LoadCounted(const DataSpec& 
   }
   std::unique_ptr<Index> index(new Index);
   index->shard_ = shard;
-  index->first_ = shard.begin(counts.documents);
-  index->documents_ = shard.end(counts.documents) - index->first_;
+  index->first_ = shard.Begin(counts.documents);
+  index->documents_ = shard.End(counts.documents) - index->first_;
   index->fingerprint_ = Fingerprint(counts, options.stop_words);
   std::vector<bool> is_stop(counts.words.size());
   for (const uint32_t word : MostFrequent(counts, options.stop_words)) {

@@ -2,15 +2,13 @@
 //
 // setalgebra: one service of the document search a process, and the offline tools around it.
 #include <CLI/CLI.hpp>
-#include <cinttypes>
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "apps/common/serve_flags.h"
+#include "apps/common/shard.h"
 #include "apps/setalgebra/offline.h"
 #include "apps/setalgebra/serve.h"
-#include "curtail/rpc/server_main.h"
 
 namespace {
 
@@ -34,9 +32,8 @@ Examples:
 
 Exit codes: 0 ok, 104 bad configuration (a flag, a file, an address).)";
 
-void AddServiceFlags(CLI::App& app, std::string* service, ServeOptions* serve) {
+void AddServiceFlags(CLI::App& app, ServeOptions* serve) {
   apps::AddServeFlags(app, serve);
-  app.add_option("--service", *service, "leaf or mid-tier")->check(CLI::IsMember({"leaf", "mid-tier"}));
   app.add_option("--data", serve->data, "leaf: the collection; the same for all leaves")
       ->capture_default_str();
   app.add_option("--shard", serve->shard, "leaf: which part of the collection, INDEX/COUNT")
@@ -68,30 +65,13 @@ void AddDataFlags(CLI::App& app, OfflineOptions* options) {
 
 int ExitCode(const absl::Status& status) { return apps::ExitCode("setalgebra", status); }
 
-int ServeAs(const std::string& service, const ServeOptions& options) {
-  curtail::BlockStopSignals();
-  const absl::StatusOr<int> code = service == "leaf" ? ServeLeaf(options) : ServeMidTier(options);
-  return code.ok() ? *code : ExitCode(code.status());
-}
-
-int PrintMemory(const std::string& service, const ServeOptions& options) {
-  absl::StatusOr<uint64_t> bytes = EstimateMidTierMemory(options);
-  if (service == "leaf") bytes = EstimateLeafMemory(options);
-  if (!bytes.ok()) return ExitCode(bytes.status());
-  std::printf("memory %" PRIu64 "\n", *bytes);
-  return 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Document search: the documents that hold all words, over sharded leaves.", "setalgebra");
   app.footer(kExamples);
-  std::string service;
   ServeOptions serve;
-  bool memory = false;
-  AddServiceFlags(app, &service, &serve);
-  app.add_flag("--memory", memory, "Print \"memory BYTES\", what the service will hold, instead of serving");
+  AddServiceFlags(app, &serve);
 
   OfflineOptions offline;
   std::vector<std::string> terms;
@@ -101,7 +81,7 @@ int main(int argc, char** argv) {
   query->add_option("--show", show, "Print so many documents")->capture_default_str();
   CLI::App* stats = app.add_subcommand("stats", "Print the size of the index and the stop words");
   stats->add_option("--shards", shards, "Parts of the collection")
-      ->check(CLI::Range(1, 65536))
+      ->check(CLI::Range(size_t{1}, curtail::apps::kMaxShards))
       ->capture_default_str();
   for (CLI::App* command : {query, stats}) {
     AddDataFlags(*command, &offline);
@@ -122,9 +102,8 @@ int main(int argc, char** argv) {
   if (*query) return ExitCode(PrintQuery(offline, terms, show));
   if (*stats) return ExitCode(PrintStats(offline, shards));
   if (*generate) return ExitCode(WriteDocuments(offline, path));
-  if (service.empty()) {
-    return ExitCode(
-        absl::InvalidArgumentError("nothing to do: give --service leaf or mid-tier, or see --help"));
-  }
-  return memory ? PrintMemory(service, serve) : ServeAs(service, serve);
+  return apps::RunTier(
+      "setalgebra", serve,
+      {{"leaf", [&] { return ServeLeaf(serve); }, [&] { return LeafMemory(serve); }},
+       {"mid-tier", [&] { return ServeMidTier(serve); }, [&] { return MidTierMemory(serve); }}});
 }

@@ -1,32 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/setalgebra/offline.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
 #include <memory>
-#include <system_error>
 
+#include "apps/common/output_file.h"
 #include "apps/setalgebra/collection.h"
 #include "apps/setalgebra/index.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::setalgebra {
 namespace {
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-absl::Status CannotWrite(const std::string& path) {
-  return absl::UnavailableError(Join(path, ": cannot write: ", std::strerror(errno)));
-}
 
 absl::StatusOr<std::unique_ptr<const Index>> LoadShard(const OfflineOptions& options, Shard shard) {
   const absl::StatusOr<DataSpec> spec = DataSpec::Parse(options.data);
@@ -60,23 +47,6 @@ absl::Status PrintDocuments(const DataSpec& spec, const std::vector<uint32_t>& d
   });
 }
 
-// Writes the documents of `reader` to `path`, one a line.
-absl::Status WriteLines(DocumentReader& reader, const std::string& path) {
-  std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "wb"));
-  if (file == nullptr) return CannotWrite(path);
-  std::string_view document;
-  for (std::string line;;) {
-    const absl::StatusOr<bool> more = reader.Next(&document);
-    if (!more.ok()) return more.status();
-    if (!*more) break;
-    line.assign(document);
-    std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    line.push_back('\n');
-    if (std::fwrite(line.data(), 1, line.size(), file.get()) != line.size()) return CannotWrite(path);
-  }
-  return std::fclose(file.release()) == 0 ? absl::OkStatus() : CannotWrite(path);
-}
-
 }  // namespace
 
 absl::Status WriteDocuments(const OfflineOptions& options, const std::string& path) {
@@ -84,16 +54,17 @@ absl::Status WriteDocuments(const OfflineOptions& options, const std::string& pa
   if (!spec.ok()) return spec.status();
   absl::StatusOr<std::unique_ptr<DocumentReader>> reader = OpenDocuments(*spec);
   if (!reader.ok()) return reader.status();
-  std::error_code unknown;
-  const auto type = std::filesystem::status(path, unknown).type();
-  if (type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::regular) {
-    return WriteLines(**reader, path);  // a device or pipe, which nothing may replace
+  apps::OutputFile file(path);
+  std::string_view document;
+  for (std::string line;;) {
+    const absl::StatusOr<bool> more = (*reader)->Next(&document);
+    if (!more.ok()) return more.status();
+    if (!*more) return file.Commit();
+    line.assign(document);
+    std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    line.push_back('\n');
+    if (absl::Status status = file.Write(line); !status.ok()) return status;
   }
-  const std::string temporary = Join(path, ".part-", getpid());
-  absl::Status status = WriteLines(**reader, temporary);
-  if (status.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) status = CannotWrite(path);
-  if (!status.ok()) std::remove(temporary.c_str());
-  return status;
 }
 
 absl::Status PrintQuery(const OfflineOptions& options, const std::vector<std::string>& terms, size_t show) {

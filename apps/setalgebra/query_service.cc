@@ -16,8 +16,8 @@ void ContinuationQueryService::ProcessQuery(Context& ctx, const QueryRequest& re
                                             TypedResponder<QueryReply> responder) {
   absl::StatusOr<QueryPlanner::Plan> plan = planner_.Ask(ctx, request);
   if (!plan.ok()) return responder.Fail(plan.status());
-  std::vector<IntersectRequest> requests(planner_.leaves().size(), plan->request);
-  InvokeLeafAsync(ctx, planner_.leaves(), Leaf::kIntersect, std::move(requests),
+  IntersectRequest for_all = plan->request;
+  InvokeLeafAsync(ctx, planner_.leaves(), Leaf::kIntersect, std::move(for_all),
                   Pending{*std::move(plan), std::move(responder)},
                   [this](Pending pending, const Replies<IntersectReply>& replies) {
                     Finalize(std::move(pending), replies);

@@ -48,7 +48,7 @@ absl::StatusOr<int> ServeMidTier(const ServeOptions& options) {
   return apps::Serve(options, QueryServices(planner));
 }
 
-absl::StatusOr<uint64_t> EstimateLeafMemory(const ServeOptions& options) {
+absl::StatusOr<uint64_t> LeafMemory(const ServeOptions& options) {
   const absl::StatusOr<Shard> shard = Shard::Parse(options.shard);
   if (!shard.ok()) return shard.status();
   const absl::StatusOr<DataSpec> data = DataSpec::Parse(options.data);
@@ -60,7 +60,7 @@ absl::StatusOr<uint64_t> EstimateLeafMemory(const ServeOptions& options) {
   return kServerBytes + kLoaderBytes + static_cast<uint64_t>(part / 10 * 2.5 + VocabularyOf(part) * 40);
 }
 
-uint64_t EstimateMidTierMemory(const ServeOptions& options) {
+uint64_t MidTierMemory(const ServeOptions& options) {
   return kServerBytes + options.leaves.size() * (uint64_t{128} << 10);
 }
 

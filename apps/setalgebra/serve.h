@@ -31,7 +31,7 @@ struct ServeOptions : apps::ServeOptions {
 
 // What such a service will hold once it has loaded, in bytes: estimated from the size of the data, without
 // reading them.
-[[nodiscard]] absl::StatusOr<uint64_t> EstimateLeafMemory(const ServeOptions& options);
-uint64_t EstimateMidTierMemory(const ServeOptions& options);
+[[nodiscard]] absl::StatusOr<uint64_t> LeafMemory(const ServeOptions& options);
+uint64_t MidTierMemory(const ServeOptions& options);
 
 }  // namespace curtail::setalgebra

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "curtail/adapt/profile.h"
+#include "bench/common/one_config_profile.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/server.h"
@@ -84,21 +84,6 @@ class CoroutineMidService final : public Mid::CoroutineService {
   const Leaves& leaves_;
 };
 
-// A profile that makes `config` the best at every load, as its only one, so that a policy works as ever and
-// leaves the config as it is. Its times are made up: they steer that choice and nothing else.
-absl::StatusOr<std::string> ProfileFor(const Config& config, std::string_view service) {
-  Profile profile{.service = std::string(service), .machine = ThisMachineFingerprint()};
-  profile.created = "2026-01-01T00:00:00Z";
-  profile.loads = {10, 100, 1000, 10'000, 100'000};
-  for (const double load : profile.loads) {
-    for (int repeat = 0; repeat < 3; ++repeat) {
-      profile.cells.push_back({config, load, repeat, /*p50_us=*/100, /*p99_us=*/200, /*mean_us=*/120, load});
-    }
-  }
-  Summarize(profile);
-  return ProfileJson(profile);
-}
-
 // A file of a name that nobody else has, which goes with the object.
 class TempFile {
  public:
@@ -128,7 +113,7 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(const Config& config, const 
   options.config = config;
   options.policy = policy;
   if (policy.empty()) return Server::Start(std::move(options), std::move(services));
-  absl::StatusOr<std::string> profile = ProfileFor(config, services[0]->FullName());
+  absl::StatusOr<std::string> profile = OneConfigProfile(config, services[0]->FullName());
   if (!profile.ok()) return profile.status();
   const TempFile file(*profile);
   options.profile = file.path();

@@ -2,19 +2,15 @@
 #include "instructions.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <system_error>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
+#include "bench/common/callgrind.h"
 #include "generator.h"
 #include "servers.h"
 
@@ -43,33 +39,10 @@ class ScratchFolder {
   std::string path_;
 };
 
-std::string FindProgram(absl::string_view name) {
-  const char* path = getenv("PATH");
-  for (absl::string_view folder : absl::StrSplit(path == nullptr ? "" : path, ':')) {
-    std::string candidate = absl::StrCat(folder, "/", name);
-    if (access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return "";
-}
-
-// The sum that callgrind writes at the end of its file.
-absl::StatusOr<double> ReadTotal(const std::string& file) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    absl::string_view rest = line;
-    double total = 0;
-    if ((absl::ConsumePrefix(&rest, "totals: ") || absl::ConsumePrefix(&rest, "summary: ")) &&
-        absl::SimpleAtod(rest, &total) && total > 0) {
-      return total;
-    }
-  }
-  return absl::UnavailableError("valgrind has written no count");
-}
-
-// One run: how many instructions the mid-tier took for all its life.
 class Counter {
  public:
-  Counter(const Options& options, std::string valgrind) : options_(options), valgrind_(std::move(valgrind)) {}
+  Counter(const Options& options, Callgrind callgrind)
+      : options_(options), callgrind_(std::move(callgrind)) {}
 
   // The difference between two runs, a request.
   absl::StatusOr<double> PerRequest(const StackInfo& stack, const Setup& setup, uint32_t outstanding) {
@@ -81,13 +54,11 @@ class Counter {
   }
 
  private:
+  // How many the mid-tier took for all its life.
   absl::StatusOr<double> Run(const StackInfo& stack, const Setup& setup, uint32_t outstanding,
                              uint64_t requests) {
-    const std::string file = absl::StrCat(scratch_.path(), "/", ++runs_);
-    const std::vector<std::string> wrapper = {valgrind_, "--tool=callgrind", "--quiet",
-                                              absl::StrCat("--log-file=", file, ".log"),
-                                              absl::StrCat("--callgrind-out-file=", file)};
-    absl::StatusOr<Servers> servers = StartServers(stack, setup, options_.leaf_config, wrapper);
+    absl::StatusOr<Servers> servers =
+        StartServers(stack, setup, options_.leaf_config, callgrind_.NextWrapper());
     if (!servers.ok()) return servers.status();
     absl::StatusOr<std::unique_ptr<Generator>> generator =
         MakeGenerator(stack.protocol, servers->mid->address(), setup);
@@ -96,13 +67,11 @@ class Counter {
     if (!sample.ok()) return sample.status();
     if (!sample->first_error.ok()) return sample->first_error;
     if (absl::Status ended = servers->mid->Terminate(kEndTimeout); !ended.ok()) return ended;
-    return ReadTotal(file);
+    return callgrind_.Total();
   }
 
   const Options& options_;
-  const std::string valgrind_;
-  const ScratchFolder scratch_;
-  int runs_ = 0;
+  Callgrind callgrind_;
 };
 
 // A stack and a setup, and what the rounds counted.
@@ -150,17 +119,19 @@ std::optional<double> MedianOf(std::vector<double> counts) {
 
 std::vector<Instructions> CountInstructions(const Options& options,
                                             const std::function<void(const std::string&)>& progress) {
-  const std::string valgrind = FindProgram("valgrind");
+  const ScratchFolder scratch;
+  const absl::StatusOr<Callgrind> callgrind = Callgrind::Find(scratch.path());
   // For the children. Go interrupts its own threads by signals, on which callgrind fails; without them Go's scheduler
   // waits until a goroutine calls a function, as these do all the time.
   setenv("GODEBUG", "asyncpreemptoff=1", 1);
-  Counter counter(options, valgrind);
-  std::vector<Subject> subjects = Subjects(options, !valgrind.empty());
-  for (int round = 0; round < options.rounds; ++round) {
+  std::vector<Subject> subjects = Subjects(options, callgrind.ok());
+  std::optional<Counter> counter;
+  if (callgrind.ok()) counter.emplace(options, *callgrind);
+  for (int round = 0; counter && round < options.rounds; ++round) {
     for (Subject& one : subjects) {
       progress(absl::StrCat("instructions, round ", round + 1, " of ", options.rounds, ": ", one.stack.name,
                             one.setup.label.empty() ? "" : " ", one.setup.label));
-      CountOnce(counter, one);
+      CountOnce(*counter, one);
     }
   }
   std::vector<Instructions> results;

@@ -68,9 +68,9 @@ struct CallBatch {
 // Makes all calls at once and waits, as the present thread waits, until each has ended.
 void CallAll(Context& ctx, const CallBatch& batch);
 // Makes all calls at once and returns. When each has ended done(arg) is called, once, on a thread of the
-// response pool; perhaps before this returns. What `batch` refers to lives until then. `hold`: the caller leaves
-// its thread at once, so the calls may share a write with those of the next request.
-void StartAsync(Context& ctx, const CallBatch& batch, bool hold, void (*done)(void*), void* arg);
+// response pool; perhaps before this returns. What `batch` refers to lives until then. The calls may share a write with
+// those of the next request, so the caller leaves its thread soon.
+void StartAsync(Context& ctx, const CallBatch& batch, void (*done)(void*), void* arg);
 
 }  // namespace internal
 

@@ -55,6 +55,18 @@ TEST_P(ContinuationTest, AnswersWithWhatTheLeavesAnswered) {
   ExpectHealthy();
 }
 
+TEST_P(ContinuationTest, TakesOneRequestForAll) {
+  ServeContinuation([&](Context& ctx, const StringValue& in, TextResponder responder) {
+    InvokeLeafAsync(ctx, leaves_, kEcho, Text(in.value()), std::move(responder),
+                    [](TextResponder r, const Results& results) { Finalize(std::move(r), results); });
+  });
+  std::string answer;
+  const absl::Status status = Run("x", &answer);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(answer, "x;x;");
+  ExpectHealthy();
+}
+
 TEST_P(ContinuationTest, AnswersWithoutAnyLeaf) {
   ServeContinuation([&](Context& ctx, const StringValue& in, TextResponder responder) {
     if (in.value() == "x") return Invoke(ctx, in, std::move(responder));

@@ -15,6 +15,7 @@
 // (muTune, section 3).
 #pragma once
 
+#include <concepts>
 #include <coroutine>
 #include <exception>
 #include <memory>
@@ -123,8 +124,8 @@ class FanOutAwaiter {
   void await_suspend(std::coroutine_handle<> self) {
     // The coroutine may have gone on, elsewhere, before this returns.
     StartAsync(
-        ctx_, batch_.batch(), /*hold=*/true,
-        [](void* address) { std::coroutine_handle<>::from_address(address).resume(); }, self.address());
+        ctx_, batch_.batch(), [](void* address) { std::coroutine_handle<>::from_address(address).resume(); },
+        self.address());
   }
   Replies<Reply> await_resume() { return batch_.Take(); }
 
@@ -160,15 +161,18 @@ auto broadcast(Context& ctx, std::span<Channel* const> channels, const Method<Re
 
 // The paper's InvokeLeafAsync (muTune, section 3): calls `method` on all channels at once and returns; when each
 // has answered or failed, runs finalize(tag, results) on a thread of the response pool, perhaps before this has
-// returned. So do not touch what `tag` holds, nor `ctx`, after the call. `channels` and `ctx` live until
-// `finalize` ends. For continuation handlers: elsewhere every result is FAILED_PRECONDITION, at once.
-template <class Request, class Reply, class Tag, class Finalize>
+// returned. So do not touch what `tag` holds, nor `ctx`, after the call. `requests` is a vector of them, one a channel, or
+// one for all. `channels` and `ctx` live until `finalize` ends. Calls may be sent only when the handler returns, together
+// with those of the next request: return soon. For continuation handlers: elsewhere every result is FAILED_PRECONDITION,
+// at once.
+template <class Request, class Reply, class Requests, class Tag, class Finalize>
+  requires std::same_as<Requests, Request> || std::same_as<Requests, std::vector<Request>>
 void InvokeLeafAsync(Context& ctx, std::span<Channel* const> channels, const Method<Request, Reply>& method,
-                     std::vector<Request> requests, Tag tag, Finalize finalize) {
+                     Requests requests, Tag tag, Finalize finalize) {
   struct State : InBlock {
-    State(std::vector<Request> r, Tag t, Finalize f)
+    State(Requests r, Tag t, Finalize f)
         : requests(std::move(r)), tag(std::move(t)), finalize(std::move(f)) {}
-    const std::vector<Request> requests;
+    const Requests requests;
     Tag tag;
     Finalize finalize;
     std::optional<internal::TypedBatch<Request, Reply>> batch;
@@ -181,7 +185,7 @@ void InvokeLeafAsync(Context& ctx, std::span<Channel* const> channels, const Met
   state->batch.emplace(channels, method.path, state->requests);
   State* const raw = state.release();
   if (raw->batch->wrong()) return State::Done(raw);
-  internal::StartAsync(ctx, raw->batch->batch(), /*hold=*/false, &State::Done, raw);
+  internal::StartAsync(ctx, raw->batch->batch(), &State::Done, raw);
 }
 
 // A Responder with the type of the answer.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "apps/hdsearch/workload.h"
 #include "apps/recommend/workload.h"
@@ -35,6 +36,8 @@ MadeWorkload HdSearchRequests(const RequestOptions& o) {
 MadeWorkload RouterRequests(const RequestOptions& o) {
   router::WorkloadOptions options;
   if (!o.queries.empty()) options.workload = o.queries;
+  // A file says itself how many there are.
+  if (options.workload.size() == 1) options.records = o.records;
   return router::MakeWorkload(options);
 }
 
@@ -105,6 +108,10 @@ RequestOptions Completed(RequestOptions options, const Topology& topology) {
   if (options.data.empty() && data != topology.variables.end()) options.data = data->second;
   const ServiceSpec* leaf = topology.Find("leaf");
   if (options.leaves == 0 && leaf != nullptr) options.leaves = leaf->shards;
+  const auto records = topology.variables.find("records");
+  if (options.records == 0 && records != topology.variables.end()) {
+    (void)absl::SimpleAtoi(records->second, &options.records);  // its own program refuses what is no number
+  }
   return options;
 }
 
@@ -144,12 +151,17 @@ absl::StatusOr<Topology> LoadTopology(const std::string& name) {
       absl::StrCat(NoSuch(name).message(), "; a topology of your own is given by its path, ./NAME.yaml"));
 }
 
-absl::StatusOr<std::shared_ptr<const Workload>> MakeRequests(std::string_view name,
-                                                             const RequestOptions& options) {
+absl::StatusOr<std::shared_ptr<const Workload>> MakeRequests(
+    std::string_view name, const RequestOptions& options,
+    const std::map<std::string, std::string>& settings) {
   const Known* known = Find(name);
   if (known == nullptr) return NoSuch(name);
-  const absl::StatusOr<Topology> topology = LoadTopology(std::string(name));
+  absl::StatusOr<Topology> topology = LoadTopology(std::string(name));
   if (!topology.ok()) return topology.status();
+  for (const auto& [setting, value] : settings) {
+    topology->Set(setting, value)
+        .IgnoreError();  // what only a topology of the user's own has says nothing here
+  }
   return known->requests(Completed(options, *topology));
 }
 

@@ -6,6 +6,7 @@
 // its workload library. A new application is its folder and an entry in application.cc.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ struct RequestOptions {
   size_t count = 2000;  // different requests at most
   size_t k = 10;        // hdsearch: neighbours asked for
   int leaves = 0;       // recommend: how many average; 0: the topology's
+  size_t records = 0;   // router: keys of a YCSB mix; 0: the topology's
   // How many replies are judged, such as for recall. Judging takes CPU from the servers, which share it.
   size_t judged = 0;
   bool quiet = true;
@@ -42,8 +44,9 @@ struct MidTierSetup {
   std::string policy;
   std::string profile;  // a file
   bool any_machine = false;
-  Nanos slo{0};       // zero: the server's default
-  std::string admin;  // address; empty: none
+  Nanos slo{0};                      // zero: the server's default
+  std::string admin;                 // address; empty: none
+  std::vector<std::string> wrapper;  // a program and its flags to run it under, such as valgrind; empty: none
 };
 
 // What the measuring commands start and send load to. Immutable; any thread.
@@ -64,9 +67,10 @@ std::string ApplicationNames();
 // Errors: NOT_FOUND (the name, the data), INVALID_ARGUMENT (the data).
 absl::StatusOr<std::unique_ptr<Application>> MakeApplication(std::string_view name,
                                                              const ApplicationOptions& options);
-// What is sent to one. Errors: as above.
-absl::StatusOr<std::shared_ptr<const Workload>> MakeRequests(std::string_view name,
-                                                             const RequestOptions& options);
+// What is sent to one that runs already, with the settings of its topology; what it has no setting for is as in the
+// topology that is shipped. Errors: as above.
+absl::StatusOr<std::shared_ptr<const Workload>> MakeRequests(
+    std::string_view name, const RequestOptions& options, const std::map<std::string, std::string>& settings);
 // The topology of an application, or of a file if the name has a '/' or ends in .yaml. Errors: NOT_FOUND, and those of
 // Topology::Parse().
 absl::StatusOr<Topology> LoadTopology(const std::string& name);

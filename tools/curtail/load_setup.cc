@@ -126,8 +126,8 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
   if (!targets.addresses.empty() && IsApplication(targets.addresses.front())) {
     targets.application = targets.addresses.front();
     targets.addresses.erase(targets.addresses.begin());
+    const absl::StatusOr<UpState> up = ReadUpState(targets.application);
     if (targets.addresses.empty()) {
-      const absl::StatusOr<UpState> up = ReadUpState(targets.application);
       if (!up.ok() || up->entry.empty()) {
         return absl::InvalidArgumentError(absl::StrCat(targets.application,
                                                        " is not up here: start it with `curtail up ",
@@ -135,6 +135,7 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
       }
       targets.addresses.push_back(up->entry);
     }
+    if (up.ok() && targets.addresses == std::vector<std::string>{up->entry}) targets.settings = up->settings;
   }
   if (targets.addresses.empty() && !(flags.list && !flags.protos.empty())) {
     return absl::InvalidArgumentError("say where to: HOST:PORT or unix:PATH");
@@ -184,7 +185,8 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
     options.leaves = flags.leaves;
     options.judged = kJudged;
     options.quiet = quiet;
-    absl::StatusOr<std::shared_ptr<const Workload>> workload = MakeRequests(targets.application, options);
+    absl::StatusOr<std::shared_ptr<const Workload>> workload =
+        MakeRequests(targets.application, options, targets.settings);
     if (!workload.ok()) return workload.status();
     return Picked(flags.pick, *std::move(workload));
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,8 @@ namespace curtail::tool {
 struct LoadTargets {
   std::vector<std::string> addresses;
   std::string application;  // "hdsearch" if the flags name one
+  std::map<std::string, std::string>
+      settings;  // of that application's topology, where it is known to be up there
   ChannelOptions channel;
 };
 // Errors: INVALID_ARGUMENT naming the flag.

@@ -105,6 +105,7 @@ std::string ToJson(const UpState& state) {
                      {"pid", state.pid},
                      {"entry", state.entry},
                      {"started_unix_ms", state.started_unix_ms},
+                     {"settings", state.settings},
                      {"processes", std::move(processes)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -122,6 +123,8 @@ absl::StatusOr<UpState> ParseUpState(std::string_view text) {
   state.pid = root["pid"].Int(kMaxPid);
   state.entry = root["entry"].Text();
   state.started_unix_ms = static_cast<int64_t>(root["started_unix_ms"].Count(INT64_MAX));
+  root["settings"].ForMembers(
+      [&state](const std::string& name, const JsonNode& node) { state.settings[name] = node.Text(); });
   root["processes"].ForItems(kMaxProcesses, [&state](const JsonNode& node) {
     ProcessState p;
     p.name = node["name"].Text();

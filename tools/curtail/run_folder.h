@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,6 +52,8 @@ struct UpState {
   pid_t pid = 0;      // of the process that looks after it
   std::string entry;  // what clients call; empty: not ready yet
   int64_t started_unix_ms = 0;
+  std::map<std::string, std::string>
+      settings;  // that make the application's topology what is up, see Topology::Set()
   std::vector<ProcessState> processes;
 };
 

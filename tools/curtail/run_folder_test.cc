@@ -35,6 +35,7 @@ UpState State() {
   state.pid = getpid();
   state.entry = "127.0.0.1:7000";
   state.started_unix_ms = 1234567890123;
+  state.settings = {{"data", "synthetic:N=5"}, {"leaf.shards", "2"}};
   ProcessState p;
   p.name = "leaf-0.1", p.service = "leaf", p.state = "ready", p.pid = 42, p.protocol = "grpc";
   p.address = "127.0.0.1:7001", p.admin = "unix:/a", p.under = "SDB1-16", p.log = "/l";
@@ -58,6 +59,7 @@ TEST_F(RunFolderTest, IsUpForAsLongAsItIsHeld) {
     ASSERT_TRUE(state.ok()) << state.status();
     EXPECT_EQ(state->entry, "127.0.0.1:7000");
     EXPECT_EQ(state->started_unix_ms, 1234567890123);
+    EXPECT_EQ(state->settings, State().settings);
     ASSERT_EQ(state->processes.size(), 1u);
     EXPECT_EQ(state->processes[0].name, "leaf-0.1");
     EXPECT_EQ(state->processes[0].restarts, 3);

@@ -35,6 +35,13 @@ absl::Status MidTier::Check() {
   return absl::AbortedError(absl::StrCat(process_->name(), " has ended", process_->LogTail()));
 }
 
+absl::Status MidTier::End(Nanos grace) {
+  if (absl::Status status = Check(); !status.ok()) return status;
+  const int status = process_->Terminate(grace);
+  if (WIFEXITED(status)) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(process_->name(), " did not end by itself", process_->LogTail()));
+}
+
 absl::StatusOr<std::unique_ptr<Process>> Tiers::Launch(std::string name, const MidTierSetup& setup) const {
   const ServiceSpec& entry = application_.topology.entry();
   InstanceSetup instance;
@@ -57,6 +64,7 @@ absl::StatusOr<std::unique_ptr<Process>> Tiers::Launch(std::string name, const M
   absl::StatusOr<std::string> program = FindProgram(argv->front());
   if (!program.ok()) return program.status();
   argv->front() = *std::move(program);
+  argv->insert(argv->begin(), setup.wrapper.begin(), setup.wrapper.end());
   ProcessOptions options;
   options.log_path =
       absl::StrCat(logs_.path(), "/", absl::StrReplaceAll(name, {{" ", "-"}, {"/", "-"}}), ".log");

@@ -46,6 +46,8 @@ class MidTier {
   absl::StatusOr<ThreadStats> Sample() const { return ReadThreadStats(std::to_string(process_->pid())); }
   // ABORTED when the process has ended, with the end of its log.
   absl::Status Check();
+  // Asks it to end and waits. Errors: ABORTED when it had ended before, or had to be killed after `grace`.
+  absl::Status End(Nanos grace);
 
  private:
   const std::unique_ptr<Process> process_;

@@ -208,7 +208,14 @@ Topology ReadTopology(const YAML::Node& root) {
 
 absl::Status Topology::Check() const {
   const Topology& t = *this;
+  std::set<std::string> names;  // logs and sockets are called so
   for (const ServiceSpec& s : t.services) {
+    for (int i = 0; i < s.instances(); ++i) {
+      if (const std::string name = InstanceName(s, i); !names.insert(name).second) {
+        return absl::InvalidArgumentError(absl::StrCat("an instance of ", s.name, " would be called ", name,
+                                                       ", as another one is; rename a service"));
+      }
+    }
     if (!s.listen.empty() && s.listen.size() != static_cast<size_t>(s.instances())) {
       return absl::InvalidArgumentError(absl::StrCat(s.name, ": listen has ", s.listen.size(),
                                                      " addresses for ", s.instances(), " instances"));
@@ -230,16 +237,6 @@ absl::Status Topology::Check() const {
 }
 
 namespace {
-
-// What ${...} may be in any command.
-std::map<std::string, std::string> VariablesOf(const Topology& topology) {
-  std::map<std::string, std::string> variables = topology.variables;
-  for (const ServiceSpec& s : topology.services) {
-    variables[absl::StrCat(s.name, ".shards")] = absl::StrCat(s.shards);
-    variables[absl::StrCat(s.name, ".replicas")] = absl::StrCat(s.replicas);
-  }
-  return variables;
-}
 
 std::string UserName() {
   const passwd* user = getpwuid(geteuid());
@@ -302,6 +299,15 @@ absl::StatusOr<Topology> Topology::Parse(std::string_view yaml, std::string_view
   } catch (const YAML::Exception& wrong) {
     return error(wrong.mark, wrong.msg);
   }
+}
+
+std::map<std::string, std::string> Topology::Settings() const {
+  std::map<std::string, std::string> settings = variables;
+  for (const ServiceSpec& s : services) {
+    settings[absl::StrCat(s.name, ".shards")] = absl::StrCat(s.shards);
+    settings[absl::StrCat(s.name, ".replicas")] = absl::StrCat(s.replicas);
+  }
+  return settings;
 }
 
 const ServiceSpec* Topology::Find(std::string_view name) const {
@@ -393,7 +399,7 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
                                                    int instance, const Addresses& addresses,
                                                    const InstanceSetup& setup) {
   if (absl::Status own = topology.Check(); !own.ok()) return own;
-  std::map<std::string, std::string> variables = VariablesOf(topology);
+  std::map<std::string, std::string> variables = topology.Settings();
   variables["shard"] = absl::StrCat(instance / service.replicas);
   variables["replica"] = absl::StrCat(instance % service.replicas);
   variables["instance"] = absl::StrCat(instance);
@@ -425,7 +431,7 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
 }
 
 absl::StatusOr<std::vector<std::string>> PrepareCommand(const Topology& topology, const std::string& entry) {
-  std::map<std::string, std::string> variables = VariablesOf(topology);
+  std::map<std::string, std::string> variables = topology.Settings();
   variables["entry"] = entry;
   return ExpandAll(topology.prepare, variables);
 }

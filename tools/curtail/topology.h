@@ -78,6 +78,8 @@ struct Topology {
   // Changes a variable ("data") or a count of a service ("leaf.shards", "leaf.replicas", "leaf.config", ...). Errors:
   // INVALID_ARGUMENT, which lists what there is.
   absl::Status Set(std::string_view name, std::string_view value);
+  // What ${...} may be in any command: variables, and the shards and replicas of services, by the names of Set().
+  std::map<std::string, std::string> Settings() const;
   // Takes instances that run already: "store=127.0.0.1:11211,unix:/run/m.sock". Errors: INVALID_ARGUMENT (no such
   // service, a wrong number of addresses).
   absl::Status Use(std::string_view service_and_addresses);

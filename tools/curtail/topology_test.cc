@@ -145,6 +145,8 @@ TEST(TopologyTest, SaysWhereItIsWrong) {
               HasSubstr("call what is not there: a"));
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, config: SIB1, policy: fm, entry: true}\n"),
               HasSubstr("not both"));
+  EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, shards: 2, entry: true}\n  a-1: {run: b}\n"),
+              HasSubstr("would be called a-1"));
   EXPECT_THAT(Problem("application: X Y\n"), HasSubstr("is no name"));
   EXPECT_THAT(Problem("application: [\n"), HasSubstr("t.yaml:"));
   EXPECT_THAT(Problem("- 1\n"), HasSubstr("application and services"));

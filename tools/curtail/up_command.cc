@@ -157,6 +157,7 @@ class Reporter {
       : folder_(folder), console_(console) {
     state_.application = topology.application;
     state_.pid = getpid();
+    state_.settings = topology.Settings();
     state_.started_unix_ms = UnixMs();
     for (const ServiceSpec& s : topology.services) total_ += s.instances();
   }

@@ -19,21 +19,21 @@
 
 namespace curtail::internal {
 
-void AsyncFanout::Start(bool hold) {
+void AsyncFanout::Start() {
   const WaitHint& hint = CurrentWait();
   executor_ = hint.executor;
   receiver_ = static_cast<ResponseReceiver*>(hint.response);
   executor_->AsyncBegun();  // A3
   refused_ = Refusal();
-  if (refused_.ok()) return SendAndArm(hold);
+  if (refused_.ok()) return SendAndArm();
   AllEnded();
 }
 
-void AsyncFanout::SendAndArm(bool hold) {
+void AsyncFanout::SendAndArm() {
   Prepare(receiver_->shared_poller());
   // Before it is sent, so that it cannot have gone on yet.
   if (const Deadline next = NextTimer(); !next.infinite()) receiver_->Arm(*this, next.when());
-  Send(hold);
+  Send(/*hold=*/true);
 }
 
 Deadline AsyncFanout::NextTimer() { return std::min(ctx_.deadline(), GiveUpConnecting()); }
@@ -59,7 +59,7 @@ void AsyncFanout::Run(const WaitHint&) {
   if (refused_.ok()) {
     receiver_->Disarm(*this);  // A2
     StopListening();
-    if (TakeRetry()) return SendAndArm(/*hold=*/true);
+    if (TakeRetry()) return SendAndArm();
   }
   Collect(refused_);
   Continue();
@@ -100,12 +100,12 @@ absl::Status Unsuitable(const CallBatch& batch) {
 
 }  // namespace
 
-void StartAsync(Context& ctx, const CallBatch& batch, bool hold, void (*done)(void*), void* arg) {
+void StartAsync(Context& ctx, const CallBatch& batch, void (*done)(void*), void* arg) {
   if (absl::Status unsuitable = Unsuitable(batch); !unsuitable.ok()) {
     for (absl::Status& status : batch.statuses) status = unsuitable;
     return done(arg);
   }
-  (new HeapFanout(ctx, batch, done, arg))->Start(hold);
+  (new HeapFanout(ctx, batch, done, arg))->Start();
 }
 
 }  // namespace curtail::internal

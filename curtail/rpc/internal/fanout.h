@@ -100,8 +100,7 @@ class Fanout : private Cancellable {
 class AsyncFanout : private Fanout, private Task, private Timer {
  public:
   // Sends. Continue() may run before this returns. REQUIRES: on a thread of a pool that has asynchronous models.
-  // `hold`: see StartAsync().
-  void Start(bool hold);
+  void Start();
 
  protected:
   AsyncFanout(Context& ctx, const CallBatch& batch) : Fanout(ctx, batch) {}
@@ -114,7 +113,7 @@ class AsyncFanout : private Fanout, private Task, private Timer {
   void Run(const WaitHint& hint) override;
   void AllEnded() override;
   void OnCancel() override { CancelOpenCalls(); }
-  void SendAndArm(bool hold);
+  void SendAndArm();
   // Its time has come; returns when to be called again. Under the receiver's mutex.
   Deadline OnTimer();
   Deadline NextTimer();

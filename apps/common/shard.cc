@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/recommend/shard.h"
+#include "apps/common/shard.h"
 
 #include <charconv>
 
 #include "absl/status/status.h"
 #include "curtail/base/strings.h"
 
-namespace curtail::recommend {
+namespace curtail::apps {
 namespace {
 
 bool ReadNumber(std::string_view text, uint32_t* number) {
@@ -30,4 +30,4 @@ absl::StatusOr<Shard> Shard::Parse(std::string_view text) {
 
 std::string Shard::ToString() const { return Join(index, "/", count); }
 
-}  // namespace curtail::recommend
+}  // namespace curtail::apps

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/common/output_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "apps/common/temp_dir.h"
+#include "curtail/base/strings.h"
+
+namespace curtail::apps {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+size_t FilesIn(const TempDir& dir) {
+  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(dir.File("")), {}));
+}
+
+TEST(OutputFile, TakesItsNameWhenItIsComplete) {
+  const TempDir dir;
+  const std::string path = dir.Write("out", "old");
+  OutputFile file(path);
+  ASSERT_TRUE(file.Write("ne").ok());
+  ASSERT_TRUE(file.Write("w").ok());
+  EXPECT_EQ(Content(path), "old");
+  ASSERT_TRUE(file.Commit().ok());
+  EXPECT_EQ(Content(path), "new");
+  EXPECT_EQ(FilesIn(dir), 1u);
+}
+
+TEST(OutputFile, LeavesWhatWasThereIfItIsGivenUp) {
+  const TempDir dir;
+  const std::string path = dir.Write("out", "old");
+  {
+    EXPECT_TRUE(OutputFile(path).Write("new").ok());
+  }
+  EXPECT_EQ(Content(path), "old");
+  EXPECT_EQ(FilesIn(dir), 1u);
+}
+
+TEST(OutputFile, NamesThePathAndTheReason) {
+  const TempDir dir;
+  OutputFile nowhere(dir.File("none/out"));
+  for (const absl::Status& status : {nowhere.Write("x"), nowhere.Commit()}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(std::string(Message(status)), HasSubstr("none/out: cannot be written: No such file"));
+  }
+}
+
+TEST(OutputFile, AFullDiskLeavesNothing) {
+  OutputFile full("/dev/full");
+  absl::Status status = full.Write("x");  // buffered; the device answers when it is flushed
+  if (status.ok()) status = full.Commit();
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("/dev/full: cannot be written: No space left"));
+  EXPECT_TRUE(std::filesystem::exists("/dev/full"));
+}
+
+TEST(OutputFile, WritesToADeviceAsItIs) {
+  OutputFile null("/dev/null");
+  EXPECT_TRUE(null.Write("x").ok());
+  EXPECT_TRUE(null.Commit().ok());
+  EXPECT_FALSE(std::filesystem::is_regular_file("/dev/null"));
+}
+
+}  // namespace
+}  // namespace curtail::apps

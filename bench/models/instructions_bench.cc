@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// instructions_bench: what a policy adds to the instructions of an application's mid-tier (figure 15 of muTune, OSDI'18).
+//
+// Each config is counted without a policy, and under it with a profile that holds only that config, so that the same
+// threads do the same work. valgrind's callgrind counts; a count does not depend on what else the machine does.
+//
+//   1. A run sends kWarmRequests first and then, but for the base run, kRequests; only ended mid-tiers are counted.
+//   2. The count of a request is that of a run less that of the base run, over the requests that the base did not have:
+//      start, loading, first connections and end drop out.
+//   3. Rounds take turns over configs; the median of the rounds counts. How requests share work differs from run to run.
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "application.h"
+#include "bench/common/callgrind.h"
+#include "bench/common/one_config_profile.h"
+#include "bench/common/spread.h"
+#include "bench/common/table.h"
+#include "console.h"
+#include "curtail/base/strings.h"
+#include "curtail/load/report.h"
+#include "curtail/load/runner.h"
+#include "exit_code.h"
+#include "interrupt.h"
+#include "plan.h"
+#include "tiers.h"
+
+namespace {
+
+using namespace curtail;
+
+constexpr char kExamples[] =
+    R"(Configs whose network threads poll are refused: they would be charged for waiting.
+
+Examples:
+  instructions_bench --service router                       # some 5 minutes
+  instructions_bench --service hdsearch --configs SDB1-16 --rounds 5 --json hdsearch.json
+
+Exit codes: 0 ok, 1 something could not be measured or written, 104 bad flags, a missing program or data set,
+105 interrupted.)";
+
+constexpr uint64_t kWarmRequests = 300;
+constexpr uint64_t kRequests = 1000;
+// How many requests are under way: one, and enough that threads share work.
+constexpr int kOutstanding[] = {1, 16};
+constexpr Nanos kRunLimit = std::chrono::seconds(120);
+constexpr Nanos kEndLimit = std::chrono::seconds(60);
+
+struct Flags {
+  std::string service, configs = "SIB1,SDB1-16,ADB1-2-2", policy = "mutune";
+  int rounds = 3;
+  std::string json, markdown;
+  bool quiet = false;
+  tool::ApplicationOptions tiers;
+};
+
+// Ends a closed loop after so many requests.
+class CountDown final : public RunObserver {
+ public:
+  explicit CountDown(uint64_t requests) : left_(requests) {}
+  void Started(TimePoint) override {}
+  void Ended(Nanos, Nanos, bool ok) override {
+    ++ended_;
+    failed_ += ok ? 0 : 1;
+    if (ended_ >= left_) stop_ = true;
+  }
+  const std::atomic<bool>& stop() const { return stop_; }
+  uint64_t ended() const { return ended_; }
+  uint64_t failed() const { return failed_; }
+
+ private:
+  const uint64_t left_;
+  uint64_t ended_ = 0, failed_ = 0;
+  std::atomic<bool> stop_{false};
+};
+
+// A config, with a policy or without, and what the rounds counted.
+struct Subject {
+  Config config;
+  bool policy = false;
+  std::vector<std::vector<double>> counts;  // instructions a request, by kOutstanding
+};
+
+class Counter {
+ public:
+  Counter(const tool::Application& service, tool::Tiers& tiers, bench::Callgrind callgrind,
+          const tool::LogFolder& logs, std::string policy, const std::atomic<bool>& stop)
+      : service_(service),
+        tiers_(tiers),
+        callgrind_(std::move(callgrind)),
+        logs_(logs),
+        policy_(std::move(policy)),
+        stop_(stop) {}
+
+  // One round.
+  absl::Status Count(Subject* subject) {
+    tool::MidTierSetup setup{.config = subject->config.ToString()};
+    if (subject->policy) {
+      const absl::StatusOr<std::string> profile = bench::OneConfigProfile(subject->config, service_.service);
+      if (!profile.ok()) return profile.status();
+      setup.policy = policy_;
+      setup.profile = absl::StrCat(logs_.path(), "/", setup.config, ".profile.json");
+      if (absl::Status status = WriteFile(setup.profile, *profile); !status.ok()) return status;
+    }
+    uint64_t none = 0;
+    const absl::StatusOr<double> base = Run(setup, 0, &none);
+    if (!base.ok()) return base.status();
+    for (size_t i = 0; i < std::size(kOutstanding); ++i) {
+      uint64_t requests = 0;
+      const absl::StatusOr<double> total = Run(setup, kOutstanding[i], &requests);
+      if (!total.ok()) return total.status();
+      subject->counts[i].push_back((*total - *base) / static_cast<double>(requests));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // The instructions in all the life of a mid-tier that answers the warm-up, and kRequests unless outstanding is 0.
+  absl::StatusOr<double> Run(tool::MidTierSetup setup, int outstanding, uint64_t* requests) {
+    setup.wrapper = callgrind_.NextWrapper();
+    const absl::StatusOr<std::unique_ptr<tool::MidTier>> mid_tier = tiers_.StartMidTier(std::move(setup));
+    if (!mid_tier.ok()) return mid_tier.status();
+    absl::StatusOr<uint64_t> sent = Send((*mid_tier)->address(), kOutstanding[1], kWarmRequests);
+    if (sent.ok() && outstanding > 0) sent = Send((*mid_tier)->address(), outstanding, kRequests);
+    if (!sent.ok()) return sent.status();
+    *requests = *sent;
+    if (stop_) return absl::CancelledError("interrupted");
+    if (absl::Status status = tiers_.CheckLeaves(); !status.ok()) return status;
+    if (absl::Status status = (*mid_tier)->End(kEndLimit); !status.ok()) return status;
+    return callgrind_.Total();
+  }
+
+  // Returns how many were answered: those under way at the end come on top.
+  absl::StatusOr<uint64_t> Send(const std::string& address, int outstanding, uint64_t requests) const {
+    CountDown count(requests);
+    RunOptions options;
+    options.targets = {address};
+    options.workload_name = service_.name;
+    options.warmup = Nanos::zero();
+    options.timeout = std::chrono::seconds(10);  // valgrind takes some fifty times as long
+    options.stop = &count.stop();
+    options.observer = &count;
+    const absl::StatusOr<LoadResult> result =
+        RunClosedLoop(options, *service_.workload, outstanding, kRunLimit);
+    if (!result.ok()) return result.status();
+    if (count.failed() > 0) {
+      return absl::UnavailableError(absl::StrCat(count.failed(), " of ", count.ended(), " requests failed"));
+    }
+    if (count.ended() < requests) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("only ", count.ended(), " requests in ", ToSeconds(kRunLimit), " s"));
+    }
+    return count.ended();
+  }
+  static double ToSeconds(Nanos time) { return std::chrono::duration<double>(time).count(); }
+
+  const tool::Application& service_;
+  tool::Tiers& tiers_;
+  bench::Callgrind callgrind_;
+  const tool::LogFolder& logs_;
+  const std::string policy_;
+  const std::atomic<bool>& stop_;
+};
+
+std::string NameOf(const Subject& subject, const std::string& policy) {
+  return subject.config.ToString() + (subject.policy ? "+" + policy : "");
+}
+
+// subjects[i + 1] is subjects[i] with the policy, for every even i.
+bench::Table ToTable(const std::vector<Subject>& subjects, const std::string& policy) {
+  bench::Table table{1, {{"config"}}};
+  for (const int outstanding : kOutstanding) {
+    table.rows[0].push_back(absl::StrCat("thousand instructions/request, ", outstanding, " under way"));
+    table.rows[0].push_back("added, %");
+  }
+  for (size_t s = 0; s < subjects.size(); ++s) {
+    bench::Row row = {NameOf(subjects[s], policy)};
+    for (size_t i = 0; i < std::size(kOutstanding); ++i) {
+      const double count = bench::SpreadOf(subjects[s].counts[i]).median;
+      row.push_back(absl::StrFormat("%.1f", count / 1000));
+      if (!subjects[s].policy) {
+        row.push_back("");
+        continue;
+      }
+      const double base = bench::SpreadOf(subjects[s - 1].counts[i]).median;
+      row.push_back(absl::StrFormat("%+.1f", 100 * (count / base - 1)));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string ToJson(const Flags& flags, const std::vector<Subject>& subjects) {
+  std::string json =
+      absl::StrCat("{\n  \"schema_version\": 1,\n  \"benchmark\": \"instructions\",\n  \"service\": \"",
+                   flags.service, "\",\n  \"policy\": \"", flags.policy, "\",\n  \"counts\": [");
+  const char* comma = "\n";
+  for (const Subject& subject : subjects) {
+    for (size_t i = 0; i < std::size(kOutstanding); ++i) {
+      absl::StrAppend(&json, comma, "    {\"config\": \"", subject.config.ToString(),
+                      "\", \"policy\": ", subject.policy ? "true" : "false",
+                      ", \"outstanding\": ", kOutstanding[i], ", \"user_instructions_per_request\": [");
+      for (size_t r = 0; r < subject.counts[i].size(); ++r) {
+        absl::StrAppendFormat(&json, "%s%.0f", r == 0 ? "" : ", ", subject.counts[i][r]);
+      }
+      absl::StrAppend(&json, "]}");
+      comma = ",\n";
+    }
+  }
+  return json + "\n  ]\n}\n";
+}
+
+absl::StatusOr<std::vector<Subject>> MakeSubjects(const Flags& flags) {
+  const absl::StatusOr<std::vector<Config>> configs = models::ParseConfigs(flags.configs);
+  if (!configs.ok())
+    return absl::InvalidArgumentError(absl::StrCat("--configs: ", configs.status().message()));
+  std::vector<Subject> subjects;
+  for (const Config& config : *configs) {
+    if (config.model.reception == Reception::kPoll) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--configs: ", config.ToString(), " polls; take one that blocks"));
+    }
+    for (const bool policy : {false, true}) {
+      subjects.push_back({config, policy, std::vector<std::vector<double>>(std::size(kOutstanding))});
+    }
+  }
+  return subjects;
+}
+
+absl::Status Run(const Flags& flags, const tool::LogFolder& logs, tool::Console& console) {
+  const std::atomic<bool>& stop = tool::CatchInterrupts();
+  absl::StatusOr<std::vector<Subject>> subjects = MakeSubjects(flags);
+  if (!subjects.ok()) return subjects.status();
+  const absl::StatusOr<bench::Callgrind> callgrind = bench::Callgrind::Find(logs.path());
+  if (!callgrind.ok()) return callgrind.status();
+  const auto service = tool::MakeApplication(flags.service, flags.tiers);
+  if (!service.ok()) return service.status();
+  const auto tiers = tool::Tiers::Start(**service, logs, stop);
+  if (!tiers.ok()) return tiers.status();
+  Counter counter(**service, **tiers, *callgrind, logs, flags.policy, stop);
+  for (int round = 0; round < flags.rounds; ++round) {
+    for (Subject& subject : *subjects) {
+      const std::string name = NameOf(subject, flags.policy);
+      console.Progress(absl::StrCat("round ", round + 1, "/", flags.rounds, "  ", name));
+      if (absl::Status status = counter.Count(&subject); !status.ok()) {
+        return absl::Status(status.code(), absl::StrCat(name, ": ", status.message()));
+      }
+    }
+  }
+  console.Progress({});
+  console.Print(absl::StrCat((*service)->description,
+                             "\nUser-level instructions of the mid-tier; medians of ", flags.rounds,
+                             " rounds\n\n", ToTable(*subjects, flags.policy).ToText()));
+  absl::Status written;
+  if (!flags.json.empty()) written.Update(WriteFile(flags.json, ToJson(flags, *subjects)));
+  if (!flags.markdown.empty()) {
+    written.Update(WriteFile(flags.markdown, ToTable(*subjects, flags.policy).ToMarkdown()));
+  }
+  return written;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Counts what a policy adds to the instructions of an application's mid-tier.",
+               "instructions_bench");
+  app.footer(kExamples);
+  Flags flags;
+  app.add_option("--service", flags.service, tool::ApplicationNames())->required();
+  app.add_option("--configs", flags.configs, "Of the mid-tier; all block")->capture_default_str();
+  app.add_option("--policy", flags.policy, "mutune, mutune:paper, fm or tbd")->capture_default_str();
+  app.add_option("--rounds", flags.rounds, "Times that each is counted")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  app.add_option("--data", flags.tiers.data, "The data of the application [as in its topology]");
+  app.add_option("--json", flags.json, "Write all counts here");
+  app.add_option("--markdown", flags.markdown, "Write the table here");
+  app.add_flag("--quiet", flags.quiet, "No progress");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? tool::kOk : tool::kBadConfig;
+  }
+  tool::LogFolder logs;
+  tool::Console console;
+  console.set_quiet(flags.quiet);
+  const absl::Status status = Run(flags, logs, console);
+  console.Progress({});
+  if (status.ok()) return tool::kOk;
+  std::cerr << "instructions_bench: " << Message(status) << "\n";
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+      return tool::kBadConfig;
+    case absl::StatusCode::kCancelled:
+      return tool::kInterrupted;
+    default:
+      return tool::kFailed;
+  }
+}
