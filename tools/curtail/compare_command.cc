@@ -174,8 +174,7 @@ int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bo
                                                                  std::string((*application)->service))));
   }
   comparison.application = (*application)->name;
-  comparison.data = absl::StrFormat("%s, %d leaves (%s)", flags.options.data, flags.options.leaves,
-                                    flags.options.leaf_config);
+  comparison.data = (*application)->description;
   LogFolder logs;
   if (logs.path().empty()) {
     return Fail(console,
