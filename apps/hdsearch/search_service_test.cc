@@ -20,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr char kCorpus[] = "synthetic:N=2000,D=24,seed=6,clusters=20";
-constexpr size_t kLeaves = 4;
+constexpr uint32_t kLeaves = 4;
 constexpr Nanos kPatience = std::chrono::seconds(20);
 
 // A mid-tier and four leaves under a threading model.
@@ -28,7 +28,7 @@ class Deployment {
  public:
   explicit Deployment(const std::string& config) {
     std::vector<Channel*> leaves;
-    for (size_t i = 0; i < kLeaves; ++i) {
+    for (uint32_t i = 0; i < kLeaves; ++i) {
       auto store = VectorStore::Load(*DataSpec::Parse(kCorpus), Shard{i, kLeaves}, LoadOptions{1, true});
       std::vector<std::unique_ptr<Service>> services;
       services.push_back(std::make_unique<LeafService>(*std::move(store)));
