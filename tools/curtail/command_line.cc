@@ -322,7 +322,7 @@ CLI::App* AddUp(CLI::App& app, UpFlags* f) {
       ->allow_extra_args(false);
   command->add_flag("--scale", f->scale, "As large as in the paper; says first how much memory that takes");
   command->add_flag("--force", f->force, "Even if the memory will not do");
-  command->add_option("--start-timeout", f->start_timeout, "For a service to be ready")
+  command->add_option("--start-timeout", f->start_timeout, "For a service to be ready [2m, with --scale 15m]")
       ->capture_default_str();
   command->add_flag("--dry-run", f->dry_run, "Print the commands and stop");
   command->footer(kUpExamples);

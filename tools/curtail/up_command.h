@@ -23,7 +23,7 @@ struct UpFlags {
   bool scale = false;
   bool force = false;
   bool dry_run = false;
-  std::string start_timeout = "2m";
+  std::string start_timeout;  // empty: 2 min, with `scale` 15
 };
 
 // Returns when the application is down again, or, detached, when it is up. The exit code.
