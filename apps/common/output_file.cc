@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::apps {
@@ -52,7 +53,8 @@ absl::Status OutputFile::Commit() {
 
 absl::Status OutputFile::Failed() {
   if (error_ == 0) error_ = errno;
-  return absl::UnavailableError(Join(path_, ": cannot be written: ", std::strerror(error_)));
+  return absl::Status(absl::ErrnoToStatusCode(error_),
+                      Join(path_, ": cannot be written: ", std::strerror(error_)));
 }
 
 }  // namespace curtail::apps

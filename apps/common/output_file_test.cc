@@ -52,7 +52,7 @@ TEST(OutputFile, NamesThePathAndTheReason) {
   const TempDir dir;
   OutputFile nowhere(dir.File("none/out"));
   for (const absl::Status& status : {nowhere.Write("x"), nowhere.Commit()}) {
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
     EXPECT_THAT(std::string(Message(status)), HasSubstr("none/out: cannot be written: No such file"));
   }
 }
@@ -61,6 +61,7 @@ TEST(OutputFile, AFullDiskLeavesNothing) {
   OutputFile full("/dev/full");
   absl::Status status = full.Write("x");  // buffered; the device answers when it is flushed
   if (status.ok()) status = full.Commit();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(Message(status)), HasSubstr("/dev/full: cannot be written: No space left"));
   EXPECT_TRUE(std::filesystem::exists("/dev/full"));
 }

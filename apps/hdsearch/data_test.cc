@@ -235,7 +235,7 @@ TEST(WriteRows, WhatItWritesReadsBackEqual) {
     EXPECT_FALSE(std::filesystem::exists(dir.File(name) + ".part"));
   }
   EXPECT_EQ(WriteRows(spec, dir.File("x.txt")).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(WriteRows(spec, dir.File("no/such/x.npy")).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(WriteRows(spec, dir.File("no/such/x.npy")).code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace

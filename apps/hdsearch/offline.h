@@ -25,7 +25,7 @@ absl::Status PrintRecall(const RecallOptions& options);
 
 // Streams the rows of any data spec to `path`, whose ending picks the format: .fvecs (float32) or .npy (as
 // the rows are). The file appears complete or not at all. Errors: INVALID_ARGUMENT (ending), those of
-// reading, UNAVAILABLE (disk).
+// reading, those of apps::OutputFile.
 absl::Status WriteRows(const std::string& data, const std::string& path);
 
 }  // namespace curtail::hdsearch

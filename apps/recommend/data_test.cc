@@ -234,7 +234,7 @@ TEST(Generate, WritesWhatIsReadAgain) {
   const std::string spec = "synthetic:users=30,items=40,ratings=400";
   ASSERT_TRUE(WriteRatings(spec, dir.File("r.csv")).ok());
   EXPECT_EQ(List(dir.File("r.csv")), List(spec));
-  EXPECT_EQ(WriteRatings(spec, dir.File("no/such/folder")).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(WriteRatings(spec, dir.File("no/such/folder")).code(), absl::StatusCode::kNotFound);
   // A file of the name that temporary ones once had is nobody's.
   dir.Write("s.csv.part", "precious");
   ASSERT_TRUE(WriteRatings(spec, dir.File("s.csv")).ok());

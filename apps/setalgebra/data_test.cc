@@ -289,7 +289,7 @@ TEST(Offline, WhatIsGeneratedReadsTheSame) {
   const absl::Status written = WriteDocuments(options, dir.File("out.txt"));
   ASSERT_TRUE(written.ok()) << written;
   EXPECT_EQ(Read(dir.File("out.txt")), Read(options.data));
-  EXPECT_EQ(WriteDocuments(options, dir.File("no/such/folder.txt")).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(WriteDocuments(options, dir.File("no/such/folder.txt")).code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace
