@@ -66,11 +66,10 @@ def test_background(tools):
     found = expect_serving(tools)
     assert found["mid-tier"]["config"] == "SDB1-4" and found["leaf-0"]["config"] == "SIB1", found
 
-    # One at a time, and the application's name stands for its address.
+    # One at a time, and the application's name stands for its address and its data.
     code, _, err = tools.run("up", "hdsearch", *SMALL)
     assert code == 1 and "is up already" in err and "curtail down hdsearch" in err, (code, err)
-    code, out, _ = tools.run("load", "hdsearch", "--corpus", DATA.partition("=")[2], "--rps", "50", "--duration", "1s",
-                             "--warmup", "0s")
+    code, out, _ = tools.run("load", "hdsearch", "--rps", "50", "--duration", "1s", "--warmup", "0s")
     assert code in (0, 98) and re.search(r"^recall@10 +mean (1\.0|0\.99)", out, re.M), (code, out)
     assert re.search(r"\b0 failed", out), out
     code, _, _ = tools.run("switch", found["mid-tier"]["admin"], "FIB1")
