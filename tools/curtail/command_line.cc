@@ -79,6 +79,11 @@ void AddRequestFlags(CLI::App& load, LoadFlags* f) {
   load.add_option("--leaves", f->leaves, "recommend: how many leaves the servers have [as in its topology]")
       ->check(CLI::Range(1, 64))
       ->group(group);
+  load.add_option("--judged", f->judged,
+                  "Replies to so many different requests are compared with what is right, 0: none; with "
+                  "large data finding that takes minutes")
+      ->capture_default_str()
+      ->group(group);
   load.add_flag("--list", f->list, "List the methods of the server, or of --proto, and stop")->group(group);
   load.add_flag("--debug", f->debug, "Make one call, print its reply and stop")->group(group);
 }

@@ -46,6 +46,7 @@ struct LoadFlags {
   std::string queries;
   size_t k = 10;
   int leaves = 0;
+  size_t judged = 1000;
 
   std::string json;
   std::string html;

@@ -25,7 +25,6 @@ constexpr Nanos kMaxBackoff = std::chrono::milliseconds(250);
 constexpr Nanos kReflectionTimeout = std::chrono::seconds(5);
 // Of an application: different requests at most, and how many replies are judged.
 constexpr size_t kRequests = 10000;
-constexpr size_t kJudged = 1000;
 constexpr Nanos kDefaultDuration = std::chrono::seconds(10);
 
 absl::Status Invalid(std::string_view flag, const absl::Status& why) {
@@ -183,7 +182,7 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
     options.count = kRequests;
     options.k = flags.k;
     options.leaves = flags.leaves;
-    options.judged = kJudged;
+    options.judged = flags.judged;
     options.quiet = quiet;
     absl::StatusOr<std::shared_ptr<const Workload>> workload =
         MakeRequests(targets.application, options, targets.settings);
