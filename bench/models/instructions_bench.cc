@@ -11,7 +11,6 @@
 //   3. Rounds take turns over configs; the median of the rounds counts. How requests share work differs from run to run.
 #include <CLI/CLI.hpp>
 #include <atomic>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,10 +23,10 @@
 #include "bench/common/spread.h"
 #include "bench/common/table.h"
 #include "console.h"
-#include "curtail/base/strings.h"
 #include "curtail/load/report.h"
 #include "curtail/load/runner.h"
 #include "exit_code.h"
+#include "fail.h"
 #include "interrupt.h"
 #include "plan.h"
 #include "tiers.h"
@@ -293,15 +292,5 @@ int main(int argc, char** argv) {
   console.set_quiet(flags.quiet);
   const absl::Status status = Run(flags, logs, console);
   console.Progress({});
-  if (status.ok()) return tool::kOk;
-  std::cerr << "instructions_bench: " << Message(status) << "\n";
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kNotFound:
-      return tool::kBadConfig;
-    case absl::StatusCode::kCancelled:
-      return tool::kInterrupted;
-    default:
-      return tool::kFailed;
-  }
+  return status.ok() ? tool::kOk : models::Fail("instructions_bench", status);
 }

@@ -9,7 +9,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,9 +18,9 @@
 #include "absl/strings/str_join.h"
 #include "application.h"
 #include "console.h"
-#include "curtail/base/strings.h"
 #include "curtail/load/report.h"
 #include "exit_code.h"
+#include "fail.h"
 #include "fanout.h"
 #include "interrupt.h"
 #include "plan.h"
@@ -99,18 +98,7 @@ void AddFlags(CLI::App& app, Flags* f) {
   app.add_flag("--quiet", f->quiet, "No progress");
 }
 
-int Fail(const absl::Status& status) {
-  std::cerr << "models_bench: " << Message(status) << "\n";
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kNotFound:
-      return tool::kBadConfig;
-    case absl::StatusCode::kCancelled:
-      return tool::kInterrupted;
-    default:
-      return tool::kFailed;
-  }
-}
+int Fail(const absl::Status& status) { return models::Fail("models_bench", status); }
 
 // What the flags ask for, before anything runs.
 struct Plan {
