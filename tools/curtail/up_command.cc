@@ -363,8 +363,9 @@ absl::Status PrintCommands(const Topology& topology, Console& console) {
 }  // namespace
 
 int RunUp(const UpFlags& flags, Console& console, const std::atomic<bool>& stop) {
-  const absl::StatusOr<Nanos> start_timeout =
-      ParseDuration(!flags.start_timeout.empty() ? flags.start_timeout : flags.scale ? "15m" : "2m");
+  const absl::StatusOr<Nanos> start_timeout = ParseDuration(!flags.start_timeout.empty() ? flags.start_timeout
+                                                            : flags.scale                ? "15m"
+                                                                                         : "2m");
   if (!start_timeout.ok()) return Fail(console, start_timeout.status());
   const absl::StatusOr<Topology> topology = Wanted(flags);
   if (!topology.ok()) return Fail(console, topology.status());
