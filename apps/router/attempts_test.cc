@@ -19,14 +19,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-template <class Reply>
-Replies<Reply> Answers(const std::vector<absl::StatusOr<Reply>>& results) {
-  auto set = Recycler<internal::ReplySet<Reply>>::Borrow();
-  set->Prepare(results.size());
-  for (size_t i = 0; i < results.size(); ++i) set->results[i] = results[i];
-  return Replies<Reply>(std::move(set));
-}
-
 GetReply Found(const std::string& value) {
   GetReply reply;
   reply.set_found(true);

@@ -10,9 +10,24 @@
 #include "curtail/base/strings.h"
 
 namespace curtail::router {
-
 LeafService::LeafService(Address memcached, MemcachedOptions options)
-    : Store::Service(/*never_waits=*/true), memcached_(std::move(memcached), options) {}
+    : Store::Service(/*never_waits=*/true),
+      started_(VersionOfNow()),
+      memcached_(std::move(memcached), options) {}
+
+void LeafService::Seen::Begin(uint64_t version, uint32_t to) {
+  begun.store(version, std::memory_order_relaxed);
+  members.store(to, std::memory_order_relaxed);
+}
+
+// If memcached has answered, be it that it refused the value, what it holds is known, and nothing comes later.
+void LeafService::Seen::End(const absl::Status& status) {
+  if (!status.ok() && status.code() != absl::StatusCode::kInvalidArgument &&
+      status.code() != absl::StatusCode::kResourceExhausted) {
+    return;
+  }
+  done.store(begun.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
 
 absl::Status LeafService::Get(Context& ctx, const GetRequest& request, GetReply* reply) {
   if (absl::Status status = CheckKey(request.key()); !status.ok()) return status;
@@ -30,14 +45,15 @@ absl::Status LeafService::CheckVersion(uint64_t version) {
 }
 
 absl::Status LeafService::BeginWrite(Context& ctx, std::string_view key, uint64_t version,
-                                     Stripes::Hold* hold, StoreReply* reply) {
+                                     Stripes::Hold* hold, Seen** seen, StoreReply* reply) {
   if (absl::Status status = CheckVersion(version); !status.ok()) return status;
   const size_t stripe = Stripes::Of(HashOf(key));
   *hold = stripes_.Take(stripe, ctx.deadline());
   if (!*hold) return absl::DeadlineExceededError("other writes of keys of this stripe took too long");
   if (ctx.deadline().Expired())
     return absl::DeadlineExceededError("the write came too late; it was not done");
-  std::atomic<uint64_t>& newest = newest_[stripe];
+  *seen = &seen_[stripe];
+  std::atomic<uint64_t>& newest = (*seen)->newest;
   const uint64_t before = newest.load(std::memory_order_relaxed);
   reply->set_newest(before);
   reply->set_late(version <= before);
@@ -49,10 +65,13 @@ absl::Status LeafService::Set(Context& ctx, const StoreSet& request, StoreReply*
   if (absl::Status status = CheckKey(request.key()); !status.ok()) return status;
   if (absl::Status status = CheckValue(request.value()); !status.ok()) return status;
   Stripes::Hold hold;
-  absl::Status status = BeginWrite(ctx, request.key(), request.version(), &hold, reply);
+  Seen* seen = nullptr;
+  absl::Status status = BeginWrite(ctx, request.key(), request.version(), &hold, &seen, reply);
   if (!status.ok() || reply->late()) return status;
+  if (!request.if_absent()) seen->Begin(request.version(), request.members());
   bool stored = false;
   status = memcached_.Set(request.key(), request.value(), request.if_absent(), ctx.deadline(), &stored);
+  if (!request.if_absent()) seen->End(status);
   reply->set_done(stored);
   return status;
 }
@@ -60,31 +79,63 @@ absl::Status LeafService::Set(Context& ctx, const StoreSet& request, StoreReply*
 absl::Status LeafService::Delete(Context& ctx, const StoreDelete& request, StoreReply* reply) {
   if (absl::Status status = CheckKey(request.key()); !status.ok()) return status;
   Stripes::Hold hold;
-  absl::Status status = BeginWrite(ctx, request.key(), request.version(), &hold, reply);
+  Seen* seen = nullptr;
+  absl::Status status = BeginWrite(ctx, request.key(), request.version(), &hold, &seen, reply);
   if (!status.ok() || reply->late()) return status;
+  seen->Begin(request.version(), request.members());
   bool found = false;
   status = memcached_.Delete(request.key(), ctx.deadline(), &found);
+  seen->End(status);
   reply->set_done(found);
   return status;
 }
 
 // Holds all stripes, one after the other in their order, while other writes hold one each: no circle can
 // close.
-absl::Status LeafService::Flush(Context& ctx, const StoreFlush& request, StoreReply* reply) {
-  if (absl::Status status = CheckVersion(request.version()); !status.ok()) return status;
-  std::vector<Stripes::Hold> holds;
-  holds.reserve(Stripes::kCount);
+template <class Reply>
+absl::Status LeafService::BeginAlone(Context& ctx, uint64_t version, std::vector<Stripes::Hold>* holds,
+                                     Reply* reply) {
+  if (absl::Status status = CheckVersion(version); !status.ok()) return status;
+  holds->reserve(Stripes::kCount);
   uint64_t newest = 0;
   for (size_t stripe = 0; stripe < Stripes::kCount; ++stripe) {
-    holds.push_back(stripes_.Take(stripe, ctx.deadline()));
-    if (!holds.back()) return absl::DeadlineExceededError("writes that are under way took too long");
-    newest = std::max(newest, newest_[stripe].load(std::memory_order_relaxed));
+    holds->push_back(stripes_.Take(stripe, ctx.deadline()));
+    if (!holds->back()) return absl::DeadlineExceededError("writes that are under way took too long");
+    newest = std::max(newest, seen_[stripe].newest.load(std::memory_order_relaxed));
   }
   reply->set_newest(newest);
-  reply->set_late(request.version() <= newest);
+  reply->set_late(version <= newest);
   if (reply->late()) return absl::OkStatus();
-  for (auto& stripe : newest_) stripe.store(request.version(), std::memory_order_relaxed);
-  return memcached_.Flush(ctx.deadline());
+  for (Seen& seen : seen_) seen.newest.store(version, std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+absl::Status LeafService::Flush(Context& ctx, const StoreFlush& request, StoreReply* reply) {
+  std::vector<Stripes::Hold> holds;
+  absl::Status status = BeginAlone(ctx, request.version(), &holds, reply);
+  if (!status.ok() || reply->late()) return status;
+  status = memcached_.Flush(ctx.deadline());
+  if (status.ok()) flushed_.store(request.version(), std::memory_order_relaxed);
+  return status;
+}
+
+absl::Status LeafService::Recall(Context& ctx, const StoreRecall& request, StoreHistory* reply) {
+  std::vector<Stripes::Hold> holds;
+  absl::Status status = BeginAlone(ctx, request.version(), &holds, reply);
+  if (!status.ok() || reply->late()) return status;
+  const uint64_t flushed = flushed_.load(std::memory_order_relaxed);
+  reply->set_flushed(flushed);
+  reply->set_since(std::max(flushed, started_));
+  uint64_t newest = 0;
+  for (const Seen& seen : seen_) {
+    const uint64_t begun = seen.begun.load(std::memory_order_relaxed);
+    reply->add_begun(begun);
+    reply->add_done(seen.done.load(std::memory_order_relaxed));
+    if (begun <= newest) continue;
+    newest = begun;
+    reply->set_members(seen.members.load(std::memory_order_relaxed));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace curtail::router

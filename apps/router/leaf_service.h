@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "apps/router/memcached.h"
 #include "apps/router/stripes.h"
@@ -28,21 +29,40 @@ class LeafService final : public Store::Service {
   absl::Status Set(Context& ctx, const StoreSet& request, StoreReply* reply) override;
   absl::Status Delete(Context& ctx, const StoreDelete& request, StoreReply* reply) override;
   absl::Status Flush(Context& ctx, const StoreFlush& request, StoreReply* reply) override;
+  absl::Status Recall(Context& ctx, const StoreRecall& request, StoreHistory* reply) override;
 
  private:
+  // What was sent to a stripe: versions. Atomic; written by who holds the stripe, relaxed for that reason.
+  struct Seen {
+    std::atomic<uint64_t> newest{0};   // of all: refills, flushes and recalls, too
+    std::atomic<uint64_t> begun{0};    // of sets and deletes
+    std::atomic<uint64_t> done{0};     // of those, when memcached has answered
+    std::atomic<uint32_t> members{0};  // where the one in `begun` went; see StoreSet
+    void Begin(uint64_t version, uint32_t to);
+    void End(const absl::Status& status);
+  };
+
   // INVALID_ARGUMENT for a version that cannot be right: were it believed, no write could follow it.
   static absl::Status CheckVersion(uint64_t version);
-  // Holds the key's stripe in `hold` and takes the version as its newest; or says in `reply` that it comes
+  // Waits until no write is under way and keeps new ones out as long as `holds` lives. Says in `reply` the newest
+  // version of all stripes, and whether `version` is late; if it is not, it is their newest. Errors:
+  // DEADLINE_EXCEEDED, INVALID_ARGUMENT.
+  template <class Reply>
+  absl::Status BeginAlone(Context& ctx, uint64_t version, std::vector<Stripes::Hold>* holds, Reply* reply);
+  // Holds the key's stripe in `hold`, says which it is in `seen`, and takes the version as its newest; or says in `reply` that it comes
   // late. Errors: DEADLINE_EXCEEDED, if the request's has passed when the stripe is held, and
   // INVALID_ARGUMENT; then nothing has changed.
   absl::Status BeginWrite(Context& ctx, std::string_view key, uint64_t version, Stripes::Hold* hold,
-                          StoreReply* reply);
+                          Seen** seen, StoreReply* reply);
+
+  // Immutable after construction.
+  const uint64_t started_;  // a version
 
   Memcached memcached_;
   Stripes stripes_;
-  // The newest version that each stripe has seen. Atomic; written by who holds the stripe, relaxed for that
-  // reason.
-  std::array<std::atomic<uint64_t>, Stripes::kCount> newest_{};
+  std::array<Seen, Stripes::kCount> seen_;
+  // Of the last flush that was done. Atomic; written by who holds all stripes, relaxed for that reason.
+  std::atomic<uint64_t> flushed_{0};
 };
 
 }  // namespace curtail::router

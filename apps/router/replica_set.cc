@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "apps/router/recall.h"
 #include "apps/router/versions.h"
 #include "curtail/base/strings.h"
 #include "router.curtail.h"
@@ -60,6 +61,12 @@ Targets ReplicaSet::LookAtAdmitted(size_t shard) const {
     }
   }
   return targets;
+}
+
+Targets ReplicaSet::AdmittedForWrite(size_t shard, uint64_t* version) {
+  const std::lock_guard<FiberMutex> lock(mu_);
+  *version = NextVersion();
+  return LookAtAdmitted(shard);
 }
 
 Targets ReplicaSet::InTurn(size_t shard) {
@@ -159,6 +166,65 @@ void ReplicaSet::Probe() {
       SawVersion(replies[i]->newest());
     }
   }
+}
+
+std::vector<std::string> ReplicaSet::Recall(Deadline deadline) {
+  std::vector<std::string> lines;
+  if (options_.replicas == 1) return lines;
+  std::vector<std::optional<StoreHistory>> answers(replicas_.size());
+  while (!AskForHistories(deadline, &answers)) {
+    // Not sooner than a leaf that starts could be there.
+    std::unique_lock<FiberMutex> lock(mu_);
+    if (deadline.Expired()) break;
+    changed_.wait_until(lock, std::min(deadline, Deadline::In(options_.probe_interval)));
+  }
+  std::vector<const StoreHistory*> histories(answers.size());
+  std::ranges::transform(answers, histories.begin(),
+                         [](const auto& answer) { return answer ? &*answer : nullptr; });
+  for (size_t shard = 0; shard < shards_; ++shard) {
+    const auto of_shard = std::span(histories).subspan(First(shard), static_cast<size_t>(options_.replicas));
+    const std::vector<bool> may = MayTakePart(of_shard);
+    if (std::ranges::none_of(of_shard, [](const StoreHistory* history) { return history != nullptr; })) {
+      lines.push_back(Join("shard ", shard,
+                           ": no leaf says which writes it has seen; its replicas are taken to be equal"));
+      continue;
+    }
+    for (size_t i = 0; i < may.size(); ++i) {
+      if (may[i]) continue;
+      const auto replica = static_cast<uint32_t>(First(shard) + i);
+      const std::string_view why = of_shard[i] == nullptr ? "did not say which writes it has seen"
+                                                          : "missed writes under an earlier mid-tier";
+      Eject(replica, why);
+      lines.push_back(
+          Join("leaf ", replicas_[replica].channel->target(), " ", why, "; takes part once it is emptied"));
+    }
+  }
+  return lines;
+}
+
+bool ReplicaSet::AskForHistories(Deadline deadline, std::vector<std::optional<StoreHistory>>* histories) {
+  std::vector<size_t> ids;
+  std::vector<Channel*> channels;
+  for (size_t i = 0; i < replicas_.size(); ++i) {
+    if ((*histories)[i]) continue;
+    ids.push_back(i);
+    channels.push_back(replicas_[i].channel);
+  }
+  StoreRecall request;
+  request.set_version(NextVersion());
+  // A leaf waits for the writes that are under way.
+  Context ctx(std::min(deadline, Deadline::In(2 * options_.write_timeout)));
+  auto replies = ctx.Broadcast(channels, Store::kRecall, request);
+  bool all = true;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (replies[i].ok() && replies[i]->late()) SawVersion(replies[i]->newest());
+    if (replies[i].ok() && IsWhole(*replies[i])) {
+      (*histories)[ids[i]] = *std::move(replies[i]);
+    } else {
+      all = false;
+    }
+  }
+  return all;
 }
 
 void ReplicaSet::Describe(ReplicasReply* reply) const {

@@ -5,13 +5,15 @@
 // A replica that misses a write is ejected before the write is acknowledged, so that nobody reads an old
 // value from it; so is one that cannot be reached, or lets several gets in a row time out. A thread of its
 // own then asks it in short intervals to forget everything; once it has, it takes part again, empty. The last
-// replica of a shard that takes part is never ejected: what it has is all there is.
+// replica of a shard that takes part is never ejected: what it has is all there is. Who takes part is in memory
+// only; a mid-tier that starts finds it out from the leaves (recall.h).
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,13 +72,21 @@ class ReplicaSet {
   ReplicaSet(const ReplicaSet&) = delete;
   ReplicaSet& operator=(const ReplicaSet&) = delete;
 
+  // To be called before the first request, if at all: asks all leaves which writes they have seen. Those that missed
+  // some under an earlier mid-tier, or that did not answer before `deadline` although another of their shard did, are
+  // ejected, and take part once they are emptied. Returns a line on each of them, and on each shard of which no leaf
+  // answered: its replicas all take part.
+  std::vector<std::string> Recall(Deadline deadline);
+
   const ReplicaOptions& options() const { return options_; }
   size_t shards() const { return shards_; }
   size_t ShardOfKey(std::string_view key) const { return ShardOf(HashOf(key), shards_); }
 
-  // The replicas of a shard that take part now; at least one. Who sends them a write draws its version first:
-  // one that is ejected afterwards is emptied under a greater version, and refuses the write from then on.
+  // The replicas of a shard that take part now; at least one.
   Targets Admitted(size_t shard) const;
+  // The same for a write, and its version: greater than what a replica that is ejected by now has been sent. One that
+  // is ejected afterwards is emptied under a greater version, and refuses the write from then on.
+  Targets AdmittedForWrite(size_t shard, uint64_t* version);
   // The same of one.
   bool IsAdmitted(uint32_t replica) const {
     return replicas_[replica].admitted.load(std::memory_order_acquire);
@@ -121,6 +131,8 @@ class ReplicaSet {
   };
 
   ReplicaSet(std::vector<Channel*> leaves, ReplicaOptions options);
+  // Asks those leaves again that have not answered; whether all have.
+  bool AskForHistories(Deadline deadline, std::vector<std::optional<StoreHistory>>* histories);
   // Numbers of a shard's replicas: First(shard) to First(shard + 1) - 1.
   size_t First(size_t shard) const { return shard * static_cast<size_t>(options_.replicas); }
   // As Admitted(), but may find none unless mu_ is held.
@@ -136,8 +148,9 @@ class ReplicaSet {
 
   std::vector<State> replicas_;
   std::vector<Turn> turns_;
-  // Atomic. NextVersion() pairs with itself: if a write's version is greater than that of a flush, the write
-  // sees that the replica was ejected before (acquire in the write, release in Probe()).
+  // Atomic. Drawn under mu_ for writes, so that versions are in the order of ejections. Refills draw theirs without:
+  // NextVersion() pairs with itself, so if a refill's version is greater than that of a flush, it sees that the
+  // replica was ejected before (acquire in the refill, release in Probe()).
   std::atomic<uint64_t> version_;
 
   mutable FiberMutex mu_;

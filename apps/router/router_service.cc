@@ -73,7 +73,7 @@ absl::Status RouterService::Set(Context& ctx, const SetRequest& request, SetRepl
   Write write(routing_, ctx);
   if (absl::Status status = write.Begin(request.key()); !status.ok()) return status;
   while (write.Next()) {
-    store.set_version(write.version());
+    write.Address(&store);
     write.Take(write.context().Broadcast(write.channels(), Store::kSet, store));
   }
   return Report(write, reply);
@@ -85,7 +85,7 @@ absl::Status RouterService::Delete(Context& ctx, const DeleteRequest& request, D
   Write write(routing_, ctx);
   if (absl::Status status = write.Begin(request.key()); !status.ok()) return status;
   while (write.Next()) {
-    store.set_version(write.version());
+    write.Address(&store);
     write.Take(write.context().Broadcast(write.channels(), Store::kDelete, store));
   }
   reply->set_found(write.done());
@@ -113,7 +113,7 @@ Coroutine CoroutineRouterService::Set(Context& ctx, const SetRequest& request, S
   Write write(routing_, ctx);
   if (absl::Status status = write.Begin(request.key()); !status.ok()) co_return status;
   while (write.Next()) {
-    store.set_version(write.version());
+    write.Address(&store);
     write.Take(co_await broadcast(write.context(), write.channels(), Store::kSet, store));
   }
   co_return Report(write, reply);
@@ -125,7 +125,7 @@ Coroutine CoroutineRouterService::Delete(Context& ctx, const DeleteRequest& requ
   Write write(routing_, ctx);
   if (absl::Status status = write.Begin(request.key()); !status.ok()) co_return status;
   while (write.Next()) {
-    store.set_version(write.version());
+    write.Address(&store);
     write.Take(co_await broadcast(write.context(), write.channels(), Store::kDelete, store));
   }
   reply->set_found(write.done());

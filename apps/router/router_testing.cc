@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/router/router_testing.h"
 
+#include <gmock/gmock.h>
+
 #include <utility>
 
 #include "apps/router/leaf_service.h"
 
 namespace curtail::router {
 
-Deployment::Deployment(const std::string& config, size_t shards, ReplicaOptions options) {
-  std::vector<Channel*> leaves;
+Deployment::Deployment(const std::string& config, size_t shards, ReplicaOptions options)
+    : config_(config), options_(options) {
   const size_t count = shards * static_cast<size_t>(options.replicas);
   // Servers start threads: all processes are forked before them.
   for (size_t i = 0; i < count; ++i) memcacheds_.emplace_back(dir_.File("m" + std::to_string(i)));
@@ -20,13 +22,27 @@ Deployment::Deployment(const std::string& config, size_t shards, ReplicaOptions 
         std::make_unique<LeafService>(*Address::Parse(memcacheds_[i].address()), MemcachedOptions{}));
     leaves_.push_back(Start(config, std::move(services)));
     channels_.push_back(std::make_unique<Channel>(&client_, leaves_.back()->addresses()[0], channel_options));
-    leaves.push_back(channels_.back().get());
   }
-  auto replicas = ReplicaSet::Create(std::move(leaves), options);
+  EXPECT_THAT(StartMidTier(kPatience), testing::IsEmpty());
+}
+
+std::vector<std::string> Deployment::StartMidTier(Nanos patience) {
+  std::vector<Channel*> leaves;
+  for (const auto& channel : channels_) leaves.push_back(channel.get());
+  auto replicas = ReplicaSet::Create(std::move(leaves), options_);
   EXPECT_TRUE(replicas.ok()) << replicas.status();
   routing_.replicas = *std::move(replicas);
-  mid_tier_ = Start(config, RouterServices(routing_));
+  std::vector<std::string> found = routing_.replicas->Recall(Deadline::In(patience));
+  mid_tier_ = Start(config_, RouterServices(routing_));
   front_ = std::make_unique<Channel>(&front_client_, mid_tier_->addresses()[0]);
+  return found;
+}
+
+std::vector<std::string> Deployment::RestartMidTier(Nanos patience) {
+  front_.reset();
+  mid_tier_.reset();
+  routing_.replicas.reset();
+  return StartMidTier(patience);
 }
 
 std::unique_ptr<Server> Deployment::Start(const std::string& config,

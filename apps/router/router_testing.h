@@ -33,6 +33,15 @@ inline ReplicaOptions Impatient(int replicas) {
           .probe_interval = std::chrono::milliseconds(20)};
 }
 
+// What a handler would be given of leaves that answered so.
+template <class Reply>
+Replies<Reply> Answers(const std::vector<absl::StatusOr<Reply>>& results) {
+  auto set = Recycler<internal::ReplySet<Reply>>::Borrow();
+  set->Prepare(results.size());
+  for (size_t i = 0; i < results.size(); ++i) set->results[i] = results[i];
+  return Replies<Reply>(std::move(set));
+}
+
 // `config` is the threading model of all servers.
 class Deployment {
  public:
@@ -52,6 +61,9 @@ class Deployment {
   Channel* leaf(size_t i) { return channels_[i].get(); }
   Server& leaf_server(size_t i) { return *leaves_[i]; }
   void StopLeaf(size_t i) { leaves_[i].reset(); }
+  // Ends the mid-tier with all it knows and starts another one, which waits for silent leaves for `patience`. Returns
+  // what it has found out.
+  std::vector<std::string> RestartMidTier(Nanos patience = kPatience);
   Channel* front() { return front_.get(); }
   Routing& routing() { return routing_; }
   ReplicaSet& replicas() { return *routing_.replicas; }
@@ -59,6 +71,11 @@ class Deployment {
  private:
   static std::unique_ptr<Server> Start(const std::string& config,
                                        std::vector<std::unique_ptr<Service>> services);
+  std::vector<std::string> StartMidTier(Nanos patience);
+
+  // Immutable after construction.
+  const std::string config_;
+  const ReplicaOptions options_;
 
   apps::TempDir dir_;
   std::deque<MemcachedProcess> memcacheds_;

@@ -2,6 +2,7 @@
 #include "apps/router/serve.h"
 
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <utility>
 
@@ -21,6 +22,8 @@ Nanos Milliseconds(double ms) {
 constexpr uint64_t kServerBytes = 16u << 20;
 constexpr uint64_t kStripeBytes = 128;
 constexpr uint64_t kConnectionBytes = 32u << 10;
+// That a mid-tier that starts waits for leaves that are silent.
+constexpr Nanos kRecallPatience = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -58,6 +61,9 @@ absl::StatusOr<int> ServeMidTier(const ServeOptions& options) {
   const apps::Peers leaves(options.leaves, options.lanes, channel_options);
   auto replicas = ReplicaSet::Create(leaves.channels(), replica_options);
   if (!replicas.ok()) return replicas.status();
+  for (const std::string& line : (*replicas)->Recall(Deadline::In(kRecallPatience))) {
+    std::fprintf(stderr, "router: %s\n", line.c_str());
+  }
   Routing routing{.replicas = *std::move(replicas)};
   return apps::Serve(options, RouterServices(routing));
 }

@@ -43,8 +43,7 @@ absl::Status Write::Begin(std::string_view key) {
 bool Write::Next() {
   if (ended_) return false;
   ++rounds_;
-  version_ = routing_.replicas->NextVersion();
-  targets_ = routing_.replicas->Admitted(shard_);
+  targets_ = routing_.replicas->AdmittedForWrite(shard_, &version_);
   const ReplicaOptions& options = routing_.replicas->options();
   const Deadline limit = Deadline::In(options.write_timeout);
   if (options.replicas > 1) {
@@ -77,19 +76,22 @@ void Write::Take(const Replies<StoreReply>& replies) {
     }
   }
   const bool last_round = rounds_ == kMaxRounds;
-  const bool all_ejected = EjectThoseWhoMissedIt(replies, last_round);
-  // Who took it has been ejected meanwhile, so who missed it is the last one that takes part: it has to take
-  // it.
-  const bool lost = taken_ > 0 && !all_ejected;
-  ended_ = (!late && !lost) || last_round;
+  EjectThoseWhoMissedIt(replies, last_round);
+  const bool missed = taken_ > 0 && taken_ < targets_.size();
+  ended_ = (!late && !missed) || last_round;
   if (ended_ && late) failure_ = absl::AbortedError("other mid-tiers write keys of this stripe all the time");
-  if (ended_ && lost) taken_ = 0;
+  if (ended_ && missed) taken_ = 0;
 }
 
-bool Write::EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_round) {
+uint32_t Write::members() const {
+  uint32_t members = 0;
+  for (size_t i = 0; i < targets_.size(); ++i) members |= 1u << targets_.id(i) % replicas();
+  return members;
+}
+
+void Write::EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_round) {
   // It took part alone and holds what there is; who is back since then is empty.
-  if (targets_.size() == 1 && taken_ == 0) return true;
-  bool all = true;
+  if (targets_.size() == 1 && taken_ == 0) return;
   // Those that cannot be reached first: if all failed, one that is only slow is the one to keep.
   for (const bool unreachable : {true, false}) {
     for (size_t i = 0; i < replies.size(); ++i) {
@@ -98,10 +100,10 @@ bool Write::EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_
       if (taken_ == 0 && SurelyNotDone(status)) continue;
       if ((status.code() == absl::StatusCode::kUnavailable) != unreachable) continue;
       const std::string_view why = status.ok() ? "too many others" : Message(status);
-      all = routing_.replicas->Eject(targets_.id(i), Join("missed a write: ", why)) && all;
+      // Not if it is the last one, since who took the write has been ejected meanwhile: it is sent it again.
+      routing_.replicas->Eject(targets_.id(i), Join("missed a write: ", why));
     }
   }
-  return all;
 }
 
 absl::Status Write::Finish() const {

@@ -20,7 +20,8 @@ namespace curtail::router {
 // replicas that take part; who misses one does not take part before it has been emptied. A leaf refuses a
 // version that is not the newest (`late`), because the write was given up, or because another mid-tier came
 // in between. Then all replicas are asked again with a newer version; so in the end all of them have done the
-// newest.
+// newest. So it is when one has missed the write and was ejected: the write is acknowledged when those that are left
+// have done it again and know who they are, by which a mid-tier that starts can tell them (recall.h).
 //
 // Once begun, a write is carried through even if the client gives up, unless the shard has one replica only:
 // half of it would cost a replica. Each round takes `write_timeout` at most.
@@ -35,6 +36,12 @@ class Write {
   // Whether to call (again); then these say how.
   bool Next();
   uint64_t version() const { return version_; }
+  // To be called before each call. StoreWrite: StoreSet or StoreDelete.
+  template <class StoreWrite>
+  void Address(StoreWrite* request) const {
+    request->set_version(version_);
+    request->set_members(members());
+  }
   Context& context() { return *part_; }
   std::span<Channel* const> channels() const { return targets_.channels(); }
   // What they answered.
@@ -50,8 +57,9 @@ class Write {
  private:
   static constexpr int kMaxRounds = 5;
 
-  // Whether none of them takes part any more, if another one took it.
-  bool EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_round);
+  // Whom it goes to, as StoreSet says.
+  uint32_t members() const;
+  void EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_round);
 
   Routing& routing_;
   Context& ctx_;

@@ -8,6 +8,7 @@ Whatever fails, each request is answered within its deadline, as the service's d
 and all is well again without a restart of those that did not fail.
 """
 
+import base64
 import bz2
 import json
 import os
@@ -264,15 +265,33 @@ def test_listen_queue_full(tools):
 
 # ----- replicas -------------------------------------------------------------------------------------------------------
 
-def check_replica_lost(tools, victim, config):
-    """A shard's other replica answers: no get fails or misses, and no value is wrong."""
+def up_router(tools, config):
+    """Its processes, and what to load it with."""
     before = up(tools, "router", "--config", config, "--set", "records=500", "--set", "leaf.shards=2", "--set",
                 "store.shards=2")
     workload = tools.path("small.properties")
     with open(workload, "w") as file:
         file.write("recordcount=500\nreadproportion=0.8\nupdateproportion=0.2\nscanproportion=0\n"
                    "insertproportion=0\nrequestdistribution=zipfian\nfieldcount=10\nfieldlength=100\n")
-    target = ["router", "--queries", workload]
+    return before, ["router", "--queries", workload]
+
+
+def replicas(tools, mid_tier):
+    code, reply, err, _ = call(tools, mid_tier["address"], "curtail.router.Router/Replicas", "{}")
+    assert code == 0, err
+    return reply["replicas"]
+
+
+def await_all_replicas(tools, mid_tier, while_waiting=lambda: time.sleep(0.1)):
+    limit = time.monotonic() + 30
+    while not all(r.get("admitted", False) for r in replicas(tools, mid_tier)):
+        assert time.monotonic() < limit, ("a replica is not readmitted", replicas(tools, mid_tier))
+        while_waiting()
+
+
+def check_replica_lost(tools, victim, config):
+    """A shard's other replica answers: no get fails or misses, and no value is wrong."""
+    before, target = up_router(tools, config)
     expect_well(tools, target)
     for round_number in range(2):  # the one that comes back is as good as new
         pid = ps(tools)[victim]["pid"]
@@ -282,15 +301,9 @@ def check_replica_lost(tools, victim, config):
         assert run["score"]["mean"] == 1, ("a value that was acknowledged is gone or wrong", run["score"])
         assert run["requests"]["failed"] == 0, ("the other replica should have answered", run["errors"])
         await_well(tools, target)
-        limit = time.monotonic() + 30
-        while True:
-            _, reply, _, _ = call(tools, before["mid-tier"]["address"], "curtail.router.Router/Replicas", "{}")
-            admitted = [r.get("admitted", False) for r in reply["replicas"]]
-            if all(admitted):
-                break
-            assert time.monotonic() < limit, ("a replica is not readmitted", reply)
-            Load(tools, target, 0.5).result()  # it is looked at when there is something to do
-        assert any(int(r.get("ejections", 0)) > round_number for r in reply["replicas"]), reply
+        # A replica is looked at when there is something to do.
+        await_all_replicas(tools, before["mid-tier"], lambda: Load(tools, target, 0.5).result())
+        assert any(int(r.get("ejections", 0)) > round_number for r in replicas(tools, before["mid-tier"]))
     after = ps(tools)
     assert after[victim]["restarts"] >= 2 and after["mid-tier"]["pid"] == before["mid-tier"]["pid"]
     expect_well(tools, target)
@@ -303,6 +316,47 @@ def test_memcached_killed(tools):
 
 def test_router_leaf_killed(tools):
     check_replica_lost(tools, "leaf-1.0", "FIB1")
+
+
+def test_router_mid_tier_killed(tools):
+    """A replica of each shard has missed a write, and the mid-tier that ejected it is gone: no old value is read."""
+    before, target = up_router(tools, "SDB1-16")
+    mid_tier = before["mid-tier"]
+    stores = [before["store-0.0"]["pid"], before["store-1.1"]["pid"]]
+    keys = [base64.b64encode(b"chaos-%d" % i).decode() for i in range(8)]
+
+    def write(value, taken):
+        for key in keys:
+            code, reply, err, _ = call(tools, mid_tier["address"], "curtail.router.Router/Set", json.dumps(
+                {"key": key, "value": base64.b64encode(value).decode()}), timeout="10s")
+            assert code == 0 and reply["taken"] == taken, (err, reply)
+
+    def expect(value):
+        for key in keys * 3:  # the replicas take turns
+            code, reply, err, _ = call(tools, mid_tier["address"], "curtail.router.Router/Get", json.dumps({"key": key}),
+                                       timeout="10s")
+            assert code == 0 and base64.b64decode(reply["value"]) == value, (err, reply)
+
+    write(b"old", taken=2)
+    for pid in stores:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        write(b"new", taken=1)
+        os.kill(mid_tier["pid"], signal.SIGKILL)
+        limit = time.monotonic() + 30
+        while call(tools, mid_tier["address"], "curtail.router.Router/Replicas", "{}")[0] != 0:
+            assert time.monotonic() < limit, "the mid-tier is not started again"
+            time.sleep(0.1)
+        assert sum(not r.get("admitted", False) for r in replicas(tools, mid_tier)) == 2, replicas(tools, mid_tier)
+        expect(b"new")
+    finally:
+        for pid in stores:
+            os.kill(pid, signal.SIGCONT)
+    await_all_replicas(tools, mid_tier)
+    expect(b"new")
+    assert ps(tools)["mid-tier"]["restarts"] >= 1
+    expect_well(tools, target)
+    down(tools, "router")
 
 
 # ----- bad data -------------------------------------------------------------------------------------------------------
