@@ -64,7 +64,7 @@ Targets ReplicaSet::LookAtAdmitted(size_t shard) const {
 }
 
 Targets ReplicaSet::AdmittedForWrite(size_t shard, uint64_t* version) {
-  const std::lock_guard<FiberMutex> lock(mu_);
+  const MutexLock lock(order_mu_);
   *version = NextVersion();
   return LookAtAdmitted(shard);
 }
@@ -105,7 +105,10 @@ bool ReplicaSet::Eject(uint32_t replica, std::string_view reason) {
   const auto admitted = LookAtAdmitted(replica / static_cast<size_t>(options_.replicas)).size();
   if (!state.admitted.load(std::memory_order_relaxed)) return true;
   if (admitted <= 1) return false;
-  state.admitted.store(false, std::memory_order_release);
+  {
+    const MutexLock order(order_mu_);
+    state.admitted.store(false, std::memory_order_release);
+  }
   state.reason = reason;
   ++state.ejections;
   if (++ejected_ == 1) changed_.notify_all();
@@ -116,7 +119,10 @@ void ReplicaSet::Admit(uint32_t replica) {
   const std::lock_guard<FiberMutex> lock(mu_);
   State& state = replicas_[replica];
   state.timeouts_in_a_row.store(0, std::memory_order_relaxed);
-  state.admitted.store(true, std::memory_order_release);
+  {
+    const MutexLock order(order_mu_);
+    state.admitted.store(true, std::memory_order_release);
+  }
   --ejected_;
   changed_.notify_all();
 }

@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/router/stripes.h"
+#include "curtail/base/mutex.h"
 #include "curtail/exec/sync.h"
 #include "curtail/rpc/channel.h"
 #include "router.pb.h"
@@ -115,7 +116,7 @@ class ReplicaSet {
  private:
   struct State {
     Channel* channel = nullptr;  // immutable after construction
-    // Atomic. Set under mu_ (release), read by requests (acquire).
+    // Atomic. Set under mu_ and order_mu_ (release), read by requests (acquire).
     std::atomic<bool> admitted{true};
     // Atomic; a heuristic, relaxed.
     std::atomic<int> timeouts_in_a_row{0};
@@ -135,7 +136,7 @@ class ReplicaSet {
   bool AskForHistories(Deadline deadline, std::vector<std::optional<StoreHistory>>* histories);
   // Numbers of a shard's replicas: First(shard) to First(shard + 1) - 1.
   size_t First(size_t shard) const { return shard * static_cast<size_t>(options_.replicas); }
-  // As Admitted(), but may find none unless mu_ is held.
+  // As Admitted(), but may find none unless mu_ or order_mu_ is held.
   Targets LookAtAdmitted(size_t shard) const;
   void ProbeLoop();
   // Asks those that are ejected to forget everything, and admits those that did.
@@ -148,11 +149,13 @@ class ReplicaSet {
 
   std::vector<State> replicas_;
   std::vector<Turn> turns_;
-  // Atomic. Drawn under mu_ for writes, so that versions are in the order of ejections. Refills draw theirs without:
+  // Atomic. Drawn under order_mu_ for writes, so that versions are in the order of ejections. Refills draw theirs without:
   // NextVersion() pairs with itself, so if a refill's version is greater than that of a flush, it sees that the
   // replica was ejected before (acquire in the refill, release in Probe()).
   std::atomic<uint64_t> version_;
 
+  // For some instructions, inside mu_ or alone: writes look who takes part and draw their version under it.
+  Mutex order_mu_;
   mutable FiberMutex mu_;
   mutable FiberCondition changed_;
   bool stop_ = false;   // guarded by mu_
