@@ -11,6 +11,7 @@
 
 #include "apps/router/leaf_service.h"
 #include "apps/router/router_testing.h"
+#include "apps/router/versions.h"
 #include "apps/router/write.h"
 
 namespace curtail::router {
@@ -178,11 +179,12 @@ TEST_F(AttemptsTest, AWriteDoesNotWaitForItsTurnWhenTheClientHasGivenUp) {
 
 TEST_F(AttemptsTest, AVersionThatCannotBeIsNotBelieved) {
   Start(2);
-  const uint64_t before = replicas().NextVersion();
   replicas().SawVersion(~uint64_t{0});
-  EXPECT_EQ(replicas().NextVersion(), before + 1);
-  replicas().SawVersion(before + 1000);
-  EXPECT_EQ(replicas().NextVersion(), before + 1001);
+  const uint64_t before = replicas().NextVersion();
+  EXPECT_LT(before, GreatestVersion());
+  const uint64_t in_an_hour = before + uint64_t{3600} * 1'000'000'000;
+  replicas().SawVersion(in_an_hour);
+  EXPECT_EQ(replicas().NextVersion(), in_an_hour + 1);
 }
 
 // Replica 0 takes part alone; while it is asked, the other one comes back, empty. Whatever becomes of the
@@ -222,14 +224,48 @@ class LeafTest : public testing::Test {
   apps::TempDir dir_;
   MemcachedProcess process_{dir_.File("m")};
   LeafService leaf_{*Address::Parse(process_.address()), MemcachedOptions{}};
+  const uint64_t version_ = VersionOfNow();
 };
 
 TEST_F(LeafTest, DoesNothingForAWriteThatNobodyWaitsFor) {
   StoreReply reply;
-  EXPECT_EQ(Set(Deadline::At(TimePoint::min()), 5, &reply).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(Set(Deadline::At(TimePoint::min()), version_, &reply).code(),
+            absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(process_.Look("k"), std::nullopt);
-  ASSERT_TRUE(Set(Deadline::In(kPatience), 5, &reply).ok());  // nor has it kept the version
+  ASSERT_TRUE(Set(Deadline::In(kPatience), version_, &reply).ok());  // nor has it kept the version
   EXPECT_FALSE(reply.late());
+}
+
+// A mid-tier that starts would else rely on what memcached held.
+TEST_F(LeafTest, RemembersSinceWhenItsContentIsWhole) {
+  const auto since = [&] {
+    StoreRecall request;
+    request.set_version(VersionOfNow());
+    StoreHistory history;
+    Context ctx(kPatience);
+    EXPECT_TRUE(leaf_.Recall(ctx, request, &history).ok());
+    EXPECT_FALSE(history.late());
+    return history.since();
+  };
+  StoreReply reply;
+  ASSERT_TRUE(Set(Deadline::In(kPatience), version_, &reply).ok());
+  const uint64_t start = since();
+  EXPECT_LE(start, version_);
+  process_.Kill();
+  process_.Start();
+  EXPECT_GT(since(), version_);
+  StoreFlush flush;
+  flush.set_version(VersionOfNow());
+  Context ctx(kPatience);
+  ASSERT_TRUE(leaf_.Flush(ctx, flush, &reply).ok());
+  EXPECT_EQ(since(), flush.version());
+  // It was sent nothing until it took part again.
+  flush.set_version(flush.version() + 100);
+  flush.set_done_before(true);
+  ASSERT_TRUE(Set(Deadline::In(kPatience), VersionOfNow(), &reply).ok());
+  ASSERT_TRUE(leaf_.Flush(ctx, flush, &reply).ok());
+  EXPECT_EQ(process_.Look("k"), "v");
+  EXPECT_EQ(since(), flush.version());
 }
 
 // Else nothing could ever be written there again.
@@ -242,7 +278,7 @@ TEST_F(LeafTest, RefusesVersionsThatCannotBe) {
   flush.set_version(~uint64_t{0});
   Context ctx(kPatience);
   EXPECT_EQ(leaf_.Flush(ctx, flush, &reply).code(), absl::StatusCode::kInvalidArgument);
-  ASSERT_TRUE(Set(Deadline::In(kPatience), 5, &reply).ok());
+  ASSERT_TRUE(Set(Deadline::In(kPatience), version_, &reply).ok());
   EXPECT_FALSE(reply.late());
   EXPECT_EQ(process_.Look("k"), "v");
 }

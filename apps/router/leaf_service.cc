@@ -2,6 +2,7 @@
 #include "apps/router/leaf_service.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -10,10 +11,26 @@
 #include "curtail/base/strings.h"
 
 namespace curtail::router {
+namespace {
+
+// How long memcached has to show that it is there when a mid-tier asks what it holds.
+constexpr Nanos kCheckTime = std::chrono::milliseconds(250);
+
+void Raise(std::atomic<uint64_t>& value, uint64_t to) {
+  uint64_t now = value.load(std::memory_order_relaxed);
+  while (now < to && !value.compare_exchange_weak(now, to, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
 LeafService::LeafService(Address memcached, MemcachedOptions options)
     : Store::Service(/*never_waits=*/true),
-      started_(VersionOfNow()),
-      memcached_(std::move(memcached), options) {}
+      memcached_(std::move(memcached), options),
+      since_(VersionOfNow()) {
+  // What was sent to the leaf that was here before may still come.
+  for (Seen& seen : seen_) seen.newest.store(since_, std::memory_order_relaxed);
+}
 
 void LeafService::Seen::Begin(uint64_t version, uint32_t to) {
   begun.store(version, std::memory_order_relaxed);
@@ -111,11 +128,19 @@ absl::Status LeafService::BeginAlone(Context& ctx, uint64_t version, std::vector
 }
 
 absl::Status LeafService::Flush(Context& ctx, const StoreFlush& request, StoreReply* reply) {
+  if (request.done_before()) {
+    if (absl::Status status = CheckVersion(request.version()); !status.ok()) return status;
+    Raise(flushed_, request.version());
+    Raise(since_, request.version());
+    return absl::OkStatus();
+  }
   std::vector<Stripes::Hold> holds;
   absl::Status status = BeginAlone(ctx, request.version(), &holds, reply);
   if (!status.ok() || reply->late()) return status;
+  // Also if it is carried out but not answered.
+  Raise(since_, request.version());
   status = memcached_.Flush(ctx.deadline());
-  if (status.ok()) flushed_.store(request.version(), std::memory_order_relaxed);
+  if (status.ok()) Raise(flushed_, request.version());
   return status;
 }
 
@@ -123,9 +148,10 @@ absl::Status LeafService::Recall(Context& ctx, const StoreRecall& request, Store
   std::vector<Stripes::Hold> holds;
   absl::Status status = BeginAlone(ctx, request.version(), &holds, reply);
   if (!status.ok() || reply->late()) return status;
-  const uint64_t flushed = flushed_.load(std::memory_order_relaxed);
-  reply->set_flushed(flushed);
-  reply->set_since(std::max(flushed, started_));
+  reply->set_flushed(flushed_.load(std::memory_order_relaxed));
+  const bool there = memcached_.Check(std::min(ctx.deadline(), Deadline::In(kCheckTime))).ok();
+  const uint64_t lost = there ? memcached_.lost() : VersionOfNow();
+  reply->set_since(std::max(since_.load(std::memory_order_relaxed), lost));
   uint64_t newest = 0;
   for (const Seen& seen : seen_) {
     const uint64_t begun = seen.begun.load(std::memory_order_relaxed);

@@ -55,14 +55,13 @@ class LeafService final : public Store::Service {
   absl::Status BeginWrite(Context& ctx, std::string_view key, uint64_t version, Stripes::Hold* hold,
                           Seen** seen, StoreReply* reply);
 
-  // Immutable after construction.
-  const uint64_t started_;  // a version
-
   Memcached memcached_;
   Stripes stripes_;
   std::array<Seen, Stripes::kCount> seen_;
-  // Of the last flush that was done. Atomic; written by who holds all stripes, relaxed for that reason.
+  // Versions, as StoreHistory says. Atomic; relaxed, as who reads them holds all stripes, and so does who writes them,
+  // but for a flush of before, which only the mid-tier that reads knows of.
   std::atomic<uint64_t> flushed_{0};
+  std::atomic<uint64_t> since_;
 };
 
 }  // namespace curtail::router

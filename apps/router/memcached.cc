@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "apps/router/versions.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/fiber.h"
 #include "curtail/exec/wait.h"
@@ -118,6 +119,7 @@ absl::Status Memcached::RunOnce(const Command& command, Deadline deadline, Answe
     lease->Remove();
     return absl::UnavailableError(text);
   }
+  if (outcome.closed) lost_.store(VersionOfNow(), std::memory_order_relaxed);
   *again = outcome.closed && lease->reused();
   std::unique_ptr<Connection> connection = lease->Remove();
   if (outcome.state == Connection::State::kUnanswered && command.writes) KeepAside(std::move(connection));
@@ -128,7 +130,10 @@ absl::Status Memcached::Run(const Command& command, Deadline deadline, Answer* a
   if (command.writes) {
     if (absl::Status status = CheckNoneUnanswered(); !status.ok()) return status;
   }
-  if (absl::Status status = lease->Take(*this, false, deadline); !status.ok()) return status;
+  if (absl::Status status = lease->Take(*this, false, deadline); !status.ok()) {
+    if (absl::IsUnavailable(status)) lost_.store(VersionOfNow(), std::memory_order_relaxed);
+    return status;
+  }
   bool again = false;
   const absl::Status status = RunOnce(command, deadline, answer, lease, &again);
   // memcached was restarted since the connection was used last. All commands may be repeated: what the first
@@ -212,6 +217,24 @@ absl::Status Memcached::Flush(Deadline deadline) {
     return status;
   }
   return answer.kind == Answer::Kind::kDone ? absl::OkStatus() : Refused(answer);
+}
+
+absl::Status Memcached::Check(Deadline deadline) {
+  std::vector<Pool*> pools;  // they stay
+  {
+    const MutexLock lock(mu_);
+    for (Pool& pool : pools_) pools.push_back(&pool);
+  }
+  for (Pool* const pool : pools) {
+    const std::lock_guard<FiberMutex> lock(pool->mu);
+    // Nothing is on its way on an idle one: if it is resolved, it is closed.
+    if (std::ranges::any_of(pool->idle, [](const auto& connection) { return connection->Resolved(); })) {
+      lost_.store(VersionOfNow(), std::memory_order_relaxed);
+    }
+  }
+  bool found = false;
+  std::string value;
+  return Get("is it there", deadline, &found, &value);
 }
 
 }  // namespace curtail::router

@@ -52,6 +52,11 @@ class Memcached {
   [[nodiscard]] absl::Status Delete(std::string_view key, Deadline deadline, bool* found);
   // Forgets everything.
   [[nodiscard]] absl::Status Flush(Deadline deadline);
+  // Whether it answers. Afterwards lost() is up to date.
+  [[nodiscard]] absl::Status Check(Deadline deadline);
+  // The time, as a version, at which a connection was last found closed: memcached may have been started again, empty.
+  // 0: never.
+  uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:
   // The idle connections of one poller's thread, or of all threads that are no fiber threads.
@@ -90,6 +95,8 @@ class Memcached {
   // Atomic; unanswered_ is not empty. Relaxed: a write and what it must not overtake are ordered by the
   // caller's lock.
   std::atomic<bool> any_unanswered_{false};
+  // Atomic; relaxed, a time.
+  std::atomic<uint64_t> lost_{0};
 };
 
 }  // namespace curtail::router

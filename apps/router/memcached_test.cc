@@ -105,6 +105,25 @@ TEST_F(MemcachedTest, ARestartBetweenCallsIsNotNoticed) {
   EXPECT_EQ(process_.Look("k"), "w");
 }
 
+// What it held may be gone; nobody asked it meanwhile.
+TEST_F(MemcachedTest, CheckNoticesARestartBetweenCalls) {
+  EXPECT_TRUE(client_.Check(Patience()).ok());
+  EXPECT_EQ(client_.lost(), 0u);
+  process_.Kill();
+  process_.Start();
+  EXPECT_TRUE(client_.Check(Patience()).ok());
+  const uint64_t restarted = client_.lost();
+  EXPECT_GT(restarted, 0u);
+  EXPECT_TRUE(client_.Check(Patience()).ok());
+  EXPECT_EQ(client_.lost(), restarted);
+  process_.Stall();
+  EXPECT_EQ(client_.Check(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(client_.lost(), restarted);
+  process_.Kill();
+  EXPECT_EQ(client_.Check(Patience()).code(), absl::StatusCode::kUnavailable);
+  EXPECT_GT(client_.lost(), restarted);
+}
+
 TEST_F(MemcachedTest, DeadlinesHoldWhenMemcachedStalls) {
   ASSERT_TRUE(Set("k", "v", Patience()).ok());
   process_.Stall();

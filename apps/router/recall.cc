@@ -2,6 +2,7 @@
 #include "apps/router/recall.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "apps/router/stripes.h"
 
@@ -48,7 +49,7 @@ std::vector<bool> MayTakePart(std::span<const StoreHistory* const> histories) {
     (member || histories[i]->flushed() > newest.version ? candidates : others).push_back(i);
   }
   if (candidates.empty()) candidates = std::move(others);
-  std::ranges::stable_sort(candidates, {}, [&](size_t i) { return histories[i]->since(); });
+  std::ranges::sort(candidates, {}, [&](size_t i) { return std::pair(histories[i]->since(), i); });
 
   std::vector<bool> may(histories.size());
   for (const size_t i : candidates) {

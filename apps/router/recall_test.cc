@@ -108,12 +108,15 @@ class World {
   static constexpr size_t kReplicas = 3;
   static constexpr int kKeys = 4;
 
-  explicit World(uint64_t seed) : rng_(seed) { admitted_.fill(true); }
+  explicit World(uint64_t seed) : rng_(seed) {
+    admitted_.fill(true);
+    emptied_.fill(false);
+  }
 
   void Step() {
     const int key = static_cast<int>(rng_.Below(kKeys));
     const size_t replica = rng_.Below(kReplicas);
-    switch (rng_.Below(12)) {
+    switch (rng_.Below(16)) {
       case 0:
         if (!writes_.contains(key)) Send(key);
         break;
@@ -122,6 +125,12 @@ class World {
         break;
       case 2:
         if (!admitted_[replica]) Empty(replica);
+        break;
+      case 3:
+        if (emptied_[replica]) Admit(replica);
+        break;
+      case 4:
+        if (rng_.Below(8) == 0) Forget(replica);
         break;
       default:
         if (writes_.contains(key)) Answer(key, replica);
@@ -135,8 +144,13 @@ class World {
   // acknowledged, and was there, is gone or old, and that those who take part hold the same, or nothing.
   void Restart() {
     writes_.clear();
+    emptied_.fill(false);
     std::vector<const StoreHistory*> histories;
-    for (const Leaf& leaf : leaves_) histories.push_back(&leaf.history);
+    for (Leaf& leaf : leaves_) {
+      leaf.history.set_flushed(leaf.flushed);
+      leaf.history.set_since(leaf.since);
+      histories.push_back(&leaf.history);
+    }
     std::ranges::copy(MayTakePart(histories), admitted_.begin());
     const std::map<int, uint64_t> after = Held();
     for (const auto& [key, version] : acknowledged_) {
@@ -157,6 +171,7 @@ class World {
   enum Outcome { kNotSent, kOpen, kDone, kLate, kMissed };
   struct Leaf {
     StoreHistory history = Saw({});
+    uint64_t flushed = 0, since = 0, refuses = 0;
     uint64_t newest = 0;  // begun
     std::map<int, uint64_t> holds;
   };
@@ -167,7 +182,7 @@ class World {
 
   bool AnyHasBeenThereSince(uint64_t version) const {
     for (size_t i = 0; i < kReplicas; ++i) {
-      if (admitted_[i] && leaves_[i].history.since() < version) return true;
+      if (admitted_[i] && leaves_[i].since < version) return true;
     }
     return false;
   }
@@ -192,10 +207,36 @@ class World {
     if (std::ranges::count(admitted_, true) > 1) admitted_[replica] = false;
   }
 
+  // It is flushed, or only sent a flush of which nobody hears more.
   void Empty(size_t replica) {
-    leaves_[replica].history = Flushed(++version_, std::move(leaves_[replica].history));
-    leaves_[replica].holds.clear();
+    Leaf& leaf = leaves_[replica];
+    const bool answered = rng_.Below(4) != 0;
+    if (answered || rng_.Below(2) == 0) leaf.holds.clear();
+    leaf.refuses = leaf.since = ++version_;
+    if (answered) leaf.flushed = version_;
+    emptied_[replica] = answered;
+  }
+
+  void Admit(size_t replica) {
+    emptied_[replica] = false;
     admitted_[replica] = true;
+    leaves_[replica].flushed = leaves_[replica].since = ++version_;
+  }
+
+  // Its memcached starts again, or its leaf. The latter one of them only, and while another one remembers the newest
+  // write: see Limits.
+  void Forget(size_t replica) {
+    Leaf& leaf = leaves_[replica];
+    leaf.since = ++version_;
+    if (rng_.Below(2) == 0) {
+      leaf.holds.clear();
+    } else if (replica == 0 && std::ranges::any_of(leaves_, [&](const Leaf& l) {
+                 return &l != &leaf && l.newest >= leaf.newest;
+               })) {
+      leaf.history = Saw({});
+      leaf.newest = leaf.flushed = 0;
+      leaf.refuses = version_;
+    }
   }
 
   void Answer(int key, size_t replica) {
@@ -216,7 +257,7 @@ class World {
   }
 
   Outcome Do(int key, const Sent& sent, Leaf* leaf) {
-    if (sent.version <= leaf->history.flushed()) return kLate;
+    if (sent.version <= leaf->refuses) return kLate;
     uint32_t members = 0;
     for (size_t i = 0; i < kReplicas; ++i) members |= sent.at[i] == kNotSent ? 0 : 1u << i;
     const bool answered = rng_.Below(8) != 0, done = answered || rng_.Below(2) == 0;
@@ -234,7 +275,8 @@ class World {
   uint64_t version_ = 0;
   std::array<Leaf, kReplicas> leaves_;
   std::array<bool, kReplicas> admitted_;
-  std::map<int, Sent> writes_;  // under way, one of a key at most
+  std::array<bool, kReplicas> emptied_;  // but not admitted yet
+  std::map<int, Sent> writes_;           // under way, one of a key at most
   std::map<int, uint64_t> acknowledged_;
   // Of those: what is left when some were emptied and then the others ejected; here are no gets to bring it back.
   std::set<int> lost_;

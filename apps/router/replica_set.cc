@@ -115,16 +115,25 @@ bool ReplicaSet::Eject(uint32_t replica, std::string_view reason) {
   return true;
 }
 
-void ReplicaSet::Admit(uint32_t replica) {
+uint64_t ReplicaSet::Admit(std::span<const uint32_t> replicas) {
   const std::lock_guard<FiberMutex> lock(mu_);
-  State& state = replicas_[replica];
-  state.timeouts_in_a_row.store(0, std::memory_order_relaxed);
-  {
-    const MutexLock order(order_mu_);
-    state.admitted.store(true, std::memory_order_release);
-  }
-  --ejected_;
+  ejected_ -= replicas.size();
   changed_.notify_all();
+  const MutexLock order(order_mu_);
+  for (const uint32_t replica : replicas) {
+    replicas_[replica].timeouts_in_a_row.store(0, std::memory_order_relaxed);
+    replicas_[replica].admitted.store(true, std::memory_order_release);
+  }
+  return NextVersion();
+}
+
+uint64_t ReplicaSet::NextVersion() {
+  const uint64_t now = VersionOfNow();
+  uint64_t last = version_.load(std::memory_order_relaxed);
+  while (!version_.compare_exchange_weak(last, std::max(last + 1, now), std::memory_order_acq_rel,
+                                         std::memory_order_relaxed)) {
+  }
+  return std::max(last + 1, now);
 }
 
 void ReplicaSet::SawVersion(uint64_t version) {
@@ -164,14 +173,23 @@ void ReplicaSet::Probe() {
   request.set_version(NextVersion());
   Context ctx(Deadline::In(options_.write_timeout));
   const auto replies = ctx.Broadcast(channels, Store::kFlush, request);
+  std::vector<uint32_t> flushed;
+  std::vector<Channel*> flushed_channels;
   for (size_t i = 0; i < ids.size(); ++i) {
     if (!replies[i].ok()) continue;
-    if (!replies[i]->late()) {
-      Admit(ids[i]);
-    } else {
+    if (replies[i]->late()) {
       SawVersion(replies[i]->newest());
+      continue;
     }
+    flushed.push_back(ids[i]);
+    flushed_channels.push_back(channels[i]);
   }
+  if (flushed.empty()) return;
+  // Between the flush and this others were written to; that it lacks what they took is no reason to empty it again.
+  request.set_version(Admit(flushed));
+  request.set_done_before(true);
+  Context note_ctx(Deadline::In(options_.write_timeout));
+  const auto ignored = note_ctx.Broadcast(flushed_channels, Store::kFlush, request);
 }
 
 std::vector<std::string> ReplicaSet::Recall(Deadline deadline) {

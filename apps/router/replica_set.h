@@ -61,7 +61,7 @@ class Targets {
   size_t size_ = 0;
 };
 
-// Thread-safe; only the constructor and the destructor block.
+// Thread-safe; only Recall() and the destructor block.
 class ReplicaSet {
  public:
   // `leaves` in shard-major order; they outlive this. Errors: INVALID_ARGUMENT when they do not make whole
@@ -103,7 +103,7 @@ class ReplicaSet {
   bool Eject(uint32_t replica, std::string_view reason);
 
   // Greater than all before, and than all before a restart unless the clock was set back.
-  uint64_t NextVersion() { return version_.fetch_add(1, std::memory_order_acq_rel) + 1; }
+  uint64_t NextVersion();
   // A leaf has seen this one: from now on NextVersion() is greater, unless it is more than a day ahead of the
   // clock, which is a mistake.
   void SawVersion(uint64_t version);
@@ -141,7 +141,8 @@ class ReplicaSet {
   void ProbeLoop();
   // Asks those that are ejected to forget everything, and admits those that did.
   void Probe();
-  void Admit(uint32_t replica);
+  // From the version on that this returns.
+  uint64_t Admit(std::span<const uint32_t> replicas);
 
   // Immutable after construction.
   const ReplicaOptions options_;

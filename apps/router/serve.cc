@@ -21,6 +21,7 @@ Nanos Milliseconds(double ms) {
 // What any server of ours holds resident with some connections and threads.
 constexpr uint64_t kServerBytes = 16u << 20;
 constexpr uint64_t kStripeBytes = 128;
+constexpr uint64_t kSeenBytes = 32;
 constexpr uint64_t kConnectionBytes = 32u << 10;
 // That a mid-tier that starts waits for leaves that are silent.
 constexpr Nanos kRecallPatience = std::chrono::seconds(5);
@@ -28,7 +29,7 @@ constexpr Nanos kRecallPatience = std::chrono::seconds(5);
 }  // namespace
 
 uint64_t LeafMemory(const ServeOptions& options) {
-  return kServerBytes + Stripes::kCount * (kStripeBytes + sizeof(uint64_t)) +
+  return kServerBytes + Stripes::kCount * (kStripeBytes + kSeenBytes) +
          static_cast<uint64_t>(options.connections) * kConnectionBytes;
 }
 
