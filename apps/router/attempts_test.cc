@@ -187,6 +187,46 @@ TEST_F(AttemptsTest, AVersionThatCannotBeIsNotBelieved) {
   EXPECT_EQ(replicas().NextVersion(), in_an_hour + 1);
 }
 
+// 1 missed the write and is ejected. The answer waits until 0 has it with a version greater than all that 1 has seen.
+TEST_F(AttemptsTest, AWriteIsDoneAgainWhereItWasTakenWhenWhoMissedItHasBeenEjected) {
+  Start(2);
+  Write write(routing_, ctx_);
+  ASSERT_TRUE(write.Begin("k").ok());
+  ASSERT_TRUE(write.Next());
+  const uint64_t other_write = replicas().NextVersion();
+  write.Take(Answers<StoreReply>({StoreReply(), absl::UnavailableError("gone")}));
+  EXPECT_FALSE(replicas().IsAdmitted(1));
+  ASSERT_TRUE(write.Next());
+  EXPECT_THAT(std::vector(write.channels().begin(), write.channels().end()), ElementsAre(&channels_[0]));
+  EXPECT_GT(write.version(), other_write);
+  StoreSet request;
+  write.Address(&request);
+  EXPECT_EQ(request.members(), 0b01u);
+  write.Take(Answers<StoreReply>({StoreReply()}));
+  EXPECT_FALSE(write.Next());
+  EXPECT_TRUE(write.Finish().ok());
+}
+
+// A write took replica 0 and missed 1; before it heard of that, 0 was ejected because of another write. So 1
+// cannot be ejected, and must get the write before that is acknowledged: its old value is all that is left.
+TEST_F(AttemptsTest, AWriteIsDoneAgainWhereItWasMissedIfWhoTookItIsEjectedMeanwhile) {
+  Start(2);
+  Write write(routing_, ctx_);
+  ASSERT_TRUE(write.Begin("k").ok());
+  ASSERT_TRUE(write.Next());
+  ASSERT_EQ(write.channels().size(), 2u);
+  const uint64_t first_version = write.version();
+  ASSERT_TRUE(replicas().Eject(0, "another write"));
+  write.Take(Answers<StoreReply>({StoreReply(), absl::UnavailableError("gone for a moment")}));
+  ASSERT_TRUE(write.Next());
+  EXPECT_THAT(std::vector(write.channels().begin(), write.channels().end()), ElementsAre(&channels_[1]));
+  EXPECT_GT(write.version(), first_version);
+  write.Take(Answers<StoreReply>({StoreReply()}));
+  EXPECT_FALSE(write.Next());
+  EXPECT_TRUE(write.Finish().ok());
+  EXPECT_EQ(write.taken(), 1u);
+}
+
 // Replica 0 takes part alone; while it is asked, the other one comes back, empty. Whatever becomes of the
 // write, 0 holds all there is.
 TEST(Write, DoesNotEjectWhoTookPartAlone) {

@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "apps/router/router_testing.h"
-#include "apps/router/write.h"
 #include "curtail/base/rng.h"
 
 namespace curtail::router {
@@ -187,57 +186,6 @@ TEST_P(FailureTest, ALeafThatIsGoneIsEjectedToo) {
   for (int i = 0; i < 4; ++i) ASSERT_EQ(deployment.Get("k"), "v");
   EXPECT_EQ(deployment.Set("k", "w").taken(), 1u);
   EXPECT_FALSE(deployment.Replicas()[1].admitted());
-}
-
-// 1 missed the write and is ejected. The answer waits until 0 has it with a version greater than all that 1 has seen.
-TEST(Write, IsDoneAgainWhereItWasTakenWhenWhoMissedItHasBeenEjected) {
-  Client client;
-  Channel nowhere(&client, "unix:/nonexistent/0"), nowhere_either(&client, "unix:/nonexistent/1");
-  auto replicas = ReplicaSet::Create({&nowhere, &nowhere_either}, Patient(2));
-  ASSERT_TRUE(replicas.ok());
-  Routing routing{.replicas = *std::move(replicas)};
-  Context ctx(kPatience);
-  Write write(routing, ctx);
-  ASSERT_TRUE(write.Begin("k").ok());
-  ASSERT_TRUE(write.Next());
-  const uint64_t other_write = routing.replicas->NextVersion();
-  write.Take(Answers<StoreReply>({StoreReply(), absl::UnavailableError("gone")}));
-  EXPECT_FALSE(routing.replicas->IsAdmitted(1));
-  ASSERT_TRUE(write.Next());
-  ASSERT_EQ(write.channels().size(), 1u);
-  EXPECT_EQ(write.channels()[0], &nowhere);
-  EXPECT_GT(write.version(), other_write);
-  write.Take(Answers<StoreReply>({StoreReply()}));
-  EXPECT_FALSE(write.Next());
-  EXPECT_TRUE(write.Finish().ok());
-}
-
-// A write took replica 0 and missed 1; before it heard of that, 0 was ejected because of another write. So 1
-// cannot be ejected, and must get the write before that is acknowledged: its old value is all that is left.
-TEST(Write, IsDoneAgainWhereItWasMissedIfWhoTookItIsEjectedMeanwhile) {
-  Client client;
-  Channel nowhere(&client, "unix:/nonexistent/0"), nowhere_either(&client, "unix:/nonexistent/1");
-  auto replicas = ReplicaSet::Create({&nowhere, &nowhere_either}, Patient(2));
-  ASSERT_TRUE(replicas.ok());
-  Routing routing{.replicas = *std::move(replicas)};
-  Context ctx(kPatience);
-  Write write(routing, ctx);
-  ASSERT_TRUE(write.Begin("k").ok());
-  ASSERT_TRUE(write.Next());
-  ASSERT_EQ(write.channels().size(), 2u);
-  const uint64_t first_version = write.version();
-  ASSERT_TRUE(routing.replicas->Eject(0, "another write"));
-
-  write.Take(Answers<StoreReply>({StoreReply(), absl::UnavailableError("gone for a moment")}));
-  ASSERT_TRUE(write.Next());
-  ASSERT_EQ(write.channels().size(), 1u);
-  EXPECT_EQ(write.channels()[0], &nowhere_either);
-  EXPECT_GT(write.version(), first_version);
-
-  write.Take(Answers<StoreReply>({StoreReply()}));
-  EXPECT_FALSE(write.Next());
-  EXPECT_TRUE(write.Finish().ok());
-  EXPECT_EQ(write.taken(), 1u);
 }
 
 // While a fiber waits for memcached its thread, the only one, answers others.
