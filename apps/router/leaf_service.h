@@ -49,8 +49,8 @@ class LeafService final : public Store::Service {
   // DEADLINE_EXCEEDED, INVALID_ARGUMENT.
   template <class Reply>
   absl::Status BeginAlone(Context& ctx, uint64_t version, std::vector<Stripes::Hold>* holds, Reply* reply);
-  // Holds the key's stripe in `hold`, says which it is in `seen`, and takes the version as its newest; or says in `reply` that it comes
-  // late. Errors: DEADLINE_EXCEEDED, if the request's has passed when the stripe is held, and
+  // Holds the key's stripe in `hold`, says which it is in `seen`, and takes the version as its newest; or says in
+  // `reply` that it comes late. Errors: DEADLINE_EXCEEDED, if the request's has passed when the stripe is held, and
   // INVALID_ARGUMENT; then nothing has changed.
   absl::Status BeginWrite(Context& ctx, std::string_view key, uint64_t version, Stripes::Hold* hold,
                           Seen** seen, StoreReply* reply);

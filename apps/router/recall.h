@@ -9,14 +9,14 @@
 // 2. A write that is acknowledged has been done by all to whom its last version went.
 // 3. A replica takes part again only once it has been emptied.
 //
-// So those to whom the newest write went, its members, took part at the end, and each of them has done every write
-// that was acknowledged since it was emptied, or since the start. Who has been there longest holds most: it takes part. So
-// does each other one that has seen the same writes, as far as it was not emptied since. One that has not is to be
-// emptied, also if what it lacks, or what the others lack, was not acknowledged: else gets would find now the one value
-// and now the other.
+// So those to whom the newest write went, its members, took part at the end, and each of them has done every
+// write that was acknowledged since it was emptied, or since the start. Who has been there longest holds most:
+// it takes part. So does each other one that has seen the same writes, as far as it was not emptied since. One
+// that has not is to be emptied, also if what it lacks, or what the others lack, was not acknowledged: else gets
+// would find now the one value and now the other.
 //
-// A leaf that was started again has forgotten what it saw; it gives way to one that has not. That is not enough if it alone
-// knew of the newest write, or if several of a shard were (docs/design/router.md, Limits).
+// A leaf that was started again has forgotten what it saw; it gives way to one that has not. That is not enough
+// if it alone knew of the newest write, or if several of a shard were (docs/design/router.md, Limits).
 #pragma once
 
 #include <span>

@@ -188,8 +188,7 @@ void ReplicaSet::Probe() {
   // Between the flush and this others were written to; that it lacks what they took is no reason to empty it again.
   request.set_version(Admit(flushed));
   request.set_done_before(true);
-  Context note_ctx(Deadline::In(options_.write_timeout));
-  const auto ignored = note_ctx.Broadcast(flushed_channels, Store::kFlush, request);
+  const auto ignored = ctx.Broadcast(flushed_channels, Store::kFlush, request);
 }
 
 std::vector<std::string> ReplicaSet::Recall(Deadline deadline) {

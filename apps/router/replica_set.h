@@ -150,8 +150,8 @@ class ReplicaSet {
 
   std::vector<State> replicas_;
   std::vector<Turn> turns_;
-  // Atomic. Drawn under order_mu_ for writes, so that versions are in the order of ejections. Refills draw theirs without:
-  // NextVersion() pairs with itself, so if a refill's version is greater than that of a flush, it sees that the
+  // Atomic. Drawn under order_mu_ for writes, so that versions are in the order of ejections. Refills draw theirs
+  // without: NextVersion() pairs with itself, so if a refill's version is greater than that of a flush, it sees that the
   // replica was ejected before (acquire in the refill, release in Probe()).
   std::atomic<uint64_t> version_;
 
