@@ -13,10 +13,10 @@
 namespace curtail::hdsearch {
 namespace {
 
-constexpr char kCorpus[] = "synthetic:N=500,D=8,seed=1";
+constexpr char kSmallCorpus[] = "synthetic:N=500,D=8,seed=1";
 
 QueryReply TrueReply(size_t query) {
-  const DataSpec corpus = *DataSpec::Parse(kCorpus);
+  const DataSpec corpus = *DataSpec::Parse(kSmallCorpus);
   const auto queries = LoadQueries(*DefaultQueries(corpus), 20);
   const auto truth = BruteForce(corpus, *queries, 4, 1, true);
   QueryReply reply;
@@ -29,7 +29,7 @@ QueryReply TrueReply(size_t query) {
 
 WorkloadOptions Options() {
   WorkloadOptions options;
-  options.data = kCorpus;
+  options.data = kSmallCorpus;
   options.count = 20, options.k = 4, options.judged = 10, options.quiet = true;
   return options;
 }
@@ -78,7 +78,7 @@ TEST(Workload, RefusesWhatDoesNotFit) {
   options = Options();
   options.k = 501;
   EXPECT_EQ(MakeWorkload(options).status().code(), absl::StatusCode::kInvalidArgument);
-  options.data = "no-such-file.npy", options.queries = kCorpus;
+  options.data = "no-such-file.npy", options.queries = kSmallCorpus;
   EXPECT_EQ(MakeWorkload(options).status().code(), absl::StatusCode::kNotFound);
 }
 

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "apps/recommend/data_spec.h"
 #include "apps/recommend/factorization.h"
-#include "curtail/load/workload.h"
+#include "curtail/load/message/workload.h"
 
 namespace curtail::recommend {
 

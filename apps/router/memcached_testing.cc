@@ -18,11 +18,10 @@
 #include <utility>
 
 #include "curtail/base/clock.h"
+#include "curtail/base/testing.h"
 
 namespace curtail::router {
 namespace {
-
-constexpr Nanos kPatience = std::chrono::seconds(20);
 
 [[noreturn]] void Fail(const char* what) {
   std::perror(what);
@@ -69,7 +68,7 @@ void MemcachedProcess::Start() {
     execvp(arguments[0], arguments.data());
     _exit(127);
   }
-  const Deadline deadline = Deadline::In(kPatience);
+  const Deadline deadline = Deadline::In(kMaxTestWait);
   int fd;
   while ((fd = Connect(path_)) < 0) {
     int status = 0;

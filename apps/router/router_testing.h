@@ -15,11 +15,12 @@
 #include "apps/router/memcached_testing.h"
 #include "apps/router/replica_set.h"
 #include "apps/router/router_service.h"
+#include "curtail/base/testing.h"
 #include "curtail/rpc/server.h"
 
 namespace curtail::router {
 
-inline constexpr Nanos kPatience = std::chrono::seconds(20);
+inline constexpr Nanos kPatience = kMaxTestWait;
 
 // A replica that is not meant to fail has this long, so that a slow machine ejects none.
 inline ReplicaOptions Patient(int replicas) {

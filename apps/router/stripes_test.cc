@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/router/stripes.h"
+#include "curtail/base/testing.h"
 
 #include <gtest/gtest.h>
 
@@ -12,11 +13,9 @@
 namespace curtail::router {
 namespace {
 
-constexpr Nanos kPatience = std::chrono::seconds(20);
-
 TEST(Stripes, AreHeldByOneAtATime) {
   Stripes stripes;
-  Stripes::Hold first = stripes.Take(7, Deadline::In(kPatience));
+  Stripes::Hold first = stripes.Take(7, Deadline::In(kMaxTestWait));
   EXPECT_TRUE(first);
   EXPECT_FALSE(stripes.TryTake(7));
   EXPECT_TRUE(stripes.TryTake(8));
@@ -29,7 +28,7 @@ TEST(Stripes, AreHeldByOneAtATime) {
 
 TEST(Stripes, AWaitEndsAtItsDeadline) {
   Stripes stripes;
-  const Stripes::Hold hold = stripes.Take(0, Deadline::In(kPatience));
+  const Stripes::Hold hold = stripes.Take(0, Deadline::In(kMaxTestWait));
   const TimePoint before = Now();
   EXPECT_FALSE(stripes.Take(0, Deadline::In(std::chrono::milliseconds(20))));
   EXPECT_GE(Now() - before, std::chrono::milliseconds(20));
@@ -44,7 +43,7 @@ TEST(Stripes, ExcludeEachOtherStress) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 5000; ++i) {
-        const Stripes::Hold hold = stripes.Take(3, Deadline::In(kPatience));
+        const Stripes::Hold hold = stripes.Take(3, Deadline::In(kMaxTestWait));
         ASSERT_TRUE(hold);
         ++count;
       }
@@ -57,7 +56,7 @@ TEST(Stripes, ExcludeEachOtherStress) {
 // A hold ends on another thread than it began on.
 TEST(Stripes, MayBeGivenBackByAnotherThread) {
   Stripes stripes;
-  Stripes::Hold hold = stripes.Take(1, Deadline::In(kPatience));
+  Stripes::Hold hold = stripes.Take(1, Deadline::In(kMaxTestWait));
   std::thread([moved = std::move(hold)]() mutable { moved = Stripes::Hold(); }).join();
   EXPECT_TRUE(stripes.TryTake(1));
 }

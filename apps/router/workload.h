@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "curtail/load/workload.h"
+#include "curtail/load/message/workload.h"
 
 namespace curtail::router {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "curtail/load/workload.h"
+#include "curtail/load/message/workload.h"
 
 namespace curtail::setalgebra {
 

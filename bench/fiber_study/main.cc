@@ -15,14 +15,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "console.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/spin_budget.h"
-#include "exit_code.h"
-#include "interrupt.h"
 #include "report.h"
 #include "serve.h"
 #include "study.h"
+#include "tools/curtail/cli/console.h"
+#include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/cli/interrupt.h"
 
 namespace {
 

@@ -7,14 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "curtail/base/clock.h"
 
 namespace curtail::study {
 namespace {
 
 // Below this share of the offered requests answered in time a variant counts as saturated.
 constexpr double kSustainedShare = 0.97;
-
-double Us(Nanos time) { return static_cast<double>(time.count()) / 1e3; }
 
 // The highest throughput of a round in any closed loop; nothing if one was not measured.
 std::optional<double> RoundPeak(const Results& results, const Row& row, size_t round) {
@@ -71,8 +70,8 @@ Measurement Evaluate(const LoadResult& result, const Consumed& before, const Con
   m.achieved_per_s = result.good_per_s;
   m.requests = result.ok + result.failed;
   m.failed = result.failed;
-  m.p50_us = Us(result.all.Percentile(50));
-  m.p99_us = Us(result.all.Percentile(99));
+  m.p50_us = InMicros(result.all.Percentile(50));
+  m.p99_us = InMicros(result.all.Percentile(99));
   const auto requests = static_cast<double>(std::max<uint64_t>(1, after.requests - before.requests));
   m.context_switches = static_cast<double>(after.switches - before.switches) / requests;
   m.cpu_us = static_cast<double>(after.cpu_us - before.cpu_us) / requests;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/common/spread.h"
-#include "curtail/load/result.h"
+#include "curtail/load/report/result.h"
 #include "variant.h"
 
 namespace curtail::study {

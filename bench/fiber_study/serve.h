@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "process.h"
+#include "tools/curtail/deploy/process.h"
 #include "variant.h"
 
 namespace curtail::study {

@@ -16,7 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "curtail/load/runner.h"
+#include "curtail/load/drive/runner.h"
 #include "curtail/rpc/channel.h"
 #include "results.h"
 #include "serve.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "compose.pb.h"
-#include "curtail/load/workload.h"
+#include "curtail/load/message/workload.h"
 
 namespace curtail::study {
 

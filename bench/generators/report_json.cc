@@ -6,9 +6,9 @@
 namespace curtail::bench {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json Head(const char* work, const Options& options, const Machine& machine) {
+OrderedJson Head(const char* work, const Options& options, const Machine& machine) {
   return {{"schema_version", 1},
           {"benchmark", "generators"},
           {"work", work},
@@ -19,50 +19,53 @@ Json Head(const char* work, const Options& options, const Machine& machine) {
           {"seed", options.seed}};
 }
 
-Json PercentilesJson(const Percentiles& p) {
+OrderedJson PercentilesJson(const Percentiles& p) {
   return {{"p50", p.p50}, {"p90", p.p90}, {"p99", p.p99}, {"p99_9", p.p99_9}, {"max", p.max}};
 }
 
-Json SpreadJson(const std::vector<double>& values) {
+OrderedJson SpreadJson(const std::vector<double>& values) {
   if (values.empty()) return nullptr;
   const Spread spread = SpreadOf(values);
   return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
 }
 
-Json ErrorJson(const std::string& error) { return error.empty() ? Json(nullptr) : Json(error); }
+OrderedJson ErrorJson(const std::string& error) {
+  return error.empty() ? OrderedJson(nullptr) : OrderedJson(error);
+}
 
-std::string Dump(const Json& json) {
+std::string Dump(const OrderedJson& json) {
   // Errors quote what a program has printed, which may be no UTF-8.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
 
 std::string ToJson(const Options& options, const Machine& machine, const std::vector<TruthRow>& rows) {
-  Json json = Head("truth", options, machine);
-  json["rows"] = Json::array();
+  OrderedJson json = Head("truth", options, machine);
+  json["rows"] = OrderedJson::array();
   for (const TruthRow& row : rows) {
-    json["rows"].push_back({{"scenario", row.scenario},
-                            {"generator", row.generator},
-                            {"load", row.load},
-                            {"error", ErrorJson(row.error)},
-                            {"answered", row.said.answered},
-                            {"answers_per_s", row.said.rate_per_s},
-                            {"valid", row.said.valid},
-                            {"said_ms", PercentilesJson(row.said.latency)},
-                            {"true_ms", PercentilesJson(row.truth)},
-                            {"sent_late_p99_ms", row.late_p99_ms ? Json(*row.late_p99_ms) : Json(nullptr)}});
+    json["rows"].push_back(
+        {{"scenario", row.scenario},
+         {"generator", row.generator},
+         {"load", row.load},
+         {"error", ErrorJson(row.error)},
+         {"answered", row.said.answered},
+         {"answers_per_s", row.said.rate_per_s},
+         {"valid", row.said.valid},
+         {"said_ms", PercentilesJson(row.said.latency)},
+         {"true_ms", PercentilesJson(row.truth)},
+         {"sent_late_p99_ms", row.late_p99_ms ? OrderedJson(*row.late_p99_ms) : OrderedJson(nullptr)}});
   }
   return Dump(json);
 }
 
 std::string ToJson(const Options& options, const Machine& machine, const CostResults& results) {
-  Json json = Head("cost", options, machine);
+  OrderedJson json = Head("cost", options, machine);
   json["rounds"] = options.rounds;
   json["seconds"] = options.seconds;
-  json["start_cpu_ms"] = Json::object();
+  json["start_cpu_ms"] = OrderedJson::object();
   for (const auto& [name, values] : results.start_ms) json["start_cpu_ms"][name] = SpreadJson(values);
-  json["cells"] = Json::array();
+  json["cells"] = OrderedJson::array();
   for (const auto& [load, cells] : results.cells) {
     for (const auto& [name, cell] : cells) {
       json["cells"].push_back({{"load", load},
@@ -74,7 +77,7 @@ std::string ToJson(const Options& options, const Machine& machine, const CostRes
                                {"void_rounds", cell.void_rounds}});
     }
   }
-  json["bars"] = Json::array();
+  json["bars"] = OrderedJson::array();
   for (const Bar& bar : BarsOf(results)) {
     json["bars"].push_back({{"load", bar.load},
                             {"generator", bar.curtail},

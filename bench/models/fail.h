@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "curtail/base/strings.h"
-#include "exit_code.h"
+#include "tools/curtail/cli/exit_code.h"
 
 namespace curtail::models {
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "application.h"
+#include "tools/curtail/deploy/application.h"
 
 namespace curtail::models {
 

@@ -17,19 +17,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "application.h"
 #include "bench/common/callgrind.h"
 #include "bench/common/one_config_profile.h"
 #include "bench/common/spread.h"
 #include "bench/common/table.h"
-#include "console.h"
-#include "curtail/load/report.h"
-#include "curtail/load/runner.h"
-#include "exit_code.h"
+#include "curtail/load/drive/runner.h"
+#include "curtail/load/report/report.h"
 #include "fail.h"
-#include "interrupt.h"
 #include "plan.h"
-#include "tiers.h"
+#include "tools/curtail/cli/console.h"
+#include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/cli/interrupt.h"
+#include "tools/curtail/deploy/application.h"
+#include "tools/curtail/deploy/tiers.h"
 
 namespace {
 

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "curtail/base/clock.h"
+
 namespace curtail::models {
 namespace {
 
 // A closed loop whose sender has no CPU time left measures the sender.
 constexpr double kBusySender = 0.9;
-
-double Us(Nanos time) { return static_cast<double>(time.count()) / 1e3; }
 
 Spread Values(const std::vector<Measurement>& rounds, double Measurement::* field) {
   std::vector<double> values;
@@ -32,7 +32,7 @@ void MarkGenerator(const LoadResult& result, Measurement* m) {
   if (!result.valid()) {
     m->generator_bound = true;
     m->generator_note = result.invalid.front();
-  } else if (result.plan.closed() && Us(result.cpu) > kBusySender * Us(result.measured)) {
+  } else if (result.plan.closed() && InMicros(result.cpu) > kBusySender * InMicros(result.measured)) {
     m->generator_bound = true;
     m->generator_note = "the generator had no CPU time left";
   }
@@ -44,14 +44,15 @@ Measurement Evaluate(const LoadResult& result, Nanos elapsed, uint64_t requests,
   Measurement m;
   m.requests = result.ok + result.failed;
   m.failed = result.failed;
-  m.p50_us = Us(result.all.Percentile(50));
-  m.p99_us = Us(result.all.Percentile(99));
+  m.p50_us = InMicros(result.all.Percentile(50));
+  m.p99_us = InMicros(result.all.Percentile(99));
   m.achieved_per_s = m.offered_per_s = result.good_per_s;
   if (!result.plan.closed()) {
     // Replies that came only after the window were not achieved in it: count the time they took as well.
     const Nanos late = std::max(Nanos::zero(), elapsed - result.plan.warmup - result.measured);
     m.offered_per_s = result.scheduled_per_s;
-    m.achieved_per_s = result.good_per_s * Us(result.measured) / std::max(1.0, Us(result.measured + late));
+    m.achieved_per_s =
+        result.good_per_s * InMicros(result.measured) / std::max(1.0, InMicros(result.measured + late));
     m.saturated = m.achieved_per_s < kSustainedShare * m.offered_per_s;
   }
   MarkGenerator(result, &m);

@@ -10,7 +10,7 @@
 
 #include "bench/common/spread.h"
 #include "curtail/exec/thread_stats.h"
-#include "curtail/load/result.h"
+#include "curtail/load/report/result.h"
 #include "machine.h"
 #include "plan.h"
 #include "pools.h"

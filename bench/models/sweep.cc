@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "curtail/load/runner.h"
+#include "curtail/load/drive/runner.h"
 
 namespace curtail::models {
 namespace {

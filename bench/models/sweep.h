@@ -22,10 +22,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "application.h"
-#include "curtail/load/live.h"
+#include "curtail/load/drive/live.h"
 #include "results.h"
-#include "tiers.h"
+#include "tools/curtail/deploy/application.h"
+#include "tools/curtail/deploy/tiers.h"
 
 namespace curtail::models {
 

@@ -46,9 +46,9 @@ class FiberPool {
   std::vector<std::unique_ptr<ThriftClient>> free_;
 };
 
-class MidHandler final : public thrift_peer::MidIf {
+class FiberMidHandler final : public thrift_peer::MidIf {
  public:
-  MidHandler(FiberReactor* reactor, const std::vector<std::string>& leaves) {
+  FiberMidHandler(FiberReactor* reactor, const std::vector<std::string>& leaves) {
     for (const std::string& leaf : leaves) leaves_.emplace_back(reactor, leaf);
   }
 
@@ -95,9 +95,10 @@ class ThriftFiber final : public Stack {
   }
   absl::Status RunMid(const std::vector<std::string>& leaves, const Ready& ready) override {
     FiberReactor reactor;
-    return Serve(reactor,
-                 std::make_shared<thrift_peer::MidProcessor>(std::make_shared<MidHandler>(&reactor, leaves)),
-                 ready);
+    return Serve(
+        reactor,
+        std::make_shared<thrift_peer::MidProcessor>(std::make_shared<FiberMidHandler>(&reactor, leaves)),
+        ready);
   }
 };
 

@@ -18,11 +18,12 @@
 #include <memory>
 #include <thread>
 
+#include "curtail/base/clock.h"
 #include "curtail/base/histogram.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/parker.h"
-#include "curtail/load/runner.h"
+#include "curtail/load/drive/runner.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/server.h"
@@ -193,34 +194,33 @@ class Bench {
   FixedWorkload workload_{"/bench.Mid/Query", std::string("\x0a\x40") + std::string(64, 'x')};
 };
 
-double Us(Nanos time) { return static_cast<double>(time.count()) / 1e3; }
-
 // Prints what a family did and returns it for machines.
 nlohmann::json Report(std::string_view family, const Bench& bench, double rate) {
-  const double steady = Us(bench.steady.Percentile(99)), moving = Us(bench.switching.Percentile(99));
+  const double steady = InMicros(bench.steady.Percentile(99)),
+               moving = InMicros(bench.switching.Percentile(99));
   std::printf("%-22.*s %10s %10s   at %.0f requests a second\n", static_cast<int>(family.size()),
               family.data(), "p50, us", "p99, us", rate);
-  std::printf("  %-20s %10.0f %10.0f\n", "one config", Us(bench.steady.Percentile(50)), steady);
-  std::printf("  %-20s %10.0f %10.0f   %.2f x\n", "switching", Us(bench.switching.Percentile(50)), moving,
-              moving / steady);
-  std::printf("  %-20s %10.1f %10.1f   %llu switches\n", "SwitchTo()", Us(bench.switch_time.Percentile(50)),
-              Us(bench.switch_time.Percentile(99)),
+  std::printf("  %-20s %10.0f %10.0f\n", "one config", InMicros(bench.steady.Percentile(50)), steady);
+  std::printf("  %-20s %10.0f %10.0f   %.2f x\n", "switching", InMicros(bench.switching.Percentile(50)),
+              moving, moving / steady);
+  std::printf("  %-20s %10.1f %10.1f   %llu switches\n", "SwitchTo()",
+              InMicros(bench.switch_time.Percentile(50)), InMicros(bench.switch_time.Percentile(99)),
               static_cast<unsigned long long>(bench.switch_time.count()));
-  std::printf("  %-20s %10.1f %10.1f\n", "first request", Us(bench.first_request.Percentile(50)),
-              Us(bench.first_request.Percentile(99)));
+  std::printf("  %-20s %10.1f %10.1f\n", "first request", InMicros(bench.first_request.Percentile(50)),
+              InMicros(bench.first_request.Percentile(99)));
   std::printf("  %llu requests, %llu failed\n", static_cast<unsigned long long>(bench.requests),
               static_cast<unsigned long long>(bench.failed));
   std::fflush(stdout);
   return {{"family", family},
           {"rate_per_s", rate},
-          {"steady_p50_us", Us(bench.steady.Percentile(50))},
+          {"steady_p50_us", InMicros(bench.steady.Percentile(50))},
           {"steady_p99_us", steady},
-          {"switching_p50_us", Us(bench.switching.Percentile(50))},
+          {"switching_p50_us", InMicros(bench.switching.Percentile(50))},
           {"switching_p99_us", moving},
-          {"switch_p50_us", Us(bench.switch_time.Percentile(50))},
-          {"switch_p99_us", Us(bench.switch_time.Percentile(99))},
-          {"first_request_p50_us", Us(bench.first_request.Percentile(50))},
-          {"first_request_p99_us", Us(bench.first_request.Percentile(99))},
+          {"switch_p50_us", InMicros(bench.switch_time.Percentile(50))},
+          {"switch_p99_us", InMicros(bench.switch_time.Percentile(99))},
+          {"first_request_p50_us", InMicros(bench.first_request.Percentile(50))},
+          {"first_request_p99_us", InMicros(bench.first_request.Percentile(99))},
           {"switches", bench.switch_time.count()},
           {"requests", bench.requests},
           {"failed", bench.failed}};

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "mid.h"
+#include "process.h"
 
 namespace curtail::bench {
 namespace {
@@ -147,11 +148,6 @@ class LargeConnection {
   std::vector<char> body_;
   std::vector<char> out_;
 };
-
-[[noreturn]] void Die(const absl::Status& status) {
-  std::cerr << "transport_bench: a server failed: " << status.ToString() << "\n";
-  _exit(1);
-}
 
 absl::Status Exchange(int fd, std::vector<char>& request, std::vector<char>& reply, Kernel& kernel) {
   absl::Status status = kernel.SendAll(fd, request.data(), request.size());

@@ -9,15 +9,11 @@
 #include <iostream>
 #include <thread>
 
+#include "process.h"
 #include "variants.h"
 
 namespace curtail::bench {
 namespace {
-
-[[noreturn]] void Die(const absl::Status& status) {
-  std::cerr << "transport_bench: a server failed: " << status.ToString() << "\n";
-  _exit(1);
-}
 
 void ServeConnection(const std::string& variant, const Fd& caller, const std::vector<uint16_t>& leaves,
                      Counters& counters) {

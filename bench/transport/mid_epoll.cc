@@ -2,7 +2,7 @@
 //
 // DESIGN. A turn is what a turn of curtail's in-line models is: wait, receive on each connection that is
 // readable, then one send for each connection that has output. The interest set and the rule that a short
-// read has emptied the socket are those of curtail/exec/poller.cc and curtail/rpc/internal/connection.cc.
+// read has emptied the socket are those of curtail/exec/poller.cc and curtail/rpc/transport/connection.cc.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <iostream>
 
 #include <fstream>
 #include <string>
@@ -63,6 +64,11 @@ void ReadTicks(pid_t pid, Usage* usage) {
 }
 
 }  // namespace
+
+void Die(const absl::Status& status) {
+  std::cerr << "transport_bench: a server failed: " << status.ToString() << "\n";
+  _exit(1);
+}
 
 absl::StatusOr<std::unique_ptr<Process>> Process::Start(const std::function<void(Counters*)>& run) {
   void* shared = mmap(nullptr, kSharedBytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_SHARED, -1, 0);

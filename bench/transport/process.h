@@ -28,6 +28,9 @@ struct Usage {
   std::optional<double> kernel_instructions;
 };
 
+// For a server in a process of its own: says why it failed, and ends the process.
+[[noreturn]] void Die(const absl::Status& status);
+
 // A Process dies with the object, and with this process.
 class Process {
  public:

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "curtail/base/strings.h"
-#include "curtail/rpc/internal/channel_impl.h"
+#include "curtail/rpc/client/channel_impl.h"
 
 namespace curtail {
 

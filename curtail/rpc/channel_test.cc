@@ -115,9 +115,9 @@ TEST(Server, DrainsASilentConnectionAtOnce) {
 }
 
 // Serves one method, with the handlers it is given.
-class OneMethod final : public Service {
+class NamedDo final : public Service {
  public:
-  explicit OneMethod(MethodHandler handler) : handler_(std::move(handler)) { handler_.name = "Do"; }
+  explicit NamedDo(MethodHandler handler) : handler_(std::move(handler)) { handler_.name = "Do"; }
   std::string_view FullName() const override { return "test.One"; }
   std::vector<MethodHandler> Handlers() override { return {handler_}; }
 
@@ -129,7 +129,7 @@ absl::StatusOr<std::unique_ptr<Server>> StartWith(const char* config, MethodHand
   ServerOptions options;
   options.config = *Config::Parse(config);
   std::vector<std::unique_ptr<Service>> services;
-  services.push_back(std::make_unique<OneMethod>(std::move(handler)));
+  services.push_back(std::make_unique<NamedDo>(std::move(handler)));
   return Server::Start(options, std::move(services));
 }
 

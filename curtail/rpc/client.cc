@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "curtail/rpc/channel.h"
-#include "curtail/rpc/internal/channel_impl.h"
+#include "curtail/rpc/client/channel_impl.h"
 
 namespace curtail {
 

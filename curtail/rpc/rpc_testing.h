@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "curtail/base/strings.h"
+#include "curtail/base/testing.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/server.h"
 #include "google/protobuf/wrappers.pb.h"
@@ -23,8 +24,6 @@ namespace curtail {
 using google::protobuf::StringValue;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-inline constexpr Nanos kMaxTestWait = seconds(20);
 
 inline constexpr Method<StringValue, StringValue> kEcho{"/test.Echo/Echo"};
 inline constexpr Method<StringValue, StringValue> kHang{"/test.Echo/Hang"};

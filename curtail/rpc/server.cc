@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "curtail/rpc/internal/builtin_services.h"
-#include "curtail/rpc/internal/server_core.h"
+#include "curtail/rpc/server/builtin_services.h"
+#include "curtail/rpc/server/server_core.h"
 
 namespace curtail {
 

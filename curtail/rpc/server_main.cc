@@ -18,7 +18,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/exec/spin_budget.h"
-#include "curtail/rpc/internal/socket.h"
+#include "curtail/rpc/transport/socket.h"
 
 namespace curtail {
 namespace {

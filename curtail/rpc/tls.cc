@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
-#include "curtail/rpc/internal/tls_stream.h"
+#include "curtail/rpc/transport/tls_stream.h"
 
 namespace curtail {
 

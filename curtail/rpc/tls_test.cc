@@ -11,10 +11,10 @@
 #include <thread>
 
 #include "curtail/base/rng.h"
-#include "curtail/rpc/internal/tls_stream.h"
 #include "curtail/rpc/rpc_testing.h"
 #include "curtail/rpc/tls_testing.h"
-#include "curtail/rpc/transport_testing.h"
+#include "curtail/rpc/transport/tls_stream.h"
+#include "curtail/rpc/transport/transport_testing.h"
 
 namespace curtail {
 namespace {

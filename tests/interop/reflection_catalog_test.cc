@@ -6,8 +6,8 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include "curtail/load/catalog.h"
-#include "curtail/load/json_workload.h"
+#include "curtail/load/message/catalog.h"
+#include "curtail/load/message/json_workload.h"
 #include "curtail/rpc/channel.h"
 #include "echo.grpc.pb.h"
 #include "gate.h"

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/base/clock.h"
 #include "gtest/gtest.h"
 #include "load_run.h"
 #include "target.h"
@@ -24,14 +25,12 @@ using std::chrono::seconds;
 constexpr double kBucketError = 1.0 / 128;
 constexpr int kVoid = 98;
 
-double Us(Nanos t) { return static_cast<double>(t.count()) / 1e3; }
-
 // Lateness of a send, of the network and of a reply together, at a percentile; nothing is ever early. On a machine with
 // other work all threads wait for a CPU now and then: how long, the service's own timers tell.
 double AllowanceUs(const std::vector<ServedRequest>& log) {
   Nanos latest{0};
   for (const ServedRequest& one : log) latest = std::max(latest, one.ended - one.began - one.drawn);
-  return 5'000 + 2 * Us(latest);
+  return 5'000 + 2 * InMicros(latest);
 }
 
 // The latencies of requests that are due every `gap`, by when the service ended them. The first due time is taken from
@@ -101,7 +100,7 @@ class ExponentialService : public testing::Test {
     const Ranks ranks = PercentileRanks(percent, run_.scheduled, 0.999);
     ASSERT_GT(ranks.low, 0u);
     ASSERT_LE(ranks.high, run_.scheduled);
-    const double quantile = -Us(kMean) * std::log1p(-percent / 100);
+    const double quantile = -InMicros(kMean) * std::log1p(-percent / 100);
     EXPECT_GE(run_.ValueAtRank(ranks.high), quantile) << "p" << percent;
     EXPECT_LE(run_.ValueAtRank(ranks.low), quantile * (1 + kBucketError) + AllowanceUs(log_))
         << "p" << percent;
@@ -118,9 +117,9 @@ TEST_F(ExponentialService, PercentilesAreTheDrawnOnesAndTheDistributions) {
   ASSERT_GT(run_.scheduled, 3500u);
   ASSERT_EQ(log_.size(), run_.scheduled);
   const std::vector<Nanos> drawn = DrawnTimes(log_);
-  ExpectTruth(run_.p50_us, Us(PercentileOf(drawn, 50)), AllowanceUs(log_), "p50");
-  ExpectTruth(run_.p90_us, Us(PercentileOf(drawn, 90)), AllowanceUs(log_), "p90");
-  ExpectTruth(run_.p99_us, Us(PercentileOf(drawn, 99)), AllowanceUs(log_), "p99");
+  ExpectTruth(run_.p50_us, InMicros(PercentileOf(drawn, 50)), AllowanceUs(log_), "p50");
+  ExpectTruth(run_.p90_us, InMicros(PercentileOf(drawn, 90)), AllowanceUs(log_), "p90");
+  ExpectTruth(run_.p99_us, InMicros(PercentileOf(drawn, 99)), AllowanceUs(log_), "p99");
   for (const double percent : {50.0, 90.0, 99.0}) ExpectInterval(percent);
 }
 
@@ -143,8 +142,8 @@ TEST(Stall, ShowsInEveryRequestThatWasDueMeanwhile) {
   TimePoint start;
   const std::vector<Nanos> truth = LatenciesIn(log, kGap, &start);
   const double allowance_us = kFastestUs + AllowanceUs(log);
-  ExpectTruth(run.p99_us, Us(PercentileOf(truth, 99)) - kFastestUs, allowance_us, "p99");
-  ExpectTruth(run.max_us, Us(PercentileOf(truth, 100)) - kFastestUs, allowance_us, "max");
+  ExpectTruth(run.p99_us, InMicros(PercentileOf(truth, 99)) - kFastestUs, allowance_us, "p99");
+  ExpectTruth(run.max_us, InMicros(PercentileOf(truth, 100)) - kFastestUs, allowance_us, "max");
   EXPECT_GE(run.p99_us, 184'000);
   const auto late = static_cast<uint64_t>(
       std::count_if(truth.begin(), truth.end(), [](Nanos t) { return t > milliseconds(50); }));
@@ -152,7 +151,7 @@ TEST(Stall, ShowsInEveryRequestThatWasDueMeanwhile) {
   // A request more or less at the edge of the bucket, and as many as become due in the time that is allowed.
   EXPECT_GE(run.CountAbove(50'000) + 1, late);
   EXPECT_LE(static_cast<double>(run.CountAbove(50'000)),
-            static_cast<double>(late) + 1 + allowance_us / Us(kGap));
+            static_cast<double>(late) + 1 + allowance_us / InMicros(kGap));
 }
 
 // ----- (c) one thread, overloaded -----------------------------------------------------------------------------------
@@ -187,7 +186,7 @@ class Overload : public testing::Test {
     for (size_t i = 0; i < log_.size(); ++i) {
       if (log_[i].ended > begin && log_[i].ended <= end) ended.push_back(latencies_[i]);
     }
-    return Us(PercentileOf(ended, 50));
+    return InMicros(PercentileOf(ended, 50));
   }
   double Waiting(const LoadSecond& second) const {
     const auto ended = std::count_if(log_.begin(), log_.end(),
@@ -210,11 +209,11 @@ TEST_F(Overload, ShowsTheQueueGrowing) {
     const LoadSecond& second = run_.series[i];
     const double middle_s = second.end_s - second.length_s / 2;
     // Nothing takes less than it should.
-    EXPECT_GE(second.p50_us, 0.95e6 * middle_s * (1 - 1e6 / (kRate * Us(kService)))) << "second " << i;
+    EXPECT_GE(second.p50_us, 0.95e6 * middle_s * (1 - 1e6 / (kRate * InMicros(kService)))) << "second " << i;
     const double median_us = MedianUs(second);
     EXPECT_NEAR(second.p50_us, median_us, 0.05 * median_us + AllowanceUs(log_)) << "second " << i;
     const double waiting = Waiting(second);
-    EXPECT_GT(waiting, 0.9 * second.end_s * (kRate - 1e6 / Us(kService))) << "second " << i;
+    EXPECT_GT(waiting, 0.9 * second.end_s * (kRate - 1e6 / InMicros(kService))) << "second " << i;
     EXPECT_NEAR(static_cast<double>(second.in_flight), waiting,
                 0.05 * waiting + 4 + kRate * AllowanceUs(log_) / 1e6)
         << "second " << i;

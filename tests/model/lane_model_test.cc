@@ -9,20 +9,20 @@
 #include <thread>
 #include <vector>
 
-#include "curtail/rpc/internal/lane.h"
+#include "curtail/rpc/client/lane.h"
 #include "tests/model/kernel.h"
+#include "tests/model/moment.h"
 #include "tests/model/scheduler.h"
 
 namespace curtail {
 namespace {
 
+using model::At;
 using model::Check;
 using model::Explore;
 using model::Fresh;
 using model::Options;
 using model::Outcome;
-
-Deadline At(int64_t ns) { return Deadline::At(TimePoint(Nanos(model::Moment(ns)))); }
 
 // A Peer sends replies on one connection of the lane: slot numbers, each of which completes the waiter in
 // that slot.

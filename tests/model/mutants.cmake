@@ -34,7 +34,7 @@ model_mutant(sleeps_on_any_word ${parker} "ParkerModel.*" "deadlock"
 model_mutant(notify_touches_twice ${parker} "ParkerModel.*" "after its end"
   "return old;" "word_.fetch_or(signals & kSignals); return old;")
 
-set(lane curtail/rpc/internal/lane.cc)
+set(lane curtail/rpc/client/lane.cc)
 model_mutant(no_heir_is_told ${lane} "LaneModel.*" "deadlock" "heir->Notify(Waiter::kPromoted);" "")
 model_mutant(heir_told_without_mutex ${lane} "LaneModel.*" "after its end"
   "heir->Notify(Waiter::kPromoted);" "lock.Unlock(); heir->Notify(Waiter::kPromoted);")

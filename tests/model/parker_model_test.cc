@@ -7,19 +7,19 @@
 #include <thread>
 
 #include "curtail/exec/parker.h"
+#include "tests/model/moment.h"
 #include "tests/model/scheduler.h"
 
 namespace curtail {
 namespace {
 
+using model::At;
 using model::Check;
 using model::Explore;
 using model::Fresh;
 using model::Outcome;
 
 constexpr model::Options kOptions = {.preemptions = 3, .random_schedules = 5000, .spurious_wakeups = 1};
-
-Deadline At(int64_t ns) { return Deadline::At(TimePoint(Nanos(model::Moment(ns)))); }
 
 // Property: a waiter that looks at its condition between ticket and wait sees each change of it.
 TEST(ParkerModel, NoNotificationIsLost) {

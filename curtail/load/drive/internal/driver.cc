@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/load/drive/internal/driver.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <limits>
+#include <utility>
+
+#include "curtail/base/mutex.h"
+#include "curtail/rpc/transport/socket.h"
+
+namespace curtail::internal {
+namespace {
+
+// How long a poll may last at most, so that a stop request is noticed.
+constexpr Nanos kLongestWait = std::chrono::milliseconds(50);
+constexpr Nanos kSecond = std::chrono::seconds(1);
+
+Nanos ThreadCpu() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::chrono::seconds(t.tv_sec) + Nanos(t.tv_nsec);
+}
+
+// Whether a failed first call means that the run makes no sense.
+bool Hopeless(absl::StatusCode code) {
+  return code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kUnimplemented ||
+         code == absl::StatusCode::kDeadlineExceeded;
+}
+
+// Keeps what calls refer to that nobody polls any more: it must outlive them, which is for ever.
+void Abandon(std::shared_ptr<void> thing) {
+  static Mutex mu;
+  static auto* const kept = new std::vector<std::shared_ptr<void>>;  // never destroyed, always reachable
+  MutexLock lock(mu);
+  kept->push_back(std::move(thing));
+}
+
+}  // namespace
+
+// A call that only asks whether the target is there.
+struct Driver::Probe final : Completion {
+  bool done = false;
+  absl::Status status;
+  void Done(absl::Status&& s, std::string&&) override { status = std::move(s), done = true; }
+};
+
+struct Driver::Call final : Completion {
+  Driver* driver = nullptr;
+  uint64_t index = 0;
+  Nanos intended{0};
+  bool active = false;
+
+  void Done(absl::Status&& status, std::string&& reply) override { driver->Ended(this, status, reply); }
+};
+
+Driver::Driver(const RunOptions& options, const Workload& workload, LoadPlan plan, const RateCurve* curve)
+    : options_(options),
+      workload_(workload),
+      timeout_(options.timeout),
+      warmup_(options.warmup),
+      poisson_(plan.arrivals == "poisson"),
+      curve_(curve),
+      recorder_(std::move(plan), workload.score_name()),
+      sampler_(curve),
+      margin_(options.spin),
+      client_(std::make_unique<Client>()) {
+  for (const std::string& target : options.targets) {
+    channels_.push_back(std::make_unique<Channel>(client_.get(), target, options.channel));
+  }
+}
+
+Driver::~Driver() {
+  if (in_flight_ == 0) return;
+  // Nobody polls this client again, so the calls never complete; but nothing they refer to may go.
+  for (auto& channel : channels_) Abandon(std::move(channel));
+  Abandon(std::move(client_));
+}
+
+absl::Status Driver::Preflight() {
+  for (const std::string& target : options_.targets) {
+    if (absl::Status status = Address::ResolveAll(target).status(); !status.ok()) return status;
+  }
+  auto probes = std::make_unique<std::vector<Probe>>(channels_.size() *
+                                                     static_cast<size_t>(options_.channel.connections));
+  const Deadline deadline = Deadline::In(std::max<Nanos>(timeout_, 5 * kSecond));
+  for (size_t i = 0; i < probes->size(); ++i) {
+    channels_[i % channels_.size()]->Start(workload_.MethodOf(i), deadline, options_.metadata,
+                                           workload_.Request(i), &(*probes)[i]);
+  }
+  // Ends: each call has a deadline, which the client keeps.
+  const auto under_way = [&] {
+    return static_cast<size_t>(
+        std::count_if(probes->begin(), probes->end(), [](const Probe& p) { return !p.done; }));
+  };
+  while (under_way() > 0 && !Stopped()) client_->Poll(Deadline::In(kLongestWait));
+  if (under_way() > 0) {
+    // See the destructor: the client stays, and so does what its calls refer to.
+    in_flight_ += under_way();
+    Abandon(std::move(probes));
+    return absl::CancelledError("interrupted before the run began");
+  }
+  for (const Probe& probe : *probes) {
+    if (!probe.status.ok() && Hopeless(probe.status.code())) return probe.status;
+  }
+  return absl::OkStatus();
+}
+
+void Driver::Start() {
+  start_ = Now();
+  next_tick_ = kSecond;
+  if (options_.observer != nullptr) options_.observer->Started(start_);
+}
+
+Driver::Call* Driver::TakeCall() {
+  if (free_.empty()) {
+    calls_.emplace_back();
+    calls_.back().driver = this;
+    return &calls_.back();
+  }
+  Call* call = free_.back();
+  free_.pop_back();
+  return call;
+}
+
+void Driver::Prepare(uint64_t index) {
+  if (prepared_ && prepared_index_ == index) return;
+  prepared_message_ = workload_.Request(index);
+  prepared_index_ = index;
+  prepared_ = true;
+}
+
+void Driver::Send(uint64_t index, Nanos intended) {
+  if (in_flight_ >= options_.max_in_flight) {
+    ++failed_;
+    Observe(intended, Nanos::zero(), false);
+    return recorder_.Dropped(intended);
+  }
+  Prepare(index);
+  prepared_ = false;
+  Call* call = TakeCall();
+  call->index = index;
+  call->intended = intended;
+  call->active = true;
+  ++in_flight_;
+  ++sent_;
+  const Nanos now = Elapsed();
+  recorder_.Sent(intended, now);
+  if (intended >= warmup_) {
+    if (first_measured_ == kNone) first_measured_ = index;
+    sampler_.Sent(index - first_measured_, now);
+  }
+  // Each round begins one target later, so that no target gets the same lines of a file each time.
+  const size_t targets = channels_.size();
+  // The call may end before Start() returns.
+  channels_[(index + index / targets) % targets]->Start(workload_.MethodOf(index),
+                                                        Deadline::At(start_ + intended + timeout_),
+                                                        options_.metadata, prepared_message_, call);
+}
+
+void Driver::Ended(Call* call, const absl::Status& status, std::string_view reply) {
+  const Nanos done = Elapsed();
+  const double score =
+      status.ok() ? workload_.Score(call->index, reply) : std::numeric_limits<double>::quiet_NaN();
+  recorder_.Done(call->intended, done, status, score);
+  Observe(call->intended, done - call->intended, status.ok());
+  if (call->intended >= warmup_) sampler_.Done(call->index - first_measured_, done - call->intended);
+  ++(status.ok() ? ok_ : failed_);
+  --in_flight_;
+  call->active = false;
+  free_.push_back(call);
+}
+
+void Driver::Observe(Nanos due, Nanos latency, bool ok) const {
+  if (options_.observer == nullptr) return;
+  options_.observer->Ended(due, ok ? latency : std::max(latency, timeout_), ok);
+}
+
+void Driver::Poll() {
+  client_->Poll(Deadline::At(TimePoint()));
+  Housekeep(Elapsed());
+}
+
+void Driver::PollUntil(Nanos when) {
+  const Nanos now = Elapsed();
+  Housekeep(now);
+  const Nanos wake = std::min({when - margin_.get(), next_tick_, now + kLongestWait});
+  if (wake > now) {
+    const size_t ended = client_->Poll(Deadline::At(start_ + wake));
+    // Nothing ended: so it was the timer, unless it was something else and too early.
+    if (const Nanos late = Elapsed() - wake; ended == 0 && late > Nanos::zero()) margin_.Fired(late);
+    return;
+  }
+  const size_t ended = client_->Poll(Deadline::At(TimePoint()));
+  if (ended == 0 && window_open_) spin_ += Elapsed() - now;
+}
+
+uint64_t Driver::DueUntil(Nanos now) const {
+  if (curve_ == nullptr) return sent_;
+  return static_cast<uint64_t>(std::llround(curve_->Expected(std::min(now, curve_->length()))));
+}
+
+void Driver::Housekeep(Nanos now) {
+  if (now >= next_tick_) {
+    const LoadInterval& last = recorder_.Tick(now, DueUntil(now), in_flight_);
+    next_tick_ = now + recorder_.interval();
+    if (Live* live = options_.live; live != nullptr) {
+      const double seconds = static_cast<double>(last.length.count()) / 1e9;
+      live->p50_ns.store(last.p50.count(), std::memory_order_relaxed);
+      live->p99_ns.store(last.p99.count(), std::memory_order_relaxed);
+      live->due_per_s.store(static_cast<double>(last.due) / seconds, std::memory_order_relaxed);
+      live->sent_per_s.store(static_cast<double>(last.sent) / seconds, std::memory_order_relaxed);
+    }
+  }
+  Publish(now);
+}
+
+void Driver::Publish(Nanos now) {
+  Live* live = options_.live;
+  if (live == nullptr) return;
+  live->elapsed_ns.store(now.count(), std::memory_order_relaxed);
+  live->sent.store(sent_, std::memory_order_relaxed);
+  live->ok.store(ok_, std::memory_order_relaxed);
+  live->failed.store(failed_, std::memory_order_relaxed);
+  live->in_flight.store(in_flight_, std::memory_order_relaxed);
+}
+
+void Driver::Drain(Nanos limit) {
+  while (in_flight_ > 0) {
+    const Nanos now = Elapsed();
+    Housekeep(now);
+    if (now >= limit) break;
+    client_->Poll(Deadline::At(start_ + std::min(limit, now + kLongestWait)));
+  }
+  if (in_flight_ == 0) return;
+  for (Call& call : calls_) {
+    if (!call.active) continue;
+    recorder_.Unfinished(call.intended, Elapsed());
+    Observe(call.intended, Elapsed() - call.intended, false);
+  }
+}
+
+void Driver::BeginWindow() {
+  if (window_open_) return;
+  window_open_ = true;
+  cpu_ = ThreadCpu();
+  spin_ = Nanos::zero();
+}
+
+void Driver::EndWindow() {
+  if (!window_open_) return;
+  window_open_ = false;
+  cpu_ = ThreadCpu() - cpu_;
+}
+
+LoadResult Driver::Finish(Nanos end, bool interrupted) {
+  const Nanos now = Elapsed();
+  Publish(now);
+  recorder_.LastTick(now, DueUntil(now));
+  LoadResult result = recorder_.Finish(end, interrupted, cpu_, spin_, sampler_.Check(poisson_));
+  result.plan.spin = margin_.get();
+  return result;
+}
+
+}  // namespace curtail::internal

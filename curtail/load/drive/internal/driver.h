@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// driver.h - the part that open and closed loop share: a client, the calls in flight, the recorder.
+//
+// Thread-compatible: made, used and destroyed by the sending thread.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "curtail/load/drive/internal/sampler.h"
+#include "curtail/load/drive/internal/wake_margin.h"
+#include "curtail/load/drive/recorder.h"
+#include "curtail/load/drive/runner.h"
+#include "curtail/rpc/channel.h"
+
+namespace curtail::internal {
+
+// A Driver starts calls, polls, and books their ends. Times are offsets from Start().
+class Driver {
+ public:
+  // `curve` is the rate of an open loop and outlives the driver; null in a closed loop.
+  Driver(const RunOptions& options, const Workload& workload, LoadPlan plan, const RateCurve* curve);
+  // Calls still in flight keep the client alive for ever: their completions could come at any time.
+  ~Driver();
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  // One call a connection, to completion. Errors: see runner.h.
+  absl::Status Preflight();
+  // The run begins now.
+  void Start();
+  Nanos Elapsed() const { return Now() - start_; }
+
+  // Starts request `index`, due at `intended`; or counts it as dropped when the limit of calls in flight is
+  // reached. Bytes move with the next Poll().
+  void Send(uint64_t index, Nanos intended);
+  // Builds the message of request `index` ahead of its Send().
+  void Prepare(uint64_t index);
+  // Flushes, reads, and returns at once.
+  void Poll();
+  // Flushes, reads, waits until something happened or until `when` is near (by WakeMargin).
+  // Within that distance it does not wait at all.
+  void PollUntil(Nanos when);
+  // Awaits the calls in flight until `limit`; books the rest as unfinished.
+  void Drain(Nanos limit);
+
+  bool Stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
+  size_t in_flight() const { return in_flight_; }
+
+  // Starts and ends the accounting of CPU time over the measured window.
+  void BeginWindow();
+  void EndWindow();
+  LoadResult Finish(Nanos end, bool interrupted);
+
+ private:
+  struct Call;
+  struct Probe;
+  static constexpr uint64_t kNone = ~uint64_t{0};
+
+  void Ended(Call* call, const absl::Status& status, std::string_view reply);
+  void Observe(Nanos due, Nanos latency, bool ok) const;
+  // Every second: closes an interval of the series. Always: Publish().
+  void Housekeep(Nanos now);
+  void Publish(Nanos now);
+  // Requests due until `now`.
+  uint64_t DueUntil(Nanos now) const;
+  Call* TakeCall();
+
+  // Immutable after construction.
+  const RunOptions options_;
+  const Workload& workload_;
+  const Nanos timeout_;
+  const Nanos warmup_;
+  const bool poisson_;
+  const RateCurve* const curve_;
+
+  Recorder recorder_;
+  Sampler sampler_;
+  WakeMargin margin_;
+  uint64_t first_measured_ = kNone;  // index of the first request in the measured window
+  TimePoint start_;
+  Nanos next_tick_{0};
+
+  // The message of request `prepared_index_`, when `prepared_`.
+  std::string prepared_message_;
+  uint64_t prepared_index_ = 0;
+  bool prepared_ = false;
+
+  size_t in_flight_ = 0;
+  uint64_t sent_ = 0;
+  uint64_t ok_ = 0;
+  uint64_t failed_ = 0;
+
+  bool window_open_ = false;
+  Nanos cpu_{0};   // at BeginWindow() its start, after EndWindow() its length
+  Nanos spin_{0};  // time in polls that did nothing, within the window
+
+  std::deque<Call> calls_;
+  std::vector<Call*> free_;
+  // Destroyed first: in reverse order, before the calls they may complete.
+  std::unique_ptr<Client> client_;
+  std::vector<std::unique_ptr<Channel>> channels_;  // one a target
+};
+
+}  // namespace curtail::internal

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/load/drive/recorder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace curtail {
+namespace {
+
+// Servers that put ids into their error messages must not fill our memory.
+constexpr int kMaxTextsOfCode = 10;
+constexpr char kNotSent[] = "NOT_SENT";
+constexpr size_t kMaxErrorLength = 200;
+
+double PerSecond(uint64_t count, Nanos time) {
+  return time <= Nanos::zero() ? 0 : static_cast<double>(count) * 1e9 / static_cast<double>(time.count());
+}
+
+}  // namespace
+
+Recorder::Recorder(LoadPlan plan, std::string_view score_name) {
+  result_.plan = std::move(plan);
+  result_.score.name = score_name;
+}
+
+void Recorder::Sent(Nanos intended, Nanos actual) {
+  ++current_.sent;
+  if (!Measured(intended)) return;
+  ++result_.scheduled;
+  ++result_.sent;
+  last_sent_ = std::max(last_sent_, actual);
+  if (!result_.plan.closed()) result_.send_lag.Record(actual - intended);
+}
+
+void Recorder::Done(Nanos intended, Nanos done, const absl::Status& status, double score) {
+  const Nanos latency = done - intended;
+  const bool ok = status.ok();
+  const Nanos counted = ok ? latency : std::max(latency, result_.plan.timeout);
+  ++(ok ? current_.ok : current_.failed);
+  current_latency_.Record(counted);
+  if (!Measured(intended)) return;
+  result_.all.Record(counted);
+  if (!ok) return CountFailure(latency, status);
+  ++result_.ok;
+  ++codes_[0];
+  result_.success.Record(latency);
+  if (!std::isnan(score)) {
+    ++result_.score.count;
+    result_.score.sum += score;
+    result_.score.min = std::min(result_.score.min, score);
+  }
+}
+
+void Recorder::CountFailure(Nanos latency, const absl::Status& status) {
+  const size_t code = std::min<size_t>(static_cast<size_t>(status.raw_code()), codes_.size() - 1);
+  ++result_.failed;
+  ++codes_[code];
+  result_.failure.Record(latency);
+  const std::string name = absl::StatusCodeToString(status.code());
+  std::string text = absl::StrCat(name, ": ", status.message().substr(0, kMaxErrorLength));
+  if (!result_.errors.contains(text)) {
+    if (texts_of_code_[code] < kMaxTextsOfCode) {
+      ++texts_of_code_[code];
+    } else {
+      text = absl::StrCat(name, ": (other texts)");
+    }
+  }
+  ++result_.errors[text];
+}
+
+void Recorder::Dropped(Nanos intended) {
+  ++current_.failed;
+  current_latency_.Record(result_.plan.timeout);
+  if (!Measured(intended)) return;
+  ++result_.scheduled;
+  ++result_.dropped;
+  ++result_.failed;
+  result_.all.Record(result_.plan.timeout);
+  result_.failure.Record(result_.plan.timeout);
+}
+
+void Recorder::Unfinished(Nanos intended, Nanos now) {
+  if (!Measured(intended)) return;
+  ++result_.unfinished;
+  Done(intended, now, absl::InternalError("the call never ended"), std::numeric_limits<double>::quiet_NaN());
+}
+
+const LoadInterval& Recorder::Tick(Nanos now, uint64_t due, uint64_t in_flight) {
+  std::vector<LoadInterval>& series = result_.series;
+  if (series.size() >= LoadResult::kMaxIntervals) MergeIntervals();
+  current_.end = now;
+  current_.length = now - (series.empty() ? Nanos::zero() : series.back().end);
+  current_.due = due - due_before_;
+  current_.p50 = current_latency_.Percentile(50);
+  current_.p99 = current_latency_.Percentile(99);
+  current_.in_flight = in_flight;
+  series.push_back(current_);
+  due_before_ = due;
+  current_ = {};
+  current_latency_.Clear();
+  return series.back();
+}
+
+void Recorder::LastTick(Nanos now, uint64_t due) {
+  Tick(now, due, 0);
+  std::vector<LoadInterval>& series = result_.series;
+  if (series.size() < 2) return;
+  const LoadInterval last = series.back();
+  const bool only_replies = last.due == 0 && last.sent == 0;
+  if (!only_replies && last.length >= interval_ / 2) return;
+  series.pop_back();
+  LoadInterval& before = series.back();
+  before.due += last.due;
+  before.sent += last.sent;
+  before.ok += last.ok;
+  before.failed += last.failed;
+  before.p99 = std::max(before.p99, last.p99);
+  before.in_flight = last.in_flight;
+  // Waiting for the last replies is no time of the run.
+  if (only_replies) return;
+  before.end = last.end;
+  before.length += last.length;
+}
+
+void Recorder::MergeIntervals() {
+  std::vector<LoadInterval>& series = result_.series;
+  for (size_t i = 0; i + 1 < series.size(); i += 2) {
+    const LoadInterval& a = series[i];
+    LoadInterval merged = series[i + 1];
+    merged.length += a.length;
+    merged.due += a.due;
+    merged.sent += a.sent;
+    merged.ok += a.ok;
+    merged.failed += a.failed;
+    merged.p50 = std::max(merged.p50, a.p50);
+    merged.p99 = std::max(merged.p99, a.p99);
+    series[i / 2] = merged;
+  }
+  series.resize(series.size() / 2);
+  interval_ *= 2;
+}
+
+LoadResult Recorder::Finish(Nanos end, bool interrupted, Nanos cpu, Nanos spin, const LoadChecks& checks) {
+  LoadResult& r = result_;
+  r.measured = std::clamp(end - r.plan.warmup, Nanos::zero(), r.plan.duration);
+  r.interrupted = interrupted;
+  r.cpu = cpu;
+  r.spin = spin;
+  r.checks = checks;
+  r.scheduled_per_s = PerSecond(r.scheduled, r.measured);
+  r.sent_per_s = PerSecond(r.sent, std::max(r.measured, last_sent_ - r.plan.warmup));
+  r.good_per_s = PerSecond(r.ok, r.measured);
+  for (size_t code = 0; code < codes_.size(); ++code) {
+    if (codes_[code] == 0) continue;
+    r.codes[absl::StatusCodeToString(static_cast<absl::StatusCode>(code))] = codes_[code];
+  }
+  // No server said so, hence no code of gRPC's.
+  if (r.dropped > 0) r.codes[kNotSent] = r.dropped;
+  Judge(r);
+  return std::move(r);
+}
+
+}  // namespace curtail

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// recorder.h - turns what happened to each request into a LoadResult.
+//
+// Pure bookkeeping: no clock, no network; all times are offsets from the start of the run. Thread-compatible:
+// the sending thread owns it. Some tens of nanoseconds a call.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "curtail/load/report/result.h"
+
+namespace curtail {
+
+// A Recorder accounts for every request of one run exactly once.
+class Recorder {
+ public:
+  // The measured window is [plan.warmup, plan.warmup + plan.duration).
+  Recorder(LoadPlan plan, std::string_view score_name);
+
+  // A request due at `intended` was sent at `actual`. In closed loop the two are the same.
+  void Sent(Nanos intended, Nanos actual);
+  // It ended at `done`. `score` is NaN when it was not judged.
+  void Done(Nanos intended, Nanos done, const absl::Status& status, double score);
+  // A request was due but not sent, as too many are in flight.
+  void Dropped(Nanos intended);
+  // A sent request was given up on at `now` without having ended.
+  void Unfinished(Nanos intended, Nanos now);
+
+  // Closes the current interval of the series at `now`, until when `due` requests were due in all. Intervals are to
+  // be interval() long.
+  const LoadInterval& Tick(Nanos now, uint64_t due, uint64_t in_flight);
+  // The same at the end, when nothing is in flight any more. An interval that is short, or in which nothing was due,
+  // is counted into the one before.
+  void LastTick(Nanos now, uint64_t due);
+  // A second, and twice as long each time the series is full.
+  Nanos interval() const { return interval_; }
+
+  // The result of a run that sent until `end` (the end of the schedule, or when it was interrupted). Judged.
+  LoadResult Finish(Nanos end, bool interrupted, Nanos cpu, Nanos spin, const LoadChecks& checks = {});
+
+ private:
+  bool Measured(Nanos intended) const {
+    return intended >= result_.plan.warmup && intended < result_.plan.warmup + result_.plan.duration;
+  }
+  void CountFailure(Nanos latency, const absl::Status& status);
+  // Makes room in the series: two neighbours become one.
+  void MergeIntervals();
+
+  LoadResult result_;
+  std::array<uint64_t, 17> codes_{};     // by gRPC code
+  std::array<int, 17> texts_of_code_{};  // different ones kept
+  Nanos last_sent_{0};
+  // The interval in progress.
+  Nanos interval_ = std::chrono::seconds(1);
+  LoadInterval current_;
+  Histogram current_latency_;
+  uint64_t due_before_ = 0;  // until its start
+};
+
+}  // namespace curtail

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The runners against a server in this process. Nothing here depends on how fast the machine is, only on
+// order: stalls end when the generator has sent a given request, not after a time.
+#include "curtail/load/drive/runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "curtail/rpc/server.h"
+#include "curtail/rpc/transport/socket.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace curtail {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Nanos kMaxWait = seconds(20);
+
+// Opens once; who waits at it goes on then.
+class Gate {
+ public:
+  void Open() {
+    std::lock_guard lock(mu_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  bool Wait() {
+    std::unique_lock lock(mu_);
+    return changed_.wait_for(lock, kMaxWait, [&] { return open_; });
+  }
+
+ private:
+  std::mutex mu_;
+  std::condition_variable changed_;
+  bool open_ = false;
+};
+
+// Answers "ok:N" to the request "N". "refuse:N" is refused. The first request of number `stall_at` waits at
+// `gate`.
+class Echo final : public Service {
+ public:
+  Echo(int stall_at, Gate* gate, std::atomic<int>* calls) : stall_at_(stall_at), gate_(gate), calls_(calls) {}
+
+  std::string_view FullName() const override { return "test.Echo"; }
+
+  std::vector<MethodHandler> Handlers() override {
+    MethodHandler echo, shout;
+    echo.name = "Echo";
+    echo.handler = [this](Context&, std::string_view request, std::string* reply) {
+      return Run(request, reply);
+    };
+    shout.name = "Shout";
+    shout.handler = [](Context&, std::string_view request, std::string* reply) {
+      *reply = absl::StrCat("OK:", std::string(request), "!");
+      return absl::OkStatus();
+    };
+    return {echo, shout};
+  }
+
+ private:
+  absl::Status Run(std::string_view request, std::string* reply) {
+    calls_->fetch_add(1, std::memory_order_relaxed);
+    if (request.starts_with("refuse")) return absl::ResourceExhaustedError("try later");
+    if (gate_ != nullptr && request == std::to_string(stall_at_) && !stalled_.exchange(true) &&
+        !gate_->Wait()) {
+      return absl::InternalError("the gate stayed shut");
+    }
+    *reply = "ok:";
+    reply->append(request);
+    return absl::OkStatus();
+  }
+
+  const int stall_at_;
+  Gate* const gate_;
+  std::atomic<int>* const calls_;
+  std::atomic<bool> stalled_{false};
+};
+
+// Numbered requests; building request `open_at` opens the gate.
+class Numbers : public Workload {
+ public:
+  explicit Numbers(uint64_t open_at = 0, Gate* gate = nullptr) : open_at_(open_at), gate_(gate) {}
+
+  std::string_view method() const override { return "/test.Echo/Echo"; }
+  std::string Request(uint64_t index) const override {
+    if (gate_ != nullptr && index >= open_at_) gate_->Open();
+    return std::to_string(index);
+  }
+  double Score(uint64_t index, std::string_view reply) const override {
+    return reply == absl::StrCat("ok:", index) ? 1 : 0;
+  }
+  std::string_view score_name() const override { return "echoed"; }
+
+ private:
+  const uint64_t open_at_;
+  Gate* const gate_;
+};
+
+class RunnerTest : public testing::Test {
+ protected:
+  // Serves with one thread, so that one stalled handler stalls every later request.
+  std::string Serve(int stall_at = -1, Gate* gate = nullptr) {
+    ServerOptions options;
+    options.config = *Config::Parse("SIB1");
+    std::vector<std::unique_ptr<Service>> services;
+    services.push_back(std::make_unique<Echo>(stall_at, gate, &calls_));
+    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options, std::move(services));
+    EXPECT_TRUE(server.ok()) << server.status();
+    if (!server.ok()) return {};
+    server_ = *std::move(server);
+    return server_->addresses().front();
+  }
+
+  static RunOptions Options(std::string target) {
+    RunOptions options;
+    options.targets = {std::move(target)};
+    options.warmup = Nanos(0);
+    options.timeout = kMaxWait;
+    return options;
+  }
+
+  static Schedule Make(double rate, Nanos length, uint64_t seed = 1) {
+    return *Schedule::Poisson(rate, length, seed);
+  }
+
+  static std::vector<Nanos> DueTimes(const Schedule& schedule) {
+    std::vector<Nanos> due;
+    Arrivals arrivals = schedule.arrivals();
+    while (const std::optional<Nanos> next = arrivals.Next()) due.push_back(*next);
+    return due;
+  }
+
+  std::atomic<int> calls_{0};
+  Gate gate_;  // a handler may still be leaving it when the test ends: it outlives the server
+
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(RunnerTest, SendsTheWholeScheduleAndJudgesReplies) {
+  const Schedule schedule = Make(500, milliseconds(500), 7);
+  absl::StatusOr<LoadResult> r = RunOpenLoop(Options(Serve()), Numbers(), schedule);
+  ASSERT_TRUE(r.ok()) << r.status();
+  const uint64_t n = DueTimes(schedule).size();
+  EXPECT_EQ(r->scheduled, n);
+  EXPECT_EQ(r->sent, n);
+  EXPECT_EQ(r->ok, n);
+  EXPECT_EQ(r->failed, 0u);
+  EXPECT_EQ(r->all.count(), n);
+  EXPECT_EQ(r->send_lag.count(), n);
+  EXPECT_EQ(r->score.count, n);
+  EXPECT_EQ(r->score.min, 1) << "each reply belongs to its request";
+  EXPECT_EQ(r->score.name, "echoed");
+  EXPECT_GT(r->cpu, Nanos(0));
+  EXPECT_FALSE(r->interrupted);
+  EXPECT_EQ(r->plan.seed, 7u);
+  EXPECT_EQ(calls_.load(), static_cast<int>(n) + 1) << "one more to check the target";
+}
+
+TEST_F(RunnerTest, EachRequestGoesToItsMethod) {
+  // Every third number is shouted; an answer of the other method scores 0.
+  class Mix : public Numbers {
+   public:
+    std::string_view MethodOf(uint64_t index) const override {
+      return index % 3 == 0 ? "/test.Echo/Shout" : method();
+    }
+    double Score(uint64_t index, std::string_view reply) const override {
+      return index % 3 == 0 ? (reply == absl::StrCat("OK:", index, "!") ? 1 : 0)
+                            : Numbers::Score(index, reply);
+    }
+  };
+  const auto result = RunOpenLoop(Options(Serve()), Mix(), Make(2000, milliseconds(200)));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->ok, result->sent);
+  EXPECT_EQ(result->score.min, 1);
+}
+
+TEST_F(RunnerTest, LeavesTheWarmUpOut) {
+  const Schedule schedule = Make(500, milliseconds(500));
+  RunOptions options = Options(Serve());
+  options.warmup = milliseconds(300);
+  absl::StatusOr<LoadResult> r = RunOpenLoop(options, Numbers(), schedule);
+  ASSERT_TRUE(r.ok()) << r.status();
+  const std::vector<Nanos> due = DueTimes(schedule);
+  EXPECT_EQ(r->scheduled, static_cast<uint64_t>(std::count_if(
+                              due.begin(), due.end(), [](Nanos at) { return at >= milliseconds(300); })));
+  EXPECT_EQ(r->plan.duration, milliseconds(200));
+}
+
+TEST_F(RunnerTest, AStallShowsInEveryRequestThatWasDueMeanwhile) {
+  // The server stalls at request 100 until request 300 is being built, 200 requests later. A generator that
+  // waited for replies would see one slow request, 0.2 % of all; on schedule the stall must reach down to the
+  // p80.
+  const Schedule schedule = Make(500, seconds(1), 3);
+  const std::vector<Nanos> due = DueTimes(schedule);
+  ASSERT_GT(due.size(), 400u);
+  const Nanos stall = due[299] - due[100];
+  absl::StatusOr<LoadResult> r = RunOpenLoop(Options(Serve(100, &gate_)), Numbers(300, &gate_), schedule);
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_EQ(r->failed, 0u);
+  EXPECT_GE(r->all.max(), stall);
+  EXPECT_GE(r->all.Percentile(99), stall * 9 / 10);
+  EXPECT_GE(r->all.Percentile(80), stall / 4);
+  uint64_t slow = 0;
+  for (const Histogram::Bucket& b : r->all.Buckets()) slow += b.low >= stall / 4 ? b.count : 0;
+  EXPECT_GE(slow, 100u) << "most of the 200 that were due during the stall";
+}
+
+TEST_F(RunnerTest, ClosedLoopHidesTheSameStallAndIsLabelled) {
+  const std::string target = Serve(100, &gate_);
+  std::thread opener([&] {
+    // Open the gate when nothing has moved for a while: the one stalled request holds everything up.
+    int last = -1;
+    const Deadline limit = Deadline::In(kMaxWait);
+    while (!limit.Expired() && (calls_.load() < 100 || calls_.load() != last)) {
+      last = calls_.load();
+      std::this_thread::sleep_for(milliseconds(50));
+    }
+    gate_.Open();
+  });
+  absl::StatusOr<LoadResult> r = RunClosedLoop(Options(target), Numbers(), 1, milliseconds(1500));
+  opener.join();
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_TRUE(r->plan.closed());
+  EXPECT_EQ(r->failed, 0u);
+  EXPECT_GT(r->ok, 101u);
+  EXPECT_GE(r->all.max(), milliseconds(40));
+  EXPECT_LT(r->all.Percentile(80), r->all.max() / 2) << "only one request met the stall";
+  EXPECT_TRUE(r->send_lag.empty());
+}
+
+TEST_F(RunnerTest, ClosedLoopKeepsItsNumberInFlight) {
+  // Requests built and not yet judged are in flight; the check before the run is built but not judged.
+  class Watch final : public Workload {
+   public:
+    std::string_view method() const override { return "/test.Echo/Echo"; }
+    std::string Request(uint64_t index) const override {
+      most = std::max(most, ++built - judged - 1);
+      return std::to_string(index);
+    }
+    double Score(uint64_t, std::string_view) const override { return ++judged, 1; }
+    mutable int built = 0, judged = 0, most = 0;
+  };
+  Live live;
+  RunOptions options = Options(Serve());
+  options.live = &live;
+  const Watch workload;
+  absl::StatusOr<LoadResult> r = RunClosedLoop(options, workload, 8, milliseconds(200));
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_EQ(r->plan.outstanding, 8);
+  EXPECT_GT(r->ok, 8u);
+  EXPECT_EQ(workload.most, 8);
+  EXPECT_EQ(live.in_flight.load(), 0u) << "drained";
+}
+
+TEST_F(RunnerTest, TimeoutsCountAsAtLeastTheTimeout) {
+  // The server stalls for good (until the test ends), so everything from request 50 on times out.
+  const std::string target = Serve(50, &gate_);
+  RunOptions options = Options(target);
+  options.timeout = milliseconds(100);
+  const Schedule schedule = Make(500, milliseconds(400), 2);
+  absl::StatusOr<LoadResult> r = RunOpenLoop(options, Numbers(), schedule);
+  gate_.Open();
+  ASSERT_TRUE(r.ok()) << r.status();
+  const uint64_t n = DueTimes(schedule).size();
+  EXPECT_EQ(r->scheduled, n);
+  EXPECT_GE(r->failed, n - 50);
+  EXPECT_EQ(r->ok + r->failed, n) << "nothing is omitted";
+  EXPECT_EQ(r->codes.at("DEADLINE_EXCEEDED"), r->failed);
+  EXPECT_GE(r->failure.min(), milliseconds(100));
+  EXPECT_GE(r->all.Percentile(99), milliseconds(100));
+  EXPECT_EQ(r->unfinished, 0u);
+}
+
+// Keeps what it hears.
+class Listener final : public RunObserver {
+ public:
+  void Started(TimePoint start) override { this->start = start; }
+  void Ended(Nanos due, Nanos latency, bool ok) override { calls.emplace(due, std::pair(latency, ok)); }
+
+  TimePoint start;
+  std::multimap<Nanos, std::pair<Nanos, bool>> calls;
+};
+
+TEST_F(RunnerTest, AnObserverHearsOfEachRequestOnce) {
+  // As above, but at most 20 calls may be in flight: some are answered, some time out, some are never sent.
+  RunOptions options = Options(Serve(50, &gate_));
+  options.timeout = milliseconds(100);
+  options.warmup = milliseconds(50);
+  options.max_in_flight = 20;
+  Listener listener;
+  options.observer = &listener;
+  const TimePoint before = Now();
+  const Schedule schedule = Make(500, milliseconds(400), 2);
+  absl::StatusOr<LoadResult> r = RunOpenLoop(options, Numbers(), schedule);
+  gate_.Open();
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_GE(listener.start, before);
+  const std::vector<Nanos> due = DueTimes(schedule);
+  ASSERT_EQ(listener.calls.size(), due.size());
+  uint64_t ok = 0;
+  uint64_t failed = 0;
+  size_t i = 0;
+  for (const auto& [at, end] : listener.calls) {
+    EXPECT_EQ(at, due[i++]);
+    EXPECT_TRUE(end.second || end.first >= options.timeout) << end.first.count();
+    if (at >= options.warmup) ++(end.second ? ok : failed);
+  }
+  EXPECT_EQ(ok, r->ok);
+  EXPECT_EQ(failed, r->failed);
+  EXPECT_GT(r->dropped, 0u);
+  EXPECT_GT(r->failed, r->dropped);
+}
+
+TEST_F(RunnerTest, RefusalsAreCountedByCodeAndText) {
+  const FixedWorkload refused("/test.Echo/Echo", "refuse");
+  absl::StatusOr<LoadResult> r = RunOpenLoop(Options(Serve()), refused, Make(500, milliseconds(200)));
+  ASSERT_TRUE(r.ok()) << r.status() << " (RESOURCE_EXHAUSTED is an answer: the run goes on)";
+  EXPECT_EQ(r->ok, 0u);
+  EXPECT_GT(r->failed, 0u);
+  EXPECT_EQ(r->codes.at("RESOURCE_EXHAUSTED"), r->failed);
+  EXPECT_EQ(r->errors.at("RESOURCE_EXHAUSTED: try later"), r->failed);
+  EXPECT_EQ(r->all.min(), r->plan.timeout);
+}
+
+TEST_F(RunnerTest, TooManyInFlightAreDroppedAndCounted) {
+  // The server stalls from request 50 until the schedule is nearly over; ten calls may be in flight
+  // meanwhile.
+  RunOptions options = Options(Serve(50, &gate_));
+  options.max_in_flight = 10;
+  const Schedule schedule = Make(1000, milliseconds(300), 4);
+  const uint64_t n = DueTimes(schedule).size();
+  ASSERT_GT(n, 200u);
+  absl::StatusOr<LoadResult> r = RunOpenLoop(options, Numbers(n - 20, &gate_), schedule);
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_EQ(r->scheduled, n);
+  EXPECT_GE(r->dropped, n - 20 - 50 - 10 - 32)
+      << "all that were due during the stall, but for ten and a burst";
+  EXPECT_EQ(r->sent + r->dropped, n);
+  EXPECT_EQ(r->all.count(), n);
+  EXPECT_EQ(r->codes.at("NOT_SENT"), r->dropped);
+  EXPECT_THAT(r->warnings, testing::Contains(testing::HasSubstr("were not sent")));
+}
+
+TEST_F(RunnerTest, StopEndsTheRunEarly) {
+  std::atomic<bool> stop{false};
+  // Set by the generator's own progress: building request 100 asks it to stop.
+  class StopAt final : public Workload {
+   public:
+    explicit StopAt(std::atomic<bool>* stop) : stop_(stop) {}
+    std::string_view method() const override { return "/test.Echo/Echo"; }
+    std::string Request(uint64_t index) const override {
+      if (index == 100) *stop_ = true;
+      return std::to_string(index);
+    }
+
+   private:
+    std::atomic<bool>* const stop_;
+  };
+  RunOptions options = Options(Serve());
+  options.stop = &stop;
+  absl::StatusOr<LoadResult> r = RunOpenLoop(options, StopAt(&stop), Make(1000, seconds(60)));
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_TRUE(r->interrupted);
+  EXPECT_GE(r->ok, 100u);
+  EXPECT_LE(r->ok, 140u) << "what was due at that moment may still be sent";
+  EXPECT_LT(r->measured, seconds(20));
+}
+
+TEST_F(RunnerTest, UsesSeveralConnections) {
+  RunOptions options = Options(Serve());
+  options.channel.connections = 4;
+  absl::StatusOr<LoadResult> r = RunOpenLoop(options, Numbers(), Make(500, milliseconds(200)));
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_EQ(r->failed, 0u);
+  EXPECT_EQ(calls_.load(), static_cast<int>(r->ok) + 4) << "each connection was checked";
+}
+
+TEST_F(RunnerTest, NobodyThereIsUnavailableBeforeTheRun) {
+  const std::string target = Serve();
+  server_.reset();
+  absl::StatusOr<LoadResult> r = RunOpenLoop(Options(target), Numbers(), Make(10, seconds(60)));
+  EXPECT_EQ(r.status().code(), absl::StatusCode::kUnavailable) << r.status();
+}
+
+TEST_F(RunnerTest, AServerThatSaysNothingCanBeInterrupted) {
+  // The kernel accepts for a socket that listens; nobody reads.
+  const absl::StatusOr<internal::UniqueFd> silent =
+      internal::Listen(*internal::Address::Resolve("127.0.0.1:0"));
+  ASSERT_TRUE(silent.ok()) << silent.status();
+  RunOptions options = Options(internal::BoundAddress(silent->get()));
+  options.timeout = std::chrono::minutes(10);
+  const std::atomic<bool> stop{true};
+  options.stop = &stop;
+  absl::StatusOr<LoadResult> r = RunOpenLoop(options, Numbers(), Make(10, seconds(60)));
+  EXPECT_EQ(r.status().code(), absl::StatusCode::kCancelled) << r.status();
+}
+
+TEST_F(RunnerTest, AnUnknownMethodIsUnimplementedBeforeTheRun) {
+  const FixedWorkload unknown("/test.Echo/Nothing", "");
+  absl::StatusOr<LoadResult> r = RunOpenLoop(Options(Serve()), unknown, Make(10, seconds(60)));
+  EXPECT_EQ(r.status().code(), absl::StatusCode::kUnimplemented) << r.status();
+}
+
+TEST_F(RunnerTest, RefusesSenselessOptions) {
+  const Schedule schedule = Make(10, seconds(1));
+  const auto code = [&](auto change) {
+    RunOptions options = Options("127.0.0.1:1");
+    change(options);
+    return RunOpenLoop(options, Numbers(), schedule).status().code();
+  };
+  EXPECT_EQ(code([](RunOptions& o) { o.timeout = Nanos(0); }), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code([](RunOptions& o) { o.channel.connections = 0; }), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code([](RunOptions& o) { o.warmup = seconds(1); }), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code([](RunOptions& o) { o.warmup = -seconds(1); }), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code([](RunOptions& o) { o.spin = -seconds(1); }), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code([](RunOptions& o) { o.targets = {"no address at all:x:y"}; }),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(RunClosedLoop(Options("127.0.0.1:1"), Numbers(), 0, seconds(1)).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace curtail

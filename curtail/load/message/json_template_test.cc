@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/load/message/json_template.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <regex>
+#include <set>
+#include <thread>
+
+#include "curtail/base/strings.h"
+#include "message/load_test.pb.h"
+#include "message/load_test_proto2.pb.h"
+
+namespace curtail {
+namespace {
+
+using loadtest::Item;
+using loadtest::Nasty;
+using loadtest::Old;
+using testing::AllOf;
+using testing::HasSubstr;
+
+template <class M = Nasty>
+absl::StatusOr<JsonTemplate> Parse(std::string_view json, uint64_t seed = 1) {
+  return JsonTemplate::Parse(*M::descriptor(), json, seed);
+}
+
+// The error of a text that must be refused.
+template <class M = Nasty>
+std::string ErrorOf(std::string_view json) {
+  const auto parsed = Parse<M>(json);
+  EXPECT_FALSE(parsed.ok()) << json;
+  if (parsed.ok()) return "accepted";
+  EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument) << parsed.status();
+  return std::string(curtail::Message(parsed.status()));
+}
+
+template <class M = Nasty>
+M Render(const JsonTemplate& made, uint64_t request = 0) {
+  M message;
+  EXPECT_TRUE(message.ParseFromString(made.Render(request)));
+  return message;
+}
+
+template <class M = Nasty>
+M RenderText(std::string_view json, uint64_t request = 0) {
+  const auto parsed = Parse<M>(json);
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  return parsed.ok() ? Render<M>(*parsed, request) : M();
+}
+
+TEST(JsonTemplate, ReadsProto2) {
+  const Old old = RenderText<Old>(
+      R"({"name": "n", "number": 0, "closed": "SECOND", "unpacked": [1, 2], "packed": [3, 4],
+          "bundle": {"tied": "t"}})");
+  EXPECT_TRUE(old.has_number());
+  EXPECT_EQ(old.closed(), loadtest::SECOND);
+  EXPECT_EQ(old.unpacked(1), 2);
+  EXPECT_EQ(old.packed(1), 4);
+  EXPECT_EQ(old.bundle().tied(), "t");
+  EXPECT_EQ(ErrorOf<Old>(R"({"number": 1})"),
+            "the field name of curtail.loadtest.Old is required and missing, at 1:1");
+  EXPECT_THAT(ErrorOf<Old>(R"({"name": "", "closed": 3})"), HasSubstr("3 is no number of the enum"));
+  const Old drawn = RenderText<Old>(R"({"name": "{{index}}", "bundle": {"tied": "{{pick knot}}"}})", 5);
+  EXPECT_EQ(drawn.bundle().tied(), "knot");
+  EXPECT_EQ(drawn.name(), "5");
+}
+
+TEST(JsonTemplate, ErrorsNameFieldAndPlace) {
+  EXPECT_EQ(ErrorOf("{\n  \"an_item\": {\n    \"weight\": \"abc\"}}"),
+            "field an_item.weight: \"abc\" is no sint32, at 3:15");
+  EXPECT_EQ(ErrorOf(R"({"an_int32": 2147483648})"),
+            "field an_int32: 2147483648 is out of the range of int32, -2147483648 to 2147483647, at 1:14");
+  EXPECT_EQ(
+      ErrorOf(R"({"items": [{}, {"nam": "x"}]})"),
+      "field items[1].nam: curtail.loadtest.Item has no such field; did you mean \"name\"? There are name, "
+      "weight, inner, at 1:17");
+  EXPECT_EQ(ErrorOf(R"({"a_colour": 1})"),
+            "field a_colour: curtail.loadtest.Nasty has no such field; did you mean \"a_color\"?, at 1:2");
+  EXPECT_EQ(ErrorOf(R"({"by_number": {"7": {"weight": 1.5}}})"),
+            "field by_number[\"7\"].weight: 1.5 is no sint32, at 1:32");
+  EXPECT_EQ(ErrorOf("{\"a_string\": \"\xc3\xa9\", \"a_bool\": 1}"),
+            "field a_bool: 1 is no bool: write true or false, at 1:29");
+}
+
+TEST(JsonTemplate, RefusesWhatDoesNotFit) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {R"({"a_uint32": -1})", "field a_uint32: -1 is out of the range of uint32"},
+      {R"({"a_uint64": 18446744073709551616})", "is out of the range of uint64"},
+      {R"({"an_int64": 9223372036854775808})", "is out of the range of int64"},
+      {R"({"an_int64": "1e3"})", "\"1e3\" is no int64"},
+      {R"({"an_int64": " 1"})", "\" 1\" is no int64"},
+      {R"({"an_int32": true})", "true is no int32"},
+      {R"({"an_int32": [1]})", "expected int32, got a list"},
+      {R"({"an_int32": {}})", "expected int32, got an object"},
+      {R"({"a_float": 1e39})", "1e39 is out of the range of float"},
+      {R"({"a_double": 1e309})", "1e309 is out of the range of double"},
+      {R"({"a_double": "inf"})", "\"inf\" is no double"},
+      {R"({"a_double": "0x10"})", "\"0x10\" is no double"},
+      {R"({"a_string": 1})", "1 is no string"},
+      {R"({"a_bytes": "a*"})", "\"a*\" is no base64"},
+      {R"({"a_bytes": "YQ Y"})", "is no base64"},
+      {R"({"a_bytes": "YQYQY"})", "is no base64"},
+      {R"({"a_bytes": "YQV="})", "is no base64"},
+      {R"({"a_bytes": "aYQ=="})", "is no base64"},
+      {R"({"a_color": "GREY"})", "did you mean \"GRAY\"? There are GRAY, RED, GREEN, VIOLET"},
+      {R"({"a_color": true})", "true is no value of the enum curtail.loadtest.Color"},
+      {R"({"an_item": 3})", "field an_item: expected an object (curtail.loadtest.Item), got a number"},
+      {R"({"items": {}})", "field items: expected a list, as the field is repeated, got an object"},
+      {R"({"counts": []})", "field counts: expected an object, as the field is a map, got a list"},
+      {R"({"items": [null]})", "field items[0]: null cannot stand in a list"},
+      {R"({"counts": {"a": null}})", "field counts[\"a\"]: null cannot stand in a map"},
+      {R"({"by_number": {"x": {}}})", "field by_number: as a key of the map \"x\" is no int64"},
+      {R"({"by_flag": {"True": ""}})", "is no bool"},
+      {R"({"counts": {"a": 1, "a": 2}})", "field counts[\"a\"]: is given twice"},
+      {R"({"an_int32": 1, "anInt32": 2})", "field an_int32: is given twice"},
+      {R"({"one_number": 1, "one_text": ""})",
+       "field one_text: only one of the oneof one can be given, and one_number is"},
+      {R"({"at": "yesterday"})", "field at: \"yesterday\" is no google.protobuf.Timestamp"},
+      {R"({"any": {"@type": "type.googleapis.com/none"}})", "is no google.protobuf.Any"},
+      {R"({"wrapped": "x"})", "field wrapped: \"x\" is no int64"},
+      {"[]", "expected an object (curtail.loadtest.Nasty), got a list, at 1:1"},
+      {"", "got the end of the text"},
+  };
+  for (const auto& [json, error] : kCases) {
+    EXPECT_THAT(ErrorOf(json), AllOf(HasSubstr(error), HasSubstr(", at 1:"))) << json;
+  }
+}
+
+TEST(JsonTemplate, SyntaxErrorsNameThePlace) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"{\n \"a_string\" \"x\"}", "expected ':' after the name \"a_string\", at 2:13"},
+      {R"({"a_string": "x",})", "one comma too many after the last of the members of an object, at 1:18"},
+      {R"({"a_string": "x" "a_bool": true})", "expected ',' or '}' after the members of an object, at 1:18"},
+      {R"({a_string: "x"})", "expected a member's name in double quotes, at 1:2"},
+      {R"({"strings": ["x" "y"]})", "expected ',' or ']' after the elements of a list, at 1:18"},
+      {R"({"a_string": "x)", "a string has no end, at 1:14"},
+      {R"({"a_string": "\x"})", "no such escape in a string"},
+      {R"({"a_string": "\ud800"})", "half a surrogate pair, at 1:15"},
+      {R"({"a_string": "\ud800\u0041"})", "half a surrogate pair"},
+      {R"({"a_string": "\u12g4"})", "expected four hexadecimal digits after \\u, at 1:19"},
+      {"{\"a_string\": \"\n\"}", "a string holds a line break or control character"},
+      {"{\"a_string\": \"\xff\"}", "a string is no valid UTF-8, at 1:15"},
+      {"{\"a_string\": \"\xc0\x80\"}", "a string is no valid UTF-8"},
+      {"{\"a_string\": \"\xed\xa0\x80\"}", "a string is no valid UTF-8"},
+      {R"({"an_int32": 01})", "not a number as JSON writes it, at 1:14"},
+      {R"({"an_int32": 1.})", "not a number as JSON writes it"},
+      {R"({"an_int32": -})", "not a number as JSON writes it"},
+      {R"({"a_bool": tru})", "expected true, false or null, at 1:12"},
+      {R"({"a_bool": yes})", "expected a value, got something that is no JSON value"},
+      {R"({"a_bool": true)", "expected ',' or '}'"},
+      {R"({} {})", "more text follows the request, at 1:4"},
+      {"// x\n{}", "got something that is no JSON value"},
+  };
+  for (const auto& [json, error] : kCases) EXPECT_THAT(ErrorOf(json), HasSubstr(error)) << json;
+  std::string deep;
+  for (int i = 0; i < 200; ++i) deep += R"({"inner":)";
+  EXPECT_THAT(ErrorOf<Item>(deep), HasSubstr("nested deeper than 100 levels"));
+  EXPECT_THAT(ErrorOf(R"({"value": )" + std::string(100000, '[')),
+              HasSubstr("nested deeper than 100 levels"));
+}
+
+TEST(JsonTemplate, EveryPlaceholderGivesWhatItSays) {
+  const auto made = Parse(R"({
+    "an_int64": "{{index}}", "an_int32": "{{uniform -3 3}}", "a_double": "{{real -1 1}}", "a_float": "{{real 2 3}}",
+    "a_uint64": "{{zipf 1000 0.99}}", "a_uint32": "{{skew 1000 80}}", "a_string": "{{uuid}}", "a_bytes": "{{bytes 9}}",
+    "a_color": "{{pick RED GREEN -7}}", "a_bool": "{{pick true false}}", "strings": ["{{string 16}}", "fixed",
+    "<{{pick a b}}-{{index}}>", "{{{{index}}"], "an_item": {"weight": "{{uniform -5 5}}"},
+    "a_sint64": "{{uniform -9223372036854775808 9223372036854775807}}", "bools": ["{{uniform 0 1}}"],
+    "colors": ["{{uniform 0 2}}", "{{pick VIOLET}}"], "counts": {"k": "{{uniform 1 9}}"}, "wrapped": "{{index}}",
+    "floats": [1, "{{real 5 6}}", 2], "maybe_number": "{{uniform 0 0}}", "a_fixed32": "{{pick 1e3 7}}"})");
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_FALSE(made->fixed());
+  const std::regex uuid("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}");
+  const std::regex letters("[0-9A-Za-z]{16}");
+  std::map<std::string, std::set<std::string>> seen;
+  for (uint64_t i = 0; i < 2000; ++i) {
+    const Nasty m = Render(*made, i);
+    EXPECT_EQ(m.an_int64(), static_cast<int64_t>(i));
+    EXPECT_EQ(m.wrapped().value(), static_cast<int64_t>(i));
+    EXPECT_TRUE(m.an_int32() >= -3 && m.an_int32() <= 3);
+    EXPECT_TRUE(m.a_double() >= -1 && m.a_double() < 1);
+    EXPECT_TRUE(m.a_float() >= 2 && m.a_float() <= 3);
+    EXPECT_TRUE(m.a_uint64() >= 1 && m.a_uint64() <= 1000);
+    EXPECT_TRUE(m.a_uint32() >= 1 && m.a_uint32() <= 1000);
+    EXPECT_TRUE(std::regex_match(m.a_string(), uuid)) << m.a_string();
+    EXPECT_EQ(m.a_bytes().size(), 9u);
+    EXPECT_TRUE(m.a_color() == loadtest::RED || m.a_color() == loadtest::GREEN ||
+                m.a_color() == loadtest::VIOLET);
+    EXPECT_TRUE(std::regex_match(m.strings(0), letters)) << m.strings(0);
+    EXPECT_EQ(m.strings(1), "fixed");
+    EXPECT_THAT(m.strings(2), testing::AnyOf(Join("<a-", i, ">"), Join("<b-", i, ">")));
+    EXPECT_EQ(m.strings(3), "{{index}}");
+    EXPECT_TRUE(m.an_item().weight() >= -5 && m.an_item().weight() <= 5);
+    EXPECT_TRUE(m.counts().at("k") >= 1 && m.counts().at("k") <= 9);
+    EXPECT_TRUE(m.floats_size() == 3 && m.floats(0) == 1 && m.floats(1) >= 5 && m.floats(1) <= 6 &&
+                m.floats(2) == 2);
+    EXPECT_TRUE(m.has_maybe_number() && m.maybe_number() == 0);
+    EXPECT_TRUE(m.a_fixed32() == 1000 || m.a_fixed32() == 7);
+    EXPECT_EQ(m.colors(1), loadtest::VIOLET);
+    seen["int32"].insert(std::to_string(m.an_int32()));
+    seen["sint64"].insert(std::to_string(m.a_sint64()));
+    seen["uuid"].insert(m.a_string());
+    seen["bytes"].insert(m.a_bytes());
+    seen["color"].insert(std::to_string(m.a_color()));
+    seen["bools"].insert(std::to_string(m.a_bool() * 2 + m.bools(0)));
+    seen["colors"].insert(std::to_string(m.colors(0)));
+    // What a parser of protobuf writes again is the same, but for the map's order: nothing is doubled or padded.
+    EXPECT_EQ(m.SerializeAsString(), made->Render(i));
+  }
+  EXPECT_EQ(seen["int32"].size(), 7u);
+  EXPECT_EQ(seen["sint64"].size(), 2000u);
+  EXPECT_EQ(seen["uuid"].size(), 2000u);
+  EXPECT_EQ(seen["bytes"].size(), 2000u);
+  EXPECT_EQ(seen["color"].size(), 3u);
+  EXPECT_EQ(seen["bools"].size(), 4u);
+  EXPECT_EQ(seen["colors"].size(), 3u);
+}
+
+TEST(JsonTemplate, UniformIsUniformAndZipfIsNot) {
+  const auto made = Parse(R"({"an_int32": "{{uniform 0 9}}", "a_uint32": "{{zipf 1000 1.0}}"})", 42);
+  ASSERT_TRUE(made.ok()) << made.status();
+  std::map<int, int> uniform;
+  std::map<uint32_t, int> zipf;
+  constexpr int kRequests = 100000;
+  for (uint64_t i = 0; i < kRequests; ++i) {
+    const Nasty m = Render(*made, i);
+    ++uniform[m.an_int32()];
+    ++zipf[m.a_uint32()];
+  }
+  // Chi-square with 9 degrees of freedom exceeds 33.7 once in 10,000 seeds; this is one seed.
+  double chi_square = 0;
+  for (int v = 0; v < 10; ++v) chi_square += std::pow(uniform[v] - kRequests / 10.0, 2) / (kRequests / 10.0);
+  EXPECT_LT(chi_square, 33.7);
+  // 1 / H(1000) = 0.1336.
+  EXPECT_NEAR(zipf[1] / double{kRequests}, 0.1336, 0.005);
+  EXPECT_NEAR(zipf[2] / double{kRequests}, 0.0668, 0.004);
+}
+
+TEST(JsonTemplate, RequestsDependOnTextSeedAndNumberOnly) {
+  const char* json =
+      R"({"a_string": "{{string 20}}", "an_int32": "{{uniform 0 1000000}}", "a_bytes": "{{bytes 20}}"})";
+  const auto one = Parse(json, 7);
+  const auto same = Parse(json, 7);
+  const auto other = Parse(json, 8);
+  ASSERT_TRUE(one.ok() && same.ok() && other.ok());
+  std::vector<std::string> expected;
+  for (uint64_t i = 0; i < 1000; ++i) expected.push_back(one->Render(i));
+  for (uint64_t i = 1000; i-- > 0;) EXPECT_EQ(same->Render(i), expected[i]);
+  EXPECT_NE(other->Render(0), expected[0]);
+  EXPECT_NE(expected[0], expected[1]);
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(4);
+  for (size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (uint64_t i = 0; i < 1000; ++i) wrong[t] += one->Render(i) != expected[i];
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(wrong, testing::Each(0));
+}
+
+TEST(JsonTemplate, TheNumberOfARequestBeginsAnewWhereAFieldEnds) {
+  const auto made = Parse(R"({"an_int32": "{{index}}", "a_uint32": "{{index}}", "a_string": "{{index}}"})");
+  ASSERT_TRUE(made.ok());
+  const Nasty m = Render(*made, (uint64_t{1} << 32) + 5);
+  EXPECT_EQ(m.an_int32(), 5);
+  EXPECT_EQ(m.a_uint32(), 5u);
+  EXPECT_EQ(m.a_string(), "4294967301");
+}
+
+TEST(JsonTemplate, ZerosAreLeftOutAsProtobufDoes) {
+  const auto made =
+      Parse(R"({"an_int32": "{{uniform 0 0}}", "a_string": "{{string 0}}", "a_double": "{{pick 0}}"})");
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->Render(3), "");
+}
+
+TEST(JsonTemplate, RefusesWrongPlaceholders) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {R"({"a_string": "{{uniforn 1 2}}"})",
+       "no placeholder is called \"uniforn\"; did you mean \"uniform\"?"},
+      {R"({"a_string": "{{}}"})", "no placeholder is called \"\""},
+      {R"({"a_string": "x {{index"})", "a placeholder has no end"},
+      {R"({"a_string": "{{uniform 1}}"})",
+       "{{uniform 1}} is wrong (wrong number of arguments): write {{uniform LOW HIGH}}"},
+      {R"({"a_string": "{{uniform 2 1}}"})", "an empty range"},
+      {R"({"a_string": "{{uniform a b}}"})", "not integers"},
+      {R"({"a_string": "{{real 1 1}}"})", "an empty range"},
+      {R"({"a_string": "{{real -1e308 1e308}}"})", "an empty range"},
+      {R"({"a_string": "{{real nan 1}}"})", "not numbers"},
+      {R"({"a_string": "{{zipf 0 1}}"})", "no such N"},
+      {R"({"a_string": "{{zipf 10 -1}}"})", "{{zipf 10 -1}} is wrong"},
+      {R"({"a_string": "{{skew 10 200}}"})", "{{skew 10 200}} is wrong"},
+      {R"({"a_string": "{{string -1}}"})", "no such length"},
+      {R"({"a_string": "{{string 99999999999}}"})", "no such length"},
+      {R"({"a_string": "{{pick}}"})", "wrong number of arguments"},
+      {R"({"a_string": "{{bytes 3}}"})",
+       "field a_string: the values of {{bytes 3}} do not all fit a field of type string"},
+      {R"({"an_int32": "{{uuid}}"})", "do not all fit a field of type int32"},
+      {R"({"an_int32": "1{{index}}"})", "in a field of type int32 a placeholder must be the whole string"},
+      {R"({"an_int32": "{{uniform 0 2147483648}}"})", "do not all fit"},
+      {R"({"a_uint64": "{{uniform -1 1}}"})", "do not all fit"},
+      {R"({"an_int32": "{{real 0 1}}"})", "do not all fit"},
+      {R"({"a_float": "{{real 0 1e39}}"})", "do not all fit"},
+      {R"({"an_int32": "{{pick 1 x}}"})", "\"x\" is no int32"},
+      {R"({"a_bool": "{{index}}"})", "do not all fit"},
+      {R"({"a_bool": "{{uniform 0 2}}"})", "do not all fit"},
+      {R"({"a_color": "{{uniform 0 3}}"})",
+       "do not all fit the enum curtail.loadtest.Color; write {{pick NAME NAME ...}}"},
+      {R"({"a_color": "{{pick RED BLUE}}"})", "\"BLUE\" is no value of the enum"},
+      {R"({"a_bytes": "{{string 3}}"})", "write {{bytes N}}"},
+      {R"({"counts": {"{{index}}": 1}})", "the key of a map cannot be a placeholder"},
+      {R"({"at": "{{index}}"})", "field at: placeholders cannot stand in a google.protobuf.Timestamp"},
+      {R"({"structure": {"a": "{{index}}"}})", "placeholders cannot stand in a google.protobuf.Struct"},
+      {R"({"strings": ["{{string 16777216}}", "{{string 16777216}}", "{{string 16777216}}", "{{string 16777216}}",
+          "{{string 1}}"]})",
+       "field strings[4]: the placeholders of this message give more than 64 MiB"},
+  };
+  for (const auto& [json, error] : kCases) {
+    EXPECT_THAT(ErrorOf(json), AllOf(HasSubstr(error), HasSubstr(", at "))) << json;
+  }
+  EXPECT_EQ(RenderText(R"({"structure": {"a": "\u007b\u007bindex}}"}})")
+                .structure()
+                .fields()
+                .at("a")
+                .string_value(),
+            "{{index}}");
+}
+
+}  // namespace
+}  // namespace curtail

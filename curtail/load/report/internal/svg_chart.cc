@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/load/report/internal/svg_chart.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace curtail::internal {
+namespace {
+
+constexpr double kWidth = 920;
+constexpr double kLeft = 66;
+constexpr double kRight = 28;
+constexpr double kBottom = 42;
+constexpr double kLegend = 24;  // its height
+constexpr double kStrip = 20;
+constexpr double kLetter = 6.7;  // how wide one is, about, at 12 px
+constexpr size_t kMaxTicks = 200;
+
+// How many bytes at the start of `text` are one character of UTF-8; 0 where they are none (RFC 3629).
+size_t CharacterLength(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
+  const bool outside = (first == 0xed && byte(1) > 0x9f) || (first == 0xf4 && byte(1) > 0x8f);
+  return overlong || outside ? 0 : length;
+}
+
+std::string_view Replacement(char c) {
+  switch (c) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '"':
+      return "&quot;";
+    case '\'':
+      return "&#39;";
+    default:
+      return {};
+  }
+}
+
+// Where values of a chart lie on it.
+class Scale {
+ public:
+  Scale(const Axis& axis, double from, double to)
+      : log_(axis.log),
+        low_(Of(axis.low)),
+        from_(from),
+        factor_((to - from) / (Of(axis.high) - Of(axis.low))) {}
+  double operator()(double value) const { return from_ + (Of(value) - low_) * factor_; }
+  bool Has(double value) const { return std::isfinite(value) && (!log_ || value > 0); }
+
+ private:
+  double Of(double value) const { return log_ ? std::log10(value) : value; }
+
+  bool log_;
+  double low_;
+  double from_;
+  double factor_;
+};
+
+struct Frame {
+  double left, right, top, bottom;
+};
+
+std::string Text(double x, double y, const char* anchor, const char* style, std::string_view text) {
+  return absl::StrFormat("<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n", style, x,
+                         y, anchor, Escape(text));
+}
+
+std::string Segment(const char* style, double x1, double y1, double x2, double y2) {
+  return absl::StrFormat("<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", style, x1,
+                         y1, x2, y2);
+}
+
+std::string Axes(const Chart& chart, const Frame& f, const Scale& x, const Scale& y) {
+  std::string svg;
+  for (const Tick& tick : chart.y.ticks) {
+    absl::StrAppend(&svg, Segment("grid", f.left, y(tick.at), f.right, y(tick.at)));
+    if (!tick.label.empty())
+      absl::StrAppend(&svg, Text(f.left - 8, y(tick.at) + 4, "end", "tick", tick.label));
+  }
+  for (const Tick& tick : chart.x.ticks) {
+    absl::StrAppend(&svg, Segment("grid", x(tick.at), f.top, x(tick.at), f.bottom));
+    if (!tick.label.empty())
+      absl::StrAppend(&svg, Text(x(tick.at), f.bottom + 16, "middle", "tick", tick.label));
+  }
+  absl::StrAppend(&svg, Segment("axis", f.left, f.bottom, f.right, f.bottom));
+  absl::StrAppend(&svg, Text((f.left + f.right) / 2, f.bottom + 34, "middle", "title", chart.x.title));
+  return svg;
+}
+
+std::string Spans(const std::vector<Span>& spans, const Scale& x, const Frame& f, bool names) {
+  std::string svg;
+  for (const Span& span : spans) {
+    if (!x.Has(span.from) || !x.Has(span.to)) continue;
+    const double from = std::clamp(x(span.from), f.left, f.right),
+                 to = std::clamp(x(span.to), f.left, f.right);
+    if (to <= from) continue;
+    absl::StrAppendFormat(&svg, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n",
+                          span.style, from, f.top, to - from, f.bottom - f.top);
+    const bool fits = static_cast<double>(span.name.size()) * kLetter + 8 < to - from;
+    if (names && fits) absl::StrAppend(&svg, Text((from + to) / 2, f.top + 13, "middle", "tick", span.name));
+  }
+  return svg;
+}
+
+// The commands of a path: "M" where a line begins, with a line of no length that shows a lone point as a dot, "L" where
+// it goes on. Points beyond the frame stand on its edge.
+std::string Path(const std::vector<Point>& points, const Scale& x, const Scale& y, const Frame& f) {
+  std::string path;
+  bool open = false;
+  for (const Point& p : points) {
+    if (!x.Has(p.x) || !y.Has(p.y)) {
+      open = false;
+      continue;
+    }
+    absl::StrAppendFormat(&path, "%c%.1f %.1f%s", open ? 'L' : 'M', std::clamp(x(p.x), f.left, f.right),
+                          std::clamp(y(p.y), f.top, f.bottom), open ? "" : "h0");
+    open = true;
+  }
+  return path;
+}
+
+std::string Areas(const Chart& chart, const Scale& x, const Scale& y, const Frame& f) {
+  std::string svg;
+  for (const Area& area : chart.areas) {
+    std::vector<Point> outline = area.low;
+    outline.insert(outline.end(), area.high.rbegin(), area.high.rend());
+    std::erase_if(outline, [&](const Point& p) { return !x.Has(p.x) || !y.Has(p.y); });
+    if (outline.size() < 3) continue;
+    absl::StrAppendFormat(&svg, "<path class=\"area %s\" d=\"%sZ\"/>\n", area.style, Path(outline, x, y, f));
+  }
+  return svg;
+}
+
+std::string Lines(const Chart& chart, const Scale& x, const Scale& y, const Frame& f) {
+  std::string svg;
+  for (const Line& line : chart.lines) {
+    const std::string path = Path(line.points, x, y, f);
+    if (path.empty()) continue;
+    absl::StrAppendFormat(&svg, "<path class=\"line %s\" d=\"%s\"/>\n", line.style, path);
+  }
+  return svg;
+}
+
+// The title of the y axis, then the names of the lines, in a row above the plot.
+std::string Legend(const Chart& chart) {
+  std::string svg = Text(4, 14, "start", "title", chart.y.title);
+  double x = std::max(kLeft, 4 + static_cast<double>(chart.y.title.size()) * kLetter + 24);
+  for (const Line& line : chart.lines) {
+    if (line.name.empty()) continue;
+    absl::StrAppendFormat(&svg, "<path class=\"line %s\" d=\"M%.1f 10L%.1f 10\"/>\n", line.style, x, x + 20);
+    absl::StrAppend(&svg, Text(x + 26, 14, "start", "tick", line.name));
+    x += 26 + static_cast<double>(line.name.size()) * kLetter + 18;
+  }
+  return svg;
+}
+
+// 1, 2 or 5 times a power of ten: the least that is no less than `value`.
+double RoundUp(double value) {
+  const double power = std::pow(10, std::floor(std::log10(value)));
+  for (double step : {1.0, 2.0, 5.0}) {
+    if (step * power >= value * (1 - 1e-9)) return step * power;
+  }
+  return 10 * power;
+}
+
+std::vector<Tick> EvenTicks(double low, double high, double step, Format format) {
+  std::vector<Tick> ticks;
+  for (double k = std::ceil(low / step - 1e-9) + 0.0;
+       k * step <= high + step * 1e-6 && ticks.size() < kMaxTicks; ++k) {
+    ticks.push_back({k * step, format(k * step)});
+  }
+  return ticks;
+}
+
+}  // namespace
+
+std::string Escape(std::string_view text) {
+  std::string escaped;
+  while (!text.empty()) {
+    const size_t length = CharacterLength(text);
+    const auto first = static_cast<uint8_t>(text[0]);
+    if (length == 0 || (first < 0x20 && first != '\n' && first != '\t') || first == 0x7f) {
+      escaped += "\xef\xbf\xbd";  // U+FFFD
+    } else if (const std::string_view entity = Replacement(text[0]); !entity.empty()) {
+      escaped += entity;
+    } else {
+      escaped += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<size_t>(1, length));
+  }
+  return escaped;
+}
+
+Axis LinearAxis(std::string title, double high, Format format) {
+  Axis axis{.title = std::move(title)};
+  if (!std::isfinite(high) || high <= 0) high = 1;
+  const double step = RoundUp(high / 5);
+  axis.high = step * std::ceil(high / step - 1e-9);
+  axis.ticks = EvenTicks(0, axis.high, step, format);
+  return axis;
+}
+
+Axis ExactAxis(std::string title, double low, double high, Format format) {
+  if (!std::isfinite(low) || !std::isfinite(high) || high <= low) low = 0, high = 1;
+  return {std::move(title), low, high, false, EvenTicks(low, high, RoundUp((high - low) / 10), format)};
+}
+
+Axis LogAxis(std::string title, double low, double high, Format format) {
+  if (!std::isfinite(low) || !std::isfinite(high) || low <= 0 || high < low) low = 1, high = 10;
+  Axis axis{.title = std::move(title), .log = true};
+  axis.high = RoundUp(high);
+  axis.low = 1 / RoundUp(1 / low);
+  if (axis.high < axis.low * 9.99) axis.high = axis.low * 10;
+  const double decades = std::log10(axis.high / axis.low);
+  for (double power = std::floor(std::log10(axis.low)); power <= std::log10(axis.high) + 1e-9; ++power) {
+    for (double digit : {1.0, 2.0, 5.0}) {
+      const double at = digit * std::pow(10, power);
+      if (at < axis.low * 0.999 || at > axis.high * 1.001 || (digit > 1 && decades > 5)) continue;
+      axis.ticks.push_back({at, digit == 1 || decades < 2.5 ? format(at) : ""});
+    }
+  }
+  return axis;
+}
+
+std::string SvgChart(const Chart& chart) {
+  const double strip = chart.strip.empty() ? 0 : kStrip;
+  const Frame plot{kLeft, kWidth - kRight, kLegend + strip + 4, chart.height - kBottom};
+  const Scale x(chart.x, plot.left, plot.right), y(chart.y, plot.bottom, plot.top);
+  std::string svg = absl::StrFormat("<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n",
+                                    kWidth, chart.height, Escape(chart.label));
+  absl::StrAppend(&svg, Spans(chart.shades, x, plot, true), Axes(chart, plot, x, y), Legend(chart));
+  absl::StrAppend(&svg, Spans(chart.strip, x, {plot.left, plot.right, kLegend, kLegend + kStrip}, true));
+  for (double mark : chart.marks) {
+    if (mark < chart.x.low || mark > chart.x.high) continue;
+    absl::StrAppend(&svg, Segment("mark", x(mark), kLegend, x(mark), plot.bottom));
+  }
+  absl::StrAppend(&svg, Areas(chart, x, y, plot), Lines(chart, x, y, plot), "</svg>\n");
+  return svg;
+}
+
+std::vector<Point> Thin(const std::vector<Point>& points, size_t buckets) {
+  if (points.size() <= 2 * buckets) return points;
+  std::vector<Point> thin;
+  for (size_t i = 0; i < buckets; ++i) {
+    const size_t begin = i * points.size() / buckets, end = (i + 1) * points.size() / buckets;
+    size_t low = end, high = end;
+    for (size_t k = begin; k < end; ++k) {
+      if (!std::isfinite(points[k].y)) continue;
+      if (low == end || points[k].y < points[low].y) low = k;
+      if (high == end || points[k].y > points[high].y) high = k;
+    }
+    if (low == end) low = high = begin;  // a gap
+    thin.push_back(points[std::min(low, high)]);
+    if (low != high) thin.push_back(points[std::max(low, high)]);
+  }
+  return thin;
+}
+
+}  // namespace curtail::internal

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The JSON half of report.h; result.schema.json beside it describes what is written here.
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "curtail/base/clock.h"
+#include "curtail/load/report/internal/machine_json.h"
+#include "curtail/load/report/report.h"
+#include "curtail/load/report/run_metrics.h"
+#include "nlohmann/json.hpp"
+
+namespace curtail {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double Sec(Nanos t) { return static_cast<double>(t.count()) / 1e9; }
+
+constexpr size_t kMaxLine = 120;  // of the text
+
+Json OptionalNumber(const std::optional<double>& number) { return number ? Json(*number) : Json(nullptr); }
+Json OptionalUs(const std::optional<Nanos>& t) { return t ? Json(InMicros(*t)) : Json(nullptr); }
+
+Json IntervalJson(const Histogram& h, double percent, double neighbours) {
+  const ValueInterval ci = PercentileInterval95(h, percent, neighbours);
+  return Json::array({OptionalUs(ci.low), OptionalUs(ci.high)});
+}
+
+Json LatencyJson(const Histogram& h, double neighbours) {
+  Json json = {{"count", h.count()},
+               {"mean", InMicros(h.mean())},
+               {"min", InMicros(h.min())},
+               {"p50", InMicros(h.Percentile(50))},
+               {"p90", InMicros(h.Percentile(90))},
+               {"p95", InMicros(h.Percentile(95))},
+               {"p99", InMicros(h.Percentile(99))},
+               {"p99_9", InMicros(h.Percentile(99.9))},
+               {"max", InMicros(h.max())},
+               {"clamped", h.clamped()}};
+  json["ci95"] = {{"p50", IntervalJson(h, 50, neighbours)},
+                  {"p99", IntervalJson(h, 99, neighbours)},
+                  {"p99_9", IntervalJson(h, 99.9, neighbours)}};
+  Json buckets = Json::array();
+  for (const Histogram::Bucket& b : h.Buckets())
+    buckets.push_back({InMicros(b.low), InMicros(b.high), b.count});
+  json["buckets"] = std::move(buckets);
+  return json;
+}
+
+Json PlanJson(const LoadPlan& p) {
+  return {{"target", p.target},
+          {"tls", p.tls},
+          {"method", p.method},
+          {"workload", p.workload},
+          {"loop", p.closed() ? "closed" : "open"},
+          {"arrivals", p.arrivals},
+          {"schedule", p.schedule},
+          {"rate_per_s", p.rate_per_s},
+          {"peak_per_s", p.peak_per_s},
+          {"outstanding", p.outstanding},
+          {"seed", p.seed},
+          {"connections", p.connections},
+          {"warmup_s", Sec(p.warmup)},
+          {"duration_s", Sec(p.duration)},
+          {"timeout_s", Sec(p.timeout)},
+          {"spin_us", InMicros(p.spin)},
+          {"realtime", p.realtime}};
+}
+
+Json SeriesJson(const std::vector<LoadInterval>& series) {
+  Json json = Json::array();
+  for (const LoadInterval& s : series) {
+    json.push_back({{"end_s", Sec(s.end)},
+                    {"length_s", Sec(s.length)},
+                    {"due", s.due},
+                    {"sent", s.sent},
+                    {"ok", s.ok},
+                    {"failed", s.failed},
+                    {"p50_us", InMicros(s.p50)},
+                    {"p99_us", InMicros(s.p99)},
+                    {"in_flight", s.in_flight},
+                    {"config", s.config}});
+  }
+  return json;
+}
+
+Json GeneratorJson(const LoadResult& r) {
+  const double sent = r.sent == 0 ? 1 : static_cast<double>(r.sent);
+  return {{"cpu_us", InMicros(r.cpu)},
+          {"spin_us", InMicros(r.spin)},
+          {"cpu_us_per_request", InMicros(r.cpu) / sent},
+          {"spin_us_per_request", InMicros(r.spin) / sent}};
+}
+
+Json ChecksJson(const LoadChecks& c) {
+  return {{"gaps_a2", OptionalNumber(c.gaps_a2)},
+          {"neighbours_rank_correlation", OptionalNumber(c.neighbours)},
+          {"trend_rank_correlation", OptionalNumber(c.trend)}};
+}
+
+Json ScoreJson(const ScoreSummary& s) {
+  if (s.count == 0) return nullptr;
+  return {{"name", s.name}, {"count", s.count}, {"sum", s.sum}, {"mean", s.mean()}, {"min", s.min}};
+}
+
+// What a run came to, added to `json`.
+void AddRun(const LoadResult& r, Json& json) {
+  json["measured_s"] = Sec(r.measured);
+  json["interrupted"] = r.interrupted;
+  json["valid"] = r.valid();
+  json["invalid_reasons"] = r.invalid;
+  json["warnings"] = r.warnings;
+  json["requests"] = {{"scheduled", r.scheduled}, {"sent", r.sent},       {"ok", r.ok},
+                      {"failed", r.failed},       {"dropped", r.dropped}, {"unfinished", r.unfinished}};
+  json["rates_per_s"] = {{"scheduled", r.scheduled_per_s}, {"sent", r.sent_per_s}, {"good", r.good_per_s}};
+  json["latency_us"] = {{"all", LatencyJson(r.all, r.neighbours())},
+                        {"success", LatencyJson(r.success, r.neighbours())},
+                        {"failure", LatencyJson(r.failure, r.neighbours())}};
+  json["send_lag_us"] = LatencyJson(r.send_lag, 0);
+  json["generator"] = GeneratorJson(r);
+  json["checks"] = ChecksJson(r.checks);
+  json["score"] = ScoreJson(r.score);
+  json["codes"] = r.codes;
+  json["errors"] = r.errors;
+  json["series"] = SeriesJson(r.series);
+}
+
+Json RangeJson(const std::optional<Interval>& range) {
+  return range ? Json::array({range->low, range->high}) : Json(nullptr);
+}
+
+// Null where fewer than two runs can be believed.
+Json BetweenRunsJson(const LoadReport& report) {
+  Json json;
+  for (const RunMetric& metric : RunMetrics()) {
+    const std::vector<double> values = UsableValues(report, metric);
+    if (values.size() < 2) return nullptr;
+    const Spread s = SpreadOf(values);
+    json["valid_runs"] = s.runs;
+    json[metric.key] = {{"median", s.median},
+                        {"min", s.min},
+                        {"max", s.max},
+                        {"mean", s.mean},
+                        {"median_ci95", RangeJson(s.median_interval)},
+                        {"mean_ci95", RangeJson(s.mean_interval)}};
+  }
+  return json;
+}
+
+// Error texts come from the server and may be no UTF-8.
+std::string Compact(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// What fits into a line stands on one: a bucket, a second of the series.
+void Pretty(const Json& json, size_t indent, std::string& out) {
+  const std::string line = json.size() <= kMaxLine / 2 ? Compact(json) : std::string(kMaxLine, ' ');
+  if (!json.is_structured() || line.size() < kMaxLine) {
+    out += line;
+    return;
+  }
+  const std::string separator = absl::StrCat("\n", std::string(indent + 1, ' '));
+  out += json.is_object() ? "{" : "[";
+  bool first = true;
+  for (const auto& [key, value] : json.items()) {
+    out.append(first ? "" : ",").append(separator);
+    if (json.is_object()) out.append(Compact(key)).append(": ");
+    Pretty(value, indent + 1, out);
+    first = false;
+  }
+  out.append("\n").append(indent, ' ').append(json.is_object() ? "}" : "]");
+}
+
+std::string Text(const Json& json) {
+  std::string text;
+  Pretty(json, 0, text);
+  return text + "\n";
+}
+
+std::string FirstLineOf(const char* path, std::string_view prefix) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with(prefix)) return line.substr(prefix.size());
+  }
+  return {};
+}
+
+absl::Status Failed(const char* what, const std::string& path, int error) {
+  const std::string text = absl::StrCat(what, " ", path, ": ", std::generic_category().message(error));
+  if (error == ENOSPC || error == EDQUOT) return absl::ResourceExhaustedError(text);
+  if (error == EACCES || error == EPERM || error == EROFS) return absl::PermissionDeniedError(text);
+  return absl::InternalError(text);
+}
+
+// Writes and closes; on an error the file is left as it is.
+absl::Status WriteAll(const std::string& path, std::string_view content, int flags) {
+  const int fd = open(path.c_str(), flags | O_WRONLY | O_CLOEXEC, 0644);
+  if (fd < 0) return Failed("cannot open", path, errno);
+  while (!content.empty()) {
+    const ssize_t n = write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      const int error = errno;
+      close(fd);
+      return Failed("cannot write", path, error);
+    }
+    content.remove_prefix(static_cast<size_t>(n));
+  }
+  // Some file systems find out that they are full only now. Pipes and terminals cannot be flushed.
+  if (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS) {
+    const int error = errno;
+    close(fd);
+    return Failed("cannot write", path, error);
+  }
+  if (close(fd) != 0) return Failed("cannot write", path, errno);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+ReportOrigin ThisOrigin(std::string_view curtail_version) {
+  Machine machine;
+  cpu_set_t set;
+  machine.cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+  const std::string model = FirstLineOf("/proc/cpuinfo", "model name");
+  const size_t begin = model.find_first_not_of("\t :");
+  if (begin != std::string::npos) machine.cpu_model = model.substr(begin);
+  if (utsname name{}; uname(&name) == 0) machine.kernel = absl::StrCat(name.sysname, " ", name.release);
+  if (double load = 0; getloadavg(&load, 1) == 1) machine.load_average_before = load;
+  return {std::string(curtail_version), machine};
+}
+
+std::string ResultJson(const LoadResult& result) {
+  Json json = {{"schema_version", kLoadSchemaVersion}, {"plan", PlanJson(result.plan)}};
+  AddRun(result, json);
+  return Text(json);
+}
+
+std::string ReportJson(const LoadReport& report, const ReportOrigin& origin) {
+  Json json = {{"schema_version", kLoadSchemaVersion}};
+  if (!origin.curtail_version.empty()) json["curtail_version"] = origin.curtail_version;
+  json["machine"] = internal::MachineJson(origin.machine);
+  json["plan"] = PlanJson(report.runs.front().plan);
+  json["valid"] = report.valid();
+  json["between_runs"] = BetweenRunsJson(report);
+  json["runs"] = Json::array();
+  for (const LoadResult& run : report.runs) {
+    Json one = {{"seed", run.plan.seed}, {"realtime", run.plan.realtime}};
+    AddRun(run, one);
+    json["runs"].push_back(std::move(one));
+  }
+  return Text(json);
+}
+
+absl::Status WriteFile(const std::string& path, std::string_view content) {
+  struct stat existing{};
+  if (stat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)) return WriteAll(path, content, 0);
+  const std::string temporary = absl::StrCat(path, ".tmp.", getpid());
+  if (absl::Status status = WriteAll(temporary, content, O_CREAT | O_TRUNC); !status.ok()) {
+    (void)unlink(temporary.c_str());
+    return status;
+  }
+  if (rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  const int error = errno;
+  (void)unlink(temporary.c_str());
+  return Failed("cannot write", path, error);
+}
+
+}  // namespace curtail

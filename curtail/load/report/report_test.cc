@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/load/report/report.h"
+
+#include "curtail/load/drive/recorder.h"
+#include "curtail/load/report/report_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace curtail {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::Not;
+
+// 1000 requests of 1 to 3 ms; every 100th fails with an error text that is no UTF-8.
+LoadResult EvenRun() {
+  Recorder recorder(SamplePlan(), "recall@10");
+  for (int i = 0; i < 1000; ++i) {
+    const Nanos due = seconds(2) + milliseconds(10) * i;
+    recorder.Sent(due, due + microseconds(4));
+    const absl::Status status = i % 100 == 0 ? absl::AbortedError("bad \xff text") : absl::OkStatus();
+    recorder.Done(due, due + milliseconds(1) + microseconds(2 * i), status, 0.95);
+  }
+  recorder.Tick(seconds(12), 1000, 0);
+  return recorder.Finish(seconds(12), false, milliseconds(30), milliseconds(10));
+}
+
+TEST(PlanText, IsOneLineThatNamesTheSchedule) {
+  LoadPlan plan = SamplePlan();
+  EXPECT_EQ(PlanText(plan),
+            "/a.B/C at 127.0.0.1:7000: open loop, poisson, 100 a second, seed 9; 1 connection, 1 thread; 2 s "
+            "warm-up, "
+            "then 10 s; timeout 1 s");
+  plan.arrivals = "closed";
+  plan.outstanding = 8;
+  EXPECT_THAT(PlanText(plan), HasSubstr("CLOSED LOOP of 8"));
+}
+
+TEST(SummaryText, ShowsTableCodesAndScore) {
+  const std::string text = SummaryText(EvenRun());
+  EXPECT_THAT(text, HasSubstr("1000 due (100.0/s), 1000 sent (100.0/s), 990 ok (99.0/s), 10 failed (1 %)"));
+  EXPECT_THAT(text, HasSubstr("latency (ms)"));
+  EXPECT_THAT(text, HasSubstr("p99.9 too few samples"));
+  EXPECT_THAT(text, HasSubstr("ABORTED 10, OK 990"));
+  EXPECT_THAT(text, HasSubstr("10 x ABORTED: bad"));
+  EXPECT_THAT(text, HasSubstr("recall@10     mean 0.9500"));
+  EXPECT_THAT(text, HasSubstr("20.0 us CPU a request, and 10.0 us waiting"));
+  EXPECT_THAT(text, Not(HasSubstr("VOID")));
+  EXPECT_THAT(text, HasSubstr(std::string(40, '#')));
+  EXPECT_THAT(text, Not(HasSubstr(std::string(41, '#'))));
+}
+
+TEST(SummaryText, SaysWhyARunIsVoidOrPartial) {
+  LoadResult r = EvenRun();
+  r.interrupted = true;
+  r.sent_per_s = 50;
+  Judge(r);
+  const std::string text = SummaryText(r);
+  EXPECT_THAT(text, HasSubstr("VOID          sent 50.0 requests a second"));
+  EXPECT_THAT(text, HasSubstr("INTERRUPTED"));
+}
+
+TEST(SummaryText, EmptyResultDoesNotBreak) {
+  LoadResult empty;
+  empty.plan = SamplePlan();
+  Judge(empty);
+  EXPECT_THAT(SummaryText(empty), HasSubstr("VOID"));
+}
+
+}  // namespace
+}  // namespace curtail

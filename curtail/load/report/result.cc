@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/load/report/result.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+#include "curtail/base/clock.h"
+#include "curtail/load/report/statistics.h"
+
+namespace curtail {
+namespace {
+
+constexpr double kMaxLagShare = 0.10;
+constexpr Nanos kLagFloor = std::chrono::microseconds(50);
+constexpr double kMaxRateError = 0.01;
+constexpr double kMaxBusy = 0.95;  // of a CPU
+constexpr double kMaxTrend = 0.2;
+constexpr double kMaxNeighbours = 0.5;  // beyond it widening the intervals is a guess
+
+void Warn(LoadResult& result) {
+  const LoadChecks& checks = result.checks;
+  if (result.dropped > 0) {
+    result.warnings.push_back(absl::StrFormat(
+        "%d requests were not sent, as too many were in flight already: the server does not keep up",
+        result.dropped));
+  }
+  if (checks.gaps_a2 && *checks.gaps_a2 > kAndersonDarling1Percent) {
+    result.warnings.push_back(absl::StrFormat(
+        "requests did not leave as a Poisson process: Anderson-Darling A2 of their gaps is %.1f, over %.3f "
+        "(99 %% sure); the generator sends in bursts at this rate",
+        *checks.gaps_a2, kAndersonDarling1Percent));
+  }
+  const bool level = result.plan.closed() || result.plan.peak_per_s < 1.01 * result.plan.rate_per_s;
+  if (level && checks.trend && std::abs(*checks.trend) > kMaxTrend) {
+    result.warnings.push_back(
+        absl::StrFormat("latencies %s during the run (rank correlation with time %+.2f): %s",
+                        *checks.trend > 0 ? "rose" : "fell", *checks.trend,
+                        *checks.trend > 0 ? "the server does not keep up, or slows down"
+                                          : "the server was still warming up, or had stalled early on"));
+  }
+  if (checks.neighbours && *checks.neighbours > kMaxNeighbours) {
+    result.warnings.push_back(
+        absl::StrFormat("latencies of neighbours are alike (rank correlation %+.2f): the 95 %% intervals say "
+                        "little; repeat the run "
+                        "(--repeat 5)",
+                        *checks.neighbours));
+  }
+}
+
+// The CPUs that the sending thread kept busy.
+double Busy(const LoadResult& r) {
+  return r.measured <= Nanos::zero()
+             ? 0
+             : static_cast<double>((r.cpu - r.spin).count()) / static_cast<double>(r.measured.count());
+}
+
+}  // namespace
+
+void Judge(LoadResult& result) {
+  result.invalid.clear();
+  result.warnings.clear();
+  if (result.scheduled == 0) {
+    result.invalid.push_back("no request was due in the measured window");
+    return;
+  }
+  const Nanos lag = result.send_lag.Percentile(99);
+  const Nanos p50 = result.all.Percentile(50);
+  const Nanos allowed =
+      std::max(kLagFloor, Nanos(static_cast<int64_t>(kMaxLagShare * static_cast<double>(p50.count()))));
+  if (lag > allowed) {
+    result.invalid.push_back(absl::StrFormat(
+        "the generator was late: send lag p99 is %.0f us, at most %.0f us are allowed (10 %% of the "
+        "median latency of %.0f us, or 50 us)",
+        InMicros(lag), InMicros(allowed), InMicros(p50)));
+  }
+  // What was not sent because the server had too much to do already is the server's doing.
+  const double meant = result.sent == 0
+                           ? result.scheduled_per_s * static_cast<double>(result.dropped) /
+                                 static_cast<double>(result.scheduled)
+                           : result.sent_per_s * static_cast<double>(result.sent + result.dropped) /
+                                 static_cast<double>(result.sent);
+  const double off = (meant - result.scheduled_per_s) / result.scheduled_per_s;
+  if (std::abs(off) > kMaxRateError) {
+    result.invalid.push_back(
+        absl::StrFormat("sent %.1f requests a second where %.1f were scheduled (%+.1f %%)", meant,
+                        result.scheduled_per_s, 100 * off));
+  }
+  if (result.plan.closed() && Busy(result) > kMaxBusy) {
+    result.invalid.push_back(
+        absl::StrFormat("the generator's thread was busy %.0f %% of the time: its own speed was measured",
+                        100 * Busy(result)));
+  }
+  if (result.unfinished > 0) {
+    result.invalid.push_back(absl::StrFormat("%d calls never ended", result.unfinished));
+  }
+  Warn(result);
+}
+
+RankInterval PercentileRanks95(double percent, uint64_t n, double neighbours) {
+  const double p = percent / 100;
+  const double mid = static_cast<double>(n) * p;
+  const double r = std::clamp(neighbours, 0.0, 0.99);
+  const double half = 1.96 * std::sqrt(mid * (1 - p) * (1 + r) / (1 - r));
+  RankInterval ranks;
+  const double low = std::floor(mid - half);
+  const double high = std::ceil(mid + half) + 1;
+  if (low >= 1) ranks.low = static_cast<uint64_t>(low);
+  if (high <= static_cast<double>(n)) ranks.high = static_cast<uint64_t>(high);
+  return ranks;
+}
+
+ValueInterval PercentileInterval95(const Histogram& histogram, double percent, double neighbours) {
+  const RankInterval ranks = PercentileRanks95(percent, histogram.count(), neighbours);
+  ValueInterval values;
+  if (ranks.low) values.low = histogram.ValueAtRank(*ranks.low);
+  if (ranks.high) values.high = histogram.ValueAtRank(*ranks.high);
+  return values;
+}
+
+}  // namespace curtail

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/load/report/threshold.h"
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+
+namespace curtail {
+namespace {
+
+enum class Unit { kDuration, kShare, kNumber };
+
+// The percentile that "p99.9" names.
+bool ParsePercentile(absl::string_view metric, double* percent) {
+  return metric.size() > 1 && metric[0] == 'p' && absl::SimpleAtod(metric.substr(1), percent) &&
+         *percent > 0 && *percent <= 100;
+}
+
+absl::StatusOr<Unit> UnitOf(absl::string_view metric) {
+  double percent = 0;
+  if (metric == "mean" || metric == "max" || ParsePercentile(metric, &percent)) return Unit::kDuration;
+  if (metric == "errors" || metric == "score") return Unit::kShare;
+  if (metric == "rate" || metric == "good") return Unit::kNumber;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there is no metric '", metric, "'; use p50, p99 or any pN, mean, max, errors, rate, good or score"));
+}
+
+absl::StatusOr<double> ParseLimit(absl::string_view text, Unit unit) {
+  if (unit == Unit::kDuration) {
+    absl::Duration d;
+    if (absl::ParseDuration(std::string(text), &d) && d > absl::ZeroDuration())
+      return absl::ToDoubleNanoseconds(d);
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no duration; write 5ms, 800us or 1.5s"));
+  }
+  double scale = 1;
+  if (unit == Unit::kShare && absl::ConsumeSuffix(&text, "%")) scale = 0.01;
+  double value = 0;
+  if (absl::SimpleAtod(text, &value) && std::isfinite(value) && value >= 0) return value * scale;
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", text, "' is no ", unit == Unit::kShare ? "share; write 0.1% or 0.001" : "number"));
+}
+
+absl::StatusOr<Threshold> ParseOne(absl::string_view text) {
+  const size_t at = text.find_first_of("<>");
+  if (at == absl::string_view::npos) {
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' compares nothing; write it as p99<5ms"));
+  }
+  const size_t length = text.substr(at + 1, 1) == "=" ? 2 : 1;
+  Threshold t;
+  t.text = std::string(text);
+  t.metric = std::string(text.substr(0, at));
+  t.op = std::string(text.substr(at, length));
+  const absl::StatusOr<Unit> unit = UnitOf(t.metric);
+  if (!unit.ok()) return unit.status();
+  const absl::StatusOr<double> limit = ParseLimit(text.substr(at + length), *unit);
+  if (!limit.ok()) return limit.status();
+  t.limit = *limit;
+  return t;
+}
+
+double Measure(absl::string_view metric, const LoadResult& r) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  if (metric == "score") return r.score.count == 0 ? none : r.score.mean();
+  if (r.all.empty()) return none;
+  double percent = 0;
+  if (ParsePercentile(metric, &percent)) return static_cast<double>(r.all.Percentile(percent).count());
+  if (metric == "mean") return static_cast<double>(r.all.mean().count());
+  if (metric == "max") return static_cast<double>(r.all.max().count());
+  if (metric == "errors") return r.failed_fraction();
+  return metric == "rate" ? r.sent_per_s : r.good_per_s;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Threshold>> ParseThresholds(std::string_view text) {
+  std::vector<Threshold> result;
+  const std::string packed = absl::StrReplaceAll(std::string(text), {{" ", ""}});
+  for (absl::string_view part : absl::StrSplit(packed, ',')) {
+    absl::StatusOr<Threshold> one = ParseOne(part);
+    if (!one.ok()) return one.status();
+    result.push_back(*std::move(one));
+  }
+  return result;
+}
+
+ThresholdOutcome Evaluate(const Threshold& threshold, const LoadResult& result) {
+  ThresholdOutcome outcome{threshold, Measure(threshold.metric, result), false};
+  const double a = outcome.actual, b = threshold.limit;  // a comparison with NaN is false
+  outcome.met = (threshold.op == "<" && a < b) || (threshold.op == "<=" && a <= b) ||
+                (threshold.op == ">" && a > b) || (threshold.op == ">=" && a >= b);
+  return outcome;
+}
+
+std::string Describe(const ThresholdOutcome& outcome) {
+  const absl::StatusOr<Unit> unit = UnitOf(outcome.threshold.metric);
+  std::string actual = "not measured";
+  if (!std::isnan(outcome.actual)) {
+    if (*unit == Unit::kDuration) actual = absl::StrFormat("%.3g ms", outcome.actual / 1e6);
+    if (*unit == Unit::kShare) actual = absl::StrFormat("%.3g %%", outcome.actual * 100);
+    if (*unit == Unit::kNumber) actual = absl::StrFormat("%.1f", outcome.actual);
+  }
+  return absl::StrFormat("%s  (%s)", outcome.threshold.text, actual);
+}
+
+}  // namespace curtail

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// threshold.h - conditions a load result must meet: "p99<5ms,errors<0.1%".
+//
+// Plain values; thread-compatible.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "curtail/load/report/result.h"
+
+namespace curtail {
+
+// A Threshold is one comparison of a number of the result with a limit. Metrics:
+//   pN, mean, max  latency of every request in ns; N is any percentile, as in p99.9. Limit: a duration
+//   ("5ms") errors         share of failed requests. Limit: a share ("0.1%" or "0.001") rate, good requests
+//   sent and answered OK, a second. Limit: a number score          mean score of the replies. Limit: a number
+//   or a share
+struct Threshold {
+  std::string text;  // as given, without spaces
+  std::string metric;
+  std::string op;  // < <= > >=
+  double limit = 0;
+};
+
+// Parses comma-separated thresholds. Errors: INVALID_ARGUMENT naming the part that is wrong and what would be
+// right.
+absl::StatusOr<std::vector<Threshold>> ParseThresholds(std::string_view text);
+
+struct ThresholdOutcome {
+  Threshold threshold;
+  double actual = 0;
+  bool met = false;
+};
+// A metric that was not measured (no request in the window, no score) does not meet any threshold.
+ThresholdOutcome Evaluate(const Threshold& threshold, const LoadResult& result);
+
+// "p99<5ms  (4.12 ms)".
+std::string Describe(const ThresholdOutcome& outcome);
+
+}  // namespace curtail

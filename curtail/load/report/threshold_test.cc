@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/load/report/threshold.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace curtail {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+// 990 replies of 2 ms, 10 failures of 100 ms, over 10 s.
+LoadResult SampleRun() {
+  LoadResult r;
+  r.ok = 990, r.failed = 10;
+  r.sent_per_s = 100, r.good_per_s = 99;
+  r.all.Record(milliseconds(2), 990);
+  r.all.Record(milliseconds(100), 10);
+  r.score = {"recall@10", 2, 1.9, 0.9};
+  return r;
+}
+
+bool Met(std::string_view text) {
+  const absl::StatusOr<std::vector<Threshold>> parsed = ParseThresholds(text);
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  if (!parsed.ok() || parsed->size() != 1) return false;
+  return Evaluate(parsed->front(), SampleRun()).met;
+}
+
+TEST(Threshold, ComparesEachMetric) {
+  EXPECT_TRUE(Met("p99<5ms"));
+  EXPECT_FALSE(Met("p99<1.99ms"));
+  EXPECT_TRUE(Met("p99<=2.02ms"));
+  EXPECT_FALSE(Met("p99.9<5ms"));
+  EXPECT_TRUE(Met("p99.9<=0.1s")) << "the largest is exact";
+  EXPECT_TRUE(Met("max>=100ms"));
+  EXPECT_TRUE(Met("mean<3ms"));
+  EXPECT_FALSE(Met("mean<2.9ms"));
+  EXPECT_TRUE(Met("errors<1.1%"));
+  EXPECT_FALSE(Met("errors<0.01"));
+  EXPECT_TRUE(Met("errors <= 1 %"));
+  EXPECT_TRUE(Met("rate>99.9"));
+  EXPECT_FALSE(Met("good>99"));
+  EXPECT_TRUE(Met("score>=0.95"));
+  EXPECT_TRUE(Met("score>94%"));
+}
+
+TEST(Threshold, NothingMeasuredMeetsNothing) {
+  for (const char* text : {"p99<5s", "errors<100%", "rate>=0", "score>=0"}) {
+    const absl::StatusOr<std::vector<Threshold>> parsed = ParseThresholds(text);
+    ASSERT_TRUE(parsed.ok());
+    EXPECT_FALSE(Evaluate(parsed->front(), LoadResult()).met) << text;
+  }
+}
+
+TEST(Threshold, ListsAndDescribes) {
+  const absl::StatusOr<std::vector<Threshold>> parsed = ParseThresholds("p99 < 5ms, errors<0.1%");
+  ASSERT_TRUE(parsed.ok());
+  ASSERT_EQ(parsed->size(), 2u);
+  EXPECT_THAT(Describe(Evaluate((*parsed)[0], SampleRun())), HasSubstr("p99<5ms  (2.01 ms)"));
+  EXPECT_THAT(Describe(Evaluate((*parsed)[1], SampleRun())), HasSubstr("errors<0.1%  (1 %)"));
+  EXPECT_THAT(Describe(Evaluate((*parsed)[0], LoadResult())), HasSubstr("not measured"));
+}
+
+TEST(Threshold, RefusesWithAHint) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "compares nothing"},         {"p99", "compares nothing"}, {"p99=5ms", "compares nothing"},
+      {"p99<5", "no duration"},         {"p99<", "no duration"},     {"p99<-5ms", "no duration"},
+      {"p0<5ms", "no metric"},          {"p101<5ms", "no metric"},   {"latency<5ms", "no metric"},
+      {"errors<lots", "no share"},      {"rate>5%", "no number"},    {"errors<nan", "no share"},
+      {"p99<5ms,", "compares nothing"}, {"p99<<5ms", "no duration"},
+  };
+  for (const auto& [text, hint] : cases) {
+    const absl::Status status = ParseThresholds(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(hint)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace curtail

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. A fan-out that the request itself waits for. Its thread or fiber serializes and sends all calls, then
+// waits until the last reply is in: a thread waits on its lane, whose connections it may have to drive; a
+// fiber steps aside, and its loop drives the connections. No helper thread takes part. Calls to the same
+// connection share a write.
+//
+// The fan-out lies on the waiter's stack. It may be left only when no connection refers to it any more: when a
+// deadline or a cancellation ends it early, every call still open is cancelled and its end awaited, which
+// takes no round trip (a connection ends a cancelled call at once).
+#include <algorithm>
+#include <memory>
+
+#include "curtail/exec/fiber.h"
+#include "curtail/exec/receiver.h"
+#include "curtail/rpc/async.h"
+#include "curtail/rpc/channel.h"
+#include "curtail/rpc/client/fanout.h"
+#include "curtail/rpc/context.h"
+
+namespace curtail {
+namespace internal {
+namespace {
+
+class BlockingFanout final : public Fanout {
+ public:
+  BlockingFanout(Context& ctx, const CallBatch& batch, Lane* lane)
+      : Fanout(ctx, batch), lane_(lane), waiter_(lane) {}
+
+  void Run() {
+    const absl::Status refused = Refusal();
+    if (refused.ok()) {
+      do {
+        waiter_.Clear(Waiter::kDone | Waiter::kInterrupted);
+        Prepare(lane_ == nullptr ? CurrentWait().loop->poller() : lane_->poller());
+        Send(/*hold=*/lane_ == nullptr);  // a fiber's loop sends before it waits
+        Wait();
+        StopListening();
+      } while (TakeRetry());  // once, for calls that no server has seen
+    }
+    Collect(refused);
+  }
+
+ private:
+  void AllEnded() override { waiter_.Notify(Waiter::kDone); }
+  void OnCancel() override { waiter_.Notify(Waiter::kInterrupted); }
+
+  void WaitUntil(Deadline deadline, SpinBudget* spin) {
+    if (lane_ == nullptr) return waiter_.WaitOnFiber(deadline);
+    lane_->Wait(waiter_, deadline, spin);
+  }
+
+  void Wait() {
+    const WaitHint hint = CurrentWait();  // a copy: a fiber's thread has another one when it goes on
+    FlushBeforeWait();
+    if (lane_ != nullptr && hint.waits != nullptr) hint.waits->store(true, std::memory_order_relaxed);
+    do {
+      WaitUntil(std::min(ctx_.deadline(), GiveUpConnecting()), hint.spin);
+    } while (!waiter_.Has(Waiter::kDone | Waiter::kInterrupted) && !ctx_.deadline().Expired());
+    if (!waiter_.Has(Waiter::kDone)) CancelOpenCalls();
+    while (!waiter_.Has(Waiter::kDone)) {
+      waiter_.Clear(Waiter::kInterrupted);
+      WaitUntil(Deadline::Infinite(),
+                nullptr);  // sure to end: a cancelled call ends in its connection's turn
+    }
+    if (lane_ != nullptr && hint.waits != nullptr) hint.waits->store(false, std::memory_order_relaxed);
+  }
+
+  Lane* const lane_;  // null on a fiber
+  Waiter waiter_;
+};
+
+// The baseline: a thread a call. (muTune and its ancestors; Client::fork_join.)
+void ForkJoin(Context& ctx, const CallBatch& batch) {
+  const auto part = [&](size_t i) {
+    return async(ctx, [&batch, i](Context& mine) {
+      CallAll(mine, {batch.channels.subspan(i, 1), batch.path, batch.requests.subspan(i, 1),
+                     batch.replies.subspan(i, 1), batch.statuses.subspan(i, 1)});
+    });
+  };
+  std::vector<decltype(part(0))> calls;
+  calls.reserve(batch.channels.size());
+  for (size_t i = 0; i < batch.channels.size(); ++i) calls.push_back(part(i));
+  for (auto& call : calls) call.get();
+  if (batch.largest != nullptr) *batch.largest = kKeptBytes + 1;  // unknown
+}
+
+}  // namespace
+
+void CallAll(Context& ctx, const CallBatch& batch) {
+  if (batch.channels.empty()) return;
+  Client* const client = batch.channels[0]->impl().client;
+  for (Channel* channel : batch.channels) {
+    if (channel->impl().client == client) continue;
+    for (absl::Status& status : batch.statuses)
+      status = absl::InvalidArgumentError("channels of one fan-out share a Client");
+    return;
+  }
+  const WaitHint& hint = CurrentWait();
+  if (client->options().fork_join && batch.channels.size() > 1 && hint.executor != nullptr &&
+      hint.waiting == Waiting::kSync) {
+    return ForkJoin(ctx, batch);
+  }
+  Lane* const lane =
+      Fiber::Current() != nullptr ? nullptr : &client->lane(hint.thread_index % client->lane_count());
+  BlockingFanout(ctx, batch, lane).Run();
+}
+
+}  // namespace internal
+
+absl::Status Channel::Call(Context& ctx, std::string_view path, const google::protobuf::MessageLite& request,
+                           google::protobuf::MessageLite* reply) {
+  Channel* const self = this;
+  const google::protobuf::MessageLite* const in = &request;
+  absl::Status status;
+  internal::CallAll(ctx, {{&self, 1}, path, {&in, 1}, {&reply, 1}, {&status, 1}});
+  return status;
+}
+
+}  // namespace curtail

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/client/client_connection.h"
+
+#include <algorithm>
+
+#include "curtail/base/strings.h"
+
+namespace curtail::internal {
+
+ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd fd,
+                                   std::shared_ptr<Poller> poller, bool connected,
+                                   std::unique_ptr<TlsStream> tls, TimePoint give_up,
+                                   std::weak_ptr<Slot> slot, std::string target)
+    : Connection(wire::Role::kClient, options, std::move(fd), std::move(poller), connected, std::move(tls)),
+      give_up_(give_up),
+      slot_(std::move(slot)),
+      target_(std::move(target)),
+      standing_(standing()) {}
+
+void ClientCall::Reset() {
+  status = absl::OkStatus();
+  head.timeout.reset();
+  head.metadata.Clear();
+  EmptyForReuse(message);
+  EmptyForReuse(reply);
+  unprocessed = open_ = replied_ = cancelling_ = false;
+  id_ = 0;
+}
+
+void ClientConnection::HandleOp(Op* op) {
+  auto* client_op = static_cast<ClientOp*>(op);
+  ClientCall& call = *client_op->call;
+  if (client_op->kind == ClientOp::Kind::kStart) return Start(call);
+  call.cancelling_ = true;
+  if (call.open_) session().Cancel(call.id_);  // ends in OnCallEnd
+  call.CancelHandled();
+}
+
+void ClientConnection::Start(ClientCall& call) {
+  if (closed() || !usable_.load(std::memory_order_relaxed)) {
+    call.status =
+        why_closed_.ok() ? absl::UnavailableError(Join(target_, ": server is going away")) : why_closed_;
+    call.unprocessed = true;
+    return call.Finished();
+  }
+  absl::StatusOr<wire::StreamId> id = session().StartUnaryCall(call.head, std::move(call.message), &call);
+  if (!id.ok()) {
+    call.status = id.status();
+    // The session takes no more streams (ids used up): let the next call connect afresh.
+    if (absl::IsUnavailable(call.status)) {
+      usable_.store(false, std::memory_order_release);
+      call.unprocessed = true;
+    }
+    return call.Finished();
+  }
+  call.id_ = *id;
+  call.open_ = true;
+}
+
+void ClientConnection::OnMessage(wire::StreamId id, void* tag, std::string&& message) {
+  auto& call = *static_cast<ClientCall*>(tag);
+  if (call.replied_) {
+    call.reply.clear();
+    call.status = absl::InternalError("more than one message in answer to a unary call");
+    return session().Cancel(id);
+  }
+  call.replied_ = true;
+  call.reply.swap(message);  // the session uses the other's memory for a later one
+}
+
+void ClientConnection::OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, wire::Metadata&&) {
+  auto& call = *static_cast<ClientCall*>(tag);
+  call.open_ = false;
+  if (!closed() && !call.cancelling_ && !greeted_.load(std::memory_order_relaxed))
+    greeted_.store(true, std::memory_order_release);
+  if (call.status.ok()) {
+    // A transport that fails does not say which server it led to.
+    call.status =
+        closed() ? absl::Status(status.code(), Join(target_, ": ", Message(status))) : std::move(status);
+    if (call.status.ok() && !call.replied_)
+      call.status = absl::InternalError("no message in answer to a unary call");
+  }
+  if (!call.status.ok()) {
+    call.reply.clear();
+    call.unprocessed = id > goaway_last_;
+  }
+  call.Finished();
+}
+
+void ClientConnection::OnGoaway(wire::StreamId last) {
+  goaway_last_ = std::min(goaway_last_, last);
+  usable_.store(false, std::memory_order_release);
+}
+
+void ClientConnection::OnClosed(const absl::Status& why, bool connected) {
+  why_closed_ = absl::UnavailableError(Join(target_, ": ", Message(why)));
+  usable_.store(false, std::memory_order_release);
+  if (connected && greeted()) return;
+  const std::shared_ptr<Slot> slot = slot_.lock();
+  if (slot == nullptr) return;
+  MutexLock lock(slot->mu);
+  slot->last_error = why_closed_;
+}
+
+}  // namespace curtail::internal

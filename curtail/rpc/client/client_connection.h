@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// client_connection.h - the client's end of a connection, and a call on it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "curtail/base/clock.h"
+#include "curtail/base/mutex.h"
+#include "curtail/rpc/transport/connection.h"
+
+namespace curtail::internal {
+
+class ClientCall;
+
+// The two things a connection is asked to do with a call.
+struct ClientOp final : Op {
+  enum class Kind { kStart, kCancel };
+  ClientOp(Kind k, ClientCall* c) : kind(k), call(c) {}
+  const Kind kind;
+  ClientCall* const call;
+};
+
+// A ClientCall is one unary call on one connection. Its starter fills in the request and posts `start`; the
+// connection fills in the result and calls Finished(). If it was posted, `cancel` is answered by
+// CancelHandled(), after Finished().
+class ClientCall {
+ public:
+  ClientCall() = default;
+  ClientCall(const ClientCall&) = delete;
+  ClientCall& operator=(const ClientCall&) = delete;
+
+  // Makes the object ready for another call.
+  void Reset();
+
+  // Gives it what is left until `deadline` at `now`, before which it is sent.
+  void SetTimeout(Deadline deadline, TimePoint now) {
+    if (!deadline.infinite()) head.timeout = std::max(deadline.when() - now, Nanos(1));
+  }
+
+  // Set by the starter.
+  wire::RequestHead head;
+  std::string message;
+  ClientOp start{ClientOp::Kind::kStart, this};
+  ClientOp cancel{ClientOp::Kind::kCancel, this};
+
+  // Set by the connection; the starter's from Finished() on.
+  absl::Status status;
+  std::string reply;
+  bool unprocessed = false;  // the server has certainly not seen it: safe to send again
+
+ protected:
+  ~ClientCall() = default;
+  // The call is over. The connection touches it no more, except for CancelHandled().
+  virtual void Finished() = 0;
+  virtual void CancelHandled() = 0;
+
+ private:
+  friend class ClientConnection;
+  // Owned by the strand's holder.
+  wire::StreamId id_ = 0;
+  bool open_ = false;
+  bool replied_ = false;
+  bool cancelling_ = false;
+};
+
+// A Slot is a place for one connection of a channel; it outlives the connections that fill it and times their
+// attempts.
+struct Slot {
+  Mutex mu;
+  std::shared_ptr<class ClientConnection> connection CURTAIL_GUARDED_BY(mu);
+  TimePoint next_attempt CURTAIL_GUARDED_BY(mu);
+  Nanos backoff CURTAIL_GUARDED_BY(mu){0};
+  absl::Status last_error CURTAIL_GUARDED_BY(mu);
+  std::vector<Address> addresses CURTAIL_GUARDED_BY(mu);  // of the target, those not yet tried
+};
+
+class ClientConnection final : public Connection {
+ public:
+  ClientConnection(const wire::SessionOptions& options, UniqueFd fd, std::shared_ptr<Poller> poller,
+                   bool connected, std::unique_ptr<TlsStream> tls, TimePoint give_up,
+                   std::weak_ptr<Slot> slot, std::string target);
+
+  // Whether new calls may be posted with some hope. Any thread.
+  bool usable() const { return usable_.load(std::memory_order_acquire); }
+  // When a call was last posted. Any thread; approximate.
+  TimePoint last_used() const { return TimePoint(Nanos(last_used_.load(std::memory_order_relaxed))); }
+  void Touch(TimePoint now) { last_used_.store(now.time_since_epoch().count(), std::memory_order_relaxed); }
+  // When an attempt to connect (TLS handshake included) that is still under way is to be given up; infinite once
+  // the connection stands. Any thread.
+  Deadline connect_deadline() const {
+    return standing_.load(std::memory_order_acquire) ? Deadline::Infinite() : Deadline::At(give_up_);
+  }
+  // Whether its server has ever answered a call. Any thread.
+  bool greeted() const { return greeted_.load(std::memory_order_acquire); }
+
+  // For event-driven use: whether calls were posted that no kick has followed. Owned by the polling thread.
+  bool dirty = false;
+  // ... and whether the client has seen to its connect_deadline().
+  bool watched = false;
+
+ private:
+  void HandleOp(Op* op) override;
+  void HandleGoodbye(uint32_t) override {}  // a client just closes
+  void OnConnected() override { standing_.store(true, std::memory_order_release); }
+  void OnClosed(const absl::Status& why, bool connected) override;
+  void OnMessage(wire::StreamId id, void* tag, std::string&& message) override;
+  void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, wire::Metadata&& trailing) override;
+  void OnGoaway(wire::StreamId last) override;
+  void Start(ClientCall& call);
+
+  // Immutable after construction.
+  const TimePoint give_up_;
+  const std::weak_ptr<Slot> slot_;
+  const std::string target_;
+
+  // Atomic. usable_ falls once (release, pairs with usable()); standing_ and greeted_ rise once; last_used_
+  // is a hint.
+  std::atomic<bool> usable_{true};
+  std::atomic<bool> standing_;
+  std::atomic<bool> greeted_{false};
+  std::atomic<int64_t> last_used_{0};
+
+  // Owned by the strand's holder.
+  absl::Status why_closed_;
+  wire::StreamId goaway_last_ = INT32_MAX;
+};
+
+}  // namespace curtail::internal

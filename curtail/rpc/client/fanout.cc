@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/client/fanout.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "curtail/base/strings.h"
+#include "curtail/exec/receiver.h"
+#include "google/protobuf/message_lite.h"
+
+namespace curtail::internal {
+
+using google::protobuf::MessageLite;
+
+namespace {
+
+// The calls of a larger fan-out are not kept for the next.
+constexpr size_t kMostKept = 64;
+
+}  // namespace
+
+Fanout::Fanout(Context& ctx, const CallBatch& batch)
+    : ctx_(ctx), batch_(batch), members_(lease_->Prepare(batch.channels.size())) {
+  for (size_t i = 0; i < size(); ++i) {
+    members_[i].fanout = this;
+    members_[i].wanted = true;
+  }
+}
+
+Fanout::Member* Fanout::Members::Prepare(size_t n) {
+  if (capacity < n) {
+    items = std::make_unique<Member[]>(n);
+    capacity = n;
+  }
+  count = n;
+  return items.get();
+}
+
+bool Fanout::Members::Recycle() {
+  for (size_t i = 0; i < count; ++i) {
+    items[i].connection.reset();
+    items[i].Reset();
+  }
+  return capacity <= kMostKept;
+}
+
+absl::Status Fanout::Refusal() {
+  if (ctx_.cancelled()) return absl::CancelledError("cancelled by the caller");
+  now_ = Now();
+  if (ctx_.deadline().when() <= now_) return absl::DeadlineExceededError("deadline exceeded before the call");
+  return absl::OkStatus();
+}
+
+void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
+  if (retried_) now_ = Now();
+  // A caller may have sent what we may not send on.
+  Metadata inherited;
+  for (const auto& [key, value] : ctx_.metadata()) {
+    if (wire::IsCustomKey(key) && (key.ends_with("-bin") || wire::IsTextValue(value)))
+      inherited.Add(key, value);
+  }
+  const std::string* same = nullptr;  // the bytes of the request before, if they are there
+  for (size_t i = 0; i < size(); ++i) {
+    Member& call = members_[i];
+    const std::string* const before = std::exchange(same, nullptr);
+    if (!call.wanted) continue;
+    if (retried_) {
+      call.Reset();
+      call.connection.reset();
+    }
+    absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
+        batch_.channels[i]->impl().Acquire(poller, now_);
+    if (!connection.ok()) {
+      call.status = connection.status();
+      continue;
+    }
+    const MessageLite* const request = batch_.requests[i];
+    if (before != nullptr && request == batch_.requests[i - 1]) {
+      call.message = *before;
+    } else if (!request->SerializeToString(&call.message)) {
+      call.status = absl::InternalError(
+          "cannot serialize the request (larger than 2 GiB, or a required field is unset)");
+      continue;
+    }
+    same = &call.message;
+    call.connection = *std::move(connection);
+    call.head.path.assign(batch_.path);
+    call.head.metadata = inherited;
+    call.SetTimeout(ctx_.deadline(), now_);
+  }
+}
+
+void Fanout::Send(bool hold) {
+  const WaitHint& hint = CurrentWait();
+  // One more than there are calls, given up at the end: until then the fan-out is sure to be there.
+  int count = 1;
+  for (size_t i = 0; i < size(); ++i) count += ConnectionOf(i) != nullptr;
+  cancelling_.store(false, std::memory_order_relaxed);
+  pending_.store(count, std::memory_order_relaxed);  // before any Post(), which publishes it
+  for (size_t i = 0; i < size(); ++i) {
+    if (ClientConnection* connection = ConnectionOf(i)) connection->Post(&members_[i].start);
+  }
+  hold = hold && hint.more_ready && hint.outbox != nullptr;
+  for (size_t i = 0; i < size(); ++i) {
+    ClientConnection* const connection = ConnectionOf(i);
+    const bool again = i > 0 && connection == ConnectionOf(i - 1);
+    if (connection == nullptr || again) continue;
+    if (hold) {
+      hint.outbox->Hold(hint.thread_index, members_[i].connection);
+    } else {
+      connection->Kick(Connection::kPosted, nullptr);
+    }
+  }
+  if (hold) hint.outbox->FlushIfDue(hint.thread_index);
+  ctx_.Attach(*this);
+  Complete();
+}
+
+bool Fanout::AddPending() {
+  int n = pending_.load(std::memory_order_relaxed);
+  while (n > 0) {
+    if (pending_.compare_exchange_weak(n, n + 1, std::memory_order_acq_rel)) return true;
+  }
+  return false;
+}
+
+Deadline Fanout::GiveUpConnecting() {
+  Deadline next = Deadline::Infinite();
+  for (size_t i = 0; i < size(); ++i) {
+    ClientConnection* connection = ConnectionOf(i);
+    if (connection == nullptr) continue;
+    if (connection->connect_deadline().Expired()) connection->Kick(Connection::kGiveUp, nullptr);
+    if (connection->usable()) next = std::min(next, connection->connect_deadline());
+  }
+  return next;
+}
+
+void Fanout::CancelOpenCalls() {
+  // One more to wait for meanwhile, so that the fan-out stays until this returns.
+  if (cancelling_.exchange(true, std::memory_order_acq_rel) || !AddPending()) return;
+  for (size_t i = 0; i < size(); ++i) {
+    ClientConnection* connection = ConnectionOf(i);
+    if (connection == nullptr) continue;
+    pending_.fetch_add(1, std::memory_order_relaxed);
+    connection->Post(&members_[i].cancel);
+  }
+  for (size_t i = 0; i < size(); ++i) {
+    if (ClientConnection* connection = ConnectionOf(i)) connection->Kick(Connection::kPosted, nullptr);
+  }
+  Complete();
+}
+
+bool Fanout::TakeRetry() {
+  if (retried_) return false;
+  bool any = false;
+  for (size_t i = 0; i < size(); ++i) {
+    Member& call = members_[i];
+    call.wanted = !call.status.ok() && call.unprocessed;
+    any |= call.wanted;
+  }
+  if (!any || ctx_.cancelled() || ctx_.deadline().Expired()) return false;
+  return retried_ = true;
+}
+
+// Why a call that was cut short by its own side ended.
+absl::Status Fanout::Outcome(size_t i, bool cancelled, bool expired) {
+  ClientCall& call = members_[i];
+  if (!absl::IsCancelled(call.status) && !absl::IsDeadlineExceeded(call.status))
+    return std::move(call.status);
+  if (cancelled) return absl::CancelledError("cancelled by the caller");
+  if (expired) {
+    return absl::DeadlineExceededError(
+        Join("deadline exceeded while waiting for ", batch_.channels[i]->target()));
+  }
+  return std::move(call.status);
+}
+
+void Fanout::Collect(const absl::Status& refused) {
+  // Asked once, so that calls that were cut short together say the same.
+  bool failed = false;
+  for (size_t i = 0; i < size(); ++i) failed |= !members_[i].status.ok();
+  const bool cancelled = failed && ctx_.cancelled();
+  const bool expired = failed && ctx_.deadline().Expired();
+  size_t largest = 0;
+  for (size_t i = 0; i < size(); ++i) {
+    absl::Status& status = batch_.statuses[i];
+    status = refused.ok() ? Outcome(i, cancelled, expired) : refused;
+    if (!status.ok()) continue;
+    const std::string& reply = members_[i].reply;
+    largest = std::max(largest, reply.size());
+    if (!batch_.replies[i]->ParseFromString(reply)) {
+      status = absl::InternalError(Join("reply is no valid ", batch_.replies[i]->GetTypeName()));
+    }
+  }
+  if (batch_.largest != nullptr) *batch_.largest = std::max(*batch_.largest, largest);
+}
+
+}  // namespace curtail::internal

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/server/adaptation.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "curtail/adapt/machine.h"
+#include "curtail/adapt/policy.h"
+#include "curtail/adapt/profile.h"
+#include "curtail/base/strings.h"
+#include "curtail/exec/spin_budget.h"
+
+namespace curtail::internal {
+namespace {
+
+// Policies are told of time this often: fm and tbd have windows of 5 ms ...
+constexpr Nanos kWindowTick = std::chrono::milliseconds(5);
+// ... and the others need to notice silence only. Each tick costs as much as an evaluated arrival.
+constexpr Nanos kTick = std::chrono::milliseconds(20);
+// Less often when there was no request for a while. By then the estimates of the load have faded.
+constexpr Nanos kQuietAfter = std::chrono::seconds(2);
+constexpr Nanos kQuietTick = std::chrono::milliseconds(250);
+constexpr size_t kHistory = 4096;
+constexpr int kEvaluateEvery = 8;
+constexpr size_t kMaxProfileBytes = 64u << 20;
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
+  if (file == nullptr) return absl::InvalidArgumentError(std::strerror(errno));
+  std::string text;
+  char buffer[1 << 16];
+  while (const size_t n = std::fread(buffer, 1, sizeof buffer, file.get())) {
+    text.append(buffer, n);
+    if (text.size() > kMaxProfileBytes) return absl::InvalidArgumentError("larger than 64 MiB");
+  }
+  if (std::ferror(file.get())) return absl::InvalidArgumentError(std::strerror(errno));
+  return text;
+}
+
+absl::StatusOr<Profile> ReadProfile(const ServerOptions& options, const std::vector<std::string>& services) {
+  const auto wrong = [&](const absl::Status& why) {
+    return absl::InvalidArgumentError(Join("profile ", options.profile, ": ", Message(why)));
+  };
+  const absl::StatusOr<std::string> text = ReadFile(options.profile);
+  if (!text.ok()) return wrong(text.status());
+  absl::StatusOr<Profile> profile = ParseProfile(*text);
+  if (!profile.ok()) return wrong(profile.status());
+  const bool ours = std::find(services.begin(), services.end(), profile->service) != services.end();
+  const std::string& service = ours || services.empty() ? profile->service : services.front();
+  const absl::Status fits =
+      CheckProfileFits(*profile, service, ThisMachineFingerprint(), options.any_machine);
+  if (!fits.ok()) return wrong(fits);
+  return profile;
+}
+
+ServiceStyle StyleOf(const ConfigFilter& runs) {
+  const bool sync = runs({.model = {Waiting::kSync}});
+  const bool async = runs({.model = {Waiting::kAsync}, .response = 1});
+  if (sync && async) return ServiceStyle::kCoroutine;
+  return async ? ServiceStyle::kContinuation : ServiceStyle::kStraightLine;
+}
+
+int ThreadsOf(const Config& config) { return config.network + config.workers + config.response; }
+
+// What `online` chooses from when there is no profile: for each way to wait the in-line forms, which answer soonest,
+// and dispatch to few and to many threads. The first config of the server is among them.
+std::vector<Config> ChoiceWithoutProfile(const Config& first) {
+  std::vector<Config> configs = {first};
+  const int cpus = std::max(2, UsableCpus());
+  const std::string fibers = Join("FDB1-", std::min(cpus, kMaxPoolSize));
+  for (const std::string_view text :
+       {std::string_view("SIB1"), std::string_view("SIP1"), std::string_view("SDB1-4"),
+        std::string_view("SDB1-16"), std::string_view("SDB1-50"), std::string_view("SDP1-16"),
+        std::string_view("FIB1"), std::string_view("FIP1"), std::string_view(fibers),
+        std::string_view("AIB1-1"), std::string_view("AIP1-1"), std::string_view("ADB1-4-4")}) {
+    const Config config = *Config::Parse(text);
+    if (config != first) configs.push_back(config);
+  }
+  return configs;
+}
+
+std::vector<Config> ConfigsOf(const Profile& profile) {
+  std::vector<Config> configs;
+  for (const ConfigSummary& summary : profile.configs) configs.push_back(summary.config);
+  return configs;
+}
+
+// Says which configs the service could run under and this server cannot; empty if there are none.
+std::string LeftOut(const Profile& profile, const ConfigFilter& runs, const ConfigFilter& allowed) {
+  std::string left_out;
+  for (const Config& config : ConfigsOf(profile)) {
+    if (runs(config) && !allowed(config)) left_out += Join(left_out.empty() ? "" : ", ", config.ToString());
+  }
+  if (left_out.empty()) return {};
+  return Join(
+      "configs of the profile that are left out for lack of threads (--max-threads), or of CPUs to poll on: ",
+      left_out);
+}
+
+bool IsOneOf(std::string_view spec, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), spec) != names.end();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Adaptation>> Adaptation::Make(const ServerOptions& options,
+                                                             const std::vector<std::string>& services,
+                                                             const ConfigFilter& runs) {
+  if (options.policy.empty()) {
+    if (options.profile.empty()) return nullptr;
+    return absl::InvalidArgumentError(
+        Join("profile ", options.profile, " is given, but no policy that uses it, such as mutune"));
+  }
+  if (options.slo <= Nanos(0)) return absl::InvalidArgumentError("the SLO of a policy is a time above zero");
+  std::optional<Profile> profile;
+  if (!options.profile.empty()) {
+    absl::StatusOr<Profile> read = ReadProfile(options, services);
+    if (!read.ok()) return read.status();
+    profile = *std::move(read);
+  }
+  std::unique_ptr<Adaptation> made(new Adaptation);
+  made->spec_ = options.policy;
+  made->first_ = options.config;
+  const absl::Status chosen = made->Choose(options, profile ? &*profile : nullptr, runs);
+  if (!chosen.ok()) return chosen;
+  return made;
+}
+
+absl::Status Adaptation::Choose(const ServerOptions& options, const Profile* profile,
+                                const ConfigFilter& runs) {
+  const std::string_view spec = spec_;
+  const bool fixed = spec.starts_with("static");
+  if (profile == nullptr && IsOneOf(spec, {"mutune", "mutune:paper", "fm", "tbd", "ipi"})) {
+    note_ = Join("policy ", spec, " has no profile, so the config stays ", first_.ToString(),
+                 "; give the service's profile, or take the policy online");
+    return absl::OkStatus();
+  }
+  const int threads = std::max(options.max_threads, ThreadsOf(options.config));
+  PolicyOptions with{.cpus = UsableCpus(), .slo = options.slo};
+  with.allowed = [runs, threads, cpus = with.cpus](const Config& config) {
+    const bool polls = config.model.reception == Reception::kPoll;
+    return runs(config) && ThreadsOf(config) <= threads && (cpus > 1 || !polls);
+  };
+  with.style = StyleOf(runs);
+  const std::vector<Config> configs = profile ? ConfigsOf(*profile) : ChoiceWithoutProfile(options.config);
+  if (profile == nullptr) with.configs = configs;
+  if (profile != nullptr && !fixed) note_ = LeftOut(*profile, runs, with.allowed);
+  if (fixed) {  // starts as many threads as it needs, and says itself what it cannot run under
+    with.allowed = nullptr;
+    with.style = ServiceStyle::kCoroutine;
+  }
+  absl::StatusOr<std::unique_ptr<Policy>> policy = MakePolicy(spec, profile, with);
+  if (!policy.ok()) {
+    const std::string file = profile == nullptr ? "" : Join(" (profile ", options.profile, ")");
+    return absl::InvalidArgumentError(Join(Message(policy.status()), file, note_.empty() ? "" : "; ", note_));
+  }
+  if (fixed) {
+    first_ = (*policy)->Decide({}).config;
+    return absl::OkStatus();
+  }
+  policy_ = *std::move(policy);
+  wants_latencies_ = spec == "online";
+  wants_blocked_ = spec.starts_with("ipi");
+  if (!wants_blocked_ && spec != "fm") {  // those two choose among synchronous or asynchronous models only
+    for (const Config& config : configs) {
+      if (config.model.waiting == Waiting::kFiber && with.allowed(config)) fibers_ = config;
+    }
+  }
+  wants_windows_ = spec == "fm" || spec == "tbd";
+  // The policies of the paper look at each arrival.
+  options_.evaluate_every = IsOneOf(spec, {"mutune:paper", "fm", "tbd"}) ? 1 : kEvaluateEvery;
+  options_.history = kHistory;
+  options_.clock = &RealTime();
+  if (!wants_latencies_) options_.latency_window = Nanos(0);
+  return absl::OkStatus();
+}
+
+absl::Status Adaptation::Start(Executor* executor) {
+  executor_ = executor;
+  if (policy_ == nullptr) return absl::OkStatus();
+  if (fibers_) {  // A2
+    if (absl::Status prepared = executor->Prepare(*fibers_); !prepared.ok()) return prepared;
+  }
+  controller_ = std::make_unique<Controller>(std::move(policy_), static_cast<Actuator*>(this), options_);
+  heard_ = Now();
+  controller_->OnTimer(heard_);
+  if (wants_blocked_) BeginToCount();
+  return ticker_.Start("adapt", [this](TimePoint now) { return Tick(now); });
+}
+
+absl::Status Adaptation::SwitchTo(const Config& config) {
+  if (counts_.load(std::memory_order_relaxed) == nullptr) return executor_->SwitchTo(config);
+  executor_->SetReception(config.model.reception);  // A4; that is all that ipi changes from then on
+  return absl::OkStatus();
+}
+
+void Adaptation::BeginToCount() {
+  // ipi counts the threads of its config. The others sleep always, or, if they do not, are active too many.
+  const int others = static_cast<int>(executor_->thread_count()) - ThreadsOf(executor_->config());
+  int blocked = 0;
+  {
+    MutexLock lock(mu_);
+    blocked = early_ - others;
+    counts_.store(controller_.get(), std::memory_order_release);
+  }
+  controller_->OnBlocked(Now(), blocked);
+}
+
+void Adaptation::OnBlocking(int delta) {
+  Controller* told = counts_.load(std::memory_order_acquire);
+  if (told == nullptr) {
+    MutexLock lock(mu_);
+    told = counts_.load(std::memory_order_relaxed);
+    if (told == nullptr) {
+      early_ += delta;
+      return;
+    }
+  }
+  told->OnBlocked(Now(), delta);
+}
+
+Nanos Adaptation::Tick(TimePoint now) {
+  controller_->OnTimer(now);
+  if (const uint64_t before = std::exchange(arrivals_, controller_->arrivals()); arrivals_ != before)
+    heard_ = now;
+  if (wants_windows_) return kWindowTick;
+  return now - heard_ < kQuietAfter ? kTick : kQuietTick;
+}
+
+PolicyStats Adaptation::Stats(size_t decisions) const {
+  PolicyStats stats{.policy = spec_, .note = note_, .switches_by_itself = switches()};
+  if (!switches()) return stats;
+  const ControllerStats now = controller_->Stats();
+  stats.rate_per_s = now.rates.slow;
+  stats.fast_rate_per_s = now.rates.fast;
+  stats.paper_rate_per_s = now.rates.paper;
+  stats.arrivals = now.arrivals;
+  stats.evaluations = now.evaluations;
+  stats.switches = now.switches;
+  stats.failures = now.failures;
+  stats.last_failure = std::string(Message(now.last_failure));
+  for (SwitchRecord& record : controller_->History(decisions)) {
+    stats.decisions.push_back({.when = record.when,
+                               .rate_per_s = record.rate_per_s,
+                               .from = record.from,
+                               .to = record.to,
+                               .reason = std::string(record.reason),
+                               .status = std::move(record.status)});
+  }
+  return stats;
+}
+
+}  // namespace curtail::internal

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/server/builtin_services.h"
+
+#include <algorithm>
+#include <set>
+
+#include "curtail/base/strings.h"
+#include "curtail/rpc/client/message_bytes.h"
+#include "google/protobuf/compiler/parser.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/descriptor.pb.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+
+namespace curtail::internal {
+namespace {
+
+using google::protobuf::DescriptorPool;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::FileDescriptor;
+using google::protobuf::FileDescriptorProto;
+
+class HealthService final : public Service {
+ public:
+  explicit HealthService(std::vector<std::string> names) : names_(names.begin(), names.end()) {}
+
+  std::string_view FullName() const override { return "grpc.health.v1.Health"; }
+
+  std::vector<MethodHandler> Handlers() override {
+    return {{.name = "Check",
+             .handler = [this](Context&, std::string_view request,
+                               std::string* reply) { return Check(request, reply); },
+             .never_waits = true}};
+  }
+
+ private:
+  absl::Status Check(std::string_view request, std::string* reply) {
+    constexpr int kServing = 1;
+    std::string service;
+    if (!ForEachField(request, [&](int field, std::string_view bytes, uint64_t) {
+          if (field == 1) service = bytes;
+        })) {
+      return absl::InternalError("request is no valid grpc.health.v1.HealthCheckRequest");
+    }
+    if (!service.empty() && !names_.contains(service)) {
+      return absl::NotFoundError(Join("no service \"", service, "\" here"));
+    }
+    MessageWriter out;
+    out.Int(1, kServing);
+    *reply = out.Take();
+    return absl::OkStatus();
+  }
+
+  const std::set<std::string> names_;
+};
+
+// Finds descriptors in what is linked into the program, and in the built-in files, which no generated code
+// provides.
+class DescriptorSource {
+ public:
+  DescriptorSource() {
+    for (const BuiltinProto* proto : {&kHealthProto, &kReflectionProto, &kReflectionAlphaProto, &kAdminProto})
+      AddBuiltin(*proto);
+  }
+
+  const FileDescriptor* ByName(const std::string& name) const {
+    const FileDescriptor* file = DescriptorPool::generated_pool()->FindFileByName(name);
+    return file != nullptr ? file : builtin_.FindFileByName(name);
+  }
+  const FileDescriptor* BySymbol(const std::string& symbol) const {
+    const FileDescriptor* file = DescriptorPool::generated_pool()->FindFileContainingSymbol(symbol);
+    return file != nullptr ? file : builtin_.FindFileContainingSymbol(symbol);
+  }
+  const FieldDescriptor* Extension(const std::string& type, int number) const {
+    const auto* message = DescriptorPool::generated_pool()->FindMessageTypeByName(type);
+    return message == nullptr ? nullptr
+                              : DescriptorPool::generated_pool()->FindExtensionByNumber(message, number);
+  }
+
+ private:
+  void AddBuiltin(const BuiltinProto& proto) {
+    google::protobuf::io::ArrayInputStream text(proto.source,
+                                                static_cast<int>(std::string_view(proto.source).size()));
+    google::protobuf::io::Tokenizer tokenizer(&text, nullptr);
+    FileDescriptorProto file;
+    google::protobuf::compiler::Parser parser;
+    if (!parser.Parse(&tokenizer, &file)) return;
+    file.set_name(proto.file);
+    builtin_.BuildFile(file);
+  }
+
+  DescriptorPool builtin_;
+};
+
+class ReflectionService final : public Service {
+ public:
+  ReflectionService(std::string name, std::vector<std::string> services,
+                    std::shared_ptr<const DescriptorSource> descriptors)
+      : name_(std::move(name)), services_(std::move(services)), descriptors_(std::move(descriptors)) {}
+
+  std::string_view FullName() const override { return name_; }
+
+  std::vector<MethodHandler> Handlers() override {
+    return {{.name = "ServerReflectionInfo",
+             .kind = MethodHandler::Kind::kEachMessage,
+             .handler = [this](Context&, std::string_view request,
+                               std::string* reply) { return Answer(request, reply); },
+             .never_waits = true}};
+  }
+
+ private:
+  enum Request { kHost = 1, kByFile = 3, kBySymbol = 4, kByExtension = 5, kExtensionNumbers = 6, kList = 7 };
+  enum Response { kValidHost = 1, kOriginal = 2, kFiles = 4, kNumbers = 5, kServices = 6, kError = 7 };
+
+  absl::Status Answer(std::string_view request, std::string* reply) const {
+    MessageWriter out;
+    int kind = 0;
+    std::string argument;
+    std::string host;
+    if (!ForEachField(request, [&](int field, std::string_view bytes, uint64_t) {
+          if (field == kHost) host = bytes;
+          if (field >= kByFile && field <= kList) kind = field, argument = bytes;
+        })) {
+      return absl::InternalError("request is no valid ServerReflectionRequest");
+    }
+    out.Bytes(kValidHost, host);
+    out.Bytes(kOriginal, request);
+    switch (kind) {
+      case kByFile:
+        AnswerFile(descriptors_->ByName(argument), argument, &out);
+        break;
+      case kBySymbol:
+        AnswerFile(descriptors_->BySymbol(argument), argument, &out);
+        break;
+      case kByExtension:
+        AnswerExtension(argument, &out);
+        break;
+      case kExtensionNumbers:
+        AnswerNumbers(argument, &out);
+        break;
+      case kList:
+        AnswerList(&out);
+        break;
+      default:
+        AnswerError(absl::StatusCode::kInvalidArgument, "no such kind of request", &out);
+    }
+    *reply = out.Take();
+    return absl::OkStatus();
+  }
+
+  static void AnswerError(absl::StatusCode code, std::string_view message, MessageWriter* out) {
+    MessageWriter error;
+    error.Int(1, static_cast<int>(code));
+    error.Bytes(2, message);
+    out->Bytes(kError, error.Take());
+  }
+
+  // The file and all that it imports.
+  static void AnswerFile(const FileDescriptor* file, std::string_view what, MessageWriter* out) {
+    if (file == nullptr) return AnswerError(absl::StatusCode::kNotFound, Join("not found: ", what), out);
+    MessageWriter files;
+    std::set<const FileDescriptor*> seen = {file};
+    std::vector<const FileDescriptor*> queue = {file};
+    for (size_t i = 0; i < queue.size(); ++i) {
+      FileDescriptorProto proto;
+      queue[i]->CopyTo(&proto);
+      files.Bytes(1, proto.SerializeAsString());
+      for (int d = 0; d < queue[i]->dependency_count(); ++d) {
+        if (seen.insert(queue[i]->dependency(d)).second) queue.push_back(queue[i]->dependency(d));
+      }
+    }
+    out->Bytes(kFiles, files.Take());
+  }
+
+  void AnswerExtension(const std::string& argument, MessageWriter* out) const {
+    std::string type;
+    int number = 0;
+    ForEachField(argument, [&](int field, std::string_view bytes, uint64_t value) {
+      if (field == 1) type = bytes;
+      if (field == 2) number = static_cast<int>(value);
+    });
+    const FieldDescriptor* extension = descriptors_->Extension(type, number);
+    AnswerFile(extension == nullptr ? nullptr : extension->file(), Join(type, " extension ", number), out);
+  }
+
+  void AnswerNumbers(const std::string& type, MessageWriter* out) const {
+    const auto* message = DescriptorPool::generated_pool()->FindMessageTypeByName(type);
+    if (message == nullptr) return AnswerError(absl::StatusCode::kNotFound, Join("not found: ", type), out);
+    std::vector<const FieldDescriptor*> extensions;
+    DescriptorPool::generated_pool()->FindAllExtensions(message, &extensions);
+    MessageWriter numbers;
+    numbers.Bytes(1, type);
+    for (const FieldDescriptor* extension : extensions) numbers.Int(2, extension->number());
+    out->Bytes(kNumbers, numbers.Take());
+  }
+
+  void AnswerList(MessageWriter* out) const {
+    MessageWriter list;
+    for (const std::string& name : services_) {
+      MessageWriter service;
+      service.Bytes(1, name);
+      list.Bytes(1, service.Take());
+    }
+    out->Bytes(kServices, list.Take());
+  }
+
+  const std::string name_;
+  const std::vector<std::string> services_;
+  const std::shared_ptr<const DescriptorSource> descriptors_;
+};
+
+}  // namespace
+
+std::unique_ptr<Service> NewHealthService(std::vector<std::string> names) {
+  return std::make_unique<HealthService>(std::move(names));
+}
+
+std::vector<std::unique_ptr<Service>> NewReflectionServices(std::vector<std::string> names, bool health) {
+  const std::vector<std::string> own = {"grpc.reflection.v1.ServerReflection",
+                                        "grpc.reflection.v1alpha.ServerReflection"};
+  if (health) names.push_back("grpc.health.v1.Health");
+  names.insert(names.end(), own.begin(), own.end());
+  std::sort(names.begin(), names.end());
+  const auto descriptors = std::make_shared<const DescriptorSource>();
+  std::vector<std::unique_ptr<Service>> services;
+  for (const std::string& name : own)
+    services.push_back(std::make_unique<ReflectionService>(name, names, descriptors));
+  return services;
+}
+
+}  // namespace curtail::internal

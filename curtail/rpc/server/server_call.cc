@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/server/server_call.h"
+
+#include <exception>
+
+#include "curtail/base/strings.h"
+#include "curtail/exec/fiber.h"
+
+namespace curtail {
+
+using internal::ServerConnection;
+using internal::ServerCore;
+
+namespace {
+
+// Messages of one stream that may wait for their turn.
+constexpr size_t kMaxWaitingMessages = 256;
+constexpr size_t kMaxWaitingBytes = 64u << 20;
+
+// Whether to look how long this run takes: one in some, but each while the method is slow, for which another clock
+// reading is nothing.
+bool Timed(const ServerCore::Method& method) {
+  constexpr uint32_t kSome = 8;
+  static thread_local uint32_t runs = 0;
+  return method.took() >= ServerCore::kPriceOfSend || ++runs % kSome == 0;
+}
+
+// One message in, one message or status out.
+class UnaryCall final : public ServerCall {
+ public:
+  bool OnMessage(std::string&& message) override {
+    if (has_request_) too_many_ = true;
+    has_request_ = true;
+    request_.swap(message);  // the session uses the other's memory for a later one
+    request_bytes_ = request_.size();
+    return false;
+  }
+
+  bool OnRequestEnd() override {
+    Ref();
+    arrival_ = connection_->Arrived();
+    return true;
+  }
+
+  size_t queued_bytes() const override { return request_bytes_; }
+
+  void Run(const WaitHint& hint) override {
+    core().Dequeued(request_bytes_);
+    absl::Status status = Begin(hint);
+    if (status.ok() && (!has_request_ || too_many_)) {
+      status = absl::InternalError("a unary call carries exactly one message");
+    }
+    if (status.ok() && hint.waiting == Waiting::kAsync && method_->handler.continuation) {
+      return RunContinuation(hint);
+    }
+    if (status.ok()) status = RunHandler(request_, hint, &reply_.message);
+    Finish(std::move(status));
+  }
+
+  std::string* ReplyBytes() override { return &reply_.message; }
+
+  // The executor's reference goes with the reply: this object may be gone once it is posted.
+  void Finish(absl::Status status) override {
+    reply_.has_message = status.ok();
+    reply_.status = std::move(status);
+    reply_.pooled = true;
+    std::shared_ptr<ServerConnection> connection = connection_;
+    ServerCore& shared = core();
+    if (internal::Adaptation* told = shared.adaptation(); told != nullptr) told->OnReply(arrival_);
+    connection->Post(&reply_);
+    shared.Output(std::move(connection));
+  }
+
+  void GiveUp() override {
+    if (beginning == this && std::uncaught_exceptions() > 0) {
+      beginning = nullptr;  // RunContinuation() answers, and says why
+      return;
+    }
+    Finish(absl::InternalError(Join("the handler of ", method_->handler.name, " ended without an answer")));
+  }
+
+  // For its Recycler.
+  bool Recycle() {
+    Reset();
+    has_request_ = too_many_ = false;
+    request_bytes_ = 0;
+    EmptyForReuse(request_);
+    EmptyForReuse(reply_.message);
+    reply_.status = absl::OkStatus();
+    return true;
+  }
+
+ private:
+  void Free() override { Recycler<UnaryCall>::Give(this); }
+
+  // The object may be gone when the handler returns.
+  void RunContinuation(const WaitHint& hint) {
+    internal::ServerCore::Method& method = *method_;
+    core().BeforeHandler(method, hint);
+    const bool timed = Timed(method);
+    const TimePoint begin = timed ? Now() : TimePoint();
+    beginning = this;
+    absl::Status thrown;
+    try {
+      method.handler.continuation(context_, request_, Responder(this));
+    } catch (const std::exception& e) {
+      thrown = absl::InternalError(Join("exception in handler of ", method.handler.name, ": ", e.what()));
+    } catch (...) {
+      thrown = absl::InternalError(Join("exception in handler of ", method.handler.name));
+    }
+    const bool gave_up = beginning == nullptr;
+    beginning = nullptr;
+    if (!thrown.ok() && gave_up) return Finish(std::move(thrown));
+    if (timed) method.Took(Now() - begin);
+  }
+
+  // The call whose continuation handler this thread is in.
+  static thread_local UnaryCall* beginning;
+
+  // Owned by the strand's holder until the task is queued, then by the thread that runs it.
+  bool has_request_ = false;
+  bool too_many_ = false;
+  std::string request_;
+  size_t request_bytes_ = 0;
+  internal::Arrival arrival_;
+  Reply reply_{this};
+};
+
+thread_local UnaryCall* UnaryCall::beginning = nullptr;
+
+// Each message in is answered by one message out, in order.
+class EachMessageCall final : public ServerCall {
+ public:
+  bool OnMessage(std::string&& message) override {
+    const internal::Arrival arrival = connection_->Arrived();
+    MutexLock lock(mu_);
+    waiting_bytes_ += message.size();
+    if (requests_.size() >= kMaxWaitingMessages || waiting_bytes_ > kMaxWaitingBytes) {
+      flooded_ = true;
+    } else {
+      requests_.push_back({std::move(message), arrival});
+    }
+    return Schedule();
+  }
+
+  size_t queued_bytes() const override { return 0; }  // bounded by itself
+
+  bool OnRequestEnd() override {
+    MutexLock lock(mu_);
+    ended_ = true;
+    return Schedule();
+  }
+
+  void Run(const WaitHint& hint) override {
+    core().Dequeued(0);
+    absl::Status begun = Begin(hint);
+    Request request;
+    while (true) {
+      bool last = false;
+      {
+        MutexLock lock(mu_);
+        if (flooded_) begun = absl::ResourceExhaustedError("too many messages wait on this stream");
+        last = requests_.empty();
+        if (last && !ended_) {
+          scheduled_ = false;
+          break;
+        }
+        if (!last) {
+          request = std::move(requests_.front());
+          requests_.pop_front();
+          waiting_bytes_ -= request.bytes.size();
+        }
+      }
+      auto* reply = new Reply(this);  // owned by the connection once posted; HandleOp() deletes it
+      reply->status = begun;
+      if (!last && begun.ok()) {
+        reply->status = RunHandler(request.bytes, hint, &reply->message);
+        reply->has_message = reply->status.ok();
+      }
+      reply->ends = last || !reply->status.ok();
+      const bool ends = reply->ends;
+      Ref();  // the reply's
+      internal::Adaptation* const told = core().adaptation();
+      if (told != nullptr && !last) told->OnReply(request.arrival);
+      connection_->Post(reply);
+      if (ends) break;
+    }
+    const std::shared_ptr<ServerConnection> connection = connection_;
+    ServerCore& shared = core();
+    Unref();
+    shared.Output(connection);
+  }
+
+ private:
+  struct Request {
+    std::string bytes;
+    internal::Arrival arrival;
+  };
+
+  void Free() override { delete this; }
+
+  bool Schedule() CURTAIL_REQUIRES(mu_) {
+    if (scheduled_) return false;
+    scheduled_ = true;  // stays so once the call has ended
+    Ref();
+    return true;
+  }
+
+  Mutex mu_;
+  std::deque<Request> requests_ CURTAIL_GUARDED_BY(mu_);
+  size_t waiting_bytes_ CURTAIL_GUARDED_BY(mu_) = 0;
+  bool flooded_ CURTAIL_GUARDED_BY(mu_) = false;
+  bool ended_ CURTAIL_GUARDED_BY(mu_) = false;
+  bool scheduled_ CURTAIL_GUARDED_BY(mu_) = false;  // queued or running: at most one thread runs a call
+};
+
+}  // namespace
+
+ServerCall* ServerCall::New(std::shared_ptr<ServerConnection> connection, ServerCore::Method* method,
+                            wire::StreamId id, wire::RequestHead& head, TimePoint now) {
+  ServerCall* call = nullptr;
+  if (method->handler.kind == MethodHandler::Kind::kEachMessage) {
+    call = new EachMessageCall;
+  } else {
+    call = Recycler<UnaryCall>::Take();
+  }
+  ServerCore& core = connection->core();
+  const Nanos timeout = head.timeout.value_or(core.options().default_timeout);
+  const bool endless = timeout >= TimePoint::max() - now;
+  call->context_.Reset(endless ? Deadline::Infinite() : Deadline::At(now + timeout), connection->peer());
+  std::swap(call->context_.metadata_, head.metadata);
+  call->connection_ = std::move(connection);
+  call->method_ = method;
+  call->id_ = id;
+  call->stream_open_ = true;
+  call->refs_.store(1, std::memory_order_relaxed);
+  core.CallOpened();
+  return call;
+}
+
+void ServerCall::Reset() {
+  context_.Reset(Deadline::Infinite(), {});
+  connection_.reset();
+}
+
+ServerCore& ServerCall::core() const { return connection_->core(); }
+
+void ServerCall::Unref() {
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) Free();
+}
+
+Responder::~Responder() {
+  if (call_ != nullptr) call_->GiveUp();
+}
+
+void Responder::Finish(absl::Status status, std::string reply) {
+  *call_->ReplyBytes() = std::move(reply);
+  Finish(std::move(status));
+}
+
+std::string* Responder::reply() { return call_->ReplyBytes(); }
+
+void Responder::Finish(absl::Status status) { std::exchange(call_, nullptr)->Finish(std::move(status)); }
+
+absl::Status ServerCall::Begin(const WaitHint& hint) {
+  if (context_.cancelled()) return absl::CancelledError("cancelled by the caller");
+  if (context_.deadline().when() <= hint.now)
+    return absl::DeadlineExceededError("deadline exceeded while queued");
+  return absl::OkStatus();
+}
+
+absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hint, std::string* reply) {
+  core().BeforeHandler(*method_, hint);
+  const bool timed = Timed(*method_);
+  Fiber* const fiber = Fiber::Current();
+  if (fiber != nullptr) fiber->TimeSuspensions(timed);
+  const TimePoint begin = timed ? Now() : TimePoint();
+  absl::Status status;
+  try {  // the one place where exceptions of user code end
+    status = method_->handler.handler(context_, request, reply);
+  } catch (const std::exception& e) {
+    status = absl::InternalError(Join("exception in handler of ", method_->handler.name, ": ", e.what()));
+  } catch (...) {
+    status = absl::InternalError(Join("exception in handler of ", method_->handler.name));
+  }
+  if (timed) method_->Took(Now() - begin - (fiber != nullptr ? fiber->suspended() : Nanos::zero()));
+  return status;
+}
+
+void ServerCall::OnStreamEnd(bool ok) {
+  stream_open_ = false;
+  if (!ok) context_.Cancel();
+  core().CallClosed();
+  Unref();
+}
+
+void ServerCall::Send(Reply& reply, wire::Session& session) {
+  if (stream_open_) {
+    if (reply.has_message) session.SendMessage(id_, std::move(reply.message));
+    if (reply.ends) session.EndCall(id_, reply.status, context_.trailing_metadata());
+  }
+  if (!reply.pooled) delete &reply;
+  Unref();
+}
+
+void ServerCall::Refuse(const absl::Status& status, wire::Session& session) {
+  if (stream_open_) session.EndCall(id_, status);
+}
+
+}  // namespace curtail

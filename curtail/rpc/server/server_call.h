@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// server_call.h - a request on its way through the server: received, queued, run, answered.
+//
+// A call is shared by its connection (until the stream ends) and by the executor (while it is queued or
+// runs); each counts as a reference, and the last to let go frees it: a unary call goes to a Recycler, with the
+// memory of its messages, and a later request of any connection takes it from there.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "curtail/base/mutex.h"
+#include "curtail/exec/recycler.h"
+#include "curtail/exec/task.h"
+#include "curtail/rpc/context.h"
+#include "curtail/rpc/server/server_core.h"
+#include "curtail/rpc/service.h"
+
+namespace curtail {
+
+// What the connection needs to know of a call; the subclasses are the kinds of MethodHandler.
+class ServerCall : public Task {
+ public:
+  // Part of a reply, carried out by the connection: a message, or the end of the call, or both.
+  struct Reply final : internal::Op, InBlock {
+    explicit Reply(ServerCall* c) : call(c) {}
+    ServerCall* const call;
+    bool has_message = false;
+    bool ends = true;
+    std::string message;
+    absl::Status status;
+    bool pooled = false;  // lies in the call itself, not on the heap
+  };
+
+  // A call that begins; swaps the metadata with `head`'s.
+  static ServerCall* New(std::shared_ptr<internal::ServerConnection> connection,
+                         internal::ServerCore::Method* method, wire::StreamId id, wire::RequestHead& head,
+                         TimePoint now);
+
+  // Events of the stream, heard by the strand's holder. True: push this task to the ready list.
+  virtual bool OnMessage(std::string&& message) = 0;
+  virtual bool OnRequestEnd() = 0;
+  // The stream is over: `ok` when the reply went out whole. Drops the connection's reference.
+  void OnStreamEnd(bool ok);
+  // Sends what the reply holds, unless the stream is over; called by the strand's holder.
+  void Send(Reply& reply, wire::Session& session);
+  // Answers without running the handler; called by the strand's holder.
+  void Refuse(const absl::Status& status, wire::Session& session);
+  // Bytes of the request, as they count for the queue's limit.
+  virtual size_t queued_bytes() const = 0;
+  // The executor will not run it: drops its reference.
+  void Drop() override { Unref(); }
+  std::string_view name() const override { return method_->path; }
+  // A Responder's answer, or that it was destroyed without one. Unary calls only.
+  virtual std::string* ReplyBytes() { return nullptr; }
+  virtual void Finish(absl::Status) {}
+  virtual void GiveUp() {}
+
+  Context& context() { return context_; }
+
+ protected:
+  ServerCall() : context_(Deadline::Infinite()) {}
+  virtual ~ServerCall() = default;
+  // Nobody refers to it any more.
+  virtual void Free() = 0;
+  // Lets go of what belongs to the request.
+  void Reset();
+
+  void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void Unref();
+  // Begins a run: is it still worth while?
+  absl::Status Begin(const WaitHint& hint);
+  // Runs the handler and notes whether it took long.
+  absl::Status RunHandler(std::string_view request, const WaitHint& hint, std::string* reply);
+  internal::ServerCore& core() const;
+
+  // Immutable from New() to Free().
+  std::shared_ptr<internal::ServerConnection> connection_;
+  internal::ServerCore::Method* method_ = nullptr;
+  wire::StreamId id_ = 0;
+
+  // Owned by the thread that runs the request.
+  Context context_;
+
+  // Owned by the strand's holder.
+  bool stream_open_ = true;
+
+ private:
+  // Atomic: references; the one who takes it to zero sees what the others did (acq_rel).
+  std::atomic<int> refs_{1};
+};
+
+}  // namespace curtail

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// connection.h - a socket, a wire::Session over it, and the strand by which threads take turns at both.
+//
+// Either role. Operations (begin a call, send a reply) are posted by any thread and carried out by the
+// strand's holder, which then writes all frames that are ready with one send. See docs/design/connection.md.
+// With a TlsStream, what is read and sent goes through that.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "curtail/exec/poller.h"
+#include "curtail/exec/recycler.h"
+#include "curtail/rpc/transport/socket.h"
+#include "curtail/rpc/transport/strand.h"
+#include "curtail/rpc/transport/tls_stream.h"
+#include "curtail/wire/session.h"
+
+namespace curtail::internal {
+
+// An Op is something to be done on a connection; it lies in the object that wants it done and is not copied.
+// It stays alive until the connection's HandleOp() has been called with it, which always happens.
+class Op {
+ protected:
+  ~Op() = default;
+
+ private:
+  friend class Connection;
+  Op* next_ = nullptr;
+};
+
+// A Connection is one transport with a gRPC session on it. Post(), Kick() and OnEvents() are for any thread;
+// the protected part is for the strand's holder.
+class Connection : public PollHandler,
+                   protected wire::Events,
+                   public std::enable_shared_from_this<Connection> {
+ public:
+  // What a kick asks for.
+  enum Bits : uint32_t {
+    kPosted = 1,    // operations were posted
+    kRead = 2,      // there may be input
+    kHangup = 4,    // ... and its end
+    kWrite = 8,     // the socket takes output again
+    kNotice = 16,   // warn the peer that the end is near
+    kDrain = 32,    // take no new streams, close after the last one
+    kAbort = 64,    // close now
+    kGiveUp = 128,  // close now, unless the transport stands
+  };
+
+  // `tls` is null for plain text. Without it the transport stands once the socket is connected, with it once the
+  // handshake is over.
+  Connection(wire::Role role, const wire::SessionOptions& options, UniqueFd fd,
+             std::shared_ptr<Poller> poller, bool connected, std::unique_ptr<TlsStream> tls);
+  ~Connection() override;
+
+  // Registers with the poller. Call once, before any other use.
+  absl::Status Register();
+
+  // Queues `op` without acting on it: follow with Kick(kPosted), now or after more posts.
+  void Post(Op* op);
+  // Acts on what was posted and on `bits`, unless another thread is doing so: then that one takes it along.
+  // Requests that become ready go to `ready` (clients pass null). Never blocks.
+  void Kick(uint32_t bits, TaskList* ready);
+
+  void OnEvents(uint32_t events, TaskList* ready) override;
+
+ protected:
+  // An operation's turn has come; the transport may be gone (closed()).
+  virtual void HandleOp(Op* op) = 0;
+  // kNotice or kDrain was asked for.
+  virtual void HandleGoodbye(uint32_t bits) = 0;
+  // The transport stands now. Not called for one that stood from the start.
+  virtual void OnConnected() {}
+  // The transport is gone; streams still open have their OnCallEnd next. `connected` says whether it ever
+  // stood.
+  virtual void OnClosed(const absl::Status& why, bool connected) = 0;
+
+  wire::Session& session() { return session_; }
+  bool closed() const { return closed_; }
+  bool standing() const { return connected_ && (tls_ == nullptr || tls_->standing()); }
+  TaskList* ready() { return ready_; }
+  // The time, read once for all that came with one read.
+  TimePoint now();
+
+ private:
+  // Bytes that go to the socket, of which the first `sent` are gone.
+  struct OutputBuffer {
+    bool Recycle();
+    std::string bytes;
+    size_t sent = 0;
+  };
+  using Output = Recycler<OutputBuffer>::Lease;
+  enum Special : uint8_t {
+    kSealed = 1,   // TLS
+    kOpening = 2,  // a client's first bytes, which say what kind of server that is
+  };
+
+  void Turn(uint32_t bits);
+  void RunPosted();
+  bool FinishConnect();
+  void ReadAll(bool hangup);
+  void WriteAll();
+  absl::Status ReceiveSpecial(std::string_view bytes);
+  bool PullSealed(std::string* bytes);
+  void Fail(const absl::Status& status);
+  absl::Status Ended(std::string_view how) const;
+  void Lost(std::string_view how) { Close(Ended(how)); }
+  void SayGoodbye();
+  void Close(const absl::Status& why);
+
+  // Immutable after construction.
+  const std::shared_ptr<Poller> poller_;
+  const std::unique_ptr<TlsStream> tls_;  // the object is the holder's; null: plain text
+
+  // Thread-safe by itself.
+  Strand strand_;
+  // Atomic: a stack of posted operations. Post() pushes (release), the holder takes all (acquire).
+  std::atomic<Op*> inbox_{nullptr};
+
+  // Owned by the strand's holder.
+  wire::Session session_;
+  UniqueFd fd_;
+  bool connected_;  // the socket is
+  bool closed_ = false;
+  const bool client_;
+  bool spoke_ = false;   // with TLS: the peer has, within it
+  uint8_t special_;      // kSealed, kOpening: why input is more than bytes for the session; 0 mostly
+  bool blocked_;         // the socket takes no output for now
+  TimePoint now_;        // zero: not read
+  Output out_;           // bytes on their way out, if there are any
+  Output plain_;         // with TLS: frames that it has not taken yet
+  std::string opening_;  // the first bytes a client has got
+  absl::Status broken_;  // why the peer's bytes cannot be understood
+  TaskList* ready_ = nullptr;
+};
+
+}  // namespace curtail::internal

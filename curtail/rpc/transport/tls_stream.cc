@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. OpenSSL reads and writes through a BIO of ours that has no socket below: it reads what was fed and appends
+// to a string. So the connection above reads and writes its socket in the same large pieces, with or without TLS, and
+// none of OpenSSL's "wants to read in order to write" reaches it, except that Write() may take nothing for now.
+//
+// Renegotiation is off, and the key updates of TLS 1.3 are answered by OpenSSL within Read().
+#include "curtail/rpc/transport/tls_stream.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "curtail/base/strings.h"
+
+namespace curtail::internal {
+namespace {
+
+constexpr unsigned char kAlpn[] = {2, 'h', '2'};
+// What a server says to a peer that does not speak TLS: a fatal alert, "unexpected message". Plain text clients can
+// tell by it that they should. OpenSSL itself would just fall silent.
+constexpr std::string_view kAlert("\x15\x03\x01\x00\x02\x02\x0a", 7);
+constexpr size_t kKeptOutput = 16u << 10;
+// A peer that has us answer (key updates) without taking the answers is cut off at this many bytes. More than any
+// handshake has.
+constexpr size_t kMostAnswers = 256u << 10;
+constexpr int kMostNames = 4;
+
+using BioPtr = std::unique_ptr<BIO, decltype(&BIO_free)>;
+
+// What was printed into a memory BIO.
+std::string Text(const BioPtr& bio) {
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &data);
+  return size > 0 ? std::string(data, static_cast<size_t>(size)) : std::string();
+}
+
+std::string SubjectOf(const X509* certificate) {
+  const BioPtr bio(BIO_new(BIO_s_mem()), &BIO_free);
+  X509_NAME_print_ex(bio.get(), X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);
+  std::string subject = Text(bio);
+  return subject.empty() ? "nobody" : subject;
+}
+
+std::string TimeText(const ASN1_TIME* time) {
+  const BioPtr bio(BIO_new(BIO_s_mem()), &BIO_free);
+  ASN1_TIME_print(bio.get(), time);
+  return Text(bio);
+}
+
+// The names that a certificate is for: "a.example, 10.0.0.1".
+std::string NamesOf(const X509* certificate) {
+  auto* const names =
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  if (names == nullptr) return SubjectOf(certificate);
+  const BioPtr bio(BIO_new(BIO_s_mem()), &BIO_free);
+  const int count = sk_GENERAL_NAME_num(names);
+  for (int i = 0; i < std::min(count, kMostNames); ++i) {
+    if (i > 0) BIO_puts(bio.get(), ", ");
+    GENERAL_NAME_print(bio.get(), sk_GENERAL_NAME_value(names, i));
+  }
+  if (count > kMostNames) BIO_puts(bio.get(), ", ...");
+  GENERAL_NAMES_free(names);
+  return Text(bio);
+}
+
+std::string DescribeCertificateError(int error, const X509* certificate, bool client,
+                                     const std::string& host) {
+  const std::string whose = client ? "the server's certificate" : "the client's certificate";
+  if (certificate == nullptr) return Join(whose, ": ", X509_verify_cert_error_string(error));
+  const std::string subject = SubjectOf(certificate);
+  switch (error) {
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+      return Join(whose, " is for ", NamesOf(certificate), ", not for ", host);
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+      return Join(whose, " has expired: ", subject, " was valid until ",
+                  TimeText(X509_get0_notAfter(certificate)));
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return Join(whose, " is not yet valid: ", subject, " will be from ",
+                  TimeText(X509_get0_notBefore(certificate)));
+    default:
+      return Join(whose, " is not trusted: ", X509_verify_cert_error_string(error), " (subject ", subject,
+                  ")");
+  }
+}
+
+}  // namespace
+
+// The functions that OpenSSL calls.
+struct TlsCallbacks {
+  static TlsStream& Stream(BIO* bio) { return *static_cast<TlsStream*>(BIO_get_data(bio)); }
+  static int Read(BIO* bio, char* to, int room) {
+    std::string_view& in = Stream(bio).in_;
+    BIO_clear_retry_flags(bio);
+    if (in.empty()) {
+      BIO_set_retry_read(bio);
+      return -1;
+    }
+    const size_t n = std::min(in.size(), static_cast<size_t>(room));
+    std::memcpy(to, in.data(), n);
+    in.remove_prefix(n);
+    return static_cast<int>(n);
+  }
+  static int Write(BIO* bio, const char* bytes, int size) {
+    Stream(bio).out_.append(bytes, static_cast<size_t>(size));
+    return size;
+  }
+  static long Control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+  // Made on first use, never freed: connections may live as long as the process.
+  static BIO_METHOD* Method() {
+    static BIO_METHOD* const method = [] {
+      BIO_METHOD* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "curtail");
+      BIO_meth_set_read(m, &Read);
+      BIO_meth_set_write(m, &Write);
+      BIO_meth_set_ctrl(m, &Control);
+      return m;
+    }();
+    return method;
+  }
+
+  // The server asks for a certificate.
+  static int Certificate(SSL* ssl, void* stream) {
+    static_cast<TlsStream*>(stream)->owes_certificate_ = SSL_get_certificate(ssl) == nullptr;
+    return 1;
+  }
+  static int Verify(int ok, X509_STORE_CTX* store) {
+    if (ok) return ok;
+    auto* const ssl =
+        static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+    TlsStream& stream = *static_cast<TlsStream*>(SSL_get_app_data(ssl));
+    stream.certificate_error_ =
+        DescribeCertificateError(X509_STORE_CTX_get_error(store), X509_STORE_CTX_get_current_cert(store),
+                                 SSL_is_server(ssl) == 0, stream.host_);
+    return 0;
+  }
+};
+
+TlsContext::~TlsContext() { SSL_CTX_free(context_); }
+
+TlsStream::TlsStream(ssl_st* ssl) : ssl_(ssl) {
+  BIO* const bio = BIO_new(TlsCallbacks::Method());
+  BIO_set_data(bio, this);
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl_, bio, bio);  // owns it
+  SSL_set_app_data(ssl_, this);
+}
+
+TlsStream::~TlsStream() { SSL_free(ssl_); }
+
+std::unique_ptr<TlsStream> TlsStream::Server(const TlsContext& context) {
+  std::unique_ptr<TlsStream> stream(new TlsStream(SSL_new(context.get())));
+  SSL* const ssl = stream->ssl_;
+  SSL_set_verify(ssl, SSL_get_verify_mode(ssl), &TlsCallbacks::Verify);
+  SSL_set_accept_state(ssl);
+  return stream;
+}
+
+std::unique_ptr<TlsStream> TlsStream::Client(const TlsContext& context, const std::string& host,
+                                             bool verify) {
+  std::unique_ptr<TlsStream> stream(new TlsStream(SSL_new(context.get())));
+  SSL* const ssl = stream->ssl_;
+  stream->host_ = host;
+  const bool is_address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1;
+  if (!is_address) {
+    SSL_set_tlsext_host_name(ssl, host.c_str());
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    if (verify) SSL_set1_host(ssl, host.c_str());
+  }
+  SSL_set_verify(ssl, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, verify ? &TlsCallbacks::Verify : nullptr);
+  SSL_set_cert_cb(ssl, &TlsCallbacks::Certificate, stream.get());
+  SSL_set_alpn_protos(ssl, kAlpn, sizeof kAlpn);
+  SSL_set_connect_state(ssl);
+  ERR_clear_error();
+  stream->Handshake();
+  return stream;
+}
+
+void TlsStream::Feed(std::string_view bytes) {
+  in_ = bytes;
+  starved_ = false;
+}
+
+bool TlsStream::Handshake() {
+  const int result = SSL_do_handshake(ssl_);
+  if (result != 1) {
+    Note(result);
+    return false;
+  }
+  const unsigned char* protocol = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(ssl_, &protocol, &size);
+  if (size != kAlpn[0] || std::memcmp(protocol, kAlpn + 1, size) != 0) {
+    status_ = absl::UnavailableError("the peer speaks TLS, but has not agreed to HTTP/2 (ALPN \"h2\")");
+    return false;
+  }
+  standing_ = true;
+  return true;
+}
+
+size_t TlsStream::Read(char* to, size_t room) {
+  if (starved_ || !status_.ok()) return 0;
+  ERR_clear_error();
+  if (!standing_ && !Handshake()) return 0;
+  size_t total = 0;
+  while (total < room) {
+    size_t n = 0;
+    if (const int result = SSL_read_ex(ssl_, to + total, room - total, &n); result != 1) {
+      Note(result);
+      break;
+    }
+    total += n;
+  }
+  if (out_.size() > kMostAnswers)
+    status_ = absl::UnavailableError("TLS: the peer asks for more than it takes");
+  return total;
+}
+
+size_t TlsStream::Write(std::string_view bytes) {
+  if (!standing_ || !status_.ok() || bytes.empty()) return 0;
+  ERR_clear_error();
+  size_t taken = 0;
+  const int result = SSL_write_ex(ssl_, bytes.data(), bytes.size(), &taken);
+  if (result == 1) return taken;
+  Note(result);
+  return 0;
+}
+
+void TlsStream::Shutdown() {
+  if (!standing_ || (SSL_get_shutdown(ssl_) & SSL_SENT_SHUTDOWN)) return;
+  ERR_clear_error();
+  SSL_shutdown(ssl_);
+}
+
+void TlsStream::TakeOutput(std::string* to) {
+  to->swap(out_);
+  if (out_.capacity() > kKeptOutput) std::string().swap(out_);
+}
+
+void TlsStream::Note(int result) {
+  switch (SSL_get_error(ssl_, result)) {
+    case SSL_ERROR_WANT_READ:
+      starved_ = true;
+      return;
+    case SSL_ERROR_ZERO_RETURN:
+      ended_ = true;
+      status_ = absl::UnavailableError("connection closed by the peer");
+      return;
+    default:
+      status_ = absl::UnavailableError(Explain());
+      if (SSL_is_server(ssl_) && !standing_) {
+        const int reason = ERR_GET_REASON(ERR_peek_error());
+        if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST) out_ += kAlert;
+      }
+      // OpenSSL takes nothing more after a fatal error, a goodbye neither.
+      SSL_set_shutdown(ssl_, SSL_SENT_SHUTDOWN);
+  }
+}
+
+std::string TlsStream::Explain() const {
+  if (!certificate_error_.empty()) return Join("TLS: ", certificate_error_);
+  const unsigned long error = ERR_peek_error();
+  switch (ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0) {
+    case SSL_AD_REASON_OFFSET + SSL_AD_NO_APPLICATION_PROTOCOL:
+    case SSL_R_NO_APPLICATION_PROTOCOL:
+      return "the peer speaks TLS, but refuses HTTP/2 (ALPN \"h2\")";
+    case SSL_AD_REASON_OFFSET + SSL_AD_CERTIFICATE_REQUIRED:
+    case SSL_AD_REASON_OFFSET + SSL_AD_UNKNOWN_CA:
+    case SSL_AD_REASON_OFFSET + SSL_AD_BAD_CERTIFICATE:
+    case SSL_AD_REASON_OFFSET + SSL_AD_CERTIFICATE_EXPIRED:
+    case SSL_AD_REASON_OFFSET + SSL_AD_HANDSHAKE_FAILURE:
+      if (owes_certificate_) return "TLS: the server wants a client certificate";
+      if (ERR_GET_REASON(error) == SSL_AD_REASON_OFFSET + SSL_AD_HANDSHAKE_FAILURE) break;
+      return Join("TLS: the peer does not accept our certificate: ", ERR_reason_error_string(error));
+    default:
+      break;
+  }
+  const char* const reason = ERR_reason_error_string(error);
+  return Join(standing_ ? "TLS: " : "TLS handshake failed: ", reason != nullptr ? reason : "no reason given");
+}
+
+}  // namespace curtail::internal

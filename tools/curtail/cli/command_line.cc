@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+
+#include "tools/curtail/cli/command_examples.h"
+#include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/deploy/application.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr char kCorpusHelp[] = "The data of the application, its --data [as in its topology]";
+constexpr char kQueriesHelp[] =
+    "hdsearch: another corpus's images; router: YCSB's a, b, c, d, f or a file [a]";
+
+void AddTargetFlags(CLI::App& load, LoadFlags* f, const char* targets) {
+  const char* const group = "Target";
+  load.add_option("TARGET", f->targets, targets);
+  load.add_option("--connections", f->connections, "To each target, used in turn")
+      ->capture_default_str()
+      ->group(group);
+  load.add_flag("--tls", f->tls, "Speak TLS")->group(group);
+  load.add_option("--ca", f->ca, "Trust the certificates of this PEM file instead of the system's")
+      ->group(group);
+  load.add_option("--cert", f->cert, "Show this certificate (PEM)")->group(group);
+  load.add_option("--key", f->key, "Its private key (PEM)")->group(group);
+  load.add_option("--server-name", f->server_name, "The name that the certificate must have")->group(group);
+  load.add_flag("--insecure", f->insecure, "Do not verify the certificate")->group(group);
+  load.add_option("-H,--metadata", f->metadata, "Send 'KEY: VALUE' with every request; repeat it for more")
+      ->allow_extra_args(false)
+      ->group(group);
+}
+
+// A number between these. CLI::Range alone lets "nan" pass.
+CLI::Validator Between(double low, double high) {
+  const CLI::Validator finite(
+      [](std::string& text) {
+        double number = 0;
+        const bool good = CLI::detail::lexical_cast(text, number) && std::isfinite(number);
+        return good ? std::string() : text + " is no number";
+      },
+      "");
+  return CLI::Range(low, high) & finite;
+}
+
+// What is sent.
+void AddMessageFlags(CLI::App& load, LoadFlags* f) {
+  const char* const group = "Requests";
+  load.add_option("--method", f->method, "package.Service/Method")->group(group);
+  CLI::Option* data =
+      load.add_option("--data", f->data,
+                      "The message as JSON, or @FILE with JSON or JSON lines; empty by default")
+          ->group(group);
+  CLI::Option* hex =
+      load.add_option("--data-hex", f->data_hex, "The message as bytes in hexadecimal")->group(group);
+  CLI::Option* binary =
+      load.add_option("--data-binary", f->data_binary, "The message from a file")->group(group);
+  data->excludes(hex)->excludes(binary);
+  hex->excludes(binary);
+  load.add_option("--proto", f->protos, "Describes the messages; by default the server is asked (reflection)")
+      ->allow_extra_args(false)
+      ->group(group);
+  load.add_option("--import-path", f->import_paths, "Where the imports of --proto lie")
+      ->allow_extra_args(false)
+      ->group(group);
+  load.add_option("--pick", f->pick, "Which line or query is next: in-turn, uniform, zipf:S, skew:S")
+      ->capture_default_str()
+      ->group(group);
+}
+
+void AddRequestFlags(CLI::App& load, LoadFlags* f) {
+  const char* const group = "Requests";
+  AddMessageFlags(load, f);
+  load.add_option("--corpus", f->corpus, kCorpusHelp)->group(group);
+  load.add_option("--queries", f->queries, kQueriesHelp)->group(group);
+  load.add_option("-k", f->k, "hdsearch: neighbours asked for")->capture_default_str()->group(group);
+  load.add_option("--leaves", f->leaves, "recommend: how many leaves the servers have [as in its topology]")
+      ->check(CLI::Range(1, 64))
+      ->group(group);
+  load.add_option("--judged", f->judged,
+                  "Replies to so many different requests are compared with what is right, 0: none; with "
+                  "large data finding that takes minutes")
+      ->capture_default_str()
+      ->group(group);
+  load.add_flag("--list", f->list, "List the methods of the server, or of --proto, and stop")->group(group);
+  load.add_flag("--debug", f->debug, "Make one call, print its reply and stop")->group(group);
+}
+
+void AddArrivalFlags(CLI::App& load, LoadFlags* f) {
+  const char* const group = "Arrivals";
+  CLI::Option* rps = load.add_option("--rps", f->rps, "Requests a second, open loop")->group(group);
+  CLI::Option* schedule =
+      load.add_option("--schedule", f->schedule, "A rate that changes; see below")->group(group);
+  CLI::Option* closed =
+      load.add_option("--closed", f->closed, "Closed loop: requests kept in flight")->group(group);
+  rps->excludes(schedule)->excludes(closed);
+  schedule->excludes(closed);
+  load.add_option("--arrivals", f->arrivals, "Gaps between requests: poisson or constant")
+      ->check(CLI::IsMember({"poisson", "constant"}))
+      ->capture_default_str()
+      ->group(group);
+  load.add_option("--rate-scale", f->rate_scale, "Multiply the rates of the schedule")
+      ->capture_default_str()
+      ->group(group);
+  load.add_option("--time-scale", f->time_scale, "Stretch the times of a trace")
+      ->capture_default_str()
+      ->group(group);
+  load.add_option("--duration", f->duration, "Length of the measured part [10s, or that of the trace]")
+      ->group(group);
+  load.add_option("--warmup", f->warmup, "Sent before, not measured")->capture_default_str()->group(group);
+  load.add_option("--timeout", f->timeout, "A call that takes longer has failed")
+      ->capture_default_str()
+      ->group(group);
+  load.add_option("--seed", f->seed, "Of the schedule and of random fields")
+      ->capture_default_str()
+      ->group(group);
+  load.add_option("--repeat", f->repeat, "Runs, each over fresh connections and with the next seed")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str()
+      ->group(group);
+  load.add_option("--find-max", f->find_max,
+                  "Search the highest rate at which this holds: 'p99<5ms'; starts at --rps")
+      ->group(group);
+  load.add_option("--spin", f->spin,
+                  "Watch the clock so long before a send, as timers are late; auto learns by how much")
+      ->capture_default_str()
+      ->group(group);
+  load.add_flag("--realtime,!--no-realtime", f->realtime,
+                "Send at real-time priority where permitted (default)")
+      ->group(group);
+}
+
+void AddOutputFlags(CLI::App& load, LoadFlags* f) {
+  const char* const group = "Results";
+  load.add_option("--json", f->json, "Write the result here as JSON")->group(group);
+  load.add_option("--html", f->html, "Write a report with charts, one self-contained file")->group(group);
+  load.add_option("--hgrm", f->hgrm, "Write the percentile spectrum, as HdrHistogram's tools read it")
+      ->group(group);
+  load.add_option("--fail-if", f->fail_if, "Conditions that must hold: 'p99<5ms,errors<0.1%'")->group(group);
+  load.add_option("--admin", f->admin, "Admin address of the server: shows its threading config and switches")
+      ->group(group);
+  load.add_flag("--dry-run", f->dry_run, "Print the plan and stop")->group(group);
+}
+
+CLI::App* AddLoad(CLI::App& app, LoadFlags* f) {
+  CLI::App* load = app.add_subcommand("load", "Send load to a gRPC server and measure its latency");
+  load->footer(kLoadExamples);
+  AddTargetFlags(*load, f,
+                 "HOST:PORT or unix:PATH, several in turn; before them perhaps an application's name, whose "
+                 "address need not be given when it is up");
+  AddRequestFlags(*load, f);
+  AddArrivalFlags(*load, f);
+  AddOutputFlags(*load, f);
+  return load;
+}
+
+void AddApplicationFlags(CLI::App& app, ApplicationOptions* o) {
+  const char* const group = "Application";
+  app.add_option("--corpus", o->data, kCorpusHelp)->group(group);
+  app.add_option("--queries", o->queries, kQueriesHelp)->group(group);
+  app.add_option("-k", o->k, "hdsearch: neighbours asked for")->capture_default_str()->group(group);
+  app.add_option("--leaves", o->leaves, "Leaves, or shards of them [as in its topology]")
+      ->check(CLI::Range(1, 64))
+      ->group(group);
+  app.add_option("--leaf-config", o->leaf_config, "Threading model of the leaves [as in its topology]")
+      ->group(group);
+  app.add_option("--program", o->program, "The program of the tiers; found beside this one by default")
+      ->group(group);
+}
+
+CLI::App* AddDemo(CLI::App& app, DemoFlags* f) {
+  CLI::App* demo = app.add_subcommand("demo", "See image search on this machine choose its own threading");
+  demo->footer(kDemoExamples);
+  demo->add_option("--configs", f->configs, "Threading models of the mid-tier, with pool sizes")
+      ->capture_default_str();
+  demo->add_option("--loads", f->loads, "Requests a second at which they are measured")
+      ->capture_default_str();
+  demo->add_option("--policies", f->policies, "What is compared; see curtail compare --help");
+  demo->add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
+  demo->add_option("--html", f->html, "Write the report here")->capture_default_str()->take_last();
+  demo->add_option("--json", f->json, "Write the results here as JSON");
+  demo->add_option("--profile", f->profile, "Keep the profile here");
+  demo->add_flag("--quick", f->quick, "A flash crowd only, three policies, short");
+  AddApplicationFlags(*demo, &f->application);
+  return demo;
+}
+
+// The target and what is sent to it, of commands that measure a server under several configs.
+void AddSubjectFlags(CLI::App& app, SubjectFlags* f, const char* targets) {
+  AddTargetFlags(app, &f->load, targets);
+  AddMessageFlags(app, &f->load);
+  app.add_option("--timeout", f->load.timeout, "A call that takes longer has failed")->capture_default_str();
+  app.add_option("--admin", f->admin, "Admin address of a server that runs already")->group("Target");
+  AddApplicationFlags(app, &f->application);
+}
+
+CLI::App* AddTrain(CLI::App& app, TrainFlags* f) {
+  CLI::App* command =
+      app.add_subcommand("train", "Measure which config is best at which load; write a profile");
+  command->footer(kTrainExamples);
+  AddSubjectFlags(*command, &f->subject,
+                  "An application to start, or HOST:PORT or unix:PATH of a server that runs");
+  command->add_option("--out", f->out, "The profile")->capture_default_str();
+  command->add_option("--configs", f->configs, "Configs to measure [some that suit the CPUs]");
+  command->add_option("--loads", f->loads, "Requests a second [a ladder until all give up]");
+  command->add_option("--repeats", f->repeats, "Times that each cell is measured, at least 3")
+      ->check(CLI::Range(3, 1000));
+  command->add_option("--seconds", f->seconds, "Length of a cell; low loads take longer")
+      ->check(Between(0.05, 3600));
+  command->add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
+  command->add_flag("--quick", f->quick, "Fewer configs and loads, shorter cells");
+  command->add_flag("--dry-run", f->dry_run, "Print the plan and stop");
+  command->add_flag("--resume", f->resume, "Go on with an interrupted training");
+  return command;
+}
+
+CLI::App* AddVerify(CLI::App& app, VerifyFlags* f) {
+  CLI::App* command =
+      app.add_subcommand("verify", "Whether a profile chooses well at loads it was not trained at");
+  command->footer(kVerifyExamples);
+  AddSubjectFlags(*command, &f->subject,
+                  "An application to start, or HOST:PORT or unix:PATH of a server that runs; then "
+                  "the profile");
+  command->add_option("--profile", f->profile, "The profile; may also be the last argument");
+  command->add_flag("--any-machine", f->any_machine, "Take a profile of another machine, too");
+  command->add_option("--loads", f->loads, "Requests a second [between the trained ones]");
+  command->add_option("--count", f->count, "Of such loads")->check(CLI::Range(1, 100))->capture_default_str();
+  command->add_option("--search", f->search, "Times that every config is measured")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command->add_option("--duels", f->duels, "Times that the chosen and the best one are, an odd number")
+      ->check(CLI::Range(1, 101))
+      ->capture_default_str();
+  command->add_option("--seconds", f->seconds, "Length of a cell; low loads take longer")
+      ->check(Between(0.05, 3600))
+      ->capture_default_str();
+  command->add_option("--max-loss", f->max_loss, "What it may lose, in percent")
+      ->check(Between(0, 1000))
+      ->capture_default_str();
+  command->add_flag("--quick", f->quick, "Three loads, short cells");
+  command->add_flag("--dry-run", f->dry_run, "Print the plan and stop");
+  return command;
+}
+
+CLI::App* AddCompare(CLI::App& app, CompareFlags* f) {
+  CLI::App* command =
+      app.add_subcommand("compare", "Compare policies: steady loads, a flash crowd, a ramp, a day");
+  command->footer(kCompareExamples);
+  command->add_option("APP", f->application, "The application: " + ApplicationNames())->required();
+  command->add_option("--profile", f->profile, "Written by curtail train; most policies go by it");
+  command->add_flag("--any-machine", f->any_machine, "Take a profile of another machine, too");
+  command->add_option("--policies", f->policies, "Policies [mutune, two static ones, fm, ipi, tbd, online]");
+  command->add_option("--scenarios", f->scenarios, "Loads")->capture_default_str();
+  command->add_option("--loads", f->loads, "steady: requests a second [between the trained ones]");
+  command->add_option("--flash-crowd", f->flash_crowd, "LOW..HIGH, of all but steady [by the profile]");
+  command->add_option("--seconds", f->seconds, "Length of a steady load; low ones take longer")
+      ->check(Between(0.1, 3600))
+      ->capture_default_str();
+  command->add_option("--rounds", f->rounds, "Times that each policy has its turn")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command->add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
+  command
+      ->add_option("--slo", f->slo_ms,
+                   "For online: the p99 in ms that trying other configs must not endanger")
+      ->check(Between(0.001, 3.6e6))
+      ->capture_default_str();
+  command->add_option("--json", f->json, "Write the results here as JSON");
+  command->add_option("--html", f->html, "Write a report with charts here");
+  command->add_flag("--quick", f->quick, "One round, shorter");
+  command->add_flag("--dry-run", f->dry_run, "Print the plan and stop");
+  AddApplicationFlags(*command, &f->options);
+  return command;
+}
+
+CLI::App* AddSwitch(CLI::App& app, SwitchFlags* f) {
+  CLI::App* command = app.add_subcommand("switch", "Put another config in force on a running server");
+  command->add_option("target", f->target, "Its admin address (the server's --admin)")->required();
+  command->add_option("config", f->config, "For example SIP1 or SDB1-16; left out: print the one in force");
+  command->footer(
+      "The server goes on serving: requests under way finish as they began.\n"
+      "Example: curtail switch 127.0.0.1:9090 SDB1-16");
+  return command;
+}
+
+CLI::App* AddStatus(CLI::App& app, StatusFlags* f) {
+  CLI::App* command = app.add_subcommand("status", "What a running server does: pools, queue, threads");
+  command->add_option("target", f->target, "Its admin address (the server's --admin)")->required();
+  command->add_flag("--json", f->json, "As JSON");
+  command->footer("Example: curtail status 127.0.0.1:9090 --json");
+  return command;
+}
+
+CLI::App* AddReport(CLI::App& app, ReportFlags* f) {
+  CLI::App* command = app.add_subcommand("report", "Show the result of a load test once more");
+  command->add_option("file", f->file, "Written by curtail load --json")->required();
+  command->add_option("--html", f->html, "Write a page with charts here");
+  command->add_option("--hgrm", f->hgrm, "Write the percentile spectrum here, for HdrHistogram's plotters");
+  command->footer(
+      "Without --html and --hgrm it prints the summary.\nExample: curtail report run.json --html run.html");
+  return command;
+}
+
+CLI::App* AddCompareResults(CLI::App& app, CompareResultsFlags* f) {
+  CLI::App* command =
+      app.add_subcommand("compare-results", "Whether two load tests differ, or only by noise");
+  command->add_option("A", f->a, "Written by curtail load --repeat 5 --json")->required();
+  command->add_option("B", f->b, "The same, to be judged against A")->required();
+  command->add_option("--json", f->json, "Write the comparison here as JSON");
+  command->add_flag("--fail-if-worse", f->fail_if_worse, "Exit with 99 when some number is worse");
+  command->footer("Example: curtail compare-results before.json after.json --fail-if-worse");
+  return command;
+}
+
+CLI::App* AddUp(CLI::App& app, UpFlags* f) {
+  CLI::App* command = app.add_subcommand("up", "Start an application on this machine and look after it");
+  command->add_option("APP", f->application, ApplicationNames() + ", or a topology file")->required();
+  command->add_flag("-d,--detach", f->detach, "Return once it is up; it goes on in the background");
+  command->add_option("--config", f->config, "Threading model of the service that clients call");
+  command->add_option("--policy", f->policy, "Who changes it by the load: mutune, online, ...");
+  command->add_option("--profile", f->profile, "What the policy goes by; see curtail train");
+  command->add_option("--set", f->set, "NAME=VALUE: a variable of the topology, or SERVICE.KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--use", f->use, "SERVICE=ADDRESS,...: instances that run already, not to be started")
+      ->allow_extra_args(false);
+  command->add_flag("--scale", f->scale, "As large as in the paper; says first how much memory that takes");
+  command->add_flag("--force", f->force, "Even if the memory will not do");
+  command->add_option("--start-timeout", f->start_timeout, "For a service to be ready [2m, with --scale 15m]")
+      ->capture_default_str();
+  command->add_flag("--dry-run", f->dry_run, "Print the commands and stop");
+  command->footer(kUpExamples);
+  return command;
+}
+
+CLI::App* AddDown(CLI::App& app, DownFlags* f) {
+  CLI::App* command = app.add_subcommand("down", "End an application that is up");
+  command->add_option("APP", f->application, "Its name")->required();
+  command->add_option("--timeout", f->timeout, "For requests in flight; what is left then is killed")
+      ->capture_default_str();
+  command->footer("Example: curtail down hdsearch");
+  return command;
+}
+
+CLI::App* AddPs(CLI::App& app, PsFlags* f) {
+  CLI::App* command = app.add_subcommand("ps", "The processes of the applications that are up");
+  command->add_option("APP", f->application, "Of this one only");
+  command->add_flag("--json", f->json, "As JSON");
+  command->footer("Example: curtail ps --json");
+  return command;
+}
+
+CLI::App* AddLogs(CLI::App& app, LogsFlags* f) {
+  CLI::App* command = app.add_subcommand("logs", "What the processes of an application wrote");
+  command->add_option("APP", f->application, "Its name")->required();
+  command->add_option("PROCESS", f->process, "A process (leaf-0), or a service (leaf); all by default");
+  command->add_flag("-f,--follow", f->follow, "Wait for more, until it is down or Ctrl-C");
+  command->add_option("-n,--tail", f->tail, "Lines of each process at most")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command->footer("Example: curtail logs router leaf -f");
+  return command;
+}
+
+}  // namespace
+
+std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, CommandLine* line) {
+  CLI::App app("curtail: microservices that choose their own threading, and the tools to measure them.",
+               "curtail");
+  app.footer(kExamples);
+  app.require_subcommand(1);
+  app.fallthrough();
+  bool quiet = false;
+  app.add_flag("--quiet", quiet, "Results only, no progress");
+  const std::pair<CLI::App*, Command> commands[] = {
+      {AddUp(app, &line->up), Command::kUp},
+      {AddDown(app, &line->down), Command::kDown},
+      {AddPs(app, &line->ps), Command::kPs},
+      {AddLogs(app, &line->logs), Command::kLogs},
+      {AddLoad(app, &line->load), Command::kLoad},
+      {AddDemo(app, &line->demo), Command::kDemo},
+      {AddTrain(app, &line->train), Command::kTrain},
+      {AddVerify(app, &line->verify), Command::kVerify},
+      {AddCompare(app, &line->compare), Command::kCompare},
+      {AddSwitch(app, &line->switch_to), Command::kSwitch},
+      {AddStatus(app, &line->status), Command::kStatus},
+      {AddReport(app, &line->report), Command::kReport},
+      {AddCompareResults(app, &line->compare_results), Command::kCompareResults},
+      {app.add_subcommand("version", "Print the version"), Command::kVersion},
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    console.Error(error.what(), "see curtail --help, or curtail COMMAND --help");
+    return kBadConfig;
+  }
+  console.set_quiet(quiet);
+  for (const auto& [command, which] : commands) {
+    if (*command) line->command = which;
+  }
+  return std::nullopt;
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// command_line.h - what the user asked for: a command and its flags. All flags are declared in command_line.cc, the
+// only file that knows how they are parsed.
+#pragma once
+
+#include <optional>
+
+#include "tools/curtail/cli/console.h"
+#include "tools/curtail/compare/compare_command.h"
+#include "tools/curtail/compare/demo_command.h"
+#include "tools/curtail/deploy/down_command.h"
+#include "tools/curtail/deploy/logs_command.h"
+#include "tools/curtail/deploy/ps_command.h"
+#include "tools/curtail/deploy/status_command.h"
+#include "tools/curtail/deploy/switch_command.h"
+#include "tools/curtail/deploy/up_command.h"
+#include "tools/curtail/load/compare_results_command.h"
+#include "tools/curtail/load/load_flags.h"
+#include "tools/curtail/load/report_command.h"
+#include "tools/curtail/train/train_command.h"
+#include "tools/curtail/train/verify_command.h"
+
+namespace curtail::tool {
+
+enum class Command {
+  kVersion,
+  kUp,
+  kDown,
+  kPs,
+  kLogs,
+  kLoad,
+  kDemo,
+  kTrain,
+  kVerify,
+  kCompare,
+  kSwitch,
+  kStatus,
+  kReport,
+  kCompareResults
+};
+
+struct CommandLine {
+  Command command = Command::kVersion;
+  UpFlags up;
+  DownFlags down;
+  PsFlags ps;
+  LogsFlags logs;
+  LoadFlags load;
+  DemoFlags demo;
+  TrainFlags train;
+  VerifyFlags verify;
+  CompareFlags compare;
+  SwitchFlags switch_to;
+  StatusFlags status;
+  ReportFlags report;
+  CompareResultsFlags compare_results;
+};
+
+// Reads the command line. When there is nothing left to do, as after --help or an error, which are printed, returns
+// the exit code instead.
+std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, CommandLine* line);
+
+}  // namespace curtail::tool

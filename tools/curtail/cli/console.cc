@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/cli/console.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace curtail::tool {
+namespace {
+
+bool IsDumb() {
+  const char* term = std::getenv("TERM");
+  return term == nullptr || std::string_view(term) == "dumb";
+}
+
+bool NoColour() {
+  const char* set = std::getenv("NO_COLOR");  // no-color.org: any value that is not empty
+  return set != nullptr && *set != '\0';
+}
+
+size_t TerminalColumns() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+void Write(FILE* file, std::string_view text) { (void)!std::fwrite(text.data(), 1, text.size(), file); }
+
+}  // namespace
+
+Console::Console()
+    : err_is_terminal_(isatty(STDERR_FILENO) && !IsDumb()),
+      colour_(isatty(STDOUT_FILENO) && !IsDumb() && !NoColour()) {}
+
+void Console::Print(std::string_view text) {
+  Progress({});
+  Write(stdout, text);
+  std::fflush(stdout);
+}
+
+void Console::Note(std::string_view line) {
+  if (quiet_) return;
+  Progress({});
+  Write(stderr, line);
+  Write(stderr, "\n");
+}
+
+void Console::Error(std::string_view what, std::string_view hint) {
+  Progress({});
+  std::string text = "curtail: ";
+  text.append(what).append("\n");
+  if (!hint.empty()) text.append("  hint: ").append(hint).append("\n");
+  Write(stderr, text);
+}
+
+void Console::Progress(std::string_view text) {
+  if (!shows_progress() || (text.empty() && progress_lines_ == 0)) return;
+  std::string out = "\r";
+  for (size_t i = 1; i < progress_lines_; ++i) out += "\x1b[A";  // to the first of those that are shown
+  out += "\x1b[J";
+  const size_t columns = TerminalColumns() - 1;
+  progress_lines_ = 0;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    if (progress_lines_++ > 0) out += "\n";
+    out.append(text.substr(0, std::min(end, columns)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  Write(stderr, out);
+  std::fflush(stderr);
+}
+
+std::string Console::Styled(std::string_view code, std::string_view text) const {
+  if (!colour_) return std::string(text);
+  std::string styled = "\x1b[";
+  styled.append(code).append("m").append(text).append("\x1b[0m");
+  return styled;
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/cli/flags.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+
+namespace curtail::tool {
+namespace {
+
+absl::Status Bad(std::string_view text, const char* expected) {
+  return absl::InvalidArgumentError(absl::StrCat("'", std::string(text), "' is no ", expected));
+}
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+}  // namespace
+
+absl::StatusOr<Nanos> ParseDuration(std::string_view text) {
+  absl::Duration d;
+  if (!absl::ParseDuration(std::string(text), &d) || d < absl::ZeroDuration() || d > absl::Hours(24)) {
+    return Bad(text, "duration from 0 to 24h; write 10s, 1m30s or 500us");
+  }
+  return absl::ToChronoNanoseconds(d);
+}
+
+absl::StatusOr<std::string> ParseHex(std::string_view text) {
+  std::string bytes;
+  int high = -1;
+  for (char c : text) {
+    if (absl::ascii_isspace(static_cast<unsigned char>(c)) && high < 0) continue;
+    const int digit = HexDigit(c);
+    if (digit < 0) return Bad(text, "hexadecimal string like 0a1b");
+    if (high < 0) {
+      high = digit;
+    } else {
+      bytes.push_back(static_cast<char>(high << 4 | digit));
+      high = -1;
+    }
+  }
+  if (high >= 0) return Bad(text, "whole number of bytes: a hexadecimal digit is missing");
+  return bytes;
+}
+
+absl::StatusOr<std::vector<double>> ParseRates(std::string_view text) {
+  std::vector<double> rates;
+  for (absl::string_view part : absl::StrSplit(std::string(text), ',')) {
+    const double scale = absl::ConsumeSuffix(&part, "k") ? 1000 : 1;
+    double rate = 0;
+    if (!absl::SimpleAtod(part, &rate) || !std::isfinite(rate) || rate <= 0) {
+      return Bad(text, "list of rates; write 50,200,1k");
+    }
+    rates.push_back(rate * scale);
+  }
+  return rates;
+}
+
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    const std::string text = absl::StrCat("cannot open ", path, ": ", std::generic_category().message(errno));
+    return errno == ENOENT ? absl::NotFoundError(text) : absl::InternalError(text);
+  }
+  std::string content(limit + 1, '\0');
+  in.read(content.data(), static_cast<std::streamsize>(content.size()));
+  if (in.bad()) return absl::InternalError(absl::StrCat("cannot read ", path));
+  content.resize(static_cast<size_t>(in.gcount()));
+  if (content.size() > limit) {
+    return absl::ResourceExhaustedError(absl::StrCat(path, " is longer than ", limit, " bytes"));
+  }
+  return content;
+}
+
+absl::Status CheckWritable(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  const auto cannot = [&](int error) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": ", strerror(error)));
+  };
+  struct stat existing{};
+  if (stat(path.c_str(), &existing) == 0) {
+    if (S_ISDIR(existing.st_mode)) return cannot(EISDIR);
+    if (!S_ISREG(existing.st_mode)) return access(path.c_str(), W_OK) == 0 ? absl::OkStatus() : cannot(errno);
+  }
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return access(folder.empty() ? "." : folder.c_str(), W_OK) == 0 ? absl::OkStatus() : cannot(errno);
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/cli/flags.h"
+
+#include <unistd.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace curtail::tool {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(ParseDuration, TakesUnitsAndRefusesTheRest) {
+  EXPECT_EQ(*ParseDuration("10s"), std::chrono::seconds(10));
+  EXPECT_EQ(*ParseDuration("1m30s"), std::chrono::seconds(90));
+  EXPECT_EQ(*ParseDuration("500us"), std::chrono::microseconds(500));
+  EXPECT_EQ(*ParseDuration("0"), Nanos(0));
+  EXPECT_EQ(*ParseDuration("24h"), std::chrono::hours(24));
+  for (const char* bad : {"", "10", "s", "-1s", "25h", "inf", "10 s", "1s2"}) {
+    EXPECT_EQ(ParseDuration(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
+  }
+}
+
+TEST(ParseHex, TakesBytesAndRefusesHalves) {
+  EXPECT_EQ(*ParseHex("0a01Ff"), std::string("\x0a\x01\xff"));
+  EXPECT_EQ(*ParseHex("0a 01\nff"), std::string("\x0a\x01\xff"));
+  EXPECT_EQ(*ParseHex(""), "");
+  EXPECT_EQ(*ParseHex("00"), std::string(1, '\0'));
+  for (const char* bad : {"0", "0a0", "0x0a", "zz", "0 a"}) EXPECT_FALSE(ParseHex(bad).ok()) << bad;
+}
+
+TEST(ParseRates, TakesListsAndThousands) {
+  EXPECT_THAT(*ParseRates("50,200,1k,2.5k"), ElementsAre(50, 200, 1000, 2500));
+  for (const char* bad : {"", "50,", "0", "-5", "many", "1e999", "nan"})
+    EXPECT_FALSE(ParseRates(bad).ok()) << bad;
+}
+
+TEST(ReadWholeFile, ReadsUpToItsLimit) {
+  EXPECT_EQ(ReadWholeFile("/nonexistent", 10).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(*ReadWholeFile("/dev/null", 10), "");
+  EXPECT_EQ(ReadWholeFile("/dev/zero", 10).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace curtail::tool

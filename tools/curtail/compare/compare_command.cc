@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/compare/compare_command.h"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "curtail/adapt/verification.h"
+#include "curtail/base/strings.h"
+#include "curtail/load/report/report.h"
+#include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/cli/flags.h"
+#include "tools/curtail/compare/compare_plan.h"
+#include "tools/curtail/compare/policy_html.h"
+#include "tools/curtail/compare/policy_report.h"
+#include "tools/curtail/compare/policy_trial.h"
+#include "tools/curtail/train/profile_file.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr int kSteadyLoads = 6;
+constexpr double kQuickScale = 0.4;
+
+absl::Status Invalid(const char* flag, const absl::Status& why) {
+  return absl::InvalidArgumentError(Join(flag, ": ", Message(why)));
+}
+
+// The range of loads: from the flag, else from the profile.
+struct Ends {
+  double low = 0;
+  double high = 0;
+};
+absl::StatusOr<Ends> MakeEnds(const CompareFlags& flags, const std::optional<LoadRange>& range) {
+  if (flags.flash_crowd.empty() && flags.scenarios == "steady" && !flags.loads.empty()) return Ends{};
+  if (flags.flash_crowd.empty()) {
+    if (range) return Ends{range->low_per_s, range->high_per_s};
+    return absl::InvalidArgumentError(
+        "say with --flash-crowd LOW..HIGH between which rates, as there is no profile that would tell");
+  }
+  const std::vector<std::string> parts = absl::StrSplit(flags.flash_crowd, "..");
+  Ends ends;
+  const auto read = [](const std::string& text, double* rate) {
+    const absl::StatusOr<std::vector<double>> rates = ParseRates(text);
+    if (!rates.ok() || rates->size() != 1) return false;
+    *rate = rates->front();
+    return true;
+  };
+  if (parts.size() != 2 || !read(parts[0], &ends.low) || !read(parts[1], &ends.high)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--flash-crowd: \"", flags.flash_crowd, "\" is no range of rates like 100..8k"));
+  }
+  return ends;
+}
+
+absl::StatusOr<std::vector<double>> MakeLoads(const CompareFlags& flags, const Profile* profile,
+                                              const Ends& ends) {
+  if (flags.loads.empty()) {
+    std::vector<double> loads;
+    if (profile != nullptr) loads = HeldOutLoads(*profile, flags.quick ? 3 : kSteadyLoads);
+    if (loads.empty()) loads = {ends.low, ends.high};
+    return loads;
+  }
+  absl::StatusOr<std::vector<double>> loads = ParseRates(flags.loads);
+  if (!loads.ok()) return Invalid("--loads", loads.status());
+  return loads;
+}
+
+absl::StatusOr<std::vector<PolicyChoice>> MakePolicies(const CompareFlags& flags, const Profile* profile,
+                                                       const std::optional<LoadRange>& range) {
+  std::vector<std::string> labels;
+  if (!flags.policies.empty()) {
+    labels = absl::StrSplit(flags.policies, ',');
+  } else if (range) {
+    labels = DefaultPolicies(*range, *profile);
+  } else {
+    return absl::InvalidArgumentError(
+        "name what is to be compared with --policies, or a profile with --profile, from which the usual ones "
+        "follow");
+  }
+  std::vector<PolicyChoice> choices;
+  for (const std::string& label : labels) {
+    choices.push_back(ParsePolicyChoice(label));
+    for (size_t i = 0; i + 1 < choices.size(); ++i) {
+      if (choices[i].label == label)
+        return absl::InvalidArgumentError(absl::StrCat("--policies: ", label, " twice"));
+    }
+    if (absl::Status status = CheckPolicy(choices.back(), profile); !status.ok())
+      return Invalid("--policies", status);
+  }
+  return choices;
+}
+
+absl::StatusOr<ComparisonPlan> MakePlan(const CompareFlags& flags, const Profile* profile) {
+  std::optional<LoadRange> range;
+  if (profile != nullptr) {
+    absl::StatusOr<LoadRange> of = RangeOf(*profile);
+    if (!of.ok()) return Invalid("--profile", of.status());
+    range = *of;
+  }
+  ComparisonPlan plan;
+  plan.rounds = flags.quick && flags.rounds == CompareFlags().rounds ? 1 : flags.rounds;
+  plan.seed = flags.seed;
+  plan.options.profile = flags.profile;
+  plan.options.any_machine = flags.any_machine;
+  plan.options.slo = Nanos(static_cast<int64_t>(flags.slo_ms * 1e6));
+  absl::StatusOr<std::vector<PolicyChoice>> policies = MakePolicies(flags, profile, range);
+  if (!policies.ok()) return policies.status();
+  plan.policies = *std::move(policies);
+  const absl::StatusOr<Ends> ends = MakeEnds(flags, range);
+  if (!ends.ok()) return ends.status();
+  const absl::StatusOr<std::vector<double>> loads = MakeLoads(flags, profile, *ends);
+  if (!loads.ok()) return loads.status();
+  const double scale = flags.quick ? kQuickScale : 1;
+  const Nanos each(static_cast<int64_t>(flags.seconds * scale * 1e9));
+  for (const std::string& name : std::vector<std::string>(absl::StrSplit(flags.scenarios, ','))) {
+    absl::StatusOr<Scenario> scenario = MakeScenario(name, ends->low, ends->high, *loads, each, scale);
+    if (!scenario.ok()) return scenario.status();
+    plan.scenarios.push_back(*std::move(scenario));
+  }
+  return plan;
+}
+
+std::string PlanText(const CompareFlags& flags, const ComparisonPlan& plan) {
+  std::vector<std::string> policies;
+  for (const PolicyChoice& policy : plan.policies) policies.push_back(policy.label);
+  std::string text = absl::StrFormat("%s: %s\n%d rounds, seed %d; %.0f s of load in all\n", flags.application,
+                                     absl::StrJoin(policies, ", "), plan.rounds, plan.seed,
+                                     static_cast<double>(plan.Length().count()) / 1e9);
+  for (const Scenario& scenario : plan.scenarios) absl::StrAppend(&text, "  ", scenario.text, "\n");
+  return text;
+}
+
+int Fail(Console& console, const absl::Status& status) {
+  const bool flags = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+  console.Error(std::string(Message(status)), flags ? "see curtail compare --help" : "");
+  return flags ? kBadConfig : kFailed;
+}
+
+}  // namespace
+
+int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  std::optional<Profile> profile;
+  if (!flags.profile.empty()) {
+    absl::StatusOr<Profile> read = ReadProfileFile(flags.profile, flags.any_machine);
+    if (!read.ok()) return Fail(console, read.status());
+    profile = *std::move(read);
+  }
+  const absl::StatusOr<ComparisonPlan> plan = MakePlan(flags, profile ? &*profile : nullptr);
+  if (!plan.ok()) return Fail(console, plan.status());
+  for (const std::string& path : {flags.json, flags.html}) {
+    if (absl::Status status = CheckWritable(path); !status.ok()) return Fail(console, status);
+  }
+  if (!IsApplication(flags.application)) {
+    return Fail(console, absl::NotFoundError(absl::StrCat("no application \"", flags.application,
+                                                          "\"; there are ", ApplicationNames())));
+  }
+  console.Print(absl::StrCat(console.Bold("compare"), " ", PlanText(flags, *plan)));
+  if (flags.dry_run) return kOk;
+  PolicyComparison comparison = DescribeComparison(*plan);
+  comparison.profile = profile ? absl::StrCat(flags.profile, ", trained ", profile->created) : "";
+  const absl::StatusOr<std::unique_ptr<Application>> application =
+      MakeApplication(flags.application, flags.options);
+  if (!application.ok()) return Fail(console, application.status());
+  if (profile && profile->service != (*application)->service) {
+    return Fail(console, absl::InvalidArgumentError(absl::StrCat("the profile is of ", profile->service,
+                                                                 ", and not of ",
+                                                                 std::string((*application)->service))));
+  }
+  comparison.application = (*application)->name;
+  comparison.data = (*application)->description;
+  LogFolder logs;
+  if (logs.path().empty()) {
+    return Fail(console,
+                absl::InternalError("cannot make a folder for logs; set TMPDIR to one that can be written"));
+  }
+  const absl::Status status = RunTrials(**application, logs, *plan, console, stop, comparison);
+  comparison.interrupted = !status.ok();  // by the user, or by a process that died
+  if (!status.ok() && !absl::IsCancelled(status)) {
+    logs.Keep();
+    console.Note(absl::StrCat("the logs of the processes are in ", logs.path()));
+    if (comparison.runs.empty()) return Fail(console, status);
+    console.Error(std::string(Message(status)), "");  // what was measured is not lost
+  }
+  if (!status.ok()) console.Print("INTERRUPTED: the tables are partial\n");
+  const int reported = ReportComparison(comparison, flags.json, flags.html, console);
+  if (absl::IsCancelled(status)) return kInterrupted;
+  return status.ok() ? reported : kFailed;
+}
+
+PolicyComparison DescribeComparison(const ComparisonPlan& plan) {
+  PolicyComparison comparison;
+  comparison.machine = ThisOrigin(CURTAIL_VERSION).machine;
+  comparison.curtail_version = CURTAIL_VERSION;
+  comparison.seed = plan.seed;
+  comparison.slo = plan.options.slo;
+  comparison.scenarios = plan.scenarios;
+  comparison.rounds = plan.rounds;
+  for (const PolicyChoice& policy : plan.policies) comparison.policies.push_back(policy.label);
+  return comparison;
+}
+
+int ReportComparison(const PolicyComparison& comparison, const std::string& json, const std::string& html,
+                     Console& console) {
+  if (comparison.runs.empty()) return kFailed;
+  console.Print(PolicyTables(comparison, console));
+  absl::Status written;
+  if (!json.empty()) written.Update(WriteFile(json, PolicyComparisonJson(comparison)));
+  if (!html.empty()) written.Update(WriteFile(html, PolicyHtml(comparison)));
+  if (!written.ok()) {
+    console.Error(std::string(Message(written)), "free some space, or write elsewhere");
+    return kFailed;
+  }
+  std::error_code error;
+  for (const std::string& path : {json, html}) {
+    if (!path.empty())
+      console.Print(absl::StrCat("written  ", std::filesystem::absolute(path, error).string(), "\n"));
+  }
+  return kOk;
+}
+
+}  // namespace curtail::tool

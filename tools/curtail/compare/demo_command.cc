@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/compare/demo_command.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "curtail/adapt/machine.h"
+#include "curtail/adapt/training.h"
+#include "curtail/base/strings.h"
+#include "curtail/load/report/report.h"
+#include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/cli/flags.h"
+#include "tools/curtail/compare/compare_command.h"
+#include "tools/curtail/compare/compare_plan.h"
+#include "tools/curtail/compare/policy_trial.h"
+#include "tools/curtail/deploy/subject.h"
+#include "tools/curtail/train/training_run.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr std::string_view kNotKnownYet = "?";  // the service, before it runs
+
+using std::chrono::milliseconds;
+
+// Shorter than those of `curtail train`: to be shown, not to be kept.
+absl::StatusOr<TrainingPlan> MakeTraining(const DemoFlags& flags) {
+  TrainingPlan plan;
+  plan.service = std::string(kNotKnownYet);
+  plan.cell = milliseconds(flags.quick ? 200 : 380);
+  plan.warmup = milliseconds(100);
+  plan.between = milliseconds(20);
+  plan.wanted_requests = 100;
+  plan.max_stretch = 2;
+  plan.seed = flags.seed;
+  for (absl::string_view text : absl::StrSplit(flags.configs, ',')) {
+    const absl::StatusOr<Config> config = Config::Parse(std::string(text));
+    if (!config.ok()) return absl::InvalidArgumentError(Join("--configs: ", Message(config.status())));
+    plan.configs.push_back(*config);
+  }
+  absl::StatusOr<std::vector<double>> loads = ParseRates(flags.loads);
+  if (!loads.ok()) return absl::InvalidArgumentError(Join("--loads: ", Message(loads.status())));
+  plan.loads = *std::move(loads);
+  if (flags.quick && flags.loads == DemoFlags().loads) plan.loads = {100, 1000, 3000};
+  if (absl::Status status = CheckPlan(plan); !status.ok()) return status;
+  if (plan.loads.size() < 2) return absl::InvalidArgumentError("--loads: give two at least");
+  return plan;
+}
+
+// A demo in progress.
+class Demo {
+ public:
+  Demo(const DemoFlags& flags, TrainingPlan plan, const LogFolder& logs, Console& console,
+       const std::atomic<bool>& stop)
+      : flags_(flags),
+        profile_path_(flags.profile.empty() ? absl::StrCat(logs.path(), "/profile.json") : flags.profile),
+        training_plan_(std::move(plan)),
+        logs_(logs),
+        console_(console),
+        stop_(stop) {}
+
+  // Errors: what could not be started or measured; CANCELLED when interrupted.
+  absl::Status Run();
+  // Of what was compared until then.
+  int Report() const { return ReportComparison(comparison_, flags_.json, flags_.html, console_); }
+  bool compared() const { return !comparison_.runs.empty(); }
+
+ private:
+  absl::Status Train();
+  absl::Status Compare();
+
+  const DemoFlags& flags_;
+  const std::string profile_path_;
+  TrainingPlan training_plan_;
+  const LogFolder& logs_;
+  Console& console_;
+  const std::atomic<bool>& stop_;
+  std::unique_ptr<Application> application_;
+  Profile profile_;
+  PolicyComparison comparison_;
+};
+
+absl::Status Demo::Run() {
+  console_.Note("reading the queries, and their true neighbours by brute force (kept for the next time) ...");
+  absl::StatusOr<std::unique_ptr<Application>> application = MakeApplication("hdsearch", flags_.application);
+  if (!application.ok()) return application.status();
+  application_ = *std::move(application);
+  if (stop_) return absl::CancelledError("interrupted");
+  console_.Print(absl::StrCat(application_->description, "\n"));
+  if (absl::Status status = Train(); !status.ok()) return status;
+  return Compare();
+}
+
+absl::Status Demo::Train() {
+  console_.Print(absl::StrFormat("\n%s  %s at %s requests a second, about %.0f s\n",
+                                 console_.Bold("1. learn which config suits which load"), flags_.configs,
+                                 absl::StrJoin(training_plan_.loads, ", "),
+                                 static_cast<double>(training_plan_.ExpectedTime().count()) / 1e9));
+  const absl::StatusOr<std::unique_ptr<Tiers>> tiers = Tiers::Start(*application_, logs_, stop_);
+  if (!tiers.ok()) return tiers.status();
+  const absl::StatusOr<std::unique_ptr<Subject>> subject = Subject::Over(*application_, **tiers, stop_);
+  if (!subject.ok()) return subject.status();
+  training_plan_.service = (*subject)->service();
+  Training training(training_plan_);
+  const absl::Status trained =
+      RunTraining(**subject, training, console_, [](const ProfileCell&) { return absl::OkStatus(); });
+  console_.Print(TrainingGrid(training));
+  if (!trained.ok()) return trained;
+  profile_ = training.MakeProfile(CURTAIL_VERSION, ThisMachineFingerprint(),
+                                  absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone()));
+  console_.Print(absl::StrFormat("%s%s %.4f over %d judged replies\n", ProfileSummary(profile_),
+                                 (*subject)->score().name, (*subject)->score().mean(),
+                                 (*subject)->score().count));
+  const absl::StatusOr<std::string> json = ProfileJson(profile_);
+  return json.ok() ? WriteFile(profile_path_, *json) : json.status();
+}
+
+absl::Status Demo::Compare() {
+  const absl::StatusOr<LoadRange> range = RangeOf(profile_);
+  if (!range.ok()) return absl::FailedPreconditionError(range.status().message());
+  if (range->high_per_s <= range->low_per_s) {
+    return absl::FailedPreconditionError("no config kept up with more than the lowest load: a busy machine?");
+  }
+  ComparisonPlan plan;
+  plan.rounds = 1;
+  plan.seed = flags_.seed;
+  plan.options.profile = profile_path_;
+  std::vector<std::string> labels = DefaultPolicies(*range, profile_);
+  std::erase(labels, "online");  // has no time to learn here
+  if (flags_.quick) labels.resize(std::min<size_t>(labels.size(), 3));
+  if (!flags_.policies.empty()) labels = absl::StrSplit(flags_.policies, ',');
+  for (const std::string& label : labels) {
+    plan.policies.push_back(ParsePolicyChoice(label));
+    if (absl::Status status = CheckPolicy(plan.policies.back(), &profile_); !status.ok()) return status;
+  }
+  for (const std::string_view name : {"ramp", "flash-crowd"}) {
+    if (flags_.quick && name == "ramp") continue;
+    absl::StatusOr<Scenario> scenario =
+        MakeScenario(name, range->low_per_s, range->high_per_s, {}, Nanos(0), flags_.quick ? 0.2 : 0.4);
+    if (!scenario.ok()) return scenario.status();
+    plan.scenarios.push_back(*std::move(scenario));
+  }
+  comparison_ = DescribeComparison(plan);
+  comparison_.application = application_->name;
+  const ServiceSpec& leaf = *application_->topology.Find("leaf");
+  comparison_.data = absl::StrFormat("%s, %d leaves (%s)", application_->topology.variables.at("data"),
+                                     leaf.instances(), leaf.config);
+  comparison_.profile = "trained by this demo";
+  console_.Print(absl::StrFormat(
+      "\n%s  %s; %.0f s of load\n", console_.Bold("2. adaptive against static, and against other policies"),
+      absl::StrJoin(labels, ", "), static_cast<double>(plan.Length().count()) / 1e9));
+  const absl::Status status = RunTrials(*application_, logs_, plan, console_, stop_, comparison_);
+  comparison_.interrupted = !status.ok();
+  return status;
+}
+
+std::string HintFor(const absl::Status& status, const DemoFlags& flags) {
+  if (absl::IsNotFound(status) && flags.application.data.empty()) {
+    return "apt-get install dataset-fashion-mnist, or --corpus synthetic:N=60000,D=128";
+  }
+  return absl::IsInvalidArgument(status) ? "see curtail demo --help" : "";
+}
+
+}  // namespace
+
+int RunDemo(const DemoFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  absl::StatusOr<TrainingPlan> plan = MakeTraining(flags);
+  if (!plan.ok()) {
+    console.Error(std::string(Message(plan.status())), HintFor(plan.status(), flags));
+    return kBadConfig;
+  }
+  for (const std::string& path : {flags.html, flags.json, flags.profile}) {
+    if (absl::Status status = CheckWritable(path); !status.ok()) {
+      console.Error(std::string(Message(status)), "");
+      return kBadConfig;
+    }
+  }
+  LogFolder logs;
+  if (logs.path().empty()) {
+    console.Error("cannot make a folder for logs", "set TMPDIR to a folder that can be written");
+    return kFailed;
+  }
+  console.Print(absl::StrCat(console.Bold("demo"), "  image search that chooses its own threading\n"));
+  Demo demo(flags, *std::move(plan), logs, console, stop);
+  const absl::Status status = demo.Run();
+  if (absl::IsCancelled(status)) {
+    console.Print("\nINTERRUPTED: the results are partial\n");
+    if (demo.compared()) demo.Report();
+    return kInterrupted;
+  }
+  if (status.ok()) return demo.Report();
+  console.Error(std::string(Message(status)), HintFor(status, flags));
+  if (absl::IsNotFound(status) || absl::IsInvalidArgument(status)) return kBadConfig;
+  if (demo.compared()) demo.Report();  // what was measured is not lost
+  logs.Keep();
+  console.Note(absl::StrCat("the logs of the processes are in ", logs.path()));
+  return kFailed;
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/compare/policy_html.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "curtail/load/report/internal/html_page.h"
+#include "curtail/load/report/internal/report_charts.h"
+#include "curtail/load/report/internal/svg_chart.h"
+#include "tools/curtail/compare/policy_summary.h"
+#include "tools/curtail/compare/policy_tables.h"
+
+namespace curtail::tool {
+namespace {
+
+using internal::Chart;
+using internal::Escape;
+using internal::HtmlFact;
+using internal::Line;
+using internal::Point;
+using internal::Span;
+
+constexpr size_t kColours = 6;       // classes of the page
+constexpr size_t kMaxMarks = 40;     // with more switches than these, lines would hide the chart
+constexpr size_t kStripCells = 400;  // of the strip of configs, where there are more spans
+constexpr size_t kPoints = 300;      // of a line, times two
+constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
+
+constexpr std::string_view kCss = R"(.best { font-weight: 600; color: var(--good); }
+.range { display: block; color: var(--muted); font-size: 12px; font-weight: 400; }
+.lead { font-size: 16px; margin: 16px 0 8px; }
+.phase { fill: none; }
+.key { display: inline-block; margin-right: 16px; white-space: nowrap; }
+.key i { display: inline-block; width: 12px; height: 12px; margin-right: 6px; opacity: .5;
+  vertical-align: -1px; }
+.b0 { background: var(--c0); } .b1 { background: var(--c1); } .b2 { background: var(--c2); }
+.b3 { background: var(--c3); } .b4 { background: var(--c4); } .b5 { background: var(--c5); }
+)";
+
+double Sec(Nanos t) { return static_cast<double>(t.count()) / 1e9; }
+
+std::string SecondsText(double s) { return internal::DurationText(Nanos(static_cast<int64_t>(s * 1e9))); }
+std::string PlainNumber(double number) { return absl::StrFormat("%.6g", number); }
+
+// --- Tables
+// ------------------------------------------------------------------------------------------------------
+
+std::string CellHtml(const ReportCell& cell) {
+  std::string html = cell.standing == Standing::kBest ? "<td class=\"best\">" : "<td>";
+  html += Escape(cell.text);
+  if (const char mark = MarkOf(cell.standing); mark != ' ') html.append(" ").append(1, mark);
+  if (!cell.range.empty()) absl::StrAppend(&html, "<span class=\"range\">", Escape(cell.range), "</span>");
+  return html + "</td>";
+}
+
+std::string TableHtml(const ReportTable& table) {
+  std::string html;
+  if (!table.title.empty()) absl::StrAppend(&html, "<h2>", Escape(table.title), "</h2>\n");
+  absl::StrAppend(&html, "<p class=\"sub\">", Escape(table.text),
+                  "</p>\n<div class=\"scroll\"><table class=\"numbers\"><thead><tr><th>",
+                  Escape(table.corner), "</th>");
+  for (const std::string& column : table.columns) absl::StrAppend(&html, "<th>", Escape(column), "</th>");
+  html += "</tr></thead>\n";
+  for (const ReportRow& row : table.rows) {
+    absl::StrAppend(&html, "<tr><td class=\"text\">", Escape(row.name), "</td>");
+    for (const ReportCell& cell : row.cells) html += CellHtml(cell);
+    html += "</tr>\n";
+  }
+  return html + "</table></div>\n";
+}
+
+// --- Charts
+// ------------------------------------------------------------------------------------------------------
+
+// The run of a policy that is shown: the one with the median p99, or any if all are void; null if there is
+// none.
+const PolicyRun* ShownRun(const PolicyComparison& c, size_t scenario, size_t policy) {
+  std::vector<const PolicyRun*> runs = ValidRuns(c, scenario, policy);
+  if (runs.empty()) {
+    for (const PolicyRun& run : c.runs) {
+      if (run.scenario == scenario && run.policy == c.policies[policy]) return &run;
+    }
+    return nullptr;
+  }
+  std::sort(runs.begin(), runs.end(), [](const PolicyRun* a, const PolicyRun* b) {
+    return a->whole.p99_us != b->whole.p99_us ? a->whole.p99_us < b->whole.p99_us : a->round < b->round;
+  });
+  return runs[(runs.size() - 1) / 2];
+}
+
+// The colours that configs have in all charts of a scenario.
+class Palette {
+ public:
+  size_t ColourOf(const std::string& config) {
+    if (const auto [at, added] = colours_.try_emplace(config, names_.size()); !added)
+      return at->second % kColours;
+    names_.push_back(config);
+    return (names_.size() - 1) % kColours;
+  }
+  std::string Html() const {
+    std::string html = "<p class=\"sub\">config in force: ";
+    for (size_t i = 0; i < names_.size(); ++i) {
+      absl::StrAppend(&html, "<span class=\"key\"><i class=\"b", i % kColours, "\"></i>", Escape(names_[i]),
+                      "</span>\n");
+    }
+    return html + "</p>\n";
+  }
+
+ private:
+  std::map<std::string, size_t> colours_;
+  std::vector<std::string> names_;
+};
+
+// When each config was in force, as far as the changes are known.
+std::vector<Span> StripOf(const PolicyRun& run, double end, Palette& palette) {
+  const auto span = [&](double from, const std::string& config) {
+    if (config.empty()) return Span{from, end, "phase", ""};  // not known: nothing is drawn
+    return Span{from, end, absl::StrCat("config f", palette.ColourOf(config)), config};
+  };
+  const std::string& listed = run.changes.empty() ? run.first_config : run.changes.front().from;
+  std::vector<Span> spans = {span(0, run.changes_lost ? "" : listed)};
+  // Spans narrower than can be seen give way to what follows them.
+  const double least = run.changes.size() > kStripCells ? end / kStripCells : 0;
+  for (const ConfigChange& change : run.changes) {
+    const double at = std::clamp(Sec(change.at), 0.0, end);
+    if (at - spans.back().from < least) {
+      spans.back() = span(spans.back().from, change.to);
+    } else if (spans.back().name != change.to) {
+      if (spans.size() > 1 && spans[spans.size() - 2].name == spans.back().name) spans.pop_back();
+      spans.back().to = at;
+      spans.push_back(span(at, change.to));
+    }
+  }
+  return spans;
+}
+
+Chart TimeChart(const Scenario& scenario, std::string label) {
+  Chart chart;
+  chart.label = std::move(label);
+  chart.x = internal::ExactAxis("seconds since the start", 0, Sec(scenario.curve.length()), PlainNumber);
+  if (scenario.warmup > Nanos::zero()) chart.shades.push_back({0, Sec(scenario.warmup), "warmup", "warm-up"});
+  for (size_t i = 0; i < scenario.phases.size(); ++i) {
+    const Phase& phase = scenario.phases[i];
+    chart.shades.push_back({Sec(phase.from), Sec(phase.to), i % 2 == 0 ? "phase" : "warmup", phase.name});
+  }
+  return chart;
+}
+
+std::string RateChart(const Scenario& scenario) {
+  Chart chart = TimeChart(scenario, "Offered load over time");
+  chart.height = 160;
+  Line line{"", "c0", {}};
+  for (const RateCurve::Piece& piece : scenario.curve.pieces()) {
+    const double from = Sec(piece.start), to = from + piece.length_ns / 1e9;
+    line.points.push_back({from, piece.per_ns * 1e9});
+    line.points.push_back({to, std::max(0.0, piece.per_ns + piece.slope * piece.length_ns) * 1e9});
+  }
+  chart.y = internal::LinearAxis("offered load, requests a second", scenario.curve.peak_per_s(),
+                                 internal::NumberText);
+  chart.lines.push_back(std::move(line));
+  return internal::SvgChart(chart);
+}
+
+// From the lowest to the highest p99 of all runs that are shown.
+internal::Axis SharedAxis(const std::vector<const PolicyRun*>& runs) {
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  for (const PolicyRun* run : runs) {
+    if (run == nullptr) continue;
+    for (const Bucket& bucket : run->series) {
+      if (bucket.p99_us <= 0) continue;
+      low = std::min(low, bucket.p99_us / 1e6);
+      high = std::max(high, bucket.p99_us / 1e6);
+    }
+  }
+  return internal::LogAxis("", low, high, SecondsText);
+}
+
+std::string PolicyChart(const PolicyComparison& c, const PolicyRun& run, const internal::Axis& axis,
+                        Palette& palette) {
+  const Scenario& scenario = c.scenarios[run.scenario];
+  Chart chart = TimeChart(scenario, absl::StrCat("p99 over time under ", run.policy));
+  chart.height = 210;
+  chart.y = axis;
+  chart.y.title = absl::StrFormat("%s: p99, round %d, %d switch%s%s", run.policy, run.round + 1, run.switches,
+                                  run.switches == 1 ? "" : "es", run.valid() ? "" : " (void)");
+  chart.strip = StripOf(run, Sec(scenario.curve.length()), palette);
+  if (run.changes.size() <= kMaxMarks) {
+    for (const ConfigChange& change : run.changes) chart.marks.push_back(Sec(change.at));
+  }
+  Line line{"", "c1", {}};
+  for (const Bucket& bucket : run.series) {
+    line.points.push_back(
+        {Sec(bucket.from + kBucketLength / 2), bucket.due == 0 ? kGap : bucket.p99_us / 1e6});
+  }
+  line.points = internal::Thin(line.points, kPoints);
+  chart.lines.push_back(std::move(line));
+  return internal::SvgChart(chart);
+}
+
+std::string ScenarioCharts(const PolicyComparison& c, size_t scenario) {
+  std::vector<const PolicyRun*> runs;
+  for (size_t policy = 0; policy < c.policies.size(); ++policy) runs.push_back(ShownRun(c, scenario, policy));
+  if (std::all_of(runs.begin(), runs.end(), [](const PolicyRun* run) { return run == nullptr; })) return {};
+  const internal::Axis axis = SharedAxis(runs);
+  Palette palette;
+  std::string charts;
+  for (const PolicyRun* run : runs) {
+    if (run != nullptr) charts += PolicyChart(c, *run, axis, palette);
+  }
+  return absl::StrCat("<h2>Over time: ", Escape(c.scenarios[scenario].name), "</h2>\n",
+                      RateChart(c.scenarios[scenario]), palette.Html(), charts);
+}
+
+// --- The page
+// ----------------------------------------------------------------------------------------------------
+
+std::string VerdictHtml(const PolicyComparison& c) {
+  const std::vector<std::string> lines = Verdict(c);
+  std::string html = absl::StrCat("<p class=\"lead\">", Escape(lines.front()), "</p>\n");
+  if (lines.size() > 1) {
+    html += "<ul>\n";
+    for (size_t i = 1; i < lines.size(); ++i) absl::StrAppend(&html, "<li>", Escape(lines[i]), "</li>\n");
+    html += "</ul>\n";
+  }
+  const std::vector<std::string> caveats = Caveats(c);
+  if (caveats.empty()) return html;
+  html += "<div class=\"box warning\">\n";
+  for (const std::string& line : caveats) absl::StrAppend(&html, "<p>", Escape(line), "</p>\n");
+  return html + "</div>\n";
+}
+
+constexpr std::string_view kHowToRead = R"(<h2>How to read this</h2>
+<ul>
+<li>Latency counts from the moment at which a request was due, whether or not the generator or the server
+was late. A request that failed counts as at least its timeout, so overload shows as a p99 of over a
+second.</li>
+<li>A request belongs to the phase in which it was due: one that is due in a spike and answered long after
+it counts for the spike.</li>
+<li>All policies of a round get the same arrivals. A p99 is called higher than another if it was so in every
+round that both have, and by over 5 % at the median; from eight rounds on a few may be lost, as the sign
+test allows at 5 %. With one or two rounds it must be twice as high. Among many cells a few differ by
+chance.</li>
+<li>The backlog is how long after the spike requests still took over three times the p99 before it, and over
+10 ms. The reaction is the time from the first request of the spike to the first change of config within
+it.</li>
+<li>CPU is that of the server under test: 1 is one core all the time. Polling costs CPU even when there is
+nothing to do.</li>
+<li>Charts show the round whose p99 is the median one: the p99 of the requests due in each 100 ms, which at
+low loads is that of a few. Dashed lines are changes of config, where there are not too many to draw.</li>
+</ul>
+)";
+
+std::string OriginHtml(const PolicyComparison& c) {
+  std::string html =
+      absl::StrCat("<h2>What was measured</h2>\n<table>\n", HtmlFact("application", c.application),
+                   HtmlFact("data", c.data), HtmlFact("profile", c.profile.empty() ? "none" : c.profile));
+  if (c.slo > Nanos::zero()) html += HtmlFact("SLO", internal::DurationText(c.slo));
+  for (const Scenario& scenario : c.scenarios) html += HtmlFact(scenario.name, scenario.text);
+  std::string policies;
+  for (const std::string& policy : c.policies)
+    absl::StrAppend(&policies, policies.empty() ? "" : ", ", policy);
+  absl::StrAppend(&html, HtmlFact("policies", policies), HtmlFact("rounds", absl::StrCat(c.rounds)),
+                  HtmlFact("runs", absl::StrCat(c.runs.size())), HtmlFact("seed", absl::StrCat(c.seed)));
+  if (c.machine) html += HtmlFact("machine", internal::MachineText(*c.machine));
+  return absl::StrCat(html, HtmlFact("curtail", c.curtail_version), "</table>\n");
+}
+
+}  // namespace
+
+std::string PolicyHtml(const PolicyComparison& c) {
+  const std::string title = absl::StrCat("Comparison of policies: ", c.application);
+  std::string html = internal::HtmlHead(title, kCss);
+  absl::StrAppend(&html, "<h1>", Escape(title), "</h1>\n<p class=\"sub\">", Escape(OriginText(c)), "</p>\n",
+                  VerdictHtml(c));
+  const std::vector<ReportTable> tables = ReportTables(c);
+  for (const ReportTable& table : tables) html += TableHtml(table);
+  if (!tables.empty()) absl::StrAppend(&html, "<p class=\"sub\">", Escape(MarksText(c)), "</p>\n");
+  for (size_t s = 0; s < c.scenarios.size(); ++s) html += ScenarioCharts(c, s);
+  html += kHowToRead;
+  html += OriginHtml(c);
+  html += internal::kHtmlEnd;
+  return html;
+}
+
+}  // namespace curtail::tool

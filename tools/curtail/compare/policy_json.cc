@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The JSON half of policy_report.h; comparison.schema.json beside it describes what is written here.
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "curtail/base/clock.h"
+#include "curtail/load/report/internal/machine_json.h"
+#include "nlohmann/json.hpp"
+#include "tools/curtail/compare/policy_report.h"
+#include "tools/curtail/compare/policy_summary.h"
+
+namespace curtail::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMaxChanges = 1000;  // of a run
+
+Json OptionalMs(const std::optional<Nanos>& t) { return t ? Json(InMillis(*t)) : Json(nullptr); }
+
+Json PhaseJson(const Phase& phase) {
+  return {{"name", phase.name},
+          {"rate_per_s", phase.rate_per_s},
+          {"from_s", InSeconds(phase.from)},
+          {"to_s", InSeconds(phase.to)},
+          {"steady", phase.steady}};
+}
+
+Json ScenarioJson(const Scenario& scenario) {
+  Json json = {{"name", scenario.name},
+               {"text", scenario.text},
+               {"warmup_s", InSeconds(scenario.warmup)},
+               {"length_s", InSeconds(scenario.curve.length())},
+               {"expected_requests", scenario.curve.total()}};
+  json["phases"] = Json::array();
+  for (const Phase& phase : scenario.phases) json["phases"].push_back(PhaseJson(phase));
+  return json;
+}
+
+Json ResultJson(const PhaseResult& result) {
+  return {{"name", result.phase.name}, {"due", result.due},       {"ok", result.ok},
+          {"failed", result.failed},   {"p50_us", result.p50_us}, {"p99_us", result.p99_us},
+          {"mean_us", result.mean_us}, {"config", result.config}, {"config_share", result.config_share}};
+}
+
+Json ChangeJson(const ConfigChange& change) {
+  return {{"at_s", InSeconds(change.at)},
+          {"rate_per_s", change.rate_per_s},
+          {"from", change.from},
+          {"to", change.to},
+          {"reason", change.reason}};
+}
+
+// Columns, as a run has thousands of these.
+Json SeriesJson(const std::vector<Bucket>& series) {
+  Json json = {{"bucket_s", InSeconds(kBucketLength)}, {"due", Json::array()}, {"p99_us", Json::array()}};
+  for (const Bucket& bucket : series) {
+    json["due"].push_back(bucket.due);
+    json["p99_us"].push_back(bucket.due == 0 ? Json(nullptr) : Json(std::round(bucket.p99_us * 10) / 10));
+  }
+  return json;
+}
+
+Json RunJson(const PolicyRun& run) {
+  Json json = {{"policy", run.policy},
+               {"scenario", run.scenario},
+               {"round", run.round},
+               {"valid", run.valid()},
+               {"invalid_reasons", run.invalid},
+               {"first_config", run.first_config},
+               {"settled_config", run.settled_config},
+               {"server_cores", run.server_cores},
+               {"switches", run.switches},
+               {"most_switches_in_a_second", run.most_switches_in_a_second},
+               {"backlog_after_spike_ms", OptionalMs(run.backlog_after_spike)},
+               {"reaction_ms", OptionalMs(run.reaction)},
+               {"whole", ResultJson(run.whole)}};
+  json["phases"] = Json::array();
+  for (const PhaseResult& result : run.phases) json["phases"].push_back(ResultJson(result));
+  const size_t changes = std::min(run.changes.size(), kMaxChanges);
+  json["changes"] = Json::array();
+  for (size_t i = 0; i < changes; ++i) json["changes"].push_back(ChangeJson(run.changes[i]));
+  json["earlier_changes_lost"] = run.changes_lost;
+  json["changes_left_out"] = run.switches - std::min<uint64_t>(run.switches, changes);
+  json["series"] = SeriesJson(run.series);
+  return json;
+}
+
+const char* NameOf(Standing standing) {
+  switch (standing) {
+    case Standing::kBest:
+      return "best";
+    case Standing::kMatched:
+      return "matched";
+    case Standing::kBeaten:
+      return "beaten";
+    case Standing::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+Json SpreadJson(const std::optional<RoundSpread>& spread) {
+  if (!spread) return nullptr;
+  return {{"median", spread->median},
+          {"lowest", spread->low},
+          {"highest", spread->high},
+          {"rounds", spread->rounds}};
+}
+
+// The policies in one phase of a scenario, or in the whole of it.
+Json CellsJson(const PolicyComparison& c, size_t scenario, size_t phase) {
+  const std::vector<Standing> standings = Standings(c, scenario, phase);
+  const std::string name = phase == kWhole ? "whole" : c.scenarios[scenario].phases[phase].name;
+  Json json = {{"scenario", scenario}, {"phase", name}, {"policies", Json::array()}};
+  for (size_t policy = 0; policy < c.policies.size(); ++policy) {
+    json["policies"].push_back({{"policy", c.policies[policy]},
+                                {"p99_us", SpreadJson(P99Us(c, scenario, policy, phase))},
+                                {"standing", NameOf(standings[policy])},
+                                {"config", MainConfig(c, scenario, policy, phase)}});
+  }
+  return json;
+}
+
+Json SummaryJson(const PolicyComparison& c) {
+  Json json = Json::array();
+  for (size_t s = 0; s < c.scenarios.size(); ++s) {
+    json.push_back(CellsJson(c, s, kWhole));
+    for (size_t p = 0; p < c.scenarios[s].phases.size(); ++p) json.push_back(CellsJson(c, s, p));
+  }
+  return json;
+}
+
+// Reasons and texts may come from elsewhere and be no UTF-8.
+std::string Compact(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// Each key on a line, and each element of a list of objects.
+std::string Lines(const Json& json) {
+  std::string text = "{";
+  for (const auto& [key, value] : json.items()) {
+    absl::StrAppend(&text, text == "{" ? "\n" : ",\n", " ", Compact(key), ": ");
+    if (!value.is_array() || value.empty() || !value[0].is_object()) {
+      text += Compact(value);
+      continue;
+    }
+    const char* separator = "[\n  ";
+    for (const Json& element : value) {
+      absl::StrAppend(&text, separator, Compact(element));
+      separator = ",\n  ";
+    }
+    text += "]";
+  }
+  return text + "\n}\n";
+}
+
+}  // namespace
+
+std::string PolicyComparisonJson(const PolicyComparison& c) {
+  Json json = {{"schema_version", kComparisonSchemaVersion},
+               {"kind", "policy_comparison"},
+               {"curtail_version", c.curtail_version},
+               {"machine", internal::MachineJson(c.machine)},
+               {"application", c.application},
+               {"data", c.data},
+               {"profile", c.profile},
+               {"seed", c.seed},
+               {"slo_ms", InMillis(c.slo)},
+               {"rounds", c.rounds},
+               {"interrupted", c.interrupted},
+               {"policies", c.policies},
+               {"verdict", Verdict(c)},
+               {"caveats", Caveats(c)}};
+  json["scenarios"] = Json::array();
+  for (const Scenario& scenario : c.scenarios) json["scenarios"].push_back(ScenarioJson(scenario));
+  json["summary"] = SummaryJson(c);
+  json["runs"] = Json::array();
+  for (const PolicyRun& run : c.runs) json["runs"].push_back(RunJson(run));
+  return Lines(json);
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tables of made-up comparisons, and their JSON against its schema.
+#include "tools/curtail/compare/policy_report.h"
+
+#include <stdlib.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_split.h"
+#include "curtail/load/report/json_schema_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tools/curtail/compare/policy_summary.h"
+#include "tools/curtail/compare/policy_tables.h"
+#include "tools/curtail/compare/policy_testing.h"
+
+namespace curtail::tool {
+namespace {
+
+using nlohmann::json;
+using std::chrono::microseconds;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+// Without colours, also where the test runs on a terminal.
+std::string TextOf(const PolicyComparison& c) {
+  setenv("NO_COLOR", "1", 1);
+  return PolicyTables(c, Console());
+}
+
+// Eight policies of long names, whose p99 has a wide range.
+PolicyComparison Wide() {
+  return MadeUpComparison(
+      {"mutune", "online", "mutune:paper", "fm", "ipi", "tbd", "static:SIP1", "static:ADB1-4-4"}, 3,
+      [](size_t policy, const Phase&, int round) -> Nanos {
+        return microseconds(9000 + 100 * static_cast<int>(policy) + 12'345 * round);
+      });
+}
+
+TEST(PolicyTables, SteadyLoadsAreRowsAndPoliciesColumns) {
+  const std::string text = TextOf(SampleComparison());
+  EXPECT_THAT(text, HasSubstr("steady: steady loads from 100/s to 1000/s and down again"));
+  EXPECT_THAT(text, ContainsRegex("\nload +mutune +fm +SIP1 +SDB1-50\n"));
+  EXPECT_THAT(text, ContainsRegex("\n100/s up +1\\.01 \\(1\\.00-1\\.02\\) \\* +1\\.31 \\(1\\.30-1\\.32\\) +"
+                                  "1\\.02 \\(1\\.01-1\\.03\\) = +1\\.51 \\(1\\.50-1\\.52\\)\n"));
+  EXPECT_THAT(text, ContainsRegex("\n1000/s +1\\.01 \\(1\\.00-1\\.02\\) \\* .*2\\.02 \\(2\\.00-2\\.04\\)  "));
+  EXPECT_THAT(text, ContainsRegex("\nCPU cores +0\\.25 +0\\.50 +0\\.75 +1\\.00\n"));
+  EXPECT_THAT(text,
+              HasSubstr("hdsearch over 10000 made-up points; profile profile.json (5 configs); SLO 10 ms; "
+                        "3 rounds, seed 7\n"));
+}
+
+TEST(PolicyTables, AFlashCrowdHasARowAPolicy) {
+  const std::string text = TextOf(SampleComparison());
+  EXPECT_THAT(text, ContainsRegex("\npolicy +before +spike +1 s after +after +failed +backlog +reaction +"
+                                  "switches +cores +config\n"));
+  EXPECT_THAT(text, ContainsRegex("\nmutune +1\\.01\\* .* 0 +0 +2\\.00 +2 +0\\.25 +SDB1-16\n"))
+      << "reaction and switches";
+  EXPECT_THAT(text, ContainsRegex("\nSIP1 +2\\.02  +> 1 s  +> 1 s .* 2100 +990 +- +0 +0\\.75 +SDB1-50\n"))
+      << "failed, backlog, no reaction";
+}
+
+TEST(PolicyTables, ARampHasItsWholeAndItsParts) {
+  const std::string text = TextOf(SampleComparison());
+  EXPECT_THAT(text,
+              ContainsRegex("\npolicy +whole +rising low +rising high +falling high +falling low +failed +"
+                            "switches +CPU cores\n"));
+  EXPECT_THAT(text, ContainsRegex("\nSDB1-50( +1\\.51 ){5} +0 +0 +1\\.00\n( +\\(1\\.50-1\\.52\\)){5}\n"));
+}
+
+TEST(PolicyTables, ConfigsAreShownForThoseThatChange) {
+  PolicyComparison c = SampleComparison();
+  EXPECT_THAT(TextOf(c), Not(HasSubstr("config in force the longest"))) << "none did at steady loads";
+  for (PolicyRun& run : c.runs) {
+    if (run.policy != "mutune" || run.scenario != 0) continue;
+    run.switches = 2;
+    run.phases[1].config = "SDP1-8";
+  }
+  EXPECT_THAT(TextOf(c), ContainsRegex("\nload +mutune\n100/s up +SIP1\n1000/s +SDP1-8\n100/s down +SIP1\n"));
+}
+
+TEST(PolicyTables, FitOneHundredAndTwentyColumns) {
+  const std::string text = TextOf(Wide());
+  for (const auto line : absl::StrSplit(text, '\n')) EXPECT_LE(line.size(), 120u) << std::string(line);
+  EXPECT_THAT(text, ContainsRegex("\nload +mutune +online +mutune:paper +fm +ipi +tbd +SIP1 +ADB1-4-4\n"));
+  EXPECT_THAT(text, ContainsRegex("\n100/s up +21\\.3\\* +21\\.4= ")) << "the range is below";
+  EXPECT_THAT(text, ContainsRegex("\n +\\(9\\.00-33\\.7\\)"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST(PolicyTables, SayWhatWasVoid) {
+  const PolicyComparison c =
+      MadeUpComparison({"mutune", "fm"}, 3, [](size_t policy, const Phase&, int) -> Nanos {
+        return policy == 0 ? Nanos(-1) : Nanos(microseconds(1000));
+      });
+  const std::string text = TextOf(c);
+  EXPECT_THAT(text, ContainsRegex("\n100/s up +- +1\\.00 \\*\n"));
+  EXPECT_THAT(text, HasSubstr("9 of 18 runs are void and left out: the generator was <late> (9)."));
+}
+
+TEST(PolicyTables, TakeEmptyComparisons) {
+  EXPECT_THAT(TextOf(PolicyComparison{}), HasSubstr("Nothing was measured."));
+  PolicyComparison none = SampleComparison();
+  none.runs.clear();
+  EXPECT_THAT(TextOf(none), ContainsRegex("\n100/s up +- +- +- +-\n"));
+}
+
+// --- JSON
+// --------------------------------------------------------------------------------------------------------
+
+std::vector<std::string> Faults(const json& value) {
+  std::ostringstream schema;
+  schema << std::ifstream(CURTAIL_COMPARISON_SCHEMA).rdbuf();
+  return SchemaValidator(json::parse(schema.str())).Check(value);
+}
+
+TEST(PolicyComparisonJson, ValidatesAgainstItsSchema) {
+  PolicyComparison empty, none = SampleComparison(), nobody = SampleComparison();
+  none.runs.clear();
+  nobody.machine.reset();
+  nobody.runs[0].invalid = {"late"};
+  for (const PolicyComparison& c : {SampleComparison(), Wide(), empty, none, nobody})
+    EXPECT_THAT(Faults(json::parse(PolicyComparisonJson(c))), IsEmpty());
+}
+
+TEST(PolicyComparisonJson, TheSchemaFindsFaults) {
+  const json good = json::parse(PolicyComparisonJson(SampleComparison()));
+  json lacks = good, extra = good, version = good, type = good, standing = good;
+  lacks["runs"][0]["phases"][1].erase("p99_us");
+  extra["runs"][3]["p42"] = 1;
+  version["schema_version"] = 2;
+  type["runs"][0]["series"]["due"][5] = "many";
+  standing["summary"][0]["policies"][0]["standing"] = "winner";
+  for (const json& bad : {lacks, extra, version, type, standing}) EXPECT_THAT(Faults(bad), SizeIs(1));
+}
+
+TEST(PolicyComparisonJson, CarriesTheNumbers) {
+  const json j = json::parse(PolicyComparisonJson(SampleComparison()));
+  EXPECT_EQ(j["schema_version"], kComparisonSchemaVersion);
+  EXPECT_EQ(j["seed"], 7);
+  EXPECT_EQ(j["slo_ms"], 10);
+  ASSERT_EQ(j["runs"].size(), 4u * 3 * 3);
+  const json& crowd = j["runs"][4];
+  EXPECT_EQ(crowd["policy"], "mutune");
+  EXPECT_EQ(crowd["scenario"], 1);
+  EXPECT_EQ(crowd["changes"][0]["to"], "SDB1-16");
+  EXPECT_EQ(crowd["changes_left_out"], 0);
+  EXPECT_EQ(crowd["reaction_ms"], 2);
+  EXPECT_EQ(crowd["backlog_after_spike_ms"], 0);
+  EXPECT_EQ(crowd["phases"][1]["name"], "spike");
+  EXPECT_EQ(crowd["phases"][1]["p99_us"], 1000);
+  EXPECT_EQ(crowd["series"]["due"].size(), 90u);
+  EXPECT_EQ(crowd["series"]["p99_us"][45], 1000);
+  EXPECT_TRUE(crowd["series"]["p99_us"][0].is_null()) << "no samples of the warm-up";
+  EXPECT_TRUE(j["runs"][0]["reaction_ms"].is_null());
+  EXPECT_EQ(j["summary"][0]["phase"], "whole");
+  EXPECT_EQ(j["summary"][1]["policies"][2]["standing"], "matched");
+  EXPECT_EQ(j["summary"][1]["policies"][0]["p99_us"]["median"], 1010);
+}
+
+TEST(PolicyComparisonJson, HoldsAThousandChangesARun) {
+  PolicyComparison c = SampleComparison();
+  c.runs[0].changes.assign(2500, ConfigChange{Nanos(5), 1, "SIP1", "SDP1-4", "\xff"});
+  c.runs[0].switches = 12'571;
+  const json j = json::parse(PolicyComparisonJson(c));
+  EXPECT_THAT(Faults(j), IsEmpty());
+  EXPECT_EQ(j["runs"][0]["changes"].size(), 1000u);
+  EXPECT_EQ(j["runs"][0]["changes_left_out"], 11'571);
+}
+
+TEST(PolicyComparisonJson, ARunIsALine) {
+  const std::string text = PolicyComparisonJson(SampleComparison());
+  EXPECT_THAT(text, ContainsRegex("\n  \\{\"policy\":\"mutune\",\"scenario\":0,\"round\":0,"));
+  EXPECT_EQ(text.back(), '\n');
+}
+
+}  // namespace
+}  // namespace curtail::tool

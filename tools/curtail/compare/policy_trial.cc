@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/compare/policy_trial.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "curtail/adapt/training.h"
+#include "curtail/base/strings.h"
+#include "curtail/load/drive/runner.h"
+#include "nlohmann/json.hpp"
+#include "tools/curtail/cli/progress.h"
+#include "tools/curtail/deploy/admin_client.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr std::string_view kWithProfile = "+profile";
+// Beyond those of a training and of a verification.
+constexpr uint64_t kSeeds = uint64_t{3} << 31;
+constexpr Nanos kTimeout = std::chrono::seconds(2);  // so that "over a second" is seen
+
+// Keeps every call of a run.
+class CallLog final : public RunObserver {
+ public:
+  explicit CallLog(double expected) {
+    samples_.reserve(static_cast<size_t>(std::min(expected * 1.1, 4e6)) + 100);
+  }
+  void Started(TimePoint start) override { start_ = start; }
+  void Ended(Nanos due, Nanos latency, bool ok) override { samples_.push_back({due, latency, ok}); }
+
+  TimePoint start() const { return start_; }
+  std::vector<CallSample> Take() { return std::move(samples_); }
+
+ private:
+  TimePoint start_;
+  std::vector<CallSample> samples_;
+};
+
+// What the server says that its policy did, in `length` from `start` on.
+absl::Status ReadDecisions(AdminClient& admin, TimePoint start, Nanos length, PolicyMeasurement* measured) {
+  std::string text;
+  if (absl::Status status = admin.Call("GetDecisions", "", &text); !status.ok()) return status;
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("decisions")) {
+    return absl::InternalError("the server's decisions cannot be read");
+  }
+  const uint64_t switches = json.value("switches", uint64_t{0});
+  uint64_t listed = 0;
+  uint64_t outside = 0;
+  for (const auto& decision : json["decisions"]) {
+    if (!decision.value("failure", "").empty()) continue;
+    ++listed;
+    const Nanos at = TimePoint(Nanos(decision.value("at_ns", int64_t{0}))) - start;
+    if (at < Nanos(0) || at >= length) {
+      ++outside;
+      continue;
+    }
+    measured->changes.push_back({.at = at,
+                                 .rate_per_s = decision.value("rate_per_s", 0.0),
+                                 .from = decision.value("from", ""),
+                                 .to = decision.value("to", ""),
+                                 .reason = decision.value("reason", "")});
+  }
+  measured->changes_lost = switches > listed;  // the server remembers the last ones
+  measured->switches = std::max<uint64_t>(measured->changes.size(), switches - std::min(switches, outside));
+  return absl::OkStatus();
+}
+
+MidTierSetup SetupOf(const PolicyChoice& policy, const TrialOptions& options) {
+  MidTierSetup setup{.policy = policy.policy, .slo = options.slo};
+  if (policy.wants_profile) setup.profile = options.profile;
+  setup.any_machine = options.any_machine;
+  return setup;
+}
+
+// Starts leaves and a mid-tier under the policy, sends the scenario's arrivals, and ends the processes.
+class Trial {
+ public:
+  Trial(const Application& application, const LogFolder& logs, const TrialOptions& options, Console& console,
+        const std::atomic<bool>& stop)
+      : application_(application), logs_(logs), options_(options), console_(console), stop_(stop) {}
+
+  // Fills what was measured. Errors: as RunTrials().
+  absl::Status Run(const PolicyChoice& policy, const Scenario& scenario, uint64_t seed,
+                   const std::string& label, PolicyMeasurement* measured);
+
+ private:
+  const Application& application_;
+  const LogFolder& logs_;
+  const TrialOptions& options_;
+  Console& console_;
+  const std::atomic<bool>& stop_;
+};
+
+absl::Status Trial::Run(const PolicyChoice& policy, const Scenario& scenario, uint64_t seed,
+                        const std::string& label, PolicyMeasurement* measured) {
+  const absl::StatusOr<Schedule> schedule = Schedule::Make(scenario.curve, Gaps::kPoisson, seed);
+  if (!schedule.ok()) return schedule.status();
+  console_.Progress(label);
+  const absl::StatusOr<std::unique_ptr<Tiers>> tiers = Tiers::Start(application_, logs_, stop_);
+  if (!tiers.ok()) return tiers.status();
+  const absl::StatusOr<std::unique_ptr<MidTier>> mid_tier =
+      (*tiers)->StartMidTier(SetupOf(policy, options_), /*admin=*/true);
+  if (!mid_tier.ok()) return mid_tier.status();
+  AdminClient admin((*mid_tier)->admin());
+  if (absl::Status status = admin.Call("GetConfig", "", &measured->first_config); !status.ok()) return status;
+
+  Live live;
+  CallLog log(scenario.curve.total());
+  RunOptions run{.targets = {(*mid_tier)->address()}};
+  run.workload_name = application_.name;
+  run.schedule_name = scenario.name;
+  run.timeout = kTimeout;
+  run.warmup = scenario.warmup;
+  run.stop = &stop_;
+  run.live = &live;
+  run.observer = &log;
+  const Nanos cpu = (*mid_tier)->Cpu();
+  const TimePoint begun = Now();
+  const absl::StatusOr<LoadResult> result = [&] {
+    const ProgressLine line(&console_, &live, label, schedule->length());
+    return RunOpenLoop(run, *application_.workload, *schedule);
+  }();
+  const double elapsed = static_cast<double>((Now() - begun).count());
+  measured->server_cores = static_cast<double>(((*mid_tier)->Cpu() - cpu).count()) / elapsed;
+  // That it has ended says more than the calls that failed.
+  if (absl::Status died = (*mid_tier)->Check(); !died.ok()) return died;
+  if (absl::Status died = (*tiers)->CheckLeaves(); !died.ok()) return died;
+  if (!result.ok()) return result.status();
+  if (result->interrupted) return absl::CancelledError("interrupted");
+  measured->samples = log.Take();
+  measured->invalid = result->invalid;
+  return policy.adapts() ? ReadDecisions(admin, log.start(), schedule->length(), measured) : absl::OkStatus();
+}
+
+}  // namespace
+
+PolicyChoice ParsePolicyChoice(std::string_view label) {
+  PolicyChoice choice{.label = std::string(label), .policy = std::string(label)};
+  if (label.starts_with("static:") || label.starts_with("ipi:") || label == "online")
+    choice.wants_profile = false;
+  if (label.ends_with(kWithProfile)) choice.policy.resize(label.size() - kWithProfile.size());
+  return choice;
+}
+
+Nanos ComparisonPlan::Length() const {
+  Nanos length(0);
+  for (const Scenario& scenario : scenarios) length += scenario.curve.length();
+  return length * static_cast<int64_t>(policies.size()) * rounds;
+}
+
+absl::Status RunTrials(const Application& application, const LogFolder& logs, const ComparisonPlan& plan,
+                       Console& console, const std::atomic<bool>& stop, PolicyComparison& comparison) {
+  Trial trial(application, logs, plan.options, console, stop);
+  const size_t total = static_cast<size_t>(plan.rounds) * plan.scenarios.size() * plan.policies.size();
+  for (int round = 0; round < plan.rounds; ++round) {
+    for (size_t scenario = 0; scenario < plan.scenarios.size(); ++scenario) {
+      const uint64_t arrivals = static_cast<uint64_t>(round) * plan.scenarios.size() + scenario;
+      for (size_t i = 0; i < plan.policies.size(); ++i) {
+        if (stop) return absl::CancelledError("interrupted");
+        const PolicyChoice& policy =
+            plan.policies[(i + static_cast<size_t>(round) + scenario) % plan.policies.size()];
+        const std::string label = absl::StrFormat("run %d/%d  %s  %s", comparison.runs.size() + 1, total,
+                                                  plan.scenarios[scenario].name, policy.label);
+        PolicyMeasurement measured{.policy = policy.label, .scenario = scenario, .round = round};
+        if (absl::Status status = trial.Run(policy, plan.scenarios[scenario],
+                                            ArrivalsSeed(plan.seed, kSeeds + arrivals), label, &measured);
+            !status.ok()) {
+          return status;
+        }
+        comparison.runs.push_back(Evaluate(std::move(measured), plan.scenarios[scenario]));
+        const PhaseResult& whole = comparison.runs.back().whole;
+        console.Note(absl::StrFormat("%s  p99 %.2f ms, %d failed, %d switches", label, whole.p99_us / 1e3,
+                                     whole.failed, comparison.runs.back().switches));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// policy_trial.h - runs policies under scenarios, in processes started for each run, and measures them.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tools/curtail/cli/console.h"
+#include "tools/curtail/compare/policy_runs.h"
+#include "tools/curtail/compare/scenario.h"
+#include "tools/curtail/deploy/application.h"
+#include "tools/curtail/deploy/tiers.h"
+
+namespace curtail::tool {
+
+// A policy as the user names it: what servers take as --policy, or `online+profile` for `online` that begins with the
+// profile.
+struct PolicyChoice {
+  std::string label;
+  std::string policy;         // for the server
+  bool wants_profile = true;  // whether it is given one
+
+  bool adapts() const { return !policy.starts_with("static:"); }
+};
+PolicyChoice ParsePolicyChoice(std::string_view label);
+
+struct TrialOptions {
+  std::string profile;       // a file; empty if no policy needs one
+  bool any_machine = false;  // it is taken from another one, too
+  Nanos slo{0};              // zero: the server's default
+};
+
+// What is to be compared.
+struct ComparisonPlan {
+  std::vector<PolicyChoice> policies;
+  std::vector<Scenario> scenarios;
+  int rounds = 3;
+  uint64_t seed = 1;
+  TrialOptions options;
+
+  // Of the load; starting the processes comes on top.
+  Nanos Length() const;
+};
+
+// Runs all policies under all scenarios, round after round, each in processes started for this run alone; in each round
+// another policy begins. Policies of a round and scenario get the same arrivals. Adds to `comparison.runs` what was
+// measured, also when it fails. Errors: CANCELLED when stopped; those of Tiers; what kept a run from starting.
+absl::Status RunTrials(const Application& application, const LogFolder& logs, const ComparisonPlan& plan,
+                       Console& console, const std::atomic<bool>& stop, PolicyComparison& comparison);
+
+}  // namespace curtail::tool

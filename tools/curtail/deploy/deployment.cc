@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/deploy/deployment.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "curtail/load/message/workload.h"
+#include "curtail/rpc/transport/socket.h"
+#include "tools/curtail/load/one_call.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr Nanos kFirstBackoff = std::chrono::milliseconds(100);
+constexpr Nanos kLongestBackoff = std::chrono::seconds(5);
+constexpr Nanos kHealthTimeout = std::chrono::seconds(1);
+constexpr Nanos kTendLook = std::chrono::milliseconds(50);
+constexpr Nanos kPrepareTimeout = std::chrono::minutes(30);
+constexpr Nanos kRetry = std::chrono::milliseconds(20);
+// One that lived so long has earned a quick start.
+constexpr Nanos kSettled = std::chrono::seconds(10);
+constexpr Nanos kGrace = std::chrono::seconds(3);
+constexpr Nanos kLeastGrace = std::chrono::seconds(1);
+
+bool Accepts(const std::string& address, Nanos timeout) {
+  const absl::StatusOr<std::vector<internal::Address>> resolved = internal::Address::ResolveAll(address);
+  if (!resolved.ok()) return false;
+  for (const internal::Address& at : *resolved) {
+    const internal::UniqueFd fd(socket(at.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd) continue;
+    bool connected = connect(fd.get(), reinterpret_cast<const sockaddr*>(&at.storage), at.size) == 0;
+    if (!connected && errno == EINPROGRESS) {
+      pollfd ready{fd.get(), POLLOUT, 0};
+      int error = 0;
+      socklen_t size = sizeof(error);
+      connected = poll(&ready, 1, static_cast<int>(timeout / std::chrono::milliseconds(1))) == 1 &&
+                  getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+    }
+    if (connected) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string_view StateName(Instance::State state) {
+  switch (state) {
+    case Instance::State::kExternal:
+      return "external";
+    case Instance::State::kStarting:
+      return "starting";
+    case Instance::State::kReady:
+      return "ready";
+    case Instance::State::kWaiting:
+      return "waiting";
+    case Instance::State::kEnded:
+      return "ended";
+  }
+  return "";
+}
+
+bool IsServing(const std::string& address, Nanos timeout) {
+  RunOptions options;
+  options.targets = {address};
+  options.timeout = timeout;
+  const absl::StatusOr<Answer> answer = CallOnce(options, FixedWorkload("/grpc.health.v1.Health/Check", ""));
+  return answer.ok() && answer->reply == "\x08\x01";  // status: SERVING
+}
+
+absl::StatusOr<std::vector<int>> ParseCpus(std::string_view text) {
+  std::vector<int> cpus;
+  const auto wrong = [text](const char* why) {
+    return absl::InvalidArgumentError(absl::StrCat("cpus '", std::string(text), "': ", why));
+  };
+  const std::vector<std::string> parts = absl::StrSplit(std::string(text), ',');
+  for (const std::string& part : parts) {
+    const std::vector<std::string> ends = absl::StrSplit(part, '-');
+    int first = 0, last = 0;
+    if (ends.size() > 2 || !absl::SimpleAtoi(ends.front(), &first) || !absl::SimpleAtoi(ends.back(), &last) ||
+        first < 0 || last < first || last >= CPU_SETSIZE) {
+      return wrong("write numbers and ranges, such as 0-2,5");
+    }
+    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
+  }
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  sched_getaffinity(0, sizeof(usable), &usable);
+  const bool some = std::any_of(cpus.begin(), cpus.end(),
+                                [&](int cpu) { return CPU_ISSET(static_cast<size_t>(cpu), &usable); });
+  if (!some) return wrong("this process may use none of them");
+  return cpus;
+}
+
+absl::StatusOr<std::string> FindProgram(const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;  // whether it can be run is seen when it is
+  std::error_code error;
+  std::vector<std::string> places;
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const std::string& place :
+       {name, absl::StrCat("../apps/", name, "/", name), absl::StrCat("../../apps/", name, "/", name)}) {
+    places.push_back((own / place).lexically_normal());
+  }
+  const char* path = std::getenv("PATH");
+  const std::vector<std::string> folders = absl::StrSplit(path == nullptr ? "/usr/bin" : path, ':');
+  for (const std::string& folder : folders) {
+    places.push_back(absl::StrCat(folder.empty() ? "." : folder, "/", name));
+  }
+  for (const std::string& place : places) {
+    if (access(place.c_str(), X_OK) == 0 && !std::filesystem::is_directory(place, error)) return place;
+  }
+  const std::string hint =
+      name == "memcached" ? "; Debian's package memcached has it" : "; build it, or give its path";
+  return absl::NotFoundError(
+      absl::StrCat("the program ", name, " is missing: looked at ", places.front(), " and further", hint));
+}
+
+absl::Status Prepare(const Topology& topology, const std::string& entry, const std::string& folder,
+                     const std::atomic<bool>& stop) {
+  if (topology.prepare.empty()) return absl::OkStatus();
+  absl::StatusOr<std::vector<std::string>> argv = PrepareCommand(topology, entry);
+  if (!argv.ok()) return argv.status();
+  absl::StatusOr<std::string> program = FindProgram(argv->front());
+  if (!program.ok()) return program.status();
+  argv->front() = *std::move(program);
+  const auto process = Process::Spawn({.name = "the preparation",
+                                       .argv = *std::move(argv),
+                                       .log_path = absl::StrCat(folder, "/prepare.log"),
+                                       .out_to_log = true});
+  if (!process.ok()) return process.status();
+  const Deadline deadline = Deadline::In(kPrepareTimeout);
+  while ((*process)->Running()) {
+    if (deadline.Expired()) return absl::DeadlineExceededError("the preparation takes more than 30 minutes");
+    if (stop.load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
+    usleep(std::chrono::duration_cast<std::chrono::microseconds>(kRetry).count());
+  }
+  const int how = (*process)->Terminate(Nanos(0));
+  if (WIFEXITED(how) && WEXITSTATUS(how) == 0) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat("the preparation failed", (*process)->LogTail()));
+}
+
+absl::StatusOr<std::unique_ptr<Deployment>> Deployment::Start(const Topology& topology,
+                                                              DeploymentOptions options,
+                                                              const std::atomic<bool>& stop) {
+  if (absl::Status whole = topology.Check(); !whole.ok()) return whole;
+  std::unique_ptr<Deployment> deployment(new Deployment(topology, std::move(options), stop));
+  if (absl::Status started = deployment->StartAll(); !started.ok()) return started;
+  return deployment;
+}
+
+Deployment::~Deployment() { Stop(kGrace); }
+
+void Deployment::Enter(Instance& instance, Instance::State state) {
+  instance.state = state;
+  instance.since = Now();
+  if (options_.observer) options_.observer(instance);
+}
+
+absl::Status Deployment::StartAll() {
+  // All at once, so that no reference to an instance goes stale.
+  size_t count = 0;
+  for (const ServiceSpec& s : topology_.services) count += static_cast<size_t>(s.instances());
+  instances_.reserve(count);
+  for (const ServiceSpec& service : topology_.services) {
+    if (service.entry && options_.without_entry) continue;
+    if (absl::Status started = StartService(service); !started.ok()) return started;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Deployment::StartService(const ServiceSpec& service) {
+  const size_t first = instances_.size();
+  for (int i = 0; i < service.instances(); ++i) {
+    Instance& instance = instances_.emplace_back();
+    instance.service = &service;
+    instance.number = i;
+    instance.name = InstanceName(service, i);
+    if (!service.external.empty()) {
+      instance.address = service.external[static_cast<size_t>(i)];
+      const bool there = service.grpc() ? IsServing(instance.address, kHealthTimeout)
+                                        : Accepts(instance.address, kHealthTimeout);
+      if (!there) {
+        return absl::NotFoundError(
+            absl::StrCat(instance.name, " is said to run at ", instance.address, ", where nobody answers"));
+      }
+      Enter(instance, Instance::State::kExternal);
+    } else if (absl::Status spawned = Spawn(instance); !spawned.ok()) {
+      return spawned;
+    }
+  }
+  const Deadline deadline = Deadline::In(options_.start_timeout);
+  for (size_t i = first; i < instances_.size(); ++i) {
+    if (absl::Status ready = AwaitReady(instances_[i], deadline, kHealthTimeout); !ready.ok()) return ready;
+    addresses_[service.name].push_back(instances_[i].address);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Deployment::Spawn(Instance& instance) {
+  const ServiceSpec& service = *instance.service;
+  const size_t number = static_cast<size_t>(instance.number);
+  InstanceSetup setup;
+  setup.config = service.config;
+  setup.policy = service.policy;
+  setup.profile = service.profile;
+  setup.listen = instance.address;  // of its former life
+  if (setup.listen.empty() && !service.listen.empty()) setup.listen = service.listen[number];
+  if (setup.listen.empty()) {
+    setup.listen =
+        service.grpc() ? "127.0.0.1:0" : absl::StrCat("unix:", options_.folder, "/", instance.name, ".sock");
+  }
+  if (setup.listen.size() >= sizeof(sockaddr_un::sun_path) + 5 && setup.listen.starts_with("unix:")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        setup.listen, " is too long for a socket; set XDG_RUNTIME_DIR or TMPDIR to a shorter folder"));
+  }
+  if (!service.grpc()) {
+    instance.address = setup.listen;
+    // Whoever is there already would be taken for ours.
+    if (!setup.listen.starts_with("unix:") && Accepts(setup.listen, kHealthTimeout)) {
+      return absl::AlreadyExistsError(
+          absl::StrCat(instance.name, ": somebody listens at ", setup.listen, " already"));
+    }
+  }
+  if (service.grpc() && service.common_flags && options_.admin) {
+    instance.admin = absl::StrCat("unix:", options_.folder, "/", instance.name, ".admin");
+    setup.admin = instance.admin;
+  }
+  absl::StatusOr<std::vector<std::string>> argv =
+      CommandOf(topology_, service, instance.number, addresses_, setup);
+  if (!argv.ok()) return argv.status();
+  absl::StatusOr<std::string> program = FindProgram(argv->front());
+  if (!program.ok()) return program.status();
+  argv->front() = *std::move(program);
+
+  ProcessOptions process;
+  process.name = instance.name;
+  process.argv = *std::move(argv);
+  process.log_path = absl::StrCat(options_.folder, "/", instance.name, ".log");
+  process.out_to_log = !service.grpc();
+  instance.log = process.log_path;
+  if (!service.cpus.empty()) {
+    absl::StatusOr<std::vector<int>> cpus = ParseCpus(service.cpus[number % service.cpus.size()]);
+    if (!cpus.ok()) return cpus.status();
+    process.cpus = *std::move(cpus);
+  }
+  // The log tells one life of the process from the next.
+  std::ofstream(process.log_path, std::ios::app)
+      << "--- " << absl::FormatTime(absl::Now(), absl::LocalTimeZone()) << " "
+      << absl::StrJoin(process.argv, " ") << "\n";
+  absl::StatusOr<std::unique_ptr<Process>> spawned = Process::Spawn(std::move(process));
+  if (!spawned.ok()) return spawned.status();
+  instance.process = *std::move(spawned);
+  instance.heard = false;
+  Enter(instance, Instance::State::kStarting);
+  return absl::OkStatus();
+}
+
+absl::Status Deployment::AwaitReady(Instance& instance, Deadline deadline, Nanos look) {
+  if (instance.state != Instance::State::kStarting) return absl::OkStatus();
+  const ServiceSpec& service = *instance.service;
+  if (service.grpc() && !instance.heard) {
+    const absl::StatusOr<std::string> address =
+        instance.process->AwaitLine(service.ready_prefix, deadline, &stop_);
+    if (!address.ok()) return address.status();
+    instance.address = *address;
+    instance.heard = true;
+  }
+  // It listens, or is about to. One look at least, however late it is.
+  while (true) {
+    const bool ready = !service.grpc() ? Accepts(instance.address, look)
+                                       : !service.common_flags || IsServing(instance.address, look);
+    if (ready && instance.process->Running()) break;
+    if (stop_.load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
+    if (!instance.process->Running()) {
+      return absl::AbortedError(absl::StrCat(instance.name, " has ended", instance.process->LogTail()));
+    }
+    if (deadline.Expired()) {
+      return absl::DeadlineExceededError(
+          absl::StrCat(instance.name, " does not answer at ", instance.address, instance.process->LogTail()));
+    }
+    usleep(std::chrono::duration_cast<std::chrono::microseconds>(kRetry).count());
+  }
+  Enter(instance, Instance::State::kReady);
+  return absl::OkStatus();
+}
+
+void Deployment::Lost(Instance& instance) {
+  const bool settled = instance.state == Instance::State::kReady && Now() - instance.since >= kSettled;
+  instance.backoff = settled || instance.backoff == Nanos(0)
+                         ? kFirstBackoff
+                         : std::min(2 * instance.backoff, kLongestBackoff);
+  const int how = instance.process->Terminate(Nanos(0));
+  instance.problem = absl::StrCat(WIFSIGNALED(how) ? absl::StrCat("was killed by signal ", WTERMSIG(how))
+                                                   : absl::StrCat("ended with code ", WEXITSTATUS(how)),
+                                  instance.process->LogTail());
+  Enter(instance, Instance::State::kWaiting);
+}
+
+void Deployment::Tend() {
+  for (Instance& instance : instances_) {
+    if (stop_.load(std::memory_order_relaxed)) return;
+    if (instance.process != nullptr && instance.state == Instance::State::kReady) {
+      instance.process->DiscardOutput();
+    }
+    const bool lives =
+        instance.state == Instance::State::kStarting || instance.state == Instance::State::kReady;
+    if (lives && !instance.process->Running()) {
+      Lost(instance);
+    } else if (instance.state == Instance::State::kStarting) {
+      const absl::Status ready = AwaitReady(instance, Deadline::In(kRetry), kTendLook);
+      if (absl::IsCancelled(ready)) return;
+      const bool late = Now() - instance.since > options_.start_timeout;
+      if (!ready.ok() && (late || !absl::IsDeadlineExceeded(ready))) Lost(instance);
+    } else if (instance.state == Instance::State::kWaiting && Now() - instance.since >= instance.backoff) {
+      ++instance.restarts;
+      if (absl::Status spawned = Spawn(instance); !spawned.ok()) {
+        instance.problem = std::string(spawned.message());
+        instance.backoff = kLongestBackoff;
+        Enter(instance, Instance::State::kWaiting);
+      }
+    }
+  }
+}
+
+absl::Status Deployment::Check() {
+  for (Instance& instance : instances_) {
+    if (instance.process == nullptr || instance.process->Running()) continue;
+    return absl::AbortedError(absl::StrCat(instance.name, " has ended", instance.process->LogTail()));
+  }
+  return absl::OkStatus();
+}
+
+void Deployment::Stop(Nanos grace) {
+  const Deadline all = Deadline::In(grace);
+  // Those of one service at once.
+  for (auto service = topology_.services.rbegin(); service != topology_.services.rend(); ++service) {
+    for (Instance& instance : instances_) {
+      if (instance.service == &*service && instance.process != nullptr) instance.process->BeginToEnd();
+    }
+    const Deadline deadline = Deadline::In(std::max(all.Remaining(), kLeastGrace));
+    for (Instance& instance : instances_) {
+      if (instance.service != &*service || instance.state == Instance::State::kEnded) continue;
+      if (instance.process != nullptr) instance.process->Terminate(deadline.Remaining());
+      if (instance.state != Instance::State::kExternal) Enter(instance, Instance::State::kEnded);
+    }
+  }
+}
+
+}  // namespace curtail::tool

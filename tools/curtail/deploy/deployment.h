@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// deployment.h - the processes of a topology on this machine: started in order, looked after, ended in order.
+//
+// Thread-compatible. All processes end with the object, and at the latest with the thread that made it (process.h).
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
+#include "tools/curtail/deploy/process.h"
+#include "tools/curtail/deploy/topology.h"
+
+namespace curtail::tool {
+
+// One instance of a service.
+struct Instance {
+  // kExternal: runs already and is somebody else's. kWaiting: has ended and is started again soon.
+  enum class State { kExternal, kStarting, kReady, kWaiting, kEnded };
+
+  const ServiceSpec* service = nullptr;
+  int number = 0;
+  std::string name;
+  State state = State::kStarting;
+  std::string address;
+  std::string admin;  // address; empty: none
+  std::string log;    // path
+  int restarts = 0;
+  std::string problem;  // why it ended last, with the end of its log
+  std::unique_ptr<Process> process;
+
+ private:
+  friend class Deployment;
+  bool heard = false;  // where it listens
+  TimePoint since;     // of its state
+  Nanos backoff{0};    // before it is started once more
+};
+
+std::string_view StateName(Instance::State state);
+
+struct DeploymentOptions {
+  std::string folder;          // of logs and sockets; there already
+  bool without_entry = false;  // leave out the service that clients call
+  bool admin = false;          // an admin interface for each curtail service, a socket in the folder
+  Nanos start_timeout = std::chrono::seconds(120);
+  // Hears of every change of an instance's state. Empty: nobody does.
+  std::function<void(const Instance&)> observer;
+};
+
+class Deployment {
+ public:
+  // Starts service after service and waits until each is ready. `topology` and `stop` outlive the object. Errors: those of
+  // Process and CommandOf; ABORTED (an instance ended, with the end of its log); DEADLINE_EXCEEDED; CANCELLED when `stop`
+  // was set. What had been started is ended.
+  static absl::StatusOr<std::unique_ptr<Deployment>> Start(const Topology& topology,
+                                                           DeploymentOptions options,
+                                                           const std::atomic<bool>& stop);
+  // Ends what Stop() has not.
+  ~Deployment();
+  Deployment(const Deployment&) = delete;
+  Deployment& operator=(const Deployment&) = delete;
+
+  // Starts again what has ended, at its old address, after 0.1 s and then longer and longer up to 5 s. Hardly waits; call
+  // it some times a second.
+  void Tend();
+  // ABORTED when an instance has ended, for those who do not want it back.
+  absl::Status Check();
+  // Ends all, callers before those they call. Together they have `grace` to drain, each service a second at least; what is
+  // left then is killed.
+  void Stop(Nanos grace);
+
+  const std::vector<Instance>& instances() const { return instances_; }
+  const Addresses& addresses() const { return addresses_; }
+
+ private:
+  Deployment(const Topology& topology, DeploymentOptions options, const std::atomic<bool>& stop)
+      : topology_(topology), options_(std::move(options)), stop_(stop) {}
+  absl::Status StartAll();
+  absl::Status StartService(const ServiceSpec& service);
+  absl::Status Spawn(Instance& instance);
+  // Whether it is ready, waiting for that until `deadline`. Errors: as Start().
+  // A single look takes `look` at most.
+  absl::Status AwaitReady(Instance& instance, Deadline deadline, Nanos look);
+  void Enter(Instance& instance, Instance::State state);
+  void Lost(Instance& instance);
+
+  const Topology& topology_;
+  const DeploymentOptions options_;
+  const std::atomic<bool>& stop_;
+  std::vector<Instance> instances_;  // in the order of the topology
+  Addresses addresses_;
+};
+
+// Runs what the topology wants done once all serve, such as loading data, and waits for it; its words go to
+// FOLDER/prepare.log. Errors: ABORTED when it failed, with the end of that log; CANCELLED when `stop` was set.
+absl::Status Prepare(const Topology& topology, const std::string& entry, const std::string& folder,
+                     const std::atomic<bool>& stop);
+
+// The path of a program that a topology names: as it is when it has a slash, otherwise beside this program, where the
+// build puts applications, or in PATH. Errors: NOT_FOUND, which says where it looked.
+absl::StatusOr<std::string> FindProgram(const std::string& name);
+
+// "0-2,5" -> {0, 1, 2, 5}. Errors: INVALID_ARGUMENT.
+absl::StatusOr<std::vector<int>> ParseCpus(std::string_view text);
+
+// Whether a server that speaks gRPC answers a health check with SERVING in time.
+bool IsServing(const std::string& address, Nanos timeout);
+
+}  // namespace curtail::tool

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/deploy/down_command.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "curtail/base/clock.h"
+#include "curtail/base/strings.h"
+#include "curtail/rpc/transport/socket.h"
+#include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/cli/flags.h"
+#include "tools/curtail/deploy/run_folder.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr int kLookMs = 50;
+
+// Whether the process ended until `deadline`; or `stop` was set.
+bool AwaitEnd(const internal::UniqueFd& process, Deadline deadline, const std::atomic<bool>& stop) {
+  pollfd ended{process.get(), POLLIN, 0};
+  while (poll(&ended, 1, kLookMs) <= 0) {
+    if (deadline.Expired() || stop.load(std::memory_order_relaxed)) return false;
+  }
+  return true;
+}
+
+// By its descriptor, as a number may be another process's by now.
+void Send(const internal::UniqueFd& process, int signal) {
+  syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
+}
+
+}  // namespace
+
+int RunDown(const DownFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  const absl::StatusOr<Nanos> timeout = ParseDuration(flags.timeout);
+  if (!timeout.ok()) {
+    console.Error(std::string(Message(timeout.status())), "");
+    return kBadConfig;
+  }
+  const absl::StatusOr<pid_t> keeper = KeeperOf(flags.application);
+  const internal::UniqueFd process(keeper.ok() ? static_cast<int>(syscall(SYS_pidfd_open, *keeper, 0)) : -1);
+  // Still the keeper now that its number is held: then it was when the descriptor was opened.
+  const absl::StatusOr<pid_t> still = KeeperOf(flags.application);
+  if (!process || !still.ok() || *still != *keeper) {
+    const std::vector<std::string> up = ApplicationsUp();
+    console.Error(absl::StrCat(flags.application, " is not up; ",
+                               up.empty() ? "nothing is" : absl::StrJoin(up, ", ") + " is"),
+                  "curtail ps lists what is up");
+    return kFailed;
+  }
+  Send(process, SIGTERM);
+  if (AwaitEnd(process, Deadline::In(*timeout), stop)) {
+    console.Print(absl::StrCat(flags.application, " is down\n"));
+    return kOk;
+  }
+  if (stop.load(std::memory_order_relaxed)) {
+    console.Error("interrupted", absl::StrCat(flags.application, " goes on ending"));
+    return kInterrupted;
+  }
+  Send(process, SIGKILL);  // its children die with it
+  console.Error(absl::StrCat(flags.application, " did not end in ", flags.timeout, " and was killed"),
+                "give it longer with --timeout");
+  return kFailed;
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// logs_command.h - `curtail logs`: what the processes of an application wrote.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "tools/curtail/cli/console.h"
+
+namespace curtail::tool {
+
+struct LogsFlags {
+  std::string application;
+  std::string process;  // "leaf-0", or "leaf" for all of them; empty: all
+  bool follow = false;
+  int tail = 100;  // lines of each
+};
+
+// Also of an application that is no longer up. Returns the exit code.
+int RunLogs(const LogsFlags& flags, Console& console, const std::atomic<bool>& stop);
+
+}  // namespace curtail::tool

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/deploy/ps_command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "curtail/base/strings.h"
+#include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/deploy/admin_client.h"
+#include "tools/curtail/deploy/deployment.h"
+#include "tools/curtail/deploy/run_folder.h"
+
+namespace curtail::tool {
+namespace {
+
+// One that takes longer does not serve well enough to be called healthy.
+constexpr Nanos kLookTimeout = std::chrono::milliseconds(500);
+
+double ResidentMib(pid_t pid) {
+  std::ifstream in(absl::StrCat("/proc/", pid, "/statm"));
+  double total = 0, resident = 0;
+  in >> total >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1024.0 * 1024.0);
+}
+
+ProcessLook LookAt(const ProcessState& process) {
+  ProcessLook row{.health = "-", .config = process.under};
+  const bool grpc = process.protocol == "grpc";
+  if (grpc && process.state != StateName(Instance::State::kWaiting)) {
+    row.health = IsServing(process.address, kLookTimeout) ? "serving" : "not serving";
+  }
+  if (row.health == "serving" && !process.admin.empty()) {
+    std::string config;
+    if (AdminClient(process.admin).Call("GetConfig", "", &config, kLookTimeout).ok()) {
+      // Under a policy both matter.
+      row.config = process.under.empty() || process.under == config
+                       ? config
+                       : absl::StrCat(process.under, " ", config);
+    }
+  }
+  if (process.pid > 0) {
+    row.cpu_s = static_cast<double>(CpuOf(process.pid).count()) / 1e9;
+    row.resident_mib = ResidentMib(process.pid);
+  }
+  return row;
+}
+
+std::string Age(int64_t since_unix_ms) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const int64_t s = std::max<int64_t>(
+      0, (std::chrono::duration_cast<std::chrono::milliseconds>(now).count() - since_unix_ms) / 1000);
+  if (s < 120) return absl::StrFormat("%d s", s);
+  return s < 7200 ? absl::StrFormat("%d min", s / 60) : absl::StrFormat("%d h", s / 3600);
+}
+
+std::string Table(const UpState& state) {
+  size_t name = 4, address = 7, config = 6;
+  for (const ProcessState& p : state.processes) {
+    name = std::max(name, p.name.size());
+    address = std::max(address, p.address.size());
+    config = std::max(config, p.look->config.size());
+  }
+  std::string text = absl::StrFormat("%s, up for %s, looked after by process %d\n", state.application,
+                                     Age(state.started_unix_ms), state.pid);
+  absl::StrAppendFormat(&text, "%-*s %8s %-9s %-11s %-*s %-*s %8s %9s %8s\n", name, "NAME", "PID", "STATE",
+                        "HEALTH", address, "ADDRESS", config, "CONFIG", "CPU", "MEMORY", "RESTARTS");
+  for (const ProcessState& p : state.processes) {
+    const ProcessLook& row = *p.look;
+    absl::StrAppendFormat(&text, "%-*s %8s %-9s %-11s %-*s %-*s %6.1f s %5.0f MiB %8d\n", name, p.name,
+                          p.pid > 0 ? absl::StrCat(p.pid) : "-", p.state, row.health, address, p.address,
+                          config, row.config.empty() ? "-" : row.config, row.cpu_s, row.resident_mib,
+                          p.restarts);
+  }
+  return text;
+}
+
+}  // namespace
+
+int RunPs(const PsFlags& flags, Console& console) {
+  std::vector<std::string> names = ApplicationsUp();
+  if (!flags.application.empty()) names = {flags.application};
+  std::string json, tables;
+  for (const std::string& name : names) {
+    absl::StatusOr<UpState> state = ReadUpState(name);
+    // One that is starting or ending now has no state to show.
+    if (absl::IsNotFound(state.status()) && flags.application.empty()) continue;
+    if (!state.ok()) {
+      console.Error(std::string(Message(state.status())), "");
+      return kFailed;
+    }
+    for (ProcessState& process : state->processes) process.look = LookAt(process);
+    absl::StrAppend(&json, json.empty() ? "" : ",\n", ToJson(*state));
+    absl::StrAppend(&tables, tables.empty() ? "" : "\n", Table(*state));
+  }
+  if (flags.json) {
+    console.Print(absl::StrCat("[", json, "]\n"));
+  } else {
+    console.Print(tables.empty() ? "nothing is up\n" : tables);
+  }
+  return kOk;
+}
+
+}  // namespace curtail::tool

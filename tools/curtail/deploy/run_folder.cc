@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/deploy/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "curtail/base/internal/json_document.h"
+#include "tools/curtail/cli/flags.h"
+
+namespace curtail::tool {
+namespace {
+
+using internal::Json;
+using internal::JsonNode;
+
+constexpr int kSchemaVersion = 1;
+constexpr size_t kMaxState = size_t{16} << 20;
+constexpr size_t kMaxProcesses = 1u << 16;
+constexpr int kMaxPid = 1 << 30;
+constexpr int kLockTries = 20;
+constexpr useconds_t kLockRetryUs = 10000;
+constexpr internal::JsonKind kKind = {"state of an application", 8, 32};
+
+std::string ErrorText(int error) { return std::generic_category().message(error); }
+
+std::string Base() {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  std::error_code error;
+  if (runtime != nullptr && std::filesystem::is_directory(runtime, error) && access(runtime, W_OK) == 0) {
+    return absl::StrCat(runtime, "/curtail");
+  }
+  return absl::StrCat("/tmp/curtail-", geteuid());
+}
+
+// Whether it is a folder of our own that nobody else can write to: names below /tmp are anybody's to take.
+bool IsPrivate(const std::string& path) {
+  struct stat info{};
+  return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+         (info.st_mode & 022) == 0;
+}
+
+// Names come from users and become parts of paths.
+bool IsFileName(std::string_view name) {
+  return !name.empty() && name.find('/') == std::string_view::npos && name.front() != '.';
+}
+
+absl::Status MakePrivate(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return absl::PermissionDeniedError(absl::StrCat("cannot make ", path, ": ", ErrorText(errno)));
+  }
+  if (!IsPrivate(path)) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        path, " is not a folder that only this user can write to; set XDG_RUNTIME_DIR to one that is"));
+  }
+  return absl::OkStatus();
+}
+
+bool IsHeld(const std::string& lock_path) {
+  const int fd = open(lock_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return false;
+  // Shared, so that two who look do not take each other for the holder.
+  const bool held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(fd);
+  return held;
+}
+
+}  // namespace
+
+std::string ToJson(const UpState& state) {
+  Json processes = Json::array();
+  for (const ProcessState& p : state.processes) {
+    processes.push_back({{"name", p.name},
+                         {"service", p.service},
+                         {"state", p.state},
+                         {"pid", p.pid},
+                         {"protocol", p.protocol},
+                         {"address", p.address},
+                         {"admin", p.admin},
+                         {"under", p.under},
+                         {"log", p.log},
+                         {"restarts", p.restarts},
+                         {"problem", p.problem},
+                         {"since_unix_ms", p.since_unix_ms}});
+    if (!p.look) continue;
+    Json& json = processes.back();
+    json["health"] = p.look->health;
+    json["config"] = p.look->config;
+    json["cpu_s"] = p.look->cpu_s;
+    json["resident_mib"] = p.look->resident_mib;
+  }
+  const Json json = {{"schema_version", kSchemaVersion},
+                     {"application", state.application},
+                     {"pid", state.pid},
+                     {"entry", state.entry},
+                     {"started_unix_ms", state.started_unix_ms},
+                     {"settings", state.settings},
+                     {"processes", std::move(processes)}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+absl::StatusOr<UpState> ParseUpState(std::string_view text) {
+  const absl::StatusOr<Json> json = internal::ParseJson(text, kKind);
+  if (!json.ok()) return json.status();
+  if (absl::Status version = internal::CheckSchemaVersion(*json, kKind, kSchemaVersion); !version.ok()) {
+    return version;
+  }
+  std::string problem;
+  const JsonNode root(&*json, &problem);
+  UpState state;
+  state.application = root["application"].Text();
+  state.pid = root["pid"].Int(kMaxPid);
+  state.entry = root["entry"].Text();
+  state.started_unix_ms = static_cast<int64_t>(root["started_unix_ms"].Count(INT64_MAX));
+  root["settings"].ForMembers(
+      [&state](const std::string& name, const JsonNode& node) { state.settings[name] = node.Text(); });
+  root["processes"].ForItems(kMaxProcesses, [&state](const JsonNode& node) {
+    ProcessState p;
+    p.name = node["name"].Text();
+    p.service = node["service"].Text();
+    p.state = node["state"].Text();
+    p.pid = node["pid"].Int(kMaxPid);
+    p.protocol = node["protocol"].Text();
+    p.address = node["address"].Text();
+    p.admin = node["admin"].Text();
+    p.under = node["under"].Text();
+    p.log = node["log"].Text();
+    p.restarts = node["restarts"].Int(kMaxPid);
+    p.problem = node["problem"].Text();
+    p.since_unix_ms = static_cast<int64_t>(node["since_unix_ms"].Count(INT64_MAX));
+    state.processes.push_back(std::move(p));
+  });
+  if (!problem.empty()) return absl::InvalidArgumentError(problem);
+  return state;
+}
+
+std::string RunFolderOf(std::string_view application) {
+  return absl::StrCat(Base(), "/", std::string(application));
+}
+
+bool IsUp(const std::string& application) {
+  const std::string folder = RunFolderOf(application);
+  return IsFileName(application) && IsPrivate(Base()) && IsPrivate(folder) &&
+         IsHeld(absl::StrCat(folder, "/lock"));
+}
+
+absl::StatusOr<pid_t> KeeperOf(const std::string& application) {
+  std::ifstream in(absl::StrCat(RunFolderOf(application), "/lock"));
+  pid_t pid = 0;
+  if (!IsUp(application) || !(in >> pid) || pid < 2) {
+    return absl::NotFoundError(absl::StrCat(application, " is not up"));
+  }
+  return pid;
+}
+
+absl::StatusOr<std::unique_ptr<RunFolder>> RunFolder::Take(const std::string& application) {
+  const std::string path = RunFolderOf(application);
+  if (!IsFileName(application))
+    return absl::InvalidArgumentError(absl::StrCat("'", application, "' is no name"));
+  for (const std::string& folder : {Base(), path}) {
+    if (absl::Status made = MakePrivate(folder); !made.ok()) return made;
+  }
+  const std::string lock_path = absl::StrCat(path, "/lock");
+  const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (lock < 0) {
+    return absl::PermissionDeniedError(absl::StrCat("cannot open ", lock_path, ": ", ErrorText(errno)));
+  }
+  // Those who only look hold it for a moment.
+  for (int tries = 0; flock(lock, LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if (tries == kLockTries) {
+      close(lock);
+      return absl::AlreadyExistsError(absl::StrCat(application, " is up already"));
+    }
+    usleep(kLockRetryUs);
+  }
+  std::unique_ptr<RunFolder> folder(new RunFolder(path, lock));
+  if (absl::Status written = folder->WritePid(); !written.ok()) return written;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+    std::error_code ignored;
+    if (entry.path() != lock_path) std::filesystem::remove_all(entry.path(), ignored);
+  }
+  return folder;
+}
+
+RunFolder::~RunFolder() { close(lock_); }
+
+absl::Status RunFolder::WritePid() const {
+  const std::string text = absl::StrCat(getpid(), "\n");
+  if (ftruncate(lock_, 0) == 0 &&
+      pwrite(lock_, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size())) {
+    return absl::OkStatus();
+  }
+  return absl::InternalError(absl::StrCat("cannot write ", path_, "/lock: ", ErrorText(errno)));
+}
+
+absl::Status RunFolder::Write(const UpState& state) const {
+  const std::string next = absl::StrCat(path_, "/state.json.next");
+  std::ofstream out(next, std::ios::binary | std::ios::trunc);
+  out << ToJson(state);
+  out.close();
+  if (!out || std::rename(next.c_str(), absl::StrCat(path_, "/state.json").c_str()) != 0) {
+    return absl::InternalError(absl::StrCat("cannot write ", path_, "/state.json: ", ErrorText(errno)));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> ApplicationsUp() {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(Base(), error)) {
+    if (IsUp(entry.path().filename())) names.push_back(entry.path().filename());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::StatusOr<UpState> ReadUpState(const std::string& application) {
+  if (!IsUp(application)) {
+    const std::vector<std::string> up = ApplicationsUp();
+    return absl::NotFoundError(absl::StrCat(application, " is not up; ",
+                                            up.empty() ? "nothing is" : absl::StrJoin(up, ", ") + " is"));
+  }
+  const std::string path = absl::StrCat(RunFolderOf(application), "/state.json");
+  const absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxState);
+  if (!text.ok()) return absl::NotFoundError(absl::StrCat(application, " has only begun to start"));
+  absl::StatusOr<UpState> state = ParseUpState(*text);
+  if (!state.ok()) return absl::InternalError(absl::StrCat(path, " ", state.status().message()));
+  const absl::StatusOr<pid_t> keeper = KeeperOf(application);
+  if (!keeper.ok() || *keeper != state->pid) {
+    return absl::NotFoundError(absl::StrCat(application, " has only begun to start"));
+  }
+  return state;
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/deploy/run_folder.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "apps/common/temp_dir.h"
+#include "tools/curtail/deploy/deployment.h"
+
+namespace curtail::tool {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class RunFolderTest : public testing::Test {
+ protected:
+  RunFolderTest() { setenv("XDG_RUNTIME_DIR", dir_.File("").c_str(), 1); }
+  ~RunFolderTest() override { unsetenv("XDG_RUNTIME_DIR"); }
+  const apps::TempDir dir_;
+};
+
+UpState State() {
+  UpState state;
+  state.application = "shop";
+  state.pid = getpid();
+  state.entry = "127.0.0.1:7000";
+  state.started_unix_ms = 1234567890123;
+  state.settings = {{"data", "synthetic:N=5"}, {"leaf.shards", "2"}};
+  ProcessState p;
+  p.name = "leaf-0.1", p.service = "leaf", p.state = "ready", p.pid = 42, p.protocol = "grpc";
+  p.address = "127.0.0.1:7001", p.admin = "unix:/a", p.under = "SDB1-16", p.log = "/l";
+  p.restarts = 3, p.problem = "was \"killed\"\nby \xff", p.since_unix_ms = 5;
+  state.processes.push_back(p);
+  return state;
+}
+
+TEST_F(RunFolderTest, IsUpForAsLongAsItIsHeld) {
+  EXPECT_FALSE(IsUp("shop"));
+  EXPECT_THAT(ReadUpState("shop").status().message(), HasSubstr("shop is not up; nothing is"));
+  {
+    const auto folder = RunFolder::Take("shop");
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    EXPECT_TRUE(IsUp("shop"));
+    EXPECT_EQ(RunFolder::Take("shop").status().code(), absl::StatusCode::kAlreadyExists);
+    EXPECT_THAT(ReadUpState("shop").status().message(), HasSubstr("only begun"));
+    ASSERT_TRUE((*folder)->Write(State()).ok());
+    EXPECT_THAT(ApplicationsUp(), ElementsAre("shop"));
+    const auto state = ReadUpState("shop");
+    ASSERT_TRUE(state.ok()) << state.status();
+    EXPECT_EQ(state->entry, "127.0.0.1:7000");
+    EXPECT_EQ(state->started_unix_ms, 1234567890123);
+    EXPECT_EQ(state->settings, State().settings);
+    ASSERT_EQ(state->processes.size(), 1u);
+    EXPECT_EQ(state->processes[0].name, "leaf-0.1");
+    EXPECT_EQ(state->processes[0].restarts, 3);
+    EXPECT_THAT(state->processes[0].problem, HasSubstr("was \"killed\"\nby "));
+    EXPECT_THAT(ReadUpState("bank").status().message(), HasSubstr("bank is not up; shop is"));
+  }
+  EXPECT_FALSE(IsUp("shop")) << "the state of the past is no state";
+  EXPECT_FALSE(ReadUpState("shop").ok());
+}
+
+TEST_F(RunFolderTest, LooksDoNotGetInTheWay) {
+  ASSERT_TRUE(RunFolder::Take("shop").ok());
+  // Somebody who looks at the lock just now is not taken for its holder, nor does he keep anybody from it.
+  const int looks = open((RunFolderOf("shop") + "/lock").c_str(), O_RDONLY);
+  ASSERT_EQ(flock(looks, LOCK_SH), 0);
+  EXPECT_FALSE(IsUp("shop"));
+  std::thread soon([looks] { close(looks); });
+  EXPECT_TRUE(RunFolder::Take("shop").ok());
+  soon.join();
+}
+
+TEST_F(RunFolderTest, TheKeeperIsKnown) {
+  EXPECT_FALSE(KeeperOf("shop").ok());
+  const auto folder = RunFolder::Take("shop");
+  ASSERT_TRUE(folder.ok());
+  EXPECT_EQ(*KeeperOf("shop"), getpid());
+  UpState state = State();
+  state.pid = getpid() + 1;  // of an earlier keeper
+  ASSERT_TRUE((*folder)->Write(state).ok());
+  EXPECT_FALSE(ReadUpState("shop").ok());
+  EXPECT_FALSE(IsUp("../shop"));
+  EXPECT_FALSE(RunFolder::Take("../shop").ok());
+}
+
+TEST_F(RunFolderTest, ClearsWhatTheLastRunLeft) {
+  {
+    const auto folder = RunFolder::Take("shop");
+    ASSERT_TRUE(folder.ok());
+    std::ofstream((*folder)->path() + "/leaf-0.log") << "old";
+  }
+  EXPECT_TRUE(std::filesystem::exists(RunFolderOf("shop") + "/leaf-0.log")) << "logs outlive the run";
+  const auto folder = RunFolder::Take("shop");
+  ASSERT_TRUE(folder.ok());
+  EXPECT_FALSE(std::filesystem::exists((*folder)->path() + "/leaf-0.log"));
+}
+
+TEST_F(RunFolderTest, RefusesAFolderThatOthersCanWriteTo) {
+  std::filesystem::create_directory(dir_.File("curtail"));
+  ASSERT_EQ(chmod(dir_.File("curtail").c_str(), 0777), 0);
+  const auto folder = RunFolder::Take("shop");
+  ASSERT_FALSE(folder.ok());
+  EXPECT_THAT(folder.status().message(), HasSubstr("only this user"));
+}
+
+TEST_F(RunFolderTest, DoesNotFollowALinkToTheLock) {
+  const std::string victim = dir_.Write("victim", "text");
+  std::filesystem::create_directories(RunFolderOf("shop"));
+  std::filesystem::permissions(dir_.File("curtail"), std::filesystem::perms::owner_all);
+  std::filesystem::permissions(RunFolderOf("shop"), std::filesystem::perms::owner_all);
+  std::filesystem::create_symlink(victim, RunFolderOf("shop") + "/lock");
+  EXPECT_FALSE(RunFolder::Take("shop").ok());
+}
+
+TEST_F(RunFolderTest, CorruptStatesAreRefused) {
+  const std::string good = ToJson(State());
+  ASSERT_TRUE(ParseUpState(good).ok());
+  for (size_t length = 0; length + 2 < good.size(); length += 7) {
+    EXPECT_FALSE(ParseUpState(good.substr(0, length)).ok()) << length;
+  }
+  EXPECT_FALSE(ParseUpState(R"({"schema_version": 2})").ok());
+}
+
+TEST(CpusTest, ReadsSetsAndRefusesTheRest) {
+  EXPECT_THAT(*ParseCpus("0"), ElementsAre(0));
+  EXPECT_THAT(*ParseCpus("0-2,5"), ElementsAre(0, 1, 2, 5));
+  for (const char* wrong : {"", "a", "1-", "-1", "2-1", "0,,1", "0-1-2", "99999"}) {
+    EXPECT_FALSE(ParseCpus(wrong).ok()) << wrong;
+  }
+}
+
+TEST(FindProgramTest, LooksInThePathAndSaysWhatIsMissing) {
+  EXPECT_TRUE(FindProgram("sh").ok());
+  EXPECT_EQ(*FindProgram("./own"), "./own") << "a path is taken as it is";
+  EXPECT_THAT(FindProgram("no-such-program").status().message(), HasSubstr("no-such-program is missing"));
+}
+
+}  // namespace
+}  // namespace curtail::tool

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// status_command.h - `curtail status`: what a running server does.
+#pragma once
+
+#include <string>
+
+#include "tools/curtail/cli/console.h"
+
+namespace curtail::tool {
+
+struct StatusFlags {
+  std::string target;  // the admin address
+  bool json = false;
+};
+
+// Prints config, pools, queue and threads; returns the exit code.
+int RunStatus(const StatusFlags& flags, Console& console);
+
+}  // namespace curtail::tool

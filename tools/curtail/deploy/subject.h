@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// subject.h - a running server whose config is changed and which is measured: an application started for this, or a
+// server that somebody else runs and that has an admin interface.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/adapt/profile.h"
+#include "curtail/load/drive/runner.h"
+#include "curtail/load/message/workload.h"
+#include "tools/curtail/cli/console.h"
+#include "tools/curtail/deploy/admin_client.h"
+#include "tools/curtail/deploy/application.h"
+#include "tools/curtail/deploy/tiers.h"
+#include "tools/curtail/load/load_flags.h"
+
+namespace curtail::tool {
+
+// What `curtail train` and `verify` have in common.
+struct SubjectFlags {
+  // The target, its TLS, and the requests, as for `curtail load`: the name of an application alone has it started.
+  LoadFlags load;
+  std::string admin;  // of a server that runs already
+  ApplicationOptions application;
+};
+
+// A Subject serves under one config after the other. Thread-compatible. Processes that it started end with it; a server
+// that ran already gets back the config that it had.
+class Subject {
+ public:
+  ~Subject();
+  Subject(const Subject&) = delete;
+  Subject& operator=(const Subject&) = delete;
+
+  // Starts the application, or gets ready to call the server. Errors: INVALID_ARGUMENT and NOT_FOUND for flags, data and
+  // programs; those of Tiers.
+  static absl::StatusOr<std::unique_ptr<Subject>> Make(const SubjectFlags& flags, Console& console,
+                                                       const std::atomic<bool>& stop);
+  // A mid-tier of `application` that runs over `tiers`, both of which outlive it.
+  static absl::StatusOr<std::unique_ptr<Subject>> Over(const Application& application, Tiers& tiers,
+                                                       const std::atomic<bool>& stop);
+
+  // Puts a config in force. Errors: INVALID_ARGUMENT when the server cannot run under it.
+  absl::Status SwitchTo(const Config& config);
+  // Runs one cell of a training: switches, sends at `load_per_s`, warm-up first. Errors: CANCELLED when stopped, what kept
+  // the run from starting, ABORTED when a process has ended or the server refuses every request, FAILED_PRECONDITION
+  // when no request was due.
+  absl::StatusOr<ProfileCell> Measure(const Config& config, double load_per_s, Nanos warmup, Nanos length,
+                                      uint64_t seed);
+
+  // For the profile: the full name of its service; what is sent to it.
+  const std::string& service() const { return service_; }
+  const std::string& description() const { return description_; }
+  // Cells in which the generator itself was late, so far.
+  int disturbed() const { return disturbed_; }
+  // Of all replies that the workload judged, so far.
+  const ScoreSummary& score() const { return score_; }
+  // What the processes wrote is not removed with them.
+  void KeepLogs();
+  std::string log_folder() const { return logs_ == nullptr ? "" : logs_->path(); }
+
+ private:
+  explicit Subject(const std::atomic<bool>& stop) : stop_(stop) {}
+  absl::Status StartApplication(const SubjectFlags& flags, Console& console);
+  absl::Status StartMidTier(const Application& application, Tiers& tiers);
+  absl::Status Reach(const SubjectFlags& flags, Console& console);
+  absl::Status Check();
+  // Waits until no call is open, for a few seconds at most: what a saturated cell left behind.
+  void Settle();
+
+  const std::atomic<bool>& stop_;
+  // Of an application that was started; else null.
+  std::unique_ptr<LogFolder> logs_;
+  std::unique_ptr<Application> application_;
+  std::unique_ptr<Tiers> own_tiers_;
+  Tiers* tiers_ = nullptr;
+  std::unique_ptr<MidTier> mid_tier_;
+
+  std::shared_ptr<const Workload> workload_;
+  std::string service_;
+  std::string description_;
+  RunOptions options_;
+  std::unique_ptr<AdminClient> admin_;
+  std::string config_before_;  // of a server that ran already; empty: of one that was started
+  int disturbed_ = 0;
+  ScoreSummary score_;
+};
+
+// Prints why `curtail COMMAND` failed, and where the logs are; returns the exit code. `subject` may be null.
+int FailWith(Console& console, const absl::Status& status, std::string_view command, Subject* subject);
+
+}  // namespace curtail::tool

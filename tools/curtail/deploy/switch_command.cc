@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/deploy/switch_command.h"
+
+#include "curtail/base/strings.h"
+#include "curtail/exec/config.h"
+#include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/deploy/admin_client.h"
+
+namespace curtail::tool {
+int RunSwitch(const SwitchFlags& flags, Console& console) {
+  if (!flags.config.empty()) {
+    if (const auto config = Config::Parse(flags.config); !config.ok()) {
+      console.Error(std::string(Message(config.status())), "");
+      return kBadConfig;
+    }
+  }
+  std::string answer;
+  const bool only_tell = flags.config.empty();
+  const absl::Status status = only_tell ? AdminClient(flags.target).Call("GetConfig", "", &answer)
+                                        : AdminClient(flags.target).Call("Switch", flags.config, &answer);
+  if (!status.ok()) return AdminFailure(status, console);
+  console.Print(only_tell ? answer + "\n" : Join(answer, " -> ", flags.config, "\n"));
+  return kOk;
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// switch_command.h - `curtail switch`: puts another config in force on a running server.
+#pragma once
+
+#include <string>
+
+#include "tools/curtail/cli/console.h"
+
+namespace curtail::tool {
+
+struct SwitchFlags {
+  std::string target;  // the admin address
+  std::string config;  // empty: only print the one in force
+};
+
+// Prints the config before and after; returns the exit code.
+int RunSwitch(const SwitchFlags& flags, Console& console);
+
+}  // namespace curtail::tool

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/deploy/topology.h"
+
+#include <pwd.h>
+#include <unistd.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "curtail/exec/config.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr size_t kMaxBytes = 1u << 20;
+constexpr int kMaxInstances = 1024;
+
+// Where a node is and what is wrong with it. Thrown inside Parse() only, as yaml-cpp throws its own.
+struct Wrong {
+  YAML::Mark mark;
+  std::string what;
+};
+
+[[noreturn]] void Fail(const YAML::Node& at, std::string what) { throw Wrong{at.Mark(), std::move(what)}; }
+
+std::string Text(const YAML::Node& node, std::string_view what) {
+  if (!node.IsScalar()) Fail(node, absl::StrCat(std::string(what), " must be one value"));
+  return node.Scalar();
+}
+
+int Count(const YAML::Node& node, std::string_view what) {
+  int value = 0;
+  if (!node.IsScalar() || !absl::SimpleAtoi(node.Scalar(), &value) || value < 1 || value > kMaxInstances) {
+    Fail(node, absl::StrCat(std::string(what), " must be a number from 1 to ", kMaxInstances));
+  }
+  return value;
+}
+
+std::vector<std::string> Texts(const YAML::Node& node, std::string_view what) {
+  if (!node.IsSequence()) return {Text(node, what)};
+  std::vector<std::string> texts;
+  for (const YAML::Node& item : node) texts.push_back(Text(item, what));
+  return texts;
+}
+
+bool Truth(const YAML::Node& node, std::string_view what) {
+  const std::string text = Text(node, what);
+  if (text != "true" && text != "false")
+    Fail(node, absl::StrCat(std::string(what), " must be true or false"));
+  return text == "true";
+}
+
+std::vector<std::pair<YAML::Node, YAML::Node>> Entries(const YAML::Node& map) {
+  std::vector<std::pair<YAML::Node, YAML::Node>> entries;
+  for (auto it = map.begin(); it != map.end(); ++it) entries.emplace_back(it->first, it->second);
+  return entries;
+}
+
+std::map<std::string, std::string> Values(const YAML::Node& node, std::string_view what) {
+  if (!node.IsMap()) Fail(node, absl::StrCat(std::string(what), " must be NAME: VALUE lines"));
+  std::map<std::string, std::string> values;
+  for (const auto& [key, value] : Entries(node)) values[Text(key, what)] = Text(value, key.Scalar());
+  return values;
+}
+
+bool IsName(std::string_view text) {
+  return !text.empty() && text.size() <= 40 && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+}
+
+std::string Name(const YAML::Node& node, std::string_view what) {
+  std::string text = Text(node, what);
+  if (!IsName(text)) Fail(node, absl::StrCat("'", text, "' is no name; take a-z, 0-9 and '-'"));
+  return text;
+}
+
+void AddWiring(const YAML::Node& node, bool own, ServiceSpec* service) {
+  for (const auto& [callee, flag] : Values(node, own ? "own" : "calls")) {
+    service->calls.push_back({callee, flag, own});
+  }
+}
+
+void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
+  if (key == "run") {
+    s->run = absl::StrSplit(Text(value, key), absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty());
+    if (s->run.empty()) Fail(value, "run: name a program");
+  } else if (key == "shards") {
+    s->shards = Count(value, key);
+  } else if (key == "replicas") {
+    s->replicas = Count(value, key);
+  } else if (key == "calls" || key == "own") {
+    AddWiring(value, key == "own", s);
+  } else if (key == "config") {
+    s->config = Text(value, key);
+    if (const auto config = Config::Parse(s->config); !config.ok()) {
+      Fail(value, std::string(config.status().message()));
+    }
+  } else if (key == "policy") {
+    s->policy = Text(value, key);
+  } else if (key == "profile") {
+    s->profile = Text(value, key);
+  } else if (key == "listen") {
+    s->listen = Texts(value, key);
+  } else if (key == "cpus") {
+    s->cpus = Texts(value, key);
+  } else if (key == "protocol") {
+    s->protocol = Name(value, key);
+  } else if (key == "memory_mib") {
+    if (!value.IsScalar() || !absl::SimpleAtod(value.Scalar(), &s->memory_mib) || !(s->memory_mib >= 0) ||
+        s->memory_mib > 1e9) {
+      Fail(value, "memory_mib must be a number of MiB");
+    }
+  } else if (key == "entry") {
+    s->entry = Truth(value, key);
+  } else {
+    Fail(value, absl::StrCat("'", key,
+                             "' is no key of a service; there are run, shards, replicas, calls, own, config, "
+                             "policy, profile, listen, cpus, protocol, memory_mib and entry"));
+  }
+}
+
+ServiceSpec ReadService(const YAML::Node& name, const YAML::Node& node) {
+  ServiceSpec service;
+  service.name = Name(name, "a service's name");
+  if (!node.IsMap()) Fail(node, absl::StrCat(service.name, " has no keys; it needs at least run"));
+  for (const auto& [key, value] : Entries(node)) ReadKey(Text(key, "a key"), value, &service);
+  if (service.run.empty()) Fail(name, absl::StrCat(service.name, " has no run"));
+  if (!service.config.empty() && !service.policy.empty()) {
+    Fail(node, absl::StrCat(service.name, ": give config or policy, not both"));
+  }
+  if (service.instances() > kMaxInstances) {
+    Fail(node, absl::StrCat(service.name, ": more than ", kMaxInstances, " instances"));
+  }
+  return service;
+}
+
+// Callees first. A service that is not there, or a circle, is an error.
+std::vector<ServiceSpec> InOrder(std::vector<ServiceSpec> services, const YAML::Node& at) {
+  std::vector<ServiceSpec> ordered;
+  std::set<std::string> done;
+  while (ordered.size() < services.size()) {
+    const size_t before = ordered.size();
+    for (const ServiceSpec& s : services) {
+      if (done.count(s.name) > 0) continue;
+      bool ready = true;
+      for (const Wiring& call : s.calls) ready = ready && done.count(call.service) > 0;
+      if (!ready) continue;
+      ordered.push_back(s);
+      done.insert(s.name);
+    }
+    if (ordered.size() > before) continue;
+    std::vector<std::string> left;
+    for (const ServiceSpec& s : services) {
+      if (done.count(s.name) == 0) left.push_back(s.name);
+    }
+    Fail(at, absl::StrCat("these call each other in a circle, or call what is not there: ",
+                          absl::StrJoin(left, ", ")));
+  }
+  return ordered;
+}
+
+Topology ReadTopology(const YAML::Node& root) {
+  if (!root.IsMap()) Fail(root, "a topology has the keys application and services");
+  Topology t;
+  std::vector<ServiceSpec> services;
+  for (const auto& [key_node, value] : Entries(root)) {
+    const std::string key = Text(key_node, "a key");
+    if (key == "application") {
+      t.application = Name(value, key);
+    } else if (key == "title") {
+      t.title = Text(value, key);
+    } else if (key == "variables") {
+      t.variables = Values(value, key);
+    } else if (key == "scale") {
+      t.scale = Values(value, key);
+    } else if (key == "prepare") {
+      t.prepare = absl::StrSplit(Text(value, key), absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty());
+    } else if (key == "services") {
+      if (!value.IsMap()) Fail(value, "services must be NAME: with keys below it");
+      for (const auto& [name, service] : Entries(value)) services.push_back(ReadService(name, service));
+    } else {
+      Fail(key_node, absl::StrCat("'", key,
+                                  "' is no key here; there are application, title, variables, scale, "
+                                  "prepare and services"));
+    }
+  }
+  if (t.application.empty()) Fail(root, "application: give it a name");
+  if (services.empty()) Fail(root, "services: there are none");
+  std::set<std::string> names;
+  for (const ServiceSpec& s : services) {
+    if (!names.insert(s.name).second) Fail(root, absl::StrCat("two services are called ", s.name));
+  }
+  const auto entries = std::count_if(services.begin(), services.end(), [](const auto& s) { return s.entry; });
+  if (entries != 1) Fail(root, "one service must be marked entry: true, the one that clients call");
+  t.services = InOrder(std::move(services), root);
+  return t;
+}
+
+}  // namespace
+
+absl::Status Topology::Check() const {
+  const Topology& t = *this;
+  std::set<std::string> names;  // logs and sockets are called so
+  for (const ServiceSpec& s : t.services) {
+    for (int i = 0; i < s.instances(); ++i) {
+      if (const std::string name = InstanceName(s, i); !names.insert(name).second) {
+        return absl::InvalidArgumentError(absl::StrCat("an instance of ", s.name, " would be called ", name,
+                                                       ", as another one is; rename a service"));
+      }
+    }
+    if (!s.listen.empty() && s.listen.size() != static_cast<size_t>(s.instances())) {
+      return absl::InvalidArgumentError(absl::StrCat(s.name, ": listen has ", s.listen.size(),
+                                                     " addresses for ", s.instances(), " instances"));
+    }
+    if (!s.external.empty() && s.external.size() != static_cast<size_t>(s.instances())) {
+      return absl::InvalidArgumentError(absl::StrCat(s.name, " has ", s.instances(), " instances, and ",
+                                                     s.external.size(), " addresses were given"));
+    }
+    for (const Wiring& call : s.calls) {
+      const ServiceSpec* callee = t.Find(call.service);
+      if (call.own && callee->instances() != s.instances()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "each ", s.name, " has a ", call.service, " of its own, but there are ", s.instances(), " and ",
+            callee->instances(), "; set the shards and replicas of both"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+std::string UserName() {
+  const passwd* user = getpwuid(geteuid());
+  return user == nullptr ? absl::StrCat(geteuid()) : std::string(user->pw_name);
+}
+
+// Replaces every ${name} in `word`.
+absl::StatusOr<std::string> Expand(const std::string& word,
+                                   const std::map<std::string, std::string>& variables) {
+  std::string out;
+  size_t from = 0;
+  for (size_t at; (at = word.find("${", from)) != std::string::npos;) {
+    out.append(word, from, at - from);
+    const size_t end = word.find('}', at);
+    if (end == std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat("'", word, "' has a ${ without a }"));
+    }
+    const std::string name = word.substr(at + 2, end - at - 2);
+    const auto found = variables.find(name);
+    if (found == variables.end()) {
+      std::vector<std::string> names;
+      for (const auto& [known, value] : variables) names.push_back(known);
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", word, "': there is no ${", name, "}; there are ", absl::StrJoin(names, ", ")));
+    }
+    out += found->second;
+    from = end + 1;
+  }
+  return out.append(word, from);
+}
+
+absl::StatusOr<std::vector<std::string>> ExpandAll(const std::vector<std::string>& words,
+                                                   const std::map<std::string, std::string>& variables) {
+  std::vector<std::string> expanded;
+  for (const std::string& word : words) {
+    absl::StatusOr<std::string> text = Expand(word, variables);
+    if (!text.ok()) return text.status();
+    expanded.push_back(*std::move(text));
+  }
+  return expanded;
+}
+
+}  // namespace
+
+absl::StatusOr<Topology> Topology::Parse(std::string_view yaml, std::string_view origin) {
+  if (yaml.size() > kMaxBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(std::string(origin), ": longer than 1 MiB"));
+  }
+  const auto error = [origin](const YAML::Mark& mark, const std::string& what) {
+    return absl::InvalidArgumentError(absl::StrCat(std::string(origin), ":", mark.line + 1, ": ", what));
+  };
+  try {
+    Topology t = ReadTopology(YAML::Load(std::string(yaml)));
+    if (absl::Status own = t.Check(); !own.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(std::string(origin), ": ", own.message()));
+    }
+    return t;
+  } catch (const Wrong& wrong) {
+    return error(wrong.mark, wrong.what);
+  } catch (const YAML::Exception& wrong) {
+    return error(wrong.mark, wrong.msg);
+  }
+}
+
+std::map<std::string, std::string> Topology::Settings() const {
+  std::map<std::string, std::string> settings = variables;
+  for (const ServiceSpec& s : services) {
+    settings[absl::StrCat(s.name, ".shards")] = absl::StrCat(s.shards);
+    settings[absl::StrCat(s.name, ".replicas")] = absl::StrCat(s.replicas);
+  }
+  return settings;
+}
+
+const ServiceSpec* Topology::Find(std::string_view name) const {
+  const auto found =
+      std::find_if(services.begin(), services.end(), [name](const auto& s) { return s.name == name; });
+  return found == services.end() ? nullptr : &*found;
+}
+
+ServiceSpec* Topology::Find(std::string_view name) {
+  return const_cast<ServiceSpec*>(static_cast<const Topology*>(this)->Find(name));
+}
+
+const ServiceSpec& Topology::entry() const {
+  return *std::find_if(services.begin(), services.end(), [](const auto& s) { return s.entry; });
+}
+
+absl::Status Topology::Scale() {
+  if (scale.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(application, " has no scale in its topology"));
+  }
+  for (const auto& [name, value] : scale) {
+    if (absl::Status set = Set(name, value); !set.ok()) return set;
+  }
+  return Check();
+}
+
+absl::Status Topology::Set(std::string_view name, std::string_view value) {
+  const std::vector<std::string> parts = absl::StrSplit(std::string(name), absl::MaxSplits('.', 1));
+  if (parts.size() == 1) {
+    const auto found = variables.find(parts[0]);
+    if (found != variables.end()) {
+      found->second = std::string(value);
+      return absl::OkStatus();
+    }
+    std::vector<std::string> names;
+    for (const auto& [known, text] : variables) names.push_back(known);
+    for (const ServiceSpec& s : services) names.push_back(absl::StrCat(s.name, ".KEY"));
+    return absl::InvalidArgumentError(absl::StrCat(application, " has no variable '", std::string(name),
+                                                   "'; there are ", absl::StrJoin(names, ", ")));
+  }
+  ServiceSpec* service = Find(parts[0]);
+  if (service == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(application, " has no service '", parts[0], "'"));
+  }
+  if (parts[1] == "entry") {
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(name), ": which service clients call is fixed"));
+  }
+  ServiceSpec changed = *service;
+  if (parts[1] == "config") changed.policy.clear();
+  if (parts[1] == "policy") changed.config.clear();
+  try {
+    ReadKey(parts[1], YAML::Node(std::string(value)), &changed);
+  } catch (const Wrong& wrong) {
+    return absl::InvalidArgumentError(absl::StrCat(std::string(name), ": ", wrong.what));
+  }
+  if (changed.instances() > kMaxInstances) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(name), ": more than ", kMaxInstances, " instances"));
+  }
+  *service = std::move(changed);
+  return absl::OkStatus();
+}
+
+absl::Status Topology::Use(std::string_view service_and_addresses) {
+  const std::vector<std::string> parts =
+      absl::StrSplit(std::string(service_and_addresses), absl::MaxSplits('=', 1));
+  ServiceSpec* service = Find(parts[0]);
+  if (parts.size() != 2 || service == nullptr || parts[1].empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("'", std::string(service_and_addresses),
+                                                   "': write SERVICE=ADDRESS,ADDRESS,... for a service of ",
+                                                   application));
+  }
+  std::vector<std::string> addresses = absl::StrSplit(parts[1], ',');
+  if (std::find(addresses.begin(), addresses.end(), "") != addresses.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", std::string(service_and_addresses), "': an address is empty"));
+  }
+  if (addresses.size() != static_cast<size_t>(service->instances())) {
+    return absl::InvalidArgumentError(absl::StrCat(parts[0], " has ", service->instances(),
+                                                   " instances, and ", addresses.size(),
+                                                   " addresses were given"));
+  }
+  service->external = std::move(addresses);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, const ServiceSpec& service,
+                                                   int instance, const Addresses& addresses,
+                                                   const InstanceSetup& setup) {
+  if (absl::Status own = topology.Check(); !own.ok()) return own;
+  std::map<std::string, std::string> variables = topology.Settings();
+  variables["shard"] = absl::StrCat(instance / service.replicas);
+  variables["replica"] = absl::StrCat(instance % service.replicas);
+  variables["instance"] = absl::StrCat(instance);
+  variables["config"] = setup.config;
+  variables["user"] = UserName();
+  variables["address"] = std::string(absl::StripPrefix(setup.listen, "unix:"));
+  absl::StatusOr<std::vector<std::string>> expanded = ExpandAll(service.run, variables);
+  if (!expanded.ok()) return expanded;
+  std::vector<std::string> argv = *std::move(expanded);
+  const auto add = [&argv](const std::string& flag, const std::string& value) {
+    if (!value.empty()) argv.insert(argv.end(), {flag, value});
+  };
+  for (const Wiring& call : service.calls) {
+    const auto found = addresses.find(call.service);
+    if (found == addresses.end()) continue;
+    for (size_t i = 0; i < found->second.size(); ++i) {
+      if (!call.own || i == static_cast<size_t>(instance)) add(call.flag, found->second[i]);
+    }
+  }
+  argv.insert(argv.end(), setup.more_flags.begin(), setup.more_flags.end());
+  if (!service.grpc() || !service.common_flags) return argv;
+  add("--config", setup.config);
+  add("--policy", setup.policy);
+  add("--profile", setup.profile);
+  add("--listen", setup.listen);
+  add("--admin", setup.admin);
+  if (setup.memory_only) argv.push_back("--memory");
+  return argv;
+}
+
+absl::StatusOr<std::vector<std::string>> PrepareCommand(const Topology& topology, const std::string& entry) {
+  std::map<std::string, std::string> variables = topology.Settings();
+  variables["entry"] = entry;
+  return ExpandAll(topology.prepare, variables);
+}
+
+std::string InstanceName(const ServiceSpec& service, int instance) {
+  if (service.instances() == 1) return service.name;
+  if (service.replicas == 1) return absl::StrCat(service.name, "-", instance);
+  return absl::StrCat(service.name, "-", instance / service.replicas, ".", instance % service.replicas);
+}
+
+}  // namespace curtail::tool

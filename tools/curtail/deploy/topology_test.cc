@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/deploy/topology.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "curtail/base/rng.h"
+#include "tools/curtail/deploy/application.h"
+#include "tools/curtail/deploy/topologies.h"
+
+namespace curtail::tool {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsSupersetOf;
+
+constexpr char kStores[] = R"(application: kv
+title: a store
+variables: {size: 64, data: a b}
+scale: {size: 512, leaf.shards: 16, store.shards: 16}
+services:
+  mid-tier:          # named before what it calls
+    run: kv --service mid-tier --replicas ${leaf.replicas}
+    calls: {leaf: --leaf}
+    config: SDB1-16
+    entry: true
+  leaf:
+    run: kv --service leaf --data ${data} --shard ${shard}/${leaf.shards}
+    own: {store: --store}
+    shards: 2
+    replicas: 2
+    cpus: [0, "0-1"]
+  store:
+    run: memcached -s ${address} -m ${size}
+    protocol: memcached
+    shards: 2
+    replicas: 2
+    memory_mib: 80
+prepare: kv load --target ${entry}
+)";
+
+Topology Parsed(std::string_view yaml) {
+  absl::StatusOr<Topology> topology = Topology::Parse(yaml, "t.yaml");
+  EXPECT_TRUE(topology.ok()) << topology.status();
+  return topology.ok() ? *std::move(topology) : Topology();
+}
+
+std::string Problem(std::string_view yaml) {
+  const absl::StatusOr<Topology> topology = Topology::Parse(yaml, "t.yaml");
+  EXPECT_FALSE(topology.ok()) << yaml;
+  return std::string(topology.status().message());
+}
+
+TEST(TopologyTest, OrdersServicesBeforeTheirCallers) {
+  const Topology t = Parsed(kStores);
+  ASSERT_EQ(t.services.size(), 3u);
+  EXPECT_EQ(t.services[0].name, "store");
+  EXPECT_EQ(t.services[1].name, "leaf");
+  EXPECT_EQ(t.services[2].name, "mid-tier");
+  EXPECT_EQ(t.entry().name, "mid-tier");
+  EXPECT_EQ(t.services[1].instances(), 4);
+  EXPECT_THAT(t.services[1].cpus, ElementsAre("0", "0-1"));
+  EXPECT_EQ(t.services[0].memory_mib, 80);
+}
+
+TEST(TopologyTest, CommandsNameWhomTheyCall) {
+  const Topology t = Parsed(kStores);
+  const Addresses addresses = {{"store", {"unix:/s0", "unix:/s1", "unix:/s2", "unix:/s3"}},
+                               {"leaf", {"h:1", "h:2", "h:3", "h:4"}}};
+  InstanceSetup setup;
+  setup.listen = "unix:/run/x.sock";
+  EXPECT_THAT(*CommandOf(t, t.services[0], 0, {}, setup),
+              ElementsAre("memcached", "-s", "/run/x.sock", "-m", "64"));
+  setup.config = "SIB1";
+  // Instance 2 is replica 0 of shard 1; a value with a space stays one argument.
+  EXPECT_THAT(*CommandOf(t, t.services[1], 2, addresses, setup),
+              ElementsAre("kv", "--service", "leaf", "--data", "a b", "--shard", "1/2", "--store", "unix:/s2",
+                          "--config", "SIB1", "--listen", "unix:/run/x.sock"));
+  EXPECT_THAT(*CommandOf(t, t.services[2], 0, addresses, {}),
+              ElementsAre("kv", "--service", "mid-tier", "--replicas", "2", "--leaf", "h:1", "--leaf", "h:2",
+                          "--leaf", "h:3", "--leaf", "h:4"));
+  EXPECT_THAT(*PrepareCommand(t, "h:9"), ElementsAre("kv", "load", "--target", "h:9"));
+}
+
+TEST(TopologyTest, NamesTellShardAndReplica) {
+  const Topology t = Parsed(kStores);
+  EXPECT_EQ(InstanceName(t.services[1], 3), "leaf-1.1");
+  EXPECT_EQ(InstanceName(t.services[2], 0), "mid-tier");
+}
+
+TEST(TopologyTest, SetAndScaleChangeIt) {
+  Topology t = Parsed(kStores);
+  EXPECT_TRUE(t.Set("size", "128").ok());
+  EXPECT_TRUE(t.Set("mid-tier.policy", "online").ok());
+  EXPECT_EQ(t.entry().config, "") << "a policy takes the config's place";
+  EXPECT_THAT(t.Set("colour", "red").message(), HasSubstr("there are data, size"));
+  EXPECT_THAT(t.Set("leaf.shards", "0").message(), HasSubstr("from 1 to 1024"));
+  EXPECT_THAT(t.Set("leaf.config", "XYZ").message(), HasSubstr("leaf.config"));
+  EXPECT_THAT(t.Set("tree.shards", "2").message(), HasSubstr("no service 'tree'"));
+  ASSERT_TRUE(t.Scale().ok());
+  EXPECT_EQ(t.variables.at("size"), "512");
+  EXPECT_EQ(t.Find("leaf")->instances(), 32);
+}
+
+TEST(TopologyTest, EachOfItsOwnNeedsAsMany) {
+  Topology t = Parsed(kStores);
+  ASSERT_TRUE(t.Set("leaf.shards", "3").ok());
+  EXPECT_THAT(CommandOf(t, *t.Find("leaf"), 0, {}, {}).status().message(), HasSubstr("6 and 4"));
+}
+
+TEST(TopologyTest, WhatIsSetMustFitTogether) {
+  Topology t = Parsed(kStores);
+  EXPECT_FALSE(t.Set("leaf.entry", "true").ok()) << "one entry, and no other";
+  EXPECT_FALSE(t.Set("mid-tier.entry", "false").ok());
+  // In either order; only the whole must fit.
+  ASSERT_TRUE(t.Set("mid-tier.listen", "h:1").ok());
+  EXPECT_TRUE(t.Check().ok()) << t.Check();
+  ASSERT_TRUE(t.Set("mid-tier.shards", "2").ok());
+  EXPECT_THAT(t.Check().message(), HasSubstr("listen has 1 addresses for 2"));
+  EXPECT_FALSE(CommandOf(t, t.entry(), 1, {}, {}).ok());
+}
+
+TEST(TopologyTest, TakesWhatRunsAlready) {
+  Topology t = Parsed(kStores);
+  EXPECT_THAT(t.Use("store=h:1").message(), HasSubstr("4 instances, and 1"));
+  EXPECT_THAT(t.Use("store=h:1,,h:3,h:4").message(), HasSubstr("an address is empty"));
+  EXPECT_THAT(t.Use("shop=h:1").message(), HasSubstr("SERVICE=ADDRESS"));
+  ASSERT_TRUE(t.Use("store=h:1,h:2,h:3,unix:/x").ok());
+  EXPECT_THAT(t.Find("store")->external, ElementsAre("h:1", "h:2", "h:3", "unix:/x"));
+}
+
+TEST(TopologyTest, SaysWhereItIsWrong) {
+  EXPECT_THAT(Problem("application: x\nservices:\n  a:\n    run: a\n    colour: red\n"),
+              HasSubstr("t.yaml:5: 'colour' is no key of a service"));
+  EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, shards: many, entry: true}\n"),
+              HasSubstr("t.yaml:3: shards must be a number from 1 to 1024"));
+  EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a}\n"), HasSubstr("entry: true"));
+  EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, calls: {b: --b}, entry: true}\n"
+                      "  b: {run: b, calls: {a: --a}}\n"),
+              HasSubstr("circle"));
+  EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, calls: {b: --b}, entry: true}\n"),
+              HasSubstr("call what is not there: a"));
+  EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, config: SIB1, policy: fm, entry: true}\n"),
+              HasSubstr("not both"));
+  EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, shards: 2, entry: true}\n  a-1: {run: b}\n"),
+              HasSubstr("would be called a-1"));
+  EXPECT_THAT(Problem("application: X Y\n"), HasSubstr("is no name"));
+  EXPECT_THAT(Problem("application: [\n"), HasSubstr("t.yaml:"));
+  EXPECT_THAT(Problem("- 1\n"), HasSubstr("application and services"));
+  EXPECT_THAT(Problem(std::string(2u << 20, 'a')), HasSubstr("1 MiB"));
+}
+
+TEST(TopologyTest, UnknownVariablesAreNamed) {
+  const Topology t = Parsed("application: x\nservices:\n  a: {run: 'a ${sise}', entry: true}\n");
+  EXPECT_THAT(CommandOf(t, t.entry(), 0, {}, {}).status().message(), HasSubstr("there is no ${sise}"));
+  const Topology open = Parsed("application: x\nservices:\n  a: {run: 'a ${size', entry: true}\n");
+  EXPECT_THAT(CommandOf(open, open.entry(), 0, {}, {}).status().message(), HasSubstr("without a }"));
+}
+
+// Whatever stands in the file, it is an error or a topology whose commands can be made or refused.
+TEST(TopologyTest, AnyMutationIsReadOrRefused) {
+  const uint64_t seed = 20261122;
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  Rng rng(seed);
+  const std::string original = kStores;
+  int read = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::string yaml = original;
+    for (int i = 0; i < 3; ++i) {
+      const size_t at = rng.Below(yaml.size());
+      if (rng.Below(2) == 0) {
+        yaml[at] = static_cast<char>(rng.Below(256));
+      } else {
+        yaml.erase(at, rng.Below(12));
+      }
+      if (yaml.empty()) yaml = "a";
+    }
+    const absl::StatusOr<Topology> t = Topology::Parse(yaml, "t.yaml");
+    if (!t.ok()) {
+      EXPECT_THAT(t.status().message(), HasSubstr("t.yaml"));
+      continue;
+    }
+    ++read;
+    for (const ServiceSpec& s : t->services) CommandOf(*t, s, s.instances() - 1, {}, {}).IgnoreError();
+  }
+  EXPECT_GT(read, 100) << "most mutations must not simply break the syntax";
+}
+
+TEST(TopologyTest, ShippedOnesAreWhole) {
+  for (const ShippedTopology& shipped : ShippedTopologies()) {
+    SCOPED_TRACE(shipped.name);
+    Topology t = Parsed(shipped.yaml);
+    EXPECT_EQ(t.application, shipped.name);
+    EXPECT_TRUE(IsApplication(shipped.name));
+    for (const bool scaled : {false, true}) {
+      if (scaled) {
+        ASSERT_TRUE(t.Scale().ok());
+      }
+      for (const ServiceSpec& s : t.services) {
+        const auto argv = CommandOf(t, s, s.instances() - 1, {}, {});
+        EXPECT_TRUE(argv.ok()) << argv.status();
+      }
+    }
+    EXPECT_TRUE(PrepareCommand(t, "h:1").ok());
+  }
+}
+
+}  // namespace
+}  // namespace curtail::tool

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/deploy/up_command.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "curtail/base/strings.h"
+#include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/cli/flags.h"
+#include "tools/curtail/deploy/application.h"
+#include "tools/curtail/deploy/deployment.h"
+#include "tools/curtail/deploy/run_folder.h"
+#include "tools/curtail/deploy/topology.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr int kTendMs = 100;
+constexpr Nanos kDrain = std::chrono::seconds(12);  // a little more than the services' own
+constexpr Nanos kMemoryTimeout = std::chrono::seconds(60);
+constexpr double kMib = 1024.0 * 1024.0;
+
+int Fail(Console& console, const absl::Status& status, const std::string& hint = {}) {
+  console.Error(std::string(Message(status)), hint);
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kFailedPrecondition:
+      return kBadConfig;
+    case absl::StatusCode::kCancelled:
+      return kInterrupted;
+    default:
+      return kFailed;
+  }
+}
+
+absl::StatusOr<Topology> Wanted(const UpFlags& flags) {
+  absl::StatusOr<Topology> topology = LoadTopology(flags.application);
+  if (!topology.ok()) return topology;
+  absl::Status status;
+  if (flags.scale) status.Update(topology->Scale());
+  for (const std::string& text : flags.set) {
+    const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+    if (parts.size() != 2) {
+      status.Update(absl::InvalidArgumentError(absl::StrCat("--set '", text, "': write NAME=VALUE")));
+    } else {
+      status.Update(topology->Set(parts[0], parts[1]));
+    }
+  }
+  for (const std::string& text : flags.use) status.Update(topology->Use(text));
+  if (!status.ok()) return status;
+  const std::string entry = topology->entry().name;
+  for (const auto& [key, value] :
+       {std::pair("config", &flags.config), {"policy", &flags.policy}, {"profile", &flags.profile}}) {
+    if (!value->empty()) status.Update(topology->Set(absl::StrCat(entry, ".", key), *value));
+  }
+  if (status.ok()) status = topology->Check();
+  if (!status.ok()) return status;
+  return topology;
+}
+
+// ----- memory --------------------------------------------------------------------------------------------------------
+
+double AvailableMib() {
+  std::ifstream in("/proc/meminfo");
+  for (std::string key, unit; in >> key;) {
+    double kib = 0;
+    in >> kib;
+    std::getline(in, unit);
+    if (key == "MemAvailable:") return kib / 1024;
+  }
+  return 0;
+}
+
+// What one instance of a service says it will take; nothing for a program that does not say.
+std::optional<double> MemoryMib(const Topology& topology, const ServiceSpec& service, const std::string& log,
+                                const std::atomic<bool>& stop) {
+  if (!service.grpc()) return service.memory_mib;
+  // Those that it calls do not stand yet; how many there are is all that it needs.
+  Addresses some;
+  for (const Wiring& call : service.calls) {
+    some[call.service].assign(static_cast<size_t>(topology.Find(call.service)->instances()), "127.0.0.1:1");
+  }
+  InstanceSetup setup;
+  setup.memory_only = true;
+  absl::StatusOr<std::vector<std::string>> argv = CommandOf(topology, service, 0, some, setup);
+  if (!argv.ok()) return std::nullopt;
+  const absl::StatusOr<std::string> program = FindProgram(argv->front());
+  if (!program.ok()) return std::nullopt;
+  argv->front() = *program;
+  auto process = Process::Spawn({.name = service.name, .argv = *argv, .log_path = log});
+  if (!process.ok()) return std::nullopt;
+  const auto line = (*process)->AwaitLine("memory ", Deadline::In(kMemoryTimeout), &stop);
+  double bytes = 0;
+  if (!line.ok() || !absl::SimpleAtod(*line, &bytes)) return std::nullopt;
+  return bytes / kMib;
+}
+
+std::string MibText(double mib) {
+  if (mib < 1) return "less than 1 MiB";
+  return mib < 1024 ? absl::StrFormat("%.0f MiB", mib) : absl::StrFormat("%.1f GiB", mib / 1024);
+}
+
+// Says how much memory the processes take together. Errors: RESOURCE_EXHAUSTED when there is not so much.
+absl::Status CheckMemory(const Topology& topology, const UpFlags& flags, const std::string& folder,
+                         Console& console, const std::atomic<bool>& stop) {
+  double all = 0;
+  std::vector<std::string> parts;
+  for (const ServiceSpec& service : topology.services) {
+    if (!service.external.empty()) continue;
+    const std::optional<double> mib = MemoryMib(topology, service, absl::StrCat(folder, "/memory.log"), stop);
+    if (stop.load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
+    if (!mib) {
+      parts.push_back(absl::StrCat(service.name, " not known"));
+      continue;
+    }
+    all += *mib * service.instances();
+    parts.push_back(service.instances() == 1
+                        ? absl::StrCat(service.name, " ", MibText(*mib))
+                        : absl::StrFormat("%s %d x %s", service.name, service.instances(), MibText(*mib)));
+  }
+  const double available = AvailableMib();
+  console.Note(absl::StrFormat("memory: %s%s (%s); %s are available", all < 1 ? "" : "about ", MibText(all),
+                               absl::StrJoin(parts, ", "), MibText(available)));
+  if (all <= 0.9 * available || flags.force) return absl::OkStatus();
+  return absl::ResourceExhaustedError("that does not fit into this machine's memory");
+}
+
+// ----- while it is up ------------------------------------------------------------------------------------------------
+
+int64_t UnixMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// Keeps state.json as the deployment is, and tells the user.
+class Reporter {
+ public:
+  Reporter(const Topology& topology, const RunFolder& folder, Console& console)
+      : folder_(folder), console_(console) {
+    state_.application = topology.application;
+    state_.pid = getpid();
+    state_.settings = topology.Settings();
+    state_.started_unix_ms = UnixMs();
+    for (const ServiceSpec& s : topology.services) total_ += s.instances();
+  }
+
+  // That there is something, if nothing to see yet.
+  void Begin() { Write(); }
+  void Changed(const Instance& instance) {
+    ProcessState p;
+    p.name = instance.name;
+    p.service = instance.service->name;
+    p.state = StateName(instance.state);
+    const bool lives =
+        instance.state == Instance::State::kStarting || instance.state == Instance::State::kReady;
+    p.pid = lives && instance.process != nullptr ? instance.process->pid() : 0;
+    p.protocol = instance.service->protocol;
+    p.address = instance.address;
+    p.admin = instance.admin;
+    p.under = instance.service->policy.empty() ? instance.service->config : instance.service->policy;
+    p.log = instance.log;
+    p.restarts = instance.restarts;
+    p.problem = instance.problem;
+    p.since_unix_ms = UnixMs();
+    const auto found = index_.emplace(p.name, state_.processes.size());
+    if (found.second) state_.processes.emplace_back();
+    state_.processes[found.first->second] = std::move(p);
+    Write();
+    Tell(instance);
+  }
+  void Up(const std::string& entry) {
+    state_.entry = entry;
+    up_ = true;
+    console_.Progress({});
+    Write();
+  }
+  void Ending() { ending_ = true; }
+
+ private:
+  // A disk that is full must not end the application: the state is then older than it could be, and said once.
+  void Write() {
+    const absl::Status written = folder_.Write(state_);
+    if (!written.ok() && !complained_) console_.Error(std::string(Message(written)), "");
+    complained_ = complained_ || !written.ok();
+  }
+  void Tell(const Instance& instance) {
+    if (ending_) return;
+    if (instance.state == Instance::State::kWaiting) {
+      console_.Note(absl::StrCat(instance.name, " ", instance.problem, "\nit is started again"));
+    } else if (up_ && instance.state == Instance::State::kReady) {
+      console_.Note(absl::StrCat(instance.name, " is back at ", instance.address));
+    } else if (!up_) {
+      const auto ready = std::count_if(state_.processes.begin(), state_.processes.end(), [](const auto& p) {
+        return p.state == StateName(Instance::State::kReady) ||
+               p.state == StateName(Instance::State::kExternal);
+      });
+      console_.Progress(absl::StrFormat("%d of %d are ready; %s is %s", ready, total_, instance.name,
+                                        StateName(instance.state)));
+    }
+  }
+
+  const RunFolder& folder_;
+  Console& console_;
+  UpState state_;
+  std::map<std::string, size_t> index_;
+  int total_ = 0;
+  bool up_ = false, ending_ = false, complained_ = false;
+};
+
+std::string Summary(const Topology& topology, const std::string& entry, bool detached) {
+  const ServiceSpec& service = topology.entry();
+  const std::string& under = service.policy.empty() ? service.config : service.policy;
+  std::string text = absl::StrFormat("%s is up: %s at %s%s\n", topology.application, service.name, entry,
+                                     under.empty() ? "" : " under " + under);
+  if (IsApplication(topology.application)) {
+    absl::StrAppendFormat(&text, "  load:  curtail load %s %s --rps 500\n", topology.application, entry);
+  }
+  absl::StrAppendFormat(&text, "  look:  curtail ps %1$s    curtail logs %1$s\n  end:   %2$s\n",
+                        topology.application,
+                        detached ? absl::StrCat("curtail down ", topology.application) : "Ctrl-C");
+  return text;
+}
+
+// From the start to the end of the processes. `on_up` is called once all serve.
+template <class OnUp>
+int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeout, const RunFolder& folder,
+              Console& console, const std::atomic<bool>& stop, OnUp on_up) {
+  Reporter reporter(topology, folder, console);
+  reporter.Begin();
+  if (absl::Status memory = CheckMemory(topology, flags, folder.path(), console, stop); !memory.ok()) {
+    return Fail(
+        console, memory,
+        absl::IsResourceExhausted(memory) ? "make it smaller with --set, or insist with --force" : "");
+  }
+  DeploymentOptions options;
+  options.folder = folder.path();
+  options.admin = true;
+  options.start_timeout = start_timeout;
+  options.observer = [&reporter](const Instance& instance) { reporter.Changed(instance); };
+  absl::StatusOr<std::unique_ptr<Deployment>> deployment = Deployment::Start(topology, options, stop);
+  console.Progress({});
+  if (!deployment.ok()) {
+    return Fail(console, deployment.status(), absl::StrCat("the logs are in ", folder.path()));
+  }
+  const std::string entry = (*deployment)->addresses().at(topology.entry().name).front();
+  if (!topology.prepare.empty()) console.Progress("all are ready; preparing");
+  if (absl::Status prepared = Prepare(topology, entry, folder.path(), stop); !prepared.ok()) {
+    console.Progress({});
+    reporter.Ending();
+    return Fail(console, prepared, absl::StrCat("the logs are in ", folder.path()));
+  }
+  reporter.Up(entry);
+  on_up(entry);
+  while (!stop.load(std::memory_order_relaxed)) {
+    (*deployment)->Tend();
+    poll(nullptr, 0, kTendMs);  // a signal ends it
+  }
+  reporter.Ending();
+  console.Note(absl::StrCat("ending ", topology.application));
+  (*deployment)->Stop(kDrain);
+  return kOk;
+}
+
+// ----- in the background ---------------------------------------------------------------------------------------------
+
+// The background process: a session of its own, so that no terminal ends it; its words go to this terminal until the
+// application is up and to a log after that. Tells its exit code through `report` as soon as there is one.
+[[noreturn]] void BeBackground(const Topology& topology, const UpFlags& flags, Nanos start_timeout,
+                               const RunFolder& folder, Console& console, const std::atomic<bool>& stop,
+                               int report) {
+  setsid();
+  if (absl::Status keeper = folder.WritePid(); !keeper.ok()) console.Error(std::string(Message(keeper)), "");
+  const auto tell = [&report](int code) {
+    const auto byte = static_cast<unsigned char>(code);
+    if (report >= 0) (void)!write(report, &byte, 1);
+    if (report >= 0) close(report);
+    report = -1;
+  };
+  const auto on_up = [&](const std::string& entry) {
+    console.Print(Summary(topology, entry, true));
+    fflush(stdout);
+    const std::string log = absl::StrCat(folder.path(), "/curtail-up.log");
+    const int to = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(null, STDIN_FILENO);
+    for (const int out : {STDOUT_FILENO, STDERR_FILENO}) {
+      if (dup2(to >= 0 ? to : null, out) < 0) close(out);  // whoever reads it waits for its end
+    }
+    console = Console();  // which is no terminal any more
+    tell(kOk);
+  };
+  const int code = Supervise(topology, flags, start_timeout, folder, console, stop, on_up);
+  tell(code);
+  std::exit(code);
+}
+
+int RunInBackground(const Topology& topology, const UpFlags& flags, Nanos start_timeout,
+                    std::unique_ptr<RunFolder> folder, Console& console, const std::atomic<bool>& stop) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(console, absl::InternalError("no descriptors are left"));
+  const pid_t pid = fork();
+  if (pid < 0) return Fail(console, absl::InternalError("cannot start a process"));
+  if (pid == 0) {
+    close(ends[0]);
+    BeBackground(topology, flags, start_timeout, *folder, console, stop, ends[1]);
+  }
+  close(ends[1]);
+  // Until it tells, which is bounded by its own timeouts, or ends.
+  unsigned char code = kFailed;
+  bool asked = false;
+  pollfd told{ends[0], POLLIN, 0};
+  while (poll(&told, 1, kTendMs) <= 0) {
+    if (stop.load(std::memory_order_relaxed) && !asked) kill(pid, SIGTERM), asked = true;
+  }
+  const bool silent = read(ends[0], &code, 1) != 1;
+  close(ends[0]);
+  if (!asked && !silent) return code;
+  // Asked to end, it does, even if it had just come up.
+  waitpid(pid, nullptr, 0);
+  if (asked) return kInterrupted;
+  return Fail(console, absl::AbortedError("the process in the background was killed"),
+              absl::StrCat("curtail logs ", topology.application));
+}
+
+absl::Status PrintCommands(const Topology& topology, Console& console) {
+  Addresses addresses;
+  for (const ServiceSpec& service : topology.services) {
+    for (int i = 0; i < service.instances(); ++i) {
+      const std::string name = InstanceName(service, i);
+      if (!service.external.empty()) {
+        addresses[service.name].push_back(service.external[static_cast<size_t>(i)]);
+        continue;
+      }
+      InstanceSetup setup;
+      setup.config = service.config, setup.policy = service.policy, setup.profile = service.profile;
+      const absl::StatusOr<std::vector<std::string>> argv = CommandOf(topology, service, i, addresses, setup);
+      if (!argv.ok()) return argv.status();
+      console.Print(absl::StrCat(name, ": ", absl::StrJoin(*argv, " "), "\n"));
+      addresses[service.name].push_back(absl::StrCat("<", name, ">"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int RunUp(const UpFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  const absl::StatusOr<Nanos> start_timeout = ParseDuration(!flags.start_timeout.empty() ? flags.start_timeout
+                                                            : flags.scale                ? "15m"
+                                                                                         : "2m");
+  if (!start_timeout.ok()) return Fail(console, start_timeout.status());
+  const absl::StatusOr<Topology> topology = Wanted(flags);
+  if (!topology.ok()) return Fail(console, topology.status());
+  if (flags.dry_run) {
+    const absl::Status printed = PrintCommands(*topology, console);
+    return printed.ok() ? kOk : Fail(console, printed);
+  }
+  absl::StatusOr<std::unique_ptr<RunFolder>> folder = RunFolder::Take(topology->application);
+  if (!folder.ok()) {
+    const bool up = folder.status().code() == absl::StatusCode::kAlreadyExists;
+    return Fail(console, folder.status(),
+                up ? absl::StrCat("end it with: curtail down ", topology->application) : "");
+  }
+  if (flags.detach) {
+    return RunInBackground(*topology, flags, *start_timeout, *std::move(folder), console, stop);
+  }
+  return Supervise(*topology, flags, *start_timeout, **folder, console, stop, [&](const std::string& entry) {
+    console.Print(Summary(*topology, entry, false));
+    fflush(stdout);
+  });
+}
+
+}  // namespace curtail::tool

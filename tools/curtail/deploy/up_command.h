@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// up_command.h - `curtail up`: starts an application's processes, looks after them, and ends them.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "tools/curtail/cli/console.h"
+
+namespace curtail::tool {
+
+struct UpFlags {
+  std::string application;  // a name, or the path of a topology file
+  bool detach = false;
+  // Of the service that clients call; empty: what the topology has.
+  std::string config;
+  std::string policy;
+  std::string profile;
+  std::vector<std::string> set;  // "leaf.shards=8", "data=..."
+  std::vector<std::string> use;  // "store=127.0.0.1:11211"
+  bool scale = false;
+  bool force = false;
+  bool dry_run = false;
+  std::string start_timeout;  // empty: 2 min, with `scale` 15
+};
+
+// Returns when the application is down again, or, detached, when it is up. The exit code.
+int RunUp(const UpFlags& flags, Console& console, const std::atomic<bool>& stop);
+
+}  // namespace curtail::tool

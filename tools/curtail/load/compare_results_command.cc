@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/load/compare_results_command.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "curtail/load/report/compare.h"
+#include "curtail/load/report/report_read.h"
+#include "tools/curtail/cli/exit_code.h"
+
+namespace curtail::tool {
+namespace {
+
+std::optional<LoadReport> Read(const std::string& path, ReportOrigin* origin, Console& console) {
+  absl::StatusOr<LoadReport> report = ReadReport(path, origin);
+  if (report.ok()) return *std::move(report);
+  console.Error(std::string(report.status().message()), "curtail load --json FILE writes what this reads");
+  return std::nullopt;
+}
+
+std::string NameOf(const Machine& m) { return absl::StrFormat("%d x %s, %s", m.cpus, m.cpu_model, m.kernel); }
+
+void WarnOfMachines(const ReportOrigin& a, const ReportOrigin& b, Comparison* comparison) {
+  if (!a.machine || !b.machine || NameOf(*a.machine) == NameOf(*b.machine)) return;
+  comparison->warnings.push_back(absl::StrCat(
+      "they were measured from different machines: ", NameOf(*a.machine), " and ", NameOf(*b.machine)));
+}
+
+}  // namespace
+
+int RunCompareResults(const CompareResultsFlags& flags, Console& console) {
+  ReportOrigin origin_a, origin_b;
+  const std::optional<LoadReport> a = Read(flags.a, &origin_a, console);
+  if (!a) return kBadConfig;
+  const std::optional<LoadReport> b = Read(flags.b, &origin_b, console);
+  if (!b) return kBadConfig;
+  Comparison comparison = Compare(*a, *b);
+  WarnOfMachines(origin_a, origin_b, &comparison);
+  console.Print(absl::StrCat("A  ", flags.a, "\nB  ", flags.b, "\n", ComparisonText(comparison)));
+  if (!flags.json.empty()) {
+    if (absl::Status status = WriteFile(flags.json, ComparisonJson(comparison)); !status.ok()) {
+      console.Error(std::string(status.message()), "free some space, or write elsewhere");
+      return kFailed;
+    }
+  }
+  if (!flags.fail_if_worse) return kOk;
+  if (comparison.runs_a == 0 || comparison.runs_b == 0) return kVoid;
+  return comparison.worse() ? kThreshold : kOk;
+}
+
+}  // namespace curtail::tool

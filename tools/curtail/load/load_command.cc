@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/load/load_command.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "curtail/load/drive/rate_search.h"
+#include "curtail/load/drive/shape.h"
+#include "curtail/load/message/catalog.h"
+#include "curtail/load/message/json_workload.h"
+#include "curtail/load/report/report.h"
+#include "curtail/load/report/report_hgrm.h"
+#include "curtail/load/report/report_html.h"
+#include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/cli/flags.h"
+#include "tools/curtail/cli/progress.h"
+#include "tools/curtail/deploy/config_watch.h"
+#include "tools/curtail/load/load_setup.h"
+#include "tools/curtail/load/one_call.h"
+
+namespace curtail::tool {
+namespace {
+
+// For a server that could not be called at all.
+std::string ReachHint(absl::string_view message) {
+  static constexpr std::pair<absl::string_view, const char*> kHints[] = {
+      {"was plain text", "add --tls"},
+      {"does it expect TLS", "if so, add --tls"},
+      {"does not speak TLS", "leave --tls out"},
+      {"not trusted",
+       "name the authority that vouches for it with --ca FILE, or skip the check with --insecure"},
+      {"client certificate", "show one with --cert FILE --key FILE"},
+      {" is for ", "call it by that name, or say --server-name NAME"},
+      {"HTTP/", "is this the port of a gRPC server?"},
+      {"resolve", "is the name right?"},
+  };
+  for (const auto& [part, hint] : kHints) {
+    if (absl::StrContains(message, part)) return hint;
+  }
+  return "is the server running, and is this its address?";
+}
+
+std::string HintFor(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+      return ReachHint(status.message());
+    case absl::StatusCode::kUnimplemented:
+      return "the server does not serve this method; see what it serves with --list";
+    case absl::StatusCode::kDeadlineExceeded:
+      return "the first call was not answered in time; is this a gRPC server? --timeout gives it longer";
+    default:
+      return "see curtail load --help";
+  }
+}
+
+int FailWriting(Console& console, const absl::Status& status) {
+  console.Error(std::string(status.message()), absl::IsResourceExhausted(status)
+                                                   ? "free some space, or write elsewhere"
+                                                   : "write elsewhere, or change the folder's permissions");
+  return kFailed;
+}
+
+// The error, and the exit code it stands for.
+int Fail(Console& console, const absl::Status& status) {
+  if (absl::IsCancelled(status)) {
+    console.Print("INTERRUPTED   before anything was measured\n");
+    return kInterrupted;
+  }
+  console.Error(std::string(status.message()), HintFor(status));
+  return status.code() == absl::StatusCode::kInvalidArgument || status.code() == absl::StatusCode::kNotFound
+             ? kBadConfig
+             : kFailed;
+}
+
+// One `curtail load`: runs, reports and judges.
+class LoadTest {
+ public:
+  // `first` are the requests of the first run.
+  LoadTest(const LoadFlags& flags, LoadSetup setup, WorkloadMaker workloads,
+           std::shared_ptr<const Workload> first, Console& console, const std::atomic<bool>& stop)
+      : flags_(flags),
+        setup_(std::move(setup)),
+        workloads_(std::move(workloads)),
+        first_(std::move(first)),
+        console_(console),
+        stop_(stop) {
+    setup_.options.stop = &stop_;
+  }
+
+  // --repeat times the plan. Returns the exit code.
+  int Repeat();
+  // The highest rate at which `conditions` hold. Returns the exit code.
+  int FindMax(const std::vector<Threshold>& conditions);
+
+ private:
+  // Run number `number` of the plan, whose seed is the flags' plus that; at another rate if one is given.
+  absl::StatusOr<LoadResult> RunOnce(int number, std::optional<double> rate, const std::string& label);
+  // Whether the conditions hold, and by how much.
+  TrialOutcome Judge(const LoadResult& result, const std::vector<Threshold>& conditions,
+                     std::string* why) const;
+  // What the flags ask for; OK when all is written.
+  absl::Status WriteResults(const LoadReport& report) const;
+  // Prints a line a threshold; whether all are met in every run.
+  bool CheckThresholds(const LoadReport& report);
+
+  const LoadFlags& flags_;
+  LoadSetup setup_;
+  const WorkloadMaker workloads_;
+  std::shared_ptr<const Workload> first_;  // until it is run
+  Console& console_;
+  const std::atomic<bool>& stop_;
+  const ReportOrigin origin_ = ThisOrigin(CURTAIL_VERSION);
+};
+
+absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> rate,
+                                             const std::string& label) {
+  const uint64_t seed = flags_.seed + static_cast<uint64_t>(number);
+  // The first run's is there already.
+  absl::StatusOr<std::shared_ptr<const Workload>> workload = std::exchange(first_, nullptr);
+  if (number > 0) workload = workloads_(seed);
+  if (!workload.ok()) return workload.status();
+  Live live;
+  RunOptions options = setup_.options;
+  options.live = &live;
+  ConfigWatch watch(flags_.admin, &live);
+  const Nanos length = options.warmup + setup_.duration;
+  const ProgressLine line(&console_, &live, label, length, [&] { return watch.Text(); });
+  absl::StatusOr<LoadResult> result = absl::UnknownError("");
+  if (setup_.curve) {
+    absl::StatusOr<RateCurve> curve = *setup_.curve;
+    if (rate) curve = RateCurve::Constant(*rate, length);
+    if (!rate && number > 0 && ShapeIsDrawn(flags_.schedule)) curve = MakeCurve(flags_, options.warmup, seed);
+    if (!curve.ok()) return curve.status();
+    const absl::StatusOr<Schedule> schedule = Schedule::Make(*std::move(curve), setup_.gaps, seed);
+    if (!schedule.ok()) return schedule.status();
+    result = RunOpenLoop(options, **workload, *schedule);
+  } else {
+    result = RunClosedLoop(options, **workload, flags_.closed, setup_.duration);
+  }
+  if (result.ok()) {
+    watch.Fill(result->series);
+    result->plan.seed = seed;
+  }
+  return result;
+}
+
+bool LoadTest::CheckThresholds(const LoadReport& report) {
+  bool all_met = true;
+  for (const Threshold& threshold : setup_.thresholds) {
+    for (size_t run = 0; run < report.runs.size(); ++run) {
+      const ThresholdOutcome outcome = Evaluate(threshold, report.runs[run]);
+      const std::string mark = outcome.met ? console_.Green("ok    ") : console_.Red("FAILED");
+      const std::string which = report.runs.size() == 1 ? "" : absl::StrCat("  run ", run + 1);
+      console_.Print(absl::StrCat("threshold     ", mark, "  ", Describe(outcome), which, "\n"));
+      all_met &= outcome.met;
+    }
+  }
+  return all_met;
+}
+
+absl::Status LoadTest::WriteResults(const LoadReport& report) const {
+  absl::Status first;
+  const auto write = [&](const std::string& path, const std::function<std::string()>& content) {
+    if (!path.empty()) first.Update(WriteFile(path, content()));
+  };
+  write(flags_.json, [&] { return ReportJson(report, origin_); });
+  write(flags_.html, [&] { return ReportHtml(report, origin_); });
+  write(flags_.hgrm, [&] { return ReportHgrm(report); });
+  return first;
+}
+
+int LoadTest::Repeat() {
+  LoadReport report;
+  for (int run = 0; run == 0 || (run < flags_.repeat && !stop_); ++run) {
+    const std::string label =
+        flags_.repeat == 1 ? "load" : absl::StrFormat("run %d/%d", run + 1, flags_.repeat);
+    absl::StatusOr<LoadResult> result = RunOnce(run, std::nullopt, label);
+    if (!result.ok()) {
+      if (report.runs.empty()) return Fail(console_, result.status());
+      // What was measured is not lost.
+      console_.Error(std::string(result.status().message()), HintFor(result.status()));
+      break;
+    }
+    if (flags_.repeat > 1) console_.Print(console_.Bold(absl::StrFormat("run %d\n", run + 1)));
+    console_.Print(SummaryText(*result));
+    report.runs.push_back(*std::move(result));
+  }
+  if (report.runs.size() > 1) console_.Print(BetweenRunsText(report));
+  const bool met = CheckThresholds(report);
+  if (absl::Status status = WriteResults(report); !status.ok()) return FailWriting(console_, status);
+  if (stop_) return kInterrupted;
+  if (report.runs.size() < static_cast<size_t>(flags_.repeat)) return kFailed;
+  if (!report.valid()) return kVoid;
+  return met ? kOk : kThreshold;
+}
+
+TrialOutcome LoadTest::Judge(const LoadResult& result, const std::vector<Threshold>& conditions,
+                             std::string* why) const {
+  if (!result.valid()) {
+    *why = result.invalid.front();
+    return TrialOutcome::kVoid;
+  }
+  bool met = true;
+  std::vector<std::string> parts;
+  for (const Threshold& condition : conditions) {
+    const ThresholdOutcome outcome = Evaluate(condition, result);
+    parts.push_back(Describe(outcome));
+    met &= outcome.met;
+  }
+  *why = absl::StrJoin(parts, ", ");
+  return met ? TrialOutcome::kMet : TrialOutcome::kNotMet;
+}
+
+int ExitCodeOf(const RateSearch& search) {
+  switch (search.end()) {
+    case RateSearch::End::kConverged:
+    case RateSearch::End::kHighestAccepted:
+      return kOk;
+    case RateSearch::End::kGeneratorLimit:
+      return kVoid;
+    case RateSearch::End::kNothingAccepted:
+      return search.generator_refused() ? kVoid : kThreshold;
+    case RateSearch::End::kRunning:
+    case RateSearch::End::kOutOfTrials:
+      break;
+  }
+  return kFailed;
+}
+
+int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
+  RateSearch search({.start_per_s = flags_.rps, .lowest_per_s = std::min(1.0, flags_.rps)});
+  std::map<double, LoadReport> runs;  // by rate
+  absl::Status failure;
+  while (search.Next() && !stop_) {
+    const double rate = *search.Next();
+    const int number = static_cast<int>(search.trials().size());
+    absl::StatusOr<LoadResult> result = RunOnce(number, rate, absl::StrFormat("%g/s", rate));
+    if (!result.ok()) failure = result.status();
+    if (!result.ok() || result->interrupted) break;
+    std::string why;
+    const TrialOutcome outcome = Judge(*result, conditions, &why);
+    const char* const word = outcome == TrialOutcome::kMet    ? "holds"
+                             : outcome == TrialOutcome::kVoid ? "void"
+                                                              : "fails";
+    console_.Print(absl::StrFormat("trial %-4d %10.1f/s  %-6s %s\n", number + 1, rate, word, why));
+    runs[rate].runs.push_back(*std::move(result));
+    search.Tell(outcome);
+  }
+  const bool nothing = search.trials().empty();
+  if (nothing && !failure.ok()) return Fail(console_, failure);
+  // What was found until then is not lost.
+  const std::optional<double> highest = search.highest();
+  console_.Print(absl::StrCat(
+      console_.Bold("highest rate"), "  ",
+      search.Next() ? absl::StrCat("not found: the search was cut short",
+                                   highest ? absl::StrFormat(", above %g a second", *highest) : "")
+                    : search.Describe(),
+      "\n"));
+  if (highest) {
+    if (absl::Status status = WriteResults(runs[*highest]); !status.ok())
+      return FailWriting(console_, status);
+  }
+  if (!failure.ok()) return Fail(console_, failure);
+  return stop_ ? kInterrupted : ExitCodeOf(search);
+}
+
+// The plan of the first run.
+absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags, const LoadSetup& setup, const Workload& workload) {
+  if (!setup.curve) return PlanClosedLoop(setup.options, workload, flags.closed, setup.duration);
+  const absl::StatusOr<Schedule> schedule = Schedule::Make(*setup.curve, setup.gaps, flags.seed);
+  if (!schedule.ok()) return schedule.status();
+  return PlanOpenLoop(setup.options, workload, *schedule);
+}
+
+int ListMethods(const LoadFlags& flags, const LoadTargets& targets, Console& console) {
+  const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
+  if (!catalog.ok()) return Fail(console, catalog.status());
+  for (const CatalogMethod& method : catalog->ListMethods()) {
+    console.Print(absl::StrFormat("%s(%s%s) returns (%s%s)\n", method.path.substr(1),
+                                  method.client_streaming ? "stream " : "", method.request_type,
+                                  method.server_streaming ? "stream " : "", method.reply_type));
+  }
+  return kOk;
+}
+
+// --debug: one call. The reply is printed as JSON where its type is known, and otherwise as bytes.
+int ShowOneCall(const LoadFlags& flags, const LoadTargets& targets, const RunOptions& options,
+                const Workload& workload, Console& console) {
+  const absl::StatusOr<Answer> answer = CallOnce(options, workload);
+  if (!answer.ok()) {
+    // What the server itself says needs no hint of ours; what we say of it names its address.
+    const bool ours = absl::IsUnavailable(answer.status()) &&
+                      absl::StrContains(answer.status().message(), targets.addresses.front());
+    console.Error(
+        absl::StrCat(absl::StatusCodeToString(answer.status().code()), ": ", answer.status().message()),
+        ours ? HintFor(answer.status()) : "");
+    return kFailed;
+  }
+  const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
+  const absl::StatusOr<CatalogMethod> method = catalog.ok() ? catalog->FindMethod(workload.MethodOf(0))
+                                                            : absl::StatusOr<CatalogMethod>(catalog.status());
+  const absl::StatusOr<std::string> json =
+      method.ok() ? ReplyToJson(*method, answer->reply) : absl::StatusOr<std::string>(method.status());
+  console.Note(absl::StrFormat("OK, %d bytes, %.3f ms with connecting", answer->reply.size(),
+                               static_cast<double>(answer->took.count()) / 1e6));
+  console.Print(json.ok() ? absl::StrCat(absl::StripTrailingAsciiWhitespace(*json), "\n")
+                          : absl::StrCat(absl::BytesToHexString(answer->reply), "\n"));
+  return kOk;
+}
+
+}  // namespace
+
+int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  const absl::StatusOr<LoadTargets> targets = MakeTargets(flags);
+  if (!targets.ok()) return Fail(console, targets.status());
+  if (flags.list) return ListMethods(flags, *targets, console);
+  LoadFlags given = flags;
+  if (given.debug && given.rps <= 0 && given.closed <= 0 && given.schedule.empty()) given.closed = 1;
+  absl::StatusOr<LoadSetup> setup = MakeSetup(given, *targets);
+  if (!setup.ok()) return Fail(console, setup.status());
+  for (const std::string& path : {flags.json, flags.html, flags.hgrm}) {
+    if (absl::Status status = CheckWritable(path); !status.ok()) return Fail(console, status);
+  }
+  const absl::StatusOr<WorkloadMaker> workloads = MakeWorkloads(flags, *targets, !console.shows_progress());
+  if (!workloads.ok()) return Fail(console, workloads.status());
+  absl::StatusOr<std::shared_ptr<const Workload>> first = (*workloads)(flags.seed);
+  if (!first.ok()) return Fail(console, first.status());
+  if (flags.debug) return ShowOneCall(flags, *targets, setup->options, **first, console);
+  const absl::StatusOr<LoadPlan> plan = PlanOf(flags, *setup, **first);
+  if (!plan.ok()) return Fail(console, plan.status());
+  console.Print(absl::StrCat(console.Bold("load"), " ", PlanText(*plan), "\n"));
+  if (flags.dry_run) return kOk;
+  const std::vector<Threshold> find_max = setup->find_max;
+  LoadTest test(flags, *std::move(setup), *workloads, *std::move(first), console, stop);
+  return find_max.empty() ? test.Repeat() : test.FindMax(find_max);
+}
+
+}  // namespace curtail::tool

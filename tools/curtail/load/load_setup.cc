@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/load/load_setup.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "curtail/load/drive/choice.h"
+#include "curtail/load/drive/shape.h"
+#include "curtail/load/message/json_workload.h"
+#include "tools/curtail/cli/flags.h"
+#include "tools/curtail/deploy/application.h"
+#include "tools/curtail/deploy/run_folder.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr size_t kMaxMessage = 32u << 20;
+constexpr Nanos kMaxBackoff = std::chrono::milliseconds(250);
+constexpr Nanos kReflectionTimeout = std::chrono::seconds(5);
+// Of an application: different requests at most, and how many replies are judged.
+constexpr size_t kRequests = 10000;
+constexpr Nanos kDefaultDuration = std::chrono::seconds(10);
+
+absl::Status Invalid(std::string_view flag, const absl::Status& why) {
+  return absl::Status(why.code(), absl::StrCat(std::string(flag), ": ", why.message()));
+}
+
+absl::Status ReadDuration(const char* flag, const std::string& text, Nanos* out) {
+  const absl::StatusOr<Nanos> value = ParseDuration(text);
+  if (!value.ok()) return Invalid(flag, value.status());
+  *out = *value;
+  return absl::OkStatus();
+}
+
+absl::Status AddMetadata(const std::vector<std::string>& lines, Metadata* metadata) {
+  for (const std::string& line : lines) {
+    const size_t colon = line.find(':', 1);
+    if (colon == std::string::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--metadata: '", line, "' has no colon; write 'authorization: Bearer abc'"));
+    }
+    const std::string key = absl::AsciiStrToLower(absl::StripAsciiWhitespace(line.substr(0, colon)));
+    const std::string value(absl::StripAsciiWhitespace(line.substr(colon + 1)));
+    const bool binary = absl::EndsWith(key, "-bin");
+    const std::optional<std::string> bytes = binary ? wire::Base64Decode(value) : value;
+    if (!wire::IsCustomKey(key) || !bytes || (!binary && !wire::IsTextValue(value))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--metadata: '", line,
+                       "' cannot be sent; keys are of a-z, 0-9, '-', '_' and '.' and not reserved, "
+                       "values printable, and base64 for keys in -bin"));
+    }
+    metadata->Add(key, *bytes);
+  }
+  return absl::OkStatus();
+}
+
+// "/package.Service/Method", however it was written.
+absl::StatusOr<std::string> MethodPath(const std::string& name) {
+  std::string path = absl::StartsWith(name, "/") ? name : absl::StrCat("/", name);
+  const size_t slash = path.find('/', 1);
+  if (slash == std::string::npos || slash == 1 || slash + 1 == path.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--method: '", name, "' is no full name; write package.Service/Method"));
+  }
+  return path;
+}
+
+absl::StatusOr<std::shared_ptr<const Workload>> MakeFixed(const LoadFlags& flags) {
+  absl::StatusOr<std::string> path = MethodPath(flags.method);
+  if (!path.ok()) return path.status();
+  absl::StatusOr<std::string> message = std::string();
+  if (!flags.data_hex.empty()) message = ParseHex(flags.data_hex);
+  if (!flags.data_binary.empty()) message = ReadWholeFile(flags.data_binary, kMaxMessage);
+  if (!message.ok())
+    return Invalid(flags.data_binary.empty() ? "--data-hex" : "--data-binary", message.status());
+  return std::make_shared<FixedWorkload>(*std::move(path), *std::move(message));
+}
+
+// The requests of `workload` in the order of --pick.
+WorkloadMaker Picked(const std::string& pick, std::shared_ptr<const Workload> workload) {
+  return [pick,
+          workload = std::move(workload)](uint64_t seed) -> absl::StatusOr<std::shared_ptr<const Workload>> {
+    if (pick == LoadFlags().pick) return workload;
+    if (workload->distinct() == 0) {
+      return absl::InvalidArgumentError(
+          "--pick: chooses among the lines of a file or the queries of an application");
+    }
+    absl::StatusOr<ItemChoice> choice = ParseItemChoice(pick, workload->distinct(), seed);
+    if (!choice.ok()) return Invalid("--pick", choice.status());
+    return std::make_shared<ChosenWorkload>(workload, *std::move(choice));
+  };
+}
+
+absl::Status CheckCombination(const LoadFlags& flags) {
+  if ((flags.rps > 0) + (flags.closed > 0) + !flags.schedule.empty() != 1) {
+    return absl::InvalidArgumentError(
+        "say how much to send: --rps N, --schedule SHAPE or --closed N, with N above 0");
+  }
+  if (flags.schedule.empty() && (flags.rate_scale != 1 || flags.time_scale != 1)) {
+    return absl::InvalidArgumentError("--rate-scale and --time-scale change a --schedule");
+  }
+  if (flags.closed > 0 && flags.arrivals != LoadFlags().arrivals) {
+    return absl::InvalidArgumentError("--arrivals: a closed loop has none; it waits for replies");
+  }
+  if (flags.find_max.empty()) return absl::OkStatus();
+  if (flags.rps <= 0) return absl::InvalidArgumentError("--find-max: say with --rps where to begin");
+  if (!flags.fail_if.empty() || flags.repeat != 1) {
+    return absl::InvalidArgumentError(
+        "--find-max has its own condition and repeats: leave --fail-if and --repeat out");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
+  LoadTargets targets;
+  targets.addresses = flags.targets;
+  if (!targets.addresses.empty() && IsApplication(targets.addresses.front())) {
+    targets.application = targets.addresses.front();
+    targets.addresses.erase(targets.addresses.begin());
+    const absl::StatusOr<UpState> up = ReadUpState(targets.application);
+    if (targets.addresses.empty()) {
+      if (!up.ok() || up->entry.empty()) {
+        return absl::InvalidArgumentError(absl::StrCat(targets.application,
+                                                       " is not up here: start it with `curtail up ",
+                                                       targets.application, "`, or give its address"));
+      }
+      targets.addresses.push_back(up->entry);
+    }
+    if (up.ok() && targets.addresses == std::vector<std::string>{up->entry}) targets.settings = up->settings;
+  }
+  if (targets.addresses.empty() && !(flags.list && !flags.protos.empty())) {
+    return absl::InvalidArgumentError("say where to: HOST:PORT or unix:PATH");
+  }
+  targets.channel.connections = flags.connections;
+  // A server that is back should be seen to be back: the default of up to 10 s spares real ones a storm of callers.
+  targets.channel.max_backoff = kMaxBackoff;
+  const bool tls_flags = !flags.ca.empty() || !flags.cert.empty() || !flags.key.empty() ||
+                         !flags.server_name.empty() || flags.insecure;
+  if (tls_flags && !flags.tls) {
+    return absl::InvalidArgumentError("--ca, --cert, --key, --server-name and --insecure need --tls");
+  }
+  if (!flags.tls) return targets;
+  absl::StatusOr<std::shared_ptr<const ClientTls>> tls =
+      ClientTls::Load({.ca_file = flags.ca,
+                       .certificate_file = flags.cert,
+                       .key_file = flags.key,
+                       .server_name = flags.server_name,
+                       .insecure_skip_verify = flags.insecure});
+  if (!tls.ok()) return Invalid("--tls", tls.status());
+  targets.channel.tls = *std::move(tls);
+  return targets;
+}
+
+absl::StatusOr<Catalog> MakeCatalog(const LoadFlags& flags, const LoadTargets& targets) {
+  if (!flags.protos.empty()) return Catalog::FromProtoFiles(flags.protos, flags.import_paths);
+  Nanos timeout{0};
+  Metadata metadata;
+  if (absl::Status status = ReadDuration("--timeout", flags.timeout, &timeout); !status.ok()) return status;
+  if (absl::Status status = AddMetadata(flags.metadata, &metadata); !status.ok()) return status;
+  return Catalog::FromServer(targets.addresses.front(), targets.channel,
+                             std::max(timeout, kReflectionTimeout), flags.method, metadata);
+}
+
+absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTargets& targets, bool quiet) {
+  if (targets.application.empty() == flags.method.empty()) {
+    return absl::InvalidArgumentError(
+        "say what to send: either --method package.Service/Method, or an application's name before its "
+        "address");
+  }
+  if (!targets.application.empty()) {
+    RequestOptions options;
+    options.data = flags.corpus;
+    options.queries = flags.queries;
+    options.count = kRequests;
+    options.k = flags.k;
+    options.leaves = flags.leaves;
+    options.judged = flags.judged;
+    options.quiet = quiet;
+    absl::StatusOr<std::shared_ptr<const Workload>> workload =
+        MakeRequests(targets.application, options, targets.settings);
+    if (!workload.ok()) return workload.status();
+    return Picked(flags.pick, *std::move(workload));
+  }
+  if (flags.data.empty()) {
+    absl::StatusOr<std::shared_ptr<const Workload>> workload = MakeFixed(flags);
+    if (!workload.ok()) return workload.status();
+    return Picked(flags.pick, *std::move(workload));
+  }
+  absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
+  if (!catalog.ok()) return catalog.status();
+  const absl::StatusOr<CatalogMethod> method = catalog->FindMethod(flags.method);
+  if (!method.ok()) return method.status();
+  // Read once for all runs: a pipe cannot be read again.
+  absl::StatusOr<JsonSource> source =
+      flags.data.front() == '@' ? ReadJsonFile(flags.data.substr(1)) : JsonSource{.text = flags.data};
+  if (!source.ok()) return Invalid("--data", source.status());
+  source->choice = flags.pick;
+  return [catalog = *std::move(catalog), method = *method,
+          source = *std::move(source)](uint64_t seed) -> absl::StatusOr<std::shared_ptr<const Workload>> {
+    return MakeJsonWorkload(method, source, seed);
+  };
+}
+
+absl::StatusOr<RateCurve> MakeCurve(const LoadFlags& flags, Nanos warmup, uint64_t seed) {
+  const bool trace = flags.schedule.find('/') != std::string::npos || absl::EndsWith(flags.schedule, ".csv");
+  std::optional<Nanos> length;
+  if (!flags.duration.empty() || !trace) length = kDefaultDuration;
+  if (!flags.duration.empty()) {
+    if (absl::Status status = ReadDuration("--duration", flags.duration, &*length); !status.ok())
+      return status;
+  }
+  absl::StatusOr<RateCurve> curve = flags.schedule.empty()
+                                        ? RateCurve::Constant(flags.rps, *length)
+                                        : ParseShape(flags.schedule, {.length = length,
+                                                                      .seed = seed,
+                                                                      .rate_scale = flags.rate_scale,
+                                                                      .time_scale = flags.time_scale});
+  if (!curve.ok()) return Invalid(flags.schedule.empty() ? "--rps" : "--schedule", curve.status());
+  curve = curve->WithLeadIn(warmup);
+  if (!curve.ok()) return Invalid("--warmup", curve.status());
+  return curve;
+}
+
+absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& targets) {
+  LoadSetup s;
+  if (absl::Status status = CheckCombination(flags); !status.ok()) return status;
+  s.duration = kDefaultDuration;
+  if (!flags.duration.empty()) {
+    if (absl::Status status = ReadDuration("--duration", flags.duration, &s.duration); !status.ok())
+      return status;
+    if (s.duration <= Nanos::zero()) return absl::InvalidArgumentError("--duration: must be more than 0 s");
+  }
+  for (const auto& [flag, text, out] : {std::tuple("--warmup", &flags.warmup, &s.options.warmup),
+                                        std::tuple("--timeout", &flags.timeout, &s.options.timeout)}) {
+    if (absl::Status status = ReadDuration(flag, *text, out); !status.ok()) return status;
+  }
+  if (flags.spin != "auto") {
+    if (absl::Status status = ReadDuration("--spin", flags.spin, &s.options.spin.emplace()); !status.ok())
+      return status;
+  }
+  if (absl::Status status = AddMetadata(flags.metadata, &s.options.metadata); !status.ok()) return status;
+  s.options.targets = targets.addresses;
+  s.options.channel = targets.channel;
+  s.options.realtime = flags.realtime;
+  s.options.workload_name =
+      targets.application.empty() ? (flags.data.empty() ? "" : "json") : targets.application;
+  s.options.schedule_name = flags.schedule;
+  if (flags.closed == 0) {
+    absl::StatusOr<RateCurve> curve = MakeCurve(flags, s.options.warmup, flags.seed);
+    if (!curve.ok()) return curve.status();
+    s.duration = curve->length() - s.options.warmup;
+    s.curve = *std::move(curve);
+    const absl::StatusOr<Gaps> gaps = ParseGaps(flags.arrivals);
+    if (!gaps.ok()) return Invalid("--arrivals", gaps.status());
+    s.gaps = *gaps;
+  }
+  for (const auto& [flag, text, out] : {std::tuple("--fail-if", &flags.fail_if, &s.thresholds),
+                                        std::tuple("--find-max", &flags.find_max, &s.find_max)}) {
+    if (text->empty()) continue;
+    absl::StatusOr<std::vector<Threshold>> thresholds = ParseThresholds(*text);
+    if (!thresholds.ok()) return Invalid(flag, thresholds.status());
+    *out = *std::move(thresholds);
+  }
+  return s;
+}
+
+}  // namespace curtail::tool

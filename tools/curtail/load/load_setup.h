@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// load_setup.h - what the flags of `curtail load` come to: targets, requests and arrivals, checked.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "curtail/load/drive/rate_curve.h"
+#include "curtail/load/drive/runner.h"
+#include "curtail/load/drive/schedule.h"
+#include "curtail/load/message/catalog.h"
+#include "curtail/load/message/workload.h"
+#include "curtail/load/report/report.h"
+#include "curtail/load/report/threshold.h"
+#include "tools/curtail/load/load_flags.h"
+
+namespace curtail::tool {
+
+// The addresses, and what the channels to them are like.
+struct LoadTargets {
+  std::vector<std::string> addresses;
+  std::string application;  // "hdsearch" if the flags name one
+  std::map<std::string, std::string>
+      settings;  // of that application's topology, where it is known to be up there
+  ChannelOptions channel;
+};
+// Errors: INVALID_ARGUMENT naming the flag.
+absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags);
+
+// What describes the server's methods: its own reflection or the files of --proto. Errors: those of Catalog.
+absl::StatusOr<Catalog> MakeCatalog(const LoadFlags& flags, const LoadTargets& targets);
+
+// Makes the requests of a run, which follow from its seed.
+using WorkloadMaker = std::function<absl::StatusOr<std::shared_ptr<const Workload>>(uint64_t seed)>;
+// What to send. Errors: INVALID_ARGUMENT naming the flag; those of Catalog, of JSON, and of reading files. The maker
+// may find others of them.
+absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTargets& targets, bool quiet);
+
+// The rate over time, warm-up included. Errors: INVALID_ARGUMENT naming the flag; NOT_FOUND.
+absl::StatusOr<RateCurve> MakeCurve(const LoadFlags& flags, Nanos warmup, uint64_t seed);
+
+// Everything else that a run needs.
+struct LoadSetup {
+  RunOptions options;
+  // Of the first run; absent in a closed loop.
+  std::optional<RateCurve> curve;
+  Gaps gaps = Gaps::kPoisson;
+  Nanos duration{0};                  // of the measured window
+  std::vector<Threshold> thresholds;  // --fail-if
+  std::vector<Threshold> find_max;
+};
+// Errors: INVALID_ARGUMENT naming the flag; NOT_FOUND and others for files.
+absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& targets);
+
+}  // namespace curtail::tool

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/load/one_call.h"
+
+#include <utility>
+
+namespace curtail::tool {
+namespace {
+
+struct Outcome final : Completion {
+  bool done = false;
+  absl::Status status;
+  std::string reply;
+  void Done(absl::Status&& s, std::string&& r) override {
+    status = std::move(s), reply = std::move(r), done = true;
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<Answer> CallOnce(const RunOptions& options, const Workload& workload) {
+  Outcome outcome;
+  Client client;
+  Channel channel(&client, options.targets.front(), options.channel);
+  const TimePoint start = Now();
+  channel.Start(workload.MethodOf(0), Deadline::In(options.timeout), options.metadata, workload.Request(0),
+                &outcome);
+  // Ends: the client keeps the deadline of the call.
+  while (!outcome.done) client.Poll(Deadline::In(std::chrono::milliseconds(50)));
+  if (!outcome.status.ok()) return outcome.status;
+  return Answer{std::move(outcome.reply), Now() - start};
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/train/train_command.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "curtail/adapt/machine.h"
+#include "curtail/adapt/training.h"
+#include "curtail/base/strings.h"
+#include "curtail/exec/spin_budget.h"
+#include "curtail/load/drive/rate_curve.h"
+#include "curtail/load/report/report.h"
+#include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/cli/flags.h"
+#include "tools/curtail/train/training_run.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr std::string_view kNotKnownYet = "?";  // the service, before it runs
+
+constexpr size_t kMaxCheckpointBytes = size_t{64} << 20;
+constexpr double kBusy = 0.5;  // load average a CPU from which a training is not worth much
+
+absl::Status Invalid(const char* flag, const absl::Status& why) {
+  return absl::InvalidArgumentError(Join(flag, ": ", Message(why)));
+}
+
+absl::StatusOr<TrainingPlan> MakePlan(const TrainFlags& flags) {
+  const int cpus = UsableCpus();
+  TrainingPlan plan = flags.quick ? QuickTraining(cpus) : DefaultTraining(cpus);
+  if (!flags.configs.empty()) {
+    plan.configs.clear();
+    for (absl::string_view text : absl::StrSplit(flags.configs, ',')) {
+      const absl::StatusOr<Config> config = Config::Parse(std::string(text));
+      if (!config.ok()) return Invalid("--configs", config.status());
+      plan.configs.push_back(*config);
+    }
+  }
+  if (!flags.loads.empty()) {
+    absl::StatusOr<std::vector<double>> loads = ParseRates(flags.loads);
+    if (!loads.ok()) return Invalid("--loads", loads.status());
+    plan.loads = *std::move(loads);
+  }
+  if (flags.repeats > 0) plan.repeats = flags.repeats;
+  if (flags.seconds > 0) plan.cell = Nanos(static_cast<int64_t>(flags.seconds * 1e9));
+  plan.seed = flags.seed;
+  plan.service = std::string(kNotKnownYet);
+  if (absl::Status status = CheckPlan(plan); !status.ok()) return status;
+  if (plan.loads.back() > RateCurve::kMaxPerS) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--loads: at most ", RateCurve::kMaxPerS, " requests a second"));
+  }
+  return plan;
+}
+
+std::string PlanText(const TrainingPlan& plan) {
+  std::vector<std::string> configs;
+  for (const Config& config : plan.configs) configs.push_back(config.ToString());
+  return absl::StrFormat(
+      "configs  %s\nloads    %s requests a second; a config that gives up is spared higher ones\n"
+      "cells    %d at most, each %s or longer, %d repeats in turns, seed %d\n"
+      "time     about %s, %s at most\n",
+      absl::StrJoin(configs, ", "), absl::StrJoin(plan.loads, ", "),
+      configs.size() * plan.loads.size() * static_cast<size_t>(plan.repeats), AboutText(plan.cell),
+      plan.repeats, plan.seed, AboutText(plan.ExpectedTime()), AboutText(plan.MostTime()));
+}
+
+// The file that a training can be resumed from: lines that are on the disk once they were added.
+class CheckpointFile {
+ public:
+  explicit CheckpointFile(std::string path) : path_(std::move(path)) {}
+  ~CheckpointFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  CheckpointFile(const CheckpointFile&) = delete;
+  CheckpointFile& operator=(const CheckpointFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  bool Exists() const { return access(path_.c_str(), F_OK) == 0; }
+  // For adding lines after the first `keep` bytes.
+  absl::Status Open(size_t keep) {
+    fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd_ < 0 || ftruncate(fd_, static_cast<off_t>(keep)) != 0 || lseek(fd_, 0, SEEK_END) < 0)
+      return Failed();
+    return absl::OkStatus();
+  }
+  absl::Status Add(std::string_view line) {
+    while (!line.empty()) {
+      const ssize_t written = write(fd_, line.data(), line.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return Failed();
+      line.remove_prefix(static_cast<size_t>(written));
+    }
+    return fdatasync(fd_) == 0 ? absl::OkStatus() : Failed();
+  }
+  void Remove() { unlink(path_.c_str()); }
+
+ private:
+  absl::Status Failed() const { return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path_)); }
+
+  const std::string path_;
+  int fd_ = -1;
+};
+
+// Tells `training` what an earlier one measured, and gets `file` ready for more.
+absl::Status Begin(const TrainFlags& flags, const MachineFingerprint& machine, Training& training,
+                   CheckpointFile& file, Console& console) {
+  std::string text;
+  if (flags.resume && file.Exists()) {
+    absl::StatusOr<std::string> read = ReadWholeFile(file.path(), kMaxCheckpointBytes);
+    if (!read.ok()) return read.status();
+    text = *std::move(read);
+  }
+  if (text.find('\n') == std::string::npos) {  // not there, or cut off before its first line was whole
+    if (flags.resume) console.Note(absl::StrCat("nothing to resume at ", file.path(), ": a new training"));
+    if (absl::Status status = file.Open(0); !status.ok()) return status;
+    return file.Add(CheckpointHeader(training.plan(), machine, CURTAIL_VERSION));
+  }
+  const absl::StatusOr<Checkpoint> before = ReadCheckpoint(text, training.plan(), machine, CURTAIL_VERSION);
+  if (!before.ok()) return absl::InvalidArgumentError(Join(file.path(), ": ", Message(before.status())));
+  for (const ProfileCell& cell : before->cells) {
+    if (absl::Status told = training.Tell(cell); !told.ok()) return told;
+  }
+  console.Note(absl::StrCat("resumed: ", before->cells.size(), " cells were measured before"));
+  return file.Open(before->whole_bytes);
+}
+
+// Writes the profile and says what it says.
+int Finish(const TrainFlags& flags, const Training& training, const Subject& subject,
+           const MachineFingerprint& machine, CheckpointFile& file, Console& console) {
+  const std::string created = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone());
+  const Profile profile = training.MakeProfile(CURTAIL_VERSION, machine, created);
+  const bool any = std::any_of(profile.cells.begin(), profile.cells.end(),
+                               [](const ProfileCell& cell) { return !cell.saturated; });
+  if (!any) {
+    console.Print(TrainingGrid(training));
+    console.Error(
+        absl::StrFormat("no config kept up with the lowest load, %g/s", training.plan().loads.front()),
+        "begin lower with --loads, or give a slow service a longer --timeout");
+    file.Remove();
+    return kFailed;
+  }
+  const absl::StatusOr<std::string> json = ProfileJson(profile);
+  if (!json.ok()) return FailWith(console, json.status(), "train", nullptr);
+  if (absl::Status written = WriteFile(flags.out, *json); !written.ok()) {
+    console.Error(std::string(Message(written)), absl::StrCat("the cells are in ", file.path(),
+                                                              "; with --resume they are not measured again"));
+    return kFailed;
+  }
+  file.Remove();
+  console.Print(absl::StrCat(TrainingGrid(training), "\n", ProfileSummary(profile)));
+  if (subject.disturbed() > 0) {
+    console.Note(absl::StrCat("in ", subject.disturbed(), " of ", training.cells().size(),
+                              " cells the generator was late itself: a busy machine"));
+  }
+  console.Print(absl::StrCat("profile  ", flags.out, "\n"));
+  return kOk;
+}
+
+absl::Status CheckOutput(const TrainFlags& flags, const CheckpointFile& file) {
+  if (flags.out.empty()) return absl::InvalidArgumentError("--out: name a file");
+  for (const std::string& path : {flags.out, file.path()}) {
+    if (absl::Status status = CheckWritable(path); !status.ok()) return status;
+  }
+  if (!flags.resume && file.Exists()) {
+    return absl::InvalidArgumentError(absl::StrCat("an interrupted training lies at ", file.path(),
+                                                   ": go on with it by --resume, or delete it"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int RunTrain(const TrainFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  if (flags.subject.load.targets.empty()) {
+    return FailWith(console, absl::InvalidArgumentError("say what to train, as in: curtail train hdsearch"),
+                    "train", nullptr);
+  }
+  absl::StatusOr<TrainingPlan> plan = MakePlan(flags);
+  if (!plan.ok()) return FailWith(console, plan.status(), "train", nullptr);
+  console.Print(absl::StrCat(console.Bold("train"), "    ", absl::StrJoin(flags.subject.load.targets, " "),
+                             "\n", PlanText(*plan)));
+  if (flags.dry_run) return kOk;
+  CheckpointFile file(absl::StrCat(flags.out, ".partial"));
+  if (absl::Status status = CheckOutput(flags, file); !status.ok())
+    return FailWith(console, status, "train", nullptr);
+  const Machine now = *ThisOrigin(CURTAIL_VERSION).machine;
+  if (now.load_average_before > kBusy * now.cpus) {
+    console.Note(absl::StrFormat("the machine is busy (load average %.1f): the profile will be noisy",
+                                 now.load_average_before));
+  }
+  absl::StatusOr<std::unique_ptr<Subject>> subject = Subject::Make(flags.subject, console, stop);
+  if (!subject.ok()) return stop ? kInterrupted : FailWith(console, subject.status(), "train", nullptr);
+  plan->service = (*subject)->service();
+  plan->workload = (*subject)->description();
+  const absl::StatusOr<std::string> left_out = LeaveOutRefused(**subject, plan->configs);
+  if (!left_out.ok()) return FailWith(console, left_out.status(), "train", subject->get());
+  if (!left_out->empty()) console.Note(absl::StrCat("the server cannot run under ", *left_out, ": left out"));
+  if (absl::Status status = CheckPlan(*plan); !status.ok())
+    return FailWith(console, status, "train", subject->get());
+
+  const MachineFingerprint machine = ThisMachineFingerprint();
+  Training training(*plan);
+  if (absl::Status begun = Begin(flags, machine, training, file, console); !begun.ok()) {
+    return FailWith(console, begun, "train", subject->get());
+  }
+  const absl::Status status = RunTraining(**subject, training, console, [&file](const ProfileCell& cell) {
+    return file.Add(CheckpointLine(cell));
+  });
+  if (status.ok()) return Finish(flags, training, **subject, machine, file, console);
+  if (absl::IsCancelled(status)) {
+    console.Print(absl::StrCat("INTERRUPTED after ", training.cells().size(), " cells, which are in ",
+                               file.path(), "; go on with --resume\n"));
+    return kInterrupted;
+  }
+  return FailWith(console, status, "train", subject->get());
+}
+
+}  // namespace curtail::tool
