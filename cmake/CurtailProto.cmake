@@ -43,9 +43,12 @@ function(curtail_proto target)
       DEPFILE ${out}/${stem}.d
       COMMENT "Generating C++ from ${proto}" VERBATIM)
     list(APPEND generated ${files})
+    # In a unity build the files of one .proto go together: protoc gives those of several the same names inside.
+    set_source_files_properties(${files} PROPERTIES UNITY_GROUP ${stem})
   endforeach()
 
   add_library(${target} STATIC ${generated})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} SYSTEM PUBLIC $<BUILD_INTERFACE:${out}>)
   target_link_libraries(${target} PUBLIC protobuf::libprotobuf ${ARG_LIBS})

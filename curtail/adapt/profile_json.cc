@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "curtail/adapt/internal/limits.h"
 #include "curtail/adapt/profile.h"
 #include "curtail/base/internal/json_document.h"
 #include "curtail/base/strings.h"
@@ -16,19 +17,20 @@
 namespace curtail {
 namespace {
 
+using internal::kMaxCells;
+using internal::kMaxConfigs;
+using internal::kMaxLoads;
+using internal::kMaxRate;
+using internal::kMaxString;
+using internal::kMaxText;
+using internal::kMaxUs;
+
 using internal::Json;
 using internal::JsonNode;
 
 constexpr internal::JsonKind kKind{.name = "profile", .max_depth = 8, .max_keys = 32};
 
-constexpr size_t kMaxText = size_t{64} << 20;
-constexpr size_t kMaxCells = 100'000;
-constexpr size_t kMaxLoads = 512;
-constexpr size_t kMaxConfigs = 256;
-constexpr size_t kMaxString = 1024;
 constexpr int kMaxRepeat = 999;
-constexpr double kMaxUs = 1e13;  // four months
-constexpr double kMaxRate = 1e12;
 
 Config ReadConfig(const JsonNode& node) {
   const std::string text = node.Text(kMaxString);

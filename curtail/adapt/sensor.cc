@@ -9,6 +9,7 @@
 // average starts once more from the first 7 or more, and again from the first 33, that came after it was
 // noticed. Rates that climb slowly are followed by the average, within `slow_time`.
 #include "curtail/adapt/sensor.h"
+#include "curtail/base/clock.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,10 +22,8 @@ constexpr double kHastyShare = 1e-3;
 
 constexpr uint64_t kEmpty = ~uint64_t{0};  // no time: it would be one nanosecond before the clock's start
 
-double Seconds(Nanos t) { return static_cast<double>(t.count()) * 1e-9; }
-
 // At least a nanosecond, so that rates stay finite.
-double Between(TimePoint from, TimePoint to) { return Seconds(std::max(to - from, Nanos(1))); }
+double Between(TimePoint from, TimePoint to) { return InSeconds(std::max(to - from, Nanos(1))); }
 
 // exp(-x). The quotient is right to 1e-5 where it is used, which is at nearly every arrival.
 double Decay(double x) { return x < 0.04 ? (2 - x) / (2 + x) : std::exp(-x); }
@@ -154,7 +153,7 @@ void LoadEstimator::Average(TimePoint now) {
   }
   if (now == last_) return;  // arrivals at one moment wait for time to pass
   const double passed = Between(last_, now);
-  const double tau = std::max(Seconds(options_.slow_time), 1e-3);
+  const double tau = std::max(InSeconds(options_.slow_time), 1e-3);
   const double decay = Decay(passed / tau);
   const double weight = tau * (1 - decay);  // of the time since then, each moment by its age
   arrivals_ = arrivals_ * decay + static_cast<double>(count - counted_) * (weight / passed);
@@ -165,7 +164,7 @@ void LoadEstimator::Average(TimePoint now) {
 
 void LoadEstimator::NoticeChange(std::span<const TimePoint> youngest_first, TimePoint now, bool arrived) {
   const double slow = seconds_ > 0 ? arrivals_ / seconds_ : 0;
-  const double burst = Seconds(options_.burst);
+  const double burst = InSeconds(options_.burst);
   double low = 0, high = 0;  // what the most telling lengths say of the rate
   size_t low_at = 0, high_at = 0;
   for (size_t i = 0; i < kScales.size(); ++i) {
@@ -193,13 +192,13 @@ void LoadEstimator::Refine(std::span<const TimePoint> youngest_first, TimePoint 
   const size_t n = std::min<size_t>(ring_.count() - changed_at_, kScales.back());
   if (n < least || youngest_first.size() < n) return;
   since_ = youngest_first[n - 1];
-  Restart(static_cast<double>(n) - 2, std::max(Between(since_, now), Seconds(options_.burst)));
+  Restart(static_cast<double>(n) - 2, std::max(Between(since_, now), InSeconds(options_.burst)));
   ++refined_;
 }
 
 void LoadEstimator::Restart(double arrivals, double seconds) {
   // Older than slow_time, the arrivals weigh no more than the average's own.
-  const double most = std::max(Seconds(options_.slow_time), 1e-3);
+  const double most = std::max(InSeconds(options_.slow_time), 1e-3);
   const double keep = std::min(1.0, most / seconds);
   arrivals_ = arrivals * keep;
   seconds_ = seconds * keep;

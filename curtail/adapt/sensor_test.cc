@@ -18,9 +18,9 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr uint64_t kSeed = 20181008;
+constexpr uint64_t kArrivalSeed = 20181008;
 
-TimePoint At(Nanos t) { return TimePoint(t); }
+TimePoint TimeAt(Nanos t) { return TimePoint(t); }
 
 // Poisson arrivals on a clock of their own.
 class Arrivals {
@@ -28,9 +28,9 @@ class Arrivals {
   explicit Arrivals(uint64_t seed) : rng_(seed) { std::printf("seed %llu\n", (unsigned long long)seed); }
   TimePoint Next(double rate) {
     now_ += rng_.Exponential(1e9 / rate);
-    return At(Nanos(static_cast<int64_t>(now_)));
+    return TimeAt(Nanos(static_cast<int64_t>(now_)));
   }
-  TimePoint now() const { return At(Nanos(static_cast<int64_t>(now_))); }
+  TimePoint now() const { return TimeAt(Nanos(static_cast<int64_t>(now_))); }
 
  private:
   Rng rng_;
@@ -48,32 +48,33 @@ TEST(ArrivalRing, KeepsTheLastOnesYoungestFirst) {
   EXPECT_EQ(ring.entries(), 5);
   EXPECT_TRUE(RecentOf(ring).empty());
   for (int i = 0; i < 12; ++i) {
-    EXPECT_EQ(ring.Add(At(microseconds(i))), static_cast<uint64_t>(i));
+    EXPECT_EQ(ring.Add(TimeAt(microseconds(i))), static_cast<uint64_t>(i));
     const std::vector<TimePoint> times = RecentOf(ring);
     ASSERT_EQ(times.size(), static_cast<size_t>(std::min(i + 1, 5)));
-    for (size_t j = 0; j < times.size(); ++j) EXPECT_EQ(times[j], At(microseconds(i - static_cast<int>(j))));
+    for (size_t j = 0; j < times.size(); ++j)
+      EXPECT_EQ(times[j], TimeAt(microseconds(i - static_cast<int>(j))));
   }
   EXPECT_EQ(ring.count(), 12u);
-  EXPECT_EQ(RecentOf(ring, 2), (std::vector<TimePoint>{At(microseconds(11)), At(microseconds(10))}));
+  EXPECT_EQ(RecentOf(ring, 2), (std::vector<TimePoint>{TimeAt(microseconds(11)), TimeAt(microseconds(10))}));
   EXPECT_TRUE(RecentOf(ring, 0).empty());
 }
 
 TEST(ArrivalRing, SortsTimesThatCameOutOfOrder) {
   ArrivalRing ring(4);
-  for (int t : {30, 10, 40, 20}) ring.Add(At(microseconds(t)));
-  EXPECT_EQ(RecentOf(ring), (std::vector<TimePoint>{At(microseconds(40)), At(microseconds(30)),
-                                                    At(microseconds(20)), At(microseconds(10))}));
-  EXPECT_EQ(RecentOf(ring, 2), (std::vector<TimePoint>{At(microseconds(40)), At(microseconds(30))}));
+  for (int t : {30, 10, 40, 20}) ring.Add(TimeAt(microseconds(t)));
+  EXPECT_EQ(RecentOf(ring), (std::vector<TimePoint>{TimeAt(microseconds(40)), TimeAt(microseconds(30)),
+                                                    TimeAt(microseconds(20)), TimeAt(microseconds(10))}));
+  EXPECT_EQ(RecentOf(ring, 2), (std::vector<TimePoint>{TimeAt(microseconds(40)), TimeAt(microseconds(30))}));
 }
 
 TEST(ArrivalRing, BringsItsSizeWithinTheLimits) {
   EXPECT_EQ(ArrivalRing(-1).entries(), ArrivalRing::kMinEntries);
   EXPECT_EQ(ArrivalRing(1 << 30).entries(), ArrivalRing::kMaxEntries);
   ArrivalRing longest(ArrivalRing::kMaxEntries);
-  for (int i = 0; i < 3 * ArrivalRing::kMaxEntries; ++i) longest.Add(At(microseconds(i)));
+  for (int i = 0; i < 3 * ArrivalRing::kMaxEntries; ++i) longest.Add(TimeAt(microseconds(i)));
   const std::vector<TimePoint> times = RecentOf(longest);
   ASSERT_EQ(times.size(), static_cast<size_t>(ArrivalRing::kMaxEntries));
-  EXPECT_EQ(times.back(), At(microseconds(2 * ArrivalRing::kMaxEntries)));
+  EXPECT_EQ(times.back(), TimeAt(microseconds(2 * ArrivalRing::kMaxEntries)));
 }
 
 // Property: whatever writers interleave, a reader gets times that were written, in order, and never more or
@@ -84,7 +85,7 @@ void CheckRing(int writers, int entries) {
   std::atomic<int64_t> clock{0};
   std::atomic<int> running{writers};
   const auto write = [&] {
-    for (int64_t i = 0; i < kEach; ++i) ring.Add(At(Nanos(clock.fetch_add(1) + 1)));
+    for (int64_t i = 0; i < kEach; ++i) ring.Add(TimeAt(Nanos(clock.fetch_add(1) + 1)));
     running.fetch_sub(1);
   };
   const auto check = [&](size_t most) {
@@ -106,7 +107,7 @@ void CheckRing(int writers, int entries) {
   EXPECT_EQ(ring.count(), static_cast<uint64_t>(writers * kEach));
   ASSERT_EQ(RecentOf(ring).size(), static_cast<size_t>(entries));
   if (writers == 1) {
-    EXPECT_EQ(RecentOf(ring).back(), At(Nanos(kEach - entries + 1)));
+    EXPECT_EQ(RecentOf(ring).back(), TimeAt(Nanos(kEach - entries + 1)));
   }
 }
 
@@ -118,21 +119,22 @@ TEST(ArrivalRing, ManyWritersStress) {
 
 TEST(Estimators, AreExactOnEvenGaps) {
   std::vector<TimePoint> times;  // youngest first, 1 ms apart
-  for (int i = 5; i > 0; --i) times.push_back(At(milliseconds(i)));
+  for (int i = 5; i > 0; --i) times.push_back(TimeAt(milliseconds(i)));
   EXPECT_DOUBLE_EQ(PaperRate(times), 1000);
   EXPECT_DOUBLE_EQ(UnbiasedRate(times), 750);
-  EXPECT_DOUBLE_EQ(RateWithSilence(times, At(milliseconds(5))), 750);
-  EXPECT_DOUBLE_EQ(RateWithSilence(times, At(milliseconds(11))), 300);
-  EXPECT_DOUBLE_EQ(RateWithSilence(times, At(milliseconds(3))), 750) << "a clock that lags changes nothing";
+  EXPECT_DOUBLE_EQ(RateWithSilence(times, TimeAt(milliseconds(5))), 750);
+  EXPECT_DOUBLE_EQ(RateWithSilence(times, TimeAt(milliseconds(11))), 300);
+  EXPECT_DOUBLE_EQ(RateWithSilence(times, TimeAt(milliseconds(3))), 750)
+      << "a clock that lags changes nothing";
 }
 
 TEST(Estimators, NeedEnoughArrivals) {
-  const std::vector<TimePoint> two = {At(milliseconds(2)), At(milliseconds(1))};
+  const std::vector<TimePoint> two = {TimeAt(milliseconds(2)), TimeAt(milliseconds(1))};
   EXPECT_EQ(PaperRate(std::span(two).first(1)), 0);
   EXPECT_DOUBLE_EQ(PaperRate(two), 1000);
   EXPECT_EQ(UnbiasedRate(two), 0);
-  EXPECT_EQ(RateWithSilence(two, At(seconds(1))), 0);
-  const std::vector<TimePoint> same(5, At(seconds(1)));
+  EXPECT_EQ(RateWithSilence(two, TimeAt(seconds(1))), 0);
+  const std::vector<TimePoint> same(5, TimeAt(seconds(1)));
   EXPECT_TRUE(std::isfinite(PaperRate(same)) && PaperRate(same) > 1e8);
 }
 
@@ -153,7 +155,7 @@ struct Moments {
 // Of an estimator over rings of n arrivals, for rate 1000/s, at `share` of the way to the next arrival.
 template <class F>
 Moments Measure(int n, F estimate) {
-  Arrivals arrivals(kSeed + static_cast<uint64_t>(n));
+  Arrivals arrivals(kArrivalSeed + static_cast<uint64_t>(n));
   ArrivalRing ring(n);
   for (int i = 0; i < n; ++i) ring.Add(arrivals.Next(1000));
   constexpr int kRounds = 60000;
@@ -182,7 +184,7 @@ TEST(Estimators, HaveTheDerivedBiasAndDeviation) {
 }
 
 TEST(Estimators, FiveArrivalsAreOftenTwiceTooMany) {
-  Arrivals arrivals(kSeed);
+  Arrivals arrivals(kArrivalSeed);
   ArrivalRing ring(5);
   int above_twice = 0, below_half = 0;
   constexpr int kRounds = 40000;
@@ -197,8 +199,8 @@ TEST(Estimators, FiveArrivalsAreOftenTwiceTooMany) {
 }
 
 TEST(Estimators, AtAnyMomentTheRateWithSilenceIsAsDerived) {
-  Arrivals arrivals(kSeed);
-  Rng rng(kSeed);
+  Arrivals arrivals(kArrivalSeed);
+  Rng rng(kArrivalSeed);
   ArrivalRing ring(9);
   for (int i = 0; i < 9; ++i) ring.Add(arrivals.Next(1000));
   double sum = 0;
@@ -228,7 +230,7 @@ struct Feed {
 };
 
 TEST(LoadEstimator, KnowsNothingBeforeFiveArrivals) {
-  Feed feed(kSeed);
+  Feed feed(kArrivalSeed);
   EXPECT_EQ(feed.estimator.Update(feed.arrivals.now()).slow, 0);
   EXPECT_EQ(feed.Run(1000, 4).slow, 0);
   EXPECT_GT(feed.Run(1000, 1).slow, 0);
@@ -239,7 +241,7 @@ TEST(LoadEstimator, SlowIsUnbiasedAndAsSteadyAsDerivedAtASteadyLoad) {
   for (int every : {1, 4}) {
     for (double rate : {100.0, 1000.0, 8000.0}) {
       SCOPED_TRACE(testing::Message() << rate << "/s, asked every " << every);
-      Feed feed(kSeed + static_cast<uint64_t>(rate));
+      Feed feed(kArrivalSeed + static_cast<uint64_t>(rate));
       feed.Run(rate, static_cast<int>(5 * rate), every);
       const uint64_t changes = feed.estimator.changes();
       double sum = 0, squares = 0;
@@ -258,7 +260,7 @@ TEST(LoadEstimator, SlowIsUnbiasedAndAsSteadyAsDerivedAtASteadyLoad) {
 }
 
 TEST(LoadEstimator, SlowIsAtTheNewLevelWithinMilliseconds) {
-  Feed feed(kSeed);
+  Feed feed(kArrivalSeed);
   feed.Run(100, 1000);
   const TimePoint jump = feed.arrivals.now();
   int needed = 0;
@@ -273,7 +275,7 @@ TEST(LoadEstimator, SlowIsAtTheNewLevelWithinMilliseconds) {
 }
 
 TEST(LoadEstimator, SilenceBringsAllButThePapersRateDown) {
-  Feed feed(kSeed);
+  Feed feed(kArrivalSeed);
   const Rates before = feed.Run(1000, 5000);
   const TimePoint end = feed.arrivals.now();
   Rates rates;
@@ -292,7 +294,7 @@ TEST(LoadEstimator, ABurstIsNoHighLoad) {
   Rates rates;
   double highest = 0;
   for (int i = 0; i < 3000; ++i) {  // three at once, 300 times a second
-    const TimePoint now = At(seconds(1) + i / 3 * Nanos(3'333'333));
+    const TimePoint now = TimeAt(seconds(1) + i / 3 * Nanos(3'333'333));
     estimator.Add(now);
     rates = estimator.Update(now);
     if (i > 300) highest = std::max(highest, rates.slow);
@@ -303,9 +305,9 @@ TEST(LoadEstimator, ABurstIsNoHighLoad) {
 
 TEST(LoadEstimator, TakesTimesThatGoBack) {
   LoadEstimator estimator({});
-  for (int i = 0; i < 100; ++i) estimator.Add(At(milliseconds(1000 + i)));
-  const Rates rates = estimator.Update(At(milliseconds(1099)));
-  const Rates earlier = estimator.Update(At(milliseconds(500)));
+  for (int i = 0; i < 100; ++i) estimator.Add(TimeAt(milliseconds(1000 + i)));
+  const Rates rates = estimator.Update(TimeAt(milliseconds(1099)));
+  const Rates earlier = estimator.Update(TimeAt(milliseconds(500)));
   EXPECT_EQ(rates.fast, earlier.fast);
   EXPECT_EQ(rates.slow, earlier.slow);
 }

@@ -9,17 +9,17 @@
 #include <charconv>
 #include <utility>
 
+#include "curtail/adapt/internal/limits.h"
 #include "curtail/adapt/internal/median.h"
 #include "curtail/base/strings.h"
 
 namespace curtail {
 namespace {
 
-using internal::Median;
+using internal::kMaxRate;
+using internal::kMaxUs;
 
-// What a profile holds (profile_json.cc).
-constexpr double kMaxUs = 1e13;
-constexpr double kMaxRate = 1e12;
+using internal::Median;
 
 std::string Number(double value) {
   char text[40];

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "curtail/adapt/internal/limits.h"
 #include "curtail/adapt/training.h"
 #include "curtail/base/internal/json_document.h"
 #include "curtail/base/strings.h"
@@ -13,13 +14,14 @@
 namespace curtail {
 namespace {
 
+using internal::kMaxString;
+using internal::kMaxText;
+
 using internal::Json;
 using internal::JsonNode;
 
 constexpr internal::JsonKind kKind{.name = "training checkpoint", .max_depth = 4, .max_keys = 32};
 constexpr int kSchemaVersion = 1;
-constexpr size_t kMaxText = size_t{64} << 20;
-constexpr size_t kMaxString = 1024;
 constexpr size_t kShown = 60;
 
 std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }

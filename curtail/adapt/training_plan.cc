@@ -8,6 +8,7 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/adapt/internal/limits.h"
 #include "curtail/adapt/training.h"
 #include "curtail/base/internal/json_document.h"
 #include "curtail/base/strings.h"
@@ -15,14 +16,14 @@
 namespace curtail {
 namespace {
 
-// What a profile holds (profile_json.cc).
-constexpr size_t kMaxCells = 100'000;
-constexpr size_t kMaxLoads = 512;
-constexpr size_t kMaxConfigs = 256;
+using internal::kMaxCells;
+using internal::kMaxConfigs;
+using internal::kMaxLoads;
+using internal::kMaxRate;
+using internal::kMaxString;
+using internal::kMinRate;
+
 constexpr int kMaxRepeats = 1000;
-constexpr size_t kMaxString = 1024;
-constexpr double kMinRate = 1e-6;
-constexpr double kMaxRate = 1e12;
 
 constexpr int kMinRepeats = 3;
 // These keep the sum over all cells below 2^63 nanoseconds.

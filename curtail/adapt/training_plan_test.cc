@@ -32,7 +32,7 @@ std::vector<std::string> Names(const std::vector<Config>& configs) {
 
 // What is wrong with the small plan after `edit`.
 template <class F>
-std::string Complaint(F edit) {
+std::string PlanComplaint(F edit) {
   TrainingPlan plan = SmallPlan(2, 3);
   edit(plan);
   const absl::Status status = CheckPlan(plan);
@@ -42,25 +42,27 @@ std::string Complaint(F edit) {
 
 TEST(TrainingPlan, RefusesWhatCannotBeCarriedOut) {
   EXPECT_TRUE(CheckPlan(SmallPlan(2, 3)).ok());
-  EXPECT_THAT(Complaint([](auto& p) { p.service.clear(); }), HasSubstr("no service"));
-  EXPECT_THAT(Complaint([](auto& p) { p.configs.clear(); }), HasSubstr("no configs"));
-  EXPECT_THAT(Complaint([](auto& p) { p.configs[1] = p.configs[0]; }), HasSubstr("SDB1-1 twice"));
-  EXPECT_THAT(Complaint([](auto& p) { p.configs[1].workers = 0; }), HasSubstr("SDB1-0, which is no config"));
-  EXPECT_THAT(Complaint([](auto& p) { p.configs[1].response = 3; }), HasSubstr("no config"));
-  EXPECT_THAT(Complaint([](auto& p) { p.loads.clear(); }), HasSubstr("no loads"));
-  EXPECT_THAT(Complaint([](auto& p) { p.loads[1] = 50; }), HasSubstr("50/s after 50/s; loads must ascend"));
-  EXPECT_THAT(Complaint([](auto& p) { p.loads[0] = 0; }), HasSubstr("load of 0/s"));
-  EXPECT_THAT(Complaint([](auto& p) { p.loads[2] = std::nan(""); }), HasSubstr("load of nan/s"));
-  EXPECT_THAT(Complaint([](auto& p) { p.repeats = 2; }), HasSubstr("2 repeats"));
-  EXPECT_THAT(Complaint([](auto& p) { p.repeats = 1001; }), HasSubstr("1001 repeats"));
-  EXPECT_THAT(Complaint([](auto& p) { p.cell = Nanos(0); }), HasSubstr("cells"));
-  EXPECT_THAT(Complaint([](auto& p) { p.cell = minutes(11); }), HasSubstr("cells"));
-  EXPECT_THAT(Complaint([](auto& p) { p.warmup = Nanos(0); }), HasSubstr("warm-up"));
-  EXPECT_THAT(Complaint([](auto& p) { p.between = Nanos(-1); }), HasSubstr("between"));
-  EXPECT_THAT(Complaint([](auto& p) { p.wanted_requests = -1; }), HasSubstr("wanted_requests"));
-  EXPECT_THAT(Complaint([](auto& p) { p.max_stretch = 0.5; }), HasSubstr("max_stretch of 0.5"));
-  EXPECT_THAT(Complaint([](auto& p) { p.workload = "\xff"; }), HasSubstr("workload that is not UTF-8"));
-  EXPECT_THAT(Complaint([](auto& p) { p.workload.assign(1025, 'x'); }), HasSubstr("1024 bytes"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.service.clear(); }), HasSubstr("no service"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.configs.clear(); }), HasSubstr("no configs"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.configs[1] = p.configs[0]; }), HasSubstr("SDB1-1 twice"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.configs[1].workers = 0; }),
+              HasSubstr("SDB1-0, which is no config"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.configs[1].response = 3; }), HasSubstr("no config"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.loads.clear(); }), HasSubstr("no loads"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.loads[1] = 50; }),
+              HasSubstr("50/s after 50/s; loads must ascend"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.loads[0] = 0; }), HasSubstr("load of 0/s"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.loads[2] = std::nan(""); }), HasSubstr("load of nan/s"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.repeats = 2; }), HasSubstr("2 repeats"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.repeats = 1001; }), HasSubstr("1001 repeats"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.cell = Nanos(0); }), HasSubstr("cells"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.cell = minutes(11); }), HasSubstr("cells"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.warmup = Nanos(0); }), HasSubstr("warm-up"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.between = Nanos(-1); }), HasSubstr("between"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.wanted_requests = -1; }), HasSubstr("wanted_requests"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.max_stretch = 0.5; }), HasSubstr("max_stretch of 0.5"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.workload = "\xff"; }), HasSubstr("workload that is not UTF-8"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.workload.assign(1025, 'x'); }), HasSubstr("1024 bytes"));
 }
 
 TEST(TrainingPlan, RefusesMoreCellsThanAProfileHolds) {

@@ -15,18 +15,20 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "curtail/adapt/internal/limits.h"
 #include "curtail/adapt/internal/median.h"
 #include "curtail/adapt/training.h"
 
 namespace curtail {
 namespace {
 
+using internal::kMaxLoads;
+
 using internal::Median;
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kConfidence = 0.95;
 constexpr int kMaxRounds = 999;
-constexpr size_t kMaxLoads = 512;
 // The training's seeds have indices below 2^32. Rounds are below 2^12 each.
 constexpr uint64_t kFirstSeed = uint64_t{1} << 32;
 constexpr int kRoundBits = 12;

@@ -15,6 +15,11 @@ namespace curtail {
 using Nanos = std::chrono::nanoseconds;
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Nanos>;
 
+// A length of time as a number of seconds, milliseconds or microseconds, for reports.
+constexpr double InSeconds(Nanos time) { return static_cast<double>(time.count()) / 1e9; }
+constexpr double InMillis(Nanos time) { return static_cast<double>(time.count()) / 1e6; }
+constexpr double InMicros(Nanos time) { return static_cast<double>(time.count()) / 1e3; }
+
 // The monotonic clock, read through the vDSO (about 20 ns). Callable from any thread.
 TimePoint Now();
 

@@ -8,6 +8,7 @@
 
 #include <charconv>
 #include <concepts>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,9 @@ namespace curtail {
 inline std::string_view Message(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
 }
+
+// The number that `text` is, all of it; none for anything else, infinities included.
+std::optional<double> ParseNumber(std::string_view text);
 
 namespace internal {
 

@@ -11,12 +11,11 @@
 #include <thread>
 #include <vector>
 
+#include "curtail/base/testing.h"
 #include "curtail/exec/executor.h"
 
 namespace curtail {
 namespace {
-
-constexpr Nanos kMaxTestWait = std::chrono::seconds(20);
 
 // No network: tasks come through Submit().
 class SilentReceiver final : public Receiver, public Outbox {

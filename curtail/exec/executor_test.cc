@@ -9,12 +9,11 @@
 #include <mutex>
 
 #include "curtail/base/rng.h"
+#include "curtail/base/testing.h"
 #include "curtail/exec/blocking.h"
 
 namespace curtail {
 namespace {
-
-constexpr Nanos kMaxTestWait = std::chrono::seconds(20);
 
 // Counts tasks run and lets the test wait for a number of them.
 class Counter {

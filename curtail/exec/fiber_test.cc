@@ -12,19 +12,10 @@
 #include <vector>
 
 #include "curtail/base/rng.h"
+#include "curtail/exec/task_testing.h"
 
 namespace curtail {
 namespace {
-
-class FunctionTask final : public Task {
- public:
-  explicit FunctionTask(std::function<void()> f) : f_(std::move(f)) {}
-  void Run(const WaitHint&) override { f_(); }
-  std::string_view name() const override { return "/test.Deep/Recurse"; }
-
- private:
-  const std::function<void()> f_;
-};
 
 // A loop and its thread's duties.
 class FiberTest : public testing::Test {

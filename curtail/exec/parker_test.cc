@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/exec/parker.h"
+#include "curtail/base/testing.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +9,6 @@
 
 namespace curtail {
 namespace {
-
-constexpr Nanos kMaxTestWait = std::chrono::seconds(20);
 
 TEST(Parker, AStaleTicketDoesNotSleep) {
   Parker parker;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/exec/poller.h"
+#include "curtail/base/testing.h"
 
 #include <gtest/gtest.h>
 #include <sys/epoll.h>
@@ -12,8 +13,6 @@ namespace curtail {
 namespace {
 
 using std::chrono::milliseconds;
-constexpr Nanos kMaxTestWait = std::chrono::seconds(20);
-
 class Nothing final : public PollHandler {
   void OnEvents(uint32_t, TaskList*) override {}
 };

@@ -9,18 +9,10 @@
 #include <vector>
 
 #include "curtail/exec/fiber.h"
+#include "curtail/exec/task_testing.h"
 
 namespace curtail {
 namespace {
-
-class FunctionTask final : public Task {
- public:
-  explicit FunctionTask(std::function<void()> f) : f_(std::move(f)) {}
-  void Run(const WaitHint&) override { f_(); }
-
- private:
-  const std::function<void()> f_;
-};
 
 // Runs `bodies` on fibers of one thread until all have ended.
 void RunOnFibers(std::vector<std::function<void()>> bodies) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/exec/ticker.h"
+#include "curtail/base/testing.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +11,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr Nanos kMaxTestWait = seconds(20);
 
 TEST(Ticker, CallsAtOnceAndAgainWithTheTimeUntilItIsStopped) {
   std::atomic<int> calls{0};
