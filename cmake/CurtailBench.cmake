@@ -1,0 +1,50 @@
+# Benchmarks. Where tests are built, `all` leaves them out: the target bench_programs builds every one of them, and the
+# tests of their code.
+add_custom_target(bench_programs)
+
+# curtail_bench_target(NAME): NAME is built with the benchmarks.
+function(curtail_bench_target name)
+  if(CURTAIL_BUILD_TESTS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+  endif()
+  add_dependencies(bench_programs ${name})
+endfunction()
+
+# curtail_bench(NAME SOURCES ... LIBS ...): a benchmark program.
+function(curtail_bench name)
+  curtail_executable(${name} ${ARGN})
+  curtail_bench_target(${name})
+endfunction()
+
+# curtail_bench_test(SOURCES ... LIBS ...): adds to the one test program of the benchmarks' code.
+function(curtail_bench_test)
+  if(NOT CURTAIL_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  if(NOT TARGET bench_test)
+    curtail_test(bench_test SOURCES ${ARG_SOURCES} LIBS ${ARG_LIBS})
+    set_tests_properties(bench_test PROPERTIES LABELS bench)
+    curtail_bench_target(bench_test)
+  else()
+    target_sources(bench_test PRIVATE ${ARG_SOURCES})
+    target_link_libraries(bench_test PRIVATE ${ARG_LIBS})
+  endif()
+endfunction()
+
+# curtail_bench_run(NAME [SERIAL] [TIMEOUT s] COMMAND program arg ...): a short run of a benchmark, as a test with the
+# label `bench`. It shows that the program works; the numbers of so short a run mean nothing.
+function(curtail_bench_run name)
+  if(NOT CURTAIL_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "COMMAND" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name} COMMAND ${ARG_COMMAND})
+  set_tests_properties(${name} PROPERTIES LABELS bench TIMEOUT ${ARG_TIMEOUT})
+  if(ARG_SERIAL)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
+endfunction()
