@@ -8,6 +8,7 @@
 #define CURTAIL_AVX2 __attribute__((target("avx2,fma")))
 
 namespace curtail::hdsearch {
+namespace avx2 {  // the same names for other instructions would be versions of one function
 namespace {
 
 CURTAIL_AVX2 inline float Sum(__m256 v) {
@@ -72,9 +73,10 @@ CURTAIL_AVX2 float Mixed(const float* a, const uint8_t* b, size_t n) {
 constexpr Kernels kAvx2{"avx2", Floats, Bytes, Mixed};
 
 }  // namespace
+}  // namespace avx2
 
 const Kernels* Avx2Kernels() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &kAvx2 : nullptr;
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &avx2::kAvx2 : nullptr;
 }
 
 }  // namespace curtail::hdsearch

@@ -8,6 +8,7 @@
 #define CURTAIL_AVX512 __attribute__((target("avx512f,avx512bw")))
 
 namespace curtail::hdsearch {
+namespace avx512 {  // the same names for other instructions would be versions of one function
 namespace {
 
 CURTAIL_AVX512 inline __m512 Accumulate(__m512 sum, __m512 x, __m512 y) {
@@ -67,9 +68,10 @@ CURTAIL_AVX512 float Mixed(const float* a, const uint8_t* b, size_t n) {
 constexpr Kernels kAvx512{"avx512", Floats, Bytes, Mixed};
 
 }  // namespace
+}  // namespace avx512
 
 const Kernels* Avx512Kernels() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") ? &kAvx512 : nullptr;
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") ? &avx512::kAvx512 : nullptr;
 }
 
 }  // namespace curtail::hdsearch

@@ -9,6 +9,7 @@
 #define CURTAIL_VNNI __attribute__((target("avx512f,avx512bw,avx512vnni")))
 
 namespace curtail::hdsearch {
+namespace vnni {  // the same names for other instructions would be versions of one function
 namespace {
 
 CURTAIL_VNNI inline void Step(__m512i x, __m512i y, __m512i& low_sum, __m512i& high_sum) {
@@ -35,11 +36,12 @@ CURTAIL_VNNI uint32_t Bytes(const uint8_t* a, const uint8_t* b, size_t n) {
 }
 
 }  // namespace
+}  // namespace vnni
 
 const Kernels* VnniKernels() {
   const Kernels* base = Avx512Kernels();
   if (base == nullptr || !__builtin_cpu_supports("avx512vnni")) return nullptr;
-  static const Kernels kernels{"avx512-vnni", base->floats, Bytes, base->mixed};
+  static const Kernels kernels{"avx512-vnni", base->floats, vnni::Bytes, base->mixed};
   return &kernels;
 }
 

@@ -13,6 +13,7 @@
 #define CURTAIL_AVX2 __attribute__((target("avx2,sse4.2,popcnt")))
 
 namespace curtail::setalgebra {
+namespace avx2 {  // the same names for other instructions would be versions of one function
 namespace {
 
 // Row m brings the 16-bit lanes whose bits are set in m to the front.
@@ -67,10 +68,11 @@ CURTAIL_AVX2 size_t Merge(const uint16_t* a, size_t n, const uint16_t* b, size_t
 constexpr Kernels kAvx2{"avx2", Merge, Gallop, 6};
 
 }  // namespace
+}  // namespace avx2
 
 const Kernels* Avx2Kernels() {
   const bool runs = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("sse4.2");
-  return runs ? &kAvx2 : nullptr;
+  return runs ? &avx2::kAvx2 : nullptr;
 }
 
 }  // namespace curtail::setalgebra

@@ -10,6 +10,7 @@
   __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi2,avx512vp2intersect,avx2,popcnt")))
 
 namespace curtail::setalgebra {
+namespace avx512 {  // the same names for other instructions would be versions of one function
 namespace {
 
 CURTAIL_AVX512 inline __m256i Load(const uint16_t* p) {
@@ -50,12 +51,13 @@ CURTAIL_AVX512 size_t Merge(const uint16_t* a, size_t n, const uint16_t* b, size
 constexpr Kernels kAvx512{"avx512", Merge, Gallop, 12};
 
 }  // namespace
+}  // namespace avx512
 
 const Kernels* Avx512Kernels() {
   const bool runs = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi2") &&
                     __builtin_cpu_supports("avx512vp2intersect");
-  return runs ? &kAvx512 : nullptr;
+  return runs ? &avx512::kAvx512 : nullptr;
 }
 
 }  // namespace curtail::setalgebra
