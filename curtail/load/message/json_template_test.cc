@@ -141,6 +141,7 @@ TEST(JsonTemplate, SyntaxErrorsNameThePlace) {
       {R"({"a_string": "\x"})", "no such escape in a string"},
       {R"({"a_string": "\ud800"})", "half a surrogate pair, at 1:15"},
       {R"({"a_string": "\ud800\u0041"})", "half a surrogate pair"},
+      {R"({"a_string": "\udc00"})", "half a surrogate pair, at 1:14"},
       {R"({"a_string": "\u12g4"})", "expected four hexadecimal digits after \\u, at 1:19"},
       {"{\"a_string\": \"\n\"}", "a string holds a line break or control character"},
       {"{\"a_string\": \"\xff\"}", "a string is no valid UTF-8, at 1:15"},
@@ -149,6 +150,8 @@ TEST(JsonTemplate, SyntaxErrorsNameThePlace) {
       {R"({"an_int32": 01})", "not a number as JSON writes it, at 1:14"},
       {R"({"an_int32": 1.})", "not a number as JSON writes it"},
       {R"({"an_int32": -})", "not a number as JSON writes it"},
+      {R"({"an_int32": 1e400})", "1e400 is out of the range of double, at 1:14"},
+      {R"({"strings": [:"x"]})", "expected a value, got something that is no JSON value, at 1:14"},
       {R"({"a_bool": tru})", "expected true, false or null, at 1:12"},
       {R"({"a_bool": yes})", "expected a value, got something that is no JSON value"},
       {R"({"a_bool": true)", "expected ',' or '}'"},
@@ -156,6 +159,9 @@ TEST(JsonTemplate, SyntaxErrorsNameThePlace) {
       {"// x\n{}", "got something that is no JSON value"},
   };
   for (const auto& [json, error] : kCases) EXPECT_THAT(ErrorOf(json), HasSubstr(error)) << json;
+  EXPECT_THAT(ErrorOf({"{}\0", 3}), HasSubstr("more text follows the request, at 1:3"));
+  EXPECT_THAT(ErrorOf({"{\"a_string\": \"\0\"}", 17}),
+              HasSubstr("a string holds a line break or control character"));
   std::string deep;
   for (int i = 0; i < 200; ++i) deep += R"({"inner":)";
   EXPECT_THAT(ErrorOf<Item>(deep), HasSubstr("nested deeper than 100 levels"));

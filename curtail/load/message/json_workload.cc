@@ -46,11 +46,9 @@ class TemplatesReader {
 
  private:
   absl::Status ReadList() {
-    in_.EnterArray();
-    while (in_.NextElement()) {
-      if (absl::Status status = ReadOne(); !status.ok()) return status;
-    }
-    if (!in_.ok()) return in_.status();
+    absl::Status status;
+    const auto read = [&] { return (status = ReadOne()).ok(); };
+    if (!in_.ForEachElement(read)) return status.ok() ? in_.status() : status;
     if (in_.Peek() == JsonReader::Kind::kEnd) return absl::OkStatus();
     return in_.Error(in_.NextOffset(), "more text follows the list of requests");
   }

@@ -98,6 +98,11 @@ TEST(JsonWorkload, ErrorsNameFileLineAndField) {
   EXPECT_THAT(std::string(Message(Make("[{}] {}").status())),
               HasSubstr("more text follows the list of requests, at 1:6"));
   EXPECT_THAT(std::string(Message(Make("[{} {}]").status())), HasSubstr("expected ',' or ']'"));
+  EXPECT_EQ(std::string(Message(Make("[{},\n {\"weight\": \"heavy\"}, }").status())),
+            "field weight: \"heavy\" is no sint32, at 2:13");
+  EXPECT_THAT(std::string(Message(Make("[{}, {\"weight\": 1]").status())), HasSubstr("expected ',' or '}'"));
+  EXPECT_THAT(std::string(Message(Make("[{}, ]").status())), HasSubstr("one comma too many"));
+  EXPECT_THAT(std::string(Message(Make("[{}, ").status())), HasSubstr("got the end of the text"));
   EXPECT_THAT(std::string(Message(Make("{}\n7").status())),
               HasSubstr("expected an object (curtail.loadtest.Item), got a number, at 2:1"));
 }

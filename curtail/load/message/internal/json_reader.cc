@@ -1,34 +1,349 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// RapidJSON pushes tokens and the caller pulls them, so the tokens of one value wait in a list between the two. RapidJSON
+// tells no token's place: it is where the one before ended, after blanks and at most one ',' or ':'.
 #include "curtail/load/message/internal/json_reader.h"
+
+#include <rapidjson/reader.h>
+
+#include <algorithm>
+#include <utility>
 
 #include "curtail/base/strings.h"
 
 namespace curtail::internal {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+constexpr std::string_view kBlanks = " \t\r\n";
+constexpr std::string_view kBlanksAndDelimiters = " \t\r\n,:";
+constexpr unsigned kParseFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseStopWhenDoneFlag |
+                                 rapidjson::kParseValidateEncodingFlag |
+                                 rapidjson::kParseNumbersAsStringsFlag;
 
-void AppendUtf8(uint32_t code, std::string* out) {
-  if (code < 0x80) {
-    *out += static_cast<char>(code);
-    return;
+// Where the first character stands from `offset` on that is none of `blanks`.
+size_t SkipAll(std::string_view text, size_t offset, std::string_view blanks) {
+  return std::min(text.find_first_not_of(blanks, offset), text.size());
+}
+
+// The part of `text` from an offset on as RapidJSON reads it. A NUL character means the end there, so one in the text
+// reads as another control character; JSON allows neither.
+class TextStream {
+ public:
+  using Ch = char;
+
+  TextStream(std::string_view text, size_t offset) : text_(text), offset_(offset) {}
+
+  Ch Peek() const {
+    if (offset_ == text_.size()) return '\0';
+    return text_[offset_] == '\0' ? '\x01' : text_[offset_];
   }
-  if (code < 0x800) {
-    *out += static_cast<char>(0xc0 | code >> 6);
-  } else {
-    if (code < 0x10000) {
-      *out += static_cast<char>(0xe0 | code >> 12);
-    } else {
-      *out += static_cast<char>(0xf0 | code >> 18);
-      *out += static_cast<char>(0x80 | (code >> 12 & 0x3f));
+  Ch Take() {
+    const Ch c = Peek();
+    offset_ += offset_ < text_.size() ? 1 : 0;
+    return c;
+  }
+  size_t Tell() const { return offset_; }
+
+  // Only parsers that write into the text call these.
+  Ch* PutBegin() { return nullptr; }
+  void Put(Ch) {}
+  void Flush() {}
+  size_t PutEnd(Ch*) { return 0; }
+
+ private:
+  const std::string_view text_;
+  size_t offset_;
+};
+
+JsonReader::Kind KindOf(std::string_view text, size_t offset) {
+  if (offset >= text.size()) return JsonReader::Kind::kEnd;
+  switch (text[offset]) {
+    case '{':
+      return JsonReader::Kind::kObject;
+    case '[':
+      return JsonReader::Kind::kArray;
+    case '"':
+      return JsonReader::Kind::kString;
+    case 't':
+    case 'f':
+      return JsonReader::Kind::kBool;
+    case 'n':
+      return JsonReader::Kind::kNull;
+    default:
+      return std::string_view("-0123456789").find(text[offset]) != std::string_view::npos
+                 ? JsonReader::Kind::kNumber
+                 : JsonReader::Kind::kBad;
+  }
+}
+
+// What is wrong where a value should begin at `offset`.
+std::string NoValue(std::string_view text, size_t offset) {
+  const JsonReader::Kind kind = KindOf(text, offset);
+  if (kind == JsonReader::Kind::kNumber) return "not a number as JSON writes it";
+  if (kind == JsonReader::Kind::kBool || kind == JsonReader::Kind::kNull)
+    return "expected true, false or null";
+  const size_t before = offset == 0 ? text.npos : text.find_last_not_of(kBlanks, offset - 1);
+  if (offset < text.size() && text[offset] == ']' && before != text.npos && text[before] == ',')
+    return "one comma too many after the last of the elements of a list";
+  return Join("expected a value, got ", KindName(kind));
+}
+
+std::string BadCharacter(std::string_view text, size_t offset) {
+  if (text[offset] != '\\') return "a string holds a line break or control character: write \\n or \\u00XX";
+  if (offset + 1 == text.size()) return "the text ends in a string";
+  return "no such escape in a string: there are \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX";
+}
+
+// What is wrong and where. A syntax error that RapidJSON found at `offset`, in or ahead of the token at `begin`, and
+// where its stream `stopped`. `name` is the last name of a member.
+std::pair<size_t, std::string> Explain(rapidjson::ParseErrorCode code, std::string_view text, size_t begin,
+                                       size_t offset, size_t stopped, std::string_view name) {
+  switch (code) {
+    case rapidjson::kParseErrorObjectMissName:
+      if (begin < text.size() && text[begin] == '}')
+        return {begin, "one comma too many after the last of the members of an object"};
+      return {begin, "expected a member's name in double quotes"};
+    case rapidjson::kParseErrorObjectMissColon:
+      return {begin, Join("expected ':' after the name \"", name, "\"")};
+    case rapidjson::kParseErrorObjectMissCommaOrCurlyBracket:
+      return {begin, "expected ',' or '}' after the members of an object"};
+    case rapidjson::kParseErrorArrayMissCommaOrSquareBracket:
+      return {begin, "expected ',' or ']' after the elements of a list"};
+    case rapidjson::kParseErrorStringUnicodeEscapeInvalidHex:
+      return {stopped, "expected four hexadecimal digits after \\u"};
+    case rapidjson::kParseErrorStringUnicodeSurrogateInvalid:
+      return {offset, "half a surrogate pair"};
+    case rapidjson::kParseErrorStringEscapeInvalid:
+      return {offset, BadCharacter(text, offset)};
+    case rapidjson::kParseErrorStringMissQuotationMark:
+      return {begin, "a string has no end"};
+    case rapidjson::kParseErrorStringInvalidEncoding:
+      return {offset, "a string is no valid UTF-8"};
+    case rapidjson::kParseErrorNumberTooBig: {
+      const std::string_view number =
+          text.substr(begin, text.find_first_not_of("+-.0123456789Ee", begin) - begin);
+      return {begin,
+              Join(number.substr(0, 40), number.size() > 40 ? "..." : "", " is out of the range of double")};
     }
-    *out += static_cast<char>(0x80 | (code >> 6 & 0x3f));
+    case rapidjson::kParseErrorNumberMissFraction:
+    case rapidjson::kParseErrorNumberMissExponent:
+      return {begin, "not a number as JSON writes it"};
+    default:
+      return {begin, NoValue(text, begin)};
   }
-  *out += static_cast<char>(0x80 | (code & 0x3f));
 }
 
 }  // namespace
+
+// Keeps the tokens, and hands over those of each element.
+class JsonReader::Handler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonReader::Handler> {
+ public:
+  // All outlive the handler. `element` may be null.
+  Handler(JsonReader* reader, const TextStream* stream, const absl::FunctionRef<bool()>* element)
+      : reader_(reader), stream_(stream), element_(element), end_(stream->Tell()) {}
+
+  // Where the next token begins.
+  size_t Begin() const { return SkipAll(reader_->text_, end_, kBlanksAndDelimiters); }
+
+  // RapidJSON calls these, after it read a scalar and ahead of a bracket.
+  bool Default() { return true; }  // numbers of its own types, of which there are none
+  bool Null() { return Scalar(Kind::kNull); }
+  bool Bool(bool) { return Scalar(Kind::kBool); }
+  bool RawNumber(const char*, rapidjson::SizeType, bool) {
+    const char next = stream_->Peek();
+    if (next >= '0' && next <= '9') return reader_->Fail(Begin(), "not a number as JSON writes it");
+    return Scalar(Kind::kNumber);
+  }
+  bool String(const char* text, rapidjson::SizeType size, bool) { return Text({text, size}) && Complete(); }
+  bool Key(const char* text, rapidjson::SizeType size, bool) { return Text({text, size}); }
+  bool StartObject() { return Start(Kind::kObject); }
+  bool StartArray() { return Start(Kind::kArray); }
+  bool EndObject(rapidjson::SizeType) { return End(); }
+  bool EndArray(rapidjson::SizeType) { return End(); }
+
+ private:
+  // A token that ends at `end`, unless it is a bracket of the list whose elements are handed over.
+  void Add(Kind kind, size_t end) {
+    const auto begin = static_cast<uint32_t>(Begin());
+    end_ = end;
+    if (element_ == nullptr || depth_ > 0) {
+      reader_->tokens_.push_back({kind, begin, static_cast<uint32_t>(end), 0});
+    }
+  }
+
+  bool Scalar(Kind kind) {
+    Add(kind, stream_->Tell());
+    return Complete();
+  }
+
+  bool Text(std::string_view text) {
+    // RapidJSON 1.1 writes the second half of a surrogate pair that lacks the first as if it were a character.
+    for (size_t at = 0; (at = text.find('\xed', at)) != text.npos; ++at) {
+      if (static_cast<unsigned char>(text[at + 1]) >= 0xa0)
+        return reader_->Fail(Begin(), "half a surrogate pair");
+    }
+    Add(Kind::kString, stream_->Tell());
+    Token& token = reader_->tokens_.back();
+    if (text.size() + 2 == token.end - token.begin) return true;  // no escapes: the text itself
+    reader_->unescaped_.emplace_back(text);
+    token.unescaped = static_cast<uint32_t>(reader_->unescaped_.size());
+    return true;
+  }
+
+  bool Start(Kind kind) {
+    if (depth_ == kMaxDepth) {
+      return reader_->Fail(stream_->Tell(), Join("nested deeper than ", kMaxDepth, " levels"));
+    }
+    Add(kind, stream_->Tell() + 1);
+    ++depth_;
+    return true;
+  }
+
+  bool End() {
+    const bool outermost = --depth_ == 0;
+    Add(Kind::kEnd, stream_->Tell() + 1);
+    return outermost || Complete();
+  }
+
+  // After a whole value that is none of the outermost.
+  bool Complete() {
+    if (element_ == nullptr || depth_ != 1) return true;
+    const bool go_on = (*element_)();
+    reader_->Forget();
+    return go_on;
+  }
+
+  JsonReader* const reader_;
+  const TextStream* const stream_;
+  const absl::FunctionRef<bool()>* const element_;
+  size_t end_;  // of the last token
+  size_t depth_ = 0;
+};
+
+JsonReader::JsonReader(std::string_view text, std::string source) : text_(text), source_(std::move(source)) {}
+
+absl::Status JsonReader::Error(size_t offset, std::string_view what) const {
+  size_t line = 1;
+  size_t column = 1;
+  for (size_t i = 0; i < offset && i < text_.size(); ++i) {
+    if (text_[i] == '\n') {
+      ++line, column = 1;
+    } else if ((static_cast<unsigned char>(text_[i]) & 0xc0) != 0x80) {
+      ++column;
+    }
+  }
+  return absl::InvalidArgumentError(
+      Join(what, ", at ", source_, source_.empty() ? "" : ":", line, ":", column));
+}
+
+bool JsonReader::Fail(size_t offset, std::string_view what) {
+  if (status_.ok()) status_ = Error(offset, what);
+  return false;
+}
+
+void JsonReader::Forget() {
+  tokens_.clear();
+  next_ = 0;
+  unescaped_.clear();
+}
+
+bool JsonReader::Parse(const absl::FunctionRef<bool()>* element) {
+  Forget();
+  TextStream stream(text_, NextOffset());
+  Handler handler(this, &stream, element);
+  rapidjson::Reader parser;
+  parser.Parse<kParseFlags>(stream, handler);
+  offset_ = stream.Tell();
+  if (!parser.HasParseError()) return true;
+  if (parser.GetParseErrorCode() != rapidjson::kParseErrorTermination) {
+    const std::string_view name = tokens_.empty() ? "" : TextOf(tokens_.back());
+    const size_t found = parser.GetErrorOffset();
+    const auto [offset, what] = Explain(parser.GetParseErrorCode(), text_, std::min(handler.Begin(), found),
+                                        found, stream.Tell(), name);
+    Fail(offset, what);
+  }
+  Forget();
+  return false;
+}
+
+size_t JsonReader::NextOffset() {
+  if (next_ < tokens_.size()) return tokens_[next_].begin;
+  return offset_ = SkipAll(text_, offset_, kBlanks);
+}
+
+JsonReader::Kind JsonReader::Peek() {
+  return next_ < tokens_.size() ? tokens_[next_].kind : KindOf(text_, NextOffset());
+}
+
+const JsonReader::Token* JsonReader::Take(Kind kind) {
+  if (!ok()) return nullptr;
+  if (Peek() != kind) {
+    Fail(NextOffset(), Join("expected ", KindName(kind), ", got ", KindName(Peek())));
+    return nullptr;
+  }
+  if (next_ == tokens_.size() && !Parse()) return nullptr;
+  return &tokens_[next_++];
+}
+
+std::string_view JsonReader::TextOf(const Token& token) const {
+  if (token.unescaped > 0) return unescaped_[token.unescaped - 1];
+  return text_.substr(token.begin + 1, token.end - token.begin - 2);
+}
+
+bool JsonReader::EnterObject() { return Take(Kind::kObject) != nullptr; }
+bool JsonReader::EnterArray() { return Take(Kind::kArray) != nullptr; }
+
+bool JsonReader::Next() {
+  if (next_ == tokens_.size()) return false;
+  if (tokens_[next_].kind != Kind::kEnd) return true;
+  ++next_;
+  return false;
+}
+
+bool JsonReader::NextMember(std::string* name) {
+  if (!Next()) return false;
+  const Token& token = tokens_[next_++];
+  member_offset_ = token.begin;
+  *name = TextOf(token);
+  return true;
+}
+
+bool JsonReader::NextElement() { return Next(); }
+
+bool JsonReader::ForEachElement(absl::FunctionRef<bool()> read) {
+  return ok() && Peek() == Kind::kArray && Parse(&read);
+}
+
+bool JsonReader::ReadString(std::string* value) {
+  const Token* token = Take(Kind::kString);
+  if (token == nullptr) return false;
+  *value = TextOf(*token);
+  return true;
+}
+
+bool JsonReader::ReadNumber(std::string_view* text) {
+  const Token* token = Take(Kind::kNumber);
+  if (token == nullptr) return false;
+  *text = text_.substr(token->begin, token->end - token->begin);
+  return true;
+}
+
+bool JsonReader::ReadNull() { return Take(Kind::kNull) != nullptr; }
+
+bool JsonReader::Skip(std::string_view* raw) {
+  const size_t begin = NextOffset();
+  const Kind kind = Peek();
+  if (kind == Kind::kEnd || kind == Kind::kBad) return Fail(begin, NoValue(text_, begin));
+  if (Take(kind) == nullptr) return false;
+  size_t depth = kind == Kind::kObject || kind == Kind::kArray ? 1 : 0;
+  while (depth > 0) {
+    const Kind inner = tokens_[next_++].kind;
+    if (inner == Kind::kObject || inner == Kind::kArray) ++depth;
+    if (inner == Kind::kEnd) --depth;
+  }
+  *raw = text_.substr(begin, tokens_[next_ - 1].end - begin);
+  return true;
+}
 
 const char* KindName(JsonReader::Kind kind) {
   switch (kind) {
@@ -50,273 +365,6 @@ const char* KindName(JsonReader::Kind kind) {
       break;
   }
   return "something that is no JSON value";
-}
-
-JsonReader::JsonReader(std::string_view text, std::string source) : text_(text), source_(std::move(source)) {}
-
-absl::Status JsonReader::Error(size_t offset, std::string_view what) const {
-  size_t line = 1;
-  size_t column = 1;
-  for (size_t i = 0; i < offset && i < text_.size(); ++i) {
-    if (text_[i] == '\n') {
-      ++line, column = 1;
-    } else if (!IsContinuation(text_[i])) {
-      ++column;
-    }
-  }
-  return absl::InvalidArgumentError(
-      Join(what, ", at ", source_, source_.empty() ? "" : ":", line, ":", column));
-}
-
-bool JsonReader::Fail(size_t offset, std::string_view what) {
-  if (status_.ok()) status_ = Error(offset, what);
-  return false;
-}
-
-void JsonReader::SkipSpace() {
-  while (offset_ < text_.size() && (text_[offset_] == ' ' || text_[offset_] == '\n' ||
-                                    text_[offset_] == '\t' || text_[offset_] == '\r')) {
-    ++offset_;
-  }
-}
-
-size_t JsonReader::NextOffset() {
-  SkipSpace();
-  return offset_;
-}
-
-JsonReader::Kind JsonReader::Peek() {
-  SkipSpace();
-  if (offset_ == text_.size()) return Kind::kEnd;
-  switch (text_[offset_]) {
-    case '{':
-      return Kind::kObject;
-    case '[':
-      return Kind::kArray;
-    case '"':
-      return Kind::kString;
-    case 't':
-    case 'f':
-      return Kind::kBool;
-    case 'n':
-      return Kind::kNull;
-    default:
-      return text_[offset_] == '-' || IsDigit(text_[offset_]) ? Kind::kNumber : Kind::kBad;
-  }
-}
-
-bool JsonReader::Enter(char bracket, const char* what) {
-  if (!ok()) return false;
-  SkipSpace();
-  if (!At(bracket)) return Fail(offset_, Join("expected ", what, ", got ", KindName(Peek())));
-  if (untouched_.size() == kMaxDepth) return Fail(offset_, Join("nested deeper than ", kMaxDepth, " levels"));
-  ++offset_;
-  untouched_.push_back(true);
-  return true;
-}
-
-bool JsonReader::EnterObject() { return Enter('{', "an object"); }
-bool JsonReader::EnterArray() { return Enter('[', "a list"); }
-
-bool JsonReader::Next(char close, const char* what) {
-  if (!ok() || untouched_.empty()) return false;
-  SkipSpace();
-  if (At(close)) {
-    ++offset_;
-    untouched_.pop_back();
-    return false;
-  }
-  if (!untouched_.back()) {
-    if (!At(',')) return Fail(offset_, Join("expected ',' or '", std::string(1, close), "' after ", what));
-    ++offset_;
-    SkipSpace();
-    if (At(close)) return Fail(offset_, Join("one comma too many after the last of ", what));
-  }
-  untouched_.back() = false;
-  return true;
-}
-
-bool JsonReader::NextMember(std::string* name) {
-  if (!Next('}', "the members of an object")) return false;
-  member_offset_ = offset_;
-  if (!At('"')) return Fail(offset_, "expected a member's name in double quotes");
-  if (!ReadString(name)) return false;
-  SkipSpace();
-  if (!At(':')) return Fail(offset_, Join("expected ':' after the name \"", *name, "\""));
-  ++offset_;
-  return true;
-}
-
-bool JsonReader::NextElement() { return Next(']', "the elements of a list"); }
-
-bool JsonReader::Hex4(uint32_t* code) {
-  *code = 0;
-  for (int i = 0; i < 4; ++i, ++offset_) {
-    const char c = offset_ < text_.size() ? text_[offset_] : '\0';
-    const char lower = static_cast<char>(c | 0x20);
-    const bool letter = lower >= 'a' && lower <= 'f';
-    if (!IsDigit(c) && !letter) return Fail(offset_, "expected four hexadecimal digits after \\u");
-    *code = *code << 4 | static_cast<uint32_t>(letter ? lower - 'a' + 10 : c - '0');
-  }
-  return true;
-}
-
-// After the backslash.
-bool JsonReader::Escape(std::string* value) {
-  constexpr std::string_view kLetters = "\"\\/bfnrt";
-  constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
-  const size_t begin = offset_ - 1;
-  if (offset_ == text_.size()) return Fail(offset_, "the text ends in a string");
-  const char letter = text_[offset_++];
-  if (const size_t which = kLetters.find(letter); which != std::string_view::npos) {
-    *value += kMeanings[which];
-    return true;
-  }
-  if (letter != 'u')
-    return Fail(begin, "no such escape in a string: there are \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
-  uint32_t code = 0;
-  if (!Hex4(&code)) return false;
-  if (code >= 0xd800 && code < 0xdc00 && text_.substr(offset_, 2) == "\\u") {
-    offset_ += 2;
-    uint32_t low = 0;
-    if (!Hex4(&low)) return false;
-    if (low < 0xdc00 || low > 0xdfff) return Fail(begin, "half a surrogate pair");
-    code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-  } else if (code >= 0xd800 && code < 0xe000) {
-    return Fail(begin, "half a surrogate pair");
-  }
-  AppendUtf8(code, value);
-  return true;
-}
-
-// One character of several bytes (RFC 3629: shortest form, no surrogates, up to U+10FFFF).
-bool JsonReader::Utf8Sequence(std::string* value) {
-  const auto byte = [this](size_t i) {
-    return offset_ + i < text_.size() ? static_cast<unsigned char>(text_[offset_ + i]) : 0u;
-  };
-  const unsigned lead = byte(0);
-  const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  bool valid = lead >= 0xc2 && lead <= 0xf4;
-  for (size_t i = 1; i < length; ++i) valid = valid && (byte(i) & 0xc0) == 0x80;
-  if (lead == 0xe0) valid = valid && byte(1) >= 0xa0;
-  if (lead == 0xed) valid = valid && byte(1) < 0xa0;
-  if (lead == 0xf0) valid = valid && byte(1) >= 0x90;
-  if (lead == 0xf4) valid = valid && byte(1) < 0x90;
-  if (!valid) return Fail(offset_, "a string is no valid UTF-8");
-  value->append(text_, offset_, length);
-  offset_ += length;
-  return true;
-}
-
-bool JsonReader::ReadString(std::string* value) {
-  if (!ok()) return false;
-  SkipSpace();
-  const size_t begin = offset_;
-  if (!At('"')) return Fail(begin, Join("expected a string, got ", KindName(Peek())));
-  ++offset_;
-  value->clear();
-  while (offset_ < text_.size()) {
-    const auto c = static_cast<unsigned char>(text_[offset_]);
-    if (c == '"') {
-      ++offset_;
-      return true;
-    }
-    if (c < 0x20)
-      return Fail(offset_, "a string holds a line break or control character: write \\n or \\u00XX");
-    if (c == '\\') {
-      ++offset_;
-      if (!Escape(value)) return false;
-    } else if (c < 0x80) {
-      *value += static_cast<char>(c);
-      ++offset_;
-    } else if (!Utf8Sequence(value)) {
-      return false;
-    }
-  }
-  return Fail(begin, "a string has no end");
-}
-
-bool JsonReader::Digits() {
-  const size_t begin = offset_;
-  while (offset_ < text_.size() && IsDigit(text_[offset_])) ++offset_;
-  return offset_ > begin;
-}
-
-bool JsonReader::ReadNumber(std::string_view* text) {
-  if (!ok()) return false;
-  SkipSpace();
-  const size_t begin = offset_;
-  if (Peek() != Kind::kNumber) return Fail(begin, Join("expected a number, got ", KindName(Peek())));
-  if (At('-')) ++offset_;
-  const bool zero = At('0');
-  bool valid = Digits() && !(zero && offset_ - begin > (text_[begin] == '-' ? 2u : 1u));
-  if (valid && At('.')) {
-    ++offset_;
-    valid = Digits();
-  }
-  if (valid && (At('e') || At('E'))) {
-    ++offset_;
-    if (At('+') || At('-')) ++offset_;
-    valid = Digits();
-  }
-  if (!valid) return Fail(begin, "not a number as JSON writes it");
-  *text = text_.substr(begin, offset_ - begin);
-  return true;
-}
-
-bool JsonReader::Literal(std::string_view word) {
-  if (text_.substr(offset_, word.size()) != word) return Fail(offset_, "expected true, false or null");
-  offset_ += word.size();
-  return true;
-}
-
-bool JsonReader::ReadBool(bool* value) {
-  if (!ok()) return false;
-  if (Peek() != Kind::kBool) return Fail(offset_, Join("expected true or false, got ", KindName(Peek())));
-  *value = At('t');
-  return Literal(*value ? "true" : "false");
-}
-
-bool JsonReader::ReadNull() {
-  if (!ok()) return false;
-  SkipSpace();
-  return Literal("null");
-}
-
-bool JsonReader::Skip(std::string_view* raw) {
-  if (!ok()) return false;
-  const Kind kind = Peek();
-  const size_t begin = offset_;
-  std::string text;
-  std::string_view number;
-  bool flag = false;
-  switch (kind) {
-    case Kind::kObject:
-      EnterObject();
-      while (NextMember(&text)) Skip(nullptr);
-      break;
-    case Kind::kArray:
-      EnterArray();
-      while (NextElement()) Skip(nullptr);
-      break;
-    case Kind::kString:
-      ReadString(&text);
-      break;
-    case Kind::kNumber:
-      ReadNumber(&number);
-      break;
-    case Kind::kBool:
-      ReadBool(&flag);
-      break;
-    case Kind::kNull:
-      ReadNull();
-      break;
-    case Kind::kEnd:
-    case Kind::kBad:
-      return Fail(begin, Join("expected a value, got ", KindName(kind)));
-  }
-  if (raw != nullptr && ok()) *raw = text_.substr(begin, offset_ - begin);
-  return ok();
 }
 
 }  // namespace curtail::internal

@@ -34,8 +34,9 @@ bool IsNumber(std::string_view text) {
   return reader.ReadNumber(&number) && number.size() == text.size();
 }
 
-bool ParseReal(std::string_view text, double* number) {
-  return IsNumber(text) && absl::SimpleAtod({text.data(), text.size()}, number);
+// In a string as in a number.
+bool ParseReal(const JsonToken& token, double* number) {
+  return (token.kind == Kind::kNumber || IsNumber(token.text)) && absl::SimpleAtod(token.text, number);
 }
 
 // The token as an integer of type Integer, which is as wide as the field or wider.
@@ -50,7 +51,7 @@ absl::Status ParseInteger(const FieldDescriptor& field, const JsonToken& token, 
   Integer integer = 0;
   if (!ParseWhole(token.text, &integer)) {
     double real = 0;
-    if (!ParseReal(token.text, &real)) return IsNo(token, field.type_name());
+    if (!ParseReal(token, &real)) return IsNo(token, field.type_name());
     // 1e3 and 1.0 are integers; in a string the mapping wants digits only.
     const double end = std::ldexp(1.0, std::numeric_limits<Integer>::digits);
     if (std::trunc(real) != real) return IsNo(token, field.type_name());
@@ -77,7 +78,7 @@ absl::Status ParseReal(const FieldDescriptor& field, const JsonToken& token, Sca
                                                       token.text[0] == '-' ? -1.0 : 1.0);
     return absl::OkStatus();
   }
-  if ((token.kind != Kind::kNumber && token.kind != Kind::kString) || !ParseReal(token.text, &value->real)) {
+  if ((token.kind != Kind::kNumber && token.kind != Kind::kString) || !ParseReal(token, &value->real)) {
     return IsNo(token, field.type_name());
   }
   const bool is_float = field.type() == FieldDescriptor::TYPE_FLOAT;
