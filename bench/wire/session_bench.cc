@@ -26,6 +26,7 @@ class EchoServer final : public Events {
     session.EndCall(id, absl::OkStatus());
   }
   void OnCallEnd(StreamId, void*, absl::Status&&, Metadata&&) override {}
+  TimePoint now() override { return Now(); }
 
   Session session{Role::kServer, {}, this};
 
@@ -37,6 +38,7 @@ class CountingClient final : public Events {
  public:
   void OnMessage(StreamId, void*, std::string&& message) override { reply.swap(message); }
   void OnCallEnd(StreamId, void*, absl::Status&& status, Metadata&&) override { answered += status.ok(); }
+  TimePoint now() override { return Now(); }
 
   Session session{Role::kClient, {}, this};
   std::string reply;

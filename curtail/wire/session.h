@@ -63,6 +63,8 @@ class Events {
   virtual void OnGoaway(StreamId /*last*/) {}
   // The answer to SendPing(), with its payload.
   virtual void OnPong(uint64_t /*payload*/) {}
+  // The present time. The session asks once per 10,000 streams that the peer resets, to limit their rate.
+  virtual TimePoint now() = 0;
 };
 
 struct SessionOptions {

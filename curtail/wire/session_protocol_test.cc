@@ -203,6 +203,29 @@ TEST(ServerSession, RefusesMoreCallsThanItsLimitWhoeverEndedThem) {
   EXPECT_EQ(t.Call(RawPeer::GrpcRequest(), Framed("m")).Field("grpc-status"), "10");
 }
 
+// Resets of a stream that has ended: the cheapest way to keep a server busy.
+std::string Resets(int count) {
+  std::string bytes;
+  for (int i = 0; i < count; ++i) bytes.append({0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, NGHTTP2_CANCEL});
+  return bytes;
+}
+
+TEST(ServerSession, LimitsResetsPerSecond) {
+  ServerUnderTest t;
+  t.Call(RawPeer::GrpcRequest(), Framed("m"));
+  ASSERT_TRUE(t.session.Receive(Resets(20000)).ok());  // a burst
+  for (int i = 0; i < 3; ++i) {
+    t.events.time += std::chrono::seconds(1);
+    ASSERT_TRUE(t.session.Receive(Resets(10000)).ok()) << i;
+  }
+  t.events.time += std::chrono::seconds(1) - Nanos(1);
+  EXPECT_FALSE(t.session.Receive(Resets(1)).ok());
+  std::string out;
+  while (t.session.Pull(&out)) continue;
+  nghttp2_session_mem_recv(t.peer.h2, reinterpret_cast<const uint8_t*>(out.data()), out.size());
+  EXPECT_EQ(t.peer.goaway, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
 TEST(ServerSession, RefusesCompressedMessages) {
   ServerUnderTest t;
   RawPeer::Stream& refused = t.Call(RawPeer::GrpcRequest(), Framed("zzz", 1));

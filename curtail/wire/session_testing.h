@@ -40,6 +40,7 @@ class Recorder : public Events {
   std::vector<uint64_t> pongs;
   std::optional<StreamId> goaway;
   int late_events = 0;  // events of a stream that had ended
+  TimePoint time{std::chrono::hours(1)};
 
   std::function<void(StreamId)> on_request, on_request_end, on_head, on_end;
   std::function<void(StreamId, const std::string&)> on_message;
@@ -70,6 +71,7 @@ class Recorder : public Events {
   }
   void OnGoaway(StreamId last) override { goaway = last; }
   void OnPong(uint64_t payload) override { pongs.push_back(payload); }
+  TimePoint now() override { return time; }
 
  private:
   CallLog& Log(StreamId id) {

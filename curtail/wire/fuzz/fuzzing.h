@@ -69,7 +69,9 @@ class Responder : public Events {
     Act(id);
   }
 
-  // What the session is told to do while no event runs.
+  TimePoint now() override { return time_ += std::chrono::milliseconds(1); }
+
+  // Calls the session as an owner would between two events.
   void Act(StreamId id) {
     choices_ = choices_ * 1664525u + 1013904223u;
     switch (choices_ >> 28) {
@@ -103,6 +105,7 @@ class Responder : public Events {
 
   const Role role_;
   uint32_t choices_;
+  TimePoint time_{std::chrono::hours(1)};
   std::set<StreamId> open_;
 };
 

@@ -212,7 +212,7 @@ void Session::Impl::OnRstStream(const FrameHeader& header, std::string_view payl
 
 bool Session::Impl::TooManyResets() {
   if (resets_left_ == 0) {
-    const TimePoint now = Now();
+    const TimePoint now = events_->now();
     if (now - resets_since_ < std::chrono::seconds(1)) return true;
     resets_since_ = now;
     resets_left_ = kResetsPerSecond;
