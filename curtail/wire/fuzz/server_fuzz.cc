@@ -13,6 +13,7 @@ std::string ValidRequest() {
   struct Silent : Events {
     void OnMessage(StreamId, void*, std::string&&) override {}
     void OnCallEnd(StreamId, void*, absl::Status&&, Metadata&&) override {}
+    TimePoint now() override { return {}; }
   } silent;
   Session client(Role::kClient, {}, &silent);
   std::string preface, request;
