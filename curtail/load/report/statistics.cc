@@ -2,6 +2,8 @@
 #include "curtail/load/report/statistics.h"
 
 #include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -10,6 +12,15 @@
 
 namespace curtail {
 namespace {
+
+namespace policies = boost::math::policies;
+
+// Boost.Math throws by default.
+using NoThrow = policies::policy<
+    policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
+    policies::overflow_error<policies::ignore_error>, policies::evaluation_error<policies::ignore_error>>;
+using StudentT = boost::math::students_t_distribution<double, NoThrow>;
+using Binomial = boost::math::binomial_distribution<double, NoThrow>;
 
 // As many values are dealt in all ways; beyond, counting them costs more than it tells.
 constexpr size_t kMaxExact = 60;
@@ -35,44 +46,6 @@ std::vector<double> Ranks(std::span<const double> values) {
 
 double Mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-// The continued fraction of the incomplete beta function, evaluated from the front (Lentz 1976); it converges
-// fast for x < (a + 1) / (a + b + 2).
-double BetaFraction(double a, double b, double x) {
-  constexpr double kTiny = 1e-300;
-  const auto not_zero = [](double v) { return std::abs(v) < kTiny ? kTiny : v; };
-  double c = 1;
-  double d = 1 / not_zero(1 - (a + b) * x / (a + 1));
-  double value = d;
-  for (int m = 1; m <= 10'000; ++m) {
-    const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-    const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-    double change = 1;
-    for (const double term : {even, odd}) {
-      d = 1 / not_zero(1 + term * d);
-      c = not_zero(1 + term / c);
-      change = c * d;
-      value *= change;
-    }
-    if (std::abs(change - 1) < 1e-15) break;
-  }
-  return value;
-}
-
-// The regularised incomplete beta function I_x(a, b).
-double IncompleteBeta(double a, double b, double x) {
-  if (x <= 0) return 0;
-  if (x >= 1) return 1;
-  if (x > (a + 1) / (a + b + 2)) return 1 - IncompleteBeta(b, a, 1 - x);
-  const double log_front =
-      std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x);
-  return std::exp(log_front) * BetaFraction(a, b, x) / a;
-}
-
-// The probability of a Student's t beyond -t or t.
-double StudentTwoSided(double t, double freedom) {
-  return IncompleteBeta(freedom / 2, 0.5, freedom / (freedom + t * t));
 }
 
 // The share of all ways to deal ranks to a side of `n` that give a rank sum at least as far from the middle as
@@ -144,22 +117,16 @@ Correlation Spearman(std::span<const double> x, std::span<const double> y) {
   found.r = std::clamp(xy / std::sqrt(xx * yy), -1.0, 1.0);
   const double freedom = static_cast<double>(n - 2);
   const double rest = 1 - found.r * found.r;
-  found.p = rest > 0 ? StudentTwoSided(found.r * std::sqrt(freedom / rest), freedom) : 0;
+  if (rest <= 0) {
+    found.p = 0;
+  } else {
+    const double t = std::abs(found.r) * std::sqrt(freedom / rest);
+    found.p = 2 * cdf(complement(StudentT(freedom), t));
+  }
   return found;
 }
 
-double StudentTQuantile(double p, double freedom) {
-  if (p < 0.5) return -StudentTQuantile(1 - p, freedom);
-  const double outside = 2 * (1 - p);
-  double low = 0, high = 1;
-  while (StudentTwoSided(high, freedom) > outside && high < 1e300) high *= 2;
-  for (int i = 0; i < 200 && low < high; ++i) {
-    const double middle = low + (high - low) / 2;
-    if (middle <= low || middle >= high) break;
-    (StudentTwoSided(middle, freedom) > outside ? low : high) = middle;
-  }
-  return high;
-}
+double StudentTQuantile(double p, double freedom) { return quantile(StudentT(freedom), p); }
 
 std::optional<Interval> MeanInterval(std::span<const double> values, double confidence) {
   if (values.size() < 2) return std::nullopt;
@@ -181,11 +148,10 @@ std::optional<Interval> MedianInterval(std::span<const double> values, double co
   const size_t n = values.size();
   // The median is below the k-th smallest value when fewer than k fall below it: a binomial tail, at each end.
   const double outside = (1 - confidence) / 2;
-  const double log_all = std::lgamma(static_cast<double>(n) + 1) - static_cast<double>(n) * std::log(2.0);
+  const Binomial below(static_cast<double>(n), 0.5);
   size_t k = 0;
   for (double tail = 0; k < n; ++k) {
-    const double below = static_cast<double>(k);
-    tail += std::exp(log_all - std::lgamma(below + 1) - std::lgamma(static_cast<double>(n) - below + 1));
+    tail += pdf(below, static_cast<double>(k));
     if (tail > outside) break;
   }
   if (k == 0) return std::nullopt;
