@@ -2,8 +2,8 @@
 //
 // clock.h - points in time and deadlines, and a clock that tests can move by hand.
 //
-// All of curtail measures on one monotonic clock. A deadline is a type, never a bare integer, and every wait
-// takes one.
+// All of curtail measures on one monotonic clock. A deadline is a type, never a bare integer, and
+// every wait takes one.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ TimePoint Now();
 // A Deadline is the moment after which a wait is given up. Copyable value; thread-compatible.
 class Deadline {
  public:
-  // Never: only for waits that another event is sure to end.
+  // Never expires. Only for waits that another event is sure to end.
   static constexpr Deadline Infinite() { return Deadline(TimePoint::max()); }
   // `timeout` from now; a huge or negative one becomes Infinite() or already expired.
   static Deadline In(Nanos timeout);
@@ -45,7 +45,7 @@ class Deadline {
   TimePoint when_;
 };
 
-// A TimeSource says what time it is; production code passes RealTime(), tests a ManualTime. Thread-safe.
+// A TimeSource tells the time; production code passes RealTime(), tests a ManualTime. Thread-safe.
 class TimeSource {
  public:
   virtual ~TimeSource() = default;
@@ -58,7 +58,7 @@ const TimeSource& RealTime();
 class ManualTime final : public TimeSource {
  public:
   TimePoint Now() const override { return TimePoint(Nanos(now_.load(std::memory_order_acquire))); }
-  // Pairs with Now(): what happened before Advance() is visible to who reads the new time.
+  // Pairs with Now(): a thread that reads the new time sees all writes made before Advance().
   void Advance(Nanos by) { now_.fetch_add(by.count(), std::memory_order_acq_rel); }
 
  private:

@@ -2,8 +2,9 @@
 //
 // histogram.h - counts of durations in buckets whose width grows with the value.
 //
-// Use it to record latencies without keeping samples: 36 KiB whatever is recorded, some nanoseconds a value,
-// and every percentile is at most 1/128 (0.8 %) above the true sample. Values under 256 ns are exact.
+// Use it to record latencies without keeping samples. It takes 36 KiB whatever is recorded, and
+// some nanoseconds a value. Every percentile is at most 1/128 (0.8 %) above the true sample. Values
+// under 256 ns are exact.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@ namespace curtail {
 // A Histogram is a log-linear histogram of nanoseconds. Thread-compatible; copyable.
 class Histogram {
  public:
-  // Values above it (73 minutes) are counted as it, and in clamped().
+  // Larger values (above 73 minutes) are counted as this one, and in clamped().
   static constexpr Nanos kMaxValue{(int64_t{1} << 42) - 1};
 
   // A bucket counts values in [low, high].
@@ -28,7 +29,7 @@ class Histogram {
     uint64_t count;
   };
 
-  // What Buckets() does not say.
+  // Values that Buckets() does not hold.
   struct Totals {
     Nanos min;
     Nanos max;
@@ -37,14 +38,14 @@ class Histogram {
   };
 
   Histogram();
-  // The histogram that has these non-empty buckets, in ascending order, and totals: equal to the one they came from
-  // (the mean to the nanosecond). Absent when there can be none.
+  // The histogram with these non-empty buckets, in ascending order, and totals. It equals the one
+  // they came from (the mean to the nanosecond). Absent when no histogram can have them.
   static std::optional<Histogram> FromBuckets(const std::vector<Bucket>& buckets, const Totals& totals);
 
   // Counts `value`; a negative one as zero.
   void Record(Nanos value) { Record(value, 1); }
   void Record(Nanos value, uint64_t times);
-  // Adds what `other` has counted.
+  // Adds the counts of `other`.
   void Merge(const Histogram& other);
   void Clear();
 
@@ -56,10 +57,12 @@ class Histogram {
   Nanos max() const { return count_ == 0 ? Nanos::zero() : max_; }
   Nanos mean() const;
 
-  // The value of the sample of this rank in ascending order, 1 to count() (others are brought into that
-  // range); at most 1/128 above the true one and never below it. Zero when empty.
+  // The value of the sample of this rank in ascending order, 1 to count(). Ranks outside are
+  // brought into that range. The result is never below the true value and at most 1/128 above it.
+  // Zero when empty.
   Nanos ValueAtRank(uint64_t rank) const;
-  // The nearest-rank percentile, `percent` from 0 to 100: the sample of rank ceil(percent / 100 * count()).
+  // The nearest-rank percentile, `percent` from 0 to 100: the sample of rank ceil(percent / 100 *
+  // count()).
   Nanos Percentile(double percent) const { return ValueAtRank(RankOf(percent, count_)); }
   static uint64_t RankOf(double percent, uint64_t count);
 

@@ -2,8 +2,8 @@
 //
 // mutex.h - std::mutex with thread-safety annotations, and the lock that goes with it.
 //
-// Our own thin type and not absl::Mutex: ThreadSanitizer sees pthread mutexes, but not those of a library
-// that was itself built without it (as distributions build Abseil).
+// Our own thin type and not absl::Mutex: ThreadSanitizer sees pthread mutexes. It does not see those
+// of a library that was built without it, as distributions build Abseil.
 #pragma once
 
 #include <mutex>
@@ -12,7 +12,8 @@
 
 namespace curtail {
 
-// A Mutex excludes; it is never held across a system call that may block, nor across user code.
+// A Mutex excludes other threads. A thread never holds it across a system call that may block, nor
+// across user code.
 class CURTAIL_CAPABILITY("mutex") Mutex {
  public:
   Mutex() = default;

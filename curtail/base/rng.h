@@ -2,9 +2,9 @@
 //
 // rng.h - a small seeded random generator that gives the same numbers on every platform.
 //
-// For schedules, samplers and tests. Not for secrets. Unlike the distributions of <random>, which each
-// standard library implements its own way, a seed names one sequence everywhere (Exponential() up to the last
-// bit of libm's log).
+// For schedules, samplers and tests. Not for secrets. A seed names one sequence on every platform,
+// unlike the distributions of <random>, whose algorithms are the library's choice. Exponential() is
+// the same up to the last bit of libm's log.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace curtail {
 
-// An Rng is xoshiro256++ 1.0 (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021),
-// seeded through splitmix64. Thread-compatible; copying it forks the sequence.
+// An Rng is xoshiro256++ 1.0 (Blackman and Vigna, "Scrambled linear pseudorandom number
+// generators", 2021), seeded through splitmix64. Thread-compatible; copying it forks the sequence.
 class Rng {
  public:
   explicit Rng(uint64_t seed);
@@ -24,8 +24,8 @@ class Rng {
   double Uniform01();
   // Exponentially distributed with the given mean (> 0); finite and >= 0.
   double Exponential(double mean);
-  // Uniform in [0, n), unbiased (Lemire, "Fast random integer generation in an interval", 2019). REQUIRES: n
-  // > 0.
+  // Uniform in [0, n), unbiased (Lemire, "Fast random integer generation in an interval", 2019).
+  // REQUIRES: n > 0.
   uint64_t Below(uint64_t n);
 
   // For <algorithm> and <random>.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// strings.h - one string_view for all: joins text, and reads the messages of statuses, as std::string_view.
+// strings.h - joins text, parses numbers, and reads status messages as std::string_view.
 //
-// Distributions build Abseil with a string_view of its own or with the standard one, as they please; code
-// that uses these two functions compiles with either.
+// Distributions build Abseil with its own string_view or with the standard one. Code that uses
+// these functions compiles with either.
 #pragma once
 
 #include <charconv>
@@ -21,7 +21,7 @@ inline std::string_view Message(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
 }
 
-// The number that `text` is, all of it; none for anything else, infinities included.
+// The number that the whole `text` denotes; none for any other text, infinities included.
 std::optional<double> ParseNumber(std::string_view text);
 
 namespace internal {

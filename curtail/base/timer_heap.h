@@ -11,7 +11,7 @@
 
 namespace curtail {
 
-// What can stand in a TimerHeap. Belongs to one heap at a time, and is guarded by whatever guards the heap.
+// An entry of a TimerHeap. It belongs to one heap at a time; the heap's guard guards it too.
 class Timer {
  public:
   bool armed() const { return index_ != kNone; }
@@ -24,8 +24,8 @@ class Timer {
   size_t index_ = kNone;
 };
 
-// A TimerHeap orders timers by time. Insertion at the end, the common case, takes constant time; everything
-// else O(log n). Thread-compatible.
+// A TimerHeap orders timers by time. Insertion at the end, the common case, takes constant time;
+// other operations take O(log n). Thread-compatible.
 class TimerHeap {
  public:
   bool empty() const { return heap_.empty(); }

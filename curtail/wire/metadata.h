@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// metadata.h - gRPC metadata: the custom header fields of a call, and the text encodings gRPC gives its own
-// fields.
+// metadata.h - gRPC metadata: the custom header fields of a call, and the text encodings gRPC gives
+// its own fields.
 //
 // Thread-compatible: a value type without locks.
 #pragma once
@@ -17,9 +17,9 @@
 
 namespace curtail::wire {
 
-// Metadata is an ordered multimap of lower-case keys to values. Values of keys that end in "-bin" are raw
-// bytes here and base64 on the wire; other values are printable ASCII. Kept as a vector: calls carry few
-// entries.
+// Metadata is an ordered multimap of lower-case keys to values. Values of keys that end in "-bin"
+// are raw bytes here and base64 on the wire; other values are printable ASCII. A vector holds the
+// entries, because calls carry few.
 class Metadata {
  public:
   using Entry = std::pair<std::string, std::string>;
@@ -38,25 +38,26 @@ class Metadata {
   std::vector<Entry> entries_;
 };
 
-// Whether applications may set this key: lower-case letters, digits, "_", "-", "."; not reserved ("grpc-",
-// ":", "te", "content-type", "user-agent", "connection", ...).
+// True if applications may set this key: lower-case letters, digits, "_", "-", "."; not reserved
+// ("grpc-", ":", "te", "content-type", "user-agent", "connection", ...).
 bool IsCustomKey(std::string_view key);
-// Whether this key belongs to HTTP or to gRPC itself, so that it is never metadata.
+// True if this key belongs to HTTP or to gRPC itself, so that it is never metadata.
 bool IsReservedKey(std::string_view key);
-// Whether `value` may travel as text (printable ASCII, no leading or trailing space).
+// True if `value` may travel as text: printable ASCII, no leading or trailing space.
 bool IsTextValue(std::string_view value);
 
-// grpc-timeout: at most 8 digits and one of H M S m u n. Parse refuses anything else; Format rounds up, never
-// to zero, and writes into `buffer` (at least 10 bytes), whose used part it returns.
+// grpc-timeout: at most 8 digits and one of H M S m u n. Parse refuses other text. Format rounds
+// up, never to zero, and writes into `buffer` (at least 10 bytes); it returns the used part.
 std::optional<Nanos> ParseTimeout(std::string_view text);
 std::string_view FormatTimeout(Nanos timeout, char (&buffer)[12]);
 
-// grpc-message: percent-encoding of everything but printable ASCII other than '%'. Decoding keeps malformed
-// escapes.
+// grpc-message: percent-encoding of every byte but printable ASCII other than '%'. Decoding keeps
+// malformed escapes.
 std::string PercentEncode(std::string_view text);
 std::string PercentDecode(std::string_view text);
 
-// Base64 as gRPC wants it: encoded without padding, decoded with or without. Decode refuses other characters.
+// Base64 as gRPC wants it: encoded without padding, decoded with or without. Decode refuses other
+// characters.
 std::string Base64Encode(std::string_view bytes);
 std::optional<std::string> Base64Decode(std::string_view text);
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// session.h - one HTTP/2 connection that speaks gRPC, as a pure state machine: bytes in, events out, bytes
-// out.
+// session.h - one HTTP/2 connection that speaks gRPC, as a pure state machine: bytes in, events
+// out, bytes out.
 //
-// Use it below a socket loop: feed what was read to Receive(), call the send methods, then write what Pull()
-// gives. It does no I/O, has no threads, reads no clock and can be driven by a fuzzer. Not for HTTP in
-// general.
+// Use it below a socket loop: feed received bytes to Receive(), call the send methods, then write
+// the output of Pull(). It does no I/O, has no threads and reads no clock; a fuzzer can drive it.
+// Not for HTTP in general.
 //
 // Thread safety: none; one thread at a time owns a Session.
 // Reentrancy: an event handler may call any send method, but neither Receive() nor Pull().
-// Messages are events on a stream, so streaming calls need nothing more than unary ones. Framing, HPACK and
-// flow control follow RFC 9113 and RFC 7541, the mapping of gRPC onto them the gRPC over HTTP/2 protocol
-// specification.
-// Memory: a session whose calls are alike allocates nothing for them once it is warm.
+// Memory: a warm session whose calls are alike allocates nothing for them.
+//
+// Messages are events on a stream, so streaming calls need nothing more than unary ones. Framing,
+// HPACK and flow control follow RFC 9113 and RFC 7541. The mapping of gRPC onto them follows the
+// gRPC over HTTP/2 protocol specification.
 #pragma once
 
 #include <cstddef>
@@ -38,54 +39,59 @@ struct RequestHead {
   Metadata metadata;             // custom fields only
 };
 
-// An Events hears what the peer did. `tag` is what the owner attached to the stream: for a client the
-// argument of StartCall(), for a server the result of OnRequest(). Every stream ends with exactly one
-// OnCallEnd.
+// An Events receives the peer's actions. `tag` is the owner's own pointer for the stream: for a
+// client the argument of StartCall(), for a server the result of OnRequest(). Every stream ends
+// with exactly one OnCallEnd.
 class Events {
  public:
   virtual ~Events() = default;
 
-  // Server: a call begins. The returned tag comes with the stream's later events; it may be null, and it is
-  // null in an OnCallEnd that this very event causes by Cancel() or Abort(). The head is the session's scratch:
-  // an owner that swaps strings with it, rather than move them, lets their memory be used again.
+  // Server: a call begins. The returned tag comes with the stream's later events. It may be null.
+  // It is null in an OnCallEnd that this very event causes by Cancel() or Abort(). The head is the
+  // session's scratch: swap its strings instead of moving them, so that the session reuses their
+  // memory.
   virtual void* OnRequest(StreamId, RequestHead&&) { return nullptr; }
   // Client: initial metadata of the reply has arrived (not called for trailers-only replies).
   virtual void OnResponseHead(StreamId, void* /*tag*/, Metadata&&) {}
-  // One whole message, without its 5-byte prefix. Its memory is used again if the owner swaps or copies it.
+  // One whole message, without its 5-byte prefix. The session reuses its memory if the owner swaps
+  // or copies it.
   virtual void OnMessage(StreamId, void* tag, std::string&& message) = 0;
   // Server: the client will send no more messages on this stream.
   virtual void OnRequestEnd(StreamId, void* /*tag*/) {}
-  // The stream is over and its id is dead. Client: `status` is the call's result, `trailing` its trailing
-  // metadata. Server: OK when the reply was sent whole, otherwise why not (CANCELLED when the client reset
-  // the stream).
+  // The stream is over and its id is dead. Client: `status` is the call's result, `trailing` its
+  // trailing metadata. Server: OK if the whole reply was sent, otherwise the reason (CANCELLED when
+  // the client reset the stream).
   virtual void OnCallEnd(StreamId, void* tag, absl::Status&& status, Metadata&& trailing) = 0;
-  // The peer will take no new streams on this connection. Client: streams above `last` end with UNAVAILABLE.
+  // The peer will take no new streams on this connection. Client: streams above `last` end with
+  // UNAVAILABLE.
   virtual void OnGoaway(StreamId /*last*/) {}
   // The answer to SendPing(), with its payload.
   virtual void OnPong(uint64_t /*payload*/) {}
-  // The present time. The session asks once per 10,000 streams that the peer resets, to limit their rate.
+  // The present time. The session asks once per 10,000 streams that the peer resets, to limit their
+  // rate.
   virtual TimePoint now() = 0;
 };
 
 struct SessionOptions {
-  // Longest message accepted; a longer one ends its stream with RESOURCE_EXHAUSTED. Raise for big blobs.
+  // Longest message accepted; a longer one ends its stream with RESOURCE_EXHAUSTED. Raise for big
+  // blobs.
   size_t max_message_bytes = 32u << 20;
-  // Bytes of unfinished messages held for all streams together; the stream that exceeds it ends with
-  // RESOURCE_EXHAUSTED. Raise with max_message_bytes.
+  // Bytes of unfinished messages held for all streams together. The stream that exceeds it ends
+  // with RESOURCE_EXHAUSTED. Raise with max_message_bytes.
   size_t max_partial_bytes = 128u << 20;
-  // Sum of header field sizes of one call (RFC 9113 6.5.2); more ends the stream (server:
-  // RESOURCE_EXHAUSTED).
+  // Sum of header field sizes of one call (RFC 9113 6.5.2). A larger header ends the stream
+  // (server: RESOURCE_EXHAUSTED).
   uint32_t max_header_bytes = 16u << 10;
-  // Calls one peer may have open at once. Announced by a server; streams beyond it are refused
+  // Calls one peer may have open at once. A server announces it and refuses streams beyond it
   // (REFUSED_STREAM), which a client may try again.
   uint32_t max_concurrent_streams = 4096;
-  // Flow-control windows announced to the peer, per stream and per connection, in bytes. Raise on long fat
-  // links.
+  // Flow-control windows announced to the peer, per stream and per connection, in bytes. Raise on
+  // long fat links.
   uint32_t stream_window_bytes = 4u << 20;
   uint32_t connection_window_bytes = 16u << 20;
   // Client: the :authority of every call.
   std::string authority = "localhost";
-  // Client: the connection is encrypted: calls say https. The session itself does not encrypt.
+  // Client: the connection is encrypted, so calls say https. The session itself does not encrypt.
   bool secure = false;
 };
 
@@ -94,64 +100,69 @@ enum class Role { kClient, kServer };
 // A Session is one end of one HTTP/2 connection.
 class Session {
  public:
-  // `events` outlives the session. A client's preface and SETTINGS are pending output from the start, a
-  // server's SETTINGS as soon as the client's preface has arrived.
+  // `events` outlives the session. A client's preface and SETTINGS are pending output from the
+  // start, a server's SETTINGS as soon as the client's preface has arrived.
   Session(Role role, const SessionOptions& options, Events* events);
   // Ends every open stream silently (no events).
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Takes bytes read from the peer and calls the events they complete. After an error the connection is
-  // beyond use: write what Pull() still gives (a GOAWAY, or an HTTP/1.1 400 for a peer that spoke HTTP/1),
-  // then close. Streams open then may have had no OnCallEnd: call Abort().
+  // Takes bytes read from the peer and calls the events they complete. After an error the
+  // connection is beyond use. The owner writes the remaining output of Pull(), then closes. That
+  // output is a GOAWAY, or an HTTP/1.1 400 for a peer that spoke HTTP/1. Streams open then may have
+  // had no OnCallEnd: call Abort().
   [[nodiscard]] absl::Status Receive(std::string_view bytes);
 
-  // Appends pending output to `out` until there is none or `out` holds `limit` bytes or more (by less than a
-  // frame of 16 KiB); frames that are not DATA, and short messages, are not held back by the limit. Returns whether
-  // output is left. May call OnCallEnd: of replies that are now sent whole.
+  // Appends pending output to `out` until there is none or `out` holds `limit` bytes or more (by
+  // less than a frame of 16 KiB). The limit does not hold back short messages and frames that are
+  // not DATA. Returns true if output is left. May call OnCallEnd, of replies that are now sent
+  // whole.
   bool Pull(std::string* out, size_t limit = 256u << 10);
 
-  // Client: begins a call. Errors: UNAVAILABLE when the connection takes no new streams (GOAWAY, ids used
-  // up); INVALID_ARGUMENT for metadata that may not be sent.
+  // Client: begins a call. Errors: UNAVAILABLE when the connection takes no new streams (GOAWAY,
+  // ids used up); INVALID_ARGUMENT for metadata that may not be sent.
   [[nodiscard]] absl::StatusOr<StreamId> StartCall(const RequestHead& head, void* tag);
-  // Client: the same as StartCall, SendMessage and EndRequest, in one step: the frames of a unary call. After an error
-  // `message` is untouched.
+  // Client: StartCall, SendMessage and EndRequest in one step: the frames of a unary call. After an
+  // error `message` is untouched.
   [[nodiscard]] absl::StatusOr<StreamId> StartUnaryCall(const RequestHead& head, std::string&& message,
                                                         void* tag);
   // Client: no more messages on this stream.
   void EndRequest(StreamId id);
 
-  // Server: sends initial metadata ahead of the first message. Optional: SendMessage() sends an empty head by
-  // itself. Entries that may not be sent are left out.
+  // Server: sends initial metadata ahead of the first message. Optional: SendMessage() sends an
+  // empty head by itself. Entries that may not be sent are left out.
   void SendHead(StreamId id, const Metadata& metadata);
-  // Server: ends the call with its status; trailers-only when nothing was sent before. Messages longer than 2
-  // KiB are cut, metadata entries that may not be sent are left out.
+  // Server: ends the call with its status; trailers-only when no message was sent before. Messages
+  // longer than 2 KiB are cut; metadata entries that may not be sent are left out.
   void EndCall(StreamId id, const absl::Status& status, const Metadata& trailing = {});
 
-  // Either role: sends one message. A short one is copied into the output at once and `message` keeps its memory for
-  // the caller's next; one that has to wait for the peer's windows is moved from. Messages queue without bound here:
-  // the owner watches queued_bytes(). Ignored (as are the other per-stream calls) when the stream is already over.
+  // Either role: sends one message. A short one is copied into the output at once, and `message`
+  // keeps its memory for the caller's next. One that has to wait for the peer's windows is moved
+  // from. Messages queue without bound here: the owner watches queued_bytes(). Ignored, like the
+  // other per-stream calls, when the stream is already over.
   void SendMessage(StreamId id, std::string&& message);
-  // Resets the stream (CANCEL) and drops what was queued; OnCallEnd follows with CANCELLED before this
+  // Resets the stream (CANCEL) and drops its queue; OnCallEnd follows with CANCELLED before this
   // returns.
   void Cancel(StreamId id);
   // Ends all open streams with `why` through OnCallEnd: the transport is gone.
   void Abort(const absl::Status& why);
 
   void SendPing(uint64_t payload);
-  // Takes no new streams from now on; open ones go on, and Finished() is true once they have ended. Requests
-  // that are under way meanwhile end with UNAVAILABLE at the client, which may safely try them again.
+  // Takes no new streams from now on. Open ones go on, and Finished() is true once they have ended.
+  // Requests in flight meanwhile end with UNAVAILABLE at the client, which may safely try them
+  // again.
   void SendGoaway();
-  // Server: asks the client to start no more calls here, without refusing any. Call it a round trip ahead of
-  // SendGoaway() for a shutdown that refuses nobody.
+  // Server: asks the client to start no more calls here, and refuses none. Call it a round trip
+  // ahead of SendGoaway() for a shutdown that refuses no call.
   void SendShutdownNotice();
 
-  // Bytes of messages accepted by SendMessage() and not yet handed out by Pull(), 5 more for each message.
+  // Bytes of messages accepted by SendMessage() and not yet handed out by Pull(), 5 more for each
+  // message.
   size_t queued_bytes() const;
   size_t open_streams() const;
-  // Whether both directions are done (after GOAWAY and the last stream, or an error): close after the last
-  // Pull().
+  // True if both directions are done (after GOAWAY and the last stream, or an error): close after
+  // the last Pull().
   bool Finished() const;
 
  private:

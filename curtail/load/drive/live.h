@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// live.h - what a running load looks like from another thread, for progress displays.
+// live.h - the state of a running load as another thread sees it, for progress displays.
 #pragma once
 
 #include <atomic>
@@ -8,8 +8,9 @@
 
 namespace curtail {
 
-// A Live is written by the sending thread and read by a display. Thread-safe. Each field is independent and
-// approximate (relaxed order): a reader may see the counts of slightly different moments.
+// A Live is written by the sending thread and read by a display. Thread-safe. Each field is
+// independent and approximate (relaxed order): a reader may see counts of slightly different
+// moments.
 struct alignas(64) Live {
   std::atomic<int64_t> elapsed_ns{0};  // since the start of the run; 0 until it starts
   std::atomic<uint64_t> sent{0};

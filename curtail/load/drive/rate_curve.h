@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rate_curve.h - how many requests a second a run offers, as a function of time.
+// rate_curve.h - the rate of requests that a run offers, as a function of time.
 //
-// A curve is made of straight pieces. Its integral, the expected number of requests until a time, has an
-// inverse in closed form; Schedule maps arrivals of unit rate through that inverse, so that every shape of
-// load is exact, with no discretisation.
+// A curve consists of straight pieces. Its integral, the expected number of requests until a time,
+// has an inverse in closed form. Schedule maps arrivals of unit rate through that inverse, so every
+// shape of load is exact, with no discretisation.
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,16 @@ struct RatePoint {
   double per_s = 0;
 };
 
-// A RateCurve is a piece-wise linear rate over [0, length). Immutable once made but for assignment: its const
-// methods may be called from any thread.
+// A RateCurve is a piece-wise linear rate over [0, length). Immutable once made, but for
+// assignment: any thread may call its const methods.
 class RateCurve {
  public:
   static constexpr double kMaxPerS = 1e7;
   static constexpr Nanos kMaxLength = std::chrono::hours(24 * 100);
   static constexpr size_t kMaxPoints = 1'000'000;
 
-  // A straight piece of the curve, never empty. Units are ns, so that nothing is converted for each arrival.
+  // A straight piece of the curve, never empty. Units are ns, so that no arrival needs a
+  // conversion.
   struct Piece {
     Nanos start{0};
     double length_ns = 0;
@@ -38,33 +39,39 @@ class RateCurve {
     double area = 0;    // requests expected within it
     double before = 0;  // requests expected before it
 
-    // How long after its start `requests` are expected, in ns. REQUIRES: 0 <= requests <= area.
+    // The time from its start until `requests` are expected, in ns. REQUIRES: 0 <= requests <=
+    // area.
     double TimeOf(double requests) const;
   };
 
-  // The curve through `points`, which are sorted by time; two at the same time make a step. It is level before
-  // the first and after the last; points at or after `length` only bend what lies before them.
-  // Errors: INVALID_ARGUMENT, with the index of the point, for points that are none, too many, unsorted, before
-  // time 0, three at one time, or whose rate is negative, not finite or above kMaxPerS; for a length that is
-  // not positive or above kMaxLength; for a curve that is 0 everywhere.
+  // The curve through `points`, which are sorted by time; two at the same time make a step. It is
+  // level before the first and after the last. Points at or after `length` only bend the part
+  // before them.
+  // Errors: INVALID_ARGUMENT, with the index of the point, in these cases:
+  // - no points, more than kMaxPoints, a time before 0 or before the last, three points at one
+  //   time;
+  // - a rate that is negative, not finite or above kMaxPerS;
+  // - a length that is not positive or above kMaxLength;
+  // - a curve that is 0 everywhere.
   static absl::StatusOr<RateCurve> Make(std::vector<RatePoint> points, Nanos length);
   // The same rate all the time. Errors: as Make(); a rate of 0 is one.
   static absl::StatusOr<RateCurve> Constant(double per_s, Nanos length);
 
-  // All rates times `rate_factor`, all times times `time_factor`. Errors: INVALID_ARGUMENT for factors that are
-  // not positive and finite, or lead beyond the limits above.
+  // All rates times `rate_factor`, all times times `time_factor`. Errors: INVALID_ARGUMENT for
+  // factors that are not positive and finite, or lead beyond the limits above.
   absl::StatusOr<RateCurve> Scaled(double rate_factor, double time_factor) const;
   // This curve cut at `length`, or prolonged to it at its last rate. Errors: as Make().
   absl::StatusOr<RateCurve> WithLength(Nanos length) const;
-  // This curve after `lead_in` at its first rate, to warm a server up. Errors: INVALID_ARGUMENT for a time that
-  // is negative or leads beyond kMaxLength.
+  // This curve after `lead_in` at its first rate, to warm a server up. Errors: INVALID_ARGUMENT for
+  // a time that is negative or leads beyond kMaxLength.
   absl::StatusOr<RateCurve> WithLeadIn(Nanos lead_in) const;
 
-  // Requests a second at `t`, after the step where there is one; 0 outside [0, length).
+  // Requests a second at `t`, after the step if `t` has one; 0 outside [0, length).
   double RateAt(Nanos t) const;
   // Requests expected in [0, t): the integral. Takes any t; level outside [0, length].
   double Expected(Nanos t) const;
-  // The inverse of Expected(): the earliest time by which `requests` are expected, within [0, length].
+  // The inverse of Expected(): the earliest time by which `requests` are expected, within [0,
+  // length].
   Nanos TimeOf(double requests) const;
 
   Nanos length() const { return length_; }

@@ -2,7 +2,8 @@
 //
 // rate_search.h - finds the highest rate at which a condition holds, by trials that may go wrong.
 //
-// Use it as: while (auto rate = search.Next()) search.Tell(Try(*rate)). Pure and deterministic: no clock, no randomness.
+// Use it as: while (auto rate = search.Next()) search.Tell(Try(*rate)). Pure and deterministic: no
+// clock, no randomness.
 #pragma once
 
 #include <map>
@@ -25,28 +26,31 @@ struct RateTrial {
 
 struct RateSearchOptions {
   double start_per_s = 100;
-  double lowest_per_s = 1;  // below it the search gives up
+  double lowest_per_s = 1;  // the search gives up below it
   double highest_per_s = 1e6;
-  double tolerance = 0.05;  // ends when the lowest refused rate is at most so much above the accepted one
+  // Ends when the lowest refused rate is at most this share above the accepted one
+  double tolerance = 0.05;
   int max_trials = 60;
 };
 
-// A RateSearch doubles the rate until the condition fails, then halves the gap between the highest rate that met it and
-// the lowest that did not, geometrically.
+// A RateSearch doubles the rate until the condition fails. Then it halves, geometrically, the gap
+// between the highest rate that met the condition and the lowest that did not.
 //
-// Two trials decide a rate, the third if those disagree, so that one hiccup of server or network misleads nobody; while
-// doubling one success is enough to go on, and the last such rate is confirmed later. If it is not, the search goes down
-// from there. A void trial is repeated twice; the third says that the generator cannot do this rate, which then counts
-// as refused, and the end says so. Rates are assumed to be monotonic: nothing above a refused rate is tried again.
-// Thread-compatible.
+// Two trials decide a rate, the third if those disagree, so that one hiccup of server or network
+// does not mislead. While doubling, one success is enough to go on; the last such rate is confirmed
+// later. If that fails, the search goes down from there.
+//
+// A void trial is repeated twice. After a third void trial the rate counts as refused by the
+// generator, and end() reports that. Rates are assumed to be monotonic: no rate above a refused
+// rate is tried again. Thread-compatible.
 class RateSearch {
  public:
   enum class End {
     kRunning,
     kConverged,        // the server's limit is found
-    kGeneratorLimit,   // the generator's limit is found, the server's is above
+    kGeneratorLimit,   // the generator's limit is found; the server's is higher
     kHighestAccepted,  // highest_per_s meets the condition
-    kNothingAccepted,  // no rate down to lowest_per_s does
+    kNothingAccepted,  // no rate down to lowest_per_s meets the condition
     kOutOfTrials,
   };
 
@@ -55,21 +59,22 @@ class RateSearch {
 
   // The rate to try now, the same until Tell(); absent at the end.
   std::optional<double> Next() const { return next_; }
-  // The outcome of trying Next(). REQUIRES: the search has not ended.
+  // The outcome of a trial at Next(). REQUIRES: the search has not ended.
   void Tell(TrialOutcome outcome);
 
   End end() const { return end_; }
-  // The highest rate that two trials confirmed; absent where there is none.
+  // The highest rate that two trials confirmed; absent if there is none.
   std::optional<double> highest() const;
   // The lowest rate that was refused, by the server or the generator.
   std::optional<double> refused() const;
-  // Whether void trials alone refused the lowest rate that was refused.
+  // True if void trials alone refused the lowest refused rate.
   bool generator_refused() const;
-  // Rates at which trials disagreed. Many say that trials are too short, or the machine is not quiet.
+  // Rates at which trials disagreed. A high number means that trials are too short, or the machine
+  // is not quiet.
   int disagreements() const;
   const std::vector<RateTrial>& trials() const { return trials_; }
 
-  // One line: the rate, and why the search ended.
+  // One line: the rate, and the reason for the end of the search.
   std::string Describe() const;
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// recorder.h - turns what happened to each request into a LoadResult.
+// recorder.h - turns the outcome of each request into a LoadResult.
 //
-// Pure bookkeeping: no clock, no network; all times are offsets from the start of the run. Thread-compatible:
-// the sending thread owns it. Some tens of nanoseconds a call.
+// Pure bookkeeping: no clock, no network; all times are offsets from the start of the run.
+// Thread-compatible: the sending thread owns it. Some tens of nanoseconds a call.
 #pragma once
 
 #include <array>
@@ -23,23 +23,23 @@ class Recorder {
 
   // A request due at `intended` was sent at `actual`. In closed loop the two are the same.
   void Sent(Nanos intended, Nanos actual);
-  // It ended at `done`. `score` is NaN when it was not judged.
+  // The request ended at `done`. `score` is NaN when it was not judged.
   void Done(Nanos intended, Nanos done, const absl::Status& status, double score);
-  // A request was due but not sent, as too many are in flight.
+  // A request was due but not sent, because too many are in flight.
   void Dropped(Nanos intended);
-  // A sent request was given up on at `now` without having ended.
+  // The run gave a sent request up at `now`; it had not ended.
   void Unfinished(Nanos intended, Nanos now);
 
-  // Closes the current interval of the series at `now`, until when `due` requests were due in all. Intervals are to
-  // be interval() long.
+  // Closes the current interval of the series at `now`, by which time `due` requests were due in
+  // all. Intervals should be interval() long.
   const LoadInterval& Tick(Nanos now, uint64_t due, uint64_t in_flight);
-  // The same at the end, when nothing is in flight any more. An interval that is short, or in which nothing was due,
-  // is counted into the one before.
+  // The same at the end, when no request is in flight any more. A short interval, or one in which
+  // no request was due, is counted into the one before.
   void LastTick(Nanos now, uint64_t due);
-  // A second, and twice as long each time the series is full.
+  // One second; it doubles each time the series is full.
   Nanos interval() const { return interval_; }
 
-  // The result of a run that sent until `end` (the end of the schedule, or when it was interrupted). Judged.
+  // The judged result of a run that sent until `end`: the end of the schedule, or the interruption.
   LoadResult Finish(Nanos end, bool interrupted, Nanos cpu, Nanos spin, const LoadChecks& checks = {});
 
  private:

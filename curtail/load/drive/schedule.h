@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// schedule.h - when an open-loop run intends to send each request, fixed before the run.
+// schedule.h - the time at which an open-loop run intends to send each request, fixed before the
+// run.
 //
-// A schedule does not know the server: whatever the answers take, each request is due at its time. It is given
-// by a curve of rates, a kind of gaps and a seed, so that two runs, or two servers, can be given the very same
-// arrivals. They are drawn as they are needed: a run of any length takes the same memory.
+// A schedule does not know the server: each request is due at its time, however long the answers
+// take. A curve of rates, a kind of gaps and a seed define it, so two runs, or two servers, can get
+// the same arrivals. Arrivals are drawn as they are needed: a run of any length takes the same
+// memory.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +24,11 @@ namespace curtail {
 
 // The times from one arrival to the next, in units of the mean gap of the moment.
 enum class Gaps {
-  kPoisson,  // exponential: independent users, a Poisson process (inhomogeneous where the rate changes)
-  kConstant,  // always 1, but the first 1/2: a metronome that follows the rate, with exactly as many arrivals as
-              // are expected. Flatters the tail; for calibration
+  // Exponential: independent users, a Poisson process (inhomogeneous where the rate changes)
+  kPoisson,
+  // Always 1, but the first 1/2: a metronome that follows the rate, with exactly the expected
+  // number of arrivals. Flatters the tail; for calibration
+  kConstant,
 };
 
 // "poisson", "constant".
@@ -32,13 +36,13 @@ std::string_view GapsName(Gaps gaps);
 // Errors: INVALID_ARGUMENT that names the known ones.
 absl::StatusOr<Gaps> ParseGaps(std::string_view name);
 
-// Arrivals is a place in a schedule, from which the later arrivals can be read. Thread-compatible; copying it
-// forks it. The Schedule must outlive it, unmoved.
+// An Arrivals is a place in a schedule, from which the later arrivals can be read.
+// Thread-compatible; a copy forks it. The Schedule must outlive it, unmoved.
 class Arrivals {
  public:
-  // When the next request is due, from the start of the run: never before the last, always before the end of
-  // the curve. Nothing once all have been read. Some tens of ns; constant time but for the pieces of the curve
-  // it crosses.
+  // The time at which the next request is due, from the start of the run. It is never before the
+  // last, and always before the end of the curve. None once all have been read. Takes some tens of
+  // ns; constant time but for the pieces of the curve it crosses.
   std::optional<Nanos> Next();
 
  private:
@@ -53,11 +57,11 @@ class Arrivals {
   double requests_;  // of unit rate, since the start of the piece
 };
 
-// A Schedule is all arrivals of a run. Its const methods may be called from any thread.
+// A Schedule is all arrivals of a run. Any thread may call its const methods.
 //
-// By the time change theorem (Cinlar, "Introduction to Stochastic Processes", 1975, section 4.7), a Poisson
-// process of unit rate, mapped through the inverse of the curve's integral, is the Poisson process with that
-// curve as its rate.
+// A Poisson process of unit rate is mapped through the inverse of the curve's integral. By the time
+// change theorem the result is the Poisson process with that curve as its rate (Cinlar,
+// "Introduction to Stochastic Processes", 1975, section 4.7).
 class Schedule {
  public:
   // More expected arrivals than this are refused as a mistake.

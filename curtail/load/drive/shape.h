@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// shape.h - reads what load a run shall offer over time: a few formulas, shipped shapes, or a trace in a file.
+// shape.h - reads the load that a run offers over time: a few formulas, shipped shapes, or a trace
+// in a file.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,9 @@
 namespace curtail {
 
 struct ShapeOptions {
-  // How long the load lasts. Without it, as long as the shape's own times say, which formulas have none of.
+  // The length of the load. Without it the shape's own times decide; formulas have none.
   std::optional<Nanos> length;
-  // Draws the bursts of `bursts`; nothing else is random.
+  // Draws the bursts of `bursts`; no other shape is random.
   uint64_t seed = 1;
   // All rates times this.
   double rate_scale = 1;
@@ -25,30 +26,33 @@ struct ShapeOptions {
   double time_scale = 1;
 };
 
-// Reads one of (rates in requests a second)
+// Reads a shape, with rates in requests a second:
 //   constant:500          the same rate all the time
 //   steps:100,500,2000    equal parts of the length, at most 1000
 //   ramp:100..5000        a straight line up, or down
-//   flash-crowd:100..8000 the low rate, but the high one for 1 s in the middle (a third of a shorter run), as in
-//                         muTune (Sriraman and Wenisch, OSDI 2018)
+//   flash-crowd:100..8000 the low rate, but the high one for 1 s in the middle (a third of a
+//                         shorter run), as in muTune (Sriraman and Wenisch, OSDI 2018)
 //   diurnal:100..2000     a day: one raised cosine, low at both ends, in 96 straight pieces
 //   bursts:200..2000,1s,100ms
-//                         a Poisson process modulated by two states (MMPP), in equilibrium: the low and the high rate
-//                         for exponential times of these means (1s,100ms where left out), drawn from the seed
-//   large-variation:2000  a shipped shape and its peak; stretched to the length where one is given. The others are
-//                         big-spike, dual-phase, quick-variation, slow-variation, steep-tri-phase, world-cup-98
-//   PATH.csv              a trace, see ParseRateCsv(); cut at the length. A shorter one ends the load earlier. A spec
-//                         with a slash is a path too
-// Errors: INVALID_ARGUMENT that says what is wrong, for a trace in which line, and what would be right; NOT_FOUND for
-// a file that is not there. Reads the file, nothing else.
+//                         a Poisson process modulated by two states (MMPP), in equilibrium: the
+//                         low and the high rate for exponential times of these means (1s,100ms
+//                         where left out), drawn from the seed
+//   large-variation:2000  a shipped shape and its peak; stretched to the length if there is one
+//   PATH.csv              a trace, see ParseRateCsv(); cut at the length. A shorter one ends the
+//                         load earlier. A spec with a slash is a path too
+// The other shipped shapes are big-spike, dual-phase, quick-variation, slow-variation,
+// steep-tri-phase and world-cup-98.
+// Errors: INVALID_ARGUMENT with the fault, its line in a trace, and the right form; NOT_FOUND for a
+// missing file. Reads the file, and no other.
 absl::StatusOr<RateCurve> ParseShape(std::string_view spec, const ShapeOptions& options);
 
-// Whether the seed changes what ParseShape() makes of it.
+// True if the seed changes the result of ParseShape().
 bool ShapeIsDrawn(std::string_view spec);
 
-// Reads lines of `seconds,rate`, through which the curve goes in straight lines; two rates at the same time make a
-// step. The first line may be a header; empty lines and those that start with # are left out. Times are counted
-// from the first. Never fails halfway: all points are sorted, finite and within the limits of RateCurve.
+// Reads lines of `seconds,rate`. The curve goes through them in straight lines; two rates at the
+// same time make a step. The first line may be a header; empty lines and lines that start with #
+// are left out. Times count from the first. A result is whole: all points are sorted, finite and
+// within the limits of RateCurve.
 // Errors: INVALID_ARGUMENT that starts with `name` and the line: "day.csv:7: ...".
 absl::StatusOr<std::vector<RatePoint>> ParseRateCsv(std::string_view text, std::string_view name);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// catalog.h - which services and methods a server has, and what their messages look like.
+// catalog.h - the services and methods of a server, and the form of their messages.
 //
-// Learnt from the server itself (gRPC server reflection) or from .proto files, at run time: no generated code.
+// A Catalog learns them at run time from the server itself (gRPC server reflection) or from .proto
+// files, without generated code.
 #pragma once
 
 #include <memory>
@@ -37,29 +38,31 @@ struct CatalogMethod {
 // A Catalog holds descriptors of services. Immutable and cheap to copy; thread-safe.
 class Catalog {
  public:
-  // Asks the server; blocks until it has answered, for at most `timeout`. With `method`, which is written as
-  // for FindMethod(), for its service only. Errors: UNIMPLEMENTED (no reflection, neither v1 nor v1alpha),
-  // UNAVAILABLE, DEADLINE_EXCEEDED, INVALID_ARGUMENT (target), DATA_LOSS, RESOURCE_EXHAUSTED (thousands of
-  // files). A service whose own description is wrong is an error of FindMethod() only.
+  // Asks the server; blocks until the answer, for at most `timeout`. With `method`, written as for
+  // FindMethod(), it asks for that method's service only.
+  // Errors: UNIMPLEMENTED (no reflection, neither v1 nor v1alpha), UNAVAILABLE, DEADLINE_EXCEEDED,
+  // INVALID_ARGUMENT (target), DATA_LOSS, RESOURCE_EXHAUSTED (thousands of files). A service with a
+  // wrong description is an error of FindMethod() only.
   [[nodiscard]] static absl::StatusOr<Catalog> FromServer(const std::string& target,
                                                           const ChannelOptions& options, Nanos timeout,
                                                           std::string_view method = {},
                                                           const Metadata& metadata = {});
 
-  // Reads .proto files and what they import. Imports are looked for in `import_paths`; without any in the
-  // files' own folders and the current one. Files are named by their path on disk or below an import path.
-  // The files google/protobuf/*.proto need not be there. Errors: NOT_FOUND (file), INVALID_ARGUMENT:
-  // "a.proto:3:12: ...".
+  // Reads .proto files and their imports. It looks for imports in `import_paths`, or without any in
+  // the files' own folders and the current one. Files are named by their path on disk or below an
+  // import path. The files google/protobuf/*.proto may be missing.
+  // Errors: NOT_FOUND (file), INVALID_ARGUMENT: "a.proto:3:12: ...".
   [[nodiscard]] static absl::StatusOr<Catalog> FromProtoFiles(const std::vector<std::string>& files,
                                                               const std::vector<std::string>& import_paths);
 
-  // The unary method written "package.Service/Method", "/package.Service/Method" or "package.Service.Method".
-  // Errors: NOT_FOUND, with the names that there are; INVALID_ARGUMENT (not a name; the method streams).
+  // The unary method written "package.Service/Method", "/package.Service/Method" or
+  // "package.Service.Method".
+  // Errors: NOT_FOUND, with the existing names; INVALID_ARGUMENT (not a name; the method streams).
   [[nodiscard]] absl::StatusOr<CatalogMethod> FindMethod(std::string_view name) const;
 
-  // All methods, those that stream among them, by service.
+  // All methods by service, streaming ones included.
   std::vector<CatalogMethod> ListMethods() const;
-  // The services, also those that could not be described.
+  // The services, including those without a usable description.
   const std::vector<std::string>& services() const;
 
  private:

@@ -2,24 +2,26 @@
 //
 // json_template.h - JSON text with placeholders as a source of request messages.
 //
-//   {"user": "user-{{uniform 1 1000}}", "limit": "{{pick 10 20 50}}", "vector": [0.5, "{{real 0 1}}"]}
+//   {"user": "user-{{uniform 1 1000}}", "limit": "{{pick 10 20 50}}",
+//    "vector": [0.5, "{{real 0 1}}"]}
 //
-// JSON is mapped to messages as protobuf does it (https://protobuf.dev/programming-guides/json/), but
-// strictly: it must be valid JSON, and a field is given once. In strings may stand:
+// JSON is mapped to messages as protobuf does it (https://protobuf.dev/programming-guides/json/),
+// but strictly: it must be valid JSON, and a field is given once. Strings may hold:
 //
 //   {{index}}              the request's number, from 0; begins anew where a 32-bit field ends
 //   {{uniform LOW HIGH}}   an integer, both ends included
 //   {{real LOW HIGH}}      a real number, HIGH excluded
 //   {{zipf N EXPONENT}}    an integer from 1 to N, the small ones often
-//   {{skew N PERCENT}}     an integer from 1 to N: nine times in ten one of the first (100 - PERCENT) % of them
+//   {{skew N PERCENT}}     an integer from 1 to N: nine times in ten one of the first
+//                          (100 - PERCENT) % of them
 //   {{string N}}           N letters and digits
 //   {{bytes N}}            N bytes, for fields of type bytes
 //   {{uuid}}               a random UUID (version 4)
 //   {{pick A B ...}}       one of the words
 //
-// A string that is only a placeholder also serves for numbers, bools and enums; in string fields text may
-// stand around it. {{{{ is a literal {{. Not in keys of maps, and not in types that JSON writes in a form of
-// their own (Any, Struct, Timestamp, ...).
+// A string that is only a placeholder also serves for numbers, bools and enums. In string fields
+// text may stand around it. {{{{ is a literal {{. Placeholders may not stand in keys of maps, nor
+// in types with a JSON form of their own (Any, Struct, Timestamp, ...).
 #pragma once
 
 #include <cstdint>
@@ -39,17 +41,18 @@ namespace internal {
 class MessageProgram;
 }
 
-// A JsonTemplate writes the serialized message of each request: a pure function of the text, the seed and the
-// request's number. Immutable, thus thread-safe.
+// A JsonTemplate writes the serialized message of each request. The message is a pure function of
+// the text, the seed and the request's number. Immutable, thus thread-safe.
 class JsonTemplate {
  public:
   static constexpr size_t kMaxJsonBytes = 64u << 20;
 
-  // `type` is used during the call only. Errors: INVALID_ARGUMENT that names field and place, such as
-  // `field user.age: "abc" is no int32, at 3:12`; RESOURCE_EXHAUSTED when the text exceeds kMaxJsonBytes.
+  // `type` is used during the call only.
+  // Errors: INVALID_ARGUMENT that names field and place, such as `field user.age: "abc" is no
+  // int32, at 3:12`; RESOURCE_EXHAUSTED when the text exceeds kMaxJsonBytes.
   [[nodiscard]] static absl::StatusOr<JsonTemplate> Parse(const google::protobuf::Descriptor& type,
                                                           std::string_view json, uint64_t seed);
-  // Of what was read elsewhere.
+  // The template of a program that was read elsewhere.
   explicit JsonTemplate(internal::MessageProgram program);
   ~JsonTemplate();
   JsonTemplate(JsonTemplate&&) noexcept;
@@ -57,7 +60,7 @@ class JsonTemplate {
 
   // Costs about as much as the placeholders and the bytes, far less than parsing JSON.
   std::string Render(uint64_t request) const;
-  // Whether there are no placeholders, so that all requests have the same bytes.
+  // True if there are no placeholders, so that all requests have the same bytes.
   bool fixed() const;
 
  private:

@@ -14,32 +14,33 @@
 
 namespace curtail {
 
-// Where the JSON is. One object is the template of all requests. Several one after the other (JSON lines), or
-// a list of objects, are as many templates, from which each request takes one. What may stand in a template
-// is said in json_template.h.
+// The source of the JSON. One object is the template of all requests. Several objects are as many
+// templates, one after the other (JSON lines) or in a list; each request takes one of them.
+// json_template.h defines the content of a template.
 struct JsonSource {
   // More JSON than this is refused.
   static constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 
   std::string text;
-  std::string name;  // of where it is from, for errors; may be empty
-  // Which template a request takes, as ParseItemChoice() (choice.h) reads it.
+  std::string name;  // of the source, for errors; may be empty
+  // Chooses the template of a request, as ParseItemChoice() (choice.h) reads it.
   std::string choice = "in-turn";
 };
 
-// The whole of a file, as the text of a source; "-" is the standard input. Errors: NOT_FOUND and others of the system;
-// RESOURCE_EXHAUSTED (longer than kMaxBytes).
+// The whole of a file, as the text of a source; "-" is the standard input.
+// Errors: NOT_FOUND and others of the system; RESOURCE_EXHAUSTED (longer than kMaxBytes).
 [[nodiscard]] absl::StatusOr<JsonSource> ReadJsonFile(const std::string& file);
 
-// The requests of `source` for `method` (as Catalog::FindMethod() gives it), all of which are checked now. Errors:
-// INVALID_ARGUMENT, with field and place: `field user.age: "abc" is no int32, at requests.jsonl:3:12`;
-// RESOURCE_EXHAUSTED (too long).
+// The requests of `source` for `method`, as Catalog::FindMethod() gives it. All of them are checked
+// now.
+// Errors: INVALID_ARGUMENT, with field and place: `field user.age: "abc" is no int32, at
+// requests.jsonl:3:12`; RESOURCE_EXHAUSTED (too long).
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Workload>> MakeJsonWorkload(const CatalogMethod& method,
                                                                          const JsonSource& source,
                                                                          uint64_t seed);
 
-// A serialized request or reply of `method` as JSON, indented, fields named as in the .proto file. Errors:
-// INTERNAL (no such message).
+// A serialized request or reply of `method` as JSON, indented, fields named as in the .proto file.
+// Errors: INTERNAL (no such message).
 [[nodiscard]] absl::StatusOr<std::string> RequestToJson(const CatalogMethod& method, std::string_view bytes);
 [[nodiscard]] absl::StatusOr<std::string> ReplyToJson(const CatalogMethod& method, std::string_view bytes);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// workload.h - what a load generator sends, and how it judges the answers.
+// workload.h - the requests of a load generator, and its judgement of the answers.
 //
-// An application implements one Workload; schedules, runners and reports then work for it unchanged.
+// An application implements one Workload; schedules, runners and reports then work for it
+// unchanged.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +17,33 @@
 
 namespace curtail {
 
-// A Workload is a fixed, numbered sequence of requests to one service. Thread-compatible: const methods may
-// run on many threads at once. The same index always gives the same request, so that a run can be repeated.
+// A Workload is a fixed, numbered sequence of requests to one service. Thread-compatible: const
+// methods may run on many threads at once. The same index always gives the same request, so that a
+// run can be repeated.
 class Workload {
  public:
   virtual ~Workload() = default;
 
   // The full path, "/package.Service/Method". Lives as long as the workload.
   virtual std::string_view method() const = 0;
-  // The method of request `index`, for workloads that mix several; method() then names what most of them call.
+  // The method of request `index`, for workloads that mix several; method() then names the most
+  // frequent one.
   virtual std::string_view MethodOf(uint64_t /*index*/) const { return method(); }
 
-  // The serialized message of request `index` (0, 1, 2, ... without bound: wrap around inside). Called on the
-  // sending thread ahead of the intended time; keep it to some microseconds.
+  // The serialized message of request `index` (0, 1, 2, ... without bound: wrap around inside). The
+  // sending thread calls it ahead of the intended time; keep it to some microseconds.
   virtual std::string Request(uint64_t index) const = 0;
 
-  // How many different requests there are before they repeat; 0 when there is no end of them.
+  // The number of different requests before they repeat; 0 when they never do.
   virtual uint64_t distinct() const { return 0; }
 
-  // How good the serialized `reply` to request `index` is, from 0 to 1, or NaN when it cannot be judged.
-  // Called on the sending thread for every OK reply after its latency was taken; keep it to some
-  // microseconds.
+  // The quality of the serialized `reply` to request `index`, from 0 to 1, or NaN when it cannot be
+  // judged. The sending thread calls it for every OK reply after it has taken the latency; keep it
+  // to some microseconds.
   virtual double Score(uint64_t /*index*/, std::string_view /*reply*/) const {
     return std::numeric_limits<double>::quiet_NaN();
   }
-  // What the score is called in reports ("recall@10"); empty when there is none.
+  // The score's name in reports ("recall@10"); empty when there is none.
   virtual std::string_view score_name() const { return {}; }
 };
 
@@ -62,7 +65,7 @@ class FixedWorkload final : public Workload {
 // A ChosenWorkload sends another workload's requests, some more often than others.
 class ChosenWorkload final : public Workload {
  public:
-  // `choice` is among the distinct() requests of `workload`.
+  // `choice` chooses among the distinct() requests of `workload`.
   ChosenWorkload(std::shared_ptr<const Workload> workload, ItemChoice choice)
       : workload_(std::move(workload)), choice_(std::move(choice)) {}
 

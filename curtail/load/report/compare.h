@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compare.h - whether two load reports differ, or only by noise.
+// compare.h - tells if two load reports differ, or only by noise.
 //
-// Runs of one plan differ by far more than samples within a run, as each has its own connections, placement of threads
-// and neighbours. So with at least four valid runs on each side a run counts as one observation (Mann and Whitney's
-// test). With fewer, the 95 % intervals within the runs are compared, which are too narrow for this, and a warning
-// says so. Pure functions; any thread.
+// Runs of one plan differ by far more than samples within a run: each has its own connections,
+// placement of threads and neighbours. With at least four valid runs on each side, a run therefore
+// counts as one observation (Mann and Whitney's test). With fewer, Compare() uses the 95 %
+// intervals within the runs. They are too narrow for this, and a warning says so. Pure functions;
+// any thread.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +24,10 @@ enum class ChangeVerdict { kBetter, kWorse, kNoise, kTooFew };
 // One number of both reports; B is judged against A.
 struct MetricChange {
   RunMetric metric;
-  double a = 0;  // medians over runs, or of all samples together where there are few runs
+  double a = 0;  // medians over runs, or of all samples together if there are few runs
   double b = 0;
   std::optional<double> ratio;             // b / a; absent where a is 0
-  std::optional<Interval> ratio_interval;  // 95 %; absent where it cannot be told
+  std::optional<Interval> ratio_interval;  // 95 %; absent if it cannot be computed
   std::optional<double> p;                 // of the test between runs
   ChangeVerdict verdict = ChangeVerdict::kTooFew;
 };
@@ -41,8 +42,9 @@ struct Comparison {
   bool worse() const;
 };
 
-// p50, p90, p99, p99.9, mean, rate of good replies, share of errors, CPU of the generator. Void runs are left out.
-// Each metric is tested for itself at 5 %, so that among eight one may look different by chance now and then.
+// p50, p90, p99, p99.9, mean, rate of good replies, share of errors, CPU of the generator. Void
+// runs are left out. Each metric is tested for itself at 5 %, so among eight one may differ by
+// chance now and then.
 Comparison Compare(const LoadReport& a, const LoadReport& b);
 
 // A table and the warnings; ends with a newline.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// report_hgrm.h - the percentile spectrum of a histogram as the text that HdrHistogram's tools read.
+// report_hgrm.h - the percentile spectrum of a histogram as the text that HdrHistogram's tools
+// read.
 #pragma once
 
 #include <string>
@@ -10,9 +11,10 @@
 
 namespace curtail {
 
-// Value in ms, percentile, count up to it and 1/(1-percentile), five steps each time the distance to 100 % halves, and
-// a trailer of mean, standard deviation, maximum and count; as `wrk2 --latency` and HdrHistogram_c's
-// hdr_percentiles_print() write it, so that public plotters of .hgrm files take it. Pure function; any thread.
+// Value in ms, percentile, count up to it and 1/(1-percentile), five steps each time the distance
+// to 100 % halves. A trailer has mean, standard deviation, maximum and count. `wrk2 --latency` and
+// HdrHistogram_c's hdr_percentiles_print() write the same form, so public plotters of .hgrm files
+// read it. Pure function; any thread.
 std::string HgrmText(const Histogram& histogram);
 
 // That of every request of all runs together.

@@ -13,13 +13,14 @@
 
 namespace curtail {
 
-// The report that `json` holds, equal to the one that was written: percentiles, intervals and all. What can be computed
-// from the rest is not read; unknown keys are passed over. `origin` may be null.
-// Errors: INVALID_ARGUMENT with one line that says where: not JSON, of another schema_version, a key that is absent or
-// has a value that cannot be.
+// The report that `json` holds, equal to the written one: percentiles, intervals and all. Derived
+// values are computed, not read; unknown keys are passed over. `origin` may be null.
+// Errors: INVALID_ARGUMENT with one line that names the place: not JSON, another schema_version, a
+// missing key, or an impossible value.
 absl::StatusOr<LoadReport> ParseReport(std::string_view json, ReportOrigin* origin = nullptr);
 
-// The same from a file, whose path precedes each error. Errors: also NOT_FOUND, and RESOURCE_EXHAUSTED above 128 MiB.
+// The same from a file; its path precedes each error. Errors: also NOT_FOUND, and
+// RESOURCE_EXHAUSTED above 128 MiB.
 absl::StatusOr<LoadReport> ReadReport(const std::string& path, ReportOrigin* origin = nullptr);
 
 }  // namespace curtail

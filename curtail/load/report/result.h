@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// result.h - what a load run was asked to do, what came of it, and whether it may be believed.
+// result.h - the plan of a load run, its outcome, and its validity.
 //
-// Plain values; thread-compatible. Latency counts from the intended send time in open loop and from the
-// actual one in closed loop. Only requests due in the measured window (after the warm-up) count.
+// Plain values; thread-compatible. Latency counts from the intended send time in open loop and from
+// the actual one in closed loop. Only requests due in the measured window (after the warm-up)
+// count.
 #pragma once
 
 #include <algorithm>
@@ -18,14 +19,15 @@
 
 namespace curtail {
 
-// What was asked for.
+// The plan of a run.
 struct LoadPlan {
   std::string target;  // several are separated by ", "
   bool tls = false;
   std::string method;
-  std::string workload;   // "hdsearch", "json"; empty for fixed bytes
-  std::string arrivals;   // "poisson", "constant"; "closed" for a closed loop
-  std::string schedule;   // open loop: the rate over time, as in "constant:500" or "flash-crowd:100..8000"
+  std::string workload;  // "hdsearch", "json"; empty for fixed bytes
+  std::string arrivals;  // "poisson", "constant"; "closed" for a closed loop
+  // Open loop: the rate over time, as in "constant:500" or "flash-crowd:100..8000"
+  std::string schedule;
   double rate_per_s = 0;  // open loop: the mean of the measured window
   double peak_per_s = 0;  // open loop: the highest
   int outstanding = 0;    // closed loop: requests kept in flight
@@ -40,7 +42,8 @@ struct LoadPlan {
   bool closed() const { return arrivals == "closed"; }
 };
 
-// A second of a run, warm-up included; in runs of over an hour two, four, ... seconds (LoadResult::series).
+// A second of a run, warm-up included; in runs of over an hour two, four, ... seconds
+// (LoadResult::series).
 struct LoadInterval {
   Nanos end{0};  // since the start of the run
   Nanos length{0};
@@ -48,17 +51,19 @@ struct LoadInterval {
   uint64_t sent = 0;
   uint64_t ok = 0;
   uint64_t failed = 0;
-  Nanos p50{0};  // of calls that ended in it, as in LoadResult::all; of merged intervals the larger one
+  // Of calls that ended in it, as in LoadResult::all; of merged intervals the larger one.
+  Nanos p50{0};
   Nanos p99{0};
   uint64_t in_flight = 0;  // at its end
   std::string config;      // threading config of the server at its end, where known
 };
 
-// What the checks of a run's assumptions came to; absent where they do not apply or samples are too few. None makes
-// a run void; see LoadResult::warnings.
+// Results of the checks of a run's assumptions; absent if they do not apply or samples are too few.
+// None makes a run void; see LoadResult::warnings.
 struct LoadChecks {
-  // Anderson-Darling statistic of the gaps between actual sends, scaled by the rate that was due, against the
-  // exponential distribution: Poisson arrivals only. Over 3.878 they differ with 99 % confidence.
+  // Anderson-Darling statistic of the gaps between actual sends, scaled by the rate that was due,
+  // against the exponential distribution. Poisson arrivals only. Above 3.878 they differ with 99 %
+  // confidence.
   std::optional<double> gaps_a2;
   // Spearman's rank correlation of a latency with the next one's, and with time: -1 to 1.
   std::optional<double> neighbours;
@@ -77,18 +82,20 @@ struct ScoreSummary {
 
 struct LoadResult {
   LoadPlan plan;
-  // How long the measured window really was: shorter than planned when interrupted.
+  // The real length of the measured window: shorter than planned when interrupted.
   Nanos measured{0};
   bool interrupted = false;
 
   uint64_t scheduled = 0;  // due in the window (closed loop: sent)
   uint64_t sent = 0;
   uint64_t ok = 0;
-  uint64_t failed = 0;      // includes dropped and unfinished
-  uint64_t dropped = 0;     // not sent: too many calls in flight already
-  uint64_t unfinished = 0;  // the client did not end them in time after their deadline; always a fault
+  uint64_t failed = 0;   // includes dropped and unfinished
+  uint64_t dropped = 0;  // not sent: too many calls in flight already
+  // Calls that the client did not end in time after their deadline; always a fault.
+  uint64_t unfinished = 0;
 
-  // Requests a second over the window: due, sent (late sends stretch the time it took), answered OK.
+  // Requests a second over the window: due, sent (late sends stretch the time it took), answered
+  // OK.
   double scheduled_per_s = 0;
   double sent_per_s = 0;
   double good_per_s = 0;
@@ -97,32 +104,33 @@ struct LoadResult {
   std::map<std::string, uint64_t> codes;
   std::map<std::string, uint64_t> errors;
 
-  // Every request, where a failed one counts as at least the timeout: no failure improves a percentile.
+  // Every request; a failed one counts as at least the timeout, so no failure improves a
+  // percentile.
   Histogram all;
-  // OK replies, and failures with the time they really took.
+  // OK replies, and failures with their real times.
   Histogram success;
   Histogram failure;
   // Actual minus intended send time; empty in closed loop.
   Histogram send_lag;
 
-  // CPU time of the sending thread over the window, and the part of it spent only looking at the clock for
-  // the next send.
+  // CPU time of the sending thread over the window, and its part spent only on watching the clock
+  // for the next send.
   Nanos cpu{0};
   Nanos spin{0};
 
   ScoreSummary score;
   LoadChecks checks;
-  // At most kMaxIntervals, whatever the length of the run: neighbours are merged then.
+  // At most kMaxIntervals, whatever the length of the run: neighbours are then merged.
   static constexpr size_t kMaxIntervals = 3600;
   std::vector<LoadInterval> series;
 
-  // Why the numbers must not be believed; empty when they may. Filled by Judge().
+  // The reasons not to believe the numbers; empty if there are none. Filled by Judge().
   std::vector<std::string> invalid;
-  // What to know when reading them. Filled by Judge().
+  // Remarks for the reader of the numbers. Filled by Judge().
   std::vector<std::string> warnings;
 
   bool valid() const { return invalid.empty(); }
-  // For PercentileInterval95() of `all`: 0 where it was not measured.
+  // For PercentileInterval95() of `all`: 0 if it was not measured.
   double neighbours() const { return checks.neighbours.value_or(0); }
   double failed_fraction() const {
     return ok + failed == 0 ? 0 : static_cast<double>(failed) / static_cast<double>(ok + failed);
@@ -139,17 +147,19 @@ struct LoadReport {
   bool interrupted() const { return runs.back().interrupted; }
 };
 
-// Fills result.invalid and result.warnings. A run is void when (after Lancet, ATC'19)
-//   - the p99 of the send lag is over 10 % of the median latency, and over 50 us (what a timer may be late),
-//   or
-//   - requests were sent at a rate more than 1 % off the schedule, or
-//   - in a closed loop, the sending thread was busy for over 95 % of the time, or
-//   - nothing fell into the measured window, or a call never ended.
+// Fills result.invalid and result.warnings. A run is void if one of these holds (after Lancet,
+// ATC'19):
+// - the p99 of the send lag is over 10 % of the median latency, and over 50 us (a timer's
+//   lateness);
+// - the rate of sends is more than 1 % off the schedule;
+// - in a closed loop, the sending thread was busy for over 95 % of the time;
+// - no request fell into the measured window, or a call never ended.
 void Judge(LoadResult& result);
 
-// Ranks of the samples between which a percentile lies with 95 % confidence, whatever the distribution; an end is absent
-// where n samples are too few to have it. `neighbours` is the rank correlation of each sample with the next: n samples
-// then count as n (1 - r) / (1 + r) independent ones, as if correlation faded geometrically.
+// Ranks of the samples between which a percentile lies with 95 % confidence, whatever the
+// distribution. An end is absent if n samples are too few to have it. `neighbours` is the rank
+// correlation of each sample with the next. With it n samples count as n (1 - r) / (1 + r)
+// independent ones, as if correlation faded geometrically.
 struct RankInterval {
   std::optional<uint64_t> low;
   std::optional<uint64_t> high;

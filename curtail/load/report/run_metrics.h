@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// run_metrics.h - the numbers by which runs are compared, and how far they spread between runs of one plan.
+// run_metrics.h - the numbers that compare runs, and their spread between runs of one plan.
 //
 // Pure functions of plain values; any thread.
 #pragma once
@@ -21,14 +21,14 @@ struct RunMetric {
   const char* label;  // for people: "p99"
   const char* unit;   // "us", "/s", "%"; percentages of `value` are 100 times it
   bool lower_is_better;
-  double percentile;  // that `value` is of LoadResult::all; 0 where it is none
+  double percentile;  // of LoadResult::all; 0 if `value` is no percentile
   double (*value)(const LoadResult& run);
 };
 
 // p50, p90, p99, p99.9, mean, good and sent rate, share of errors, CPU of the generator.
 std::span<const RunMetric> RunMetrics();
 
-// How values of several runs spread. Both intervals have 95 % confidence.
+// The spread of values of several runs. Both intervals have 95 % confidence.
 struct Spread {
   size_t runs = 0;
   double median = 0;
@@ -37,8 +37,8 @@ struct Spread {
   double mean = 0;
   // By order statistics, whatever the distribution; absent below 6 runs.
   std::optional<Interval> median_interval;
-  // By Student's t, as if the values were normally distributed; absent below 3 runs. Not below 0
-  // where no value is.
+  // By Student's t, as if the values were normally distributed; absent below 3 runs. Not below 0 if
+  // no value is.
   std::optional<Interval> mean_interval;
 };
 // REQUIRES: not empty.

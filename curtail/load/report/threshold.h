@@ -15,10 +15,10 @@
 namespace curtail {
 
 // A Threshold is one comparison of a number of the result with a limit. Metrics:
-//   pN, mean, max  latency of every request in ns; N is any percentile, as in p99.9. Limit: a duration
-//   ("5ms") errors         share of failed requests. Limit: a share ("0.1%" or "0.001") rate, good requests
-//   sent and answered OK, a second. Limit: a number score          mean score of the replies. Limit: a number
-//   or a share
+//   pN, mean, max  latency of every request in ns; N is any percentile, as in p99.9. Limit: "5ms"
+//   errors         share of failed requests. Limit: a share ("0.1%" or "0.001")
+//   rate, good     requests sent and answered OK, a second. Limit: a number
+//   score          mean score of the replies. Limit: a number or a share
 struct Threshold {
   std::string text;  // as given, without spaces
   std::string metric;
@@ -26,8 +26,8 @@ struct Threshold {
   double limit = 0;
 };
 
-// Parses comma-separated thresholds. Errors: INVALID_ARGUMENT naming the part that is wrong and what would be
-// right.
+// Parses comma-separated thresholds. Errors: INVALID_ARGUMENT with the wrong part and the right
+// form.
 absl::StatusOr<std::vector<Threshold>> ParseThresholds(std::string_view text);
 
 struct ThresholdOutcome {
