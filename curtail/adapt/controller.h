@@ -2,22 +2,26 @@
 //
 // controller.h - the loop of adaptation: sensor, policy, actuator.
 //
-// It has no thread and no clock. The server calls OnArrival() for each request, OnLatency() when one is
-// answered, and a timer calls OnTimer() some hundred times a second, so that silence is noticed.
+// A Controller has no thread and no clock. The server calls OnArrival() for each request and
+// OnLatency() for each answer. A timer calls OnTimer() some hundred times a second, so that silence
+// is noticed.
 //
-// Thread safety: all methods from any thread. None waits for another thread but History() and Stats(), which
-// wait for each other and for the few instructions in which a switch is noted.
+// Thread safety: all methods from any thread. None waits for another thread but History() and
+// Stats(). They wait for each other and for the few instructions that note a switch.
 //
 // Protocol:
-//  C1. Of the threads that want an evaluation, the one that sets `busy_` does it; the others go on at once. An arrival
-//      or a timer that finds it busy is let go: the next one comes soon.
-//  C2. A change of the blocked count must not be let go, since no other may follow. Who finds the flag busy leaves
-//      `again_`; the evaluating thread clears it before each evaluation and looks at it after it has cleared `busy_`.
-//      Both are sequentially consistent, so one of the two threads sees the other's store.
-//  C3. The evaluating thread itself calls Actuator::SwitchTo(). It holds no lock then, only the flag.
-//  C4. OnArrival() returns the number of switches so far, OnLatency() takes it back: latencies of requests that came
-//      under an earlier config are dropped. The number grows after SwitchTo() has returned, so a request that came
-//      during a switch counts for the earlier config and is dropped.
+// - C1. Of the threads that want an evaluation, the one that sets `busy_` does it; the others go on
+//   at once. An arrival or a timer that finds the flag busy is dropped: the next one comes soon.
+// - C2. A change of the blocked count must not be dropped, because no other may follow. A thread
+//   that finds the flag busy leaves `again_`. The evaluating thread clears it before each
+//   evaluation and reads it after it has cleared `busy_`. Both are sequentially consistent, so one
+//   of the two threads sees the other's store.
+// - C3. The evaluating thread itself calls Actuator::SwitchTo(). It holds no lock then, only the
+//   flag.
+// - C4. OnArrival() returns the number of switches so far, OnLatency() takes it back. Latencies of
+//   requests that came under an earlier config are dropped. The number grows after SwitchTo() has
+//   returned. A request that came during a switch therefore counts for the earlier config and is
+//   dropped.
 #pragma once
 
 #include <array>
@@ -40,7 +44,7 @@
 
 namespace curtail {
 
-// What carries decisions out: a server. Thread-safe.
+// An Actuator carries decisions out: a server. Thread-safe.
 class Actuator {
  public:
   virtual ~Actuator() = default;
@@ -51,26 +55,27 @@ class Actuator {
 
 struct ControllerOptions {
   SensorOptions sensor;
-  // Every so many arrivals one is evaluated, and others that follow suspiciously soon; rounded up to a power of two. 1 for mutune:paper, tbd and fm as
-  // their papers have them; raise where requests cost microseconds.
+  // One arrival in this many is evaluated, and others that follow suspiciously soon; rounded up to
+  // a power of two. Use 1 for mutune:paper, tbd and fm. Raise where requests cost microseconds.
   int evaluate_every = 8;
-  // How long latencies are collected before a policy sees them; zero: never.
+  // The time over which latencies are collected before a policy sees them; zero: never.
   Nanos latency_window = std::chrono::milliseconds(250);
   // Switches and failures that History() remembers.
   size_t history = 64;
-  // What SwitchRecord::when is read from, after the switch; outlives the controller. Null: the time of the
-  // evaluation.
+  // The clock of SwitchRecord::when, read after the switch; outlives the controller. Null: the time
+  // of the evaluation.
   const TimeSource* clock = nullptr;
-  // A config that could not be switched to is not tried again for this long, twice as long after each further
-  // failure, up to 64 times.
+  // A config to which the switch failed is not tried again for this long, doubled after each
+  // further failure, up to 64 times.
   Nanos retry_after = std::chrono::seconds(1);
-  // Told of the first failure for each config, by the thread that evaluates.
+  // The evaluating thread calls it with the first failure for each config.
   std::function<void(const absl::Status&)> report;
 };
 
 // A switch, or an attempt.
 struct SwitchRecord {
-  // When the actuator had carried it out, or refused: later requests follow the new config.
+  // The time at which the actuator had carried it out, or refused: later requests follow the new
+  // config.
   TimePoint when;
   double rate_per_s = 0;  // the slow estimate
   Config from;
@@ -98,7 +103,7 @@ class Controller {
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
-  // A request arrived. Returns what OnLatency() wants to know of it.
+  // A request arrived. Returns the argument of its OnLatency().
   uint32_t OnArrival(TimePoint now) {
     const uint64_t before = load_.Add(now);
     const uint32_t epoch = epoch_.load(std::memory_order_acquire);
@@ -109,20 +114,21 @@ class Controller {
     }
     return epoch;
   }
-  // The request that OnArrival() returned `epoch` for was answered.
+  // The request for which OnArrival() returned `epoch` was answered.
   void OnLatency(Nanos latency, uint32_t epoch) {
     if (epoch != epoch_.load(std::memory_order_relaxed)) return;  // C4
     latencies_[LatencySketch::BucketOf(latency)].fetch_add(1, std::memory_order_relaxed);
   }
-  // Time passed: every 5 ms, say. Evaluates if no arrival was evaluated since the last time.
+  // Time passed; call it every 5 ms, say. Evaluates if no arrival was evaluated since the last
+  // call.
   void OnTimer(TimePoint now);
   // `delta` more threads than before are blocked in a call. For ipi only.
   void OnBlocked(TimePoint now, int delta);
 
-  // So far.
+  // Totals so far.
   uint64_t arrivals() const { return load_.count(); }
   ControllerStats Stats() const;
-  // The last `most` of those remembered, oldest first.
+  // The last `most` remembered records, oldest first.
   std::vector<SwitchRecord> History(size_t most = SIZE_MAX) const;
 
  private:
@@ -135,8 +141,8 @@ class Controller {
    private:
     std::atomic<bool> held_{false};
   };
-  // Where requests come in bunches, many come suspiciously soon, and that means nothing: one in so many is looked at in
-  // the long run. After a quiet time the first ones are.
+  // In a bunch many requests come suspiciously soon without a change of load. In the long run one
+  // in this many is evaluated; after a quiet time the first ones are.
   static constexpr double kHastePer = 64;
   static constexpr double kMostHaste = 16;
   struct Barred {
@@ -159,7 +165,7 @@ class Controller {
   const uint64_t every_mask_;
   Actuator* const actuator_;
 
-  // Thread-safe by itself as far as Add() and count() go; Update() is for who holds busy_.
+  // Add() and count() are thread-safe by themselves; Update() is for the holder of busy_.
   LoadEstimator load_;
   // Atomic.
   std::atomic<uint32_t> epoch_{0};  // switches; see C4
@@ -174,14 +180,15 @@ class Controller {
   LatencyWindow window_ CURTAIL_GUARDED_BY(busy_);
   TimePoint window_start_ CURTAIL_GUARDED_BY(busy_) = TimePoint::min();
   uint64_t window_arrivals_ CURTAIL_GUARDED_BY(busy_) = 0;  // before window_start_
-  bool fresh_ CURTAIL_GUARDED_BY(busy_) = false;            // an arrival was evaluated since the last timer
-  // How many arrivals may be evaluated because they came suspiciously soon, and how many arrivals there were when
-  // that was worked out.
+  // An arrival was evaluated since the last timer
+  bool fresh_ CURTAIL_GUARDED_BY(busy_) = false;
+  // Arrivals that may be evaluated because they came suspiciously soon, and all arrivals at its
+  // last update.
   double haste_ CURTAIL_GUARDED_BY(busy_) = kMostHaste;
   uint64_t haste_at_ CURTAIL_GUARDED_BY(busy_) = 0;
   std::map<std::string, Barred> barred_ CURTAIL_GUARDED_BY(busy_);
 
-  // What others may ask.
+  // Read by History() and Stats().
   mutable Mutex mu_;
   std::deque<SwitchRecord> history_ CURTAIL_GUARDED_BY(mu_);
   uint64_t failures_ CURTAIL_GUARDED_BY(mu_) = 0;

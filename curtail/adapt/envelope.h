@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// envelope.h - which config is predicted to be best at which load.
+// envelope.h - the predicted best config for each load.
 //
-// The model of muTune (section 4): for each config the measured p99 at the trained loads, joined by straight
-// lines. What is added: beyond the load that a config sustained its p99 is infinite; where the repeats
-// disagreed its p99 is taken a spread higher; and the lower envelope of all configs is computed once, so that a
-// decision is a binary search.
+// The model is muTune's (section 4): for each config the measured p99 at the trained loads, joined
+// by straight lines. Three additions: beyond the load that a config sustained its p99 is infinite.
+// Where the repeats disagreed, its p99 counts a spread higher. The lower envelope of all configs is
+// computed once, so that a decision is a binary search.
 //
-// An advantage that is no larger than the spread of the measurements is none. Among configs that cannot be told
-// apart by their p99, those count whose p50 is lowest or nearly so: it spreads far less. Of them the envelope keeps
-// one over as many stretches as it can. Fewer pieces mean fewer switches for nothing.
+// An advantage within the spread of the measurements is none. Among configs that their p99 does not
+// separate, those with the lowest p50, or nearly so, remain: the p50 spreads far less. Of them the
+// envelope keeps one over as many stretches as it can. Fewer pieces mean fewer needless switches.
 #pragma once
 
 #include <cstddef>
@@ -24,20 +24,21 @@
 
 namespace curtail {
 
-// How a service is written decides under which models it can run.
+// The style of a service decides under which models it can run.
 enum class ServiceStyle { kStraightLine, kContinuation, kCoroutine };
 
 using ConfigFilter = std::function<bool(const Config&)>;
 
-// Straight-line services run in the S and F models, continuation services in the A models, coroutine services
-// in all.
+// Straight-line services run in the S and F models, continuation services in the A models,
+// coroutine services in all.
 ConfigFilter RunsUnder(ServiceStyle style);
 
-// An Envelope answers for any load which config to use. Immutable; any thread.
+// An Envelope holds the config to use for any load. Immutable; any thread.
 class Envelope {
  public:
   struct Options {
-    // Whether differences within the spread count as none. Off: at each load the lowest prediction (the paper).
+    // True: differences within the spread count as none. False: the lowest prediction at each load
+    // (the paper).
     bool merge_within_noise = true;
   };
 
@@ -52,15 +53,17 @@ class Envelope {
     return Make(profile, filter, Options());
   }
 
-  // The config for this load. When none sustains it, the one that sustained most, and of those the fastest.
+  // The config for this load. If none sustains it, the config that sustained most, and of those the
+  // fastest.
   const Config& Best(double load_per_s) const;
-  // The predicted p99 in microseconds; infinite beyond what the config sustained; absent for a config that the
-  // profile does not have. Below the lowest trained load as there; above the highest as the last line goes on,
-  // if it rises.
+  // The predicted p99 in microseconds; infinite beyond the load that the config sustained. Absent
+  // for a config that the profile does not have. Below the lowest trained load it is that load's;
+  // above the highest the last line goes on, if it rises.
   std::optional<double> Predict(const Config& config, double load_per_s) const;
   // The predicted p50; as Predict().
   std::optional<double> PredictMedian(const Config& config, double load_per_s) const;
-  // The highest trained load that the config sustained, infinite if it sustained all; absent as above.
+  // The highest trained load that the config sustained, infinite if it sustained all; absent as
+  // above.
   std::optional<double> Sustains(const Config& config) const;
 
   // Ascending; the first begins at zero.
@@ -68,7 +71,7 @@ class Envelope {
   std::span<const Config> configs() const { return configs_; }
 
  private:
-  // The measured points of a config that count, and the load beyond which its p99 is infinite.
+  // The measured points of a config, and the load beyond which its p99 is infinite.
   struct Curve {
     std::vector<double> loads, p99_us, spread_us, p50_us;
     double limit = 0;
@@ -84,17 +87,17 @@ class Envelope {
   std::optional<size_t> IndexOf(const Config& config) const;
   // Loads between which no prediction bends, first and last ones included.
   std::vector<double> Bends() const;
-  // The lowest curve `step` right of `load`, on the stretch to `until`; the most capable when all are infinite
-  // there.
+  // The lowest curve `step` right of `load`, on the stretch to `until`; the most capable if all are
+  // infinite there.
   size_t LowestAfter(double load, double step, double until) const;
   size_t MostCapable() const;
   void AddPieces(double from, double until);
   void Add(double from, size_t config);
-  // Cuts the pieces there: a config may be as good as the best over a part of a piece.
+  // Cuts the pieces there, because a config may be as good as the best over a part of a piece.
   void SplitAt(std::span<const double> bends);
-  // Where a piece begins and ends, and what bends lie within.
+  // The ends of a piece, and the bends within it.
   std::vector<double> LoadsOf(size_t piece, std::span<const double> bends) const;
-  // Whether the config is within the spread of the best over all of the piece.
+  // True if the config is within the spread of the best over all of the piece.
   bool GoodEnough(size_t config, size_t piece, std::span<const double> bends) const;
   // The configs that may stand for the best in a piece.
   std::vector<bool> Eligible(size_t piece, std::span<const double> bends) const;

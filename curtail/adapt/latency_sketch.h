@@ -2,8 +2,9 @@
 //
 // latency_sketch.h - a small weighted histogram of latencies: counts that can fade.
 //
-// For policies that keep one for each config and load; curtail/base/histogram.h is twenty times as large,
-// exact, and cannot forget. 1 us to 137 s in steps of at most 1/16; quantiles are interpolated within a step.
+// For policies that keep one for each config and load. curtail/base/histogram.h is twenty times as
+// large, exact, and cannot forget. Covers 1 us to 137 s in steps of at most 1/16; quantiles are
+// interpolated within a step.
 #pragma once
 
 #include <array>
@@ -28,11 +29,10 @@ class LatencySketch {
   void Scale(double factor);
 
   double weight() const { return weight_; }
-  // The latency that this share of the weight lies below, in microseconds; zero when empty.
+  // The latency below which this share of the weight lies, in microseconds; zero when empty.
   double QuantileUs(double share) const;
   double MeanUs() const { return weight_ > 0 ? sum_us_ / weight_ : 0; }
-  // What the p99 is at least, as far as so many samples can tell: the quantile two standard errors of the rank
-  // lower.
+  // The least p99 that so many samples allow: the quantile two standard errors of the rank lower.
   double P99AtLeastUs() const;
 
  private:

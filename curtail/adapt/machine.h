@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// machine.h - what a profile must share with the machine that uses it.
+// machine.h - the properties that a profile must share with the machine that uses it.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ struct MachineFingerprint {
   std::string cpu_model;  // empty where the system does not say
   int cpus = 0;           // that the process may run on
   std::string kernel;     // "Linux 6.1.0"
-  int memory_gib = 0;     // in all, rounded: what the kernel takes for itself differs from boot to boot
+  int memory_gib = 0;     // in all, rounded: the kernel's own part differs from boot to boot
   friend bool operator==(const MachineFingerprint&, const MachineFingerprint&) = default;
 };
 

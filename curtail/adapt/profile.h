@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// profile.h - what training measured: the latency of each config at each load, and where each config gives up.
+// profile.h - the result of training: the latency of each config at each load, and where each
+// saturates.
 //
-// Training fills `cells` and `loads`, calls Summarize() and stores ProfileJson(). A server reads it with
-// ParseProfile(), asks CheckProfileFits(), and hands it to a policy. Files are the caller's affair. The format
-// is described by curtail/adapt/profile.schema.json. Pure functions; any thread.
+// Training fills `cells` and `loads`, calls Summarize() and stores ProfileJson(). A server reads it
+// with ParseProfile(), asks CheckProfileFits(), and hands it to a policy. The caller handles files.
+// curtail/adapt/profile.schema.json describes the format. Pure functions; any thread.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@
 
 namespace curtail {
 
-// The number that `schema_version` carries; raised when a key changes its meaning or goes away.
+// The value of `schema_version`; raised when a key changes its meaning or goes away.
 inline constexpr int kProfileSchemaVersion = 1;
 
 // One measurement of a config at a load.
@@ -37,23 +38,25 @@ struct ProfileCell {
   friend bool operator==(const ProfileCell&, const ProfileCell&) = default;
 };
 
-// What the repeats of a config at a load say together.
+// The repeats of a config at a load, together.
 struct ProfilePoint {
   double load_per_s = 0;
   double p99_us = 0;  // the median of the repeats
   double spread_us =
-      0;  // 1.4826 x their median distance from it: the deviation, if they were normally distributed
-  bool unstable = false;  // the spread exceeds a quarter of the median, or the repeats disagree on saturation
+      // 1.4826 x their median distance from it: the deviation, if they were normally distributed
+      0;
+  // The spread exceeds a quarter of the median, or the repeats disagree on saturation
+  bool unstable = false;
   bool saturated = false;  // in at least half of the repeats
   friend bool operator==(const ProfilePoint&, const ProfilePoint&) = default;
 };
 
 struct ConfigSummary {
   Config config;
-  // The highest trained load that the config sustained when it did not sustain the next one it was trained at;
-  // zero if it sustained none. Absent: it sustained all.
+  // The highest trained load that the config sustained, if it did not sustain the next one it was
+  // trained at; zero if it sustained none. Absent: it sustained all.
   std::optional<double> saturation_per_s;
-  std::vector<ProfilePoint> points;  // by ascending load; where it was not measured there is none
+  std::vector<ProfilePoint> points;  // by ascending load, without loads that were not measured
   friend bool operator==(const ConfigSummary&, const ConfigSummary&) = default;
 };
 
@@ -72,17 +75,20 @@ struct Profile {
 // Makes `configs` from `cells`.
 void Summarize(Profile& profile);
 
-// One JSON object, ends with a newline; ParseProfile() gives back exactly the same profile. Errors:
-// INVALID_ARGUMENT with what ParseProfile() would find wrong.
+// One JSON object, ends with a newline; ParseProfile() gives back exactly the same profile.
+// Errors: INVALID_ARGUMENT with the fault that ParseProfile() would find.
 absl::StatusOr<std::string> ProfileJson(const Profile& profile);
 
-// Any bytes are fine as input. Errors: INVALID_ARGUMENT that says what is wrong and where: no JSON (line and
-// column), another schema_version, a missing, unknown or ill-typed key, a config that there is not, loads that
-// do not ascend, numbers out of range, a summary that does not follow from the cells.
+// Takes any bytes.
+// Errors: INVALID_ARGUMENT with the fault and its place. Faults are no JSON (line and column),
+// another schema_version, a missing, unknown or ill-typed key, and an unknown config. Faults are
+// also loads that do not ascend, numbers out of range, and a summary that does not follow from the
+// cells.
 absl::StatusOr<Profile> ParseProfile(std::string_view text);
 
-// OK when the profile is of this service and this machine. Errors: FAILED_PRECONDITION that names every field
-// that differs. `any_machine` leaves the machine out; an empty service, the service.
+// OK if the profile is of this service and this machine. `any_machine` leaves the machine out; an
+// empty service, the service.
+// Errors: FAILED_PRECONDITION that names every field that differs.
 absl::Status CheckProfileFits(const Profile& profile, std::string_view service,
                               const MachineFingerprint& machine, bool any_machine = false);
 

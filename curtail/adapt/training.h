@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// training.h - which config is measured at which load and when, what follows from it, and how it is kept on
-// disk.
+// training.h - the order of measurements of a training, the profile that follows, and its
+// checkpoint.
 //
-// A Training says what to measure next and is told what was measured; at any time it makes a profile of
-// that. It knows no clock, file or server: `curtail train` sends the requests. Each measurement is appended
-// to a checkpoint, from which an interrupted training goes on where it was. The method is muTune's (section
-// 4) with three changes: the configs take turns at each load instead of one running all its loads, a
-// config that gave up at a load is spared higher ones, and low loads get longer cells.
-// docs/design/adaptation.md explains the terms.
+// A Training gives the next measurement and takes its result; at any time it makes a profile of the
+// results. It knows no clock, file or server: `curtail train` sends the requests. `curtail train`
+// appends each measurement to a checkpoint, from which an interrupted training continues.
+//
+// The method is muTune's (section 4) with three changes. The configs take turns at each load
+// instead of one running all its loads. A config that saturates at a load is not measured at higher
+// ones. Low loads get longer cells. docs/design/adaptation.md explains the terms.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,7 @@
 
 namespace curtail {
 
-// What is measured, and for how long.
+// The configs, loads and times of a training.
 struct TrainingPlan {
   std::string service;  // its full gRPC name
   std::vector<Config> configs;
@@ -35,33 +36,34 @@ struct TrainingPlan {
   int repeats = 3;
   Nanos cell{std::chrono::seconds(2)};  // the measured part of a cell, at least
   Nanos warmup{std::chrono::milliseconds(500)};
-  // What a cell costs besides: the switch, and waiting for the last replies. Enters the estimates only.
+  // The other time of a cell: the switch, and the wait for the last replies. Enters the estimates
+  // only.
   Nanos between{std::chrono::milliseconds(100)};
-  // A p99 of few requests says little: cells at low loads last until this many are due, but at most
-  // max_stretch x `cell`.
+  // A p99 of few requests is uncertain. Cells at low loads last until this many are due, but at
+  // most max_stretch x `cell`.
   double wanted_requests = 300;
   double max_stretch = 4;
   uint64_t seed = 1;
-  std::string workload;  // what is sent, in words; a training is not resumed with another one
+  std::string workload;  // the requests, in words; a training is not resumed with another workload
 
   // The measured part of a cell at this load.
   Nanos CellLength(double load_per_s) const;
-  // Of all cells, warm-up and what lies between them included.
+  // The time of all cells, with warm-up and the time between them.
   Nanos MostTime() const;
-  // Presumes that no config gets to the upper third of the loads (rounded down) because each gives up
-  // before. A ladder that reaches far enough up to see the best config give up is about like that.
+  // Presumes that no config gets to the upper third of the loads (rounded down), because each
+  // saturates before. A ladder that reaches beyond the best config is about like that.
   Nanos ExpectedTime() const;
   friend bool operator==(const TrainingPlan&, const TrainingPlan&) = default;
 };
 
-// Errors: INVALID_ARGUMENT that says what of the plan cannot be carried out or not be kept in a profile: no
-// configs, loads that do not ascend, fewer than 3 repeats (which tell no spread), times that are not
-// positive, ...
+// Errors: INVALID_ARGUMENT with the part of the plan that cannot be carried out or kept in a
+// profile. Such are no configs, loads that do not ascend, fewer than 3 repeats (too few for a
+// spread), times that are not positive, ...
 absl::Status CheckPlan(const TrainingPlan& plan);
 
-// Plans without service and workload, for a machine with that many CPUs. The full one is expected to take
-// half an hour; the quick one takes three minutes at most. Services that cannot run under all configs take
-// some away.
+// Plans without service and workload, for a machine with that many CPUs. The full one is expected
+// to take half an hour; the quick one takes three minutes at most. Remove the configs under which
+// the service cannot run.
 TrainingPlan DefaultTraining(int cpus);
 TrainingPlan QuickTraining(int cpus);
 std::vector<Config> DefaultTrainingConfigs(int cpus, bool quick);
@@ -71,10 +73,11 @@ std::vector<double> DefaultLoads(bool quick);
 // significant digits. REQUIRES: from_per_s > 0, per_octave from 1 to 12.
 std::vector<double> LoadLadder(double from_per_s, int per_octave, int rungs);
 
-// Whether a config did not keep up: fewer than 97 % of the requests were answered, or more than 1 % failed.
-// Its latency then grows with the length of the run and means nothing. `offered_per_s` is what was due in
-// the measured part, not the rate that was asked for: of 100 arrivals of a Poisson process three fewer are
-// chance. `achieved_per_s` is the rate of good replies in the same time; of requests that came before it, too.
+// True if a config did not sustain the load: fewer than 97 % of the requests were answered, or more
+// than 1 % failed. Its latency then grows with the length of the run and means nothing.
+// `offered_per_s` is the rate that was due in the measured part, not the requested rate: of 100
+// Poisson arrivals three fewer are chance. `achieved_per_s` is the rate of good replies in the same
+// time, those to earlier requests included.
 bool IsSaturated(double offered_per_s, double achieved_per_s, double failed_share);
 
 // The seed of the index-th arrivals under a training's seed; no two indices below 2^33 share one.
@@ -87,61 +90,65 @@ struct TrainingCell {
   int repeat = 0;
   Config config;
   double load_per_s = 0;
-  Nanos length{0};    // the measured part, after the plan's warm-up
-  uint64_t seed = 0;  // of the arrivals; the same for all configs of a load and repeat, and for no others
+  Nanos length{0};  // the measured part, after the plan's warm-up
+  // Of the arrivals: one for all configs of a load and repeat, and for no others
+  uint64_t seed = 0;
 };
 
 struct TrainingProgress {
   size_t done = 0;
-  size_t skipped = 0;       // beyond what their config kept up with
+  size_t skipped = 0;       // beyond the loads that their config sustained
   size_t left_at_most = 0;  // done + skipped + left_at_most are all cells of the plan
   Nanos time_left_at_most{0};
-  // Presumes that each config gives up where it did in earlier repeats, or else as ExpectedTime().
+  // Presumes that each config saturates where it did in earlier repeats, or else as ExpectedTime().
   Nanos time_left_expected{0};
 };
 
-// What is known of a config at a load.
+// The results of a config at a load.
 struct TrainingPoint {
   enum class State {
     kUntouched,
     kMeasured,
     kSaturated,  // in at least half of the repeats that measured it
-    kStopped,    // not measured, as the config had given up at a lower load
+    kStopped,    // not measured, because the config saturated at a lower load
   };
   State state = State::kUntouched;
   int measured = 0;   // repeats
   double p99_us = 0;  // their median
 };
 
-// A Training puts the cells of a plan in order and collects what was measured. Thread-compatible.
+// A Training orders the cells of a plan and collects the results. Thread-compatible.
 //
-// Order: repeats are outermost; in a repeat the loads ascend; at a load the configs take turns, beginning
-// with another one and in the other direction each time, so that what disturbs the machine for some seconds
-// disturbs neighbours alike. All get the same arrivals.
+// Order: repeats are outermost; in a repeat the loads ascend; at a load the configs take turns.
+// Each turn begins with another config and goes in the other direction, so that a disturbance of
+// some seconds falls on neighbours alike. All get the same arrivals.
 //
-// Early stop: a config that is saturated at a load is not measured at higher ones in the same repeat; the
-// next repeat asks again. What is saturated in the profile is decided by the repeats that measured a point,
-// and half of them are enough (Summarize()). With three repeats that is the majority of all, wherever they
-// stopped: a config counts as saturated from the second lowest of the three loads at which it gave up. So
-// one hiccup marks a point as unstable, leaves two repeats for the loads above, and hides nothing; two in
-// different repeats cannot be told from the truth. With more repeats the rule is the same as long as no
-// more than one of them gave up by a hiccup.
+// Early stop: a config that saturates at a load is not measured at higher ones in the same repeat;
+// the next repeat measures it again. The repeats that measured a point decide its saturation in the
+// profile, and half of them are enough (Summarize()). With three repeats that is the majority of
+// all, wherever they stopped. A config counts as saturated from the second lowest of the three
+// loads at which it saturated.
+//
+// One hiccup therefore marks a point as unstable, leaves two repeats for the loads above, and hides
+// nothing. Two in different repeats look like the truth. With more repeats the rule is the same as
+// long as a hiccup ended no more than one of them.
 class Training {
  public:
   // REQUIRES: CheckPlan(plan) is OK.
   explicit Training(TrainingPlan plan);
 
-  // The next measurement; none when all is done.
+  // The next measurement; none when all are done.
   std::optional<TrainingCell> Next() const;
-  // What that measurement gave. Errors: INVALID_ARGUMENT, with no effect, if it is of another config, load
-  // or repeat or has numbers that no profile can hold.
+  // The result of that measurement. Errors: INVALID_ARGUMENT, with no effect, if it is of another
+  // config, load or repeat, or has numbers that no profile can hold.
   absl::Status Tell(const ProfileCell& cell);
 
   TrainingProgress Progress() const;
   // REQUIRES: indices into the plan's configs and loads.
   TrainingPoint At(size_t config_index, size_t load_index) const;
-  // The profile of what was measured so far. Loads at the upper end at which nothing was are left out.
-  // REQUIRES: at least one cell was told, if it is to be stored. `created` as in "2026-11-22T08:30:00Z".
+  // The profile of the measurements so far. Loads at the upper end without a measurement are left
+  // out. REQUIRES: at least one cell was told, if the profile is to be stored. `created` as in
+  // "2026-11-22T08:30:00Z".
   Profile MakeProfile(std::string_view version, const MachineFingerprint& machine,
                       std::string_view created) const;
 
@@ -153,7 +160,7 @@ class Training {
   size_t ConfigAt(size_t slot) const;
   // To the next cell whose config has not stopped.
   void StepPastStopped();
-  // The first load that the config is not expected to be measured at in a repeat to come.
+  // The first load at which the config is not expected to be measured in a repeat to come.
   size_t ExpectedEnd(size_t config) const;
 
   // Immutable after construction.
@@ -170,21 +177,22 @@ class Training {
   size_t slot_ = 0;
 };
 
-// A checkpoint is a text of JSON lines: a header with the plan, machine and version, and then a line for
-// each cell as it was told. Both functions give a line with its newline. REQUIRES: CheckPlan(plan) is OK.
+// A checkpoint is a text of JSON lines. A header has the plan, machine and version; a line for each
+// cell follows, in the order of Tell(). Both functions give a line with its newline.
+// REQUIRES: CheckPlan(plan) is OK.
 std::string CheckpointHeader(const TrainingPlan& plan, const MachineFingerprint& machine,
                              std::string_view version);
 std::string CheckpointLine(const ProfileCell& cell);
 
 struct Checkpoint {
   std::vector<ProfileCell> cells;  // to be told to a Training of the same plan, in this order
-  // How much of the text is whole lines. A file must be cut to that before it is appended to.
+  // The length of the whole lines. A file must be cut to that before a line is appended.
   size_t whole_bytes = 0;
 };
-// Any bytes are fine as input. A last line without its newline was cut off by a crash, and is dropped.
-// Errors: INVALID_ARGUMENT that names the line: not a cell, or not the one that the plan measures there;
-// FAILED_PRECONDITION that names every field in which the plan, machine or version differs. REQUIRES:
-// CheckPlan(plan) is OK.
+// Takes any bytes. A last line without its newline was cut off by a crash, and is dropped.
+// REQUIRES: CheckPlan(plan) is OK.
+// Errors: INVALID_ARGUMENT that names the line: not a cell, or not the one that the plan measures
+// there. FAILED_PRECONDITION that names every field in which the plan, machine or version differs.
 absl::StatusOr<Checkpoint> ReadCheckpoint(std::string_view text, const TrainingPlan& plan,
                                           const MachineFingerprint& machine, std::string_view version);
 
