@@ -3,8 +3,7 @@
 // controller.h - the loop of adaptation: sensor, policy, actuator.
 //
 // A Controller has no thread and no clock. The server calls OnArrival() for each request and
-// OnLatency() for each answer. A timer calls OnTimer() some hundred times a second, so that silence
-// is noticed.
+// OnLatency() for each answer. A timer calls OnTimer() often, so that silence is noticed.
 //
 // Thread safety: all methods from any thread. None waits for another thread but History() and
 // Stats(). They wait for each other and for the few instructions that note a switch.

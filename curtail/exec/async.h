@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// async.h - run a function beside the present one: on a fiber in fiber models, on a parked thread of the pool in
-// the others; and run what really blocks where it holds nobody up.
+// async.h - runs a function beside the present one: on a fiber in fiber models, on a parked thread
+// of the pool in the others. Also runs blocking code aside, so that it delays no other fiber.
 //
-// std::async starts a thread for every call, which the fiber study (Boost fibers for RPC) found to take a
-// quarter of a service's time under load. async() starts none.
+// std::async starts a thread for every call. The fiber study (Boost fibers for RPC) found that this
+// takes a quarter of a service's time under load. async() starts no thread.
 #pragma once
 
 #include <atomic>
@@ -21,11 +21,11 @@ namespace curtail {
 
 namespace internal {
 
-// A function to be run once, by whoever claims it first: the thread it was given to, or the one that wants its
-// result. Two references: the runner's and the future's.
+// A function that runs once, on the first thread to claim it: the thread it was given to, or the
+// thread that wants its result. It has two references: the runner's and the future's.
 class AsyncState : public Task {
  public:
-  // Gives it to a fiber, or to a thread. If there is neither, it waits to be claimed.
+  // Gives it to a fiber, or to a thread. Without either, it waits to be claimed.
   void Launch();
   // Gives it to a thread of the pool, never to a fiber.
   void LaunchAside();
@@ -47,7 +47,7 @@ class AsyncState : public Task {
   std::string_view name() const override { return "a function given to curtail::async"; }
 
   Parker done_;
-  std::atomic<bool> claimed_{false};  // who sets it (acq_rel) runs the function
+  std::atomic<bool> claimed_{false};  // the thread that sets it (acq_rel) runs the function
   std::atomic<int> refs_{2};
 };
 
@@ -74,7 +74,7 @@ class AsyncCall final : public AsyncState {
     } catch (...) {
       thrown_ = std::current_exception();
     }
-    function_.reset();  // what it holds belongs to the caller, who may be gone once this is done
+    function_.reset();  // its captures belong to the caller, which may be gone once this is done
   }
 
   std::optional<F> function_;
@@ -84,8 +84,8 @@ class AsyncCall final : public AsyncState {
 
 }  // namespace internal
 
-// A Future is the result of a function that async() runs. Its destructor waits for the function to end. For
-// one thread, or fiber, at a time.
+// A Future is the result of a function that async() runs. Its destructor waits for the function to
+// end. One thread, or fiber, at a time may use it.
 template <class F>
 class [[nodiscard]] Future {
  public:
@@ -104,7 +104,7 @@ class [[nodiscard]] Future {
     call_->RunIfUnclaimed();
     call_->Wait();
   }
-  // The result, or throws what the function threw. Once.
+  // Returns the result, or throws the function's exception. Call once.
   Result get() {
     wait();
     return call_->Take();
@@ -115,9 +115,10 @@ class [[nodiscard]] Future {
   internal::AsyncCall<F>* call_;
 };
 
-// Runs f() beside the caller: under fiber models on a fiber of this thread; under other models on a thread of
-// the pool that has no role now; outside of servers on a new thread. If none is to be had f runs in get().
-// f may wait, and call other services with a Context of its own: async(ctx, f) in curtail/rpc/async.h.
+// Runs f() beside the caller. Under fiber models f runs on a fiber of this thread. Under other
+// models it runs on a thread of the pool without a role. Outside of servers it runs on a new
+// thread. If no fiber or thread is free, f runs in get(). The function f may wait. It may call
+// other services with a Context of its own: async(ctx, f) in curtail/rpc/async.h.
 template <class F>
 Future<F> async(F f) {
   auto* const call = new internal::AsyncCall<F>(std::move(f));
@@ -125,10 +126,10 @@ Future<F> async(F f) {
   return Future<F>(call);
 }
 
-// Calls f(), which blocks its thread (a file, a database driver, a std::mutex held for long), and returns its
-// result. On a fiber f runs on a thread of the pool that has no role now while the fiber waits
-// (ServerOptions::max_threads says how many there are; if none is free f runs here, and holds the other fibers
-// up). Elsewhere f runs here.
+// Calls f(), which blocks its thread (a file, a database driver, a std::mutex held for long), and
+// returns its result. On a fiber, a thread of the pool without a role runs f while the fiber waits.
+// If no such thread is free (ServerOptions::max_threads limits them), f runs here and delays the
+// other fibers. Elsewhere f runs here.
 template <class F>
 std::invoke_result_t<F&> Offload(F f) {
   auto* const call = new internal::AsyncCall<F>(std::move(f));

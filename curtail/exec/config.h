@@ -2,9 +2,9 @@
 //
 // config.h - threading models and their pool sizes, as strings: "SIP1", "SDB1-20".
 //
-// A model is a point on three axes (muTune, section 3): waiting, execution, reception. A config is a model
-// with pool sizes, written MODEL network[-workers[-response]]; it parses from and prints to exactly that
-// everywhere.
+// A model is a point on three axes (muTune, section 3): waiting, execution, reception. A config is
+// a model with pool sizes, written MODEL network[-workers[-response]]. It parses from and prints to
+// exactly that everywhere.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ namespace curtail {
 
 enum class Waiting { kSync, kAsync, kFiber };  // how a request waits for its downstream replies
 enum class Execution { kInline, kDispatch };   // on the thread that received it, or on a worker
-enum class Reception { kBlock, kPoll };        // how network events are awaited
+enum class Reception { kBlock, kPoll };        // how a thread waits for network events
 
 struct Model {
   Waiting waiting = Waiting::kSync;
@@ -33,7 +33,7 @@ struct Config {
   int workers = 0;   // threads that run handlers; dispatch models only
   int response = 0;  // threads that take downstream replies; async models only
 
-  // Errors: INVALID_ARGUMENT that says what is wrong and what would be right.
+  // Errors: INVALID_ARGUMENT with the fault and the right form.
   static absl::StatusOr<Config> Parse(std::string_view text);
   std::string ToString() const;
   friend bool operator==(const Config&, const Config&) = default;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fiber.h - tasks that wait without holding up their thread, and the loop that runs them.
+// fiber.h - tasks that wait without blocking their thread, and the loop that runs them.
 //
-// A FiberLoop belongs to one thread. Each of its fibers runs one task on a stack of its own; when the task
-// waits the fiber steps aside and the thread runs another. When none can run, the thread waits for the events
-// of the loop's poller, on which the connections that its fibers use are registered. So requests, their
-// handlers and the replies they wait for share a thread without a hop or a lock.
+// A FiberLoop belongs to one thread. Each of its fibers runs one task on a stack of its own. When
+// the task waits, the fiber steps aside and the thread runs another. When none can run, the thread
+// waits for the events of the loop's poller. The connections of its fibers are registered there. So
+// requests, their handlers and the replies they wait for share a thread without a hop or a lock.
 //
-// Fibers stay on the thread where they began. The protocol of suspending and waking is at the top of fiber.cc.
+// Fibers stay on the thread where they began. The protocol of suspending and waking is at the top
+// of fiber.cc.
 #pragma once
 
 #include <atomic>
@@ -31,26 +32,27 @@ class FiberLoop;
 struct FiberOptions {
   // Size of a fiber's stack. Untouched pages cost address space only.
   size_t stack_bytes = 256u << 10;
-  // Fibers that a thread may have begun and not ended; beyond it requests wait in the queue.
+  // Fibers that a thread may have begun and not ended. Beyond it requests wait in the queue.
   size_t max_live = 1024;
 };
 
-// A Fiber is a stack and the task that runs on it. Wake() is for any thread, the rest for the fiber itself.
+// A Fiber is a stack and the task that runs on it. Any thread may call Wake(); only the fiber
+// itself calls the rest.
 class Fiber : private Timer {
  public:
   // The fiber that this code runs on; null on a plain thread.
   static Fiber* Current();
 
-  // Steps aside until Wake() or `deadline`. May return early: look again.
+  // Steps aside until Wake() or `deadline`. May return early: test the condition again.
   void Suspend(Deadline deadline);
-  // Makes it run again; if it is not suspended, its next Suspend() may return early. Never blocks. Allowed
-  // after the task has ended, as long as the loop is there.
+  // Makes it run again; if it is not suspended, its next Suspend() may return early. Never blocks.
+  // Allowed after the task has ended, as long as the loop exists.
   void Wake();
   // Begins, or ends, to add up the time spent suspended.
   void TimeSuspensions(bool on) { timed_ = on, suspended_ = Nanos::zero(); }
   Nanos suspended() const { return suspended_; }
 
-  // For signal handlers: whether `address` lies in the guard below the stack, and what the task is called.
+  // For signal handlers: the guard below the stack, and the name of the task.
   bool InGuard(const void* address) const;
   std::string_view task_name() const { return task_ == nullptr ? "?" : task_->name(); }
 
@@ -70,13 +72,13 @@ class Fiber : private Timer {
   Nanos suspended_{0};
   bool timed_ = false;
   bool waiting_ = false;  // suspended, and not resumed since
-  // Atomic: in one of the loop's two ready lists. Who sets it (acq_rel) puts the fiber there; the loop clears
-  // it (acq_rel) before it resumes the fiber.
+  // Atomic: in one of the loop's two ready lists. The thread that sets it (acq_rel) puts the fiber
+  // there. The loop clears it (acq_rel) before it resumes the fiber.
   std::atomic<bool> ready_{false};
   Fiber* next_ = nullptr;  // in that list, guarded by ready_
 };
 
-// A FiberLoop is for its thread alone; Rouse() is for any.
+// Only its thread uses a FiberLoop; any thread may call Rouse().
 class FiberLoop {
  public:
   explicit FiberLoop(const FiberOptions& options);
@@ -84,7 +86,7 @@ class FiberLoop {
   ~FiberLoop();
   FiberLoop(const FiberLoop&) = delete;
   FiberLoop& operator=(const FiberLoop&) = delete;
-  // Why there is no poller, if so.
+  // The reason why there is no poller, or OK.
   const absl::Status& status() const { return poller_->status(); }
 
   // The poller on which the connections of this loop's fibers are registered.
@@ -92,20 +94,20 @@ class FiberLoop {
   size_t live() const { return live_; }
   bool full() const { return live_ >= options_.max_live; }
 
-  // Runs `task` on a fiber until it first waits, or ends. False when it did not begin: full, or no memory for
-  // a stack.
+  // Runs `task` on a fiber until it first waits, or ends. False if it did not begin: the loop is
+  // full, or no memory is left for a stack.
   bool Start(Task* task, const WaitHint& hint);
   // Lets `task` begin when the thread next runs fibers. Returns as Start() does.
   bool Spawn(Task* task, const WaitHint& hint);
-  // Whether RunReady() would run one.
+  // True if RunReady() would run one.
   bool HasReady();
-  // Resumes the fibers that were ready when it was called.
+  // Resumes the fibers that were ready at the call.
   void RunReady();
 
-  // Handles what has come; waits for something to come, to become ready or due if nothing has, unless the
-  // epoch of `seat` is no longer `ticket`. Polls if there is a `spin` budget.
+  // Handles the events that have come. Without any, waits for an event, a ready fiber or a due
+  // timer, unless the epoch of `seat` is no longer `ticket`. Polls if there is a `spin` budget.
   void Wait(const Parker& seat, uint32_t ticket, SpinBudget* spin);
-  // Handles what has come, without waiting.
+  // Handles the events that have come, without waiting.
   void Poll();
   // Ends the Wait() in progress. A waker advances the epoch of the seat first.
   void Rouse();
@@ -130,7 +132,7 @@ class FiberLoop {
 
   // Owned by the loop's thread.
   std::vector<std::unique_ptr<Fiber, void (*)(Fiber*)>> fibers_;
-  std::vector<Fiber*> free_;  // the one used last is taken first: its stack is warm
+  std::vector<Fiber*> free_;  // last-in first-out: the stack used last is warm
   List ready_;
   TimerHeap timers_;
   std::vector<Poller::Ready> events_;
@@ -144,7 +146,7 @@ class FiberLoop {
   std::atomic<bool> sleeping_{false};
 };
 
-// Sleeps without holding up the thread where the model allows it. For handlers.
+// Sleeps without blocking the thread if the model allows it. For handlers.
 void SleepUntil(Deadline deadline);
 
 }  // namespace curtail

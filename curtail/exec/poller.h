@@ -2,9 +2,9 @@
 //
 // poller.h - waits for socket events: blocks for them, or polls.
 //
-// One thread at a time waits on a Poller (its owner sees to that); any thread adds, removes and wakes.
-// Handlers are held by shared_ptr, so an event that was on its way when its handler was removed finds it
-// alive.
+// One thread at a time waits on a Poller (its owner ensures that); any thread adds, removes and
+// wakes. A Poller holds handlers by shared_ptr. An event in flight at the removal of its handler
+// therefore finds it alive.
 #pragma once
 
 #include <atomic>
@@ -20,16 +20,17 @@
 
 namespace curtail {
 
-// A PollHandler owns a file descriptor and hears of its events. Edge-triggered: it must use an event up.
+// A PollHandler owns a file descriptor and hears its events. Edge-triggered: it must use an event
+// up.
 class PollHandler {
  public:
   virtual ~PollHandler() = default;
-  // `events` are EPOLL* bits; none asks to send what was posted. Requests that become ready by it are pushed
-  // to `ready`. Must not block.
+  // `events` are EPOLL* bits; none asks the handler to send its posted output. Pushes requests that
+  // become ready to `ready`. Must not block.
   virtual void OnEvents(uint32_t events, TaskList* ready) = 0;
 
-  // For an Outbox: the number of its list that this was put into last; numbers are unique in the process. Relaxed: a
-  // thread looks for numbers that only it writes.
+  // For an Outbox: the number of the list that last held this; numbers are unique in the process.
+  // Relaxed: a thread looks for numbers that only it writes.
   std::atomic<uint64_t> held_in{0};
 };
 
@@ -48,31 +49,32 @@ class Poller {
   const absl::Status& status() const { return status_; }
   // Readable while there are events: for nesting one poller in another.
   int fd() const { return epoll_fd_; }
-  // A small number, among all pollers that were asked for theirs; free again once the poller is gone.
+  // A small number, unique among all pollers that were asked for theirs; free again once the poller
+  // is gone.
   uint32_t id();
 
   // Watches `fd` for input, output and hang-up, edge-triggered. Any thread.
   absl::Status Add(int fd, std::shared_ptr<PollHandler> handler);
   // Forgets `fd`; call it before close(). Any thread.
   void Remove(int fd);
-  // Reports anew what `fd` has ready now, as if it had just come. Any thread.
+  // Reports again the present events of `fd`, as if they had just come. Any thread.
   void Rearm(int fd);
-  // Reports nothing more of `fd` until Rearm(). Any thread.
+  // Reports no event of `fd` until Rearm(). Any thread.
   void Disarm(int fd);
   // Ends the wait in progress, or the next one. Any thread; never blocks.
   void Wake();
 
-  // Waits until there are events, somebody wakes it, or `deadline`; fills `ready`. With `spin`, polls while a
-  // slot of the budget is free, and otherwise spins briefly before it blocks; closing the budget ends both.
-  // Returns whether `deadline` had passed before it waited, or, polling, before an event came: it has looked
-  // for events then, too. One thread at a time.
+  // Waits until there are events, a thread calls Wake(), or `deadline`; fills `ready`. With `spin`,
+  // polls while a slot of the budget is free, and otherwise spins briefly before it blocks. Closing
+  // the budget ends both. Returns true if `deadline` had passed before the wait or, polling, before
+  // an event came; it has then looked for events, too. One thread at a time.
   bool Wait(Deadline deadline, SpinBudget* spin, std::vector<Ready>* ready);
-  // Whether the last Wait() may have left events behind. For the thread that waited.
+  // True if the last Wait() may have left events behind. For the thread that waited.
   bool more() const { return more_; }
 
  private:
-  // Reads what is there, waiting at most until `deadline`. Returns whether anything (a wake-up included)
-  // came.
+  // Reads the events that are there, waiting at most until `deadline`. Returns true if any (a
+  // wake-up included) came.
   bool Collect(Deadline deadline, std::vector<Ready>* ready, bool* late);
   bool SpinUntil(Deadline deadline, const SpinBudget& spin, std::vector<Ready>* ready, bool* late);
 

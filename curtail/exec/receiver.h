@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// receiver.h - what the pools see of the network: where tasks come from, and where output goes.
+// receiver.h - the network as the pools see it: the source of tasks, and the destination of output.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,33 @@ namespace curtail {
 
 class SpinBudget;
 
-// A Receiver is a source of tasks: the network side of a server, or the replies of the services it calls.
+// A Receiver is a source of tasks: the network side of a server, or the replies of the services it
+// calls.
 class Receiver {
  public:
   virtual ~Receiver() = default;
   // The poller that Await() waits on.
   virtual Poller& poller() = 0;
-  // Waits for events until `deadline`, polling if there is a `spin` budget; one thread at a time. Returns early,
-  // perhaps with nothing, after Wake().
+  // Waits for events until `deadline`, polling if there is a `spin` budget. One thread at a time.
+  // Returns early after Wake(), perhaps without events.
   virtual void Await(Deadline deadline, SpinBudget* spin, std::vector<Poller::Ready>* events) = 0;
-  // Reads and answers what the events announce; tasks that became ready are pushed to `ready`. Several
-  // threads at once, each with events of its own.
+  // Reads and answers the input that the events announce; pushes tasks that became ready to
+  // `ready`. Several threads at once, each with events of its own.
   virtual void Handle(const std::vector<Poller::Ready>& events, TaskList* ready) = 0;
   // Ends the Await() in progress, or the next one.
   virtual void Wake() = 0;
 };
 
-// An Outbox holds back output that may share a write with what the same thread puts out next.
+// An Outbox holds back output that may share a write with the same thread's next output.
 class Outbox {
  public:
   virtual ~Outbox() = default;
-  // Thread `thread_index` has posted something to `handler`. Follow the last of several with FlushIfDue().
+  // Thread `thread_index` has posted output to `handler`. Follow the last of several with
+  // FlushIfDue().
   virtual void Hold(uint32_t thread_index, std::shared_ptr<PollHandler> handler) = 0;
-  // Sends what thread `thread_index` held back if that was for too long.
+  // Sends the output that thread `thread_index` held back, if it did for too long.
   virtual void FlushIfDue(uint32_t thread_index) = 0;
-  // Sends what thread `thread_index` held back.
+  // Sends the output that thread `thread_index` held back.
   virtual void Flush(uint32_t thread_index) = 0;
 };
 

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// recycler.h - used objects, kept with their memory for the next who needs one of their type.
+// recycler.h - used objects, kept with their memory for the next user of their type.
 //
-// Use it for what every request needs: calls, messages, buffers, coroutine frames. A request in a steady stream
-// then allocates nothing. Not for objects that are rare, or that differ much in size.
+// Use it for objects of every request: calls, messages, buffers, coroutine frames. A request in a
+// steady stream then allocates nothing. Not for objects that are rare, or that differ much in size.
 //
-// A thread keeps a few objects for itself; what it has too many of goes to a depot that all threads share, in
-// lots, and it fetches a lot when it has none (magazines and depot: Bonwick and Adams, USENIX 2001). So objects may
-// be taken on one thread and given back on another, and the depot's mutex is taken once in kLot times at most.
-// What a burst leaves behind is bounded: kDepot objects a type, of at most kKeptBytes of buffers each, if their
-// type looks after that (Recycle() below).
+// A thread keeps a few objects for itself. It moves surplus objects in lots to a depot that all
+// threads share, and fetches a lot when it has none. (These are magazines and depot: Bonwick and
+// Adams, USENIX 2001.) One thread may therefore take an object and another give it back. A thread
+// takes the depot's mutex once in kLot times at most. The rest of a burst is bounded: kDepot
+// objects a type, of at most kKeptBytes of buffers each, if their type ensures that (Recycle()
+// below).
 //
-// Thread safety: all functions from any thread, also while it ends. An object belongs to whoever took it.
-// Memory ordering: what happened before Give() is visible to whoever takes the object: it is the same thread, or
-// the depot's mutex lies between.
-// Under AddressSanitizer nothing is kept, so that it sees every use after Give().
+// Thread safety: all functions from any thread, also while it ends. An object belongs to the code
+// that took it.
+// Memory ordering: a thread that takes an object sees all writes before Give(). It is the same
+// thread, or the depot's mutex lies between. Under AddressSanitizer no object is kept, so that it
+// sees every use after Give().
 #pragma once
 
 #include <cstddef>
@@ -29,7 +31,7 @@ namespace curtail {
 // Buffers larger than this are not kept.
 inline constexpr size_t kKeptBytes = 64u << 10;
 
-// Empties `buffer`, and frees its memory if that is more than is kept.
+// Empties `buffer`, and frees memory beyond kKeptBytes.
 inline void EmptyForReuse(std::string& buffer) {
   buffer.clear();
   if (buffer.capacity() > kKeptBytes) std::string().swap(buffer);
@@ -46,8 +48,8 @@ inline void EmptyForReuse(std::string& buffer) {
 #define CURTAIL_RECYCLES 1
 #endif
 
-// T has bool Recycle(), which makes it as good as new but for the memory it holds; false: it holds too much, and
-// goes.
+// T has bool Recycle(), which makes it as good as new but for its memory. False: it holds too much,
+// and is deleted.
 template <class T>
 class Recycler {
  public:
@@ -80,7 +82,7 @@ class Recycler {
   static constexpr size_t kShelf = 2 * kLot;  // for one thread
   static constexpr size_t kDepot = 512;
 
-  // What all threads share. Never destroyed: threads may outlive everything else.
+  // The part that all threads share. Never destroyed: threads may outlive everything else.
   struct Depot {
     Mutex mu;
     T* objects[kDepot] CURTAIL_GUARDED_BY(mu);
@@ -91,7 +93,7 @@ class Recycler {
     return *depot;
   }
 
-  // Moves `n` objects to the depot; what does not fit there goes.
+  // Moves `n` objects to the depot; deletes those that do not fit.
   static void Store(T* const* objects, size_t n) {
     Depot& to = depot();
     {
@@ -101,7 +103,8 @@ class Recycler {
     for (; n > 0; --n) delete objects[n - 1];
   }
 
-  // What one thread keeps. Plain data, so that code that runs while the thread ends may look at it.
+  // The objects of one thread. Plain data, so that code that runs while the thread ends may read
+  // it.
   struct Shelf {
     T* objects[kShelf];
     size_t count;
@@ -116,7 +119,7 @@ class Recycler {
       while (count < kLot && from.count > 0) objects[count++] = from.objects[--from.count];
       return count > 0;
     }
-    // False when this thread keeps nothing any more.
+    // False if this thread keeps no objects any more.
     bool MakeRoom() {
       if (!Open()) return false;
       if (count == kShelf) Store(objects + (count -= kLot), kLot);
@@ -130,7 +133,7 @@ class Recycler {
       return !ended;
     }
   };
-  // Takes along what the thread kept when it ends.
+  // Moves the thread's objects to the depot when it ends.
   struct Sweeper {
     ~Sweeper() {
       Shelf& shelf = shelf_;
@@ -153,11 +156,11 @@ struct Block {
 
 }  // namespace internal
 
-// Memory for one object of a size known to both; used again for others of about that size.
+// Memory for one object of a size that both calls know; reused for others of about that size.
 void* AllocateBlock(size_t bytes);
 void FreeBlock(void* block, size_t bytes);
 
-// A base class for what is made with new and deleted, each time for one request.
+// A base class for objects that one request makes with new and deletes.
 struct InBlock {
   static void* operator new(size_t bytes) { return AllocateBlock(bytes); }
   static void operator delete(void* block, size_t bytes) { FreeBlock(block, bytes); }

@@ -10,8 +10,8 @@
 
 namespace curtail {
 
-// Threads started while it exists take no signals, but for those that a thread brings upon itself. For the thread
-// that made it.
+// Threads started while it exists take no signals, but for those that a thread causes itself. Use
+// it in the thread that made it.
 class SignalsKeptOut {
  public:
   SignalsKeptOut() {

@@ -2,8 +2,9 @@
 //
 // spin_budget.h - keeps pollers from starving the threads they wait for.
 //
-// A poller that holds a CPU which the awaited work needs makes that work late. So a server never polls on
-// all the CPUs it may use: at most that number less one. Who gets no slot spins briefly and then blocks.
+// A poller that holds a CPU which the awaited work needs delays that work. A server therefore never
+// polls on all the CPUs it may use: at most that number less one. A thread without a slot spins
+// briefly and then blocks.
 #pragma once
 
 #include <atomic>
@@ -15,11 +16,11 @@ namespace curtail {
 // CPUs the process may run on (its affinity mask), at least 1.
 int UsableCpus();
 
-// A SpinBudget counts pollers. While it is closed, nobody polls, and who did goes on to block. Thread-safe;
-// never blocks.
+// A SpinBudget counts pollers. While it is closed, no thread polls, and pollers go on to block.
+// Thread-safe; never blocks.
 class SpinBudget {
  public:
-  // How long a thread without a slot spins before it blocks.
+  // The time for which a thread without a slot spins before it blocks.
   static constexpr Nanos kBriefSpin = std::chrono::microseconds(20);
 
   explicit SpinBudget(int slots) : slots_(slots) {}
@@ -30,13 +31,13 @@ class SpinBudget {
   bool TryAcquire();
   void Release() { used_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // Closes it, or opens it again for those who wait from then on.
+  // Closes it, or opens it again for threads that wait from then on.
   void SetOpen(bool open) { open_.store(open, std::memory_order_relaxed); }
   bool open() const { return open_.load(std::memory_order_relaxed); }
 
  private:
   const int slots_;
-  // Atomic, relaxed: a poller looks at it once in each round.
+  // Atomic, relaxed: a poller reads it once in each round.
   std::atomic<bool> open_{true};
   // Atomic. A count only: it orders nothing else, hence relaxed.
   std::atomic<int> used_{0};

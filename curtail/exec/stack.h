@@ -10,14 +10,14 @@
 
 namespace curtail {
 
-// A FiberStack is anonymous memory: pages that were never touched cost address space only. Below it lies a
-// guard that no code may touch, wide enough that a large frame does not step across it.
+// A FiberStack is anonymous memory: untouched pages cost address space only. Below it lies a guard
+// that no code may touch. It is wide enough that a large frame does not step across it.
 class FiberStack {
  public:
   static constexpr size_t kGuardBytes = 64u << 10;
 
-  // `bytes` is rounded up to whole pages. RESOURCE_EXHAUSTED when there is no memory, or the process has too
-  // many mappings (vm.max_map_count; each stack takes two).
+  // `bytes` is rounded up to whole pages. Errors: RESOURCE_EXHAUSTED without memory, or when the
+  // process has too many mappings (vm.max_map_count; each stack takes two).
   static absl::StatusOr<FiberStack> New(size_t bytes);
   FiberStack(FiberStack&& other) noexcept;
   FiberStack& operator=(FiberStack&&) = delete;
@@ -36,12 +36,12 @@ class FiberStack {
   const size_t size_;
 };
 
-// Installs, once for the process, a handler of SIGSEGV and SIGBUS that hears of faults in guards: `describe`
-// writes what happened, async-signal-safely, and returns whether the fault is its own; then the process
-// aborts. All other faults go on to the handler that was there before.
+// Installs, once for the process, a handler of SIGSEGV and SIGBUS for faults in guards. `describe`
+// writes a description, async-signal-safely, and returns true if the fault is its own; then the
+// process aborts. All other faults go on to the handler that was there before.
 void InstallOverrunHandler(bool (*describe)(const void* fault));
 
-// Gives the present thread a stack of its own for signal handlers, without which the handler above could not
+// Gives the present thread a stack for signal handlers. Without one the handler above could not
 // run.
 void EnsureSignalStack();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// stats.h - what the pools of a server are doing: the sensors.
+// stats.h - the present activity of a server's pools: the sensors.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace curtail {
 
-// What the pools are doing.
+// The present activity of the pools.
 struct ExecutorStats {
   struct Pool {
     std::string name;  // "network", "workers", "response"
@@ -30,7 +30,7 @@ struct ExecutorStats {
   size_t queued = 0;        // requests ready to run
   uint64_t begun = 0;       // requests taken from the queue so far
   Nanos queue_wait{0};      // sum over those
-  Nanos max_queue_wait{0};  // since the last time this was asked
+  Nanos max_queue_wait{0};  // since the last Sample()
 };
 
 }  // namespace curtail

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sync.h - a mutex and a condition variable for handlers: who waits on them waits as its model waits.
+// sync.h - a mutex and a condition variable for handlers: a request waits on them as its model
+// waits.
 //
-// A std::mutex that is contended, or held across a fan-out, stops all fibers of its thread, and can stop the
-// very fiber that would release it. These let the thread go on. They work on any thread, in a pool or not.
+// A std::mutex that is contended, or held across a fan-out, stops all fibers of its thread. It can
+// stop the very fiber that would release it. These types let the thread run other fibers. They work
+// on any thread, in a pool or not.
 #pragma once
 
 #include <mutex>
@@ -16,7 +18,7 @@ namespace curtail {
 
 namespace internal {
 
-// Those who wait, oldest first.
+// The waiters, oldest first.
 class WaitList {
  public:
   struct Entry {
@@ -25,7 +27,7 @@ class WaitList {
     Entry* prev = nullptr;
     Entry* next = nullptr;
     bool listed = false;
-    // Sleeps until granted, or until `deadline`; whether it was granted.
+    // Sleeps until granted, or until `deadline`; true if it was granted.
     bool Wait(Deadline deadline);
     // The entry may be gone afterwards.
     void Grant() { parker.Notify(kGranted); }
@@ -42,8 +44,8 @@ class WaitList {
 
 }  // namespace internal
 
-// A FiberMutex is handed on in the order of arrival. For std::lock_guard and std::unique_lock. A handler may
-// hold it while it waits for other services.
+// A FiberMutex goes to its waiters in the order of arrival. For std::lock_guard and
+// std::unique_lock. A handler may hold it while it waits for other services.
 class FiberMutex {
  public:
   FiberMutex() = default;
@@ -67,8 +69,9 @@ class FiberCondition {
   FiberCondition(const FiberCondition&) = delete;
   FiberCondition& operator=(const FiberCondition&) = delete;
 
-  // Releases `lock`, waits for a notification or `deadline`, and takes it again. False at the deadline. Every
-  // return is due to one of the two, but the condition may have changed again: look.
+  // Releases `lock`, waits for a notification or `deadline`, and takes it again. False at the
+  // deadline. Every return is due to one of the two, but the condition may have changed again: test
+  // it.
   bool wait_until(std::unique_lock<FiberMutex>& lock, Deadline deadline);
   void wait(std::unique_lock<FiberMutex>& lock) { wait_until(lock, Deadline::Infinite()); }
   void notify_one();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// thread_stats.h - what the kernel knows of the threads of a process: how often they were switched, and how long
+// thread_stats.h - the kernel's counts for the threads of a process: context switches, and the time
 // they waited for a CPU.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace curtail {
 
-// Sums over the threads that live now; those that ended are not in them.
+// Sums over the threads that live now, without those that ended.
 struct ThreadStats {
   int threads = 0;
   uint64_t voluntary_switches = 0;    // a thread went to sleep
@@ -22,16 +22,17 @@ struct ThreadStats {
   Nanos run_delay{0};                 // spent ready to run, without a CPU
 
   uint64_t switches() const { return voluntary_switches + involuntary_switches; }
-  // What has come since `before`, which was read earlier. Whole only if no thread has ended meanwhile.
+  // The difference to `before`, which was read earlier. Whole only if no thread has ended
+  // meanwhile.
   ThreadStats Since(const ThreadStats& before) const;
 };
 
-// Reads /proc/<pid>/task, some microseconds a thread; "self" is the present process. Errors: NOT_FOUND. Kernels
-// without schedstat leave cpu and run_delay at zero.
+// Reads /proc/<pid>/task, some microseconds a thread; "self" is the present process. Errors:
+// NOT_FOUND. Kernels without schedstat leave cpu and run_delay at zero.
 absl::StatusOr<ThreadStats> ReadThreadStats(const std::string& pid = "self");
 
 namespace internal {
-// Adds what a thread's `status` and `schedstat` files say. For tests.
+// Adds the numbers of a thread's `status` and `schedstat` files. For tests.
 void AddThreadStats(std::string_view status, std::string_view schedstat, ThreadStats* stats);
 }  // namespace internal
 

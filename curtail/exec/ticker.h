@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ticker.h - calls a function every so often, on a thread of its own.
+// ticker.h - calls a function at intervals, on a thread of its own.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,11 @@
 
 namespace curtail {
 
-// A Ticker is for what has to happen although nothing else does. Thread-compatible; Stop() not from the function.
+// A Ticker runs work that must happen even when no request comes. Thread-compatible; the function
+// must not call Stop().
 class Ticker {
  public:
-  // Called with the time; returns how long to sleep until the next call.
+  // Gets the time; returns the time to sleep until the next call.
   using Tick = std::function<Nanos(TimePoint now)>;
 
   Ticker() = default;
@@ -23,10 +24,10 @@ class Ticker {
   Ticker(const Ticker&) = delete;
   Ticker& operator=(const Ticker&) = delete;
 
-  // Starts the thread, named `name` (15 characters at most); it calls at once for the first time. Call once. Errors:
-  // RESOURCE_EXHAUSTED when it cannot be started.
+  // Starts the thread, named `name` (15 characters at most); it makes the first call at once. Call
+  // once. Errors: RESOURCE_EXHAUSTED when the system has no thread.
   absl::Status Start(const char* name, Tick tick);
-  // Ends the thread; waits for a call in progress. Again, or without Start(): nothing happens.
+  // Ends the thread; waits for a call in progress. No effect without Start() or a second time.
   void Stop();
 
  private:
