@@ -11,10 +11,11 @@
 
 namespace curtail {
 
-// Runs f(Context&) as async() does, with a Context that has the request's deadline and metadata and is cancelled
-// with it:
+// Runs f(Context&) as async() does, with a Context that has the request's deadline and metadata and
+// is cancelled with it:
 //
-//   auto user = curtail::async(ctx, [&](curtail::Context& part) { return users_.Find(part, request, &reply); });
+//   auto user = curtail::async(
+//       ctx, [&](curtail::Context& part) { return users_.Find(part, request, &reply); });
 //   ...
 //   absl::Status found = user.get();
 //

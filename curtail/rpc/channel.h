@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// channel.h - a named server as seen by its callers, and the client runtime whose threads-in-waiting move the
-// bytes.
+// channel.h - a named server as its callers see it, and the client runtime.
 //
-// A Client owns no thread. In the synchronous models the thread that waits for a reply drives the connections
-// (docs/design/lanes.md); event-driven programs (the load generator) call Client::Poll() from a loop of their
-// own.
+// A Client owns no thread; waiting threads move the bytes. In the synchronous models the thread
+// that waits for a reply drives the connections (docs/design/lanes.md). Event-driven programs (the
+// load generator) call Client::Poll() from a loop of their own.
 #pragma once
 
 #include <memory>
@@ -28,13 +27,14 @@ class StartedCall;
 }
 
 struct ClientOptions {
-  // Independent sets of connections. Waiting threads share a lane's connections and take turns to read them:
-  // one lane batches most, a lane a thread never waits for another thread. Raise when many threads contend on
-  // large messages.
+  // Independent sets of connections. Waiting threads share a lane's connections and take turns to
+  // read them. One lane batches most; with a lane a thread no thread waits for another. Raise when
+  // many threads contend on large messages.
   int lanes = 1;
-  // The fan-out of muTune's ancestors, as a baseline to measure against: each call of a fan-out is made by a
-  // parked thread of the pool, and the caller sleeps until the last has ended. Synchronous models only; wants a
-  // lane a thread. Without threads to spare (ServerOptions::max_threads) the caller makes the calls itself.
+  // The fan-out of muTune's ancestors, a baseline to measure against. A parked thread of the pool
+  // makes each call of a fan-out, and the caller sleeps until the last has ended. Synchronous
+  // models only; needs a lane a thread. Without spare threads (ServerOptions::max_threads) the
+  // caller makes the calls itself.
   bool fork_join = false;
 };
 
@@ -46,9 +46,9 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Event-driven use: moves bytes on lane 0 and runs completions, waiting at most until `deadline` for the
-  // first event; an expired deadline polls. Returns the number of calls completed. Not for threads that also
-  // make blocking calls.
+  // Event-driven use: moves bytes on lane 0 and runs completions, waiting at most until `deadline`
+  // for the first event; an expired deadline polls. Returns the number of calls completed. A thread
+  // that also makes blocking calls must not call it.
   size_t Poll(Deadline deadline);
   // Ends a Poll() in progress, or the next one. Any thread.
   void Wake();
@@ -67,35 +67,35 @@ class Client {
 struct ChannelOptions {
   // The longest reply accepted.
   size_t max_message_bytes = 32u << 20;
-  // What to speak TLS with; null: plain text. Handshakes run on the thread that moves the bytes and take it some 20
-  // KiB of stack: mind small fiber stacks.
+  // The keys for TLS; null: plain text. Handshakes run on the thread that moves the bytes and take
+  // some 20 KiB of its stack: mind small fiber stacks.
   std::shared_ptr<const ClientTls> tls;
-  // How long one attempt to connect may take, TLS handshake included.
+  // The time of one attempt to connect, TLS handshake included.
   Nanos connect_timeout = std::chrono::seconds(5);
-  // After a failed attempt calls fail at once with UNAVAILABLE until the next attempt is due: initial,
-  // times 1.6 each time, up to max, with 20 % jitter.
+  // After a failed attempt calls fail at once with UNAVAILABLE until the next attempt is due. The
+  // backoff is `initial`, times 1.6 each time, up to `max`, with 20 % jitter.
   Nanos initial_backoff = std::chrono::milliseconds(100);
   Nanos max_backoff = std::chrono::seconds(10);
-  // Connections to it from each place that waits (a lane, a fiber thread, a response pool), used in turn.
+  // Connections to the server from each place that waits (a lane, a fiber thread, a response pool),
+  // used in turn.
   int connections = 1;
 };
 
-// What an event-driven call ends with. `reply` is the serialized message, empty unless `status` is OK; its memory
-// is used again if it is left there or swapped.
-// A Completion runs on the thread that drives the lane, exactly once; it may start other calls, but not
-// block.
+// A Completion takes the result of an event-driven call. `reply` is the serialized message, empty
+// unless `status` is OK. Its memory is reused if it is left there or swapped. The thread that
+// drives the lane runs a Completion exactly once. It may start other calls, but not block.
 class Completion {
  public:
   virtual ~Completion() = default;
   virtual void Done(absl::Status&& status, std::string&& reply) = 0;
 };
 
-// A Channel is one named server: "127.0.0.1:8080", "[::1]:8080", "localhost:8080" or "unix:/path". It
-// connects on first use and again, with backoff, when the connection is lost. Thread-safe.
+// A Channel is one named server: "127.0.0.1:8080", "[::1]:8080", "localhost:8080" or "unix:/path".
+// It connects on first use, and again with backoff after a lost connection. Thread-safe.
 class Channel {
  public:
-  // Never fails: an address that cannot be understood makes every call INVALID_ARGUMENT.
-  // `client` outlives the channel.
+  // Never fails: with an unusable address every call ends with INVALID_ARGUMENT. `client` outlives
+  // the channel.
   Channel(Client* client, std::string target, ChannelOptions options = {});
   // REQUIRES: no call is in flight.
   ~Channel();
@@ -104,16 +104,17 @@ class Channel {
 
   const std::string& target() const;
 
-  // One unary call; blocks until it is answered, fails, or ctx ends. Errors: the server's status, or
-  // UNAVAILABLE (not connected; the message says why), DEADLINE_EXCEEDED, CANCELLED, RESOURCE_EXHAUSTED (reply
-  // too long), INTERNAL (reply not parseable).
+  // One unary call; blocks until it is answered, fails, or ctx ends.
+  // Errors: the server's status, or UNAVAILABLE (not connected; the message has the reason),
+  // DEADLINE_EXCEEDED, CANCELLED, RESOURCE_EXHAUSTED (reply too long), INTERNAL (reply not
+  // parseable).
   [[nodiscard]] absl::Status Call(Context& ctx, std::string_view path,
                                   const google::protobuf::MessageLite& request,
                                   google::protobuf::MessageLite* reply);
 
-  // Event-driven: begins a call on lane 0 and returns; bytes move when the lane is polled, so that calls
-  // begun together share a write. `request` is the serialized message. `done` outlives the call. Only from the
-  // thread that polls the client.
+  // Event-driven: begins a call on lane 0 and returns. Bytes move when the lane is polled, so calls
+  // begun together share a write. `request` is the serialized message. `done` outlives the call.
+  // Only the thread that polls the client may call it.
   void Start(std::string_view path, Deadline deadline, const Metadata& metadata, std::string_view request,
              Completion* done);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// context.h - what travels with a request besides its message: deadline, cancellation, metadata.
+// context.h - the state that travels with a request besides its message: deadline, cancellation,
+// metadata.
 //
-// A handler receives the Context of its request and passes it to the calls it makes, which inherit all of it:
-// they end when the parent's deadline passes or its caller goes away, and carry the parent's custom metadata
-// on.
+// A handler receives the Context of its request and passes it to the calls it makes, which inherit
+// all of it. They end when the parent's deadline passes or its caller goes away. They carry the
+// parent's custom metadata on.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,7 @@ using wire::Metadata;
 
 namespace internal {
 
-// Something that a request's cancellation ends: a call it waits for, or a part of it that runs elsewhere.
+// A part of a request that its cancellation ends: a call it waits for, or work that runs elsewhere.
 class Cancellable {
  public:
   virtual void OnCancel() = 0;
@@ -54,32 +55,33 @@ class Cancellable {
   Cancellable* next_ = nullptr;
 };
 
-// The untyped form of a fan-out: requests[i] goes to channels[i], its answer to replies[i] and statuses[i].
-// Neighbours that are the same message are serialized once.
+// The untyped form of a fan-out: requests[i] goes to channels[i], its answer to replies[i] and
+// statuses[i]. A message is serialized once for neighbours that share it.
 struct CallBatch {
   std::span<Channel* const> channels;
   std::string_view path;
   std::span<const google::protobuf::MessageLite* const> requests;
   std::span<google::protobuf::MessageLite* const> replies;
   std::span<absl::Status> statuses;
-  size_t* largest = nullptr;  // if there is one: set to the bytes of the largest reply when all have ended
+  // If not null: set to the bytes of the largest reply when all have ended
+  size_t* largest = nullptr;
 };
 
 // Makes all calls at once and waits, as the present thread waits, until each has ended.
 void CallAll(Context& ctx, const CallBatch& batch);
-// Makes all calls at once and returns. When each has ended done(arg) is called, once, on a thread of the
-// response pool; perhaps before this returns. What `batch` refers to lives until then. The calls may share a write with
-// those of the next request, so the caller leaves its thread soon.
+// Makes all calls at once and returns. When each has ended, a thread of the response pool calls
+// done(arg) once, perhaps before this returns. The referents of `batch` live until then. The calls
+// may share a write with those of the next request, so the caller leaves its thread soon.
 void StartAsync(Context& ctx, const CallBatch& batch, void (*done)(void*), void* arg);
 
 }  // namespace internal
 
 namespace internal {
 
-// What a typed fan-out needs beside its requests; used again with the memory of its messages.
+// The data of a typed fan-out beside its requests; reused with the memory of its messages.
 template <class Reply>
 struct ReplySet {
-  // At least `n` of each, and the results hold messages.
+  // Makes room for at least `n` of each; the results hold messages.
   void Prepare(size_t n) {
     if (results.size() < n) results.resize(n), statuses.resize(n), in.resize(n), out.resize(n);
     for (size_t i = 0; i < n; ++i) {
@@ -101,8 +103,8 @@ struct ReplySet {
 
 }  // namespace internal
 
-// The outcome of a fan-out: one StatusOr<Reply> a channel, in their order. Reads like the vector that it converts
-// to; kept as it is, its messages are used again by later fan-outs.
+// The outcome of a fan-out: one StatusOr<Reply> a channel, in their order. Reads like the vector
+// that it converts to. Kept as it is, later fan-outs reuse its messages.
 template <class Reply>
 class [[nodiscard]] Replies {
  public:
@@ -134,16 +136,17 @@ class [[nodiscard]] Replies {
   typename Recycler<internal::ReplySet<Reply>>::Lease set_;
 };
 
-// A Context belongs to the thread that runs the request; only Cancel() and cancelled() may be called from
-// others.
+// A Context belongs to the thread that runs the request. Other threads may call Cancel() and
+// cancelled() only.
 class Context {
  public:
-  // A root context, for programs that call without being called. Calls end with DEADLINE_EXCEEDED after
-  // `timeout`.
+  // A root context, for programs that call without being called. Calls end with DEADLINE_EXCEEDED
+  // after `timeout`.
   explicit Context(Nanos timeout) : Context(Deadline::In(timeout)) {}
   explicit Context(Deadline deadline) : deadline_(deadline) {}
-  // A part of the parent's request that runs beside it: has its deadline and metadata as they are now, and is
-  // cancelled with it. The parent outlives it. Only from the thread that runs the parent.
+  // A part of the parent's request that runs beside it. It has the parent's deadline and metadata
+  // as they are now, and is cancelled with the parent. The parent outlives it. Only the thread that
+  // runs the parent may make one.
   explicit Context(Context* parent);
   ~Context();
   Context(const Context&) = delete;
@@ -153,8 +156,8 @@ class Context {
   // Brings the deadline forward; a later one than the present has no effect.
   void ShortenDeadline(Deadline deadline) { deadline_ = std::min(deadline_, deadline); }
 
-  // Whether nobody waits for the answer any more: the caller cancelled, or its connection is gone. Long
-  // handlers ask this now and then. Any thread.
+  // True if the caller no longer waits for the answer: it cancelled, or its connection is gone.
+  // Long handlers test this now and then. Any thread.
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
   // Cancels this request and, at once, the calls it waits for. Any thread; never blocks.
   void Cancel();
@@ -168,15 +171,15 @@ class Context {
   // The address of the caller ("127.0.0.1:51234"), empty for a root context.
   std::string_view peer() const { return peer_; }
 
-  // Has `part` hear of the cancellation, at once if it has been; until Detach(), after which it hears nothing
-  // more. For the runtime. Any thread.
+  // Tells `part` of the cancellation, at once if it has happened, until Detach(). After Detach()
+  // `part` hears of none. For the runtime. Any thread.
   void Attach(internal::Cancellable& part);
   void Detach(internal::Cancellable& part);
 
-  // Calls `method` on every channel at once, requests[i] to channels[i], and returns when each has answered,
-  // failed, or run out of time; result i belongs to channel i. REQUIRES: as many requests as channels. Waits
-  // as the threading model in force waits. Errors: one status a call; DEADLINE_EXCEEDED, CANCELLED,
-  // UNAVAILABLE or the server's own.
+  // Calls `method` on every channel at once, requests[i] to channels[i]. Returns when each has
+  // answered, failed, or run out of time; result i belongs to channel i. Waits as the threading
+  // model in force waits. REQUIRES: as many requests as channels.
+  // Errors: one status a call: DEADLINE_EXCEEDED, CANCELLED, UNAVAILABLE or the server's own.
   template <class Request, class Reply>
   Replies<Reply> FanOut(std::span<Channel* const> channels, const Method<Request, Reply>& method,
                         const std::vector<Request>& requests);
@@ -213,7 +216,7 @@ class Context {
 
 namespace internal {
 
-// The messages and outcomes of a typed fan-out, as CallBatch wants them.
+// The messages and outcomes of a typed fan-out, in the form of CallBatch.
 template <class Request, class Reply>
 class TypedBatch {
  public:
@@ -231,7 +234,7 @@ class TypedBatch {
   TypedBatch(const TypedBatch&) = delete;
   TypedBatch& operator=(const TypedBatch&) = delete;
 
-  // Not as many requests as channels: do not call.
+  // True if the numbers of requests and channels differ: do not call.
   bool wrong() const { return wrong_; }
   CallBatch batch() {
     const size_t n = set_->count;

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// coroutine.h - handlers that run under all twelve models, and the continuation interface below them.
+// coroutine.h - handlers that run under all twelve models, and the continuation interface below
+// them.
 //
 // A coroutine handler reads like a straight-line one:
 //
-//   curtail::Coroutine Query(curtail::Context& ctx, const QueryRequest& request, QueryReply* reply) override {
+//   curtail::Coroutine Query(curtail::Context& ctx, const QueryRequest& request,
+//                            QueryReply* reply) override {
 //     auto answers = co_await curtail::fan_out(ctx, leaves_, Leaf::kNearest, std::move(batch));
 //     ... merge ...
 //     co_return absl::OkStatus();
 //   }
 //
-// Under the synchronous and fiber models co_await waits as ctx.FanOut() does. Under the asynchronous models the
-// coroutine leaves its thread, and the thread of the response pool that takes the last reply goes on with it
-// (muTune, section 3).
+// Under the synchronous and fiber models co_await waits as ctx.FanOut() does. Under the
+// asynchronous models the coroutine leaves its thread. The thread of the response pool that takes
+// the last reply resumes it (muTune, section 3).
 #pragma once
 
 #include <concepts>
@@ -36,8 +38,8 @@
 
 namespace curtail {
 
-// A Co is a coroutine that ends with a T. It does not begin before it is awaited or started. For one thread at
-// a time.
+// A Co is a coroutine that ends with a T. It does not begin before it is awaited or started. One
+// thread at a time may use it.
 template <class T>
 class [[nodiscard]] Co {
  public:
@@ -71,13 +73,13 @@ class [[nodiscard]] Co {
     if (handle_) handle_.destroy();
   }
 
-  // Begins; done(arg) is called when it has ended, on the thread where it did, perhaps before this returns.
+  // Begins. The thread on which it ends calls done(arg), perhaps before this returns.
   void Start(void (*done)(void*), void* arg) {
     handle_.promise().done = done;
     handle_.promise().arg = arg;
     handle_.resume();
   }
-  // What it ended with; throws what it threw.
+  // Returns its result, or throws its exception.
   T Take() {
     if (handle_.promise().thrown) std::rethrow_exception(handle_.promise().thrown);
     return *std::move(handle_.promise().value);
@@ -101,12 +103,12 @@ class [[nodiscard]] Co {
   std::coroutine_handle<promise_type> handle_;
 };
 
-// What a coroutine handler returns.
+// The return type of a coroutine handler.
 using Coroutine = Co<absl::Status>;
 
 namespace internal {
 
-// `Requests` is a vector of them, or a reference to one for all.
+// `Requests` is a vector of requests, or a reference to one for all.
 template <class Request, class Reply, class Requests>
 class FanOutAwaiter {
  public:
@@ -122,7 +124,7 @@ class FanOutAwaiter {
     return true;
   }
   void await_suspend(std::coroutine_handle<> self) {
-    // The coroutine may have gone on, elsewhere, before this returns.
+    // The coroutine may have resumed elsewhere before this returns.
     StartAsync(
         ctx_, batch_.batch(), [](void* address) { std::coroutine_handle<>::from_address(address).resume(); },
         self.address());
@@ -137,13 +139,13 @@ class FanOutAwaiter {
 
 // Waits on this thread, or fiber, until `co` has ended.
 absl::Status RunToEnd(Coroutine co);
-// Answers with what `co` ended with.
+// Returns the result of `co`.
 absl::Status OutcomeOf(Coroutine& co);
 
 }  // namespace internal
 
-// co_await fan_out(ctx, channels, method, requests) is Context::FanOut() for coroutines: one StatusOr<Reply> a
-// channel. `channels` and `ctx` live until then.
+// co_await fan_out(ctx, channels, method, requests) is Context::FanOut() for coroutines: one
+// StatusOr<Reply> a channel. `channels` and `ctx` live until then.
 template <class Request, class Reply>
 auto fan_out(Context& ctx, std::span<Channel* const> channels, const Method<Request, Reply>& method,
              std::vector<Request> requests) {
@@ -151,20 +153,22 @@ auto fan_out(Context& ctx, std::span<Channel* const> channels, const Method<Requ
                                                                        std::move(requests));
 }
 
-// co_await broadcast(ctx, channels, method, request) is Context::Broadcast() for coroutines. `request` lives until
-// then, too.
+// co_await broadcast(ctx, channels, method, request) is Context::Broadcast() for coroutines.
+// `request` lives until then, too.
 template <class Request, class Reply>
 auto broadcast(Context& ctx, std::span<Channel* const> channels, const Method<Request, Reply>& method,
                const std::type_identity_t<Request>& request) {
   return internal::FanOutAwaiter<Request, Reply, const Request&>(ctx, channels, method.path, request);
 }
 
-// The paper's InvokeLeafAsync (muTune, section 3): calls `method` on all channels at once and returns; when each
-// has answered or failed, runs finalize(tag, results) on a thread of the response pool, perhaps before this has
-// returned. So do not touch what `tag` holds, nor `ctx`, after the call. `requests` is a vector of them, one a channel, or
-// one for all. `channels` and `ctx` live until `finalize` ends. Calls may be sent only when the handler returns, together
-// with those of the next request: return soon. For continuation handlers: elsewhere every result is FAILED_PRECONDITION,
-// at once.
+// The paper's InvokeLeafAsync (muTune, section 3): calls `method` on all channels at once and
+// returns. `requests` is a vector, one a channel, or one request for all. When each call has
+// answered or failed, a thread of the response pool runs finalize(tag, results), perhaps before
+// this has returned. Do not touch the contents of `tag`, nor `ctx`, after the call. `channels` and
+// `ctx` live until `finalize` ends.
+//
+// Calls may leave only when the handler returns, together with those of the next request: return
+// soon. For continuation handlers: elsewhere every result is FAILED_PRECONDITION, at once.
 template <class Request, class Reply, class Requests, class Tag, class Finalize>
   requires std::same_as<Requests, Request> || std::same_as<Requests, std::vector<Request>>
 void InvokeLeafAsync(Context& ctx, std::span<Channel* const> channels, const Method<Request, Reply>& method,
@@ -243,8 +247,8 @@ MethodHandler CoroutineMethod(std::string name, F method) {
   return handler;
 }
 
-// For generated code. `method` is called as method(ctx, const Request&, TypedResponder<Reply>); `request` lives
-// until it returns.
+// For generated code. `method` is called as method(ctx, const Request&, TypedResponder<Reply>);
+// `request` lives until it returns.
 template <class Request, class Reply, class F>
 MethodHandler ContinuationMethod(std::string name, F method) {
   MethodHandler handler;

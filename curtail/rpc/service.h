@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// service.h - what a server serves: a set of named handlers over serialized messages.
+// service.h - the content of a server: sets of named handlers over serialized messages.
 //
-// protoc-gen-curtail writes a subclass with one typed virtual function a method; write one by hand only for
-// protocols that are not protobuf.
+// protoc-gen-curtail writes a subclass with one typed virtual function a method. Write one by hand
+// only for protocols that are not protobuf.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ using Handler = std::function<absl::Status(Context& ctx, std::string_view reques
 
 class ServerCall;
 
-// A Responder owes the answer to one request. Move it to where the answer will be known. Destroyed without an
-// answer it answers INTERNAL. For one thread at a time.
+// A Responder owes the answer to one request. Move it to the code that will know the answer.
+// Destroyed without an answer it answers INTERNAL. One thread at a time may use it.
 class Responder {
  public:
   explicit Responder(ServerCall* call) : call_(call) {}
@@ -38,11 +38,12 @@ class Responder {
   Responder& operator=(Responder&&) = delete;
   ~Responder();
 
-  // Answers: `reply` is the serialized message, ignored unless `status` is OK. The request's Context and bytes
-  // are gone afterwards. REQUIRES: the first call, on an object that was not moved from.
+  // Answers: `reply` is the serialized message, ignored unless `status` is OK. The request's
+  // Context and bytes are gone afterwards. REQUIRES: the first call, on an object that was not
+  // moved from.
   void Finish(absl::Status status, std::string reply);
-  // The same in two steps, without a string of one's own: write the serialized message to `*reply()`, which is
-  // empty; then Finish(status).
+  // The same in two steps, without a string of the caller's: write the serialized message to
+  // `*reply()`, which is empty; then Finish(status).
   std::string* reply();
   void Finish(absl::Status status);
 
@@ -50,44 +51,46 @@ class Responder {
   ServerCall* call_;
 };
 
-// Begins one request and returns; the answer goes to `responder`, from any thread (muTune, section 3:
-// ProcessRequest). `ctx` and `request` live until it was given.
+// Begins one request and returns; the answer goes to `responder`, from any thread (muTune, section
+// 3: ProcessRequest). `ctx` and `request` live until the answer.
 using ContinuationHandler = std::function<void(Context& ctx, std::string_view request, Responder responder)>;
 
 struct MethodHandler {
-  // How many messages a call carries. kEachMessage answers every message of a bidirectional stream with one
-  // message, in order, until the client ends the stream; an error status ends it.
+  // The number of messages of a call. kEachMessage answers every message of a bidirectional stream
+  // with one message, in order, until the client ends the stream. An error status ends it.
   enum class Kind { kUnary, kEachMessage };
 
   std::string name;  // "Query"
   Kind kind = Kind::kUnary;
   // Runs under the synchronous and fiber models. Empty: the method is not for them.
   Handler handler;
-  // Runs under the asynchronous models; unary methods only. Empty: the method is not for them, unless ...
+  // Runs under the asynchronous models; unary methods only. Empty: the method is not for them,
+  // unless ...
   ContinuationHandler continuation = nullptr;
   // ... `handler` never waits for other services.
   bool never_waits = false;
 };
 
-// A Service is a named set of handlers. Handlers run on many threads at once; the service guards its own
-// state.
+// A Service is a named set of handlers. Handlers run on many threads at once; the service guards
+// its own state.
 class Service {
  public:
   virtual ~Service() = default;
   // Full name, "package.Service".
   virtual std::string_view FullName() const = 0;
-  // Called once, when the server starts; handlers may refer to this service, which lives as long as the
-  // server.
+  // The server calls it once, when it starts. Handlers may refer to this service, which lives as
+  // long as the server.
   virtual std::vector<MethodHandler> Handlers() = 0;
 };
 
 namespace internal {
 
-// INTERNAL when `request` is no serialized message of that type, as gRPC's status code page prescribes.
+// INTERNAL if `request` is no serialized message of that type, as gRPC's status code page
+// prescribes.
 absl::Status ParseRequest(std::string_view bytes, google::protobuf::MessageLite* request);
 absl::Status SerializeReply(const google::protobuf::MessageLite& reply, std::string* bytes);
 
-// The messages of a request while its handler runs; used again with their memory.
+// The messages of a request while its handler runs; reused with their memory.
 template <class Request, class Reply>
 struct Messages {
   bool Recycle() {
@@ -95,7 +98,7 @@ struct Messages {
     reply.Clear();  // ParseRequest() clears the other
     return true;
   }
-  // Notes how large they are.
+  // Notes the size of the messages.
   void Saw(size_t serialized) { bytes = std::max(bytes, serialized); }
 
   Request request;
@@ -103,8 +106,8 @@ struct Messages {
   size_t bytes = 0;
 };
 
-// Wraps a typed handler for generated code. `method` is called as method(ctx, const Request&, Reply*) ->
-// absl::Status.
+// Wraps a typed handler for generated code. `method` is called as method(ctx, const Request&,
+// Reply*) -> absl::Status.
 template <class Request, class Reply, class F>
 Handler UnaryHandler(F method) {
   return

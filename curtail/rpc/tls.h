@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tls.h - keys, certificates and whom to trust: what channels and servers need to speak TLS.
+// tls.h - keys, certificates and trusted authorities: the TLS settings of channels and servers.
 //
-// Load once, share among all channels or servers: loading reads and parses files, using what was loaded does not.
-// The handshake asks for TLS 1.2 or newer and for HTTP/2 by ALPN; a peer that offers neither is turned away. Sessions
-// are not resumed: connections are few and live long. All files are PEM. Thread-safe: the classes do not change.
+// Load once and share among all channels or servers: only loading reads and parses files. The
+// handshake asks for TLS 1.2 or newer and for HTTP/2 by ALPN; a peer without either is turned away.
+// Sessions are not resumed: connections are few and live long. All files are PEM. Thread-safe: the
+// classes do not change.
 #pragma once
 
 #include <memory>
@@ -18,34 +19,36 @@ namespace internal {
 class TlsContext;
 }
 
-// Whom a client trusts, and who it is.
+// The identity of a client, and the authorities it trusts.
 struct TlsOptions {
   // The certificate authorities that may vouch for a server; empty: those that the system trusts.
   std::string ca_file;
-  // For servers that ask who calls: the client's certificate, followed by those that vouch for it, and its private key.
-  // Both or neither.
+  // For servers that ask for a client certificate: the client's certificate, followed by those that
+  // vouch for it, and its private key. Both or neither.
   std::string certificate_file;
   std::string key_file;
-  // The name that the server's certificate must be for, and that calls carry as their :authority; empty: the host of
-  // the channel's target. A DNS name or an IP address.
+  // The name that the server's certificate must be for, and that calls carry as their :authority.
+  // Empty: the host of the channel's target. A DNS name or an IP address.
   std::string server_name;
-  // Takes any certificate from anybody. For tests: whoever is on the way can read and change everything.
+  // Takes any certificate. For tests: every host on the path can read and change all data.
   bool insecure_skip_verify = false;
 };
 
-// Who a server is, and whom it serves.
+// The identity of a server, and the clients it serves.
 struct ServerTlsOptions {
-  // The server's certificate, followed by those that vouch for it, and its private key. Both are needed.
+  // The server's certificate, followed by those that vouch for it, and its private key. Both are
+  // needed.
   std::string certificate_file;
   std::string key_file;
-  // If set, only clients are served whose certificate one of these authorities vouches for (mutual TLS).
+  // If set, the server serves only clients whose certificate one of these authorities vouches for
+  // (mutual TLS).
   std::string client_ca_file;
 };
 
-// A ClientTls is what channels share to speak TLS: ChannelOptions::tls. Thread-safe.
+// A ClientTls holds the TLS settings that channels share: ChannelOptions::tls. Thread-safe.
 class ClientTls {
  public:
-  // Errors: INVALID_ARGUMENT, naming the file, for one that is missing, is not what it should be, or does not fit the
+  // Errors: INVALID_ARGUMENT with the name of a file that is missing, invalid, or does not fit the
   // others. Reads files; may take some milliseconds.
   [[nodiscard]] static absl::StatusOr<std::shared_ptr<const ClientTls>> Load(const TlsOptions& options);
   ~ClientTls();
@@ -59,7 +62,7 @@ class ClientTls {
   const TlsOptions options_;
 };
 
-// A ServerTls is what a server needs to speak TLS: ServerOptions::tls. Thread-safe.
+// A ServerTls holds the TLS settings of a server: ServerOptions::tls. Thread-safe.
 class ServerTls {
  public:
   // As ClientTls::Load().
