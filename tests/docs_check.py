@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the Markdown files: relative links lead somewhere, and shown code is code that is compiled.
+"""Checks the Markdown files: relative links and their anchors lead somewhere, and shown code is code that is compiled.
 
 A block of code that follows a line
 
@@ -19,7 +19,8 @@ import textwrap
 MARKER = re.compile(r"<!-- code: (\S+) \[([\w-]+)\] -->\n```\w*\n(.*?)```", re.DOTALL)
 ANY_MARKER = re.compile(r"<!-- code:")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
-LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)|(?:src|href)=\"([^\"#]+)")
+LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)]*))?\)|(?:src|href)=\"([^\"#]+)")
+HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 SKIPPED = {"build", ".git", "node_modules"}
 
 
@@ -52,11 +53,23 @@ def check_code(root, path, text):
             yield f"{path}: differs from {name} [{label}], which reads:\n{textwrap.indent(wanted, '    ')}"
 
 
+def anchors(text):
+    """The anchors that GitHub gives the headings of a document."""
+    for heading in HEADING.findall(FENCE.sub("", text)):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
+        yield re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+
+
 def check_links(path, text):
     for link in LINK.finditer(FENCE.sub("", text)):
-        target = link.group(1) or link.group(2)
-        if not re.match(r"[a-z]+:", target) and not (path.parent / target).exists():
-            yield f"{path}: no such file: {target}"
+        name, anchor = link.group(1) or link.group(3) or "", link.group(2)
+        if re.match(r"[a-z]+:", name):
+            continue
+        target = path.parent / name if name else path
+        if not target.exists():
+            yield f"{path}: no such file: {name}"
+        elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text()):
+            yield f"{path}: {name or path.name} has no heading #{anchor}"
 
 
 def main():
