@@ -8,8 +8,10 @@
 
 namespace curtail {
 
-using internal::ServerConnection;
-using internal::ServerCore;
+using internal::Connection;
+using internal::HeldOutput;
+using internal::ServedMethod;
+using internal::ServerParts;
 
 namespace {
 
@@ -19,16 +21,16 @@ constexpr size_t kMaxWaitingBytes = 64u << 20;
 
 // Whether to look how long this run takes: one in some, but each while the method is slow, for which another clock
 // reading is nothing.
-bool Timed(const ServerCore::Method& method) {
+bool Timed(const ServedMethod& method) {
   constexpr uint32_t kSome = 8;
   static thread_local uint32_t runs = 0;
-  return method.took() >= ServerCore::kPriceOfSend || ++runs % kSome == 0;
+  return method.took() >= HeldOutput::kPriceOfSend || ++runs % kSome == 0;
 }
 
 // One message in, one message or status out.
 class UnaryCall final : public ServerCall {
  public:
-  bool OnMessage(std::string&& message) override {
+  bool OnMessage(std::string&& message, TimePoint) override {
     if (has_request_) too_many_ = true;
     has_request_ = true;
     request_.swap(message);  // the session uses the other's memory for a later one
@@ -36,16 +38,16 @@ class UnaryCall final : public ServerCall {
     return false;
   }
 
-  bool OnRequestEnd() override {
+  bool OnRequestEnd(TimePoint now) override {
     Ref();
-    arrival_ = connection_->Arrived();
+    arrival_ = Arrived(now);
     return true;
   }
 
   size_t queued_bytes() const override { return request_bytes_; }
 
   void Run(const WaitHint& hint) override {
-    core().Dequeued(request_bytes_);
+    parts_->admission.Dequeued(request_bytes_);
     absl::Status status = Begin(hint);
     if (status.ok() && (!has_request_ || too_many_)) {
       status = absl::InternalError("a unary call carries exactly one message");
@@ -64,11 +66,11 @@ class UnaryCall final : public ServerCall {
     reply_.has_message = status.ok();
     reply_.status = std::move(status);
     reply_.pooled = true;
-    std::shared_ptr<ServerConnection> connection = connection_;
-    ServerCore& shared = core();
-    if (internal::Adaptation* told = shared.adaptation(); told != nullptr) told->OnReply(arrival_);
+    std::shared_ptr<Connection> connection = connection_;
+    ServerParts& parts = *parts_;
+    if (parts.told != nullptr) parts.told->OnReply(arrival_);
     connection->Post(&reply_);
-    shared.Output(std::move(connection));
+    parts.output.Output(std::move(connection));
   }
 
   void GiveUp() override {
@@ -95,8 +97,8 @@ class UnaryCall final : public ServerCall {
 
   // The object may be gone when the handler returns.
   void RunContinuation(const WaitHint& hint) {
-    internal::ServerCore::Method& method = *method_;
-    core().BeforeHandler(method, hint);
+    ServedMethod& method = *method_;
+    parts_->output.BeforeHandler(method.took(), hint);
     const bool timed = Timed(method);
     const TimePoint begin = timed ? Now() : TimePoint();
     beginning = this;
@@ -131,8 +133,8 @@ thread_local UnaryCall* UnaryCall::beginning = nullptr;
 // Each message in is answered by one message out, in order.
 class EachMessageCall final : public ServerCall {
  public:
-  bool OnMessage(std::string&& message) override {
-    const internal::Arrival arrival = connection_->Arrived();
+  bool OnMessage(std::string&& message, TimePoint now) override {
+    const internal::Arrival arrival = Arrived(now);
     MutexLock lock(mu_);
     waiting_bytes_ += message.size();
     if (requests_.size() >= kMaxWaitingMessages || waiting_bytes_ > kMaxWaitingBytes) {
@@ -145,14 +147,14 @@ class EachMessageCall final : public ServerCall {
 
   size_t queued_bytes() const override { return 0; }  // bounded by itself
 
-  bool OnRequestEnd() override {
+  bool OnRequestEnd(TimePoint) override {
     MutexLock lock(mu_);
     ended_ = true;
     return Schedule();
   }
 
   void Run(const WaitHint& hint) override {
-    core().Dequeued(0);
+    parts_->admission.Dequeued(0);
     absl::Status begun = Begin(hint);
     Request request;
     while (true) {
@@ -180,15 +182,14 @@ class EachMessageCall final : public ServerCall {
       reply->ends = last || !reply->status.ok();
       const bool ends = reply->ends;
       Ref();  // the reply's
-      internal::Adaptation* const told = core().adaptation();
-      if (told != nullptr && !last) told->OnReply(request.arrival);
+      if (parts_->told != nullptr && !last) parts_->told->OnReply(request.arrival);
       connection_->Post(reply);
       if (ends) break;
     }
-    const std::shared_ptr<ServerConnection> connection = connection_;
-    ServerCore& shared = core();
+    std::shared_ptr<Connection> connection = connection_;
+    ServerParts& parts = *parts_;
     Unref();
-    shared.Output(connection);
+    parts.output.Output(std::move(connection));
   }
 
  private:
@@ -216,25 +217,25 @@ class EachMessageCall final : public ServerCall {
 
 }  // namespace
 
-ServerCall* ServerCall::New(std::shared_ptr<ServerConnection> connection, ServerCore::Method* method,
-                            wire::StreamId id, wire::RequestHead& head, TimePoint now) {
+ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<Connection> connection, std::string_view peer,
+                            ServedMethod& method, wire::StreamId id, wire::RequestHead& head, TimePoint now) {
   ServerCall* call = nullptr;
-  if (method->handler.kind == MethodHandler::Kind::kEachMessage) {
+  if (method.handler.kind == MethodHandler::Kind::kEachMessage) {
     call = new EachMessageCall;
   } else {
     call = Recycler<UnaryCall>::Take();
   }
-  ServerCore& core = connection->core();
-  const Nanos timeout = head.timeout.value_or(core.options().default_timeout);
+  const Nanos timeout = head.timeout.value_or(parts.default_timeout);
   const bool endless = timeout >= TimePoint::max() - now;
-  call->context_.Reset(endless ? Deadline::Infinite() : Deadline::At(now + timeout), connection->peer());
+  call->context_.Reset(endless ? Deadline::Infinite() : Deadline::At(now + timeout), peer);
   std::swap(call->context_.metadata_, head.metadata);
+  call->parts_ = &parts;
   call->connection_ = std::move(connection);
-  call->method_ = method;
+  call->method_ = &method;
   call->id_ = id;
   call->stream_open_ = true;
   call->refs_.store(1, std::memory_order_relaxed);
-  core.CallOpened();
+  parts.admission.CallOpened();
   return call;
 }
 
@@ -242,8 +243,6 @@ void ServerCall::Reset() {
   context_.Reset(Deadline::Infinite(), {});
   connection_.reset();
 }
-
-ServerCore& ServerCall::core() const { return connection_->core(); }
 
 void ServerCall::Unref() {
   if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) Free();
@@ -270,7 +269,7 @@ absl::Status ServerCall::Begin(const WaitHint& hint) {
 }
 
 absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hint, std::string* reply) {
-  core().BeforeHandler(*method_, hint);
+  parts_->output.BeforeHandler(method_->took(), hint);
   const bool timed = Timed(*method_);
   Fiber* const fiber = Fiber::Current();
   if (fiber != nullptr) fiber->TimeSuspensions(timed);
@@ -290,7 +289,7 @@ absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hi
 void ServerCall::OnStreamEnd(bool ok) {
   stream_open_ = false;
   if (!ok) context_.Cancel();
-  core().CallClosed();
+  parts_->admission.CallClosed();
   Unref();
 }
 

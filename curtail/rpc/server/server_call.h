@@ -16,8 +16,10 @@
 #include "curtail/exec/recycler.h"
 #include "curtail/exec/task.h"
 #include "curtail/rpc/context.h"
-#include "curtail/rpc/server/server_core.h"
+#include "curtail/rpc/server/server_parts.h"
 #include "curtail/rpc/service.h"
+#include "curtail/rpc/transport/connection.h"
+#include "curtail/wire/session.h"
 
 namespace curtail {
 
@@ -36,13 +38,14 @@ class ServerCall : public Task {
   };
 
   // A call that begins; swaps the metadata with `head`'s.
-  static ServerCall* New(std::shared_ptr<internal::ServerConnection> connection,
-                         internal::ServerCore::Method* method, wire::StreamId id, wire::RequestHead& head,
-                         TimePoint now);
+  // `peer` is the client's address, which lives as long as the connection.
+  static ServerCall* New(internal::ServerParts& parts, std::shared_ptr<internal::Connection> connection,
+                         std::string_view peer, internal::ServedMethod& method, wire::StreamId id,
+                         wire::RequestHead& head, TimePoint now);
 
-  // Events of the stream, heard by the strand's holder. True: push this task to the ready list.
-  virtual bool OnMessage(std::string&& message) = 0;
-  virtual bool OnRequestEnd() = 0;
+  // Events of the stream at `now`, heard by the strand's holder. True: push this task to the ready list.
+  virtual bool OnMessage(std::string&& message, TimePoint now) = 0;
+  virtual bool OnRequestEnd(TimePoint now) = 0;
   // The stream is over: `ok` when the reply went out whole. Drops the connection's reference.
   void OnStreamEnd(bool ok);
   // Sends what the reply holds, unless the stream is over; called by the strand's holder.
@@ -75,11 +78,15 @@ class ServerCall : public Task {
   absl::Status Begin(const WaitHint& hint);
   // Runs the handler and notes whether it took long.
   absl::Status RunHandler(std::string_view request, const WaitHint& hint, std::string* reply);
-  internal::ServerCore& core() const;
+  // A request has come; tells the policy of it.
+  internal::Arrival Arrived(TimePoint now) const {
+    return parts_->told == nullptr ? internal::Arrival() : parts_->told->OnArrival(now);
+  }
 
   // Immutable from New() to Free().
-  std::shared_ptr<internal::ServerConnection> connection_;
-  internal::ServerCore::Method* method_ = nullptr;
+  internal::ServerParts* parts_ = nullptr;
+  std::shared_ptr<internal::Connection> connection_;
+  internal::ServedMethod* method_ = nullptr;
   wire::StreamId id_ = 0;
 
   // Owned by the thread that runs the request.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// admission.h - limits the requests that a server has accepted and not yet begun, and counts its open calls.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+namespace curtail::internal {
+
+// An Admission refuses what exceeds the limits of the queue. Thread-safe; no method blocks.
+class Admission {
+ public:
+  Admission(size_t max_requests, size_t max_bytes) : max_requests_(max_requests), max_bytes_(max_bytes) {}
+  Admission(const Admission&) = delete;
+  Admission& operator=(const Admission&) = delete;
+
+  // Counts a request of `bytes` as queued; false when the queue is full, in number or in bytes. One request always
+  // fits, however large. Dequeued() gives its place back.
+  bool TryQueue(size_t bytes) {
+    const size_t requests = queued_.fetch_add(1, std::memory_order_relaxed);
+    const size_t queued = queued_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    if (requests < max_requests_ && (requests == 0 || queued + bytes <= max_bytes_)) return true;
+    Dequeued(bytes);
+    return false;
+  }
+  void Dequeued(size_t bytes) {
+    queued_.fetch_sub(1, std::memory_order_relaxed);
+    queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
+
+  // A client began a call, or its stream ended.
+  void CallOpened() { open_calls_.fetch_add(1, std::memory_order_relaxed); }
+  void CallClosed() { open_calls_.fetch_sub(1, std::memory_order_relaxed); }
+  size_t open_calls() const { return open_calls_.load(std::memory_order_relaxed); }
+
+ private:
+  // Immutable after construction.
+  const size_t max_requests_;
+  const size_t max_bytes_;
+
+  // Atomic counters; they order nothing.
+  std::atomic<size_t> queued_{0};
+  std::atomic<size_t> queued_bytes_{0};
+  std::atomic<size_t> open_calls_{0};
+};
+
+}  // namespace curtail::internal

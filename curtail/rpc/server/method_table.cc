@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/server/method_table.h"
+
+#include <utility>
+
+#include "curtail/base/strings.h"
+
+namespace curtail::internal {
+
+absl::Status MethodTable::Add(std::unique_ptr<Service> service) {
+  for (MethodHandler& method : service->Handlers()) {
+    std::string path = Join("/", service->FullName(), "/", method.name);
+    const auto [place, added] = methods_.try_emplace(path);
+    MethodHandler& served = place->second.handler;
+    place->second.path = place->first;
+    if (added) {
+      served = std::move(method);
+    } else if (!served.handler && method.handler) {
+      served.handler = std::move(method.handler);
+    } else if (!served.continuation && method.continuation) {
+      served.continuation = std::move(method.continuation);  // its straight-line form, if any, is not needed
+    } else {
+      return absl::InvalidArgumentError(Join("method ", path, " is served twice"));
+    }
+  }
+  services_.push_back(std::move(service));
+  return absl::OkStatus();
+}
+
+absl::Status MethodTable::CheckModel(const Config& config) const {
+  const bool async = config.model.waiting == Waiting::kAsync;
+  for (const auto& [path, method] : methods_) {
+    const MethodHandler& handler = method.handler;
+    if (async && !handler.continuation && !handler.never_waits) {
+      return absl::InvalidArgumentError(Join(
+          "config ", config.ToString(), ": ", path,
+          " has a straight-line handler; asynchronous models need a coroutine or a continuation handler"));
+    }
+    if (!async && !handler.handler) {
+      return absl::InvalidArgumentError(
+          Join("config ", config.ToString(), ": ", path,
+               " has a continuation handler only, which runs under asynchronous models (A...)"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> MethodTable::ServiceNames() const {
+  std::vector<std::string> names;
+  for (const auto& service : services_) names.emplace_back(service->FullName());
+  return names;
+}
+
+}  // namespace curtail::internal

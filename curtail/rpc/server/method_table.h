@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// method_table.h - the methods that a server serves, by path.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "curtail/base/clock.h"
+#include "curtail/exec/config.h"
+#include "curtail/rpc/service.h"
+
+namespace curtail::internal {
+
+// A ServedMethod is one method, and how long its handler took in a recent run.
+struct ServedMethod {
+  // Immutable once the server runs.
+  MethodHandler handler;
+  std::string_view path;  // "/package.Service/Method"
+
+  // A handler took `time`. Any thread.
+  void Took(Nanos time) {
+    const Nanos before = took();
+    if (time > before + before / 4 || time < before - before / 4) {
+      took_.store(time.count(), std::memory_order_relaxed);
+    }
+  }
+  Nanos took() const { return Nanos(took_.load(std::memory_order_relaxed)); }
+
+ private:
+  // Atomic, relaxed: a hint, in ns; roughly, so that threads seldom write it. At first it counts as slow.
+  std::atomic<int64_t> took_{1'000'000'000};
+};
+
+// A MethodTable owns the services of a server and finds their methods. Filled before the server runs, read by any
+// thread from then on.
+class MethodTable {
+ public:
+  MethodTable() = default;
+  MethodTable(const MethodTable&) = delete;
+  MethodTable& operator=(const MethodTable&) = delete;
+
+  // Services of one name make one if each adds a kind of handler that was missing: a straight-line service first,
+  // then the coroutine or continuation service for asynchronous models. Errors: INVALID_ARGUMENT for a method
+  // named twice.
+  absl::Status Add(std::unique_ptr<Service> service);
+  // Null for a path that is not served.
+  ServedMethod* Find(std::string_view path) {
+    const auto found = methods_.find(path);
+    return found == methods_.end() ? nullptr : &found->second;
+  }
+  // Errors: INVALID_ARGUMENT when a method cannot run under `config`.
+  absl::Status CheckModel(const Config& config) const;
+  // The full name of each service added, in order.
+  std::vector<std::string> ServiceNames() const;
+
+ private:
+  struct PathHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view path) const { return std::hash<std::string_view>{}(path); }
+  };
+
+  // Immutable once the server runs.
+  std::vector<std::unique_ptr<Service>> services_;
+  std::unordered_map<std::string, ServedMethod, PathHash, std::equal_to<>> methods_;
+};
+
+}  // namespace curtail::internal

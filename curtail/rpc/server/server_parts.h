@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// server_parts.h - what the connections and calls of a server use of it.
+#pragma once
+
+#include <algorithm>
+
+#include "curtail/base/clock.h"
+#include "curtail/rpc/server.h"
+#include "curtail/rpc/server/adaptation.h"
+#include "curtail/rpc/server/admission.h"
+#include "curtail/rpc/server/connection_set.h"
+#include "curtail/rpc/server/held_output.h"
+#include "curtail/rpc/server/method_table.h"
+#include "curtail/wire/session.h"
+
+namespace curtail::internal {
+
+// ServerParts outlive the connections and calls that refer to them. Each part says which threads may use it.
+struct ServerParts {
+  explicit ServerParts(const ServerOptions& options)
+      : default_timeout(options.default_timeout),
+        admission(options.max_queue, options.max_queue_bytes),
+        connections(static_cast<size_t>(options.max_connections)) {
+    session.max_message_bytes = options.max_message_bytes;
+    session.max_partial_bytes = std::max(session.max_partial_bytes, options.max_message_bytes);
+  }
+
+  // Immutable once the server runs.
+  const Nanos default_timeout;  // of requests that bring none
+  wire::SessionOptions session;
+  MethodTable methods;
+  Adaptation* told = nullptr;  // hears of requests; null without a policy that switches
+
+  Admission admission;
+  HeldOutput output;
+  ConnectionSet connections;
+};
+
+}  // namespace curtail::internal
