@@ -120,12 +120,12 @@ absl::StatusOr<GeneratorRun> Run(const Tools& tools, const Generator& generator,
   const ScratchFolder scratch;
   if (!WriteFile(scratch.File("body"), kEmptyMessage))
     return absl::InternalError("cannot write a file in /tmp");
-  ProcessOptions process;
+  ProgramOptions process;
   process.argv = WordsFor(generator, address, load, observe, scratch);
   process.argv.insert(process.argv.begin(), *path);
   process.argv.insert(process.argv.end(), generator.flags.begin(), generator.flags.end());
   process.timeout = std::chrono::seconds(30 + static_cast<int64_t>(4 * load.seconds));
-  const absl::StatusOr<ProcessResult> result = RunProcess(process);
+  const absl::StatusOr<ProgramResult> result = RunProgram(process);
   if (!result.ok()) return result.status();
   const bool curtail = generator.program == Generator::Program::kCurtail;
   if (result->exit_code != 0 && !(curtail && result->exit_code == kVoid)) {

@@ -20,14 +20,14 @@ absl::StatusOr<std::vector<Generator::Done>> Await(Generator& generator, Nanos t
   return done;
 }
 
-uint64_t Switches(const Child& child) { return child.ReadUsage().context_switches; }
+double Switches(const ServerProcess& server) { return server.process->Usage().context_switches; }
 
 // Waits until every leaf but `stopped` has run since `before`; it sleeps when it is not called.
-absl::Status AwaitOthers(const Servers& servers, size_t stopped, const std::vector<uint64_t>& before,
+absl::Status AwaitOthers(const Servers& servers, size_t stopped, const std::vector<double>& before,
                          Generator& generator) {
   const Deadline deadline = Deadline::In(kAnswer);
   for (size_t i = 0; i < servers.leaves.size(); ++i) {
-    while (i != stopped && Switches(*servers.leaves[i]) == before[i]) {
+    while (i != stopped && Switches(servers.leaves[i]) == before[i]) {
       if (deadline.Expired()) {
         return absl::FailedPreconditionError(
             absl::StrCat("the mid-tier does not call leaf ", i, " while leaf ", stopped, " is silent"));
@@ -41,8 +41,8 @@ absl::Status AwaitOthers(const Servers& servers, size_t stopped, const std::vect
 
 // With the leaf stopped.
 absl::Status CheckWaits(const Servers& servers, size_t stopped, Generator& generator) {
-  std::vector<uint64_t> before;
-  for (const auto& leaf : servers.leaves) before.push_back(Switches(*leaf));
+  std::vector<double> before;
+  for (const ServerProcess& leaf : servers.leaves) before.push_back(Switches(leaf));
   generator.Send(0);
   absl::StatusOr<std::vector<Generator::Done>> early = Await(generator, kQuiet);
   if (!early.ok()) return early.status();
@@ -54,9 +54,9 @@ absl::Status CheckWaits(const Servers& servers, size_t stopped, Generator& gener
 }
 
 absl::Status CheckLeaf(const Servers& servers, size_t index, Generator& generator) {
-  servers.leaves[index]->Pause();
+  servers.leaves[index].process->Pause();
   absl::Status waits = CheckWaits(servers, index, generator);
-  servers.leaves[index]->Resume();
+  servers.leaves[index].process->Resume();
   if (!waits.ok()) return waits;
   absl::StatusOr<std::vector<Generator::Done>> late = Await(generator, kAnswer);
   if (!late.ok()) return late.status();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "instructions.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -61,12 +63,15 @@ class Counter {
         StartServers(stack, setup, options_.leaf_config, callgrind_.NextWrapper());
     if (!servers.ok()) return servers.status();
     absl::StatusOr<std::unique_ptr<Generator>> generator =
-        MakeGenerator(stack.protocol, servers->mid->address(), setup);
+        MakeGenerator(stack.protocol, servers->mid.address, setup);
     if (!generator.ok()) return generator.status();
     absl::StatusOr<Sample> sample = RunRequests(**generator, outstanding, requests);
     if (!sample.ok()) return sample.status();
     if (!sample->first_error.ok()) return sample->first_error;
-    if (absl::Status ended = servers->mid->Terminate(kEndTimeout); !ended.ok()) return ended;
+    const int ended = servers->mid.process->Terminate(kEndTimeout);
+    if (WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL) {
+      return absl::DeadlineExceededError("a server does not end on SIGTERM");
+    }
     return callgrind_.Total();
   }
 

@@ -33,10 +33,9 @@ int Fail(const absl::Status& status, int code) {
 int RunServer(const Options& options) {
   absl::StatusOr<std::unique_ptr<Stack>> stack = MakeStack(options.stack, options.leaf_config);
   if (!stack.ok()) return Fail(stack.status(), kBadFlag);
-  const Ready ready = [&options](const std::string& address) {
-    const Fd fd(options.ready_fd >= 0 ? options.ready_fd : dup(STDOUT_FILENO));
+  const Ready ready = [](const std::string& address) {
     const std::string line = address + "\n";
-    if (write(fd.get(), line.data(), line.size()) < 0) _exit(1);  // nobody wants to know any more
+    if (write(STDOUT_FILENO, line.data(), line.size()) < 0) _exit(1);  // the benchmark has ended
   };
   const absl::Status status =
       options.role == "leaf" ? (*stack)->RunLeaf(ready) : (*stack)->RunMid(options.leaves, ready);

@@ -22,13 +22,13 @@ double Percentile(const std::vector<float>& sorted, double q) {
   return sorted[std::min(sorted.size() - 1, static_cast<size_t>(q * static_cast<double>(sorted.size())))];
 }
 
-std::optional<double> PerRequest(std::optional<uint64_t> before, std::optional<uint64_t> after,
-                                 double requests) {
+std::optional<double> PerRequest(std::optional<double> before, std::optional<double> after, double requests) {
   if (!before || !after) return std::nullopt;
-  return static_cast<double>(*after - *before) / requests;
+  return (*after - *before) / requests;
 }
 
-Measurement Evaluate(const Sample& sample, const Usage& before, const Usage& after) {
+Measurement Evaluate(const Sample& sample, const tool::ProcessUsage& before,
+                     const tool::ProcessUsage& after) {
   const double answered = std::max<double>(1, static_cast<double>(sample.latencies_us.size()));
   Measurement m;
   m.p50_us = Percentile(sample.latencies_us, 0.50);
@@ -37,8 +37,7 @@ Measurement Evaluate(const Sample& sample, const Usage& before, const Usage& aft
   m.failed = static_cast<double>(sample.failed);
   m.mid_cpu_us = (after.cpu_us - before.cpu_us) / answered;
   m.mid_resident_mib = after.resident_mib;
-  m.mid_switches =
-      (static_cast<double>(after.context_switches) - static_cast<double>(before.context_switches)) / answered;
+  m.mid_switches = (after.context_switches - before.context_switches) / answered;
   m.mid_user_instructions = PerRequest(before.user_instructions, after.user_instructions, answered);
   m.mid_kernel_instructions = PerRequest(before.kernel_instructions, after.kernel_instructions, answered);
   return m;
@@ -64,12 +63,12 @@ absl::Status RunCells(const Options& options, uint64_t seed, Servers& servers, G
   for (const Cell& cell : options.cells) {
     const auto duration =
         std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(CellSeconds(options, cell)));
-    const Usage before = servers.mid->ReadUsage();
+    const tool::ProcessUsage before = servers.mid.process->Usage();
     absl::StatusOr<Sample> sample = RunLoad(generator, cell, duration, seed);
     if (!sample.ok())
       return absl::Status(sample.status().code(), absl::StrCat(cell.Name(), ": ", sample.status().message()));
     results->first_error.Update(sample->first_error);
-    results->by_cell[cell.Name()].push_back(Evaluate(*sample, before, servers.mid->ReadUsage()));
+    results->by_cell[cell.Name()].push_back(Evaluate(*sample, before, servers.mid.process->Usage()));
   }
   return absl::OkStatus();
 }
@@ -79,7 +78,7 @@ absl::Status RunTurn(const Options& options, int round, StackResults* results) {
   const Setup& setup = results->setup;
   absl::StatusOr<Servers> servers = StartServers(results->stack, setup, options.leaf_config);
   if (!servers.ok()) return servers.status();
-  const std::string& address = servers->mid->address();
+  const std::string& address = servers->mid.address;
   absl::StatusOr<std::vector<Fd>> idle = OpenIdle(address, results->stack.protocol, setup.idle);
   if (!idle.ok()) return idle.status();
   absl::StatusOr<std::unique_ptr<Generator>> generator =

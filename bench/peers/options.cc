@@ -12,7 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "child.h"
 #include "stack.h"
 
 namespace curtail::bench {
@@ -149,7 +148,6 @@ std::map<absl::string_view, Setter> ValueFlags() {
       {"--leaf-config", SetText(&Options::leaf_config)},
       {"--role", SetText(&Options::role)},
       {"--stack", SetText(&Options::stack)},
-      {kReadyFdFlag, SetNumber(kReadyFdFlag, &Options::ready_fd, 0, 1 << 20)},
       {"--leaf",
        [](absl::string_view value, Options* options) {
          options->leaves.emplace_back(value);

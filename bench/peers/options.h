@@ -44,7 +44,6 @@ struct Options {
   std::string leaf_config = "SIB1";
   std::string stack;
   std::vector<std::string> leaves;
-  int ready_fd = -1;
 };
 
 // How long a cell lasts: at small rates twice as long, so that there is something to take a p99 of.

@@ -3,6 +3,10 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "curtail/base/clock.h"
 
 namespace curtail::bench {
 namespace {
@@ -11,22 +15,28 @@ constexpr Nanos kStartTimeout = std::chrono::seconds(20);
 constexpr Nanos kWrappedStartTimeout = std::chrono::seconds(120);
 
 // What runs `stack` in `role`, behind `wrapper`.
-Command CommandFor(const StackInfo& stack, const std::string& role, const std::string& leaf_config,
-                   const std::vector<std::string>& wrapper) {
+std::vector<std::string> CommandFor(const StackInfo& stack, const std::string& role,
+                                    const std::string& leaf_config, std::vector<std::string> wrapper) {
   const bool own = stack.program.empty();
-  Command command;
-  command.file = own ? "/proc/self/exe" : stack.program;
-  command.argv = {own ? "peers" : stack.program};
-  if (!wrapper.empty()) {
-    std::error_code error;
-    command.argv = wrapper;
-    command.argv.push_back(own ? std::filesystem::read_symlink("/proc/self/exe", error).string()
-                               : stack.program);
-    command.file = wrapper[0];
-  }
-  command.argv.insert(command.argv.end(), {"--stack", stack.name, "--role", role});
-  if (own) command.argv.insert(command.argv.end(), {"--leaf-config", leaf_config});
+  std::error_code error;
+  std::vector<std::string> command = std::move(wrapper);
+  command.push_back(own ? std::filesystem::read_symlink("/proc/self/exe", error).string() : stack.program);
+  command.insert(command.end(), {"--stack", stack.name, "--role", role});
+  if (own) command.insert(command.end(), {"--leaf-config", leaf_config});
   return command;
+}
+
+absl::StatusOr<ServerProcess> Launch(std::string name, std::vector<std::string> command) {
+  auto process = tool::Process::Spawn({.name = std::move(name), .argv = std::move(command), .counted = true});
+  if (!process.ok()) return process.status();
+  return ServerProcess{*std::move(process), {}};
+}
+
+// A server prints its address once it serves.
+absl::Status AwaitAddress(ServerProcess& server, Nanos timeout) {
+  absl::StatusOr<std::string> address = server.process->AwaitLine("", Deadline::In(timeout), nullptr);
+  if (address.ok()) server.address = *std::move(address);
+  return address.status();
 }
 
 }  // namespace
@@ -36,20 +46,21 @@ absl::StatusOr<Servers> StartServers(const StackInfo& stack, const Setup& setup,
                                      const std::vector<std::string>& mid_wrapper) {
   Servers servers;
   for (int i = 0; i < setup.leaves; ++i) {
-    absl::StatusOr<std::unique_ptr<Child>> leaf = Child::Launch(CommandFor(stack, "leaf", leaf_config, {}));
+    absl::StatusOr<ServerProcess> leaf =
+        Launch(absl::StrCat("leaf ", i), CommandFor(stack, "leaf", leaf_config, {}));
     if (!leaf.ok()) return leaf.status();
-    servers.leaves.push_back(std::move(*leaf));
+    servers.leaves.push_back(*std::move(leaf));
   }
-  Command command = CommandFor(stack, "mid", leaf_config, mid_wrapper);
-  for (const auto& leaf : servers.leaves) {
-    if (absl::Status up = leaf->AwaitAddress(kStartTimeout); !up.ok()) return up;
-    command.argv.insert(command.argv.end(), {"--leaf", leaf->address()});
+  std::vector<std::string> command = CommandFor(stack, "mid", leaf_config, mid_wrapper);
+  for (ServerProcess& leaf : servers.leaves) {
+    if (absl::Status up = AwaitAddress(leaf, kStartTimeout); !up.ok()) return up;
+    command.insert(command.end(), {"--leaf", leaf.address});
   }
-  absl::StatusOr<std::unique_ptr<Child>> mid = Child::Launch(std::move(command));
+  absl::StatusOr<ServerProcess> mid = Launch("mid-tier", std::move(command));
   if (!mid.ok()) return mid.status();
-  servers.mid = std::move(*mid);
+  servers.mid = *std::move(mid);
   const absl::Status up =
-      servers.mid->AwaitAddress(mid_wrapper.empty() ? kStartTimeout : kWrappedStartTimeout);
+      AwaitAddress(servers.mid, mid_wrapper.empty() ? kStartTimeout : kWrappedStartTimeout);
   if (!up.ok()) return up;
   return servers;
 }

@@ -8,16 +8,22 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "child.h"
 #include "options.h"
 #include "stack.h"
+#include "tools/curtail/deploy/process.h"
 
 namespace curtail::bench {
 
+// A process that serves until this ends.
+struct ServerProcess {
+  std::unique_ptr<tool::Process> process;
+  std::string address;
+};
+
 // The mid-tier goes first at the end, before what it calls.
 struct Servers {
-  std::vector<std::unique_ptr<Child>> leaves;
-  std::unique_ptr<Child> mid;
+  std::vector<ServerProcess> leaves;
+  ServerProcess mid;
 };
 
 // Starts all of them; they serve when this returns. `mid_wrapper` is a command that runs the mid-tier's, such as

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "mid.h"
-#include "process.h"
 
 namespace curtail::bench {
 namespace {

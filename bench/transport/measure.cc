@@ -5,6 +5,7 @@
 // what disturbs the machine disturbs all of them.
 #include "measure.h"
 
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
@@ -18,7 +19,7 @@
 #include "generator.h"
 #include "large.h"
 #include "mid.h"
-#include "process.h"
+#include "tools/curtail/deploy/process.h"
 #include "variants.h"
 
 namespace curtail::bench {
@@ -28,17 +29,56 @@ namespace {
 constexpr uint32_t kOpenConnections = 16;
 constexpr double kOverheadSeconds = 0.06;  // a cell's connections and first requests
 
+// Counters of one server, in memory that its process shares with this one.
+class SharedCounters {
+ public:
+  SharedCounters()
+      : memory_(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_SHARED, -1, 0)) {
+    for (size_t i = 0; memory_ != MAP_FAILED && i < kCounterSlots; ++i) new (&slots()[i]) Counters;
+  }
+  ~SharedCounters() {
+    if (memory_ != MAP_FAILED) munmap(memory_, kBytes);
+  }
+  SharedCounters(const SharedCounters&) = delete;
+  SharedCounters& operator=(const SharedCounters&) = delete;
+
+  bool ok() const { return memory_ != MAP_FAILED; }
+  Counters* slots() const { return static_cast<Counters*>(memory_); }
+  double Sum(std::atomic<uint64_t> Counters::* field) const {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < kCounterSlots; ++i) sum += (slots()[i].*field).load(std::memory_order_relaxed);
+    return static_cast<double>(sum);
+  }
+
+ private:
+  static constexpr size_t kBytes = kCounterSlots * sizeof(Counters);
+  void* const memory_;
+};
+
 struct Server {
   Listener listener;
-  std::unique_ptr<Process> process;
+  std::unique_ptr<SharedCounters> counters;
+  std::unique_ptr<tool::Process> process;
+};
+
+// What a server has consumed since it started.
+struct Usage {
+  explicit Usage(const Server& server)
+      : process(server.process->Usage()),
+        system_calls(server.counters->Sum(&Counters::system_calls)),
+        copied(server.counters->Sum(&Counters::zero_copies_copied)) {}
+  tool::ProcessUsage process;
+  double system_calls;
+  double copied;  // MSG_ZEROCOPY sends that were copied
 };
 
 absl::StatusOr<Server> StartServer(const std::function<void(const Listener&, Counters*)>& run) {
   absl::StatusOr<Listener> listener = Listen();
   if (!listener.ok()) return listener.status();
-  Server server{.listener = std::move(*listener)};
-  absl::StatusOr<std::unique_ptr<Process>> process =
-      Process::Start([&](Counters* counters) { run(server.listener, counters); });
+  Server server{.listener = std::move(*listener), .counters = std::make_unique<SharedCounters>()};
+  if (!server.counters->ok()) return ErrnoStatus("mmap");
+  auto process = tool::Process::Spawn(
+      {.name = "server", .counted = true, .run = [&] { run(server.listener, server.counters->slots()); }});
   if (!process.ok()) return process.status();
   server.process = std::move(*process);
   return server;
@@ -71,11 +111,12 @@ std::optional<double> PerAnswer(std::optional<double> before, std::optional<doub
   return (*after - *before) / answers;
 }
 
-absl::StatusOr<Measurement> Evaluate(const absl::StatusOr<Sample>& sample, const Usage& before,
-                                     const Usage& after) {
+absl::StatusOr<Measurement> Evaluate(const absl::StatusOr<Sample>& sample, const Usage& earlier,
+                                     const Usage& later) {
   if (!sample.ok()) return sample.status();
   if (sample->latencies_us.empty()) return absl::UnavailableError("no answers");
   const auto answers = static_cast<double>(sample->latencies_us.size());
+  const tool::ProcessUsage &before = earlier.process, &after = later.process;
   return Measurement{
       .p50_us = At(sample->latencies_us, 0.5),
       .p99_us = At(sample->latencies_us, 0.99),
@@ -84,8 +125,8 @@ absl::StatusOr<Measurement> Evaluate(const absl::StatusOr<Sample>& sample, const
       .user_ticks = after.user_ticks - before.user_ticks,
       .system_ticks = after.system_ticks - before.system_ticks,
       .context_switches = (after.context_switches - before.context_switches) / answers,
-      .system_calls = (after.system_calls - before.system_calls) / answers,
-      .copied = (after.copied - before.copied) / answers,
+      .system_calls = (later.system_calls - earlier.system_calls) / answers,
+      .copied = (later.copied - earlier.copied) / answers,
       .user_instructions = PerAnswer(before.user_instructions, after.user_instructions, answers),
       .kernel_instructions = PerAnswer(before.kernel_instructions, after.kernel_instructions, answers),
   };
@@ -95,18 +136,18 @@ absl::StatusOr<Measurement> RunCell(const Options& options, const Variant& varia
                                     const Cell& cell, uint64_t seed) {
   const auto duration = std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(options.seconds));
   if (variant.large) {
-    const Usage before = server.process->ReadUsage();
+    const Usage before(server);
     const absl::StatusOr<Sample> sample = RunLarge(server.listener.port, cell.load, duration);
-    return Evaluate(sample, before, server.process->ReadUsage());
+    return Evaluate(sample, before, Usage(server));
   }
   absl::StatusOr<std::unique_ptr<Generator>> generator =
       MakeGenerator(options, variant, cell, server.listener.port);
   if (!generator.ok()) return generator.status();
-  const Usage before = server.process->ReadUsage();
+  const Usage before(server);
   const absl::StatusOr<Sample> sample = cell.kind == Cell::Kind::kOpen
                                             ? (*generator)->RunOpenLoop(cell.load, duration, seed)
                                             : (*generator)->RunClosedLoop(cell.load, duration);
-  return Evaluate(sample, before, server.process->ReadUsage());
+  return Evaluate(sample, before, Usage(server));
 }
 
 bool Fits(const Variant& variant, const Cell& cell) {

@@ -9,7 +9,6 @@
 #include <iostream>
 #include <thread>
 
-#include "process.h"
 #include "variants.h"
 
 namespace curtail::bench {
@@ -53,6 +52,11 @@ void LeafTurn(int epoll, const Listener& listener, std::vector<Fd>& connections,
 }
 
 }  // namespace
+
+void Die(const absl::Status& status) {
+  std::cerr << "transport_bench: a server failed: " << status.ToString() << "\n";
+  _exit(1);
+}
 
 void RunMid(const std::string& variant, const Listener& listener, const std::vector<uint16_t>& leaves,
             Counters* counters) {

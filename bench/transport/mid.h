@@ -47,6 +47,9 @@ struct UringOptions {
 std::unique_ptr<Mid> MakeBlockingMid(bool last_first);
 std::unique_ptr<Mid> MakeEpollMid(const EpollOptions& options);
 std::unique_ptr<Mid> MakeUringMid(const UringOptions& options);
+// For a server in a process of its own: says why it failed, and ends the process.
+[[noreturn]] void Die(const absl::Status& status);
+
 // Whether io_uring was compiled in and this kernel lets us have it.
 absl::Status UringAvailable();
 

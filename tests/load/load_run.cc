@@ -95,8 +95,8 @@ absl::StatusOr<LoadRun> RunLoad(std::vector<std::string> words, std::optional<in
   const ScratchFile json;
   words.insert(words.begin(), {CURTAIL_COMMAND, "load"});
   words.insert(words.end(), {"--json", json.path().string()});
-  absl::StatusOr<ProcessResult> process =
-      RunProcess({.argv = std::move(words), .cpu = cpu, .nice = nice, .timeout = kMaxRun});
+  absl::StatusOr<ProgramResult> process =
+      RunProgram({.argv = std::move(words), .cpu = cpu, .nice = nice, .timeout = kMaxRun});
   if (!process.ok()) return process.status();
   LoadRun run;
   run.process = *std::move(process);

@@ -33,7 +33,7 @@ struct LoadSecond {
 
 // What the tests look at. Latencies are those of the row `every one`.
 struct LoadRun {
-  ProcessResult process;
+  ProgramResult process;
   bool valid = false;
   std::string invalid_reasons;
   uint64_t scheduled = 0;

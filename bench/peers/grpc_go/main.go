@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // grpc-go: the null fan-out's mid-tier and leaf. Takes the flags with which peers starts every server:
-// --stack NAME --role leaf|mid --leaf ADDRESS... --ready-fd N.
+// --stack NAME --role leaf|mid --leaf ADDRESS...
 package main
 
 import (
@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log"
 	"net"
-	"os"
 	"runtime"
 	"sync"
 
@@ -76,7 +75,6 @@ func main() {
 	var leaves addressList
 	flag.String("stack", "grpc-go", "there is one")
 	role := flag.String("role", "", "leaf or mid")
-	readyFd := flag.Uint("ready-fd", 1, "where the address is written once it serves")
 	flag.Var(&leaves, "leaf", "address of a leaf; once for each")
 	flag.Parse()
 	if *role != "leaf" && (*role != "mid" || len(leaves) == 0) {
@@ -98,10 +96,6 @@ func main() {
 	if err != nil {
 		log.Fatalf("grpc-go: %v", err)
 	}
-	ready := os.NewFile(uintptr(*readyFd), "ready")
-	fmt.Fprintln(ready, listener.Addr())
-	if *readyFd != 1 {
-		ready.Close()
-	}
+	fmt.Println(listener.Addr())
 	log.Fatalf("grpc-go: %v", server.Serve(listener))
 }

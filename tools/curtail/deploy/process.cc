@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,7 +14,6 @@
 #include <cerrno>
 #include <csignal>
 #include <fstream>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -30,24 +30,49 @@ constexpr size_t kMaxLine = 64u << 10;
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
 
-// What the child's side of fork() does; only async-signal-safe calls. An exec that fails reports errno
-// through `report`.
-[[noreturn]] void BecomeChild(const std::vector<char*>& argv, const cpu_set_t* cpus, pid_t parent, int out,
-                              int log, int report) {
+// What the child needs of its parent.
+struct Inherited {
+  pid_t parent;
+  int go;      // readable once the parent has attached its counters
+  int out;     // becomes standard output
+  int log;     // becomes standard error, unless -1
+  int report;  // takes errno of an exec that fails
+};
+
+bool SetCpusAndNice(const ProcessOptions& options) {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  for (const int cpu : options.cpus) CPU_SET(static_cast<size_t>(cpu), &cpus);
+  if (!options.cpus.empty() && sched_setaffinity(0, sizeof(cpus), &cpus) != 0) return false;
+  return options.nice == 0 || setpriority(PRIO_PROCESS, 0, options.nice) == 0;
+}
+
+// What the child's side of fork() does; only async-signal-safe calls until it runs what it is for.
+[[noreturn]] void BecomeChild(const ProcessOptions& options, char* const* argv, const Inherited& inherited) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // the parent died before that took effect
+  if (getppid() != inherited.parent) _exit(127);  // the parent died before that took effect
+  char byte = 0;
+  if (read(inherited.go, &byte, 1) != 1) _exit(127);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(signal, SIG_DFL);
-  dup2(out, STDOUT_FILENO);
-  dup2(log, STDERR_FILENO);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
+  dup2(inherited.out, STDOUT_FILENO);
+  if (inherited.log >= 0) dup2(inherited.log, STDERR_FILENO);
   const int null = open("/dev/null", O_RDONLY);
   if (null >= 0) dup2(null, STDIN_FILENO);
-  if (cpus == nullptr || sched_setaffinity(0, sizeof(*cpus), cpus) == 0) execv(argv[0], argv.data());
+  if (SetCpusAndNice(options)) {
+    if (options.run) {
+      close(inherited.report);
+      options.run();
+      _exit(0);
+    }
+    std::signal(SIGPIPE, SIG_DFL);
+    execv(argv[0], argv);
+  }
   const int error = errno;
-  (void)!write(report, &error, sizeof(error));
+  (void)!write(inherited.report, &error, sizeof(error));
   _exit(127);
 }
 
@@ -63,6 +88,10 @@ int ExecResult(int report) {
     n = read(report, &error, sizeof(error));
   } while (n < 0 && errno == EINTR);
   return n == sizeof(error) ? error : 0;
+}
+
+Nanos FromTimeval(const timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
 
 struct Pipe {
@@ -88,28 +117,32 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Spawn(ProcessOptions options) 
   std::vector<char*> argv;
   for (std::string& arg : options.argv) argv.push_back(arg.data());
   argv.push_back(nullptr);
-  Pipe out, report;
-  if (!out.Open() || !report.Open()) return absl::InternalError(absl::StrCat("pipe: ", ErrorText(errno)));
-  const int log = open(options.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (log < 0)
-    return absl::InternalError(absl::StrCat("cannot open ", options.log_path, ": ", ErrorText(errno)));
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  for (const int cpu : options.cpus) CPU_SET(static_cast<size_t>(cpu), &cpus);
-  const pid_t parent = getpid();
+  Pipe out, report, go;
+  if (!out.Open() || !report.Open() || !go.Open()) {
+    return absl::InternalError(absl::StrCat("pipe: ", ErrorText(errno)));
+  }
+  int log = -1;
+  if (!options.log_path.empty()) {
+    log = open(options.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (log < 0)
+      return absl::InternalError(absl::StrCat("cannot open ", options.log_path, ": ", ErrorText(errno)));
+  }
+  const Inherited inherited{getpid(), go.read_end, options.out_to_log ? log : out.write_end, log,
+                            report.write_end};
   const pid_t pid = fork();
-  if (pid == 0)
-    BecomeChild(argv, options.cpus.empty() ? nullptr : &cpus, parent,
-                options.out_to_log ? log : out.write_end, log, report.write_end);
+  if (pid == 0) BecomeChild(options, argv.data(), inherited);
   const int fork_error = errno;
-  close(log);
+  if (log >= 0) close(log);
   if (pid < 0) return absl::InternalError(absl::StrCat("fork: ", ErrorText(fork_error)));
   out.CloseWriteEnd();
   report.CloseWriteEnd();
-  const int error = ExecResult(report.read_end);
   std::unique_ptr<Process> process(new Process(std::move(options), pid, out.TakeReadEnd()));
+  if (process->options_.counted) process->counters_.Attach(pid);
+  if (write(go.write_end, "g", 1) != 1) return absl::InternalError(absl::StrCat("write: ", ErrorText(errno)));
+  const int error = ExecResult(report.read_end);
   if (error == 0) return process;
-  const std::string text = absl::StrCat("cannot run ", process->options_.argv[0], ": ", ErrorText(error));
+  const std::string& program = process->options_.run ? process->options_.name : process->options_.argv[0];
+  const std::string text = absl::StrCat("cannot run ", program, ": ", ErrorText(error));
   if (error == ENOENT) return absl::NotFoundError(text);
   return error == EACCES ? absl::PermissionDeniedError(text) : absl::InternalError(text);
 }
@@ -126,7 +159,9 @@ bool Process::Running() {
     if (ended.si_pid == 0) return true;
     kill(-pid_, SIGKILL);  // what is left of its group, while the number is certainly still its
   }
-  const pid_t result = waitpid(pid_, &wait_status_, WNOHANG);
+  rusage used{};
+  const pid_t result = wait4(pid_, &wait_status_, WNOHANG, &used);
+  if (result == pid_) cpu_at_end_ = FromTimeval(used.ru_utime) + FromTimeval(used.ru_stime);
   // ECHILD cannot be, as only this object waits for the child; but if it were, there is nobody to wait for.
   if (result == pid_ || (result < 0 && errno == ECHILD)) reaped_ = true;
   return !reaped_;
@@ -169,7 +204,11 @@ int Process::Terminate(Nanos grace) {
 }
 
 void Process::Pause() {
-  if (Running()) kill(pid_, SIGSTOP);
+  if (!Running()) return;
+  kill(pid_, SIGSTOP);
+  siginfo_t stopped;
+  // SIGSTOP cannot be ignored, so one of the two comes.
+  waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED | WEXITED | WNOWAIT);
 }
 
 void Process::Resume() {
@@ -180,6 +219,27 @@ absl::Status Process::Ended() const {
   std::string how = WIFSIGNALED(wait_status_) ? absl::StrCat("was killed by signal ", WTERMSIG(wait_status_))
                                               : absl::StrCat("ended with code ", WEXITSTATUS(wait_status_));
   return absl::AbortedError(absl::StrCat(options_.name, " ", how, LogTail()));
+}
+
+ssize_t Process::ReadMore(Deadline deadline) {
+  pollfd readable{out_, POLLIN, 0};
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::min(deadline.Remaining(), kLongestWait));
+  if (poll(&readable, 1, static_cast<int>(left.count()) + 1) <= 0) return -1;
+  char buffer[16384];
+  const ssize_t n = read(out_, buffer, sizeof(buffer));
+  if (n > 0) unread_.append(buffer, static_cast<size_t>(n));
+  return n;
+}
+
+absl::StatusOr<std::string> Process::ReadToEnd(Deadline deadline) {
+  for (ssize_t n = 1; n != 0 && !deadline.Expired();) {
+    const bool running = Running();
+    n = ReadMore(deadline);
+    if (n < 0 && !running) break;  // a child of its own has taken over the output, and says nothing
+  }
+  if (WaitUntil(deadline)) return std::exchange(unread_, {});
+  return absl::DeadlineExceededError(absl::StrCat(options_.name, " did not end in time", LogTail()));
 }
 
 absl::StatusOr<std::string> Process::AwaitLine(std::string_view prefix, Deadline deadline,
@@ -194,13 +254,7 @@ absl::StatusOr<std::string> Process::AwaitLine(std::string_view prefix, Deadline
     if (deadline.Expired() || unread_.size() > kMaxLine) {
       return absl::DeadlineExceededError(absl::StrCat(options_.name, " was not ready in time", LogTail()));
     }
-    pollfd readable{out_, POLLIN, 0};
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(std::min(deadline.Remaining(), kLongestWait));
-    if (poll(&readable, 1, static_cast<int>(left.count()) + 1) <= 0) continue;
-    char buffer[4096];
-    const ssize_t n = read(out_, buffer, sizeof(buffer));
-    if (n > 0) unread_.append(buffer, static_cast<size_t>(n));
+    const ssize_t n = ReadMore(deadline);
     if (n == 0) {  // it closed its output: it has ended, or will not say any more
       if (WaitUntil(Deadline::In(kDefaultGrace))) return Ended();
       return absl::DeadlineExceededError(absl::StrCat(options_.name, " closed its output", LogTail()));
@@ -208,20 +262,7 @@ absl::StatusOr<std::string> Process::AwaitLine(std::string_view prefix, Deadline
   }
 }
 
-Nanos Process::Cpu() const { return CpuOf(pid_); }
-
-Nanos CpuOf(pid_t pid) {
-  std::ifstream in(absl::StrCat("/proc/", pid, "/stat"));
-  std::string text((std::istreambuf_iterator<char>(in)), {});
-  const size_t name_end = text.rfind(')');  // the name may hold spaces
-  if (name_end == std::string::npos) return Nanos::zero();
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string skipped;
-  for (int field = 3; field < 14; ++field) fields >> skipped;  // proc(5): 14 is utime, 15 stime
-  int64_t user = 0, system = 0;
-  fields >> user >> system;
-  return Nanos((user + system) * (1'000'000'000 / sysconf(_SC_CLK_TCK)));
-}
+Nanos Process::Cpu() const { return reaped_ ? cpu_at_end_ : CpuOf(pid_); }
 
 std::string Process::LogTail() const {
   std::ifstream in(options_.log_path, std::ios::binary);

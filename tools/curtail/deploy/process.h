@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,15 +19,21 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
+#include "tools/curtail/deploy/process_usage.h"
 
 namespace curtail::tool {
 
 struct ProcessOptions {
   std::string name;               // for messages: "leaf 0"
   std::vector<std::string> argv;  // argv[0] is the path of the executable
-  std::string log_path;           // its standard error goes there
+  std::string log_path;           // its standard error goes there; empty: to that of this process
   bool out_to_log = false;        // its standard output, too; AwaitLine() then never sees any
   std::vector<int> cpus;          // on which it may run; empty: those of this process
+  int nice = 0;
+  bool counted = false;  // the kernel counts its context switches and instructions for Usage()
+  // Instead of a program: the child is a copy of this process that calls this and ends with code 0. The calling thread
+  // alone goes on in the copy, so the function must not need a lock that another thread may hold.
+  std::function<void()> run;
 };
 
 // A Process is one running child. Thread-compatible. The thread that spawns it must live as long as it.
@@ -45,10 +52,14 @@ class Process {
   absl::StatusOr<std::string> AwaitLine(std::string_view prefix, Deadline deadline,
                                         const std::atomic<bool>* stop);
 
+  // Reads standard output until the child has ended and returns it. DEADLINE_EXCEEDED when it does not end; it then runs on.
+  absl::StatusOr<std::string> ReadToEnd(Deadline deadline);
+
   // Asks it to end (SIGTERM), then kills it once `grace` has passed; returns when it is gone. Returns its
   // wait status. Later calls return the same.
   int Terminate(Nanos grace);
-  // Stops its execution, so that an idle but polling server takes no CPU, and lets it go on.
+  // Stops its execution, so that an idle but polling server takes no CPU, and lets it go on. All its threads have stopped
+  // when Pause() returns.
   void Pause();
   void Resume();
 
@@ -60,25 +71,30 @@ class Process {
   void BeginToEnd();
   pid_t pid() const { return pid_; }
   const std::string& name() const { return options_.name; }
-  Nanos Cpu() const;  // see CpuOf()
+  // User and system time so far; once the child has ended, that of its own children as well.
+  Nanos Cpu() const;
+  // Zeros once the child has ended.
+  ProcessUsage Usage() const { return counters_.Read(pid_); }
   // The last lines of its standard error, indented, or empty.
   std::string LogTail() const;
 
  private:
   Process(ProcessOptions options, pid_t pid, int out) : options_(std::move(options)), pid_(pid), out_(out) {}
   bool WaitUntil(Deadline deadline);
+  // Waits for output, briefly and no longer than `deadline`, and appends it to unread_. Returns how many bytes came; 0 at
+  // the end of the output; -1 when none came.
+  ssize_t ReadMore(Deadline deadline);
   absl::Status Ended() const;
 
   const ProcessOptions options_;
   const pid_t pid_;
   int out_;  // read end of its standard output
+  ProcessCounters counters_;
   std::string unread_;
   bool asked_to_end_ = false;
   bool reaped_ = false;
   int wait_status_ = 0;
+  Nanos cpu_at_end_{0};
 };
-
-// User and system time of a process so far; zero when it cannot be read.
-Nanos CpuOf(pid_t pid);
 
 }  // namespace curtail::tool

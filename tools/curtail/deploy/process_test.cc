@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/deploy/process.h"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -147,6 +148,55 @@ TEST_F(ProcessTest, AChildDiesWithItsParentEvenIfThatIsKilled) {
   EXPECT_FALSE(limit.Expired());
   close(report[0]);
   close(report[1]);
+}
+
+TEST_F(ProcessTest, ReadsAllOutputOfAChildThatEnds) {
+  auto process = Shell("echo one; sleep 0.05; printf two; echo trouble >&2; exit 5");
+  ASSERT_TRUE(process.ok());
+  const absl::StatusOr<std::string> out = (*process)->ReadToEnd(Deadline::In(kMaxWait));
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(*out, "one\ntwo");
+  EXPECT_EQ(WEXITSTATUS((*process)->Terminate(Nanos(0))), 5);
+  EXPECT_THAT((*process)->LogTail(), HasSubstr("trouble"));
+}
+
+TEST_F(ProcessTest, ReadingEndsAtTheDeadline) {
+  auto process = Shell("echo one; exec sleep 100");
+  ASSERT_TRUE(process.ok());
+  EXPECT_EQ((*process)->ReadToEnd(Deadline::In(std::chrono::milliseconds(20))).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE((*process)->Running());
+}
+
+TEST_F(ProcessTest, RunsAFunctionInACopyOfThisProcess) {
+  int ran = 0;
+  auto process = Process::Spawn({.name = "copy", .counted = true, .run = [&ran] {
+                                   ran = 1;
+                                   (void)!write(STDOUT_FILENO, "here\n", 5);
+                                 }});
+  ASSERT_TRUE(process.ok()) << process.status();
+  const absl::StatusOr<std::string> out = (*process)->ReadToEnd(Deadline::In(kMaxWait));
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(*out, "here\n");
+  EXPECT_EQ((*process)->Terminate(Nanos(0)), 0);
+  EXPECT_EQ(ran, 0) << "the copy's variable is another";
+}
+
+TEST_F(ProcessTest, TellsItsUsage) {
+  auto process = Process::Spawn({.name = "shell",
+                                 .argv = {"/bin/sh", "-c",
+                                          "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; sleep 0.01; "
+                                          "echo done; exec sleep 100"},
+                                 .log_path = log_,
+                                 .nice = 5,
+                                 .counted = true});
+  ASSERT_TRUE(process.ok()) << process.status();
+  ASSERT_TRUE((*process)->AwaitLine("done", Deadline::In(kMaxWait), nullptr).ok());
+  const ProcessUsage usage = (*process)->Usage();
+  EXPECT_GT(usage.cpu_us, 0);
+  EXPECT_GT(usage.resident_mib, 0);
+  EXPECT_GT(usage.context_switches, 0) << "it has slept";
+  EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>((*process)->pid())), 5);
 }
 
 TEST_F(ProcessTest, CountsCpuTime) {

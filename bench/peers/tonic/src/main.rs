@@ -2,11 +2,8 @@
 //
 // tonic: the null fan-out's mid-tier and leaf, on tokio's multi-thread runtime with two workers (--stack tonic-multi)
 // or its current-thread runtime (--stack tonic-current). Takes the flags with which peers starts every server:
-// --stack NAME --role leaf|mid --leaf ADDRESS... --ready-fd N.
+// --stack NAME --role leaf|mid --leaf ADDRESS...
 use std::error::Error;
-use std::fs::File;
-use std::io::Write;
-use std::os::fd::FromRawFd;
 
 use futures_util::future::try_join_all;
 use tokio::net::TcpListener;
@@ -57,13 +54,11 @@ struct Options {
     stack: String,
     role: String,
     leaves: Vec<String>,
-    ready_fd: i32,
 }
 
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, Box<dyn Error>> {
     let mut options = Options {
         stack: "tonic-multi".into(),
-        ready_fd: 1,
         ..Options::default()
     };
     while let Some(flag) = words.next() {
@@ -72,7 +67,6 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, Box<dyn Err
             "--stack" => options.stack = value,
             "--role" => options.role = value,
             "--leaf" => options.leaves.push(value),
-            "--ready-fd" => options.ready_fd = value.parse()?,
             _ => return Err(format!("there is no flag {flag}").into()),
         }
     }
@@ -93,8 +87,7 @@ async fn serve(options: Options) -> Result<(), Box<dyn Error>> {
     }
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    // SAFETY: the descriptor is ours: whoever started us passed it for this line alone.
-    writeln!(unsafe { File::from_raw_fd(options.ready_fd) }, "{address}")?;
+    println!("{address}");
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     let mut server = Server::builder();
     let router = match options.role.as_str() {
