@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/common/serve.h"
+#include "curtail/adapt/policy_kind.h"
 
 namespace curtail::apps {
 
@@ -25,13 +26,12 @@ inline void AddServeFlags(CLI::App& app, ServeOptions* options,
   app.add_option("--admin", options->admin,
                  "Where `curtail switch` may change the config (default: nowhere)");
   app.add_option("--policy", options->policy,
-                 "Who changes the config by the load: mutune, online, mutune:paper, fm, tbd, ipi, "
-                 "static:CONFIG (default: nobody)");
+                 "Changes the config by the load: " + PolicyNames() + " (default: nothing does)");
   app.add_option("--profile", options->profile,
                  "What the policy goes by: a profile of this service and machine");
   app.add_flag("--any-machine", options->any_machine, "Take a profile of another machine, too");
   app.add_option("--slo", options->slo_ms,
-                 "online: the p99 in ms that trying other configs must not endanger")
+                 "The p99 in ms that a policy must not endanger by trying other configs")
       ->check(CLI::Range(0.001, 3.6e6))
       ->capture_default_str();
   app.add_option("--drain", options->drain_s, "Seconds for requests in flight after SIGTERM")

@@ -274,7 +274,7 @@ int main(int argc, char** argv) {
   Flags flags;
   app.add_option("--service", flags.service, tool::ApplicationNames())->required();
   app.add_option("--configs", flags.configs, "Of the mid-tier; all block")->capture_default_str();
-  app.add_option("--policy", flags.policy, "mutune, mutune:paper, fm or tbd")->capture_default_str();
+  app.add_option("--policy", flags.policy, "One that goes by a profile")->capture_default_str();
   app.add_option("--rounds", flags.rounds, "Times that each is counted")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();

@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "curtail/adapt/policy_kind.h"
 #include "curtail/exec/config.h"
 #include "stack.h"
 
@@ -94,7 +95,8 @@ absl::StatusOr<StackInfo> DescribeCurtail(absl::string_view name, absl::string_v
   absl::StatusOr<Config> parsed = Config::Parse(config);
   if (!parsed.ok()) return parsed.status();
   StackInfo info{std::string(name), Protocol::kGrpc, "", ""};
-  info.polls = parsed->model.reception == Reception::kPoll || absl::StartsWith(policy, "ipi");
+  const absl::StatusOr<PolicySpec> spec = ParsePolicy(policy);
+  info.polls = parsed->model.reception == Reception::kPoll || (spec.ok() && spec->kind->toggles_reception);
   return info;
 }
 

@@ -57,7 +57,7 @@ void Controller::EvaluateHasty(TimePoint now, uint64_t arrivals) {
 }
 
 void Controller::EvaluateAlone(TimePoint now, Trigger trigger, uint64_t arrivals) {
-  if (trigger != Trigger::kBlocked) rates_ = load_.Update(now);  // too often for what ipi does not need
+  if (trigger != Trigger::kBlocked) rates_ = load_.Update(now);  // too often to update unused rates
   Signals signals;
   signals.now = now;
   signals.trigger = trigger;

@@ -55,7 +55,8 @@ class Actuator {
 struct ControllerOptions {
   SensorOptions sensor;
   // One arrival in this many is evaluated, and others that follow suspiciously soon; rounded up to
-  // a power of two. Use 1 for mutune:paper, tbd and fm. Raise where requests cost microseconds.
+  // a power of two. PolicyKind::evaluate_every has what a policy wants. Raise where requests cost
+  // microseconds.
   int evaluate_every = 8;
   // The time over which latencies are collected before a policy sees them; zero: never.
   Nanos latency_window = std::chrono::milliseconds(250);
@@ -121,7 +122,7 @@ class Controller {
   // Time passed; call it every 5 ms, say. Evaluates if no arrival was evaluated since the last
   // call.
   void OnTimer(TimePoint now);
-  // `delta` more threads than before are blocked in a call. For ipi only.
+  // `delta` more threads than before are blocked in a call. For PolicyKind::toggles_reception.
   void OnBlocked(TimePoint now, int delta);
 
   // Totals so far.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "curtail/adapt/controller.h"
+#include "curtail/adapt/policy_kind.h"
 #include "curtail/adapt/profile_testing.h"
 #include "curtail/base/rng.h"
 

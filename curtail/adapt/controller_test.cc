@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "curtail/adapt/policy_kind.h"
 #include "curtail/adapt/profile_testing.h"
 #include "curtail/base/rng.h"
 #include "gtest/gtest.h"

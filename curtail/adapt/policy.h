@@ -3,27 +3,16 @@
 // policy.h - what decides which config a server runs under.
 //
 // A policy is a state machine without threads or clock: it is told what the sensors say and answers with a
-// config. The Controller (controller.h) asks it and carries out what it says. docs/design/adaptation.md
-// describes each.
-//
-//   static:CONFIG    always this one
-//   mutune           the profile's best config for the slow rate, with hysteresis and dwell
-//   mutune:paper     the profile's lowest prediction for the paper's rate, at every arrival (muTune, section 4)
-//   fm               pool sizes of SDB or ADB from a table by load, every 5 ms; never another model (muTune, 7.2.1)
-//   tbd              mutune:paper with the count of a 5 ms window for the rate (muTune, 7.2.1)
-//   ipi[:CONFIG]     polls as long as no more threads are active than there are CPUs, or else blocks (muTune, 7.2.1)
-//   online           learns while it serves, with or without a profile to begin with
+// config. The Controller (controller.h) asks it and carries out its choices. policy_kind.h names and makes policies;
+// docs/design/adaptation.md describes each.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "curtail/adapt/envelope.h"
 #include "curtail/adapt/latency_sketch.h"
-#include "curtail/adapt/profile.h"
 #include "curtail/adapt/sensor.h"
 #include "curtail/base/clock.h"
 #include "curtail/exec/config.h"
@@ -67,11 +56,11 @@ struct PolicyOptions {
   ServiceStyle style = ServiceStyle::kStraightLine;
   // Configs that the server can take, such as by its number of threads; empty: all.
   ConfigFilter allowed;
-  // CPUs that the process may use; ipi compares with it.
+  // CPUs that the process may use.
   int cpus = 1;
 
-  // mutune. The least share by which the predicted p99 must fall, or the p50 where the p99 cannot tell; raise
-  // against switches that gain little.
+  // For decisions by a profile. The least share by which the predicted p99 must fall, or the p50 where the p99 cannot
+  // tell; raise against switches that gain little.
   double min_gain = 0.1;
   // The least time between switches, but for those away from a config that does not sustain the load, or that a
   // rising load has made twice as bad as another one.
@@ -79,10 +68,10 @@ struct PolicyOptions {
   // A config is entered only if it sustains this share more than the present load. Raise where loads wander.
   double headroom = 0.15;
 
-  // fm and tbd: the time over which arrivals are counted.
+  // For decisions by counts of arrivals: the time over which they are counted.
   Nanos window = std::chrono::milliseconds(5);
 
-  // online. The p99 that exploration must not endanger.
+  // For learning. The p99 that exploration must not endanger.
   Nanos slo = std::chrono::milliseconds(10);
   // The largest share of the requests that may run under a config on trial.
   double explore_share = 0.05;
@@ -91,10 +80,5 @@ struct PolicyOptions {
   // The configs to choose from; empty: those of the profile.
   std::vector<Config> configs;
 };
-
-// The policy that `spec` names, as above. `profile` may be null for static, ipi with a config, and online with
-// `configs`; it is not used after the call. Errors: INVALID_ARGUMENT that says what is missing or would be right.
-absl::StatusOr<std::unique_ptr<Policy>> MakePolicy(std::string_view spec, const Profile* profile,
-                                                   const PolicyOptions& options);
 
 }  // namespace curtail

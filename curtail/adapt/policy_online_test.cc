@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "curtail/adapt/policy.h"
+#include "curtail/adapt/policy_kind.h"
 #include "curtail/adapt/profile_testing.h"
 #include "curtail/base/rng.h"
 #include "gtest/gtest.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MakePolicy() and the policies that a profile or a rule decides; online has a test of its own.
-#include "curtail/adapt/policy.h"
+#include "curtail/adapt/policy_kind.h"
 
 #include <chrono>
 #include <cmath>
 #include <string>
 
+#include "curtail/adapt/internal/fixed_window.h"
 #include "curtail/adapt/internal/online_knowledge.h"
-#include "curtail/adapt/internal/policies.h"
 #include "curtail/adapt/profile_testing.h"
 #include "curtail/base/strings.h"
 #include "gmock/gmock.h"

@@ -20,6 +20,8 @@
 
 namespace curtail {
 
+struct PolicyKind;  // curtail/adapt/policy_kind.h
+
 struct ServerOptions {
   // "127.0.0.1:8080", "[::]:8080" or "unix:/path"; port 0 takes a free one, which addresses() tells.
   std::vector<std::string> listen = {"127.0.0.1:0"};
@@ -28,17 +30,20 @@ struct ServerOptions {
   std::shared_ptr<const ServerTls> tls;
   // The threading model and its pool sizes, at the start; SwitchTo() changes them.
   Config config;
-  // Who chooses the config from then on: "mutune", "online", or another of curtail/adapt/policy.h. Empty or
+  // Who chooses the config from then on: "mutune", "online", or another that `--help` lists. Empty or
   // "static:CONFIG": nobody but SwitchTo(). A policy chooses among the configs of the profile under which all
   // methods can run and that fit in max_threads; polling ones only where there is more than one CPU. One that
   // needs a profile and has none leaves the config as it is, and PolicyStats::note says so. Which to use when:
   // docs/design/adaptation.md.
   std::string policy;
-  // The file of the profile that training wrote for one of the services on this machine. Only `online` does without.
+  // The program's own policies, which `policy` may name like the library's. docs/design/adaptation.md shows one.
+  std::vector<const PolicyKind*> policies;
+  // The file of the profile that training wrote for one of the services on this machine. Not every policy needs
+  // one.
   std::string profile;
   // Take a profile that was trained on another machine. Its loads and latencies are those of that machine.
   bool any_machine = false;
-  // For `online`: the p99 that trying other configs must not endanger.
+  // The p99 that a policy must not endanger by trying other configs.
   Nanos slo = std::chrono::milliseconds(10);
   // Threads started, of which a config uses some and the rest sleep; never fewer than `config` needs. Raise
   // to switch to larger pools later.

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/spin_budget.h"
 #include "curtail/rpc/transport/socket.h"
@@ -45,13 +46,12 @@ int Usage(const char* program, bool takes_args, bool asked) {
       << (takes_args ? "  --leaf ADDR       a server that this one calls\n" : "")
       << "  --listen ADDR     HOST:PORT or unix:PATH; port 0 takes a free one (default 127.0.0.1:0)\n"
       << "  --config CONFIG   threading model and pool sizes (default SIB1)\n"
-      << "  --policy POLICY   who changes the config by the load: mutune, online, mutune:paper, fm, tbd, "
-         "ipi,\n"
-      << "                    static:CONFIG (default: nobody)\n"
-      << "  --profile FILE    what the policy goes by: a profile of this service and machine; online needs "
-         "none\n"
+      << "  --policy POLICY   changes the config by the load (default: nothing does):\n"
+      << PolicyHelp("                    ")
+      << "  --profile FILE    what the policy goes by: a profile of this service and machine; "
+      << PolicyThatUses(ProfileUse::kOptional) << " needs none\n"
       << "  --any-machine     take a profile of another machine, too\n"
-      << "  --slo MS          for online: the p99 that trying other configs must not endanger (default 10)\n"
+      << "  --slo MS          the p99 that a policy must not endanger by trying other configs (default 10)\n"
       << "  --admin ADDR      where `curtail switch` may change the config (default: nowhere)\n"
       << "  --drain SECONDS   how long requests in flight may take to finish after SIGTERM (default 10)\n"
       << "  --max-threads N   threads started; larger pools can be switched to later up to this (default "

@@ -6,8 +6,6 @@
 #include <tuple>
 #include <utility>
 
-#include "curtail/adapt/internal/policies.h"
-
 namespace curtail::internal {
 namespace {
 
@@ -25,6 +23,11 @@ constexpr double kUtilization = 0.7;  // of threads that wait; beyond it queues 
 constexpr double kOwnShare = 0.25;    // of a request's time that needs a thread where waiting does not
 
 bool Sync(const Config& config) { return config.model.waiting == Waiting::kSync; }
+
+// Threads that can hold a request of a synchronous config, each one at a time.
+int HandlerThreads(const Config& config) {
+  return config.model.execution == Execution::kInline ? config.network : config.workers;
+}
 
 }  // namespace
 

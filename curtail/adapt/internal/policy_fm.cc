@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Few-to-Many as muTune built it to compare with (section 7.2.1, after Haque et al., ASPLOS 2015): an offline
-// table from load to pool size, of one model; the load is looked at every 5 ms.
+// Few-to-Many as muTune built it to compare with (section 7.2.1, after Haque et al., ASPLOS 2015):
+// an offline table from load to pool size, of one model; the load is looked at every 5 ms.
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "curtail/adapt/internal/fixed_window.h"
 #include "curtail/adapt/internal/policies.h"
 
 namespace curtail::internal {
@@ -41,34 +42,49 @@ bool Is(const Config& config, Waiting waiting) {
   return config.model == Model{waiting, Execution::kDispatch, Reception::kBlock};
 }
 
-}  // namespace
+bool IsPool(const Config& config) { return Is(config, Waiting::kSync) || Is(config, Waiting::kAsync); }
 
-absl::StatusOr<std::unique_ptr<Policy>> MakeFm(const Profile& profile, const ConfigFilter& filter,
-                                               const PolicyOptions& options) {
-  // A coroutine service could run under either; the paper's better one is the asynchronous.
-  absl::StatusOr<Envelope> pools =
-      Envelope::Make(profile, [&](const Config& c) { return filter(c) && Is(c, Waiting::kAsync); },
-                     {.merge_within_noise = false});
-  if (!pools.ok()) {
-    pools = Envelope::Make(profile, [&](const Config& c) { return filter(c) && Is(c, Waiting::kSync); },
-                           {.merge_within_noise = false});
+// The configs of the profile that differ in their pools alone. A coroutine service could run under
+// either model; the paper's better one is the asynchronous.
+absl::StatusOr<Envelope> PoolsOf(const PolicyRequest& request) {
+  for (const Waiting waiting : {Waiting::kAsync, Waiting::kSync}) {
+    absl::StatusOr<Envelope> pools =
+        Envelope::Make(*request.profile, [&](const Config& c) { return request.runs(c) && Is(c, waiting); },
+                       {.merge_within_noise = false});
+    if (pools.ok()) return pools;
   }
-  if (!pools.ok()) {
-    return absl::InvalidArgumentError(
-        options.style == ServiceStyle::kStraightLine
-            ? "policy \"fm\": the profile has no SDB config; train some pool sizes of it"
-            : "policy \"fm\": the profile has no ADB config; train some pool sizes of it");
-  }
-  // Each row holds for the loads up to a trained one, so that its pool is never smaller than was best there.
+  return absl::InvalidArgumentError(request.options.style == ServiceStyle::kStraightLine
+                                        ? "the profile has no SDB config; train some pool sizes of it"
+                                        : "the profile has no ADB config; train some pool sizes of it");
+}
+
+absl::StatusOr<std::unique_ptr<Policy>> MakeFm(const PolicyRequest& request) {
+  const absl::StatusOr<Envelope> pools = PoolsOf(request);
+  if (!pools.ok()) return pools.status();
+  // Each row holds for the loads up to a trained one, so that its pool is never smaller than was
+  // best there.
   std::vector<Fm::Row> table;
-  for (double load : profile.loads) {
+  for (double load : request.profile->loads) {
     const Config* best = &pools->Best(load);
     for (const Config& config : pools->configs()) {
       if (*pools->Predict(config, load) < *pools->Predict(*best, load)) best = &config;
     }
     table.push_back({load, *best});
   }
-  return std::make_unique<Fm>(std::move(table), options.window);
+  return std::make_unique<Fm>(std::move(table), request.options.window);
 }
+
+}  // namespace
+
+constinit const PolicyKind kFmPolicy = {
+    .name = "fm",
+    .summary = "pool sizes of SDB or ADB from a table by load, every 5 ms; never another model",
+    .make = MakeFm,
+    .profile = ProfileUse::kRequired,
+    .evaluate_every = 1,
+    .tick = std::chrono::milliseconds(5),
+    .chooses = IsPool,
+    .compared = true,
+};
 
 }  // namespace curtail::internal

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// muTune's decision (section 4): estimate the rate, predict each config's p99, take the lowest. The literal
-// form switches whenever that says so, which at a load near a crossing is at every few arrivals; the other form
-// is the same decision with a steadier rate, a least gain, a least time between switches, and none of these
-// where waiting would mean to saturate.
+// muTune's decision (section 4): estimate the rate, predict each config's p99, take the lowest;
+// with a steadier rate, a least gain and a least time between switches. None of these holds where
+// waiting would mean to saturate.
 #include <cmath>
 #include <utility>
 
@@ -15,27 +14,9 @@ namespace {
 // A rising load need not wait for the dwell when another config is this many times better.
 constexpr double kPressing = 2;
 
-class Literal final : public Policy {
+class Mutune final : public Policy {
  public:
-  Literal(Envelope envelope, bool windows, Nanos window)
-      : envelope_(std::move(envelope)), windows_(windows), window_(window) {}
-
-  Choice Decide(const Signals& s) override {
-    if (!windows_) return {envelope_.Best(s.rates.paper), "lowest prediction"};
-    const std::optional<double> rate = window_.Update(s.now, s.arrivals);
-    if (!rate) return {s.current, "within the window"};
-    return {envelope_.Best(*rate), "lowest prediction for the window"};
-  }
-
- private:
-  const Envelope envelope_;
-  const bool windows_;
-  FixedWindow window_;
-};
-
-class Steady final : public Policy {
- public:
-  Steady(Envelope envelope, const PolicyOptions& options)
+  Mutune(Envelope envelope, const PolicyOptions& options)
       : envelope_(std::move(envelope)),
         min_gain_(options.min_gain),
         headroom_(1 + options.headroom),
@@ -52,7 +33,8 @@ class Steady final : public Policy {
     // Where no config sustains the load, the one that sustains most is best.
     if (now_us == INFINITY) return Switch(next, s.now, load, "the load is beyond the present config");
     if (!Gains(next, s.current, load)) return {s.current, "too little to gain"};
-    // Near a crossing two configs are about equal: where one is twice as good, the load has moved on since the switch.
+    // Near a crossing two configs are about equal: where one is twice as good, the load has moved
+    // on since the switch.
     const bool pressing = load > entered_at_ && next_us < now_us / kPressing;
     if (s.now - since_ < dwell_ && switched_ && !pressing) return {s.current, "switched a moment ago"};
     return Switch(next, s.now, load, "lower predicted latency");
@@ -67,7 +49,8 @@ class Steady final : public Policy {
     return {next, reason};
   }
 
-  // Whether the p99 falls by enough, or the p50 does and the envelope says that the p99 is as good as the best.
+  // Whether the p99 falls by enough, or the p50 does and the envelope says that the p99 is as good
+  // as the best.
   bool Gains(const Config& next, const Config& now, double load) const {
     const auto falls = [this](std::optional<double> to, std::optional<double> from) {
       return to.value_or(INFINITY) <= from.value_or(INFINITY) * (1 - min_gain_);
@@ -93,26 +76,20 @@ class Steady final : public Policy {
   bool switched_ = false;  // at all: the first switch need not wait
 };
 
+absl::StatusOr<std::unique_ptr<Policy>> MakeMutune(const PolicyRequest& request) {
+  absl::StatusOr<Envelope> envelope = Envelope::Make(*request.profile, request.runs);
+  if (!envelope.ok()) return envelope.status();
+  return std::make_unique<Mutune>(*std::move(envelope), request.options);
+}
+
 }  // namespace
 
-std::optional<double> FixedWindow::Update(TimePoint now, uint64_t arrivals) {
-  if (!begun_) {
-    begun_ = true;
-    start_ = now;
-    before_ = arrivals;
-  }
-  const auto ended = (now - start_) / length_;
-  if (ended < 1) return std::nullopt;
-  const double seconds = std::chrono::duration<double>(length_ * ended).count();
-  const double rate = static_cast<double>(arrivals - before_) / seconds;
-  start_ += length_ * ended;
-  before_ = arrivals;
-  return rate;
-}
-
-std::unique_ptr<Policy> MakeMutune(Envelope envelope, RateSource source, const PolicyOptions& options) {
-  if (source == RateSource::kSlow) return std::make_unique<Steady>(std::move(envelope), options);
-  return std::make_unique<Literal>(std::move(envelope), source == RateSource::kWindow, options.window);
-}
+constinit const PolicyKind kMutunePolicy = {
+    .name = "mutune",
+    .summary = "the best config of the profile for the load, with hysteresis and dwell",
+    .make = MakeMutune,
+    .profile = ProfileUse::kRequired,
+    .compared = true,
+};
 
 }  // namespace curtail::internal

@@ -12,8 +12,10 @@
 //  O4. Requests of trials are paid for from a budget that grows by `explore_share` of all requests.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "curtail/adapt/internal/online_knowledge.h"
 #include "curtail/adapt/internal/policies.h"
 #include "curtail/base/rng.h"
@@ -204,11 +206,31 @@ class Online final : public Policy {
   int drifting_ = 0;   // windows in a row, negative for better than known
 };
 
+absl::StatusOr<std::unique_ptr<Policy>> MakeOnline(const PolicyRequest& request) {
+  std::optional<Envelope> expected;
+  if (request.profile != nullptr) {
+    absl::StatusOr<Envelope> envelope = Envelope::Make(*request.profile, request.runs);
+    if (envelope.ok()) expected = *std::move(envelope);
+  }
+  std::vector<Config> configs;
+  const std::vector<Config>& wanted = request.options.configs;
+  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(configs), request.runs);
+  if (wanted.empty() && expected) configs.assign(expected->configs().begin(), expected->configs().end());
+  if (configs.empty()) {
+    return absl::InvalidArgumentError("needs a profile or a list of configs that the service can run under");
+  }
+  return std::make_unique<Online>(std::move(configs), std::move(expected), request.options);
+}
+
 }  // namespace
 
-std::unique_ptr<Policy> MakeOnline(std::vector<Config> configs, std::optional<Envelope> expected,
-                                   const PolicyOptions& options) {
-  return std::make_unique<Online>(std::move(configs), std::move(expected), options);
-}
+constinit const PolicyKind kOnlinePolicy = {
+    .name = "online",
+    .summary = "learns while it serves, with or without a profile to begin with",
+    .make = MakeOnline,
+    .profile = ProfileUse::kOptional,
+    .latencies = true,
+    .compared = true,
+};
 
 }  // namespace curtail::internal

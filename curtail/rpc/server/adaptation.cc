@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "curtail/adapt/machine.h"
-#include "curtail/adapt/policy.h"
+#include "curtail/adapt/policy_kind.h"
 #include "curtail/adapt/profile.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/spin_budget.h"
@@ -16,15 +16,13 @@
 namespace curtail::internal {
 namespace {
 
-// Policies are told of time this often: fm and tbd have windows of 5 ms ...
-constexpr Nanos kWindowTick = std::chrono::milliseconds(5);
-// ... and the others need to notice silence only. Each tick costs as much as an evaluated arrival.
+// Policies without a PolicyKind::tick are told of time this often, to notice silence. Each tick costs as much as an
+// evaluated arrival.
 constexpr Nanos kTick = std::chrono::milliseconds(20);
 // Less often when there was no request for a while. By then the estimates of the load have faded.
 constexpr Nanos kQuietAfter = std::chrono::seconds(2);
 constexpr Nanos kQuietTick = std::chrono::milliseconds(250);
 constexpr size_t kHistory = 4096;
-constexpr int kEvaluateEvery = 8;
 constexpr size_t kMaxProfileBytes = 64u << 20;
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -65,7 +63,7 @@ ServiceStyle StyleOf(const ConfigFilter& runs) {
 
 int ThreadsOf(const Config& config) { return config.network + config.workers + config.response; }
 
-// What `online` chooses from when there is no profile: for each way to wait the in-line forms, which answer soonest,
+// A policy chooses among these when there is no profile: for each way to wait the in-line forms, which answer soonest,
 // and dispatch to few and to many threads. The first config of the server is among them.
 std::vector<Config> ChoiceWithoutProfile(const Config& first) {
   std::vector<Config> configs = {first};
@@ -100,10 +98,6 @@ std::string LeftOut(const Profile& profile, const ConfigFilter& runs, const Conf
       left_out);
 }
 
-bool IsOneOf(std::string_view spec, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), spec) != names.end();
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Adaptation>> Adaptation::Make(const ServerOptions& options,
@@ -111,8 +105,9 @@ absl::StatusOr<std::unique_ptr<Adaptation>> Adaptation::Make(const ServerOptions
                                                              const ConfigFilter& runs) {
   if (options.policy.empty()) {
     if (options.profile.empty()) return nullptr;
-    return absl::InvalidArgumentError(
-        Join("profile ", options.profile, " is given, but no policy that uses it, such as mutune"));
+    return absl::InvalidArgumentError(Join("profile ", options.profile,
+                                           " is given, but no policy that uses it, such as ",
+                                           PolicyThatUses(ProfileUse::kRequired)));
   }
   if (options.slo <= Nanos(0)) return absl::InvalidArgumentError("the SLO of a policy is a time above zero");
   std::optional<Profile> profile;
@@ -131,11 +126,13 @@ absl::StatusOr<std::unique_ptr<Adaptation>> Adaptation::Make(const ServerOptions
 
 absl::Status Adaptation::Choose(const ServerOptions& options, const Profile* profile,
                                 const ConfigFilter& runs) {
-  const std::string_view spec = spec_;
-  const bool fixed = spec.starts_with("static");
-  if (profile == nullptr && IsOneOf(spec, {"mutune", "mutune:paper", "fm", "tbd", "ipi"})) {
-    note_ = Join("policy ", spec, " has no profile, so the config stays ", first_.ToString(),
-                 "; give the service's profile, or take the policy online");
+  const absl::StatusOr<PolicySpec> spec = ParsePolicy(spec_, options.policies);
+  if (!spec.ok()) return spec.status();
+  const PolicyKind& kind = *spec->kind;
+  const bool fixed = !kind.switches;
+  if (profile == nullptr && spec->NeedsProfile()) {
+    note_ = Join("policy ", spec_, " has no profile, so the config stays ", first_.ToString(),
+                 "; give the service's profile, or take the policy ", PolicyThatUses(ProfileUse::kOptional));
     return absl::OkStatus();
   }
   const int threads = std::max(options.max_threads, ThreadsOf(options.config));
@@ -152,7 +149,7 @@ absl::Status Adaptation::Choose(const ServerOptions& options, const Profile* pro
     with.allowed = nullptr;
     with.style = ServiceStyle::kCoroutine;
   }
-  absl::StatusOr<std::unique_ptr<Policy>> policy = MakePolicy(spec, profile, with);
+  absl::StatusOr<std::unique_ptr<Policy>> policy = MakePolicy(*spec, profile, with);
   if (!policy.ok()) {
     const std::string file = profile == nullptr ? "" : Join(" (profile ", options.profile, ")");
     return absl::InvalidArgumentError(Join(Message(policy.status()), file, note_.empty() ? "" : "; ", note_));
@@ -162,20 +159,23 @@ absl::Status Adaptation::Choose(const ServerOptions& options, const Profile* pro
     return absl::OkStatus();
   }
   policy_ = *std::move(policy);
-  wants_latencies_ = spec == "online";
-  wants_blocked_ = spec.starts_with("ipi");
-  if (!wants_blocked_ && spec != "fm") {  // those two choose among synchronous or asynchronous models only
-    for (const Config& config : configs) {
-      if (config.model.waiting == Waiting::kFiber && with.allowed(config)) fibers_ = config;
-    }
+  Prepare(kind, configs, with.allowed);
+  return absl::OkStatus();
+}
+
+void Adaptation::Prepare(const PolicyKind& kind, const std::vector<Config>& configs,
+                         const ConfigFilter& allowed) {
+  wants_latencies_ = kind.latencies;
+  wants_blocked_ = kind.toggles_reception;
+  tick_ = kind.tick;
+  for (const Config& config : configs) {
+    const bool chosen = allowed(config) && (kind.chooses == nullptr || kind.chooses(config));
+    if (chosen && config.model.waiting == Waiting::kFiber) fibers_ = config;
   }
-  wants_windows_ = spec == "fm" || spec == "tbd";
-  // The policies of the paper look at each arrival.
-  options_.evaluate_every = IsOneOf(spec, {"mutune:paper", "fm", "tbd"}) ? 1 : kEvaluateEvery;
+  options_.evaluate_every = kind.evaluate_every;
   options_.history = kHistory;
   options_.clock = &RealTime();
   if (!wants_latencies_) options_.latency_window = Nanos(0);
-  return absl::OkStatus();
 }
 
 absl::Status Adaptation::Start(Executor* executor) {
@@ -193,12 +193,12 @@ absl::Status Adaptation::Start(Executor* executor) {
 
 absl::Status Adaptation::SwitchTo(const Config& config) {
   if (counts_.load(std::memory_order_relaxed) == nullptr) return executor_->SwitchTo(config);
-  executor_->SetReception(config.model.reception);  // A4; that is all that ipi changes from then on
+  executor_->SetReception(config.model.reception);  // A4; the policy changes nothing else from then on
   return absl::OkStatus();
 }
 
 void Adaptation::BeginToCount() {
-  // ipi counts the threads of its config. The others sleep always, or, if they do not, are active too many.
+  // The policy counts the threads of its config. The others sleep always, or, if they do not, are active too many.
   const int others = static_cast<int>(executor_->thread_count()) - ThreadsOf(executor_->config());
   int blocked = 0;
   {
@@ -226,7 +226,7 @@ Nanos Adaptation::Tick(TimePoint now) {
   controller_->OnTimer(now);
   if (const uint64_t before = std::exchange(arrivals_, controller_->arrivals()); arrivals_ != before)
     heard_ = now;
-  if (wants_windows_) return kWindowTick;
+  if (tick_ > Nanos(0)) return tick_;
   return now - heard_ < kQuietAfter ? kTick : kQuietTick;
 }
 

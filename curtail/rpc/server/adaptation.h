@@ -10,8 +10,8 @@
 //      is flushed without it.
 //  A2. What a switch to a fiber model needs is made in Start(), not by the thread that brings a request.
 //  A3. The ticker is stopped before the executor, and this object outlives the executor's threads.
-//  A4. For ipi each thread of the executor that is about to sleep, or has woken up, changes the count, and
-//      switches if the policy says so. It holds no lock then (blocking.h). Such a switch is
+//  A4. For PolicyKind::toggles_reception each thread of the executor that is about to sleep, or has woken up, changes
+//      the count, and switches if the policy says so. It holds no lock then (blocking.h). Such a switch is
 //      Executor::SetReception(), which wakes nobody: a thread that was woken would change the count and so ask
 //      for the next switch, without end. The first threads sleep before there is a controller: until Start()
 //      publishes that, under mu_, their changes are added up for it.
@@ -77,6 +77,8 @@ class Adaptation final : private Actuator, private BlockingWatcher {
  private:
   Adaptation() = default;
   absl::Status Choose(const ServerOptions& options, const Profile* profile, const ConfigFilter& runs);
+  // Notes what the policy has to be told of, and which of `configs` need fibers.
+  void Prepare(const PolicyKind& kind, const std::vector<Config>& configs, const ConfigFilter& allowed);
   Nanos Tick(TimePoint now);
 
   // Actuator.
@@ -94,8 +96,8 @@ class Adaptation final : private Actuator, private BlockingWatcher {
   std::unique_ptr<Policy> policy_;  // until Start(); null: none that switches
   ControllerOptions options_;
   bool wants_latencies_ = false;
-  bool wants_windows_ = false;  // ticks without a break
   bool wants_blocked_ = false;
+  Nanos tick_{0};  // PolicyKind::tick
   Executor* executor_ = nullptr;
   std::unique_ptr<Controller> controller_;
 
@@ -103,7 +105,7 @@ class Adaptation final : private Actuator, private BlockingWatcher {
   TimePoint heard_;  // about when the last request came
   uint64_t arrivals_ = 0;
 
-  // For ipi: the controller, once it is to be told of changes; see A4.
+  // With wants_blocked_: the controller, once it is to be told of changes; see A4.
   std::atomic<Controller*> counts_{nullptr};
   Mutex mu_;
   int early_ CURTAIL_GUARDED_BY(mu_) = 0;  // the sum of the changes before

@@ -167,11 +167,16 @@ class AdaptationTest : public RpcBase, public testing::Test {
   }
   static std::string ConfigOfServer(Server& server) { return server.config().ToString(); }
 
-  // A burst takes it from `low` to `high`, and a trickle back.
+  // A burst takes a server under `mutune` from `low` to `high`, and a trickle back.
   void ExpectUpAndBack(const std::string& low, const std::string& high, bool coroutine) {
     const TempFile profile(TextOf(LowAndHigh(low, high)));
     ServerOptions options = Options("mutune", low);
     options.profile = profile.path();
+    ExpectUpAndBack(std::move(options), low, high, "the load is beyond the present config", coroutine);
+  }
+  // The same for any policy that goes up at 300 requests a second, with `reason`.
+  void ExpectUpAndBack(ServerOptions options, const std::string& low, const std::string& high,
+                       const std::string& reason, bool coroutine) {
     const auto server = Start(std::move(options), coroutine);
     ASSERT_NE(server, nullptr);
     const int threads = static_cast<int>(server->Sample(true).process.threads);
@@ -187,7 +192,7 @@ class AdaptationTest : public RpcBase, public testing::Test {
     const PolicyStats stats = server->Sample().policy.value();
     ASSERT_GE(stats.decisions.size(), 2u);
     EXPECT_EQ(stats.decisions.front().to.ToString(), high);
-    EXPECT_EQ(stats.decisions.front().reason, "the load is beyond the present config");
+    EXPECT_EQ(stats.decisions.front().reason, reason);
     EXPECT_GT(stats.decisions.front().rate_per_s, 300);
     EXPECT_EQ(stats.decisions.back().to.ToString(), low);
     EXPECT_EQ(stats.switches, stats.decisions.size());

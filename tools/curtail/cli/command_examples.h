@@ -80,11 +80,12 @@ Examples:
 Exit codes: 0 ok, 1 a process failed, 99 the chosen config loses more than 10 % (--max-loss) at some load, 104 bad flags
 or profile, 105 interrupted.)";
 
-inline constexpr char kCompareExamples[] =
+inline constexpr char kCompareAbout[] =
     R"(Serves the same loads under one policy after the other, each in processes started for it, in turns: steady loads up and
-down, a flash crowd (a low load, 1 s beyond what the best config for it sustains, the low load again), a ramp, a day.
+down, a flash crowd (a low load, 1 s beyond what the best config for it sustains, the low load again), a ramp, a day.)";
 
-Policies: mutune, mutune:paper, fm, tbd, ipi[:CONFIG], online, online+profile, static:CONFIG.
+inline constexpr char kCompareExamples[] =
+    R"(A policy for which a profile is optional begins with it when "+profile" follows the name: online+profile.
 
 Examples:
   curtail compare hdsearch --profile profile.json --html compare.html           # about half an hour

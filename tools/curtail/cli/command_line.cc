@@ -4,8 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "curtail/adapt/policy_kind.h"
 #include "tools/curtail/cli/command_examples.h"
 #include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/compare/compare_plan.h"
 #include "tools/curtail/deploy/application.h"
 
 namespace curtail::tool {
@@ -244,14 +248,19 @@ CLI::App* AddVerify(CLI::App& app, VerifyFlags* f) {
   return command;
 }
 
+std::string PoliciesHelp() {
+  const std::vector<std::string> fixed = {"two fixed ones"};
+  return absl::StrCat("Policies [", absl::StrJoin(UsualPolicies(fixed), ", "), "]");
+}
+
 CLI::App* AddCompare(CLI::App& app, CompareFlags* f) {
   CLI::App* command =
       app.add_subcommand("compare", "Compare policies: steady loads, a flash crowd, a ramp, a day");
-  command->footer(kCompareExamples);
+  command->footer(absl::StrCat(kCompareAbout, "\n\nPolicies:\n", PolicyHelp("  "), "\n", kCompareExamples));
   command->add_option("APP", f->application, "The application: " + ApplicationNames())->required();
   command->add_option("--profile", f->profile, "Written by curtail train; most policies go by it");
   command->add_flag("--any-machine", f->any_machine, "Take a profile of another machine, too");
-  command->add_option("--policies", f->policies, "Policies [mutune, two static ones, fm, ipi, tbd, online]");
+  command->add_option("--policies", f->policies, PoliciesHelp());
   command->add_option("--scenarios", f->scenarios, "Loads")->capture_default_str();
   command->add_option("--loads", f->loads, "steady: requests a second [between the trained ones]");
   command->add_option("--flash-crowd", f->flash_crowd, "LOW..HIGH, of all but steady [by the profile]");
@@ -264,7 +273,7 @@ CLI::App* AddCompare(CLI::App& app, CompareFlags* f) {
   command->add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
   command
       ->add_option("--slo", f->slo_ms,
-                   "For online: the p99 in ms that trying other configs must not endanger")
+                   "The p99 in ms that a policy must not endanger by trying other configs")
       ->check(Between(0.001, 3.6e6))
       ->capture_default_str();
   command->add_option("--json", f->json, "Write the results here as JSON");
@@ -319,7 +328,7 @@ CLI::App* AddUp(CLI::App& app, UpFlags* f) {
   command->add_option("APP", f->application, ApplicationNames() + ", or a topology file")->required();
   command->add_flag("-d,--detach", f->detach, "Return once it is up; it goes on in the background");
   command->add_option("--config", f->config, "Threading model of the service that clients call");
-  command->add_option("--policy", f->policy, "Who changes it by the load: mutune, online, ...");
+  command->add_option("--policy", f->policy, "Changes it by the load: " + PolicyNames());
   command->add_option("--profile", f->profile, "What the policy goes by; see curtail train");
   command->add_option("--set", f->set, "NAME=VALUE: a variable of the topology, or SERVICE.KEY=VALUE")
       ->allow_extra_args(false);

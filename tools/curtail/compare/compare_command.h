@@ -19,7 +19,7 @@ struct CompareFlags {
   ApplicationOptions options;
   std::string profile;
   bool any_machine = false;
-  std::string policies;  // empty: mutune, two static ones that follow from the profile, online, fm, ipi, tbd
+  std::string policies;  // empty: those of DefaultPolicies()
   std::string scenarios = "steady,flash-crowd,ramp,diurnal";
   std::string loads;        // of `steady`; empty: between the trained ones
   std::string flash_crowd;  // LOW..HIGH, also of `ramp` and `diurnal`; empty: from the profile

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "curtail/adapt/envelope.h"
-#include "curtail/adapt/policy.h"
+#include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/spin_budget.h"
 
@@ -42,10 +42,19 @@ absl::StatusOr<LoadRange> RangeOf(const Profile& profile) {
   return range;
 }
 
+std::vector<std::string> UsualPolicies(std::span<const std::string> fixed) {
+  std::vector<std::string> policies;
+  for (const PolicyKind* kind : LibraryPolicies()) {
+    if (kind->compared) policies.emplace_back(kind->name);
+  }
+  policies.insert(policies.begin() + 1, fixed.begin(), fixed.end());
+  return policies;
+}
+
 std::vector<std::string> DefaultPolicies(const LoadRange& range, const Profile& profile) {
-  std::vector<std::string> policies = {"mutune", Join("static:", range.low.ToString())};
-  if (range.peak != range.low) policies.push_back(Join("static:", range.peak.ToString()));
-  policies.insert(policies.end(), {"fm", "ipi", "tbd", "online"});
+  std::vector<std::string> fixed = {FixedPolicy(range.low)};
+  if (range.peak != range.low) fixed.push_back(FixedPolicy(range.peak));
+  std::vector<std::string> policies = UsualPolicies(fixed);
   std::erase_if(policies, [&](const std::string& label) {
     return !CheckPolicy(ParsePolicyChoice(label), &profile).ok();
   });
@@ -58,9 +67,9 @@ absl::Status CheckPolicy(const PolicyChoice& choice, const Profile* profile) {
         "policy ", choice.label, " goes by a profile: make one by curtail train and name it with --profile"));
   }
   PolicyOptions options{.style = ServiceStyle::kCoroutine, .cpus = UsableCpus()};
-  if (profile == nullptr) options.configs = {Config{}};  // online has some of its own in the server
+  if (!choice.wants_profile) options.configs = {Config{}};  // the server has some to choose from
   const auto made = MakePolicy(choice.policy, choice.wants_profile ? profile : nullptr, options);
-  if (made.ok() || choice.policy == "online") return absl::OkStatus();
+  if (made.ok()) return absl::OkStatus();
   return absl::InvalidArgumentError(Join("policy ", choice.label, ": ", Message(made.status())));
 }
 

@@ -133,7 +133,8 @@ absl::Status Demo::Compare() {
   plan.seed = flags_.seed;
   plan.options.profile = profile_path_;
   std::vector<std::string> labels = DefaultPolicies(*range, profile_);
-  std::erase(labels, "online");  // has no time to learn here
+  // There is no time to learn here.
+  std::erase_if(labels, [](const std::string& label) { return ParsePolicyChoice(label).learns; });
   if (flags_.quick) labels.resize(std::min<size_t>(labels.size(), 3));
   if (!flags_.policies.empty()) labels = absl::StrSplit(flags_.policies, ',');
   for (const std::string& label : labels) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "curtail/adapt/policy_kind.h"
 
 namespace curtail::tool {
 namespace {
@@ -209,9 +210,9 @@ std::string MarksText(const PolicyComparison& c) {
 }
 
 std::string_view ShortName(std::string_view policy) {
-  constexpr std::string_view kStatic = "static:";
-  return policy.starts_with(kStatic) && policy.size() > kStatic.size() ? policy.substr(kStatic.size())
-                                                                       : policy;
+  const absl::StatusOr<PolicySpec> spec = ParsePolicy(policy);
+  const bool fixed = spec.ok() && !spec->kind->switches && !spec->argument.empty();
+  return fixed ? spec->argument : policy;
 }
 
 std::string OriginText(const PolicyComparison& c) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// policy_tables.h - what the tables of a comparison of policies say, before they become text or HTML.
+// policy_tables.h - what the tables of a comparison of policies say, before they become text or
+// HTML.
 //
 // Plain values and pure functions; any thread.
 #pragma once
@@ -40,7 +41,7 @@ std::vector<ReportTable> ReportTables(const PolicyComparison& comparison);
 char MarkOf(Standing standing);
 // What the marks mean.
 std::string MarksText(const PolicyComparison& comparison);
-// "SDB1-50" for "static:SDB1-50", others as they are.
+// The config of a policy that never switches, "SDB1-50" for "static:SDB1-50"; others as they are.
 std::string_view ShortName(std::string_view policy);
 // "hdsearch over 10k points, profile p.json; 5 rounds, seed 7": a line.
 std::string OriginText(const PolicyComparison& comparison);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "curtail/adapt/policy_kind.h"
 #include "curtail/adapt/training.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/drive/runner.h"
@@ -134,16 +135,20 @@ absl::Status Trial::Run(const PolicyChoice& policy, const Scenario& scenario, ui
   if (result->interrupted) return absl::CancelledError("interrupted");
   measured->samples = log.Take();
   measured->invalid = result->invalid;
-  return policy.adapts() ? ReadDecisions(admin, log.start(), schedule->length(), measured) : absl::OkStatus();
+  return policy.switches ? ReadDecisions(admin, log.start(), schedule->length(), measured) : absl::OkStatus();
 }
 
 }  // namespace
 
 PolicyChoice ParsePolicyChoice(std::string_view label) {
   PolicyChoice choice{.label = std::string(label), .policy = std::string(label)};
-  if (label.starts_with("static:") || label.starts_with("ipi:") || label == "online")
-    choice.wants_profile = false;
-  if (label.ends_with(kWithProfile)) choice.policy.resize(label.size() - kWithProfile.size());
+  const bool with_profile = label.ends_with(kWithProfile);
+  if (with_profile) choice.policy.resize(label.size() - kWithProfile.size());
+  const absl::StatusOr<PolicySpec> spec = ParsePolicy(choice.policy);
+  if (!spec.ok()) return choice;
+  choice.wants_profile = spec->NeedsProfile() || (with_profile && spec->TakesProfile());
+  choice.switches = spec->kind->switches;
+  choice.learns = spec->kind->latencies;
   return choice;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// policy_trial.h - runs policies under scenarios, in processes started for each run, and measures them.
+// policy_trial.h - runs policies under scenarios, in processes started for each run, and measures
+// them.
 #pragma once
 
 #include <atomic>
@@ -17,15 +18,16 @@
 
 namespace curtail::tool {
 
-// A policy as the user names it: what servers take as --policy, or `online+profile` for `online` that begins with the
-// profile.
+// A policy as the user names it: what servers take as --policy. Behind one that a profile is
+// optional for may stand "+profile": it begins with the profile.
 struct PolicyChoice {
   std::string label;
-  std::string policy;         // for the server
-  bool wants_profile = true;  // whether it is given one
-
-  bool adapts() const { return !policy.starts_with("static:"); }
+  std::string policy;          // for the server
+  bool wants_profile = false;  // the server is given one
+  bool switches = true;
+  bool learns = false;  // it needs time before it is good
 };
+// Does not fail: CheckPolicy() refuses unknown policies.
 PolicyChoice ParsePolicyChoice(std::string_view label);
 
 struct TrialOptions {
@@ -46,9 +48,10 @@ struct ComparisonPlan {
   Nanos Length() const;
 };
 
-// Runs all policies under all scenarios, round after round, each in processes started for this run alone; in each round
-// another policy begins. Policies of a round and scenario get the same arrivals. Adds to `comparison.runs` what was
-// measured, also when it fails. Errors: CANCELLED when stopped; those of Tiers; what kept a run from starting.
+// Runs all policies under all scenarios, round after round, each in processes started for this run
+// alone; in each round another policy begins. Policies of a round and scenario get the same
+// arrivals. Adds to `comparison.runs` what was measured, also when it fails. Errors: CANCELLED when
+// stopped; those of Tiers; what kept a run from starting.
 absl::Status RunTrials(const Application& application, const LogFolder& logs, const ComparisonPlan& plan,
                        Console& console, const std::atomic<bool>& stop, PolicyComparison& comparison);
 
