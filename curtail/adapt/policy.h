@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// policy.h - what decides which config a server runs under.
+// policy.h - chooses the config that a server runs under.
 //
-// A policy is a state machine without threads or clock: it is told what the sensors say and answers with a
-// config. The Controller (controller.h) asks it and carries out its choices. policy_kind.h names and makes policies;
-// docs/design/adaptation.md describes each.
+// A policy is a state machine without threads or clock: it gets the sensors' signals and returns a
+// config. The Controller (controller.h) asks it and carries out its choices. policy_kind.h names
+// and makes policies; docs/design/adaptation.md describes each.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +19,25 @@
 
 namespace curtail {
 
-// What happened that a policy is asked now.
+// The event for which a policy is asked.
 enum class Trigger { kArrival, kTimer, kBlocked };
 
 // The requests of a stretch of time throughout which the config did not change.
 struct LatencyWindow {
   Nanos length{0};
   uint64_t arrivals = 0;
-  LatencySketch latencies;  // of requests that came and ended in it, or in earlier ones under this config
+  // Of requests that came and ended in it, or in earlier ones under this config
+  LatencySketch latencies;
 };
 
 struct Signals {
   TimePoint now;
   Trigger trigger = Trigger::kTimer;
   Rates rates;
-  uint64_t arrivals = 0;  // before `now`: the one that triggers is not among them
+  uint64_t arrivals = 0;  // before `now`, without the one that triggers
   Config current;
   int blocked = 0;                        // threads that wait in a call
-  const LatencyWindow* window = nullptr;  // that has just ended; valid during the call
+  const LatencyWindow* window = nullptr;  // just ended; valid during the call
 };
 
 struct Choice {
@@ -48,7 +49,7 @@ struct Choice {
 class Policy {
  public:
   virtual ~Policy() = default;
-  // The config to run under from now on; Signals::current to leave things as they are. Does not block.
+  // The config to run under from now on; Signals::current for no change. Does not block.
   virtual Choice Decide(const Signals& signals) = 0;
 };
 
@@ -59,13 +60,14 @@ struct PolicyOptions {
   // CPUs that the process may use.
   int cpus = 1;
 
-  // For decisions by a profile. The least share by which the predicted p99 must fall, or the p50 where the p99 cannot
-  // tell; raise against switches that gain little.
+  // For decisions by a profile. The least share by which the predicted p99 must fall, or the p50
+  // where the p99 does not separate; raise against switches that gain little.
   double min_gain = 0.1;
-  // The least time between switches, but for those away from a config that does not sustain the load, or that a
-  // rising load has made twice as bad as another one.
+  // The least time between switches. Two switches do not wait: away from a config that does not
+  // sustain the load, or that a rising load has made twice as bad as another one.
   Nanos dwell = std::chrono::seconds(1);
-  // A config is entered only if it sustains this share more than the present load. Raise where loads wander.
+  // A config is entered only if it sustains this share more than the present load. Raise where
+  // loads wander.
   double headroom = 0.15;
 
   // For decisions by counts of arrivals: the time over which they are counted.
@@ -75,7 +77,7 @@ struct PolicyOptions {
   Nanos slo = std::chrono::milliseconds(10);
   // The largest share of the requests that may run under a config on trial.
   double explore_share = 0.05;
-  // Which of several untried configs is tried first.
+  // Decides which of several untried configs is tried first.
   uint64_t seed = 1;
   // The configs to choose from; empty: those of the profile.
   std::vector<Config> configs;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// policy_kind.h - describes policies: how each is named and made, and of which events a server
-// tells it.
+// policy_kind.h - describes policies: the name, the factory, and the events of each.
 //
 // One PolicyKind stands beside each policy. A table (internal/policies.h) lists the library's; a
 // program hands its own to ServerOptions::policies. docs/design/adaptation.md shows how to add one.
@@ -48,7 +47,8 @@ struct PolicyRequest {
 struct PolicyKind {
   std::string_view name;  // the user writes it; no other policy has it
   std::string_view
-      argument;  // as help texts show it: ":CONFIG" if required, "[:CONFIG]" if optional, "" if refused
+      // As help texts show it: ":CONFIG" if required, "[:CONFIG]" if optional, "" if refused
+      argument;
   std::string_view summary;  // one line for help texts
   // Errors: INVALID_ARGUMENT that says what is missing. MakePolicy() puts the policy's name before
   // the message.
