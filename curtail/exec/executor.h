@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// executor.h - the thread pools of a server, composed from a config: who receives, who runs, who waits.
+// executor.h - the thread pools of a server, composed from a config: reception, execution, waiting.
 //
-// In-line pools run the request on a thread that received it; dispatch pools hand it to a worker. In fiber
-// models these threads run many requests in turns; in asynchronous models a third pool takes the replies that
-// requests wait for. Which sockets there are and what a request is, is the Receiver's and the Task's affair.
+// In-line pools run the request on a thread that received it; dispatch pools hand it to a worker.
+// In fiber models these threads run many requests in turns. In asynchronous models a third pool
+// takes the replies that requests wait for. The Receiver knows the sockets, and the Task the
+// request.
 //
 // Thread safety: all methods from any thread, but Stop() once and from outside the pools.
 #pragma once
@@ -31,21 +32,23 @@ namespace curtail {
 class BlockingWatcher;
 
 struct ExecutorOptions {
-  // Threads started, of which a config uses some and the rest sleep; never fewer than the first config needs.
+  // Threads started, of which a config uses some and the rest sleep; never fewer than the first
+  // config needs.
   uint32_t max_threads = 64;
   FiberOptions fiber;
-  // Told whenever one of the threads sleeps or wakes up, from their start to their end; outlives the
-  // executor. For policies that count them: it costs each wait two calls. Null: nobody.
+  // Hears each time one of the threads sleeps or wakes up, from their start to their end; outlives
+  // the executor. For policies that count blocked threads: it costs each wait two calls. Null:
+  // none.
   BlockingWatcher* watcher = nullptr;
 };
 
-// An Executor runs the tasks that its receivers produce, on the pools of a Config, which may be exchanged for
-// another at any time.
+// An Executor runs the tasks that its receivers produce, on the pools of a Config, which may be
+// exchanged for another at any time.
 class Executor {
  public:
-  // Starts all threads it will ever have; those without a role in the config sleep. The receivers outlive the
-  // executor, and so does the outbox. `response` takes the replies in asynchronous models; without it there
-  // are none.
+  // Starts all threads it will ever have; those without a role in the config sleep. The receivers
+  // and the outbox outlive the executor. `response` takes the replies in asynchronous models;
+  // without it there are no such models.
   Executor(const Config& config, const ExecutorOptions& options, Receiver* reception, Outbox* outbox,
            Receiver* response);
   // Stops, if Stop() was not called.
@@ -53,19 +56,20 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // RESOURCE_EXHAUSTED when not all threads could be started: none runs then.
+  // RESOURCE_EXHAUSTED if a thread could not be started: then none runs.
   const absl::Status& status() const { return status_; }
 
-  // Gives every thread its role in `config`. Requests that run finish as they began; none is lost, doubled or
-  // held up. Never waits for one. Errors: INVALID_ARGUMENT for a model it has not, or one that needs more
-  // threads than there are; RESOURCE_EXHAUSTED for lack of file descriptors.
+  // Gives every thread its role in `config`. Running requests finish as they began; none is lost,
+  // doubled or delayed. Never waits for one.
+  // Errors: INVALID_ARGUMENT for a model it has not, or one that needs more threads than there are;
+  // RESOURCE_EXHAUSTED for lack of file descriptors.
   absl::Status SwitchTo(const Config& config);
-  // Does now what the first SwitchTo() to such a config would have to do besides: fiber models need a loop for each
-  // thread, which takes some milliseconds. Errors as SwitchTo().
+  // Does the part of the first SwitchTo() to such a config that takes some milliseconds: fiber
+  // models need a loop for each thread. Errors as SwitchTo().
   absl::Status Prepare(const Config& config);
-  // Has threads wait as `reception` says, without another change to the config: those that poll stop at once
-  // if they are to block, those that block go on until their wait ends. Cheap, as no thread is woken. A
-  // BlockingWatcher may call it.
+  // Makes threads wait as `reception` says, without another change to the config. Pollers stop at
+  // once if they are to block; blocked threads go on until their wait ends. Cheap, because no
+  // thread wakes up. A BlockingWatcher may call it.
   void SetReception(Reception reception);
   Config config() const;
   ExecutorStats Sample();
@@ -78,13 +82,13 @@ class Executor {
   // config, a thread takes replies.
   void AsyncBegun();
   void AsyncEnded();
-  // Runs `task`, which may block, on a thread that has no role in the config; false when more such tasks are
-  // under way than there are such threads. Never blocks.
+  // Runs `task`, which may block, on a thread that has no role in the config. False if more such
+  // tasks are in flight than there are such threads. Never blocks.
   bool TryRunAside(Task* task);
 
-  // Ends every thread once it has finished the task in hand; tasks that did not run go to `left_over`. Waits
-  // for running tasks until `deadline`; false when some were still running then: call again, or let the
-  // destructor wait.
+  // Ends every thread once it has finished its task; tasks that did not run go to `left_over`.
+  // Waits for running tasks until `deadline`. False if some were still running then: call again, or
+  // let the destructor wait.
   bool Stop(Deadline deadline, TaskList* left_over);
 
   // Threads that may run tasks: the indices in WaitHint are below this.
@@ -95,7 +99,7 @@ class Executor {
 
   struct Thread;
   struct ReceptionSignal;
-  // Where tasks of one kind come from and wait for a thread.
+  // The source of one kind of task, and its queue for threads.
   struct Station {
     TaskList queue;
     // Parked threads that run these tasks, woken last-in first-out: the one whose caches are warmest.
@@ -108,7 +112,7 @@ class Executor {
   absl::Status StartThreads();
   void ThreadMain(Thread& self);
   void Step(Thread& self) CURTAIL_REQUIRES(mu_);
-  // What keeps a thread from ending when the pools stop.
+  // True if a duty keeps the thread from ending when the pools stop.
   bool HasDuties(const Thread& self) const CURTAIL_REQUIRES(mu_);
   // Threads that the config leaves without a role.
   size_t Spare() const CURTAIL_REQUIRES(mu_);
@@ -116,9 +120,9 @@ class Executor {
   // Roles.
   int Allowed(Role role) const CURTAIL_REQUIRES(mu_);
   bool Vacant(Role role) const CURTAIL_REQUIRES(mu_) { return holders_[role] < Allowed(role); }
-  // Gives up a role that too many have, and takes one that too few have.
+  // Gives up a role that too many threads have, and takes one that too few have.
   void Settle(Thread& self) CURTAIL_REQUIRES(mu_);
-  // Whether Settle() would change nothing, found out quickly; false when in doubt.
+  // True if Settle() would change nothing; quick, and false when in doubt.
   bool Settled(const Thread& self) const CURTAIL_REQUIRES(mu_);
   void SetRole(Thread& self, Role role) CURTAIL_REQUIRES(mu_);
   void WakeForOthers(Thread& self) CURTAIL_REQUIRES(mu_);
@@ -143,8 +147,8 @@ class Executor {
   void WakeRunners(Station& station, Receiver& source, size_t count, bool leader_runs) CURTAIL_REQUIRES(mu_);
   // Sleeps in `seat` until taken from it and notified.
   void Park(std::vector<Thread*>& seat, Thread& self) CURTAIL_REQUIRES(mu_);
-  // Takes the thread that parked last from its seat, if there is one. The caller rouses it, best without the
-  // mutex.
+  // Takes the thread that parked last from its seat, if there is one. The caller rouses it, best
+  // without the mutex.
   Thread* TakeLast(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_);
   static void Rouse(Thread* thread);
   void UnparkAll(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_);
@@ -184,7 +188,7 @@ class Executor {
   size_t aside_live_ CURTAIL_GUARDED_BY(mu_) = 0;  // those and the ones that run
   bool stopping_ CURTAIL_GUARDED_BY(mu_) = false;
   int alive_ CURTAIL_GUARDED_BY(mu_) = 0;              // threads whose loop has not ended
-  Parker* stopper_ CURTAIL_GUARDED_BY(mu_) = nullptr;  // who waits for alive_ to reach zero
+  Parker* stopper_ CURTAIL_GUARDED_BY(mu_) = nullptr;  // waits for alive_ to reach zero
   // Counters, for Sample().
   uint64_t begun_ CURTAIL_GUARDED_BY(mu_) = 0;
   Nanos queue_wait_ CURTAIL_GUARDED_BY(mu_){0};

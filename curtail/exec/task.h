@@ -11,14 +11,15 @@
 
 namespace curtail {
 
-// A Task runs once, on a thread of the executor. It belongs to whoever queued it until Run() begins.
+// A Task runs once, on a thread of the executor. It belongs to the code that queued it until Run()
+// begins.
 class Task {
  public:
   // `hint` says how this thread waits. Must not throw.
   virtual void Run(const WaitHint& hint) = 0;
-  // It will not be run, because the pools have stopped. Must not throw.
+  // The pools have stopped, and the task will not run. Must not throw.
   virtual void Drop() {}
-  // What it is, for diagnostics.
+  // The task's name, for diagnostics.
   virtual std::string_view name() const { return "a task"; }
 
  protected:
@@ -30,7 +31,8 @@ class Task {
   TimePoint queued_at_;
 };
 
-// A TaskList is a singly linked queue of tasks, threaded through the tasks themselves. Thread-compatible.
+// A TaskList is a singly linked queue of tasks, threaded through the tasks themselves.
+// Thread-compatible.
 class TaskList {
  public:
   TaskList() = default;

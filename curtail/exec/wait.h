@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// wait.h - how the present thread waits and which things are its own.
+// wait.h - how the present thread waits, and the objects that belong to it.
 //
-// Requests do not carry this along: whoever waits asks the thread it runs on, so that code works the same
-// wherever it is called from.
+// Requests do not carry this along. Code that waits asks the thread it runs on, so it works the
+// same under every caller.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ class Outbox;
 class Receiver;
 class SpinBudget;
 
-// A WaitHint is what a pool tells the code that runs on its thread.
+// A WaitHint is a pool's message to the code that runs on its thread.
 struct WaitHint {
   uint32_t thread_index = 0;           // dense index within the server's pools; picks the lane
   Waiting waiting = Waiting::kSync;    // how requests that this thread runs wait
@@ -37,8 +37,8 @@ struct WaitHint {
 // The hint of the present thread. A thread outside of any pool sleeps when it waits.
 const WaitHint& CurrentWait();
 
-// Sends what the present thread held back: to be called before it sleeps (rule R5 of executor.cc). Fibers need
-// not, because their loop does.
+// Sends the output that the present thread held back: call it before the thread sleeps (rule R5 of
+// executor.cc). Fibers need not, because their loop does.
 void FlushBeforeWait();
 
 // Sets the present thread's hint for a scope.

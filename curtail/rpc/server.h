@@ -23,48 +23,53 @@ namespace curtail {
 struct PolicyKind;  // curtail/adapt/policy_kind.h
 
 struct ServerOptions {
-  // "127.0.0.1:8080", "[::]:8080" or "unix:/path"; port 0 takes a free one, which addresses() tells.
+  // "127.0.0.1:8080", "[::]:8080" or "unix:/path". Port 0 takes a free one; addresses() has its
+  // number.
   std::vector<std::string> listen = {"127.0.0.1:0"};
-  // What to speak TLS with, on all of them; null: plain text. Handshakes run on the threads that receive. One that the
-  // client does not finish keeps its place among max_connections for as long as the client is there.
+  // The keys for TLS on all addresses; null: plain text. Handshakes run on the threads that
+  // receive. An unfinished handshake counts among max_connections for as long as the client stays.
   std::shared_ptr<const ServerTls> tls;
   // The threading model and its pool sizes, at the start; SwitchTo() changes them.
   Config config;
-  // Who chooses the config from then on: "mutune", "online", or another that `--help` lists. Empty or
-  // "static:CONFIG": nobody but SwitchTo(). A policy chooses among the configs of the profile under which all
-  // methods can run and that fit in max_threads; polling ones only where there is more than one CPU. One that
-  // needs a profile and has none leaves the config as it is, and PolicyStats::note says so. Which to use when:
-  // docs/design/adaptation.md.
+  // The policy that chooses the config from then on: "mutune", "online", or another of
+  // curtail/adapt/policy.h. Empty or "static:CONFIG": only SwitchTo() does. A policy chooses among
+  // the configs of the profile under which all methods can run and that fit in max_threads. It
+  // chooses polling ones only on more than one CPU. A policy that needs a profile and has none
+  // leaves the config as it is, and PolicyStats::note says so. docs/design/adaptation.md compares
+  // the policies.
   std::string policy;
-  // The program's own policies, which `policy` may name like the library's. docs/design/adaptation.md shows one.
+  // The program's own policies, which `policy` may name like the library's.
+  // docs/design/adaptation.md shows one.
   std::vector<const PolicyKind*> policies;
-  // The file of the profile that training wrote for one of the services on this machine. Not every policy needs
-  // one.
+  // The file of the profile that training wrote for one of the services on this machine. Only
+  // `online` does without.
   std::string profile;
-  // Take a profile that was trained on another machine. Its loads and latencies are those of that machine.
+  // Accepts a profile that was trained on another machine. Its loads and latencies are those of
+  // that machine.
   bool any_machine = false;
   // The p99 that a policy must not endanger by trying other configs.
   Nanos slo = std::chrono::milliseconds(10);
-  // Threads started, of which a config uses some and the rest sleep; never fewer than `config` needs. Raise
-  // to switch to larger pools later.
+  // Threads started, of which a config uses some and the rest sleep; never fewer than `config`
+  // needs. Raise to switch to larger pools later.
   int max_threads = 64;
-  // Fiber models: the size of a fiber's stack, and how many requests a thread may have begun and not ended;
-  // more wait in the queue. Stacks cost memory where they were touched only.
+  // Fiber models: the size of a fiber's stack, and the requests that a thread may have begun and
+  // not ended; more wait in the queue. Only touched pages of a stack cost memory.
   size_t fiber_stack_bytes = 256u << 10;
   size_t max_fibers = 1024;
-  // Where the admin interface listens ("127.0.0.1:9090", "unix:/path"), for `curtail switch`; empty: nowhere.
-  // Who can connect to it can change the server's config, and it speaks plain text only: keep it off public networks.
+  // The address of the admin interface ("127.0.0.1:9090", "unix:/path"), for `curtail switch`;
+  // empty: none. Every client that connects to it can change the server's config. It speaks plain
+  // text only: keep it off public networks.
   std::string admin;
   // The longest request accepted; longer ones end with RESOURCE_EXHAUSTED.
   size_t max_message_bytes = 32u << 20;
-  // Connections held at once; more are closed on arrival. Each costs a file descriptor and some 20 KiB. Start() raises
-  // the process's soft limit of descriptors to the hard one.
+  // Connections held at once; further ones are closed on arrival. Each costs a file descriptor and
+  // some 20 KiB. Start() raises the process's soft limit of descriptors to the hard one.
   int max_connections = 16384;
   // Requests accepted and not yet begun; beyond it a request is answered RESOURCE_EXHAUSTED.
   size_t max_queue = 16384;
   // ... and their bytes; one request always fits. Raise for services with large messages.
   size_t max_queue_bytes = 256u << 20;
-  // What a request without a deadline of its own gets, so that every wait is bounded.
+  // The timeout of a request without a deadline of its own, so that every wait is bounded.
   Nanos default_timeout = std::chrono::seconds(60);
   // Serve grpc.health.v1.Health and server reflection (v1 and v1alpha).
   bool health = true;
@@ -73,8 +78,8 @@ struct ServerOptions {
 
 // A switch of config by the policy, or an attempt.
 struct PolicyDecision {
-  // Now() when it had been carried out or refused. From then on whatever begins follows the new config:
-  // requests that run finish as they began, and a thread that slept has been told to wake up.
+  // The time at which it had been carried out or refused. Everything that begins later follows the
+  // new config. Requests that run finish as they began; sleeping threads have been told to wake up.
   TimePoint when;
   double rate_per_s = 0;  // as estimated then
   Config from;
@@ -83,10 +88,10 @@ struct PolicyDecision {
   absl::Status status;  // why it was not carried out, if it was not
 };
 
-// What a server's policy sees and does.
+// Observations and actions of a server's policy.
 struct PolicyStats {
   std::string policy;               // as given
-  std::string note;                 // what the operator should know; empty mostly
+  std::string note;                 // remarks for the operator; mostly empty
   bool switches_by_itself = false;  // if not, the rest is empty
   // Requests a second: the estimate that decides, one of the last few arrivals, and muTune's.
   double rate_per_s = 0;
@@ -97,10 +102,11 @@ struct PolicyStats {
   uint64_t switches = 0;
   uint64_t failures = 0;
   std::string last_failure;
-  std::vector<PolicyDecision> decisions;  // the last 32, oldest first; the admin's GetDecisions has 4096
+  // The last 32, oldest first; the admin's GetDecisions has 4096
+  std::vector<PolicyDecision> decisions;
 };
 
-// What a server is doing.
+// The present activity of a server.
 struct ServerStats {
   ExecutorStats pools;
   size_t connections = 0;
@@ -112,14 +118,15 @@ struct ServerStats {
 // A Server accepts connections and runs the handlers of its services. Thread-safe after Start().
 class Server {
  public:
-  // Binds, starts all threads, serves. Process-wide, it raises the limit of open files to the hard limit, and has
-  // glibc's malloc keep up to 64 MiB of freed memory. A straight-line service may be followed by a coroutine or
-  // continuation service of the same name, for the asynchronous models. Errors: INVALID_ARGUMENT (address, config,
-  // a method named twice, policy, a profile that cannot be read or is of another service or machine), ALREADY_EXISTS
-  // (port or socket in use), PERMISSION_DENIED.
+  // Binds, starts all threads, serves. Process-wide, it raises the limit of open files to the hard
+  // limit, and has glibc's malloc keep up to 64 MiB of freed memory. A straight-line service may be
+  // followed by a coroutine or continuation service of the same name, for the asynchronous models.
+  // Errors: INVALID_ARGUMENT (address, config, a method named twice, policy, a profile that cannot
+  // be read or is of another service or machine), ALREADY_EXISTS (port or socket in use),
+  // PERMISSION_DENIED.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Server>> Start(
       ServerOptions options, std::vector<std::unique_ptr<Service>> services);
-  // Drains with a second's grace if that was not done before.
+  // Drains with a second's grace if Drain() was not called before.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -131,19 +138,23 @@ class Server {
 
   // The config in force.
   Config config() const;
-  // Puts another config in force, at once: requests that run finish as they began, everything later follows
-  // the new one, and no request is lost, doubled or held up. Any thread; does not wait for requests. Errors:
-  // INVALID_ARGUMENT for a model under which a method of the server cannot run, or pools that exceed
-  // ServerOptions::max_threads; FAILED_PRECONDITION when a policy chooses the config.
+  // Puts another config in force at once. Requests that run finish as they began, later ones follow
+  // the new config, and no request is lost, doubled or delayed. Any thread; does not wait for
+  // requests.
+  // Errors: INVALID_ARGUMENT for a model under which a method of the server cannot run, or pools
+  // that exceed ServerOptions::max_threads; FAILED_PRECONDITION when a policy chooses the config.
   absl::Status SwitchTo(const Config& config);
 
-  // What it does now. Some microseconds; with `process`, which is left out otherwise, some more a thread.
+  // The present activity. Takes some microseconds; `process` adds the process's threads and some
+  // microseconds a thread.
   ServerStats Sample(bool process = false);
 
-  // Stops accepting, tells clients (GOAWAY), lets requests in flight finish until `deadline`, then cancels
-  // the rest and stops all threads. Returns OK; DEADLINE_EXCEEDED with how many were cut off; or ABORTED when
-  // a handler ignores its cancellation for a second: its thread runs on, and destroying the server would wait
-  // for it. Blocks; call once, from a thread that runs no handler.
+  // Stops accepting, tells clients (GOAWAY), lets requests in flight finish until `deadline`, then
+  // cancels the rest and stops all threads. Blocks; call once, from a thread that runs no handler.
+  // Returns OK, or:
+  // - DEADLINE_EXCEEDED with the number of requests that were cut off;
+  // - ABORTED if a handler ignores its cancellation for a second. Its thread runs on, and
+  //   destroying the server would wait for it.
   absl::Status Drain(Deadline deadline);
 
  private:
