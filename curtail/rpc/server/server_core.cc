@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/server/server_connection.h"
 
@@ -75,8 +76,8 @@ absl::Status ServerCore::SwitchTo(const Config& config) {
   if (adaptation() != nullptr) {
     return absl::FailedPreconditionError(
         Join("the policy ", options_.policy,
-             " chooses this server's config; to choose it by hand, start the server with the policy static:",
-             config.ToString()));
+             " chooses this server's config; to choose it by hand, start the server with the policy ",
+             FixedPolicy(config)));
   }
   if (absl::Status checked = parts_.methods.CheckModel(config); !checked.ok()) return checked;
   return executor_->SwitchTo(config);
