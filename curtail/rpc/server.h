@@ -32,7 +32,7 @@ struct ServerOptions {
   // The threading model and its pool sizes, at the start; SwitchTo() changes them.
   Config config;
   // The policy that chooses the config from then on: "mutune", "online", or another of
-  // curtail/adapt/policy.h. Empty or "static:CONFIG": only SwitchTo() does. A policy chooses among
+  // LibraryPolicies(). Empty or "static:CONFIG": only SwitchTo() does. A policy chooses among
   // the configs of the profile under which all methods can run and that fit in max_threads. It
   // chooses polling ones only on more than one CPU. A policy that needs a profile and has none
   // leaves the config as it is, and PolicyStats::note says so. docs/design/adaptation.md compares
@@ -41,8 +41,8 @@ struct ServerOptions {
   // The program's own policies, which `policy` may name like the library's.
   // docs/design/adaptation.md shows one.
   std::vector<const PolicyKind*> policies;
-  // The file of the profile that training wrote for one of the services on this machine. Only
-  // `online` does without.
+  // The file of the profile that training wrote for one of the services on this machine. Not
+  // every policy needs one.
   std::string profile;
   // Accepts a profile that was trained on another machine. Its loads and latencies are those of
   // that machine.
