@@ -78,8 +78,8 @@ class Executor {
   void Submit(TaskList& requests);
   // The same for tasks of the response pool.
   void SubmitResponse(TaskList& replies);
-  // A request waits for replies without a thread, until AsyncEnded(): as long as there are such, whatever the
-  // config, a thread takes replies.
+  // A request waits for replies without a thread, until AsyncEnded(). While there are such
+  // requests, a thread takes replies, whatever the config.
   void AsyncBegun();
   void AsyncEnded();
   // Runs `task`, which may block, on a thread that has no role in the config. False if more such
@@ -102,7 +102,7 @@ class Executor {
   // The source of one kind of task, and its queue for threads.
   struct Station {
     TaskList queue;
-    // Parked threads that run these tasks, woken last-in first-out: the one whose caches are warmest.
+    // Parked threads that run these tasks, woken last-in first-out: the warmest caches first.
     std::vector<Thread*> idle;
     bool leading = false;  // a thread is in Await(), or on its way into or out of it
   };

@@ -22,16 +22,19 @@ class SpinBudget;
 
 // A WaitHint is a pool's message to the code that runs on its thread.
 struct WaitHint {
-  uint32_t thread_index = 0;           // dense index within the server's pools; picks the lane
-  Waiting waiting = Waiting::kSync;    // how requests that this thread runs wait
-  SpinBudget* spin = nullptr;          // polling models: spin for events while this has a slot; null: sleep
-  Executor* executor = nullptr;        // the pool; null on threads that belong to none
-  Outbox* outbox = nullptr;            // to be flushed before a wait; null outside of servers
-  Receiver* response = nullptr;        // asynchronous models: what takes the replies of other services
+  uint32_t thread_index = 0;         // dense index within the server's pools; picks the lane
+  Waiting waiting = Waiting::kSync;  // how requests that this thread runs wait
+  // Polling models: spin for events while this has a slot; null: sleep
+  SpinBudget* spin = nullptr;
+  Executor* executor = nullptr;  // the pool; null on threads that belong to none
+  Outbox* outbox = nullptr;      // to be flushed before a wait; null outside of servers
+  // Asynchronous models: what takes the replies of other services
+  Receiver* response = nullptr;
   FiberLoop* loop = nullptr;           // fiber models: the loop whose fibers this thread runs
   std::atomic<bool>* waits = nullptr;  // true while the thread waits, for the sensors
   TimePoint now;                       // when the task was taken from its queue; zero if it was not
-  bool more_ready = false;  // other requests were ready when this one began: its output may share their write
+  // Other requests were ready when this one began: its output may share their write
+  bool more_ready = false;
 };
 
 // The hint of the present thread. A thread outside of any pool sleeps when it waits.
