@@ -34,8 +34,7 @@ struct ServeOptions {
   bool quiet = false;  // no progress on stderr while loading
 };
 
-// Starts a server, prints "ready ADDR" for each address, and serves until SIGTERM or SIGINT; then drains. Several
-// services of one name: the straight-line handlers first, then those for the asynchronous models. REQUIRES:
+// Starts a server, prints "ready ADDR" for each address, and serves until SIGTERM or SIGINT; then drains. REQUIRES:
 // BlockStopSignals() was called before any thread was started. Returns the exit code. Errors: those of Config::Parse
 // and Server::Start.
 [[nodiscard]] absl::StatusOr<int> Serve(const ServeOptions& options,

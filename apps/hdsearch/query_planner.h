@@ -3,7 +3,7 @@
 // query_planner.h - what the mid-tier does with a query between its calls to the leaves: whom to ask for what, and
 // how their answers make one.
 //
-// The handlers of all models share it (search_service.h); it never waits.
+// The handler (search_service.h) waits; a planner never does.
 #pragma once
 
 #include <cstdint>

@@ -3,34 +3,35 @@
 
 #include <utility>
 
+#include "curtail/rpc/coroutine.h"
+#include "hdsearch.curtail.h"
+
 namespace curtail::hdsearch {
+namespace {
 
-absl::Status SearchService::Query(Context& ctx, const QueryRequest& request, QueryReply* reply) {
-  const auto get = planner_.AskForVector(request);
-  if (!get.ok()) return get.status();
-  const auto query = planner_.VectorOf(request, *get, ctx.FanOut(get->leaves, Leaf::kGet, get->requests));
-  if (!query.ok()) return query.status();
-  const auto nearest = planner_.AskForNearest(request, *query);
-  return planner_.Merge(request, nearest, ctx.FanOut(nearest.leaves, Leaf::kNearest, nearest.requests),
-                        reply);
-}
+class SearchService final : public Search::CoroutineService {
+ public:
+  explicit SearchService(const QueryPlanner& planner) : planner_(planner) {}
 
-Coroutine CoroutineSearchService::Query(Context& ctx, const QueryRequest& request, QueryReply* reply) {
-  const auto get = planner_.AskForVector(request);
-  if (!get.ok()) co_return get.status();
-  const auto vectors = co_await fan_out(ctx, get->leaves, Leaf::kGet, get->requests);
-  const auto query = planner_.VectorOf(request, *get, vectors);
-  if (!query.ok()) co_return query.status();
-  auto nearest = planner_.AskForNearest(request, *query);
-  const auto replies = co_await fan_out(ctx, nearest.leaves, Leaf::kNearest, std::move(nearest.requests));
-  co_return planner_.Merge(request, nearest, replies, reply);
-}
+  Coroutine Query(Context& ctx, const QueryRequest& request, QueryReply* reply) override {
+    const auto get = planner_.AskForVector(request);
+    if (!get.ok()) co_return get.status();
+    const auto vectors = co_await fan_out(ctx, get->leaves, Leaf::kGet, get->requests);
+    const auto query = planner_.VectorOf(request, *get, vectors);
+    if (!query.ok()) co_return query.status();
+    auto nearest = planner_.AskForNearest(request, *query);
+    const auto replies = co_await fan_out(ctx, nearest.leaves, Leaf::kNearest, std::move(nearest.requests));
+    co_return planner_.Merge(request, nearest, replies, reply);
+  }
 
-std::vector<std::unique_ptr<Service>> SearchServices(const QueryPlanner& planner) {
-  std::vector<std::unique_ptr<Service>> services;
-  services.push_back(std::make_unique<SearchService>(planner));
-  services.push_back(std::make_unique<CoroutineSearchService>(planner));
-  return services;
+ private:
+  const QueryPlanner& planner_;
+};
+
+}  // namespace
+
+std::unique_ptr<Service> MakeSearchService(const QueryPlanner& planner) {
+  return std::make_unique<SearchService>(planner);
 }
 
 }  // namespace curtail::hdsearch

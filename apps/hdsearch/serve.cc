@@ -57,7 +57,9 @@ absl::StatusOr<int> ServeMidTier(const ServeOptions& options) {
   }
   const apps::Peers leaves(options.leaves, options.lanes);
   const QueryPlanner planner(*std::move(index), leaves.channels());
-  return apps::Serve(options, SearchServices(planner));
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(MakeSearchService(planner));
+  return apps::Serve(options, std::move(services));
 }
 
 absl::StatusOr<size_t> LeafMemory(const ServeOptions& options) {

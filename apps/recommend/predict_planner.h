@@ -2,7 +2,7 @@
 //
 // predict_planner.h - what the mid-tier does with a request before and after its leaves do theirs.
 //
-// The handlers of all models share it (predict_service.h); it never waits.
+// The handler (predict_service.h) waits; a planner never does.
 #pragma once
 
 #include <bitset>

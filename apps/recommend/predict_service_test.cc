@@ -16,6 +16,7 @@
 #include "apps/recommend/serve.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/server.h"
+#include "recommend.curtail.h"
 
 namespace curtail::recommend {
 namespace {
@@ -54,7 +55,9 @@ class OddLeaf final : public Leaf::Service {
   LeafReply answer_;
 };
 
-std::unique_ptr<Server> Start(const std::string& config, std::vector<std::unique_ptr<Service>> services) {
+std::unique_ptr<Server> Start(const std::string& config, std::unique_ptr<Service> service) {
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::move(service));
   ServerOptions options;
   options.config = *Config::Parse(config);
   auto server = Server::Start(std::move(options), std::move(services));
@@ -70,21 +73,20 @@ class Deployment {
     std::vector<Channel*> channels;
     for (uint32_t i = 0; i < leaves; ++i) models_.push_back(ModelOf(i, leaves));
     for (uint32_t i = 0; i < leaves; ++i) {
-      std::vector<std::unique_ptr<Service>> services;
+      std::unique_ptr<Service> service;
       const bool is_odd = odd && i + 1 == leaves;
       if (is_odd) {
-        services.push_back(std::make_unique<OddLeaf>());
-        odd_ = static_cast<OddLeaf*>(services.back().get());
+        service = std::make_unique<OddLeaf>();
+        odd_ = static_cast<OddLeaf*>(service.get());
       } else {
-        services.push_back(
-            std::make_unique<LeafService>(std::make_unique<Predictor>(models_[i], kNeighbors)));
+        service = std::make_unique<LeafService>(std::make_unique<Predictor>(models_[i], kNeighbors));
       }
-      leaves_.push_back(Start(is_odd ? "SDB1-4" : config, std::move(services)));
+      leaves_.push_back(Start(is_odd ? "SDB1-4" : config, std::move(service)));
       channels_.push_back(std::make_unique<Channel>(&client_, leaves_.back()->addresses()[0]));
       channels.push_back(channels_.back().get());
     }
     planner_ = std::make_unique<PredictPlanner>(channels, leaf_timeout);
-    mid_tier_ = Start(config, PredictServices(*planner_));
+    mid_tier_ = Start(config, MakePredictService(*planner_));
     front_ = std::make_unique<Channel>(&front_client_, mid_tier_->addresses()[0]);
   }
   ~Deployment() {

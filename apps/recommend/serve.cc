@@ -62,7 +62,9 @@ absl::StatusOr<int> ServeMidTier(const ServeOptions& options) {
   const apps::Peers leaves(options.leaves, options.lanes);
   const auto timeout = std::chrono::duration<double, std::milli>(options.leaf_timeout_ms);
   const PredictPlanner planner(leaves.channels(), std::chrono::duration_cast<Nanos>(timeout));
-  return apps::Serve(options, PredictServices(planner));
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(MakePredictService(planner));
+  return apps::Serve(options, std::move(services));
 }
 
 absl::StatusOr<size_t> LeafMemory(const ServeOptions& options) {

@@ -3,7 +3,7 @@
 // get_attempts.h - a get as the mid-tier makes it: one replica, and another if that one fails or has no such
 // key; and how a replica that had none gets it back.
 //
-// These say whom to call and what to make of the answers; the handlers call, each in its way of waiting.
+// These name the replicas to call and judge the answers; the handlers (router_service.h) call and wait.
 #pragma once
 
 #include <optional>

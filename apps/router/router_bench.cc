@@ -87,18 +87,14 @@ class NullService final : public Service {
   Channel* const back_;
 };
 
-std::unique_ptr<Server> Serve(const std::string& config, std::vector<std::unique_ptr<Service>> services) {
+std::unique_ptr<Server> Serve(const std::string& config, std::unique_ptr<Service> service) {
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::move(service));
   ServerOptions options;
   options.config = *Config::Parse(config);
   auto server = Server::Start(std::move(options), std::move(services));
   Require(server.status());
   return *std::move(server);
-}
-
-std::unique_ptr<Server> ServeOne(const std::string& config, std::unique_ptr<Service> service) {
-  std::vector<std::unique_ptr<Service>> services;
-  services.push_back(std::move(service));
-  return Serve(config, std::move(services));
 }
 
 // What is measured, under one threading model.
@@ -107,7 +103,7 @@ class Setup {
   Setup(const Flags& flags, const std::string& config, std::deque<MemcachedProcess>& memcacheds) {
     std::vector<Channel*> leaves;
     for (MemcachedProcess& memcached : memcacheds) {
-      servers_.push_back(ServeOne(
+      servers_.push_back(Serve(
           config, std::make_unique<LeafService>(*Address::Parse(memcached.address()), MemcachedOptions{})));
       leaves.push_back(Connect(&client_));
     }
@@ -116,11 +112,11 @@ class Setup {
         {.replicas = flags.replicas, .get_timeout = kPatience, .write_timeout = kPatience});
     Require(replicas.status());
     routing_.replicas = *std::move(replicas);
-    servers_.push_back(Serve(config, RouterServices(routing_)));
+    servers_.push_back(Serve(config, MakeRouterService(routing_)));
     router_ = Connect(&front_client_);
-    servers_.push_back(ServeOne(config, std::make_unique<NullService>(nullptr)));
+    servers_.push_back(Serve(config, std::make_unique<NullService>(nullptr)));
     Channel* const back = Connect(&client_);
-    servers_.push_back(ServeOne(config, std::make_unique<NullService>(back)));
+    servers_.push_back(Serve(config, std::make_unique<NullService>(back)));
     null_ = Connect(&front_client_);
   }
   ~Setup() {

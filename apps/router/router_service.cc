@@ -5,6 +5,8 @@
 
 #include "apps/router/codec.h"
 #include "apps/router/write.h"
+#include "curtail/rpc/coroutine.h"
+#include "router.curtail.h"
 
 namespace curtail::router {
 namespace {
@@ -34,17 +36,8 @@ absl::Status Report(const Write& write, Reply* reply) {
   return write.Finish();
 }
 
-// A cold replica gets a key back when it is asked for, once.
-void RunRefill(Routing& routing, Context& ctx, const GetRequest& request, const GetAttempts& attempts) {
-  Refill refill(routing, ctx, attempts);
-  if (!refill.Begin(request.key())) return;
-  StoreSet store;
-  store.set_key(request.key());
-  if (!refill.TakeSource(refill.context().Broadcast(refill.source(), Store::kGet, request), &store)) return;
-  const auto ignored = refill.context().Broadcast(refill.channels(), Store::kSet, store);
-}
-
-Co<bool> AwaitRefill(Routing& routing, Context& ctx, const GetRequest& request, const GetAttempts& attempts) {
+// A cold replica gets a key back when it is asked for, once. Returns true when the key was sent.
+Co<bool> RunRefill(Routing& routing, Context& ctx, const GetRequest& request, const GetAttempts& attempts) {
   Refill refill(routing, ctx, attempts);
   if (!refill.Begin(request.key())) co_return false;
   StoreSet store;
@@ -55,59 +48,30 @@ Co<bool> AwaitRefill(Routing& routing, Context& ctx, const GetRequest& request, 
   co_return true;
 }
 
-}  // namespace
+class RouterService final : public Router::CoroutineService {
+ public:
+  explicit RouterService(Routing& routing) : routing_(routing) {}
 
-absl::Status RouterService::Get(Context& ctx, const GetRequest& request, GetReply* reply) {
-  if (absl::Status status = CheckKey(request.key()); !status.ok()) return status;
-  GetAttempts attempts(routing_, ctx, request.key());
-  while (attempts.Next()) {
-    attempts.Take(attempts.context().Broadcast(attempts.channels(), Store::kGet, request), reply);
-  }
-  if (attempts.WantsRefill()) RunRefill(routing_, ctx, request, attempts);
-  return attempts.Finish();
-}
+  Coroutine Get(Context& ctx, const GetRequest& request, GetReply* reply) override;
+  Coroutine Set(Context& ctx, const SetRequest& request, SetReply* reply) override;
+  Coroutine Delete(Context& ctx, const DeleteRequest& request, DeleteReply* reply) override;
+  Coroutine Replicas(Context& ctx, const ReplicasRequest& request, ReplicasReply* reply) override;
 
-absl::Status RouterService::Set(Context& ctx, const SetRequest& request, SetReply* reply) {
-  if (absl::Status status = Check(request); !status.ok()) return status;
-  StoreSet store = ForLeaves(request);
-  Write write(routing_, ctx);
-  if (absl::Status status = write.Begin(request.key()); !status.ok()) return status;
-  while (write.Next()) {
-    write.Address(&store);
-    write.Take(write.context().Broadcast(write.channels(), Store::kSet, store));
-  }
-  return Report(write, reply);
-}
+ private:
+  Routing& routing_;
+};
 
-absl::Status RouterService::Delete(Context& ctx, const DeleteRequest& request, DeleteReply* reply) {
-  if (absl::Status status = CheckKey(request.key()); !status.ok()) return status;
-  StoreDelete store = ForLeaves(request);
-  Write write(routing_, ctx);
-  if (absl::Status status = write.Begin(request.key()); !status.ok()) return status;
-  while (write.Next()) {
-    write.Address(&store);
-    write.Take(write.context().Broadcast(write.channels(), Store::kDelete, store));
-  }
-  reply->set_found(write.done());
-  return Report(write, reply);
-}
-
-absl::Status RouterService::Replicas(Context&, const ReplicasRequest&, ReplicasReply* reply) {
-  routing_.replicas->Describe(reply);
-  return absl::OkStatus();
-}
-
-Coroutine CoroutineRouterService::Get(Context& ctx, const GetRequest& request, GetReply* reply) {
+Coroutine RouterService::Get(Context& ctx, const GetRequest& request, GetReply* reply) {
   if (absl::Status status = CheckKey(request.key()); !status.ok()) co_return status;
   GetAttempts attempts(routing_, ctx, request.key());
   while (attempts.Next()) {
     attempts.Take(co_await broadcast(attempts.context(), attempts.channels(), Store::kGet, request), reply);
   }
-  if (attempts.WantsRefill()) co_await AwaitRefill(routing_, ctx, request, attempts);
+  if (attempts.WantsRefill()) co_await RunRefill(routing_, ctx, request, attempts);
   co_return attempts.Finish();
 }
 
-Coroutine CoroutineRouterService::Set(Context& ctx, const SetRequest& request, SetReply* reply) {
+Coroutine RouterService::Set(Context& ctx, const SetRequest& request, SetReply* reply) {
   if (absl::Status status = Check(request); !status.ok()) co_return status;
   StoreSet store = ForLeaves(request);
   Write write(routing_, ctx);
@@ -119,7 +83,7 @@ Coroutine CoroutineRouterService::Set(Context& ctx, const SetRequest& request, S
   co_return Report(write, reply);
 }
 
-Coroutine CoroutineRouterService::Delete(Context& ctx, const DeleteRequest& request, DeleteReply* reply) {
+Coroutine RouterService::Delete(Context& ctx, const DeleteRequest& request, DeleteReply* reply) {
   if (absl::Status status = CheckKey(request.key()); !status.ok()) co_return status;
   StoreDelete store = ForLeaves(request);
   Write write(routing_, ctx);
@@ -132,16 +96,15 @@ Coroutine CoroutineRouterService::Delete(Context& ctx, const DeleteRequest& requ
   co_return Report(write, reply);
 }
 
-Coroutine CoroutineRouterService::Replicas(Context&, const ReplicasRequest&, ReplicasReply* reply) {
+Coroutine RouterService::Replicas(Context&, const ReplicasRequest&, ReplicasReply* reply) {
   routing_.replicas->Describe(reply);
   co_return absl::OkStatus();
 }
 
-std::vector<std::unique_ptr<Service>> RouterServices(Routing& routing) {
-  std::vector<std::unique_ptr<Service>> services;
-  services.push_back(std::make_unique<RouterService>(routing));
-  services.push_back(std::make_unique<CoroutineRouterService>(routing));
-  return services;
+}  // namespace
+
+std::unique_ptr<Service> MakeRouterService(Routing& routing) {
+  return std::make_unique<RouterService>(routing);
 }
 
 }  // namespace curtail::router

@@ -17,10 +17,8 @@ Deployment::Deployment(const std::string& config, size_t shards, ReplicaOptions 
   ChannelOptions channel_options;
   channel_options.max_backoff = channel_options.initial_backoff = std::chrono::milliseconds(10);
   for (size_t i = 0; i < count; ++i) {
-    std::vector<std::unique_ptr<Service>> services;
-    services.push_back(
-        std::make_unique<LeafService>(*Address::Parse(memcacheds_[i].address()), MemcachedOptions{}));
-    leaves_.push_back(Start(config, std::move(services)));
+    leaves_.push_back(Start(config, std::make_unique<LeafService>(*Address::Parse(memcacheds_[i].address()),
+                                                                  MemcachedOptions{})));
     channels_.push_back(std::make_unique<Channel>(&client_, leaves_.back()->addresses()[0], channel_options));
   }
   EXPECT_THAT(StartMidTier(kPatience), testing::IsEmpty());
@@ -33,7 +31,7 @@ std::vector<std::string> Deployment::StartMidTier(Nanos patience) {
   EXPECT_TRUE(replicas.ok()) << replicas.status();
   routing_.replicas = *std::move(replicas);
   std::vector<std::string> found = routing_.replicas->Recall(Deadline::In(patience));
-  mid_tier_ = Start(config_, RouterServices(routing_));
+  mid_tier_ = Start(config_, MakeRouterService(routing_));
   front_ = std::make_unique<Channel>(&front_client_, mid_tier_->addresses()[0]);
   return found;
 }
@@ -45,8 +43,9 @@ std::vector<std::string> Deployment::RestartMidTier(Nanos patience) {
   return StartMidTier(patience);
 }
 
-std::unique_ptr<Server> Deployment::Start(const std::string& config,
-                                          std::vector<std::unique_ptr<Service>> services) {
+std::unique_ptr<Server> Deployment::Start(const std::string& config, std::unique_ptr<Service> service) {
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::move(service));
   ServerOptions options;
   options.config = *Config::Parse(config);
   auto server = Server::Start(std::move(options), std::move(services));

@@ -17,6 +17,7 @@
 #include "apps/router/router_service.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/server.h"
+#include "router.curtail.h"
 
 namespace curtail::router {
 
@@ -70,8 +71,7 @@ class Deployment {
   ReplicaSet& replicas() { return *routing_.replicas; }
 
  private:
-  static std::unique_ptr<Server> Start(const std::string& config,
-                                       std::vector<std::unique_ptr<Service>> services);
+  static std::unique_ptr<Server> Start(const std::string& config, std::unique_ptr<Service> service);
   std::vector<std::string> StartMidTier(Nanos patience);
 
   // Immutable after construction.

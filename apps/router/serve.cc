@@ -66,7 +66,9 @@ absl::StatusOr<int> ServeMidTier(const ServeOptions& options) {
     std::fprintf(stderr, "router: %s\n", line.c_str());
   }
   Routing routing{.replicas = *std::move(replicas)};
-  return apps::Serve(options, RouterServices(routing));
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(MakeRouterService(routing));
+  return apps::Serve(options, std::move(services));
 }
 
 }  // namespace curtail::router

@@ -26,7 +26,7 @@ namespace curtail::router {
 // Once begun, a write is carried through even if the client gives up, unless the shard has one replica only:
 // half of it would cost a replica. Each round takes `write_timeout` at most.
 //
-// A Write says whom to call and what to make of the answers; the handlers call. For one request.
+// A Write names the replicas to call and judges the answers; the handlers call. For one request.
 class Write {
  public:
   Write(Routing& routing, Context& ctx) : routing_(routing), ctx_(ctx) {}

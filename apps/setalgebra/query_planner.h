@@ -2,7 +2,7 @@
 //
 // query_planner.h - what the mid-tier does with a query before and after it calls the leaves.
 //
-// The handlers of all models share it (query_service.h); it never waits.
+// The handler (query_service.h) waits; a planner never does.
 #pragma once
 
 #include <span>

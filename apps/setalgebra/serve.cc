@@ -45,7 +45,9 @@ absl::StatusOr<int> ServeMidTier(const ServeOptions& options) {
   planner_options.leaf_timeout =
       std::chrono::duration_cast<Nanos>(std::chrono::duration<double, std::milli>(options.leaf_timeout_ms));
   const QueryPlanner planner(leaves.channels(), planner_options);
-  return apps::Serve(options, QueryServices(planner));
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(MakeQueryService(planner));
+  return apps::Serve(options, std::move(services));
 }
 
 absl::StatusOr<uint64_t> LeafMemory(const ServeOptions& options) {

@@ -22,6 +22,7 @@
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/server.h"
+#include "setalgebra.curtail.h"
 
 namespace curtail::setalgebra {
 namespace {
@@ -34,8 +35,9 @@ constexpr Nanos kPatience = std::chrono::seconds(20);
 constexpr uint64_t kSeed = 20261122;
 constexpr size_t kStopWords = 50;
 
-std::unique_ptr<Server> StartServer(const std::string& config,
-                                    std::vector<std::unique_ptr<Service>> services) {
+std::unique_ptr<Server> StartServer(const std::string& config, std::unique_ptr<Service> service) {
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::move(service));
   ServerOptions options;
   options.config = *Config::Parse(config);
   auto server = Server::Start(std::move(options), std::move(services));
@@ -73,9 +75,7 @@ struct Leaves {
     for (uint32_t i = 0; i < count; ++i) {
       auto index = Index::Load(*DataSpec::Parse(data), Shard{i, count}, {kStopWords, 2, true});
       EXPECT_TRUE(index.ok()) << index.status();
-      std::vector<std::unique_ptr<Service>> services;
-      services.push_back(std::make_unique<LeafService>(*std::move(index)));
-      servers.push_back(StartServer(config, std::move(services)));
+      servers.push_back(StartServer(config, std::make_unique<LeafService>(*std::move(index))));
       addresses.push_back(servers.back()->addresses()[0]);
     }
   }
@@ -94,7 +94,7 @@ class MidTier {
       channels.push_back(channels_.back().get());
     }
     planner_ = std::make_unique<QueryPlanner>(channels, options);
-    server_ = StartServer(config, QueryServices(*planner_));
+    server_ = StartServer(config, MakeQueryService(*planner_));
     front_ = std::make_unique<Channel>(&front_client_, server_->addresses()[0]);
   }
   absl::Status Query(const QueryRequest& request, QueryReply* reply, Nanos timeout = kPatience) {
@@ -325,9 +325,7 @@ TEST_P(SmallTest, ADeadLeafFailsTheQueryByNameUnlessPartsAreAllowed) {
 TEST_P(SmallTest, AStalledLeafDoesNotStallAPartialAnswer) {
   auto stalled = std::make_unique<StalledLeaf>();
   StalledLeaf* const leaf = stalled.get();
-  std::vector<std::unique_ptr<Service>> services;
-  services.push_back(std::move(stalled));
-  const auto server = StartServer("SDB1-4", std::move(services));
+  const auto server = StartServer("SDB1-4", std::move(stalled));
   std::vector<std::string> addresses = leaves_.addresses;
   addresses[1] = server->addresses()[0];
   const std::string word = SomeWord();

@@ -57,23 +57,9 @@ class Leaves {
   std::vector<Channel*> channels_;
 };
 
-// For the synchronous and fiber models.
-class MidService final : public Mid::Service {
+class MidService final : public Mid::CoroutineService {
  public:
   explicit MidService(const Leaves& leaves) : leaves_(leaves) {}
-
-  absl::Status Query(Context& ctx, const Blob& request, Blob* reply) override {
-    return Leaves::Merge(ctx.Broadcast(leaves_.channels(), Leaf::kNull, request), reply);
-  }
-
- private:
-  const Leaves& leaves_;
-};
-
-// For the asynchronous models.
-class CoroutineMidService final : public Mid::CoroutineService {
- public:
-  explicit CoroutineMidService(const Leaves& leaves) : leaves_(leaves) {}
 
   Coroutine Query(Context& ctx, const Blob& request, Blob* reply) override {
     auto replies = co_await broadcast(ctx, leaves_.channels(), Leaf::kNull, request);
@@ -143,7 +129,6 @@ class CurtailStack final : public Stack {
     const Leaves leaves(&client, addresses);
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<MidService>(leaves));
-    services.push_back(std::make_unique<CoroutineMidService>(leaves));
     return Serve(mid_, policy_, std::move(services), ready);
   }
 

@@ -19,6 +19,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -135,19 +136,22 @@ class LeafService final : public Service {
   }
 };
 
-// Asks all leaves, and answers what the last one says.
+// Asks all leaves, and answers what the last one says: in a coroutine, or straight on in the models that can.
 class MidService final : public Service {
  public:
-  explicit MidService(std::vector<Channel*> leaves) : leaves_(std::move(leaves)) {}
+  MidService(std::vector<Channel*> leaves, bool coroutine)
+      : leaves_(std::move(leaves)), coroutine_(coroutine) {}
   std::string_view FullName() const override { return "test.Mid"; }
   std::vector<MethodHandler> Handlers() override {
     MethodHandler query = internal::CoroutineMethod<StringValue, StringValue>(
         "Query",
         [this](Context& ctx, const StringValue& in, StringValue* out) { return Query(ctx, in, out); });
-    query.handler = internal::UnaryHandler<StringValue, StringValue>(
-        [this](Context& ctx, const StringValue& in, StringValue* out) {
-          return Merge(ctx.Broadcast(leaves(), kNull, in), out);
-        });
+    if (!coroutine_) {
+      query.handler = internal::UnaryHandler<StringValue, StringValue>(
+          [this](Context& ctx, const StringValue& in, StringValue* out) {
+            return Merge(ctx.Broadcast(leaves(), kNull, in), out);
+          });
+    }
     return {std::move(query)};
   }
 
@@ -165,6 +169,7 @@ class MidService final : public Service {
   std::span<Channel* const> leaves() const { return leaves_; }
 
   const std::vector<Channel*> leaves_;
+  const bool coroutine_;
 };
 
 // A profile by which `mutune` has a choice at each load.
@@ -195,9 +200,11 @@ std::unique_ptr<Server> Serve(std::string_view how, std::unique_ptr<Service> ser
   return *std::move(server);
 }
 
-class AllocationTest : public testing::TestWithParam<const char*> {
+// How the mid-tier waits, and if its handler is a coroutine.
+class AllocationTest : public testing::TestWithParam<std::tuple<const char*, bool>> {
  protected:
   AllocationTest() {
+    const auto [how, coroutine] = GetParam();
     request_.set_value(std::string(62, 'x'));
     std::vector<Channel*> leaves;
     for (size_t i = 0; i < kLeaves; ++i) {
@@ -205,7 +212,7 @@ class AllocationTest : public testing::TestWithParam<const char*> {
       channels_.push_back(std::make_unique<Channel>(&client_, leaves_[i]->addresses()[0]));
       leaves.push_back(channels_[i].get());
     }
-    mid_ = Serve(GetParam(), std::make_unique<MidService>(std::move(leaves)));
+    mid_ = Serve(how, std::make_unique<MidService>(std::move(leaves), coroutine));
     channel_ = std::make_unique<Channel>(&front_, mid_->addresses()[0]);
   }
 
@@ -282,13 +289,21 @@ TEST_P(AllocationTest, EventDrivenCallsAllocateNothing) {
   ExpectACleanRound([&] { return caller.Run(front_); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, AllocationTest,
-                         testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1", "FIP1", "FDB1-4", "ADB1-2-2",
-                                         "mutune", "online"),
-                         [](const auto& info) {
-                           const std::string name = info.param;
-                           return name == "mutune" || name == "online" ? name : name.substr(0, 3);
-                         });
+std::string NameOf(const testing::TestParamInfo<std::tuple<const char*, bool>>& info) {
+  const auto [how, coroutine] = info.param;
+  const std::string name = how;
+  return (name == "mutune" || name == "online" ? name : name.substr(0, 3)) + (coroutine ? "Coroutine" : "");
+}
+INSTANTIATE_TEST_SUITE_P(StraightLine, AllocationTest,
+                         testing::Combine(testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1", "FIP1", "FDB1-4",
+                                                          "mutune", "online"),
+                                          testing::Values(false)),
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(Coroutine, AllocationTest,
+                         testing::Combine(testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1", "FIP1", "FDB1-4",
+                                                          "ADB1-2-2", "mutune", "online"),
+                                          testing::Values(true)),
+                         NameOf);
 
 // That the test above can fail.
 TEST(AllocationCounter, SeesNewAndMalloc) {
