@@ -4,7 +4,11 @@
 namespace curtail {
 
 Context::Context(Context* parent)
-    : deadline_(parent->deadline_), metadata_(parent->metadata_), peer_(parent->peer_), parent_(parent) {
+    : deadline_(parent->deadline_),
+      metadata_(parent->metadata_),
+      peer_(parent->peer_),
+      parent_(parent),
+      observed_(parent->observed_) {
   parent->Attach(link_);
 }
 
@@ -13,6 +17,7 @@ void Context::Reset(Deadline deadline, std::string_view peer) {
   metadata_.Clear();
   trailing_.Clear();
   peer_ = peer;
+  observed_ = nullptr;
   cancelled_.store(false, std::memory_order_relaxed);
 }
 

@@ -40,6 +40,8 @@ using wire::Metadata;
 
 namespace internal {
 
+class ObservedCall;
+
 // A part of a request that its cancellation ends: a call it waits for, or work that runs elsewhere.
 class Cancellable {
  public:
@@ -171,6 +173,9 @@ class Context {
   // The address of the caller ("127.0.0.1:51234"), empty for a root context.
   std::string_view peer() const { return peer_; }
 
+  // Tells observers of the calls that this request makes; null without such an observer. For the
+  // runtime.
+  const internal::ObservedCall* observed() const { return observed_; }
   // Tells `part` of the cancellation, at once if it has happened, until Detach(). After Detach()
   // `part` hears of none. For the runtime. Any thread.
   void Attach(internal::Cancellable& part);
@@ -206,6 +211,7 @@ class Context {
   Metadata trailing_;
   std::string_view peer_;  // the connection's
   Context* const parent_ = nullptr;
+  const internal::ObservedCall* observed_ = nullptr;
   Link link_{this};
 
   // Atomic: set once by Cancel() (release), read by the request's thread (acquire).

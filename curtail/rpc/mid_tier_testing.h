@@ -110,6 +110,8 @@ class MidTier : public RpcBase, public testing::TestWithParam<const char*> {
   absl::StatusOr<std::unique_ptr<Server>> TryServe(const std::string& config, MethodHandler method) {
     ServerOptions options;
     options.config = *Config::Parse(config);
+    options.observers = observers_;
+    options.max_queue = max_queue_;
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<OneMethod>(std::move(method)));
     return Server::Start(std::move(options), std::move(services));
@@ -145,6 +147,9 @@ class MidTier : public RpcBase, public testing::TestWithParam<const char*> {
   Channel leaf_channel_{&client_, leaf_->addresses()[0]};
   const std::vector<Channel*> leaves_{&leaf_channel_, &leaf_channel_};
   Log log_;
+  // Of the mid-tier.
+  std::vector<CallObserver*> observers_;
+  size_t max_queue_ = ServerOptions().max_queue;
   std::unique_ptr<Server> mid_;  // stops before what its handlers use
   Client front_;
   std::unique_ptr<Channel> channel_;

@@ -15,6 +15,7 @@
 #include "curtail/exec/config.h"
 #include "curtail/exec/stats.h"
 #include "curtail/exec/thread_stats.h"
+#include "curtail/rpc/call_observer.h"
 #include "curtail/rpc/service.h"
 #include "curtail/rpc/tls.h"
 
@@ -71,6 +72,8 @@ struct ServerOptions {
   size_t max_queue_bytes = 256u << 20;
   // The timeout of a request without a deadline of its own, so that every wait is bounded.
   Nanos default_timeout = std::chrono::seconds(60);
+  // Observers of each call, which outlive the server: four at most, or three beside a policy.
+  std::vector<CallObserver*> observers;
   // Serve grpc.health.v1.Health and server reflection (v1 and v1alpha).
   bool health = true;
   bool reflection = true;

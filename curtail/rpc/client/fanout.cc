@@ -6,6 +6,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/exec/receiver.h"
+#include "curtail/rpc/server/observed_call.h"
 #include "google/protobuf/message_lite.h"
 
 namespace curtail::internal {
@@ -97,6 +98,7 @@ void Fanout::Send(bool hold) {
   for (size_t i = 0; i < size(); ++i) count += ConnectionOf(i) != nullptr;
   cancelling_.store(false, std::memory_order_relaxed);
   pending_.store(count, std::memory_order_relaxed);  // before any Post(), which publishes it
+  if (ctx_.observed() != nullptr) BeforeSend();
   for (size_t i = 0; i < size(); ++i) {
     if (ClientConnection* connection = ConnectionOf(i)) connection->Post(&members_[i].start);
   }
@@ -112,6 +114,7 @@ void Fanout::Send(bool hold) {
     }
   }
   if (hold) hint.outbox->FlushIfDue(hint.thread_index);
+  if (ctx_.observed() != nullptr && !retried_) TellCalled();
   ctx_.Attach(*this);
   Complete();
 }
@@ -193,6 +196,32 @@ void Fanout::Collect(const absl::Status& refused) {
     }
   }
   if (batch_.largest != nullptr) *batch_.largest = std::max(*batch_.largest, largest);
+  if (ctx_.observed() != nullptr && refused.ok()) TellAnswered();
+}
+
+ChildCall Fanout::Child(size_t i) const {
+  return {.index = i, .path = batch_.path, .target = batch_.channels[i]->target(), .called = called_};
+}
+
+void Fanout::BeforeSend() {
+  if (!retried_) called_ = now_;
+  // Those that have no connection to go out on stay so.
+  for (size_t i = 0; i < size(); ++i) {
+    if (members_[i].wanted) members_[i].answered = now_;
+  }
+}
+
+void Fanout::TellCalled() const {
+  for (size_t i = 0; i < size(); ++i) ctx_.observed()->ChildCalled(Child(i));
+}
+
+void Fanout::TellAnswered() const {
+  for (size_t i = 0; i < size(); ++i) {
+    ChildCall child = Child(i);
+    child.answered = members_[i].answered;
+    child.code = batch_.statuses[i].code();
+    ctx_.observed()->ChildAnswered(child);
+  }
 }
 
 }  // namespace curtail::internal

@@ -9,6 +9,7 @@
 #include "curtail/base/timer_heap.h"
 #include "curtail/exec/recycler.h"
 #include "curtail/exec/task.h"
+#include "curtail/rpc/call_observer.h"
 #include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/context.h"
 
@@ -55,11 +56,12 @@ class Fanout : private Cancellable {
 
  private:
   struct Member final : ClientCall {
-    void Finished() override { fanout->Complete(); }
+    void Finished() override { fanout->Ended(*this); }
     void CancelHandled() override { fanout->Complete(); }
     Fanout* fanout = nullptr;
     std::shared_ptr<ClientConnection> connection;
     bool wanted = true;
+    TimePoint answered;  // for observers; zero without
   };
 
   // The calls of one fan-out; used again with the memory of their messages.
@@ -78,6 +80,16 @@ class Fanout : private Cancellable {
     return members_[i].wanted ? members_[i].connection.get() : nullptr;
   }
   absl::Status Outcome(size_t i, bool cancelled, bool expired);
+  // A call has ended, on any thread.
+  void Ended(Member& member) {
+    if (ctx_.observed() != nullptr) member.answered = Now();
+    Complete();
+  }
+  // Tell the request's observers. REQUIRES: ctx_.observed().
+  ChildCall Child(size_t i) const;
+  void BeforeSend();
+  void TellCalled() const;
+  void TellAnswered() const;
   // One call fewer to wait for. The last to call it touches nothing afterwards.
   void Complete() {
     if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) AllEnded();
@@ -88,7 +100,8 @@ class Fanout : private Cancellable {
   const Recycler<Members>::Lease lease_ = Recycler<Members>::Borrow();
   Member* const members_;  // its items
   bool retried_ = false;
-  TimePoint now_;  // when it was about to be sent
+  TimePoint now_;     // when it was about to be sent
+  TimePoint called_;  // ... first; for observers
   // Atomic: calls and cancellations under way. Reaching zero is AllEnded().
   std::atomic<int> pending_{0};
   // Atomic: who sets it posts the cancellations.

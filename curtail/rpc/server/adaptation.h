@@ -4,7 +4,7 @@
 // time, and switches the executor as it says.
 //
 // Protocol:
-//  A1. OnArrival() is called while the caller holds a connection's strand, and may switch the executor there and then.
+//  A1. Arrived() is called while the caller holds a connection's strand, and may switch the executor there and then.
 //      Executor::SwitchTo() takes the executor's mutex and wakes threads; it takes no strand and waits for nobody, so a
 //      thread may call it whatever it holds but that mutex. No caller does: events are handled, tasks run and output
 //      is flushed without it.
@@ -31,18 +31,13 @@
 #include "curtail/exec/blocking.h"
 #include "curtail/exec/executor.h"
 #include "curtail/exec/ticker.h"
+#include "curtail/rpc/call_observer.h"
 #include "curtail/rpc/server.h"
 
 namespace curtail::internal {
 
-// When a request came, as its call remembers it.
-struct Arrival {
-  TimePoint when;
-  uint32_t switches = 0;  // before it; see rule C4 of controller.h
-};
-
 // The adaptation of one server. After Start(), all methods but Stop() are for any thread.
-class Adaptation final : private Actuator, private BlockingWatcher {
+class Adaptation final : public CallObserver, private Actuator, private BlockingWatcher {
  public:
   // Reads and checks what `options` ask for; null when they name no policy. `services` are the full names of the
   // server's services, its own before those that each server has; `runs` says whether they can run under a
@@ -64,11 +59,14 @@ class Adaptation final : private Actuator, private BlockingWatcher {
 
   // Whether it ever switches: a static policy does not, and need not be told of anything.
   bool switches() const { return controller_ != nullptr; }
-  // A request has come. REQUIRES: switches().
-  Arrival OnArrival(TimePoint now) { return {now, controller_->OnArrival(now)}; }
-  // Its reply is on its way to the connection.
-  void OnReply(const Arrival& arrival) {
-    if (wants_latencies_) controller_->OnLatency(Now() - arrival.when, arrival.switches);
+
+  // CallObserver; an observer only if it switches. The note is the number of switches before the arrival: rule C4 of
+  // controller.h.
+  uint32_t Wants() const override { return kCallArrived | (wants_latencies_ ? kCallReplied : uint32_t{0}); }
+  uint64_t Arrived(const CallRecord& call) override { return controller_->OnArrival(call.arrived); }
+  void Replied(const CallRecord& call, uint64_t note) override {
+    if (call.dequeued == TimePoint()) return;  // refused or dropped: not for the config's speed
+    controller_->OnLatency(call.replied - call.arrived, static_cast<uint32_t>(note));
   }
 
   // With the last `decisions` of the 4096 that are remembered.

@@ -14,6 +14,7 @@ absl::Status MethodTable::Add(std::unique_ptr<Service> service) {
     MethodHandler& served = place->second.handler;
     place->second.path = place->first;
     if (added) {
+      place->second.index = static_cast<uint32_t>(methods_.size() - 1);
       served = std::move(method);
     } else if (!served.handler && method.handler) {
       served.handler = std::move(method.handler);

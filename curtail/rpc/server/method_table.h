@@ -25,6 +25,7 @@ struct ServedMethod {
   // Immutable once the server runs.
   MethodHandler handler;
   std::string_view path;  // "/package.Service/Method"
+  uint32_t index = 0;     // in the order in which methods were added
 
   // A handler took `time`. Any thread.
   void Took(Nanos time) {

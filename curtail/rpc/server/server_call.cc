@@ -10,6 +10,7 @@ namespace curtail {
 
 using internal::Connection;
 using internal::HeldOutput;
+using internal::ObservedCall;
 using internal::ServedMethod;
 using internal::ServerParts;
 
@@ -40,7 +41,7 @@ class UnaryCall final : public ServerCall {
 
   bool OnRequestEnd(TimePoint now) override {
     Ref();
-    arrival_ = Arrived(now);
+    Arrived(observed_, now);
     return true;
   }
 
@@ -48,6 +49,7 @@ class UnaryCall final : public ServerCall {
 
   void Run(const WaitHint& hint) override {
     parts_->admission.Dequeued(request_bytes_);
+    observed_.Dequeued(hint.now);
     absl::Status status = Begin(hint);
     if (status.ok() && (!has_request_ || too_many_)) {
       status = absl::InternalError("a unary call carries exactly one message");
@@ -55,7 +57,7 @@ class UnaryCall final : public ServerCall {
     if (status.ok() && hint.waiting == Waiting::kAsync && method_->handler.continuation) {
       return RunContinuation(hint);
     }
-    if (status.ok()) status = RunHandler(request_, hint, &reply_.message);
+    if (status.ok()) status = RunHandler(request_, hint, observed_, &reply_.message);
     Finish(std::move(status));
   }
 
@@ -63,12 +65,12 @@ class UnaryCall final : public ServerCall {
 
   // The executor's reference goes with the reply: this object may be gone once it is posted.
   void Finish(absl::Status status) override {
+    observed_.Replied(status.code());
     reply_.has_message = status.ok();
     reply_.status = std::move(status);
     reply_.pooled = true;
     std::shared_ptr<Connection> connection = connection_;
     ServerParts& parts = *parts_;
-    if (parts.told != nullptr) parts.told->OnReply(arrival_);
     connection->Post(&reply_);
     parts.output.Output(std::move(connection));
   }
@@ -93,12 +95,17 @@ class UnaryCall final : public ServerCall {
   }
 
  private:
-  void Free() override { Recycler<UnaryCall>::Give(this); }
+  void Free() override {
+    observed_.Replied(absl::StatusCode::kCancelled);  // unless it was answered
+    Recycler<UnaryCall>::Give(this);
+  }
+  void NeverRun(absl::StatusCode code) override { observed_.Replied(code); }
 
   // The object may be gone when the handler returns.
   void RunContinuation(const WaitHint& hint) {
     ServedMethod& method = *method_;
     parts_->output.BeforeHandler(method.took(), hint);
+    Began(observed_);
     const bool timed = Timed(method);
     const TimePoint begin = timed ? Now() : TimePoint();
     beginning = this;
@@ -124,7 +131,7 @@ class UnaryCall final : public ServerCall {
   bool too_many_ = false;
   std::string request_;
   size_t request_bytes_ = 0;
-  internal::Arrival arrival_;
+  ObservedCall observed_;
   Reply reply_{this};
 };
 
@@ -134,13 +141,15 @@ thread_local UnaryCall* UnaryCall::beginning = nullptr;
 class EachMessageCall final : public ServerCall {
  public:
   bool OnMessage(std::string&& message, TimePoint now) override {
-    const internal::Arrival arrival = Arrived(now);
+    ObservedCall observed;
+    Arrived(observed, now);
     MutexLock lock(mu_);
     waiting_bytes_ += message.size();
     if (requests_.size() >= kMaxWaitingMessages || waiting_bytes_ > kMaxWaitingBytes) {
       flooded_ = true;
+      observed.Replied(absl::StatusCode::kResourceExhausted);
     } else {
-      requests_.push_back({std::move(message), arrival});
+      requests_.push_back({std::move(message), observed});
     }
     return Schedule();
   }
@@ -173,16 +182,17 @@ class EachMessageCall final : public ServerCall {
           waiting_bytes_ -= request.bytes.size();
         }
       }
+      if (!last) request.observed.Dequeued(hint.now);
       auto* reply = new Reply(this);  // owned by the connection once posted; HandleOp() deletes it
       reply->status = begun;
       if (!last && begun.ok()) {
-        reply->status = RunHandler(request.bytes, hint, &reply->message);
+        reply->status = RunHandler(request.bytes, hint, request.observed, &reply->message);
         reply->has_message = reply->status.ok();
       }
       reply->ends = last || !reply->status.ok();
       const bool ends = reply->ends;
       Ref();  // the reply's
-      if (parts_->told != nullptr && !last) parts_->told->OnReply(request.arrival);
+      request.observed.Replied(reply->status.code());
       connection_->Post(reply);
       if (ends) break;
     }
@@ -195,10 +205,17 @@ class EachMessageCall final : public ServerCall {
  private:
   struct Request {
     std::string bytes;
-    internal::Arrival arrival;
+    ObservedCall observed;
   };
 
-  void Free() override { delete this; }
+  void Free() override {
+    NeverRun(absl::StatusCode::kCancelled);  // what came after the end
+    delete this;
+  }
+  void NeverRun(absl::StatusCode code) override {
+    MutexLock lock(mu_);
+    for (Request& request : requests_) request.observed.Replied(code);
+  }
 
   bool Schedule() CURTAIL_REQUIRES(mu_) {
     if (scheduled_) return false;
@@ -268,8 +285,10 @@ absl::Status ServerCall::Begin(const WaitHint& hint) {
   return absl::OkStatus();
 }
 
-absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hint, std::string* reply) {
+absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hint, ObservedCall& observed,
+                                    std::string* reply) {
   parts_->output.BeforeHandler(method_->took(), hint);
+  Began(observed);
   const bool timed = Timed(*method_);
   Fiber* const fiber = Fiber::Current();
   if (fiber != nullptr) fiber->TimeSuspensions(timed);
@@ -282,6 +301,7 @@ absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hi
   } catch (...) {
     status = absl::InternalError(Join("exception in handler of ", method_->handler.name));
   }
+  context_.observed_ = nullptr;
   if (timed) method_->Took(Now() - begin - (fiber != nullptr ? fiber->suspended() : Nanos::zero()));
   return status;
 }
@@ -303,6 +323,7 @@ void ServerCall::Send(Reply& reply, wire::Session& session) {
 }
 
 void ServerCall::Refuse(const absl::Status& status, wire::Session& session) {
+  NeverRun(status.code());
   if (stream_open_) session.EndCall(id_, status);
 }
 

@@ -16,6 +16,7 @@
 #include "curtail/exec/recycler.h"
 #include "curtail/exec/task.h"
 #include "curtail/rpc/context.h"
+#include "curtail/rpc/server/observed_call.h"
 #include "curtail/rpc/server/server_parts.h"
 #include "curtail/rpc/service.h"
 #include "curtail/rpc/transport/connection.h"
@@ -77,11 +78,19 @@ class ServerCall : public Task {
   // Begins a run: is it still worth while?
   absl::Status Begin(const WaitHint& hint);
   // Runs the handler and notes whether it took long.
-  absl::Status RunHandler(std::string_view request, const WaitHint& hint, std::string* reply);
-  // A request has come; tells the policy of it.
-  internal::Arrival Arrived(TimePoint now) const {
-    return parts_->told == nullptr ? internal::Arrival() : parts_->told->OnArrival(now);
+  absl::Status RunHandler(std::string_view request, const WaitHint& hint, internal::ObservedCall& observed,
+                          std::string* reply);
+  // A request has come.
+  void Arrived(internal::ObservedCall& observed, TimePoint now) const {
+    if (parts_->observers.empty()) return;
+    observed.Arrived(parts_->observers, method_->path, method_->index, context_, now);
   }
+  // Its handler is about to run.
+  void Began(internal::ObservedCall& observed) {
+    if (observed.Began()) context_.observed_ = &observed;
+  }
+  // The requests that wait here will not run: tells their observers that `code` is the answer.
+  virtual void NeverRun(absl::StatusCode code) = 0;
 
   // Immutable from New() to Free().
   internal::ServerParts* parts_ = nullptr;

@@ -35,8 +35,8 @@ class ServerConnection final : public Connection {
   void OnRequestEnd(wire::StreamId id, void* tag) override;
   void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, Metadata&& trailing) override;
   void Queue(ServerCall& call);
-  // The time, if somebody will be told that a request has come.
-  TimePoint ArrivedAt() { return parts_.told == nullptr ? TimePoint() : now(); }
+  // The time, if there are observers to be told that a request has come.
+  TimePoint ArrivedAt() { return parts_.observers.empty() ? TimePoint() : now(); }
 
   // Immutable after construction.
   ServerParts& parts_;

@@ -107,9 +107,13 @@ absl::Status ServerCore::Run() {
   if (!adaptation.ok()) return adaptation.status();
   adaptation_ = *std::move(adaptation);
   if (absl::Status started = StartExecutor(); !started.ok()) return started;
+  std::vector<CallObserver*> observers = options_.observers;
   if (adaptation_ != nullptr) {
     if (absl::Status started = adaptation_->Start(executor_.get()); !started.ok()) return started;
-    if (adaptation_->switches()) parts_.told = adaptation_.get();
+    if (adaptation_->switches()) observers.push_back(adaptation_.get());
+  }
+  for (CallObserver* observer : observers) {
+    if (absl::Status added = parts_.observers.Add(observer); !added.ok()) return added;
   }
   for (const auto& listener : listeners_) {
     if (absl::Status added = listener->Register(listener); !added.ok()) return added;

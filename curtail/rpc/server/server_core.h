@@ -39,7 +39,9 @@ class ServerCore final : public Receiver {
   const std::vector<std::string>& addresses() const { return addresses_; }
   Executor& executor() { return *executor_; }
   // Null without a policy that switches.
-  const Adaptation* adaptation() const { return parts_.told; }
+  const Adaptation* adaptation() const {
+    return adaptation_ != nullptr && adaptation_->switches() ? adaptation_.get() : nullptr;
+  }
 
   // Receiver.
   Poller& poller() override { return *poller_; }

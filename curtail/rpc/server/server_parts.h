@@ -7,11 +7,11 @@
 
 #include "curtail/base/clock.h"
 #include "curtail/rpc/server.h"
-#include "curtail/rpc/server/adaptation.h"
 #include "curtail/rpc/server/admission.h"
 #include "curtail/rpc/server/connection_set.h"
 #include "curtail/rpc/server/held_output.h"
 #include "curtail/rpc/server/method_table.h"
+#include "curtail/rpc/server/observed_call.h"
 #include "curtail/wire/session.h"
 
 namespace curtail::internal {
@@ -30,7 +30,7 @@ struct ServerParts {
   const Nanos default_timeout;  // of requests that bring none
   wire::SessionOptions session;
   MethodTable methods;
-  Adaptation* told = nullptr;  // hears of requests; null without a policy that switches
+  CallObservers observers;
 
   Admission admission;
   HeldOutput output;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// call_observer.h - an observer of the life of each call, for spans, metrics and policies.
+//
+// The server tells of these events, in order; a bracket holds events that some calls do not have:
+//
+//   Arrived    [Dequeued  [Began  [ChildCalled  ChildAnswered]...]]    Replied
+//
+// A call that a full queue refuses, or that its server drops, has no Dequeued event. A call that
+// was cancelled or late when its turn came has no Began event. Each message of a stream is a call
+// of its own. Work beside the handler (curtail::async) may tell of its children while the handler
+// does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "curtail/base/clock.h"
+
+namespace curtail {
+
+class Context;
+
+// A set of events is their sum.
+enum CallEvent : uint32_t {
+  kCallArrived = 1,
+  kCallDequeued = 2,
+  kCallBegan = 4,
+  kChildCalled = 8,
+  kChildAnswered = 16,
+  kCallReplied = 32,
+  kAllCallEvents = 63,
+};
+
+// A CallRecord says what the server knows of a call so far. A time is zero before its event, and
+// stays zero if no observer wants the event; `arrived` and `dequeued` are always set.
+struct CallRecord {
+  // Of the call's method, "/package.Service/Method"; lives as long as the server.
+  std::string_view path;
+  // Of the call's method, in the order in which the server's methods were added.
+  uint32_t method = 0;
+  // The call's metadata, deadline and caller.
+  const Context* context = nullptr;
+  TimePoint arrived;                              // the request was there whole
+  TimePoint dequeued;                             // a thread took the request from the queue
+  TimePoint began;                                // the handler was about to run
+  TimePoint replied;                              // the reply was on its way to the connection
+  absl::StatusCode code = absl::StatusCode::kOk;  // of the reply
+};
+
+// A ChildCall is one call that a handler made. An attempt after the first has no event.
+struct ChildCall {
+  size_t index = 0;         // among the calls of its fan-out
+  std::string_view path;    // of its method
+  std::string_view target;  // of its channel
+  TimePoint called;
+  TimePoint answered;                             // or found failed; zero before
+  absl::StatusCode code = absl::StatusCode::kOk;  // once answered
+};
+
+// A CallObserver is told of the events that it wants. Thread-safe: any thread of the server's pools
+// tells of events. An observer must not throw, nor block: a connection or a reply waits meanwhile.
+class CallObserver {
+ public:
+  virtual ~CallObserver() = default;
+  // A sum of CallEvents, the same each time. An event that no observer wants costs a branch.
+  virtual uint32_t Wants() const = 0;
+
+  // Returns a note of the observer's own, which the later events of the call bring back.
+  virtual uint64_t Arrived(const CallRecord&) { return 0; }
+  virtual void Dequeued(const CallRecord&, uint64_t /*note*/) {}
+  virtual void Began(const CallRecord&, uint64_t /*note*/) {}
+  virtual void ChildCalled(const CallRecord&, const ChildCall&, uint64_t /*note*/) {}
+  // Comes when all calls of the fan-out have ended; `answered` says when this one did.
+  virtual void ChildAnswered(const CallRecord&, const ChildCall&, uint64_t /*note*/) {}
+  // Comes once for each call that arrived.
+  virtual void Replied(const CallRecord&, uint64_t /*note*/) {}
+};
+
+}  // namespace curtail
