@@ -88,6 +88,22 @@ function(curtail_test name)
   add_dependencies(test_programs ${name})
 endfunction()
 
+# curtail_schema_test(KIND TEST): TEST, a program without shards declared in this folder, leaves documents of KIND, which tests/schema
+# checks by their schema.
+function(curtail_schema_test kind test)
+  if(NOT TARGET ${test})
+    return()
+  endif()
+  find_package(Python3 COMPONENTS Interpreter REQUIRED)
+  set(folder ${PROJECT_BINARY_DIR}/tests/schema/${kind})
+  file(MAKE_DIRECTORY ${folder})
+  set_tests_properties(${test} PROPERTIES
+    FIXTURES_SETUP schema_${kind} ENVIRONMENT CURTAIL_SCHEMA_DOCUMENTS=${folder})
+  add_test(NAME schema_${kind}
+    COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tests/schema/schema_test.py ${kind} ${folder})
+  set_tests_properties(schema_${kind} PROPERTIES FIXTURES_REQUIRED schema_${kind} TIMEOUT 60)
+endfunction()
+
 # curtail_fuzzer(NAME SOURCES ... LIBS ...): a libFuzzer target that every test run drives for a second; with libFuzzer
 # where the build has it, otherwise with tests/fuzz_driver.cc. It has one thread; ThreadSanitizer leaves it out.
 function(curtail_fuzzer name)

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "curtail/adapt/profile_testing.h"
+#include "curtail/base/schema_testing.h"
 #include "curtail/base/strings.h"
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
@@ -214,6 +215,9 @@ TEST(Profile, SchemaDeclaresWhatIsWritten) {
   std::ostringstream text;
   text << std::ifstream(CURTAIL_PROFILE_SCHEMA).rdbuf();
   const json schema = json::parse(text.str());
+  KeepForSchemaTest("profile", TextOf(Sample()));
+  KeepForSchemaTest("profile-saturated",
+                    TextOf(MakeProfile({100, 200}, {{"SIP1", 150, [](double) { return 5.; }}})));
   const json profile = json::parse(TextOf(Sample()));
   EXPECT_EQ(schema["properties"]["schema_version"]["const"], kProfileSchemaVersion);
   ExpectDeclared(profile, schema);

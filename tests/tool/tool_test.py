@@ -13,7 +13,8 @@ import re
 import signal
 import subprocess
 
-from tooling import MAX_WAIT_S, await_line, expect_no_escapes, expect_nothing_left, marked_processes, run_case
+from tooling import (MAX_WAIT_S, await_line, expect_no_escapes, expect_nothing_left, expect_valid, marked_processes,
+                     run_case)
 
 
 # Slow machines, and sanitizers, sustain these.
@@ -38,6 +39,8 @@ def test_demo(tools):
     assert recall and float(recall[1]) >= 0.9 and int(recall[2]) > 100, "recall"
     with open(path) as file:
         result = json.load(file)
+    expect_valid("comparison", path)
+    expect_valid("profile", profile)
     assert result["schema_version"] == 1 and not result["interrupted"]
     assert result["policies"][0] == "mutune" and len(result["policies"]) >= 2
     assert {run["policy"] for run in result["runs"]} == set(result["policies"])
@@ -112,6 +115,7 @@ def test_train(tools):
     with open(profile) as file:
         result = json.load(file)
     assert result["service"] == "curtail.hdsearch.Search" and len(result["cells"]) >= 9
+    expect_valid("profile", profile)
 
     check_verify(tools, profile)
     check_compare(tools, profile)
@@ -137,6 +141,7 @@ def check_compare(tools, profile):
     expect_no_escapes(out + err)
     with open(path) as file:
         runs = json.load(file)["runs"]
+    expect_valid("comparison", path)
     assert len(runs) == 7 and all(sum(phase["due"] for phase in run["phases"]) > 400 for run in runs)
     os.remove(path)
     expect_refusal(tools.run(*compare, "--policies", "mutune,best"), 104, "best")
@@ -272,6 +277,7 @@ def check_load_runs(tools, address, brief):
         assert word in out, word
     with open(path) as file:
         result = json.load(file)
+    expect_valid("report", path)
     assert result["schema_version"] == 2 and len(result["runs"]) == 1
     requests = result["runs"][0]["requests"]
     assert requests["failed"] == 0 and 150 < requests["ok"] < 250

@@ -14,6 +14,9 @@ import tempfile
 import time
 import uuid
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "schema"))
+from schemas import expect_valid  # part of what tests share
+
 MARK = "CURTAIL_TOOL_TEST=" + uuid.uuid4().hex
 MAX_WAIT_S = 150
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The JSON of reports against its schema, back into reports, and the writing of files.
+// The JSON of reports, back into reports, and the writing of files. tests/schema checks the JSON by its schema.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "curtail/load/report/json_schema_testing.h"
+#include "curtail/base/schema_testing.h"
 #include "curtail/load/report/report.h"
 #include "curtail/load/report/report_read.h"
 #include "curtail/load/report/report_testing.h"
@@ -25,7 +25,6 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 std::string ReadFile(const std::string& path) {
   std::ifstream in(path);
@@ -34,39 +33,19 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// What the schema says against `value`; `ref` as in SchemaValidator::Check().
-std::vector<std::string> Faults(const json& value, const std::string& ref = "") {
-  return SchemaValidator(json::parse(ReadFile(CURTAIL_RESULT_SCHEMA))).Check(value, ref);
-}
-
 LoadReport EmptyReport() {
   LoadReport report;
   report.runs.emplace_back().plan = SamplePlan();
   return report;
 }
 
-TEST(ReportJson, ValidatesAgainstItsSchema) {
-  for (int runs : {1, 2, 7}) {
-    EXPECT_THAT(Faults(json::parse(ReportJson(SampleReport(runs), SampleOrigin()))), IsEmpty())
-        << runs << " runs";
-  }
-  EXPECT_THAT(Faults(json::parse(ReportJson(SampleReport(1)))), IsEmpty()) << "of unknown origin";
-  EXPECT_THAT(Faults(json::parse(ReportJson(SampleReport(1), ThisOrigin("0.1")))), IsEmpty());
-  EXPECT_THAT(Faults(json::parse(ReportJson(EmptyReport()))), IsEmpty());
-  EXPECT_THAT(Faults(json::parse(ResultJson(SampleRun())), "/$defs/result"), IsEmpty());
-}
-
-TEST(ReportJson, TheValidatorFindsFaults) {
-  const json good = json::parse(ReportJson(SampleReport(2), SampleOrigin()));
-  json lacks = good, wrong_type = good, extra = good, version = good, negative = good;
-  lacks["runs"][1]["latency_us"]["all"].erase("p99");
-  wrong_type["plan"]["seed"] = "nine";
-  extra["runs"][0]["latency_us"]["p42"] = 1;
-  version["schema_version"] = 1;
-  negative["runs"][0]["series"][3]["due"] = -1;
-  for (const json& bad : {lacks, wrong_type, extra, version, negative}) {
-    EXPECT_THAT(Faults(bad), testing::SizeIs(1));
-  }
+TEST(ReportJson, IsCheckedByItsSchema) {
+  for (int runs : {1, 2, 7})
+    KeepForSchemaTest(absl::StrCat("report-", runs), ReportJson(SampleReport(runs), SampleOrigin()));
+  KeepForSchemaTest("report-unknown-origin", ReportJson(SampleReport(1)));
+  KeepForSchemaTest("report-this-machine", ReportJson(SampleReport(1), ThisOrigin("0.1")));
+  KeepForSchemaTest("report-empty", ReportJson(EmptyReport()));
+  KeepForSchemaTest("result", ResultJson(SampleRun()));
 }
 
 TEST(ReportJson, CarriesTheNumbers) {
