@@ -13,6 +13,7 @@
 #include "apps/setalgebra/data_spec.h"
 #include "apps/setalgebra/index.h"
 #include "apps/setalgebra/offline.h"
+#include "curtail/base/strings.h"
 
 namespace curtail::setalgebra {
 namespace {
@@ -125,20 +126,26 @@ TEST(Wikipedia, IsTheArticlesOfADump) {
 TEST(Wikipedia, NamesTheLineThatIsWrong) {
   const TempDir dir;
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"no xml", "line 1: text outside"},
+      {"no xml", "line 1: syntax error at column 1; is it an XML dump of MediaWiki?"},
       {"<a>\n<page>\n", "inside of <page>, which begins at line 2; it is truncated"},
       {"<a>\n</b></a>", "line 2: </b> closes <a> of line 1"},
-      {"</a>", "closes nothing"},
+      {"</a>", "line 1: not well-formed (invalid token) at column 2; is it"},
       {"<a>\n\n&nbsp;</a>", "line 3: unknown entity &nbsp;"},
       {"<a>&#xD800;</a>", "unknown entity"},
       {"<a>&#0;</a>", "unknown entity"},
       {"<a>&#99999999999;</a>", "unknown entity"},
-      {"<a>AT&T and other companies</a>", "'&' that begins no entity"},
-      {"<a><b <c></a>", "inside of a tag"},
-      {"<a>< /></a>", "a tag without a name"},
+      {"<a>AT&T and other companies</a>", "line 1: not well-formed (invalid token) at column 8"},
+      {"<a>\n<b <c></a>", "line 2: not well-formed (invalid token) at column 4"},
+      {"<a>< /></a>", "line 1: not well-formed (invalid token) at column 5"},
       {"<page><page>", "<page> inside of <page>"},
       {"<a></a><!-- ", "ends inside of a tag"},
       {"<!DOCTYPE a [<!ENTITY b \"c\">]><a/>", "document type"},
+      {"<a/><b/>", "line 1: junk after document element"},
+      {"<a>\xff</a>", "line 1: not well-formed (invalid token) at column 4"},
+      {"<!DOCTYPE a SYSTEM \"a.dtd\"><a>&b;</a>", "unknown entity &b;"},
+      {"", "no element found"},
+      {"<a>\n<title>x", "ends at offset 13 inside of <title>, which begins at line 2"},
+      {"<a><![CDATA[x", "ends at offset 14 inside of <a>"},
   };
   for (const auto& [text, says] : cases) {
     ExpectError("wikipedia:" + dir.Write("bad.xml", text), absl::StatusCode::kDataLoss, says);
@@ -146,6 +153,36 @@ TEST(Wikipedia, NamesTheLineThatIsWrong) {
   std::string deep;
   for (int i = 0; i < 300; ++i) deep += "<a>";
   ExpectError("wikipedia:" + dir.Write("deep.xml", deep), absl::StatusCode::kDataLoss, "nested deeper");
+}
+
+// "A billion laughs": a few lines of entities that would expand to gigabytes.
+TEST(Wikipedia, RefusesEntitiesThatExpand) {
+  std::string text = "<!DOCTYPE mediawiki [\n<!ENTITY lol0 \"lol\">\n";
+  for (int i = 1; i < 10; ++i) {
+    text += Join("<!ENTITY lol", i, " \"");
+    for (int k = 0; k < 10; ++k) text += Join("&lol", i - 1, ";");
+    text += "\">\n";
+  }
+  text += "]>\n<mediawiki><page><title>T</title><text>&lol9;</text></page></mediawiki>\n";
+  const TempDir dir;
+  ExpectError("wikipedia:" + dir.Write("laughs.xml", text), absl::StatusCode::kDataLoss,
+              "line 1: a document type with definitions");
+}
+
+// What expat must see as a whole does not fill the memory.
+TEST(Wikipedia, RefusesLongTags) {
+  const TempDir dir;
+  for (const char* begin : {"<!-- ", "<a b='", "<?a ", "<!DOCTYPE a SYSTEM '", "<a><b x='y' ", "<"}) {
+    const std::string line(100'000, 'x');
+    std::string text = begin;
+    for (int i = 0; i < 40; ++i) text += line + "\n";
+    Texts documents;
+    const absl::Status status = ReadInto("wikipedia:" + dir.Write("long.xml", text), &documents);
+    EXPECT_FALSE(status.ok()) << begin;
+    EXPECT_THAT(std::string(status.message()),
+                testing::AnyOf(HasSubstr("longer than 1 MiB"), HasSubstr("not well-formed")))
+        << begin;
+  }
 }
 
 TEST(Synthetic, DocumentsDependOnTheirNumberOnly) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/setalgebra/markup.h"
 
+#include <expat.h>
+
 #include <algorithm>
-#include <array>
-#include <utility>
+#include <new>
 
 #include "apps/setalgebra/data_spec.h"
 #include "curtail/base/strings.h"
@@ -11,12 +12,7 @@
 namespace curtail::setalgebra {
 namespace {
 
-// Of UTF-8; editors put it first.
-constexpr std::string_view kMark = "\xef\xbb\xbf";
-
 constexpr std::string_view kBlanks = " \t\r\n";
-constexpr size_t kMaxTag = 65536;
-constexpr size_t kMaxEntity = 16;
 constexpr size_t kMaxDepth = 256;
 
 std::string_view Trim(std::string_view text) {
@@ -29,56 +25,6 @@ bool IsTitle(std::string_view line) {
   line = Trim(line);
   return line.size() >= 5 && line.starts_with("= ") && line.ends_with(" =") && !line.starts_with("= =") &&
          !line.ends_with("= =");
-}
-
-// The first of '<', '&' and the line end in `text`, from `at`; its size when there is none.
-size_t FindMarkup(std::string_view text, size_t at) {
-  constexpr auto kStops = [] {
-    std::array<bool, 256> stops = {};
-    for (const char c : {'<', '&', '\n'}) stops[static_cast<uint8_t>(c)] = true;
-    return stops;
-  }();
-  while (at < text.size() && !kStops[static_cast<uint8_t>(text[at])]) ++at;
-  return at;
-}
-
-void AppendUtf8(uint32_t code, std::string* out) {
-  const auto byte = [out](uint32_t value) { out->push_back(static_cast<char>(value)); };
-  if (code < 0x80) return byte(code);
-  if (code < 0x800) {
-    byte(0xc0 | code >> 6);
-  } else {
-    if (code < 0x10000) {
-      byte(0xe0 | code >> 12);
-    } else {
-      byte(0xf0 | code >> 18), byte(0x80 | (code >> 12 & 0x3f));
-    }
-    byte(0x80 | (code >> 6 & 0x3f));
-  }
-  byte(0x80 | (code & 0x3f));
-}
-
-// "amp" or "#38" or "#x26"; false when it is no entity.
-bool Decode(const std::string& name, std::string* out) {
-  constexpr std::pair<std::string_view, char> kNamed[] = {
-      {"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}};
-  for (const auto& [known, byte] : kNamed) {
-    if (name == known) return out->push_back(byte), true;
-  }
-  const bool hex = name.starts_with("#x");
-  const std::string digits = name.substr(std::min<size_t>(name.size(), hex ? 2 : 1));
-  if (!name.starts_with("#") || digits.empty() || digits.size() > 8) return false;
-  const std::string_view allowed = hex ? "0123456789abcdefABCDEF" : "0123456789";
-  if (digits.find_first_not_of(allowed) != std::string::npos) return false;
-  uint32_t code = 0;
-  for (const char c : digits) {
-    const uint32_t digit = static_cast<uint32_t>(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
-    code = code * (hex ? 16 : 10) + digit;
-    if (code > 0x10ffff) return false;
-  }
-  if (code == 0 || (code >= 0xd800 && code < 0xe000)) return false;
-  AppendUtf8(code, out);
-  return true;
 }
 
 }  // namespace
@@ -104,33 +50,99 @@ bool WikiTextSplitter::Finish(std::string* article) {
   return !blank_;
 }
 
-absl::Status PageParser::Malformed(std::string_view what) const {
-  return absl::DataLossError(Join("line ", line_, ": ", what));
-}
+struct PageParser::Events {
+  static PageParser& Self(void* self) { return *static_cast<PageParser*>(self); }
 
-absl::Status PageParser::OnText(std::string_view text) {
-  if (capture_ != nullptr) {
-    if (capture_->size() + text.size() > kMaxDocument) {
-      return absl::ResourceExhaustedError(
-          Join("line ", line_, ": a page is longer than ", kMaxDocument >> 20, " MiB"));
-    }
-    capture_->append(text);
-  } else if (open_.empty() && !Trim(text).empty()) {
-    return Malformed("text outside of all elements; is it an XML dump of MediaWiki?");
+  static void Start(void* self, const XML_Char* name, const XML_Char**) { Self(self).Open(name); }
+  static void End(void* self, const XML_Char* name) { Self(self).Close(name); }
+  static void Text(void* self, const XML_Char* text, int size) {
+    Self(self).OnText({text, static_cast<size_t>(size)});
   }
-  return absl::OkStatus();
+  static void Doctype(void* self, const XML_Char*, const XML_Char*, const XML_Char*, int has_definitions) {
+    if (has_definitions == 0) return;
+    Self(self).Fail(Self(self).Malformed("a document type with definitions is not handled"));
+  }
+  // Of a document type elsewhere, which expat does not read.
+  static void Skipped(void* self, const XML_Char* name, int) {
+    Self(self).Fail(Self(self).Malformed(Join("unknown entity &", name, ";")));
+  }
+};
+
+PageParser::PageParser() : parser_(XML_ParserCreate(nullptr)) {
+  if (parser_ == nullptr) throw std::bad_alloc();
+  XML_SetUserData(parser_, this);
+  XML_SetElementHandler(parser_, Events::Start, Events::End);
+  XML_SetCharacterDataHandler(parser_, Events::Text);
+  XML_SetStartDoctypeDeclHandler(parser_, Events::Doctype);
+  XML_SetSkippedEntityHandler(parser_, Events::Skipped);
 }
 
-absl::Status PageParser::OnEntity() {
-  std::string text;
-  if (!Decode(markup_, &text)) return Malformed("unknown entity &" + markup_ + ";");
-  return OnText(text);
+PageParser::~PageParser() { XML_ParserFree(parser_); }
+
+void PageParser::Fail(const absl::Status& status) {
+  if (!status_.ok()) return;
+  status_ = status;
+  XML_StopParser(parser_, XML_FALSE);
 }
 
-absl::Status PageParser::Open(std::string name) {
-  if (open_.size() == kMaxDepth) return Malformed(Join("elements are nested deeper than ", kMaxDepth));
+absl::Status PageParser::Malformed(std::string_view what) const {
+  return absl::DataLossError(Join("line ", XML_GetCurrentLineNumber(parser_), ": ", what));
+}
+
+std::string_view PageParser::Here(std::string_view ends) const {
+  int offset = 0, size = 0;
+  const char* const text = XML_GetInputContext(parser_, &offset, &size);
+  if (text == nullptr) return {};
+  const std::string_view rest(text + offset, std::min<size_t>(static_cast<size_t>(size - offset), 64));
+  return rest.substr(0, rest.find_first_of(ends));
+}
+
+absl::Status PageParser::Explain(bool last) const {
+  const XML_Error code = XML_GetErrorCode(parser_);
+  switch (code) {
+    case XML_ERROR_TAG_MISMATCH:
+      return Malformed(Join("</", Here("> \t\r\n"), "> closes <", open_.back().name.substr(0, 64),
+                            "> of line ", open_.back().line));
+    case XML_ERROR_UNDEFINED_ENTITY:
+    case XML_ERROR_BAD_CHAR_REF:
+      return Malformed(Join("unknown entity ", Here(";"), ";"));
+    case XML_ERROR_NO_MEMORY:
+      return absl::ResourceExhaustedError("no memory is left");
+    case XML_ERROR_NO_ELEMENTS:
+    case XML_ERROR_UNCLOSED_TOKEN:
+    case XML_ERROR_UNCLOSED_CDATA_SECTION:
+    case XML_ERROR_PARTIAL_CHAR:
+      if (!last) break;
+      if (!open_.empty()) {
+        return Malformed(Join("the file ends at offset ", fed_, " inside of <",
+                              open_.back().name.substr(0, 64), ">, which begins at line ", open_.back().line,
+                              "; it is truncated"));
+      }
+      if (code == XML_ERROR_NO_ELEMENTS) break;
+      return Malformed(Join("the file ends inside of a tag, comment or entity, at offset ", fed_));
+    default:
+      break;
+  }
+  return Malformed(Join(XML_ErrorString(code), " at column ", XML_GetCurrentColumnNumber(parser_) + 1,
+                        open_.empty() ? "; is it an XML dump of MediaWiki?" : ""));
+}
+
+void PageParser::OnText(std::string_view text) {
+  if (capture_ == nullptr || !status_.ok()) return;
+  if (capture_->size() + text.size() > kMaxDocument) {
+    return Fail(absl::ResourceExhaustedError(Join("line ", XML_GetCurrentLineNumber(parser_),
+                                                  ": a page is longer than ", kMaxDocument >> 20, " MiB")));
+  }
+  capture_->append(text);
+}
+
+void PageParser::Open(std::string_view name) {
+  if (!status_.ok()) return;
+  if (open_.size() == kMaxDepth) {
+    return Fail(Malformed(Join("elements are nested deeper than ", kMaxDepth)));
+  }
   if (name == "page") {
-    if (in_page_) return Malformed("<page> inside of <page>");
+    if (in_page_) return Fail(Malformed("<page> inside of <page>"));
     in_page_ = true, redirect_ = false;
     title_.clear(), namespace_.clear(), text_.clear();
   } else if (in_page_) {
@@ -142,121 +154,46 @@ absl::Status PageParser::Open(std::string name) {
     if (wanted != nullptr) wanted->clear();
     capture_ = wanted;
   }
-  open_.push_back({std::move(name), line_});
-  return absl::OkStatus();
+  open_.push_back({std::string(name), XML_GetCurrentLineNumber(parser_)});
 }
 
-absl::Status PageParser::Close(std::string_view name, std::vector<std::string>* pages) {
-  if (open_.empty()) return Malformed(Join("</", name, "> closes nothing"));
-  if (open_.back().name != name) {
-    return Malformed(Join("</", name.substr(0, 64), "> closes <", open_.back().name.substr(0, 64),
-                          "> of line ", open_.back().line));
-  }
+void PageParser::Close(std::string_view name) {
+  if (!status_.ok()) return;
   capture_ = nullptr;
   open_.pop_back();
-  if (name != "page") return absl::OkStatus();
+  if (name != "page") return;
   in_page_ = false;
   const std::string_view space = Trim(namespace_);
-  if (!redirect_ && (space.empty() || space == "0")) pages->push_back(title_ + "\n" + text_);
-  return absl::OkStatus();
+  if (!redirect_ && (space.empty() || space == "0")) pages_->push_back(title_ + "\n" + text_);
 }
 
-absl::Status PageParser::OnTag(std::vector<std::string>* pages) {
-  std::string_view tag = markup_;
-  if (tag.starts_with("!")) return absl::OkStatus();  // a document type
-  if (tag.starts_with("/")) return Close(Trim(tag.substr(1)), pages);
-  const bool empty = tag.ends_with("/");
-  if (empty) tag.remove_suffix(1);
-  const std::string name(tag.substr(0, tag.find_first_of(kBlanks)));
-  if (name.empty()) return Malformed("a tag without a name");
-  if (absl::Status status = Open(name); !status.ok() || !empty) return status;
-  return Close(name, pages);
-}
-
-absl::Status PageParser::AddToTag(char byte, std::vector<std::string>* pages) {
-  if (byte == '>' && quote_ == 0) {
-    state_ = State::kText;
-    return OnTag(pages);
-  }
-  if (quote_ != 0) {
-    if (byte == quote_) quote_ = 0;
-  } else if ((byte == '"' || byte == '\'') && !markup_.empty()) {
-    quote_ = byte;
-  } else if (byte == '[' && markup_.starts_with("!") && markup_ != "!" && markup_ != "![CDATA") {
-    return Malformed("a document type with definitions is not handled");
-  } else if (byte == '<') {
-    return Malformed("'<' inside of a tag");
-  }
-  if (markup_.size() == kMaxTag) return Malformed(Join("a tag is longer than ", kMaxTag, " bytes"));
-  markup_.push_back(byte);
-  if (markup_ == "!--") state_ = State::kComment, markup_.clear();
-  if (markup_ == "![CDATA[") state_ = State::kCdata, markup_.clear();
-  if (markup_ == "?") state_ = State::kInstruction, markup_.clear();
-  return absl::OkStatus();
-}
-
-absl::Status PageParser::AddUntil(std::string_view end, char byte) {
-  markup_.push_back(byte);  // at most the last bytes of the section
-  if (markup_ == end) {
-    state_ = State::kText;
-    return absl::OkStatus();
-  }
-  if (markup_.size() < end.size()) return absl::OkStatus();
-  const char out = markup_.front();
-  markup_.erase(0, 1);
-  return state_ == State::kCdata ? OnText({&out, 1}) : absl::OkStatus();
+absl::Status PageParser::Parse(std::string_view piece, bool last) {
+  fed_ += piece.size();
+  const XML_Status parsed = XML_Parse(parser_, piece.data(), static_cast<int>(piece.size()), last);
+  if (!status_.ok()) return status_;
+  if (parsed == XML_STATUS_ERROR) return Explain(last);
+  // expat holds what follows the last thing that it understood.
+  const auto understood = static_cast<uint64_t>(std::max<XML_Index>(XML_GetCurrentByteIndex(parser_), 0));
+  if (fed_ - understood <= kMaxTag + piece.size()) return absl::OkStatus();
+  return absl::ResourceExhaustedError(Join("line ", XML_GetCurrentLineNumber(parser_),
+                                           ": a tag, comment or instruction is longer than ", kMaxTag >> 20,
+                                           " MiB"));
 }
 
 absl::Status PageParser::Feed(std::string_view piece, std::vector<std::string>* pages) {
-  for (size_t at = 0; at < piece.size();) {
-    if (mark_ < kMark.size() && piece[at] == kMark[mark_]) {
-      ++mark_, ++at;
-      continue;
-    }
-    if (mark_ > 0 && mark_ < kMark.size()) return Malformed("half a byte order mark");
-    mark_ = kMark.size();
-    if (state_ == State::kText) {
-      const size_t end = FindMarkup(piece, at);
-      const bool line_end = end < piece.size() && piece[end] == '\n';
-      const absl::Status status = OnText(piece.substr(at, end + line_end - at));
-      if (!status.ok()) return status;
-      at = end + 1;
-      if (line_end) ++line_;
-      if (line_end || end == piece.size()) continue;
-      state_ = piece[end] == '<' ? State::kTag : State::kEntity;
-      markup_.clear(), quote_ = 0;
-      continue;
-    }
-    const char byte = piece[at++];
-    if (byte == '\n') ++line_;
-    absl::Status status;
-    if (state_ == State::kTag) {
-      status = AddToTag(byte, pages);
-    } else if (state_ == State::kComment) {
-      status = AddUntil("-->", byte);
-    } else if (state_ == State::kCdata) {
-      status = AddUntil("]]>", byte);
-    } else if (state_ == State::kInstruction) {
-      status = AddUntil("?>", byte);
-    } else if (byte == ';') {
-      state_ = State::kText, status = OnEntity();
-    } else {
-      markup_.push_back(byte);
-      if (markup_.size() > kMaxEntity) status = Malformed("'&' that begins no entity");
-    }
+  constexpr size_t kMaxPiece = kMaxTag;  // expat copies a piece
+  pages_ = pages;
+  while (!piece.empty()) {
+    const absl::Status status = Parse(piece.substr(0, kMaxPiece), false);
     if (!status.ok()) return status;
+    piece.remove_prefix(std::min(kMaxPiece, piece.size()));
   }
   return absl::OkStatus();
 }
 
-absl::Status PageParser::Finish() const {
-  if (!open_.empty()) {
-    return Malformed(Join("the file ends inside of <", open_.back().name.substr(0, 64),
-                          ">, which begins at line ", open_.back().line, "; it is truncated"));
-  }
-  if (mark_ > 0 && mark_ < kMark.size()) return Malformed("the file ends inside of a byte order mark");
-  if (state_ != State::kText) return Malformed("the file ends inside of a tag, comment or entity");
-  return absl::OkStatus();
+absl::Status PageParser::Finish(std::vector<std::string>* pages) {
+  pages_ = pages;
+  return Parse({}, true);
 }
 
 }  // namespace curtail::setalgebra

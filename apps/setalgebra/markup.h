@@ -12,6 +12,8 @@
 
 #include "absl/status/status.h"
 
+struct XML_ParserStruct;  // of expat
+
 namespace curtail::setalgebra {
 
 // A WikiTextSplitter cuts lines into articles. A line " = Title = " after a blank line, or at the beginning,
@@ -32,43 +34,50 @@ class WikiTextSplitter {
 };
 
 // A PageParser takes the pages out of an XML dump: title and text of those in namespace 0 that are no
-// redirects; of several revisions the last. It checks that tags match, knows the five named entities and
-// numeric ones, comments, CDATA and processing instructions; a document type with definitions of its own is
-// refused. Thread-compatible.
+// redirects; of several revisions the last. expat parses the XML, so it must be well-formed; a document type
+// with definitions of its own is refused, and with it every entity that could expand. Thread-compatible.
 class PageParser {
  public:
-  // The next piece, cut anywhere. Appends pages that end in it. Errors: DATA_LOSS with the line,
-  // RESOURCE_EXHAUSTED (a page longer than kMaxDocument); after one the parser is of no use.
+  // A longer tag, comment or instruction is refused, as is a page longer than kMaxDocument.
+  static constexpr size_t kMaxTag = size_t{1} << 20;
+
+  PageParser();
+  ~PageParser();
+  PageParser(const PageParser&) = delete;
+  PageParser& operator=(const PageParser&) = delete;
+
+  // The next piece, cut anywhere; pieces of many lines are faster. Appends pages that end in it, or leaves the last of
+  // them to the next call. Errors: DATA_LOSS with the line, RESOURCE_EXHAUSTED (too long); after one the parser is of
+  // no use.
   [[nodiscard]] absl::Status Feed(std::string_view piece, std::vector<std::string>* pages);
-  // Call once, after the last piece. Errors: DATA_LOSS when something is left open.
-  [[nodiscard]] absl::Status Finish() const;
+  // Call once, after the last piece. Errors: those of Feed(); DATA_LOSS with the offset when something is left open.
+  [[nodiscard]] absl::Status Finish(std::vector<std::string>* pages);
 
  private:
-  enum class State { kText, kEntity, kTag, kComment, kCdata, kInstruction };
+  struct Events;  // what expat calls
   struct Element {
     std::string name;
     uint64_t line;  // where it begins
   };
 
+  absl::Status Parse(std::string_view piece, bool last);
+  // Ends the parse.
+  void Fail(const absl::Status& status);
   absl::Status Malformed(std::string_view what) const;
-  // Character data.
-  absl::Status OnText(std::string_view text);
-  absl::Status OnEntity();
-  // `markup_` holds what stands between < and >.
-  absl::Status OnTag(std::vector<std::string>* pages);
-  absl::Status Open(std::string name);
-  absl::Status Close(std::string_view name, std::vector<std::string>* pages);
-  // One more byte between < and >.
-  absl::Status AddToTag(char byte, std::vector<std::string>* pages);
-  // One more byte of a comment, CDATA section or instruction, which ends with `end`.
-  absl::Status AddUntil(std::string_view end, char byte);
+  // The error that expat found.
+  absl::Status Explain(bool last) const;
+  // From where expat is up to one of `ends`.
+  std::string_view Here(std::string_view ends) const;
 
-  State state_ = State::kText;
-  size_t mark_ = 0;  // bytes of the byte order mark at the start that have come, or all when there is none
-  uint64_t line_ = 1;
+  void OnText(std::string_view text);
+  void Open(std::string_view name);
+  void Close(std::string_view name);
+
+  XML_ParserStruct* const parser_;
+  uint64_t fed_ = 0;  // bytes
+  absl::Status status_;
+  std::vector<std::string>* pages_ = nullptr;  // of the call in progress
   std::vector<Element> open_;
-  std::string markup_;  // of the entity, tag or section so far
-  char quote_ = 0;      // that is open in the tag
 
   bool in_page_ = false;
   bool redirect_ = false;

@@ -77,24 +77,38 @@ class WikipediaDocuments final : public FileDocuments {
  public:
   using FileDocuments::FileDocuments;
   absl::StatusOr<bool> Next(std::string_view* document) override {
-    std::string_view line;
     while (next_ == pages_.size()) {
+      if (finished_) return false;
       pages_.clear(), next_ = 0;
-      const absl::StatusOr<bool> more = lines().Next(&line);
-      if (!more.ok()) return more.status();
-      absl::Status status = *more ? parser_.Feed(line, &pages_) : parser_.Finish();
-      if (*more && status.ok()) status = parser_.Feed("\n", &pages_);
-      if (!status.ok()) return InFile(status);
-      if (!*more) return false;
+      if (absl::Status status = ReadPiece(); !status.ok()) return status;
     }
     *document = pages_[next_++];
     return true;
   }
 
  private:
+  static constexpr size_t kPiece = 65536;
+
+  // Some lines, and the pages that end in them.
+  absl::Status ReadPiece() {
+    piece_.clear();
+    while (!finished_ && piece_.size() < kPiece) {
+      std::string_view line;
+      const absl::StatusOr<bool> more = lines().Next(&line);
+      if (!more.ok()) return more.status();
+      finished_ = !*more;
+      if (*more) piece_.append(line).push_back('\n');
+    }
+    absl::Status status = parser_.Feed(piece_, &pages_);
+    if (status.ok() && finished_) status = parser_.Finish(&pages_);
+    return status.ok() ? status : InFile(status);
+  }
+
   PageParser parser_;
+  std::string piece_;
   std::vector<std::string> pages_;
   size_t next_ = 0;
+  bool finished_ = false;
 };
 
 // The glosses of the four files of a WordNet database. A line is "OFFSET ... | GLOSS"; lines of the licence,

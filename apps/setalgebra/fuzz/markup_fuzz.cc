@@ -39,7 +39,7 @@ Parsed ParseDump(std::string_view text, size_t size) {
   for (size_t at = 0; at < text.size(); at += size) {
     if (!parser.Feed(text.substr(at, size), &parsed.pages).ok()) return parsed;
   }
-  parsed.ok = parser.Finish().ok();
+  parsed.ok = parser.Finish(&parsed.pages).ok();
   return parsed;
 }
 
