@@ -5,7 +5,7 @@
 // as an in-line pool of its own does; fiber threads run many requests in turns (executor_fiber.cc); the rest
 // sleep. The config says how many may have each role (executor_switch.cc), and a thread that comes back from a
 // step settles anew: it gives up a role that too many have, and takes one that too few have. One mutex guards
-// the config, the roles, the queues of ready tasks, the stacks of parked threads and the leaderships. It is
+// the config, the roles, the orders of waiting tasks (order.h), the stacks of parked threads and the leaderships. It is
 // held for a few instructions at a time, never across a system call other than a rare wake-up. Tasks come from
 // two stations, reception and response, which follow the same rules. The protocol:
 //
@@ -60,7 +60,7 @@
 // The clock is read once for tasks that came together, and that time is good for the step that follows at once: a
 // thread that received them takes the first without another look (Thread::now, WaitHint::now).
 //
-// Not offered: priorities, work stealing.
+// Not offered: work stealing.
 #include "curtail/exec/executor.h"
 
 #include <pthread.h>
@@ -73,6 +73,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/exec/blocking.h"
 #include "curtail/exec/executor_thread.h"
+#include "curtail/exec/fifo_order.h"
 #include "curtail/exec/signals.h"
 
 namespace curtail {
@@ -94,6 +95,8 @@ Executor::Executor(const Config& config, const ExecutorOptions& options, Receive
       response_source_(response),
       spin_budget_(UsableCpus() - 1),
       config_(config) {
+  reception_.order = options.order == nullptr ? MakeFifoOrder() : options.order();
+  response_.order = MakeFifoOrder();  // replies: their requests have begun
   const int needed = config.network + config.workers + config.response;
   const uint32_t total = std::max<uint32_t>(options.max_threads, needed);
   for (uint32_t i = 0; i < total; ++i) threads_.push_back(std::make_unique<Thread>(i));
@@ -193,24 +196,26 @@ WaitHint Executor::HintFor(Thread& self) {
           .waits = &self.waits};
 }
 
-Task* Executor::Pop(Station& station, TimePoint* now) {
-  if (station.queue.empty()) return nullptr;
+Order::Next Executor::Pop(Station& station, TimePoint* now) {
+  if (station.order->ready() == 0) return {};
   if (*now == TimePoint()) *now = Now();
-  const Nanos waited = *now - station.queue.oldest();
+  const Order::Next next = station.order->Pop(*now);
+  const Nanos waited = *now - next.task->queued_at();
   ++begun_;
   queue_wait_ += waited;
   max_queue_wait_ = std::max(max_queue_wait_, waited);
-  return station.queue.Pop();
+  return next;
 }
 
 bool Executor::RunOne(Thread& self, Station& station) {
   TimePoint now = std::exchange(self.now, TimePoint());
-  Task* task = Pop(station, &now);
-  if (task == nullptr) return false;
-  const bool more = !station.queue.empty();
+  const Order::Next next = Pop(station, &now);
+  if (next.task == nullptr) return false;
+  const bool more = station.order->ready() > 0;
   WaitHint hint = HintFor(self);
   hint.now = now;
   hint.more_ready = more;
+  hint.shed = next.shed;
   const bool receives = self.role != kWorker;
   Thread* const heir = receives && (!station.leading || more) ? TakeLast(station.idle) : nullptr;  // R2
   self.held = more;
@@ -218,7 +223,7 @@ bool Executor::RunOne(Thread& self, Station& station) {
   Rouse(heir);
   {
     const ScopedWait scope(hint);
-    task->Run(hint);
+    next.task->Run(hint);
   }
   if (!more) outbox_->Flush(self.index);  // R5: it is likely to wait next
   mu_.Lock();
@@ -283,8 +288,9 @@ bool Executor::Receive(Thread& self, Station& station, Receiver& source) {
   self.events.clear();
   mu_.Lock();
   if (!give_up_early) station.leading = false;
-  const size_t count = ready.size();
+  const size_t before = station.order->ready();
   self.now = Append(station, ready);
+  const size_t count = station.order->ready() - before;
   if (give_up_early && count > 0) WakeRunners(station, source, count, !dispatch());
   return true;
 }
@@ -320,16 +326,20 @@ void Executor::UnparkAll(std::vector<Thread*>& seat) {
 TimePoint Executor::Append(Station& station, TaskList& tasks) {
   if (tasks.empty()) return TimePoint();
   const TimePoint now = Now();
-  station.queue.Append(tasks, now);
+  tasks.Stamp(now);
+  station.order->Append(tasks);
   return now;
 }
 
 void Executor::Submit(TaskList& requests) {
-  if (requests.empty()) return;
   MutexLock lock(mu_);
-  const size_t count = requests.size();
-  Append(reception_, requests);
-  WakeRunners(reception_, *reception_source_, count, !dispatch());
+  Order& order = *reception_.order;
+  const size_t before = order.ready();
+  requests.Stamp(Now());
+  order.Append(requests);
+  if (order.ready() > before) {
+    WakeRunners(reception_, *reception_source_, order.ready() - before, !dispatch());
+  }
 }
 
 void Executor::SubmitResponse(TaskList& replies) {
@@ -373,8 +383,8 @@ bool Executor::Stop(Deadline deadline, TaskList* left_over) {
       ended = alive_ == 0;
       if (ended || deadline.Expired()) {
         stopper_ = nullptr;
-        left_over->Append(reception_.queue);
-        left_over->Append(response_.queue);
+        reception_.order->TakeAll(left_over);
+        response_.order->TakeAll(left_over);
         break;
       }
     }

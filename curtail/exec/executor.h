@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "curtail/base/mutex.h"
 #include "curtail/exec/config.h"
 #include "curtail/exec/fiber.h"
+#include "curtail/exec/order.h"
 #include "curtail/exec/parker.h"
 #include "curtail/exec/poller.h"
 #include "curtail/exec/receiver.h"
@@ -40,6 +42,8 @@ struct ExecutorOptions {
   // the executor. For policies that count blocked threads: it costs each wait two calls. Null:
   // none.
   BlockingWatcher* watcher = nullptr;
+  // Makes the order of waiting requests, once. Null: first come, first served (fifo_order.h).
+  std::function<std::unique_ptr<Order>()> order = nullptr;
 };
 
 // An Executor runs the tasks that its receivers produce, on the pools of a Config, which may be
@@ -75,6 +79,7 @@ class Executor {
   ExecutorStats Sample();
 
   // Queues tasks that became ready outside of Handle(). Never blocks. After Stop() they do not run.
+  // An empty list wakes threads for tasks that the order held back before (rule O5 of order.h).
   void Submit(TaskList& requests);
   // The same for tasks of the response pool.
   void SubmitResponse(TaskList& replies);
@@ -101,7 +106,7 @@ class Executor {
   struct ReceptionSignal;
   // The source of one kind of task, and its queue for threads.
   struct Station {
-    TaskList queue;
+    std::unique_ptr<Order> order;
     // Parked threads that run these tasks, woken last-in first-out: the warmest caches first.
     std::vector<Thread*> idle;
     bool leading = false;  // a thread is in Await(), or on its way into or out of it
@@ -138,9 +143,9 @@ class Executor {
   void LeadWithFibers(Thread& self, bool wait) CURTAIL_REQUIRES(mu_);
   void Disarm(Thread& self);
 
-  // The oldest task of the queue, null if it is empty; notes how long it waited.
+  // The task whose turn it is, null if none is ready; notes how long it waited.
   // `*now` is the time, or zero: then it is read, if there is a task.
-  Task* Pop(Station& station, TimePoint* now) CURTAIL_REQUIRES(mu_);
+  Order::Next Pop(Station& station, TimePoint* now) CURTAIL_REQUIRES(mu_);
   // Returns the time, zero if there were no tasks.
   TimePoint Append(Station& station, TaskList& tasks) CURTAIL_REQUIRES(mu_);
   // Wakes runners for `count` tasks just appended. Without one, tells the leader if that runs them.
@@ -152,7 +157,9 @@ class Executor {
   Thread* TakeLast(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_);
   static void Rouse(Thread* thread);
   void UnparkAll(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_);
-  void UnparkLast(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_) { Rouse(TakeLast(seat)); }
+  void UnparkLast(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_) {
+    if (!seat.empty()) Rouse(TakeLast(seat));
+  }
 
   WaitHint HintFor(Thread& self) CURTAIL_REQUIRES(mu_);
   bool dispatch() const CURTAIL_REQUIRES(mu_) { return config_.model.execution == Execution::kDispatch; }

@@ -47,14 +47,16 @@ bool Executor::RunFibers(Thread& self, bool serving) {
   FiberLoop& loop = *self.loop_owner;
   const bool resume = loop.HasReady();
   TimePoint now;
-  Task* const task = !resume && serving && !loop.full() ? Pop(reception_, &now) : nullptr;
+  const Order::Next next = !resume && serving && !loop.full() ? Pop(reception_, &now) : Order::Next();
+  Task* const task = next.task;
   if (!resume && task == nullptr) return false;
-  const bool more = !reception_.queue.empty();
+  const bool more = reception_.order->ready() > 0;
   Thread* const heir = self.role == kFiberInline && (!reception_.leading || (task != nullptr && more))
                            ? TakeLast(reception_.idle)
                            : nullptr;  // R2
   WaitHint hint = HintFor(self);
   hint.now = now;
+  hint.shed = next.shed;
   hint.more_ready = true;  // what fibers post leaves at the end of the batch
   self.held = true;
   mu_.Unlock();
@@ -77,7 +79,7 @@ bool Executor::RunFibers(Thread& self, bool serving) {
 
 void Executor::WaitForFibers(Thread& self, bool serving) {
   FiberLoop& loop = *self.loop_owner;
-  const bool more = loop.HasReady() || (serving && !loop.full() && !reception_.queue.empty());
+  const bool more = loop.HasReady() || (serving && !loop.full() && reception_.order->ready() > 0);
   if (serving && self.role == kFiberInline && !reception_.leading) return LeadWithFibers(self, !more);
   if (self.signal->armed && self.signal->ready) Disarm(self);  // F1
   if (!more && loop.live() == 0) {

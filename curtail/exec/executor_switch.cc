@@ -159,8 +159,9 @@ void Executor::WakeForOthers(Thread& self) {  // S4
   const bool runs =
       self.role == kInline || self.role == kWorker || self.role == kFiberInline || self.role == kFiberWorker;
   if (!reception_.leading && !receives) UnparkLast(dispatch() ? idle_network_ : reception_.idle);
-  if (!reception_.queue.empty() && !runs) UnparkLast(reception_.idle);
-  if (self.role != kResponse && (!response_.queue.empty() || !response_.leading)) UnparkLast(response_.idle);
+  if (reception_.order->ready() > 0 && !runs) UnparkLast(reception_.idle);
+  if (self.role != kResponse && (response_.order->ready() > 0 || !response_.leading))
+    UnparkLast(response_.idle);
 }
 
 size_t Executor::Spare() const {
@@ -191,7 +192,7 @@ ExecutorStats Executor::Sample() {
   ExecutorStats stats{.config = config_,
                       .pools = {{"network"}, {"workers"}, {"response"}},
                       .spinning = spin_budget_.used(),
-                      .queued = reception_.queue.size() + response_.queue.size(),
+                      .queued = reception_.order->size() + response_.order->size(),
                       .begun = begun_,
                       .queue_wait = queue_wait_,
                       .max_queue_wait = std::exchange(max_queue_wait_, Nanos::zero())};

@@ -22,6 +22,9 @@ class Task {
   // The task's name, for diagnostics.
   virtual std::string_view name() const { return "a task"; }
 
+  // When the executor queued it.
+  TimePoint queued_at() const { return queued_at_; }
+
  protected:
   ~Task() = default;
 
@@ -57,12 +60,13 @@ class TaskList {
     --size_;
     return task;
   }
-  // When the oldest task was queued. REQUIRES: not empty.
-  TimePoint oldest() const { return head_->queued_at_; }
-  // Moves all of `other`, which were queued at `now`, to the end of this list.
-  void Append(TaskList& other, TimePoint now = TimePoint()) {
+  // Notes that all of them were queued at `now`.
+  void Stamp(TimePoint now) {
+    for (Task* task = head_; task != nullptr; task = task->next_) task->queued_at_ = now;
+  }
+  // Moves all of `other` to the end of this list.
+  void Append(TaskList& other) {
     if (other.empty()) return;
-    for (Task* task = other.head_; task != nullptr; task = task->next_) task->queued_at_ = now;
     (tail_ ? tail_->next_ : head_) = other.head_;
     tail_ = other.tail_;
     size_ += other.size_;

@@ -279,6 +279,7 @@ std::string* Responder::reply() { return call_->ReplyBytes(); }
 void Responder::Finish(absl::Status status) { std::exchange(call_, nullptr)->Finish(std::move(status)); }
 
 absl::Status ServerCall::Begin(const WaitHint& hint) {
+  if (hint.shed) return absl::ResourceExhaustedError("shed: it waited for a thread too long");
   if (context_.cancelled()) return absl::CancelledError("cancelled by the caller");
   if (context_.deadline().when() <= hint.now)
     return absl::DeadlineExceededError("deadline exceeded while queued");

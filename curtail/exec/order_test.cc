@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The seam of the orders: the default one, and another whose every freedom the executor has to honour.
+#include "curtail/exec/order.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "curtail/base/testing.h"
+#include "curtail/exec/executor.h"
+#include "curtail/exec/fifo_order.h"
+
+namespace curtail {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Which tasks ran, in their order; lets a thread, but no fiber, wait for a number of them.
+class Diary {
+ public:
+  void Write(std::string line) {
+    std::lock_guard lock(mu_);
+    lines_.push_back(std::move(line));
+    written_.notify_all();
+  }
+  std::vector<std::string> Await(size_t count) {
+    std::unique_lock lock(mu_);
+    written_.wait_for(lock, kMaxTestWait, [&] { return lines_.size() >= count; });
+    return lines_;
+  }
+
+ private:
+  std::mutex mu_;
+  std::condition_variable written_;
+  std::vector<std::string> lines_;
+};
+
+// A task of a class, which is its name; writes the name down, with "!" if it was shed.
+class NamedTask final : public Task {
+ public:
+  NamedTask(std::string_view name, Diary* diary) : name_(name), diary_(diary) {}
+  void Run(const WaitHint& hint) override { diary_->Write(std::string(name_) + (hint.shed ? "!" : "")); }
+  std::string_view name() const override { return name_; }
+
+ private:
+  const std::string_view name_;
+  Diary* const diary_;
+};
+
+// Keeps its thread until it is opened.
+class Gate final : public Task {
+ public:
+  explicit Gate(Diary* diary) : diary_(diary) {}
+  void Run(const WaitHint&) override {
+    diary_->Write("gate");
+    opened_.Await(1);
+  }
+  void Open() { opened_.Write("open"); }
+
+ private:
+  Diary* const diary_;
+  Diary opened_;
+};
+
+// Whatever is no "batch" goes first, "stale" is shed, and "fenced" waits for a permit.
+class ClassOrder final : public Order {
+ public:
+  explicit ClassOrder(std::atomic<int>* permits) : permits_(permits) {}
+  void Append(TaskList& tasks) override {
+    while (Task* task = tasks.Pop()) {
+      (task->name() == "batch" ? batch_ : task->name() == "fenced" ? fenced_ : first_).Push(task);
+    }
+    for (; !fenced_.empty() && permits_->load() > 0; permits_->fetch_sub(1)) first_.Push(fenced_.Pop());
+    ready_ = first_.size() + batch_.size();
+  }
+  Next Pop(TimePoint) override {
+    --ready_;
+    Task* const task = first_.empty() ? batch_.Pop() : first_.Pop();
+    return {.task = task, .shed = task->name() == "stale"};
+  }
+  void TakeAll(TaskList* left_over) override {
+    for (TaskList* list : {&first_, &batch_, &fenced_}) left_over->Append(*list);
+    ready_ = 0;
+  }
+  size_t size() const override { return first_.size() + batch_.size() + fenced_.size(); }
+
+ private:
+  std::atomic<int>* const permits_;
+  TaskList first_, batch_, fenced_;
+};
+
+// A network that brings nothing: all tasks are submitted.
+class NoNetwork final : public Receiver, public Outbox {
+ public:
+  Poller& poller() override { return poller_; }
+  void Await(Deadline deadline, SpinBudget* spin, std::vector<Poller::Ready>* events) override {
+    poller_.Wait(std::min(deadline, Deadline::In(kMaxTestWait)), spin, events);
+  }
+  void Handle(const std::vector<Poller::Ready>&, TaskList*) override {}
+  void Wake() override { poller_.Wake(); }
+  void Hold(uint32_t, std::shared_ptr<PollHandler>) override {}
+  void FlushIfDue(uint32_t) override {}
+  void Flush(uint32_t) override {}
+
+ private:
+  Poller poller_;
+};
+
+class OrderTest : public testing::TestWithParam<const char*> {
+ protected:
+  void Submit(std::initializer_list<Task*> tasks) {
+    TaskList list;
+    for (Task* task : tasks) list.Push(task);
+    executor_.Submit(list);
+  }
+
+  std::atomic<int> permits_{0};
+  Diary diary_;
+  NamedTask plain_{"plain", &diary_}, batch_{"batch", &diary_}, stale_{"stale", &diary_};
+  NamedTask fenced_{"fenced", &diary_}, another_{"fenced", &diary_};
+  NoNetwork receiver_;
+  Executor executor_{*Config::Parse(GetParam()),
+                     {.max_threads = 0, .order = [this] { return std::make_unique<ClassOrder>(&permits_); }},
+                     &receiver_,
+                     &receiver_,
+                     nullptr};
+};
+
+TEST_P(OrderTest, DecidesWhatRunsNextAndWhatIsShed) {
+  Gate gate(&diary_);
+  Submit({&gate});
+  diary_.Await(1);  // the only thread that runs tasks is busy
+  Submit({&batch_, &plain_, &stale_});
+  EXPECT_EQ(executor_.Sample().queued, 3u);
+  gate.Open();
+  EXPECT_THAT(diary_.Await(4), ElementsAre("gate", "plain", "stale!", "batch"));
+}
+
+TEST_P(OrderTest, TellsOfTasksThatItShed) {
+  Submit({&stale_});
+  EXPECT_THAT(diary_.Await(1), ElementsAre("stale!"));
+}
+
+TEST_P(OrderTest, MayHoldTasksBackUntilAnEmptyListComes) {
+  Submit({&fenced_, &another_, &plain_});
+  EXPECT_THAT(diary_.Await(1), ElementsAre("plain"));
+  permits_ = 1;
+  Submit({});
+  EXPECT_THAT(diary_.Await(2), ElementsAre("plain", "fenced"));
+  EXPECT_EQ(executor_.Sample().queued, 1u);
+  TaskList left_over;
+  EXPECT_TRUE(executor_.Stop(Deadline::In(kMaxTestWait), &left_over));
+  EXPECT_EQ(left_over.size(), 1u) << "also what was held back";
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, OrderTest, testing::Values("SIB1", "SDB1-1", "FIB1", "FDB1-1"),
+                         [](const auto& info) { return std::string(info.param).substr(0, 3); });
+
+TEST(FifoOrder, GivesTasksOutAsTheyCame) {
+  Diary diary;
+  NamedTask a("a", &diary), b("b", &diary), c("c", &diary);
+  const std::unique_ptr<Order> order = MakeFifoOrder();
+  TaskList first, second;
+  first.Push(&a);
+  first.Push(&b);
+  second.Push(&c);
+  EXPECT_EQ(order->ready(), 0u);
+  order->Append(first);
+  order->Append(second);
+  EXPECT_TRUE(first.empty());
+  EXPECT_EQ(order->ready(), 3u);
+  for (Task* task : {&a, &b}) {
+    const Order::Next next = order->Pop(Now());
+    EXPECT_EQ(next.task, task);
+    EXPECT_FALSE(next.shed);
+  }
+  EXPECT_EQ(order->size(), 1u);
+  TaskList left_over;
+  order->TakeAll(&left_over);
+  EXPECT_EQ(left_over.Pop(), &c);
+  EXPECT_EQ(order->ready(), 0u);
+}
+
+}  // namespace
+}  // namespace curtail
