@@ -55,8 +55,6 @@ std::set<Sizes> SizesOf(const Model& model, int cpus) {
   return FiberSizes(model, cpus);
 }
 
-int Threads(const Config& config) { return config.network + config.workers + config.response; }
-
 std::optional<size_t> BestOf(const std::vector<Candidate>& candidates, const Model& model) {
   double highest = 0;
   for (const Candidate& c : candidates) {
@@ -67,8 +65,8 @@ std::optional<size_t> BestOf(const std::vector<Candidate>& candidates, const Mod
     const Candidate& c = candidates[i];
     if (c.config.model != model || !c.measured) continue;
     if (c.saturation_per_s < (1 - kSaturationMargin) * highest) continue;
-    if (!best || std::tuple(c.low_p99_us, Threads(c.config)) <
-                     std::tuple(candidates[*best].low_p99_us, Threads(candidates[*best].config))) {
+    if (!best || std::tuple(c.low_p99_us, c.config.threads()) <
+                     std::tuple(candidates[*best].low_p99_us, candidates[*best].config.threads())) {
       best = i;
     }
   }

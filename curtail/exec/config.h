@@ -36,6 +36,8 @@ struct Config {
   // Errors: INVALID_ARGUMENT with the fault and the right form.
   static absl::StatusOr<Config> Parse(std::string_view text);
   std::string ToString() const;
+  // All of them.
+  int threads() const { return network + workers + response; }
   friend bool operator==(const Config&, const Config&) = default;
 };
 

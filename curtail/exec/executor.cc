@@ -3,11 +3,12 @@
 // DESIGN. All threads are started once. In-line threads receive and run; workers run; network threads
 // receive; response threads take the replies that asynchronous requests wait for, and run their continuations,
 // as an in-line pool of its own does; fiber threads run many requests in turns (executor_fiber.cc); the rest
-// sleep. The config says how many may have each role (executor_switch.cc), and a thread that comes back from a
-// step settles anew: it gives up a role that too many have, and takes one that too few have. One mutex guards
-// the config, the roles, the orders of waiting tasks (order.h), the stacks of parked threads and the leaderships. It is
-// held for a few instructions at a time, never across a system call other than a rare wake-up. Tasks come from
-// two stations, reception and response, which follow the same rules. The protocol:
+// sleep. One table, kParts in executor_thread.h, says of each role what its thread does and where it parks. The
+// config says how many may have each role (executor_switch.cc), and a thread that comes back from a step settles
+// anew: it gives up a role that too many have, and takes one that too few have. One mutex guards the config, the
+// roles, the orders of waiting tasks (order.h), the stacks of parked threads and the leaderships. It is held for
+// a few instructions at a time, never across a system call other than a rare wake-up. Tasks come from two
+// stations, reception and response, which follow the same rules. The protocol:
 //
 //  R1  A station has at most one leader: only the leader calls Await().
 //  R2  In-line: a thread that leaves Await() handles the events, queues what became ready, gives leadership
@@ -97,8 +98,7 @@ Executor::Executor(const Config& config, const ExecutorOptions& options, Receive
       config_(config) {
   reception_.order = options.order == nullptr ? MakeFifoOrder() : options.order();
   response_.order = MakeFifoOrder();  // replies: their requests have begun
-  const int needed = config.network + config.workers + config.response;
-  const uint32_t total = std::max<uint32_t>(options.max_threads, needed);
+  const uint32_t total = std::max<uint32_t>(options.max_threads, config.threads());
   for (uint32_t i = 0; i < total; ++i) threads_.push_back(std::make_unique<Thread>(i));
   status_ = Check(config);
   if (status_.ok() && config.model.waiting == Waiting::kFiber) status_ = EnsureLoops();
@@ -153,36 +153,23 @@ void Executor::Step(Thread& self) {
   if (!aside_.empty() && self.fibers() == 0 && (self.role == kNone || Spare() == 0 || stopping_)) {
     return RunAside(self);
   }
-  WakeForOthers(self);
-  switch (self.role) {
-    case kInline:
-      if (!RunOne(self, reception_) && !FlushHeld(self) && !Receive(self, reception_, *reception_source_)) {
-        Park(reception_.idle, self);
-      }
-      return;
-    case kWorker:
-      if (!RunOne(self, reception_) && !FlushHeld(self)) Park(reception_.idle, self);
-      return;
-    case kNetwork:
-      if (!FlushHeld(self) && !Receive(self, reception_, *reception_source_)) Park(idle_network_, self);
-      return;
-    case kResponse:
-      if (!RunOne(self, response_) && !FlushHeld(self) && !Receive(self, response_, *response_source_)) {
-        Park(response_.idle, self);
-      }
-      return;
-    case kFiberInline:
-    case kFiberWorker:
-      return StepFibers(self);
-    default:
-      if (self.fibers() > 0) return StepFibers(self);
-      Disarm(self);
-      if (!FlushHeld(self)) Park(dormant_, self);
+  const Part& part = kParts[self.role];
+  // One that receives and runs requests leaves at most replies to others.
+  const bool whole = part.receives && part.runs && self.role != kResponse;
+  if (!whole || !seats_[kResponders].empty()) WakeForOthers(self);
+  if (part.fibers) return StepFibers(self);
+  if (self.role == kNone) {
+    if (self.fibers() > 0) return StepFibers(self);  // S5
+    Disarm(self);
   }
+  if (part.runs && RunOne(self, this->*part.station)) return;
+  if (FlushHeld(self)) return;
+  if (part.receives && Receive(self, this->*part.station, *(this->*part.source))) return;
+  Park(part.seat, self);
 }
 
 WaitHint Executor::HintFor(Thread& self) {
-  const bool fibers = self.role == kFiberInline || self.role == kFiberWorker || self.fibers() > 0;
+  const bool fibers = kParts[self.role].fibers || self.fibers() > 0;
   const bool async = config_.model.waiting == Waiting::kAsync || self.role == kResponse;
   return {.thread_index = self.index,
           .waiting = fibers  ? Waiting::kFiber
@@ -216,7 +203,7 @@ bool Executor::RunOne(Thread& self, Station& station) {
   hint.now = now;
   hint.more_ready = more;
   hint.shed = next.shed;
-  const bool receives = self.role != kWorker;
+  const bool receives = kParts[self.role].receives;
   Thread* const heir = receives && (!station.leading || more) ? TakeLast(station.idle) : nullptr;  // R2
   self.held = more;
   mu_.Unlock();
@@ -252,7 +239,7 @@ bool Executor::TryRunAside(Task* task) {
   TaskList one;
   one.Push(task);
   aside_.Append(one);
-  Thread* const helper = TakeLast(dormant_);  // without one, a thread on its way there finds the task
+  Thread* const helper = TakeLast(kSleepers);  // without one, a thread on its way there finds the task
   lock.Unlock();
   Rouse(helper);
   return true;
@@ -280,7 +267,7 @@ bool Executor::Receive(Thread& self, Station& station, Receiver& source) {
   if (give_up_early) {  // R3
     mu_.Lock();
     station.leading = false;
-    Thread* const heir = self.events.empty() ? nullptr : TakeLast(idle_network_);
+    Thread* const heir = self.events.empty() ? nullptr : TakeLast(kReceivers);
     mu_.Unlock();
     Rouse(heir);
   }
@@ -295,9 +282,9 @@ bool Executor::Receive(Thread& self, Station& station, Receiver& source) {
   return true;
 }
 
-void Executor::Park(std::vector<Thread*>& seat, Thread& self) {
+void Executor::Park(Seat seat, Thread& self) {
   self.now = TimePoint();
-  seat.push_back(&self);
+  seats_[seat].push_back(&self);
   self.parked = true;
   const uint32_t ticket = self.parker.Ticket();
   mu_.Unlock();
@@ -306,10 +293,11 @@ void Executor::Park(std::vector<Thread*>& seat, Thread& self) {
   self.parked = false;
 }
 
-Executor::Thread* Executor::TakeLast(std::vector<Thread*>& seat) {  // R4
-  if (seat.empty()) return nullptr;
-  Thread* last = seat.back();
-  seat.pop_back();
+Executor::Thread* Executor::TakeLast(Seat seat) {  // R4
+  std::vector<Thread*>& parked = seats_[seat];
+  if (parked.empty()) return nullptr;
+  Thread* const last = parked.back();
+  parked.pop_back();
   return last;
 }
 
@@ -319,8 +307,8 @@ void Executor::Rouse(Thread* thread) {
   if (FiberLoop* loop = thread->loop.load(std::memory_order_acquire)) loop->Rouse();
 }
 
-void Executor::UnparkAll(std::vector<Thread*>& seat) {
-  while (!seat.empty()) UnparkLast(seat);
+void Executor::UnparkAll(Seat seat) {
+  while (!seats_[seat].empty()) UnparkLast(seat);
 }
 
 TimePoint Executor::Append(Station& station, TaskList& tasks) {
@@ -354,7 +342,8 @@ void Executor::WakeRunners(Station& station, Receiver& source, size_t count, boo
   constexpr size_t kMaxHeirs = 64;
   Thread* heirs[kMaxHeirs];
   size_t found = 0;
-  while (found < std::min(count, kMaxHeirs) && !station.idle.empty()) heirs[found++] = TakeLast(station.idle);
+  while (found < std::min(count, kMaxHeirs) && !seats_[station.idle].empty())
+    heirs[found++] = TakeLast(station.idle);
   const bool wake_leader = leader_runs && found == 0 && station.leading;
   mu_.Unlock();
   for (size_t i = 0; i < found; ++i) Rouse(heirs[i]);
@@ -368,10 +357,7 @@ bool Executor::Stop(Deadline deadline, TaskList* left_over) {
     MutexLock lock(mu_);
     stopping_ = true;
     stopper_ = &done;
-    UnparkAll(reception_.idle);
-    UnparkAll(response_.idle);
-    UnparkAll(idle_network_);
-    UnparkAll(dormant_);
+    for (const Seat seat : {kRunners, kResponders, kReceivers, kSleepers}) UnparkAll(seat);
   }
   reception_source_->Wake();
   if (response_source_ != nullptr) response_source_->Wake();

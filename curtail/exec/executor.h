@@ -100,15 +100,18 @@ class Executor {
   uint32_t thread_count() const { return static_cast<uint32_t>(threads_.size()); }
 
  private:
-  enum Role { kNone, kInline, kWorker, kNetwork, kResponse, kFiberInline, kFiberWorker, kRoles };
-
+  // The rows of kParts; a thread without a role takes the first of these that too few have.
+  enum Role { kNone, kResponse, kNetwork, kInline, kWorker, kFiberInline, kFiberWorker, kRoles };
+  // Where parked threads sit, woken last-in first-out: the warmest caches first.
+  enum Seat { kSleepers, kRunners, kReceivers, kResponders, kSeats };
+  struct Part;
+  static const Part kParts[kRoles];  // executor_thread.h
   struct Thread;
   struct ReceptionSignal;
   // The source of one kind of task, and its queue for threads.
   struct Station {
     std::unique_ptr<Order> order;
-    // Parked threads that run these tasks, woken last-in first-out: the warmest caches first.
-    std::vector<Thread*> idle;
+    Seat idle;             // of the threads that run these tasks
     bool leading = false;  // a thread is in Await(), or on its way into or out of it
   };
 
@@ -122,7 +125,6 @@ class Executor {
   // Threads that the config leaves without a role.
   size_t Spare() const CURTAIL_REQUIRES(mu_);
 
-  // Roles.
   int Allowed(Role role) const CURTAIL_REQUIRES(mu_);
   bool Vacant(Role role) const CURTAIL_REQUIRES(mu_) { return holders_[role] < Allowed(role); }
   // Gives up a role that too many threads have, and takes one that too few have.
@@ -151,21 +153,16 @@ class Executor {
   // Wakes runners for `count` tasks just appended. Without one, tells the leader if that runs them.
   void WakeRunners(Station& station, Receiver& source, size_t count, bool leader_runs) CURTAIL_REQUIRES(mu_);
   // Sleeps in `seat` until taken from it and notified.
-  void Park(std::vector<Thread*>& seat, Thread& self) CURTAIL_REQUIRES(mu_);
+  void Park(Seat seat, Thread& self) CURTAIL_REQUIRES(mu_);
   // Takes the thread that parked last from its seat, if there is one. The caller rouses it, best
   // without the mutex.
-  Thread* TakeLast(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_);
+  Thread* TakeLast(Seat seat) CURTAIL_REQUIRES(mu_);
   static void Rouse(Thread* thread);
-  void UnparkAll(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_);
-  void UnparkLast(std::vector<Thread*>& seat) CURTAIL_REQUIRES(mu_) {
-    if (!seat.empty()) Rouse(TakeLast(seat));
-  }
-
+  void UnparkAll(Seat seat) CURTAIL_REQUIRES(mu_);
+  inline void UnparkLast(Seat seat) CURTAIL_REQUIRES(mu_);
   WaitHint HintFor(Thread& self) CURTAIL_REQUIRES(mu_);
   bool dispatch() const CURTAIL_REQUIRES(mu_) { return config_.model.execution == Execution::kDispatch; }
-  SpinBudget* spin() CURTAIL_REQUIRES(mu_) {
-    return config_.model.reception == Reception::kPoll ? &spin_budget_ : nullptr;
-  }
+  inline SpinBudget* spin() CURTAIL_REQUIRES(mu_);
   void PutInForce(const Config& config) CURTAIL_REQUIRES(mu_);
 
   // Immutable after construction.
@@ -186,11 +183,9 @@ class Executor {
   bool loops_ CURTAIL_GUARDED_BY(mu_) = false;         // every thread has its loop
   int holders_[kRoles] CURTAIL_GUARDED_BY(mu_) = {};   // threads that have each role
   uint64_t role_changes_ CURTAIL_GUARDED_BY(mu_) = 1;  // of config_ and holders_
-  Station reception_ CURTAIL_GUARDED_BY(mu_);
-  Station response_ CURTAIL_GUARDED_BY(mu_);
-  // Parked: network threads of dispatch models, and threads without a role.
-  std::vector<Thread*> idle_network_ CURTAIL_GUARDED_BY(mu_);
-  std::vector<Thread*> dormant_ CURTAIL_GUARDED_BY(mu_);
+  Station reception_ CURTAIL_GUARDED_BY(mu_){.idle = kRunners};
+  Station response_ CURTAIL_GUARDED_BY(mu_){.idle = kResponders};
+  std::vector<Thread*> seats_[kSeats] CURTAIL_GUARDED_BY(mu_);
   TaskList aside_ CURTAIL_GUARDED_BY(mu_);         // for threads without a role
   size_t aside_live_ CURTAIL_GUARDED_BY(mu_) = 0;  // those and the ones that run
   bool stopping_ CURTAIL_GUARDED_BY(mu_) = false;

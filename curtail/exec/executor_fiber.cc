@@ -51,8 +51,8 @@ bool Executor::RunFibers(Thread& self, bool serving) {
   Task* const task = next.task;
   if (!resume && task == nullptr) return false;
   const bool more = reception_.order->ready() > 0;
-  Thread* const heir = self.role == kFiberInline && (!reception_.leading || (task != nullptr && more))
-                           ? TakeLast(reception_.idle)
+  Thread* const heir = kParts[self.role].receives && (!reception_.leading || (task != nullptr && more))
+                           ? TakeLast(kRunners)
                            : nullptr;  // R2
   WaitHint hint = HintFor(self);
   hint.now = now;
@@ -80,14 +80,14 @@ bool Executor::RunFibers(Thread& self, bool serving) {
 void Executor::WaitForFibers(Thread& self, bool serving) {
   FiberLoop& loop = *self.loop_owner;
   const bool more = loop.HasReady() || (serving && !loop.full() && reception_.order->ready() > 0);
-  if (serving && self.role == kFiberInline && !reception_.leading) return LeadWithFibers(self, !more);
+  if (serving && kParts[self.role].receives && !reception_.leading) return LeadWithFibers(self, !more);
   if (self.signal->armed && self.signal->ready) Disarm(self);  // F1
   if (!more && loop.live() == 0) {
-    if (serving) Park(reception_.idle, self);
+    if (serving) Park(kRunners, self);
     return;
   }
   const bool seated = serving && !more;
-  if (seated) reception_.idle.push_back(&self);  // F2
+  if (seated) seats_[kRunners].push_back(&self);  // F2
   const uint32_t ticket = self.parker.Ticket();
   const WaitHint hint = HintFor(self);
   mu_.Unlock();
@@ -102,7 +102,7 @@ void Executor::WaitForFibers(Thread& self, bool serving) {
     }
   }
   mu_.Lock();
-  if (seated) std::erase(reception_.idle, &self);
+  if (seated) std::erase(seats_[kRunners], &self);
 }
 
 void Executor::LeadWithFibers(Thread& self, bool wait) {

@@ -38,23 +38,10 @@ absl::Status Executor::EnsureLoops() {
 }
 
 int Executor::Allowed(Role role) const {
-  const bool fibers = config_.model.waiting == Waiting::kFiber;
-  switch (role) {
-    case kInline:
-      return dispatch() || fibers ? 0 : config_.network;
-    case kWorker:
-      return dispatch() && !fibers ? config_.workers : 0;
-    case kNetwork:
-      return dispatch() ? config_.network : 0;
-    case kFiberInline:
-      return !dispatch() && fibers ? config_.network : 0;
-    case kFiberWorker:
-      return dispatch() && fibers ? config_.workers : 0;
-    case kResponse:  // S6
-      return std::max(config_.response, async_live_.load(std::memory_order_seq_cst) > 0 ? 1 : 0);
-    default:
-      return 0;
-  }
+  const Part& part = kParts[role];
+  const int threads = part.In(config_.model) ? config_.*part.pool : 0;
+  if (role != kResponse) return threads;
+  return std::max(threads, async_live_.load(std::memory_order_seq_cst) > 0 ? 1 : 0);  // S6
 }
 
 void Executor::SetRole(Thread& self, Role role) {
@@ -76,15 +63,16 @@ void Executor::Settle(Thread& self) {
   const bool fibers = self.fibers() > 0;
   // S6: with no thread to spare, replies come before new requests.
   if (self.role != kNone && self.role != kResponse && !fibers && holders_[kResponse] == 0 &&
-      Vacant(kResponse) && dormant_.empty()) {
+      Vacant(kResponse) && seats_[kSleepers].empty()) {
     SetRole(self, kNone);
   }
   if (self.role != kNone) {
     self.settled = role_changes_;
     return;
   }
-  for (const Role role : {kResponse, kNetwork, kInline, kWorker, kFiberInline, kFiberWorker}) {
-    if (fibers && role != kFiberInline && role != kFiberWorker) continue;  // S5
+  for (int next = kNone + 1; next < kRoles; ++next) {
+    const Role role = static_cast<Role>(next);
+    if (fibers && !kParts[role].fibers) continue;  // S5
     if (Vacant(role)) {
       SetRole(self, role);
       break;
@@ -103,7 +91,7 @@ absl::Status Executor::Check(const Config& config) const {
     return absl::InvalidArgumentError(
         Join("config ", config.ToString(), ": this server has no asynchronous models"));
   }
-  const int needed = config.network + config.workers + config.response;
+  const int needed = config.threads();
   if (static_cast<size_t>(needed) > threads_.size()) {
     return absl::InvalidArgumentError(Join("config ", config.ToString(), " needs ", needed,
                                            " threads; this server was started with ", threads_.size()));
@@ -124,10 +112,8 @@ absl::Status Executor::SwitchTo(const Config& config) {
     MutexLock lock(mu_);
     PutInForce(config);
     ++role_changes_;
-    UnparkAll(reception_.idle);  // S1
-    UnparkAll(response_.idle);
-    UnparkAll(idle_network_);
-    for (int i = 0; i < config.network + config.workers + config.response; ++i) UnparkLast(dormant_);
+    for (const Seat seat : {kRunners, kResponders, kReceivers}) UnparkAll(seat);  // S1
+    for (int i = 0; i < config.threads(); ++i) UnparkLast(kSleepers);
     wake_reception = reception_.leading;
     wake_response = response_.leading;
   }
@@ -155,23 +141,20 @@ Config Executor::config() const {
 }
 
 void Executor::WakeForOthers(Thread& self) {  // S4
-  const bool receives = self.role == kInline || self.role == kNetwork || self.role == kFiberInline;
-  const bool runs =
-      self.role == kInline || self.role == kWorker || self.role == kFiberInline || self.role == kFiberWorker;
-  if (!reception_.leading && !receives) UnparkLast(dispatch() ? idle_network_ : reception_.idle);
-  if (reception_.order->ready() > 0 && !runs) UnparkLast(reception_.idle);
-  if (self.role != kResponse && (response_.order->ready() > 0 || !response_.leading))
-    UnparkLast(response_.idle);
+  const bool at_reception = self.role != kResponse;
+  const bool receives = at_reception && kParts[self.role].receives;
+  const bool runs = at_reception && kParts[self.role].runs;
+  if (!reception_.leading && !receives) UnparkLast(dispatch() ? kReceivers : kRunners);
+  if (reception_.order->ready() > 0 && !runs) UnparkLast(kRunners);
+  if (at_reception && (response_.order->ready() > 0 || !response_.leading)) UnparkLast(kResponders);
 }
 
-size_t Executor::Spare() const {
-  return threads_.size() - static_cast<size_t>(config_.network + config_.workers + config_.response);
-}
+size_t Executor::Spare() const { return threads_.size() - static_cast<size_t>(config_.threads()); }
 
 void Executor::AsyncBegun() {  // S6
   if (async_live_.fetch_add(1, std::memory_order_seq_cst) > 0) return;
   MutexLock lock(mu_);
-  if (Vacant(kResponse)) UnparkLast(dormant_);
+  if (Vacant(kResponse)) UnparkLast(kSleepers);
 }
 
 void Executor::AsyncEnded() {  // S6
@@ -180,7 +163,7 @@ void Executor::AsyncEnded() {  // S6
   {
     MutexLock lock(mu_);
     if (config_.model.waiting != Waiting::kAsync || stopping_) {
-      UnparkAll(response_.idle);
+      UnparkAll(kResponders);
       wake = response_.leading;
     }
   }
@@ -203,8 +186,8 @@ ExecutorStats Executor::Sample() {
       stats.asleep += parked;
       continue;
     }
-    const bool worker = thread->role == kWorker || thread->role == kFiberWorker;
-    ExecutorStats::Pool& pool = stats.pools[thread->role == kResponse ? 2 : worker ? 1 : 0];
+    const auto size = kParts[thread->role].pool;
+    ExecutorStats::Pool& pool = stats.pools[size == &Config::response ? 2 : size == &Config::workers ? 1 : 0];
     ++pool.threads;
     ++(parked ? pool.parked : thread->waits.load(std::memory_order_relaxed) ? pool.waiting : pool.active);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// executor_thread.h - one thread of an Executor. Private to executor.cc and executor_fiber.cc.
+// executor_thread.h - one thread of an Executor, and the table of roles. Private to executor*.cc.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,21 @@
 
 namespace curtail {
 
+namespace internal {
+
+// Sets of the values of an axis, one bit for each.
+template <class Axis>
+constexpr unsigned AxisBit(Axis value) {
+  return 1u << static_cast<unsigned>(value);
+}
+inline constexpr unsigned kInlined = AxisBit(Execution::kInline);
+inline constexpr unsigned kDispatched = AxisBit(Execution::kDispatch);
+inline constexpr unsigned kOnThreads = AxisBit(Waiting::kSync) | AxisBit(Waiting::kAsync);
+inline constexpr unsigned kOnFibers = AxisBit(Waiting::kFiber);
+inline constexpr unsigned kAny = ~0u;
+
+}  // namespace internal
+
 // Tells a fiber loop that the reception has events: its poller is nested in the loop's.
 struct Executor::ReceptionSignal final : PollHandler {
   void OnEvents(uint32_t, TaskList*) override { ready = true; }
@@ -20,6 +35,38 @@ struct Executor::ReceptionSignal final : PollHandler {
   // ... and are reported to it.
   bool armed = false;
 };
+
+// A Part is what a thread does in a role: the parts that models are composed of, as a table.
+struct Executor::Part {
+  // The models that have the role.
+  unsigned executions;
+  unsigned waitings;
+  int Config::* pool;           // how many threads have the role then
+  Station Executor::* station;  // of the tasks it runs or receives
+  Receiver* const Executor::* source;
+  bool receives;
+  bool runs;
+  bool fibers;  // its tasks run on fibers
+  Seat seat;    // where it parks
+
+  bool In(const Model& model) const {
+    return (executions & internal::AxisBit(model.execution)) != 0 &&
+           (waitings & internal::AxisBit(model.waiting)) != 0;
+  }
+};
+
+// clang-format off
+inline constexpr Executor::Part Executor::kParts[kRoles] = {
+    // executions             waitings              pool               station                source                        receives runs   fibers seat
+    {0,                       0,                    nullptr,           nullptr,               nullptr,                      false,   false, false, kSleepers},    // kNone
+    {internal::kAny,          internal::kAny,       &Config::response, &Executor::response_,  &Executor::response_source_,  true,    true,  false, kResponders},  // kResponse
+    {internal::kDispatched,   internal::kAny,       &Config::network,  &Executor::reception_, &Executor::reception_source_, true,    false, false, kReceivers},   // kNetwork
+    {internal::kInlined,      internal::kOnThreads, &Config::network,  &Executor::reception_, &Executor::reception_source_, true,    true,  false, kRunners},     // kInline
+    {internal::kDispatched,   internal::kOnThreads, &Config::workers,  &Executor::reception_, nullptr,                      false,   true,  false, kRunners},     // kWorker
+    {internal::kInlined,      internal::kOnFibers,  &Config::network,  &Executor::reception_, &Executor::reception_source_, true,    true,  true,  kRunners},     // kFiberInline
+    {internal::kDispatched,   internal::kOnFibers,  &Config::workers,  &Executor::reception_, nullptr,                      false,   true,  true,  kRunners},     // kFiberWorker
+};
+// clang-format on
 
 struct Executor::Thread {
   explicit Thread(uint32_t i) : index(i) {}
@@ -51,5 +98,13 @@ struct Executor::Thread {
   bool parked = false;
   size_t live_fibers = 0;  // for the sensors
 };
+
+inline void Executor::UnparkLast(Seat seat) {
+  if (!seats_[seat].empty()) Rouse(TakeLast(seat));
+}
+
+inline SpinBudget* Executor::spin() {
+  return config_.model.reception == Reception::kPoll ? &spin_budget_ : nullptr;
+}
 
 }  // namespace curtail

@@ -70,12 +70,10 @@ model_mutant(leader_sleeps_through_a_switch ${switch} "ExecutorModel.*" "deadloc
 model_mutant(leader_sleeps_through_a_task ${executor} "ExecutorModel.*" "deadlock"
   "if (wake_leader) source.Wake();" "")
 model_mutant(sleepers_miss_the_switch ${switch} "ExecutorModel.*" "deadlock"
-  "config.network + config.workers + config.response; ++i) UnparkLast(dormant_);" "0; ++i) UnparkLast(dormant_);")
+  "config.threads(); ++i) UnparkLast(kSleepers);" "0; ++i) UnparkLast(kSleepers);")
 model_mutant(nobody_wakes_a_receiver ${switch} "ExecutorModel.*" "deadlock"
   "if (!reception_.leading && !receives)" "if (false)")
 model_mutant(output_is_held_while_leading ${executor} "ExecutorModel.*" "deadlock"
-  "case kInline:
-      if (!RunOne(self, reception_) && !FlushHeld(self) &&" "case kInline:
-      if (!RunOne(self, reception_) &&")
+  "if (FlushHeld(self)) return;" "if (self.role != kInline && FlushHeld(self)) return;")
 model_mutant(old_network_thread_tells_no_leader ${executor} "ExecutorModel.ASwitch*" "deadlock"
   "WakeRunners(station, source, count, !dispatch())" "WakeRunners(station, source, count, false)")

@@ -61,8 +61,6 @@ ServiceStyle StyleOf(const ConfigFilter& runs) {
   return async ? ServiceStyle::kContinuation : ServiceStyle::kStraightLine;
 }
 
-int ThreadsOf(const Config& config) { return config.network + config.workers + config.response; }
-
 // A policy chooses among these when there is no profile: for each way to wait the in-line forms, which answer soonest,
 // and dispatch to few and to many threads. The first config of the server is among them.
 std::vector<Config> ChoiceWithoutProfile(const Config& first) {
@@ -135,11 +133,11 @@ absl::Status Adaptation::Choose(const ServerOptions& options, const Profile* pro
                  "; give the service's profile, or take the policy ", PolicyThatUses(ProfileUse::kOptional));
     return absl::OkStatus();
   }
-  const int threads = std::max(options.max_threads, ThreadsOf(options.config));
+  const int threads = std::max(options.max_threads, options.config.threads());
   PolicyOptions with{.cpus = UsableCpus(), .slo = options.slo};
   with.allowed = [runs, threads, cpus = with.cpus](const Config& config) {
     const bool polls = config.model.reception == Reception::kPoll;
-    return runs(config) && ThreadsOf(config) <= threads && (cpus > 1 || !polls);
+    return runs(config) && config.threads() <= threads && (cpus > 1 || !polls);
   };
   with.style = StyleOf(runs);
   const std::vector<Config> configs = profile ? ConfigsOf(*profile) : ChoiceWithoutProfile(options.config);
@@ -199,7 +197,7 @@ absl::Status Adaptation::SwitchTo(const Config& config) {
 
 void Adaptation::BeginToCount() {
   // The policy counts the threads of its config. The others sleep always, or, if they do not, are active too many.
-  const int others = static_cast<int>(executor_->thread_count()) - ThreadsOf(executor_->config());
+  const int others = static_cast<int>(executor_->thread_count()) - executor_->config().threads();
   int blocked = 0;
   {
     MutexLock lock(mu_);

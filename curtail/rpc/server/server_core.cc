@@ -124,7 +124,7 @@ absl::Status ServerCore::Run() {
 absl::Status ServerCore::StartExecutor() {
   const Config& config = adaptation_ == nullptr ? options_.config : adaptation_->first_config();
   if (absl::Status checked = parts_.methods.CheckModel(config); !checked.ok()) return checked;
-  const int threads = std::max(options_.max_threads, config.network + config.workers + config.response);
+  const int threads = std::max(options_.max_threads, config.threads());
   parts_.output.Prepare(static_cast<size_t>(threads));
   const ExecutorOptions pools{
       .max_threads = static_cast<uint32_t>(threads),
