@@ -19,6 +19,9 @@ using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Nanos>;
 constexpr double InSeconds(Nanos time) { return static_cast<double>(time.count()) / 1e9; }
 constexpr double InMillis(Nanos time) { return static_cast<double>(time.count()) / 1e6; }
 constexpr double InMicros(Nanos time) { return static_cast<double>(time.count()) / 1e3; }
+// The other way, for flags. REQUIRES: less than 292 years.
+constexpr Nanos FromSeconds(double s) { return Nanos(static_cast<int64_t>(s * 1e9)); }
+constexpr Nanos FromMillis(double ms) { return Nanos(static_cast<int64_t>(ms * 1e6)); }
 
 // The monotonic clock, read through the vDSO (about 20 ns). Callable from any thread.
 TimePoint Now();

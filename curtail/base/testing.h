@@ -7,7 +7,8 @@
 
 namespace curtail {
 
-// A test that waits longer than this has failed. Long, because sanitizers and busy machines are slow.
+// A test that waits longer than this has failed. Long, because sanitizers and busy machines are
+// slow.
 inline constexpr Nanos kMaxTestWait = std::chrono::seconds(20);
 
 }  // namespace curtail

@@ -6,6 +6,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/rpc/client/channel_impl.h"
+#include "curtail/rpc/in_process.h"
 
 namespace curtail {
 
@@ -51,6 +52,9 @@ Channel::Impl::Impl(Client* c, std::string t, ChannelOptions o)
   session_options.secure = options.tls != nullptr;
   tls_host = name.empty() ? HostOf(target) : name;
 }
+
+Channel::Impl::Impl(Client* c, const InProcess* service)
+    : client(c), in_process(service), target(service->name()), slots(1) {}
 
 internal::SlotTable::~SlotTable() {
   for (auto& entry : blocks_) {
@@ -156,6 +160,8 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(
 Channel::Channel(Client* client, std::string target, ChannelOptions options)
     : impl_(std::make_unique<Impl>(client, std::move(target), options)) {}
 
+Channel::Channel(Client* client, const InProcess* service) : impl_(std::make_unique<Impl>(client, service)) {}
+
 Channel::~Channel() {
   impl_->slots.ForEach([](Slot& slot) {
     std::shared_ptr<ClientConnection> connection;
@@ -179,6 +185,11 @@ void Channel::Start(std::string_view path, Deadline deadline, const Metadata& me
   call->head.metadata = metadata;
   call->message.assign(request);
   const TimePoint now = Now();
+  if (impl_->in_process != nullptr) {
+    call->status = absl::FailedPreconditionError("event-driven calls need a connection");
+    client.failed.push_back(call);
+    return;
+  }
   if (deadline.when() <= now) {
     call->status = absl::DeadlineExceededError("deadline passed before the call was sent");
     client.failed.push_back(call);

@@ -20,6 +20,7 @@
 
 namespace curtail {
 
+class InProcess;
 class Lane;
 class Channel;
 namespace internal {
@@ -97,6 +98,8 @@ class Channel {
   // Never fails: with an unusable address every call ends with INVALID_ARGUMENT. `client` outlives
   // the channel.
   Channel(Client* client, std::string target, ChannelOptions options = {});
+  // To a service of this process, which outlives the channel: see in_process.h.
+  Channel(Client* client, const InProcess* service);
   // REQUIRES: no call is in flight.
   ~Channel();
   Channel(const Channel&) = delete;

@@ -8,7 +8,8 @@ Context::Context(Context* parent)
       metadata_(parent->metadata_),
       peer_(parent->peer_),
       parent_(parent),
-      observed_(parent->observed_) {
+      observed_(parent->observed_),
+      depth_(parent->depth_ + 1) {
   parent->Attach(link_);
 }
 
@@ -46,4 +47,16 @@ void Context::Detach(internal::Cancellable& part) {
   if (part.next_ != nullptr) part.next_->prev_ = part.prev_;
 }
 
+namespace internal {
+
+absl::Status FirstError(std::span<const absl::Status> statuses) {
+  absl::Status cancelled;
+  for (const absl::Status& status : statuses) {
+    if (!status.ok() && !absl::IsCancelled(status)) return status;
+    cancelled.Update(status);
+  }
+  return cancelled;
+}
+
+}  // namespace internal
 }  // namespace curtail

@@ -60,14 +60,22 @@ class Cancellable {
 // The untyped form of a fan-out: requests[i] goes to channels[i], its answer to replies[i] and
 // statuses[i]. A message is serialized once for neighbours that share it.
 struct CallBatch {
+  std::string_view PathOf(size_t i) const { return paths.empty() ? path : paths[i]; }
+
   std::span<Channel* const> channels;
-  std::string_view path;
+  std::string_view path;  // of all calls, unless `paths` has one a call
   std::span<const google::protobuf::MessageLite* const> requests;
   std::span<google::protobuf::MessageLite* const> replies;
   std::span<absl::Status> statuses;
   // If not null: set to the bytes of the largest reply when all have ended
   size_t* largest = nullptr;
+  std::span<const std::string_view> paths = {};
+  // The first call that fails cancels the others, which end as CANCELLED.
+  bool fail_fast = false;
 };
+
+// The first error that is not CANCELLED, else the first; OK when there is none.
+absl::Status FirstError(std::span<const absl::Status> statuses);
 
 // Makes all calls at once and waits, as the present thread waits, until each has ended.
 void CallAll(Context& ctx, const CallBatch& batch);
@@ -170,6 +178,8 @@ class Context {
   // Sent to the caller after the reply, as trailing metadata.
   const Metadata& trailing_metadata() const { return trailing_; }
   void AddTrailingMetadata(std::string_view key, std::string_view value) { trailing_.Add(key, value); }
+  // How many contexts it is a part of.
+  int depth() const { return depth_; }
   // The address of the caller ("127.0.0.1:51234"), empty for a root context.
   std::string_view peer() const { return peer_; }
 
@@ -212,6 +222,7 @@ class Context {
   std::string_view peer_;  // the connection's
   Context* const parent_ = nullptr;
   const internal::ObservedCall* observed_ = nullptr;
+  const int depth_ = 0;
   Link link_{this};
 
   // Atomic: set once by Cancel() (release), read by the request's thread (acquire).

@@ -17,8 +17,10 @@
 // the last reply resumes it (muTune, section 3).
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <coroutine>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -108,6 +110,33 @@ using Coroutine = Co<absl::Status>;
 
 namespace internal {
 
+// A ResumeGate joins the thread that suspends a coroutine and the one whose calls would resume it.
+// Calls that have ended before the coroutine is suspended let it go on without a nested resume, so
+// that a loop over such calls needs no stack.
+class ResumeGate {
+ public:
+  // For await_suspend(): makes the calls, and returns whether the coroutine stays suspended. It may
+  // have gone on, elsewhere, before this returns.
+  bool Suspend(std::coroutine_handle<> self, Context& ctx, const CallBatch& batch) {
+    coroutine_ = self;
+    StartAsync(ctx, batch, &ResumeGate::Ended, this);
+    return state_.exchange(kSuspended, std::memory_order_acq_rel) != kEnded;
+  }
+
+ private:
+  enum State : uint8_t { kBegun, kSuspended, kEnded };
+
+  static void Ended(void* arg) {
+    auto* const gate = static_cast<ResumeGate*>(arg);
+    const std::coroutine_handle<> coroutine = gate->coroutine_;
+    if (gate->state_.exchange(kEnded, std::memory_order_acq_rel) == kSuspended) coroutine.resume();
+  }
+
+  std::coroutine_handle<> coroutine_;
+  // Atomic: the later of the two sees what the other did (acq_rel), and has the coroutine go on.
+  std::atomic<uint8_t> state_{kBegun};
+};
+
 // `Requests` is a vector of requests, or a reference to one for all.
 template <class Request, class Reply, class Requests>
 class FanOutAwaiter {
@@ -123,18 +152,14 @@ class FanOutAwaiter {
     CallAll(ctx_, batch_.batch());
     return true;
   }
-  void await_suspend(std::coroutine_handle<> self) {
-    // The coroutine may have resumed elsewhere before this returns.
-    StartAsync(
-        ctx_, batch_.batch(), [](void* address) { std::coroutine_handle<>::from_address(address).resume(); },
-        self.address());
-  }
+  bool await_suspend(std::coroutine_handle<> self) { return gate_.Suspend(self, ctx_, batch_.batch()); }
   Replies<Reply> await_resume() { return batch_.Take(); }
 
  private:
   Context& ctx_;
   const Requests requests_;
   TypedBatch<Request, Reply> batch_;
+  ResumeGate gate_;
 };
 
 // Waits on this thread, or fiber, until `co` has ended.
@@ -208,6 +233,38 @@ class TypedResponder {
 
 namespace internal {
 
+// A coroutine handler as callers in this process run it.
+template <class Request, class Reply, class F>
+TypedHandler TypedCoroutine(F method) {
+  using Message = google::protobuf::MessageLite;
+  struct State : InBlock {
+    State(Coroutine c, void (*d)(void*, absl::Status), void* a) : coroutine(std::move(c)), done(d), arg(a) {}
+    Coroutine coroutine;
+    void (*const done)(void*, absl::Status);
+    void* const arg;
+    static void Ended(void* self) {
+      std::unique_ptr<State> state(static_cast<State*>(self));
+      const auto tell = state->done;
+      void* const to = state->arg;
+      absl::Status status = OutcomeOf(state->coroutine);
+      state.reset();
+      tell(to, std::move(status));
+    }
+  };
+  TypedHandler typed;
+  typed.accepts = &AcceptsTypes<Request, Reply>;
+  typed.run = [method](Context& ctx, const Message& request, Message* reply) {
+    return RunToEnd(method(ctx, static_cast<const Request&>(request), static_cast<Reply*>(reply)));
+  };
+  typed.start = [method](Context& ctx, const Message& request, Message* reply,
+                         void (*done)(void*, absl::Status), void* arg) {
+    auto* const state =
+        new State(method(ctx, static_cast<const Request&>(request), static_cast<Reply*>(reply)), done, arg);
+    state->coroutine.Start(&State::Ended, state);
+  };
+  return typed;
+}
+
 // For generated code. `method` is called as method(ctx, const Request&, Reply*) -> Coroutine.
 template <class Request, class Reply, class F>
 MethodHandler CoroutineMethod(std::string name, F method) {
@@ -244,6 +301,7 @@ MethodHandler CoroutineMethod(std::string name, F method) {
     State* const raw = state.release();
     raw->coroutine->Start(&State::Done, raw);
   };
+  handler.typed = TypedCoroutine<Request, Reply>(std::move(method));
   return handler;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// mid_tier_testing.h - a mid-tier whose one handler the test provides, before a leaf whose replies the test can
-// hold back; what tests of coroutine and continuation handlers share.
+// mid_tier_testing.h - a mid-tier whose one handler the test provides, before a leaf whose replies
+// the test can hold back; what tests of coroutine and continuation handlers share.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rpc_testing.h - a service whose handlers answer, fail, throw, wait at a gate or fan out, and what tests of
-// server and client do with it.
+// rpc_testing.h - a service whose handlers answer, fail, throw, wait at a gate or fan out, and what
+// tests of server and client do with it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,8 @@ inline constexpr Method<StringValue, StringValue> kHang{"/test.Echo/Hang"};
 inline constexpr Method<StringValue, StringValue> kThrow{"/test.Echo/Throw"};
 inline constexpr Method<StringValue, StringValue> kForward{"/test.Echo/Forward"};
 
-// A gate that handlers wait at until the test opens it, so that no test sleeps to get its timing right.
+// A gate that handlers wait at until the test opens it, so that no test sleeps to get its timing
+// right.
 class Gate {
  public:
   void Open() {

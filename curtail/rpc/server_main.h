@@ -1,50 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// server_main.h - the main() of a service: flags, signals, graceful drain.
+// server_main.h - the main() of a program with one service. host.h is for those with more.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <string>
-#include <vector>
 
-#include "absl/status/statusor.h"
-#include "curtail/rpc/channel.h"
+#include "curtail/rpc/host.h"
 #include "curtail/rpc/server.h"
 
 namespace curtail {
 
-// Parses --listen ADDR (repeatable), --config CONFIG, --policy POLICY, --profile FILE, --admin
-// ADDR, --drain SECONDS, --tls-cert FILE, --tls-key FILE and the other flags of --help. Serves
-// until SIGTERM or SIGINT, then drains. Returns the process's exit code: 0, or 104 for a bad flag,
-// an unusable file or an address that cannot be bound.
+// Serves until SIGTERM or SIGINT and drains, by the flags that --help lists: --listen, --config,
+// --policy, --profile, --admin, --drain, TLS and more. Returns the process's exit code: 0, or 104
+// for a bad flag, a file that cannot be used or an address that cannot be bound.
 int ServerMain(int argc, char** argv, std::unique_ptr<Service> service);
 
-// The arguments of a command line for the service itself, beside the flags above. Not thread-safe.
-struct ServiceArgs {
-  // One channel for each --leaf ADDR, in their order: the servers that this one calls. They outlive
-  // the service.
-  std::vector<Channel*> leaves;
-  // The words that are neither a flag nor the value of one, in order.
-  std::vector<std::string> words;
-};
-
-// A service, or the reason why there is none.
-using MadeService = absl::StatusOr<std::unique_ptr<Service>>;
-
-// The same for a service that calls others or takes arguments of its own. It also takes --leaf ADDR
-// (repeatable) and words that are not flags, and calls `make` once with them. If `make` fails, its
-// message is printed and the exit code is 104; it never returns null. A malformed leaf address is a
-// bad flag. A leaf that does not listen is none: calls to it fail with UNAVAILABLE until it does.
+// The same for a service that calls others, or to which the command line says more: --peer
+// NAME=ADDR,ADDR (--leaf ADDR stands for --peer leaf=ADDR), --store NAME=ADDR and words that are no
+// flags reach `make` in its Env. It is called once. If it fails, its message is printed and the
+// exit code is 104; it never returns null. An address of a peer that cannot be understood is a bad
+// flag. One where no server listens is not: calls to it fail with UNAVAILABLE until one does.
 //
-//   return curtail::ServerMain(argc, argv, [](const curtail::ServiceArgs& args) {
-//     return std::make_unique<MyService>(args.leaves);
+//   return curtail::ServerMain(argc, argv, [](curtail::Env& env) {
+//     return std::make_unique<MyService>(env.Channels("leaf"));
 //   });
-int ServerMain(int argc, char** argv, const std::function<MadeService(const ServiceArgs&)>& make);
+int ServerMain(int argc, char** argv, const std::function<MadeService(Env&)>& make);
 
 // Blocks SIGTERM and SIGINT for this thread and those it starts from now on. Call first in main(),
 // so that the two arrive only in ServeUntilSignal().
 void BlockStopSignals();
+// Undoes that for this thread: for programs that do not serve after all.
+void UnblockStopSignals();
 
 // The part of ServerMain for programs with flags of their own. Prints "listening on ADDR" lines,
 // waits for SIGTERM or SIGINT, drains (`drain` bounds it; a second signal ends the wait). Returns

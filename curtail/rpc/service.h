@@ -27,13 +27,29 @@ namespace curtail {
 // Runs one request: `request` is the serialized message, `reply` receives the serialized answer.
 using Handler = std::function<absl::Status(Context& ctx, std::string_view request, std::string* reply)>;
 
-class ServerCall;
+namespace internal {
+
+// A request that is to be answered: the server's, or one of a caller in this process.
+class Answerable {
+ public:
+  // Where the serialized reply goes; empty before.
+  virtual std::string* ReplyBytes() = 0;
+  // Answers. Once.
+  virtual void Finish(absl::Status status) = 0;
+  // The Responder was destroyed without an answer.
+  virtual void GiveUp() = 0;
+
+ protected:
+  ~Answerable() = default;
+};
+
+}  // namespace internal
 
 // A Responder owes the answer to one request. Move it to the code that will know the answer.
 // Destroyed without an answer it answers INTERNAL. One thread at a time may use it.
 class Responder {
  public:
-  explicit Responder(ServerCall* call) : call_(call) {}
+  explicit Responder(internal::Answerable* call) : call_(call) {}
   Responder(Responder&& other) noexcept : call_(std::exchange(other.call_, nullptr)) {}
   Responder& operator=(Responder&&) = delete;
   ~Responder();
@@ -48,12 +64,37 @@ class Responder {
   void Finish(absl::Status status);
 
  private:
-  ServerCall* call_;
+  internal::Answerable* call_;
 };
 
 // Begins one request and returns; the answer goes to `responder`, from any thread (muTune, section
 // 3: ProcessRequest). `ctx` and `request` live until the answer.
 using ContinuationHandler = std::function<void(Context& ctx, std::string_view request, Responder responder)>;
+
+namespace internal {
+
+// A handler over messages as they are, for callers in the same process. `request` and `reply` are
+// of the types that `accepts` has seen.
+struct TypedHandler {
+  using Message = google::protobuf::MessageLite;
+  // True for the messages of the method: a program may have others of the same shape for
+  // its path.
+  bool (*accepts)(const Message& request, const Message& reply) = nullptr;
+  // Runs the request. Empty: not under synchronous and fiber models.
+  std::function<absl::Status(Context& ctx, const Message& request, Message* reply)> run;
+  // Begins the request; done(arg, status) is called once, perhaps before it returns. `ctx`,
+  // `request` and `reply` live until then. Empty: asynchronous models use `run`.
+  std::function<void(Context& ctx, const Message& request, Message* reply, void (*done)(void*, absl::Status),
+                     void* arg)>
+      start;
+};
+
+template <class Request, class Reply>
+bool AcceptsTypes(const google::protobuf::MessageLite& request, const google::protobuf::MessageLite& reply) {
+  return dynamic_cast<const Request*>(&request) != nullptr && dynamic_cast<const Reply*>(&reply) != nullptr;
+}
+
+}  // namespace internal
 
 struct MethodHandler {
   // The number of messages of a call. kEachMessage answers every message of a bidirectional stream
@@ -69,6 +110,8 @@ struct MethodHandler {
   ContinuationHandler continuation = nullptr;
   // ... `handler` never waits for other services.
   bool never_waits = false;
+  // The same for callers in this process; without it they serialize.
+  internal::TypedHandler typed = {};
 };
 
 // A Service is a named set of handlers. Handlers run on many threads at once; the service guards
@@ -120,6 +163,23 @@ Handler UnaryHandler(F method) {
         messages->Saw(out->size());
         return status;
       };
+}
+
+// For generated code: the handler of a method, called as method(ctx, const Request&, Reply*) ->
+// absl::Status.
+template <class Request, class Reply, class F>
+MethodHandler StraightLineMethod(std::string name, MethodHandler::Kind kind, bool never_waits, F method) {
+  MethodHandler handler;
+  handler.name = std::move(name);
+  handler.kind = kind;
+  handler.handler = UnaryHandler<Request, Reply>(method);
+  handler.never_waits = never_waits;
+  handler.typed.accepts = &AcceptsTypes<Request, Reply>;
+  handler.typed.run = [method](Context& ctx, const google::protobuf::MessageLite& request,
+                               google::protobuf::MessageLite* reply) -> absl::Status {
+    return method(ctx, static_cast<const Request&>(request), static_cast<Reply*>(reply));
+  };
+  return handler;
 }
 
 }  // namespace internal

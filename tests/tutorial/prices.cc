@@ -26,9 +26,11 @@ class PricesService final : public market::Prices::Service {
 };
 
 int main(int argc, char** argv) {
-  return curtail::ServerMain(argc, argv, [](const curtail::ServiceArgs& args) -> curtail::MadeService {
-    if (args.leaves.empty()) return absl::InvalidArgumentError("no supplier: name one with --leaf ADDRESS");
-    return std::make_unique<PricesService>(args.leaves);
+  return curtail::ServerMain(argc, argv, [](curtail::Env& env) -> curtail::MadeService {
+    const auto& suppliers = env.Channels("supplier");
+    if (suppliers.empty())
+      return absl::InvalidArgumentError("no supplier: name one with --peer supplier=ADDRESS");
+    return std::make_unique<PricesService>(suppliers);
   });
 }
 // [/prices]

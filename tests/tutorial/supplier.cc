@@ -25,8 +25,8 @@ class SupplierService final : public market::Supplier::Service {
 };
 
 int main(int argc, char** argv) {
-  return curtail::ServerMain(argc, argv, [](const curtail::ServiceArgs& args) {
-    return std::make_unique<SupplierService>(args.words.empty() ? "anonymous" : args.words[0]);
+  return curtail::ServerMain(argc, argv, [](curtail::Env& env) {
+    return std::make_unique<SupplierService>(env.words().empty() ? "anonymous" : env.words()[0]);
   });
 }
 // [/supplier]

@@ -173,12 +173,12 @@ def check_size(text):
 
 
 def check_refusals(folder):
-    """What ServerMain says to a command line that names leaves wrongly."""
+    """What ServerMain says to a command line that names suppliers wrongly."""
     def run(*args):
         done = subprocess.run([folder / "build/prices", *args], text=True, capture_output=True, timeout=MAX_START_S)
         return done.returncode, done.stdout + done.stderr
-    for args, code, text in ((("--leaf", "nonsense"), 104, "nonsense"), (("--leaf",), 104, "its value is missing"),
-                             (("--help",), 0, "--leaf ADDR "), ((), 104, "--leaf")):
+    for args, code, text in ((("--leaf", "nonsense"), 104, "nonsense"), (("--leaf",), 104, "required"),
+                             (("--help",), 0, "--peer "), (("--peer", "x"), 104, "NAME=ADDRESS"), ((), 104, "--peer")):
         got, out = run(*args)
         assert got == code and text in out, f"prices {args}: exit code {got}, not {code}: {out}"
 

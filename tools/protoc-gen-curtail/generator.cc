@@ -107,12 +107,11 @@ constexpr Base kStraightLine = {
 }
 
 )",
-    .handler = R"(  handlers.push_back({.name = "$method$", .kind = ::curtail::MethodHandler::Kind::$kind$,
-      .handler = ::curtail::internal::UnaryHandler<$request$, $reply$>(
-          [this](::curtail::Context& ctx, const $request$& request, $reply$* reply) {
-            return this->$method$(ctx, request, reply);
-          }),
-      .never_waits = never_waits_});
+    .handler = R"(  handlers.push_back(::curtail::internal::StraightLineMethod<$request$, $reply$>(
+      "$method$", ::curtail::MethodHandler::Kind::$kind$, never_waits_,
+      [this](::curtail::Context& ctx, const $request$& request, $reply$* reply) {
+        return this->$method$(ctx, request, reply);
+      }));
 )"};
 
 constexpr Base kCoroutine = {
@@ -205,6 +204,7 @@ void PrintStub(const ServiceDescriptor& service, Printer& out) {
   class Stub final {
    public:
     explicit Stub(::curtail::Channel* channel) : channel_(channel) {}
+    ::curtail::Channel* channel() const { return channel_; }
 
 )");
   ForEachMethod(service, IsUnary, [&](const MethodDescriptor& method) {

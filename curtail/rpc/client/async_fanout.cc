@@ -15,6 +15,7 @@
 
 #include "curtail/exec/executor.h"
 #include "curtail/rpc/client/fanout.h"
+#include "curtail/rpc/client/in_process_call.h"
 #include "curtail/rpc/client/response_receiver.h"
 
 namespace curtail::internal {
@@ -101,6 +102,7 @@ absl::Status Unsuitable(const CallBatch& batch) {
 }  // namespace
 
 void StartAsync(Context& ctx, const CallBatch& batch, void (*done)(void*), void* arg) {
+  if (StaysInProcess(batch)) return StartAsyncInProcess(ctx, batch, done, arg);
   if (absl::Status unsuitable = Unsuitable(batch); !unsuitable.ok()) {
     for (absl::Status& status : batch.statuses) status = unsuitable;
     return done(arg);

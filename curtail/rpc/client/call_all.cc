@@ -16,6 +16,7 @@
 #include "curtail/rpc/async.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/fanout.h"
+#include "curtail/rpc/client/in_process_call.h"
 #include "curtail/rpc/context.h"
 
 namespace curtail {
@@ -90,6 +91,7 @@ void ForkJoin(Context& ctx, const CallBatch& batch) {
 void CallAll(Context& ctx, const CallBatch& batch) {
   if (batch.channels.empty()) return;
   Client* const client = batch.channels[0]->impl().client;
+  if (StaysInProcess(batch)) return CallAllInProcess(ctx, batch);
   for (Channel* channel : batch.channels) {
     if (channel->impl().client == client) continue;
     for (absl::Status& status : batch.statuses)

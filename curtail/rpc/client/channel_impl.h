@@ -104,12 +104,14 @@ class SlotTable {
 
 struct Channel::Impl {
   Impl(Client* c, std::string t, ChannelOptions o);
+  Impl(Client* c, const InProcess* service);
 
   // A connection on `poller` that takes calls, connecting if need be. UNAVAILABLE during backoff.
   absl::StatusOr<std::shared_ptr<internal::ClientConnection>> Acquire(const std::shared_ptr<Poller>& poller,
                                                                       TimePoint now);
 
   Client* const client;
+  const InProcess* const in_process = nullptr;  // null: by connections
   const std::string target;
   const ChannelOptions options;
   wire::SessionOptions session_options;

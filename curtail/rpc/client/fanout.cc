@@ -85,7 +85,7 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
     }
     same = &call.message;
     call.connection = *std::move(connection);
-    call.head.path.assign(batch_.path);
+    call.head.path.assign(batch_.PathOf(i));
     call.head.metadata = inherited;
     call.SetTimeout(ctx_.deadline(), now_);
   }
@@ -154,7 +154,7 @@ void Fanout::CancelOpenCalls() {
 }
 
 bool Fanout::TakeRetry() {
-  if (retried_) return false;
+  if (retried_ || (batch_.fail_fast && cancelling_.load(std::memory_order_relaxed))) return false;
   bool any = false;
   for (size_t i = 0; i < size(); ++i) {
     Member& call = members_[i];

@@ -83,6 +83,8 @@ class Fanout : private Cancellable {
   // A call has ended, on any thread.
   void Ended(Member& member) {
     if (ctx_.observed() != nullptr) member.answered = Now();
+    // One that no server has seen may be sent again.
+    if (batch_.fail_fast && !member.status.ok() && (!member.unprocessed || retried_)) OnCancel();
     Complete();
   }
   // Tell the request's observers. REQUIRES: ctx_.observed().

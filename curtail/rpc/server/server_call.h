@@ -25,7 +25,7 @@
 namespace curtail {
 
 // What the connection needs to know of a call; the subclasses are the kinds of MethodHandler.
-class ServerCall : public Task {
+class ServerCall : public Task, public internal::Answerable {
  public:
   // Part of a reply, carried out by the connection: a message, or the end of the call, or both.
   struct Reply final : internal::Op, InBlock {
@@ -59,9 +59,9 @@ class ServerCall : public Task {
   void Drop() override { Unref(); }
   std::string_view name() const override { return method_->path; }
   // A Responder's answer, or that it was destroyed without one. Unary calls only.
-  virtual std::string* ReplyBytes() { return nullptr; }
-  virtual void Finish(absl::Status) {}
-  virtual void GiveUp() {}
+  std::string* ReplyBytes() override { return nullptr; }
+  void Finish(absl::Status) override {}
+  void GiveUp() override {}
 
   Context& context() { return context_; }
 

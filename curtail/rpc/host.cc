@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. A process goes through these steps:
+//
+//  H1  The two stop signals are blocked before any thread starts, so that they arrive in ServeUntilSignal() only.
+//  H2  The command line is read whole; what is wrong in it ends the process before anything is loaded.
+//  H3  Instances are made one after the other: one, or as a monolith all. Channels connect on first use, so services
+//      that call each other in a circle start in any order.
+//  H4  The server starts, and says "ready ADDRESS".
+//  H5  After the drain the server goes first, then each instance: its service, what it keeps, its channels.
+#include "curtail/rpc/host.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "curtail/adapt/policy_kind.h"
+#include "curtail/base/strings.h"
+#include "curtail/rpc/in_process.h"
+#include "curtail/rpc/server_main.h"
+#include "curtail/rpc/tls.h"
+#include "curtail/rpc/transport/socket.h"
+
+namespace curtail {
+namespace {
+
+constexpr int kBadConfiguration = 104;
+constexpr double kMaxDrainSeconds = 86400;
+constexpr int kMaxInstances = 1024;
+
+using NamedAddresses = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+int Fail(std::string_view program, const absl::Status& status) {
+  std::cerr << program << ": " << Message(status) << "\n";
+  return kBadConfiguration;
+}
+
+// The command line of the host itself.
+struct HostFlags {
+  std::string service;
+  bool monolith = false;
+  std::vector<std::string> instances;  // "leaf=4"
+  bool memory = false;
+  std::vector<std::string> listen;
+  std::vector<std::string> peers, leaves, stores;
+  std::string shard = "0/1";
+  int lanes = 1;
+  std::string config = "SIB1";
+  std::string policy, profile, admin;
+  bool any_machine = false;
+  double slo_ms = 10;
+  double drain_s = 10;
+  int max_threads = 64;
+  int fiber_stack_kib = 256;
+  ServerTlsOptions tls;
+  bool quiet = false;
+  std::vector<std::string> words;
+};
+
+void AddServingFlags(Flags& flags, HostFlags* f) {
+  flags.Add("--listen", &f->listen, "HOST:PORT or unix:PATH; port 0 takes a free one [127.0.0.1:0]");
+  flags.Add("--config", &f->config, "Threading model and pool sizes");
+  flags.Add("--policy", &f->policy,
+            "Changes the config by the load: " + PolicyNames() + " (default: the config stays)");
+  flags.Add("--profile", &f->profile, "What the policy goes by: a profile of this service and machine");
+  flags.Add("--any-machine", &f->any_machine, "Take a profile of another machine, too");
+  flags.Add("--slo", &f->slo_ms, "The p99 in ms that a policy must not endanger by trying other configs",
+            {0.001, 3.6e6});
+  flags.Add("--admin", &f->admin, "Where `curtail switch` may change the config (default: nowhere)");
+  flags.Add("--drain", &f->drain_s, "Seconds for requests in flight after SIGTERM", {0, kMaxDrainSeconds});
+  flags.Add("--max-threads", &f->max_threads, "Threads started; larger pools can be switched to up to this",
+            {1, 3.0 * kMaxPoolSize});
+  flags.Add("--fiber-stack", &f->fiber_stack_kib, "KiB of stack of each request in fiber models",
+            {16, 65536});
+  flags.Add("--tls-cert", &f->tls.certificate_file, "Speak TLS: the server's certificate (chain), PEM");
+  flags.Add("--tls-key", &f->tls.key_file, "Its private key, PEM");
+  flags.Add("--tls-client-ca", &f->tls.client_ca_file,
+            "Serve only clients whose certificate these authorities vouch for");
+  flags.Add("--quiet", &f->quiet, "No progress on stderr");
+}
+
+void AddInstanceFlags(Flags& flags, HostFlags* f) {
+  flags.Add("--peer", &f->peers, "NAME=ADDR,ADDR: the instances of a service that this one calls");
+  flags.Add("--leaf", &f->leaves, "ADDR: the same as --peer leaf=ADDR; repeat in shard order");
+  flags.Add("--store", &f->stores, "NAME=ADDR,ADDR: a store of this service");
+  flags.Add("--shard", &f->shard, "INDEX/COUNT: which part of the data this instance holds");
+  flags.Add("--lanes", &f->lanes, "Sets of connections to the services that this one calls", {1, 256});
+}
+
+// Adds "NAME=ADDR,ADDR" to `named`.
+absl::Status AddNamed(const std::string& flag, const std::string& text, NamedAddresses* named) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+    return absl::InvalidArgumentError(Join(flag, " ", text, ": write NAME=ADDRESS,ADDRESS"));
+  }
+  std::vector<std::string>& addresses = (*named)[text.substr(0, equals)];
+  for (size_t from = equals + 1; from <= text.size();) {
+    const size_t comma = std::min(text.find(',', from), text.size());
+    std::string address = text.substr(from, comma - from);
+    if (const absl::Status known = internal::Address::ResolveAll(address).status();
+        absl::IsInvalidArgument(known)) {
+      return known;
+    }
+    addresses.push_back(std::move(address));
+    from = comma + 1;
+  }
+  return absl::OkStatus();
+}
+
+// What the command line says of the instances, understood.
+struct Surroundings {
+  NamedAddresses peers;
+  NamedAddresses stores;
+  std::map<std::string, int, std::less<>> instances;  // monolith: of each service, where more than one
+  Shard shard;
+};
+
+absl::StatusOr<Surroundings> Understand(const HostFlags& flags) {
+  Surroundings around;
+  absl::Status status;
+  for (const std::string& text : flags.peers) status.Update(AddNamed("--peer", text, &around.peers));
+  for (const std::string& address : flags.leaves) {
+    status.Update(AddNamed("--leaf", "leaf=" + address, &around.peers));
+  }
+  for (const std::string& text : flags.stores) status.Update(AddNamed("--store", text, &around.stores));
+  for (const std::string& text : flags.instances) {
+    const size_t equals = std::min(text.find('='), text.size());
+    const std::optional<double> count =
+        ParseNumber(std::string_view(text).substr(std::min(equals + 1, text.size())));
+    if (!count || *count < 1 || *count > kMaxInstances || *count != static_cast<int>(*count)) {
+      status.Update(absl::InvalidArgumentError(
+          Join("--instances ", text, ": write SERVICE=COUNT, at most ", kMaxInstances)));
+      continue;
+    }
+    around.instances[text.substr(0, equals)] = static_cast<int>(*count);
+  }
+  absl::StatusOr<Shard> shard = Shard::Parse(flags.shard);
+  status.Update(shard.status());
+  if (!status.ok()) return status;
+  around.shard = *shard;
+  return around;
+}
+
+}  // namespace
+
+struct Env::Impl {
+  struct Peer {
+    std::deque<Channel> channels;
+    std::vector<Channel*> pointers;
+  };
+
+  const Surroundings* around = nullptr;
+  const HostFlags* flags = nullptr;
+  // Monolith: the services of this process, by name.
+  const std::map<std::string, std::vector<const InProcess*>, std::less<>>* here = nullptr;
+  Shard shard;
+  NamedAddresses stores;
+  std::unique_ptr<Client> client;
+  std::map<std::string, Peer, std::less<>> peers;
+  std::vector<std::shared_ptr<void>> kept;
+};
+
+Env::Env(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Env::~Env() {
+  while (!impl_->kept.empty()) impl_->kept.pop_back();
+}
+
+const std::vector<Channel*>& Env::Channels(std::string_view service, const ChannelOptions& options) {
+  const auto known = impl_->peers.find(service);
+  if (known != impl_->peers.end()) return known->second.pointers;
+  Impl::Peer& peer = impl_->peers[std::string(service)];
+  if (impl_->client == nullptr) {
+    impl_->client = std::make_unique<Client>(ClientOptions{.lanes = impl_->flags->lanes});
+  }
+  if (impl_->here != nullptr) {
+    if (const auto here = impl_->here->find(service); here != impl_->here->end()) {
+      for (const InProcess* target : here->second) {
+        peer.pointers.push_back(&peer.channels.emplace_back(impl_->client.get(), target));
+      }
+      return peer.pointers;
+    }
+  }
+  if (const auto there = impl_->around->peers.find(service); there != impl_->around->peers.end()) {
+    for (const std::string& address : there->second) {
+      peer.pointers.push_back(&peer.channels.emplace_back(impl_->client.get(), address, options));
+    }
+  }
+  return peer.pointers;
+}
+
+size_t Env::Count(std::string_view service) const {
+  if (impl_->here != nullptr) {
+    if (const auto here = impl_->here->find(service); here != impl_->here->end()) return here->second.size();
+  }
+  const auto there = impl_->around->peers.find(service);
+  return there == impl_->around->peers.end() ? 0 : there->second.size();
+}
+
+const std::vector<std::string>& Env::Store(std::string_view store) const {
+  static const std::vector<std::string> kNone;
+  const auto found = impl_->stores.find(store);
+  return found == impl_->stores.end() ? kNone : found->second;
+}
+
+Shard Env::shard() const { return impl_->shard; }
+bool Env::quiet() const { return impl_->flags->quiet; }
+const std::vector<std::string>& Env::words() const { return impl_->flags->words; }
+void Env::KeepAlive(std::shared_ptr<void> object) { impl_->kept.push_back(std::move(object)); }
+
+// Builds the instances of a process, and serves them.
+class HostBuilder {
+ public:
+  HostBuilder(const HostProgram& program, const HostFlags& flags, Surroundings around)
+      : program_(program), flags_(flags), around_(std::move(around)) {}
+
+  // Prints "memory BYTES".
+  absl::Status PrintMemory() {
+    uint64_t sum = 0;
+    absl::Status status = ForEachInstance(true, [&](const HostedService& service, Env& env) -> absl::Status {
+      const absl::StatusOr<uint64_t> bytes = service.memory ? service.memory(env) : kProcessBytes;
+      if (bytes.ok()) sum += *bytes;
+      return bytes.status();
+    });
+    if (status.ok()) std::cout << "memory " << sum << std::endl;
+    return status;
+  }
+
+  absl::StatusOr<int> Serve() {
+    const absl::StatusOr<ServerOptions> options = Options();
+    if (!options.ok()) return options.status();
+    absl::Status made =
+        ForEachInstance(false, [&](const HostedService& service, Env& env) { return Make(service, env); });
+    if (!made.ok()) return made;
+    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(*options, std::move(served_));
+    if (!server.ok()) return server.status();
+    for (const std::string& address : (*server)->addresses()) std::cout << "ready " << address << "\n";  // H4
+    return ServeUntilSignal(**server, FromSeconds(flags_.drain_s));
+  }
+
+ private:
+  static constexpr uint64_t kProcessBytes = 16u << 20;
+
+  // A part of the process: one instance of a service. In this order, so that the Env outlives the service.
+  struct Instance {
+    std::unique_ptr<Env> env;
+    std::unique_ptr<Service> service;  // monolith: reached in the process only
+    InProcess* target = nullptr;       // monolith
+  };
+
+  absl::StatusOr<ServerOptions> Options() const {
+    const absl::StatusOr<Config> config = Config::Parse(flags_.config);
+    if (!config.ok()) return config.status();
+    ServerOptions options;
+    if (!flags_.listen.empty()) options.listen = flags_.listen;
+    options.config = *config;
+    options.admin = flags_.admin;
+    options.policy = flags_.policy;
+    options.profile = flags_.profile;
+    options.any_machine = flags_.any_machine;
+    options.slo = FromMillis(flags_.slo_ms);
+    options.max_threads = flags_.max_threads;
+    options.fiber_stack_bytes = static_cast<size_t>(flags_.fiber_stack_kib) << 10;
+    const ServerTlsOptions& tls = flags_.tls;
+    if (!tls.certificate_file.empty() || !tls.key_file.empty() || !tls.client_ca_file.empty()) {
+      absl::StatusOr<std::shared_ptr<const ServerTls>> loaded = ServerTls::Load(tls);
+      if (!loaded.ok()) return loaded.status();
+      options.tls = *std::move(loaded);
+    }
+    return options;
+  }
+
+  // The services that this process is.
+  absl::StatusOr<std::vector<const HostedService*>> Chosen() const {
+    std::vector<const HostedService*> chosen;
+    std::string names;
+    for (const HostedService& service : program_.services) {
+      if (flags_.monolith || service.name == flags_.service) chosen.push_back(&service);
+      names += (names.empty() ? "" : ", ") + service.name;
+    }
+    if (!chosen.empty()) return chosen;
+    if (flags_.service.empty()) {
+      return absl::InvalidArgumentError("nothing to do: say what to be with --service, or see --help");
+    }
+    return absl::InvalidArgumentError(Join("there is no service ", flags_.service, "; there are ", names));
+  }
+
+  int InstancesOf(const HostedService& service) const {
+    const auto found = around_.instances.find(service.name);
+    return found == around_.instances.end() ? 1 : found->second;
+  }
+
+  // Calls visit(service, env) for each instance. `estimate`: what is missing on the command line is no error.
+  template <class Visit>
+  absl::Status ForEachInstance(bool estimate, Visit visit) {
+    const absl::StatusOr<std::vector<const HostedService*>> chosen = Chosen();
+    if (!chosen.ok()) return chosen.status();
+    if (flags_.monolith) Announce(*chosen);
+    for (const HostedService* service : *chosen) {
+      const int count = flags_.monolith ? InstancesOf(*service) : 1;
+      for (int i = 0; i < count; ++i) {
+        const Shard shard =
+            flags_.monolith ? Shard{static_cast<uint32_t>(i), static_cast<uint32_t>(count)} : around_.shard;
+        absl::StatusOr<std::unique_ptr<Env>> env = EnvOf(*service, i, count, shard, estimate);
+        if (!env.ok()) return env.status();
+        instances_.push_back({.env = *std::move(env), .service = nullptr});
+        if (flags_.monolith) instances_.back().target = targets_[service->name][static_cast<size_t>(i)];
+        if (absl::Status status = visit(*service, *instances_.back().env); !status.ok()) return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Gives each instance of a monolith its place, before any is made: channels lead there (H3).
+  void Announce(const std::vector<const HostedService*>& services) {
+    for (const HostedService* service : services) {
+      const int count = InstancesOf(*service);
+      for (int i = 0; i < count; ++i) {
+        in_process_.emplace_back(count == 1 ? service->name : Join(service->name, "-", i));
+        targets_[service->name].push_back(&in_process_.back());
+        here_[service->name].push_back(&in_process_.back());
+      }
+    }
+  }
+
+  absl::StatusOr<std::unique_ptr<Env>> EnvOf(const HostedService& service, int index, int count, Shard shard,
+                                             bool estimate) const {
+    auto impl = std::make_unique<Env::Impl>();
+    impl->around = &around_;
+    impl->flags = &flags_;
+    if (flags_.monolith) impl->here = &here_;
+    impl->shard = shard;
+    impl->stores = around_.stores;
+    for (const std::string& own : service.own_stores) {
+      std::vector<std::string>& addresses = impl->stores[own];
+      if (addresses.empty() || estimate) continue;
+      if (addresses.size() != static_cast<size_t>(count)) {
+        return absl::InvalidArgumentError(Join("each ", service.name, " has a ", own,
+                                               " of its own, but there are ", count, " and ",
+                                               addresses.size()));
+      }
+      addresses = {addresses[static_cast<size_t>(index)]};
+    }
+    std::unique_ptr<Env> env(new Env(std::move(impl)));
+    if (estimate) return env;
+    for (const std::string& callee : service.calls) {
+      if (env->Count(callee) > 0) continue;
+      const std::string example =
+          callee == "leaf" ? "--leaf ADDR for each instance" : Join("--peer ", callee, "=ADDR,ADDR");
+      return absl::InvalidArgumentError(
+          Join(service.name, " calls ", callee, ": say where it is, ", example));
+    }
+    for (const std::string& store : service.stores) {
+      if (env->Store(store).empty()) {
+        return absl::InvalidArgumentError(Join(service.name, " needs its store: --store ", store, "=ADDR"));
+      }
+    }
+    return env;
+  }
+
+  absl::Status Make(const HostedService& hosted, Env& env) {
+    MadeService service = hosted.make(env);
+    if (!service.ok()) return service.status();
+    Instance& instance = instances_.back();
+    if (!flags_.monolith) {
+      served_.push_back(*std::move(service));
+      return absl::OkStatus();
+    }
+    // A service of one instance is reached from outside, too.
+    if (absl::Status added = instance.target->Serve(**service); !added.ok()) return added;
+    if (InstancesOf(hosted) == 1) {
+      served_.push_back(*std::move(service));
+    } else {
+      instance.service = *std::move(service);
+    }
+    return absl::OkStatus();
+  }
+
+  const HostProgram& program_;
+  const HostFlags& flags_;
+  const Surroundings around_;
+  // Monolith: where each instance is reached. Outlive the channels of instances_.
+  std::deque<InProcess> in_process_;
+  std::map<std::string, std::vector<InProcess*>, std::less<>> targets_;
+  std::map<std::string, std::vector<const InProcess*>, std::less<>> here_;
+  std::deque<Instance> instances_;
+  std::vector<std::unique_ptr<Service>> served_;  // until the server has them
+};
+
+namespace {
+
+// A program's command line, parsed.
+class CommandLine {
+ public:
+  explicit CommandLine(const HostProgram& program) : program_(program), app_(program.title, program.name) {
+    app_.footer(program.examples);
+    app_.allow_extras();  // so that they are named one by one
+  }
+
+  void AddHostFlags(HostFlags* f, bool words) {
+    Flags& flags = flags_.emplace_back(&app_);
+    const bool choice = !(program_.services.size() == 1 && program_.services.front().name.empty());
+    if (choice) {
+      std::vector<std::string> names;
+      for (const HostedService& service : program_.services) names.push_back(service.name);
+      app_.add_option("--service", f->service, "What to be")->check(CLI::IsMember(names));
+      flags.Add("--monolith", &f->monolith, "Be all services in one process, which call each other there");
+      flags.Add("--instances", &f->instances, "SERVICE=COUNT: with --monolith, how many of a service [1]");
+      flags.Add("--memory", &f->memory, "Print how many bytes this service will hold, and exit");
+    }
+    AddServingFlags(flags, f);
+    if (choice || words) AddInstanceFlags(flags, f);
+    for (const HostedService& service : program_.services) {
+      if (service.flags) service.flags(flags);
+    }
+    if (words) app_.add_option("WORDS", f->words, "What the service itself is told");
+  }
+
+  void AddCommands() {
+    for (const HostCommand& command : program_.commands) {
+      CLI::App* const sub = app_.add_subcommand(command.name, command.help);
+      if (command.flags) command.flags(flags_.emplace_back(sub));
+      sub->allow_extras();
+      commands_.emplace_back(sub, &command);
+    }
+  }
+
+  // The exit code if the program ends here.
+  std::optional<int> Parse(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return app_.exit(error) == 0 ? 0 : kBadConfiguration;
+    }
+    const std::vector<std::string> unknown = app_.remaining(/*recurse=*/true);
+    if (unknown.empty()) return std::nullopt;
+    return Fail(program_.name,
+                absl::InvalidArgumentError(Join(unknown.front(), ": unknown flag or word; see --help")));
+  }
+
+  const HostCommand* command() const {
+    for (const auto& [sub, command] : commands_) {
+      if (*sub) return command;
+    }
+    return nullptr;
+  }
+
+ private:
+  const HostProgram& program_;
+  CLI::App app_;
+  std::deque<Flags> flags_;
+  std::vector<std::pair<CLI::App*, const HostCommand*>> commands_;
+};
+
+int RunHost(int argc, char** argv, const HostProgram& program, bool words) {
+  BlockStopSignals();  // H1
+  HostFlags flags;
+  CommandLine line(program);
+  line.AddHostFlags(&flags, words);
+  line.AddCommands();
+  if (const std::optional<int> code = line.Parse(argc, argv)) return *code;
+  if (const HostCommand* command = line.command()) {
+    UnblockStopSignals();
+    const absl::Status status = command->run();
+    return status.ok() ? 0 : Fail(program.name, status);
+  }
+  absl::StatusOr<Surroundings> around = Understand(flags);
+  if (!around.ok()) return Fail(program.name, around.status());
+  HostBuilder builder(program, flags, *std::move(around));
+  if (flags.memory) {
+    const absl::Status status = builder.PrintMemory();
+    return status.ok() ? 0 : Fail(program.name, status);
+  }
+  const absl::StatusOr<int> code = builder.Serve();
+  return code.ok() ? *code : Fail(program.name, code.status());
+}
+
+}  // namespace
+
+int HostMain(int argc, char** argv, const HostProgram& program) {
+  return RunHost(argc, argv, program, /*words=*/false);
+}
+
+int internal::ServeOne(int argc, char** argv, bool words, std::function<MadeService(Env&)> make) {
+  const std::string_view path = argc > 0 ? argv[0] : "server";
+  const std::string name(path.substr(path.rfind('/') + 1));
+  HostProgram program{.name = name,
+                      .title = "A gRPC service.",
+                      .examples = Join("Examples:\n  ", name, " --listen 0.0.0.0:8080 --config SDB1-16\n  ",
+                                       name, " --listen 0.0.0.0:8080 --policy online --slo 5"),
+                      .services = {}};
+  program.services.push_back({.name = "", .make = std::move(make)});
+  return RunHost(argc, argv, program, words);
+}
+
+}  // namespace curtail

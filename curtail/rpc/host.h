@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// host.h - the main() of a program that serves: it turns flags into a serving process.
+//
+//   int main(int argc, char** argv) {
+//     return curtail::HostMain(
+//         argc, argv, {.name = "shop", .title = "A shop.", .services = {Cart(), Stock()}});
+//   }
+//
+// A program holds the services of an application. A process serves one of them, `shop --service
+// cart`, or all of them, `shop --monolith`: then services call each other in the process
+// (in_process.h). A service is a HostedService: its name, its flags, and a function that makes it
+// from an Env, where it finds its peers, its stores and its part of the data by name. The host does
+// the rest: signals, health checks, drain, config and policy, the admin address, TLS, --memory and
+// --help.
+//
+// For programs with one service and no flags of their own: server_main.h.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
+#include "curtail/base/shard.h"
+#include "curtail/rpc/channel.h"
+#include "curtail/rpc/flags.h"
+#include "curtail/rpc/server.h"
+#include "curtail/rpc/service.h"
+
+namespace curtail {
+
+// An Env is what surrounds one instance of a service. It outlives the service. Not thread-safe.
+class Env {
+ public:
+  ~Env();
+  Env(const Env&) = delete;
+  Env& operator=(const Env&) = delete;
+
+  // Channels to the instances of a service, in the topology's order: --peer NAME=ADDR,ADDR. Empty
+  // when the command line names none; the host has refused that for services that
+  // HostedService::calls names. `options` are those of the first call for a name.
+  const std::vector<Channel*>& Channels(std::string_view service, const ChannelOptions& options = {});
+  // A typed stub of its first instance: env.Stub<User>("user"). REQUIRES: HostedService::calls
+  // names it.
+  template <class Rpc>
+  typename Rpc::Stub Stub(std::string_view service) {
+    return typename Rpc::Stub(Channels(service).front());
+  }
+  // How many instances of it there are, without connecting.
+  size_t Count(std::string_view service) const;
+  // The addresses of a store: --store NAME=ADDR,ADDR.
+  const std::vector<std::string>& Store(std::string_view store) const;
+  // Which part of the application's data this instance holds: --shard.
+  Shard shard() const;
+  // No progress on stderr while it loads: --quiet.
+  bool quiet() const;
+  // The words of the command line that are no flags; only for programs that take them.
+  const std::vector<std::string>& words() const;
+
+  // Has the Env own what outlives the service. Destroyed in the opposite order, after the service.
+  template <class T>
+  T& Keep(std::unique_ptr<T> object) {
+    T& kept = *object;
+    KeepAlive(std::shared_ptr<void>(std::move(object)));
+    return kept;
+  }
+
+ private:
+  friend class HostBuilder;
+  struct Impl;
+  explicit Env(std::unique_ptr<Impl> impl);
+  void KeepAlive(std::shared_ptr<void> object);
+
+  const std::unique_ptr<Impl> impl_;
+};
+
+// A service, or why there is none.
+using MadeService = absl::StatusOr<std::unique_ptr<Service>>;
+
+// A HostedService is one service that a program can be.
+struct HostedService {
+  // As --service, --peer and the topology name it.
+  std::string name;
+  // The services whose channels make() asks for. Addresses of each must be given.
+  std::vector<std::string> calls = {};
+  // The stores whose addresses make() asks for, likewise.
+  std::vector<std::string> stores = {};
+  // Stores of which every instance has one of its own, such as the cache beside a leaf.
+  std::vector<std::string> own_stores = {};
+  // Adds its flags. Empty: it has none.
+  std::function<void(Flags& flags)> flags = nullptr;
+  // Makes it, which may take as long as its data takes to load. Errors: printed; the process ends
+  // with 104.
+  std::function<MadeService(Env& env)> make;
+  // How many bytes an instance will hold once it serves, found without loading its data. Empty:
+  // some MiB.
+  std::function<absl::StatusOr<uint64_t>(Env& env)> memory = nullptr;
+};
+
+// A command of the program that serves nothing: `shop generate --out FILE`.
+struct HostCommand {
+  std::string name;
+  std::string help;
+  std::function<void(Flags& flags)> flags = nullptr;
+  std::function<absl::Status()> run;
+};
+
+struct HostProgram {
+  std::string name;
+  std::string title;     // one sentence
+  std::string examples;  // the end of --help
+  std::vector<HostedService> services;
+  std::vector<HostCommand> commands = {};
+};
+
+// The main() of `program`. Serves until SIGTERM or SIGINT, and drains; a second signal ends the
+// process. Prints "ready ADDRESS" for each address once it serves. Returns the exit code: 0, 104
+// for a command line, a file or an address that cannot be used, 1 when a handler did not return.
+int HostMain(int argc, char** argv, const HostProgram& program);
+
+namespace internal {
+
+// HostMain() for a program with one service that takes any peers and, if `words`, words that are no
+// flags.
+int ServeOne(int argc, char** argv, bool words, std::function<MadeService(Env&)> make);
+
+}  // namespace internal
+}  // namespace curtail

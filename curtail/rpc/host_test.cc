@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/host.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "curtail/base/strings.h"
+#include "curtail/rpc/host_testing.h"
+
+namespace curtail {
+namespace {
+
+using testing::HasSubstr;
+
+// A program whose services say in an error what their Env holds.
+HostProgram Shop(std::shared_ptr<int> shared) {
+  const auto tell = [shared](Env& env) -> MadeService {
+    std::string text =
+        Join("shard ", env.shard().ToString(), ", shared ", *shared, ", ", env.Count("cart"), " carts");
+    for (const std::string& store : env.Store("cache")) text += ", cache " + store;
+    for (Channel* channel : env.Channels("cart")) text += ", cart " + channel->target();
+    return absl::UnavailableError(text);
+  };
+  const auto add = [shared](Flags& flags) { flags.Add("--shared", shared.get(), "Of both", {0, 9}); };
+  return {
+      .name = "shop",
+      .title = "A shop.",
+      .examples = "",
+      .services = {{.name = "cart", .flags = add, .make = tell},
+                   {.name = "front", .calls = {"cart"}, .stores = {"cache"}, .flags = add, .make = tell},
+                   {.name = "beside", .own_stores = {"cache"}, .make = tell}},
+      .commands = {{.name = "check", .help = "Ends", .run = [] { return absl::DataLossError("checked"); }}}};
+}
+
+HostRun Say(std::vector<std::string> args) {
+  return RunHost(Shop(std::make_shared<int>(7)), std::move(args));
+}
+
+TEST(Host, HandsTheEnvToTheService) {
+  const HostRun run = Say({"--service", "front", "--peer", "cart=127.0.0.1:1,127.0.0.1:2", "--store",
+                           "cache=unix:/tmp/c", "--shard", "1/3", "--shared", "5"});
+  EXPECT_EQ(run.code, 104);
+  EXPECT_THAT(run.err,
+              HasSubstr("shop: shard 1/3, shared 5, 2 carts, cache unix:/tmp/c, cart 127.0.0.1:1, cart "
+                        "127.0.0.1:2"));
+}
+
+TEST(Host, RefusesWhatIsMissingOrWrong) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{}, "--service"},
+      {{"--service", "nobody"}, "nobody"},
+      {{"--service", "front"}, "front calls cart: say where it is, --peer cart=ADDR"},
+      {{"--service", "front", "--peer", "cart=127.0.0.1:1"}, "--store cache=ADDR"},
+      {{"--service", "cart", "--peer", "cart"}, "write NAME=ADDRESS"},
+      {{"--service", "cart", "--peer", "cart=nonsense"}, "nonsense"},
+      {{"--service", "cart", "--shard", "3/3"}, "3/3"},
+      {{"--service", "cart", "--shared", "11"}, "11"},
+      {{"--service", "cart", "--config", "XYZ"}, "XYZ"},
+      {{"--service", "cart", "--colour", "red"}, "--colour: unknown flag"},
+      {{"--monolith", "--instances", "cart=0"}, "SERVICE=COUNT"},
+      {{"--service", "beside", "--store", "cache=unix:/a,unix:/b"}, "there are 1 and 2"},
+      {{"check"}, "checked"},
+  };
+  for (const auto& [args, text] : cases) {
+    const HostRun run = Say(args);
+    EXPECT_EQ(run.code, 104) << text;
+    EXPECT_THAT(run.err + run.out, HasSubstr(text));
+  }
+}
+
+TEST(Host, HelpNamesServicesAndFlags) {
+  const HostRun run = Say({"--help"});
+  EXPECT_EQ(run.code, 0);
+  for (const char* text : {"A shop.", "--service", "--monolith", "--peer", "--shared", "--config", "check"}) {
+    EXPECT_THAT(run.out, HasSubstr(text));
+  }
+}
+
+TEST(Host, MemoryNeedsNoPeers) {
+  const HostRun run = Say({"--service", "front", "--memory"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, testing::StartsWith("memory "));
+}
+
+TEST(Host, AMonolithsServicesFindEachOther) {
+  HostProgram shop = Shop(std::make_shared<int>(7));
+  shop.services.erase(shop.services.begin());
+  shop.services.push_back({.name = "cart", .make = shop.services[0].make});
+  shop.services[0].stores.clear();
+  const HostRun run = RunHost(shop, {"--monolith", "--instances", "cart=2"});
+  EXPECT_THAT(run.err, HasSubstr("2 carts, cart cart-0, cart cart-1"));
+}
+
+}  // namespace
+}  // namespace curtail
