@@ -125,4 +125,5 @@ function(curtail_fuzzer name)
   add_dependencies(test_programs ${name})
 endfunction()
 
+include(CurtailApp)
 include(CurtailProto)

@@ -119,4 +119,12 @@ absl::StatusOr<DataSpec> DefaultQueries(const DataSpec& corpus) {
                                       s.clusters, ",rank=", s.rank, ",first=", s.first + s.rows));
 }
 
+absl::StatusOr<Shape> ShapeOf(const std::string& data) {
+  const absl::StatusOr<DataSpec> spec = DataSpec::Parse(data);
+  if (!spec.ok()) return spec.status();
+  const absl::StatusOr<std::unique_ptr<RowReader>> rows = OpenRows(*spec);
+  if (!rows.ok()) return rows.status();
+  return (*rows)->shape();
+}
+
 }  // namespace curtail::hdsearch

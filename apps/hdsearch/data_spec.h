@@ -50,6 +50,9 @@ struct DataSpec {
 // (truncated or corrupt), INVALID_ARGUMENT (a shape or type not handled).
 [[nodiscard]] absl::StatusOr<std::unique_ptr<RowReader>> OpenRows(const DataSpec& spec);
 
+// How many rows a --data has, and of which kind; reads its header only. Errors: those of the spec and of OpenRows().
+[[nodiscard]] absl::StatusOr<Shape> ShapeOf(const std::string& data);
+
 // The queries that belong to a corpus: the test images of fashion-mnist, 10,000 rows past the end of a
 // synthetic one. Errors: INVALID_ARGUMENT when a corpus has none of its own.
 [[nodiscard]] absl::StatusOr<DataSpec> DefaultQueries(const DataSpec& corpus);

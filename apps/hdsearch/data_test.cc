@@ -10,9 +10,9 @@
 #include <sstream>
 #include <vector>
 
-#include "apps/common/temp_dir.h"
 #include "apps/hdsearch/data_spec.h"
 #include "apps/hdsearch/offline.h"
+#include "apps/kit/temp_dir.h"
 
 namespace curtail::hdsearch {
 namespace {

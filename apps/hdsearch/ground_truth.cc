@@ -13,8 +13,8 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "apps/common/output_file.h"
-#include "apps/common/parallel.h"
+#include "apps/kit/output_file.h"
+#include "apps/kit/parallel.h"
 #include "curtail/base/mutex.h"
 
 namespace curtail::hdsearch {

@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
-#include "apps/common/parallel.h"
 #include "apps/hdsearch/hamming.h"
+#include "apps/kit/parallel.h"
 
 namespace curtail::hdsearch {
 namespace {

@@ -8,9 +8,9 @@
 #include <set>
 #include <thread>
 
-#include "apps/common/parallel.h"
 #include "apps/hdsearch/ground_truth.h"
 #include "apps/hdsearch/hamming.h"
+#include "apps/kit/parallel.h"
 
 namespace curtail::hdsearch {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/parallel.h"
 #include "apps/hdsearch/ground_truth.h"
 #include "apps/hdsearch/hash_index.h"
+#include "apps/kit/parallel.h"
 
 #ifdef CURTAIL_HAVE_FAISS
 #include <faiss/IndexBinaryHash.h>

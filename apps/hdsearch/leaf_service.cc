@@ -6,7 +6,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "apps/hdsearch/data_spec.h"
 #include "apps/hdsearch/messages.h"
+#include "apps/hdsearch/rows.h"
+#include "apps/kit/parallel.h"
 
 namespace curtail::hdsearch {
 
@@ -40,6 +43,40 @@ absl::Status LeafService::Get(Context& /*ctx*/, const GetRequest& request, GetRe
   if (absl::Status status = CheckHeld(request.image_id()); !status.ok()) return status;
   ToProto(store_->RowAsQuery(request.image_id()), reply->mutable_vector());
   return absl::OkStatus();
+}
+
+namespace {
+
+struct LeafOptions {
+  std::string data = "fashion-mnist";
+  int threads = 0;
+};
+
+MadeService MakeLeaf(const LeafOptions& options, Env& env) {
+  absl::StatusOr<DataSpec> data = DataSpec::Parse(options.data);
+  if (!data.ok()) return data.status();
+  auto store =
+      VectorStore::Load(*data, env.shard(), LoadOptions{apps::Threads(options.threads), env.quiet()});
+  if (!store.ok()) return store.status();
+  return std::make_unique<LeafService>(*std::move(store));
+}
+
+}  // namespace
+
+HostedService HostedLeaf() {
+  auto options = std::make_shared<LeafOptions>();
+  return {.name = "leaf",
+          .flags =
+              [options](Flags& flags) {
+                flags.Add("--data", &options->data, "The corpus; the same for all services");
+                flags.Add("--threads", &options->threads, "Threads while loading, 0: one a CPU");
+              },
+          .make = [options](Env& env) { return MakeLeaf(*options, env); },
+          .memory = [options](Env& env) -> absl::StatusOr<uint64_t> {
+            const absl::StatusOr<Shape> shape = ShapeOf(options->data);
+            if (!shape.ok()) return shape.status();
+            return shape->rows * shape->row_bytes() / env.shard().count;
+          }};
 }
 
 }  // namespace curtail::hdsearch

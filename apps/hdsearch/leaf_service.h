@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "apps/hdsearch/vector_store.h"
+#include "curtail/rpc/host.h"
 #include "hdsearch.curtail.h"
 #include "hdsearch.pb.h"
 
@@ -29,5 +30,8 @@ class LeafService final : public Leaf::Service {
   const std::unique_ptr<const VectorStore> store_;
   const Kernels& kernels_;
 };
+
+// The leaf as a program serves it: loads the shard of its data.
+HostedService HostedLeaf();
 
 }  // namespace curtail::hdsearch

@@ -10,10 +10,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "apps/common/output_file.h"
-#include "apps/common/parallel.h"
 #include "apps/hdsearch/data_spec.h"
 #include "apps/hdsearch/ground_truth.h"
+#include "apps/kit/output_file.h"
+#include "apps/kit/parallel.h"
 
 namespace curtail::hdsearch {
 namespace {

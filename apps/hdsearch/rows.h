@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "apps/common/shard.h"
+#include "curtail/base/shard.h"
 
 namespace curtail::hdsearch {
 
@@ -55,8 +55,6 @@ class RowReader {
   const std::string name_;
   const Shape shape_;
 };
-
-using apps::Shard;  // a run of rows
 
 // Which of `count` shards holds row `row`. REQUIRES: row < rows.
 inline size_t OwnerOf(size_t row, size_t rows, size_t count) { return ((row + 1) * count - 1) / rows; }

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "apps/hdsearch/query_planner.h"
+#include "curtail/rpc/host.h"
 #include "curtail/rpc/service.h"
 
 namespace curtail::hdsearch {
@@ -16,5 +17,8 @@ namespace curtail::hdsearch {
 // Errors of Query: INVALID_ARGUMENT (no query, wrong dimension, a value not finite, k not from 1 to the number of
 // images, no such image), or the status of a leaf that failed, with its name.
 [[nodiscard]] std::unique_ptr<Service> MakeSearchService(const QueryPlanner& planner);
+
+// The mid-tier as a program serves it: builds the index, and calls "leaf" in shard order.
+HostedService HostedMidTier();
 
 }  // namespace curtail::hdsearch

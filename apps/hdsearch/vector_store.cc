@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "apps/common/parallel.h"
+#include "apps/kit/parallel.h"
 
 namespace curtail::hdsearch {
 namespace {

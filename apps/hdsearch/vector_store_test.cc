@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string>
 
-#include "apps/common/temp_dir.h"
+#include "apps/kit/temp_dir.h"
 
 namespace curtail::hdsearch {
 namespace {

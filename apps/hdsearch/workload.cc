@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "apps/common/parallel.h"
 #include "apps/hdsearch/data_spec.h"
 #include "apps/hdsearch/ground_truth.h"
 #include "apps/hdsearch/messages.h"
+#include "apps/kit/parallel.h"
 #include "hdsearch.curtail.h"
 #include "hdsearch.pb.h"
 
@@ -103,6 +103,23 @@ absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const WorkloadOptions& op
   std::vector<std::string> requests;
   for (const QueryVector& query : *queries) requests.push_back(Serialize(query, options.k));
   return std::make_unique<SearchWorkload>(std::move(requests), std::move(truth), options.k);
+}
+
+apps::AppRequests Requests() {
+  return {.service = "curtail.hdsearch.Search",
+          .options = {{"queries", "another corpus's images"}, {"k", "neighbours asked for [10]"}},
+          .make = [](const apps::RequestOptions& o) -> absl::StatusOr<std::unique_ptr<Workload>> {
+            WorkloadOptions options;
+            const absl::StatusOr<uint64_t> k = o.Number("k", options.k);
+            if (!k.ok()) return k.status();
+            options.data = o.data;
+            options.queries = o.Text("queries");
+            options.count = o.count;
+            options.k = *k;
+            options.judged = o.judged;
+            options.quiet = o.quiet;
+            return MakeWorkload(options);
+          }};
 }
 
 }  // namespace curtail::hdsearch

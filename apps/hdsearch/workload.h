@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "apps/kit/requests.h"
 #include "curtail/load/message/workload.h"
 
 namespace curtail::hdsearch {
@@ -28,5 +29,8 @@ struct WorkloadOptions {
 // recall@k against brute force. The ground truth comes from the cache or is computed here, which takes
 // seconds. Errors: INVALID_ARGUMENT (specs that do not fit each other, k), those of reading.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const WorkloadOptions& options);
+
+// The application as the tools load it; see apps/kit/requests.h.
+apps::AppRequests Requests();
 
 }  // namespace curtail::hdsearch

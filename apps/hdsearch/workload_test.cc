@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "apps/common/temp_dir.h"
 #include "apps/hdsearch/ground_truth.h"
+#include "apps/kit/temp_dir.h"
 #include "hdsearch.pb.h"
 
 namespace curtail::hdsearch {

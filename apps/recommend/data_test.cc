@@ -11,7 +11,7 @@
 #include <map>
 #include <set>
 
-#include "apps/common/temp_dir.h"
+#include "apps/kit/temp_dir.h"
 #include "apps/recommend/offline.h"
 #include "apps/recommend/ratings.h"
 #include "curtail/base/strings.h"

@@ -13,7 +13,7 @@
 #include <numeric>
 #include <string>
 
-#include "apps/common/parallel.h"
+#include "apps/kit/parallel.h"
 #include "apps/recommend/hash.h"
 #include "curtail/base/strings.h"
 

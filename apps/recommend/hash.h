@@ -5,12 +5,9 @@
 
 #include <cstdint>
 
-#include "apps/common/shard.h"
+#include "curtail/base/shard.h"
 
 namespace curtail::recommend {
-
-using apps::kMaxShards;
-using apps::Shard;
 
 // 64 well mixed bits (the finalizer of splitmix64), so that what is random depends on no order and no thread.
 inline uint64_t Mix(uint64_t x) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "apps/recommend/predictor.h"
+#include "curtail/rpc/host.h"
 #include "recommend.curtail.h"
 #include "recommend.pb.h"
 
@@ -23,5 +24,8 @@ class LeafService final : public Leaf::Service {
   // Immutable after construction.
   const std::unique_ptr<const Predictor> predictor_;
 };
+
+// The leaf as a program serves it: reads or trains the model of its shard.
+HostedService HostedLeaf();
 
 }  // namespace curtail::recommend

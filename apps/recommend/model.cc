@@ -19,7 +19,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "apps/common/output_file.h"
+#include "apps/kit/output_file.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::recommend {

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "apps/common/temp_dir.h"
+#include "apps/kit/temp_dir.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::recommend {

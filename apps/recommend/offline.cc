@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "apps/common/output_file.h"
-#include "apps/common/parallel.h"
+#include "apps/kit/output_file.h"
+#include "apps/kit/parallel.h"
 #include "apps/recommend/model.h"
 #include "apps/recommend/predictor.h"
 #include "curtail/base/strings.h"

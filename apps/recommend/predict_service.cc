@@ -28,4 +28,19 @@ std::unique_ptr<Service> MakePredictService(const PredictPlanner& planner) {
   return std::make_unique<PredictService>(planner);
 }
 
+HostedService HostedMidTier() {
+  auto leaf_timeout_ms = std::make_shared<double>(1000);
+  return {
+      .name = "mid-tier",
+      .calls = {"leaf"},
+      .flags =
+          [leaf_timeout_ms](Flags& flags) {
+            flags.Add("--leaf-timeout", leaf_timeout_ms.get(), "mid-tier: ms a leaf may take", {0.1, 3.6e6});
+          },
+      .make = [leaf_timeout_ms](Env& env) -> MadeService {
+        return MakePredictService(
+            env.Keep(std::make_unique<PredictPlanner>(env.Channels("leaf"), FromMillis(*leaf_timeout_ms))));
+      }};
+}
+
 }  // namespace curtail::recommend

@@ -13,8 +13,8 @@
 
 #include "apps/recommend/brute_force.h"
 #include "apps/recommend/leaf_service.h"
-#include "apps/recommend/serve.h"
 #include "curtail/base/strings.h"
+#include "curtail/rpc/host_testing.h"
 #include "curtail/rpc/server.h"
 #include "recommend.curtail.h"
 
@@ -233,10 +233,11 @@ TEST(Planner, LeavesThatDoNotBelongTogetherAreNoticed) {
 }
 
 TEST(Memory, IsNotEstimatedForATrainingThatCannotBe) {
-  ServeOptions options;
-  EXPECT_TRUE(LeafMemory(options).ok());
-  options.train.rank = 4000000000u;
-  EXPECT_EQ(LeafMemory(options).status().code(), absl::StatusCode::kInvalidArgument);
+  const HostProgram program{.name = "recommend", .title = "", .examples = "", .services = {HostedLeaf()}};
+  EXPECT_EQ(RunHost(program, {"--service", "leaf", "--memory"}).code, 0);
+  const HostRun refused = RunHost(program, {"--service", "leaf", "--memory", "--rank", "4000000000"});
+  EXPECT_EQ(refused.code, 104);
+  EXPECT_THAT(refused.err, testing::HasSubstr("rank"));
 }
 
 TEST(Predict, ALeafThatAnswersWithoutAPredictionIsAnError) {

@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
-#include "apps/common/line_reader.h"
-#include "apps/common/parallel.h"
+#include "apps/kit/line_reader.h"
+#include "apps/kit/parallel.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::recommend {

@@ -9,7 +9,7 @@
 #include <numbers>
 #include <unordered_set>
 
-#include "apps/common/parallel.h"
+#include "apps/kit/parallel.h"
 #include "apps/recommend/ratings.h"
 #include "curtail/base/rng.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/common/parallel.h"
+#include "apps/kit/parallel.h"
 #include "apps/recommend/brute_force.h"
 #include "apps/recommend/model.h"
 #include "curtail/base/rng.h"
@@ -118,6 +118,18 @@ absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const WorkloadOptions& op
   std::vector<std::string> requests;
   for (const Rating& pair : pairs) requests.push_back(Serialize(pair, options.allow_partial));
   return std::make_unique<PredictWorkload>(std::move(requests), std::move(truth));
+}
+
+apps::AppRequests Requests() {
+  return {.service = "curtail.recommend.Recommend", .options = {}, .make = [](const apps::RequestOptions& o) {
+            WorkloadOptions options;
+            options.data = o.data;
+            options.count = o.count;
+            options.leaves = static_cast<size_t>(o.leaves);
+            options.judged = o.judged;
+            options.quiet = o.quiet;
+            return MakeWorkload(options);
+          }};
 }
 
 }  // namespace curtail::recommend

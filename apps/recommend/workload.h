@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "apps/kit/requests.h"
 #include "apps/recommend/data_spec.h"
 #include "apps/recommend/factorization.h"
 #include "curtail/load/message/workload.h"
@@ -34,5 +35,8 @@ struct WorkloadOptions {
 // of the leaves' models as brute force computes it, else 0. Training the models for that takes about as long
 // as a leaf's start, for each leaf. Errors: INVALID_ARGUMENT (a bad spec, count or leaves), those of reading.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const WorkloadOptions& options);
+
+// The application as the tools load it; see apps/kit/requests.h.
+apps::AppRequests Requests();
 
 }  // namespace curtail::recommend

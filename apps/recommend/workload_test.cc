@@ -7,11 +7,13 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/common/temp_dir.h"
+#include "apps/kit/temp_dir.h"
+#include "apps/recommend/leaf_service.h"
 #include "apps/recommend/model.h"
+#include "apps/recommend/predict_service.h"
 #include "apps/recommend/predictor.h"
-#include "apps/recommend/serve.h"
 #include "curtail/base/strings.h"
+#include "curtail/rpc/host_testing.h"
 #include "recommend.pb.h"
 
 namespace curtail::recommend {
@@ -95,35 +97,45 @@ TEST(Workload, RefusesWhatDoesNotFit) {
             absl::StatusCode::kInvalidArgument);  // two leaves, one rating
 }
 
+HostRun Serve(std::vector<std::string> args) {
+  const HostProgram program{
+      .name = "recommend", .title = "", .examples = "", .services = {HostedLeaf(), HostedMidTier()}};
+  args.insert(args.begin(), {"--quiet", "--service"});
+  return RunHost(program, std::move(args));
+}
+
 TEST(Serve, SaysWhatIsWrongBeforeItLoads) {
-  ServeOptions options;
-  options.quiet = true;
-  EXPECT_THAT(std::string(Message(ServeMidTier(options).status())), testing::HasSubstr("--leaf ADDR"));
-  options.config = "nonsense";
-  EXPECT_EQ(ServeLeaf(options).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(ServeMidTier(options).status().code(), absl::StatusCode::kInvalidArgument);
-  options.config = "SIB1";
-  options.shard = "4/4";
-  EXPECT_EQ(ServeLeaf(options).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Serve({"mid-tier"}).err, testing::HasSubstr("--leaf ADDR"));
+  EXPECT_EQ(Serve({"mid-tier"}).code, 104);
+  for (const char* service : {"leaf", "mid-tier"}) {
+    const HostRun run = Serve({service, "--config", "nonsense"});
+    EXPECT_EQ(run.code, 104);
+    EXPECT_THAT(run.err, testing::HasSubstr("nonsense"));
+  }
+  EXPECT_EQ(Serve({"leaf", "--shard", "4/4"}).code, 104);
 
   const apps::TempDir dir;
   const Model model = *TrainModel(*DataSpec::Parse(Options().data), Shard{1, 2}, TrainOptions{}, {1, true});
   ASSERT_TRUE(WriteModel(model, dir.File("m")).ok());
-  options.model = dir.File("m"), options.shard = "0/2";
-  EXPECT_THAT(std::string(Message(ServeLeaf(options).status())),
+  EXPECT_THAT(Serve({"leaf", "--model", dir.File("m"), "--shard", "0/2"}).err,
               testing::HasSubstr("at byte 16: is of shard 1/2, this leaf is --shard 0/2"));
 }
 
+// The bytes that --memory says.
+uint64_t MemoryOf(const std::string& shard) {
+  const HostRun run = Serve({"leaf", "--memory", "--shard", shard});
+  EXPECT_TRUE(run.out.starts_with("memory ")) << run.out << run.err;
+  return std::strtoull(run.out.c_str() + 7, nullptr, 10);
+}
+
 TEST(Serve, EstimatesItsMemory) {
-  ServeOptions options;
-  const size_t one = *LeafMemory(options);
-  options.shard = "0/4";
-  const size_t quarter = *LeafMemory(options);
+  const uint64_t one = MemoryOf("0/1"), quarter = MemoryOf("0/4");
   EXPECT_LT(quarter, one);
-  EXPECT_GT(quarter, size_t{1} << 20);
-  EXPECT_LT(one, size_t{64} << 20);
-  options.data = "/no/such/file";
-  EXPECT_EQ(LeafMemory(options).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_GT(quarter, uint64_t{1} << 20);
+  EXPECT_LT(one, uint64_t{64} << 20);
+  const HostRun run = Serve({"leaf", "--memory", "--data", "/no/such/file"});
+  EXPECT_EQ(run.code, 104);
+  EXPECT_THAT(run.err, testing::HasSubstr("/no/such/file"));
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "apps/common/parallel.h"
-#include "apps/router/serve.h"
+#include "apps/kit/parallel.h"
+#include "apps/router/fill.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/channel.h"
 #include "router.curtail.h"
@@ -29,7 +29,7 @@ class Filler {
         progress_("setting records", mix_.records, options.quiet, "records") {}
 
   absl::Status Run() {
-    std::vector<Slot> slots(std::min<uint64_t>(options_.in_flight, mix_.records));
+    std::vector<Slot> slots(std::min(static_cast<uint64_t>(options_.in_flight), mix_.records));
     for (Slot& slot : slots) slot.filler = this;
     for (Slot& slot : slots) Send(&slot);
     while (in_flight_ > 0) client_.Poll(Deadline::In(timeout_));

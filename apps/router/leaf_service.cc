@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -162,6 +164,38 @@ absl::Status LeafService::Recall(Context& ctx, const StoreRecall& request, Store
     reply->set_members(seen.members.load(std::memory_order_relaxed));
   }
   return absl::OkStatus();
+}
+
+HostedService HostedLeaf() {
+  struct Options {
+    std::string memcached;
+    int connections = 64;
+  };
+  auto options = std::make_shared<Options>();
+  return {
+      .name = "leaf",
+      .own_stores = {"store"},
+      .flags =
+          [options](Flags& flags) {
+            flags.Add("--memcached", &options->memcached,
+                      "leaf: ADDR, the same as --store store=ADDR [127.0.0.1:11211]; start it with -I 2m");
+            flags.Add("--connections", &options->connections,
+                      "leaf: connections to memcached at most; fiber models: from each thread", {1, 1000});
+          },
+      .make = [options](Env& env) -> MadeService {
+        const std::vector<std::string>& given = env.Store("store");
+        std::string text = given.empty() ? options->memcached : given.front();
+        if (text.empty()) text = "127.0.0.1:11211";
+        absl::StatusOr<Address> memcached = Address::Parse(text);
+        if (!memcached.ok()) return memcached.status();
+        return std::make_unique<LeafService>(*std::move(memcached),
+                                             MemcachedOptions{.connections = options->connections});
+      },
+      .memory = [options](Env&) -> absl::StatusOr<uint64_t> {
+        constexpr uint64_t kServer = 16u << 20, kStripe = 128 + 32, kConnection = 32u << 10;
+        return kServer + Stripes::kCount * kStripe +
+               static_cast<uint64_t>(options->connections) * kConnection;
+      }};
 }
 
 }  // namespace curtail::router

@@ -10,6 +10,7 @@
 
 #include "apps/router/memcached.h"
 #include "apps/router/stripes.h"
+#include "curtail/rpc/host.h"
 #include "router.curtail.h"
 #include "router.pb.h"
 
@@ -63,5 +64,8 @@ class LeafService final : public Store::Service {
   std::atomic<uint64_t> flushed_{0};
   std::atomic<uint64_t> since_;
 };
+
+// The leaf as a program serves it: over the memcached that only it uses, which need not run yet.
+HostedService HostedLeaf();
 
 }  // namespace curtail::router

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/common/temp_dir.h"
+#include "apps/kit/temp_dir.h"
 #include "apps/router/memcached_testing.h"
 
 namespace curtail::router {

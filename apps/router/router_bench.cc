@@ -22,7 +22,7 @@
 #include <functional>
 #include <iostream>
 
-#include "apps/common/temp_dir.h"
+#include "apps/kit/temp_dir.h"
 #include "apps/router/leaf_service.h"
 #include "apps/router/memcached_testing.h"
 #include "apps/router/router_service.h"

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/router/router_service.h"
 
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "apps/router/codec.h"
@@ -105,6 +110,62 @@ Coroutine RouterService::Replicas(Context&, const ReplicasRequest&, ReplicasRepl
 
 std::unique_ptr<Service> MakeRouterService(Routing& routing) {
   return std::make_unique<RouterService>(routing);
+}
+
+namespace {
+
+// That a mid-tier that starts waits for leaves that are silent.
+constexpr Nanos kRecallPatience = std::chrono::seconds(5);
+
+struct MidTierOptions {
+  int replicas = 1;
+  double get_timeout_ms = 250;
+  double write_timeout_ms = 1000;
+  double probe_ms = 500;
+};
+
+MadeService MakeMidTier(const MidTierOptions& options, Env& env) {
+  ReplicaOptions replica_options;
+  replica_options.replicas = options.replicas;
+  replica_options.get_timeout = FromMillis(options.get_timeout_ms);
+  replica_options.write_timeout = FromMillis(options.write_timeout_ms);
+  replica_options.probe_interval = FromMillis(options.probe_ms);
+  // A probe is worth an attempt to connect.
+  ChannelOptions channel_options;
+  channel_options.initial_backoff = std::min(channel_options.initial_backoff, replica_options.probe_interval);
+  channel_options.max_backoff = replica_options.probe_interval;
+  auto replicas = ReplicaSet::Create(env.Channels("leaf", channel_options), replica_options);
+  if (!replicas.ok()) return replicas.status();
+  for (const std::string& line : (*replicas)->Recall(Deadline::In(kRecallPatience))) {
+    std::fprintf(stderr, "router: %s\n", line.c_str());
+  }
+  Routing& routing = env.Keep(std::make_unique<Routing>());
+  routing.replicas = *std::move(replicas);
+  return MakeRouterService(routing);
+}
+
+}  // namespace
+
+HostedService HostedMidTier() {
+  auto options = std::make_shared<MidTierOptions>();
+  return {.name = "mid-tier",
+          .calls = {"leaf"},
+          .flags =
+              [options](Flags& flags) {
+                constexpr FlagRange kMs{1, 60000};
+                flags.Add("--replicas", &options->replicas, "mid-tier: leaves that hold a shard", {1, 16});
+                flags.Add("--get-timeout", &options->get_timeout_ms,
+                          "mid-tier: ms a replica may take over a get before another is asked", kMs);
+                flags.Add("--write-timeout", &options->write_timeout_ms,
+                          "mid-tier: ms a replica may take over a write before it is ejected", kMs);
+                flags.Add("--probe", &options->probe_ms, "mid-tier: ms between looks at an ejected replica",
+                          kMs);
+              },
+          .make = [options](Env& env) { return MakeMidTier(*options, env); },
+          .memory = [](Env& env) -> absl::StatusOr<uint64_t> {
+            constexpr uint64_t kServer = 16u << 20, kStripe = 128, kConnection = 32u << 10;
+            return kServer + Stripes::kCount * kStripe + env.Count("leaf") * kConnection;
+          }};
 }
 
 }  // namespace curtail::router

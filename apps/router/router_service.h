@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "apps/router/get_attempts.h"
+#include "curtail/rpc/host.h"
 #include "curtail/rpc/service.h"
 
 namespace curtail::router {
@@ -19,5 +20,8 @@ namespace curtail::router {
 // Errors of all methods: INVALID_ARGUMENT (key, value), DEADLINE_EXCEEDED, CANCELLED, or that of a leaf: of a set
 // or delete when none of the shard's did it, of a get when one that takes part failed and no other has the key.
 [[nodiscard]] std::unique_ptr<Service> MakeRouterService(Routing& routing);
+
+// The mid-tier as a program serves it: calls "leaf", the replicas of shard 0 first, and recalls what it knew.
+HostedService HostedMidTier();
 
 }  // namespace curtail::router

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/temp_dir.h"
+#include "apps/kit/temp_dir.h"
 #include "apps/router/memcached_testing.h"
 #include "apps/router/replica_set.h"
 #include "apps/router/router_service.h"

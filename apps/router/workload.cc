@@ -157,4 +157,18 @@ absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const WorkloadOptions& op
   return std::make_unique<YcsbWorkload>(*std::move(mix), options.seed, *std::move(choice));
 }
 
+apps::AppRequests Requests() {
+  return {.service = "curtail.router.Router",
+          .options = {{"queries", "YCSB's a, b, c, d, f or a file [a]"}, {"records", "keys of the mix"}},
+          .make = [](const apps::RequestOptions& o) -> absl::StatusOr<std::unique_ptr<Workload>> {
+            WorkloadOptions options;
+            options.workload = o.Text("queries", options.workload);
+            const absl::StatusOr<uint64_t> records = o.Number("records", 0);
+            if (!records.ok()) return records.status();
+            // A file says itself how many there are.
+            if (options.workload.size() == 1) options.records = *records;
+            return MakeWorkload(options);
+          }};
+}
+
 }  // namespace curtail::router

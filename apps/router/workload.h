@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "apps/kit/requests.h"
 #include "curtail/load/message/workload.h"
 
 namespace curtail::router {
@@ -67,5 +68,8 @@ bool IsValueOf(std::string_view key, std::string_view value, size_t bytes);
 // "latest" means the newest of those whose insert was sent 4,096 requests ago or earlier. Errors: those of
 // MixOf().
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const WorkloadOptions& options);
+
+// The application as the tools load it; see apps/kit/requests.h.
+apps::AppRequests Requests();
 
 }  // namespace curtail::router

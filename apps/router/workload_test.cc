@@ -8,9 +8,9 @@
 #include <map>
 #include <set>
 
-#include "apps/common/temp_dir.h"
+#include "apps/kit/temp_dir.h"
+#include "apps/router/fill.h"
 #include "apps/router/router_testing.h"
-#include "apps/router/serve.h"
 
 namespace curtail::router {
 namespace {

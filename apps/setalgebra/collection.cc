@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "apps/common/parallel.h"
+#include "apps/kit/parallel.h"
 #include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/temp_dir.h"
+#include "apps/kit/temp_dir.h"
 #include "apps/setalgebra/collection.h"
 #include "apps/setalgebra/data_spec.h"
 #include "apps/setalgebra/index.h"

@@ -12,16 +12,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "apps/common/shard.h"
 #include "apps/setalgebra/collection.h"
 #include "apps/setalgebra/data_spec.h"
 #include "apps/setalgebra/kernels.h"
 #include "apps/setalgebra/postings.h"
 #include "apps/setalgebra/words.h"
+#include "curtail/base/shard.h"
 
 namespace curtail::setalgebra {
-
-using apps::Shard;  // a run of documents
 
 struct IndexOptions {
   size_t stop_words = 50;  // the most frequent words of the collection, which are not indexed

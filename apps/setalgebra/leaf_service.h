@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "apps/setalgebra/index.h"
+#include "curtail/rpc/host.h"
 #include "setalgebra.curtail.h"
 #include "setalgebra.pb.h"
 
@@ -25,5 +26,8 @@ class LeafService final : public Leaf::Service {
   const std::unique_ptr<const Index> index_;
   const Kernels& kernels_;
 };
+
+// The leaf as a program serves it: indexes the shard of its data.
+HostedService HostedLeaf();
 
 }  // namespace curtail::setalgebra

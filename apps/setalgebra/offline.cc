@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "apps/common/output_file.h"
+#include "apps/kit/output_file.h"
 #include "apps/setalgebra/collection.h"
 #include "apps/setalgebra/index.h"
 #include "curtail/base/strings.h"

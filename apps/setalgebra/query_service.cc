@@ -28,4 +28,24 @@ std::unique_ptr<Service> MakeQueryService(const QueryPlanner& planner) {
   return std::make_unique<QueryService>(planner);
 }
 
+HostedService HostedMidTier() {
+  auto leaf_timeout_ms = std::make_shared<double>(kLeafTimeoutMs);
+  return {.name = "mid-tier",
+          .calls = {"leaf"},
+          .flags =
+              [leaf_timeout_ms](Flags& flags) {
+                flags.Add(
+                    "--leaf-timeout", leaf_timeout_ms.get(),
+                    "mid-tier: ms after which a leaf counts as failed, 0: when the request's time is up",
+                    {0, 3.6e6});
+              },
+          .make = [leaf_timeout_ms](Env& env) -> MadeService {
+            const QueryPlannerOptions options{.leaf_timeout = FromMillis(*leaf_timeout_ms)};
+            return MakeQueryService(env.Keep(std::make_unique<QueryPlanner>(env.Channels("leaf"), options)));
+          },
+          .memory = [](Env& env) -> absl::StatusOr<uint64_t> {
+            return (uint64_t{12} << 20) + env.Count("leaf") * (uint64_t{128} << 10);
+          }};
+}
+
 }  // namespace curtail::setalgebra

@@ -12,12 +12,11 @@
 #include <mutex>
 #include <set>
 
-#include "apps/common/temp_dir.h"
+#include "apps/kit/temp_dir.h"
 #include "apps/setalgebra/collection.h"
 #include "apps/setalgebra/index.h"
 #include "apps/setalgebra/leaf_service.h"
 #include "apps/setalgebra/query_service.h"
-#include "apps/setalgebra/serve.h"
 #include "apps/setalgebra/workload.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
@@ -372,7 +371,7 @@ TEST_P(SmallTest, LeavesThatDoNotFitAreNoticed) {
   expect({right[0], right[1], right[2], others.addresses[3]}, "hold different collections");
 }
 
-TEST(SetAlgebra, NoLeafIsWaitedForWithoutEndByDefault) { EXPECT_EQ(ServeOptions().leaf_timeout_ms, 1000); }
+TEST(SetAlgebra, NoLeafIsWaitedForWithoutEndByDefault) { EXPECT_EQ(kLeafTimeoutMs, 1000); }
 
 TEST(SetAlgebra, OneServerSwitchesAmongAllModels) {
   const Leaves leaves(kSmall, 2);

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/common/line_reader.h"
+#include "apps/kit/line_reader.h"
 #include "apps/setalgebra/data_spec.h"
 #include "apps/setalgebra/markup.h"
 #include "curtail/base/strings.h"

@@ -208,4 +208,16 @@ absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const WorkloadOptions& op
   return std::make_unique<QueryWorkload>(std::move(requests), std::move(answers));
 }
 
+apps::AppRequests Requests() {
+  return {
+      .service = "curtail.setalgebra.SetAlgebra", .options = {}, .make = [](const apps::RequestOptions& o) {
+        WorkloadOptions options;
+        options.data = o.data;
+        options.count = o.count;
+        options.judged = o.judged;
+        options.quiet = o.quiet;
+        return MakeWorkload(options);
+      }};
+}
+
 }  // namespace curtail::setalgebra

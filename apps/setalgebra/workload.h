@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "apps/kit/requests.h"
 #include "curtail/load/message/workload.h"
 
 namespace curtail::setalgebra {
@@ -34,5 +35,8 @@ struct WorkloadOptions {
 // whole collection finds, else 0. Reads the collection three times, which takes seconds. Errors:
 // INVALID_ARGUMENT (options, or a collection of stop words only), those of reading.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const WorkloadOptions& options);
+
+// The application as the tools load it; see apps/kit/requests.h.
+apps::AppRequests Requests();
 
 }  // namespace curtail::setalgebra

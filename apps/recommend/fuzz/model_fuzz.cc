@@ -27,8 +27,8 @@ const std::string& Valid() {
   static const std::string bytes = [] {
     TrainOptions train;
     train.rank = 2, train.iterations = 1;
-    return SerializeModel(
-        *TrainModel(*DataSpec::Parse("synthetic:users=5,items=4,ratings=10"), Shard{}, train, {1, true}));
+    return SerializeModel(*TrainModel(*DataSpec::Parse("synthetic:users=5,items=4,ratings=10"),
+                                      curtail::Shard{}, train, {1, true}));
   }();
   return bytes;
 }

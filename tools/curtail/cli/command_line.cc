@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "curtail/adapt/policy_kind.h"
+#include "curtail/base/strings.h"
 #include "tools/curtail/cli/command_examples.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/compare/compare_plan.h"
@@ -16,8 +17,6 @@ namespace curtail::tool {
 namespace {
 
 constexpr char kCorpusHelp[] = "The data of the application, its --data [as in its topology]";
-constexpr char kQueriesHelp[] =
-    "hdsearch: another corpus's images; router: YCSB's a, b, c, d, f or a file [a]";
 
 void AddTargetFlags(CLI::App& load, LoadFlags* f, const char* targets) {
   const char* const group = "Target";
@@ -74,13 +73,23 @@ void AddMessageFlags(CLI::App& load, LoadFlags* f) {
       ->group(group);
 }
 
+// What single applications are asked for.
+template <class Map>
+void AddOwnOptions(CLI::App& app, const char* group, Map* values) {
+  for (const auto& [name, help] : OwnOptions()) {
+    app.add_option_function<std::string>(
+           Join(name.size() == 1 ? "-" : "--", name),
+           [values, name = name](const std::string& value) { (*values)[name] = value; }, help)
+        ->group(group);
+  }
+}
+
 void AddRequestFlags(CLI::App& load, LoadFlags* f) {
   const char* const group = "Requests";
   AddMessageFlags(load, f);
   load.add_option("--corpus", f->corpus, kCorpusHelp)->group(group);
-  load.add_option("--queries", f->queries, kQueriesHelp)->group(group);
-  load.add_option("-k", f->k, "hdsearch: neighbours asked for")->capture_default_str()->group(group);
-  load.add_option("--leaves", f->leaves, "recommend: how many leaves the servers have [as in its topology]")
+  AddOwnOptions(load, group, &f->own);
+  load.add_option("--leaves", f->leaves, "How many leaves the servers have [as in its topology]")
       ->check(CLI::Range(1, 64))
       ->group(group);
   load.add_option("--judged", f->judged,
@@ -163,8 +172,7 @@ CLI::App* AddLoad(CLI::App& app, LoadFlags* f) {
 void AddApplicationFlags(CLI::App& app, ApplicationOptions* o) {
   const char* const group = "Application";
   app.add_option("--corpus", o->data, kCorpusHelp)->group(group);
-  app.add_option("--queries", o->queries, kQueriesHelp)->group(group);
-  app.add_option("-k", o->k, "hdsearch: neighbours asked for")->capture_default_str()->group(group);
+  AddOwnOptions(app, group, &o->own);
   app.add_option("--leaves", o->leaves, "Leaves, or shards of them [as in its topology]")
       ->check(CLI::Range(1, 64))
       ->group(group);
@@ -334,6 +342,8 @@ CLI::App* AddUp(CLI::App& app, UpFlags* f) {
       ->allow_extra_args(false);
   command->add_option("--use", f->use, "SERVICE=ADDRESS,...: instances that run already, not to be started")
       ->allow_extra_args(false);
+  command->add_flag("--monolith", f->monolith,
+                    "All services in one process, which call each other there; stores stay processes");
   command->add_flag("--scale", f->scale, "As large as in the paper; says first how much memory that takes");
   command->add_flag("--force", f->force, "Even if the memory will not do");
   command->add_option("--start-timeout", f->start_timeout, "For a service to be ready [2m, with --scale 15m]")

@@ -17,7 +17,7 @@ double Ms(const std::atomic<int64_t>& ns) {
 }
 
 // Rates and percentiles are those of the last second.
-std::string Line(const Live& live, const std::string& label, Nanos total) {
+std::string LiveLine(const Live& live, const std::string& label, Nanos total) {
   return absl::StrFormat(
       "%s  %.0f/%.0f s  due %.0f/s  sent %.0f/s  %d in flight  p50 %.2f ms  p99 %.2f ms  %d failed", label,
       Ms(live.elapsed_ns) / 1e3, static_cast<double>(total.count()) / 1e9,
@@ -48,7 +48,7 @@ ProgressLine::~ProgressLine() {
 void ProgressLine::Draw() {
   std::unique_lock lock(mu_);
   while (!changed_.wait_for(lock, kRedraw, [this] { return done_; }))
-    console_->Progress(Line(*live_, label_, total_) + (note_ ? "  " + note_() : ""));
+    console_->Progress(LiveLine(*live_, label_, total_) + (note_ ? "  " + note_() : ""));
 }
 
 }  // namespace curtail::tool

@@ -137,7 +137,7 @@ std::string PlanText(const CompareFlags& flags, const ComparisonPlan& plan) {
   return text;
 }
 
-int Fail(Console& console, const absl::Status& status) {
+int FailCompare(Console& console, const absl::Status& status) {
   const bool flags = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
   console.Error(std::string(Message(status)), flags ? "see curtail compare --help" : "");
   return flags ? kBadConfig : kFailed;
@@ -149,17 +149,17 @@ int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bo
   std::optional<Profile> profile;
   if (!flags.profile.empty()) {
     absl::StatusOr<Profile> read = ReadProfileFile(flags.profile, flags.any_machine);
-    if (!read.ok()) return Fail(console, read.status());
+    if (!read.ok()) return FailCompare(console, read.status());
     profile = *std::move(read);
   }
   const absl::StatusOr<ComparisonPlan> plan = MakePlan(flags, profile ? &*profile : nullptr);
-  if (!plan.ok()) return Fail(console, plan.status());
+  if (!plan.ok()) return FailCompare(console, plan.status());
   for (const std::string& path : {flags.json, flags.html}) {
-    if (absl::Status status = CheckWritable(path); !status.ok()) return Fail(console, status);
+    if (absl::Status status = CheckWritable(path); !status.ok()) return FailCompare(console, status);
   }
   if (!IsApplication(flags.application)) {
-    return Fail(console, absl::NotFoundError(absl::StrCat("no application \"", flags.application,
-                                                          "\"; there are ", ApplicationNames())));
+    return FailCompare(console, absl::NotFoundError(absl::StrCat("no application \"", flags.application,
+                                                                 "\"; there are ", ApplicationNames())));
   }
   console.Print(absl::StrCat(console.Bold("compare"), " ", PlanText(flags, *plan)));
   if (flags.dry_run) return kOk;
@@ -167,25 +167,25 @@ int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bo
   comparison.profile = profile ? absl::StrCat(flags.profile, ", trained ", profile->created) : "";
   const absl::StatusOr<std::unique_ptr<Application>> application =
       MakeApplication(flags.application, flags.options);
-  if (!application.ok()) return Fail(console, application.status());
+  if (!application.ok()) return FailCompare(console, application.status());
   if (profile && profile->service != (*application)->service) {
-    return Fail(console, absl::InvalidArgumentError(absl::StrCat("the profile is of ", profile->service,
-                                                                 ", and not of ",
-                                                                 std::string((*application)->service))));
+    return FailCompare(console, absl::InvalidArgumentError(
+                                    absl::StrCat("the profile is of ", profile->service, ", and not of ",
+                                                 std::string((*application)->service))));
   }
   comparison.application = (*application)->name;
   comparison.data = (*application)->description;
   LogFolder logs;
   if (logs.path().empty()) {
-    return Fail(console,
-                absl::InternalError("cannot make a folder for logs; set TMPDIR to one that can be written"));
+    return FailCompare(
+        console, absl::InternalError("cannot make a folder for logs; set TMPDIR to one that can be written"));
   }
   const absl::Status status = RunTrials(**application, logs, *plan, console, stop, comparison);
   comparison.interrupted = !status.ok();  // by the user, or by a process that died
   if (!status.ok() && !absl::IsCancelled(status)) {
     logs.Keep();
     console.Note(absl::StrCat("the logs of the processes are in ", logs.path()));
-    if (comparison.runs.empty()) return Fail(console, status);
+    if (comparison.runs.empty()) return FailCompare(console, status);
     console.Error(std::string(Message(status)), "");  // what was measured is not lost
   }
   if (!status.ok()) console.Print("INTERRUPTED: the tables are partial\n");

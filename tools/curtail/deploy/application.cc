@@ -8,12 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "apps/hdsearch/workload.h"
-#include "apps/recommend/workload.h"
-#include "apps/router/workload.h"
-#include "apps/setalgebra/workload.h"
 #include "tools/curtail/cli/flags.h"
-#include "tools/curtail/deploy/topologies.h"
+#include "tools/curtail/deploy/shipped_applications.h"
 
 namespace curtail::tool {
 namespace {
@@ -22,61 +18,10 @@ constexpr size_t kMaxTopology = 1u << 20;
 
 using MadeWorkload = absl::StatusOr<std::unique_ptr<Workload>>;
 
-MadeWorkload HdSearchRequests(const RequestOptions& o) {
-  hdsearch::WorkloadOptions options;
-  options.data = o.data;
-  options.queries = o.queries;
-  options.count = o.count;
-  options.k = o.k;
-  options.judged = o.judged;
-  options.quiet = o.quiet;
-  return hdsearch::MakeWorkload(options);
-}
-
-MadeWorkload RouterRequests(const RequestOptions& o) {
-  router::WorkloadOptions options;
-  if (!o.queries.empty()) options.workload = o.queries;
-  // A file says itself how many there are.
-  if (options.workload.size() == 1) options.records = o.records;
-  return router::MakeWorkload(options);
-}
-
-MadeWorkload SetAlgebraRequests(const RequestOptions& o) {
-  setalgebra::WorkloadOptions options;
-  options.data = o.data;
-  options.count = o.count;
-  options.judged = o.judged;
-  options.quiet = o.quiet;
-  return setalgebra::MakeWorkload(options);
-}
-
-MadeWorkload RecommendRequests(const RequestOptions& o) {
-  recommend::WorkloadOptions options;
-  options.data = o.data;
-  options.count = o.count;
-  options.leaves = static_cast<size_t>(o.leaves);
-  options.judged = o.judged;
-  options.quiet = o.quiet;
-  return recommend::MakeWorkload(options);
-}
-
-struct Known {
-  std::string_view name;
-  std::string_view service;
-  MadeWorkload (*requests)(const RequestOptions&);
-};
-
-constexpr Known kKnown[] = {
-    {"hdsearch", "curtail.hdsearch.Search", HdSearchRequests},
-    {"router", "curtail.router.Router", RouterRequests},
-    {"setalgebra", "curtail.setalgebra.SetAlgebra", SetAlgebraRequests},
-    {"recommend", "curtail.recommend.Recommend", RecommendRequests},
-};
-
-const Known* Find(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kKnown), std::end(kKnown),
-                                   [name](const Known& known) { return known.name == name; });
-  return found == std::end(kKnown) ? nullptr : found;
+const ShippedApplication* Find(std::string_view name) {
+  const auto all = ShippedApplications();
+  const auto found = std::find_if(all.begin(), all.end(), [name](const auto& a) { return a.name == name; });
+  return found == all.end() ? nullptr : &*found;
 }
 
 absl::Status NoSuch(std::string_view name) {
@@ -102,15 +47,16 @@ absl::Status Reshape(const ApplicationOptions& options, Topology* topology) {
   return status;
 }
 
-// What the requests depend on and the topology knows.
-RequestOptions Completed(RequestOptions options, const Topology& topology) {
+// With the topology's word for what was not given.
+RequestOptions Completed(RequestOptions options, const apps::AppRequests& requests,
+                         const Topology& topology) {
   const auto data = topology.variables.find("data");
   if (options.data.empty() && data != topology.variables.end()) options.data = data->second;
   const ServiceSpec* leaf = topology.Find("leaf");
   if (options.leaves == 0 && leaf != nullptr) options.leaves = leaf->shards;
-  const auto records = topology.variables.find("records");
-  if (options.records == 0 && records != topology.variables.end()) {
-    (void)absl::SimpleAtoi(records->second, &options.records);  // its own program refuses what is no number
+  for (const apps::AppOption& own : requests.options) {
+    const auto variable = topology.variables.find(own.name);
+    if (variable != topology.variables.end()) options.own.try_emplace(own.name, variable->second);
   }
   return options;
 }
@@ -123,7 +69,8 @@ std::string Describe(const Topology& topology, const RequestOptions& requests) {
                     s.config.empty() ? "" : absl::StrCat(" (", s.config, ")"));
   }
   if (!requests.data.empty()) absl::StrAppend(&text, "; ", requests.data);
-  if (!requests.queries.empty()) absl::StrAppend(&text, "; ", requests.queries);
+  const std::string queries = requests.Text("queries");
+  if (!queries.empty()) absl::StrAppend(&text, "; ", queries);
   return text;
 }
 
@@ -133,9 +80,20 @@ bool IsApplication(std::string_view name) { return Find(name) != nullptr; }
 
 std::string ApplicationNames() {
   std::string names;
-  for (const Known& known : kKnown)
-    absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(known.name));
+  for (const ShippedApplication& shipped : ShippedApplications())
+    absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(shipped.name));
   return names;
+}
+
+std::map<std::string, std::string> OwnOptions() {
+  std::map<std::string, std::string> options;
+  for (const ShippedApplication& shipped : ShippedApplications()) {
+    for (const apps::AppOption& own : shipped.requests().options) {
+      std::string& help = options[own.name];
+      absl::StrAppend(&help, help.empty() ? "" : "; ", std::string(shipped.name), ": ", own.help);
+    }
+  }
+  return options;
 }
 
 absl::StatusOr<Topology> LoadTopology(const std::string& name) {
@@ -144,8 +102,8 @@ absl::StatusOr<Topology> LoadTopology(const std::string& name) {
     if (!text.ok()) return text.status();
     return Topology::Parse(*text, name);
   }
-  for (const ShippedTopology& shipped : ShippedTopologies()) {
-    if (shipped.name == name) return Topology::Parse(shipped.yaml, absl::StrCat(name, "'s topology.yaml"));
+  if (const ShippedApplication* shipped = Find(name)) {
+    return Topology::Parse(shipped->topology, absl::StrCat(name, "'s topology.yaml"));
   }
   return absl::NotFoundError(
       absl::StrCat(NoSuch(name).message(), "; a topology of your own is given by its path, ./NAME.yaml"));
@@ -154,7 +112,7 @@ absl::StatusOr<Topology> LoadTopology(const std::string& name) {
 absl::StatusOr<std::shared_ptr<const Workload>> MakeRequests(
     std::string_view name, const RequestOptions& options,
     const std::map<std::string, std::string>& settings) {
-  const Known* known = Find(name);
+  const ShippedApplication* known = Find(name);
   if (known == nullptr) return NoSuch(name);
   absl::StatusOr<Topology> topology = LoadTopology(std::string(name));
   if (!topology.ok()) return topology.status();
@@ -162,22 +120,24 @@ absl::StatusOr<std::shared_ptr<const Workload>> MakeRequests(
     topology->Set(setting, value)
         .IgnoreError();  // what only a topology of the user's own has says nothing here
   }
-  return known->requests(Completed(options, *topology));
+  const apps::AppRequests requests = known->requests();
+  return requests.make(Completed(options, requests, *topology));
 }
 
 absl::StatusOr<std::unique_ptr<Application>> MakeApplication(std::string_view name,
                                                              const ApplicationOptions& options) {
-  const Known* known = Find(name);
+  const ShippedApplication* known = Find(name);
   if (known == nullptr) return NoSuch(name);
   absl::StatusOr<Topology> topology = LoadTopology(std::string(name));
   if (!topology.ok()) return topology.status();
   if (absl::Status reshaped = Reshape(options, &*topology); !reshaped.ok()) return reshaped;
-  const RequestOptions requests = Completed(options, *topology);
-  MadeWorkload workload = known->requests(requests);
+  const apps::AppRequests described = known->requests();
+  const RequestOptions requests = Completed(options, described, *topology);
+  MadeWorkload workload = described.make(requests);
   if (!workload.ok()) return workload.status();
   auto application = std::make_unique<Application>();
   application->name = known->name;
-  application->service = known->service;
+  application->service = described.service;
   application->description = Describe(*topology, requests);
   application->workload = *std::move(workload);
   application->topology = *std::move(topology);

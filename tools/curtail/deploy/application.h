@@ -3,7 +3,7 @@
 // application.h - an application that the command knows: how its processes are started, and what is sent to it.
 //
 // The processes are its topology's (apps/APP/topology.yaml, a copy of which is in this program); the requests come from
-// its workload library. A new application is its folder and an entry in application.cc.
+// its workload library. A new application is its folder, which curtail_app() declares.
 #pragma once
 
 #include <map>
@@ -13,24 +13,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "apps/kit/requests.h"
 #include "curtail/base/clock.h"
 #include "curtail/load/message/workload.h"
 #include "tools/curtail/deploy/topology.h"
 
 namespace curtail::tool {
 
-// Which requests an application's workload makes.
-struct RequestOptions {
-  std::string data;     // the corpus, or whatever its --data is; empty: the topology's
-  std::string queries;  // hdsearch: another corpus's; router: the YCSB mix; empty: those of the data
-  size_t count = 2000;  // different requests at most
-  size_t k = 10;        // hdsearch: neighbours asked for
-  int leaves = 0;       // recommend: how many average; 0: the topology's
-  size_t records = 0;   // router: keys of a YCSB mix; 0: the topology's
-  // How many replies are judged, such as for recall. Judging takes CPU from the servers, which share it.
-  size_t judged = 0;
-  bool quiet = true;
-};
+using apps::RequestOptions;
 
 struct ApplicationOptions : RequestOptions {
   std::string program;      // the executable of the tiers; empty: found, see FindProgram()
@@ -58,6 +48,9 @@ struct Application {
   std::shared_ptr<const Workload> workload;
   Topology topology;
 };
+
+// The options that applications have of their own, by name, with "hdsearch: ...; router: ..." as their help.
+std::map<std::string, std::string> OwnOptions();
 
 // Whether there is an application of this name, so that an address is not taken for one.
 bool IsApplication(std::string_view name);

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -178,6 +179,7 @@ absl::Status Deployment::StartAll() {
   size_t count = 0;
   for (const ServiceSpec& s : topology_.services) count += static_cast<size_t>(s.instances());
   instances_.reserve(count);
+  ReserveAddresses();
   for (const ServiceSpec& service : topology_.services) {
     if (service.entry && options_.without_entry) continue;
     if (absl::Status started = StartService(service); !started.ok()) return started;
@@ -185,7 +187,27 @@ absl::Status Deployment::StartAll() {
   return absl::OkStatus();
 }
 
+void Deployment::ReserveAddresses() {
+  std::set<std::string_view> started;
+  std::set<std::string_view> early;  // called by a service that starts no later
+  for (const ServiceSpec& caller : topology_.services) {
+    for (const Wiring& call : caller.calls) {
+      if (started.count(call.service) == 0) early.insert(call.service);
+    }
+    started.insert(caller.name);
+  }
+  for (const ServiceSpec& service : topology_.services) {
+    if (early.count(service.name) == 0) continue;
+    std::vector<std::string>& addresses = addresses_[service.name];
+    addresses = service.external.empty() ? service.listen : service.external;
+    for (int i = static_cast<int>(addresses.size()); i < service.instances(); ++i) {
+      addresses.push_back(absl::StrCat("unix:", options_.folder, "/", InstanceName(service, i), ".sock"));
+    }
+  }
+}
+
 absl::Status Deployment::StartService(const ServiceSpec& service) {
+  const bool reserved = addresses_.count(service.name) > 0;
   const size_t first = instances_.size();
   for (int i = 0; i < service.instances(); ++i) {
     Instance& instance = instances_.emplace_back();
@@ -208,7 +230,7 @@ absl::Status Deployment::StartService(const ServiceSpec& service) {
   const Deadline deadline = Deadline::In(options_.start_timeout);
   for (size_t i = first; i < instances_.size(); ++i) {
     if (absl::Status ready = AwaitReady(instances_[i], deadline, kHealthTimeout); !ready.ok()) return ready;
-    addresses_[service.name].push_back(instances_[i].address);
+    if (!reserved) addresses_[service.name].push_back(instances_[i].address);
   }
   return absl::OkStatus();
 }
@@ -221,6 +243,11 @@ absl::Status Deployment::Spawn(Instance& instance) {
   setup.policy = service.policy;
   setup.profile = service.profile;
   setup.listen = instance.address;  // of its former life
+  // Of a service that is called by one that started before it.
+  const auto reserved = addresses_.find(service.name);
+  if (setup.listen.empty() && reserved != addresses_.end() && reserved->second.size() > number) {
+    setup.listen = reserved->second[number];
+  }
   if (setup.listen.empty() && !service.listen.empty()) setup.listen = service.listen[number];
   if (setup.listen.empty()) {
     setup.listen =

@@ -83,6 +83,8 @@ class Deployment {
   Deployment(const Topology& topology, DeploymentOptions options, const std::atomic<bool>& stop)
       : topology_(topology), options_(std::move(options)), stop_(stop) {}
   absl::Status StartAll();
+  // Gives addresses to services that are called by one that starts before them, as in a circle of calls.
+  void ReserveAddresses();
   absl::Status StartService(const ServiceSpec& service);
   absl::Status Spawn(Instance& instance);
   // Whether it is ready, waiting for that until `deadline`. Errors: as Start().

@@ -13,7 +13,7 @@
 #include <fstream>
 #include <thread>
 
-#include "apps/common/temp_dir.h"
+#include "apps/kit/temp_dir.h"
 #include "tools/curtail/deploy/deployment.h"
 
 namespace curtail::tool {

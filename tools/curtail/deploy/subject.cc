@@ -153,8 +153,7 @@ absl::Status Subject::Reach(const SubjectFlags& flags, Console& console) {
   }
   LoadFlags load = flags.load;
   load.corpus = flags.application.data;
-  load.queries = flags.application.queries;
-  load.k = flags.application.k;
+  load.own = {flags.application.own.begin(), flags.application.own.end()};
   load.leaves = flags.application.leaves;
   load.rps = 1;  // MakeSetup() wants to know how much is sent; the plan says that for each cell
   absl::StatusOr<LoadTargets> targets = MakeTargets(load);

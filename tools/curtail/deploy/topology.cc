@@ -82,9 +82,17 @@ std::string Name(const YAML::Node& node, std::string_view what) {
   return text;
 }
 
-void AddWiring(const YAML::Node& node, bool own, ServiceSpec* service) {
-  for (const auto& [callee, flag] : Values(node, own ? "own" : "calls")) {
-    service->calls.push_back({callee, flag, own});
+// "calls: [user]" and "own: [cache]" are flags of every hosted service; "calls: {leaf: --leaf}" is for other programs.
+void AddWiring(const YAML::Node& node, const std::string& key, ServiceSpec* service) {
+  const bool own = key == "own";
+  if (node.IsSequence()) {
+    for (const std::string& callee : Texts(node, key)) {
+      service->calls.push_back({callee, key == "calls" ? "--peer" : "--store", /*named=*/true, own});
+    }
+    return;
+  }
+  for (const auto& [callee, flag] : Values(node, key)) {
+    service->calls.push_back({callee, flag, /*named=*/false, own});
   }
 }
 
@@ -96,8 +104,8 @@ void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
     s->shards = Count(value, key);
   } else if (key == "replicas") {
     s->replicas = Count(value, key);
-  } else if (key == "calls" || key == "own") {
-    AddWiring(value, key == "own", s);
+  } else if (key == "calls" || key == "stores" || key == "own") {
+    AddWiring(value, key, s);
   } else if (key == "config") {
     s->config = Text(value, key);
     if (const auto config = Config::Parse(s->config); !config.ok()) {
@@ -121,9 +129,10 @@ void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
   } else if (key == "entry") {
     s->entry = Truth(value, key);
   } else {
-    Fail(value, absl::StrCat("'", key,
-                             "' is no key of a service; there are run, shards, replicas, calls, own, config, "
-                             "policy, profile, listen, cpus, protocol, memory_mib and entry"));
+    Fail(value, absl::StrCat(
+                    "'", key,
+                    "' is no key of a service; there are run, shards, replicas, calls, stores, own, config, "
+                    "policy, profile, listen, cpus, protocol, memory_mib and entry"));
   }
 }
 
@@ -142,27 +151,36 @@ ServiceSpec ReadService(const YAML::Node& name, const YAML::Node& node) {
   return service;
 }
 
-// Callees first. A service that is not there, or a circle, is an error.
+// Callees first. Of services that call each other in a circle the one that stands first in the file goes first.
 std::vector<ServiceSpec> InOrder(std::vector<ServiceSpec> services, const YAML::Node& at) {
+  std::set<std::string> there;
+  for (const ServiceSpec& s : services) there.insert(s.name);
+  for (const ServiceSpec& s : services) {
+    for (const Wiring& call : s.calls) {
+      if (there.count(call.service) == 0) {
+        Fail(at, absl::StrCat(s.name, " calls ", call.service, ", which is not there"));
+      }
+    }
+  }
   std::vector<ServiceSpec> ordered;
   std::set<std::string> done;
+  const auto take = [&](const ServiceSpec& s) {
+    ordered.push_back(s);
+    done.insert(s.name);
+  };
+  const auto waits = [&](const ServiceSpec& s) {
+    return std::any_of(s.calls.begin(), s.calls.end(), [&](const Wiring& call) {
+      return call.service != s.name && done.count(call.service) == 0;
+    });
+  };
   while (ordered.size() < services.size()) {
     const size_t before = ordered.size();
     for (const ServiceSpec& s : services) {
-      if (done.count(s.name) > 0) continue;
-      bool ready = true;
-      for (const Wiring& call : s.calls) ready = ready && done.count(call.service) > 0;
-      if (!ready) continue;
-      ordered.push_back(s);
-      done.insert(s.name);
+      if (done.count(s.name) == 0 && !waits(s)) take(s);
     }
     if (ordered.size() > before) continue;
-    std::vector<std::string> left;
-    for (const ServiceSpec& s : services) {
-      if (done.count(s.name) == 0) left.push_back(s.name);
-    }
-    Fail(at, absl::StrCat("these call each other in a circle, or call what is not there: ",
-                          absl::StrJoin(left, ", ")));
+    take(*std::find_if(services.begin(), services.end(),
+                       [&](const auto& s) { return done.count(s.name) == 0; }));
   }
   return ordered;
 }
@@ -372,6 +390,47 @@ absl::Status Topology::Set(std::string_view name, std::string_view value) {
   return absl::OkStatus();
 }
 
+absl::Status Topology::MakeMonolith() {
+  const ServiceSpec old = entry();
+  ServiceSpec whole = old;
+  whole.calls.clear();
+  whole.shards = whole.replicas = 1;
+  whole.run = {old.run.front(), "--monolith"};
+  std::vector<ServiceSpec> kept;
+  for (const ServiceSpec& s : services) {
+    if (!s.grpc()) {
+      kept.push_back(s);
+      continue;
+    }
+    if (s.run.front() != old.run.front()) {
+      return absl::FailedPreconditionError(absl::StrCat(application, " cannot be a monolith: ", s.name,
+                                                        " is another program, ", s.run.front()));
+    }
+    if (s.instances() > 1) {
+      whole.run.insert(whole.run.end(), {"--instances", absl::StrCat(s.name, "=", s.instances())});
+    }
+    for (size_t i = 1; i < s.run.size(); ++i) {
+      const bool of_process = s.run[i] == "--service" || s.run[i] == "--shard";
+      const bool known = std::find(whole.run.begin(), whole.run.end(), s.run[i]) != whole.run.end();
+      if (of_process || (known && s.run[i].starts_with("--"))) {
+        ++i;  // and its value
+      } else {
+        whole.run.push_back(s.run[i]);
+      }
+    }
+    for (Wiring store : s.calls) {
+      const bool known = std::any_of(whole.calls.begin(), whole.calls.end(),
+                                     [&](const Wiring& w) { return w.service == store.service; });
+      if (Find(store.service)->grpc() || known) continue;
+      store.own = false;  // the process gives each instance its own
+      whole.calls.push_back(std::move(store));
+    }
+  }
+  kept.push_back(std::move(whole));
+  services = std::move(kept);
+  return Check();
+}
+
 absl::Status Topology::Use(std::string_view service_and_addresses) {
   const std::vector<std::string> parts =
       absl::StrSplit(std::string(service_and_addresses), absl::MaxSplits('=', 1));
@@ -415,8 +474,12 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
   for (const Wiring& call : service.calls) {
     const auto found = addresses.find(call.service);
     if (found == addresses.end()) continue;
-    for (size_t i = 0; i < found->second.size(); ++i) {
-      if (!call.own || i == static_cast<size_t>(instance)) add(call.flag, found->second[i]);
+    std::vector<std::string> wanted = found->second;
+    if (call.own) wanted = {found->second.at(static_cast<size_t>(instance))};
+    if (call.named) {
+      add(call.flag, absl::StrCat(call.service, "=", absl::StrJoin(wanted, ",")));
+    } else {
+      for (const std::string& address : wanted) add(call.flag, address);
     }
   }
   argv.insert(argv.end(), setup.more_flags.begin(), setup.more_flags.end());

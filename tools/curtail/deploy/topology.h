@@ -20,6 +20,8 @@ namespace curtail::tool {
 struct Wiring {
   std::string service;
   std::string flag;
+  // FLAG SERVICE=ADDRESS,ADDRESS instead: --peer and --store of a hosted service.
+  bool named = false;
   // Only the instance of the caller's own number, such as the store beside a leaf.
   bool own = false;
 };
@@ -80,6 +82,9 @@ struct Topology {
   absl::Status Set(std::string_view name, std::string_view value);
   // What ${...} may be in any command: variables, and the shards and replicas of services, by the names of Set().
   std::map<std::string, std::string> Settings() const;
+  // Has one process be all gRPC services, which keeps their flags; stores stay processes. Errors: FAILED_PRECONDITION for
+  // services that are not all one program.
+  absl::Status MakeMonolith();
   // Takes instances that run already: "store=127.0.0.1:11211,unix:/run/m.sock". Errors: INVALID_ARGUMENT (no such
   // service, a wrong number of addresses).
   absl::Status Use(std::string_view service_and_addresses);
@@ -95,8 +100,9 @@ struct Topology {
   std::string title;
   std::map<std::string, std::string> variables;
   std::map<std::string, std::string> scale;  // what Scale() sets
-  std::vector<ServiceSpec> services;         // those that are called before those that call them
-  std::vector<std::string> prepare;          // run once all serve, such as to load data; empty: nothing
+  // Those that are called before those that call them, as far as services do not call each other in a circle.
+  std::vector<ServiceSpec> services;
+  std::vector<std::string> prepare;  // run once all serve, such as to load data; empty: nothing
 };
 
 // The addresses of the instances of each service, shard by shard, and in a shard replica by replica.

@@ -36,7 +36,7 @@ constexpr Nanos kDrain = std::chrono::seconds(12);  // a little more than the se
 constexpr Nanos kMemoryTimeout = std::chrono::seconds(60);
 constexpr double kMib = 1024.0 * 1024.0;
 
-int Fail(Console& console, const absl::Status& status, const std::string& hint = {}) {
+int FailUp(Console& console, const absl::Status& status, const std::string& hint = {}) {
   console.Error(std::string(Message(status)), hint);
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
@@ -64,6 +64,7 @@ absl::StatusOr<Topology> Wanted(const UpFlags& flags) {
     }
   }
   for (const std::string& text : flags.use) status.Update(topology->Use(text));
+  if (flags.monolith) status.Update(topology->MakeMonolith());
   if (!status.ok()) return status;
   const std::string entry = topology->entry().name;
   for (const auto& [key, value] :
@@ -246,7 +247,7 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
   Reporter reporter(topology, folder, console);
   reporter.Begin();
   if (absl::Status memory = CheckMemory(topology, flags, folder.path(), console, stop); !memory.ok()) {
-    return Fail(
+    return FailUp(
         console, memory,
         absl::IsResourceExhausted(memory) ? "make it smaller with --set, or insist with --force" : "");
   }
@@ -258,14 +259,14 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
   absl::StatusOr<std::unique_ptr<Deployment>> deployment = Deployment::Start(topology, options, stop);
   console.Progress({});
   if (!deployment.ok()) {
-    return Fail(console, deployment.status(), absl::StrCat("the logs are in ", folder.path()));
+    return FailUp(console, deployment.status(), absl::StrCat("the logs are in ", folder.path()));
   }
   const std::string entry = (*deployment)->addresses().at(topology.entry().name).front();
   if (!topology.prepare.empty()) console.Progress("all are ready; preparing");
   if (absl::Status prepared = Prepare(topology, entry, folder.path(), stop); !prepared.ok()) {
     console.Progress({});
     reporter.Ending();
-    return Fail(console, prepared, absl::StrCat("the logs are in ", folder.path()));
+    return FailUp(console, prepared, absl::StrCat("the logs are in ", folder.path()));
   }
   reporter.Up(entry);
   on_up(entry);
@@ -315,9 +316,9 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
 int RunInBackground(const Topology& topology, const UpFlags& flags, Nanos start_timeout,
                     std::unique_ptr<RunFolder> folder, Console& console, const std::atomic<bool>& stop) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(console, absl::InternalError("no descriptors are left"));
+  if (pipe2(ends, O_CLOEXEC) != 0) return FailUp(console, absl::InternalError("no descriptors are left"));
   const pid_t pid = fork();
-  if (pid < 0) return Fail(console, absl::InternalError("cannot start a process"));
+  if (pid < 0) return FailUp(console, absl::InternalError("cannot start a process"));
   if (pid == 0) {
     close(ends[0]);
     BeBackground(topology, flags, start_timeout, *folder, console, stop, ends[1]);
@@ -336,8 +337,8 @@ int RunInBackground(const Topology& topology, const UpFlags& flags, Nanos start_
   // Asked to end, it does, even if it had just come up.
   waitpid(pid, nullptr, 0);
   if (asked) return kInterrupted;
-  return Fail(console, absl::AbortedError("the process in the background was killed"),
-              absl::StrCat("curtail logs ", topology.application));
+  return FailUp(console, absl::AbortedError("the process in the background was killed"),
+                absl::StrCat("curtail logs ", topology.application));
 }
 
 absl::Status PrintCommands(const Topology& topology, Console& console) {
@@ -366,18 +367,18 @@ int RunUp(const UpFlags& flags, Console& console, const std::atomic<bool>& stop)
   const absl::StatusOr<Nanos> start_timeout = ParseDuration(!flags.start_timeout.empty() ? flags.start_timeout
                                                             : flags.scale                ? "15m"
                                                                                          : "2m");
-  if (!start_timeout.ok()) return Fail(console, start_timeout.status());
+  if (!start_timeout.ok()) return FailUp(console, start_timeout.status());
   const absl::StatusOr<Topology> topology = Wanted(flags);
-  if (!topology.ok()) return Fail(console, topology.status());
+  if (!topology.ok()) return FailUp(console, topology.status());
   if (flags.dry_run) {
     const absl::Status printed = PrintCommands(*topology, console);
-    return printed.ok() ? kOk : Fail(console, printed);
+    return printed.ok() ? kOk : FailUp(console, printed);
   }
   absl::StatusOr<std::unique_ptr<RunFolder>> folder = RunFolder::Take(topology->application);
   if (!folder.ok()) {
     const bool up = folder.status().code() == absl::StatusCode::kAlreadyExists;
-    return Fail(console, folder.status(),
-                up ? absl::StrCat("end it with: curtail down ", topology->application) : "");
+    return FailUp(console, folder.status(),
+                  up ? absl::StrCat("end it with: curtail down ", topology->application) : "");
   }
   if (flags.detach) {
     return RunInBackground(*topology, flags, *start_timeout, *std::move(folder), console, stop);

@@ -71,7 +71,7 @@ int FailWriting(Console& console, const absl::Status& status) {
 }
 
 // The error, and the exit code it stands for.
-int Fail(Console& console, const absl::Status& status) {
+int FailLoad(Console& console, const absl::Status& status) {
   if (absl::IsCancelled(status)) {
     console.Print("INTERRUPTED   before anything was measured\n");
     return kInterrupted;
@@ -186,7 +186,7 @@ int LoadTest::Repeat() {
         flags_.repeat == 1 ? "load" : absl::StrFormat("run %d/%d", run + 1, flags_.repeat);
     absl::StatusOr<LoadResult> result = RunOnce(run, std::nullopt, label);
     if (!result.ok()) {
-      if (report.runs.empty()) return Fail(console_, result.status());
+      if (report.runs.empty()) return FailLoad(console_, result.status());
       // What was measured is not lost.
       console_.Error(std::string(result.status().message()), HintFor(result.status()));
       break;
@@ -257,7 +257,7 @@ int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
     search.Tell(outcome);
   }
   const bool nothing = search.trials().empty();
-  if (nothing && !failure.ok()) return Fail(console_, failure);
+  if (nothing && !failure.ok()) return FailLoad(console_, failure);
   // What was found until then is not lost.
   const std::optional<double> highest = search.highest();
   console_.Print(absl::StrCat(
@@ -270,7 +270,7 @@ int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
     if (absl::Status status = WriteResults(runs[*highest]); !status.ok())
       return FailWriting(console_, status);
   }
-  if (!failure.ok()) return Fail(console_, failure);
+  if (!failure.ok()) return FailLoad(console_, failure);
   return stop_ ? kInterrupted : ExitCodeOf(search);
 }
 
@@ -284,7 +284,7 @@ absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags, const LoadSetup& setup, 
 
 int ListMethods(const LoadFlags& flags, const LoadTargets& targets, Console& console) {
   const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
-  if (!catalog.ok()) return Fail(console, catalog.status());
+  if (!catalog.ok()) return FailLoad(console, catalog.status());
   for (const CatalogMethod& method : catalog->ListMethods()) {
     console.Print(absl::StrFormat("%s(%s%s) returns (%s%s)\n", method.path.substr(1),
                                   method.client_streaming ? "stream " : "", method.request_type,
@@ -322,22 +322,22 @@ int ShowOneCall(const LoadFlags& flags, const LoadTargets& targets, const RunOpt
 
 int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& stop) {
   const absl::StatusOr<LoadTargets> targets = MakeTargets(flags);
-  if (!targets.ok()) return Fail(console, targets.status());
+  if (!targets.ok()) return FailLoad(console, targets.status());
   if (flags.list) return ListMethods(flags, *targets, console);
   LoadFlags given = flags;
   if (given.debug && given.rps <= 0 && given.closed <= 0 && given.schedule.empty()) given.closed = 1;
   absl::StatusOr<LoadSetup> setup = MakeSetup(given, *targets);
-  if (!setup.ok()) return Fail(console, setup.status());
+  if (!setup.ok()) return FailLoad(console, setup.status());
   for (const std::string& path : {flags.json, flags.html, flags.hgrm}) {
-    if (absl::Status status = CheckWritable(path); !status.ok()) return Fail(console, status);
+    if (absl::Status status = CheckWritable(path); !status.ok()) return FailLoad(console, status);
   }
   const absl::StatusOr<WorkloadMaker> workloads = MakeWorkloads(flags, *targets, !console.shows_progress());
-  if (!workloads.ok()) return Fail(console, workloads.status());
+  if (!workloads.ok()) return FailLoad(console, workloads.status());
   absl::StatusOr<std::shared_ptr<const Workload>> first = (*workloads)(flags.seed);
-  if (!first.ok()) return Fail(console, first.status());
+  if (!first.ok()) return FailLoad(console, first.status());
   if (flags.debug) return ShowOneCall(flags, *targets, setup->options, **first, console);
   const absl::StatusOr<LoadPlan> plan = PlanOf(flags, *setup, **first);
-  if (!plan.ok()) return Fail(console, plan.status());
+  if (!plan.ok()) return FailLoad(console, plan.status());
   console.Print(absl::StrCat(console.Bold("load"), " ", PlanText(*plan), "\n"));
   if (flags.dry_run) return kOk;
   const std::vector<Threshold> find_max = setup->find_max;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,7 @@ struct LoadFlags {
   std::string pick = "in-turn";
   // Of an application.
   std::string corpus;
-  std::string queries;
-  size_t k = 10;
+  std::map<std::string, std::string> own;  // by the names of OwnOptions()
   int leaves = 0;
   size_t judged = 1000;
 

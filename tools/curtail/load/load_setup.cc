@@ -178,9 +178,8 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
   if (!targets.application.empty()) {
     RequestOptions options;
     options.data = flags.corpus;
-    options.queries = flags.queries;
     options.count = kRequests;
-    options.k = flags.k;
+    options.own = {flags.own.begin(), flags.own.end()};
     options.leaves = flags.leaves;
     options.judged = flags.judged;
     options.quiet = quiet;

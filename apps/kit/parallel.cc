@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/common/parallel.h"
+#include "apps/kit/parallel.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -17,6 +17,8 @@ int CpuCount() {
   CPU_ZERO(&set);
   return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
 }
+
+int Threads(int flag) { return flag > 0 ? flag : CpuCount(); }
 
 absl::Status ForRanges(size_t begin, size_t end, int threads,
                        const std::function<absl::Status(size_t begin, size_t end)>& body) {

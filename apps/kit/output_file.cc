@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/common/output_file.h"
+#include "apps/kit/output_file.h"
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 // out of `text` and decodes more when no line end is left in it. One Decoder per compression; a plain file has
 // none and is read into `text` at once. After an error every further call gives the same error. Not offered:
 // pipes, and going back.
-#include "apps/common/line_reader.h"
+#include "apps/kit/line_reader.h"
 
 #include <bzlib.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/common/line_reader.h"
+#include "apps/kit/line_reader.h"
 
 #include <bzlib.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/temp_dir.h"
+#include "apps/kit/temp_dir.h"
 
 namespace curtail::apps {
 namespace {

@@ -17,6 +17,8 @@ namespace curtail::apps {
 
 // CPUs this process may run on.
 int CpuCount();
+// As many as a flag says, one a CPU for 0.
+int Threads(int flag);
 
 // Calls body(begin, end) for consecutive parts of [begin, end), one a thread, and returns when all have
 // returned: OK, or the first error in row order.

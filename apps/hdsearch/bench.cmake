@@ -1,0 +1,10 @@
+# Kernels and index alone. FAISS is for comparison only.
+find_package(benchmark REQUIRED)
+curtail_bench(hdsearch_kernels_bench SOURCES kernels_bench.cc LIBS hdsearch_core benchmark::benchmark)
+curtail_bench(hdsearch_index_bench SOURCES index_bench.cc LIBS hdsearch_core benchmark::benchmark)
+find_package(OpenMP QUIET)
+find_package(faiss QUIET)
+if(OpenMP_CXX_FOUND AND faiss_FOUND)
+  target_compile_definitions(hdsearch_index_bench PRIVATE CURTAIL_HAVE_FAISS)
+  target_link_libraries(hdsearch_index_bench PRIVATE faiss OpenMP::OpenMP_CXX)
+endif()

@@ -1,0 +1,95 @@
+# curtail_app(NAME PROTOS a.proto ... SERVICES a.cc ... | SERVICE_FOLDER folder
+#             [CORE a.cc ...] [WORKLOAD a.cc ...] [LIBS lib ...])
+#
+# An application: the program NAME, which serves any of its services, from main.cc. With a SERVICE_FOLDER that file may be
+# missing: every source there, compose-post.cc, defines curtail::HostedService curtail::NAME::HostedComposePost(), and the
+# program is made of them and topology.yaml's title.
+#   CORE      sources that know no RPC: the library NAME_core, optimised in every build
+#   PROTOS    the messages and services: NAME_proto
+#   SERVICES  a source a service: NAME_services
+#   WORKLOAD  what the tools send, with curtail::NAME::Requests() (apps/kit/requests.h): NAME_workload
+#   LIBS      what the core links privately
+# Applications with a WORKLOAD and a topology.yaml that are declared before tools/curtail are part of the command.
+function(curtail_app name)
+  cmake_parse_arguments(ARG "" "SERVICE_FOLDER" "CORE;PROTOS;SERVICES;WORKLOAD;LIBS" ${ARGN})
+  set(main main.cc)
+  if(ARG_SERVICE_FOLDER)
+    file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SERVICE_FOLDER}/*.cc)
+    list(APPEND ARG_SERVICES ${found})
+    if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/main.cc)
+      set(main ${CMAKE_CURRENT_BINARY_DIR}/main.cc)
+      curtail_write_main(${name} ${main} ${found})
+    endif()
+  endif()
+  if(NOT ARG_SERVICES OR NOT ARG_PROTOS OR ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "curtail_app(${name}): wants PROTOS and SERVICES, but got \"${ARGN}\"")
+  endif()
+  curtail_proto(${name}_proto PROTOS ${ARG_PROTOS} LIBS curtail::rpc)
+  set(below ${name}_proto)
+  if(ARG_CORE)
+    add_library(${name}_core STATIC ${ARG_CORE})
+    target_include_directories(${name}_core PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+    target_link_libraries(${name}_core PUBLIC apps_kit PRIVATE absl::strings ${ARG_LIBS} curtail_options)
+    target_compile_options(${name}_core PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3>)
+    list(APPEND below ${name}_core)
+  endif()
+  add_library(${name}_services STATIC ${ARG_SERVICES})
+  target_include_directories(${name}_services PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  target_link_libraries(${name}_services PUBLIC apps_kit ${below} PRIVATE absl::strings ${ARG_LIBS} curtail_options)
+  curtail_executable(${name} SOURCES ${main} LIBS ${name}_services)
+  if(ARG_WORKLOAD)
+    add_library(${name}_workload STATIC ${ARG_WORKLOAD})
+    target_link_libraries(${name}_workload PUBLIC apps_requests ${name}_services PRIVATE absl::strings curtail_options)
+    set_property(GLOBAL APPEND PROPERTY CURTAIL_APPS ${name})
+    set_property(GLOBAL PROPERTY CURTAIL_APP_TOPOLOGY_${name} ${CMAKE_CURRENT_SOURCE_DIR}/topology.yaml)
+  endif()
+endfunction()
+
+# curtail_intrinsics(SOURCE...): sources over the compiler's own headers of intrinsics, in which GCC 12 sees variables
+# that were not set (PR 105593).
+function(curtail_intrinsics)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    set_source_files_properties(${ARGN} PROPERTIES
+      COMPILE_OPTIONS "-Wno-uninitialized;-Wno-maybe-uninitialized")
+  endif()
+endfunction()
+
+# curtail_write_main(NAME MAIN SOURCE...): writes the main() of an application over the services that the sources define.
+function(curtail_write_main name main)
+  set(topology ${CMAKE_CURRENT_SOURCE_DIR}/topology.yaml)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${topology})
+  file(STRINGS ${topology} title REGEX "^title: ")
+  string(REGEX REPLACE "^title: *" "" title "${title}")
+  set(declarations)
+  set(entries)
+  foreach(source ${ARGN})
+    get_filename_component(stem ${source} NAME_WE)
+    string(REGEX MATCHALL "[^-_]+" words ${stem})
+    set(function Hosted)
+    foreach(word ${words})
+      string(SUBSTRING ${word} 0 1 first)
+      string(SUBSTRING ${word} 1 -1 rest)
+      string(TOUPPER ${first} first)
+      string(APPEND function ${first}${rest})
+    endforeach()
+    string(APPEND declarations "curtail::HostedService ${function}();\n")
+    string(APPEND entries "                  curtail::${name}::${function}(),\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${main} CONTENT [[
+// Made by CMake from the folder of services.
+#include "curtail/rpc/host.h"
+
+namespace curtail::@name@ {
+@declarations@
+}  // namespace curtail::@name@
+
+int main(int argc, char** argv) {
+  return curtail::HostMain(argc, argv,
+                           {.name = "@name@",
+                            .title = R"title(@title@)title",
+                            .examples = "Examples:\n  @name@ --monolith --listen 127.0.0.1:7000 --config FIB1",
+                            .services = {
+@entries@                            }});
+}
+]] @ONLY)
+endfunction()
