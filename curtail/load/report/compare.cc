@@ -222,8 +222,8 @@ const char* NameOf(ChangeVerdict verdict) {
   return "too few";
 }
 
-// In the unit of the metric.
-std::string ValueText(const RunMetric& metric, double value) {
+// The number alone, in the unit of the metric.
+std::string NumberInUnit(const RunMetric& metric, double value) {
   const double shown = std::string_view(metric.unit) == "%" ? 100 * value : value;
   return shown == 0 || shown >= 100 ? absl::StrFormat("%.1f", shown) : absl::StrFormat("%.4g", shown);
 }
@@ -276,8 +276,8 @@ std::string ComparisonText(const Comparison& comparison) {
   for (const MetricChange& c : comparison.changes) {
     const auto& range = c.ratio_interval;
     absl::StrAppendFormat(&text, "%-20s %12s %12s %8s %18s %7s  %s\n",
-                          absl::StrCat(c.metric.label, " (", c.metric.unit, ")"), ValueText(c.metric, c.a),
-                          ValueText(c.metric, c.b), c.ratio ? absl::StrFormat("%.3f", *c.ratio) : "-",
+                          absl::StrCat(c.metric.label, " (", c.metric.unit, ")"), NumberInUnit(c.metric, c.a),
+                          NumberInUnit(c.metric, c.b), c.ratio ? absl::StrFormat("%.3f", *c.ratio) : "-",
                           range ? absl::StrFormat("%.3f to %.3f", range->low, range->high) : "-",
                           c.p ? absl::StrFormat("%.3f", *c.p) : "-", NameOf(c.verdict));
   }
