@@ -44,7 +44,7 @@ void InCache(benchmark::State& state, const Kernels& kernels, Kind kind) {
 // A leaf's share of a query: 125 candidates of 15,000 float rows of 1,024 values.
 void LeafScan(benchmark::State& state, const Kernels& kernels) {
   const auto spec = DataSpec::Parse("synthetic:N=15000,D=1024,seed=3,rank=0,clusters=10");
-  const auto store = VectorStore::Load(*spec, Shard{}, LoadOptions{1, true});
+  const auto store = VectorStore::Load(*spec, curtail::Shard{}, LoadOptions{1, true});
   std::mt19937 rng(1);
   const QueryVector query = (*store)->RowAsQuery(0);
   std::vector<uint32_t> ids(125);

@@ -46,7 +46,7 @@ constexpr Nanos kPatience = std::chrono::seconds(20);
 constexpr Method<GetRequest, GetReply> kNullFront{"/bench.Front/Null"};
 constexpr Method<GetRequest, GetReply> kNullBack{"/bench.Back/Null"};
 
-struct Flags {
+struct BenchFlags {
   std::vector<std::string> configs = {"SIB1", "SDB1-4", "FIB1"};
   int replicas = 2;
   int shards = 2;
@@ -100,7 +100,7 @@ std::unique_ptr<Server> Serve(const std::string& config, std::unique_ptr<Service
 // What is measured, under one threading model.
 class Setup {
  public:
-  Setup(const Flags& flags, const std::string& config, std::deque<MemcachedProcess>& memcacheds) {
+  Setup(const BenchFlags& flags, const std::string& config, std::deque<MemcachedProcess>& memcacheds) {
     std::vector<Channel*> leaves;
     for (MemcachedProcess& memcached : memcacheds) {
       servers_.push_back(Serve(
@@ -206,7 +206,8 @@ struct Outcome {
   std::vector<double> ratios;  // by round
 };
 
-Outcome Measure(const Flags& flags, const std::string& config, std::deque<MemcachedProcess>& memcacheds) {
+Outcome Measure(const BenchFlags& flags, const std::string& config,
+                std::deque<MemcachedProcess>& memcacheds) {
   Setup setup(flags, config, memcacheds);
   std::vector<std::string> keys, of_first;  // all, and those of the first leaf
   for (uint64_t i = 0; i < flags.records; ++i) {
@@ -267,7 +268,7 @@ void AddTo(const Outcome& outcome, bench::Table* table, ordered_json* json) {
   add("router / (memcached + null hops)", outcome.ratios, 3, "ratio");
 }
 
-int Run(const Flags& flags) {
+int Run(const BenchFlags& flags) {
   const bench::Machine machine = bench::LookAtMachine();
   std::printf("%d CPUs, kernel %s, %.2f CPUs in use by others%s\n", machine.cpus, machine.kernel.c_str(),
               machine.busy_cpus, machine.Disturbed() ? " (disturbed)" : "");
@@ -296,7 +297,7 @@ int Run(const Flags& flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Flags flags;
+  BenchFlags flags;
   CLI::App app("What a get through the router costs beside what it is made of.", "router_bench");
   app.add_option("--configs", flags.configs, "Threading models of all servers")->delimiter(',');
   app.add_option("--shards", flags.shards)->check(CLI::Range(1, 16))->capture_default_str();
