@@ -263,7 +263,7 @@ class LeafTest : public testing::Test {
 
   apps::TempDir dir_;
   MemcachedProcess process_{dir_.File("m")};
-  LeafService leaf_{*Address::Parse(process_.address()), MemcachedOptions{}};
+  LeafService leaf_{*StoreAddress::Parse(process_.address()), MemcachedOptions{}};
   const uint64_t version_ = VersionOfNow();
 };
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "apps/router/codec.h"
 #include "apps/router/versions.h"
 #include "curtail/base/strings.h"
+#include "curtail/store/memcached_codec.h"
 
 namespace curtail::router {
 namespace {
@@ -26,7 +26,7 @@ void Raise(std::atomic<uint64_t>& value, uint64_t to) {
 
 }  // namespace
 
-LeafService::LeafService(Address memcached, MemcachedOptions options)
+LeafService::LeafService(StoreAddress memcached, MemcachedOptions options)
     : Store::Service(/*never_waits=*/true),
       memcached_(std::move(memcached), options),
       since_(VersionOfNow()) {
@@ -49,7 +49,7 @@ void LeafService::Seen::End(const absl::Status& status) {
 }
 
 absl::Status LeafService::Get(Context& ctx, const GetRequest& request, GetReply* reply) {
-  if (absl::Status status = CheckKey(request.key()); !status.ok()) return status;
+  if (absl::Status status = memcached::CheckKey(request.key()); !status.ok()) return status;
   bool found = false;
   absl::Status status = memcached_.Get(request.key(), ctx.deadline(), &found, reply->mutable_value());
   reply->set_found(found);
@@ -81,8 +81,8 @@ absl::Status LeafService::BeginWrite(Context& ctx, std::string_view key, uint64_
 }
 
 absl::Status LeafService::Set(Context& ctx, const StoreSet& request, StoreReply* reply) {
-  if (absl::Status status = CheckKey(request.key()); !status.ok()) return status;
-  if (absl::Status status = CheckValue(request.value()); !status.ok()) return status;
+  if (absl::Status status = memcached::CheckKey(request.key()); !status.ok()) return status;
+  if (absl::Status status = memcached::CheckValue(request.value()); !status.ok()) return status;
   Stripes::Hold hold;
   Seen* seen = nullptr;
   absl::Status status = BeginWrite(ctx, request.key(), request.version(), &hold, &seen, reply);
@@ -96,7 +96,7 @@ absl::Status LeafService::Set(Context& ctx, const StoreSet& request, StoreReply*
 }
 
 absl::Status LeafService::Delete(Context& ctx, const StoreDelete& request, StoreReply* reply) {
-  if (absl::Status status = CheckKey(request.key()); !status.ok()) return status;
+  if (absl::Status status = memcached::CheckKey(request.key()); !status.ok()) return status;
   Stripes::Hold hold;
   Seen* seen = nullptr;
   absl::Status status = BeginWrite(ctx, request.key(), request.version(), &hold, &seen, reply);
@@ -186,7 +186,7 @@ HostedService HostedLeaf() {
         const std::vector<std::string>& given = env.Store("store");
         std::string text = given.empty() ? options->memcached : given.front();
         if (text.empty()) text = "127.0.0.1:11211";
-        absl::StatusOr<Address> memcached = Address::Parse(text);
+        absl::StatusOr<StoreAddress> memcached = StoreAddress::Parse(text);
         if (!memcached.ok()) return memcached.status();
         return std::make_unique<LeafService>(*std::move(memcached),
                                              MemcachedOptions{.connections = options->connections});

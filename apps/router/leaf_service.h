@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "apps/router/memcached.h"
 #include "apps/router/stripes.h"
 #include "curtail/rpc/host.h"
+#include "curtail/store/memcached.h"
 #include "router.curtail.h"
 #include "router.pb.h"
 
@@ -22,7 +22,7 @@ namespace curtail::router {
 // microseconds.
 class LeafService final : public Store::Service {
  public:
-  LeafService(Address memcached, MemcachedOptions options);
+  LeafService(StoreAddress memcached, MemcachedOptions options);
 
   // Errors of all: INVALID_ARGUMENT (key, value, a version more than a day ahead of the clock), and those of
   // Memcached.

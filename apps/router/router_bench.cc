@@ -24,7 +24,6 @@
 
 #include "apps/kit/temp_dir.h"
 #include "apps/router/leaf_service.h"
-#include "apps/router/memcached_testing.h"
 #include "apps/router/router_service.h"
 #include "apps/router/workload.h"
 #include "bench/common/machine.h"
@@ -33,6 +32,7 @@
 #include "curtail/base/histogram.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/server.h"
+#include "curtail/store/memcached_testing.h"
 #include "nlohmann/json.hpp"
 
 namespace {
@@ -103,8 +103,8 @@ class Setup {
   Setup(const BenchFlags& flags, const std::string& config, std::deque<MemcachedProcess>& memcacheds) {
     std::vector<Channel*> leaves;
     for (MemcachedProcess& memcached : memcacheds) {
-      servers_.push_back(Serve(
-          config, std::make_unique<LeafService>(*Address::Parse(memcached.address()), MemcachedOptions{})));
+      servers_.push_back(Serve(config, std::make_unique<LeafService>(
+                                           *StoreAddress::Parse(memcached.address()), MemcachedOptions{})));
       leaves.push_back(Connect(&client_));
     }
     auto replicas = ReplicaSet::Create(

@@ -8,17 +8,17 @@
 #include <string>
 #include <utility>
 
-#include "apps/router/codec.h"
 #include "apps/router/write.h"
 #include "curtail/rpc/coroutine.h"
+#include "curtail/store/memcached_codec.h"
 #include "router.curtail.h"
 
 namespace curtail::router {
 namespace {
 
 absl::Status Check(const SetRequest& request) {
-  absl::Status status = CheckKey(request.key());
-  return status.ok() ? CheckValue(request.value()) : status;
+  absl::Status status = memcached::CheckKey(request.key());
+  return status.ok() ? memcached::CheckValue(request.value()) : status;
 }
 
 StoreSet ForLeaves(const SetRequest& request) {
@@ -67,7 +67,7 @@ class RouterService final : public Router::CoroutineService {
 };
 
 Coroutine RouterService::Get(Context& ctx, const GetRequest& request, GetReply* reply) {
-  if (absl::Status status = CheckKey(request.key()); !status.ok()) co_return status;
+  if (absl::Status status = memcached::CheckKey(request.key()); !status.ok()) co_return status;
   GetAttempts attempts(routing_, ctx, request.key());
   while (attempts.Next()) {
     attempts.Take(co_await broadcast(attempts.context(), attempts.channels(), Store::kGet, request), reply);
@@ -89,7 +89,7 @@ Coroutine RouterService::Set(Context& ctx, const SetRequest& request, SetReply* 
 }
 
 Coroutine RouterService::Delete(Context& ctx, const DeleteRequest& request, DeleteReply* reply) {
-  if (absl::Status status = CheckKey(request.key()); !status.ok()) co_return status;
+  if (absl::Status status = memcached::CheckKey(request.key()); !status.ok()) co_return status;
   StoreDelete store = ForLeaves(request);
   Write write(routing_, ctx);
   if (absl::Status status = write.Begin(request.key()); !status.ok()) co_return status;

@@ -10,11 +10,11 @@
 #include <map>
 #include <thread>
 
-#include "apps/router/codec.h"
-#include "apps/router/memcached.h"
 #include "apps/router/router_testing.h"
 #include "apps/router/versions.h"
 #include "curtail/base/rng.h"
+#include "curtail/store/memcached.h"
+#include "curtail/store/memcached_codec.h"
 
 namespace curtail::router {
 namespace {
@@ -36,7 +36,7 @@ TEST_P(RouterTest, EveryKeyThatIsSetIsReadBack) {
                                                  {"\xc3\xa4", "UTF-8"},
                                                  {"empty", ""},
                                                  {"binary", "\0\r\nEN\r\n\xff"s},
-                                                 {"largest", std::string(kMaxValueBytes, 'x')}};
+                                                 {"largest", std::string(memcached::kMaxValueBytes, 'x')}};
   for (int i = 0; i < 200; ++i) expected["user" + std::to_string(i)] = "value " + std::to_string(i);
   for (const auto& [key, value] : expected) {
     ASSERT_EQ(deployment.Get(key), "(none)");
@@ -126,7 +126,7 @@ TEST_P(RouterTest, AReplicaThatHasForgottenAKeyGetsItBack) {
   Deployment deployment(GetParam(), 1, Patient(2));
   deployment.Set("k", "v");
   for (const size_t forgetful : {0u, 1u}) {
-    Memcached memcached(*Address::Parse(deployment.memcached(forgetful).address()));
+    Memcached memcached(*StoreAddress::Parse(deployment.memcached(forgetful).address()));
     ASSERT_TRUE(memcached.Flush(Deadline::In(kPatience)).ok());
     EXPECT_EQ(deployment.memcached(forgetful).Look("k"), std::nullopt);
     for (int i = 0; i < 2; ++i) EXPECT_EQ(deployment.Get("k"), "v");  // one of them asks that one first
@@ -155,7 +155,7 @@ TEST_P(RouterTest, BadRequestsAreInvalidArgument) {
       EXPECT_THAT(std::string(status.message()), HasSubstr(says));
     }
   }
-  const absl::Status status = deployment.Set("k", std::string(kMaxValueBytes + 1, 'x'), &set);
+  const absl::Status status = deployment.Set("k", std::string(memcached::kMaxValueBytes + 1, 'x'), &set);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("the value has 1048577 bytes; want at most 1048576"));
   for (const Replica& replica : deployment.Replicas()) EXPECT_TRUE(replica.admitted());

@@ -17,8 +17,8 @@ Deployment::Deployment(const std::string& config, size_t shards, ReplicaOptions 
   ChannelOptions channel_options;
   channel_options.max_backoff = channel_options.initial_backoff = std::chrono::milliseconds(10);
   for (size_t i = 0; i < count; ++i) {
-    leaves_.push_back(Start(config, std::make_unique<LeafService>(*Address::Parse(memcacheds_[i].address()),
-                                                                  MemcachedOptions{})));
+    leaves_.push_back(Start(config, std::make_unique<LeafService>(
+                                        *StoreAddress::Parse(memcacheds_[i].address()), MemcachedOptions{})));
     channels_.push_back(std::make_unique<Channel>(&client_, leaves_.back()->addresses()[0], channel_options));
   }
   EXPECT_THAT(StartMidTier(kPatience), testing::IsEmpty());

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "apps/kit/temp_dir.h"
-#include "apps/router/memcached_testing.h"
 #include "apps/router/replica_set.h"
 #include "apps/router/router_service.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/server.h"
+#include "curtail/store/memcached_testing.h"
 #include "router.curtail.h"
 
 namespace curtail::router {

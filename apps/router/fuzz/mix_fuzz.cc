@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "apps/router/codec.h"
 #include "apps/router/workload.h"
+#include "curtail/store/memcached_codec.h"
 
 namespace {
 
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   Require(std::abs(mix->read + mix->update + mix->insert + mix->read_modify_write - 1) < 1e-3);
   Require(mix->records >= 1);
-  Require(mix->value_bytes() >= kMinValueBytes && mix->value_bytes() <= kMaxValueBytes);
-  Require(CheckKey(KeyOf(*mix, mix->records - 1)).ok());
+  Require(mix->value_bytes() >= kMinValueBytes && mix->value_bytes() <= curtail::memcached::kMaxValueBytes);
+  Require(curtail::memcached::CheckKey(KeyOf(*mix, mix->records - 1)).ok());
   return 0;
 }

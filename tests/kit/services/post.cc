@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Post: keeps posts in a memcached, and has user name their authors.
-#include "apps/router/memcached.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
+#include "curtail/store/memcached.h"
 #include "toy.curtail.h"
 
 namespace curtail::toy {
 
 struct PostService final : PostStorage::CoroutineService {
-  PostService(User::Stub stub, router::Address address) : user(stub), cache(std::move(address)) {}
+  PostService(User::Stub stub, StoreAddress address) : user(stub), cache(std::move(address)) {}
   Coroutine Store(Context& ctx, const Post& request, Post* reply) override {
     bool stored = false;
     *reply = request;
@@ -27,12 +27,12 @@ struct PostService final : PostStorage::CoroutineService {
     co_return checked.status();
   }
   const User::Stub user;
-  router::Memcached cache;
+  Memcached cache;
 };
 
 HostedService HostedPost() {
   return {.name = "post", .calls = {"user"}, .stores = {"post-cache"}, .make = [](Env& env) -> MadeService {
-            auto address = router::Address::Parse(env.Store("post-cache").front());
+            auto address = StoreAddress::Parse(env.Store("post-cache").front());
             if (!address.ok()) return address.status();
             return std::make_unique<PostService>(env.Stub<User>("user"), *address);
           }};

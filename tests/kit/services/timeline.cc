@@ -3,16 +3,15 @@
 // Timeline: the ids of what each user wrote, oldest first, in a memcached.
 #include <mutex>
 
-#include "apps/router/memcached.h"
 #include "curtail/exec/sync.h"
 #include "curtail/rpc/host.h"
+#include "curtail/store/memcached.h"
 #include "toy.curtail.h"
 
 namespace curtail::toy {
 
 struct TimelineService final : Timeline::Service {
-  explicit TimelineService(router::Address address)
-      : Service(/*never_waits=*/true), cache(std::move(address)) {}
+  explicit TimelineService(StoreAddress address) : Service(/*never_waits=*/true), cache(std::move(address)) {}
   absl::Status Append(Context& ctx, const Post& request, Ids* reply) override {
     const std::lock_guard lock(mu);
     absl::Status status = Read(ctx, request.user(), reply);
@@ -34,12 +33,12 @@ struct TimelineService final : Timeline::Service {
     return status;
   }
   FiberMutex mu;  // one append at a time
-  router::Memcached cache;
+  Memcached cache;
 };
 
 HostedService HostedTimeline() {
   return {.name = "timeline", .stores = {"timeline-cache"}, .make = [](Env& env) -> MadeService {
-            auto address = router::Address::Parse(env.Store("timeline-cache").front());
+            auto address = StoreAddress::Parse(env.Store("timeline-cache").front());
             if (!address.ok()) return address.status();
             return std::make_unique<TimelineService>(*address);
           }};

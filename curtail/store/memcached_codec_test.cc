@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/router/codec.h"
+#include "curtail/store/memcached_codec.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace curtail::router {
+namespace curtail::memcached {
 namespace {
 
 using Kind = Answer::Kind;
@@ -100,4 +100,4 @@ TEST(Codec, ALineWithoutEndIsNotWaitedForForever) {
 }
 
 }  // namespace
-}  // namespace curtail::router
+}  // namespace curtail::memcached

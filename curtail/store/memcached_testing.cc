@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/router/memcached_testing.h"
+#include "curtail/store/memcached_testing.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -15,12 +15,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "curtail/base/clock.h"
 #include "curtail/base/testing.h"
 
-namespace curtail::router {
+namespace curtail {
 namespace {
 
 [[noreturn]] void Fail(const char* what) {
@@ -45,6 +47,16 @@ std::string Name() {
 }
 
 }  // namespace
+
+TestDir::TestDir() {
+  path_ = (std::filesystem::temp_directory_path() / "curtail-store-XXXXXX").string();
+  if (mkdtemp(path_.data()) == nullptr) Fail("mkdtemp");
+}
+
+TestDir::~TestDir() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
 
 MemcachedProcess::MemcachedProcess(std::string path, std::vector<std::string> extra)
     : path_(std::move(path)), extra_(std::move(extra)) {
@@ -114,4 +126,4 @@ std::optional<std::string> MemcachedProcess::Look(std::string_view key) const {
   return answer.substr(line, answer.size() - line - 7);
 }
 
-}  // namespace curtail::router
+}  // namespace curtail

@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "apps/router/codec.h"
+#include "curtail/store/memcached_codec.h"
 
 namespace {
 
-using namespace curtail::router;
+using namespace curtail::memcached;
 
 void Require(bool condition) {
   if (!condition) std::abort();

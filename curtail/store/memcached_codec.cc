@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/router/codec.h"
+#include "curtail/store/memcached_codec.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 
 #include "curtail/base/strings.h"
 
-namespace curtail::router {
+namespace curtail::memcached {
 namespace {
 
 // memcached's longest line is an error message.
@@ -132,4 +132,4 @@ ParsedAnswer ParseAnswer(std::string_view bytes) {
   return Whole(end + 2, {.kind = kind.value_or(Answer::Kind::kBroken), .text = line});
 }
 
-}  // namespace curtail::router
+}  // namespace curtail::memcached

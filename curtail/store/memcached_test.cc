@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The client against real memcached processes. How it waits on fibers, router_service_test.cc has.
-#include "apps/router/memcached.h"
+// The client against real memcached processes. How it waits on fibers, apps/router/failure_test.cc has.
+#include "curtail/store/memcached.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,10 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "apps/kit/temp_dir.h"
-#include "apps/router/memcached_testing.h"
+#include "curtail/store/memcached_testing.h"
 
-namespace curtail::router {
+namespace curtail {
 namespace {
 
 using ::testing::HasSubstr;
@@ -46,9 +45,9 @@ class MemcachedTest : public testing::Test {
     return status.ok() ? value : std::string(status.message());
   }
 
-  apps::TempDir dir_;
+  TestDir dir_;
   MemcachedProcess process_{dir_.File("m")};
-  Memcached client_{*Address::Parse(process_.address())};
+  Memcached client_{*StoreAddress::Parse(process_.address())};
 };
 
 TEST_F(MemcachedTest, ReadsBackWhatWasSet) {
@@ -162,7 +161,7 @@ TEST_F(MemcachedTest, ASetThatWasSentInPartIsDropped) {
 }
 
 TEST_F(MemcachedTest, WaitsForAConnectionWhenAllAreInUse) {
-  Memcached one(*Address::Parse(process_.address()), MemcachedOptions{.connections = 1});
+  Memcached one(*StoreAddress::Parse(process_.address()), MemcachedOptions{.connections = 1});
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&one, t] {
@@ -191,9 +190,9 @@ TEST_F(MemcachedTest, WaitsForAConnectionWhenAllAreInUse) {
 }
 
 TEST(Memcached, SaysWhenAValueIsTooLargeForItsMemcached) {
-  const apps::TempDir dir;
+  const TestDir dir;
   const MemcachedProcess process(dir.File("m"), {"-I", "1m"});
-  Memcached client(*Address::Parse(process.address()));
+  Memcached client(*StoreAddress::Parse(process.address()));
   bool stored = false;
   const absl::Status status = client.Set("k", std::string(1 << 20, 'x'), false, Patience(), &stored);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
@@ -240,10 +239,10 @@ class MixedUp {
 };
 
 TEST(Memcached, AnAnswerOfTheWrongKindIsNoSuccess) {
-  const apps::TempDir dir;
+  const TestDir dir;
   const std::string path = dir.File("m");
   MixedUp mixed_up(path, {"HD\r\n", "NS\r\n", "EN\r\n", "NS\r\n", "VA 1\r\nx\r\n", "NF\r\n", "NS\r\n"});
-  Memcached client(*Address::Parse("unix:" + path));
+  Memcached client(*StoreAddress::Parse("unix:" + path));
   bool done = true;
   std::string value;
   const auto check = [](const absl::Status& status) {
@@ -272,8 +271,8 @@ TEST_F(MemcachedTest, IsNotAskedWhenNoTimeIsLeft) {
 // As a name that stands for an IPv6 and an IPv4 address, of which memcached listens at the second.
 TEST_F(MemcachedTest, TriesAllAddressesOfAName) {
   const std::string nowhere = "unix:" + dir_.File("nowhere");
-  Address address{.text = "both", .sockets = Address::Parse(nowhere)->sockets};
-  address.sockets.push_back(Address::Parse(process_.address())->sockets[0]);
+  StoreAddress address{.text = "both", .sockets = StoreAddress::Parse(nowhere)->sockets};
+  address.sockets.push_back(StoreAddress::Parse(process_.address())->sockets[0]);
   Memcached client(address);
   bool stored = false;
   const absl::Status status = client.Set("k", "v", false, Patience(), &stored);
@@ -281,15 +280,15 @@ TEST_F(MemcachedTest, TriesAllAddressesOfAName) {
   EXPECT_EQ(process_.Look("k"), "v");
 }
 
-TEST(Address, SaysWhatIsWrong) {
+TEST(StoreAddress, SaysWhatIsWrong) {
   const auto error = [](const std::string& text) {
-    const auto address = Address::Parse(text);
+    const auto address = StoreAddress::Parse(text);
     EXPECT_EQ(address.status().code(), absl::StatusCode::kInvalidArgument) << text;
     return std::string(address.status().message());
   };
-  EXPECT_TRUE(Address::Parse("127.0.0.1:11211").ok());
-  EXPECT_TRUE(Address::Parse("[::1]:11211").ok());
-  EXPECT_TRUE(Address::Parse("unix:/tmp/m").ok());
+  EXPECT_TRUE(StoreAddress::Parse("127.0.0.1:11211").ok());
+  EXPECT_TRUE(StoreAddress::Parse("[::1]:11211").ok());
+  EXPECT_TRUE(StoreAddress::Parse("unix:/tmp/m").ok());
   EXPECT_THAT(error("127.0.0.1"), HasSubstr("has no port"));
   EXPECT_THAT(error("127.0.0.1:"), HasSubstr("has no port"));
   EXPECT_THAT(error("127.0.0.1:x"), HasSubstr("has no port"));
@@ -301,4 +300,4 @@ TEST(Address, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace curtail::router
+}  // namespace curtail

@@ -10,7 +10,20 @@
 #include <string_view>
 #include <vector>
 
-namespace curtail::router {
+namespace curtail {
+
+// A folder for one test, removed with all it holds.
+class TestDir {
+ public:
+  TestDir();
+  ~TestDir();
+  TestDir(const TestDir&) = delete;
+  TestDir& operator=(const TestDir&) = delete;
+  std::string File(std::string_view name) const { return path_ + "/" + std::string(name); }
+
+ private:
+  std::string path_;
+};
 
 // A MemcachedProcess ends with this object, or with the test that started it. Thread-compatible.
 class MemcachedProcess {
@@ -42,4 +55,4 @@ class MemcachedProcess {
   pid_t pid_ = -1;
 };
 
-}  // namespace curtail::router
+}  // namespace curtail

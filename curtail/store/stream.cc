@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/store/stream.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "curtail/base/strings.h"
+#include "curtail/exec/blocking.h"
+#include "curtail/exec/parker.h"
+#include "curtail/exec/wait.h"
+
+namespace curtail {
+namespace {
+
+constexpr size_t kBufferBytes = 4096;
+// A buffer that one large value made large is given back.
+constexpr size_t kKeptBytes = 64 << 10;
+
+std::string StreamErrorText(int error) { return std::generic_category().message(error); }
+
+// Tells the sensors that this thread waits.
+class StreamWaits {
+ public:
+  StreamWaits() : flag_(CurrentWait().waits) {
+    if (flag_ != nullptr) flag_->store(true, std::memory_order_relaxed);
+  }
+  ~StreamWaits() {
+    if (flag_ != nullptr) flag_->store(false, std::memory_order_relaxed);
+  }
+  StreamWaits(const StreamWaits&) = delete;
+  StreamWaits& operator=(const StreamWaits&) = delete;
+
+ private:
+  std::atomic<bool>* const flag_;
+};
+
+// False at the deadline.
+bool PollStream(int fd, short events, Deadline deadline) {
+  FlushBeforeWait();
+  const StreamWaits waits;
+  pollfd entry{.fd = fd, .events = events, .revents = 0};
+  while (true) {
+    const Nanos left = deadline.Remaining();
+    const timespec timeout{.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
+    const ScopedBlocking blocking;
+    const int ready = ppoll(&entry, 1, deadline.infinite() ? nullptr : &timeout, nullptr);
+    if (ready > 0) return true;
+    if (ready == 0 && deadline.Expired()) return false;
+    if (ready < 0 && errno != EINTR) return false;
+  }
+}
+
+}  // namespace
+
+// Hears of the socket's events on a fiber's thread. Held by the poller as well, so that a late event finds
+// it.
+struct Stream::Events final : PollHandler {
+  void OnEvents(uint32_t, TaskList*) override { parker.Notify(); }
+  Parker parker;
+};
+
+Stream::Stream(int fd, std::string peer, std::shared_ptr<Poller> poller)
+    : fd_(fd),
+      peer_(std::move(peer)),
+      poller_(std::move(poller)),
+      events_(poller_ == nullptr ? nullptr : std::make_shared<Events>()) {}
+
+Stream::~Stream() {
+  if (poller_ != nullptr) poller_->Remove(fd_);
+  close(fd_);
+}
+
+absl::StatusOr<std::unique_ptr<Stream>> Stream::Open(const StoreAddress& address, std::string_view store,
+                                                     std::shared_ptr<Poller> poller, Deadline deadline) {
+  const std::string peer = Join(store, " ", address.text);
+  absl::Status failure;
+  for (size_t i = 0; i < address.sockets.size(); ++i) {
+    const StoreAddress::Socket& to = address.sockets[i];
+    const int fd = socket(to.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+      failure = absl::UnavailableError(Join(peer, ": no socket: ", StreamErrorText(errno)));
+      continue;
+    }
+    std::unique_ptr<Stream> stream(new Stream(fd, peer, poller));
+    // One that does not answer leaves the others their parts of the time.
+    const auto left = static_cast<int64_t>(address.sockets.size() - i);
+    const Deadline part = left == 1 ? deadline : Deadline::In(deadline.Remaining() / left);
+    failure = stream->Connect(to, part);
+    if (failure.ok()) return stream;
+  }
+  return failure;
+}
+
+absl::Status Stream::Connect(const StoreAddress::Socket& to, Deadline deadline) {
+  if (poller_ != nullptr) {
+    if (absl::Status added = poller_->Add(fd_, events_); !added.ok()) return added;
+  }
+  const uint32_t ticket = Ticket();
+  int error = 0;
+  if (connect(fd_, reinterpret_cast<const sockaddr*>(&to.address), to.size) != 0) {
+    error = errno;
+  }
+  // A pending connect may be asked for again: it ends with EISCONN or the reason why not.
+  for (uint32_t seen = ticket; error == EINPROGRESS || error == EALREADY;) {
+    if (!Wait(POLLOUT, seen, deadline)) return Late();
+    seen = Ticket();
+    error = connect(fd_, reinterpret_cast<const sockaddr*>(&to.address), to.size) == 0 ? 0 : errno;
+  }
+  if (error == 0 || error == EISCONN) return absl::OkStatus();
+  return absl::UnavailableError(
+      Join(peer_, " cannot be reached: ", StreamErrorText(error), "; is it running?"));
+}
+
+uint32_t Stream::Ticket() const { return events_ == nullptr ? 0 : events_->parker.Ticket(); }
+
+bool Stream::Wait(short events, uint32_t ticket, Deadline deadline) {
+  if (events_ == nullptr) return PollStream(fd_, events, deadline);
+  events_->parker.Wait(ticket, deadline);
+  return !deadline.Expired();
+}
+
+absl::Status Stream::Late() const {
+  return absl::DeadlineExceededError(Join(peer_, " did not answer in time"));
+}
+
+absl::Status Stream::Closed(std::string_view reason) const {
+  return absl::UnavailableError(Join(peer_, " is gone: ", reason));
+}
+
+absl::Status Stream::Send(std::initializer_list<std::string_view> parts, Deadline deadline) {
+  filled_ = 0;
+  // An answer is never there so soon that a read before the wait would be worth it.
+  empty_ = true;
+  ticket_ = Ticket();
+  std::array<iovec, kMaxParts> pieces;
+  size_t count = 0;
+  for (const std::string_view part : parts) {
+    if (!part.empty()) pieces[count++] = {const_cast<char*>(part.data()), part.size()};
+  }
+  iovec* const end = pieces.data() + count;
+  for (iovec* next = pieces.data(); next != end;) {
+    const uint32_t ticket = Ticket();
+    const msghdr message{.msg_iov = next, .msg_iovlen = static_cast<size_t>(end - next)};
+    ssize_t sent = sendmsg(fd_, &message, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno != EAGAIN) return Closed(StreamErrorText(errno));
+    if (sent < 0) {
+      if (!Wait(POLLOUT, ticket, deadline)) return Late();
+      continue;
+    }
+    for (; next != end && static_cast<size_t>(sent) >= next->iov_len; ++next) {
+      sent -= static_cast<ssize_t>(next->iov_len);
+    }
+    if (sent > 0) {
+      next->iov_base = static_cast<char*>(next->iov_base) + sent;
+      next->iov_len -= static_cast<size_t>(sent);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Stream::Receive(size_t wanted, Deadline deadline) {
+  if (filled_ > 0) Reserve(wanted);
+  while (true) {
+    if (empty_ && !Wait(POLLIN, ticket_, deadline)) return Late();
+    ticket_ = Ticket();
+    const ssize_t got = ReadSome();
+    empty_ = got < 0 && errno == EAGAIN;
+    if (got > 0) return absl::OkStatus();
+    if (got == 0) return Closed("it closed the connection");
+    if (errno != EAGAIN && errno != EINTR) return Closed(StreamErrorText(errno));
+  }
+}
+
+ssize_t Stream::ReadSome() {
+  if (filled_ == 0 && (capacity_ == 0 || capacity_ > kKeptBytes)) {
+    capacity_ = kBufferBytes;
+    buffer_ = std::make_unique_for_overwrite<char[]>(capacity_);
+  }
+  Reserve(filled_ + 1);
+  const ssize_t got = recv(fd_, buffer_.get() + filled_, capacity_ - filled_, 0);
+  if (got > 0) filled_ += static_cast<size_t>(got);
+  return got;
+}
+
+void Stream::Reserve(size_t bytes) {
+  if (bytes <= capacity_) return;
+  const size_t larger = std::max(bytes, capacity_ * 2);
+  auto buffer = std::make_unique_for_overwrite<char[]>(larger);
+  std::memcpy(buffer.get(), buffer_.get(), filled_);
+  buffer_ = std::move(buffer), capacity_ = larger;
+}
+
+Stream::State Stream::TryReceive() {
+  State state = State::kQuiet;
+  while (true) {
+    const ssize_t got = ReadSome();
+    if (got > 0) {
+      state = State::kSpoke;
+    } else if (got < 0 && errno == EAGAIN) {
+      return state;
+    } else if (got == 0 || errno != EINTR) {
+      return State::kClosed;
+    }
+  }
+}
+
+}  // namespace curtail
