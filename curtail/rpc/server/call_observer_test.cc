@@ -227,14 +227,11 @@ TEST_P(CallObserverTest, EachMessageOfAStreamIsACall) {
 
 // Parts of a request tell of their children as the request's.
 TEST_P(CallObserverTest, HearsOfTheChildrenOfPartsOfACall) {
-  if (*GetParam() == 'A') GTEST_SKIP() << "a straight-line handler";
-  Serve({.name = "Run",
-         .handler = internal::UnaryHandler<StringValue, StringValue>(
-             [this](Context& ctx, const StringValue& in, StringValue*) {
-               Context part(&ctx);
-               const Results results = part.FanOut(std::span<Channel* const>(leaves_), kEcho, ToBoth(in));
-               return results[0].status();
-             })});
+  ServeCoroutine([this](Context& ctx, const StringValue& in, StringValue*) -> Coroutine {
+    Context part(&ctx);
+    const Results results = co_await fan_out(part, leaves_, kEcho, ToBoth(in));
+    co_return results[0].status();
+  });
   ASSERT_TRUE(Run("x").ok());
   EXPECT_EQ(recorder_.Events(1), kForwarded);
 }
