@@ -283,6 +283,13 @@ class HostBuilder {
       if (flags_.monolith || service.name == flags_.service) chosen.push_back(&service);
       names += (names.empty() ? "" : ", ") + service.name;
     }
+    for (const auto& [name, count] : around_.instances) {
+      const bool known =
+          std::any_of(chosen.begin(), chosen.end(), [&name](auto* s) { return s->name == name; });
+      if (flags_.monolith && known) continue;
+      return absl::InvalidArgumentError(
+          Join("--instances ", name, "=", count, ": it goes with --monolith, for one of ", names));
+    }
     if (!chosen.empty()) return chosen;
     if (flags_.service.empty()) {
       return absl::InvalidArgumentError("nothing to do: say what to be with --service, or see --help");

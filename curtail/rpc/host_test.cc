@@ -61,6 +61,8 @@ TEST(Host, RefusesWhatIsMissingOrWrong) {
       {{"--service", "cart", "--config", "XYZ"}, "XYZ"},
       {{"--service", "cart", "--colour", "red"}, "--colour: unknown flag"},
       {{"--monolith", "--instances", "cart=0"}, "SERVICE=COUNT"},
+      {{"--monolith", "--instances", "carts=2"}, "for one of cart, front, beside"},
+      {{"--service", "cart", "--instances", "cart=2"}, "goes with --monolith"},
       {{"--service", "beside", "--store", "cache=unix:/a,unix:/b"}, "there are 1 and 2"},
       {{"check"}, "checked"},
   };
