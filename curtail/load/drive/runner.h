@@ -80,9 +80,9 @@ LoadPlan PlanClosedLoop(const RunOptions& options, const Workload& workload, int
 // Sends workload.Request(i) when the i-th arrival of `schedule` is due. The schedule covers warm-up
 // and measured window; requests before options.warmup are not measured. Returns at most timeout + 2
 // s after the last send.
-// Errors: all from the check before the run. UNAVAILABLE (no server there), UNIMPLEMENTED (no such
-// method), DEADLINE_EXCEEDED (no answer), INVALID_ARGUMENT (options, or the target is no address).
-// The run counts every other failure of the check.
+// Errors: all from the check before the run. UNAVAILABLE (no connection), UNIMPLEMENTED (of every
+// first call to a target), DEADLINE_EXCEEDED (nothing answered), INVALID_ARGUMENT (options, or the
+// target is no address). A server that answers with another status is there: the run counts it.
 absl::StatusOr<LoadResult> RunOpenLoop(const RunOptions& options, const Workload& workload,
                                        const Schedule& schedule);
 

@@ -45,8 +45,8 @@ class Gate {
   bool open_ = false;
 };
 
-// Answers "ok:N" to the request "N". "refuse:N" is refused. The first request of number `stall_at` waits at
-// `gate`.
+// Answers "ok:N" to the request "N". "refuse", "away" and "late" get errors. The first request of number `stall_at`
+// waits at `gate`.
 class Echo final : public Service {
  public:
   Echo(int stall_at, Gate* gate, std::atomic<int>* calls) : stall_at_(stall_at), gate_(gate), calls_(calls) {}
@@ -71,6 +71,8 @@ class Echo final : public Service {
   absl::Status Run(std::string_view request, std::string* reply) {
     calls_->fetch_add(1, std::memory_order_relaxed);
     if (request.starts_with("refuse")) return absl::ResourceExhaustedError("try later");
+    if (request.starts_with("away")) return absl::UnavailableError("a leaf is away");
+    if (request.starts_with("late")) return absl::DeadlineExceededError("a leaf is late");
     if (gate_ != nullptr && request == std::to_string(stall_at_) && !stalled_.exchange(true) &&
         !gate_->Wait()) {
       return absl::InternalError("the gate stayed shut");
@@ -389,6 +391,27 @@ TEST_F(RunnerTest, NobodyThereIsUnavailableBeforeTheRun) {
   const std::string target = Serve();
   server_.reset();
   absl::StatusOr<LoadResult> r = RunOpenLoop(Options(target), Numbers(), Make(10, seconds(60)));
+  EXPECT_EQ(r.status().code(), absl::StatusCode::kUnavailable) << r.status();
+}
+
+TEST_F(RunnerTest, AFirstCallThatTheServerFailsIsCounted) {
+  const std::string target = Serve();
+  for (const std::string text : {"away", "late"}) {
+    const FixedWorkload failing("/test.Echo/Echo", text);
+    absl::StatusOr<LoadResult> r = RunOpenLoop(Options(target), failing, Make(200, milliseconds(100)));
+    ASSERT_TRUE(r.ok()) << r.status();
+    EXPECT_GT(r->failed, 0u);
+    EXPECT_EQ(r->failed, r->scheduled);
+    EXPECT_EQ(r->codes[text == "away" ? "UNAVAILABLE" : "DEADLINE_EXCEEDED"], r->failed);
+  }
+}
+
+TEST_F(RunnerTest, OneTargetOfTwoThatIsGoneRefusesTheRun) {
+  const std::string gone = Serve();
+  server_.reset();
+  RunOptions options = Options(Serve());
+  options.targets.push_back(gone);
+  absl::StatusOr<LoadResult> r = RunOpenLoop(options, Numbers(), Make(10, seconds(60)));
   EXPECT_EQ(r.status().code(), absl::StatusCode::kUnavailable) << r.status();
 }
 

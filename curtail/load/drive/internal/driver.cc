@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "curtail/base/mutex.h"
+#include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/transport/socket.h"
 
 namespace curtail::internal {
@@ -23,10 +24,14 @@ Nanos ThreadCpu() {
   return std::chrono::seconds(t.tv_sec) + Nanos(t.tv_nsec);
 }
 
-// Whether a failed first call means that the run makes no sense.
-bool Hopeless(absl::StatusCode code) {
-  return code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kUnimplemented ||
-         code == absl::StatusCode::kDeadlineExceeded;
+// Whether a server has answered a call over a connection of `channel`, with any status.
+bool Answered(Channel& channel) {
+  bool answered = false;
+  channel.impl().slots.ForEach([&](Slot& slot) {
+    MutexLock lock(slot.mu);
+    answered |= slot.connection != nullptr && slot.connection->greeted();
+  });
+  return answered;
 }
 
 // Keeps what calls refer to that nobody polls any more: it must outlive them, which is for ever.
@@ -101,10 +106,23 @@ absl::Status Driver::Preflight() {
     Abandon(std::move(probes));
     return absl::CancelledError("interrupted before the run began");
   }
-  for (const Probe& probe : *probes) {
-    if (!probe.status.ok() && Hopeless(probe.status.code())) return probe.status;
+  for (size_t i = 0; i < channels_.size(); ++i) {
+    if (absl::Status status = JudgeTarget(i, *probes); !status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+absl::Status Driver::JudgeTarget(size_t target, const std::vector<Probe>& probes) const {
+  // A server that answers may refuse calls: the run counts those.
+  const bool answered = Answered(*channels_[target]);
+  bool unimplemented = true;
+  for (size_t i = target; i < probes.size(); i += channels_.size()) {
+    const absl::StatusCode code = probes[i].status.code();
+    const bool silent = code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kDeadlineExceeded;
+    if (silent && !answered) return probes[i].status;
+    unimplemented &= code == absl::StatusCode::kUnimplemented;
+  }
+  return unimplemented ? probes[target].status : absl::OkStatus();
 }
 
 void Driver::Start() {

@@ -59,6 +59,8 @@ class Driver {
   struct Probe;
   static constexpr uint64_t kNone = ~uint64_t{0};
 
+  // Why a run against the target makes no sense, from its first calls. OK: it does.
+  absl::Status JudgeTarget(size_t target, const std::vector<Probe>& probes) const;
   void Ended(Call* call, const absl::Status& status, std::string_view reply);
   void Observe(Nanos due, Nanos latency, bool ok) const;
   // Every second: closes an interval of the series. Always: Publish().
