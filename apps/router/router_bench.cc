@@ -15,20 +15,21 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <cstdio>
 #include <cstring>
 #include <deque>
-#include <fstream>
 #include <functional>
 #include <iostream>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "apps/kit/temp_dir.h"
 #include "apps/router/leaf_service.h"
 #include "apps/router/router_service.h"
 #include "apps/router/workload.h"
-#include "bench/common/machine.h"
+#include "bench/common/program.h"
+#include "bench/common/report.h"
+#include "bench/common/round.h"
 #include "bench/common/spread.h"
-#include "bench/common/table.h"
 #include "curtail/base/histogram.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/server.h"
@@ -39,23 +40,20 @@ namespace {
 
 using namespace curtail;
 using namespace curtail::router;
-using nlohmann::ordered_json;
 
-constexpr int kThresholdFailed = 99;
+constexpr int kSchemaVersion = 2;
 constexpr Nanos kPatience = std::chrono::seconds(20);
 constexpr Method<GetRequest, GetReply> kNullFront{"/bench.Front/Null"};
 constexpr Method<GetRequest, GetReply> kNullBack{"/bench.Back/Null"};
 
-struct BenchFlags {
+struct BenchFlags : bench::CommonFlags {
   std::vector<std::string> configs = {"SIB1", "SDB1-4", "FIB1"};
   int replicas = 2;
   int shards = 2;
   uint64_t records = 1000;
   uint64_t value_bytes = 1000;
-  int rounds = 7;
   double slice_s = 0.4;
   double limit = 1.3;
-  std::string json;
 };
 
 void Require(const absl::Status& status) {
@@ -206,8 +204,8 @@ struct Outcome {
   std::vector<double> ratios;  // by round
 };
 
-Outcome Measure(const BenchFlags& flags, const std::string& config,
-                std::deque<MemcachedProcess>& memcacheds) {
+Outcome Measure(const BenchFlags& flags, const std::string& config, std::deque<MemcachedProcess>& memcacheds,
+                bench::Session& session) {
   Setup setup(flags, config, memcacheds);
   std::vector<std::string> keys, of_first;  // all, and those of the first leaf
   for (uint64_t i = 0; i < flags.records; ++i) {
@@ -233,32 +231,32 @@ Outcome Measure(const BenchFlags& flags, const std::string& config,
   };
   uint64_t number = 0;
   for (const Kind& kind : outcome.kinds) P50OfSlice(kind, flags.slice_s, &number);  // warm
-  for (int round = 0; round < flags.rounds; ++round) {
-    for (Kind& kind : outcome.kinds) kind.p50_us.push_back(P50OfSlice(kind, flags.slice_s, &number));
-    outcome.ratios.push_back(outcome.kinds[3].p50_us.back() /
-                             (outcome.kinds[0].p50_us.back() + outcome.kinds[1].p50_us.back()));
+  const bench::RoundPlan plan{
+      .rounds = flags.rounds, .subjects = outcome.kinds.size(), .stop = &session.stop()};
+  const absl::Status ended = bench::RunRounds(plan, [&](const bench::Turn& turn) {
+    Kind& kind = outcome.kinds[turn.subject];
+    session.Progress(absl::StrCat(bench::RoundText(plan, turn), config, "  ", kind.name));
+    kind.p50_us.push_back(P50OfSlice(kind, flags.slice_s, &number));
+    return absl::OkStatus();
+  });
+  for (size_t i = 0; i < outcome.kinds.back().p50_us.size(); ++i) {
+    outcome.ratios.push_back(outcome.kinds[3].p50_us[i] /
+                             (outcome.kinds[0].p50_us[i] + outcome.kinds[1].p50_us[i]));
   }
+  if (!ended.ok()) session.Note("interrupted: the report is partial");
   return outcome;
 }
 
-std::string Fixed(double value, int digits) {
-  std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
-  return text.data();
-}
+std::string Fixed(double value, int digits) { return absl::StrFormat("%.*f", digits, value); }
 
-ordered_json ToJson(const bench::Spread& spread) {
-  return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
-}
-
-void AddTo(const Outcome& outcome, bench::Table* table, ordered_json* json) {
-  ordered_json& entry = json->emplace_back(ordered_json{{"config", outcome.config}});
+void AddTo(const Outcome& outcome, bench::Table* table, bench::Json* json) {
+  bench::Json& entry = json->emplace_back(bench::Json{{"config", outcome.config}});
   const auto add = [&](const std::string& name, const std::vector<double>& values, int digits,
                        const std::string& field) {
     const bench::Spread spread = bench::SpreadOf(values);
     table->rows.push_back({outcome.config, name, Fixed(spread.median, digits), Fixed(spread.min, digits),
                            Fixed(spread.max, digits)});
-    entry[field] = ToJson(spread);
+    entry[field] = bench::ToJson(spread);
   };
   const std::array<std::string, 4> fields = {"memcached_p50_us", "null_hops_p50_us", "leaf_p50_us",
                                              "router_p50_us"};
@@ -269,50 +267,52 @@ void AddTo(const Outcome& outcome, bench::Table* table, ordered_json* json) {
 }
 
 int Run(const BenchFlags& flags) {
+  bench::Session session(flags);
   const bench::Machine machine = bench::LookAtMachine();
-  std::printf("%d CPUs, kernel %s, %.2f CPUs in use by others%s\n", machine.cpus, machine.kernel.c_str(),
-              machine.busy_cpus, machine.Disturbed() ? " (disturbed)" : "");
+  session.Note(bench::ToString(machine));
   const apps::TempDir dir;
   std::deque<MemcachedProcess> memcacheds;
   for (int i = 0; i < flags.shards * flags.replicas; ++i) {
     memcacheds.emplace_back(dir.File("m" + std::to_string(i)));
   }
   bench::Table table{.names = 2, .rows = {{"config", "p50 in us of", "median", "min", "max"}}};
-  ordered_json json = {{"schema_version", 1},      {"rounds", flags.rounds},
-                       {"slice_s", flags.slice_s}, {"value_bytes", flags.value_bytes},
-                       {"cpus", machine.cpus},     {"busy_cpus_of_others", machine.busy_cpus},
-                       {"limit", flags.limit},     {"results", ordered_json::array()}};
+  bench::Json json = bench::ReportHead("router", kSchemaVersion, flags, machine);
+  json["slice_s"] = flags.slice_s;
+  json["value_bytes"] = flags.value_bytes;
+  json["limit"] = flags.limit;
+  json["results"] = bench::Json::array();
   bool failed = false;
   for (const std::string& config : flags.configs) {
-    const Outcome outcome = Measure(flags, config, memcacheds);
+    if (session.stop()) break;
+    const Outcome outcome = Measure(flags, config, memcacheds, session);
     AddTo(outcome, &table, &json["results"]);
     failed = failed || bench::SpreadOf(outcome.ratios).median > flags.limit;
   }
-  std::printf("%s", table.ToText().c_str());
-  if (!flags.json.empty()) std::ofstream(flags.json) << json.dump(2) << "\n";
-  if (failed) std::printf("a ratio is above %.2f\n", flags.limit);
-  return failed ? kThresholdFailed : 0;
+  session.Progress("");
+  const std::string verdict = failed ? absl::StrFormat("a ratio is above %.2f\n", flags.limit) : "";
+  Require(session.Report(table.ToText() + verdict, bench::Dump(json), table.ToMarkdown()));
+  if (session.stop()) return tool::kInterrupted;
+  return failed ? tool::kThreshold : tool::kOk;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   BenchFlags flags;
+  flags.rounds = 7;
   CLI::App app("What a get through the router costs beside what it is made of.", "router_bench");
   app.add_option("--configs", flags.configs, "Threading models of all servers")->delimiter(',');
   app.add_option("--shards", flags.shards)->check(CLI::Range(1, 16))->capture_default_str();
   app.add_option("--replicas", flags.replicas)->check(CLI::Range(1, 4))->capture_default_str();
   app.add_option("--records", flags.records)->check(CLI::Range(100, 1000000))->capture_default_str();
   app.add_option("--value-bytes", flags.value_bytes)->check(CLI::Range(16, 1 << 20))->capture_default_str();
-  app.add_option("--rounds", flags.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--slice", flags.slice_s, "Seconds")->check(CLI::Range(0.001, 60.0))->capture_default_str();
   app.add_option("--limit", flags.limit, "Of the ratio; above it the exit code is 99")->capture_default_str();
-  app.add_option("--json", flags.json, "Also write the results there");
-  CLI11_PARSE(app, argc, argv);
+  bench::AddCommonFlags(app, &flags, {});
+  if (const std::optional<int> code = bench::ParseFlags(app, argc, argv, &flags)) return *code;
   for (const std::string& config : flags.configs) {
     if (const auto parsed = Config::Parse(config); !parsed.ok()) {
-      std::cerr << "router_bench: " << parsed.status().message() << "\n";
-      return 104;
+      return bench::Fail("router_bench", parsed.status());
     }
   }
   return Run(flags);

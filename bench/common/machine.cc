@@ -1,45 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/common/machine.h"
 
-#include <sys/utsname.h>
-
+#include <algorithm>
 #include <chrono>
 #include <fstream>
-#include <string>
 #include <thread>
-#include <utility>
+
+#include "absl/strings/str_format.h"
 
 namespace curtail::bench {
 namespace {
 
-// CPU time of the whole machine since it started, in ticks: all of it, and the idle part.
-std::pair<double, double> ReadTicks() {
+// CPU time of the whole machine since it started, in ticks (proc_stat(5)).
+struct Ticks {
+  double total = 0;
+  double idle = 0;
+};
+
+Ticks ReadTicks() {
   std::ifstream stat("/proc/stat");
   std::string label;
   stat >> label;
-  double total = 0, idle = 0, value = 0;
+  Ticks ticks;
+  double value = 0;
   for (int i = 0; i < 8 && stat >> value; ++i) {
-    total += value;
-    if (i == 3 || i == 4) idle += value;  // idle, iowait
+    ticks.total += value;
+    if (i == 3 || i == 4) ticks.idle += value;  // idle, iowait
   }
-  return {total, idle};
+  return ticks;
 }
 
 }  // namespace
 
 Machine LookAtMachine() {
   Machine machine;
-  machine.cpus = static_cast<int>(std::thread::hardware_concurrency());
+  static_cast<MachineFingerprint&>(machine) = ThisMachineFingerprint();
   std::ifstream("/proc/loadavg") >> machine.load_average;
-  utsname names{};
-  if (uname(&names) == 0) machine.kernel = names.release;
-  const auto [total_before, idle_before] = ReadTicks();
-  std::this_thread::sleep_for(
-      std::chrono::milliseconds(500));  // an interval to measure in, not a synchronisation
-  const auto [total_after, idle_after] = ReadTicks();
-  const double total = total_after - total_before;
-  if (total > 0) machine.busy_cpus = machine.cpus * (1 - (idle_after - idle_before) / total);
+  const Ticks before = ReadTicks();
+  // An interval to measure in; this thread waits for nothing.
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const Ticks after = ReadTicks();
+  const double total = after.total - before.total;
+  const double all_cpus = std::max(1u, std::thread::hardware_concurrency());
+  if (total > 0) machine.busy_cpus = all_cpus * (1 - (after.idle - before.idle) / total);
   return machine;
+}
+
+std::string ToString(const Machine& machine) {
+  return absl::StrFormat("%d CPUs, load average %.2f, %.2f CPUs in use by others%s", machine.cpus,
+                         machine.load_average, machine.busy_cpus,
+                         machine.Disturbed() ? " (DISTURBED: do not trust the times)" : "");
 }
 
 }  // namespace curtail::bench

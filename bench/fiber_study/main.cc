@@ -7,22 +7,16 @@
 // same in all variants but for the `async` it calls. study.h says how the turns are ordered.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
-#include <fstream>
-#include <iostream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "curtail/base/strings.h"
-#include "curtail/exec/spin_budget.h"
+#include "bench/common/program.h"
+#include "bench/common/scratch.h"
 #include "report.h"
 #include "serve.h"
 #include "study.h"
-#include "tools/curtail/cli/console.h"
-#include "tools/curtail/cli/exit_code.h"
-#include "tools/curtail/cli/interrupt.h"
 
 namespace {
 
@@ -49,9 +43,6 @@ struct Flags {
       "std-SDB1-64,curtail-SDB1-64,curtail-FIB1,curtail-FIB2,curtail-FDB1-1,curtail-FDB1-2";
   std::vector<int> outstanding = {16, 64};
   std::vector<double> loads = {0.1, 0.3, 0.5, 0.7, 0.9, 1.5, 2};
-  std::string json, markdown;
-  bool quick = false;
-  bool quiet = false;
   Results results{.part_config = "SIB1"};
   Role role;  // of a process that this program started
 };
@@ -66,9 +57,6 @@ void AddFlags(CLI::App& app, Flags* f) {
       ->delimiter(',')
       ->check(CLI::Range(0.001, 100.0))
       ->capture_default_str();
-  app.add_option("--rounds", f->results.rounds, "Times that each cell is measured")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
   app.add_option("--seconds", f->results.cell_s, "Length of a cell; low loads take up to four times that")
       ->check(CLI::Range(0.05, 3600.0))
       ->capture_default_str();
@@ -81,11 +69,9 @@ void AddFlags(CLI::App& app, Flags* f) {
       ->capture_default_str();
   app.add_option("--part-config", f->results.part_config, "Threading model of the five services")
       ->capture_default_str();
-  app.add_option("--seed", f->results.seed, "Of the posts and the arrivals")->capture_default_str();
-  app.add_option("--json", f->json, "Write all rounds of all cells here");
-  app.add_option("--markdown", f->markdown, "Write the report here");
-  app.add_flag("--quick", f->quick, "1 round of 0.2 s a cell, few variants and loads");
-  app.add_flag("--quiet", f->quiet, "No progress");
+  bench::AddCommonFlags(
+      app, &f->results,
+      {.quick = "1 round of 0.2 s a cell, few variants and loads", .seed = "Of the posts and the arrivals"});
   // How the program starts itself; not for users.
   app.add_option(kRoleFlag, f->role.part)->group("");
   app.add_option(kVariantFlag, f->role.variant)->group("");
@@ -100,11 +86,7 @@ void MakeQuick(Flags* f) {
   f->results.cell_s = 0.2;
 }
 
-int Fail(const absl::Status& status) {
-  std::cerr << "fiber_study: " << Message(status) << "\n";
-  if (status.code() == absl::StatusCode::kInvalidArgument) return tool::kBadConfig;
-  return status.code() == absl::StatusCode::kCancelled ? tool::kInterrupted : tool::kFailed;
-}
+int Fail(const absl::Status& status) { return bench::Fail("fiber_study", status); }
 
 absl::Status FillRows(const Flags& flags, Results* results) {
   const absl::StatusOr<std::vector<Variant>> variants = ParseVariants(flags.variants);
@@ -114,7 +96,7 @@ absl::Status FillRows(const Flags& flags, Results* results) {
     return absl::InvalidArgumentError(absl::StrCat("--part-config: ", part.status().message()));
   }
   for (const Variant& variant : *variants) results->rows.push_back({variant, {}});
-  results->cpus = UsableCpus();
+  results->machine = bench::LookAtMachine();
   return absl::OkStatus();
 }
 
@@ -125,42 +107,32 @@ void FillLoads(const Flags& flags, Results* results) {
   }
 }
 
-absl::Status Run(const Flags& flags, const std::atomic<bool>& stop, tool::Console& console,
-                 Results* results) {
-  const LogFolder logs;
+absl::Status Run(const Flags& flags, bench::Session& session, Results* results) {
+  const bench::ScratchFolder logs;
   if (logs.path().empty()) return absl::InternalError("cannot make a folder for logs; set TMPDIR to one");
-  Study study(results, logs.path(), stop, [&console](const std::string& line) { console.Progress(line); });
+  Study study(results, logs.path(), session.stop(),
+              [&session](const std::string& line) { session.Progress(line); });
   absl::Status status = study.Start();
   if (status.ok()) status = study.FindBaselinePeak(flags.outstanding);
   if (!status.ok()) return status;
   FillLoads(flags, results);
   status = study.Measure();
-  console.Progress({});
+  session.Progress({});
   return status;
-}
-
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  if (path.empty()) return absl::OkStatus();
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  return file.flush() ? absl::OkStatus() : absl::InternalError(absl::StrCat("cannot write ", path));
 }
 
 int RunStudy(const Flags& flags) {
   Results results = flags.results;
   if (absl::Status filled = FillRows(flags, &results); !filled.ok()) return Fail(filled);
-  const std::atomic<bool>& stop = tool::CatchInterrupts();
-  tool::Console console;
-  console.set_quiet(flags.quiet);
-  console.Note(absl::StrFormat("%s; %d rounds of %g s a cell, seed %d, %d CPUs", flags.variants,
-                               results.rounds, results.cell_s, results.seed, results.cpus));
-  const absl::Status status = Run(flags, stop, console, &results);
-  results.interrupted = stop.load();
+  bench::Session session(results);
+  session.Note(absl::StrFormat("%s; %d rounds of %g s a cell, seed %d\n%s", flags.variants, results.rounds,
+                               results.cell_s, results.seed, bench::ToString(results.machine)));
+  const absl::Status status = Run(flags, session, &results);
+  session.Progress({});
+  results.interrupted = session.stop();
   if (results.rows.front().cells.empty()) return Fail(status);  // there is nothing to report
   const std::string markdown = ToMarkdown(results);
-  console.Print(markdown);
-  absl::Status written = WriteFile(flags.markdown, markdown);
-  written.Update(WriteFile(flags.json, ToJson(results)));
+  const absl::Status written = session.Report(markdown, ToJson(results), markdown);
   if (!written.ok()) return Fail(written);
   if (results.interrupted) return tool::kInterrupted;
   if (!status.ok()) return Fail(status);
@@ -175,10 +147,6 @@ int main(int argc, char** argv) {
   Flags flags;
   if (std::find(argv, argv + argc, std::string_view("--quick")) != argv + argc) MakeQuick(&flags);
   AddFlags(app, &flags);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? tool::kOk : tool::kBadConfig;
-  }
+  if (const std::optional<int> code = bench::ParseFlags(app, argc, argv, &flags.results)) return *code;
   return flags.role.part.empty() ? RunStudy(flags) : Serve(flags.role);
 }

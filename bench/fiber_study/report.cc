@@ -7,13 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "bench/common/report.h"
 #include "nlohmann/json.hpp"
 
 namespace curtail::study {
 namespace {
 
-using Json = nlohmann::ordered_json;
-using Line = std::vector<std::string>;
+using bench::Json;
+using Line = bench::Row;
+
+constexpr int kSchemaVersion = 2;
 
 // What the paper measured, and the bar that curtail's fibers are held to at low load.
 constexpr double kPaperPeakRatio = 6;
@@ -24,7 +27,7 @@ template <class Field>
 std::optional<Spread> SpreadOver(const std::vector<Measurement>& rounds, Field Measurement::* field) {
   std::vector<double> values;
   for (const Measurement& round : rounds) values.push_back(static_cast<double>(round.*field));
-  return SpreadOf(std::move(values));
+  return bench::SpreadIfAny(std::move(values));
 }
 
 std::string Cell(const std::optional<Spread>& s, int decimals) {
@@ -34,27 +37,8 @@ std::string Cell(const std::optional<Spread>& s, int decimals) {
   return absl::StrCat(number(s->median), " (", number(s->min), "-", number(s->max), ")");
 }
 
-// Columns are padded, so that the table reads as text too.
-std::string Table(const std::vector<Line>& lines, size_t text_columns) {
-  std::vector<size_t> widths(lines.front().size());
-  for (const Line& line : lines) {
-    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
-  }
-  std::string out;
-  for (size_t l = 0; l < lines.size(); ++l) {
-    for (size_t i = 0; i < widths.size(); ++i) {
-      const std::string padding(widths[i] - lines[l][i].size(), ' ');
-      const bool text = i < text_columns;
-      absl::StrAppend(&out, "| ", text ? "" : padding, lines[l][i], text ? padding : "", " ");
-    }
-    out += "|\n";
-    if (l > 0) continue;
-    for (size_t i = 0; i < widths.size(); ++i) {
-      absl::StrAppend(&out, "| ", std::string(widths[i] - 1, '-'), i < text_columns ? "- " : ": ");
-    }
-    out += "|\n";
-  }
-  return out;
+std::string Table(std::vector<Line> lines, size_t text_columns) {
+  return bench::Table{text_columns, std::move(lines)}.ToMarkdown();
 }
 
 std::string Marks(const std::vector<Measurement>& rounds) {
@@ -76,7 +60,7 @@ std::string Head(const Results& r) {
       "%d rounds over all variants in turns, seed %d. Cells are medians (lowest-highest round); latency "
       "counts from the intended send time. Open loads are shares of %.0f/s, the peak of %s before the "
       "rounds.%s\n\n",
-      r.part_config, r.cpus, r.rounds, r.seed, r.baseline_peak_per_s, r.rows.front().variant.name(),
+      r.part_config, r.machine.cpus, r.rounds, r.seed, r.baseline_peak_per_s, r.rows.front().variant.name(),
       r.interrupted ? " **Interrupted: some rounds are missing.**" : "");
 }
 
@@ -131,9 +115,7 @@ std::string ComparisonTable(const Results& r) {
                       Table(lines, 1), "\n", Verdict(comparisons, r.rows.front().variant.name()));
 }
 
-Json SpreadJson(const std::optional<Spread>& s) {
-  return s ? Json{{"median", s->median}, {"min", s->min}, {"max", s->max}} : Json(nullptr);
-}
+Json SpreadJson(const std::optional<Spread>& s) { return s ? bench::ToJson(*s) : Json(); }
 
 Json RoundJson(const Measurement& m) {
   return {{"offered_per_s", m.offered_per_s},
@@ -169,17 +151,14 @@ Json CellJson(const Load& load, const std::vector<Measurement>& rounds) {
 std::string ToMarkdown(const Results& r) { return absl::StrCat(Head(r), MainTable(r), ComparisonTable(r)); }
 
 std::string ToJson(const Results& r) {
-  Json json = {{"schema_version", 1},
-               {"seed", r.seed},
-               {"rounds", r.rounds},
-               {"cell_s", r.cell_s},
-               {"cpus", r.cpus},
-               {"connections", r.connections},
-               {"spin_us", r.spin_us},
-               {"part_config", r.part_config},
-               {"baseline", r.rows.front().variant.name()},
-               {"baseline_peak_per_s", r.baseline_peak_per_s},
-               {"interrupted", r.interrupted}};
+  Json json = bench::ReportHead("fiber_study", kSchemaVersion, r, r.machine);
+  json["cell_s"] = r.cell_s;
+  json["connections"] = r.connections;
+  json["spin_us"] = r.spin_us;
+  json["part_config"] = r.part_config;
+  json["baseline"] = r.rows.front().variant.name();
+  json["baseline_peak_per_s"] = r.baseline_peak_per_s;
+  json["interrupted"] = r.interrupted;
   json["variants"] = Json::array();
   for (const Row& row : r.rows) {
     Json cells = Json::array();
@@ -197,7 +176,7 @@ std::string ToJson(const Results& r) {
                                    {"peak_ratio", SpreadJson(c.peak_ratio)},
                                    {"lowest_load_p99_ratio", SpreadJson(c.low_p99_ratio)}});
   }
-  return json.dump(2) + "\n";
+  return bench::Dump(json);
 }
 
 }  // namespace curtail::study

@@ -42,7 +42,7 @@ std::optional<Spread> PeakRatio(const Results& results, const Row& row) {
     const auto base = RoundPeak(results, results.rows.front(), round);
     if (mine && base) ratios.push_back(*mine / *base);
   }
-  return SpreadOf(std::move(ratios));
+  return bench::SpreadIfAny(std::move(ratios));
 }
 
 std::optional<Spread> LowP99Ratio(const Results& results, const Row& row) {
@@ -54,7 +54,7 @@ std::optional<Spread> LowP99Ratio(const Results& results, const Row& row) {
   for (size_t round = 0; round < std::min(mine.size(), base.size()); ++round) {
     if (base[round].p99_us > 0) ratios.push_back(mine[round].p99_us / base[round].p99_us);
   }
-  return SpreadOf(std::move(ratios));
+  return bench::SpreadIfAny(std::move(ratios));
 }
 
 }  // namespace
@@ -78,11 +78,6 @@ Measurement Evaluate(const LoadResult& result, const Consumed& before, const Con
   m.saturated = !result.plan.closed() && m.achieved_per_s < kSustainedShare * m.offered_per_s;
   m.generator_note = absl::StrJoin(result.invalid, "; ");
   return m;
-}
-
-std::optional<Spread> SpreadOf(std::vector<double> values) {
-  if (values.empty()) return std::nullopt;
-  return bench::SpreadOf(std::move(values));
 }
 
 std::vector<Comparison> Compare(const Results& results) {

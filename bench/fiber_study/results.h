@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/common/machine.h"
+#include "bench/common/program.h"
 #include "bench/common/spread.h"
 #include "curtail/load/report/result.h"
 #include "variant.h"
@@ -51,8 +53,6 @@ struct Consumed {
 Measurement Evaluate(const LoadResult& result, const Consumed& before, const Consumed& after);
 
 using bench::Spread;
-// Nothing for no values.
-std::optional<Spread> SpreadOf(std::vector<double> values);
 
 // A variant and its cells[load][round].
 struct Row {
@@ -60,13 +60,11 @@ struct Row {
   std::vector<std::vector<Measurement>> cells;
 };
 
-struct Results {
-  uint64_t seed = 1;
-  int rounds = 5;
+struct Results : bench::CommonFlags {
+  bench::Machine machine;
   double cell_s = 2;
   int connections = 4;   // of the load generator
   double spin_us = 120;  // RunOptions::spin
-  int cpus = 0;
   std::string part_config;
   double baseline_peak_per_s = 0;  // found before the rounds; open loads are shares of it
   std::vector<Load> loads;

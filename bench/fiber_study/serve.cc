@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve.h"
 
-#include <cstdlib>
-#include <filesystem>
 #include <iostream>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -74,17 +71,6 @@ absl::StatusOr<std::unique_ptr<Tier>> Tier::Start(const Role& role, const std::s
   auto address = (*process)->AwaitLine("listening on ", Deadline::In(kStartTimeout), &stop);
   if (!address.ok()) return address.status();
   return std::unique_ptr<Tier>(new Tier(*std::move(process), *std::move(address)));
-}
-
-LogFolder::LogFolder() {
-  std::error_code error;
-  std::string name = (std::filesystem::temp_directory_path(error) / "fiber-study-XXXXXX").string();
-  if (!error && mkdtemp(name.data()) != nullptr) path_ = name;
-}
-
-LogFolder::~LogFolder() {
-  std::error_code error;
-  if (!path_.empty()) std::filesystem::remove_all(path_, error);
 }
 
 }  // namespace curtail::study

@@ -47,17 +47,4 @@ class Tier {
   const std::string address_;
 };
 
-// A folder for logs, removed with the object.
-class LogFolder {
- public:
-  LogFolder();
-  ~LogFolder();
-  LogFolder(const LogFolder&) = delete;
-  LogFolder& operator=(const LogFolder&) = delete;
-  const std::string& path() const { return path_; }  // empty when it could not be made
-
- private:
-  std::string path_;
-};
-
 }  // namespace curtail::study

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bench/common/round.h"
 #include "compose.curtail.h"
 #include "parts.h"
 
@@ -130,7 +131,7 @@ absl::Status Study::FindBaselinePeak(const std::vector<int>& outstanding) {
       if (!measured.ok()) return measured.status();
       rates.push_back(measured->achieved_per_s);
     }
-    results_.baseline_peak_per_s = std::max(results_.baseline_peak_per_s, SpreadOf(rates)->median);
+    results_.baseline_peak_per_s = std::max(results_.baseline_peak_per_s, bench::SpreadOf(rates).median);
   }
   return results_.baseline_peak_per_s > 0 ? absl::OkStatus()
                                           : absl::InternalError("the baseline answers nothing");
@@ -138,24 +139,21 @@ absl::Status Study::FindBaselinePeak(const std::vector<int>& outstanding) {
 
 absl::Status Study::Measure() {
   for (Row& row : results_.rows) row.cells.resize(results_.loads.size());
-  const size_t n = results_.rows.size();
-  for (int round = 0; round < results_.rounds; ++round) {
-    for (size_t l = 0; l < results_.loads.size(); ++l) {
-      for (size_t i = 0; i < n; ++i) {
-        const size_t r = (static_cast<size_t>(round) + l + i) % n;
-        Row& row = results_.rows[r];
-        const Load& load = results_.loads[l];
-        if (load.beyond_baseline() && !row.variant.fibers()) continue;
-        progress_(absl::StrCat("round ", round + 1, "/", results_.rounds, "  ", load.name(), "  ",
-                               row.variant.name()));
-        const uint64_t seed = results_.seed + static_cast<uint64_t>(round) * kSeedsPerRound + l;
-        auto measured = MeasureCell(*composers_[r], load, seed);
-        if (!measured.ok()) return measured.status();
-        row.cells[l].push_back(*std::move(measured));
-      }
-    }
-  }
-  return absl::OkStatus();
+  const bench::RoundPlan plan{.rounds = results_.rounds,
+                              .loads = results_.loads.size(),
+                              .subjects = results_.rows.size(),
+                              .order = bench::Order::kRotate,
+                              .stop = &stop_};
+  return bench::RunRounds(plan, [&](const bench::Turn& turn) -> absl::Status {
+    Row& row = results_.rows[turn.subject];
+    const Load& load = results_.loads[turn.load];
+    if (load.beyond_baseline() && !row.variant.fibers()) return absl::OkStatus();
+    progress_(absl::StrCat(bench::RoundText(plan, turn), load.name(), "  ", row.variant.name()));
+    const uint64_t seed = results_.seed + static_cast<uint64_t>(turn.round) * kSeedsPerRound + turn.load;
+    auto measured = MeasureCell(*composers_[turn.subject], load, seed);
+    if (measured.ok()) row.cells[turn.load].push_back(*std::move(measured));
+    return measured.status();
+  });
 }
 
 }  // namespace curtail::study

@@ -33,15 +33,6 @@ TEST(Variant, HasAParkedThreadForEachCallOnThreadsOnly) {
   EXPECT_EQ(Variant::Parse("curtail-FDB1-2")->MaxThreads(), 3);
 }
 
-TEST(Spread, IsMedianAndEnds) {
-  EXPECT_FALSE(SpreadOf({}).has_value());
-  const Spread odd = *SpreadOf({5, 1, 3});
-  EXPECT_EQ(odd.median, 3);
-  EXPECT_EQ(odd.min, 1);
-  EXPECT_EQ(odd.max, 5);
-  EXPECT_EQ(SpreadOf({1, 2, 4, 9})->median, 3);
-}
-
 // Two rounds of a baseline and of fibers that are twice and four times as fast, and as late again and half as late.
 Results TwoRounds() {
   Results r;
@@ -97,7 +88,7 @@ TEST(Report, SaysTheSameToPeopleAndMachines) {
   EXPECT_NE(text.find("Peak of fibers (curtail-FIB1) over std-SDB1-4: 3.00 x"), std::string::npos) << text;
   EXPECT_NE(text.find("1.25 x; bar: at most 1.1 x, missed"), std::string::npos) << text;
   const auto json = nlohmann::json::parse(ToJson(r));
-  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["schema_version"], 2);
   EXPECT_EQ(json["comparisons"][0]["peak_ratio"]["median"], 3.0);
   EXPECT_EQ(json["variants"][1]["cells"][0]["rounds"].size(), 2u);
 }

@@ -12,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "bench/common/scratch.h"
 #include "output.h"
 #include "process.h"
-#include "scratch.h"
 #include "target.h"
 
 namespace curtail::bench {
@@ -29,15 +29,15 @@ const std::string kEmptyMessage(5, '\0');
 // Streams that h2load may have open in an open loop: so many that it does not wait for replies.
 constexpr char kManyStreams[] = "10000";
 
-std::string Count(const Load& load) {
-  return absl::StrCat(std::max<uint64_t>(1, static_cast<uint64_t>(load.number * load.seconds)));
+std::string Count(const TimedLoad& load) {
+  return absl::StrCat(std::max<uint64_t>(1, static_cast<uint64_t>(load.load.number * load.seconds)));
 }
 
-std::string Seconds(const Load& load) {
+std::string Seconds(const TimedLoad& load) {
   return absl::StrFormat("%dms", static_cast<int64_t>(load.seconds * 1e3));
 }
 
-Words CurtailWords(const std::string& address, const Load& load, const ScratchFolder& scratch) {
+Words CurtailWords(const std::string& address, const TimedLoad& load, const ScratchFolder& scratch) {
   return {"load",
           address,
           "--method",
@@ -46,39 +46,41 @@ Words CurtailWords(const std::string& address, const Load& load, const ScratchFo
           "0ms",
           "--duration",
           Seconds(load),
-          load.open ? "--rps" : "--closed",
-          absl::StrCat(load.number),
+          load.load.open() ? "--rps" : "--closed",
+          absl::StrCat(load.load.number),
           "--json",
           scratch.File("curtail.json")};
 }
 
-Words GhzWords(const std::string& address, const Load& load, bool observe) {
+Words GhzWords(const std::string& address, const TimedLoad& load, bool observe) {
   Words words = {"--insecure", "--call", std::string(kTargetMethod).substr(1), "-d", "{}"};
-  if (load.open) {
-    words.insert(words.end(), {"--rps", absl::StrCat(load.number), "-n", Count(load)});
+  if (load.load.open()) {
+    words.insert(words.end(), {"--rps", absl::StrCat(load.load.number), "-n", Count(load)});
   } else {
     words.insert(words.end(),
-                 {"-c", absl::StrCat(load.number), "-z", Seconds(load), "--duration-stop", "wait"});
+                 {"-c", absl::StrCat(load.load.number), "-z", Seconds(load), "--duration-stop", "wait"});
   }
   if (observe) words.insert(words.end(), {"-O", "json"});
   words.push_back(address);
   return words;
 }
 
-Words H2loadWords(const std::string& address, const Load& load, bool observe, const ScratchFolder& scratch) {
+Words H2loadWords(const std::string& address, const TimedLoad& load, bool observe,
+                  const ScratchFolder& scratch) {
   Words words = {
       "-c", "1", "-H", "content-type: application/grpc", "-H", "te: trailers", "-d", scratch.File("body")};
-  if (load.open) {
-    words.insert(words.end(), {"--rps", absl::StrCat(load.number), "-m", kManyStreams, "-n", Count(load)});
+  if (load.load.open()) {
+    words.insert(words.end(),
+                 {"--rps", absl::StrCat(load.load.number), "-m", kManyStreams, "-n", Count(load)});
   } else {
-    words.insert(words.end(), {"-m", absl::StrCat(load.number), "-D", Seconds(load)});
+    words.insert(words.end(), {"-m", absl::StrCat(load.load.number), "-D", Seconds(load)});
   }
   if (observe) words.push_back("--log-file=" + scratch.File("h2load.log"));
   words.push_back(absl::StrCat("http://", address, kTargetMethod));
   return words;
 }
 
-Words WordsFor(const Generator& generator, const std::string& address, const Load& load, bool observe,
+Words WordsFor(const Generator& generator, const std::string& address, const TimedLoad& load, bool observe,
                const ScratchFolder& scratch) {
   switch (generator.program) {
     case Generator::Program::kCurtail:
@@ -114,7 +116,7 @@ absl::StatusOr<GeneratorRun> ReadRun(const Generator& generator, const std::stri
 }
 
 absl::StatusOr<GeneratorRun> Run(const Tools& tools, const Generator& generator, const std::string& address,
-                                 const Load& load, bool observe) {
+                                 const TimedLoad& load, bool observe) {
   const std::optional<std::string> path = Find(tools, generator.program);
   if (!path) return absl::NotFoundError(absl::StrCat("there is no program for ", generator.name));
   const ScratchFolder scratch;
@@ -155,8 +157,6 @@ std::optional<std::string> FindProgram(const std::string& name) {
 
 }  // namespace
 
-std::string Load::Name() const { return absl::StrCat(open ? "open-" : "closed-", number); }
-
 std::optional<std::string> Find(const Tools& tools, Generator::Program program) {
   switch (program) {
     case Generator::Program::kCurtail:
@@ -170,18 +170,18 @@ std::optional<std::string> Find(const Tools& tools, Generator::Program program) 
 }
 
 absl::StatusOr<GeneratorRun> Observe(const Tools& tools, const Generator& generator,
-                                     const std::string& address, const Load& load) {
+                                     const std::string& address, const TimedLoad& load) {
   return Run(tools, generator, address, load, true);
 }
 
 absl::StatusOr<GeneratorRun> Measure(const Tools& tools, const Generator& generator,
-                                     const std::string& address, const Load& load) {
+                                     const std::string& address, const TimedLoad& load) {
   return Run(tools, generator, address, load, false);
 }
 
 absl::StatusOr<GeneratorRun> MeasureStart(const Tools& tools, const Generator& generator,
                                           const std::string& address) {
-  return Run(tools, generator, address, {.open = false, .number = 1, .seconds = 0.001}, false);
+  return Run(tools, generator, address, {.load = {Load::Kind::kClosed, 1}, .seconds = 0.001}, false);
 }
 
 }  // namespace curtail::bench

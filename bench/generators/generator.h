@@ -9,17 +9,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bench/common/load.h"
 #include "curtail/base/clock.h"
 
 namespace curtail::bench {
 
-// One load: so many requests a second whatever the answers do (open), or so many under way (closed).
-struct Load {
-  bool open = true;
-  uint32_t number = 1;
+// A load, and how long it lasts.
+struct TimedLoad {
+  Load load;
   double seconds = 1;
-
-  std::string Name() const;  // "open-500", "closed-16"
 };
 
 // The programs.
@@ -62,9 +60,9 @@ std::optional<std::string> Find(const Tools& tools, Generator::Program program);
 // time; Measure() does not. Both block for about load.seconds. Errors: the program failed, or requests did; what it
 // printed.
 absl::StatusOr<GeneratorRun> Observe(const Tools& tools, const Generator& generator,
-                                     const std::string& address, const Load& load);
+                                     const std::string& address, const TimedLoad& load);
 absl::StatusOr<GeneratorRun> Measure(const Tools& tools, const Generator& generator,
-                                     const std::string& address, const Load& load);
+                                     const std::string& address, const TimedLoad& load);
 // The CPU time of a run of next to nothing: what the start and the end of the program cost.
 absl::StatusOr<GeneratorRun> MeasureStart(const Tools& tools, const Generator& generator,
                                           const std::string& address);

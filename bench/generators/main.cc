@@ -2,37 +2,25 @@
 //
 // generators: curtail load beside ghz and h2load. The service that all of them call runs in this process.
 
-#include <signal.h>
-
 #include <algorithm>
 #include <iostream>
 
-#include "absl/strings/str_format.h"
 #include "bench/common/machine.h"
 #include "options.h"
 #include "report.h"
-#include "scratch.h"
 #include "work.h"
 
 namespace curtail::bench {
 namespace {
 
-int Fail(const std::string& message) {
-  std::cerr << "generators: " << message << "\n";
-  return 1;
-}
-
 // To the screen and to the files asked for.
 template <class Results>
-int Report(const Options& options, const Machine& machine, const Results& results) {
-  std::cout << ToText(machine, results);
-  if (!options.json.empty() && !WriteFile(options.json, ToJson(options, machine, results))) {
-    return Fail("cannot write " + options.json);
-  }
-  if (!options.markdown.empty() && !WriteFile(options.markdown, ToMarkdown(machine, results))) {
-    return Fail("cannot write " + options.markdown);
-  }
-  return AllWell(results) ? 0 : 1;
+int Report(const Options& options, Session& session, const Machine& machine, const Results& results) {
+  const absl::Status written = session.Report(ToText(machine, results), ToJson(options, machine, results),
+                                              ToMarkdown(machine, results));
+  if (!written.ok()) return Fail("generators", written);
+  if (session.stop()) return tool::kInterrupted;
+  return AllWell(results) ? tool::kOk : tool::kFailed;
 }
 
 // Those that were asked for and are not there are left out, and named.
@@ -48,22 +36,16 @@ void NameMissing(const Options& options) {
 }
 
 int Main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);
-  const Parsed parsed = ParseOptions(argc, argv);
-  if (parsed.exit) return *parsed.exit;
-  const Options& options = parsed.options;
+  Options options;
+  if (const std::optional<int> code = ParseOptions(argc, argv, &options)) return *code;
   NameMissing(options);
-  const Progress progress = [&options](const std::string& line) {
-    if (!options.quiet) std::cerr << line << "\n";
-  };
+  Session session(options);
   const Machine machine = LookAtMachine();
-  std::cerr << absl::StrFormat("load average %.2f, %.2f of %d CPUs in use by others\n", machine.load_average,
-                               machine.busy_cpus, machine.cpus);
-  if (machine.Disturbed()) std::cerr << "WARNING: the machine is busy; the times will not mean much\n";
-  if (options.work == "truth") return Report(options, machine, MeasureTruth(options, progress));
-  const absl::StatusOr<CostResults> results = MeasureCost(options, progress);
-  if (!results.ok()) return Fail(std::string(results.status().message()));
-  return Report(options, machine, *results);
+  session.Note(ToString(machine));
+  if (options.work == "truth") return Report(options, session, machine, MeasureTruth(options, session));
+  const absl::StatusOr<CostResults> results = MeasureCost(options, session);
+  if (!results.ok()) return Fail("generators", results.status());
+  return Report(options, session, machine, *results);
 }
 
 }  // namespace

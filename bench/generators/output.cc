@@ -15,16 +15,7 @@
 namespace curtail::bench {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr double kEmptyMessageBytes = 5;
-
-Percentiles PercentilesOf(const std::vector<Nanos>& values) {
-  const auto ms = [&values](double percent) {
-    return static_cast<double>(PercentileOf(values, percent).count()) / 1e6;
-  };
-  return {ms(50), ms(90), ms(99), ms(99.9), ms(100)};
-}
 
 absl::Status Unexpected(absl::string_view what, absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrCat("expected ", what, ", got: ", text.substr(0, 500)));
@@ -61,31 +52,38 @@ template <class Read>
 absl::StatusOr<GeneratorRun> ReadJson(const std::string& text, Read read) {
   try {
     GeneratorRun run;
-    read(Json::parse(text), run);
+    read(nlohmann::json::parse(text), run);
     return run;
-  } catch (const Json::exception& error) {
+  } catch (const nlohmann::json::exception& error) {
     return Unexpected(absl::StrCat("its JSON (", error.what(), ")"), text);
   }
 }
 
 }  // namespace
 
+Percentiles PercentilesOf(const std::vector<Nanos>& values) {
+  const auto ms = [&values](double percent) {
+    return static_cast<double>(PercentileOf(values, percent).count()) / 1e6;
+  };
+  return {ms(50), ms(90), ms(99), ms(99.9), ms(100)};
+}
+
 absl::StatusOr<GeneratorRun> ParseCurtail(const std::string& json) {
-  return ReadJson(json, [](const Json& file, GeneratorRun& run) {
-    const Json& result = file.contains("runs") ? file.at("runs").at(0) : file;
+  return ReadJson(json, [](const nlohmann::json& file, GeneratorRun& run) {
+    const nlohmann::json& result = file.contains("runs") ? file.at("runs").at(0) : file;
     run.valid = result.at("valid");
     run.answered = result.at("requests").at("ok");
     run.rate_per_s = result.at("rates_per_s").at("good");
-    const Json& all = result.at("latency_us").at("all");
+    const nlohmann::json& all = result.at("latency_us").at("all");
     const auto ms = [&all](const char* name) { return all.at(name).get<double>() / 1e3; };
     run.latency = {ms("p50"), ms("p90"), ms("p99"), ms("p99_9"), ms("max")};
   });
 }
 
 absl::StatusOr<GeneratorRun> ParseGhzJson(const std::string& json) {
-  return ReadJson(json, [](const Json& result, GeneratorRun& run) {
+  return ReadJson(json, [](const nlohmann::json& result, GeneratorRun& run) {
     std::vector<Nanos> latencies;
-    for (const Json& one : result.at("details")) {
+    for (const nlohmann::json& one : result.at("details")) {
       latencies.emplace_back(one.at("latency").get<int64_t>());
       run.answered += one.at("status") == "OK" ? 1 : 0;
     }

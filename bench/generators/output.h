@@ -4,11 +4,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "generator.h"
 
 namespace curtail::bench {
+
+// Of latencies in any order.
+Percentiles PercentilesOf(const std::vector<Nanos>& values);
 
 // The JSON of `curtail load --json`, schema versions 1 and 2.
 absl::StatusOr<GeneratorRun> ParseCurtail(const std::string& json);

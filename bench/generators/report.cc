@@ -5,8 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "bench/common/spread.h"
-#include "bench/common/table.h"
+#include "bench/common/report.h"
 
 namespace curtail::bench {
 namespace {
@@ -15,11 +14,7 @@ std::string Render(const Table& table, bool markdown) {
   return markdown ? table.ToMarkdown() : table.ToText();
 }
 
-std::string MachineLine(const Machine& machine) {
-  return absl::StrFormat("%d CPUs; before the run a load average of %.2f, %.2f CPUs in use by others%s.\n\n",
-                         machine.cpus, machine.load_average, machine.busy_cpus,
-                         machine.Disturbed() ? ": the machine was busy, these numbers do not count" : "");
-}
+std::string MachineLine(const Machine& machine) { return ToString(machine) + " before the run.\n\n"; }
 
 // Three significant digits.
 std::string Short(double value) {

@@ -3,7 +3,6 @@
 // work.h - the two things that are measured: whether the numbers are true, and what they cost.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,9 +12,6 @@
 #include "options.h"
 
 namespace curtail::bench {
-
-// Hears a line before each step.
-using Progress = std::function<void(const std::string&)>;
 
 // What a generator said of a service, and what was so.
 struct TruthRow {
@@ -32,8 +28,8 @@ struct TruthRow {
   std::optional<double> late_p99_ms;
 };
 
-// Runs all generators against both services. A minute; --quick 20 seconds.
-std::vector<TruthRow> MeasureTruth(const Options& options, const Progress& progress);
+// Runs all generators against both services. A minute; --quick 20 seconds. Ends early when the session is stopped.
+std::vector<TruthRow> MeasureTruth(const Options& options, Session& session);
 
 // One generator under one load, a value a round.
 struct CostCell {
@@ -51,8 +47,9 @@ struct CostResults {
   std::map<std::string, std::map<std::string, CostCell>> cells;
 };
 
-// Runs rounds x loads x generators, in this order of nesting, all against one target.
-absl::StatusOr<CostResults> MeasureCost(const Options& options, const Progress& progress);
+// Runs rounds x loads x generators, in this order of nesting, all against one target; ends early
+// when the session is stopped.
+absl::StatusOr<CostResults> MeasureCost(const Options& options, Session& session);
 
 // A limit that curtail load is to keep: its CPU time a request is at most `limit` times that of the cheapest form of
 // the other.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "bench/common/round.h"
 #include "bench/common/spread.h"
 #include "target.h"
 #include "work.h"
@@ -16,12 +17,12 @@ using Program = Generator::Program;
 constexpr double kMostOfGhz = 1.0 / 3;
 constexpr double kMostOfH2load = 1.5;
 
-struct Contestant {
+struct CostContestant {
   Generator generator;
   bool only_open = false;
 };
 
-std::vector<Contestant> Contestants() {
+std::vector<CostContestant> CostContestants() {
   return {{{"curtail load", Program::kCurtail, {}}},
           {{"curtail load --spin 0us", Program::kCurtail, {"--spin", "0us"}}, true},
           {{"ghz", Program::kGhz, {}}},
@@ -30,11 +31,12 @@ std::vector<Contestant> Contestants() {
 }
 
 // One generator's turn in a round.
-void TakeTurn(const Options& options, const std::string& address, const Contestant& contestant,
+void TakeTurn(const Options& options, const std::string& address, const CostContestant& contestant,
               const Load& load, const GeneratorRun& start, CostResults* results) {
   const std::string& name = contestant.generator.name;
   CostCell& cell = results->cells[load.Name()][name];
-  const absl::StatusOr<GeneratorRun> run = Measure(options.tools, contestant.generator, address, load);
+  const absl::StatusOr<GeneratorRun> run =
+      Measure(options.tools, contestant.generator, address, {load, options.seconds});
   if (!run.ok()) {
     if (cell.error.empty()) cell.error = std::string(run.status().message());
     return;
@@ -51,14 +53,14 @@ void TakeTurn(const Options& options, const std::string& address, const Contesta
 
 // The starts of one round; those that fail are missing.
 std::map<std::string, GeneratorRun> MeasureStarts(const Options& options, const std::string& address,
-                                                  const std::vector<Contestant>& contestants,
+                                                  const std::vector<CostContestant>& contestants,
                                                   CostResults* results) {
   std::map<std::string, GeneratorRun> starts;
-  for (const Contestant& one : contestants) {
+  for (const CostContestant& one : contestants) {
     const absl::StatusOr<GeneratorRun> start = MeasureStart(options.tools, one.generator, address);
     if (!start.ok()) {
       for (const Load& load : options.loads) {
-        if (load.open || !one.only_open) {
+        if (load.open() || !one.only_open) {
           results->cells[load.Name()][one.generator.name].error = std::string(start.status().message());
         }
       }
@@ -83,27 +85,32 @@ std::optional<double> Cheapest(const std::map<std::string, CostCell>& cells, con
 
 }  // namespace
 
-absl::StatusOr<CostResults> MeasureCost(const Options& options, const Progress& progress) {
+absl::StatusOr<CostResults> MeasureCost(const Options& options, Session& session) {
   const absl::StatusOr<std::unique_ptr<Target>> target = Target::Start({});
   if (!target.ok()) return target.status();
   const std::string address = (*target)->address();
-  std::vector<Contestant> contestants = Contestants();
+  std::vector<CostContestant> contestants = CostContestants();
   std::erase_if(contestants,
-                [&](const Contestant& one) { return !TakesPart(options, one.generator.program); });
+                [&](const CostContestant& one) { return !TakesPart(options, one.generator.program); });
   CostResults results;
-  for (const Contestant& one : contestants) results.generators.push_back(one.generator.name);
+  for (const CostContestant& one : contestants) results.generators.push_back(one.generator.name);
   for (const Load& load : options.loads) results.loads.push_back(load.Name());
-  for (int round = 1; round <= options.rounds; ++round) {
-    const std::map<std::string, GeneratorRun> starts = MeasureStarts(options, address, contestants, &results);
-    for (const Load& load : options.loads) {
-      progress(absl::StrCat("round ", round, "/", options.rounds, ": ", load.Name()));
-      for (const Contestant& one : contestants) {
-        const auto start = starts.find(one.generator.name);
-        if (start == starts.end() || (one.only_open && !load.open)) continue;
-        TakeTurn(options, address, one, load, start->second, &results);
-      }
-    }
-  }
+  std::map<std::string, GeneratorRun> starts;  // of the round
+  const RoundPlan plan{.rounds = options.rounds,
+                       .loads = options.loads.size(),
+                       .subjects = contestants.size(),
+                       .stop = &session.stop()};
+  const absl::Status ended = RunRounds(plan, [&](const Turn& turn) {
+    const CostContestant& one = contestants[turn.subject];
+    const Load& load = options.loads[turn.load];
+    session.Progress(absl::StrCat(RoundText(plan, turn), load.Name(), "  ", one.generator.name));
+    if (turn.load == 0 && turn.subject == 0) starts = MeasureStarts(options, address, contestants, &results);
+    const auto start = starts.find(one.generator.name);
+    if (start == starts.end() || (one.only_open && !load.open()) || session.stop()) return absl::OkStatus();
+    TakeTurn(options, address, one, load, start->second, &results);
+    return absl::OkStatus();
+  });
+  if (!ended.ok()) session.Note("interrupted: the report is partial");
   return results;
 }
 

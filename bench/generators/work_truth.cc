@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "output.h"
 #include "target.h"
 #include "truth.h"
 #include "work.h"
@@ -17,8 +18,8 @@ using std::chrono::milliseconds;
 struct Scenario {
   std::string name;
   TargetOptions target;
-  Load users;    // open loop
-  Load waiting;  // the same service in a closed loop
+  TimedLoad users;    // open loop
+  TimedLoad waiting;  // the same service in a closed loop
   bool fifo = false;
 };
 
@@ -28,26 +29,26 @@ std::vector<Scenario> Scenarios(const Options& options) {
   Scenario exponential{
       .name = "exponential",
       .target = {.workers = 400, .service = milliseconds(50), .exponential = true, .seed = options.seed},
-      .users = {true, 400, seconds},
-      .waiting = {false, 16, seconds}};
+      .users = {{Load::Kind::kOpen, 400}, seconds},
+      .waiting = {{Load::Kind::kClosed, 16}, seconds}};
   // The k-th request after the one that stalls takes (201 - k) ms, so of 1000 users 200 see it, and the 100th of
   // them, the p90, waits for 101 ms. 100 are due while the server stands still, more than some generators will have
   // in flight.
   Scenario stall{.name = "stall",
                  .target = {.service = milliseconds(1), .stall_at = 300, .stall = milliseconds(200)},
-                 .users = {true, 500, 2},
-                 .waiting = {false, 1, 2},
+                 .users = {{Load::Kind::kOpen, 500}, 2},
+                 .waiting = {{Load::Kind::kClosed, 1}, 2},
                  .fifo = true};
   return {exponential, stall};
 }
 
-struct Contestant {
+struct TruthContestant {
   Generator generator;
   bool open = true;
   bool one_at_a_time = false;  // too slow for a service where many run at once
 };
 
-std::vector<Contestant> Contestants() {
+std::vector<TruthContestant> TruthContestants() {
   // Equal distances, as those that the others keep.
   return {{{"curtail load", Program::kCurtail, {"--arrivals", "constant"}}, true},
           {{"ghz --rps", Program::kGhz, {}}, true},
@@ -55,13 +56,6 @@ std::vector<Contestant> Contestants() {
           {{"h2load --rps", Program::kH2load, {}}, true},
           {{"h2load --rps -m 1", Program::kH2load, {"-m", "1"}}, true, true},
           {{"h2load", Program::kH2load, {}}, false}};
-}
-
-Percentiles PercentilesOf(const std::vector<Nanos>& values) {
-  const auto ms = [&values](double percent) {
-    return static_cast<double>(PercentileOf(values, percent).count()) / 1e6;
-  };
-  return {ms(50), ms(90), ms(99), ms(99.9), ms(100)};
 }
 
 // The p99 of how late requests began that were due every `gap`; none is early by the start that is chosen.
@@ -75,10 +69,10 @@ double LateP99Ms(const std::vector<ServedRequest>& log, Nanos gap) {
   return static_cast<double>((PercentileOf(late, 99) - first).count()) / 1e6;
 }
 
-TruthRow MeasureOne(const Options& options, const Scenario& scenario, const Contestant& contestant,
+TruthRow MeasureOne(const Options& options, const Scenario& scenario, const TruthContestant& contestant,
                     Target& target) {
-  const Load& load = contestant.open ? scenario.users : scenario.waiting;
-  TruthRow row{.scenario = scenario.name, .generator = contestant.generator.name, .load = load.Name()};
+  const TimedLoad& load = contestant.open ? scenario.users : scenario.waiting;
+  TruthRow row{.scenario = scenario.name, .generator = contestant.generator.name, .load = load.load.Name()};
   target.TakeLog();
   const absl::StatusOr<GeneratorRun> run =
       Observe(options.tools, contestant.generator, target.address(), load);
@@ -88,7 +82,7 @@ TruthRow MeasureOne(const Options& options, const Scenario& scenario, const Cont
   }
   row.said = *run;
   const std::vector<ServedRequest> log = LastOf(target.TakeLog(), run->answered);
-  const Nanos gap(1'000'000'000 / scenario.users.number);
+  const Nanos gap(1'000'000'000 / scenario.users.load.number);
   row.truth = PercentilesOf(scenario.fifo ? FifoLatencies(gap, ServiceTimes(log), OccupiedTimes(log))
                                           : ServiceTimes(log));
   if (contestant.open && !scenario.fifo) row.late_p99_ms = LateP99Ms(log, gap);
@@ -97,19 +91,21 @@ TruthRow MeasureOne(const Options& options, const Scenario& scenario, const Cont
 
 }  // namespace
 
-std::vector<TruthRow> MeasureTruth(const Options& options, const Progress& progress) {
+std::vector<TruthRow> MeasureTruth(const Options& options, Session& session) {
   std::vector<TruthRow> rows;
   for (const Scenario& scenario : Scenarios(options)) {
     const absl::StatusOr<std::unique_ptr<Target>> target = Target::Start(scenario.target);
-    for (const Contestant& contestant : Contestants()) {
+    for (const TruthContestant& contestant : TruthContestants()) {
       if (!target.ok()) {
         rows.push_back({.scenario = scenario.name, .error = std::string(target.status().message())});
         break;
       }
       if (!TakesPart(options, contestant.generator.program)) continue;
       if (contestant.one_at_a_time && !scenario.fifo) continue;
-      progress(absl::StrCat(scenario.name, ": ", contestant.generator.name));
-      rows.push_back(MeasureOne(options, scenario, contestant, **target));
+      if (session.stop()) return rows;
+      session.Progress(absl::StrCat(scenario.name, ": ", contestant.generator.name));
+      TruthRow row = MeasureOne(options, scenario, contestant, **target);
+      if (!session.stop()) rows.push_back(std::move(row));
     }
   }
   return rows;

@@ -19,15 +19,14 @@
 #include "absl/strings/str_format.h"
 #include "bench/common/callgrind.h"
 #include "bench/common/one_config_profile.h"
+#include "bench/common/program.h"
+#include "bench/common/report.h"
+#include "bench/common/round.h"
 #include "bench/common/spread.h"
-#include "bench/common/table.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/report/report.h"
-#include "fail.h"
+#include "nlohmann/json.hpp"
 #include "plan.h"
-#include "tools/curtail/cli/console.h"
-#include "tools/curtail/cli/exit_code.h"
-#include "tools/curtail/cli/interrupt.h"
 #include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/tiers.h"
 
@@ -45,6 +44,7 @@ Examples:
 Exit codes: 0 ok, 1 something could not be measured or written, 104 bad flags, a missing program or data set,
 105 interrupted.)";
 
+constexpr int kSchemaVersion = 2;
 constexpr uint64_t kWarmRequests = 300;
 constexpr uint64_t kRequests = 1000;
 // How many requests are under way: one, and enough that threads share work.
@@ -52,11 +52,8 @@ constexpr int kOutstanding[] = {1, 16};
 constexpr Nanos kRunLimit = std::chrono::seconds(120);
 constexpr Nanos kEndLimit = std::chrono::seconds(60);
 
-struct Flags {
+struct Flags : bench::CommonFlags {
   std::string service, configs = "SIB1,SDB1-16,ADB1-2-2", policy = "mutune";
-  int rounds = 3;
-  std::string json, markdown;
-  bool quiet = false;
   tool::ApplicationOptions tiers;
 };
 
@@ -183,6 +180,10 @@ bench::Table ToTable(const std::vector<Subject>& subjects, const std::string& po
     bench::Row row = {NameOf(subjects[s], policy)};
     for (size_t i = 0; i < std::size(kOutstanding); ++i) {
       const double count = bench::SpreadOf(subjects[s].counts[i]).median;
+      if (count == 0) {  // interrupted before
+        row.insert(row.end(), {"-", ""});
+        continue;
+      }
       row.push_back(absl::StrFormat("%.1f", count / 1000));
       if (!subjects[s].policy) {
         row.push_back("");
@@ -197,23 +198,19 @@ bench::Table ToTable(const std::vector<Subject>& subjects, const std::string& po
 }
 
 std::string ToJson(const Flags& flags, const std::vector<Subject>& subjects) {
-  std::string json =
-      absl::StrCat("{\n  \"schema_version\": 1,\n  \"benchmark\": \"instructions\",\n  \"service\": \"",
-                   flags.service, "\",\n  \"policy\": \"", flags.policy, "\",\n  \"counts\": [");
-  const char* comma = "\n";
+  bench::Json json = bench::ReportHead("instructions", kSchemaVersion, flags, bench::LookAtMachine());
+  json["service"] = flags.service;
+  json["policy"] = flags.policy;
+  json["counts"] = bench::Json::array();
   for (const Subject& subject : subjects) {
     for (size_t i = 0; i < std::size(kOutstanding); ++i) {
-      absl::StrAppend(&json, comma, "    {\"config\": \"", subject.config.ToString(),
-                      "\", \"policy\": ", subject.policy ? "true" : "false",
-                      ", \"outstanding\": ", kOutstanding[i], ", \"user_instructions_per_request\": [");
-      for (size_t r = 0; r < subject.counts[i].size(); ++r) {
-        absl::StrAppendFormat(&json, "%s%.0f", r == 0 ? "" : ", ", subject.counts[i][r]);
-      }
-      absl::StrAppend(&json, "]}");
-      comma = ",\n";
+      json["counts"].push_back({{"config", subject.config.ToString()},
+                                {"policy", subject.policy},
+                                {"outstanding", kOutstanding[i]},
+                                {"user_instructions_per_request", subject.counts[i]}});
     }
   }
-  return json + "\n  ]\n}\n";
+  return bench::Dump(json);
 }
 
 absl::StatusOr<std::vector<Subject>> MakeSubjects(const Flags& flags) {
@@ -233,36 +230,31 @@ absl::StatusOr<std::vector<Subject>> MakeSubjects(const Flags& flags) {
   return subjects;
 }
 
-absl::Status Run(const Flags& flags, const tool::LogFolder& logs, tool::Console& console) {
-  const std::atomic<bool>& stop = tool::CatchInterrupts();
+absl::Status Run(const Flags& flags, const tool::LogFolder& logs, bench::Session& session) {
   absl::StatusOr<std::vector<Subject>> subjects = MakeSubjects(flags);
   if (!subjects.ok()) return subjects.status();
   const absl::StatusOr<bench::Callgrind> callgrind = bench::Callgrind::Find(logs.path());
   if (!callgrind.ok()) return callgrind.status();
   const auto service = tool::MakeApplication(flags.service, flags.tiers);
   if (!service.ok()) return service.status();
-  const auto tiers = tool::Tiers::Start(**service, logs, stop);
+  const auto tiers = tool::Tiers::Start(**service, logs, session.stop());
   if (!tiers.ok()) return tiers.status();
-  Counter counter(**service, **tiers, *callgrind, logs, flags.policy, stop);
-  for (int round = 0; round < flags.rounds; ++round) {
-    for (Subject& subject : *subjects) {
-      const std::string name = NameOf(subject, flags.policy);
-      console.Progress(absl::StrCat("round ", round + 1, "/", flags.rounds, "  ", name));
-      if (absl::Status status = counter.Count(&subject); !status.ok()) {
-        return absl::Status(status.code(), absl::StrCat(name, ": ", status.message()));
-      }
-    }
-  }
-  console.Progress({});
-  console.Print(absl::StrCat((*service)->description,
-                             "\nUser-level instructions of the mid-tier; medians of ", flags.rounds,
-                             " rounds\n\n", ToTable(*subjects, flags.policy).ToText()));
-  absl::Status written;
-  if (!flags.json.empty()) written.Update(WriteFile(flags.json, ToJson(flags, *subjects)));
-  if (!flags.markdown.empty()) {
-    written.Update(WriteFile(flags.markdown, ToTable(*subjects, flags.policy).ToMarkdown()));
-  }
-  return written;
+  Counter counter(**service, **tiers, *callgrind, logs, flags.policy, session.stop());
+  const bench::RoundPlan plan{.rounds = flags.rounds, .subjects = subjects->size(), .stop = &session.stop()};
+  const absl::Status status = bench::RunRounds(plan, [&](const bench::Turn& turn) {
+    Subject& subject = (*subjects)[turn.subject];
+    const std::string name = NameOf(subject, flags.policy);
+    session.Progress(absl::StrCat(bench::RoundText(plan, turn), name));
+    const absl::Status counted = counter.Count(&subject);
+    return counted.ok() ? counted : absl::Status(counted.code(), absl::StrCat(name, ": ", counted.message()));
+  });
+  if (!status.ok() && !session.stop()) return status;
+  const bench::Table table = ToTable(*subjects, flags.policy);
+  const absl::Status written = session.Report(
+      absl::StrCat((*service)->description, "\nUser-level instructions of the mid-tier; medians of ",
+                   flags.rounds, " rounds\n\n", table.ToText()),
+      ToJson(flags, *subjects), table.ToMarkdown());
+  return written.ok() ? status : written;
 }
 
 }  // namespace
@@ -272,25 +264,16 @@ int main(int argc, char** argv) {
                "instructions_bench");
   app.footer(kExamples);
   Flags flags;
+  flags.rounds = 3;
   app.add_option("--service", flags.service, tool::ApplicationNames())->required();
   app.add_option("--configs", flags.configs, "Of the mid-tier; all block")->capture_default_str();
   app.add_option("--policy", flags.policy, "One that goes by a profile")->capture_default_str();
-  app.add_option("--rounds", flags.rounds, "Times that each is counted")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
   app.add_option("--data", flags.tiers.data, "The data of the application [as in its topology]");
-  app.add_option("--json", flags.json, "Write all counts here");
-  app.add_option("--markdown", flags.markdown, "Write the table here");
-  app.add_flag("--quiet", flags.quiet, "No progress");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? tool::kOk : tool::kBadConfig;
-  }
+  bench::AddCommonFlags(app, &flags, {});
+  if (const std::optional<int> code = bench::ParseFlags(app, argc, argv, &flags)) return *code;
   tool::LogFolder logs;
-  tool::Console console;
-  console.set_quiet(flags.quiet);
-  const absl::Status status = Run(flags, logs, console);
-  console.Progress({});
-  return status.ok() ? tool::kOk : models::Fail("instructions_bench", status);
+  bench::Session session(flags);
+  const absl::Status status = Run(flags, logs, session);
+  session.Progress({});
+  return status.ok() ? tool::kOk : bench::Fail("instructions_bench", status);
 }

@@ -8,7 +8,6 @@
 // config has its own mid-tier.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,16 +15,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "bench/common/program.h"
 #include "curtail/load/report/report.h"
-#include "fail.h"
 #include "fanout.h"
 #include "plan.h"
 #include "pools.h"
 #include "report.h"
 #include "sweep.h"
-#include "tools/curtail/cli/console.h"
-#include "tools/curtail/cli/exit_code.h"
-#include "tools/curtail/cli/interrupt.h"
 #include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/tiers.h"
 
@@ -53,18 +49,14 @@ Examples:
 Exit codes: 0 ok, 1 something could not be measured or written, 104 bad flags, a missing program or data set,
 105 interrupted (what was measured is reported).)";
 
-struct Flags {
+struct Flags : bench::CommonFlags {
   std::string service;
   std::string configs;
   std::string loads = kDefaultLoads;
-  int rounds = 0;
   double seconds = 0;
   int outstanding = 64;
-  uint64_t seed = 1;
   bool all_pools = false;
-  bool quick = false;
-  bool quiet = false;
-  std::string json, markdown, svg;
+  std::string svg;
   tool::ApplicationOptions tiers;
 };
 
@@ -77,15 +69,11 @@ void AddFlags(CLI::App& app, Flags* f) {
   app.add_option("--configs", f->configs, "Configs to try, several for a model let the best one go on");
   app.add_option("--loads", f->loads, "Requests a second, or percent of the best throughput of any config")
       ->capture_default_str();
-  app.add_option("--rounds", f->rounds, "Times that each cell is measured [3]")->check(CLI::Range(1, 1000));
   app.add_option("--seconds", f->seconds, "Length of a cell; low loads take up to four times that [1.5]")
       ->check(CLI::Range(0.05, 3600.0));
   app.add_option("--outstanding", f->outstanding, "Requests under way at saturation")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
-  app.add_option("--json", f->json, "Write all rounds of all cells here");
-  app.add_option("--markdown", f->markdown, "Write the report here");
   app.add_option("--svg", f->svg, "Write a plot of p99 over load here");
   app.add_option("--data", f->tiers.data,
                  "The data of the application [hdsearch: synthetic:N=20000,D=128; else as in its topology]");
@@ -94,11 +82,12 @@ void AddFlags(CLI::App& app, Flags* f) {
   app.add_option("--program", f->tiers.program, "The program of the tiers; found in the build by default");
   app.add_flag("--all-pools", f->all_pools,
                "Every pool size at every load, not only the best: three times as long");
-  app.add_flag("--quick", f->quick, "1 round of 0.4 s a cell, two pool sizes a model at most");
-  app.add_flag("--quiet", f->quiet, "No progress");
+  bench::AddCommonFlags(
+      app, f,
+      {.quick = "1 round of 0.4 s a cell, two pool sizes a model at most", .seed = "Of the arrivals"});
 }
 
-int Fail(const absl::Status& status) { return models::Fail("models_bench", status); }
+int Fail(const absl::Status& status) { return bench::Fail("models_bench", status); }
 
 // What the flags ask for, before anything runs.
 struct Plan {
@@ -110,11 +99,11 @@ absl::StatusOr<Plan> MakePlan(const Flags& flags) {
   Plan plan;
   Results& r = plan.results;
   r.service = flags.service;
-  r.seed = flags.seed;
+  r.flags = flags;
   r.pick_outstanding = flags.outstanding;
   r.pick_rate_per_s = kPickRate;
   if (flags.quick) r.timing = Timing::Quick();
-  if (flags.rounds > 0) r.timing.rounds = flags.rounds;
+  r.timing.rounds = flags.rounds;
   if (flags.seconds > 0) r.timing.cell_s = flags.seconds;
   const bool quick_loads = flags.quick && flags.loads == kDefaultLoads;
   absl::StatusOr<std::vector<LoadSpec>> loads = ParseLoads(quick_loads ? kQuickLoads : flags.loads);
@@ -124,7 +113,7 @@ absl::StatusOr<Plan> MakePlan(const Flags& flags) {
   if (const auto leaf = Config::Parse(leaf_config); !leaf_config.empty() && !leaf.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("--leaf-config: ", leaf.status().message()));
   }
-  r.machine = LookAtMachine();
+  r.machine = bench::LookAtMachine();
   std::vector<Config> configs = DefaultCandidates(r.machine.cpus, flags.quick);
   if (!flags.configs.empty()) {
     absl::StatusOr<std::vector<Config>> given = ParseConfigs(flags.configs);
@@ -176,31 +165,22 @@ std::string ChoiceLine(const Results& r) {
 }
 
 absl::Status Run(const tool::Application& service, const Flags& flags, const tool::LogFolder& logs,
-                 const std::atomic<bool>& stop, tool::Console& console, Plan* plan) {
+                 bench::Session& session, Plan* plan) {
   Results& r = plan->results;
-  console.Note(absl::StrFormat(
-      "%s\n%d CPUs, %.2f in use by others%s; seed %d; configs to try: %d, about %.0f s", service.description,
-      r.machine.cpus, r.machine.busy_cpus, r.machine.disturbed() ? " (the times will not mean much)" : "",
-      r.seed, r.candidates.size(), r.timing.TotalSeconds(r.candidates.size(), 0, {})));
-  absl::StatusOr<std::unique_ptr<tool::Tiers>> tiers = tool::Tiers::Start(service, logs, stop);
+  session.Note(absl::StrFormat("%s\n%s; seed %d; configs to try: %d, about %.0f s", service.description,
+                               bench::ToString(r.machine), flags.seed, r.candidates.size(),
+                               r.timing.TotalSeconds(r.candidates.size(), 0, {})));
+  absl::StatusOr<std::unique_ptr<tool::Tiers>> tiers = tool::Tiers::Start(service, logs, session.stop());
   if (!tiers.ok()) return tiers.status();
-  Sweep sweep(service, **tiers, r.timing, r.seed, stop,
-              [&console](const std::string& line) { console.Progress(line); });
+  Sweep sweep(service, **tiers, r.timing, flags.seed, session.stop(),
+              [&session](const std::string& line) { session.Progress(line); });
   absl::Status status = sweep.MeasureCandidates(&r);
   if (status.ok()) status = Choose(flags.all_pools, plan);
   if (status.ok()) {
-    console.Note(ChoiceLine(r));
+    session.Note(ChoiceLine(r));
     status = sweep.MeasureRows(&r);
   }
-  console.Progress({});
-  return status;
-}
-
-absl::Status WriteFiles(const Flags& flags, const Results& results, const std::string& markdown) {
-  absl::Status status;
-  if (!flags.markdown.empty()) status.Update(WriteFile(flags.markdown, markdown));
-  if (!flags.json.empty()) status.Update(WriteFile(flags.json, ToJson(results)));
-  if (!flags.svg.empty()) status.Update(WriteFile(flags.svg, ToSvg(results)));
+  session.Progress({});
   return status;
 }
 
@@ -224,9 +204,7 @@ absl::StatusOr<std::unique_ptr<tool::Application>> MakeService(const Flags& flag
 }
 
 int RunBench(const Flags& flags) {
-  const std::atomic<bool>& stop = tool::CatchInterrupts();
-  tool::Console console;
-  console.set_quiet(flags.quiet);
+  bench::Session session(flags);
   absl::StatusOr<Plan> plan = MakePlan(flags);
   if (!plan.ok()) return Fail(plan.status());
   const absl::StatusOr<std::unique_ptr<tool::Application>> service = MakeService(flags);
@@ -236,7 +214,7 @@ int RunBench(const Flags& flags) {
   if (logs.path().empty()) {
     return Fail(absl::InternalError("cannot make a folder for logs; set TMPDIR to one that can be written"));
   }
-  const absl::Status status = Run(**service, flags, logs, stop, console, &*plan);
+  const absl::Status status = Run(**service, flags, logs, session, &*plan);
   Results& results = plan->results;
   results.interrupted = status.code() == absl::StatusCode::kCancelled;
   if (!status.ok() && !results.interrupted && results.rows.empty()) {
@@ -246,8 +224,9 @@ int RunBench(const Flags& flags) {
         absl::Status(status.code(), absl::StrCat(status.message(), "\nthe logs are in ", logs.path())));
   }
   const std::string markdown = ToMarkdown(results);
-  console.Print(markdown);
-  if (absl::Status written = WriteFiles(flags, results, markdown); !written.ok()) return Fail(written);
+  absl::Status written = session.Report(markdown, ToJson(results), markdown);
+  if (!flags.svg.empty()) written.Update(WriteFile(flags.svg, ToSvg(results)));
+  if (!written.ok()) return Fail(written);
   if (!status.ok()) return Fail(status);
   return AllWell(results) ? tool::kOk : tool::kFailed;
 }
@@ -258,11 +237,9 @@ int main(int argc, char** argv) {
   CLI::App app(kAbout, "models_bench");
   app.footer(kExamples);
   Flags flags;
+  flags.rounds = Timing().rounds;
   AddFlags(app, &flags);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? tool::kOk : tool::kBadConfig;
-  }
+  if (const std::optional<int> code = bench::ParseFlags(app, argc, argv, &flags)) return *code;
+  if (flags.quick && app.count("--rounds") == 0) flags.rounds = Timing::Quick().rounds;
   return RunBench(flags);
 }

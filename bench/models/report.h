@@ -12,7 +12,7 @@ namespace curtail::models {
 
 // Which figures of the paper the tables stand for is said in their headings.
 std::string ToMarkdown(const Results& results);
-// schema_version 1; every round of every cell, and the medians.
+// Every round of every cell, and the medians.
 std::string ToJson(const Results& results);
 // p99 over the load, both logarithmic; a line a model.
 std::string ToSvg(const Results& results);

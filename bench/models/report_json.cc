@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "bench/common/report.h"
 #include "nlohmann/json.hpp"
 #include "report.h"
 
 namespace curtail::models {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using bench::Json;
+using bench::ToJson;
 
-Json SpreadJson(const Spread& s) { return {{"median", s.median}, {"min", s.min}, {"max", s.max}}; }
+constexpr int kSchemaVersion = 2;
 
 Json RoundJson(const Measurement& m) {
   Json json = {{"offered_per_s", m.offered_per_s},
@@ -32,9 +34,9 @@ Json CellJson(const Load& load, const std::vector<Measurement>& rounds) {
   Json cell = load.closed() ? Json{{"loop", "closed"}, {"outstanding_requests", load.outstanding}}
                             : Json{{"loop", "open"}, {"rate_per_s", load.rate_per_s}};
   if (const std::optional<Summary> s = Summarize(rounds)) {
-    cell["p50_us"] = SpreadJson(s->p50_us);
-    cell["p99_us"] = SpreadJson(s->p99_us);
-    cell["achieved_per_s"] = SpreadJson(s->achieved_per_s);
+    cell["p50_us"] = ToJson(s->p50_us);
+    cell["p99_us"] = ToJson(s->p99_us);
+    cell["achieved_per_s"] = ToJson(s->achieved_per_s);
     cell["mid_context_switches_per_request"] = s->context_switches;
     cell["mid_involuntary_switches_per_request"] = s->involuntary_switches;
     cell["mid_cpu_us_per_request"] = s->cpu_us;
@@ -71,25 +73,15 @@ Json CandidateJson(const Candidate& c, bool chosen) {
 }  // namespace
 
 std::string ToJson(const Results& r) {
-  Json json = {{"schema_version", 1},
-               {"benchmark", "models"},
-               {"service", r.service},
-               {"description", r.description},
-               {"interrupted", r.interrupted},
-               {"machine",
-                {{"cpu_model", r.machine.cpu_model},
-                 {"cpus", r.machine.cpus},
-                 {"kernel", r.machine.kernel},
-                 {"load_average", r.machine.load_average},
-                 {"busy_cpus_before", r.machine.busy_cpus},
-                 {"disturbed", r.machine.disturbed()}}},
-               {"seed", r.seed},
-               {"rounds", r.timing.rounds},
-               {"cell_s", r.timing.cell_s},
-               {"warmup_s", r.timing.warmup_s},
-               {"pick_outstanding_requests", r.pick_outstanding},
-               {"pick_rate_per_s", r.pick_rate_per_s},
-               {"pick_s", r.timing.pick_s}};
+  Json json = bench::ReportHead("models", kSchemaVersion, r.flags, r.machine);
+  json["service"] = r.service;
+  json["description"] = r.description;
+  json["interrupted"] = r.interrupted;
+  json["cell_s"] = r.timing.cell_s;
+  json["warmup_s"] = r.timing.warmup_s;
+  json["pick_outstanding_requests"] = r.pick_outstanding;
+  json["pick_rate_per_s"] = r.pick_rate_per_s;
+  json["pick_s"] = r.timing.pick_s;
   json["candidates"] = Json::array();
   for (size_t i = 0; i < r.candidates.size(); ++i) {
     const bool chosen = std::find(r.chosen.begin(), r.chosen.end(), i) != r.chosen.end();
@@ -97,7 +89,7 @@ std::string ToJson(const Results& r) {
   }
   json["configs"] = Json::array();
   for (const Row& row : r.rows) json["configs"].push_back(RowJson(r, row));
-  return json.dump(2) + "\n";
+  return bench::Dump(json);
 }
 
 }  // namespace curtail::models

@@ -8,12 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "bench/common/report.h"
 #include "report.h"
 
 namespace curtail::models {
 namespace {
 
-using Line = std::vector<std::string>;
+using Line = bench::Row;
 
 constexpr char kSaturatedMark[] = " sat";
 constexpr char kGeneratorMark[] = " gen";
@@ -28,23 +29,16 @@ constexpr Family kFamilies[] = {
 
 // 1234567.8 as 1,234,568; below 100 with one digit more.
 std::string Number(double value) {
-  if (value < 100) return absl::StrFormat("%.1f", value);
-  std::string digits = absl::StrFormat("%.0f", value);
-  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<size_t>(at), 1, ',');
-  return digits;
+  return value < 100 ? absl::StrFormat("%.1f", value) : bench::Grouped(value);
 }
 
 std::string Marks(const Summary& s) {
   return absl::StrCat(s.saturated ? kSaturatedMark : "", s.generator_bound ? kGeneratorMark : "");
 }
 
-std::string Table(const Line& header, size_t text_columns, const std::vector<Line>& lines) {
-  std::string out = absl::StrCat("| ", absl::StrJoin(header, " | "), " |\n|");
-  for (size_t i = 0; i < header.size(); ++i) absl::StrAppend(&out, i < text_columns ? " --- |" : " ---: |");
-  out += "\n";
-  for (const Line& line : lines) absl::StrAppend(&out, "| ", absl::StrJoin(line, " | "), " |\n");
-  return out + "\n";
+std::string Table(const Line& header, size_t text_columns, std::vector<Line> lines) {
+  lines.insert(lines.begin(), header);
+  return bench::Table{text_columns, std::move(lines)}.ToMarkdown() + "\n";
 }
 
 std::string LoadName(const Load& load) {
@@ -61,11 +55,10 @@ std::string Head(const Results& r) {
   std::vector<std::string> rates;
   for (const Load& load : r.loads) rates.push_back(LoadName(load));
   std::string out = absl::StrFormat(
-      "# Threading models: %s\n\n%s.\n\n%s, %d CPUs, Linux %s; load average %.2f, %.2f CPUs in use by others "
-      "before the "
-      "run%s. Load generator, mid-tier and leaves share the machine.\n\n",
-      r.service, r.description, r.machine.cpu_model, r.machine.cpus, r.machine.kernel, r.machine.load_average,
-      r.machine.busy_cpus, r.machine.disturbed() ? " (**disturbed: do not trust the times**)" : "");
+      "# Threading models: %s\n\n%s.\n\n%s, %s; %s before the run. Load generator, mid-tier and leaves "
+      "share the "
+      "machine.\n\n",
+      r.service, r.description, r.machine.cpu_model, r.machine.kernel, bench::ToString(r.machine));
   absl::StrAppendFormat(&out,
                         "%d round%s, every config once at each load in a round; %.3g s a cell, up to %.3g s "
                         "at low loads. Loads: %s. "
@@ -73,7 +66,7 @@ std::string Head(const Results& r) {
                         "sizes picked by %d requests "
                         "under way and at %.0f/s.\n\n",
                         r.timing.rounds, r.timing.rounds == 1 ? "" : "s", r.timing.cell_s,
-                        r.timing.cell_s * r.timing.max_stretch, absl::StrJoin(rates, ", "), r.seed,
+                        r.timing.cell_s * r.timing.max_stretch, absl::StrJoin(rates, ", "), r.flags.seed,
                         r.pick_outstanding, r.pick_rate_per_s);
   if (r.interrupted) out += "**Interrupted: the tables are partial.**\n\n";
   return out;

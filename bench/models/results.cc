@@ -12,16 +12,6 @@ namespace {
 // A closed loop whose sender has no CPU time left measures the sender.
 constexpr double kBusySender = 0.9;
 
-Spread Values(const std::vector<Measurement>& rounds, double Measurement::* field) {
-  std::vector<double> values;
-  for (const Measurement& round : rounds) values.push_back(round.*field);
-  return SpreadOf(std::move(values));
-}
-
-double Median(const std::vector<Measurement>& rounds, double Measurement::* field) {
-  return Values(rounds, field).median;
-}
-
 bool InHalf(const std::vector<Measurement>& rounds, bool Measurement::* mark) {
   size_t count = 0;
   for (const Measurement& round : rounds) count += round.*mark;
@@ -67,13 +57,13 @@ Measurement Evaluate(const LoadResult& result, Nanos elapsed, uint64_t requests,
 std::optional<Summary> Summarize(const std::vector<Measurement>& rounds) {
   if (rounds.empty()) return std::nullopt;
   Summary s;
-  s.p50_us = Values(rounds, &Measurement::p50_us);
-  s.p99_us = Values(rounds, &Measurement::p99_us);
-  s.achieved_per_s = Values(rounds, &Measurement::achieved_per_s);
-  s.context_switches = Median(rounds, &Measurement::context_switches);
-  s.involuntary_switches = Median(rounds, &Measurement::involuntary_switches);
-  s.cpu_us = Median(rounds, &Measurement::cpu_us);
-  s.runqueue_us = Median(rounds, &Measurement::runqueue_us);
+  s.p50_us = SpreadOf(rounds, &Measurement::p50_us);
+  s.p99_us = SpreadOf(rounds, &Measurement::p99_us);
+  s.achieved_per_s = SpreadOf(rounds, &Measurement::achieved_per_s);
+  s.context_switches = SpreadOf(rounds, &Measurement::context_switches).median;
+  s.involuntary_switches = SpreadOf(rounds, &Measurement::involuntary_switches).median;
+  s.cpu_us = SpreadOf(rounds, &Measurement::cpu_us).median;
+  s.runqueue_us = SpreadOf(rounds, &Measurement::runqueue_us).median;
   s.saturated = InHalf(rounds, &Measurement::saturated);
   s.generator_bound = InHalf(rounds, &Measurement::generator_bound);
   return s;

@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "bench/common/machine.h"
+#include "bench/common/program.h"
 #include "bench/common/spread.h"
 #include "curtail/exec/thread_stats.h"
 #include "curtail/load/report/result.h"
-#include "machine.h"
 #include "plan.h"
 #include "pools.h"
 
@@ -60,9 +61,9 @@ struct Row {
 struct Results {
   std::string service;
   std::string description;
-  Machine machine;
+  bench::Machine machine;
+  bench::CommonFlags flags;
   Timing timing;
-  uint64_t seed = 0;
   int pick_outstanding = 0;
   double pick_rate_per_s = 0;
   std::vector<Candidate> candidates;

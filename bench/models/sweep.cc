@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "bench/common/round.h"
 #include "curtail/load/drive/runner.h"
 
 namespace curtail::models {
@@ -150,16 +151,15 @@ absl::Status Sweep::MeasureCell(Results* results, size_t row_index, size_t load_
 }
 
 absl::Status Sweep::MeasureRows(Results* results) {
-  absl::Status status = StartRows(results);
-  const size_t n = results->rows.size();
-  for (int round = 0; round < timing_.rounds; ++round) {
-    for (size_t load = 0; load < results->loads.size(); ++load) {
-      for (size_t i = 0; i < n && status.ok(); ++i) {
-        status = MeasureCell(results, (static_cast<size_t>(round) + load + i) % n, load, round);
-      }
-    }
-  }
-  return status;
+  if (absl::Status started = StartRows(results); !started.ok()) return started;
+  const bench::RoundPlan plan{.rounds = timing_.rounds,
+                              .loads = results->loads.size(),
+                              .subjects = results->rows.size(),
+                              .order = bench::Order::kRotate,
+                              .stop = &stop_};
+  return bench::RunRounds(plan, [&](const bench::Turn& turn) {
+    return MeasureCell(results, turn.subject, turn.load, turn.round);
+  });
 }
 
 }  // namespace curtail::models

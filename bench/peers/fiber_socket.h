@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "net.h"
+#include "bench/common/net.h"
 
 namespace curtail::bench {
 

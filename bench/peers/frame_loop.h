@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "bench/common/net.h"
 #include "curtail/base/clock.h"
 #include "frame.h"
-#include "net.h"
 
 namespace curtail::bench {
 

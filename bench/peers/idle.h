@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "net.h"
+#include "bench/common/net.h"
 #include "stack.h"
 
 namespace curtail::bench {

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <iterator>
-#include <system_error>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "bench/common/callgrind.h"
+#include "bench/common/round.h"
+#include "bench/common/scratch.h"
+#include "bench/common/spread.h"
 #include "generator.h"
 #include "servers.h"
 
@@ -20,26 +20,6 @@ namespace curtail::bench {
 namespace {
 
 constexpr Nanos kEndTimeout = std::chrono::seconds(60);
-
-// A folder for callgrind's files that goes with the object.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::error_code error;
-    std::string name = (std::filesystem::temp_directory_path(error) / "peers-XXXXXX").string();
-    if (!error && mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code error;
-    if (!path_.empty()) std::filesystem::remove_all(path_, error);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 class Counter {
  public:
@@ -113,17 +93,9 @@ void CountOnce(Counter& counter, Subject& subject) {
   }
 }
 
-std::optional<double> MedianOf(std::vector<double> counts) {
-  if (counts.empty()) return std::nullopt;
-  std::sort(counts.begin(), counts.end());
-  const size_t half = counts.size() / 2;
-  return counts.size() % 2 == 1 ? counts[half] : (counts[half - 1] + counts[half]) / 2;
-}
-
 }  // namespace
 
-std::vector<Instructions> CountInstructions(const Options& options,
-                                            const std::function<void(const std::string&)>& progress) {
+std::vector<Instructions> CountInstructions(const Options& options, Session& session) {
   const ScratchFolder scratch;
   const absl::StatusOr<Callgrind> callgrind = Callgrind::Find(scratch.path());
   // For the children. Go interrupts its own threads by signals, on which callgrind fails; without them Go's scheduler
@@ -132,17 +104,22 @@ std::vector<Instructions> CountInstructions(const Options& options,
   std::vector<Subject> subjects = Subjects(options, callgrind.ok());
   std::optional<Counter> counter;
   if (callgrind.ok()) counter.emplace(options, *callgrind);
-  for (int round = 0; counter && round < options.rounds; ++round) {
-    for (Subject& one : subjects) {
-      progress(absl::StrCat("instructions, round ", round + 1, " of ", options.rounds, ": ", one.stack.name,
-                            one.setup.label.empty() ? "" : " ", one.setup.label));
-      CountOnce(*counter, one);
-    }
-  }
+  const RoundPlan plan{
+      .rounds = counter ? options.rounds : 0, .subjects = subjects.size(), .stop = &session.stop()};
+  const absl::Status ended = RunRounds(plan, [&](const Turn& turn) {
+    Subject& one = subjects[turn.subject];
+    session.Progress(
+        absl::StrCat("instructions, ", RoundText(plan, turn), one.stack.name, " ", one.setup.label));
+    if (one.note.empty()) CountOnce(*counter, one);
+    return absl::OkStatus();
+  });
+  if (!ended.ok()) session.Note("interrupted: the report is partial");
   std::vector<Instructions> results;
   for (const Subject& one : subjects) {
     Instructions& result = results.emplace_back(Instructions{one.stack.name, one.setup.label, {}, one.note});
-    for (const std::vector<double>& counts : one.counts) result.per_request.push_back(MedianOf(counts));
+    for (const std::vector<double>& counts : one.counts) {
+      result.per_request.push_back(counts.empty() ? std::nullopt : std::optional(SpreadOf(counts).median));
+    }
   }
   return results;
 }

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,8 +32,7 @@ struct Instructions {
   std::string note;  // why not
 };
 
-// Counts for all stacks and setups. `progress` hears a line before each.
-std::vector<Instructions> CountInstructions(const Options& options,
-                                            const std::function<void(const std::string&)>& progress);
+// Counts for all stacks and setups. Ends early when the session is stopped.
+std::vector<Instructions> CountInstructions(const Options& options, Session& session);
 
 }  // namespace curtail::bench

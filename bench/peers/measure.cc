@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "bench/common/round.h"
 #include "check.h"
 #include "generator.h"
 #include "idle.h"
@@ -43,9 +44,9 @@ Measurement Evaluate(const Sample& sample, const tool::ProcessUsage& before,
   return m;
 }
 
-absl::StatusOr<Sample> RunLoad(Generator& generator, const Cell& cell, Nanos duration, uint64_t seed) {
-  return cell.open ? RunOpenLoop(generator, cell.load, duration, seed)
-                   : RunClosedLoop(generator, cell.load, duration);
+absl::StatusOr<Sample> RunLoad(Generator& generator, const Load& cell, Nanos duration, uint64_t seed) {
+  return cell.open() ? RunOpenLoop(generator, cell.number, duration, seed)
+                     : RunClosedLoop(generator, cell.number, duration);
 }
 
 // Until every connection has been used, and some time more.
@@ -58,9 +59,10 @@ absl::Status WarmUp(Generator& generator, const Setup& setup) {
   return warm->latencies_us.empty() ? warm->first_error : absl::OkStatus();
 }
 
-absl::Status RunCells(const Options& options, uint64_t seed, Servers& servers, Generator& generator,
-                      StackResults* results) {
-  for (const Cell& cell : options.cells) {
+absl::Status RunCells(const Options& options, const Session& session, uint64_t seed, Servers& servers,
+                      Generator& generator, StackResults* results) {
+  for (const Load& cell : options.cells) {
+    if (session.stop()) return absl::OkStatus();
     const auto duration =
         std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(CellSeconds(options, cell)));
     const tool::ProcessUsage before = servers.mid.process->Usage();
@@ -74,7 +76,7 @@ absl::Status RunCells(const Options& options, uint64_t seed, Servers& servers, G
 }
 
 // One stack's turn: fresh processes, all cells.
-absl::Status RunTurn(const Options& options, int round, StackResults* results) {
+absl::Status RunTurn(const Options& options, const Session& session, int round, StackResults* results) {
   const Setup& setup = results->setup;
   absl::StatusOr<Servers> servers = StartServers(results->stack, setup, options.leaf_config);
   if (!servers.ok()) return servers.status();
@@ -88,7 +90,8 @@ absl::Status RunTurn(const Options& options, int round, StackResults* results) {
   if (options.check && round == 0) {
     if (absl::Status checked = CheckFanOut(*servers, **generator); !checked.ok()) return checked;
   }
-  return RunCells(options, options.seed + static_cast<uint64_t>(round), *servers, **generator, results);
+  const uint64_t seed = options.seed + static_cast<uint64_t>(round);
+  return RunCells(options, session, seed, *servers, **generator, results);
 }
 
 std::vector<StackResults> Prepare(const Options& options) {
@@ -119,23 +122,29 @@ bool AllWell(const std::vector<StackResults>& results) {
 
 double ExpectedSeconds(const Options& options) {
   double turn = kStartSeconds;
-  for (const Cell& cell : options.cells) turn += CellSeconds(options, cell);
+  for (const Load& cell : options.cells) turn += CellSeconds(options, cell);
   double turns = 0;
   for (const StackResults& one : Prepare(options)) turns += one.stack.missing.empty() ? options.rounds : 0;
   return turn * turns;
 }
 
-std::vector<StackResults> Measure(const Options& options,
-                                  const std::function<void(const std::string&)>& progress) {
+const std::vector<Measurement>* Find(const StackResults& results, const std::string& cell) {
+  const auto found = results.by_cell.find(cell);
+  return found == results.by_cell.end() || found->second.empty() ? nullptr : &found->second;
+}
+
+std::vector<StackResults> Measure(const Options& options, Session& session) {
   std::vector<StackResults> results = Prepare(options);
-  for (int round = 0; round < options.rounds; ++round) {
-    for (StackResults& one : results) {
-      if (!one.stack.missing.empty()) continue;
-      progress(absl::StrCat("round ", round + 1, " of ", options.rounds, ": ", one.stack.name,
-                            one.setup.label.empty() ? "" : " ", one.setup.label));
-      one.first_error.Update(RunTurn(options, round, &one));
-    }
-  }
+  const RoundPlan plan{.rounds = options.rounds, .subjects = results.size(), .stop = &session.stop()};
+  const absl::Status ended = RunRounds(plan, [&](const Turn& turn) {
+    StackResults& one = results[turn.subject];
+    if (!one.stack.missing.empty()) return absl::OkStatus();
+    session.Progress(absl::StrCat(RoundText(plan, turn), one.stack.name, " ", one.setup.label));
+    absl::Status status = RunTurn(options, session, turn.round, &one);
+    if (!session.stop()) one.first_error.Update(status);
+    return absl::OkStatus();
+  });
+  if (!ended.ok()) session.Note("interrupted: the report is partial");
   return results;
 }
 

@@ -3,7 +3,6 @@
 // measure.h - runs the stacks in turns and keeps what each round saw.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -42,9 +41,11 @@ bool AllWell(const std::vector<StackResults>& results);
 // How long Measure() takes, about.
 double ExpectedSeconds(const Options& options);
 
+// The rounds of a cell, or null if there are none.
+const std::vector<Measurement>* Find(const StackResults& results, const std::string& cell);
+
 // Runs all rounds, all setups and stacks in each. A stack that fails in a round is noted and tried again in the next,
-// one that was not built is only listed. `progress` hears a line before each turn.
-std::vector<StackResults> Measure(const Options& options,
-                                  const std::function<void(const std::string&)>& progress);
+// one that was not built is only listed. Ends early when the session is stopped.
+std::vector<StackResults> Measure(const Options& options, Session& session);
 
 }  // namespace curtail::bench

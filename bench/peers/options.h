@@ -3,42 +3,29 @@
 // options.h - the command line of peers.
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "bench/common/load.h"
+#include "bench/common/program.h"
 #include "setup.h"
 
 namespace curtail::bench {
 
-// One load: "closed-16" keeps 16 requests under way, "open-500" sends 500 a second.
-struct Cell {
-  bool open = false;
-  uint32_t load = 1;
-
-  std::string Name() const;
-};
-
-struct Options {
-  bool help = false;
+struct Options : CommonFlags {
   std::string role;  // "", "leaf" or "mid"; the two are how the benchmark starts its own servers
 
   // Of the benchmark.
   std::vector<std::string> stacks;
-  std::vector<Cell> cells;
+  std::vector<Load> cells;
   Setup setup;
-  std::string vary;           // NAME=LIST, as given
-  std::vector<Setup> setups;  // `setup`, or its variations
-  int rounds = 0;             // as given; ParseOptions() makes it 5, or 1 for instructions
-  double seconds = 0.9;       // a cell; see CellSeconds()
-  uint64_t seed = 1;
-  bool check = false;         // whether every mid-tier calls every leaf, before the first round
-  bool instructions = false;  // count them, instead of measuring times
-  std::string json;           // files to write, if not empty
-  std::string markdown;
-  std::string markdown_short;
-  bool quiet = false;
+  std::string vary;            // NAME=LIST, as given
+  std::vector<Setup> setups;   // `setup`, or its variations
+  double seconds = 0.9;        // a cell; see CellSeconds()
+  bool check = false;          // whether every mid-tier calls every leaf, before the first round
+  bool instructions = false;   // count them, instead of measuring times
+  std::string markdown_short;  // a file to write, if not empty
 
   // Of the servers.
   std::string leaf_config = "SIB1";
@@ -47,10 +34,9 @@ struct Options {
 };
 
 // How long a cell lasts: at small rates twice as long, so that there is something to take a p99 of.
-double CellSeconds(const Options& options, const Cell& cell);
+double CellSeconds(const Options& options, const Load& cell);
 
-// Errors: INVALID_ARGUMENT that names the flag and what it takes.
-absl::StatusOr<Options> ParseOptions(int argc, char** argv);
-std::string HelpText();
+// Reads the command line; or returns the code to end with, after --help or a flag that is wrong.
+std::optional<int> ParseOptions(int argc, char** argv, Options* options);
 
 }  // namespace curtail::bench

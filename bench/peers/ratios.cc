@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "spread.h"
+#include "bench/common/spread.h"
 
 namespace curtail::bench {
 namespace {
@@ -36,7 +36,8 @@ std::optional<Best> BestOf(const std::vector<StackResults>& results, const std::
                            const std::string& cell, const Metric& metric, const Belongs& belongs) {
   std::optional<Best> best;
   for (const StackResults& one : results) {
-    const Rounds* rounds = one.setup.label == setup && belongs(one.stack) ? Find(one, cell) : nullptr;
+    const std::vector<Measurement>* rounds =
+        one.setup.label == setup && belongs(one.stack) ? Find(one, cell) : nullptr;
     if (rounds == nullptr) continue;
     const Spread spread = SpreadOf(*rounds, metric.field);
     const bool better = !best || (metric.less_is_better ? spread.median < best->spread.median
@@ -92,10 +93,10 @@ std::vector<Ratio> RatiosOf(const Options& options, const std::vector<StackResul
   std::vector<Ratio> ratios;
   for (const Setup& setup : options.setups) {
     Comparison comparison(results, setup.label, &ratios);
-    for (const Cell& cell : options.cells) {
-      const bool single = !cell.open && cell.load == 1;
+    for (const Load& cell : options.cells) {
+      const bool single = !cell.open() && cell.number == 1;
       if (single) comparison.ToRaw(cell.Name());
-      if (single || cell.open) {
+      if (single || cell.open()) {
         comparison.ToPeers(cell.Name(), kP50);
         comparison.ToPeers(cell.Name(), kP99);
       } else {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "bench/common/net.h"
 #include "frame_loop.h"
-#include "net.h"
 #include "stack.h"
 
 namespace curtail::bench {

@@ -10,8 +10,8 @@
 #include <functional>
 #include <thread>
 
+#include "bench/common/net.h"
 #include "frame.h"
-#include "net.h"
 #include "stack.h"
 
 namespace curtail::bench {

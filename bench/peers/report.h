@@ -23,6 +23,7 @@ std::string ToJson(const Options& options, const Machine& machine, const std::ve
 // The same of --instructions.
 std::string InstructionsToTable(const Options& options, const std::vector<Instructions>& results);
 std::string InstructionsToMarkdown(const Options& options, const std::vector<Instructions>& results);
-std::string InstructionsToJson(const Options& options, const std::vector<Instructions>& results);
+std::string InstructionsToJson(const Options& options, const Machine& machine,
+                               const std::vector<Instructions>& results);
 
 }  // namespace curtail::bench

@@ -1,117 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
+#include "bench/common/report.h"
+#include "nlohmann/json.hpp"
 #include "ratios.h"
 #include "report.h"
-#include "spread.h"
 
 namespace curtail::bench {
 namespace {
 
-std::string Quoted(absl::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) {
-      absl::StrAppendFormat(&out, "\\u%04x", c);
-    } else {
-      out += c;
-    }
+constexpr int kSchemaVersion = 3;
+
+using Rounds = std::vector<Measurement>;
+
+Json CellJson(const std::string& name, const Rounds& rounds) {
+  const auto spread = [&rounds](double Measurement::* field) { return ToJson(SpreadOf(rounds, field)); };
+  return {
+      {"load", name},
+      {"rounds", rounds.size()},
+      {"p50_us", spread(&Measurement::p50_us)},
+      {"p99_us", spread(&Measurement::p99_us)},
+      {"answers_per_second", spread(&Measurement::qps)},
+      {"failed_requests", spread(&Measurement::failed)},
+      {"mid_cpu_us_per_request", spread(&Measurement::mid_cpu_us)},
+      {"mid_context_switches_per_request", spread(&Measurement::mid_switches)},
+      {"mid_resident_mib", spread(&Measurement::mid_resident_mib)},
+      {"mid_user_instructions_per_request", OrNull(Median(rounds, &Measurement::mid_user_instructions))},
+      {"mid_kernel_instructions_per_request", OrNull(Median(rounds, &Measurement::mid_kernel_instructions))}};
+}
+
+Json SetupJson(const Setup& setup) {
+  return {{"leaves", setup.leaves},
+          {"payload_bytes", setup.payload},
+          {"connections", setup.connections},
+          {"idle_connections", setup.idle}};
+}
+
+Json StackJson(const Options& options, const StackResults& one) {
+  Json loads = Json::array();
+  for (const Load& cell : options.cells) {
+    if (const Rounds* rounds = Find(one, cell.Name())) loads.push_back(CellJson(cell.Name(), *rounds));
   }
-  return out + "\"";
+  return {{"stack", one.stack.name},
+          {"setup", SetupJson(one.setup)},
+          {"missing", OrNull(one.stack.missing)},
+          {"first_error", OrNull(one.first_error.ok() ? "" : one.first_error.ToString())},
+          {"loads", std::move(loads)}};
 }
 
-std::string QuotedOrNull(absl::string_view text) { return text.empty() ? "null" : Quoted(text); }
-
-std::string JsonNumber(std::optional<double> value) {
-  return value ? absl::StrFormat("%.3f", *value) : "null";
-}
-
-std::string JsonSpread(absl::string_view name, const Rounds& rounds, double Measurement::* field) {
-  const Spread spread = SpreadOf(rounds, field);
-  return absl::StrFormat("\"%s\": {\"median\": %.3f, \"min\": %.3f, \"max\": %.3f}, ", name, spread.median,
-                         spread.min, spread.max);
-}
-
-std::string JsonCell(const std::string& name, const Rounds& rounds) {
-  return absl::StrCat("{\"load\": ", Quoted(name), ", \"rounds\": ", rounds.size(), ", ",
-                      JsonSpread("p50_us", rounds, &Measurement::p50_us),
-                      JsonSpread("p99_us", rounds, &Measurement::p99_us),
-                      JsonSpread("answers_per_second", rounds, &Measurement::qps),
-                      JsonSpread("failed_requests", rounds, &Measurement::failed),
-                      JsonSpread("mid_cpu_us_per_request", rounds, &Measurement::mid_cpu_us),
-                      JsonSpread("mid_context_switches_per_request", rounds, &Measurement::mid_switches),
-                      JsonSpread("mid_resident_mib", rounds, &Measurement::mid_resident_mib),
-                      "\"mid_user_instructions_per_request\": ",
-                      JsonNumber(Median(rounds, &Measurement::mid_user_instructions)),
-                      ", \"mid_kernel_instructions_per_request\": ",
-                      JsonNumber(Median(rounds, &Measurement::mid_kernel_instructions)), "}");
-}
-
-std::string JsonSetup(const Setup& setup) {
-  return absl::StrFormat(
-      "{\"leaves\": %d, \"payload_bytes\": %d, \"connections\": %d, \"idle_connections\": %d}", setup.leaves,
-      setup.payload, setup.connections, setup.idle);
-}
-
-std::string JsonStack(const Options& options, const StackResults& one) {
-  std::vector<std::string> cells;
-  for (const Cell& cell : options.cells) {
-    if (const Rounds* rounds = Find(one, cell.Name()))
-      cells.push_back(absl::StrCat("      ", JsonCell(cell.Name(), *rounds)));
-  }
-  const std::string error = one.first_error.ok() ? "" : one.first_error.ToString();
-  return absl::StrCat("    {\"stack\": ", Quoted(one.stack.name), ", \"setup\": ", JsonSetup(one.setup),
-                      ", \"missing\": ", QuotedOrNull(one.stack.missing),
-                      ", \"first_error\": ", QuotedOrNull(error), ", \"loads\": [\n",
-                      absl::StrJoin(cells, ",\n"), "\n    ]}");
-}
-
-std::string JsonRatio(const Ratio& ratio) {
-  return absl::StrCat(
-      "    {\"varied\": ", QuotedOrNull(ratio.setup), ", \"load\": ", Quoted(ratio.load),
-      ", \"metric\": ", Quoted(ratio.metric), ", \"kind\": ", Quoted(ratio.kind),
-      ", \"against\": ", Quoted(ratio.against), ", \"curtail\": ", Quoted(ratio.curtail),
-      ", \"curtail_value\": ", JsonNumber(ratio.curtail_value), ", \"other\": ", Quoted(ratio.other),
-      ", \"other_value\": ", JsonNumber(ratio.other_value), ", \"ratio\": ", JsonNumber(ratio.value()),
-      ", \"rounds_overlap\": ", ratio.overlap ? "true}" : "false}");
+Json RatioJson(const Ratio& ratio) {
+  return {{"varied", OrNull(ratio.setup)},
+          {"load", ratio.load},
+          {"metric", ratio.metric},
+          {"kind", ratio.kind},
+          {"against", ratio.against},
+          {"curtail", ratio.curtail},
+          {"curtail_value", ratio.curtail_value},
+          {"other", ratio.other},
+          {"other_value", ratio.other_value},
+          {"ratio", ratio.value()},
+          {"rounds_overlap", ratio.overlap}};
 }
 
 }  // namespace
 
 std::string ToJson(const Options& options, const Machine& machine, const std::vector<StackResults>& results) {
-  std::vector<std::string> stacks;
-  for (const StackResults& one : results) stacks.push_back(JsonStack(options, one));
-  std::vector<std::string> ratios;
-  for (const Ratio& ratio : RatiosOf(options, results)) ratios.push_back(JsonRatio(ratio));
-  return absl::StrCat(
-      "{\n  \"schema_version\": 2,\n  \"benchmark\": \"peers\",\n",
-      absl::StrFormat(
-          "  \"cpus\": %d,\n  \"load_average\": %.2f,\n  \"busy_cpus_before\": %.2f,\n  \"disturbed\": %s,\n",
-          machine.cpus, machine.load_average, machine.busy_cpus, machine.Disturbed() ? "true" : "false"),
-      absl::StrFormat("  \"rounds\": %d,\n  \"cell_seconds\": %.3f,\n  \"seed\": %d,\n", options.rounds,
-                      options.seconds, options.seed),
-      "  \"leaf_config\": ", Quoted(options.leaf_config), ",\n  \"stacks\": [\n",
-      absl::StrJoin(stacks, ",\n"), "\n  ],\n  \"ratios\": [\n", absl::StrJoin(ratios, ",\n"), "\n  ]\n}\n");
+  Json json = ReportHead("peers", kSchemaVersion, options, machine);
+  json["cell_seconds"] = options.seconds;
+  json["leaf_config"] = options.leaf_config;
+  json["stacks"] = Json::array();
+  for (const StackResults& one : results) json["stacks"].push_back(StackJson(options, one));
+  json["ratios"] = Json::array();
+  for (const Ratio& ratio : RatiosOf(options, results)) json["ratios"].push_back(RatioJson(ratio));
+  return Dump(json);
 }
 
-std::string InstructionsToJson(const Options& options, const std::vector<Instructions>& results) {
-  std::vector<std::string> stacks;
+std::string InstructionsToJson(const Options& options, const Machine& machine,
+                               const std::vector<Instructions>& results) {
+  Json json = ReportHead("peers instructions", kSchemaVersion, options, machine);
+  json["setup"] = SetupJson(options.setup);
+  json["stacks"] = Json::array();
   for (const Instructions& one : results) {
-    std::vector<std::string> counts;
+    Json loads = Json::array();
     for (size_t i = 0; i < one.per_request.size(); ++i) {
-      counts.push_back(absl::StrCat("{\"load\": \"closed-", kCountedLoads[i],
-                                    "\", \"user_instructions_per_request\": ", JsonNumber(one.per_request[i]),
-                                    "}"));
+      loads.push_back({{"load", absl::StrCat("closed-", kCountedLoads[i])},
+                       {"user_instructions_per_request", OrNull(one.per_request[i])}});
     }
-    stacks.push_back(absl::StrCat(
-        "    {\"stack\": ", Quoted(one.stack), ", \"varied\": ", QuotedOrNull(one.setup),
-        ", \"note\": ", QuotedOrNull(one.note), ", \"loads\": [", absl::StrJoin(counts, ", "), "]}"));
+    json["stacks"].push_back({{"stack", one.stack},
+                              {"varied", OrNull(one.setup)},
+                              {"note", OrNull(one.note)},
+                              {"loads", std::move(loads)}});
   }
-  return absl::StrCat("{\n  \"schema_version\": 2,\n  \"benchmark\": \"peers instructions\",\n  \"setup\": ",
-                      JsonSetup(options.setup), ",\n  \"stacks\": [\n", absl::StrJoin(stacks, ",\n"),
-                      "\n  ]\n}\n");
+  return Dump(json);
 }
 
 }  // namespace curtail::bench

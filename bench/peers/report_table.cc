@@ -5,13 +5,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "bench/common/table.h"
+#include "bench/common/report.h"
 #include "ratios.h"
 #include "report.h"
-#include "spread.h"
 
 namespace curtail::bench {
 namespace {
+
+using Rounds = std::vector<Measurement>;
 
 std::string Kilo(std::optional<double> instructions) {
   return instructions ? absl::StrFormat("%.0f", *instructions / 1000) : "-";
@@ -63,7 +64,7 @@ Row MissingRow(const StackInfo& stack, size_t columns) {
 // Grouped by load, so that the stacks stand below each other, and what varies below its stack.
 Table MakeTable(const Options& options, const std::vector<StackResults>& results) {
   Table table{2, {Header()}};
-  for (const Cell& cell : options.cells) {
+  for (const Load& cell : options.cells) {
     for (const std::string& stack : options.stacks) {
       for (const StackResults& one : results) {
         const Rounds* rounds = one.stack.name == stack ? Find(one, cell.Name()) : nullptr;
@@ -100,11 +101,8 @@ std::string RatioLines(const Options& options, const std::vector<StackResults>& 
 
 std::string MachineLine(const Options& options, const Machine& machine) {
   return absl::StrFormat(
-      "%d CPUs, load average %.2f, %.2f CPUs in use by others before the run%s; %d rounds, %.2g s a cell, "
-      "twice that below 100 requests a second; seed %d\n",
-      machine.cpus, machine.load_average, machine.busy_cpus,
-      machine.Disturbed() ? " (DISTURBED: do not trust the times)" : "", options.rounds, options.seconds,
-      options.seed);
+      "%s before the run; %d rounds, %.2g s a cell, twice that below 100 requests a second; seed %d\n",
+      ToString(machine), options.rounds, options.seconds, options.seed);
 }
 
 std::string SetupLine(const Options& options) {

@@ -13,11 +13,14 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
+#include "bench/common/program.h"
+#include "bench/common/report.h"
+#include "bench/common/round.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/histogram.h"
 #include "curtail/base/rng.h"
@@ -40,15 +43,11 @@ const std::vector<std::string> kSyncAndFiber = {"SIB1", "SIB2", "SIP1", "SDB1-4"
                                                 "FIB1", "FIB2", "FIP1", "FDB1-1", "FDB1-2",  "FDP1-1"};
 const std::vector<std::string> kAsync = {"AIB1-1", "AIB1-2", "AIP1-1", "ADB1-1-1", "ADB1-4-4", "ADP1-2-2"};
 constexpr Method<BytesValue, BytesValue> kNull{"/bench.Leaf/Null"};
-constexpr int kThresholdFailed = 99;
-constexpr int kBadConfiguration = 104;
+constexpr int kSchemaVersion = 3;
 
-struct Flags {
+struct Flags : bench::CommonFlags {
   double slice_s = 1;
-  int rounds = 10;
   double period_ms = 5;
-  uint64_t seed = 1;
-  std::string json;
 };
 
 class Leaf final : public Service {
@@ -103,9 +102,9 @@ std::unique_ptr<Server> Serve(const std::string& config, int max_threads, std::u
 }
 
 // The system under test, and the load on it.
-class Bench {
+class SwitchBench {
  public:
-  Bench(const Flags& flags, const std::vector<std::string>& configs)
+  SwitchBench(const Flags& flags, const std::vector<std::string>& configs)
       : flags_(flags), configs_(configs), rng_(flags.seed) {
     std::vector<Channel*> channels;
     for (int i = 0; i < kLeaves; ++i) {
@@ -195,7 +194,7 @@ class Bench {
 };
 
 // Prints what a family did and returns it for machines.
-nlohmann::json Report(std::string_view family, const Bench& bench, double rate) {
+bench::Json Report(std::string_view family, const SwitchBench& bench, double rate) {
   const double steady = InMicros(bench.steady.Percentile(99)),
                moving = InMicros(bench.switching.Percentile(99));
   std::printf("%-22.*s %10s %10s   at %.0f requests a second\n", static_cast<int>(family.size()),
@@ -230,28 +229,27 @@ nlohmann::json Report(std::string_view family, const Bench& bench, double rate) 
 
 int main(int argc, char** argv) {
   Flags flags;
-  bool quick = false;
+  flags.rounds = 10;
   CLI::App app("Does exchanging the threading model of a serving mid-tier harm its requests?",
                "switch_bench");
   app.footer(
-      "Exit codes: 0 ok, 99 a request failed, 104 bad flags.\nExample: switch_bench --rounds 30 --json "
+      "Exit codes: 0 ok, 99 a request failed, 104 bad flags, 105 interrupted (what was measured is "
+      "reported).\nExample: switch_bench --rounds 30 --json "
       "switch.json");
   app.add_option("--seconds", flags.slice_s, "A slice; a round has a steady one and one that switches")
       ->check(CLI::Range(0.1, 600.0))
       ->capture_default_str();
-  app.add_option("--rounds", flags.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--period-ms", flags.period_ms, "Between switches")
       ->check(CLI::Range(0.1, 1e4))
       ->capture_default_str();
-  app.add_option("--seed", flags.seed)->capture_default_str();
-  app.add_option("--json", flags.json, "Where to write the result");
-  app.add_flag("--quick", quick, "2 rounds of 0.3 s: that it works, not how fast");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kBadConfiguration;
-  }
-  if (quick) flags.rounds = 2, flags.slice_s = 0.3;
+  bench::AddCommonFlags(app, &flags,
+                        {.quick = "2 rounds of 0.3 s: that it works, not how fast",
+                         .seed = "Of the arrivals and the switches",
+                         .markdown = ""});
+  if (const std::optional<int> code = bench::ParseFlags(app, argc, argv, &flags)) return *code;
+  if (flags.quick) flags.rounds = 2, flags.slice_s = 0.3;
+  bench::Session session(flags);
+  const bench::Machine machine = bench::LookAtMachine();
   std::printf("%d rounds of 2 x %g s a family, a switch every %g ms, seed %llu\n", flags.rounds,
               flags.slice_s, flags.period_ms, static_cast<unsigned long long>(flags.seed));
   std::fflush(stdout);
@@ -259,24 +257,31 @@ int main(int argc, char** argv) {
   all.insert(all.end(), kAsync.begin(), kAsync.end());
   const std::pair<const char*, std::vector<std::string>> families[] = {
       {"sync and fiber", kSyncAndFiber}, {"async", kAsync}, {"all", all}};
-  nlohmann::json results = nlohmann::json::array();
+  bench::Json results = bench::Json::array();
   uint64_t failed = 0;
   for (const auto& [name, configs] : families) {
-    Bench bench(flags, configs);
-    const double rate = bench.Saturation() / 2;
-    for (int i = 0; i < flags.rounds; ++i) {
-      bench.Steady(rate, i);
-      bench.Switching(rate);
-    }
-    results.push_back(Report(name, bench, rate));
-    failed += bench.failed;
+    SwitchBench subject(flags, configs);
+    const double rate = subject.Saturation() / 2;
+    // In a round: a slice with one config, then one that switches.
+    const bench::RoundPlan plan{.rounds = flags.rounds, .subjects = 2, .stop = &session.stop()};
+    const absl::Status ended = bench::RunRounds(plan, [&](const bench::Turn& turn) {
+      session.Progress(absl::StrCat(bench::RoundText(plan, turn), name));
+      if (turn.subject == 0) {
+        subject.Steady(rate, turn.round);
+      } else {
+        subject.Switching(rate);
+      }
+      return absl::OkStatus();
+    });
+    session.Progress("");
+    results.push_back(Report(name, subject, rate));
+    failed += subject.failed;
+    if (!ended.ok()) break;
   }
-  if (!flags.json.empty()) {
-    const nlohmann::json result = {
-        {"schema_version", 2}, {"period_ms", flags.period_ms}, {"seed", flags.seed}, {"families", results}};
-    std::ofstream file(flags.json);
-    file << result.dump(2) << "\n";
-    if (!file.flush()) Die(Join("cannot write ", flags.json));
-  }
-  return failed == 0 ? 0 : kThresholdFailed;
+  bench::Json json = bench::ReportHead("switch", kSchemaVersion, flags, machine);
+  json["period_ms"] = flags.period_ms;
+  json["families"] = results;
+  if (absl::Status written = session.Report("", bench::Dump(json), ""); !written.ok()) Die(Message(written));
+  if (session.stop()) return tool::kInterrupted;
+  return failed == 0 ? tool::kOk : tool::kThreshold;
 }

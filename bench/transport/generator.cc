@@ -26,19 +26,19 @@ timespec ToTimespec(Nanos nanos) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Generator>> Generator::Make(uint16_t port, uint32_t connections,
+absl::StatusOr<std::unique_ptr<Generator>> Generator::Make(const std::string& address, uint32_t connections,
                                                            bool one_at_a_time) {
   std::unique_ptr<Generator> generator(new Generator(one_at_a_time));
-  if (absl::Status connected = generator->ConnectAll(port, connections); !connected.ok()) return connected;
+  if (absl::Status connected = generator->ConnectAll(address, connections); !connected.ok()) return connected;
   // The mid-tier's threads have now started and are connected to their leaves.
   absl::StatusOr<Sample> warm = generator->RunClosedLoop(connections, std::chrono::milliseconds(20));
   if (!warm.ok()) return warm.status();
   return generator;
 }
 
-absl::Status Generator::ConnectAll(uint16_t port, uint32_t connections) {
+absl::Status Generator::ConnectAll(const std::string& address, uint32_t connections) {
   for (uint32_t i = 0; i < connections; ++i) {
-    absl::StatusOr<Fd> fd = Connect(port);
+    absl::StatusOr<Fd> fd = Connect(address);
     if (!fd.ok()) return fd.status();
     epoll_event event{.events = EPOLLIN, .data = {.u32 = i}};
     if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd->get(), &event) != 0) return ErrnoStatus("epoll_ctl");

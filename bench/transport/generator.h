@@ -26,7 +26,7 @@ struct Sample {
 class Generator {
  public:
   // Errors: as of connect(), or no answer to a first request on each connection within 10 s.
-  static absl::StatusOr<std::unique_ptr<Generator>> Make(uint16_t port, uint32_t connections,
+  static absl::StatusOr<std::unique_ptr<Generator>> Make(const std::string& address, uint32_t connections,
                                                          bool one_at_a_time);
 
   // Keeps `outstanding` requests under way for `duration`; a latency counts from the send.
@@ -43,7 +43,7 @@ class Generator {
   };
 
   explicit Generator(bool one_at_a_time) : one_at_a_time_(one_at_a_time) {}
-  absl::Status ConnectAll(uint16_t port, uint32_t connections);
+  absl::Status ConnectAll(const std::string& address, uint32_t connections);
   bool full() const { return free_.empty(); }
   void Send(TimePoint counted_from);
   // Moves bytes until the first answer or `deadline`. Returns how many answers there were.

@@ -167,8 +167,8 @@ void RunLargeServer(Reply reply, const Listener& listener, Counters* counters) {
   }
 }
 
-absl::StatusOr<Sample> RunLarge(uint16_t port, uint32_t bytes, Nanos duration) {
-  absl::StatusOr<Fd> fd = Connect(port);
+absl::StatusOr<Sample> RunLarge(const std::string& address, uint32_t bytes, Nanos duration) {
+  absl::StatusOr<Fd> fd = Connect(address);
   if (!fd.ok()) return fd.status();
   // A server that stalls ends the run and not only this call.
   const timeval patience{.tv_sec = 10};

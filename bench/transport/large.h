@@ -24,6 +24,6 @@ enum class Reply {
 [[noreturn]] void RunLargeServer(Reply reply, const Listener& listener, Counters* counters);
 
 // One request of `bytes` after the other for `duration`.
-absl::StatusOr<Sample> RunLarge(uint16_t port, uint32_t bytes, Nanos duration);
+absl::StatusOr<Sample> RunLarge(const std::string& address, uint32_t bytes, Nanos duration);
 
 }  // namespace curtail::bench

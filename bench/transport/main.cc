@@ -3,21 +3,16 @@
 // transport_bench: which way of using the kernel suits a mid-tier that asks four leaves. Raw sockets, messages
 // of 64 bytes, no RPC layer.
 
-#include <signal.h>
-
 #include <CLI/CLI.hpp>
-#include <fstream>
-#include <iostream>
 
 #include "absl/strings/str_format.h"
+#include "bench/common/program.h"
 #include "measure.h"
 #include "report.h"
 #include "variants.h"
 
 namespace curtail::bench {
 namespace {
-
-constexpr int kBadFlag = 104;
 
 constexpr char kExamples[] = R"(
 Loads: closed-N keeps N requests under way; open-QPS sends at random intervals whatever the answers do, and
@@ -30,11 +25,6 @@ Examples:
   transport_bench --json transport.json
 )";
 
-int Fail(const absl::Status& status, int code) {
-  std::cerr << "transport_bench: " << status.message() << "\n";
-  return code;
-}
-
 std::string VariantList() {
   std::string text = "Variants:\n";
   for (const Variant& each : AllVariants()) text += absl::StrFormat("  %-13s %s\n", each.name, each.what);
@@ -45,18 +35,12 @@ struct CommandLine {
   std::vector<std::string> cells = {"closed-1",  "open-500",   "open-2000",   "closed-16",
                                     "closed-64", "echo-65536", "echo-1048576"};
   Options options;
-  std::string json;
-  bool quick = false;
-  bool quiet = false;
 };
 
 void AddFlags(CLI::App& app, CommandLine& line) {
   for (const Variant& each : AllVariants()) line.options.variants.push_back(each.name);
   app.add_option("--variants", line.options.variants, "which, in this order [all]")->delimiter(',');
   app.add_option("--cells", line.cells, "loads")->delimiter(',')->capture_default_str();
-  app.add_option("--rounds", line.options.rounds, "of every variant in turn")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
   app.add_option("--seconds", line.options.seconds, "a cell")
       ->check(CLI::Range(0.01, 60.0))
       ->capture_default_str();
@@ -64,10 +48,10 @@ void AddFlags(CLI::App& app, CommandLine& line) {
                  "connections, a mid-tier thread each, of all but blocking")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  app.add_option("--seed", line.options.seed, "of the random intervals")->capture_default_str();
-  app.add_option("--json", line.json, "write the results there, for machines");
-  app.add_flag("--quick", line.quick, "1 round, 0.05 s a cell: that it works, not how fast");
-  app.add_flag("--quiet", line.quiet, "no progress");
+  AddCommonFlags(app, &line.options,
+                 {.quick = "1 round, 0.05 s a cell: that it works, not how fast",
+                  .seed = "Of the random intervals",
+                  .markdown = ""});
   app.footer(VariantList() + kExamples);
 }
 
@@ -76,12 +60,11 @@ absl::Status Check(CommandLine& line) {
     if (FindVariant(name) == nullptr)
       return absl::InvalidArgumentError("no variant '" + name + "': see --help");
   }
-  for (const std::string& name : line.cells) {
-    absl::StatusOr<Cell> cell = ParseCell(name);
-    if (!cell.ok()) return cell.status();
-    line.options.cells.push_back(*cell);
-  }
-  if (line.quick) line.options.rounds = 1, line.options.seconds = 0.05;
+  absl::StatusOr<std::vector<Load>> cells =
+      ParseLoads(line.cells, {.closed = 64, .open = 100'000, .echo = 64 << 20});
+  if (!cells.ok()) return cells.status();
+  line.options.cells = *std::move(cells);
+  if (line.options.quick) line.options.rounds = 1, line.options.seconds = 0.05;
   return absl::OkStatus();
 }
 
@@ -94,47 +77,33 @@ bool AllWell(const std::vector<VariantResults>& results) {
   return true;
 }
 
-int RunBenchmark(const CommandLine& line) {
-  const Options& options = line.options;
+int RunBenchmark(const Options& options) {
+  Session session(options);
   const Machine before = LookAtMachine();
-  std::cerr << absl::StrFormat("load average %.2f, %.2f of %d CPUs in use by others\n", before.load_average,
-                               before.busy_cpus, before.cpus);
-  if (before.Disturbed()) std::cerr << "WARNING: the machine is busy; the times will not mean much\n";
-  std::cerr << absl::StrFormat("%d variants, %d loads, %d rounds of %.2g s, seed %d: about %.0f s\n",
+  session.Note(ToString(before));
+  session.Note(absl::StrFormat("%d variants, %d loads, %d rounds of %.2g s, seed %d: about %.0f s",
                                options.variants.size(), options.cells.size(), options.rounds, options.seconds,
-                               options.seed, ExpectedSeconds(options));
-  const absl::StatusOr<std::vector<VariantResults>> results = Measure(options, [&](const std::string& text) {
-    if (!line.quiet) std::cerr << text << "\n";
-  });
-  if (!results.ok()) return Fail(results.status(), 1);
+                               options.seed, ExpectedSeconds(options)));
+  const absl::StatusOr<std::vector<VariantResults>> results = Measure(options, session);
+  if (!results.ok()) return Fail("transport_bench", results.status());
   const Machine after = LookAtMachine();
-  std::cout << ToTable(options, before, after, *results);
-  if (!line.json.empty()) {
-    std::ofstream file(line.json);
-    file << ToJson(options, before, after, *results);
-    file.close();
-    if (!file) return Fail(absl::UnavailableError("cannot write " + line.json), 1);
-  }
-  return AllWell(*results) ? 0 : 1;
+  const absl::Status written =
+      session.Report(ToTable(options, before, after, *results), ToJson(options, before, after, *results), "");
+  if (!written.ok()) return Fail("transport_bench", written);
+  if (session.stop()) return tool::kInterrupted;
+  return AllWell(*results) ? tool::kOk : tool::kFailed;
 }
 
 int Main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);
   CLI::App app(
       "Which way of using the kernel suits a mid-tier that asks four leaves: raw sockets, no RPC layer.",
       "transport_bench");
   CommandLine line;
+  line.options.rounds = 7;
   AddFlags(app, line);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& e) {
-    return app.exit(e);
-  } catch (const CLI::ParseError& e) {
-    app.exit(e);
-    return kBadFlag;
-  }
-  if (absl::Status checked = Check(line); !checked.ok()) return Fail(checked, kBadFlag);
-  return RunBenchmark(line);
+  if (const std::optional<int> code = ParseFlags(app, argc, argv, &line.options)) return *code;
+  if (absl::Status checked = Check(line); !checked.ok()) return Fail("transport_bench", checked);
+  return RunBenchmark(line.options);
 }
 
 }  // namespace

@@ -14,8 +14,8 @@
 #include <memory>
 #include <thread>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "bench/common/round.h"
 #include "generator.h"
 #include "large.h"
 #include "mid.h"
@@ -84,7 +84,7 @@ absl::StatusOr<Server> StartServer(const std::function<void(const Listener&, Cou
   return server;
 }
 
-absl::StatusOr<Server> StartVariant(const Variant& variant, const std::vector<uint16_t>& leaves) {
+absl::StatusOr<Server> StartVariant(const Variant& variant, const std::vector<std::string>& leaves) {
   if (variant.uring) {
     if (absl::Status available = UringAvailable(); !available.ok()) return available;
   }
@@ -95,9 +95,9 @@ absl::StatusOr<Server> StartVariant(const Variant& variant, const std::vector<ui
 }
 
 absl::StatusOr<std::unique_ptr<Generator>> MakeGenerator(const Options& options, const Variant& variant,
-                                                         const Cell& cell, uint16_t port) {
-  const uint32_t own = cell.kind == Cell::Kind::kOpen ? kOpenConnections : cell.load;
-  return Generator::Make(port, variant.one_at_a_time ? own : std::min(options.callers, own),
+                                                         const Load& cell, const std::string& address) {
+  const uint32_t own = cell.kind == Load::Kind::kOpen ? kOpenConnections : cell.number;
+  return Generator::Make(address, variant.one_at_a_time ? own : std::min(options.callers, own),
                          variant.one_at_a_time);
 }
 
@@ -133,25 +133,25 @@ absl::StatusOr<Measurement> Evaluate(const absl::StatusOr<Sample>& sample, const
 }
 
 absl::StatusOr<Measurement> RunCell(const Options& options, const Variant& variant, const Server& server,
-                                    const Cell& cell, uint64_t seed) {
+                                    const Load& cell, uint64_t seed) {
   const auto duration = std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(options.seconds));
   if (variant.large) {
     const Usage before(server);
-    const absl::StatusOr<Sample> sample = RunLarge(server.listener.port, cell.load, duration);
+    const absl::StatusOr<Sample> sample = RunLarge(server.listener.address, cell.number, duration);
     return Evaluate(sample, before, Usage(server));
   }
   absl::StatusOr<std::unique_ptr<Generator>> generator =
-      MakeGenerator(options, variant, cell, server.listener.port);
+      MakeGenerator(options, variant, cell, server.listener.address);
   if (!generator.ok()) return generator.status();
   const Usage before(server);
-  const absl::StatusOr<Sample> sample = cell.kind == Cell::Kind::kOpen
-                                            ? (*generator)->RunOpenLoop(cell.load, duration, seed)
-                                            : (*generator)->RunClosedLoop(cell.load, duration);
+  const absl::StatusOr<Sample> sample = cell.kind == Load::Kind::kOpen
+                                            ? (*generator)->RunOpenLoop(cell.number, duration, seed)
+                                            : (*generator)->RunClosedLoop(cell.number, duration);
   return Evaluate(sample, before, Usage(server));
 }
 
-bool Fits(const Variant& variant, const Cell& cell) {
-  return variant.large == (cell.kind == Cell::Kind::kEcho);
+bool Fits(const Variant& variant, const Load& cell) {
+  return variant.large == (cell.kind == Load::Kind::kEcho);
 }
 
 class Run {
@@ -163,7 +163,7 @@ class Run {
       absl::StatusOr<Server> leaf =
           StartServer([](const Listener& listener, Counters*) { RunLeaf(listener); });
       if (!leaf.ok()) return leaf.status();
-      ports_.push_back(leaf->listener.port);
+      addresses_.push_back(leaf->listener.address);
       leaves_.push_back(std::move(*leaf));
     }
     return absl::OkStatus();
@@ -171,30 +171,28 @@ class Run {
 
   void StartVariants() {
     for (const std::string& name : options_.variants) {
-      absl::StatusOr<Server> server = StartVariant(*FindVariant(name), ports_);
+      absl::StatusOr<Server> server = StartVariant(*FindVariant(name), addresses_);
       results_.push_back({.variant = name, .first_error = server.status()});
       servers_.push_back(server.ok() ? std::move(*server) : Server{});
     }
   }
 
-  void Turn(const Cell& cell, int round) {
-    for (size_t i = 0; i < results_.size(); ++i) {
-      const size_t at = (i + static_cast<size_t>(round)) % results_.size();
-      VariantResults& results = results_[at];
-      const Variant& variant = *FindVariant(results.variant);
-      if (!results.first_error.ok() || !Fits(variant, cell)) continue;
-      const uint64_t seed = options_.seed + static_cast<uint64_t>(round);  // the same arrivals for all
-      absl::StatusOr<Measurement> measured = RunCell(options_, variant, servers_[at], cell, seed);
-      results.first_error.Update(measured.status());
-      if (measured.ok()) results.rounds[cell].push_back(*measured);
-    }
+  void Take(const Turn& turn) {
+    VariantResults& results = results_[turn.subject];
+    const Variant& variant = *FindVariant(results.variant);
+    const Load& cell = options_.cells[turn.load];
+    if (!results.first_error.ok() || !Fits(variant, cell)) return;
+    const uint64_t seed = options_.seed + static_cast<uint64_t>(turn.round);  // the same arrivals for all
+    absl::StatusOr<Measurement> measured = RunCell(options_, variant, servers_[turn.subject], cell, seed);
+    results.first_error.Update(measured.status());
+    if (measured.ok()) results.rounds[cell].push_back(*measured);
   }
 
   std::vector<VariantResults> Finish() { return std::move(results_); }
 
  private:
   const Options& options_;
-  std::vector<uint16_t> ports_;
+  std::vector<std::string> addresses_;
   std::vector<Server> leaves_;
   std::vector<Server> servers_;  // by variant, as results_
   std::vector<VariantResults> results_;
@@ -202,57 +200,37 @@ class Run {
 
 }  // namespace
 
-std::string Cell::Name() const {
-  return absl::StrCat(kind == Kind::kClosed ? "closed-" : kind == Kind::kOpen ? "open-" : "echo-", load);
-}
-
-absl::StatusOr<Cell> ParseCell(const std::string& name) {
-  struct Range {
-    const char* prefix;
-    Cell::Kind kind;
-    uint32_t least, most;
-  };
-  for (const Range& range :
-       {Range{"closed-", Cell::Kind::kClosed, 1, 64}, Range{"open-", Cell::Kind::kOpen, 1, 100'000},
-        Range{"echo-", Cell::Kind::kEcho, 64, 64 << 20}}) {
-    Cell cell{.kind = range.kind};
-    if (name.rfind(range.prefix, 0) == 0 &&
-        absl::SimpleAtoi(name.substr(std::strlen(range.prefix)), &cell.load) && cell.load >= range.least &&
-        cell.load <= range.most) {
-      return cell;
-    }
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", name,
-      "' is no load: give closed-N (1 to 64), open-QPS (to 100000) or echo-BYTES (64 to 67108864)"));
-}
-
 double ExpectedSeconds(const Options& options) {
   double cells = 0;
   for (const std::string& name : options.variants) {
-    for (const Cell& cell : options.cells) cells += Fits(*FindVariant(name), cell) ? 1 : 0;
+    for (const Load& cell : options.cells) cells += Fits(*FindVariant(name), cell) ? 1 : 0;
   }
   return cells * (options.seconds + kOverheadSeconds) * options.rounds;
 }
 
-absl::StatusOr<std::vector<VariantResults>> Measure(const Options& options,
-                                                    const std::function<void(const std::string&)>& progress) {
+absl::StatusOr<std::vector<VariantResults>> Measure(const Options& options, Session& session) {
   prctl(PR_SET_TIMERSLACK, 1);  // or each wait for a due request would end up to 50 us late
   Run run(options);
   if (absl::Status started = run.StartLeaves(); !started.ok()) return started;
   run.StartVariants();
-  for (int round = 0; round < options.rounds; ++round) {
-    for (const Cell& cell : options.cells) {
-      progress(absl::StrCat("round ", round + 1, " of ", options.rounds, ": ", cell.Name()));
-      run.Turn(cell, round);
-    }
-  }
+  const RoundPlan plan{.rounds = options.rounds,
+                       .loads = options.cells.size(),
+                       .subjects = options.variants.size(),
+                       .order = Order::kRotateByRound,
+                       .stop = &session.stop()};
+  const absl::Status ended = RunRounds(plan, [&](const Turn& turn) {
+    session.Progress(absl::StrCat(RoundText(plan, turn), options.cells[turn.load].Name(), "  ",
+                                  options.variants[turn.subject]));
+    run.Take(turn);
+    return absl::OkStatus();
+  });
+  if (!ended.ok()) session.Note("interrupted: the report is partial");
   return run.Finish();
 }
 
 std::string BusyPollNote() {
   absl::StatusOr<Listener> listener = Listen();
-  absl::StatusOr<Fd> client = listener.ok() ? Connect(listener->port) : listener.status();
+  absl::StatusOr<Fd> client = listener.ok() ? Connect(listener->address) : listener.status();
   absl::StatusOr<Fd> server = client.ok() ? Accept(listener->fd.get()) : client.status();
   char byte = 0;
   unsigned napi = 0;

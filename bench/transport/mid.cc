@@ -14,7 +14,7 @@
 namespace curtail::bench {
 namespace {
 
-void ServeConnection(const std::string& variant, const Fd& caller, const std::vector<uint16_t>& leaves,
+void ServeConnection(const std::string& variant, const Fd& caller, const std::vector<std::string>& leaves,
                      Counters& counters) {
   std::array<Fd, kLeaves> fds;
   Sockets sockets{};
@@ -58,7 +58,7 @@ void Die(const absl::Status& status) {
   _exit(1);
 }
 
-void RunMid(const std::string& variant, const Listener& listener, const std::vector<uint16_t>& leaves,
+void RunMid(const std::string& variant, const Listener& listener, const std::vector<std::string>& leaves,
             Counters* counters) {
   for (size_t n = 0;; ++n) {
     absl::StatusOr<Fd> caller = Accept(listener.fd.get());

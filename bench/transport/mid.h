@@ -58,7 +58,7 @@ inline constexpr size_t kCounterSlots = 128;
 
 // Runs a mid-tier with a thread a connection on `listener` until the process is killed.
 [[noreturn]] void RunMid(const std::string& variant, const Listener& listener,
-                         const std::vector<uint16_t>& leaves, Counters* counters);
+                         const std::vector<std::string>& leaves, Counters* counters);
 // Runs a leaf that returns what it gets, one level-triggered epoll loop, until the process is killed.
 [[noreturn]] void RunLeaf(const Listener& listener);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// net.h - TCP over loopback, and system calls that are counted.
+// net.h - system calls that are counted.
 #pragma once
 
 #include <sys/epoll.h>
@@ -9,44 +9,15 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "bench/common/net.h"
 
 namespace curtail::bench {
 
-// A Fd owns a file descriptor. Moves, does not copy.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd();
-
-  int get() const { return fd_; }
-
- private:
-  int fd_ = -1;
-};
-
-// What errno says, after `what`.
-absl::Status ErrnoStatus(const char* what);
 // The end of a connection, which is no error.
 bool IsEnd(const absl::Status& status);
 
-struct Listener {
-  Fd fd;
-  uint16_t port = 0;
-};
-absl::StatusOr<Listener> Listen();
-// Connected sockets block, with Nagle's algorithm off.
-absl::StatusOr<Fd> Connect(uint16_t port);
-absl::StatusOr<Fd> Accept(int listener);
 void SetNonBlocking(int fd);
 
 // Counters that one thread of a server writes and the benchmark reads, in memory that both share.

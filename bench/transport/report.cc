@@ -2,54 +2,19 @@
 #include "report.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "bench/common/report.h"
+#include "nlohmann/json.hpp"
 #include "variants.h"
 
 namespace curtail::bench {
 namespace {
 
+constexpr int kSchemaVersion = 2;
+
 using Rounds = std::vector<Measurement>;
-
-// Middle value, and half the width of the middle half of the rounds.
-struct Spread {
-  double median = 0;
-  double quartile = 0;
-  double low = 0;  // the lower quartile: on a busy machine the best guess at an undisturbed round
-  double min = 0;
-  double max = 0;
-};
-
-double Quantile(const std::vector<double>& sorted, double q) {
-  const double at = q * static_cast<double>(sorted.size() - 1);
-  const auto low = static_cast<size_t>(at);
-  const size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
-}
-
-Spread SpreadOf(std::vector<double> values) {
-  if (values.empty()) return {};
-  std::sort(values.begin(), values.end());
-  return {Quantile(values, 0.5), (Quantile(values, 0.75) - Quantile(values, 0.25)) / 2,
-          Quantile(values, 0.25), values.front(), values.back()};
-}
-
-Spread SpreadOf(const Rounds& rounds, double Measurement::* field) {
-  std::vector<double> values;
-  for (const Measurement& round : rounds) values.push_back(round.*field);
-  return SpreadOf(std::move(values));
-}
-
-std::optional<double> Median(const Rounds& rounds, std::optional<double> Measurement::* field) {
-  std::vector<double> values;
-  for (const Measurement& round : rounds) {
-    if (round.*field) values.push_back(*(round.*field));
-  }
-  if (values.empty()) return std::nullopt;
-  return SpreadOf(std::move(values)).median;
-}
 
 // The kernel's part of the CPU time, all rounds together: one round has too few ticks.
 double SystemShare(const Rounds& rounds) {
@@ -58,7 +23,7 @@ double SystemShare(const Rounds& rounds) {
   return user + system > 0 ? system / (user + system) : 0;
 }
 
-const Rounds* Find(const VariantResults& results, const Cell& cell) {
+const Rounds* Find(const VariantResults& results, const Load& cell) {
   const auto found = results.rounds.find(cell);
   return found == results.rounds.end() || found->second.empty() ? nullptr : &found->second;
 }
@@ -86,7 +51,7 @@ std::string Kilo(std::optional<double> instructions) {
 
 constexpr char kRow[] = "%-13s %14s %12s %14s %15s %12s %12s %5s %7s %7s %7s %7s\n";
 
-std::string Header(const Cell& cell) {
+std::string Header(const Load& cell) {
   return absl::StrCat("\n", cell.Name(), "\n",
                       absl::StrFormat(kRow, "variant", "p50 us", "p50 ratio", "p99 us", "answers/s", "CPU us",
                                       "CPU ratio", "sys%", "switch", "calls", "K ins u", "K ins k"));
@@ -106,9 +71,9 @@ std::string RowOf(const std::string& name, const Rounds* base, const Rounds& rou
 }
 
 // What ratios are relative to.
-const Rounds* Base(const std::vector<VariantResults>& results, const Cell& cell) {
+const Rounds* Base(const std::vector<VariantResults>& results, const Load& cell) {
   for (const VariantResults& each : results) {
-    if (each.variant == (cell.kind == Cell::Kind::kEcho ? "large-copy" : "epoll-et")) return Find(each, cell);
+    if (each.variant == (cell.kind == Load::Kind::kEcho ? "large-copy" : "epoll-et")) return Find(each, cell);
   }
   return nullptr;
 }
@@ -132,19 +97,14 @@ std::string Notes(const std::vector<VariantResults>& results) {
   return absl::StrCat(text, BusyPollNote(), "\n");
 }
 
-nlohmann::json JsonOf(const Spread& spread) {
-  return {{"median", spread.median},
-          {"half_interquartile", spread.quartile},
-          {"lower_quartile", spread.low},
-          {"min", spread.min},
-          {"max", spread.max}};
+Json JsonOf(const Spread& spread) {
+  Json json = ToJson(spread);
+  json["half_interquartile"] = spread.quartile;
+  json["lower_quartile"] = spread.low;
+  return json;
 }
 
-nlohmann::json JsonOf(std::optional<double> value) {
-  return value ? nlohmann::json(*value) : nlohmann::json();
-}
-
-nlohmann::json JsonOf(const Rounds& rounds) {
+Json JsonOf(const Rounds& rounds) {
   return {{"rounds", rounds.size()},
           {"p50_us", JsonOf(SpreadOf(rounds, &Measurement::p50_us))},
           {"p99_us", JsonOf(SpreadOf(rounds, &Measurement::p99_us))},
@@ -154,21 +114,8 @@ nlohmann::json JsonOf(const Rounds& rounds) {
           {"context_switches_per_answer", JsonOf(SpreadOf(rounds, &Measurement::context_switches))},
           {"system_calls_per_answer", JsonOf(SpreadOf(rounds, &Measurement::system_calls))},
           {"copied_zero_copy_sends_per_answer", JsonOf(SpreadOf(rounds, &Measurement::copied))},
-          {"user_instructions_per_answer", JsonOf(Median(rounds, &Measurement::user_instructions))},
-          {"kernel_instructions_per_answer", JsonOf(Median(rounds, &Measurement::kernel_instructions))}};
-}
-
-nlohmann::json JsonOf(const Machine& machine) {
-  return {{"cpus", machine.cpus},
-          {"load_average", machine.load_average},
-          {"busy_cpus", machine.busy_cpus},
-          {"kernel", machine.kernel}};
-}
-
-std::string MachineLine(const char* when, const Machine& machine) {
-  return absl::StrFormat("%s: load average %.2f, %.2f of %d CPUs in use by others%s\n", when,
-                         machine.load_average, machine.busy_cpus, machine.cpus,
-                         machine.Disturbed() ? " (DISTURBED: do not trust the times)" : "");
+          {"user_instructions_per_answer", OrNull(Median(rounds, &Measurement::user_instructions))},
+          {"kernel_instructions_per_answer", OrNull(Median(rounds, &Measurement::kernel_instructions))}};
 }
 
 }  // namespace
@@ -176,12 +123,12 @@ std::string MachineLine(const char* when, const Machine& machine) {
 std::string ToTable(const Options& options, const Machine& before, const Machine& after,
                     const std::vector<VariantResults>& results) {
   std::string text = absl::StrCat(
-      "Linux ", before.kernel, "\n", MachineLine("before", before), MachineLine("after", after),
+      before.kernel, "\nbefore: ", ToString(before), "\nafter: ", ToString(after), "\n",
       absl::StrFormat("%d rounds of %.2g s a cell, interleaved; median +- half the interquartile range; CPU, "
                       "switches, calls and instructions are the\nmid-tier's for each answer; ratios are to "
                       "epoll-et (large-copy for echo), round by round; %d callers; seed %d\n",
                       options.rounds, options.seconds, options.callers, options.seed));
-  for (const Cell& cell : options.cells) {
+  for (const Load& cell : options.cells) {
     std::string rows;
     for (const VariantResults& each : results) {
       if (const Rounds* rounds = Find(each, cell))
@@ -194,26 +141,21 @@ std::string ToTable(const Options& options, const Machine& before, const Machine
 
 std::string ToJson(const Options& options, const Machine& before, const Machine& after,
                    const std::vector<VariantResults>& results) {
-  nlohmann::json variants = nlohmann::json::array();
+  Json json = ReportHead("transport", kSchemaVersion, options, before);
+  json["machine_after"] = ToJson(after);
+  json["seconds_per_cell"] = options.seconds;
+  json["callers"] = options.callers;
+  json["busy_poll"] = BusyPollNote();
+  json["variants"] = Json::array();
   for (const VariantResults& each : results) {
-    nlohmann::json loads;
+    Json loads = Json::object();
     for (const auto& [cell, rounds] : each.rounds) loads[cell.Name()] = JsonOf(rounds);
-    variants.push_back(
-        {{"variant", each.variant},
-         {"what", FindVariant(each.variant)->what},
-         {"error", each.first_error.ok() ? nlohmann::json() : nlohmann::json(each.first_error.ToString())},
-         {"loads", loads}});
+    json["variants"].push_back({{"variant", each.variant},
+                                {"what", FindVariant(each.variant)->what},
+                                {"error", OrNull(each.first_error.ok() ? "" : each.first_error.ToString())},
+                                {"loads", std::move(loads)}});
   }
-  const nlohmann::json all = {{"schema_version", 1},
-                              {"before", JsonOf(before)},
-                              {"after", JsonOf(after)},
-                              {"rounds", options.rounds},
-                              {"seconds_per_cell", options.seconds},
-                              {"callers", options.callers},
-                              {"seed", options.seed},
-                              {"busy_poll", BusyPollNote()},
-                              {"variants", variants}};
-  return all.dump(2) + "\n";
+  return Dump(json);
 }
 
 }  // namespace curtail::bench

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/common/machine.h"
 #include "measure.h"
 
 namespace curtail::bench {

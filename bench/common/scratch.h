@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// scratch.h - a folder for what the generators read and write.
+// scratch.h - a folder for files of a run.
 #pragma once
 
 #include <string>
@@ -15,6 +15,7 @@ class ScratchFolder {
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
 
+  const std::string& path() const { return path_; }  // empty when it could not be made
   // The path of a file in it; empty when the folder could not be made.
   std::string File(const std::string& name) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net.h"
+#include "bench/common/net.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scratch.h"
+#include "bench/common/scratch.h"
 
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ namespace curtail::bench {
 
 ScratchFolder::ScratchFolder() {
   std::error_code error;
-  std::string name = (std::filesystem::temp_directory_path(error) / "curtail-generators.XXXXXX").string();
+  std::string name = (std::filesystem::temp_directory_path(error) / "curtail-bench.XXXXXX").string();
   if (!error && mkdtemp(name.data()) != nullptr) path_ = name;
 }
 

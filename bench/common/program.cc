@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/common/program.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "bench/common/scratch.h"
+#include "curtail/base/strings.h"
+#include "tools/curtail/cli/interrupt.h"
+
+namespace curtail::bench {
+namespace {
+
+absl::Status Write(const std::string& path, const std::string& text) {
+  if (path.empty() || WriteFile(path, text)) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("cannot write ", path));
+}
+
+}  // namespace
+
+void AddCommonFlags(CLI::App& app, CommonFlags* flags, const CommonTexts& texts) {
+  app.add_option("--rounds", flags->rounds, "Times that each cell is measured; the report has medians")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  flags->seeded = *texts.seed != '\0';
+  if (flags->seeded) app.add_option("--seed", flags->seed, texts.seed)->capture_default_str();
+  if (*texts.quick != '\0') app.add_flag("--quick", flags->quick, texts.quick);
+  app.add_option("--json", flags->json, "Write the results here, for machines");
+  if (*texts.markdown != '\0') app.add_option("--markdown", flags->markdown, texts.markdown);
+  app.add_flag("--quiet", flags->quiet, "No progress");
+}
+
+std::optional<int> ParseFlags(CLI::App& app, int argc, char** argv, CommonFlags* flags) {
+  flags->command = absl::StrJoin(argv, argv + argc, " ");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? tool::kOk : tool::kBadConfig;
+  }
+  return std::nullopt;
+}
+
+int Fail(const std::string& program, const absl::Status& status) {
+  std::cerr << program << ": " << Message(status) << "\n";
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+      return tool::kBadConfig;
+    case absl::StatusCode::kCancelled:
+      return tool::kInterrupted;
+    default:
+      return tool::kFailed;
+  }
+}
+
+Session::Session(const CommonFlags& flags) : flags_(flags), stop_(tool::CatchInterrupts()) {
+  console_.set_quiet(flags.quiet);
+}
+
+absl::Status Session::Report(const std::string& text, const std::string& json, const std::string& markdown) {
+  console_.Print(text);
+  absl::Status written = Write(flags_.json, json);
+  written.Update(Write(flags_.markdown, markdown));
+  return written;
+}
+
+}  // namespace curtail::bench
