@@ -36,7 +36,7 @@ void Recorder::Sent(Nanos intended, Nanos actual) {
   if (!result_.plan.closed()) result_.send_lag.Record(actual - intended);
 }
 
-void Recorder::Done(Nanos intended, Nanos done, const absl::Status& status, double score) {
+void Recorder::Done(Nanos intended, Nanos actual, Nanos done, const absl::Status& status, double score) {
   const Nanos latency = done - intended;
   const bool ok = status.ok();
   const Nanos counted = ok ? latency : std::max(latency, result_.plan.timeout);
@@ -44,6 +44,8 @@ void Recorder::Done(Nanos intended, Nanos done, const absl::Status& status, doub
   current_latency_.Record(counted);
   if (!Measured(intended)) return;
   result_.all.Record(counted);
+  if (!result_.plan.closed())
+    result_.since_sent.Record(ok ? done - actual : std::max(done - actual, result_.plan.timeout));
   if (!ok) return CountFailure(latency, status);
   ++result_.ok;
   ++codes_[0];
@@ -80,13 +82,15 @@ void Recorder::Dropped(Nanos intended) {
   ++result_.dropped;
   ++result_.failed;
   result_.all.Record(result_.plan.timeout);
+  if (!result_.plan.closed()) result_.since_sent.Record(result_.plan.timeout);
   result_.failure.Record(result_.plan.timeout);
 }
 
-void Recorder::Unfinished(Nanos intended, Nanos now) {
+void Recorder::Unfinished(Nanos intended, Nanos actual, Nanos now) {
   if (!Measured(intended)) return;
   ++result_.unfinished;
-  Done(intended, now, absl::InternalError("the call never ended"), std::numeric_limits<double>::quiet_NaN());
+  Done(intended, actual, now, absl::InternalError("the call never ended"),
+       std::numeric_limits<double>::quiet_NaN());
 }
 
 const LoadInterval& Recorder::Tick(Nanos now, uint64_t due, uint64_t in_flight) {

@@ -23,12 +23,12 @@ class Recorder {
 
   // A request due at `intended` was sent at `actual`. In closed loop the two are the same.
   void Sent(Nanos intended, Nanos actual);
-  // The request ended at `done`. `score` is NaN when it was not judged.
-  void Done(Nanos intended, Nanos done, const absl::Status& status, double score);
+  // The request, sent at `actual`, ended at `done`. `score` is NaN when it was not judged.
+  void Done(Nanos intended, Nanos actual, Nanos done, const absl::Status& status, double score);
   // A request was due but not sent, because too many are in flight.
   void Dropped(Nanos intended);
-  // The run gave a sent request up at `now`; it had not ended.
-  void Unfinished(Nanos intended, Nanos now);
+  // The run gave a request, sent at `actual`, up at `now`; it had not ended.
+  void Unfinished(Nanos intended, Nanos actual, Nanos now);
 
   // Closes the current interval of the series at `now`, by which time `due` requests were due in
   // all. Intervals should be interval() long.

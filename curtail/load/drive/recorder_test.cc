@@ -32,11 +32,13 @@ LoadPlan Plan() {
 TEST(Recorder, CountsLatencyFromTheIntendedTime) {
   Recorder recorder(Plan(), "");
   recorder.Sent(seconds(2), seconds(2) + milliseconds(3));
-  recorder.Done(seconds(2), seconds(2) + milliseconds(5), absl::OkStatus(), kNoScore);
+  recorder.Done(seconds(2), seconds(2) + milliseconds(3), seconds(2) + milliseconds(5), absl::OkStatus(),
+                kNoScore);
   const LoadResult r = recorder.Finish(seconds(11), false, Nanos(0), Nanos(0));
   EXPECT_EQ(r.all.max(), milliseconds(5));
   EXPECT_EQ(r.success.max(), milliseconds(5));
   EXPECT_EQ(r.send_lag.max(), milliseconds(3));
+  EXPECT_EQ(r.since_sent.max(), milliseconds(2)) << "without the generator's own lateness";
   EXPECT_EQ(r.scheduled, 1u);
   EXPECT_EQ(r.ok, 1u);
   EXPECT_EQ(r.measured, seconds(10));
@@ -46,10 +48,10 @@ TEST(Recorder, LeavesTheWarmUpOut) {
   Recorder recorder(Plan(), "");
   for (const Nanos at : {Nanos(0), Nanos(seconds(1)) - Nanos(1), Nanos(seconds(11))}) {
     recorder.Sent(at, at);
-    recorder.Done(at, at + seconds(5), absl::OkStatus(), 0.5);
+    recorder.Done(at, at, at + seconds(5), absl::OkStatus(), 0.5);
   }
   recorder.Sent(seconds(1), seconds(1));
-  recorder.Done(seconds(1), seconds(1) + milliseconds(1), absl::OkStatus(), 1.0);
+  recorder.Done(seconds(1), seconds(1), seconds(1) + milliseconds(1), absl::OkStatus(), 1.0);
   const LoadResult r = recorder.Finish(seconds(11), false, Nanos(0), Nanos(0));
   EXPECT_EQ(r.scheduled, 1u);
   EXPECT_EQ(r.all.max(), milliseconds(1));
@@ -64,7 +66,7 @@ TEST(Recorder, NoFailureImprovesAPercentile) {
     recorder.Sent(at, at);
     // Every tenth is refused in no time.
     const absl::Status status = i % 10 == 0 ? absl::ResourceExhaustedError("full") : absl::OkStatus();
-    recorder.Done(at, at + (status.ok() ? milliseconds(2) : microseconds(50)), status, kNoScore);
+    recorder.Done(at, at, at + (status.ok() ? milliseconds(2) : microseconds(50)), status, kNoScore);
   }
   const LoadResult r = recorder.Finish(seconds(11), false, Nanos(0), Nanos(0));
   EXPECT_EQ(r.all.Percentile(95), milliseconds(100)) << "a refusal counts as the timeout";
@@ -78,19 +80,22 @@ TEST(Recorder, NoFailureImprovesAPercentile) {
 TEST(Recorder, TimeoutsCountAsTheTimeTheyTook) {
   Recorder recorder(Plan(), "");
   recorder.Sent(seconds(2), seconds(2));
-  recorder.Done(seconds(2), seconds(2) + milliseconds(130), absl::DeadlineExceededError("late"), kNoScore);
+  recorder.Done(seconds(2), seconds(2), seconds(2) + milliseconds(130), absl::DeadlineExceededError("late"),
+                kNoScore);
   const LoadResult r = recorder.Finish(seconds(11), false, Nanos(0), Nanos(0));
   EXPECT_EQ(r.all.max(), milliseconds(130));
 }
 
 TEST(Recorder, CodesAndErrorTextsAreSortedAndBounded) {
   Recorder recorder(Plan(), "");
-  const auto fail = [&](absl::Status status) { recorder.Done(seconds(2), seconds(2), status, kNoScore); };
+  const auto fail = [&](absl::Status status) {
+    recorder.Done(seconds(2), seconds(2), seconds(2), status, kNoScore);
+  };
   fail(absl::UnavailableError("gone"));
   fail(absl::AbortedError("b"));
   fail(absl::AbortedError("a"));
   fail(absl::AbortedError("b"));
-  recorder.Done(seconds(2), seconds(2), absl::OkStatus(), kNoScore);
+  recorder.Done(seconds(2), seconds(2), seconds(2), absl::OkStatus(), kNoScore);
   for (int i = 0; i < 1000; ++i)
     fail(absl::NotFoundError(absl::StrCat("no item ", i, std::string(1000, 'x'))));
   const LoadResult r = recorder.Finish(seconds(11), false, Nanos(0), Nanos(0));
@@ -112,12 +117,12 @@ TEST(Recorder, DroppedAndUnfinishedAreFailures) {
   Recorder recorder(Plan(), "");
   for (int i = 0; i < 98; ++i) {
     recorder.Sent(seconds(2), seconds(2));
-    recorder.Done(seconds(2), seconds(2) + milliseconds(1), absl::OkStatus(), kNoScore);
+    recorder.Done(seconds(2), seconds(2), seconds(2) + milliseconds(1), absl::OkStatus(), kNoScore);
   }
   recorder.Dropped(seconds(3));
   recorder.Dropped(seconds(3));
   recorder.Sent(seconds(4), seconds(4));
-  recorder.Unfinished(seconds(4), seconds(7));
+  recorder.Unfinished(seconds(4), seconds(4), seconds(7));
   const LoadResult r = recorder.Finish(seconds(11), false, Nanos(0), Nanos(0));
   EXPECT_EQ(r.scheduled, 101u);
   EXPECT_EQ(r.sent, 99u);
@@ -136,7 +141,7 @@ TEST(Recorder, LateSendsLowerTheRate) {
   for (int i = 0; i < 1000; ++i) {
     const Nanos due = seconds(1) + milliseconds(10) * i;
     recorder.Sent(due, due + milliseconds(i));  // falls behind by a tenth: the last leaves at 11.99 s
-    recorder.Done(due, due + milliseconds(i + 1), absl::OkStatus(), kNoScore);
+    recorder.Done(due, due + milliseconds(i), due + milliseconds(i + 1), absl::OkStatus(), kNoScore);
   }
   const LoadResult r = recorder.Finish(seconds(11), false, Nanos(0), Nanos(0));
   EXPECT_NEAR(r.scheduled_per_s, 100, 0.01);
@@ -149,7 +154,7 @@ TEST(Recorder, AnInterruptedRunHasTheRatesOfItsTime) {
   for (int i = 0; i < 200; ++i) {
     const Nanos due = seconds(1) + milliseconds(10) * i;
     recorder.Sent(due, due);
-    recorder.Done(due, due + milliseconds(1), absl::OkStatus(), kNoScore);
+    recorder.Done(due, due, due + milliseconds(1), absl::OkStatus(), kNoScore);
   }
   const LoadResult r = recorder.Finish(seconds(3), true, Nanos(0), Nanos(0));
   EXPECT_TRUE(r.interrupted);
@@ -170,11 +175,12 @@ TEST(Recorder, InterruptedInTheWarmUpMeasuresNothing) {
 TEST(Recorder, TicksCutTheRunIntoSeconds) {
   Recorder recorder(Plan(), "");
   recorder.Sent(milliseconds(100), milliseconds(100));
-  recorder.Done(milliseconds(100), milliseconds(101), absl::OkStatus(), kNoScore);
+  recorder.Done(milliseconds(100), milliseconds(100), milliseconds(101), absl::OkStatus(), kNoScore);
   recorder.Tick(seconds(1), 1, 0);
   recorder.Sent(milliseconds(1100), milliseconds(1100));
   recorder.Sent(milliseconds(1200), milliseconds(1200));
-  recorder.Done(milliseconds(1100), milliseconds(1104), absl::AbortedError("x"), kNoScore);
+  recorder.Done(milliseconds(1100), milliseconds(1100), milliseconds(1104), absl::AbortedError("x"),
+                kNoScore);
   recorder.Tick(milliseconds(2050), 4, 1);
   const LoadResult r = recorder.Finish(seconds(11), false, Nanos(0), Nanos(0));
   ASSERT_THAT(r.series, SizeIs(2));
@@ -192,11 +198,11 @@ TEST(Recorder, TicksCutTheRunIntoSeconds) {
 TEST(Recorder, TheLastIntervalIsNoStub) {
   Recorder recorder(Plan(), "");
   recorder.Sent(milliseconds(100), milliseconds(100));
-  recorder.Done(milliseconds(100), milliseconds(101), absl::OkStatus(), kNoScore);
+  recorder.Done(milliseconds(100), milliseconds(100), milliseconds(101), absl::OkStatus(), kNoScore);
   recorder.Tick(seconds(1), 1, 1);
   // Half a second with requests is an interval of its own; less is part of the one before.
   recorder.Sent(milliseconds(1200), milliseconds(1200));
-  recorder.Done(milliseconds(1200), milliseconds(1203), absl::OkStatus(), kNoScore);
+  recorder.Done(milliseconds(1200), milliseconds(1200), milliseconds(1203), absl::OkStatus(), kNoScore);
   recorder.LastTick(milliseconds(1400), 2);
   const LoadResult r = recorder.Finish(seconds(11), false, Nanos(0), Nanos(0));
   ASSERT_THAT(r.series, SizeIs(1));
@@ -211,7 +217,7 @@ TEST(Recorder, WaitingForTheLastRepliesIsNoTimeOfTheRun) {
   Recorder recorder(Plan(), "");
   recorder.Sent(milliseconds(100), milliseconds(100));
   recorder.Tick(seconds(1), 1, 1);
-  recorder.Done(milliseconds(100), milliseconds(2100), absl::OkStatus(), kNoScore);
+  recorder.Done(milliseconds(100), milliseconds(100), milliseconds(2100), absl::OkStatus(), kNoScore);
   recorder.LastTick(milliseconds(2100), 1);
   const LoadResult r = recorder.Finish(seconds(11), false, Nanos(0), Nanos(0));
   ASSERT_THAT(r.series, SizeIs(1));
@@ -229,7 +235,7 @@ TEST(Recorder, ASeriesOfAnyLengthFitsAndKeepsItsSums) {
   uint64_t number = 0;
   while (now < plan.duration) {
     recorder.Sent(now, now);
-    recorder.Done(now, now + microseconds(100 + number % 7), absl::OkStatus(), kNoScore);
+    recorder.Done(now, now, now + microseconds(100 + number % 7), absl::OkStatus(), kNoScore);
     now += recorder.interval();
     ++number;
     recorder.Tick(now, number, number % 3);
@@ -256,7 +262,7 @@ TEST(Recorder, ClosedLoopHasNoSendLag) {
   plan.arrivals = "closed";
   Recorder recorder(plan, "");
   recorder.Sent(seconds(2), seconds(2) + microseconds(1));
-  recorder.Done(seconds(2), seconds(2) + milliseconds(1), absl::OkStatus(), kNoScore);
+  recorder.Done(seconds(2), seconds(2), seconds(2) + milliseconds(1), absl::OkStatus(), kNoScore);
   const LoadResult r = recorder.Finish(seconds(11), false, Nanos(0), Nanos(0));
   EXPECT_TRUE(r.send_lag.empty());
   EXPECT_TRUE(r.valid());

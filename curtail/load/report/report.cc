@@ -64,6 +64,8 @@ std::string LatencyTable(const LoadResult& r, const Unit& unit) {
                          absl::StrFormat("%9s%10s%10s%10s%10s%10s%10s%10s", "count", "mean", "p50", "p90",
                                          "p95", "p99", "p99.9", "max"));
   absl::StrAppend(&text, LatencyRow("  every one", r.all, unit));
+  // Where it says something else.
+  if (!LaggedPercentiles(r).empty()) absl::StrAppend(&text, LatencyRow("  since sent", r.since_sent, unit));
   if (r.failed > 0) {
     absl::StrAppend(&text, LatencyRow("  ok", r.success, unit), LatencyRow("  failed", r.failure, unit));
   }

@@ -164,6 +164,7 @@ std::string LatencyTable(const LoadReport& report) {
     const LoadResult& run = report.runs[i];
     if (report.runs.size() == 1) {
       LatencyRow("every request", run.all, table);
+      if (!LaggedPercentiles(run).empty()) LatencyRow("since sent", run.since_sent, table);
       LatencyRow("ok", run.success, table);
       LatencyRow("failed", run.failure, table);
     } else {

@@ -128,6 +128,7 @@ void AddRun(const LoadResult& r, Json& json) {
   json["latency_us"] = {{"all", LatencyJson(r.all, r.neighbours())},
                         {"success", LatencyJson(r.success, r.neighbours())},
                         {"failure", LatencyJson(r.failure, r.neighbours())}};
+  if (!r.since_sent.empty()) json["latency_us"]["since_sent"] = LatencyJson(r.since_sent, r.neighbours());
   json["send_lag_us"] = LatencyJson(r.send_lag, 0);
   json["generator"] = GeneratorJson(r);
   json["checks"] = ChecksJson(r.checks);

@@ -128,6 +128,7 @@ LoadResult ReadRun(const JsonNode& node, const LoadPlan& plan) {
   r.all = ReadLatency(latency["all"]);
   r.success = ReadLatency(latency["success"]);
   r.failure = ReadLatency(latency["failure"]);
+  if (latency.Contains("since_sent")) r.since_sent = ReadLatency(latency["since_sent"]);
   r.send_lag = ReadLatency(node["send_lag_us"]);
   r.cpu = node["generator"]["cpu_us"].Us();
   r.spin = node["generator"]["spin_us"].Us();

@@ -22,7 +22,7 @@ LoadResult EvenRun() {
     const Nanos due = seconds(2) + milliseconds(10) * i;
     recorder.Sent(due, due + microseconds(4));
     const absl::Status status = i % 100 == 0 ? absl::AbortedError("bad \xff text") : absl::OkStatus();
-    recorder.Done(due, due + milliseconds(1) + microseconds(2 * i), status, 0.95);
+    recorder.Done(due, due + microseconds(4), due + milliseconds(1) + microseconds(2 * i), status, 0.95);
   }
   recorder.Tick(seconds(12), 1000, 0);
   return recorder.Finish(seconds(12), false, milliseconds(30), milliseconds(10));

@@ -42,8 +42,10 @@ void Book(int i, Nanos due, double slowdown, Rng& rng, LoadResult& r, Seconds& s
   if (due < r.plan.warmup) return;
   ++r.scheduled;
   ++r.sent;
-  r.send_lag.Record(microseconds(4) + Nanos(static_cast<int64_t>(rng.Exponential(2e3))));
+  const Nanos lag = microseconds(4) + Nanos(static_cast<int64_t>(rng.Exponential(2e3)));
+  r.send_lag.Record(lag);
   r.all.Record(counted);
+  r.since_sent.Record(ok ? latency - lag : counted);
   ++(ok ? r.ok : r.failed);
   (ok ? r.success : r.failure).Record(latency);
   ++r.codes[ok ? "OK" : "ABORTED"];

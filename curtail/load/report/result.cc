@@ -4,22 +4,64 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "curtail/base/clock.h"
 #include "curtail/load/report/statistics.h"
 
 namespace curtail {
 namespace {
 
-constexpr double kMaxLagShare = 0.10;
-constexpr Nanos kLagFloor = std::chrono::microseconds(50);
+constexpr double kMaxLagShare = 0.25;                       // of the same percentile of the latency
+constexpr Nanos kLagFloor = std::chrono::microseconds(50);  // a timer's lateness
+constexpr Nanos kStall = std::chrono::milliseconds(10);     // over two slices of a scheduler
+constexpr double kCorrectable = 0.10;                       // of a percentile, worth a warning
+constexpr Nanos kSmallestCorrection = std::chrono::microseconds(10);
 constexpr double kMaxRateError = 0.01;
 constexpr double kMaxBusy = 0.95;  // of a CPU
 constexpr double kMaxTrend = 0.2;
 constexpr double kMaxNeighbours = 0.5;  // beyond it widening the intervals is a guess
 
+std::string Advice(const LoadPlan& plan) {
+  return absl::StrCat("give the generator a CPU of its own, ",
+                      plan.realtime ? "" : "real-time priority (CAP_SYS_NICE), ", "or another machine");
+}
+
+// V2 and V3.
+void JudgeLag(LoadResult& r) {
+  for (const double percent : {50.0, 90.0, 95.0, 99.0, 99.9}) {
+    const Nanos lag = r.send_lag.Percentile(percent);
+    const Nanos latency = r.all.Percentile(percent);
+    const double share =
+        static_cast<double>(lag.count()) / std::max(1.0, static_cast<double>(latency.count()));
+    if (share <= kMaxLagShare || lag <= (percent > 99 ? kStall : kLagFloor)) continue;
+    r.invalid.push_back(absl::StrFormat(
+        "the generator was late: its send lag p%g is %.0f us, %.0f %% of the p%g latency of %.0f "
+        "us, and %.0f %% are allowed; %s",
+        percent, InMicros(lag), 100 * share, percent, InMicros(latency), 100 * kMaxLagShare, Advice(r.plan)));
+    return;
+  }
+}
+
+// W1.
+void WarnOfLag(LoadResult& r) {
+  std::vector<std::string> parts;
+  for (const LaggedPercentile& p : LaggedPercentiles(r)) {
+    parts.push_back(absl::StrFormat("p%g (%.0f us, %.0f us since sent)", p.percent, InMicros(p.latency),
+                                    InMicros(p.since_sent)));
+  }
+  if (parts.empty()) return;
+  const double lag_us = InMicros(r.send_lag.Percentile(99));
+  r.warnings.push_back(absl::StrFormat(
+      "the generator's lateness adds to %s: go by the numbers since sent, or %s (send lag p99 is "
+      "%.0f us, %.0f %% of the mean gap between requests)",
+      absl::StrJoin(parts, ", "), Advice(r.plan), lag_us, lag_us * r.scheduled_per_s / 1e4));
+}
+
 void Warn(LoadResult& result) {
   const LoadChecks& checks = result.checks;
+  if (result.valid()) WarnOfLag(result);
   if (result.dropped > 0) {
     result.warnings.push_back(absl::StrFormat(
         "%d requests were not sent, as too many were in flight already: the server does not keep up",
@@ -64,16 +106,7 @@ void Judge(LoadResult& result) {
     result.invalid.push_back("no request was due in the measured window");
     return;
   }
-  const Nanos lag = result.send_lag.Percentile(99);
-  const Nanos p50 = result.all.Percentile(50);
-  const Nanos allowed =
-      std::max(kLagFloor, Nanos(static_cast<int64_t>(kMaxLagShare * static_cast<double>(p50.count()))));
-  if (lag > allowed) {
-    result.invalid.push_back(absl::StrFormat(
-        "the generator was late: send lag p99 is %.0f us, at most %.0f us are allowed (10 %% of the "
-        "median latency of %.0f us, or 50 us)",
-        InMicros(lag), InMicros(allowed), InMicros(p50)));
-  }
+  JudgeLag(result);
   // What was not sent because the server had too much to do already is the server's doing.
   const double meant = result.sent == 0
                            ? result.scheduled_per_s * static_cast<double>(result.dropped) /
@@ -95,6 +128,22 @@ void Judge(LoadResult& result) {
     result.invalid.push_back(absl::StrFormat("%d calls never ended", result.unfinished));
   }
   Warn(result);
+}
+
+std::vector<LaggedPercentile> LaggedPercentiles(const LoadResult& r) {
+  std::vector<LaggedPercentile> lagged;
+  if (r.since_sent.empty()) return lagged;
+  for (const double percent : {50.0, 90.0, 95.0, 99.0, 99.9}) {
+    if (!PercentileInterval95(r.all, percent, r.neighbours()).high) continue;
+    const Nanos latency = r.all.Percentile(percent);
+    const Nanos since_sent = r.since_sent.Percentile(percent);
+    const Nanos lag = latency - since_sent;
+    if (lag > kSmallestCorrection &&
+        static_cast<double>(lag.count()) > kCorrectable * static_cast<double>(latency.count())) {
+      lagged.push_back({percent, latency, since_sent});
+    }
+  }
+  return lagged;
 }
 
 RankInterval PercentileRanks95(double percent, uint64_t n, double neighbours) {

@@ -107,6 +107,8 @@ struct LoadResult {
   // Every request; a failed one counts as at least the timeout, so no failure improves a
   // percentile.
   Histogram all;
+  // The same from the actual send time: without the generator's own lateness. Empty in closed loop.
+  Histogram since_sent;
   // OK replies, and failures with their real times.
   Histogram success;
   Histogram failure;
@@ -147,14 +149,28 @@ struct LoadReport {
   bool interrupted() const { return runs.back().interrupted; }
 };
 
-// Fills result.invalid and result.warnings. A run is void if one of these holds (after Lancet,
-// ATC'19):
-// - the p99 of the send lag is over 10 % of the median latency, and over 50 us (a timer's
-//   lateness);
-// - the rate of sends is more than 1 % off the schedule;
-// - in a closed loop, the sending thread was busy for over 95 % of the time;
-// - no request fell into the measured window, or a call never ended.
+// Fills result.invalid and result.warnings. A run is void if one of these holds:
+// V1. No request was due in the measured window.
+// V2. The p50, p90, p95 or p99 of the send lag is over a quarter of the latency's, and over 50 us
+//     (a timer's lateness): the generator was starved, and reads replies as late as it sends.
+// V3. The p99.9 of the send lag is over a quarter of the latency's, and over 10 ms: the generator
+//     stood still for longer than schedulers let a thread wait.
+// V4. The rate of sends is more than 1 % off the schedule.
+// V5. In a closed loop, the sending thread was busy for over 95 % of the time.
+// V6. A call never ended.
+// A lag within V2 and V3 can be corrected: since_sent leaves it out. Where that lowers a percentile
+// by over a tenth and over 10 us, a warning names both numbers (W1). The true one is not above
+// them: lag only adds.
 void Judge(LoadResult& result);
+
+// A percentile that is not given without the generator's own lateness.
+struct LaggedPercentile {
+  double percent;
+  Nanos latency;
+  Nanos since_sent;
+};
+// The percentiles of W1, of those that a report names and that have an interval.
+std::vector<LaggedPercentile> LaggedPercentiles(const LoadResult& result);
 
 // Ranks of the samples between which a percentile lies with 95 % confidence, whatever the
 // distribution. An end is absent if n samples are too few to have it. `neighbours` is the rank

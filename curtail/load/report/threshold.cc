@@ -66,14 +66,19 @@ absl::StatusOr<Threshold> ParseOne(absl::string_view text) {
   return t;
 }
 
+double MeasureLatency(absl::string_view metric, const Histogram& h) {
+  if (h.empty()) return std::numeric_limits<double>::quiet_NaN();
+  double percent = 0;
+  if (ParsePercentile(metric, &percent)) return static_cast<double>(h.Percentile(percent).count());
+  return static_cast<double>((metric == "mean" ? h.mean() : h.max()).count());
+}
+
 double Measure(absl::string_view metric, const LoadResult& r) {
   const double none = std::numeric_limits<double>::quiet_NaN();
   if (metric == "score") return r.score.count == 0 ? none : r.score.mean();
   if (r.all.empty()) return none;
-  double percent = 0;
-  if (ParsePercentile(metric, &percent)) return static_cast<double>(r.all.Percentile(percent).count());
-  if (metric == "mean") return static_cast<double>(r.all.mean().count());
-  if (metric == "max") return static_cast<double>(r.all.max().count());
+  const absl::StatusOr<Unit> unit = UnitOf(metric);
+  if (unit.ok() && *unit == Unit::kDuration) return MeasureLatency(metric, r.all);
   if (metric == "errors") return r.failed_fraction();
   return metric == "rate" ? r.sent_per_s : r.good_per_s;
 }
@@ -93,9 +98,15 @@ absl::StatusOr<std::vector<Threshold>> ParseThresholds(std::string_view text) {
 
 ThresholdOutcome Evaluate(const Threshold& threshold, const LoadResult& result) {
   ThresholdOutcome outcome{threshold, Measure(threshold.metric, result), false};
-  const double a = outcome.actual, b = threshold.limit;  // a comparison with NaN is false
-  outcome.met = (threshold.op == "<" && a < b) || (threshold.op == "<=" && a <= b) ||
-                (threshold.op == ">" && a > b) || (threshold.op == ">=" && a >= b);
+  const double b = threshold.limit;
+  const auto holds = [&](double a) {  // a comparison with NaN is false
+    return (threshold.op == "<" && a < b) || (threshold.op == "<=" && a <= b) ||
+           (threshold.op == ">" && a > b) || (threshold.op == ">=" && a >= b);
+  };
+  outcome.met = holds(outcome.actual);
+  const absl::StatusOr<Unit> unit = UnitOf(threshold.metric);
+  outcome.undecided = !outcome.met && unit.ok() && *unit == Unit::kDuration &&
+                      holds(MeasureLatency(threshold.metric, result.since_sent));
   return outcome;
 }
 
@@ -107,7 +118,8 @@ std::string Describe(const ThresholdOutcome& outcome) {
     if (*unit == Unit::kShare) actual = absl::StrFormat("%.3g %%", outcome.actual * 100);
     if (*unit == Unit::kNumber) actual = absl::StrFormat("%.1f", outcome.actual);
   }
-  return absl::StrFormat("%s  (%s)", outcome.threshold.text, actual);
+  return absl::StrFormat("%s  (%s%s)", outcome.threshold.text, actual,
+                         outcome.undecided ? "; met since sent: the generator's lateness decides" : "");
 }
 
 }  // namespace curtail

@@ -34,6 +34,8 @@ struct ThresholdOutcome {
   Threshold threshold;
   double actual = 0;
   bool met = false;
+  // It is not met, but would be by LoadResult::since_sent: the generator's lateness decides.
+  bool undecided = false;
 };
 // A metric that was not measured (no request in the window, no score) does not meet any threshold.
 ThresholdOutcome Evaluate(const Threshold& threshold, const LoadResult& result);

@@ -46,6 +46,19 @@ TEST(Threshold, ComparesEachMetric) {
   EXPECT_TRUE(Met("score>94%"));
 }
 
+TEST(Threshold, IsUndecidedWhereOnlyTheGeneratorsLatenessStandsAgainstIt) {
+  LoadResult r = SampleRun();
+  r.since_sent.Record(milliseconds(1), 1000);
+  const auto evaluate = [&](const char* text) { return Evaluate(ParseThresholds(text)->front(), r); };
+  EXPECT_TRUE(evaluate("p99<5ms").met);
+  EXPECT_FALSE(evaluate("p99<5ms").undecided);
+  EXPECT_FALSE(evaluate("p99<1500us").met);
+  EXPECT_TRUE(evaluate("p99<1500us").undecided);
+  EXPECT_THAT(Describe(evaluate("p99<1500us")), HasSubstr("the generator's lateness decides"));
+  EXPECT_FALSE(evaluate("p99<500us").undecided) << "the server misses it too";
+  EXPECT_FALSE(evaluate("errors<0.01").undecided);
+}
+
 TEST(Threshold, NothingMeasuredMeetsNothing) {
   for (const char* text : {"p99<5s", "errors<100%", "rate>=0", "score>=0"}) {
     const absl::StatusOr<std::vector<Threshold>> parsed = ParseThresholds(text);

@@ -110,8 +110,9 @@ class LoadTest {
                      std::string* why) const;
   // What the flags ask for; OK when all is written.
   absl::Status WriteResults(const LoadReport& report) const;
-  // Prints a line a threshold; whether all are met in every run.
-  bool CheckThresholds(const LoadReport& report);
+  // Prints a line a threshold. kOk where all are met in every run; kThreshold or, where only the generator's
+  // lateness stands against it, kVoid otherwise.
+  int CheckThresholds(const LoadReport& report);
 
   const LoadFlags& flags_;
   LoadSetup setup_;
@@ -154,18 +155,21 @@ absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> r
   return result;
 }
 
-bool LoadTest::CheckThresholds(const LoadReport& report) {
-  bool all_met = true;
+int LoadTest::CheckThresholds(const LoadReport& report) {
+  bool failed = false, undecided = false;
   for (const Threshold& threshold : setup_.thresholds) {
     for (size_t run = 0; run < report.runs.size(); ++run) {
       const ThresholdOutcome outcome = Evaluate(threshold, report.runs[run]);
-      const std::string mark = outcome.met ? console_.Green("ok    ") : console_.Red("FAILED");
+      const std::string mark = outcome.met         ? console_.Green("ok    ")
+                               : outcome.undecided ? console_.Red("VOID  ")
+                                                   : console_.Red("FAILED");
       const std::string which = report.runs.size() == 1 ? "" : absl::StrCat("  run ", run + 1);
       console_.Print(absl::StrCat("threshold     ", mark, "  ", Describe(outcome), which, "\n"));
-      all_met &= outcome.met;
+      failed |= !outcome.met && !outcome.undecided;
+      undecided |= outcome.undecided;
     }
   }
-  return all_met;
+  return failed ? kThreshold : undecided ? kVoid : kOk;
 }
 
 absl::Status LoadTest::WriteResults(const LoadReport& report) const {
@@ -196,12 +200,12 @@ int LoadTest::Repeat() {
     report.runs.push_back(*std::move(result));
   }
   if (report.runs.size() > 1) console_.Print(BetweenRunsText(report));
-  const bool met = CheckThresholds(report);
+  const int verdict = CheckThresholds(report);
   if (absl::Status status = WriteResults(report); !status.ok()) return FailWriting(console_, status);
   if (stop_) return kInterrupted;
   if (report.runs.size() < static_cast<size_t>(flags_.repeat)) return kFailed;
   if (!report.valid()) return kVoid;
-  return met ? kOk : kThreshold;
+  return verdict;
 }
 
 TrialOutcome LoadTest::Judge(const LoadResult& result, const std::vector<Threshold>& conditions,
@@ -210,15 +214,16 @@ TrialOutcome LoadTest::Judge(const LoadResult& result, const std::vector<Thresho
     *why = result.invalid.front();
     return TrialOutcome::kVoid;
   }
-  bool met = true;
+  bool met = true, undecided = true;
   std::vector<std::string> parts;
   for (const Threshold& condition : conditions) {
     const ThresholdOutcome outcome = Evaluate(condition, result);
     parts.push_back(Describe(outcome));
     met &= outcome.met;
+    undecided &= outcome.met || outcome.undecided;
   }
   *why = absl::StrJoin(parts, ", ");
-  return met ? TrialOutcome::kMet : TrialOutcome::kNotMet;
+  return met ? TrialOutcome::kMet : undecided ? TrialOutcome::kVoid : TrialOutcome::kNotMet;
 }
 
 int ExitCodeOf(const RateSearch& search) {

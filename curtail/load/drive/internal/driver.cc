@@ -55,6 +55,7 @@ struct Driver::Call final : Completion {
   Driver* driver = nullptr;
   uint64_t index = 0;
   Nanos intended{0};
+  Nanos sent{0};
   bool active = false;
 
   void Done(absl::Status&& status, std::string&& reply) override { driver->Ended(this, status, reply); }
@@ -163,7 +164,7 @@ void Driver::Send(uint64_t index, Nanos intended) {
   call->active = true;
   ++in_flight_;
   ++sent_;
-  const Nanos now = Elapsed();
+  const Nanos now = call->sent = Elapsed();
   recorder_.Sent(intended, now);
   if (intended >= warmup_) {
     if (first_measured_ == kNone) first_measured_ = index;
@@ -181,7 +182,7 @@ void Driver::Ended(Call* call, const absl::Status& status, std::string_view repl
   const Nanos done = Elapsed();
   const double score =
       status.ok() ? workload_.Score(call->index, reply) : std::numeric_limits<double>::quiet_NaN();
-  recorder_.Done(call->intended, done, status, score);
+  recorder_.Done(call->intended, call->sent, done, status, score);
   Observe(call->intended, done - call->intended, status.ok());
   if (call->intended >= warmup_) sampler_.Done(call->index - first_measured_, done - call->intended);
   ++(status.ok() ? ok_ : failed_);
@@ -254,7 +255,7 @@ void Driver::Drain(Nanos limit) {
   if (in_flight_ == 0) return;
   for (Call& call : calls_) {
     if (!call.active) continue;
-    recorder_.Unfinished(call.intended, Elapsed());
+    recorder_.Unfinished(call.intended, call.sent, Elapsed());
     Observe(call.intended, Elapsed() - call.intended, false);
   }
 }
