@@ -304,6 +304,8 @@ def check_load_refuses(tools, address, brief, health):
     expect_refusal(run(address, "--rps", "1e9", *health), 104, "--rps", "1e+07")
     expect_refusal(run(address, *brief, "--timeout", "5"), 104, "--timeout", "write 10s")
     expect_refusal(run(address, *brief, "--fail-if", "p99<5"), 104, "--fail-if", "write 5ms")
+    expect_refusal(run(address, "--rps", "5", "--method", "grpc.reflection.v1.ServerReflection/ServerReflectionInfo"), 104,
+                   "ServerReflectionInfo streams requests and replies", "streaming is not yet supported")
     expect_refusal(run(address, "--rps", "5", "--method", "Health"), 104, "package.Service/Method")
     expect_refusal(run(address, *brief, "--data-hex", "0g"), 104, "--data-hex")
     expect_refusal(run("not an address", *brief), 104, "not an address")

@@ -252,7 +252,8 @@ absl::StatusOr<CatalogMethod> Catalog::FindMethod(std::string_view name) const {
                      : found.client_streaming ? "requests and replies"
                                               : "replies";
   return absl::InvalidArgumentError(
-      Join(wanted->service, "/", wanted->method, " streams ", what, "; only unary methods can be called"));
+      Join(wanted->service, "/", wanted->method, " streams ", what,
+           "; only unary methods can be called, streaming is not yet supported"));
 }
 
 std::vector<CatalogMethod> Catalog::ListMethods() const {

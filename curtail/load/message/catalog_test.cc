@@ -181,7 +181,8 @@ TEST(Catalog, NamesWhatThereIsWhenSomethingIsNotFound) {
             HasSubstr(
                 "; did you mean \"curtail.loadtest.Nasties\"? There are curtail.loadtest.Nasties, grpc.")));
   EXPECT_EQ(error("curtail.loadtest.Nasties/Watch", absl::StatusCode::kInvalidArgument),
-            "curtail.loadtest.Nasties/Watch streams replies; only unary methods can be called");
+            "curtail.loadtest.Nasties/Watch streams replies; only unary methods can be called, streaming is "
+            "not yet supported");
   EXPECT_THAT(error("curtail.loadtest.Nasties/Upload", absl::StatusCode::kInvalidArgument),
               HasSubstr("streams requests;"));
   EXPECT_THAT(error("curtail.loadtest.Nasties/Chat", absl::StatusCode::kInvalidArgument),

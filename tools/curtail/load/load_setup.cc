@@ -82,6 +82,15 @@ absl::StatusOr<std::shared_ptr<const Workload>> MakeFixed(const LoadFlags& flags
   return std::make_shared<FixedWorkload>(*std::move(path), *std::move(message));
 }
 
+// INVALID_ARGUMENT where the method is known to stream: a call of it as a unary one would look fine. Bytes need no
+// description, so a server without one is no error.
+absl::Status CheckUnary(const LoadFlags& flags, const LoadTargets& targets) {
+  if (flags.dry_run && flags.protos.empty()) return absl::OkStatus();  // asks no server
+  const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
+  const absl::Status found = catalog.ok() ? catalog->FindMethod(flags.method).status() : catalog.status();
+  return absl::IsInvalidArgument(found) ? found : absl::OkStatus();
+}
+
 // The requests of `workload` in the order of --pick.
 WorkloadMaker Picked(const std::string& pick, std::shared_ptr<const Workload> workload) {
   return [pick,
@@ -191,6 +200,7 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
   if (flags.data.empty()) {
     absl::StatusOr<std::shared_ptr<const Workload>> workload = MakeFixed(flags);
     if (!workload.ok()) return workload.status();
+    if (absl::Status status = CheckUnary(flags, targets); !status.ok()) return status;
     return Picked(flags.pick, *std::move(workload));
   }
   absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
