@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "curtail/rpc/admin/admin_service.h"
 #include "curtail/rpc/server/builtin_services.h"
 #include "curtail/rpc/server/server_core.h"
 

@@ -238,6 +238,8 @@ def test_switch(tools):
             code, out, _ = tools.run("switch", admin, config)
             assert code == 0 and out.endswith(f"-> {config}\n"), out
             expect_load(tools.run("load", address, "--rps", "200", *health, "--fail-if", "errors<1%"), 0)
+        expect_load(tools.run("load", admin, "--rps", "50", "--method", "curtail.admin.v1.Admin/GetConfig", "--duration",
+                              "200ms", "--warmup", "0ms", "--fail-if", "errors<1%"), 0)  # found by reflection
         code, out, _ = tools.run("status", admin, "--json")
         status = json.loads(out)
         assert code == 0 and status["config"] == "FDP1-2" and status["begun"] > 0, out

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a server makes of its policy and profile before the first request: what it takes, refuses, and says.
+#include "curtail/rpc/admin/admin_testing.h"
 #include "curtail/rpc/server/adaptation_testing.h"
 
 namespace curtail {
@@ -107,9 +108,8 @@ TEST_F(AdaptationTest, NobodyElseSwitches) {
   const auto server = Start(std::move(options));
   ASSERT_NE(server, nullptr);
   EXPECT_TRUE(absl::IsFailedPrecondition(server->SwitchTo(*Config::Parse("SDB1-4"))));
-  Client client;
-  Channel admin(&client, server->admin_address());
-  const absl::Status status = Call(admin, {"/curtail.admin.v1.Admin/Switch"}, "SDB1-4");
+  const absl::Status status =
+      AskAdmin(server->admin_address(), Admin::kSwitch, SwitchToConfig("SDB1-4")).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(Message(status)), HasSubstr("static:SDB1-4"));
   EXPECT_EQ(ConfigOfServer(*server), "SIB1");
@@ -122,23 +122,28 @@ TEST_F(AdaptationTest, TheAdminInterfaceTellsOfThePolicy) {
   options.admin = "127.0.0.1:0";
   const auto server = Start(std::move(options));
   ASSERT_NE(server, nullptr);
-  Client client;
-  Channel admin(&client, server->admin_address());
-  std::string answer;
-  ASSERT_TRUE(Call(admin, {"/curtail.admin.v1.Admin/GetStatus"}, "", &answer).ok());
-  EXPECT_THAT(answer, HasSubstr("\"policy\":{\"name\":\"mutune\",\"note\":\"\",\"switches_by_itself\":true"));
-  EXPECT_THAT(answer, HasSubstr("\"from\":\"SDB1-4\",\"to\":\"SIB1\",\"reason\":\""));
+  const auto status = AskAdmin(server->admin_address(), Admin::kGetStatus);
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_EQ(status->policy().name(), "mutune");
+  EXPECT_EQ(status->policy().note(), "");
+  EXPECT_TRUE(status->policy().switches_by_itself());
+  ASSERT_GE(status->policy().decisions_size(), 1);
+  EXPECT_EQ(status->policy().decisions(0).from(), "SDB1-4");
+  EXPECT_EQ(status->policy().decisions(0).to(), "SIB1");
   const auto plain = Start([] {
     ServerOptions options = Options("");
     options.admin = "127.0.0.1:0";
     return options;
   }());
   ASSERT_NE(plain, nullptr);
-  Channel other(&client, plain->admin_address());
-  ASSERT_TRUE(Call(other, {"/curtail.admin.v1.Admin/GetStatus"}, "", &answer).ok());
-  EXPECT_THAT(answer, HasSubstr("\"policy\":null"));
-  ASSERT_TRUE(Call(other, {"/curtail.admin.v1.Admin/GetDecisions"}, "", &answer).ok());
-  EXPECT_THAT(answer, HasSubstr("\"switches\":0,\"decisions\":[]}"));
+  const auto plain_status = AskAdmin(plain->admin_address(), Admin::kGetStatus);
+  ASSERT_TRUE(plain_status.ok()) << plain_status.status();
+  EXPECT_EQ(plain_status->config(), ConfigOfServer(*plain));
+  EXPECT_FALSE(plain_status->has_policy());
+  const auto decisions = AskAdmin(plain->admin_address(), Admin::kGetDecisions);
+  ASSERT_TRUE(decisions.ok()) << decisions.status();
+  EXPECT_EQ(decisions->switches(), 0u);
+  EXPECT_EQ(decisions->decisions_size(), 0);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <dirent.h>
 
 #include "curtail/exec/spin_budget.h"
+#include "curtail/rpc/admin/admin_testing.h"
 #include "curtail/rpc/server/adaptation_testing.h"
 
 namespace curtail {
@@ -59,16 +60,6 @@ TEST_F(AdaptationTest, ConstantSwitchingHarmsNoRequestStress) {
   EXPECT_TRUE(server->Drain(Deadline::In(kMaxTestWait)).ok());
 }
 
-// The numbers that follow `key` in a JSON text, in their order.
-std::vector<int64_t> NumbersAfter(const std::string& json, const std::string& key) {
-  std::vector<int64_t> numbers;
-  const std::string name = Join("\"", key, "\":");
-  for (size_t at = json.find(name); at != std::string::npos; at = json.find(name, at + 1)) {
-    numbers.push_back(std::strtoll(json.c_str() + at + name.size(), nullptr, 10));
-  }
-  return numbers;
-}
-
 TEST_F(AdaptationTest, TheAdminInterfaceTellsOfEachDecisionAndWhen) {
   const TempFile profile(TextOf(AnotherAtEachLoad()));
   ServerOptions options = Options("mutune:paper");
@@ -80,24 +71,20 @@ TEST_F(AdaptationTest, TheAdminInterfaceTellsOfEachDecisionAndWhen) {
   Caller caller(server->addresses()[0]);
   ASSERT_TRUE(caller.Drive(16, [&] { return server->Sample().policy->switches >= 40; }));
   EXPECT_EQ(server->Sample().policy->decisions.size(), 32u);
-  Client client;
-  Channel admin(&client, server->admin_address());
-  std::string answer;
-  ASSERT_TRUE(Call(admin, {"/curtail.admin.v1.Admin/GetDecisions"}, "", &answer).ok());
-  EXPECT_THAT(answer, testing::StartsWith("{\"schema_version\":1,\"now_ns\":"));
-  EXPECT_THAT(answer, HasSubstr("\"reason\":\"lowest prediction\",\"failure\":\"\"}"));
-  const std::vector<int64_t> now = NumbersAfter(answer, "now_ns");
-  const std::vector<int64_t> switches = NumbersAfter(answer, "switches");
-  const std::vector<int64_t> at = NumbersAfter(answer, "at_ns");
-  ASSERT_EQ(now.size(), 1u);
-  ASSERT_EQ(switches.size(), 1u);
-  ASSERT_GE(at.size(), 40u);
+  const auto answer = AskAdmin(server->admin_address(), Admin::kGetDecisions);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const auto& decisions = answer->decisions();
+  ASSERT_GE(decisions.size(), 40);
+  EXPECT_TRUE(std::any_of(decisions.begin(), decisions.end(), [](const admin::v1::Decision& decision) {
+    return decision.reason() == "lowest prediction" && decision.failure().empty();
+  }));
   // A switch that the policy makes meanwhile may be in one of the two only.
-  EXPECT_NEAR(static_cast<double>(at.size()), static_cast<double>(switches[0]), 1);
-  EXPECT_GE(at.front(), before);
-  EXPECT_TRUE(std::is_sorted(at.begin(), at.end()));
-  EXPECT_LE(at.back(), now[0]);
-  EXPECT_LE(now[0], Now().time_since_epoch().count());
+  EXPECT_NEAR(decisions.size(), static_cast<double>(answer->switches()), 1);
+  EXPECT_GE(decisions.begin()->at_ns(), before);
+  EXPECT_TRUE(std::is_sorted(decisions.begin(), decisions.end(),
+                             [](const auto& a, const auto& b) { return a.at_ns() < b.at_ns(); }));
+  EXPECT_LE(decisions.rbegin()->at_ns(), answer->now_ns());
+  EXPECT_LE(answer->now_ns(), Now().time_since_epoch().count());
 }
 
 TEST_F(AdaptationTest, OnlineLearnsWithoutAProfile) {

@@ -19,28 +19,6 @@ service Health {
 }
 )"};
 
-const BuiltinProto kAdminProto = {"curtail/admin/v1/admin.proto", R"(
-syntax = "proto3";
-package curtail.admin.v1;
-// A config is written as "SIB1" or "SDB1-16".
-message SwitchRequest { string config = 1; }
-message SwitchReply { string previous = 1; }
-message GetConfigRequest {}
-message GetConfigReply { string config = 1; }
-message GetStatusRequest {}
-// A JSON object; its schema_version says which.
-message GetStatusReply { string json = 1; }
-message GetDecisionsRequest {}
-// A JSON object; its times are of the machine's monotonic clock, in ns.
-message GetDecisionsReply { string json = 1; }
-service Admin {
-  rpc Switch(SwitchRequest) returns (SwitchReply);
-  rpc GetConfig(GetConfigRequest) returns (GetConfigReply);
-  rpc GetStatus(GetStatusRequest) returns (GetStatusReply);
-  rpc GetDecisions(GetDecisionsRequest) returns (GetDecisionsReply);
-}
-)"};
-
 #define CURTAIL_REFLECTION_PROTO(package)                                                                \
   "syntax = \"proto3\"; package " package                                                                \
   "; "                                                                                                   \

@@ -59,7 +59,7 @@ class HealthService final : public Service {
 class DescriptorSource {
  public:
   DescriptorSource() {
-    for (const BuiltinProto* proto : {&kHealthProto, &kReflectionProto, &kReflectionAlphaProto, &kAdminProto})
+    for (const BuiltinProto* proto : {&kHealthProto, &kReflectionProto, &kReflectionAlphaProto})
       AddBuiltin(*proto);
   }
 

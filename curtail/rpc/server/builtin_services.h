@@ -14,19 +14,12 @@
 
 namespace curtail::internal {
 
-class ServerCore;
-
 // grpc.health.v1.Health: Check answers SERVING for "" and each of `names`, otherwise NOT_FOUND.
 std::unique_ptr<Service> NewHealthService(std::vector<std::string> names);
 
 // grpc.reflection.v1 and v1alpha ServerReflection, over the descriptors linked into the program.
 // `names` are the services to list; `health` says that Health is served too.
 std::vector<std::unique_ptr<Service>> NewReflectionServices(std::vector<std::string> names, bool health);
-
-// curtail.admin.v1.Admin, over a server, which outlives it: Switch puts a config in force,
-// GetConfig tells it, GetStatus tells what the server does, GetDecisions which switches its policy made and
-// when.
-std::unique_ptr<Service> NewAdminService(ServerCore* core);
 
 // The text of the built-in services' .proto files, for reflection: file name and source.
 struct BuiltinProto {
@@ -36,6 +29,5 @@ struct BuiltinProto {
 extern const BuiltinProto kHealthProto;
 extern const BuiltinProto kReflectionProto;
 extern const BuiltinProto kReflectionAlphaProto;
-extern const BuiltinProto kAdminProto;
 
 }  // namespace curtail::internal

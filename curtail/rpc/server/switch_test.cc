@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "curtail/base/rng.h"
+#include "curtail/rpc/admin/admin_testing.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/rpc_testing.h"
 
@@ -152,29 +153,27 @@ TEST(Switch, WorksWithoutThreadsToSpare) {
   }
 }
 
-class AdminTest : public RpcBase, public testing::Test {};
-
-TEST_F(AdminTest, SwitchesAndTellsTheConfig) {
+TEST(AdminTest, SwitchesAndTellsTheConfig) {
   ServerOptions options;
   options.config = *Config::Parse("SIB1");
   options.admin = "127.0.0.1:0";
   auto server = Server::Start(options, {});
   ASSERT_TRUE(server.ok()) << server.status();
-  Client client;
-  Channel admin(&client, (*server)->admin_address());
-  std::string answer;
-  ASSERT_TRUE(Call(admin, {"/curtail.admin.v1.Admin/Switch"}, "SDP1-4", &answer).ok());
-  EXPECT_EQ(answer, "SIB1");
+  const std::string admin = (*server)->admin_address();
+  const auto switched = AskAdmin(admin, Admin::kSwitch, SwitchToConfig("SDP1-4"));
+  ASSERT_TRUE(switched.ok()) << switched.status();
+  EXPECT_EQ(switched->previous(), "SIB1");
   EXPECT_EQ((*server)->config().ToString(), "SDP1-4");
-  EXPECT_EQ(Call(admin, {"/curtail.admin.v1.Admin/Switch"}, "XYZ").code(),
+  EXPECT_EQ(AskAdmin(admin, Admin::kSwitch, SwitchToConfig("XYZ")).status().code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(Call(admin, {"/curtail.admin.v1.Admin/Switch"}, "SDB1-999").code(),
+  EXPECT_EQ(AskAdmin(admin, Admin::kSwitch, SwitchToConfig("SDB1-999")).status().code(),
             absl::StatusCode::kInvalidArgument);
-  ASSERT_TRUE(Call(admin, {"/curtail.admin.v1.Admin/GetConfig"}, "", &answer).ok());
-  EXPECT_EQ(answer, "SDP1-4");
+  const auto config = AskAdmin(admin, Admin::kGetConfig);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->config(), "SDP1-4");
   // The public port does not have it.
-  Channel other(&client, (*server)->addresses()[0]);
-  EXPECT_EQ(Call(other, {"/curtail.admin.v1.Admin/Switch"}, "SIB1").code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(AskAdmin((*server)->addresses()[0], Admin::kSwitch, SwitchToConfig("SIB1")).status().code(),
+            absl::StatusCode::kUnimplemented);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "curtail/adapt/training.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/drive/runner.h"
-#include "nlohmann/json.hpp"
+#include "curtail/rpc/admin/admin.pb.h"
 #include "tools/curtail/cli/progress.h"
 #include "tools/curtail/deploy/admin_client.h"
 
@@ -43,28 +43,24 @@ class CallLog final : public RunObserver {
 
 // What the server says that its policy did, in `length` from `start` on.
 absl::Status ReadDecisions(AdminClient& admin, TimePoint start, Nanos length, PolicyMeasurement* measured) {
-  std::string text;
-  if (absl::Status status = admin.Call("GetDecisions", "", &text); !status.ok()) return status;
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("decisions")) {
-    return absl::InternalError("the server's decisions cannot be read");
-  }
-  const uint64_t switches = json.value("switches", uint64_t{0});
+  const absl::StatusOr<admin::v1::GetDecisionsReply> reply = admin.GetDecisions();
+  if (!reply.ok()) return reply.status();
+  const uint64_t switches = reply->switches();
   uint64_t listed = 0;
   uint64_t outside = 0;
-  for (const auto& decision : json["decisions"]) {
-    if (!decision.value("failure", "").empty()) continue;
+  for (const admin::v1::Decision& decision : reply->decisions()) {
+    if (!decision.failure().empty()) continue;
     ++listed;
-    const Nanos at = TimePoint(Nanos(decision.value("at_ns", int64_t{0}))) - start;
+    const Nanos at = TimePoint(Nanos(decision.at_ns())) - start;
     if (at < Nanos(0) || at >= length) {
       ++outside;
       continue;
     }
     measured->changes.push_back({.at = at,
-                                 .rate_per_s = decision.value("rate_per_s", 0.0),
-                                 .from = decision.value("from", ""),
-                                 .to = decision.value("to", ""),
-                                 .reason = decision.value("reason", "")});
+                                 .rate_per_s = decision.rate_per_s(),
+                                 .from = decision.from(),
+                                 .to = decision.to(),
+                                 .reason = decision.reason()});
   }
   measured->changes_lost = switches > listed;  // the server remembers the last ones
   measured->switches = std::max<uint64_t>(measured->changes.size(), switches - std::min(switches, outside));
@@ -108,7 +104,9 @@ absl::Status Trial::Run(const PolicyChoice& policy, const Scenario& scenario, ui
       (*tiers)->StartMidTier(SetupOf(policy, options_), /*admin=*/true);
   if (!mid_tier.ok()) return mid_tier.status();
   AdminClient admin((*mid_tier)->admin());
-  if (absl::Status status = admin.Call("GetConfig", "", &measured->first_config); !status.ok()) return status;
+  absl::StatusOr<std::string> first_config = admin.GetConfig();
+  if (!first_config.ok()) return first_config.status();
+  measured->first_config = *std::move(first_config);
 
   Live live;
   CallLog log(scenario.curve.total());

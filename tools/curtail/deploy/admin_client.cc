@@ -2,20 +2,55 @@
 #include "tools/curtail/deploy/admin_client.h"
 
 #include "curtail/base/strings.h"
-#include "google/protobuf/wrappers.pb.h"
+#include "curtail/rpc/admin/admin.curtail.h"
 #include "tools/curtail/cli/exit_code.h"
 
 namespace curtail::tool {
+namespace {
 
-absl::Status AdminClient::Call(std::string_view method, const std::string& in, std::string* out,
-                               Nanos timeout) {
+using admin::v1::Admin;
+
+// Every server of this version sets these fields: without them the bytes were another message.
+bool IsComplete(const admin::v1::GetConfigReply& reply) { return !reply.config().empty(); }
+bool IsComplete(const admin::v1::SwitchReply& reply) { return !reply.previous().empty(); }
+bool IsComplete(const admin::v1::GetStatusReply& reply) { return !reply.config().empty(); }
+bool IsComplete(const admin::v1::GetDecisionsReply& reply) { return reply.now_ns() != 0; }
+
+template <class Request, class Reply>
+absl::StatusOr<Reply> Ask(Channel& channel, const Method<Request, Reply>& method, const Request& request,
+                          Nanos timeout) {
   Context ctx(timeout);
-  // On the wire a message with one string in field 1 is a StringValue.
-  google::protobuf::StringValue request, reply;
-  request.set_value(in);
-  absl::Status status = channel_.Call(ctx, Join("/curtail.admin.v1.Admin/", method), request, &reply);
-  *out = reply.value();
-  return status;
+  Reply reply;
+  absl::Status status = channel.Call(ctx, method.path, request, &reply);
+  if (status.ok() && IsComplete(reply)) return reply;
+  if (status.ok()) status = absl::InternalError(Join("reply is no whole ", reply.GetTypeName()));
+  if (!absl::IsInternal(status)) return status;
+  return absl::InternalError(
+      Join(channel.target(), ": ", Message(status), "; is the server of another version?"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> AdminClient::GetConfig(Nanos timeout) {
+  const auto reply = Ask(channel_, Admin::kGetConfig, {}, timeout);
+  if (!reply.ok()) return reply.status();
+  return reply->config();
+}
+
+absl::StatusOr<std::string> AdminClient::Switch(const std::string& config) {
+  admin::v1::SwitchRequest request;
+  request.set_config(config);
+  const auto reply = Ask(channel_, Admin::kSwitch, request, kTimeout);
+  if (!reply.ok()) return reply.status();
+  return reply->previous();
+}
+
+absl::StatusOr<admin::v1::GetStatusReply> AdminClient::GetStatus() {
+  return Ask(channel_, Admin::kGetStatus, {}, kTimeout);
+}
+
+absl::StatusOr<admin::v1::GetDecisionsReply> AdminClient::GetDecisions() {
+  return Ask(channel_, Admin::kGetDecisions, {}, kTimeout);
 }
 
 int AdminFailure(const absl::Status& status, Console& console) {
@@ -23,7 +58,7 @@ int AdminFailure(const absl::Status& status, Console& console) {
     console.Error(std::string(Message(status)), "");
     return kBadConfig;
   }
-  if (absl::IsFailedPrecondition(status)) {  // says itself what to do
+  if (absl::IsFailedPrecondition(status) || absl::IsInternal(status)) {  // says itself what to do
     console.Error(std::string(Message(status)), "");
     return kFailed;
   }

@@ -4,22 +4,37 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "curtail/rpc/channel.h"
 #include "tools/curtail/cli/console.h"
 
+namespace curtail::admin::v1 {
+class GetDecisionsReply;
+class GetStatusReply;
+}  // namespace curtail::admin::v1
+
 namespace curtail::tool {
 
-// An AdminClient calls methods of curtail.admin.v1.Admin, whose messages hold one string each. Thread-compatible.
+// An AdminClient calls curtail.admin.v1.Admin (curtail/rpc/admin/admin.proto) of one server; callers that read a message
+// include admin.pb.h. Thread-compatible.
+// Errors: the server's own; those of Channel::Call(). INTERNAL names the address: the reply cannot be read, or lacks a
+// field that every server of this version sets.
 class AdminClient {
  public:
   explicit AdminClient(std::string target) : channel_(&client_, std::move(target)) {}
-  absl::Status Call(std::string_view method, const std::string& in, std::string* out,
-                    Nanos timeout = std::chrono::seconds(5));
+
+  // The config in force.
+  absl::StatusOr<std::string> GetConfig(Nanos timeout = kTimeout);
+  // Puts a config in force; returns the one before.
+  absl::StatusOr<std::string> Switch(const std::string& config);
+  absl::StatusOr<admin::v1::GetStatusReply> GetStatus();
+  absl::StatusOr<admin::v1::GetDecisionsReply> GetDecisions();
 
  private:
+  static constexpr Nanos kTimeout = std::chrono::seconds(5);
+
   Client client_;
   Channel channel_;
 };

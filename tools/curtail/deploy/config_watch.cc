@@ -34,13 +34,12 @@ void ConfigWatch::Ask() {
   std::unique_lock lock(mu_);
   while (!done_) {
     lock.unlock();
-    std::string config;
-    const absl::Status status = admin.Call("GetConfig", "", &config, kPeriod);
+    absl::StatusOr<std::string> config = admin.GetConfig(kPeriod);
     const Nanos at(live_->elapsed_ns.load(std::memory_order_relaxed));
     lock.lock();
-    error_ = status.ok() ? "" : std::string(status.message());
-    const bool changed = changes_.empty() || changes_.back().config != config;
-    if (status.ok() && changed && changes_.size() < kMaxChanges) changes_.push_back({at, std::move(config)});
+    error_ = config.ok() ? "" : std::string(config.status().message());
+    const bool changed = config.ok() && (changes_.empty() || changes_.back().config != *config);
+    if (changed && changes_.size() < kMaxChanges) changes_.push_back({at, *std::move(config)});
     changed_.wait_for(lock, kPeriod, [this] { return done_; });
   }
 }

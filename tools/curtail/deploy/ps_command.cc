@@ -36,12 +36,12 @@ ProcessLook LookAt(const ProcessState& process) {
     row.health = IsServing(process.address, kLookTimeout) ? "serving" : "not serving";
   }
   if (row.health == "serving" && !process.admin.empty()) {
-    std::string config;
-    if (AdminClient(process.admin).Call("GetConfig", "", &config, kLookTimeout).ok()) {
+    const absl::StatusOr<std::string> config = AdminClient(process.admin).GetConfig(kLookTimeout);
+    if (config.ok()) {
       // Under a policy both matter.
-      row.config = process.under.empty() || process.under == config
-                       ? config
-                       : absl::StrCat(process.under, " ", config);
+      row.config = process.under.empty() || process.under == *config
+                       ? *config
+                       : absl::StrCat(process.under, " ", *config);
     }
   }
   if (process.pid > 0) {

@@ -10,7 +10,7 @@
 #include "curtail/adapt/training.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/strings.h"
-#include "nlohmann/json.hpp"
+#include "curtail/rpc/admin/admin.pb.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/load/load_setup.h"
@@ -162,10 +162,12 @@ absl::Status Subject::Reach(const SubjectFlags& flags, Console& console) {
     return absl::InvalidArgumentError("one address only: the config of one server is changed");
   }
   admin_ = std::make_unique<AdminClient>(flags.admin);
-  if (absl::Status status = admin_->Call("GetConfig", "", &config_before_); !status.ok()) {
-    return absl::InvalidArgumentError(Join("--admin ", flags.admin, ": ", Message(status),
+  absl::StatusOr<std::string> config = admin_->GetConfig();
+  if (!config.ok()) {
+    return absl::InvalidArgumentError(Join("--admin ", flags.admin, ": ", Message(config.status()),
                                            "; is that the address given to the server as --admin?"));
   }
+  config_before_ = *std::move(config);
   absl::StatusOr<LoadSetup> setup = MakeSetup(load, *targets);
   if (!setup.ok()) return setup.status();
   const absl::StatusOr<WorkloadMaker> workloads = MakeWorkloads(load, *targets, !console.shows_progress());
@@ -182,14 +184,10 @@ absl::Status Subject::Reach(const SubjectFlags& flags, Console& console) {
 
 Subject::~Subject() {
   if (config_before_.empty()) return;
-  std::string answer;
-  (void)admin_->Call("Switch", config_before_, &answer);  // a server that is gone needs no config
+  admin_->Switch(config_before_).IgnoreError();  // a server that is gone needs no config
 }
 
-absl::Status Subject::SwitchTo(const Config& config) {
-  std::string before;
-  return admin_->Call("Switch", config.ToString(), &before);
-}
+absl::Status Subject::SwitchTo(const Config& config) { return admin_->Switch(config.ToString()).status(); }
 
 absl::Status Subject::Check() {
   if (stop_) return absl::CancelledError("interrupted");
@@ -201,11 +199,8 @@ absl::Status Subject::Check() {
 void Subject::Settle() {
   const Deadline limit = Deadline::In(kSettle);
   while (!limit.Expired() && !stop_) {
-    std::string status;
-    if (!admin_->Call("GetStatus", "", &status).ok()) return;
-    const auto json = nlohmann::json::parse(status, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("open_calls") || !json["open_calls"].is_number()) return;
-    if (json["open_calls"].get<double>() <= 1) return;  // this very call is open
+    const absl::StatusOr<admin::v1::GetStatusReply> status = admin_->GetStatus();
+    if (!status.ok() || status->open_calls() <= 1) return;  // this very call is open
     timespec pause{0, kLookAgain.count()};
     nanosleep(&pause, nullptr);
   }

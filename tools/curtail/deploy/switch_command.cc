@@ -14,12 +14,11 @@ int RunSwitch(const SwitchFlags& flags, Console& console) {
       return kBadConfig;
     }
   }
-  std::string answer;
+  AdminClient admin(flags.target);
   const bool only_tell = flags.config.empty();
-  const absl::Status status = only_tell ? AdminClient(flags.target).Call("GetConfig", "", &answer)
-                                        : AdminClient(flags.target).Call("Switch", flags.config, &answer);
-  if (!status.ok()) return AdminFailure(status, console);
-  console.Print(only_tell ? answer + "\n" : Join(answer, " -> ", flags.config, "\n"));
+  const absl::StatusOr<std::string> answer = only_tell ? admin.GetConfig() : admin.Switch(flags.config);
+  if (!answer.ok()) return AdminFailure(answer.status(), console);
+  console.Print(only_tell ? *answer + "\n" : Join(*answer, " -> ", flags.config, "\n"));
   return kOk;
 }
 

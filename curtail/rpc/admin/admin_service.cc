@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/admin/admin_service.h"
+
+#include <cmath>
+
+#include "curtail/base/strings.h"
+#include "curtail/rpc/admin/admin.curtail.h"
+#include "curtail/rpc/server/server_core.h"
+
+namespace curtail::internal {
+namespace {
+
+int64_t Micros(Nanos time) { return std::chrono::duration_cast<std::chrono::microseconds>(time).count(); }
+int64_t SinceEpoch(TimePoint time) { return Nanos(time.time_since_epoch()).count(); }
+// An estimate has no more digits than that.
+double ToTenth(double rate) { return std::round(rate * 10) / 10; }
+
+std::string Printable(std::string_view text) {
+  std::string printable(text);
+  for (char& c : printable) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return printable;
+}
+
+void Fill(const PolicyDecision& of, admin::v1::Decision* decision) {
+  decision->set_at_ns(SinceEpoch(of.when));
+  decision->set_rate_per_s(ToTenth(of.rate_per_s));
+  decision->set_from(of.from.ToString());
+  decision->set_to(of.to.ToString());
+  decision->set_reason(Printable(of.reason));
+  decision->set_failure(Printable(Message(of.status)));
+}
+
+void Fill(const PolicyStats& of, admin::v1::Policy* policy) {
+  policy->set_name(Printable(of.policy));
+  policy->set_note(Printable(of.note));
+  policy->set_switches_by_itself(of.switches_by_itself);
+  policy->set_rate_per_s(ToTenth(of.rate_per_s));
+  policy->set_fast_rate_per_s(ToTenth(of.fast_rate_per_s));
+  policy->set_paper_rate_per_s(ToTenth(of.paper_rate_per_s));
+  policy->set_arrivals(of.arrivals);
+  policy->set_evaluations(of.evaluations);
+  policy->set_switches(of.switches);
+  policy->set_failures(of.failures);
+  policy->set_last_failure(Printable(of.last_failure));
+  for (const PolicyDecision& decision : of.decisions) Fill(decision, policy->add_decisions());
+}
+
+void Fill(const ExecutorStats& of, admin::v1::GetStatusReply* status) {
+  status->set_config(of.config.ToString());
+  for (const ExecutorStats::Pool& each : of.pools) {
+    admin::v1::Pool* const pool = status->add_pools();
+    pool->set_name(each.name);
+    pool->set_threads(each.threads);
+    pool->set_active(each.active);
+    pool->set_waiting(each.waiting);
+    pool->set_parked(each.parked);
+  }
+  status->set_spinning_threads(of.spinning);
+  status->set_sleeping_threads(of.asleep);
+  status->set_fibers(of.fibers);
+  status->set_queued(of.queued);
+  status->set_begun(of.begun);
+  status->set_queue_wait_us(Micros(of.queue_wait));
+  status->set_max_queue_wait_us(Micros(of.max_queue_wait));
+}
+
+void Fill(const ThreadStats& of, admin::v1::Process* process) {
+  process->set_threads(of.threads);
+  process->set_voluntary_switches(of.voluntary_switches);
+  process->set_involuntary_switches(of.involuntary_switches);
+  process->set_cpu_us(Micros(of.cpu));
+  process->set_run_delay_us(Micros(of.run_delay));
+}
+
+class AdminService final : public admin::v1::Admin::Service {
+ public:
+  explicit AdminService(ServerCore* core) : core_(core) {}
+
+  absl::Status Switch(Context&, const admin::v1::SwitchRequest& request,
+                      admin::v1::SwitchReply* reply) override {
+    const absl::StatusOr<Config> config = Config::Parse(request.config());
+    if (!config.ok()) return config.status();
+    reply->set_previous(core_->executor().config().ToString());
+    return core_->SwitchTo(*config);
+  }
+
+  absl::Status GetConfig(Context&, const admin::v1::GetConfigRequest&,
+                         admin::v1::GetConfigReply* reply) override {
+    reply->set_config(core_->executor().config().ToString());
+    return absl::OkStatus();
+  }
+
+  absl::Status GetStatus(Context&, const admin::v1::GetStatusRequest&,
+                         admin::v1::GetStatusReply* reply) override {
+    const ServerStats stats = core_->Sample(/*process=*/true);
+    *reply = StatusMessage(stats, Now());
+    return absl::OkStatus();
+  }
+
+  absl::Status GetDecisions(Context&, const admin::v1::GetDecisionsRequest&,
+                            admin::v1::GetDecisionsReply* reply) override {
+    const Adaptation* const adaptation = core_->adaptation();
+    const PolicyStats stats = adaptation == nullptr ? PolicyStats() : adaptation->Stats(SIZE_MAX);
+    *reply = DecisionsMessage(stats, Now());
+    return absl::OkStatus();
+  }
+
+ private:
+  ServerCore* const core_;
+};
+
+}  // namespace
+
+admin::v1::GetStatusReply StatusMessage(const ServerStats& stats, TimePoint now) {
+  admin::v1::GetStatusReply status;
+  status.set_now_ns(SinceEpoch(now));
+  Fill(stats.pools, &status);
+  status.set_connections(stats.connections);
+  status.set_open_calls(stats.open_calls);
+  if (stats.policy) Fill(*stats.policy, status.mutable_policy());
+  Fill(stats.process, status.mutable_process());
+  return status;
+}
+
+admin::v1::GetDecisionsReply DecisionsMessage(const PolicyStats& stats, TimePoint now) {
+  admin::v1::GetDecisionsReply reply;
+  reply.set_now_ns(SinceEpoch(now));
+  reply.set_switches(stats.switches);
+  for (const PolicyDecision& decision : stats.decisions) Fill(decision, reply.add_decisions());
+  return reply;
+}
+
+std::unique_ptr<Service> NewAdminService(ServerCore* core) { return std::make_unique<AdminService>(core); }
+
+}  // namespace curtail::internal

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/deploy/status_text.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "curtail/rpc/admin/admin.pb.h"
+#include "nlohmann/json.hpp"
+
+namespace curtail::tool {
+namespace {
+
+constexpr int kDecisions = 10;
+
+int64_t AgoMs(const admin::v1::Decision& decision, const admin::v1::GetStatusReply& status) {
+  return (status.now_ns() - decision.at_ns()) / 1'000'000;
+}
+
+// The policy's name, its view of the load, and its last switches; empty for a server without one.
+std::string PolicyText(const admin::v1::GetStatusReply& status) {
+  if (!status.has_policy()) return "";
+  const admin::v1::Policy& policy = status.policy();
+  std::string text = absl::StrFormat("policy %s", policy.name());
+  if (policy.switches_by_itself()) {
+    absl::StrAppendFormat(&text, ": %.0f requests/s (%.0f by the last few), switches: %d, failed: %d",
+                          policy.rate_per_s(), policy.fast_rate_per_s(), policy.switches(),
+                          policy.failures());
+  }
+  text += "\n";
+  if (!policy.note().empty()) text += "  " + policy.note() + "\n";
+  for (int i = std::max(0, policy.decisions_size() - kDecisions); i < policy.decisions_size(); ++i) {
+    const admin::v1::Decision& decision = policy.decisions(i);
+    absl::StrAppendFormat(&text, "  %10.3f s ago, at %.0f/s: %s -> %s (%s)",
+                          static_cast<double>(AgoMs(decision, status)) / 1000, decision.rate_per_s(),
+                          decision.from(), decision.to(), decision.reason());
+    text += decision.failure().empty() ? "\n" : " failed: " + decision.failure() + "\n";
+  }
+  return text;
+}
+
+nlohmann::json PolicyJson(const admin::v1::GetStatusReply& status) {
+  if (!status.has_policy()) return nullptr;
+  const admin::v1::Policy& policy = status.policy();
+  nlohmann::json decisions = nlohmann::json::array();
+  for (const admin::v1::Decision& decision : policy.decisions()) {
+    decisions.push_back({{"ago_ms", AgoMs(decision, status)},
+                         {"rate_per_s", decision.rate_per_s()},
+                         {"from", decision.from()},
+                         {"to", decision.to()},
+                         {"reason", decision.reason()},
+                         {"failure", decision.failure()}});
+  }
+  return {{"name", policy.name()},
+          {"note", policy.note()},
+          {"switches_by_itself", policy.switches_by_itself()},
+          {"rate_per_s", policy.rate_per_s()},
+          {"fast_rate_per_s", policy.fast_rate_per_s()},
+          {"paper_rate_per_s", policy.paper_rate_per_s()},
+          {"arrivals", policy.arrivals()},
+          {"evaluations", policy.evaluations()},
+          {"switches", policy.switches()},
+          {"failures", policy.failures()},
+          {"last_failure", policy.last_failure()},
+          {"decisions", std::move(decisions)}};
+}
+
+nlohmann::json PoolsJson(const admin::v1::GetStatusReply& status) {
+  nlohmann::json pools = nlohmann::json::array();
+  for (const admin::v1::Pool& pool : status.pools()) {
+    pools.push_back({{"name", pool.name()},
+                     {"threads", pool.threads()},
+                     {"active", pool.active()},
+                     {"waiting", pool.waiting()},
+                     {"parked", pool.parked()}});
+  }
+  return pools;
+}
+
+}  // namespace
+
+std::string StatusText(const admin::v1::GetStatusReply& status) {
+  std::string text = absl::StrFormat("config %s\n%s\n%-10s %8s %8s %8s %8s\n", status.config(),
+                                     PolicyText(status), "pool", "threads", "active", "waiting", "parked");
+  for (const admin::v1::Pool& pool : status.pools()) {
+    absl::StrAppendFormat(&text, "%-10s %8d %8d %8d %8d\n", pool.name(), pool.threads(), pool.active(),
+                          pool.waiting(), pool.parked());
+  }
+  const double mean = status.begun() == 0
+                          ? 0
+                          : static_cast<double>(status.queue_wait_us()) / static_cast<double>(status.begun());
+  const admin::v1::Process& process = status.process();
+  absl::StrAppendFormat(
+      &text,
+      "\n%d spinning, %d without a role, %d fibers\n"
+      "queue: %d now, %d requests taken so far after %.0f us each; the longest since the "
+      "last look waited %d us\n"
+      "%d connections, %d open calls\n"
+      "process: %d threads, %d voluntary and %d involuntary switches, %.1f s on CPUs, %.1f "
+      "s ready without one\n",
+      status.spinning_threads(), status.sleeping_threads(), status.fibers(), status.queued(), status.begun(),
+      mean, status.max_queue_wait_us(), status.connections(), status.open_calls(), process.threads(),
+      process.voluntary_switches(), process.involuntary_switches(),
+      static_cast<double>(process.cpu_us()) / 1e6, static_cast<double>(process.run_delay_us()) / 1e6);
+  return text;
+}
+
+std::string StatusJson(const admin::v1::GetStatusReply& status) {
+  const admin::v1::Process& process = status.process();
+  const nlohmann::json document = {{"schema_version", 1},
+                                   {"config", status.config()},
+                                   {"pools", PoolsJson(status)},
+                                   {"spinning_threads", status.spinning_threads()},
+                                   {"sleeping_threads", status.sleeping_threads()},
+                                   {"fibers", status.fibers()},
+                                   {"queued", status.queued()},
+                                   {"begun", status.begun()},
+                                   {"queue_wait_us", status.queue_wait_us()},
+                                   {"max_queue_wait_us", status.max_queue_wait_us()},
+                                   {"connections", status.connections()},
+                                   {"open_calls", status.open_calls()},
+                                   {"policy", PolicyJson(status)},
+                                   {"process",
+                                    {{"threads", process.threads()},
+                                     {"voluntary_switches", process.voluntary_switches()},
+                                     {"involuntary_switches", process.involuntary_switches()},
+                                     {"cpu_us", process.cpu_us()},
+                                     {"run_delay_us", process.run_delay_us()}}}};
+  return document.dump(2) + "\n";
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/deploy/status_text.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "curtail/rpc/admin/admin.pb.h"
+#include "nlohmann/json.hpp"
+
+namespace curtail::tool {
+namespace {
+
+admin::v1::GetStatusReply AStatus() {
+  admin::v1::GetStatusReply status;
+  status.set_now_ns(20'000'000'000);
+  status.set_config("SDB1-4");
+  admin::v1::Pool* const pool = status.add_pools();
+  pool->set_name("workers");
+  pool->set_threads(4), pool->set_active(1), pool->set_waiting(2), pool->set_parked(3);
+  status.set_spinning_threads(5), status.set_sleeping_threads(6), status.set_fibers(7);
+  status.set_queued(8), status.set_begun(uint64_t{1} << 60);
+  status.set_queue_wait_us(int64_t{3} << 60), status.set_max_queue_wait_us(11);
+  status.set_connections(12), status.set_open_calls(13);
+  admin::v1::Process* const process = status.mutable_process();
+  process->set_threads(14), process->set_voluntary_switches(15), process->set_involuntary_switches(16);
+  process->set_cpu_us(17'250'000), process->set_run_delay_us(18'000);
+  return status;
+}
+
+void AddPolicy(admin::v1::GetStatusReply* status, int decisions) {
+  admin::v1::Policy* const policy = status->mutable_policy();
+  policy->set_name("mutune"), policy->set_note("a \"note\""), policy->set_switches_by_itself(true);
+  policy->set_rate_per_s(1234.6), policy->set_fast_rate_per_s(99), policy->set_paper_rate_per_s(0.5);
+  policy->set_arrivals(1), policy->set_evaluations(2), policy->set_switches(3), policy->set_failures(4);
+  policy->set_last_failure("too many threads");
+  for (int i = 0; i < decisions; ++i) {
+    admin::v1::Decision* const decision = policy->add_decisions();
+    decision->set_at_ns(status->now_ns() - (decisions - i) * 1'000'999'999LL);
+    decision->set_rate_per_s(100.1), decision->set_from("SIB1"), decision->set_to("SDB1-4");
+    decision->set_reason("lower predicted latency");
+    if (i == 0) decision->set_failure("refused");
+  }
+}
+
+TEST(StatusText, ShowsPoolsQueueAndProcess) {
+  EXPECT_EQ(
+      StatusText(AStatus()),
+      "config SDB1-4\n"
+      "\n"
+      "pool        threads   active  waiting   parked\n"
+      "workers           4        1        2        3\n"
+      "\n"
+      "5 spinning, 6 without a role, 7 fibers\n"
+      "queue: 8 now, 1152921504606846976 requests taken so far after 3 us each; the longest since the last "
+      "look waited 11 us\n"
+      "12 connections, 13 open calls\n"
+      "process: 14 threads, 15 voluntary and 16 involuntary switches, 17.2 s on CPUs, 0.0 s ready without "
+      "one\n");
+}
+
+TEST(StatusText, ShowsThePolicyAndItsLastTenSwitches) {
+  admin::v1::GetStatusReply status = AStatus();
+  AddPolicy(&status, 2);
+  EXPECT_NE(StatusText(status).find(
+                "policy mutune: 1235 requests/s (99 by the last few), switches: 3, failed: 4\n"
+                "  a \"note\"\n"
+                "       2.001 s ago, at 100/s: SIB1 -> SDB1-4 (lower predicted latency) failed: refused\n"
+                "       1.000 s ago, at 100/s: SIB1 -> SDB1-4 (lower predicted latency)\n"
+                "\npool "),
+            std::string::npos)
+      << StatusText(status);
+  AddPolicy(&status, 12);
+  const std::string text = StatusText(status);
+  EXPECT_NE(text.find("10.009 s ago"), std::string::npos) << text;
+  EXPECT_EQ(text.find("11.010 s ago"), std::string::npos) << text;
+  status.mutable_policy()->set_switches_by_itself(false);
+  EXPECT_NE(StatusText(status).find("policy mutune\n"), std::string::npos) << StatusText(status);
+}
+
+// The fields that programs rely on, and their types.
+TEST(StatusJson, HasTheFieldsOfItsSchemaVersion) {
+  admin::v1::GetStatusReply status = AStatus();
+  const auto json = nlohmann::json::parse(StatusJson(status));
+  EXPECT_EQ(json, nlohmann::json::parse(R"({
+    "schema_version": 1, "config": "SDB1-4",
+    "pools": [{"name": "workers", "threads": 4, "active": 1, "waiting": 2, "parked": 3}],
+    "spinning_threads": 5, "sleeping_threads": 6, "fibers": 7, "queued": 8, "begun": 1152921504606846976,
+    "queue_wait_us": 3458764513820540928, "max_queue_wait_us": 11, "connections": 12, "open_calls": 13,
+    "policy": null,
+    "process": {"threads": 14, "voluntary_switches": 15, "involuntary_switches": 16, "cpu_us": 17250000,
+                "run_delay_us": 18000}})"));
+  AddPolicy(&status, 1);
+  const auto with_policy = nlohmann::json::parse(StatusJson(status));
+  EXPECT_EQ(with_policy["policy"], nlohmann::json::parse(R"({
+    "name": "mutune", "note": "a \"note\"", "switches_by_itself": true, "rate_per_s": 1234.6,
+    "fast_rate_per_s": 99.0, "paper_rate_per_s": 0.5, "arrivals": 1, "evaluations": 2, "switches": 3, "failures": 4,
+    "last_failure": "too many threads",
+    "decisions": [{"ago_ms": 1000, "rate_per_s": 100.1, "from": "SIB1", "to": "SDB1-4",
+                   "reason": "lower predicted latency", "failure": "refused"}]})"));
+  EXPECT_TRUE(with_policy["policy"]["fast_rate_per_s"].is_number_float());
+}
+
+// Empty lists stay lists; a line for people ends what is written.
+TEST(StatusJson, IsWholeForAnEmptyMessage) {
+  const std::string text = StatusJson({});
+  EXPECT_TRUE(text.starts_with("{\n  \"begun\": 0,\n")) << text;
+  EXPECT_TRUE(text.ends_with("\n}\n")) << text;
+  const auto json = nlohmann::json::parse(text);
+  EXPECT_EQ(json["pools"], nlohmann::json::array());
+  EXPECT_EQ(json["process"]["cpu_us"], 0);
+}
+
+}  // namespace
+}  // namespace curtail::tool
