@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/common/callgrind.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <fstream>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "bench/common/find_program.h"
 
 namespace curtail::bench {
 
 absl::StatusOr<Callgrind> Callgrind::Find(std::string folder) {
-  const char* path = getenv("PATH");
-  for (absl::string_view in : absl::StrSplit(path == nullptr ? "" : path, ':')) {
-    std::string candidate = absl::StrCat(in, "/valgrind");
-    if (access(candidate.c_str(), X_OK) == 0) return Callgrind(std::move(candidate), std::move(folder));
+  if (std::optional<std::string> valgrind = FindProgram("valgrind")) {
+    return Callgrind(*std::move(valgrind), std::move(folder));
   }
   return absl::NotFoundError("no valgrind here; install it with apt-get install valgrind");
 }

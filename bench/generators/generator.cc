@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generator.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
+#include "bench/common/find_program.h"
 #include "bench/common/scratch.h"
 #include "output.h"
 #include "process.h"
@@ -139,20 +134,6 @@ absl::StatusOr<GeneratorRun> Run(const Tools& tools, const Generator& generator,
   if (run.ok() && run->answered == 0)
     return absl::UnavailableError(absl::StrCat(generator.name, ": no answers"));
   return run;
-}
-
-// As the shell would: a name without a slash is looked for in PATH.
-std::optional<std::string> FindProgram(const std::string& name) {
-  if (name.empty()) return std::nullopt;
-  if (absl::StrContains(name, '/')) {
-    return access(name.c_str(), X_OK) == 0 ? std::optional(name) : std::nullopt;
-  }
-  const char* path = std::getenv("PATH");
-  for (const absl::string_view folder : absl::StrSplit(path == nullptr ? "/usr/bin:/bin" : path, ':')) {
-    const std::string file = absl::StrCat(folder, "/", name);
-    if (access(file.c_str(), X_OK) == 0) return file;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
