@@ -4,13 +4,10 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
+#include "apps/kit/number_options.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::setalgebra {
@@ -23,38 +20,19 @@ constexpr std::string_view kWordNetFolder = "/usr/share/wordnet";
 constexpr uint64_t kMaxWords = 10'000'000;
 
 absl::Status Bad(std::string_view text, std::string_view why) {
-  return absl::InvalidArgumentError(Join("data '", text, "': ", why, "; want ", kForms));
+  return BadData(text, Join(why, "; want ", kForms));
 }
 
-bool ReadNumber(const std::string& value, uint64_t least, uint64_t most, uint64_t* out) {
-  return absl::SimpleAtoi(value, out) && *out >= least && *out <= most;
-}
-
-// Empty when it was understood, else what would be right.
-std::string SetOption(const std::string& key, const std::string& value, SyntheticOptions* options) {
-  if (key == "N") return ReadNumber(value, 1, kMaxDocuments, &options->documents) ? "" : "N from 1 to 2^32";
-  if (key == "words")
-    return ReadNumber(value, 1, kMaxWords, &options->words) ? "" : "words from 1 to 10000000";
-  if (key == "length")
-    return ReadNumber(value, 1, 1'000'000, &options->length) ? "" : "length from 1 to 1000000";
-  if (key == "seed") return ReadNumber(value, 0, UINT64_MAX, &options->seed) ? "" : "seed from 0 to 2^64 - 1";
-  if (key != "skew") return "N, words, length, skew or seed instead of '" + key + "'";
-  const bool read = absl::SimpleAtod(value, &options->skew);
-  return read && std::isfinite(options->skew) && options->skew >= 0 && options->skew <= 10
-             ? ""
-             : "skew from 0 to 10";
-}
-
-absl::StatusOr<DataSpec> ParseSynthetic(std::string_view text, std::string_view list) {
+absl::StatusOr<DataSpec> ParseSynthetic(std::string_view text, std::string_view fields) {
   DataSpec spec{.text = std::string(text), .format = DataSpec::Format::kSynthetic};
-  const std::vector<std::string> parts = absl::StrSplit(std::string(list), ',', absl::SkipEmpty());
-  for (const std::string& part : parts) {
-    const size_t equals = part.find('=');
-    if (equals == std::string::npos) return Bad(text, "'" + part + "' is not KEY=VALUE");
-    const std::string wrong = SetOption(part.substr(0, equals), part.substr(equals + 1), &spec.synthetic);
-    if (!wrong.empty()) return Bad(text, "needs " + wrong);
-  }
-  if (spec.synthetic.documents == 0) return Bad(text, "lacks N, the number of documents");
+  SyntheticOptions& s = spec.synthetic;
+  const NumberOption options[] = {{"N", &s.documents, 1, kMaxDocuments},
+                                  {"words", &s.words, 1, kMaxWords},
+                                  {"length", &s.length, 1, 1'000'000},
+                                  {"skew", &s.skew, 0, 10},
+                                  {"seed", &s.seed}};
+  const absl::Status read = ReadNumberOptions(fields, options);
+  if (!read.ok()) return Bad(text, Message(read));
   return spec;
 }
 
