@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
+#include "tools/curtail/deploy/instance_command.h"
 #include "tools/curtail/deploy/process.h"
 #include "tools/curtail/deploy/topology.h"
 

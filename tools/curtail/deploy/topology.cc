@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/deploy/topology.h"
 
-#include <pwd.h>
-#include <unistd.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -13,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "curtail/exec/config.h"
+#include "tools/curtail/deploy/instance_command.h"
 
 namespace curtail::tool {
 namespace {
@@ -254,51 +252,6 @@ absl::Status Topology::Check() const {
   return absl::OkStatus();
 }
 
-namespace {
-
-std::string UserName() {
-  const passwd* user = getpwuid(geteuid());
-  return user == nullptr ? absl::StrCat(geteuid()) : std::string(user->pw_name);
-}
-
-// Replaces every ${name} in `word`.
-absl::StatusOr<std::string> Expand(const std::string& word,
-                                   const std::map<std::string, std::string>& variables) {
-  std::string out;
-  size_t from = 0;
-  for (size_t at; (at = word.find("${", from)) != std::string::npos;) {
-    out.append(word, from, at - from);
-    const size_t end = word.find('}', at);
-    if (end == std::string::npos) {
-      return absl::InvalidArgumentError(absl::StrCat("'", word, "' has a ${ without a }"));
-    }
-    const std::string name = word.substr(at + 2, end - at - 2);
-    const auto found = variables.find(name);
-    if (found == variables.end()) {
-      std::vector<std::string> names;
-      for (const auto& [known, value] : variables) names.push_back(known);
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", word, "': there is no ${", name, "}; there are ", absl::StrJoin(names, ", ")));
-    }
-    out += found->second;
-    from = end + 1;
-  }
-  return out.append(word, from);
-}
-
-absl::StatusOr<std::vector<std::string>> ExpandAll(const std::vector<std::string>& words,
-                                                   const std::map<std::string, std::string>& variables) {
-  std::vector<std::string> expanded;
-  for (const std::string& word : words) {
-    absl::StatusOr<std::string> text = Expand(word, variables);
-    if (!text.ok()) return text.status();
-    expanded.push_back(*std::move(text));
-  }
-  return expanded;
-}
-
-}  // namespace
-
 absl::StatusOr<Topology> Topology::Parse(std::string_view yaml, std::string_view origin) {
   if (yaml.size() > kMaxBytes) {
     return absl::InvalidArgumentError(absl::StrCat(std::string(origin), ": longer than 1 MiB"));
@@ -452,57 +405,6 @@ absl::Status Topology::Use(std::string_view service_and_addresses) {
   }
   service->external = std::move(addresses);
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, const ServiceSpec& service,
-                                                   int instance, const Addresses& addresses,
-                                                   const InstanceSetup& setup) {
-  if (absl::Status own = topology.Check(); !own.ok()) return own;
-  std::map<std::string, std::string> variables = topology.Settings();
-  variables["shard"] = absl::StrCat(instance / service.replicas);
-  variables["replica"] = absl::StrCat(instance % service.replicas);
-  variables["instance"] = absl::StrCat(instance);
-  variables["config"] = setup.config;
-  variables["user"] = UserName();
-  variables["address"] = std::string(absl::StripPrefix(setup.listen, "unix:"));
-  absl::StatusOr<std::vector<std::string>> expanded = ExpandAll(service.run, variables);
-  if (!expanded.ok()) return expanded;
-  std::vector<std::string> argv = *std::move(expanded);
-  const auto add = [&argv](const std::string& flag, const std::string& value) {
-    if (!value.empty()) argv.insert(argv.end(), {flag, value});
-  };
-  for (const Wiring& call : service.calls) {
-    const auto found = addresses.find(call.service);
-    if (found == addresses.end()) continue;
-    std::vector<std::string> wanted = found->second;
-    if (call.own) wanted = {found->second.at(static_cast<size_t>(instance))};
-    if (call.named) {
-      add(call.flag, absl::StrCat(call.service, "=", absl::StrJoin(wanted, ",")));
-    } else {
-      for (const std::string& address : wanted) add(call.flag, address);
-    }
-  }
-  argv.insert(argv.end(), setup.more_flags.begin(), setup.more_flags.end());
-  if (!service.grpc() || !service.common_flags) return argv;
-  add("--config", setup.config);
-  add("--policy", setup.policy);
-  add("--profile", setup.profile);
-  add("--listen", setup.listen);
-  add("--admin", setup.admin);
-  if (setup.memory_only) argv.push_back("--memory");
-  return argv;
-}
-
-absl::StatusOr<std::vector<std::string>> PrepareCommand(const Topology& topology, const std::string& entry) {
-  std::map<std::string, std::string> variables = topology.Settings();
-  variables["entry"] = entry;
-  return ExpandAll(topology.prepare, variables);
-}
-
-std::string InstanceName(const ServiceSpec& service, int instance) {
-  if (service.instances() == 1) return service.name;
-  if (service.replicas == 1) return absl::StrCat(service.name, "-", instance);
-  return absl::StrCat(service.name, "-", instance / service.replicas, ".", instance % service.replicas);
 }
 
 }  // namespace curtail::tool

@@ -59,17 +59,6 @@ struct ServiceSpec {
   int instances() const { return shards * replicas; }
 };
 
-// Under what an instance is started; what is empty is left to the program.
-struct InstanceSetup {
-  std::string config;
-  std::string policy;
-  std::string profile;
-  std::string listen;
-  std::string admin;
-  bool memory_only = false;             // say how much memory it takes, and end
-  std::vector<std::string> more_flags;  // of its own
-};
-
 // A Topology is one parsed file with its variables. Value type.
 struct Topology {
   // Errors: INVALID_ARGUMENT with "ORIGIN:LINE: what is wrong".
@@ -104,20 +93,5 @@ struct Topology {
   std::vector<ServiceSpec> services;
   std::vector<std::string> prepare;  // run once all serve, such as to load data; empty: nothing
 };
-
-// The addresses of the instances of each service, shard by shard, and in a shard replica by replica.
-using Addresses = std::map<std::string, std::vector<std::string>>;
-
-// argv of an instance; argv[0] is the program's name as the file has it. `addresses` holds those of all services that
-// it calls. Errors: INVALID_ARGUMENT (a variable that is not there).
-absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, const ServiceSpec& service,
-                                                   int instance, const Addresses& addresses,
-                                                   const InstanceSetup& setup);
-
-// argv of what is run once all serve, with ${entry} for the address that clients call.
-absl::StatusOr<std::vector<std::string>> PrepareCommand(const Topology& topology, const std::string& entry);
-
-// "leaf-0", "leaf-0.1" (shard and replica), or "mid-tier" where there is one only.
-std::string InstanceName(const ServiceSpec& service, int instance);
 
 }  // namespace curtail::tool

@@ -8,6 +8,7 @@
 
 #include "curtail/base/rng.h"
 #include "tools/curtail/deploy/application.h"
+#include "tools/curtail/deploy/instance_command.h"
 #include "tools/curtail/deploy/shipped_applications.h"
 
 namespace curtail::tool {
