@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/server/host_flags.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "curtail/adapt/policy_kind.h"
+#include "curtail/base/strings.h"
+#include "curtail/rpc/transport/socket.h"
+
+namespace curtail::internal {
+namespace {
+
+constexpr double kMaxDrainSeconds = 86400;
+constexpr int kMaxInstances = 1024;
+
+// Adds "NAME=ADDR,ADDR" to `named`.
+absl::Status AddNamed(const std::string& flag, const std::string& text, NamedAddresses* named) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+    return absl::InvalidArgumentError(Join(flag, " ", text, ": write NAME=ADDRESS,ADDRESS"));
+  }
+  std::vector<std::string>& addresses = (*named)[text.substr(0, equals)];
+  for (size_t from = equals + 1; from <= text.size();) {
+    const size_t comma = std::min(text.find(',', from), text.size());
+    std::string address = text.substr(from, comma - from);
+    if (const absl::Status known = Address::ResolveAll(address).status(); absl::IsInvalidArgument(known)) {
+      return known;
+    }
+    addresses.push_back(std::move(address));
+    from = comma + 1;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddServingFlags(Flags& flags, HostFlags* f) {
+  flags.Add("--listen", &f->listen, "HOST:PORT or unix:PATH; port 0 takes a free one [127.0.0.1:0]");
+  flags.Add("--config", &f->config, "Threading model and pool sizes");
+  flags.Add("--policy", &f->policy,
+            "Changes the config by the load: " + PolicyNames() + " (default: the config stays)");
+  flags.Add("--profile", &f->profile, "What the policy goes by: a profile of this service and machine");
+  flags.Add("--any-machine", &f->any_machine, "Take a profile of another machine, too");
+  flags.Add("--slo", &f->slo_ms, "The p99 in ms that a policy must not endanger by trying other configs",
+            {0.001, 3.6e6});
+  flags.Add("--admin", &f->admin, "Where `curtail switch` may change the config (default: nowhere)");
+  flags.Add("--drain", &f->drain_s, "Seconds for requests in flight after SIGTERM", {0, kMaxDrainSeconds});
+  flags.Add("--max-threads", &f->max_threads, "Threads started; larger pools can be switched to up to this",
+            {1, 3.0 * kMaxPoolSize});
+  flags.Add("--fiber-stack", &f->fiber_stack_kib, "KiB of stack of each request in fiber models",
+            {16, 65536});
+  flags.Add("--tls-cert", &f->tls.certificate_file, "Speak TLS: the server's certificate (chain), PEM");
+  flags.Add("--tls-key", &f->tls.key_file, "Its private key, PEM");
+  flags.Add("--tls-client-ca", &f->tls.client_ca_file,
+            "Serve only clients whose certificate these authorities vouch for");
+  flags.Add("--quiet", &f->quiet, "No progress on stderr");
+}
+
+void AddInstanceFlags(Flags& flags, HostFlags* f) {
+  flags.Add("--peer", &f->peers, "NAME=ADDR,ADDR: the instances of a service that this one calls");
+  flags.Add("--leaf", &f->leaves, "ADDR: the same as --peer leaf=ADDR; repeat in shard order");
+  flags.Add("--store", &f->stores, "NAME=ADDR,ADDR: a store of this service");
+  flags.Add("--shard", &f->shard, "INDEX/COUNT: which part of the data this instance holds");
+  flags.Add("--lanes", &f->lanes, "Sets of connections to the services that this one calls", {1, 256});
+}
+
+absl::StatusOr<Surroundings> Surroundings::From(const HostFlags& flags) {
+  Surroundings around;
+  absl::Status status;
+  for (const std::string& text : flags.peers) status.Update(AddNamed("--peer", text, &around.peers));
+  for (const std::string& address : flags.leaves) {
+    status.Update(AddNamed("--leaf", "leaf=" + address, &around.peers));
+  }
+  for (const std::string& text : flags.stores) status.Update(AddNamed("--store", text, &around.stores));
+  for (const std::string& text : flags.instances) {
+    const size_t equals = std::min(text.find('='), text.size());
+    const std::optional<double> count =
+        ParseNumber(std::string_view(text).substr(std::min(equals + 1, text.size())));
+    if (!count || *count < 1 || *count > kMaxInstances || *count != static_cast<int>(*count)) {
+      status.Update(absl::InvalidArgumentError(
+          Join("--instances ", text, ": write SERVICE=COUNT, at most ", kMaxInstances)));
+      continue;
+    }
+    around.instances[text.substr(0, equals)] = static_cast<int>(*count);
+  }
+  absl::StatusOr<Shard> shard = Shard::Parse(flags.shard);
+  status.Update(shard.status());
+  if (!status.ok()) return status;
+  around.shard = *shard;
+  return around;
+}
+
+}  // namespace curtail::internal

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// host_flags.h - the command line of a service host, and the surroundings that it describes.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "curtail/rpc/flags.h"
+#include "curtail/rpc/host.h"
+#include "curtail/rpc/tls.h"
+
+namespace curtail::internal {
+
+// The command line of the host itself.
+struct HostFlags {
+  std::string service;
+  bool monolith = false;
+  std::vector<std::string> instances;  // "leaf=4"
+  bool memory = false;
+  std::vector<std::string> listen;
+  std::vector<std::string> peers, leaves, stores;
+  std::string shard = "0/1";
+  int lanes = 1;
+  std::string config = "SIB1";
+  std::string policy, profile, admin;
+  bool any_machine = false;
+  double slo_ms = 10;
+  double drain_s = 10;
+  int max_threads = 64;
+  int fiber_stack_kib = 256;
+  ServerTlsOptions tls;
+  bool quiet = false;
+  std::vector<std::string> words;
+};
+
+// Adds the flags of every serving process to `flags`, which set *f.
+void AddServingFlags(Flags& flags, HostFlags* f);
+// Adds the flags of an instance among others: its peers, its stores, its shard.
+void AddInstanceFlags(Flags& flags, HostFlags* f);
+
+using NamedAddresses = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+// Surroundings are the peers, the stores and the shard of an instance, as its flags name them.
+struct Surroundings {
+  NamedAddresses peers;
+  NamedAddresses stores;
+  std::map<std::string, int, std::less<>> instances;  // monolith: of each service, where more than one
+  Shard shard;
+
+  // Errors: INVALID_ARGUMENT that names the flag.
+  static absl::StatusOr<Surroundings> From(const HostFlags& flags);
+};
+
+}  // namespace curtail::internal
