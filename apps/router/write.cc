@@ -50,7 +50,7 @@ bool Write::Next() {
     // Neither the client's deadline nor its cancellation: even where one replica takes part now, another one
     // may be back before it has answered, and whoever missed the write is ejected.
     part_.emplace(limit);
-    for (const auto& [key, value] : ctx_.metadata()) part_->AddMetadata(key, value);
+    for (const auto& [key, value] : ctx_.ChildMetadata()) part_->AddMetadata(key, value);
   } else {
     part_.emplace(&ctx_);
     part_->ShortenDeadline(limit);

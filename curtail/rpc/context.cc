@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/context.h"
 
+#include <algorithm>
+
 namespace curtail {
 
 Context::Context(Context* parent)
     : deadline_(parent->deadline_),
       metadata_(parent->metadata_),
+      added_(parent->added_),
+      forwarded_(parent->forwarded_),
       peer_(parent->peer_),
       parent_(parent),
       observed_(parent->observed_),
@@ -13,9 +17,25 @@ Context::Context(Context* parent)
   parent->Attach(link_);
 }
 
+Context::Context(Context* parent, Call) : Context(parent) {
+  metadata_ = parent->ChildMetadata();
+  added_.Clear();
+}
+
+Metadata Context::ChildMetadata() const {
+  Metadata carried = added_;
+  if (forwarded_ == nullptr) return carried;
+  for (const auto& [key, value] : metadata_) {
+    const bool named = std::find(forwarded_->begin(), forwarded_->end(), key) != forwarded_->end();
+    if (named && !added_.Find(key)) carried.Add(key, value);
+  }
+  return carried;
+}
+
 void Context::Reset(Deadline deadline, std::string_view peer) {
   deadline_ = deadline;
   metadata_.Clear();
+  added_.Clear();
   trailing_.Clear();
   peer_ = peer;
   observed_ = nullptr;

@@ -3,9 +3,9 @@
 // context.h - the state that travels with a request besides its message: deadline, cancellation,
 // metadata.
 //
-// A handler receives the Context of its request and passes it to the calls it makes, which inherit
-// all of it. They end when the parent's deadline passes or its caller goes away. They carry the
-// parent's custom metadata on.
+// A handler receives the Context of its request and passes it to the calls it makes. They end when
+// the parent's deadline passes or its caller goes away. Of the caller's metadata, which may hold its
+// credentials, they carry only what the server was told to forward.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include <iterator>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -158,6 +159,10 @@ class Context {
   // as they are now, and is cancelled with the parent. The parent outlives it. Only the thread that
   // runs the parent may make one.
   explicit Context(Context* parent);
+  // The context of a call in the same process: a part as above, whose metadata() is what the call
+  // carries.
+  struct Call {};
+  Context(Context* parent, Call);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -172,9 +177,13 @@ class Context {
   // Cancels this request and, at once, the calls it waits for. Any thread; never blocks.
   void Cancel();
 
-  // Custom metadata of the request. Child calls carry it too.
+  // The custom metadata that the caller sent; none in a root context. Child calls carry only those
+  // keys that ServerOptions::forward_metadata names.
   const Metadata& metadata() const { return metadata_; }
-  void AddMetadata(std::string_view key, std::string_view value) { metadata_.Add(key, value); }
+  // Child calls carry this from now on, instead of a value that the caller sent for `key`.
+  void AddMetadata(std::string_view key, std::string_view value) { added_.Add(key, value); }
+  // All metadata that a child call carries.
+  Metadata ChildMetadata() const;
   // Sent to the caller after the reply, as trailing metadata.
   const Metadata& trailing_metadata() const { return trailing_; }
   void AddTrailingMetadata(std::string_view key, std::string_view value) { trailing_.Add(key, value); }
@@ -218,7 +227,10 @@ class Context {
   // Owned by the thread that runs the request.
   Deadline deadline_;
   Metadata metadata_;
+  Metadata added_;
   Metadata trailing_;
+  // Of the server: the keys that child calls carry on; null: none.
+  const std::vector<std::string>* forwarded_ = nullptr;
   std::string_view peer_;  // the connection's
   Context* const parent_ = nullptr;
   const internal::ObservedCall* observed_ = nullptr;

@@ -159,6 +159,8 @@ class HostBuilder {
     options.slo = FromMillis(flags_.slo_ms);
     options.max_threads = flags_.max_threads;
     options.fiber_stack_bytes = static_cast<size_t>(flags_.fiber_stack_kib) << 10;
+    options.forward_metadata.insert(options.forward_metadata.end(), flags_.forward_metadata.begin(),
+                                    flags_.forward_metadata.end());
     const ServerTlsOptions& tls = flags_.tls;
     if (!tls.certificate_file.empty() || !tls.key_file.empty() || !tls.client_ca_file.empty()) {
       absl::StatusOr<std::shared_ptr<const ServerTls>> loaded = ServerTls::Load(tls);

@@ -22,6 +22,7 @@ constexpr Method<StringValue, StringValue> kFails{"/test.Here/Fails"};
 constexpr Method<StringValue, StringValue> kThrows{"/test.Here/Throws"};
 constexpr Method<StringValue, StringValue> kWaits{"/test.Here/Waits"};
 constexpr Method<StringValue, StringValue> kDeeper{"/test.Here/Deeper"};
+constexpr Method<StringValue, StringValue> kMetadata{"/test.Here/Metadata"};
 constexpr Method<StringValue, StringValue> kNone{"/test.Here/None"};
 
 StringValue Text(std::string text) {
@@ -48,6 +49,11 @@ class InProcessTest : public MidTier {
       });
       add("Throws", [](Context&, const StringValue&, StringValue*) -> Coroutine {
         throw std::runtime_error("thrown");
+        co_return absl::OkStatus();
+      });
+      add("Metadata", [](Context& ctx, const StringValue&, StringValue* out) -> Coroutine {
+        for (const auto& [key, value] : ctx.metadata())
+          out->mutable_value()->append(Join(key, "=", value, ";"));
         co_return absl::OkStatus();
       });
       add("Waits", [this](Context& ctx, const StringValue& in, StringValue* out) {
@@ -127,6 +133,26 @@ TEST_P(InProcessTest, CallsThatStayAndCallsThatLeaveGoTogether) {
     ASSERT_TRUE(status.ok()) << status;
     ASSERT_EQ(answer, "b!bb-");
   }
+}
+
+TEST_P(InProcessTest, ACallThatStaysCarriesTheMetadataOfOneThatLeaves) {
+  forward_metadata_ = {"x-key"};
+  ServeCoroutine([&](Context& ctx, const StringValue& in, StringValue* out) -> Coroutine {
+    ctx.AddMetadata("x-own", "o");
+    auto [one] = co_await WhenAll(ctx, Ask(&here_, kMetadata, in));
+    auto [two, leaf] = co_await WhenAll(ctx, Ask(&here_, kMetadata, in), Ask(&leaf_channel_, kEcho, in));
+    if (!one.ok() || !two.ok() || !leaf.ok()) co_return absl::InternalError("a call failed");
+    out->set_value(Join(one->value(), " ", two->value(), " ", leaf->value()));
+    co_return absl::OkStatus();
+  });
+  Context ctx(kMaxTestWait);
+  ctx.AddMetadata("x-key", "k");
+  ctx.AddMetadata("x-own", "c");
+  ctx.AddMetadata("authorization", "Bearer of the caller");
+  StringValue reply;
+  const absl::Status status = channel_->Call(ctx, kRun.path, Text("meta"), &reply);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(reply.value(), "x-own=o;x-key=k; x-own=o;x-key=k; k");
 }
 
 // The calls that hang end only when the gate opens, or cancelled.

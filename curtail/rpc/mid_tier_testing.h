@@ -112,6 +112,7 @@ class MidTier : public RpcBase, public testing::TestWithParam<const char*> {
     options.config = *Config::Parse(config);
     options.observers = observers_;
     options.max_queue = max_queue_;
+    options.forward_metadata = forward_metadata_;
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<OneMethod>(std::move(method)));
     return Server::Start(std::move(options), std::move(services));

@@ -14,7 +14,24 @@ namespace {
 
 using testing::HasSubstr;
 
-class RpcTest : public RpcBase, public testing::TestWithParam<const char*> {};
+class RpcTest : public RpcBase, public testing::TestWithParam<const char*> {
+ protected:
+  // What a leaf sees of the "x-key" that the caller of its mid-tier sends.
+  std::string MetadataAtTheLeaf() {
+    Client client;
+    auto leaf = StartServer("SIB1");
+    Channel channel_leaf(&client, leaf->addresses()[0]);
+    auto mid = StartServer(GetParam(), {&channel_leaf});
+    Client front;
+    Channel channel(&front, mid->addresses()[0]);
+    Context ctx(kMaxTestWait);
+    ctx.AddMetadata("x-key", "value");
+    StringValue reply;
+    const absl::Status status = channel.Call(ctx, kForward.path, Text("meta"), &reply);
+    EXPECT_TRUE(status.ok()) << status;
+    return reply.value();
+  }
+};
 
 TEST_P(RpcTest, AnswersACall) {
   auto server = StartServer(GetParam());
@@ -133,18 +150,26 @@ TEST_P(RpcTest, CancellationReachesTheChildren) {
   gate_.Open();
 }
 
-TEST_P(RpcTest, MetadataTravelsBothWaysAndToChildren) {
-  Client client;
-  auto leaf = StartServer("SIB1");
-  Channel channel_leaf(&client, leaf->addresses()[0]);
-  auto mid = StartServer(GetParam(), {&channel_leaf});
-  Client front;
-  Channel channel(&front, mid->addresses()[0]);
-  Context ctx(kMaxTestWait);
-  ctx.AddMetadata("x-key", "value");
-  StringValue reply;
-  ASSERT_TRUE(channel.Call(ctx, kForward.path, Text("meta"), &reply).ok());
-  EXPECT_EQ(reply.value(), "value;");
+TEST_P(RpcTest, ChildCallsCarryForwardedMetadata) {
+  forward_metadata_ = {"x-key"};
+  EXPECT_EQ(MetadataAtTheLeaf(), "value;");
+}
+
+TEST_P(RpcTest, ChildCallsCarryNothingElseOfTheCallers) {
+  forward_metadata_ = {"x-other"};
+  EXPECT_EQ(MetadataAtTheLeaf(), "none;");
+}
+
+TEST_P(RpcTest, RefusesToForwardAKeyThatIsNone) {
+  for (const char* key : {"X-Upper", "grpc-timeout", ":path", "te", "a b", ""}) {
+    ServerOptions options;
+    options.forward_metadata = {key};
+    std::vector<std::unique_ptr<Service>> services;
+    services.push_back(std::make_unique<EchoService>(&gate_, std::vector<Channel*>(), nullptr));
+    const auto server = Server::Start(std::move(options), std::move(services));
+    EXPECT_EQ(server.status().code(), absl::StatusCode::kInvalidArgument) << key;
+    EXPECT_THAT(std::string(Message(server.status())), testing::HasSubstr("forward")) << key;
+  }
 }
 
 TEST_P(RpcTest, BigMessagesPass) {

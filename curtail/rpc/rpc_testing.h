@@ -138,6 +138,7 @@ class RpcBase {
     ServerOptions options;
     options.listen = {std::move(listen)};
     options.config = *Config::Parse(config);
+    options.forward_metadata = forward_metadata_;
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<EchoService>(&gate_, std::move(leaves), &cancelled_));
     auto server = Server::Start(std::move(options), std::move(services));
@@ -154,6 +155,7 @@ class RpcBase {
     return status;
   }
 
+  std::vector<std::string> forward_metadata_ = ServerOptions().forward_metadata;
   Gate gate_;
   std::atomic<int> cancelled_{0};
 };

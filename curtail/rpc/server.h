@@ -72,6 +72,10 @@ struct ServerOptions {
   size_t max_queue_bytes = 256u << 20;
   // The timeout of a request without a deadline of its own, so that every wait is bounded.
   Nanos default_timeout = std::chrono::seconds(60);
+  // Keys of the caller's metadata that the calls of its handler carry on: by default the trace
+  // context (W3C). All others stay here, credentials first of all; a handler that wants to pass one
+  // on says so with Context::AddMetadata(). Lower case.
+  std::vector<std::string> forward_metadata = {"traceparent", "tracestate"};
   // Observers of each call, which outlive the server: four at most, or three beside a policy.
   std::vector<CallObserver*> observers;
   // Serve grpc.health.v1.Health and server reflection (v1 and v1alpha).

@@ -54,9 +54,9 @@ absl::Status Fanout::Refusal() {
 
 void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
   if (retried_) now_ = Now();
-  // A caller may have sent what we may not send on.
+  // A caller may have sent, and a handler added, what may not be sent on.
   Metadata inherited;
-  for (const auto& [key, value] : ctx_.metadata()) {
+  for (const auto& [key, value] : ctx_.ChildMetadata()) {
     if (wire::IsCustomKey(key) && (key.ends_with("-bin") || wire::IsTextValue(value)))
       inherited.Add(key, value);
   }

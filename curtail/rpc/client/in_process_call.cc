@@ -132,7 +132,7 @@ absl::Status Run(Context& ctx, const Call& call) {
 }
 
 void RunHere(Context& parent, const CallBatch& batch, size_t i) {
-  Context ctx(&parent);
+  Context ctx(&parent, Context::Call());
   const Call call(batch, i);
   *call.status = Refusal(ctx, call);
   if (call.status->ok()) *call.status = Run(ctx, call);
@@ -184,7 +184,7 @@ class Rest {
 class StartedHere final : public Answerable {
  public:
   StartedHere(Context* parent, const CallBatch& batch, size_t i, void (*ended)(void*, bool), void* arg)
-      : ctx_(parent), call_(batch, i), ended_(ended), arg_(arg) {}
+      : ctx_(parent, Context::Call()), call_(batch, i), ended_(ended), arg_(arg) {}
 
   // The object may be gone when this returns.
   void Start() {

@@ -51,6 +51,8 @@ void AddServingFlags(Flags& flags, HostFlags* f) {
             {1, 3.0 * kMaxPoolSize});
   flags.Add("--fiber-stack", &f->fiber_stack_kib, "KiB of stack of each request in fiber models",
             {16, 65536});
+  flags.Add("--forward-metadata", &f->forward_metadata,
+            "KEY: calls to other services carry the caller's value on, as they do the trace context's");
   flags.Add("--tls-cert", &f->tls.certificate_file, "Speak TLS: the server's certificate (chain), PEM");
   flags.Add("--tls-key", &f->tls.key_file, "Its private key, PEM");
   flags.Add("--tls-client-ca", &f->tls.client_ca_file,

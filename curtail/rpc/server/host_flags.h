@@ -32,6 +32,7 @@ struct HostFlags {
   double drain_s = 10;
   int max_threads = 64;
   int fiber_stack_kib = 256;
+  std::vector<std::string> forward_metadata;
   ServerTlsOptions tls;
   bool quiet = false;
   std::vector<std::string> words;

@@ -246,6 +246,7 @@ ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<Connection> conn
   const bool endless = timeout >= TimePoint::max() - now;
   call->context_.Reset(endless ? Deadline::Infinite() : Deadline::At(now + timeout), peer);
   std::swap(call->context_.metadata_, head.metadata);
+  call->context_.forwarded_ = &parts.forward_metadata;
   call->parts_ = &parts;
   call->connection_ = std::move(connection);
   call->method_ = &method;

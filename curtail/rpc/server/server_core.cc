@@ -24,6 +24,7 @@
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/server/server_connection.h"
+#include "curtail/wire/metadata.h"
 
 namespace curtail::internal {
 namespace {
@@ -89,6 +90,12 @@ absl::Status ServerCore::Bind() {
   if (!poller_->status().ok()) return poller_->status();
   if (!response_.poller().status().ok()) return response_.poller().status();
   if (options_.listen.empty()) return absl::InvalidArgumentError("no address to listen on");
+  for (const std::string& key : options_.forward_metadata) {
+    if (wire::IsCustomKey(key)) continue;
+    return absl::InvalidArgumentError(
+        Join("cannot forward metadata \"", key,
+             "\": a key has a-z, 0-9, '-', '_' and '.', and is not gRPC's own"));
+  }
   for (const std::string& text : options_.listen) {
     absl::StatusOr<Address> address = Address::Resolve(text);
     if (!address.ok()) return absl::InvalidArgumentError(address.status().message());

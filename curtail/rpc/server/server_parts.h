@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "curtail/base/clock.h"
 #include "curtail/rpc/server.h"
@@ -20,6 +22,7 @@ namespace curtail::internal {
 struct ServerParts {
   explicit ServerParts(const ServerOptions& options)
       : default_timeout(options.default_timeout),
+        forward_metadata(options.forward_metadata),
         admission(options.max_queue, options.max_queue_bytes),
         connections(static_cast<size_t>(options.max_connections)) {
     session.max_message_bytes = options.max_message_bytes;
@@ -27,7 +30,8 @@ struct ServerParts {
   }
 
   // Immutable once the server runs.
-  const Nanos default_timeout;  // of requests that bring none
+  const Nanos default_timeout;                      // of requests that bring none
+  const std::vector<std::string> forward_metadata;  // keys that child calls carry on
   wire::SessionOptions session;
   MethodTable methods;
   CallObservers observers;
