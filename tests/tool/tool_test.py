@@ -284,6 +284,18 @@ def check_load_runs(tools, address, brief):
     requests = result["runs"][0]["requests"]
     assert requests["failed"] == 0 and 150 < requests["ok"] < 250
 
+    code, out, err = tools.run("load", address, "--rps", "0.2k", "-n", "20", "-H", "x-id: {{uuid}}", "-H", "x-token: abc",
+                               *brief[6:], "--json", "-")
+    assert code in (0, 98) and "then 20 requests" in err, (code, err)
+    result = json.loads(out)
+    assert result["plan"]["requests"] == result["runs"][0]["requests"]["sent"] == 20
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", result["started"]), result["started"]
+    assert " load " in result["command"] and "x-token: ***" in result["command"] and "abc" not in out
+    assert result["request"] == "no bytes; x-id: {{uuid}}; x-token: ***", result["request"]
+    expect_load(tools.run("load", address, "-c", "4", "-z", "200ms", *brief[6:], "--csv", path), 0)
+    with open(path) as file:
+        assert file.readline().startswith("run,end_s,") and file.readline().startswith("1,")
+
     out = expect_load(tools.run("load", address, *brief, "--fail-if", "p50<1ns"), 99)
     assert "FAILED  p50<1ns" in out
     out = expect_load(tools.run("load", address, "--closed", "4", *brief[2:]), 0)
@@ -301,6 +313,8 @@ def check_load_refuses(tools, address, brief, health):
     expect_refusal(run(address, *brief, "--json", "/dev/full"), 1, "/dev/full", "hint: free some space")
     expect_refusal(run(address, "--rps", "5", "--method", "/no.Such/Method"), 1, "hint: the server does not serve")
     expect_refusal(run(address, *health), 104, "--rps N, --schedule SHAPE or --closed N")
+    expect_refusal(run(address, *brief, "--json", "-", "--csv", "-"), 104, "standard output")
+    expect_refusal(run(address, *brief[2:], "--rps", "5x"), 104, "--rps", "2.5k")
     expect_refusal(run(address, "--rps", "5"), 104, "either --method package.Service/Method")
     expect_refusal(run(address, "--rps", "-5", *health), 104, "--rps")
     expect_refusal(run(address, "--rps", "1e9", *health), 104, "--rps", "1e+07")

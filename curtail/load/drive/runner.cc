@@ -49,17 +49,18 @@ LoadPlan PlanOf(const RunOptions& options, const Workload& workload) {
   plan.connections = options.channel.connections;
   plan.warmup = options.warmup;
   plan.timeout = options.timeout;
+  plan.requests = options.requests;
   return plan;
 }
 
 void SendOnSchedule(internal::Driver& driver, Arrivals arrivals, Nanos warmup) {
   uint64_t number = 0;
   std::optional<Nanos> due = arrivals.Next();
-  while (due && !driver.Stopped()) {
+  while (due && !driver.Stopped() && !driver.AllSent()) {
     const Nanos now = driver.Elapsed();
     if (now >= warmup) driver.BeginWindow();
     int burst = 0;
-    for (; due && *due <= now && burst < kMaxBurst; ++burst) {
+    for (; due && *due <= now && burst < kMaxBurst && !driver.AllSent(); ++burst) {
       driver.Send(number++, *due);
       due = arrivals.Next();
     }
@@ -112,10 +113,11 @@ absl::StatusOr<LoadResult> RunOpenLoop(const RunOptions& options, const Workload
   driver.Start();
   SendOnSchedule(driver, schedule.arrivals(), options.warmup);
   // Idle until the end of the window, so that its rates are over the time that was planned.
-  while (driver.Elapsed() < schedule.length() && !driver.Stopped()) driver.PollUntil(schedule.length());
+  while (driver.Elapsed() < schedule.length() && !driver.Stopped() && !driver.AllSent())
+    driver.PollUntil(schedule.length());
   driver.EndWindow();
   const Nanos end = driver.Elapsed();
-  const bool interrupted = driver.Stopped() && end < schedule.length();
+  const bool interrupted = driver.Stopped() && end < schedule.length() && !driver.AllSent();
   driver.Drain(end + options.timeout + kDrainGrace);
   return driver.Finish(std::min(end, schedule.length()), interrupted);
 }
@@ -136,16 +138,19 @@ absl::StatusOr<LoadResult> RunClosedLoop(const RunOptions& options, const Worklo
   driver.Start();
   uint64_t next = 0;
   Nanos now = driver.Elapsed();
-  for (; now < length && !driver.Stopped(); now = driver.Elapsed()) {
+  const auto free = [&] {
+    return driver.in_flight() < static_cast<size_t>(outstanding) && !driver.AllSent();
+  };
+  // The window ends when the last of its requests have, if their number is what ends it.
+  const auto ended = [&] { return driver.AllSent() && driver.in_flight() == 0; };
+  for (; now < length && !driver.Stopped() && !ended(); now = driver.Elapsed()) {
     if (now >= options.warmup) driver.BeginWindow();
     // Bounded: calls that fail inside Send() must not keep us here.
-    for (int i = 0; i < outstanding && driver.in_flight() < static_cast<size_t>(outstanding); ++i) {
-      driver.Send(next++, driver.Elapsed());
-    }
+    for (int i = 0; i < outstanding && free(); ++i) driver.Send(next++, driver.Elapsed());
     driver.PollUntil(length);
   }
   driver.EndWindow();
-  const bool interrupted = driver.Stopped() && now < length;
+  const bool interrupted = driver.Stopped() && now < length && !ended();
   driver.Drain(now + options.timeout + kDrainGrace);
   return driver.Finish(std::min(now, length), interrupted);
 }

@@ -11,6 +11,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +21,7 @@
 #include "curtail/base/clock.h"
 #include "curtail/load/drive/live.h"
 #include "curtail/load/drive/schedule.h"
+#include "curtail/load/message/metadata_template.h"
 #include "curtail/load/message/workload.h"
 #include "curtail/load/report/result.h"
 #include "curtail/rpc/channel.h"
@@ -44,6 +47,8 @@ struct RunOptions {
   ChannelOptions channel;
   // Sent with every request.
   Metadata metadata;
+  // Draws the metadata of each request, in place of `metadata`, if not null.
+  std::shared_ptr<const MetadataTemplate> drawn_metadata;
   // For the report. Without a schedule_name the rate is constant.
   std::string workload_name;
   std::string schedule_name;
@@ -52,6 +57,9 @@ struct RunOptions {
   Nanos timeout = std::chrono::seconds(1);
   // The first part of the run, not measured.
   Nanos warmup = std::chrono::seconds(2);
+  // Ends the measured window after this many requests, if it has not ended before. 0: it has its
+  // full length.
+  uint64_t requests = 0;
   // The time before a send at which the thread stops sleeping and watches the clock. Timers fire
   // late, by 50 to 200 us on virtual machines. Costs at most this much CPU a request. While the
   // thread spins, it also sees replies at once. By default the run learns it: the lateness that 99

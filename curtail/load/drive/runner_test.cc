@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -49,14 +50,18 @@ class Gate {
 // waits at `gate`.
 class Echo final : public Service {
  public:
-  Echo(int stall_at, Gate* gate, std::atomic<int>* calls) : stall_at_(stall_at), gate_(gate), calls_(calls) {}
+  // Counts calls, and sums the numbers in their metadata.
+  Echo(int stall_at, Gate* gate, std::atomic<int>* calls, std::atomic<int>* numbers)
+      : stall_at_(stall_at), gate_(gate), calls_(calls), numbers_(numbers) {}
 
   std::string_view FullName() const override { return "test.Echo"; }
 
   std::vector<MethodHandler> Handlers() override {
     MethodHandler echo, shout;
     echo.name = "Echo";
-    echo.handler = [this](Context&, std::string_view request, std::string* reply) {
+    echo.handler = [this](Context& ctx, std::string_view request, std::string* reply) {
+      if (const std::optional<std::string_view> number = ctx.metadata().Find("number"))
+        numbers_->fetch_add(std::stoi(std::string(*number)), std::memory_order_relaxed);
       return Run(request, reply);
     };
     shout.name = "Shout";
@@ -85,6 +90,7 @@ class Echo final : public Service {
   const int stall_at_;
   Gate* const gate_;
   std::atomic<int>* const calls_;
+  std::atomic<int>* const numbers_;
   std::atomic<bool> stalled_{false};
 };
 
@@ -115,7 +121,7 @@ class RunnerTest : public testing::Test {
     ServerOptions options;
     options.config = *Config::Parse("SIB1");
     std::vector<std::unique_ptr<Service>> services;
-    services.push_back(std::make_unique<Echo>(stall_at, gate, &calls_));
+    services.push_back(std::make_unique<Echo>(stall_at, gate, &calls_, &numbers_));
     absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options, std::move(services));
     EXPECT_TRUE(server.ok()) << server.status();
     if (!server.ok()) return {};
@@ -143,6 +149,7 @@ class RunnerTest : public testing::Test {
   }
 
   std::atomic<int> calls_{0};
+  std::atomic<int> numbers_{0};
   Gate gate_;  // a handler may still be leaving it when the test ends: it outlives the server
 
   std::unique_ptr<Server> server_;
@@ -385,6 +392,38 @@ TEST_F(RunnerTest, UsesSeveralConnections) {
   ASSERT_TRUE(r.ok()) << r.status();
   EXPECT_EQ(r->failed, 0u);
   EXPECT_EQ(calls_.load(), static_cast<int>(r->ok) + 4) << "each connection was checked";
+}
+
+TEST_F(RunnerTest, EndsAfterANumberOfRequests) {
+  RunOptions options = Options(Serve());
+  options.requests = 30;
+  absl::StatusOr<LoadResult> open = RunOpenLoop(options, Numbers(), Make(300, std::chrono::minutes(10)));
+  ASSERT_TRUE(open.ok()) << open.status();
+  EXPECT_EQ(open->scheduled, 30u);
+  EXPECT_EQ(open->ok, 30u);
+  EXPECT_EQ(open->plan.requests, 30u);
+  EXPECT_FALSE(open->interrupted);
+  EXPECT_LT(open->measured, kMaxWait);
+  EXPECT_NEAR(open->sent_per_s, open->scheduled_per_s, 1e-6) << "over the time that they took";
+
+  options.warmup = milliseconds(50);
+  absl::StatusOr<LoadResult> closed = RunClosedLoop(options, Numbers(), 4, std::chrono::minutes(10));
+  ASSERT_TRUE(closed.ok()) << closed.status();
+  EXPECT_EQ(closed->ok, 30u) << "the warm-up's do not count";
+  EXPECT_FALSE(closed->interrupted);
+  EXPECT_LT(closed->measured, kMaxWait);
+}
+
+TEST_F(RunnerTest, DrawsTheMetadataOfEachRequest) {
+  RunOptions options = Options(Serve());
+  options.requests = 20;
+  options.drawn_metadata =
+      std::make_shared<const MetadataTemplate>(*MetadataTemplate::Parse({"number: {{index}}"}, 1));
+  const FixedWorkload asks("/test.Echo/Echo", "number");
+  absl::StatusOr<LoadResult> r = RunOpenLoop(options, asks, Make(500, std::chrono::minutes(10)));
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_EQ(r->ok, 20u);
+  EXPECT_EQ(numbers_.load(), 19 * 20 / 2) << "the first call's and those of requests 0 to 19";
 }
 
 TEST_F(RunnerTest, NobodyThereIsUnavailableBeforeTheRun) {

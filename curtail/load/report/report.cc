@@ -153,10 +153,12 @@ std::string PlanText(const LoadPlan& plan) {
                                                   plan.rate_per_s, plan.peak_per_s),
                           plan.seed);
   }
+  const std::string length =
+      plan.requests == 0 ? Seconds(plan.duration) : absl::StrCat(plan.requests, " requests");
   return absl::StrFormat("%s%s at %s%s: %s; %d connection%s, 1 thread; %s warm-up, then %s; timeout %s",
                          plan.method, plan.workload.empty() ? "" : absl::StrCat(" (", plan.workload, ")"),
                          plan.target, plan.tls ? " over TLS" : "", how, plan.connections,
-                         plan.connections == 1 ? "" : "s", Seconds(plan.warmup), Seconds(plan.duration),
+                         plan.connections == 1 ? "" : "s", Seconds(plan.warmup), length,
                          Seconds(plan.timeout));
 }
 

@@ -40,9 +40,13 @@ struct Machine {
 struct ReportOrigin {
   std::string curtail_version;  // empty: not known
   std::optional<Machine> machine;
+  // Empty where not known:
+  std::string started;  // "2026-01-31T12:00:00Z"
+  std::string command;  // the command line, without secrets
+  std::string request;  // the request as it was given: JSON, the name of a file, metadata
 };
 
-// This machine now: call it before the first run. It reads a few files of /proc.
+// This machine and time: call it before the first run. It reads a few files of /proc.
 ReportOrigin ThisOrigin(std::string_view curtail_version);
 
 // A run with its plan, as one JSON object ($defs/result of curtail/load/report/result.schema.json);

@@ -227,20 +227,25 @@ std::string PlanTable(const LoadPlan& plan, const ReportOrigin& origin) {
   row("target", absl::StrCat(plan.target, plan.tls ? " over TLS" : ""));
   row("method", plan.method);
   row("workload", plan.workload);
+  if (!origin.request.empty()) row("request", origin.request);
   if (plan.closed()) {
     row("load", absl::StrCat("CLOSED LOOP of ", plan.outstanding, ": latency hides stalls"));
   } else {
     row("load", absl::StrFormat("open loop, %s arrivals, %s; mean %s/s, peak %s/s", plan.arrivals,
                                 plan.schedule, NumberText(plan.rate_per_s), NumberText(plan.peak_per_s)));
   }
-  row("time", absl::StrFormat("%s warm-up, then %s; timeout %s", DurationText(plan.warmup),
-                              DurationText(plan.duration), DurationText(plan.timeout)));
+  row("time", absl::StrFormat(
+                  "%s warm-up, then %s; timeout %s", DurationText(plan.warmup),
+                  plan.requests == 0 ? DurationText(plan.duration) : absl::StrCat(plan.requests, " requests"),
+                  DurationText(plan.timeout)));
   row("connections", absl::StrCat(plan.connections, " to each target"));
   row("generator", absl::StrFormat("spins %s before a send%s", DurationText(plan.spin),
                                    plan.realtime ? "; real-time priority" : ""));
   if (origin.machine) {
     row("machine", internal::MachineText(*origin.machine));
   }
+  if (!origin.started.empty()) row("started", origin.started);
+  if (!origin.command.empty()) row("command", origin.command);
   row("curtail", origin.curtail_version);
   return html + "</table>\n";
 }

@@ -15,6 +15,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "curtail/base/clock.h"
 #include "curtail/load/report/internal/machine_json.h"
 #include "curtail/load/report/report.h"
@@ -60,23 +62,25 @@ Json LatencyJson(const Histogram& h, double neighbours) {
 }
 
 Json PlanJson(const LoadPlan& p) {
-  return {{"target", p.target},
-          {"tls", p.tls},
-          {"method", p.method},
-          {"workload", p.workload},
-          {"loop", p.closed() ? "closed" : "open"},
-          {"arrivals", p.arrivals},
-          {"schedule", p.schedule},
-          {"rate_per_s", p.rate_per_s},
-          {"peak_per_s", p.peak_per_s},
-          {"outstanding", p.outstanding},
-          {"seed", p.seed},
-          {"connections", p.connections},
-          {"warmup_s", Sec(p.warmup)},
-          {"duration_s", Sec(p.duration)},
-          {"timeout_s", Sec(p.timeout)},
-          {"spin_us", InMicros(p.spin)},
-          {"realtime", p.realtime}};
+  Json json = {{"target", p.target},
+               {"tls", p.tls},
+               {"method", p.method},
+               {"workload", p.workload},
+               {"loop", p.closed() ? "closed" : "open"},
+               {"arrivals", p.arrivals},
+               {"schedule", p.schedule},
+               {"rate_per_s", p.rate_per_s},
+               {"peak_per_s", p.peak_per_s},
+               {"outstanding", p.outstanding},
+               {"seed", p.seed},
+               {"connections", p.connections},
+               {"warmup_s", Sec(p.warmup)},
+               {"duration_s", Sec(p.duration)},
+               {"timeout_s", Sec(p.timeout)},
+               {"spin_us", InMicros(p.spin)},
+               {"realtime", p.realtime}};
+  if (p.requests > 0) json["requests"] = p.requests;
+  return json;
 }
 
 Json SeriesJson(const std::vector<LoadInterval>& series) {
@@ -238,7 +242,11 @@ ReportOrigin ThisOrigin(std::string_view curtail_version) {
   if (begin != std::string::npos) machine.cpu_model = model.substr(begin);
   if (utsname name{}; uname(&name) == 0) machine.kernel = absl::StrCat(name.sysname, " ", name.release);
   if (double load = 0; getloadavg(&load, 1) == 1) machine.load_average_before = load;
-  return {std::string(curtail_version), machine};
+  ReportOrigin origin;
+  origin.curtail_version = curtail_version;
+  origin.machine = machine;
+  origin.started = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone());
+  return origin;
 }
 
 std::string ResultJson(const LoadResult& result) {
@@ -249,7 +257,11 @@ std::string ResultJson(const LoadResult& result) {
 
 std::string ReportJson(const LoadReport& report, const ReportOrigin& origin) {
   Json json = {{"schema_version", kLoadSchemaVersion}};
-  if (!origin.curtail_version.empty()) json["curtail_version"] = origin.curtail_version;
+  for (const auto& [key, text] :
+       {std::pair("curtail_version", &origin.curtail_version), std::pair("started", &origin.started),
+        std::pair("command", &origin.command), std::pair("request", &origin.request)}) {
+    if (!text->empty()) json[key] = *text;
+  }
   json["machine"] = internal::MachineJson(origin.machine);
   json["plan"] = PlanJson(report.runs.front().plan);
   json["valid"] = report.valid();

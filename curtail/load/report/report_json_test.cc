@@ -100,6 +100,7 @@ TEST(ReadReport, GivesBackWhatWasWritten) {
   reports[0].runs[0].invalid.push_back("late");
   reports[0].runs[0].all.Record(Histogram::kMaxValue + Nanos(1));
   reports[1].runs[2].interrupted = true;
+  reports[1].runs[0].plan.requests = 1000;
   reports[1].runs[1].plan.realtime = true;
   reports[2].runs[0].plan.seed = ~uint64_t{0};
   for (const LoadReport& report : reports) {

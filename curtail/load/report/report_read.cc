@@ -42,6 +42,7 @@ LoadPlan ReadPlan(const JsonNode& node) {
   p.connections = static_cast<int>(node["connections"].Count(std::numeric_limits<int>::max()));
   p.warmup = node["warmup_s"].Sec();
   p.duration = node["duration_s"].Sec();
+  if (node.Contains("requests")) p.requests = node["requests"].Count();
   p.timeout = node["timeout_s"].Sec();
   p.spin = node["spin_us"].Us();
   p.realtime = node["realtime"].Flag();
@@ -146,7 +147,11 @@ LoadResult ReadRun(const JsonNode& node, const LoadPlan& plan) {
 
 ReportOrigin ReadOrigin(const JsonNode& root) {
   ReportOrigin origin;
-  if (root.Contains("curtail_version")) origin.curtail_version = root["curtail_version"].Text();
+  for (const auto& [key, text] :
+       {std::pair("curtail_version", &origin.curtail_version), std::pair("started", &origin.started),
+        std::pair("command", &origin.command), std::pair("request", &origin.request)}) {
+    if (root.Contains(key)) *text = root[key].Text();
+  }
   const JsonNode node = root["machine"];
   if (node.IsNull()) return origin;
   Machine m;

@@ -2,6 +2,7 @@
 #include "curtail/load/report/report.h"
 
 #include "curtail/load/drive/recorder.h"
+#include "curtail/load/report/report_csv.h"
 #include "curtail/load/report/report_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -26,6 +27,23 @@ LoadResult EvenRun() {
   }
   recorder.Tick(seconds(12), 1000, 0);
   return recorder.Finish(seconds(12), false, milliseconds(30), milliseconds(10));
+}
+
+TEST(ReportCsv, HasALineAnInterval) {
+  LoadReport report;
+  report.runs = {EvenRun(), EvenRun()};
+  report.runs[1].series[0].config = "SIB1";
+  const std::string csv = ReportCsv(report);
+  EXPECT_THAT(csv, testing::StartsWith(
+                       "run,end_s,length_s,due,sent,ok,failed,p50_us,p99_us,in_flight,config\n1,12,"));
+  EXPECT_THAT(csv, HasSubstr("\n2,12,12,1000,1000,990,10,"));
+  EXPECT_THAT(csv, testing::EndsWith(",0,SIB1\n"));
+}
+
+TEST(PlanText, NamesTheNumberOfRequestsThatEndsTheRun) {
+  LoadPlan plan = SamplePlan();
+  plan.requests = 500;
+  EXPECT_THAT(PlanText(plan), HasSubstr("2 s warm-up, then 500 requests; timeout 1 s"));
 }
 
 TEST(PlanText, IsOneLineThatNamesTheSchedule) {

@@ -113,8 +113,14 @@ LoadReport SampleReport(int runs, uint64_t seed, double slowdown) {
 }
 
 ReportOrigin SampleOrigin() {
-  return {"1.2.3",
-          Machine{.cpus = 8, .cpu_model = "Test CPU", .kernel = "Linux 6.1", .load_average_before = 0.25}};
+  ReportOrigin origin;
+  origin.curtail_version = "1.2.3";
+  origin.machine =
+      Machine{.cpus = 8, .cpu_model = "Test CPU", .kernel = "Linux 6.1", .load_average_before = 0.25};
+  origin.started = "2026-01-31T12:00:00Z";
+  origin.command = "curtail load 127.0.0.1:7000 --rps 100 --method a.B/C --data '{\"x\": 1}'";
+  origin.request = "{\"x\": 1}";
+  return origin;
 }
 
 }  // namespace curtail

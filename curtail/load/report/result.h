@@ -34,7 +34,8 @@ struct LoadPlan {
   uint64_t seed = 0;
   int connections = 1;  // to each target
   Nanos warmup{0};
-  Nanos duration{0};  // of the measured window
+  Nanos duration{0};      // of the measured window
+  uint64_t requests = 0;  // after which it ends, if not before; 0: it does not
   Nanos timeout{0};
   Nanos spin{0};          // of the sending thread before a send, at the end of the run
   bool realtime = false;  // the sending thread had real-time priority

@@ -5,11 +5,13 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
 #include "tools/curtail/cli/command_examples.h"
 #include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/cli/flags.h"
 #include "tools/curtail/compare/compare_plan.h"
 #include "tools/curtail/deploy/application.h"
 
@@ -31,7 +33,9 @@ void AddTargetFlags(CLI::App& load, LoadFlags* f, const char* targets) {
   load.add_option("--key", f->key, "Its private key (PEM)")->group(group);
   load.add_option("--server-name", f->server_name, "The name that the certificate must have")->group(group);
   load.add_flag("--insecure", f->insecure, "Do not verify the certificate")->group(group);
-  load.add_option("-H,--metadata", f->metadata, "Send 'KEY: VALUE' with every request; repeat it for more")
+  load.add_option(
+          "-H,--metadata", f->metadata,
+          "Send 'KEY: VALUE' with every request; repeat it for more. Values may be drawn as in --data")
       ->allow_extra_args(false)
       ->group(group);
 }
@@ -46,6 +50,18 @@ CLI::Validator Between(double low, double high) {
       },
       "");
   return CLI::Range(low, high) & finite;
+}
+
+// 2.5k becomes 2500, 1M a million.
+CLI::Validator Number() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const absl::StatusOr<double> number = ParseNumber(text);
+        if (!number.ok()) return std::string(number.status().message());
+        text = absl::StrFormat("%.17g", *number);
+        return std::string();
+      },
+      "");
 }
 
 // What is sent.
@@ -103,11 +119,13 @@ void AddRequestFlags(CLI::App& load, LoadFlags* f) {
 
 void AddArrivalFlags(CLI::App& load, LoadFlags* f) {
   const char* const group = "Arrivals";
-  CLI::Option* rps = load.add_option("--rps", f->rps, "Requests a second, open loop")->group(group);
+  CLI::Option* rps = load.add_option("--rps", f->rps, "Requests a second, open loop; 500, 2.5k")
+                         ->transform(Number())
+                         ->group(group);
   CLI::Option* schedule =
       load.add_option("--schedule", f->schedule, "A rate that changes; see below")->group(group);
   CLI::Option* closed =
-      load.add_option("--closed", f->closed, "Closed loop: requests kept in flight")->group(group);
+      load.add_option("-c,--closed", f->closed, "Closed loop: requests kept in flight")->group(group);
   rps->excludes(schedule)->excludes(closed);
   schedule->excludes(closed);
   load.add_option("--arrivals", f->arrivals, "Gaps between requests: poisson or constant")
@@ -120,9 +138,14 @@ void AddArrivalFlags(CLI::App& load, LoadFlags* f) {
   load.add_option("--time-scale", f->time_scale, "Stretch the times of a trace")
       ->capture_default_str()
       ->group(group);
-  load.add_option("--duration", f->duration, "Length of the measured part [10s, or that of the trace]")
+  load.add_option("-z,--duration", f->duration, "Length of the measured part [10s, or that of the trace]")
       ->group(group);
-  load.add_option("--warmup", f->warmup, "Sent before, not measured")->capture_default_str()->group(group);
+  load.add_option("-n,--requests", f->requests,
+                  "Ends the measured part after so many requests; the whole of it without --duration")
+      ->transform(Number())
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 53))
+      ->group(group);
+  load.add_option("--warmup", f->warmup, "Sent before, not measured [2s; none with -n]")->group(group);
   load.add_option("--timeout", f->timeout, "A call that takes longer has failed")
       ->capture_default_str()
       ->group(group);
@@ -147,10 +170,12 @@ void AddArrivalFlags(CLI::App& load, LoadFlags* f) {
 
 void AddOutputFlags(CLI::App& load, LoadFlags* f) {
   const char* const group = "Results";
-  load.add_option("--json", f->json, "Write the result here as JSON")->group(group);
+  load.add_option("--json", f->json, "Write the result here as JSON; - is the standard output, as below")
+      ->group(group);
   load.add_option("--html", f->html, "Write a report with charts, one self-contained file")->group(group);
   load.add_option("--hgrm", f->hgrm, "Write the percentile spectrum, as HdrHistogram's tools read it")
       ->group(group);
+  load.add_option("--csv", f->csv, "Write the course of the run, a line a second")->group(group);
   load.add_option("--fail-if", f->fail_if, "Conditions that must hold: 'p99<5ms,errors<0.1%'")->group(group);
   load.add_option("--admin", f->admin, "Admin address of the server: shows its threading config and switches")
       ->group(group);
@@ -416,6 +441,7 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
     return kBadConfig;
   }
   console.set_quiet(quiet);
+  line->load.command = CommandText({argv, argv + argc});
   for (const auto& [command, which] : commands) {
     if (*command) line->command = which;
   }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 
 namespace curtail::tool {
@@ -35,8 +36,15 @@ Console::Console()
 
 void Console::Print(std::string_view text) {
   Progress({});
-  Write(stdout, text);
-  std::fflush(stdout);
+  Write(results_, text);
+  std::fflush(results_);
+}
+
+absl::Status Console::Deliver(std::string_view content) {
+  Progress({});
+  if (std::fwrite(content.data(), 1, content.size(), stdout) == content.size() && std::fflush(stdout) == 0)
+    return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, "cannot write to the standard output");
 }
 
 void Console::Note(std::string_view line) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
+
 namespace curtail::tool {
 
 // A Console writes for a person or a pipe: colours and the progress line only on a terminal, neither with
@@ -18,8 +20,13 @@ class Console {
   // No progress, and no notes.
   void set_quiet(bool quiet) { quiet_ = quiet; }
 
+  // From now on results for people go to stderr too, as stdout takes one for programs.
+  void print_to_stderr() { results_ = stderr, colour_ = false; }
+
   // A result.
   void Print(std::string_view text);
+  // A result for programs, to stdout.
+  absl::Status Deliver(std::string_view content);
   // Something worth knowing that is no result; a line on stderr.
   void Note(std::string_view line);
   // "curtail: WHAT" and "  hint: HOW" on stderr; the hint may be empty.
@@ -41,6 +48,7 @@ class Console {
   bool err_is_terminal_;
   bool colour_;
   bool quiet_ = false;
+  FILE* results_ = stdout;
   size_t progress_lines_ = 0;  // that are shown
 };
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -12,8 +13,10 @@
 #include <system_error>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
@@ -61,15 +64,52 @@ absl::StatusOr<std::string> ParseHex(std::string_view text) {
 
 absl::StatusOr<std::vector<double>> ParseRates(std::string_view text) {
   std::vector<double> rates;
-  for (absl::string_view part : absl::StrSplit(std::string(text), ',')) {
-    const double scale = absl::ConsumeSuffix(&part, "k") ? 1000 : 1;
-    double rate = 0;
-    if (!absl::SimpleAtod(part, &rate) || !std::isfinite(rate) || rate <= 0) {
-      return Bad(text, "list of rates; write 50,200,1k");
-    }
-    rates.push_back(rate * scale);
+  for (const absl::string_view part : absl::StrSplit(std::string(text), ',')) {
+    const absl::StatusOr<double> rate = ParseNumber({part.data(), part.size()});
+    if (!rate.ok() || *rate <= 0) return Bad(text, "list of rates; write 50,200,1k");
+    rates.push_back(*rate);
   }
   return rates;
+}
+
+absl::StatusOr<double> ParseNumber(std::string_view text) {
+  absl::string_view digits(text.data(), text.size());
+  const double scale = absl::ConsumeSuffix(&digits, "k") ? 1e3 : absl::ConsumeSuffix(&digits, "M") ? 1e6 : 1;
+  double number = 0;
+  if (!absl::SimpleAtod(digits, &number) || !std::isfinite(number)) {
+    return Bad(text, "number; write 500, 2.5k or 1M");
+  }
+  return number * scale;
+}
+
+std::string WithoutSecret(std::string_view line) {
+  const size_t colon = std::min(line.find(':'), line.size());
+  const std::string key = absl::AsciiStrToLower(std::string(line.substr(0, colon)));
+  for (const char* const secret : {"auth", "cookie", "token", "secret", "password", "key", "session"}) {
+    if (absl::StrContains(key, secret)) return absl::StrCat(std::string(line.substr(0, colon)), ": ***");
+  }
+  return std::string(line);
+}
+
+std::string CommandText(const std::vector<std::string>& arguments) {
+  constexpr absl::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+";
+  std::string text;
+  bool metadata = false;
+  for (std::string argument : arguments) {
+    for (const absl::string_view flag : {"-H", "--metadata="}) {
+      if (absl::StartsWith(argument, flag) && argument.size() > flag.size())
+        argument = absl::StrCat(flag, WithoutSecret(argument.substr(flag.size())));
+    }
+    if (metadata) argument = WithoutSecret(argument);
+    metadata = argument == "-H" || argument == "--metadata";
+    const bool plain =
+        !argument.empty() && argument.find_first_not_of(std::string(kPlain)) == std::string::npos;
+    absl::StrAppend(
+        &text, text.empty() ? "" : " ",
+        plain ? argument : absl::StrCat("'", absl::StrReplaceAll(argument, {{"'", "'\\''"}}), "'"));
+  }
+  return text;
 }
 
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit) {
@@ -89,7 +129,7 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit)
 }
 
 absl::Status CheckWritable(const std::string& path) {
-  if (path.empty()) return absl::OkStatus();
+  if (path.empty() || path == "-") return absl::OkStatus();
   const auto cannot = [&](int error) {
     return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": ", strerror(error)));
   };

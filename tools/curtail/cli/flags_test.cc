@@ -36,6 +36,25 @@ TEST(ParseRates, TakesListsAndThousands) {
     EXPECT_FALSE(ParseRates(bad).ok()) << bad;
 }
 
+TEST(ParseNumber, TakesThousandsAndMillions) {
+  EXPECT_EQ(*ParseNumber("500"), 500);
+  EXPECT_EQ(*ParseNumber("2.5k"), 2500);
+  EXPECT_EQ(*ParseNumber("1M"), 1e6);
+  EXPECT_EQ(*ParseNumber("-5"), -5);
+  for (const char* bad : {"", "k", "1kk", "1m", "nan", "1e999", "ten"})
+    EXPECT_FALSE(ParseNumber(bad).ok()) << bad;
+}
+
+TEST(CommandText, QuotesAndKeepsNoSecrets) {
+  EXPECT_EQ(CommandText({"curtail", "load", "a:1", "--data", "{\"x\": \"it's\"}", ""}),
+            "curtail load a:1 --data '{\"x\": \"it'\\''s\"}' ''");
+  const std::string text = CommandText({"-H", "Authorization: Bearer abc", "--metadata", "x-api-key: abc",
+                                        "-Hcookie: abc", "--metadata=x-auth-token: abc", "-H", "x-id: seen"});
+  EXPECT_EQ(text.find("abc"), std::string::npos) << text;
+  EXPECT_THAT(text, testing::HasSubstr("'Authorization: ***'"));
+  EXPECT_THAT(text, testing::HasSubstr("'x-id: seen'"));
+}
+
 TEST(ReadWholeFile, ReadsUpToItsLimit) {
   EXPECT_EQ(ReadWholeFile("/nonexistent", 10).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(*ReadWholeFile("/dev/null", 10), "");

@@ -19,6 +19,7 @@
 #include "curtail/load/message/catalog.h"
 #include "curtail/load/message/json_workload.h"
 #include "curtail/load/report/report.h"
+#include "curtail/load/report/report_csv.h"
 #include "curtail/load/report/report_hgrm.h"
 #include "curtail/load/report/report_html.h"
 #include "tools/curtail/cli/exit_code.h"
@@ -82,6 +83,13 @@ int FailLoad(Console& console, const absl::Status& status) {
              : kFailed;
 }
 
+ReportOrigin OriginOf(const LoadFlags& flags) {
+  ReportOrigin origin = ThisOrigin(CURTAIL_VERSION);
+  origin.command = flags.command;
+  origin.request = DescribeRequest(flags);
+  return origin;
+}
+
 // One `curtail load`: runs, reports and judges.
 class LoadTest {
  public:
@@ -93,7 +101,8 @@ class LoadTest {
         workloads_(std::move(workloads)),
         first_(std::move(first)),
         console_(console),
-        stop_(stop) {
+        stop_(stop),
+        origin_(OriginOf(flags)) {
     setup_.options.stop = &stop_;
   }
 
@@ -120,7 +129,7 @@ class LoadTest {
   std::shared_ptr<const Workload> first_;  // until it is run
   Console& console_;
   const std::atomic<bool>& stop_;
-  const ReportOrigin origin_ = ThisOrigin(CURTAIL_VERSION);
+  const ReportOrigin origin_;
 };
 
 absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> rate,
@@ -133,6 +142,9 @@ absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> r
   Live live;
   RunOptions options = setup_.options;
   options.live = &live;
+  if (number > 0 && options.drawn_metadata != nullptr) {
+    if (absl::Status status = SetMetadata(flags_, seed, &options); !status.ok()) return status;
+  }
   ConfigWatch watch(flags_.admin, &live);
   const Nanos length = options.warmup + setup_.duration;
   const ProgressLine line(&console_, &live, label, length, [&] { return watch.Text(); });
@@ -175,11 +187,12 @@ int LoadTest::CheckThresholds(const LoadReport& report) {
 absl::Status LoadTest::WriteResults(const LoadReport& report) const {
   absl::Status first;
   const auto write = [&](const std::string& path, const std::function<std::string()>& content) {
-    if (!path.empty()) first.Update(WriteFile(path, content()));
+    if (!path.empty()) first.Update(path == "-" ? console_.Deliver(content()) : WriteFile(path, content()));
   };
   write(flags_.json, [&] { return ReportJson(report, origin_); });
   write(flags_.html, [&] { return ReportHtml(report, origin_); });
   write(flags_.hgrm, [&] { return ReportHgrm(report); });
+  write(flags_.csv, [&] { return ReportCsv(report); });
   return first;
 }
 
@@ -333,9 +346,15 @@ int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& s
   if (given.debug && given.rps <= 0 && given.closed <= 0 && given.schedule.empty()) given.closed = 1;
   absl::StatusOr<LoadSetup> setup = MakeSetup(given, *targets);
   if (!setup.ok()) return FailLoad(console, setup.status());
-  for (const std::string& path : {flags.json, flags.html, flags.hgrm}) {
+  int to_stdout = 0;
+  for (const std::string& path : {flags.json, flags.html, flags.hgrm, flags.csv}) {
     if (absl::Status status = CheckWritable(path); !status.ok()) return FailLoad(console, status);
+    to_stdout += path == "-" ? 1 : 0;
   }
+  if (to_stdout > 1) {
+    return FailLoad(console, absl::InvalidArgumentError("'-' is the standard output: one result fits there"));
+  }
+  if (to_stdout > 0) console.print_to_stderr();
   const absl::StatusOr<WorkloadMaker> workloads = MakeWorkloads(flags, *targets, !console.shows_progress());
   if (!workloads.ok()) return FailLoad(console, workloads.status());
   absl::StatusOr<std::shared_ptr<const Workload>> first = (*workloads)(flags.seed);

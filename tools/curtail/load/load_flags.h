@@ -23,12 +23,13 @@ struct LoadFlags {
 
   double rps = 0;
   int closed = 0;
+  uint64_t requests = 0;  // 0: as many as the duration holds
   std::string schedule;
   std::string arrivals = "poisson";
   double rate_scale = 1;
   double time_scale = 1;
   std::string duration;  // empty: 10 s, or what the trace takes
-  std::string warmup = "2s";
+  std::string warmup;    // empty: 2 s, or none with `requests`
   std::string timeout = "1s";
   std::string spin = "auto";
   uint64_t seed = 1;
@@ -51,6 +52,8 @@ struct LoadFlags {
   std::string json;
   std::string html;
   std::string hgrm;
+  std::string csv;
+  std::string command;  // the command line, without secrets
   std::string fail_if;
   std::string find_max;
   std::string admin;

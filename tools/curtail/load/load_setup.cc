@@ -2,6 +2,7 @@
 #include "tools/curtail/load/load_setup.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "curtail/load/drive/choice.h"
 #include "curtail/load/drive/shape.h"
 #include "curtail/load/message/json_workload.h"
+#include "curtail/load/message/metadata_template.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/run_folder.h"
@@ -20,12 +22,14 @@
 namespace curtail::tool {
 namespace {
 
+constexpr size_t kMaxDescription = 1000;
 constexpr size_t kMaxMessage = 32u << 20;
 constexpr Nanos kMaxBackoff = std::chrono::milliseconds(250);
 constexpr Nanos kReflectionTimeout = std::chrono::seconds(5);
 // Of an application: different requests at most, and how many replies are judged.
 constexpr size_t kRequests = 10000;
 constexpr Nanos kDefaultDuration = std::chrono::seconds(10);
+constexpr Nanos kLongest = std::chrono::hours(24);
 
 absl::Status Invalid(std::string_view flag, const absl::Status& why) {
   return absl::Status(why.code(), absl::StrCat(std::string(flag), ": ", why.message()));
@@ -38,26 +42,30 @@ absl::Status ReadDuration(const char* flag, const std::string& text, Nanos* out)
   return absl::OkStatus();
 }
 
-absl::Status AddMetadata(const std::vector<std::string>& lines, Metadata* metadata) {
-  for (const std::string& line : lines) {
-    const size_t colon = line.find(':', 1);
-    if (colon == std::string::npos) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--metadata: '", line, "' has no colon; write 'authorization: Bearer abc'"));
-    }
-    const std::string key = absl::AsciiStrToLower(absl::StripAsciiWhitespace(line.substr(0, colon)));
-    const std::string value(absl::StripAsciiWhitespace(line.substr(colon + 1)));
-    const bool binary = absl::EndsWith(key, "-bin");
-    const std::optional<std::string> bytes = binary ? wire::Base64Decode(value) : value;
-    if (!wire::IsCustomKey(key) || !bytes || (!binary && !wire::IsTextValue(value))) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--metadata: '", line,
-                       "' cannot be sent; keys are of a-z, 0-9, '-', '_' and '.' and not reserved, "
-                       "values printable, and base64 for keys in -bin"));
-    }
-    metadata->Add(key, *bytes);
-  }
-  return absl::OkStatus();
+absl::StatusOr<MetadataTemplate> ReadMetadata(const LoadFlags& flags, uint64_t seed) {
+  absl::StatusOr<MetadataTemplate> metadata = MetadataTemplate::Parse(flags.metadata, seed);
+  if (!metadata.ok()) return Invalid("--metadata", metadata.status());
+  return metadata;
+}
+
+// How long a run may take until all of --requests are sent.
+Nanos LongEnough(const LoadFlags& flags) {
+  if (flags.closed > 0) return kLongest;
+  // Poisson arrivals take longer than this once in 10^20 runs.
+  const auto n = static_cast<double>(flags.requests);
+  const double seconds = (n + 10 * std::sqrt(n) + 30) / flags.rps;
+  return seconds > 86400 ? kLongest : Nanos(std::llround(seconds * 1e9));
+}
+
+// The length of the measured part that --duration asks for; absent if the flag is.
+absl::StatusOr<std::optional<Nanos>> LengthOf(const LoadFlags& flags) {
+  std::optional<Nanos> length;
+  if (flags.duration.empty() && flags.requests > 0 && flags.schedule.empty()) length = LongEnough(flags);
+  if (flags.duration.empty()) return length;
+  if (absl::Status status = ReadDuration("--duration", flags.duration, &length.emplace()); !status.ok())
+    return status;
+  if (*length <= Nanos::zero()) return absl::InvalidArgumentError("--duration: must be more than 0 s");
+  return length;
 }
 
 // "/package.Service/Method", however it was written.
@@ -171,11 +179,11 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
 absl::StatusOr<Catalog> MakeCatalog(const LoadFlags& flags, const LoadTargets& targets) {
   if (!flags.protos.empty()) return Catalog::FromProtoFiles(flags.protos, flags.import_paths);
   Nanos timeout{0};
-  Metadata metadata;
   if (absl::Status status = ReadDuration("--timeout", flags.timeout, &timeout); !status.ok()) return status;
-  if (absl::Status status = AddMetadata(flags.metadata, &metadata); !status.ok()) return status;
+  const absl::StatusOr<MetadataTemplate> metadata = ReadMetadata(flags, flags.seed);
+  if (!metadata.ok()) return metadata.status();
   return Catalog::FromServer(targets.addresses.front(), targets.channel,
-                             std::max(timeout, kReflectionTimeout), flags.method, metadata);
+                             std::max(timeout, kReflectionTimeout), flags.method, metadata->Render(0));
 }
 
 absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTargets& targets, bool quiet) {
@@ -220,12 +228,10 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
 
 absl::StatusOr<RateCurve> MakeCurve(const LoadFlags& flags, Nanos warmup, uint64_t seed) {
   const bool trace = flags.schedule.find('/') != std::string::npos || absl::EndsWith(flags.schedule, ".csv");
-  std::optional<Nanos> length;
-  if (!flags.duration.empty() || !trace) length = kDefaultDuration;
-  if (!flags.duration.empty()) {
-    if (absl::Status status = ReadDuration("--duration", flags.duration, &*length); !status.ok())
-      return status;
-  }
+  const absl::StatusOr<std::optional<Nanos>> given = LengthOf(flags);
+  if (!given.ok()) return given.status();
+  std::optional<Nanos> length = *given;
+  if (!length && !trace) length = kDefaultDuration;
   absl::StatusOr<RateCurve> curve = flags.schedule.empty()
                                         ? RateCurve::Constant(flags.rps, *length)
                                         : ParseShape(flags.schedule, {.length = length,
@@ -238,24 +244,47 @@ absl::StatusOr<RateCurve> MakeCurve(const LoadFlags& flags, Nanos warmup, uint64
   return curve;
 }
 
+absl::Status SetMetadata(const LoadFlags& flags, uint64_t seed, RunOptions* options) {
+  absl::StatusOr<MetadataTemplate> metadata = ReadMetadata(flags, seed);
+  if (!metadata.ok()) return metadata.status();
+  options->metadata = metadata->Render(0);
+  options->drawn_metadata.reset();
+  if (!metadata->fixed())
+    options->drawn_metadata = std::make_shared<const MetadataTemplate>(*std::move(metadata));
+  return absl::OkStatus();
+}
+
+std::string DescribeRequest(const LoadFlags& flags) {
+  std::string text = !flags.data_binary.empty() ? absl::StrCat("the bytes of ", flags.data_binary)
+                     : !flags.data_hex.empty()  ? absl::StrCat("the bytes ", flags.data_hex)
+                     : !flags.data.empty()      ? flags.data
+                     : flags.method.empty()     ? ""
+                                                : "no bytes";
+  if (text.size() > kMaxDescription) text = absl::StrCat(text.substr(0, kMaxDescription), "...");
+  for (const std::string& line : flags.metadata) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", WithoutSecret(line));
+  }
+  return text;
+}
+
 absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& targets) {
   LoadSetup s;
   if (absl::Status status = CheckCombination(flags); !status.ok()) return status;
-  s.duration = kDefaultDuration;
-  if (!flags.duration.empty()) {
-    if (absl::Status status = ReadDuration("--duration", flags.duration, &s.duration); !status.ok())
-      return status;
-    if (s.duration <= Nanos::zero()) return absl::InvalidArgumentError("--duration: must be more than 0 s");
-  }
+  const absl::StatusOr<std::optional<Nanos>> length = LengthOf(flags);
+  if (!length.ok()) return length.status();
+  s.duration = length->value_or(kDefaultDuration);
+  s.options.requests = flags.requests;
+  if (flags.requests > 0) s.options.warmup = Nanos::zero();
   for (const auto& [flag, text, out] : {std::tuple("--warmup", &flags.warmup, &s.options.warmup),
                                         std::tuple("--timeout", &flags.timeout, &s.options.timeout)}) {
+    if (text->empty()) continue;
     if (absl::Status status = ReadDuration(flag, *text, out); !status.ok()) return status;
   }
   if (flags.spin != "auto") {
     if (absl::Status status = ReadDuration("--spin", flags.spin, &s.options.spin.emplace()); !status.ok())
       return status;
   }
-  if (absl::Status status = AddMetadata(flags.metadata, &s.options.metadata); !status.ok()) return status;
+  if (absl::Status status = SetMetadata(flags, flags.seed, &s.options); !status.ok()) return status;
   s.options.targets = targets.addresses;
   s.options.channel = targets.channel;
   s.options.realtime = flags.realtime;

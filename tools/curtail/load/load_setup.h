@@ -45,6 +45,13 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
 // The rate over time, warm-up included. Errors: INVALID_ARGUMENT naming the flag; NOT_FOUND.
 absl::StatusOr<RateCurve> MakeCurve(const LoadFlags& flags, Nanos warmup, uint64_t seed);
 
+// Puts the metadata of the flags into `options`, drawn from `seed` where it has placeholders. Errors:
+// INVALID_ARGUMENT naming the flag.
+absl::Status SetMetadata(const LoadFlags& flags, uint64_t seed, RunOptions* options);
+
+// The request as the flags give it, for a report; without secrets.
+std::string DescribeRequest(const LoadFlags& flags);
+
 // Everything else that a run needs.
 struct LoadSetup {
   RunOptions options;

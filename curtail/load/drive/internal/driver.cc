@@ -92,7 +92,7 @@ absl::Status Driver::Preflight() {
                                                      static_cast<size_t>(options_.channel.connections));
   const Deadline deadline = Deadline::In(std::max<Nanos>(timeout_, 5 * kSecond));
   for (size_t i = 0; i < probes->size(); ++i) {
-    channels_[i % channels_.size()]->Start(workload_.MethodOf(i), deadline, options_.metadata,
+    channels_[i % channels_.size()]->Start(workload_.MethodOf(i), deadline, MetadataOf(i, &drawn_metadata_),
                                            workload_.Request(i), &(*probes)[i]);
   }
   // Ends: each call has a deadline, which the client keeps.
@@ -143,6 +143,11 @@ Driver::Call* Driver::TakeCall() {
   return call;
 }
 
+const Metadata& Driver::MetadataOf(uint64_t index, Metadata* drawn) const {
+  if (options_.drawn_metadata == nullptr) return options_.metadata;
+  return *drawn = options_.drawn_metadata->Render(index);
+}
+
 void Driver::Prepare(uint64_t index) {
   if (prepared_ && prepared_index_ == index) return;
   prepared_message_ = workload_.Request(index);
@@ -151,6 +156,7 @@ void Driver::Prepare(uint64_t index) {
 }
 
 void Driver::Send(uint64_t index, Nanos intended) {
+  if (intended >= warmup_) ++measured_;
   if (in_flight_ >= options_.max_in_flight) {
     ++failed_;
     Observe(intended, Nanos::zero(), false);
@@ -173,9 +179,9 @@ void Driver::Send(uint64_t index, Nanos intended) {
   // Each round begins one target later, so that no target gets the same lines of a file each time.
   const size_t targets = channels_.size();
   // The call may end before Start() returns.
-  channels_[(index + index / targets) % targets]->Start(workload_.MethodOf(index),
-                                                        Deadline::At(start_ + intended + timeout_),
-                                                        options_.metadata, prepared_message_, call);
+  channels_[(index + index / targets) % targets]->Start(
+      workload_.MethodOf(index), Deadline::At(start_ + intended + timeout_),
+      MetadataOf(index, &drawn_metadata_), prepared_message_, call);
 }
 
 void Driver::Ended(Call* call, const absl::Status& status, std::string_view reply) {

@@ -48,6 +48,8 @@ class Driver {
 
   bool Stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
   size_t in_flight() const { return in_flight_; }
+  // The measured window has all requests that RunOptions::requests grants it.
+  bool AllSent() const { return options_.requests > 0 && measured_ >= options_.requests; }
 
   // Starts and ends the accounting of CPU time over the measured window.
   void BeginWindow();
@@ -69,6 +71,8 @@ class Driver {
   // Requests due until `now`.
   uint64_t DueUntil(Nanos now) const;
   Call* TakeCall();
+  // `drawn` holds what the reference may lead to.
+  const Metadata& MetadataOf(uint64_t index, Metadata* drawn) const;
 
   // Immutable after construction.
   const RunOptions options_;
@@ -87,11 +91,13 @@ class Driver {
 
   // The message of request `prepared_index_`, when `prepared_`.
   std::string prepared_message_;
+  Metadata drawn_metadata_;
   uint64_t prepared_index_ = 0;
   bool prepared_ = false;
 
   size_t in_flight_ = 0;
   uint64_t sent_ = 0;
+  uint64_t measured_ = 0;  // due in the measured window, dropped ones included
   uint64_t ok_ = 0;
   uint64_t failed_ = 0;
 

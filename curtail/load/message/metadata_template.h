@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// metadata_template.h - metadata of a load's requests, with placeholders as in json_template.h.
+//
+//   x-request-id: {{uuid}}
+//   authorization: Bearer user-{{uniform 1 1000}}
+//
+// {{bytes N}} serves only as the whole value of a key in "-bin", whose text is base64 otherwise.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "curtail/wire/metadata.h"
+
+namespace curtail {
+
+// A MetadataTemplate writes the metadata of each request: a pure function of the text, the seed and
+// the request's number. Immutable, cheap to copy; thread-safe.
+class MetadataTemplate {
+ public:
+  // A line is "KEY: VALUE". Errors: INVALID_ARGUMENT that names the line.
+  [[nodiscard]] static absl::StatusOr<MetadataTemplate> Parse(const std::vector<std::string>& lines,
+                                                              uint64_t seed);
+
+  wire::Metadata Render(uint64_t request) const;
+  // True if there are no placeholders, so that all requests have the same metadata.
+  bool fixed() const;
+
+ private:
+  struct Entry;
+  MetadataTemplate() = default;
+
+  std::shared_ptr<const std::vector<Entry>> entries_;  // shared by the copies
+};
+
+}  // namespace curtail
