@@ -105,17 +105,19 @@ std::string RateSearch::Describe() const {
       break;
     case End::kGeneratorLimit:
       absl::StrAppendFormat(
-          &text, "; the generator, not the server, is the limit: its runs at %.4g a second are void", above);
+          &text,
+          "; nothing is known above it: runs at %.4g a second are void, which is no fault of the server",
+          above);
       break;
     case End::kHighestAccepted:
       text += "; this is the highest rate that was to be tried";
       break;
     case End::kNothingAccepted: {
       const std::string rate = absl::StrFormat("%.4g a second", above);
-      absl::StrAppend(&text,
-                      !generator_refused()
-                          ? absl::StrCat("; not even ", rate, " meets the condition")
-                          : absl::StrCat("; even at ", rate, " runs are void: the generator is the limit"));
+      absl::StrAppend(
+          &text, !generator_refused()
+                     ? absl::StrCat("; not even ", rate, " meets the condition")
+                     : absl::StrCat("; even at ", rate, " runs are void, which is no fault of the server"));
       break;
     }
     case End::kOutOfTrials:

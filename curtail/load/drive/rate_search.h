@@ -41,14 +41,14 @@ struct RateSearchOptions {
 // later. If that fails, the search goes down from there.
 //
 // A void trial is repeated twice. After a third void trial the rate counts as refused by the
-// generator, and end() reports that. Rates are assumed to be monotonic: no rate above a refused
-// rate is tried again. Thread-compatible.
+// generator, which was too slow or disturbed, and end() reports that. Rates are assumed to be
+// monotonic: no rate above a refused rate is tried again. Thread-compatible.
 class RateSearch {
  public:
   enum class End {
     kRunning,
     kConverged,        // the server's limit is found
-    kGeneratorLimit,   // the generator's limit is found; the server's is higher
+    kGeneratorLimit,   // void trials end it; the server's limit is not below the highest rate
     kHighestAccepted,  // highest_per_s meets the condition
     kNothingAccepted,  // no rate down to lowest_per_s meets the condition
     kOutOfTrials,

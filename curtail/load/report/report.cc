@@ -54,7 +54,10 @@ std::string LatencyRow(absl::string_view label, const Histogram& h, const Unit& 
 
 std::string IntervalText(const LoadResult& r, double percent, const Unit& unit) {
   const ValueInterval ci = PercentileInterval95(r.all, percent, r.neighbours());
-  if (!ci.low || !ci.high) return absl::StrFormat("p%g too few samples", percent);
+  if (!ci.low || !ci.high) {
+    return absl::StrFormat("p%g too few samples (%d of %d)", percent, r.all.count(),
+                           SamplesForInterval95(percent, r.neighbours()));
+  }
   return absl::StrFormat("p%g %s to %s", percent, unit(*ci.low), unit(*ci.high));
 }
 
@@ -74,6 +77,27 @@ std::string LatencyTable(const LoadResult& r, const Unit& unit) {
   return absl::StrCat(text, Row("  95 % sure", absl::StrJoin(intervals, ", ")));
 }
 
+// A line a bin, whose edges lie `ratio` apart above `low`. Bins with the same edge in print are one line.
+std::string BarRows(const std::vector<uint64_t>& bins, double low, double ratio, const Unit& unit) {
+  std::vector<std::pair<std::string, uint64_t>> rows;
+  double edge = low;
+  for (uint64_t count : bins) {
+    edge *= ratio;
+    const std::string label = unit(Nanos(std::llround(edge)));
+    if (rows.empty() || rows.back().first != label) rows.emplace_back(label, 0);
+    rows.back().second += count;
+  }
+  uint64_t most = 1;
+  for (const auto& [label, count] : rows) most = std::max(most, count);
+  std::string text;
+  for (const auto& [label, count] : rows) {
+    // A row that is not empty shows at least one mark.
+    const auto marks = static_cast<size_t>((count * kBarColumns + most - 1) / most);
+    absl::StrAppendFormat(&text, "  up to %9s %s %9d %s\n", label, unit.name, count, std::string(marks, '#'));
+  }
+  return text;
+}
+
 // Bars over geometric bins from the smallest to the largest latency.
 std::string Bars(const Histogram& h, const Unit& unit) {
   if (h.count() < 2 || h.min() == h.max()) return {};
@@ -85,17 +109,7 @@ std::string Bars(const Histogram& h, const Unit& unit) {
     const int row = ratio > 1 ? static_cast<int>(std::log(std::max(middle, low) / low) / std::log(ratio)) : 0;
     rows[static_cast<size_t>(std::clamp(row, 0, kHistogramRows - 1))] += b.count;
   }
-  const uint64_t most = *std::max_element(rows.begin(), rows.end());
-  std::string text;
-  double edge = low;
-  for (uint64_t count : rows) {
-    edge *= ratio;
-    // A row that is not empty shows at least one mark.
-    const auto marks = static_cast<size_t>((count * kBarColumns + most - 1) / most);
-    absl::StrAppendFormat(&text, "  up to %9s %s %9d %s\n", unit(Nanos(std::llround(edge))), unit.name, count,
-                          std::string(marks, '#'));
-  }
-  return text;
+  return BarRows(rows, low, ratio, unit);
 }
 
 std::string Counts(const LoadResult& r) {

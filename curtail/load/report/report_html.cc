@@ -49,7 +49,11 @@ std::string DetailOf(const LoadReport& report, const RunMetric& metric) {
   const LoadResult& run = report.runs.front();
   if (metric.percentile > 0) {
     const ValueInterval ci = PercentileInterval95(run.all, metric.percentile, run.neighbours());
-    if (!ci.low || !ci.high) return "too few samples for an interval";
+    if (!ci.low || !ci.high) {
+      return absl::StrCat(run.all.count(), " of the ",
+                          SamplesForInterval95(metric.percentile, run.neighbours()),
+                          " samples for an interval");
+    }
     return absl::StrCat("95 %: ", DurationText(*ci.low), " to ", DurationText(*ci.high));
   }
   if (std::string_view(metric.key) == "good_per_s")
@@ -99,6 +103,15 @@ class Remarks {
   std::vector<std::pair<std::string, std::string>> remarks_;
 };
 
+// That a measurement is valid is no praise of the server.
+std::string FailedShare(const LoadReport& report) {
+  uint64_t ok = 0, failed = 0;
+  for (const LoadResult& run : report.runs) ok += run.ok, failed += run.failed;
+  if (failed == 0) return {};
+  const double share = static_cast<double>(failed) / static_cast<double>(ok + failed);
+  return absl::StrCat(" <span class=\"failed\">", PercentText(share), " of the calls failed.</span>");
+}
+
 std::string Boxes(const LoadReport& report) {
   Remarks void_because, to_know;
   for (size_t i = 0; i < report.runs.size(); ++i) {
@@ -117,7 +130,10 @@ std::string Boxes(const LoadReport& report) {
     absl::StrAppend(&html, "<div class=\"box void\"><p><b>VOID: these numbers must not be believed</b></p>\n",
                     reasons, "</div>\n");
   } else {
-    html = "<p class=\"ok\">&#10003; Valid: the generator was on time and kept to the schedule.</p>\n";
+    absl::StrAppend(
+        &html,
+        "<p><span class=\"ok\">&#10003; Valid: the generator was on time and kept to the schedule.</span>",
+        FailedShare(report), "</p>\n");
   }
   if (!warnings.empty()) absl::StrAppend(&html, "<div class=\"box warning\">\n", warnings, "</div>\n");
   return html;

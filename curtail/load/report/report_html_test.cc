@@ -146,8 +146,43 @@ TEST(Thin, KeepsExtremesAndOrder) {
   EXPECT_EQ(high, 50);
   EXPECT_EQ(low, -50);
   EXPECT_EQ(internal::Thin(points, 1800).size(), 3600u) << "few points stay as they are";
+  for (size_t i = 1000; i < 1003; ++i) points[i].y = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<Point> parted = internal::Thin(points, 200);
+  EXPECT_EQ(std::count_if(parted.begin(), parted.end(), [](const Point& p) { return std::isnan(p.y); }), 1)
+      << "a gap shorter than a group stays a gap";
   for (Point& p : points) p.y = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(internal::Thin(points, 200).size(), 200u);
+}
+
+TEST(ReportHtml, AnOutageIsAGapAndSaysSo) {
+  LoadReport report = SampleReport(1);
+  const std::string before = ReportHtml(report);
+  EXPECT_THAT(before, Not(HasSubstr("all failed")));
+  std::vector<LoadInterval>& series = report.runs[0].series;
+  for (size_t i = 4; i < 6; ++i) {
+    series[i].failed += series[i].ok;
+    series[i].ok = 0;
+    series[i].p50 = series[i].p99 = std::chrono::seconds(1);
+  }
+  const std::string html = ReportHtml(report);
+  EXPECT_THAT(html, HasSubstr("all failed"));
+  // The latency chart is the first over time: each of its lines begins once more.
+  const auto lines_of = [](const std::string& page) {
+    const size_t chart = page.find("Latency over time");
+    const std::string svg = page.substr(chart, page.find("</svg>", chart) - chart);
+    int begun = 0;
+    for (size_t at = 0; (at = svg.find("h0", at)) != std::string::npos; ++at) ++begun;
+    return begun;
+  };
+  EXPECT_EQ(lines_of(html), lines_of(before) + 2);
+}
+
+TEST(ReportHtml, AValidRunSaysWhatShareFailed) {
+  LoadReport report = SampleReport(1);
+  report.runs[0].ok = 800, report.runs[0].failed = 200;
+  EXPECT_THAT(ReportHtml(report), HasSubstr("<span class=\"failed\">20 % of the calls failed.</span>"));
+  report.runs[0].failed = 0;
+  EXPECT_THAT(ReportHtml(report), Not(HasSubstr("of the calls failed")));
 }
 
 TEST(Axis, TicksAreRoundAndFew) {

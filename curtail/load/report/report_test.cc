@@ -71,6 +71,19 @@ TEST(SummaryText, ShowsTableCodesAndScore) {
   EXPECT_THAT(text, Not(HasSubstr(std::string(41, '#'))));
 }
 
+TEST(SummaryText, RowsOfTheHistogramDiffer) {
+  LoadResult r = EvenRun();
+  r.all.Clear();
+  for (int i = 0; i < 100; ++i) r.all.Record(seconds(1) + microseconds(i));  // timeouts
+  const std::string text = SummaryText(r);
+  std::vector<std::string> rows;
+  for (size_t at = 0; (at = text.find("up to", at)) != std::string::npos; ++at)
+    rows.push_back(text.substr(at, text.find(" s ", at) - at));
+  EXPECT_THAT(rows, testing::SizeIs(1)) << text;
+  EXPECT_THAT(text, HasSubstr(" 100 " + std::string(40, '#')));
+  EXPECT_THAT(text, HasSubstr("p99 too few samples (100 of 563)"));
+}
+
 TEST(SummaryText, SaysWhyARunIsVoidOrPartial) {
   LoadResult r = EvenRun();
   r.interrupted = true;

@@ -159,6 +159,20 @@ RankInterval PercentileRanks95(double percent, uint64_t n, double neighbours) {
   return ranks;
 }
 
+uint64_t SamplesForInterval95(double percent, double neighbours) {
+  const auto enough = [&](uint64_t n) {
+    const RankInterval ranks = PercentileRanks95(percent, n, neighbours);
+    return ranks.low && ranks.high;
+  };
+  uint64_t few = 0, many = 1;
+  while (!enough(many) && many < uint64_t{1} << 60) few = many, many *= 2;
+  while (many - few > 1) {
+    const uint64_t middle = few + (many - few) / 2;
+    (enough(middle) ? many : few) = middle;
+  }
+  return many;
+}
+
 ValueInterval PercentileInterval95(const Histogram& histogram, double percent, double neighbours) {
   const RankInterval ranks = PercentileRanks95(percent, histogram.count(), neighbours);
   ValueInterval values;

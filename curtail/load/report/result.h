@@ -183,6 +183,9 @@ struct RankInterval {
 };
 RankInterval PercentileRanks95(double percent, uint64_t n, double neighbours = 0);
 
+// The samples without which such an interval has an end missing: 563 for the p99.
+uint64_t SamplesForInterval95(double percent, double neighbours = 0);
+
 // The same as values of `histogram`.
 struct ValueInterval {
   std::optional<Nanos> low;

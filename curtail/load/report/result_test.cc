@@ -196,6 +196,9 @@ TEST(PercentileRanks, FollowTheOrderStatistics) {
 TEST(PercentileRanks, TheP99NeedsFiveHundredAndSixtyThreeSamples) {
   EXPECT_FALSE(PercentileRanks95(99, 562).high.has_value());
   EXPECT_EQ(PercentileRanks95(99, 563).high, 563u);
+  EXPECT_EQ(SamplesForInterval95(99), 563u);
+  EXPECT_EQ(SamplesForInterval95(99.9), 5662u);
+  EXPECT_GT(SamplesForInterval95(99, 0.6), 3 * 563u) << "alike neighbours are worth less";
   EXPECT_FALSE(PercentileRanks95(50, 0).high.has_value());
   EXPECT_FALSE(PercentileRanks95(50, 1).low.has_value());
 }

@@ -34,7 +34,9 @@ struct ThresholdOutcome {
   Threshold threshold;
   double actual = 0;
   bool met = false;
-  // It is not met, but would be by LoadResult::since_sent: the generator's lateness decides.
+  // It is not met, but would be by LoadResult::since_sent: the generator's lateness decides. Of a
+  // void run it is a percentile, mean or maximum that its send lag, taken off the latency of OK
+  // replies for the send and for the reply, might bring back; or anything else.
   bool undecided = false;
 };
 // A metric that was not measured (no request in the window, no score) does not meet any threshold.

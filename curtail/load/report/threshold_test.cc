@@ -59,6 +59,21 @@ TEST(Threshold, IsUndecidedWhereOnlyTheGeneratorsLatenessStandsAgainstIt) {
   EXPECT_FALSE(evaluate("errors<0.01").undecided);
 }
 
+TEST(Threshold, IsDecidedInAVoidRunWhereNoLagExplainsTheLatency) {
+  LoadResult r = SampleRun();
+  r.invalid.push_back("late");
+  r.success.Record(milliseconds(80), 990);
+  r.send_lag.Record(milliseconds(5), 1000);
+  const auto evaluate = [&](const char* text) { return Evaluate(ParseThresholds(text)->front(), r); };
+  EXPECT_FALSE(evaluate("p99<1ms").undecided) << "the server takes 70 ms at least";
+  r.success.Clear();
+  r.success.Record(milliseconds(8), 990);
+  EXPECT_TRUE(evaluate("p99<1ms").undecided) << "the lag may be all of it";
+  EXPECT_TRUE(evaluate("errors<0.1%").undecided);
+  r.success.Clear();
+  EXPECT_TRUE(evaluate("p99<1ms").undecided);
+}
+
 TEST(Threshold, NothingMeasuredMeetsNothing) {
   for (const char* text : {"p99<5s", "errors<100%", "rate>=0", "score>=0"}) {
     const absl::StatusOr<std::vector<Threshold>> parsed = ParseThresholds(text);

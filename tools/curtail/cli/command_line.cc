@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/cli/command_line.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -12,6 +15,7 @@
 #include "tools/curtail/cli/command_examples.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
+#include "tools/curtail/cli/wrap.h"
 #include "tools/curtail/compare/compare_plan.h"
 #include "tools/curtail/deploy/application.h"
 
@@ -436,7 +440,12 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    if (error.get_exit_code() == 0) {  // --help
+      std::ostringstream help, nothing;
+      app.exit(error, help, nothing);
+      console.Print(WrapText(help.str(), TerminalColumns(STDOUT_FILENO)));
+      return 0;
+    }
     console.Error(error.what(), "see curtail --help, or curtail COMMAND --help");
     return kBadConfig;
   }

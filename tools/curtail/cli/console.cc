@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/cli/console.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+
+#include "tools/curtail/cli/wrap.h"
 
 namespace curtail::tool {
 namespace {
@@ -19,11 +20,6 @@ bool IsDumb() {
 bool NoColour() {
   const char* set = std::getenv("NO_COLOR");  // no-color.org: any value that is not empty
   return set != nullptr && *set != '\0';
-}
-
-size_t TerminalColumns() {
-  winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 void Write(FILE* file, std::string_view text) { (void)!std::fwrite(text.data(), 1, text.size(), file); }
@@ -67,7 +63,10 @@ void Console::Progress(std::string_view text) {
   std::string out = "\r";
   for (size_t i = 1; i < progress_lines_; ++i) out += "\x1b[A";  // to the first of those that are shown
   out += "\x1b[J";
-  const size_t columns = TerminalColumns() - 1;
+  const size_t terminal = TerminalColumns(STDERR_FILENO);
+  const size_t columns = std::max<size_t>(terminal == 0 ? 80 : terminal, 2) - 1;
+  const std::string wrapped = WrapText(text, columns);
+  text = wrapped;
   progress_lines_ = 0;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());

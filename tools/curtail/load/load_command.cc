@@ -223,10 +223,6 @@ int LoadTest::Repeat() {
 
 TrialOutcome LoadTest::Judge(const LoadResult& result, const std::vector<Threshold>& conditions,
                              std::string* why) const {
-  if (!result.valid()) {
-    *why = result.invalid.front();
-    return TrialOutcome::kVoid;
-  }
   bool met = true, undecided = true;
   std::vector<std::string> parts;
   for (const Threshold& condition : conditions) {
@@ -236,7 +232,11 @@ TrialOutcome LoadTest::Judge(const LoadResult& result, const std::vector<Thresho
     undecided &= outcome.met || outcome.undecided;
   }
   *why = absl::StrJoin(parts, ", ");
-  return met ? TrialOutcome::kMet : undecided ? TrialOutcome::kVoid : TrialOutcome::kNotMet;
+  // A server that is this slow fails, however late the generator was.
+  if (!met && !undecided) return TrialOutcome::kNotMet;
+  if (result.valid()) return met ? TrialOutcome::kMet : TrialOutcome::kVoid;
+  *why = result.invalid.front();
+  return TrialOutcome::kVoid;
 }
 
 int ExitCodeOf(const RateSearch& search) {
@@ -259,6 +259,7 @@ int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
   RateSearch search({.start_per_s = flags_.rps, .lowest_per_s = std::min(1.0, flags_.rps)});
   std::map<double, LoadReport> runs;  // by rate
   absl::Status failure;
+  std::string void_because;
   while (search.Next() && !stop_) {
     const double rate = *search.Next();
     const int number = static_cast<int>(search.trials().size());
@@ -272,6 +273,7 @@ int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
                                                               : "fails";
     console_.Print(absl::StrFormat("trial %-4d %10.1f/s  %-6s %s\n", number + 1, rate, word, why));
     runs[rate].runs.push_back(*std::move(result));
+    if (outcome == TrialOutcome::kVoid) void_because = why;
     search.Tell(outcome);
   }
   const bool nothing = search.trials().empty();
@@ -283,6 +285,7 @@ int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
       search.Next() ? absl::StrCat("not found: the search was cut short",
                                    highest ? absl::StrFormat(", above %g a second", *highest) : "")
                     : search.Describe(),
+      search.generator_refused() && !void_because.empty() ? absl::StrCat(" (", void_because, ")") : "",
       "\n"));
   if (highest) {
     if (absl::Status status = WriteResults(runs[*highest]); !status.ok())

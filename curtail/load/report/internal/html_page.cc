@@ -35,7 +35,7 @@ p { margin: 4px 0; }
 .box { border-radius: 6px; padding: 10px 14px; margin: 12px 0; border: 1px solid; overflow-wrap: anywhere; }
 .void { color: var(--bad); background: var(--badbg); border-color: var(--bad); }
 .warning { color: var(--warn); background: var(--warnbg); border-color: var(--warn); }
-.ok { color: var(--good); }
+.ok { color: var(--good); } .failed { color: var(--bad); font-weight: 600; }
 .scroll { overflow-x: auto; margin-bottom: 12px; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: 3px 14px 3px 0; border-bottom: 1px solid var(--grid); text-align: left; vertical-align: top; }
@@ -50,7 +50,7 @@ svg text { fill: var(--muted); } svg text.title { fill: var(--fg); }
 .grid { stroke: var(--grid); } .axis { stroke: var(--line); } .mark { stroke: var(--fg); stroke-dasharray: 3 3; }
 .line { fill: none; stroke-width: 1.6; stroke-linejoin: round; stroke-linecap: round; } .wide { stroke-width: 5; opacity: .35; }
 .faint { opacity: .45; } .area { opacity: .16; stroke: none; }
-.warmup { fill: var(--card); } .config { opacity: .3; }
+.warmup { fill: var(--card); } .outage { fill: var(--bad); opacity: .15; } .config { opacity: .3; }
 .line.c0 { stroke: var(--c0); } .line.c1 { stroke: var(--c1); } .line.c2 { stroke: var(--c2); }
 .line.c3 { stroke: var(--c3); } .line.c4 { stroke: var(--c4); } .line.c5 { stroke: var(--c5); }
 .area.c0, .f0 { fill: var(--c0); } .area.c1, .f1 { fill: var(--c1); } .area.c2, .f2 { fill: var(--c2); }

@@ -99,12 +99,30 @@ struct Configs {
   std::vector<double> switches;
 };
 
-// A chart over the time of `run`, with the warm-up shaded and the switches marked.
+bool Outage(const LoadInterval& s) { return s.ok == 0 && s.failed > 0; }
+
+// The times in which calls ended and none was answered OK.
+void ShadeOutages(const std::vector<LoadInterval>& series, Chart* chart) {
+  bool before = false;
+  for (const LoadInterval& s : series) {
+    const bool out = Outage(s);
+    if (out && before) {
+      chart->shades.back().to = Sec(s.end);
+    } else if (out) {
+      if (chart->shades.size() > kMaxMarks) return;
+      chart->shades.push_back({Sec(s.end) - Sec(s.length), Sec(s.end), "outage", "all failed"});
+    }
+    before = out;
+  }
+}
+
+// A chart over the time of `run`, with warm-up and outages shaded and the switches marked.
 Chart TimeChart(const LoadResult& run, const Configs& configs, std::string label) {
   Chart chart;
   chart.label = std::move(label);
   chart.x = ExactAxis("seconds since the start", 0, Sec(run.series.back().end), PlainSeconds);
   if (run.plan.warmup > Nanos::zero()) chart.shades.push_back({0, Sec(run.plan.warmup), "warmup", "warm-up"});
+  ShadeOutages(run.series, &chart);
   chart.marks = configs.switches;
   return chart;
 }
@@ -113,7 +131,8 @@ std::string LatencyOverTime(const LoadResult& run, const Configs& configs) {
   Chart chart = TimeChart(run, configs, "Latency over time");
   chart.strip = configs.spans;
   chart.height = 280;
-  const auto or_gap = [](const LoadInterval& s, Nanos t) { return s.ok + s.failed == 0 ? kGap : Sec(t); };
+  // Timeouts alone are no latency: a line through them would join what the outage parts.
+  const auto or_gap = [](const LoadInterval& s, Nanos t) { return s.ok == 0 ? kGap : Sec(t); };
   chart.lines.push_back({"p50", "c0", Over(run.series, [&](const auto& s) { return or_gap(s, s.p50); })});
   chart.lines.push_back({"p99", "c1", Over(run.series, [&](const auto& s) { return or_gap(s, s.p99); })});
   chart.y =

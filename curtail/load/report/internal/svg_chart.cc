@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -260,15 +261,19 @@ std::vector<Point> Thin(const std::vector<Point>& points, size_t buckets) {
   std::vector<Point> thin;
   for (size_t i = 0; i < buckets; ++i) {
     const size_t begin = i * points.size() / buckets, end = (i + 1) * points.size() / buckets;
-    size_t low = end, high = end;
+    size_t low = end, high = end, gap = end;
     for (size_t k = begin; k < end; ++k) {
-      if (!std::isfinite(points[k].y)) continue;
+      if (!std::isfinite(points[k].y)) {
+        if (gap == end) gap = k;
+        continue;
+      }
       if (low == end || points[k].y < points[low].y) low = k;
       if (high == end || points[k].y > points[high].y) high = k;
     }
-    if (low == end) low = high = begin;  // a gap
-    thin.push_back(points[std::min(low, high)]);
-    if (low != high) thin.push_back(points[std::max(low, high)]);
+    std::set<size_t> kept;
+    if (low != end) kept = {low, high};
+    if (gap != end) kept.insert(gap);
+    for (size_t k : kept) thin.push_back(points[k]);
   }
   return thin;
 }

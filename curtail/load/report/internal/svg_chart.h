@@ -79,8 +79,8 @@ struct Chart {
 // An <svg> element.
 std::string SvgChart(const Chart& chart);
 
-// At most about 2 * `buckets` of the points: the lowest and the highest of each group of neighbours, in their order, so
-// that no spike is lost. Points that break a line stay where they are the whole group.
+// At most about 3 * `buckets` of the points: of each group of neighbours the lowest, the highest and the first that
+// breaks the line, in their order, so that no spike and no gap is lost.
 std::vector<Point> Thin(const std::vector<Point>& points, size_t buckets);
 
 }  // namespace curtail::internal

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/cli/wrap.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace curtail::tool {
+namespace {
+
+// The least room for text beside an indentation.
+constexpr size_t kLeastText = 24;
+constexpr size_t kShallow = 6;  // where a description goes on that has no room below itself
+
+// Where the lines begin in which `line` goes on.
+size_t HangingIndent(std::string_view line, size_t columns) {
+  const size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  if (begin == 0) return 0;
+  const size_t gap = line.find("  ", begin);
+  const size_t description = gap == std::string_view::npos ? gap : line.find_first_not_of(' ', gap);
+  if (description == std::string_view::npos) {
+    const size_t indent = begin < kShallow ? begin + 2 : begin;  // deep ones are descriptions on their own
+    return indent + kLeastText <= columns ? indent : 0;
+  }
+  if (description + kLeastText <= columns) return description;
+  return kShallow + kLeastText <= columns ? kShallow : 0;
+}
+
+void AppendWrapped(std::string_view line, size_t columns, std::string* out) {
+  const size_t hang = HangingIndent(line, columns);
+  size_t room = columns, least = std::min(line.find_first_not_of(' '), line.size());
+  while (line.size() > room) {
+    size_t at = line.rfind(' ', room);
+    if (at == std::string_view::npos || at <= least) at = line.find(' ', std::max(room, least));
+    if (at == std::string_view::npos) break;
+    const size_t end = line.substr(0, at).find_last_not_of(' ') + 1;
+    const size_t next = std::min(line.find_first_not_of(' ', at), line.size());
+    out->append(line.substr(0, end));
+    line.remove_prefix(next);
+    if (line.empty()) return;
+    out->append("\n").append(hang, ' ');
+    room = columns - hang, least = 0;
+  }
+  out->append(line);
+}
+
+}  // namespace
+
+std::string WrapText(std::string_view text, size_t columns) {
+  if (columns == 0) return std::string(text);
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    AppendWrapped(text.substr(0, end), columns, &out);
+    if (end < text.size()) out += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+size_t TerminalColumns(int fd) {
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// wrap.h - text in lines that a terminal has room for. Pure functions; any thread.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace curtail::tool {
+
+// `text` with each line of more than `columns` bytes broken at spaces. A line goes on below its own beginning, or below
+// the description where it is one of `--flag  description` and the terminal has room for that. Words stay whole.
+std::string WrapText(std::string_view text, size_t columns);
+
+// Columns of the terminal that `fd` is; 0 where it is none or does not say.
+size_t TerminalColumns(int fd);
+
+}  // namespace curtail::tool
