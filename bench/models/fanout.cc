@@ -40,7 +40,7 @@ tool::ServiceSpec Service(std::string name, std::vector<std::string> run) {
   service.name = std::move(name);
   service.run = std::move(run);
   service.common_flags = false;
-  service.ready_prefix = "";
+  service.ready_prefixes = {""};
   return service;
 }
 

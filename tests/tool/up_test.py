@@ -16,6 +16,7 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 from tooling import MAX_WAIT_S, await_line, expect_no_escapes, expect_nothing_left, marked_processes
@@ -181,6 +182,86 @@ def test_refuses(tools):
 
     code, out, _ = tools.run("up", "hdsearch", "--scale", "--dry-run")
     assert code == 0 and out.count("N=500000,D=2048") == 5 and "--shard 3/4" in out, out
+
+
+FOREIGN = [sys.executable, "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "foreign_server.py")]
+
+
+def foreign_topology(tools, *services):
+    """The path of a topology whose services are NAME: MODE and further keys; the first one is what clients call."""
+    path = tools.path("foreign.yaml")
+    with open(path, "w") as file:
+        file.write("application: foreign\nservices:\n")
+        for name, run, keys in services:
+            entry = ", entry: true" if name == services[0][0] else ""
+            file.write(f"  {name}: {{run: \"{' '.join(FOREIGN)} {run}\", {keys}{entry}}}\n")
+    return path
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_foreign(tools):
+    """Programs that know nothing of curtail: gRPC servers with and without health checks, and any program with a port."""
+    fixed = f"127.0.0.1:{free_port()}"
+    path = foreign_topology(
+        tools, ("web", "${address} serving to ${cart.address} ${stock.address} ${host} ${port}", "calls: [cart, stock]"),
+        ("cart", fixed + " no-health", f"hosted: false, listen: \"{fixed}\""),
+        ("stock", "${address} port", "protocol: tcp, shards: 2, listen: [\"127.0.0.1:0\", \"127.0.0.1:0\"], memory_mib: 12"))
+    code, out, _ = tools.run("up", path, "--dry-run")
+    assert code == 0 and f"{fixed} no-health\n" in out, out
+    assert "<web> serving to <cart> <stock-0>,<stock-1> <web> <web>\n" in out, out
+    code, out, err = tools.run("up", path, "--detach")
+    assert code == 0 and "foreign is up: web at 127.0.0.1:" in out, (out, err)
+    assert "stock 2 x 12 MiB" in err and "web not known" in err, err
+    found = ps(tools)
+    health = {name: p["health"] for name, p in found.items()}
+    assert health == {"web": "serving", "cart": "-", "stock-0": "-", "stock-1": "-"}, health
+    assert found["cart"]["address"] == fixed and not any(p["admin"] for p in found.values()), found
+    web = found["web"]["address"]
+    told = f"words: to {fixed} {found['stock-0']['address']},{found['stock-1']['address']} 127.0.0.1 {web[10:]}"
+    code, out, _ = tools.run("logs", "foreign", "web")
+    assert code == 0 and told in out, (told, out)
+
+    os.kill(found["web"]["pid"], signal.SIGTERM)
+    again = await_state(tools, lambda p: p["web"]["state"] == "ready" and p["web"]["restarts"] == 1)
+    assert again["web"]["address"] == web
+    code, _, _ = tools.run("down", "foreign")
+    assert code == 0
+    expect_nothing_left()
+
+
+def test_not_ready(tools):
+    """One that ends, and ones that never become ready: what is said of them."""
+    def refused(code, texts, name, run, keys, *args):
+        got, out, err = tools.run("up", foreign_topology(tools, (name, run, keys)), *args)
+        assert got == code, (got, out, err)
+        for text in texts:
+            assert text in err, (text, err)
+        expect_nothing_left()
+
+    brief = ("--start-timeout", "300ms")
+    refused(1, ["web ended with code 3", "the disk is on fire", "hosted: false"], "web", "${address} fails", "shards: 1")
+    refused(1, ["web ended with code 3", "the disk is on fire"], "web", "127.0.0.1:1 fails", "hosted: true")
+    refused(1, ["web was not ready within 300ms", "NOT_SERVING", "protocol: tcp"], "web", "${address} not-serving",
+            "protocol: grpc", *brief)
+    refused(1, ["was not ready within 300ms", "protocol: tcp"], "web", "${address} port", "protocol: grpc", *brief)
+    refused(1, ["was not ready within 300ms: at 127.0.0.1:", "nothing accepts connections"], "web", "${address} silent",
+            "protocol: tcp", *brief)
+    refused(1, ["was not ready within 300ms: it did not say where it listens", "hosted: false"], "web",
+            "127.0.0.1:1 silent", "protocol: grpc", *brief)
+    refused(104, ["web: say where it listens"], "web", "127.0.0.1:1 serving", "hosted: false")
+    refused(104, ["config is for curtail services"], "web", "${address} serving", "shards: 1", "--config", "SIB1")
+
+    # A topology is a file: what would block its reader, or is none, is refused at once.
+    fifo = tools.path("fifo.yaml")
+    os.mkfifo(fifo)
+    for path in (fifo, tools.scratch + "/", "/dev/null"):
+        got, _, err = tools.run("up", path)
+        assert got == 104 and "is no regular file" in err, (got, err)
 
 
 def test_interrupted(tools):

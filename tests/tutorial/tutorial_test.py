@@ -183,6 +183,24 @@ def check_refusals(folder):
         assert got == code and text in out, f"prices {args}: exit code {got}, not {code}: {out}"
 
 
+def check_up(folder, env):
+    """The same programs as an application of curtail up, from docs/topology.md."""
+    def run(*args):
+        done = subprocess.run([pathlib.Path(env["HOME"]) / "curtail/bin/curtail", *args], text=True, cwd=folder,
+                              capture_output=True, timeout=MAX_START_S, env={**env, "XDG_RUNTIME_DIR": env["HOME"]})
+        print("$ curtail", *args, f"-> {done.returncode}\n{done.stdout}{done.stderr}", flush=True)
+        return done.returncode, done.stdout
+    code, out = run("up", "./market.yaml", "--detach")
+    assert code == 0, "market.yaml does not come up"
+    try:
+        address = re.search(r"prices at (\S+)", out)[1]
+        code, out = run("load", address, "--method", "market.Prices/Best", "--data", '{"name": "nail"}', "--debug")
+        assert code == 0 and '"answered": 3' in out and '"supplier": "supplier-' in out, out
+        assert run("ps")[1].count(" serving ") == 4
+    finally:
+        assert run("down", "market")[0] == 0
+
+
 def read_along(text, terminal):
     """Runs the blocks and checks them. Shows what they print with the ports of the page, which the test replaces."""
     ports = sorted(set(PORT.findall(text)))
@@ -216,17 +234,18 @@ def main():
     with tempfile.TemporaryDirectory() as home:
         market = pathlib.Path(home) / "market"
         market.mkdir()
-        for name in ("CMakeLists.txt", "market.proto", "prices.cc", "supplier.cc"):
+        for name in ("CMakeLists.txt", "market.proto", "market.yaml", "prices.cc", "supplier.cc"):
             shutil.copy(here / name, market)
         subprocess.run([here.parent / "install_consumer/install.sh", build, source, f"{home}/curtail"], check=True)
-        terminal = Terminal(market, {**os.environ, "HOME": home, "TMPDIR": home, "NO_COLOR": "1", "CXX": compiler,
-                                     "CMAKE_GENERATOR": "Ninja"})
+        env = {**os.environ, "HOME": home, "TMPDIR": home, "NO_COLOR": "1", "CXX": compiler, "CMAKE_GENERATOR": "Ninja"}
+        terminal = Terminal(market, env)
         try:
             read_along(text, terminal)
             terminal.leave()
         finally:
             terminal.close()
         check_refusals(market)
+        check_up(market, env)
 
 
 if __name__ == "__main__":

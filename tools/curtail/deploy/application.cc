@@ -2,10 +2,11 @@
 #include "tools/curtail/deploy/application.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <span>
+#include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "tools/curtail/cli/flags.h"
@@ -96,8 +97,17 @@ std::map<std::string, std::string> OwnOptions() {
   return options;
 }
 
+bool IsTopologyFile(std::string_view name) {
+  return name.find('/') != std::string_view::npos || name.ends_with(".yaml");
+}
+
 absl::StatusOr<Topology> LoadTopology(const std::string& name) {
-  if (name.find('/') != std::string::npos || absl::EndsWith(name, ".yaml")) {
+  if (IsTopologyFile(name)) {
+    std::error_code error;
+    const std::filesystem::file_status file = std::filesystem::status(name, error);
+    if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {
+      return absl::InvalidArgumentError(absl::StrCat(name, " is no regular file, so it is no topology"));
+    }
     const absl::StatusOr<std::string> text = ReadWholeFile(name, kMaxTopology);
     if (!text.ok()) return text.status();
     return Topology::Parse(*text, name);

@@ -64,7 +64,9 @@ absl::StatusOr<std::unique_ptr<Application>> MakeApplication(std::string_view na
 // topology that is shipped. Errors: as above.
 absl::StatusOr<std::shared_ptr<const Workload>> MakeRequests(
     std::string_view name, const RequestOptions& options, const std::map<std::string, std::string>& settings);
-// The topology of an application, or of a file if the name has a '/' or ends in .yaml. Errors: NOT_FOUND, and those of
+// Whether it is the path of a topology: it has a '/' or ends in .yaml.
+bool IsTopologyFile(std::string_view name);
+// The topology of an application, or of a file. Errors: NOT_FOUND, INVALID_ARGUMENT (not a regular file), and those of
 // Topology::Parse().
 absl::StatusOr<Topology> LoadTopology(const std::string& name);
 

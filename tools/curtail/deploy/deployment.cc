@@ -17,12 +17,14 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "curtail/base/strings.h"
 #include "curtail/load/message/workload.h"
 #include "curtail/rpc/transport/socket.h"
 #include "tools/curtail/load/one_call.h"
@@ -60,6 +62,28 @@ bool Accepts(const std::string& address, Nanos timeout) {
   return false;
 }
 
+// Whether what listens at `address` can be called. Errors: why not.
+absl::Status CheckReady(const ServiceSpec& service, const std::string& address, Nanos timeout) {
+  if (!service.grpc()) {
+    if (Accepts(address, timeout)) return absl::OkStatus();
+    return absl::UnavailableError("nothing accepts connections there");
+  }
+  if (!service.common_flags) return absl::OkStatus();
+  const absl::Status health = CheckHealth(address, timeout);
+  // It answered; that is all that a server without health checks can show.
+  if (!service.IsHosted() && absl::IsUnimplemented(health)) return absl::OkStatus();
+  return health;
+}
+
+// What could be wrong with a service that was not ready in time.
+std::string ReadyHint(const ServiceSpec& service, bool heard) {
+  if (service.IsHosted() && !heard) {
+    return "a curtail service prints \"ready ADDRESS\"; another program has hosted: false and listen";
+  }
+  if (!service.IsHosted() && service.grpc()) return "a server that speaks TLS, or no gRPC, has protocol: tcp";
+  return "is that where it listens?";
+}
+
 }  // namespace
 
 std::string_view StateName(Instance::State state) {
@@ -78,12 +102,17 @@ std::string_view StateName(Instance::State state) {
   return "";
 }
 
-bool IsServing(const std::string& address, Nanos timeout) {
+absl::Status CheckHealth(const std::string& address, Nanos timeout) {
   RunOptions options;
   options.targets = {address};
   options.timeout = timeout;
   const absl::StatusOr<Answer> answer = CallOnce(options, FixedWorkload("/grpc.health.v1.Health/Check", ""));
-  return answer.ok() && answer->reply == "\x08\x01";  // status: SERVING
+  if (absl::IsNotFound(answer.status())) {
+    return absl::UnimplementedError("its health service does not know the server as a whole");
+  }
+  if (!answer.ok()) return answer.status();
+  if (answer->reply == "\x08\x01") return absl::OkStatus();  // status: SERVING
+  return absl::UnavailableError("it answers health checks with NOT_SERVING");
 }
 
 absl::StatusOr<std::vector<int>> ParseCpus(std::string_view text) {
@@ -179,7 +208,7 @@ absl::Status Deployment::StartAll() {
   size_t count = 0;
   for (const ServiceSpec& s : topology_.services) count += static_cast<size_t>(s.instances());
   instances_.reserve(count);
-  ReserveAddresses();
+  if (absl::Status reserved = ReserveAddresses(); !reserved.ok()) return reserved;
   for (const ServiceSpec& service : topology_.services) {
     if (service.entry && options_.without_entry) continue;
     if (absl::Status started = StartService(service); !started.ok()) return started;
@@ -187,7 +216,23 @@ absl::Status Deployment::StartAll() {
   return absl::OkStatus();
 }
 
-void Deployment::ReserveAddresses() {
+absl::StatusOr<std::string> Deployment::ListenOf(const ServiceSpec& service, int number) const {
+  const std::string given = service.listen.empty() ? "" : service.listen[static_cast<size_t>(number)];
+  if (!given.empty() && (service.IsHosted() || !absl::EndsWith(given, ":0"))) return given;
+  if (given.empty() && !service.TakesPort()) {
+    return absl::StrCat("unix:", options_.folder, "/", InstanceName(service, number), ".sock");
+  }
+  const std::string any = given.empty() ? "127.0.0.1:0" : given;
+  if (service.IsHosted()) return any;
+  // A program that is told its port needs a number. Another process may take the port before it listens; then it ends.
+  const absl::StatusOr<internal::Address> address = internal::Address::Resolve(any);
+  if (!address.ok()) return address.status();
+  const absl::StatusOr<internal::UniqueFd> listener = internal::Listen(*address);
+  if (!listener.ok()) return listener.status();
+  return internal::BoundAddress(listener->get());
+}
+
+absl::Status Deployment::ReserveAddresses() {
   std::set<std::string_view> started;
   std::set<std::string_view> early;  // called by a service that starts no later
   for (const ServiceSpec& caller : topology_.services) {
@@ -201,9 +246,14 @@ void Deployment::ReserveAddresses() {
     std::vector<std::string>& addresses = addresses_[service.name];
     addresses = service.external.empty() ? service.listen : service.external;
     for (int i = static_cast<int>(addresses.size()); i < service.instances(); ++i) {
-      addresses.push_back(absl::StrCat("unix:", options_.folder, "/", InstanceName(service, i), ".sock"));
+      absl::StatusOr<std::string> address =
+          service.IsHosted() ? absl::StrCat("unix:", options_.folder, "/", InstanceName(service, i), ".sock")
+                             : ListenOf(service, i);
+      if (!address.ok()) return address.status();
+      addresses.push_back(*std::move(address));
     }
   }
+  return absl::OkStatus();
 }
 
 absl::Status Deployment::StartService(const ServiceSpec& service) {
@@ -216,11 +266,10 @@ absl::Status Deployment::StartService(const ServiceSpec& service) {
     instance.name = InstanceName(service, i);
     if (!service.external.empty()) {
       instance.address = service.external[static_cast<size_t>(i)];
-      const bool there = service.grpc() ? IsServing(instance.address, kHealthTimeout)
-                                        : Accepts(instance.address, kHealthTimeout);
-      if (!there) {
-        return absl::NotFoundError(
-            absl::StrCat(instance.name, " is said to run at ", instance.address, ", where nobody answers"));
+      const absl::Status there = CheckReady(service, instance.address, kHealthTimeout);
+      if (!there.ok()) {
+        return absl::NotFoundError(absl::StrCat(instance.name, " is said to run at ", instance.address,
+                                                ", but does not serve there: ", there.message()));
       }
       Enter(instance, Instance::State::kExternal);
     } else if (absl::Status spawned = Spawn(instance); !spawned.ok()) {
@@ -248,16 +297,16 @@ absl::Status Deployment::Spawn(Instance& instance) {
   if (setup.listen.empty() && reserved != addresses_.end() && reserved->second.size() > number) {
     setup.listen = reserved->second[number];
   }
-  if (setup.listen.empty() && !service.listen.empty()) setup.listen = service.listen[number];
   if (setup.listen.empty()) {
-    setup.listen =
-        service.grpc() ? "127.0.0.1:0" : absl::StrCat("unix:", options_.folder, "/", instance.name, ".sock");
+    absl::StatusOr<std::string> listen = ListenOf(service, instance.number);
+    if (!listen.ok()) return listen.status();
+    setup.listen = *std::move(listen);
   }
   if (setup.listen.size() >= sizeof(sockaddr_un::sun_path) + 5 && setup.listen.starts_with("unix:")) {
     return absl::InvalidArgumentError(absl::StrCat(
         setup.listen, " is too long for a socket; set XDG_RUNTIME_DIR or TMPDIR to a shorter folder"));
   }
-  if (!service.grpc()) {
+  if (!service.IsHosted()) {
     instance.address = setup.listen;
     // Whoever is there already would be taken for ours.
     if (!setup.listen.starts_with("unix:") && Accepts(setup.listen, kHealthTimeout)) {
@@ -265,7 +314,7 @@ absl::Status Deployment::Spawn(Instance& instance) {
           absl::StrCat(instance.name, ": somebody listens at ", setup.listen, " already"));
     }
   }
-  if (service.grpc() && service.common_flags && options_.admin) {
+  if (service.IsHosted() && service.common_flags && options_.admin) {
     instance.admin = absl::StrCat("unix:", options_.folder, "/", instance.name, ".admin");
     setup.admin = instance.admin;
   }
@@ -280,7 +329,7 @@ absl::Status Deployment::Spawn(Instance& instance) {
   process.name = instance.name;
   process.argv = *std::move(argv);
   process.log_path = absl::StrCat(options_.folder, "/", instance.name, ".log");
-  process.out_to_log = !service.grpc();
+  process.out_to_log = !service.IsHosted();
   instance.log = process.log_path;
   if (!service.cpus.empty()) {
     absl::StatusOr<std::vector<int>> cpus = ParseCpus(service.cpus[number % service.cpus.size()]);
@@ -302,41 +351,45 @@ absl::Status Deployment::Spawn(Instance& instance) {
 absl::Status Deployment::AwaitReady(Instance& instance, Deadline deadline, Nanos look) {
   if (instance.state != Instance::State::kStarting) return absl::OkStatus();
   const ServiceSpec& service = *instance.service;
-  if (service.grpc() && !instance.heard) {
+  const auto late = [&](std::string_view why) {
+    return absl::DeadlineExceededError(
+        absl::StrCat(instance.name, " was not ready within ",
+                     absl::FormatDuration(absl::FromChrono(options_.start_timeout)), ": ", std::string(why),
+                     "; ", ReadyHint(service, instance.heard), instance.process->LogTail()));
+  };
+  if (service.IsHosted() && !instance.heard) {
     const absl::StatusOr<std::string> address =
-        instance.process->AwaitLine(service.ready_prefix, deadline, &stop_);
+        instance.process->AwaitAnyLine(service.ready_prefixes, deadline, &stop_);
+    if (absl::IsDeadlineExceeded(address.status())) return late("it did not say where it listens");
     if (!address.ok()) return address.status();
     instance.address = *address;
     instance.heard = true;
   }
   // It listens, or is about to. One look at least, however late it is.
   while (true) {
-    const bool ready = !service.grpc() ? Accepts(instance.address, look)
-                                       : !service.common_flags || IsServing(instance.address, look);
-    if (ready && instance.process->Running()) break;
-    if (stop_.load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
+    const absl::Status ready = CheckReady(service, instance.address, look);
     if (!instance.process->Running()) {
-      return absl::AbortedError(absl::StrCat(instance.name, " has ended", instance.process->LogTail()));
+      return absl::AbortedError(
+          absl::StrCat(instance.name, " ", instance.process->HowItEnded(), instance.process->LogTail()));
     }
-    if (deadline.Expired()) {
-      return absl::DeadlineExceededError(
-          absl::StrCat(instance.name, " does not answer at ", instance.address, instance.process->LogTail()));
-    }
+    if (ready.ok()) break;
+    if (stop_.load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
+    if (deadline.Expired()) return late(absl::StrCat("at ", instance.address, ", ", ready.message()));
     usleep(std::chrono::duration_cast<std::chrono::microseconds>(kRetry).count());
   }
   Enter(instance, Instance::State::kReady);
   return absl::OkStatus();
 }
 
-void Deployment::Lost(Instance& instance) {
+void Deployment::Lost(Instance& instance, std::string problem) {
   const bool settled = instance.state == Instance::State::kReady && Now() - instance.since >= kSettled;
   instance.backoff = settled || instance.backoff == Nanos(0)
                          ? kFirstBackoff
                          : std::min(2 * instance.backoff, kLongestBackoff);
-  const int how = instance.process->Terminate(Nanos(0));
-  instance.problem = absl::StrCat(WIFSIGNALED(how) ? absl::StrCat("was killed by signal ", WTERMSIG(how))
-                                                   : absl::StrCat("ended with code ", WEXITSTATUS(how)),
-                                  instance.process->LogTail());
+  instance.process->Terminate(Nanos(0));
+  instance.problem = problem.empty()
+                         ? absl::StrCat(instance.process->HowItEnded(), instance.process->LogTail())
+                         : std::move(problem);
   Enter(instance, Instance::State::kWaiting);
 }
 
@@ -353,8 +406,9 @@ void Deployment::Tend() {
     } else if (instance.state == Instance::State::kStarting) {
       const absl::Status ready = AwaitReady(instance, Deadline::In(kRetry), kTendLook);
       if (absl::IsCancelled(ready)) return;
+      const bool waits = absl::IsDeadlineExceeded(ready);
       const bool late = Now() - instance.since > options_.start_timeout;
-      if (!ready.ok() && (late || !absl::IsDeadlineExceeded(ready))) Lost(instance);
+      if (!ready.ok() && (late || !waits)) Lost(instance, waits ? std::string(Message(ready)) : "");
     } else if (instance.state == Instance::State::kWaiting && Now() - instance.since >= instance.backoff) {
       ++instance.restarts;
       if (absl::Status spawned = Spawn(instance); !spawned.ok()) {
@@ -369,7 +423,8 @@ void Deployment::Tend() {
 absl::Status Deployment::Check() {
   for (Instance& instance : instances_) {
     if (instance.process == nullptr || instance.process->Running()) continue;
-    return absl::AbortedError(absl::StrCat(instance.name, " has ended", instance.process->LogTail()));
+    return absl::AbortedError(
+        absl::StrCat(instance.name, " ", instance.process->HowItEnded(), instance.process->LogTail()));
   }
   return absl::OkStatus();
 }

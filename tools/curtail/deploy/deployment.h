@@ -85,14 +85,17 @@ class Deployment {
       : topology_(topology), options_(std::move(options)), stop_(stop) {}
   absl::Status StartAll();
   // Gives addresses to services that are called by one that starts before them, as in a circle of calls.
-  void ReserveAddresses();
+  absl::Status ReserveAddresses();
   absl::Status StartService(const ServiceSpec& service);
   absl::Status Spawn(Instance& instance);
   // Whether it is ready, waiting for that until `deadline`. Errors: as Start().
   // A single look takes `look` at most.
   absl::Status AwaitReady(Instance& instance, Deadline deadline, Nanos look);
+  // Where an instance of it listens if nothing else says so.
+  absl::StatusOr<std::string> ListenOf(const ServiceSpec& service, int number) const;
   void Enter(Instance& instance, Instance::State state);
-  void Lost(Instance& instance);
+  // Ends what is left of it and has it started again; `problem` says why, unless it ended by itself.
+  void Lost(Instance& instance, std::string problem = {});
 
   const Topology& topology_;
   const DeploymentOptions options_;
@@ -113,7 +116,8 @@ absl::StatusOr<std::string> FindProgram(const std::string& name);
 // "0-2,5" -> {0, 1, 2, 5}. Errors: INVALID_ARGUMENT.
 absl::StatusOr<std::vector<int>> ParseCpus(std::string_view text);
 
-// Whether a server that speaks gRPC answers a health check with SERVING in time.
-bool IsServing(const std::string& address, Nanos timeout);
+// How a server that speaks gRPC answers a health check: OK for SERVING. Errors: UNIMPLEMENTED when it has no health
+// service, or one that does not know the server as a whole; UNAVAILABLE for NOT_SERVING; those of a call.
+absl::Status CheckHealth(const std::string& address, Nanos timeout);
 
 }  // namespace curtail::tool

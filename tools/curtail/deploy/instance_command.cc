@@ -4,6 +4,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -43,6 +44,15 @@ absl::StatusOr<std::string> Expand(const std::string& word,
   return out.append(word, from);
 }
 
+// ${address}, and for a TCP address its parts.
+void SetAddress(const std::string& listen, std::map<std::string, std::string>* variables) {
+  (*variables)["address"] = std::string(absl::StripPrefix(listen, "unix:"));
+  const size_t colon = listen.rfind(':');
+  if (listen.starts_with("unix:")) return;
+  (*variables)["host"] = listen.substr(0, std::min(colon, listen.size()));
+  (*variables)["port"] = colon == std::string::npos ? listen : listen.substr(colon + 1);
+}
+
 absl::StatusOr<std::vector<std::string>> ExpandAll(const std::vector<std::string>& words,
                                                    const std::map<std::string, std::string>& variables) {
   std::vector<std::string> expanded;
@@ -66,7 +76,17 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
   variables["instance"] = absl::StrCat(instance);
   variables["config"] = setup.config;
   variables["user"] = UserName();
-  variables["address"] = std::string(absl::StripPrefix(setup.listen, "unix:"));
+  SetAddress(setup.listen, &variables);
+  // Those that it calls: a program of its own kind names them in `run`.
+  const auto wanted_of = [&](const Wiring& call) -> std::vector<std::string> {
+    const auto found = addresses.find(call.service);
+    if (found == addresses.end()) return {};
+    if (call.own) return {found->second.at(static_cast<size_t>(instance))};
+    return found->second;
+  };
+  for (const Wiring& call : service.calls) {
+    variables[absl::StrCat(call.service, ".address")] = absl::StrJoin(wanted_of(call), ",");
+  }
   absl::StatusOr<std::vector<std::string>> expanded = ExpandAll(service.run, variables);
   if (!expanded.ok()) return expanded;
   std::vector<std::string> argv = *std::move(expanded);
@@ -74,10 +94,8 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
     if (!value.empty()) argv.insert(argv.end(), {flag, value});
   };
   for (const Wiring& call : service.calls) {
-    const auto found = addresses.find(call.service);
-    if (found == addresses.end()) continue;
-    std::vector<std::string> wanted = found->second;
-    if (call.own) wanted = {found->second.at(static_cast<size_t>(instance))};
+    const std::vector<std::string> wanted = wanted_of(call);
+    if (wanted.empty() || (call.named && !service.IsHosted())) continue;
     if (call.named) {
       add(call.flag, absl::StrCat(call.service, "=", absl::StrJoin(wanted, ",")));
     } else {
@@ -85,7 +103,7 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
     }
   }
   argv.insert(argv.end(), setup.more_flags.begin(), setup.more_flags.end());
-  if (!service.grpc() || !service.common_flags) return argv;
+  if (!service.IsHosted() || !service.common_flags) return argv;
   add("--config", setup.config);
   add("--policy", setup.policy);
   add("--profile", setup.profile);

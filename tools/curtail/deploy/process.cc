@@ -215,10 +215,15 @@ void Process::Resume() {
   if (Running()) kill(pid_, SIGCONT);
 }
 
+std::string Process::HowItEnded() const {
+  if (!WIFSIGNALED(wait_status_)) return absl::StrCat("ended with code ", WEXITSTATUS(wait_status_));
+  const int signal = WTERMSIG(wait_status_);
+  const char* text = sigdescr_np(signal);
+  return absl::StrCat("was killed by signal ", signal, text == nullptr ? "" : absl::StrCat(" (", text, ")"));
+}
+
 absl::Status Process::Ended() const {
-  std::string how = WIFSIGNALED(wait_status_) ? absl::StrCat("was killed by signal ", WTERMSIG(wait_status_))
-                                              : absl::StrCat("ended with code ", WEXITSTATUS(wait_status_));
-  return absl::AbortedError(absl::StrCat(options_.name, " ", how, LogTail()));
+  return absl::AbortedError(absl::StrCat(options_.name, " ", HowItEnded(), LogTail()));
 }
 
 ssize_t Process::ReadMore(Deadline deadline) {
@@ -244,11 +249,18 @@ absl::StatusOr<std::string> Process::ReadToEnd(Deadline deadline) {
 
 absl::StatusOr<std::string> Process::AwaitLine(std::string_view prefix, Deadline deadline,
                                                const std::atomic<bool>* stop) {
+  return AwaitAnyLine({prefix}, deadline, stop);
+}
+
+absl::StatusOr<std::string> Process::AwaitAnyLine(const std::vector<std::string_view>& prefixes,
+                                                  Deadline deadline, const std::atomic<bool>* stop) {
   while (true) {
     for (size_t end; (end = unread_.find('\n')) != std::string::npos;) {
       const std::string line = unread_.substr(0, end);
       unread_.erase(0, end + 1);
-      if (line.starts_with(prefix)) return line.substr(prefix.size());
+      for (const std::string_view prefix : prefixes) {
+        if (line.starts_with(prefix)) return line.substr(prefix.size());
+      }
     }
     if (stop != nullptr && stop->load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
     if (deadline.Expired() || unread_.size() > kMaxLine) {

@@ -51,6 +51,9 @@ class Process {
   // `stop` (may be null) was set.
   absl::StatusOr<std::string> AwaitLine(std::string_view prefix, Deadline deadline,
                                         const std::atomic<bool>* stop);
+  // The same with a choice of prefixes.
+  absl::StatusOr<std::string> AwaitAnyLine(const std::vector<std::string_view>& prefixes, Deadline deadline,
+                                           const std::atomic<bool>* stop);
 
   // Reads standard output until the child has ended and returns it. DEADLINE_EXCEEDED when it does not end; it then runs on.
   absl::StatusOr<std::string> ReadToEnd(Deadline deadline);
@@ -75,6 +78,8 @@ class Process {
   Nanos Cpu() const;
   // Zeros once the child has ended.
   ProcessUsage Usage() const { return counters_.Read(pid_); }
+  // "ended with code 3", "was killed by signal 9 (Killed)". REQUIRES: it has ended.
+  std::string HowItEnded() const;
   // The last lines of its standard error, indented, or empty.
   std::string LogTail() const;
 

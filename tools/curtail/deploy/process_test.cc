@@ -62,6 +62,14 @@ TEST_F(ProcessTest, ReadsTheLineItWaitsFor) {
   EXPECT_EQ(*(*process)->AwaitLine("mor", Deadline::In(kMaxWait), nullptr), "e");
 }
 
+TEST_F(ProcessTest, ReadsTheFirstOfSeveralLines) {
+  auto process = Shell("echo listening on 127.0.0.1:5; echo ready 127.0.0.1:6; exec sleep 100");
+  ASSERT_TRUE(process.ok()) << process.status();
+  const auto line = (*process)->AwaitAnyLine({"ready ", "listening on "}, Deadline::In(kMaxWait), nullptr);
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(*line, "127.0.0.1:5");
+}
+
 TEST_F(ProcessTest, AChildThatEndsIsReportedWithItsLog) {
   auto process = Shell("echo the disk is on fire >&2; exit 3");
   ASSERT_TRUE(process.ok());

@@ -33,7 +33,8 @@ ProcessLook LookAt(const ProcessState& process) {
   ProcessLook row{.health = "-", .config = process.under};
   const bool grpc = process.protocol == "grpc";
   if (grpc && process.state != StateName(Instance::State::kWaiting)) {
-    row.health = IsServing(process.address, kLookTimeout) ? "serving" : "not serving";
+    const absl::Status health = CheckHealth(process.address, kLookTimeout);
+    if (!absl::IsUnimplemented(health)) row.health = health.ok() ? "serving" : "not serving";
   }
   if (row.health == "serving" && !process.admin.empty()) {
     const absl::StatusOr<std::string> config = AdminClient(process.admin).GetConfig(kLookTimeout);

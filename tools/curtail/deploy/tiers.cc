@@ -93,8 +93,8 @@ absl::StatusOr<std::unique_ptr<MidTier>> Tiers::StartMidTier(MidTierSetup setup,
   const std::string& under = setup.policy.empty() ? setup.config : setup.policy;
   auto process = Launch(absl::StrCat("mid-tier ", number, " ", under), setup);
   if (!process.ok()) return process.status();
-  absl::StatusOr<std::string> address =
-      (*process)->AwaitLine(application_.topology.entry().ready_prefix, Deadline::In(kStartTimeout), &stop_);
+  absl::StatusOr<std::string> address = (*process)->AwaitAnyLine(application_.topology.entry().ready_prefixes,
+                                                                 Deadline::In(kStartTimeout), &stop_);
   if (address.ok()) {
     if (!prepared_) {
       absl::Status prepared = Prepare(application_.topology, *address, logs_.path(), stop_);

@@ -119,6 +119,8 @@ void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
     s->cpus = Texts(value, key);
   } else if (key == "protocol") {
     s->protocol = Name(value, key);
+  } else if (key == "hosted") {
+    s->hosted = Truth(value, key);
   } else if (key == "memory_mib") {
     if (!value.IsScalar() || !absl::SimpleAtod(value.Scalar(), &s->memory_mib) || !(s->memory_mib >= 0) ||
         s->memory_mib > 1e9) {
@@ -130,7 +132,7 @@ void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
     Fail(value, absl::StrCat(
                     "'", key,
                     "' is no key of a service; there are run, shards, replicas, calls, stores, own, config, "
-                    "policy, profile, listen, cpus, protocol, memory_mib and entry"));
+                    "policy, profile, listen, cpus, protocol, hosted, memory_mib and entry"));
   }
 }
 
@@ -183,6 +185,28 @@ std::vector<ServiceSpec> InOrder(std::vector<ServiceSpec> services, const YAML::
   return ordered;
 }
 
+bool Uses(const ServiceSpec& service, std::string_view variable) {
+  return std::any_of(service.run.begin(), service.run.end(), [variable](const std::string& word) {
+    return word.find(variable) != std::string::npos;
+  });
+}
+
+// Of a program that is no curtail service: whether it can know its address, and is asked for nothing that it cannot do.
+absl::Status CheckTold(const ServiceSpec& s) {
+  if (s.IsHosted()) return absl::OkStatus();
+  if (s.listen.empty() && s.external.empty() && !Uses(s, "${address}") && !Uses(s, "${port}")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        s.name, ": say where it listens: listen, or ${address} or ${port} in run, which tells the program"));
+  }
+  for (const auto& [key, value] :
+       {std::pair("config", &s.config), {"policy", &s.policy}, {"profile", &s.profile}}) {
+    if (value->empty() || Uses(s, absl::StrCat("${", key, "}"))) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(s.name, ": ", key, " is for curtail services, and this is another program"));
+  }
+  return absl::OkStatus();
+}
+
 Topology ReadTopology(const YAML::Node& root) {
   if (!root.IsMap()) Fail(root, "a topology has the keys application and services");
   Topology t;
@@ -222,6 +246,12 @@ Topology ReadTopology(const YAML::Node& root) {
 
 }  // namespace
 
+bool ServiceSpec::IsHosted() const {
+  return grpc() && hosted.value_or(!Uses(*this, "${address}") && !Uses(*this, "${port}"));
+}
+
+bool ServiceSpec::TakesPort() const { return grpc() || protocol == "tcp" || Uses(*this, "${port}"); }
+
 absl::Status Topology::Check() const {
   const Topology& t = *this;
   std::set<std::string> names;  // logs and sockets are called so
@@ -240,6 +270,7 @@ absl::Status Topology::Check() const {
       return absl::InvalidArgumentError(absl::StrCat(s.name, " has ", s.instances(), " instances, and ",
                                                      s.external.size(), " addresses were given"));
     }
+    if (absl::Status told = CheckTold(s); !told.ok()) return told;
     for (const Wiring& call : s.calls) {
       const ServiceSpec* callee = t.Find(call.service);
       if (call.own && callee->instances() != s.instances()) {
@@ -345,13 +376,17 @@ absl::Status Topology::Set(std::string_view name, std::string_view value) {
 
 absl::Status Topology::MakeMonolith() {
   const ServiceSpec old = entry();
+  if (!old.IsHosted()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(application, " cannot be a monolith: ", old.name, " is no curtail service"));
+  }
   ServiceSpec whole = old;
   whole.calls.clear();
   whole.shards = whole.replicas = 1;
   whole.run = {old.run.front(), "--monolith"};
   std::vector<ServiceSpec> kept;
   for (const ServiceSpec& s : services) {
-    if (!s.grpc()) {
+    if (!s.IsHosted()) {
       kept.push_back(s);
       continue;
     }
@@ -374,7 +409,7 @@ absl::Status Topology::MakeMonolith() {
     for (Wiring store : s.calls) {
       const bool known = std::any_of(whole.calls.begin(), whole.calls.end(),
                                      [&](const Wiring& w) { return w.service == store.service; });
-      if (Find(store.service)->grpc() || known) continue;
+      if (Find(store.service)->IsHosted() || known) continue;
       store.own = false;  // the process gives each instance its own
       whole.calls.push_back(std::move(store));
     }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,9 +41,10 @@ struct ServiceSpec {
   std::vector<std::string> listen;
   // Sets of CPUs ("0-1,3"), used in turn by the instances; empty: all.
   std::vector<std::string> cpus;
-  // "grpc": a curtail service, which takes the common flags, says where it listens and answers health checks. Anything
-  // else is told its address as ${address} and is ready when it accepts connections.
+  // "grpc" is ready once it answers health checks; anything else when it accepts connections.
   std::string protocol = "grpc";
+  // As the file has it; see IsHosted().
+  std::optional<bool> hosted;
   // Of an instance, where the program cannot say it itself.
   double memory_mib = 0;
   // The one that clients call. Exactly one service is.
@@ -51,11 +53,16 @@ struct ServiceSpec {
   std::vector<std::string> external;
 
   // Not in the file, for programs of the benchmarks that are no curtail services: whether it takes the common flags and
-  // answers health checks, and what it prints before its address.
+  // answers health checks, and what it may print before its address.
   bool common_flags = true;
-  std::string ready_prefix = "ready ";
+  std::vector<std::string_view> ready_prefixes = {"ready ", "listening on "};
 
   bool grpc() const { return protocol == "grpc"; }
+  // Whether it is a curtail service, which takes the common flags and says where it listens. Any other program is told
+  // its address: as ${address}, or ${host} and ${port}, in `run`, or it knows the one in `listen` by itself.
+  bool IsHosted() const;
+  // Whether it listens at a port, unless `listen` says otherwise; else at a Unix socket.
+  bool TakesPort() const;
   int instances() const { return shards * replicas; }
 };
 

@@ -171,6 +171,49 @@ TEST(TopologyTest, AMonolithIsOneProcessAndItsStores) {
   EXPECT_THAT(std::string(two.MakeMonolith().message()), HasSubstr("b is another program"));
 }
 
+constexpr char kForeign[] = R"(application: shop
+services:
+  web: {run: "node web.js ${host} ${port} ${cart.address}", calls: [cart, stock], entry: true}
+  cart: {run: cart, hosted: false, listen: "h:1"}
+  stock: {run: "stock --at ${address}", protocol: tcp, shards: 2}
+  price: {run: price --service price, calls: [cart]}
+)";
+
+TEST(TopologyTest, OtherProgramsAreToldAddressesOnly) {
+  const Topology t = Parsed(kForeign);
+  EXPECT_FALSE(t.entry().IsHosted()) << "it is told its port";
+  EXPECT_FALSE(t.Find("cart")->IsHosted());
+  EXPECT_TRUE(t.Find("price")->IsHosted());
+  EXPECT_TRUE(t.entry().TakesPort());
+  EXPECT_TRUE(t.Find("stock")->TakesPort());
+  const Addresses addresses = {{"cart", {"h:1"}}, {"stock", {"s:1", "s:2"}}};
+  InstanceSetup setup;
+  setup.listen = "[::1]:80";
+  setup.admin = "unix:/a";
+  EXPECT_THAT(*CommandOf(t, t.entry(), 0, addresses, setup),
+              ElementsAre("node", "web.js", "[::1]", "80", "h:1"));
+  EXPECT_THAT(*CommandOf(t, *t.Find("cart"), 0, {}, setup), ElementsAre("cart"));
+  EXPECT_THAT(*CommandOf(t, *t.Find("price"), 0, addresses, {}),
+              ElementsAre("price", "--service", "price", "--peer", "cart=h:1"));
+  setup.listen = "unix:/s";
+  EXPECT_THAT(*CommandOf(t, *t.Find("stock"), 0, {}, setup), ElementsAre("stock", "--at", "/s"));
+  EXPECT_THAT(CommandOf(t, t.entry(), 0, addresses, setup).status().message(),
+              HasSubstr("there is no ${host}"));
+  Topology whole = t;
+  EXPECT_THAT(whole.MakeMonolith().message(), HasSubstr("web is no curtail service"));
+}
+
+TEST(TopologyTest, OtherProgramsAreAskedForNothingOfCurtail) {
+  const std::string begin = "application: x\nservices:\n  a: {entry: true, ";
+  EXPECT_THAT(Problem(begin + "run: a, hosted: false}\n"), HasSubstr("a: say where it listens: listen, or"));
+  EXPECT_THAT(Problem(begin + "run: a, protocol: tcp}\n"), HasSubstr("a: say where it listens"));
+  EXPECT_THAT(Problem(begin + "run: 'a ${port}', config: SIB1}\n"),
+              HasSubstr("a: config is for curtail services"));
+  EXPECT_THAT(Problem(begin + "run: 'a ${port}', policy: online}\n"), HasSubstr("a: policy is for"));
+  Parsed(begin + "run: 'a ${port} ${config}', config: SIB1}\n");
+  EXPECT_THAT(Problem(begin + "run: a, hosted: perhaps}\n"), HasSubstr("hosted must be true or false"));
+}
+
 TEST(TopologyTest, SaysWhereItIsWrong) {
   EXPECT_THAT(Problem("application: x\nservices:\n  a:\n    run: a\n    colour: red\n"),
               HasSubstr("t.yaml:5: 'colour' is no key of a service"));

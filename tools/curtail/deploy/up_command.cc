@@ -33,7 +33,7 @@ namespace {
 
 constexpr int kTendMs = 100;
 constexpr Nanos kDrain = std::chrono::seconds(12);  // a little more than the services' own
-constexpr Nanos kMemoryTimeout = std::chrono::seconds(60);
+constexpr Nanos kMemoryTimeout = std::chrono::seconds(10);
 constexpr double kMib = 1024.0 * 1024.0;
 
 int FailUp(Console& console, const absl::Status& status, const std::string& hint = {}) {
@@ -91,8 +91,10 @@ double AvailableMib() {
 
 // What one instance of a service says it will take; nothing for a program that does not say.
 std::optional<double> MemoryMib(const Topology& topology, const ServiceSpec& service, const std::string& log,
-                                const std::atomic<bool>& stop) {
-  if (!service.grpc()) return service.memory_mib;
+                                Nanos timeout, const std::atomic<bool>& stop) {
+  const std::optional<double> said =
+      service.memory_mib > 0 ? std::optional<double>(service.memory_mib) : std::nullopt;
+  if (!service.IsHosted()) return said;
   // Those that it calls do not stand yet; how many there are is all that it needs.
   Addresses some;
   for (const Wiring& call : service.calls) {
@@ -101,15 +103,17 @@ std::optional<double> MemoryMib(const Topology& topology, const ServiceSpec& ser
   InstanceSetup setup;
   setup.memory_only = true;
   absl::StatusOr<std::vector<std::string>> argv = CommandOf(topology, service, 0, some, setup);
-  if (!argv.ok()) return std::nullopt;
+  if (!argv.ok()) return said;
   const absl::StatusOr<std::string> program = FindProgram(argv->front());
-  if (!program.ok()) return std::nullopt;
+  if (!program.ok()) return said;
   argv->front() = *program;
   auto process = Process::Spawn({.name = service.name, .argv = *argv, .log_path = log});
-  if (!process.ok()) return std::nullopt;
-  const auto line = (*process)->AwaitLine("memory ", Deadline::In(kMemoryTimeout), &stop);
+  if (!process.ok()) return said;
+  // A program that does not know the flag may begin to serve.
+  const auto line =
+      (*process)->AwaitAnyLine({"memory ", "ready ", "listening on "}, Deadline::In(timeout), &stop);
   double bytes = 0;
-  if (!line.ok() || !absl::SimpleAtod(*line, &bytes)) return std::nullopt;
+  if (!line.ok() || !absl::SimpleAtod(*line, &bytes)) return said;
   return bytes / kMib;
 }
 
@@ -119,13 +123,14 @@ std::string MibText(double mib) {
 }
 
 // Says how much memory the processes take together. Errors: RESOURCE_EXHAUSTED when there is not so much.
-absl::Status CheckMemory(const Topology& topology, const UpFlags& flags, const std::string& folder,
-                         Console& console, const std::atomic<bool>& stop) {
+absl::Status CheckMemory(const Topology& topology, const UpFlags& flags, Nanos timeout,
+                         const std::string& folder, Console& console, const std::atomic<bool>& stop) {
   double all = 0;
   std::vector<std::string> parts;
   for (const ServiceSpec& service : topology.services) {
     if (!service.external.empty()) continue;
-    const std::optional<double> mib = MemoryMib(topology, service, absl::StrCat(folder, "/memory.log"), stop);
+    const std::optional<double> mib =
+        MemoryMib(topology, service, absl::StrCat(folder, "/memory.log"), timeout, stop);
     if (stop.load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
     if (!mib) {
       parts.push_back(absl::StrCat(service.name, " not known"));
@@ -246,7 +251,9 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
               Console& console, const std::atomic<bool>& stop, OnUp on_up) {
   Reporter reporter(topology, folder, console);
   reporter.Begin();
-  if (absl::Status memory = CheckMemory(topology, flags, folder.path(), console, stop); !memory.ok()) {
+  if (absl::Status memory =
+          CheckMemory(topology, flags, std::min(start_timeout, kMemoryTimeout), folder.path(), console, stop);
+      !memory.ok()) {
     return FailUp(
         console, memory,
         absl::IsResourceExhausted(memory) ? "make it smaller with --set, or insist with --force" : "");
@@ -259,7 +266,11 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
   absl::StatusOr<std::unique_ptr<Deployment>> deployment = Deployment::Start(topology, options, stop);
   console.Progress({});
   if (!deployment.ok()) {
-    return FailUp(console, deployment.status(), absl::StrCat("the logs are in ", folder.path()));
+    const bool own = IsTopologyFile(flags.application);
+    return FailUp(
+        console, deployment.status(),
+        absl::StrCat("the logs are in ", folder.path(),
+                     own ? "; a program that is no curtail service has the key hosted: false" : ""));
   }
   const std::string entry = (*deployment)->addresses().at(topology.entry().name).front();
   if (!topology.prepare.empty()) console.Progress("all are ready; preparing");
@@ -352,6 +363,10 @@ absl::Status PrintCommands(const Topology& topology, Console& console) {
       }
       InstanceSetup setup;
       setup.config = service.config, setup.policy = service.policy, setup.profile = service.profile;
+      if (!service.IsHosted()) {
+        setup.listen =
+            service.listen.empty() ? absl::StrCat("<", name, ">") : service.listen[static_cast<size_t>(i)];
+      }
       const absl::StatusOr<std::vector<std::string>> argv = CommandOf(topology, service, i, addresses, setup);
       if (!argv.ok()) return argv.status();
       console.Print(absl::StrCat(name, ": ", absl::StrJoin(*argv, " "), "\n"));
