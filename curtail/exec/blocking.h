@@ -6,6 +6,8 @@
 // before a blocking call and decremented after it). Polling does not count, nor do waiting fibers.
 #pragma once
 
+#include <cstdint>
+
 namespace curtail {
 
 // A BlockingWatcher hears of threads that go to sleep and wake up. Thread-safe.
@@ -20,11 +22,15 @@ class BlockingWatcher {
 // The watcher of the present thread; mostly null. Set once, when the thread begins.
 extern constinit thread_local BlockingWatcher* blocking_watcher;
 
+// Times that the present thread was about to sleep in one of our waits.
+extern constinit thread_local uint64_t waits_of_thread;
+
 // Encloses a system call that may sleep. Without a watcher it costs a load and a branch at each
 // end.
 class ScopedBlocking {
  public:
   ScopedBlocking() : watcher_(blocking_watcher) {
+    ++waits_of_thread;
     if (watcher_ != nullptr) watcher_->OnBlocking(1);
   }
   ~ScopedBlocking() {

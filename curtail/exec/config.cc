@@ -11,7 +11,7 @@ namespace curtail {
 namespace {
 
 constexpr std::string_view kHint =
-    "; write MODEL network[-workers[-response]], for example SIB1, SIP1 or SDB1-16";
+    "; write auto, or MODEL network[-workers[-response]], for example SIB1, SIP1 or SDB1-16";
 
 absl::Status Bad(std::string_view text, std::string_view why) {
   return absl::InvalidArgumentError(Join("config \"", text, "\": ", why, kHint));
@@ -64,6 +64,7 @@ int PoolCount(const Model& model) {
 }  // namespace
 
 absl::StatusOr<Config> Config::Parse(std::string_view text) {
+  if (text == "auto") return Auto();
   absl::StatusOr<Model> model = ParseModel(text);
   if (!model.ok()) return model.status();
   Config config{.model = *model};
@@ -94,6 +95,7 @@ absl::StatusOr<Config> Config::Parse(std::string_view text) {
 }
 
 std::string Config::ToString() const {
+  if (stand_ins) return "auto";
   std::string text;
   text += model.waiting == Waiting::kSync ? 'S' : model.waiting == Waiting::kAsync ? 'A' : 'F';
   text += model.execution == Execution::kInline ? 'I' : 'D';

@@ -4,7 +4,7 @@
 //
 // A model is a point on three axes (muTune, section 3): waiting, execution, reception. A config is
 // a model with pool sizes, written MODEL network[-workers[-response]]. It parses from and prints to
-// exactly that everywhere.
+// exactly that everywhere. "auto" is FIB1 with stand-ins.
 #pragma once
 
 #include <string>
@@ -32,7 +32,12 @@ struct Config {
   int network = 1;   // threads that receive; in in-line models they run the handlers too
   int workers = 0;   // threads that run handlers; dispatch models only
   int response = 0;  // threads that take downstream replies; async models only
+  // "auto": while a handler holds the thread up outside of curtail's waits, sleeping threads of the
+  // pool stand in for it. The right choice for handlers that are not known (stand_ins.cc).
+  bool stand_ins = false;
 
+  // The config "auto".
+  static Config Auto() { return {.model = {.waiting = Waiting::kFiber}, .stand_ins = true}; }
   // Errors: INVALID_ARGUMENT with the fault and the right form.
   static absl::StatusOr<Config> Parse(std::string_view text);
   std::string ToString() const;

@@ -11,7 +11,7 @@ namespace {
 
 TEST(Config, RoundTripsEveryModel) {
   for (const char* text : {"SIB1", "SIP4", "SDB1-20", "SDP2-50", "AIB1-4", "AIP1-1", "ADB1-4-4", "ADP1-2-3",
-                           "FIB1", "FIP2", "FDB1-2", "FDP1-4096"}) {
+                           "FIB1", "FIP2", "FDB1-2", "FDP1-4096", "auto"}) {
     const auto config = Config::Parse(text);
     ASSERT_TRUE(config.ok()) << config.status();
     EXPECT_EQ(config->ToString(), text);

@@ -61,10 +61,13 @@
 // The clock is read once for tasks that came together, and that time is good for the step that follows at once: a
 // thread that received them takes the first without another look (Thread::now, WaitHint::now).
 //
+// Configs with stand-ins ("auto") have rules of their own, at the top of stand_ins.cc.
+//
 // Not offered: work stealing.
 #include "curtail/exec/executor.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -94,7 +97,8 @@ Executor::Executor(const Config& config, const ExecutorOptions& options, Receive
       reception_source_(reception),
       outbox_(outbox),
       response_source_(response),
-      spin_budget_(UsableCpus() - 1),
+      cpus_(UsableCpus()),
+      spin_budget_(cpus_ - 1),
       config_(config) {
   reception_.order = options.order == nullptr ? MakeFifoOrder() : options.order();
   response_.order = MakeFifoOrder();  // replies: their requests have begun
@@ -103,6 +107,7 @@ Executor::Executor(const Config& config, const ExecutorOptions& options, Receive
   status_ = Check(config);
   if (status_.ok() && config.model.waiting == Waiting::kFiber) status_ = EnsureLoops();
   if (status_.ok()) status_ = StartThreads();
+  if (status_.ok() && config.stand_ins) status_ = StartGuard();
 }
 
 Executor::~Executor() {
@@ -136,6 +141,7 @@ absl::Status Executor::StartThreads() {
 
 void Executor::ThreadMain(Thread& self) {
   blocking_watcher = options_.watcher;
+  self.tid.store(gettid(), std::memory_order_relaxed);
   MutexLock lock(mu_);
   while (!stopping_ || HasDuties(self)) Step(self);
   SetRole(self, kNone);
@@ -180,7 +186,8 @@ WaitHint Executor::HintFor(Thread& self) {
           .outbox = outbox_,
           .response = response_source_,
           .loop = fibers ? self.loop_owner.get() : nullptr,
-          .waits = &self.waits};
+          .waits = &self.waits,
+          .stand_ins = config_.stand_ins};
 }
 
 Order::Next Executor::Pop(Station& station, TimePoint* now) {
@@ -224,6 +231,7 @@ void Executor::RunAside(Thread& self) {
   hint.waiting = Waiting::kSync;
   self.held = true;
   mu_.Unlock();
+  hint.now = Now();
   {
     const ScopedWait scope(hint);
     task->Run(hint);
@@ -235,14 +243,19 @@ void Executor::RunAside(Thread& self) {
 bool Executor::TryRunAside(Task* task) {
   MutexLock lock(mu_);
   if (stopping_ || aside_live_ >= Spare()) return false;
+  GiveAside(task);
+  return true;
+}
+
+void Executor::GiveAside(Task* task) {
   ++aside_live_;
   TaskList one;
   one.Push(task);
   aside_.Append(one);
   Thread* const helper = TakeLast(kSleepers);  // without one, a thread on its way there finds the task
-  lock.Unlock();
+  mu_.Unlock();
   Rouse(helper);
-  return true;
+  mu_.Lock();
 }
 
 bool Executor::FlushHeld(Thread& self) {  // R5
@@ -352,6 +365,11 @@ void Executor::WakeRunners(Station& station, Receiver& source, size_t count, boo
 }
 
 bool Executor::Stop(Deadline deadline, TaskList* left_over) {
+  {
+    MutexLock lock(guard_mu_);
+    guard_started_ = true;  // it starts no more
+    guard_.Stop();
+  }
   Parker done;
   {
     MutexLock lock(mu_);

@@ -28,6 +28,7 @@
 #include "curtail/exec/spin_budget.h"
 #include "curtail/exec/stats.h"
 #include "curtail/exec/task.h"
+#include "curtail/exec/ticker.h"
 
 namespace curtail {
 
@@ -44,6 +45,9 @@ struct ExecutorOptions {
   BlockingWatcher* watcher = nullptr;
   // Makes the order of waiting requests, once. Null: first come, first served (fifo_order.h).
   std::function<std::unique_ptr<Order>()> order = nullptr;
+  // Under a config with stand-ins: hears that tasks of a kind were found to block. Called once a
+  // kind, unless they cease to block; by any thread, which holds no lock.
+  std::function<void(const TaskKind& kind)> on_blocking = nullptr;
 };
 
 // An Executor runs the tasks that its receivers produce, on the pools of a Config, which may be
@@ -87,6 +91,8 @@ class Executor {
   // requests, a thread takes replies, whatever the config.
   void AsyncBegun();
   void AsyncEnded();
+  // Notes that tasks of `kind` block now, and did not before.
+  void OnBlocking(const TaskKind& kind) const;
   // Runs `task`, which may block, on a thread that has no role in the config. False if more such
   // tasks are in flight than there are such threads. Never blocks.
   bool TryRunAside(Task* task);
@@ -125,6 +131,21 @@ class Executor {
   // Threads that the config leaves without a role.
   size_t Spare() const CURTAIL_REQUIRES(mu_);
 
+  // Stand-ins: stand_ins.cc.
+  enum class Hold { kNone, kBusy, kAsleep };
+  struct Suspect;
+  int StandIns() const CURTAIL_REQUIRES(mu_);
+  absl::Status StartGuard();
+  // One look at all threads; returns the time until the next.
+  Nanos Guard();
+  bool FindSuspects(std::vector<Suspect>* suspects);
+  void NoteHolds(const std::vector<Suspect>& suspects);
+  // True if the guard sleeps, and has to be woken: a task is about to run.
+  bool GuardSleeps() CURTAIL_REQUIRES(mu_);
+  void WakeGuard();
+  // The thread is back from a task that held it up.
+  void Release(Thread& self) CURTAIL_REQUIRES(mu_);
+
   int Allowed(Role role) const CURTAIL_REQUIRES(mu_);
   bool Vacant(Role role) const CURTAIL_REQUIRES(mu_) { return holders_[role] < Allowed(role); }
   // Gives up a role that too many threads have, and takes one that too few have.
@@ -139,6 +160,8 @@ class Executor {
   bool FlushHeld(Thread& self) CURTAIL_REQUIRES(mu_);
   bool Receive(Thread& self, Station& station, Receiver& source) CURTAIL_REQUIRES(mu_);
   void RunAside(Thread& self) CURTAIL_REQUIRES(mu_);
+  // Gives `task` to a thread without a role, or to the first that has none.
+  void GiveAside(Task* task) CURTAIL_REQUIRES(mu_);
   void StepFibers(Thread& self) CURTAIL_REQUIRES(mu_);
   bool RunFibers(Thread& self, bool serving) CURTAIL_REQUIRES(mu_);
   void WaitForFibers(Thread& self, bool serving) CURTAIL_REQUIRES(mu_);
@@ -170,6 +193,7 @@ class Executor {
   Receiver* const reception_source_;
   Outbox* const outbox_;
   Receiver* const response_source_;  // null: no asynchronous models
+  const int cpus_;                   // that the process may use
   absl::Status status_;
   std::vector<std::unique_ptr<Thread>> threads_;
 
@@ -188,6 +212,9 @@ class Executor {
   std::vector<Thread*> seats_[kSeats] CURTAIL_GUARDED_BY(mu_);
   TaskList aside_ CURTAIL_GUARDED_BY(mu_);         // for threads without a role
   size_t aside_live_ CURTAIL_GUARDED_BY(mu_) = 0;  // those and the ones that run
+  int held_asleep_ CURTAIL_GUARDED_BY(mu_) = 0;    // threads of each Hold
+  int held_busy_ CURTAIL_GUARDED_BY(mu_) = 0;
+  bool guard_sleeps_ CURTAIL_GUARDED_BY(mu_) = false;
   bool stopping_ CURTAIL_GUARDED_BY(mu_) = false;
   int alive_ CURTAIL_GUARDED_BY(mu_) = 0;              // threads whose loop has not ended
   Parker* stopper_ CURTAIL_GUARDED_BY(mu_) = nullptr;  // waits for alive_ to reach zero
@@ -195,6 +222,15 @@ class Executor {
   uint64_t begun_ CURTAIL_GUARDED_BY(mu_) = 0;
   Nanos queue_wait_ CURTAIL_GUARDED_BY(mu_){0};
   Nanos max_queue_wait_ CURTAIL_GUARDED_BY(mu_){0};
+
+  // Owned by the guard.
+  uint64_t runs_seen_ = 0;  // the sum over all threads at its last look
+  int quiet_looks_ = 0;     // since that changed
+
+  // Held to start and to stop the guard, before mu_.
+  Mutex guard_mu_;
+  bool guard_started_ CURTAIL_GUARDED_BY(guard_mu_) = false;
+  Ticker guard_ CURTAIL_GUARDED_BY(guard_mu_);
 };
 
 }  // namespace curtail

@@ -50,6 +50,11 @@ bool Executor::RunFibers(Thread& self, bool serving) {
   const Order::Next next = !resume && serving && !loop.full() ? Pop(reception_, &now) : Order::Next();
   Task* const task = next.task;
   if (!resume && task == nullptr) return false;
+  if (task != nullptr && config_.stand_ins && !next.shed && task->kind() != nullptr &&
+      task->kind()->blocks()) {
+    GiveAside(task);  // G4
+    return true;
+  }
   const bool more = reception_.order->ready() > 0;
   Thread* const heir = kParts[self.role].receives && (!reception_.leading || (task != nullptr && more))
                            ? TakeLast(kRunners)
@@ -59,8 +64,10 @@ bool Executor::RunFibers(Thread& self, bool serving) {
   hint.shed = next.shed;
   hint.more_ready = true;  // what fibers post leaves at the end of the batch
   self.held = true;
+  const bool wake_guard = GuardSleeps();
   mu_.Unlock();
   Rouse(heir);
+  if (wake_guard) WakeGuard();
   bool begun = true;
   {
     const ScopedWait scope(hint);
@@ -73,6 +80,7 @@ bool Executor::RunFibers(Thread& self, bool serving) {
     }
   }
   mu_.Lock();
+  if (self.hold != Hold::kNone) Release(self);
   self.live_fibers = loop.live();
   return true;
 }

@@ -39,7 +39,8 @@ absl::Status Executor::EnsureLoops() {
 
 int Executor::Allowed(Role role) const {
   const Part& part = kParts[role];
-  const int threads = part.In(config_.model) ? config_.*part.pool : 0;
+  int threads = part.In(config_.model) ? config_.*part.pool : 0;
+  if (role == kFiberInline) threads += StandIns();
   if (role != kResponse) return threads;
   return std::max(threads, async_live_.load(std::memory_order_seq_cst) > 0 ? 1 : 0);  // S6
 }
@@ -101,7 +102,9 @@ absl::Status Executor::Check(const Config& config) const {
 
 absl::Status Executor::Prepare(const Config& config) {
   if (absl::Status checked = Check(config); !checked.ok()) return checked;
-  return config.model.waiting == Waiting::kFiber ? EnsureLoops() : absl::OkStatus();
+  if (config.model.waiting != Waiting::kFiber) return absl::OkStatus();
+  if (absl::Status made = EnsureLoops(); !made.ok()) return made;
+  return config.stand_ins ? StartGuard() : absl::OkStatus();
 }
 
 absl::Status Executor::SwitchTo(const Config& config) {
@@ -149,7 +152,9 @@ void Executor::WakeForOthers(Thread& self) {  // S4
   if (at_reception && (response_.order->ready() > 0 || !response_.leading)) UnparkLast(kResponders);
 }
 
-size_t Executor::Spare() const { return threads_.size() - static_cast<size_t>(config_.threads()); }
+size_t Executor::Spare() const {
+  return threads_.size() - static_cast<size_t>(config_.threads() + StandIns());
+}
 
 void Executor::AsyncBegun() {  // S6
   if (async_live_.fetch_add(1, std::memory_order_seq_cst) > 0) return;

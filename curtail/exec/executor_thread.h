@@ -92,7 +92,12 @@ struct Executor::Thread {
   TimePoint now;      // what the clock said at the end of the step before; zero: it was not read, or is stale
   // Atomic, relaxed: waits for events or replies; for the sensors.
   std::atomic<bool> waits{false};
+  // Atomic, relaxed: the system's number of the thread, for the guard; zero before it runs.
+  std::atomic<int> tid{0};
+  // Owned by the guard: FiberLoop::Run::number at its last look.
+  uint64_t run_seen = 0;
   // Guarded by mu_.
+  Hold hold = Hold::kNone;
   Role role = kNone;
   uint64_t settled = 0;  // Executor::role_changes_ when it last settled
   bool parked = false;

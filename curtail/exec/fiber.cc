@@ -239,6 +239,7 @@ bool FiberLoop::Start(Task* task, const WaitHint& hint) {
   Fiber* const fiber = Take();
   if (fiber == nullptr) return false;
   fiber->task_ = task;
+  fiber->kind_ = task->kind();
   fiber->hint_ = hint;
   fiber->TimeSuspensions(false);
   Resume(fiber);
@@ -249,6 +250,7 @@ bool FiberLoop::Spawn(Task* task, const WaitHint& hint) {
   Fiber* const fiber = Take();
   if (fiber == nullptr) return false;
   fiber->task_ = task;
+  fiber->kind_ = task->kind();
   fiber->hint_ = hint;
   fiber->TimeSuspensions(false);
   fiber->waiting_ = true;
@@ -260,6 +262,9 @@ void FiberLoop::Resume(Fiber* fiber) {
   Fiber::Context& context = *fiber->context_;
   fiber->waiting_ = false;
   current_fiber = fiber;
+  const uint64_t number = run_number_.load(std::memory_order_relaxed);
+  run_kind_.store(fiber->kind_, std::memory_order_release);
+  run_number_.store(number + 1, std::memory_order_release);
   context.exceptions.Exchange();
 #ifdef CURTAIL_TSAN
   main_->place.tsan = __tsan_get_current_fiber();
@@ -268,7 +273,14 @@ void FiberLoop::Resume(Fiber* fiber) {
   context.inside = boost::context::detail::jump_fcontext(context.inside, fiber).fctx;
   main_->place.Enter(context.place);
   context.exceptions.Exchange();
+  run_number_.store(number + 2, std::memory_order_release);
   current_fiber = nullptr;
+}
+
+FiberLoop::Run FiberLoop::run() const {
+  const uint64_t number = run_number_.load(std::memory_order_acquire);
+  TaskKind* const kind = run_kind_.load(std::memory_order_acquire);
+  return {number, run_number_.load(std::memory_order_acquire) == number ? kind : nullptr};
 }
 
 void FiberLoop::TakeRemote() {

@@ -68,6 +68,7 @@ class Fiber : private Timer {
   std::unique_ptr<Context> context_;
   // Owned by the loop's thread.
   Task* task_ = nullptr;
+  TaskKind* kind_ = nullptr;  // of the task
   WaitHint hint_;
   Nanos suspended_{0};
   bool timed_ = false;
@@ -78,7 +79,7 @@ class Fiber : private Timer {
   Fiber* next_ = nullptr;  // in that list, guarded by ready_
 };
 
-// Only its thread uses a FiberLoop; any thread may call Rouse().
+// Only its thread uses a FiberLoop; any thread may call Rouse() and run().
 class FiberLoop {
  public:
   explicit FiberLoop(const FiberOptions& options);
@@ -109,6 +110,15 @@ class FiberLoop {
   void Wait(const Parker& seat, uint32_t ticket, SpinBudget* spin);
   // Handles the events that have come, without waiting.
   void Poll();
+  // The present run of a fiber: its number, odd while the fiber runs and never the same again, and
+  // the kind of its task; null if it has none, or if the fiber has just been exchanged. Any thread.
+  struct Run {
+    uint64_t number = 0;
+    TaskKind* kind = nullptr;
+    bool running() const { return number % 2 == 1; }
+  };
+  Run run() const;
+
   // Ends the Wait() in progress. A waker advances the epoch of the seat first.
   void Rouse();
 
@@ -142,6 +152,10 @@ class FiberLoop {
 
   // Atomic: a stack of fibers that other threads made ready. They push, the loop takes all.
   std::atomic<Fiber*> remote_{nullptr};
+  // Atomic: run(). The loop's thread writes the kind, then the number (release, each). A reader
+  // takes the number, the kind and the number (acquire): the same twice, and they belong together.
+  std::atomic<uint64_t> run_number_{0};
+  std::atomic<TaskKind*> run_kind_{nullptr};
   // Atomic: the thread is in its poller, or about to go there. See F3.
   std::atomic<bool> sleeping_{false};
 };

@@ -3,13 +3,45 @@
 // task.h - a request that is ready to run, and a list of them that allocates nothing.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "curtail/base/clock.h"
 #include "curtail/exec/wait.h"
 
 namespace curtail {
+
+// A TaskKind is what tasks of one origin have in common, such as the method that they call. It
+// outlives them. Thread-safe.
+class TaskKind {
+ public:
+  // For people. Immutable once there are tasks.
+  std::string_view name = "tasks of one kind";
+
+  // True if such tasks sleep outside of curtail's waits: under "auto" each has a thread of its own.
+  bool blocks() const { return blocks_.load(std::memory_order_relaxed); }
+  // Tasks that held up a thread which others needed.
+  uint64_t held_up() const { return held_up_.load(std::memory_order_relaxed); }
+
+  // A task held its thread up. `asleep`: it used no CPU, so that such tasks now block. True if they
+  // did not before.
+  bool HeldUp(bool asleep);
+  // A task that ran for a while and did not suspend its fiber has ended; `asleep` if its thread
+  // slept meanwhile. True if such tasks now block, and did not before.
+  bool Ran(bool asleep);
+
+ private:
+  // Consecutive runs of the other sort after which blocks_ changes.
+  static constexpr uint32_t kRunsToBlock = 4;
+  static constexpr uint32_t kRunsToClear = 64;
+
+  // Atomic, relaxed: hints. Threads that count at once may lose a run.
+  std::atomic<bool> blocks_{false};
+  std::atomic<uint64_t> held_up_{0};
+  std::atomic<uint32_t> contrary_{0};  // runs in a row that blocks_ did not foresee
+};
 
 // A Task runs once, on a thread of the executor. It belongs to the code that queued it until Run()
 // begins.
@@ -21,6 +53,8 @@ class Task {
   virtual void Drop() {}
   // The task's name, for diagnostics.
   virtual std::string_view name() const { return "a task"; }
+  // Its share in a kind; null: it is of none.
+  virtual TaskKind* kind() { return nullptr; }
 
   // When the executor queued it.
   TimePoint queued_at() const { return queued_at_; }

@@ -31,13 +31,10 @@ void Ticker::Stop() {
 
 void Ticker::Run() {
   while (true) {
+    const uint32_t ticket = parker_.Ticket();
+    if (ticket & kStop) return;
     const Deadline next = Deadline::In(tick_(Now()));
-    while (!next.Expired()) {
-      const uint32_t ticket = parker_.Ticket();
-      if (ticket & kStop) return;
-      parker_.Wait(ticket, next);
-    }
-    if (parker_.Ticket() & kStop) return;
+    while (parker_.Ticket() == ticket && !next.Expired()) parker_.Wait(ticket, next);
   }
 }
 

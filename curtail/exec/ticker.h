@@ -27,6 +27,8 @@ class Ticker {
   // Starts the thread, named `name` (15 characters at most); it makes the first call at once. Call
   // once. Errors: RESOURCE_EXHAUSTED when the system has no thread.
   absl::Status Start(const char* name, Tick tick);
+  // Has the thread make the next call now. Any thread; never blocks.
+  void Wake() { parker_.Notify(); }
   // Ends the thread; waits for a call in progress. No effect without Start() or a second time.
   void Stop();
 

@@ -11,6 +11,7 @@
 namespace curtail {
 
 constinit thread_local BlockingWatcher* blocking_watcher = nullptr;
+constinit thread_local uint64_t waits_of_thread = 0;
 
 namespace {
 

@@ -35,6 +35,8 @@ struct WaitHint {
   TimePoint now;                       // when the task was taken from its queue; zero if it was not
   // Other requests were ready when this one began: its output may share their write
   bool more_ready = false;
+  // The config has stand-ins: tasks tell their kind how they ran (TaskKind::Ran)
+  bool stand_ins = false;
   // The order of waiting requests gave this one up: answer without the handler.
   bool shed = false;
 };

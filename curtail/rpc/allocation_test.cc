@@ -295,13 +295,13 @@ std::string NameOf(const testing::TestParamInfo<std::tuple<const char*, bool>>& 
   return (name == "mutune" || name == "online" ? name : name.substr(0, 3)) + (coroutine ? "Coroutine" : "");
 }
 INSTANTIATE_TEST_SUITE_P(StraightLine, AllocationTest,
-                         testing::Combine(testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1", "FIP1", "FDB1-4",
-                                                          "mutune", "online"),
+                         testing::Combine(testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1", "auto", "FIP1",
+                                                          "FDB1-4", "mutune", "online"),
                                           testing::Values(false)),
                          NameOf);
 INSTANTIATE_TEST_SUITE_P(Coroutine, AllocationTest,
-                         testing::Combine(testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1", "FIP1", "FDB1-4",
-                                                          "ADB1-2-2", "mutune", "online"),
+                         testing::Combine(testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1", "auto", "FIP1",
+                                                          "FDB1-4", "ADB1-2-2", "mutune", "online"),
                                           testing::Values(true)),
                          NameOf);
 

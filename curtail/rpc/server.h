@@ -30,8 +30,9 @@ struct ServerOptions {
   // The keys for TLS on all addresses; null: plain text. Handshakes run on the threads that
   // receive. An unfinished handshake counts among max_connections for as long as the client stays.
   std::shared_ptr<const ServerTls> tls;
-  // The threading model and its pool sizes, at the start; SwitchTo() changes them.
-  Config config;
+  // The threading model and its pool sizes, at the start; SwitchTo() changes them. "auto" suits
+  // handlers that are not known; for a service of continuation handlers alone it is AIB1-1.
+  Config config = Config::Auto();
   // The policy that chooses the config from then on: "mutune", "online", or another of
   // LibraryPolicies(). Empty or "static:CONFIG": only SwitchTo() does. A policy chooses among
   // the configs of the profile under which all methods can run and that fit in max_threads. It
@@ -114,12 +115,21 @@ struct PolicyStats {
 };
 
 // The present activity of a server.
+// A method whose handler held a thread up that other requests needed. Found under the config
+// "auto".
+struct HeldUpMethod {
+  std::string path;     // "/package.Service/Method"
+  uint64_t times = 0;   // that a stand-in came for it
+  bool blocks = false;  // sleeps outside of curtail's waits; its calls have threads of their own
+};
+
 struct ServerStats {
   ExecutorStats pools;
   size_t connections = 0;
   size_t open_calls = 0;  // begun by clients and not ended
   ThreadStats process;    // of all threads of the process
   std::optional<PolicyStats> policy;
+  std::vector<HeldUpMethod> held_up;
 };
 
 // A Server accepts connections and runs the handlers of its services. Thread-safe after Start().

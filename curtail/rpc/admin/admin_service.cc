@@ -121,6 +121,12 @@ admin::v1::GetStatusReply StatusMessage(const ServerStats& stats, TimePoint now)
   status.set_open_calls(stats.open_calls);
   if (stats.policy) Fill(*stats.policy, status.mutable_policy());
   Fill(stats.process, status.mutable_process());
+  for (const HeldUpMethod& method : stats.held_up) {
+    admin::v1::HeldUpMethod* const held_up = status.add_held_up();
+    held_up->set_path(method.path);
+    held_up->set_times(method.times);
+    held_up->set_blocks(method.blocks);
+  }
   return status;
 }
 

@@ -164,6 +164,31 @@ TEST_F(FiberServerTest, WhatBlocksIsOffLoadedWhileOthersAreServed) {
   EXPECT_TRUE(blocked.status.ok()) << blocked.status;
 }
 
+TEST_F(FiberServerTest, UnderAutoWhatBlocksHasThreadsOfItsOwn) {
+  constexpr int kCalls = 20;
+  Gate gate;
+  ServerOptions options;
+  EXPECT_EQ(options.config.ToString(), "auto");
+  Serve(
+      std::move(options),
+      {{"Block", [&](Context&, const StringValue&,
+                     StringValue*) { return gate.Pass() ? absl::OkStatus() : absl::InternalError("stuck"); }},
+       {"Quick", [](Context&, const StringValue&, StringValue*) { return absl::OkStatus(); }}});
+  for (int i = 0; i < kCalls; ++i) Begin("Block");
+  ASSERT_TRUE(PollUntil([&] { return gate.arrived() == kCalls; }));
+  Answer& quick = Begin("Quick");
+  ASSERT_TRUE(PollUntil([&] { return quick.done; }));
+  EXPECT_EQ(Answered(), 1u);
+  gate.Open();
+  ASSERT_TRUE(PollUntil([&] { return Answered() == kCalls + 1; }));
+  for (const Answer& answer : answers_) EXPECT_TRUE(answer.status.ok()) << answer.status;
+  const std::vector<HeldUpMethod> held_up = server_->Sample(/*process=*/false).held_up;
+  ASSERT_EQ(held_up.size(), 1u);
+  EXPECT_EQ(held_up[0].path, "/test.Functions/Block");
+  EXPECT_TRUE(held_up[0].blocks);
+  EXPECT_GE(held_up[0].times, 1u);
+}
+
 TEST_F(FiberServerTest, PartsOfARequestCallOthersAtTheSameTime) {
   for (const char* config : {"FIB1", "FDB1-1", "SIB1", "SDB1-2"}) {
     Gate gate;

@@ -25,7 +25,7 @@ struct HostFlags {
   std::vector<std::string> peers, leaves, stores;
   std::string shard = "0/1";
   int lanes = 1;
-  std::string config = "SIB1";
+  std::string config = "auto";
   std::string policy, profile, admin;
   bool any_machine = false;
   double slo_ms = 10;

@@ -12,7 +12,7 @@ absl::Status MethodTable::Add(std::unique_ptr<Service> service) {
     std::string path = Join("/", service->FullName(), "/", method.name);
     const auto [place, added] = methods_.try_emplace(path);
     MethodHandler& served = place->second.handler;
-    place->second.path = place->first;
+    place->second.path = place->second.kind.name = place->first;
     if (added) {
       place->second.index = static_cast<uint32_t>(methods_.size() - 1);
       served = std::move(method);
@@ -44,6 +44,15 @@ absl::Status MethodTable::CheckModel(const Config& config) const {
     }
   }
   return absl::OkStatus();
+}
+
+std::vector<HeldUpMethod> MethodTable::HeldUp() const {
+  std::vector<HeldUpMethod> held_up;
+  for (const auto& [path, method] : methods_) {
+    const TaskKind& kind = method.kind;
+    if (kind.held_up() > 0 || kind.blocks()) held_up.push_back({path, kind.held_up(), kind.blocks()});
+  }
+  return held_up;
 }
 
 std::vector<std::string> MethodTable::ServiceNames() const {

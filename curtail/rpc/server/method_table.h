@@ -16,6 +16,8 @@
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
 #include "curtail/exec/config.h"
+#include "curtail/exec/task.h"
+#include "curtail/rpc/server.h"
 #include "curtail/rpc/service.h"
 
 namespace curtail::internal {
@@ -26,6 +28,8 @@ struct ServedMethod {
   MethodHandler handler;
   std::string_view path;  // "/package.Service/Method"
   uint32_t index = 0;     // in the order in which methods were added
+  // Of its requests. Thread-safe.
+  TaskKind kind;
 
   // A handler took `time`. Any thread.
   void Took(Nanos time) {
@@ -60,6 +64,8 @@ class MethodTable {
   }
   // Errors: INVALID_ARGUMENT when a method cannot run under `config`.
   absl::Status CheckModel(const Config& config) const;
+  // Those whose handlers have held a thread up.
+  std::vector<HeldUpMethod> HeldUp() const;
   // The full name of each service added, in order.
   std::vector<std::string> ServiceNames() const;
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/server/server_call.h"
 
+#include <sys/resource.h>
+
 #include <exception>
 
 #include "curtail/base/strings.h"
+#include "curtail/exec/blocking.h"
+#include "curtail/exec/executor.h"
 #include "curtail/exec/fiber.h"
 
 namespace curtail {
@@ -27,6 +31,34 @@ bool Timed(const ServedMethod& method) {
   static thread_local uint32_t runs = 0;
   return method.took() >= HeldOutput::kPriceOfSend || ++runs % kSome == 0;
 }
+
+// Finds out whether a handler sleeps outside of curtail's waits, if it runs long enough to matter.
+class SleepCounter {
+ public:
+  void Begin(const ServedMethod& method) {
+    counts_ = method.kind.blocks() || method.took() >= kLong;
+    if (!counts_) return;
+    waits_ = waits_of_thread;
+    sleeps_ = Sleeps();
+  }
+  // True if the method's handlers now block, and did not before.
+  bool End(ServedMethod& method) {
+    if (!counts_ || method.took() < kLong) return counts_ && method.kind.Ran(/*asleep=*/false);
+    return method.kind.Ran(Sleeps() - sleeps_ > waits_of_thread - waits_);
+  }
+
+ private:
+  static constexpr Nanos kLong = std::chrono::microseconds(200);
+
+  static uint64_t Sleeps() {
+    rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? static_cast<uint64_t>(usage.ru_nvcsw) : 0;
+  }
+
+  bool counts_ = false;
+  uint64_t waits_ = 0;   // of this thread, where curtail knew
+  uint64_t sleeps_ = 0;  // of this thread, as the kernel counts
+};
 
 // One message in, one message or status out.
 class UnaryCall final : public ServerCall {
@@ -295,6 +327,8 @@ absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hi
   Fiber* const fiber = Fiber::Current();
   if (fiber != nullptr) fiber->TimeSuspensions(timed);
   const TimePoint begin = timed ? Now() : TimePoint();
+  SleepCounter sleeps;
+  if (hint.stand_ins) sleeps.Begin(*method_);
   absl::Status status;
   try {  // the one place where exceptions of user code end
     status = method_->handler.handler(context_, request, reply);
@@ -304,7 +338,11 @@ absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hi
     status = absl::InternalError(Join("exception in handler of ", method_->handler.name));
   }
   context_.observed_ = nullptr;
-  if (timed) method_->Took(Now() - begin - (fiber != nullptr ? fiber->suspended() : Nanos::zero()));
+  if (timed) {
+    const Nanos suspended = fiber != nullptr ? fiber->suspended() : Nanos::zero();
+    method_->Took(Now() - begin - suspended);
+    if (suspended == Nanos::zero() && sleeps.End(*method_)) hint.executor->OnBlocking(method_->kind);
+  }
   return status;
 }
 

@@ -58,6 +58,7 @@ class ServerCall : public Task, public internal::Answerable {
   // The executor will not run it: drops its reference.
   void Drop() override { Unref(); }
   std::string_view name() const override { return method_->path; }
+  TaskKind* kind() override { return &method_->kind; }
   // A Responder's answer, or that it was destroyed without one. Unary calls only.
   std::string* ReplyBytes() override { return nullptr; }
   void Finish(absl::Status) override {}

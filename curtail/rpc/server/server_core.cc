@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "curtail/adapt/policy_kind.h"
@@ -57,6 +58,14 @@ void KeepFreedMemory() {
   mallopt(M_TRIM_THRESHOLD, kKept);
   mallopt(M_MMAP_THRESHOLD, 8 << 20);
 #endif
+}
+
+void WarnOfBlocking(const TaskKind& kind) {
+  const std::string warning = Join(
+      "curtail: ", kind.name,
+      " sleeps outside of curtail's waits, in a lock, a file or a blocking call; from now on each of its "
+      "calls has a thread of its own\n");
+  std::fputs(warning.c_str(), stderr);
 }
 
 }  // namespace
@@ -109,6 +118,9 @@ absl::Status ServerCore::Bind() {
 }
 
 absl::Status ServerCore::Run() {
+  if (options_.config.stand_ins && !parts_.methods.CheckModel(options_.config).ok()) {
+    options_.config = *Config::Parse("AIB1-1");
+  }
   auto adaptation = Adaptation::Make(options_, parts_.methods.ServiceNames(),
                                      [this](const Config& c) { return parts_.methods.CheckModel(c).ok(); });
   if (!adaptation.ok()) return adaptation.status();
@@ -136,7 +148,8 @@ absl::Status ServerCore::StartExecutor() {
   const ExecutorOptions pools{
       .max_threads = static_cast<uint32_t>(threads),
       .fiber = {.stack_bytes = options_.fiber_stack_bytes, .max_live = options_.max_fibers},
-      .watcher = adaptation_ == nullptr ? nullptr : adaptation_->watcher()};
+      .watcher = adaptation_ == nullptr ? nullptr : adaptation_->watcher(),
+      .on_blocking = WarnOfBlocking};
   executor_ = std::make_unique<Executor>(config, pools, this, &parts_.output, &response_);
   parts_.output.SubmitTo(executor_.get());
   return executor_->status();
@@ -169,6 +182,7 @@ ServerStats ServerCore::Sample(bool process) {
                     .open_calls = parts_.admission.open_calls()};
   if (process) stats.process = ReadThreadStats().value_or(ThreadStats());
   if (adaptation_ != nullptr) stats.policy = adaptation_->Stats();
+  stats.held_up = parts_.methods.HeldUp();
   return stats;
 }
 

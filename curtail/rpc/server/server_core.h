@@ -54,7 +54,7 @@ class ServerCore final : public Receiver {
   absl::Status StartExecutor();
 
   // Immutable once Run() was called.
-  const ServerOptions options_;
+  ServerOptions options_;
   std::vector<std::string> addresses_;
   std::vector<std::shared_ptr<Listener>> listeners_;
 

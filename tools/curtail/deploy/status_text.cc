@@ -76,6 +76,14 @@ nlohmann::json PoolsJson(const admin::v1::GetStatusReply& status) {
   return pools;
 }
 
+nlohmann::json HeldUpJson(const admin::v1::GetStatusReply& status) {
+  nlohmann::json methods = nlohmann::json::array();
+  for (const admin::v1::HeldUpMethod& method : status.held_up()) {
+    methods.push_back({{"path", method.path()}, {"times", method.times()}, {"blocks", method.blocks()}});
+  }
+  return methods;
+}
+
 }  // namespace
 
 std::string StatusText(const admin::v1::GetStatusReply& status) {
@@ -101,6 +109,11 @@ std::string StatusText(const admin::v1::GetStatusReply& status) {
       mean, status.max_queue_wait_us(), status.connections(), status.open_calls(), process.threads(),
       process.voluntary_switches(), process.involuntary_switches(),
       static_cast<double>(process.cpu_us()) / 1e6, static_cast<double>(process.run_delay_us()) / 1e6);
+  for (const admin::v1::HeldUpMethod& method : status.held_up()) {
+    absl::StrAppendFormat(
+        &text, "%s held a thread up, %d times%s\n", method.path(), method.times(),
+        method.blocks() ? ": it sleeps, so that each of its calls has a thread of its own" : "");
+  }
   return text;
 }
 
@@ -118,6 +131,7 @@ std::string StatusJson(const admin::v1::GetStatusReply& status) {
                                    {"max_queue_wait_us", status.max_queue_wait_us()},
                                    {"connections", status.connections()},
                                    {"open_calls", status.open_calls()},
+                                   {"held_up", HeldUpJson(status)},
                                    {"policy", PolicyJson(status)},
                                    {"process",
                                     {{"threads", process.threads()},

@@ -60,6 +60,19 @@ TEST(StatusText, ShowsPoolsQueueAndProcess) {
       "one\n");
 }
 
+TEST(StatusText, ShowsMethodsThatHeldAThreadUp) {
+  admin::v1::GetStatusReply status = AStatus();
+  admin::v1::HeldUpMethod* const sleeper = status.add_held_up();
+  sleeper->set_path("/a.B/Sleep"), sleeper->set_times(3), sleeper->set_blocks(true);
+  admin::v1::HeldUpMethod* const computer = status.add_held_up();
+  computer->set_path("/a.B/Compute"), computer->set_times(2);
+  const std::string text = StatusText(status);
+  EXPECT_NE(text.find("\n/a.B/Sleep held a thread up, 3 times: it sleeps, so that each of its calls has a "
+                      "thread of its own\n/a.B/Compute held a thread up, 2 times\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(StatusText, ShowsThePolicyAndItsLastTenSwitches) {
   admin::v1::GetStatusReply status = AStatus();
   AddPolicy(&status, 2);
@@ -82,12 +95,15 @@ TEST(StatusText, ShowsThePolicyAndItsLastTenSwitches) {
 // The fields that programs rely on, and their types.
 TEST(StatusJson, HasTheFieldsOfItsSchemaVersion) {
   admin::v1::GetStatusReply status = AStatus();
+  admin::v1::HeldUpMethod* const held_up = status.add_held_up();
+  held_up->set_path("/a.B/C"), held_up->set_times(3), held_up->set_blocks(true);
   const auto json = nlohmann::json::parse(StatusJson(status));
   EXPECT_EQ(json, nlohmann::json::parse(R"({
     "schema_version": 1, "config": "SDB1-4",
     "pools": [{"name": "workers", "threads": 4, "active": 1, "waiting": 2, "parked": 3}],
     "spinning_threads": 5, "sleeping_threads": 6, "fibers": 7, "queued": 8, "begun": 1152921504606846976,
     "queue_wait_us": 3458764513820540928, "max_queue_wait_us": 11, "connections": 12, "open_calls": 13,
+    "held_up": [{"path": "/a.B/C", "times": 3, "blocks": true}],
     "policy": null,
     "process": {"threads": 14, "voluntary_switches": 15, "involuntary_switches": 16, "cpu_us": 17250000,
                 "run_delay_us": 18000}})"));

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. Under "auto" one thread receives and runs all requests on fibers, the quickest way for handlers that wait
+// as curtail waits. A handler that sleeps outside of those waits (a database driver, a lock, a file) would hold up
+// every other request. The guard, a thread of its own, notices and gives the role of the thread to a sleeping thread
+// of the pool, a stand-in. In addition to the rules of executor.cc and executor_fiber.cc:
+//
+//  G1  The guard looks at the fiber loops every kLook. A thread whose loop is in the same run (FiberLoop::run) at two
+//      looks in a row is held up. The kernel says whether it sleeps or computes.
+//  G2  As long as a thread is held up, the role has room for one more: for each thread that sleeps, and for threads
+//      that compute as far as there are CPUs. A sleeping thread of the pool takes it, leads, and begins the requests
+//      that wait. Requests that the held-up thread has begun stay with it.
+//  G3  A thread that comes back from the run that held it up gives the hold back. It settles anew, finds more holders
+//      than the role allows, and goes to sleep. Its live fibers keep it, by S5, until they have ended.
+//  G4  A kind of task that slept is run on a thread of its own from then on: the fiber thread hands it to the tasks
+//      for threads without a role. There it waits as synchronous models wait, and holds nobody up. As many run at once
+//      as there are threads without a role; the others wait for one, in their order. Runs that do not sleep, one after
+//      the other, bring the kind back to the fibers (TaskKind).
+//  G5  After kQuietLooks without a run the guard sleeps until a thread that is about to run something wakes it. Both
+//      sides decide under the mutex: a run either comes before the guard's last look, which sees it, or finds
+//      guard_sleeps_ set. So an idle server makes no look.
+//
+// Races considered:
+//  - The run ends between the guard's look and the mutex: the guard compares the number of the run again under the
+//    mutex. A thread ends a run before it takes the mutex, and gives its hold back under it.
+//  - A switch to a config without stand-ins while threads are held up: they keep their holds, which count for
+//    nothing, and give them back as they return.
+//  - Stop() while a task waits for a thread of its own: no thread ends before these tasks have run (HasDuties).
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "curtail/exec/executor.h"
+#include "curtail/exec/executor_thread.h"
+
+namespace curtail {
+namespace {
+
+constexpr Nanos kLook = std::chrono::milliseconds(2);
+constexpr int kQuietLooks = 64;
+// Until a run wakes the guard.
+constexpr Nanos kAsleep = std::chrono::hours(1);
+
+// True if the kernel says that the thread sleeps. False when in doubt.
+bool Sleeps(int tid) {
+  char path[48];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char text[128];
+  const ssize_t n = read(file, text, sizeof text);
+  close(file);
+  const std::string_view stat(text, n > 0 ? static_cast<size_t>(n) : 0);
+  const size_t name_end = stat.rfind(") ");
+  return name_end != std::string_view::npos && name_end + 2 < stat.size() &&
+         (stat[name_end + 2] == 'S' || stat[name_end + 2] == 'D');
+}
+
+}  // namespace
+
+bool TaskKind::HeldUp(bool asleep) {
+  held_up_.fetch_add(1, std::memory_order_relaxed);
+  if (!asleep || blocks_.exchange(true, std::memory_order_relaxed)) return false;
+  contrary_.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+bool TaskKind::Ran(bool asleep) {
+  const bool before = blocks();
+  if (asleep == before) {
+    if (contrary_.load(std::memory_order_relaxed) != 0) contrary_.store(0, std::memory_order_relaxed);
+    return false;
+  }
+  const uint32_t runs = contrary_.load(std::memory_order_relaxed) + 1;
+  const bool change = runs >= (before ? kRunsToClear : kRunsToBlock);
+  contrary_.store(change ? 0 : runs, std::memory_order_relaxed);
+  if (change) blocks_.store(asleep, std::memory_order_relaxed);
+  return change && asleep;
+}
+
+struct Executor::Suspect {
+  Thread* thread;
+  FiberLoop::Run run;
+  bool asleep;
+};
+
+int Executor::StandIns() const {  // G2
+  if (!config_.stand_ins) return 0;
+  const int room = static_cast<int>(threads_.size()) - config_.threads();
+  return std::min(held_asleep_ + std::min(held_busy_, cpus_ - 1), room);
+}
+
+absl::Status Executor::StartGuard() {
+  MutexLock lock(guard_mu_);
+  if (guard_started_) return absl::OkStatus();
+  absl::Status started = guard_.Start("guard", [this](TimePoint) { return Guard(); });
+  guard_started_ = started.ok();
+  return started;
+}
+
+Nanos Executor::Guard() {
+  std::vector<Suspect> suspects;
+  if (!FindSuspects(&suspects)) return kAsleep;
+  if (suspects.empty()) return kLook;
+  for (Suspect& suspect : suspects) {
+    suspect.asleep = Sleeps(suspect.thread->tid.load(std::memory_order_relaxed));
+  }
+  NoteHolds(suspects);
+  for (const Suspect& suspect : suspects) {
+    TaskKind* const kind = suspect.run.kind;
+    if (kind != nullptr && kind->HeldUp(suspect.asleep)) OnBlocking(*kind);
+  }
+  return kLook;
+}
+
+bool Executor::FindSuspects(std::vector<Suspect>* suspects) {  // G1
+  MutexLock lock(mu_);
+  uint64_t runs = 0;
+  bool running = false;
+  for (const auto& thread : threads_) {
+    const FiberLoop* const loop = thread->loop.load(std::memory_order_relaxed);
+    if (loop == nullptr) continue;
+    const FiberLoop::Run run = loop->run();
+    runs += run.number;
+    running = running || run.running();
+    const bool same = run.running() && run.number == thread->run_seen;
+    if (same && thread->hold == Hold::kNone && config_.stand_ins)
+      suspects->push_back({thread.get(), run, false});
+    thread->run_seen = run.number;
+  }
+  quiet_looks_ = running || runs != runs_seen_ ? 0 : quiet_looks_ + 1;
+  runs_seen_ = runs;
+  guard_sleeps_ = quiet_looks_ >= kQuietLooks || !config_.stand_ins;  // G5
+  return !guard_sleeps_;
+}
+
+void Executor::NoteHolds(const std::vector<Suspect>& suspects) {
+  MutexLock lock(mu_);
+  for (const Suspect& suspect : suspects) {
+    Thread& thread = *suspect.thread;
+    if (thread.loop.load(std::memory_order_relaxed)->run().number != suspect.run.number) continue;
+    thread.hold = suspect.asleep ? Hold::kAsleep : Hold::kBusy;
+    ++(suspect.asleep ? held_asleep_ : held_busy_);
+    ++role_changes_;
+  }
+  int vacant = Allowed(kFiberInline) - holders_[kFiberInline];
+  for (size_t i = 0; i < suspects.size(); ++i) {
+    // A parked holder of the role is as good as a thread that has yet to take it.
+    if (!seats_[kRunners].empty()) {
+      UnparkLast(kRunners);
+    } else if (vacant-- > 0) {
+      UnparkLast(kSleepers);
+    }
+  }
+}
+
+void Executor::Release(Thread& self) {  // G3
+  --(self.hold == Hold::kAsleep ? held_asleep_ : held_busy_);
+  self.hold = Hold::kNone;
+  ++role_changes_;
+  // This thread gives up one role too many; parked ones do so when woken.
+  if (holders_[kFiberInline] > Allowed(kFiberInline) + 1) UnparkLast(kRunners);
+}
+
+bool Executor::GuardSleeps() { return config_.stand_ins && std::exchange(guard_sleeps_, false); }
+
+void Executor::WakeGuard() {
+  MutexLock lock(guard_mu_);
+  guard_.Wake();
+}
+
+void Executor::OnBlocking(const TaskKind& kind) const {
+  if (options_.on_blocking) options_.on_blocking(kind);
+}
+
+}  // namespace curtail
