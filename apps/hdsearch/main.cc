@@ -10,7 +10,7 @@ constexpr char kExamples[] = R"(Data (--data, --queries):
   synthetic:N=500000,D=2048,seed=7,clusters=1000
 
 Examples:
-  hdsearch --service leaf --shard 0/2 --listen 127.0.0.1:7001 --config SIB1
+  hdsearch --service leaf --shard 0/2 --listen 127.0.0.1:7001
   hdsearch --service mid-tier --leaf 127.0.0.1:7001 --leaf 127.0.0.1:7002 --config SDB1-16
   hdsearch --service mid-tier --leaf 127.0.0.1:7001 --listen 127.0.0.1:7000 --policy online --slo 5
   hdsearch --monolith --instances leaf=4 --listen 127.0.0.1:7000 --config FIB1

@@ -11,7 +11,7 @@ constexpr char kExamples[] = R"(Data (--data):
   synthetic:users=943,items=1682,ratings=100000,rank=4,noise=0.7,seed=1
 
 Examples:
-  recommend --service leaf --shard 0/2 --listen 127.0.0.1:7001 --config SIB1
+  recommend --service leaf --shard 0/2 --listen 127.0.0.1:7001
   recommend --service mid-tier --leaf 127.0.0.1:7001 --leaf 127.0.0.1:7002 --config SDB1-16
   recommend --monolith --instances leaf=4 --listen 127.0.0.1:7000 --config FIB1
   recommend train --data ratings.csv --shard 0/4 --out model-0.bin

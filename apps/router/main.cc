@@ -7,7 +7,7 @@
 
 constexpr char kExamples[] = R"(Examples, two shards of two replicas and a memcached for each leaf:
   memcached -s /tmp/m0 -I 2m &
-  router --service leaf --store memcached=unix:/tmp/m0 --listen 127.0.0.1:7001 --config SIB1
+  router --service leaf --store memcached=unix:/tmp/m0 --listen 127.0.0.1:7001
   router --service mid-tier --replicas 2 --leaf 127.0.0.1:7001 --leaf 127.0.0.1:7002 \
          --leaf 127.0.0.1:7003 --leaf 127.0.0.1:7004 --listen 127.0.0.1:7000 --config SDB1-16
   router load --target 127.0.0.1:7000 --records 10000

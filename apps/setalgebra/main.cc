@@ -13,7 +13,7 @@ constexpr char kExamples[] = R"(Data (--data):
   synthetic:N=100000,words=50000,length=12,skew=1,seed=7
 
 Examples:
-  setalgebra --service leaf --shard 0/2 --listen 127.0.0.1:7001 --config SIB1
+  setalgebra --service leaf --shard 0/2 --listen 127.0.0.1:7001
   setalgebra --service mid-tier --leaf 127.0.0.1:7001 --leaf 127.0.0.1:7002 --config SDB1-16
   setalgebra --monolith --instances leaf=4 --listen 127.0.0.1:7000 --config FIB1
   setalgebra query red fruit

@@ -33,7 +33,7 @@ done
 
 # The program of the README: listens, ends with 0 on SIGTERM.
 mkfifo "$work/stdout"
-"$work/build/greeter" --listen 127.0.0.1:0 --config SIB1 >"$work/stdout" &
+"$work/build/greeter" --listen 127.0.0.1:0 >"$work/stdout" &
 server=$!
 exec 3<"$work/stdout"
 if ! read -r -t 10 -u 3 line || [[ $line != *127.0.0.1:* ]]; then

@@ -226,9 +226,9 @@ def test_switch(tools):
             if line.startswith("admin on "):
                 break
         code, out, _ = tools.run("switch", admin)
-        assert code == 0 and out == "SIB1\n", out
+        assert code == 0 and out == "auto\n", out
         code, out, _ = tools.run("switch", admin, "SDP1-4")
-        assert code == 0 and out == "SIB1 -> SDP1-4\n", out
+        assert code == 0 and out == "auto -> SDP1-4\n", out
         code, out, _ = tools.run("switch", admin)
         assert code == 0 and out == "SDP1-4\n", out
         health = ("--method", "/grpc.health.v1.Health/Check", "--duration", "200ms", "--warmup", "0ms")

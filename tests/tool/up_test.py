@@ -65,7 +65,7 @@ def test_background(tools):
     assert re.search(r"memory: .*MiB \(leaf 2 x ", err), err
     expect_no_escapes(out + err)
     found = expect_serving(tools)
-    assert found["mid-tier"]["config"] == "SDB1-4" and found["leaf-0"]["config"] == "SIB1", found
+    assert found["mid-tier"]["config"] == "SDB1-4" and found["leaf-0"]["config"] == "auto", found
 
     # One at a time, and the application's name stands for its address and its data.
     code, _, err = tools.run("up", "hdsearch", *SMALL)
