@@ -153,7 +153,8 @@ struct LoadReport {
 // Fills result.invalid and result.warnings. A run is void if one of these holds:
 // V1. No request was due in the measured window.
 // V2. The p50, p90, p95 or p99 of the send lag is over a quarter of the latency's, and over 50 us
-//     (a timer's lateness): the generator was starved, and reads replies as late as it sends.
+//     (a timer's lateness), as p99 over 250 us (a short preemption): the generator was starved, and
+//     reads replies as late as it sends.
 // V3. The p99.9 of the send lag is over a quarter of the latency's, and over 10 ms: the generator
 //     stood still for longer than schedulers let a thread wait.
 // V4. The rate of sends is more than 1 % off the schedule.

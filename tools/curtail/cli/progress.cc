@@ -18,12 +18,13 @@ double Ms(const std::atomic<int64_t>& ns) {
 
 // Rates and percentiles are those of the last second.
 std::string LiveLine(const Live& live, const std::string& label, Nanos total) {
+  const std::string of =
+      total > Nanos::zero() ? absl::StrFormat("/%.0f", static_cast<double>(total.count()) / 1e9) : "";
   return absl::StrFormat(
-      "%s  %.0f/%.0f s  due %.0f/s  sent %.0f/s  %d in flight  p50 %.2f ms  p99 %.2f ms  %d failed", label,
-      Ms(live.elapsed_ns) / 1e3, static_cast<double>(total.count()) / 1e9,
-      live.due_per_s.load(std::memory_order_relaxed), live.sent_per_s.load(std::memory_order_relaxed),
-      live.in_flight.load(std::memory_order_relaxed), Ms(live.p50_ns), Ms(live.p99_ns),
-      live.failed.load(std::memory_order_relaxed));
+      "%s  %.0f%s s  due %.0f/s  sent %.0f/s  %d in flight  p50 %.2f ms  p99 %.2f ms  %d failed", label,
+      Ms(live.elapsed_ns) / 1e3, of, live.due_per_s.load(std::memory_order_relaxed),
+      live.sent_per_s.load(std::memory_order_relaxed), live.in_flight.load(std::memory_order_relaxed),
+      Ms(live.p50_ns), Ms(live.p99_ns), live.failed.load(std::memory_order_relaxed));
 }
 
 }  // namespace

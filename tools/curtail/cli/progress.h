@@ -19,8 +19,8 @@ namespace curtail::tool {
 // and touches nothing else of the run.
 class ProgressLine {
  public:
-  // `label` comes first; `total` is the planned length; `note` is asked for what comes last. `console` and `live`
-  // outlive this, and the console is not used by others meanwhile.
+  // `label` comes first; `total` is the planned length, 0 where there is none; `note` is asked for what comes last.
+  // `console` and `live` outlive this, and the console is not used by others meanwhile.
   ProgressLine(Console* console, const Live* live, std::string label, Nanos total,
                std::function<std::string()> note = nullptr);
   ~ProgressLine();

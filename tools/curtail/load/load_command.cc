@@ -147,7 +147,9 @@ absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> r
   }
   ConfigWatch watch(flags_.admin, &live);
   const Nanos length = options.warmup + setup_.duration;
-  const ProgressLine line(&console_, &live, label, length, [&] { return watch.Text(); });
+  // A number of requests ends before the length does.
+  const ProgressLine line(&console_, &live, label, flags_.requests > 0 ? Nanos::zero() : length,
+                          [&] { return watch.Text(); });
   absl::StatusOr<LoadResult> result = absl::UnknownError("");
   if (setup_.curve) {
     absl::StatusOr<RateCurve> curve = *setup_.curve;
