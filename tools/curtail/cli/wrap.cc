@@ -31,7 +31,9 @@ void AppendWrapped(std::string_view line, size_t columns, std::string* out) {
   const size_t hang = HangingIndent(line, columns);
   size_t room = columns, least = std::min(line.find_first_not_of(' '), line.size());
   while (line.size() > room) {
-    size_t at = line.rfind(' ', room);
+    // Fields that two spaces part stay whole where that leaves no line half empty.
+    const size_t field = line.rfind("  ", room);
+    size_t at = field != std::string_view::npos && field > room / 2 ? field : line.rfind(' ', room);
     if (at == std::string_view::npos || at <= least) at = line.find(' ', std::max(room, least));
     if (at == std::string_view::npos) break;
     const size_t end = line.substr(0, at).find_last_not_of(' ') + 1;

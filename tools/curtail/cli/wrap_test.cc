@@ -13,6 +13,8 @@ TEST(WrapText, BreaksAtSpacesAndKeepsIndentation) {
   EXPECT_EQ(WrapText("one two three\nfour\n", 80), "one two three\nfour\n");
   EXPECT_EQ(WrapText("  curtail load 127.0.0.1:7000 --rps 500", 30),
             "  curtail load 127.0.0.1:7000\n    --rps 500");
+  EXPECT_EQ(WrapText("sent 10/s  p50 0.06 ms  p99 2 ms", 17), "sent 10/s\np50 0.06 ms\np99 2 ms")
+      << "whole fields";
   EXPECT_EQ(WrapText("", 10), "");
   EXPECT_EQ(WrapText("a  b", 0), "a  b") << "no terminal";
   EXPECT_EQ(WrapText("unbreakable", 4), "unbreakable");
