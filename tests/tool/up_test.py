@@ -61,6 +61,7 @@ def await_state(tools, wanted):
 
 def test_background(tools):
     code, out, err = tools.run("up", "hdsearch", *SMALL, "--detach", "--config", "SDB1-4")
+    out_up = out
     assert code == 0 and "hdsearch is up: mid-tier at 127.0.0.1:" in out, (code, out, err)
     assert re.search(r"memory: .*MiB \(leaf 2 x ", err), err
     expect_no_escapes(out + err)
@@ -73,7 +74,11 @@ def test_background(tools):
     code, out, _ = tools.run("load", "hdsearch", "--rps", "50", "--duration", "1s", "--warmup", "0s")
     assert code in (0, 98) and re.search(r"^recall@10 +mean (1\.0|0\.99)", out, re.M), (code, out)
     assert re.search(r"\b0 failed", out), out
-    code, _, _ = tools.run("switch", found["mid-tier"]["admin"], "FIB1")
+    assert "curtail switch hdsearch" in out_up and found["mid-tier"]["admin"] in out_up, out_up
+    code, _, _ = tools.run("switch", found["mid-tier"]["admin"], "SDB1-4")
+    assert code == 0
+    check_names(tools, found)
+    code, _, _ = tools.run("switch", "hdsearch", "FIB1")
     assert code == 0 and ps(tools)["mid-tier"]["config"] == "SDB1-4 FIB1", "both what it began with and what it has"
 
     code, out, _ = tools.run("logs", "hdsearch", "leaf")
@@ -86,6 +91,31 @@ def test_background(tools):
     assert code == 1 and "hdsearch is not up; nothing is" in err, (code, err)
     code, out, _ = tools.run("logs", "hdsearch", "mid-tier")
     assert code == 0 and "mid-tier | --- " in out, "the logs outlive it"
+
+
+def check_names(tools, found):
+    """What is up is called by its names."""
+    code, out, _ = tools.run("switch", "hdsearch/leaf", "FIB1")
+    assert code == 0 and out == "leaf-0: auto -> FIB1\nleaf-1: auto -> FIB1\n", out
+    code, out, _ = tools.run("switch", "hdsearch/leaf.1")
+    assert code == 0 and out == "FIB1\n", out
+    code, out, _ = tools.run("status", "hdsearch", "--json")
+    assert code == 0 and json.loads(out)["config"] == "SDB1-4", out
+    code, out, _ = tools.run("status", "hdsearch/leaf", "--json")
+    assert code == 0 and [status["config"] for status in json.loads(out)] == ["FIB1", "FIB1"], out
+    code, out, _ = tools.run("load", "hdsearch/leaf-0", "--method", "grpc.health.v1.Health/Check", "--debug")
+    assert code == 0 and "SERVING" in out, out
+    code, out, _ = tools.run("logs", "hdsearch/leaf.0")
+    assert code == 0 and "leaf-0 | --- " in out and "leaf-1" not in out, out
+    code, out, _ = tools.run("ps")
+    assert code == 0 and all(p["admin"] in out for p in found.values()), out
+    for args, texts in ((("switch", "hdserch", "FIB1"), ["hdserch is not up; hdsearch is; did you mean \"hdsearch\"?"]),
+                        (("status", "hdsearch/leav"), ["there are leaf (2), mid-tier; did you mean \"leaf\"?"]),
+                        (("load", "hdsearch/x", "--rps", "5", "--method", "a.B/C"), ["no service or process x"]),
+                        (("logs", "hdsearch", "leave-0"), ["no log of leave-0; there are curtail-up, leaf-0", "did you mean \"leaf-0\"?"]),
+                        (("logs", "shop"), ["shop is not up; hdsearch is"])):
+        code, _, err = tools.run(*args)
+        assert code == 104 and all(text in err for text in texts), (code, err)
 
 
 def test_foreground(tools):
@@ -144,6 +174,7 @@ def test_restarts(tools):
     assert after["leaf-1"]["address"] == before["leaf-1"]["address"], "where its callers look for it"
     assert "killed by signal 9" in after["leaf-1"]["problem"], after["leaf-1"]
     assert after["mid-tier"]["pid"] == before["mid-tier"]["pid"], "the others are left alone"
+    assert re.search(r"^leaf-1 was killed by signal 9 \(Killed\), \d+ s ago$", tools.run("ps")[1], re.M), "why, and when"
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=MAX_WAIT_S)
     assert "leaf-1 was killed by signal 9" in err and "leaf-1 is back at" in err, err

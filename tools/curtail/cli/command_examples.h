@@ -10,8 +10,8 @@ inline constexpr char kExamples[] = R"(Examples:
   curtail demo                     # under 3 minutes: learns which threading model suits which load, and adapts
   curtail train hdsearch --quick --out profile.json              # which config is best at which load?
   curtail compare hdsearch --profile profile.json --html compare.html
-  curtail switch 127.0.0.1:9090 SDB1-16                          # at once, while it serves
-  curtail status 127.0.0.1:9090                                  # pools, queue, threads
+  curtail switch hdsearch SDB1-16                                # at once, while it serves; or its admin address
+  curtail status hdsearch/leaf.0                                 # pools, queue, threads
   curtail load hdsearch --rps 500                                # about 12 s; the one that is up
 
 Exit codes: 0 ok, 1 failed, 98 a load run is void, 99 a threshold does not hold, 104 bad configuration, 105 interrupted.)";

@@ -22,6 +22,8 @@
 namespace curtail::tool {
 namespace {
 
+constexpr char kAdminTargetHelp[] =
+    "APP, APP/SERVICE or APP/SERVICE.INSTANCE of what is up, or an admin address (the server's --admin)";
 constexpr char kCorpusHelp[] = "The data of the application, its --data [as in its topology]";
 
 void AddTargetFlags(CLI::App& load, LoadFlags* f, const char* targets) {
@@ -190,8 +192,8 @@ CLI::App* AddLoad(CLI::App& app, LoadFlags* f) {
   CLI::App* load = app.add_subcommand("load", "Send load to a gRPC server and measure its latency");
   load->footer(kLoadExamples);
   AddTargetFlags(*load, f,
-                 "HOST:PORT or unix:PATH, several in turn; before them perhaps an application's name, whose "
-                 "address need not be given when it is up");
+                 "HOST:PORT, unix:PATH or APP/SERVICE of what is up, several in turn; before them perhaps an "
+                 "application's name, whose address need not be given when it is up");
   AddRequestFlags(*load, f);
   AddArrivalFlags(*load, f);
   AddOutputFlags(*load, f);
@@ -323,19 +325,22 @@ CLI::App* AddCompare(CLI::App& app, CompareFlags* f) {
 
 CLI::App* AddSwitch(CLI::App& app, SwitchFlags* f) {
   CLI::App* command = app.add_subcommand("switch", "Put another config in force on a running server");
-  command->add_option("target", f->target, "Its admin address (the server's --admin)")->required();
-  command->add_option("config", f->config, "For example SIP1 or SDB1-16; left out: print the one in force");
+  command->add_option("TARGET", f->target, kAdminTargetHelp)->required();
+  command->add_option("CONFIG", f->config, "For example SIP1 or SDB1-16; left out: print the one in force");
   command->footer(
       "The server goes on serving: requests under way finish as they began.\n"
-      "Example: curtail switch 127.0.0.1:9090 SDB1-16");
+      "Examples:\n"
+      "  curtail switch hdsearch SDB1-16            # the service that clients call\n"
+      "  curtail switch hdsearch/leaf FIB1          # all leaves; hdsearch/leaf.0 is one\n"
+      "  curtail switch 127.0.0.1:9090 SDB1-16");
   return command;
 }
 
 CLI::App* AddStatus(CLI::App& app, StatusFlags* f) {
   CLI::App* command = app.add_subcommand("status", "What a running server does: pools, queue, threads");
-  command->add_option("target", f->target, "Its admin address (the server's --admin)")->required();
+  command->add_option("TARGET", f->target, kAdminTargetHelp)->required();
   command->add_flag("--json", f->json, "As JSON");
-  command->footer("Example: curtail status 127.0.0.1:9090 --json");
+  command->footer("Examples:\n  curtail status hdsearch\n  curtail status 127.0.0.1:9090 --json");
   return command;
 }
 
@@ -401,7 +406,7 @@ CLI::App* AddPs(CLI::App& app, PsFlags* f) {
 
 CLI::App* AddLogs(CLI::App& app, LogsFlags* f) {
   CLI::App* command = app.add_subcommand("logs", "What the processes of an application wrote");
-  command->add_option("APP", f->application, "Its name")->required();
+  command->add_option("APP", f->application, "Its name, or APP/PROCESS")->required();
   command->add_option("PROCESS", f->process, "A process (leaf-0), or a service (leaf); all by default");
   command->add_flag("-f,--follow", f->follow, "Wait for more, until it is down or Ctrl-C");
   command->add_option("-n,--tail", f->tail, "Lines of each process at most")

@@ -53,16 +53,22 @@ absl::StatusOr<admin::v1::GetDecisionsReply> AdminClient::GetDecisions() {
   return Ask(channel_, Admin::kGetDecisions, {}, kTimeout);
 }
 
-int AdminFailure(const absl::Status& status, Console& console) {
+int AdminFailure(const absl::Status& status, std::string_view process, Console& console) {
+  const std::string text =
+      process.empty() ? std::string(Message(status)) : Join(process, ": ", Message(status));
   if (absl::IsInvalidArgument(status)) {
-    console.Error(std::string(Message(status)), "");
+    console.Error(text, "");
+    return kBadConfig;
+  }
+  if (absl::IsNotFound(status)) {
+    console.Error(text, "curtail ps lists what is up; a server of your own is given by its --admin address");
     return kBadConfig;
   }
   if (absl::IsFailedPrecondition(status) || absl::IsInternal(status)) {  // says itself what to do
-    console.Error(std::string(Message(status)), "");
+    console.Error(text, "");
     return kFailed;
   }
-  console.Error(std::string(Message(status)), "is that the address given to the server as --admin?");
+  console.Error(text, process.empty() ? "is that the address given to the server as --admin?" : "");
   return kFailed;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -39,7 +40,8 @@ class AdminClient {
   Channel channel_;
 };
 
-// Prints why such a call failed; returns the exit code.
-int AdminFailure(const absl::Status& status, Console& console);
+// Prints why such a call failed, or the search for `process`, which is empty where an address was given; returns the exit
+// code.
+int AdminFailure(const absl::Status& status, std::string_view process, Console& console);
 
 }  // namespace curtail::tool

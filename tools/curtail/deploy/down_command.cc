@@ -7,10 +7,8 @@
 #include <unistd.h>
 
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/transport/socket.h"
@@ -50,10 +48,7 @@ int RunDown(const DownFlags& flags, Console& console, const std::atomic<bool>& s
   // Still the keeper now that its number is held: then it was when the descriptor was opened.
   const absl::StatusOr<pid_t> still = KeeperOf(flags.application);
   if (!process || !still.ok() || *still != *keeper) {
-    const std::vector<std::string> up = ApplicationsUp();
-    console.Error(absl::StrCat(flags.application, " is not up; ",
-                               up.empty() ? "nothing is" : absl::StrJoin(up, ", ") + " is"),
-                  "curtail ps lists what is up");
+    console.Error(std::string(Message(NotUp(flags.application))), "curtail ps lists what is up");
     return kFailed;
   }
   Send(process, SIGTERM);

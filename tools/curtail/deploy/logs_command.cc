@@ -10,20 +10,20 @@
 #include <map>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "curtail/base/strings.h"
 #include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/cli/suggest.h"
 #include "tools/curtail/deploy/run_folder.h"
+#include "tools/curtail/deploy/target.h"
 
 namespace curtail::tool {
 namespace {
 
 constexpr int kFollowMs = 100;
-
-// Whether `name` is asked for: itself, its service ("leaf" for "leaf-0"), or all.
-bool Matches(const std::string& name, const std::string& asked) {
-  return asked.empty() || name == asked || name.starts_with(asked + "-");
-}
 
 // One log that is read from where it was left.
 struct Log {
@@ -46,28 +46,48 @@ struct Log {
   }
 };
 
-void FindNew(const LogsFlags& flags, std::map<std::string, Log>* logs) {
+// Adds those that are asked for. Returns the names of all.
+std::vector<std::string> FindNew(const LogsFlags& flags, std::map<std::string, Log>* logs) {
+  std::vector<std::string> names;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(RunFolderOf(flags.application), error)) {
     if (entry.path().extension() != ".log" || entry.path().stem() == "memory") continue;
     const std::string name = entry.path().stem();
-    if (Matches(name, flags.process)) logs->try_emplace(name, Log{name, entry.path()});
+    names.push_back(name);
+    if (flags.process.empty() || NamesProcess(flags.process, name)) {
+      logs->try_emplace(name, Log{name, entry.path()});
+    }
   }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+int NoLogs(const LogsFlags& flags, const std::vector<std::string>& names, Console& console) {
+  if (!names.empty()) {
+    console.Error(absl::StrCat(flags.application, " has no log of ", flags.process, "; there are ",
+                               absl::StrJoin(names, ", "), DidYouMean(flags.process, names)),
+                  "");
+  } else if (IsUp(flags.application)) {
+    console.Error(absl::StrCat(flags.application, " has no logs yet"), "");
+  } else {
+    console.Error(
+        absl::StrCat(std::string(Message(NotUp(flags.application))), "; it left no logs here either"),
+        "curtail ps lists what is up");
+  }
+  return kBadConfig;
 }
 
 }  // namespace
 
-int RunLogs(const LogsFlags& flags, Console& console, const std::atomic<bool>& stop) {
-  std::map<std::string, Log> logs;
-  FindNew(flags, &logs);
-  if (logs.empty()) {
-    std::error_code error;
-    const bool ran = std::filesystem::exists(RunFolderOf(flags.application), error);
-    console.Error(ran ? absl::StrCat(flags.application, " has no log of ", flags.process)
-                      : absl::StrCat(flags.application, " was never up here"),
-                  "curtail ps lists what is up");
-    return kFailed;
+int RunLogs(const LogsFlags& given, Console& console, const std::atomic<bool>& stop) {
+  LogsFlags flags = given;
+  if (const size_t slash = flags.application.find('/'); slash != std::string::npos && flags.process.empty()) {
+    flags.process = flags.application.substr(slash + 1);
+    flags.application.resize(slash);
   }
+  std::map<std::string, Log> logs;
+  const std::vector<std::string> names = FindNew(flags, &logs);
+  if (logs.empty()) return NoLogs(flags, names, console);
   const auto print = [&](size_t last, bool end) {
     for (auto& [name, log] : logs) {
       for (const std::string& line : log.Take(last, end))

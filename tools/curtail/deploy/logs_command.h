@@ -11,8 +11,8 @@
 namespace curtail::tool {
 
 struct LogsFlags {
-  std::string application;
-  std::string process;  // "leaf-0", or "leaf" for all of them; empty: all
+  std::string application;  // or "APP/PROCESS"
+  std::string process;      // as target.h understands it; empty: all
   bool follow = false;
   int tail = 100;  // lines of each
 };

@@ -67,18 +67,23 @@ std::string Table(const UpState& state) {
     address = std::max(address, p.address.size());
     config = std::max(config, p.look->config.size());
   }
+  std::string ends;
   std::string text = absl::StrFormat("%s, up for %s, looked after by process %d\n", state.application,
                                      Age(state.started_unix_ms), state.pid);
-  absl::StrAppendFormat(&text, "%-*s %8s %-9s %-11s %-*s %-*s %8s %9s %8s\n", name, "NAME", "PID", "STATE",
-                        "HEALTH", address, "ADDRESS", config, "CONFIG", "CPU", "MEMORY", "RESTARTS");
+  absl::StrAppendFormat(&text, "%-*s %8s %-9s %-11s %-*s %-*s %8s %9s %8s  %s\n", name, "NAME", "PID",
+                        "STATE", "HEALTH", address, "ADDRESS", config, "CONFIG", "CPU", "MEMORY", "RESTARTS",
+                        "ADMIN");
   for (const ProcessState& p : state.processes) {
     const ProcessLook& row = *p.look;
-    absl::StrAppendFormat(&text, "%-*s %8s %-9s %-11s %-*s %-*s %6.1f s %5.0f MiB %8d\n", name, p.name,
+    absl::StrAppendFormat(&text, "%-*s %8s %-9s %-11s %-*s %-*s %6.1f s %5.0f MiB %8d  %s\n", name, p.name,
                           p.pid > 0 ? absl::StrCat(p.pid) : "-", p.state, row.health, address, p.address,
                           config, row.config.empty() ? "-" : row.config, row.cpu_s, row.resident_mib,
-                          p.restarts);
+                          p.restarts, p.admin.empty() ? "-" : p.admin);
+    if (p.problem.empty()) continue;
+    absl::StrAppend(&ends, p.name, " ", p.problem.substr(0, p.problem.find('\n')), ", ",
+                    Age(p.problem_unix_ms), " ago\n");
   }
-  return text;
+  return text + ends;
 }
 
 }  // namespace

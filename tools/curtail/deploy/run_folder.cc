@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "curtail/base/internal/json_document.h"
 #include "tools/curtail/cli/flags.h"
+#include "tools/curtail/cli/suggest.h"
 
 namespace curtail::tool {
 namespace {
@@ -92,6 +93,7 @@ std::string ToJson(const UpState& state) {
                          {"log", p.log},
                          {"restarts", p.restarts},
                          {"problem", p.problem},
+                         {"problem_unix_ms", p.problem_unix_ms},
                          {"since_unix_ms", p.since_unix_ms}});
     if (!p.look) continue;
     Json& json = processes.back();
@@ -138,6 +140,7 @@ absl::StatusOr<UpState> ParseUpState(std::string_view text) {
     p.log = node["log"].Text();
     p.restarts = node["restarts"].Int(kMaxPid);
     p.problem = node["problem"].Text();
+    p.problem_unix_ms = static_cast<int64_t>(node["problem_unix_ms"].Count(INT64_MAX));
     p.since_unix_ms = static_cast<int64_t>(node["since_unix_ms"].Count(INT64_MAX));
     state.processes.push_back(std::move(p));
   });
@@ -226,12 +229,17 @@ std::vector<std::string> ApplicationsUp() {
   return names;
 }
 
+absl::Status NotUp(std::string_view application) {
+  const std::vector<std::string> up = ApplicationsUp();
+  return absl::NotFoundError(absl::StrCat(std::string(application), " is not up; ",
+                                          up.empty()       ? "nothing is"
+                                          : up.size() == 1 ? up.front() + " is"
+                                                           : absl::StrJoin(up, ", ") + " are",
+                                          DidYouMean(application, up)));
+}
+
 absl::StatusOr<UpState> ReadUpState(const std::string& application) {
-  if (!IsUp(application)) {
-    const std::vector<std::string> up = ApplicationsUp();
-    return absl::NotFoundError(absl::StrCat(application, " is not up; ",
-                                            up.empty() ? "nothing is" : absl::StrJoin(up, ", ") + " is"));
-  }
+  if (!IsUp(application)) return NotUp(application);
   const std::string path = absl::StrCat(RunFolderOf(application), "/state.json");
   const absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxState);
   if (!text.ok()) return absl::NotFoundError(absl::StrCat(application, " has only begun to start"));

@@ -42,8 +42,9 @@ struct ProcessState {
   std::string under;  // the config or policy it was started under; empty: its default
   std::string log;    // path; empty: none
   int restarts = 0;
-  std::string problem;        // why it ended last
-  int64_t since_unix_ms = 0;  // of its state
+  std::string problem;          // why it ended last
+  int64_t problem_unix_ms = 0;  // when
+  int64_t since_unix_ms = 0;    // of its state
   std::optional<ProcessLook> look;
 };
 
@@ -87,7 +88,9 @@ class RunFolder {
 // Of the user's applications, whether up or not.
 std::string RunFolderOf(std::string_view application);
 std::vector<std::string> ApplicationsUp();
-// Errors: NOT_FOUND when it is not up, which says what is.
+// NOT_FOUND: that it is not up, and what is.
+absl::Status NotUp(std::string_view application);
+// Errors: NotUp(); NOT_FOUND when it has only begun to start; INTERNAL.
 absl::StatusOr<UpState> ReadUpState(const std::string& application);
 // Whether somebody holds the lock.
 bool IsUp(const std::string& application);

@@ -10,11 +10,11 @@
 namespace curtail::tool {
 
 struct StatusFlags {
-  std::string target;  // the admin address
+  std::string target;  // the admin address, or what target.h understands
   bool json = false;
 };
 
-// Prints config, pools, queue and threads; returns the exit code.
+// Prints config, pools, queue and threads of each process that the target names; returns the exit code.
 int RunStatus(const StatusFlags& flags, Console& console);
 
 }  // namespace curtail::tool

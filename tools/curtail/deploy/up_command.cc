@@ -185,10 +185,13 @@ class Reporter {
     p.log = instance.log;
     p.restarts = instance.restarts;
     p.problem = instance.problem;
+    if (instance.state == Instance::State::kWaiting) p.problem_unix_ms = UnixMs();
     p.since_unix_ms = UnixMs();
     const auto found = index_.emplace(p.name, state_.processes.size());
     if (found.second) state_.processes.emplace_back();
-    state_.processes[found.first->second] = std::move(p);
+    ProcessState& kept = state_.processes[found.first->second];
+    if (p.problem_unix_ms == 0) p.problem_unix_ms = kept.problem_unix_ms;
+    kept = std::move(p);
     Write();
     Tell(instance);
   }
@@ -231,13 +234,17 @@ class Reporter {
   bool up_ = false, ending_ = false, complained_ = false;
 };
 
-std::string Summary(const Topology& topology, const std::string& entry, bool detached) {
+std::string Summary(const Topology& topology, const Instance& entry, bool detached) {
   const ServiceSpec& service = topology.entry();
   const std::string& under = service.policy.empty() ? service.config : service.policy;
-  std::string text = absl::StrFormat("%s is up: %s at %s%s\n", topology.application, service.name, entry,
-                                     under.empty() ? "" : " under " + under);
+  std::string text = absl::StrFormat("%s is up: %s at %s%s\n", topology.application, service.name,
+                                     entry.address, under.empty() ? "" : " under " + under);
   if (IsApplication(topology.application)) {
-    absl::StrAppendFormat(&text, "  load:  curtail load %s %s --rps 500\n", topology.application, entry);
+    absl::StrAppendFormat(&text, "  load:  curtail load %s --rps 500\n", topology.application);
+  }
+  if (!entry.admin.empty()) {
+    absl::StrAppendFormat(&text, "  admin: curtail switch %1$s SDB1-16    curtail status %1$s    at %2$s\n",
+                          topology.application, entry.admin);
   }
   absl::StrAppendFormat(&text, "  look:  curtail ps %1$s    curtail logs %1$s\n  end:   %2$s\n",
                         topology.application,
@@ -272,7 +279,10 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
         absl::StrCat("the logs are in ", folder.path(),
                      own ? "; a program that is no curtail service has the key hosted: false" : ""));
   }
-  const std::string entry = (*deployment)->addresses().at(topology.entry().name).front();
+  const std::vector<Instance>& instances = (*deployment)->instances();
+  const Instance& first =
+      *std::find_if(instances.begin(), instances.end(), [](const Instance& i) { return i.service->entry; });
+  const std::string entry = first.address;
   if (!topology.prepare.empty()) console.Progress("all are ready; preparing");
   if (absl::Status prepared = Prepare(topology, entry, folder.path(), stop); !prepared.ok()) {
     console.Progress({});
@@ -280,7 +290,7 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
     return FailUp(console, prepared, absl::StrCat("the logs are in ", folder.path()));
   }
   reporter.Up(entry);
-  on_up(entry);
+  on_up(first);
   while (!stop.load(std::memory_order_relaxed)) {
     (*deployment)->Tend();
     poll(nullptr, 0, kTendMs);  // a signal ends it
@@ -306,7 +316,7 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
     if (report >= 0) close(report);
     report = -1;
   };
-  const auto on_up = [&](const std::string& entry) {
+  const auto on_up = [&](const Instance& entry) {
     console.Print(Summary(topology, entry, true));
     fflush(stdout);
     const std::string log = absl::StrCat(folder.path(), "/curtail-up.log");
@@ -398,7 +408,7 @@ int RunUp(const UpFlags& flags, Console& console, const std::atomic<bool>& stop)
   if (flags.detach) {
     return RunInBackground(*topology, flags, *start_timeout, *std::move(folder), console, stop);
   }
-  return Supervise(*topology, flags, *start_timeout, **folder, console, stop, [&](const std::string& entry) {
+  return Supervise(*topology, flags, *start_timeout, **folder, console, stop, [&](const Instance& entry) {
     console.Print(Summary(*topology, entry, false));
     fflush(stdout);
   });

@@ -18,6 +18,7 @@
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/run_folder.h"
+#include "tools/curtail/deploy/target.h"
 
 namespace curtail::tool {
 namespace {
@@ -154,8 +155,11 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
     if (up.ok() && targets.addresses == std::vector<std::string>{up->entry}) targets.settings = up->settings;
   }
   if (targets.addresses.empty() && !(flags.list && !flags.protos.empty())) {
-    return absl::InvalidArgumentError("say where to: HOST:PORT or unix:PATH");
+    return absl::InvalidArgumentError("say where to: HOST:PORT, unix:PATH, or APP/SERVICE of what is up");
   }
+  absl::StatusOr<std::vector<std::string>> addresses = ToAddresses(targets.addresses);
+  if (!addresses.ok()) return addresses.status();
+  targets.addresses = *std::move(addresses);
   targets.channel.connections = flags.connections;
   // A server that is back should be seen to be back: the default of up to 10 s spares real ones a storm of callers.
   targets.channel.max_backoff = kMaxBackoff;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/deploy/target.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "apps/kit/temp_dir.h"
+
+namespace curtail::tool {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class TargetTest : public testing::Test {
+ protected:
+  TargetTest() { setenv("XDG_RUNTIME_DIR", dir_.File("").c_str(), 1); }
+  ~TargetTest() override { unsetenv("XDG_RUNTIME_DIR"); }
+
+  // Holds "router" up: a mid-tier, four leaves and a cache that is no curtail service.
+  std::unique_ptr<RunFolder> Up() {
+    UpState state;
+    state.application = "router";
+    state.pid = getpid();
+    state.entry = "127.0.0.1:7000";
+    const auto add = [&state](const std::string& name, const std::string& service,
+                              const std::string& address) {
+      ProcessState& p = state.processes.emplace_back();
+      p.name = name, p.service = service, p.address = address;
+      if (service != "leaf-cache") p.admin = "unix:/" + name;
+    };
+    add("leaf-cache", "leaf-cache", "unix:/c");
+    for (const char* name : {"leaf-0.0", "leaf-0.1", "leaf-1.0", "leaf-1.1"})
+      add(name, "leaf", std::string("h:") + name);
+    add("mid-tier", "mid-tier", state.entry);
+    auto folder = RunFolder::Take("router");
+    EXPECT_TRUE(folder.ok()) << folder.status();
+    EXPECT_TRUE((*folder)->Write(state).ok());
+    return *std::move(folder);
+  }
+  static std::vector<std::string> Names(std::string_view target) {
+    std::vector<std::string> names;
+    const auto found = FindProcesses(target);
+    EXPECT_TRUE(found.ok()) << found.status();
+    if (found.ok()) {
+      for (const ProcessState& p : *found) names.push_back(p.name);
+    }
+    return names;
+  }
+
+  const apps::TempDir dir_;
+};
+
+TEST_F(TargetTest, NamesServicesShardsAndProcesses) {
+  const auto folder = Up();
+  EXPECT_THAT(Names("router"), ElementsAre("mid-tier"));
+  EXPECT_THAT(Names("router/"), ElementsAre("mid-tier"));
+  EXPECT_THAT(Names("router/leaf"), ElementsAre("leaf-0.0", "leaf-0.1", "leaf-1.0", "leaf-1.1"));
+  EXPECT_THAT(Names("router/leaf.1"), ElementsAre("leaf-1.0", "leaf-1.1"));
+  EXPECT_THAT(Names("router/leaf-1"), ElementsAre("leaf-1.0", "leaf-1.1"));
+  EXPECT_THAT(Names("router/leaf.1.0"), ElementsAre("leaf-1.0"));
+  EXPECT_THAT(Names("router/leaf-1.0"), ElementsAre("leaf-1.0"));
+  EXPECT_THAT(Names("router/leaf-cache"), ElementsAre("leaf-cache"));
+}
+
+TEST_F(TargetTest, SaysWhatThereIs) {
+  EXPECT_THAT(FindProcesses("router").status().message(), HasSubstr("router is not up; nothing is"));
+  const auto folder = Up();
+  EXPECT_THAT(FindProcesses("ruoter").status().message(),
+              HasSubstr("ruoter is not up; router is; did you mean \"router\"?"));
+  EXPECT_THAT(FindProcesses("shop/leaf").status().message(), HasSubstr("shop is not up; router is"));
+  EXPECT_THAT(
+      FindProcesses("router/leav").status().message(),
+      HasSubstr(
+          "router has no service or process leav; there are leaf (4), leaf-cache, mid-tier; did you mean "
+          "\"leaf\"?"));
+  EXPECT_FALSE(FindProcesses("router/leaf.2").ok());
+  EXPECT_FALSE(FindProcesses("").ok());
+  EXPECT_FALSE(FindProcesses("/").ok());
+}
+
+TEST_F(TargetTest, AddressesStayAndNamesBecomeAddresses) {
+  const auto folder = Up();
+  EXPECT_THAT(*ToAddresses({"h:1", "unix:/router/leaf", "router", "router/leaf.0"}),
+              ElementsAre("h:1", "unix:/router/leaf", "127.0.0.1:7000", "h:leaf-0.0", "h:leaf-0.1"));
+  EXPECT_THAT(ToAddresses({"h:1", "localhost"}).status().message(), HasSubstr("\"localhost\" is no address"));
+}
+
+TEST_F(TargetTest, FindsAdminInterfaces) {
+  const auto folder = Up();
+  EXPECT_EQ(ToAdmins("h:9")->front().address, "h:9");
+  EXPECT_EQ(ToAdmins("router")->front().address, "unix:/mid-tier");
+  ASSERT_EQ(ToAdmins("router/leaf.1")->size(), 2u);
+  EXPECT_EQ(ToAdmins("router/leaf.1")->back().name, "leaf-1.1");
+  EXPECT_THAT(ToAdmins("router/leaf-cache").status().message(),
+              HasSubstr("leaf-cache has no admin interface"));
+}
+
+TEST(NamesProcessTest, NumbersFollowTheService) {
+  EXPECT_TRUE(NamesProcess("post", "post-1"));
+  EXPECT_FALSE(NamesProcess("post", "post-cache"));
+  EXPECT_FALSE(NamesProcess("leaf-1", "leaf-10"));
+  EXPECT_FALSE(NamesProcess("leaf.1", "leaf-10.0"));
+}
+
+}  // namespace
+}  // namespace curtail::tool
