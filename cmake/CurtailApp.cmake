@@ -9,7 +9,8 @@
 #   SERVICES  a source a service: NAME_services
 #   WORKLOAD  what the tools send, with curtail::NAME::Requests() (apps/kit/requests.h): NAME_workload
 #   LIBS      what the core links privately
-# Applications with a WORKLOAD and a topology.yaml that are declared before tools/curtail are part of the command.
+# Applications with a WORKLOAD and a topology.yaml that are declared before tools/curtail are part of the command, and of an
+# installation.
 function(curtail_app name)
   cmake_parse_arguments(ARG "" "SERVICE_FOLDER" "CORE;PROTOS;SERVICES;WORKLOAD;LIBS" ${ARGN})
   set(main main.cc)
@@ -42,6 +43,9 @@ function(curtail_app name)
     target_link_libraries(${name}_workload PUBLIC apps_requests ${name}_services PRIVATE absl::strings curtail_options)
     set_property(GLOBAL APPEND PROPERTY CURTAIL_APPS ${name})
     set_property(GLOBAL PROPERTY CURTAIL_APP_TOPOLOGY_${name} ${CMAKE_CURRENT_SOURCE_DIR}/topology.yaml)
+    # Where the installed command looks for it. The topology is a copy to begin one's own with; the command has its own.
+    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/curtail)
+    install(FILES topology.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/curtail/${name})
   endif()
 endfunction()
 

@@ -31,6 +31,24 @@ for argument in --leaf word; do
   fi
 done
 
+# The installed command finds the installed applications, whatever lies elsewhere.
+command=(env -u CURTAIL_PATH XDG_RUNTIME_DIR="$work" PATH=/usr/bin:/bin "$work/prefix/bin/curtail")
+"${command[@]}" up hdsearch --detach --set data=synthetic:N=500,D=8 --set leaf.shards=1
+"${command[@]}" switch hdsearch FIB1
+"${command[@]}" logs hdsearch mid-tier >"$work/log"
+"${command[@]}" down hdsearch
+grep -q "$work/prefix/libexec/curtail/hdsearch --service mid-tier" "$work/log" || { cat "$work/log"; exit 1; }
+for file in bin/router bin/hdsearch; do
+  if [[ -e $work/prefix/$file ]]; then
+    echo "$file is installed where it is in the way"
+    exit 1
+  fi
+done
+for application in hdsearch recommend router setalgebra; do
+  [[ -x $work/prefix/libexec/curtail/$application && -s $work/prefix/share/curtail/$application/topology.yaml ]] ||
+    { echo "$application is not installed"; exit 1; }
+done
+
 # The program of the README: listens, ends with 0 on SIGTERM.
 mkfifo "$work/stdout"
 "$work/build/greeter" --listen 127.0.0.1:0 >"$work/stdout" &

@@ -3,6 +3,7 @@
 """Starts the toy application, composes posts and reads them back. Usage: toy_test.py CURTAIL TOY FORM CONFIG"""
 import json
 import os
+import stat
 import subprocess
 import sys
 import tempfile
@@ -53,6 +54,9 @@ def main(curtail, toy, form, config):
             assert requests["ok"] > 0 and requests["ok"] == requests["sent"], requests
         finally:
             assert run("down", "toy").returncode == 0
+            left = [entry.path for entry in os.scandir(os.path.join(scratch, "curtail", "toy"))
+                    if stat.S_ISSOCK(entry.stat().st_mode)]
+            assert not left, f"sockets left behind: {left}"
 
 
 if __name__ == "__main__":

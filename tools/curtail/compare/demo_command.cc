@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -163,7 +164,8 @@ absl::Status Demo::Compare() {
 }
 
 std::string HintFor(const absl::Status& status, const DemoFlags& flags) {
-  if (absl::IsNotFound(status) && flags.application.data.empty()) {
+  // Whatever else is missing says itself where it was looked for.
+  if (absl::StrContains(status.message(), "fashion-mnist") && flags.application.data.empty()) {
     return "apt-get install dataset-fashion-mnist, or --corpus synthetic:N=60000,D=128";
   }
   return absl::IsInvalidArgument(status) ? "see curtail demo --help" : "";

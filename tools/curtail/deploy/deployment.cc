@@ -75,6 +75,13 @@ absl::Status CheckReady(const ServiceSpec& service, const std::string& address, 
   return health;
 }
 
+// The folders of a list like $PATH.
+std::vector<std::string> FoldersOf(const char* variable) {
+  const char* list = std::getenv(variable);
+  if (list == nullptr) return {};
+  return absl::StrSplit(list, ':', absl::SkipEmpty());
+}
+
 // What could be wrong with a service that was not ready in time.
 std::string ReadyHint(const ServiceSpec& service, bool heard) {
   if (service.IsHosted() && !heard) {
@@ -142,24 +149,23 @@ absl::StatusOr<std::vector<int>> ParseCpus(std::string_view text) {
 absl::StatusOr<std::string> FindProgram(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;  // whether it can be run is seen when it is
   std::error_code error;
-  std::vector<std::string> places;
   const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  for (const std::string& place :
-       {name, absl::StrCat("../apps/", name, "/", name), absl::StrCat("../../apps/", name, "/", name)}) {
-    places.push_back((own / place).lexically_normal());
+  std::vector<std::string> folders = FoldersOf("CURTAIL_PATH");
+  const size_t first_own = folders.size();
+  for (const std::string& folder : {std::string("."), std::string(CURTAIL_LIBEXEC_FROM_BIN),
+                                    absl::StrCat("../apps/", name), absl::StrCat("../../apps/", name)}) {
+    folders.push_back((own / folder).lexically_normal().string());
   }
-  const char* path = std::getenv("PATH");
-  const std::vector<std::string> folders = absl::StrSplit(path == nullptr ? "/usr/bin" : path, ':');
+  for (std::string& folder : FoldersOf("PATH")) folders.push_back(std::move(folder));
   for (const std::string& folder : folders) {
-    places.push_back(absl::StrCat(folder.empty() ? "." : folder, "/", name));
-  }
-  for (const std::string& place : places) {
+    const std::string place = (std::filesystem::path(folder) / name).string();
     if (access(place.c_str(), X_OK) == 0 && !std::filesystem::is_directory(place, error)) return place;
   }
-  const std::string hint =
-      name == "memcached" ? "; Debian's package memcached has it" : "; build it, or give its path";
-  return absl::NotFoundError(
-      absl::StrCat("the program ", name, " is missing: looked at ", places.front(), " and further", hint));
+  return absl::NotFoundError(absl::StrCat(
+      "the program ", name, " is missing: it is not in ", folders[first_own], ", ", folders[first_own + 1],
+      first_own > 0 ? ", CURTAIL_PATH" : "", " or PATH; ",
+      name == "memcached" ? "Debian's package memcached has it"
+                          : "build it, give its path, or set CURTAIL_PATH to the folder that has it"));
 }
 
 absl::Status Prepare(const Topology& topology, const std::string& entry, const std::string& folder,
@@ -387,6 +393,7 @@ void Deployment::Lost(Instance& instance, std::string problem) {
                          ? kFirstBackoff
                          : std::min(2 * instance.backoff, kLongestBackoff);
   instance.process->Terminate(Nanos(0));
+  RemoveSockets(instance);
   instance.problem = problem.empty()
                          ? absl::StrCat(instance.process->HowItEnded(), instance.process->LogTail())
                          : std::move(problem);
@@ -429,6 +436,13 @@ absl::Status Deployment::Check() {
   return absl::OkStatus();
 }
 
+void Deployment::RemoveSockets(const Instance& instance) const {
+  const std::string folder = absl::StrCat("unix:", options_.folder, "/");
+  for (const std::string& address : {instance.address, instance.admin}) {
+    if (address.starts_with(folder)) unlink(address.c_str() + std::string_view("unix:").size());
+  }
+}
+
 void Deployment::Stop(Nanos grace) {
   const Deadline all = Deadline::In(grace);
   // Those of one service at once.
@@ -440,7 +454,9 @@ void Deployment::Stop(Nanos grace) {
     for (Instance& instance : instances_) {
       if (instance.service != &*service || instance.state == Instance::State::kEnded) continue;
       if (instance.process != nullptr) instance.process->Terminate(deadline.Remaining());
-      if (instance.state != Instance::State::kExternal) Enter(instance, Instance::State::kEnded);
+      if (instance.state == Instance::State::kExternal) continue;
+      RemoveSockets(instance);
+      Enter(instance, Instance::State::kEnded);
     }
   }
 }

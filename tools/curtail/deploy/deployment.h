@@ -94,6 +94,8 @@ class Deployment {
   // Where an instance of it listens if nothing else says so.
   absl::StatusOr<std::string> ListenOf(const ServiceSpec& service, int number) const;
   void Enter(Instance& instance, Instance::State state);
+  // Those in the folder, which a program that does not remove its own leaves behind.
+  void RemoveSockets(const Instance& instance) const;
   // Ends what is left of it and has it started again; `problem` says why, unless it ended by itself.
   void Lost(Instance& instance, std::string problem = {});
 
@@ -109,8 +111,9 @@ class Deployment {
 absl::Status Prepare(const Topology& topology, const std::string& entry, const std::string& folder,
                      const std::atomic<bool>& stop);
 
-// The path of a program that a topology names: as it is when it has a slash, otherwise beside this program, where the
-// build puts applications, or in PATH. Errors: NOT_FOUND, which says where it looked.
+// The path of a program that a topology names: as it is when it has a slash, otherwise in the folders of $CURTAIL_PATH,
+// beside this program, where an installation or a build has the applications, or in $PATH. Errors: NOT_FOUND, which says
+// where it looked.
 absl::StatusOr<std::string> FindProgram(const std::string& name);
 
 // "0-2,5" -> {0, 1, 2, 5}. Errors: INVALID_ARGUMENT.

@@ -144,7 +144,21 @@ TEST(CpusTest, ReadsSetsAndRefusesTheRest) {
 TEST(FindProgramTest, LooksInThePathAndSaysWhatIsMissing) {
   EXPECT_TRUE(FindProgram("sh").ok());
   EXPECT_EQ(*FindProgram("./own"), "./own") << "a path is taken as it is";
-  EXPECT_THAT(FindProgram("no-such-program").status().message(), HasSubstr("no-such-program is missing"));
+  const std::string missing(FindProgram("no-such-program").status().message());
+  EXPECT_THAT(missing, HasSubstr("no-such-program is missing: it is not in /"));
+  EXPECT_THAT(missing, HasSubstr("libexec/curtail"));
+}
+
+TEST(FindProgramTest, LooksFirstWhereItIsTold) {
+  const apps::TempDir dir;
+  const std::string own = dir.Write("sh", "#!/bin/true\n");
+  setenv("CURTAIL_PATH", ("/nowhere:" + dir.File("")).c_str(), 1);
+  EXPECT_NE(*FindProgram("sh"), own) << "it cannot be run";
+  ASSERT_EQ(chmod(own.c_str(), 0700), 0);
+  EXPECT_EQ(*FindProgram("sh"), own);
+  EXPECT_THAT(FindProgram("no-such-program").status().message(), HasSubstr("CURTAIL_PATH or PATH"));
+  unsetenv("CURTAIL_PATH");
+  EXPECT_NE(*FindProgram("sh"), own);
 }
 
 }  // namespace
