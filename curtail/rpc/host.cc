@@ -114,9 +114,9 @@ class HostBuilder {
 
   // Prints "memory BYTES".
   absl::Status PrintMemory() {
-    uint64_t sum = kProcessBytes;
+    uint64_t sum = 0;
     absl::Status status = ForEachInstance(true, [&](const HostedService& service, Env& env) -> absl::Status {
-      const absl::StatusOr<uint64_t> bytes = service.memory ? service.memory(env) : 0;
+      const absl::StatusOr<uint64_t> bytes = service.memory ? service.memory(env) : kProcessBytes;
       if (bytes.ok()) sum += *bytes;
       return bytes.status();
     });
@@ -137,8 +137,7 @@ class HostBuilder {
   }
 
  private:
-  // Resident without any data: mostly the program's own pages, which its other processes share.
-  static constexpr uint64_t kProcessBytes = 12u << 20;
+  static constexpr uint64_t kProcessBytes = 16u << 20;
 
   // A part of the process: one instance of a service. In this order, so that the Env outlives the service.
   struct Instance {
@@ -155,6 +154,7 @@ class HostBuilder {
     options.config = *config;
     options.admin = flags_.admin;
     options.policy = flags_.policy;
+    options.policies = program_.policies;
     options.profile = flags_.profile;
     options.any_machine = flags_.any_machine;
     options.slo = FromMillis(flags_.slo_ms);
@@ -316,7 +316,7 @@ class CommandLine {
       flags.Add("--instances", &f->instances, "SERVICE=COUNT: with --monolith, how many of a service [1]");
       flags.Add("--memory", &f->memory, "Print how many bytes this service will hold, and exit");
     }
-    internal::AddServingFlags(flags, f);
+    internal::AddServingFlags(flags, f, program_.policies);
     if (choice || words) internal::AddInstanceFlags(flags, f);
     for (const HostedService& service : program_.services) {
       if (service.flags) service.flags(flags);
@@ -389,14 +389,17 @@ int HostMain(int argc, char** argv, const HostProgram& program) {
   return RunHost(argc, argv, program, /*words=*/false);
 }
 
-int internal::ServeOne(int argc, char** argv, bool words, std::function<MadeService(Env&)> make) {
+int internal::ServeOne(int argc, char** argv, bool words, std::function<MadeService(Env&)> make,
+                       std::vector<const PolicyKind*> policies) {
   const std::string_view path = argc > 0 ? argv[0] : "server";
   const std::string name(path.substr(path.rfind('/') + 1));
   HostProgram program{.name = name,
                       .title = "A gRPC service.",
                       .examples = Join("Examples:\n  ", name, " --listen 0.0.0.0:8080 --config SDB1-16\n  ",
                                        name, " --listen 0.0.0.0:8080 --policy online --slo 5"),
-                      .services = {}};
+                      .services = {},
+                      .commands = {},
+                      .policies = std::move(policies)};
   program.services.push_back({.name = "", .make = std::move(make)});
   return RunHost(argc, argv, program, words);
 }

@@ -35,6 +35,8 @@
 
 namespace curtail {
 
+struct PolicyKind;  // curtail/adapt/policy_kind.h
+
 // An Env is what surrounds one instance of a service. It outlives the service. Not thread-safe.
 class Env {
  public:
@@ -98,8 +100,8 @@ struct HostedService {
   // Makes it, which may take as long as its data takes to load. Errors: printed; the process ends
   // with 104.
   std::function<MadeService(Env& env)> make;
-  // How many bytes of data an instance will hold once it serves, found without loading them; the
-  // host adds the process itself. Empty: nothing to speak of.
+  // How many bytes an instance will hold once it serves, found without loading its data. Empty:
+  // some MiB.
   std::function<absl::StatusOr<uint64_t>(Env& env)> memory = nullptr;
 };
 
@@ -117,6 +119,8 @@ struct HostProgram {
   std::string examples;  // the end of --help
   std::vector<HostedService> services;
   std::vector<HostCommand> commands = {};
+  // Policies of its own, which --policy takes beside the library's.
+  std::vector<const PolicyKind*> policies = {};
 };
 
 // The main() of `program`. Serves until SIGTERM or SIGINT, and drains; a second signal ends the
@@ -128,7 +132,8 @@ namespace internal {
 
 // HostMain() for a program with one service that takes any peers and, if `words`, words that are no
 // flags.
-int ServeOne(int argc, char** argv, bool words, std::function<MadeService(Env&)> make);
+int ServeOne(int argc, char** argv, bool words, std::function<MadeService(Env&)> make,
+             std::vector<const PolicyKind*> policies);
 
 }  // namespace internal
 }  // namespace curtail

@@ -62,13 +62,16 @@ int ServeUntilSignal(Server& server, Nanos drain) {
   return 0;
 }
 
-int ServerMain(int argc, char** argv, const std::function<MadeService(Env&)>& make) {
-  return internal::ServeOne(argc, argv, /*words=*/true, make);
+int ServerMain(int argc, char** argv, const std::function<MadeService(Env&)>& make,
+               std::vector<const PolicyKind*> policies) {
+  return internal::ServeOne(argc, argv, /*words=*/true, make, std::move(policies));
 }
 
-int ServerMain(int argc, char** argv, std::unique_ptr<Service> service) {
-  return internal::ServeOne(argc, argv, /*words=*/false,
-                            [&service](Env&) -> MadeService { return std::move(service); });
+int ServerMain(int argc, char** argv, std::unique_ptr<Service> service,
+               std::vector<const PolicyKind*> policies) {
+  return internal::ServeOne(
+      argc, argv, /*words=*/false, [&service](Env&) -> MadeService { return std::move(service); },
+      std::move(policies));
 }
 
 }  // namespace curtail

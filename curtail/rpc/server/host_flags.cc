@@ -36,11 +36,11 @@ absl::Status AddNamed(const std::string& flag, const std::string& text, NamedAdd
 
 }  // namespace
 
-void AddServingFlags(Flags& flags, HostFlags* f) {
+void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyKind*>& policies) {
   flags.Add("--listen", &f->listen, "HOST:PORT or unix:PATH; port 0 takes a free one [127.0.0.1:0]");
   flags.Add("--config", &f->config, "Threading model and pool sizes");
   flags.Add("--policy", &f->policy,
-            "Changes the config by the load: " + PolicyNames() + " (default: the config stays)");
+            "Changes the config by the load: " + PolicyNames(policies) + " (default: the config stays)");
   flags.Add("--profile", &f->profile, "What the policy goes by: a profile of this service and machine");
   flags.Add("--any-machine", &f->any_machine, "Take a profile of another machine, too");
   flags.Add("--slo", &f->slo_ms, "The p99 in ms that a policy must not endanger by trying other configs",

@@ -38,8 +38,8 @@ struct HostFlags {
   std::vector<std::string> words;
 };
 
-// Adds the flags of every serving process to `flags`, which set *f.
-void AddServingFlags(Flags& flags, HostFlags* f);
+// Adds the flags of every serving process to `flags`, which set *f. The help names `policies` beside the library's.
+void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyKind*>& policies);
 // Adds the flags of an instance among others: its peers, its stores, its shard.
 void AddInstanceFlags(Flags& flags, HostFlags* f);
 

@@ -4,7 +4,7 @@
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/rpc/server/adaptation_testing.h"
 
-extern const curtail::PolicyKind kTwoStepPolicy;  // two_step_policy_testing.cc
+extern const curtail::PolicyKind kTwoStepPolicy;  // tests/install_consumer
 
 namespace curtail {
 namespace {
