@@ -12,7 +12,9 @@ using internal::Connection;
 using internal::StartedCall;
 
 void internal::StartedCall::Finished() {
-  if (timed_out) status = absl::DeadlineExceededError("deadline exceeded");
+  // A reply may have come with the timer, or after it.
+  const bool late = armed() && when() <= Now();
+  if (timed_out || (late && status.ok())) status = absl::DeadlineExceededError("deadline exceeded");
   client->impl_->Finish(this);
 }
 
