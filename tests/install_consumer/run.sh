@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh BUILD SOURCE COMPILER - installs the build into a new folder, builds the consumer against it, runs both of its
-# programs. Leaves neither files nor processes.
+# run.sh BUILD SOURCE COMPILER - installs the build into a new folder, builds the consumer against it, by CMake and by
+# pkg-config, and runs its programs. Configures it with curtail as sources, too. Leaves neither files nor processes.
 set -euo pipefail
 build=$1 source=$2 compiler=$3
 
@@ -20,6 +20,18 @@ cmake -S "$source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CX
 cmake --build "$work/build"
 
 "$work/build/greet_self"
+
+# A makefile gets the same flags from pkg-config.
+export PKG_CONFIG_PATH
+PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name curtail.pc)")
+gen=$work/build/gen
+# shellcheck disable=SC2046  # flags are words
+"$compiler" -I "$gen" "$source/greet_self.cc" "$gen"/greeter.*.cc $(pkg-config --cflags --libs curtail) -o "$work/by_pkg_config"
+"$work/by_pkg_config"
+
+# FetchContent: all that the consumer links is found in its own folder, too.
+cmake -S "$source" -B "$work/fetched" -G Ninja -DCURTAIL_SOURCE="$(dirname "$(dirname "$source")")" \
+  -DCMAKE_CXX_COMPILER="$compiler" >"$work/configure.log" 2>&1 || { cat "$work/configure.log"; exit 1; }
 
 # A service that was not made from the command line takes nothing of it.
 for argument in --leaf word; do
@@ -48,6 +60,18 @@ for application in hdsearch recommend router setalgebra; do
   [[ -x $work/prefix/libexec/curtail/$application && -s $work/prefix/share/curtail/$application/topology.yaml ]] ||
     { echo "$application is not installed"; exit 1; }
 done
+
+# A policy of the program's own stands beside the library's, and is made before the server starts.
+if [[ $("$work/build/greeter_two_step" --help) != *two-step:LOW,HIGH* ]]; then
+  echo "greeter_two_step --help does not name its policy"
+  exit 1
+fi
+code=0
+"$work/build/greeter_two_step" --policy two-step:SIB1 2>"$work/stderr" || code=$?
+if ((code != 104)) || ! grep -q 'two-step:SIB1": needs two configs' "$work/stderr"; then
+  echo "greeter_two_step --policy two-step:SIB1: exit code $code, not 104: $(<"$work/stderr")"
+  exit 1
+fi
 
 # The program of the README: listens, ends with 0 on SIGTERM.
 mkfifo "$work/stdout"

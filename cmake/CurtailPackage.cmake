@@ -1,0 +1,14 @@
+# `cpack --config build/release/CPackConfig.cmake -B build/package` makes a .deb of what `cmake --install` installs.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME curtail)
+set(CPACK_PACKAGE_CONTACT "curtail's developers <curtail@localhost>")
+set(CPACK_STRIP_FILES TRUE)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+# The command and the applications need shared libraries, which dpkg-shlibdeps finds; a program that links curtail
+# needs their headers.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libabsl-dev, libboost-context-dev, libprotobuf-dev, libssl-dev, protobuf-compiler")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, memcached")
+include(CPack)
