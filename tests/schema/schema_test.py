@@ -35,7 +35,9 @@ CHANGES = {
     "comparison": [
         ("runs/0/phases/1/p99_us", REMOVE, "runs/0/phases/1", "required"),
         ("runs/3/p42", 1, "runs/3", "additionalProperties"),
-        ("schema_version", 2, "schema_version", "const"),
+        ("schema_version", 1, "schema_version", "const"),
+        ("judgements/0/overall/verdict", "winner", "judgements/0/overall/verdict", "enum"),
+        ("judgements/0/cells/2/judgement/p", 1.5, "judgements/0/cells/2/judgement/p", "maximum"),
         ("runs/0/series/due/5", "many", "runs/0/series/due/5", "type"),
         ("summary/0/policies/0/standing", "winner", "summary/0/policies/0/standing", "enum"),
     ],

@@ -41,7 +41,7 @@ def test_demo(tools):
         result = json.load(file)
     expect_valid("comparison", path)
     expect_valid("profile", profile)
-    assert result["schema_version"] == 1 and not result["interrupted"]
+    assert result["schema_version"] == 2 and not result["interrupted"]
     assert result["policies"][0] == "mutune" and len(result["policies"]) >= 2
     assert {run["policy"] for run in result["runs"]} == set(result["policies"])
     for run in result["runs"]:
@@ -149,6 +149,27 @@ def check_compare(tools, profile):
     expect_refusal(tools.run(*compare, "--flash-crowd", "5"), 104, "--flash-crowd")
     expect_refusal(tools.run("compare", "hdsearch"), 104, "--profile")
     expect_refusal(tools.run("compare", "nosuch", "--profile", profile), 104, "nosuch")
+    expect_refusal(tools.run(*compare, "--rounds", "4", "--max-rounds", "2"), 104, "--max-rounds")
+
+    brief = ("compare", "hdsearch", *SMALL, "--policies", "static:FIB1,static:SIB1", "--scenarios", "steady", "--loads", "300",
+             "--seconds", "0.1", "--rounds", "1", "--json", path)
+    code, out, err = tools.run(*brief, "--max-rounds", "2")
+    assert code == 0 and "1 to 2 rounds" in out, (code, out)
+    assert re.search(r"^round 2 follows\. static:FIB1 against static:SIB1: . of the 5 rounds", err, re.M), err
+    with open(path) as file:
+        result = json.load(file)
+    expect_valid("comparison", path)
+    assert len(result["runs"]) == 4 and result["judgements"][0]["overall"]["verdict"] == "too_few_rounds"
+    os.remove(path)
+
+    process = tools.start(*brief)
+    await_line(process.stderr, r"^run 1/")
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=MAX_WAIT_S)
+    assert process.returncode == 105, process.returncode
+    assert "PARTIAL. No verdict" in out and "nothing is said about: static:SIB1" in out, out
+    os.remove(path)
+    expect_nothing_left()
 
 
 def check_profiles_are_refused(tools, profile):

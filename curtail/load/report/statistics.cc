@@ -48,6 +48,14 @@ double Mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+// Of the mean of two or more values.
+double StandardError(std::span<const double> values, double mean) {
+  const double n = static_cast<double>(values.size());
+  double squares = 0;
+  for (const double v : values) squares += (v - mean) * (v - mean);
+  return std::sqrt(squares / (n - 1) / n);
+}
+
 // The share of all ways to deal ranks to a side of `n` that give a rank sum at least as far from the middle as
 // `rank_sum`. Mean ranks are multiples of 1/2, so twice a rank is a whole number.
 double ExactRankSumP(std::span<const double> ranks, size_t n, double rank_sum) {
@@ -130,12 +138,17 @@ double StudentTQuantile(double p, double freedom) { return quantile(StudentT(fre
 
 std::optional<Interval> MeanInterval(std::span<const double> values, double confidence) {
   if (values.size() < 2) return std::nullopt;
-  const double n = static_cast<double>(values.size());
   const double mean = Mean(values);
-  double squares = 0;
-  for (const double v : values) squares += (v - mean) * (v - mean);
-  const double half = StudentTQuantile((1 + confidence) / 2, n - 1) * std::sqrt(squares / (n - 1) / n);
+  const double half = StudentTQuantile((1 + confidence) / 2, static_cast<double>(values.size() - 1)) *
+                      StandardError(values, mean);
   return Interval{mean - half, mean + half};
+}
+
+double MeanZeroP(std::span<const double> values) {
+  if (values.size() < 2) return 1;
+  const double mean = Mean(values), error = StandardError(values, mean);
+  if (error <= 0) return mean == 0 ? 1 : 0;
+  return 2 * cdf(complement(StudentT(static_cast<double>(values.size() - 1)), std::abs(mean) / error));
 }
 
 double Median(std::span<const double> values) {

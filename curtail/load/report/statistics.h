@@ -41,6 +41,10 @@ double StudentTQuantile(double p, double freedom);
 // The interval of the mean with the given confidence, if the values are about normal, as the means
 // of runs are. None for under 2 values. REQUIRES: 0 < confidence < 1.
 std::optional<Interval> MeanInterval(std::span<const double> values, double confidence);
+// The probability of a mean at least as far from 0 when the true one is 0, if the values are about
+// normal (Student's t). For values that are symmetric about 0 with heavy tails it is too high
+// rather than too low. 1 for under 2 values.
+double MeanZeroP(std::span<const double> values);
 // The middle value, or the mean of the two in the middle. REQUIRES: not empty.
 double Median(std::span<const double> values);
 // The interval of the median with at least the given confidence, whatever the distribution, by

@@ -109,6 +109,20 @@ TEST(MeanInterval, MatchesKnownValues) {
   EXPECT_EQ(MeanInterval(Values{5, 5, 5}, 0.95)->low, 5);
 }
 
+TEST(MeanZeroP, IsThatOfStudentsT) {
+  // t = 2.776 with four degrees of freedom: two tails of 2.5 %.
+  const double values[] = {0.5, 1.5, 2.5, 3.5, 4.5};
+  const double t = 2.5 / std::sqrt(2.5 / 5);
+  EXPECT_NEAR(MeanZeroP(values), 0.0241, 1e-4) << "t " << t;
+  const double negative[] = {-0.5, -1.5, -2.5, -3.5, -4.5};
+  EXPECT_DOUBLE_EQ(MeanZeroP(negative), MeanZeroP(values));
+  const double centred[] = {-1, 1}, same[] = {2, 2, 2}, zeros[] = {0, 0}, one[] = {7};
+  EXPECT_DOUBLE_EQ(MeanZeroP(centred), 1);
+  EXPECT_EQ(MeanZeroP(same), 0);
+  EXPECT_EQ(MeanZeroP(zeros), 1);
+  EXPECT_EQ(MeanZeroP(one), 1);
+}
+
 TEST(Median, IsInTheMiddle) {
   EXPECT_EQ(Median(Values{3, 1, 2}), 2);
   EXPECT_EQ(Median(Values{4, 1, 3, 2}), 2.5);

@@ -82,16 +82,17 @@ or profile, 105 interrupted.)";
 
 inline constexpr char kCompareAbout[] =
     R"(Serves the same loads under one policy after the other, each in processes started for it, in turns: steady loads up and
-down, a flash crowd (a low load, 1 s beyond what the best config for it sustains, the low load again), a ramp, a day.)";
+down, a flash crowd (a low load, 1 s beyond what the best config for it sustains, the low load again), a ramp, a day.
+It adds rounds until the first policy is told from the others: better, worse, or level within 10 %.)";
 
 inline constexpr char kCompareExamples[] =
     R"(A policy for which a profile is optional begins with it when "+profile" follows the name: online+profile.
 
 Examples:
-  curtail compare hdsearch --profile profile.json --html compare.html           # about half an hour
+  curtail compare hdsearch --profile profile.json --html compare.html           # an hour or two
   curtail compare hdsearch --profile profile.json --quick                       # a few minutes
   curtail compare hdsearch --profile profile.json --policies mutune,static:SIP1,static:SDB1-50 \
-                  --scenarios flash-crowd --flash-crowd 100..3k --rounds 5
+                  --scenarios flash-crowd --flash-crowd 100..3k --max-rounds 8
   curtail compare hdsearch --policies online,static:SIB1 --scenarios steady --loads 100,1k --flash-crowd 100..1k
 
 Exit codes: 0 ok, 1 a process failed or no disk space, 104 bad flags or profile, 105 interrupted.)";

@@ -306,8 +306,16 @@ CLI::App* AddCompare(CLI::App& app, CompareFlags* f) {
   command->add_option("--seconds", f->seconds, "Length of a steady load; low ones take longer")
       ->check(Between(0.1, 3600))
       ->capture_default_str();
-  command->add_option("--rounds", f->rounds, "Times that each policy has its turn")
+  command->add_option("--rounds", f->rounds, "Times that each policy has its turn; a verdict takes 5")
       ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command
+      ->add_option("--max-rounds", f->max_rounds,
+                   "Rounds are added up to here while the first policy cannot be told from the others [12; "
+                   "with --quick none]")
+      ->check(CLI::Range(1, 100));
+  command->add_option("--max-minutes", f->max_minutes, "None is added that would end later")
+      ->check(Between(0, 1e5))
       ->capture_default_str();
   command->add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
   command

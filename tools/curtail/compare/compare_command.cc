@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/compare/compare_command.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -27,6 +28,7 @@ namespace {
 
 constexpr int kSteadyLoads = 6;
 constexpr double kQuickScale = 0.4;
+constexpr int kMaxRounds = 12;
 
 absl::Status Invalid(const char* flag, const absl::Status& why) {
   return absl::InvalidArgumentError(Join(flag, ": ", Message(why)));
@@ -106,6 +108,14 @@ absl::StatusOr<ComparisonPlan> MakePlan(const CompareFlags& flags, const Profile
   }
   ComparisonPlan plan;
   plan.rounds = flags.quick && flags.rounds == CompareFlags().rounds ? 1 : flags.rounds;
+  plan.max_rounds = flags.max_rounds > 0 ? flags.max_rounds
+                    : flags.quick        ? plan.rounds
+                                         : std::max(kMaxRounds, plan.rounds);
+  if (plan.max_rounds < plan.rounds) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--max-rounds %d is below --rounds %d", plan.max_rounds, plan.rounds));
+  }
+  plan.max_time = Nanos(static_cast<int64_t>(flags.max_minutes * 60e9));
   plan.seed = flags.seed;
   plan.options.profile = flags.profile;
   plan.options.any_machine = flags.any_machine;
@@ -130,9 +140,10 @@ absl::StatusOr<ComparisonPlan> MakePlan(const CompareFlags& flags, const Profile
 std::string PlanText(const CompareFlags& flags, const ComparisonPlan& plan) {
   std::vector<std::string> policies;
   for (const PolicyChoice& policy : plan.policies) policies.push_back(policy.label);
-  std::string text = absl::StrFormat("%s: %s\n%d rounds, seed %d; %.0f s of load in all\n", flags.application,
-                                     absl::StrJoin(policies, ", "), plan.rounds, plan.seed,
-                                     static_cast<double>(plan.Length().count()) / 1e9);
+  const std::string most = plan.max_rounds > plan.rounds ? absl::StrCat(" to ", plan.max_rounds) : "";
+  std::string text = absl::StrFormat("%s: %s\n%d%s rounds of %.0f s of load, seed %d\n", flags.application,
+                                     absl::StrJoin(policies, ", "), plan.rounds, most,
+                                     InSeconds(plan.RoundLength()), plan.seed);
   for (const Scenario& scenario : plan.scenarios) absl::StrAppend(&text, "  ", scenario.text, "\n");
   return text;
 }
@@ -188,7 +199,11 @@ int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bo
     if (comparison.runs.empty()) return FailCompare(console, status);
     console.Error(std::string(Message(status)), "");  // what was measured is not lost
   }
-  if (!status.ok()) console.Print("INTERRUPTED: the tables are partial\n");
+  if (!status.ok()) {
+    console.Print(
+        absl::StrFormat("INTERRUPTED: partial, %d runs of at least %d\n", comparison.runs.size(),
+                        plan->policies.size() * plan->scenarios.size() * static_cast<size_t>(plan->rounds)));
+  }
   const int reported = ReportComparison(comparison, flags.json, flags.html, console);
   if (absl::IsCancelled(status)) return kInterrupted;
   return status.ok() ? reported : kFailed;
@@ -202,6 +217,7 @@ PolicyComparison DescribeComparison(const ComparisonPlan& plan) {
   comparison.slo = plan.options.slo;
   comparison.scenarios = plan.scenarios;
   comparison.rounds = plan.rounds;
+  comparison.looks = plan.looks();
   for (const PolicyChoice& policy : plan.policies) comparison.policies.push_back(policy.label);
   return comparison;
 }

@@ -24,7 +24,9 @@ struct CompareFlags {
   std::string loads;        // of `steady`; empty: between the trained ones
   std::string flash_crowd;  // LOW..HIGH, also of `ramp` and `diurnal`; empty: from the profile
   double seconds = 2;       // of each steady load
-  int rounds = 3;
+  int rounds = 5;           // at least
+  int max_rounds = 0;       // 0: kMaxRounds, or as `rounds` if that is more or with `quick`
+  double max_minutes = 120;
   uint64_t seed = 1;
   double slo_ms = 10;
   bool quick = false;

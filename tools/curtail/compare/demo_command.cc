@@ -130,7 +130,7 @@ absl::Status Demo::Compare() {
     return absl::FailedPreconditionError("no config kept up with more than the lowest load: a busy machine?");
   }
   ComparisonPlan plan;
-  plan.rounds = 1;
+  plan.rounds = plan.max_rounds = 1;  // to be shown, not to be judged
   plan.seed = flags_.seed;
   plan.options.profile = profile_path_;
   std::vector<std::string> labels = DefaultPolicies(*range, profile_);
@@ -155,9 +155,9 @@ absl::Status Demo::Compare() {
   comparison_.data = absl::StrFormat("%s, %d leaves (%s)", application_->topology.variables.at("data"),
                                      leaf.instances(), leaf.config);
   comparison_.profile = "trained by this demo";
-  console_.Print(absl::StrFormat(
-      "\n%s  %s; %.0f s of load\n", console_.Bold("2. adaptive against static, and against other policies"),
-      absl::StrJoin(labels, ", "), static_cast<double>(plan.Length().count()) / 1e9));
+  console_.Print(absl::StrFormat("\n%s  %s; %.0f s of load\n",
+                                 console_.Bold("2. adaptive against static, and against other policies"),
+                                 absl::StrJoin(labels, ", "), InSeconds(plan.RoundLength())));
   const absl::Status status = RunTrials(*application_, logs_, plan, console_, stop_, comparison_);
   comparison_.interrupted = !status.ok();
   return status;

@@ -243,10 +243,14 @@ was late. A request that failed counts as at least its timeout, so overload show
 second.</li>
 <li>A request belongs to the phase in which it was due: one that is due in a spike and answered long after
 it counts for the spike.</li>
-<li>All policies of a round get the same arrivals. A p99 is called higher than another if it was so in every
-round that both have, and by over 5 % at the median; from eight rounds on a few may be lost, as the sign
-test allows at 5 %. With one or two rounds it must be twice as high. Among many cells a few differ by
-chance.</li>
+<li>All policies of a round get the same arrivals. A round gives one number for two policies: the geometric
+mean of the ratios of their p99 over all cells, which are the parts of the scenarios. "Better" and "worse" mean
+that the 95 % interval of that ratio over the rounds excludes 1, and "level" that it lies within 10 % of 1.
+Fewer than five rounds that count get no verdict. Rounds are added until the numbers tell; intervals are wide
+enough for that.</li>
+<li>A cell in which both had the same config in force for nine tenths of the time counts as equal. Verdicts on
+single cells are corrected for the number of cells (Holm); the marks in tables also for the pairs of
+policies.</li>
 <li>The backlog is how long after the spike requests still took over three times the p99 before it, and over
 10 ms. The reaction is the time from the first request of the spike to the first change of config within
 it.</li>
@@ -281,7 +285,7 @@ std::string PolicyHtml(const PolicyComparison& c) {
                   VerdictHtml(c));
   const std::vector<ReportTable> tables = ReportTables(c);
   for (const ReportTable& table : tables) html += TableHtml(table);
-  if (!tables.empty()) absl::StrAppend(&html, "<p class=\"sub\">", Escape(MarksText(c)), "</p>\n");
+  if (!tables.empty()) absl::StrAppend(&html, "<p class=\"sub\">", Escape(kMarksText), "</p>\n");
   for (size_t s = 0; s < c.scenarios.size(); ++s) html += ScenarioCharts(c, s);
   html += kHowToRead;
   html += OriginHtml(c);

@@ -38,11 +38,11 @@ TEST(PolicyHtml, NeedsNothingElseAndIsWellFormed) {
 TEST(PolicyHtml, ShowsVerdictTablesAndOrigin) {
   const std::string html = PolicyHtml(SampleComparison());
   for (const char* expected :
-       {"<p class=\"lead\">mutune is best, or cannot be told from the best, at 3 of 3",
-        "<li>Against fm: better at 3", "<h2>flash-crowd: 100/s for 3 s", "<th>1 s after</th>",
-        "<td class=\"best\">1.01 *<span class=\"range\">1.00-1.02</span></td>", "&gt; 1 s",
-        "8 CPUs, Test CPU", "<tr><th>seed</th><td>7</td></tr>", "<tr><th>curtail</th><td>0.1.0</td></tr>",
-        "How to read this"}) {
+       {"<p class=\"lead\">Over all 11 cells mutune is better than fm (0.77), static:SIP1",
+        "<li>Against fm: better; its p99 is 0.77 times", "<h2>flash-crowd: 100/s for 3 s",
+        "<th>1 s after</th>", "<td class=\"best\">1.01 *<span class=\"range\">1.00-1.02</span></td>",
+        "&gt; 1 s", "8 CPUs, Test CPU", "<tr><th>seed</th><td>7</td></tr>",
+        "<tr><th>curtail</th><td>0.1.0</td></tr>", "How to read this"}) {
     EXPECT_THAT(html, HasSubstr(expected));
   }
 }
@@ -51,7 +51,7 @@ TEST(PolicyHtml, ChartsHaveTheConfigsAndTheSwitches) {
   const std::string html = PolicyHtml(SampleComparison());
   EXPECT_EQ(Count(html, "<svg"), 3u * (1 + 4)) << "the load and four policies in each scenario";
   EXPECT_EQ(Count(html, "class=\"mark\""), 2u);
-  EXPECT_THAT(html, HasSubstr("mutune: p99, round 2, 2 switches")) << "the median one of three";
+  EXPECT_THAT(html, HasSubstr("mutune: p99, round 3, 2 switches")) << "the median one of five";
   EXPECT_THAT(html, HasSubstr("<i class=\"b1\"></i>SDB1-16</span>"));
   EXPECT_THAT(html, HasSubstr(">SIP1</text>"));
   EXPECT_THAT(html, HasSubstr(">spike</text>"));
@@ -91,9 +91,9 @@ TEST(PolicyHtml, TextIsEscaped) {
 
 TEST(PolicyHtml, SaysWhenTheFirstPolicyLoses) {
   const PolicyComparison c = MadeUpComparison(
-      {"mutune", "fm"}, 3,
+      {"mutune", "fm"}, 5,
       [](size_t policy, const Phase&, int) -> Nanos { return microseconds(policy == 0 ? 1500 : 1000); });
-  EXPECT_THAT(PolicyHtml(c), HasSubstr("mutune is beaten at 3 of them: at 100/s up by fm (by 50 %)"));
+  EXPECT_THAT(PolicyHtml(c), HasSubstr("Over all 11 cells mutune is worse than fm (1.50)."));
 }
 
 }  // namespace

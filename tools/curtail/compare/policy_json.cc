@@ -6,9 +6,11 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "curtail/base/clock.h"
 #include "curtail/load/report/internal/machine_json.h"
 #include "nlohmann/json.hpp"
+#include "tools/curtail/compare/policy_judge.h"
 #include "tools/curtail/compare/policy_report.h"
 #include "tools/curtail/compare/policy_summary.h"
 
@@ -89,6 +91,44 @@ Json RunJson(const PolicyRun& run) {
   return json;
 }
 
+// As keys of enumerations are written.
+std::string FindingJson(Finding finding) { return absl::StrReplaceAll(NameOf(finding), {{" ", "_"}}); }
+
+Json JudgementJson(const Judgement& judgement) {
+  Json json = {{"verdict", FindingJson(judgement.finding)}, {"rounds", judgement.rounds}};
+  const bool known = judgement.rounds > 0;
+  json["ratio"] = known ? Json(judgement.ratio) : Json(nullptr);
+  json["ratio_ci95"] = judgement.interval && std::isfinite(judgement.interval->high)
+                           ? Json::array({judgement.interval->low, judgement.interval->high})
+                           : Json(nullptr);
+  json["p"] = judgement.rounds > 1 ? Json(judgement.p) : Json(nullptr);
+  return json;
+}
+
+std::string PhaseName(const PolicyComparison& c, size_t scenario, size_t phase) {
+  return phase == kWhole ? "whole" : c.scenarios[scenario].phases[phase].name;
+}
+
+// The first policy against each other one.
+Json JudgementsJson(const PolicyComparison& c) {
+  Json json = Json::array();
+  for (size_t other = 1; other < c.policies.size(); ++other) {
+    const PairJudgement pair = JudgePair(c, 0, other);
+    Json one = {{"policy", c.policies[0]},
+                {"against", c.policies[other]},
+                {"void_rounds", pair.void_rounds},
+                {"overall", JudgementJson(pair.overall)},
+                {"cells", Json::array()}};
+    for (const CellJudgement& cell : pair.cells) {
+      one["cells"].push_back({{"scenario", cell.scenario},
+                              {"phase", PhaseName(c, cell.scenario, cell.phase)},
+                              {"judgement", JudgementJson(cell.judgement)}});
+    }
+    json.push_back(std::move(one));
+  }
+  return json;
+}
+
 const char* NameOf(Standing standing) {
   switch (standing) {
     case Standing::kBest:
@@ -114,8 +154,7 @@ Json SpreadJson(const std::optional<RoundSpread>& spread) {
 // The policies in one phase of a scenario, or in the whole of it.
 Json CellsJson(const PolicyComparison& c, size_t scenario, size_t phase) {
   const std::vector<Standing> standings = Standings(c, scenario, phase);
-  const std::string name = phase == kWhole ? "whole" : c.scenarios[scenario].phases[phase].name;
-  Json json = {{"scenario", scenario}, {"phase", name}, {"policies", Json::array()}};
+  Json json = {{"scenario", scenario}, {"phase", PhaseName(c, scenario, phase)}, {"policies", Json::array()}};
   for (size_t policy = 0; policy < c.policies.size(); ++policy) {
     json["policies"].push_back({{"policy", c.policies[policy]},
                                 {"p99_us", SpreadJson(P99Us(c, scenario, policy, phase))},
@@ -169,12 +208,14 @@ std::string PolicyComparisonJson(const PolicyComparison& c) {
                {"seed", c.seed},
                {"slo_ms", InMillis(c.slo)},
                {"rounds", c.rounds},
+               {"looks", c.looks},
                {"interrupted", c.interrupted},
                {"policies", c.policies},
                {"verdict", Verdict(c)},
                {"caveats", Caveats(c)}};
   json["scenarios"] = Json::array();
   for (const Scenario& scenario : c.scenarios) json["scenarios"].push_back(ScenarioJson(scenario));
+  json["judgements"] = JudgementsJson(c);
   json["summary"] = SummaryJson(c);
   json["runs"] = Json::array();
   for (const PolicyRun& run : c.runs) json["runs"].push_back(RunJson(run));

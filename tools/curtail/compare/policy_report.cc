@@ -128,7 +128,7 @@ std::string PolicyTables(const PolicyComparison& comparison, const Console& cons
   for (const ReportTable& table : tables) out += TableText(table, console);
   if (!tables.empty()) {
     out += "\n";
-    AppendWrapped(MarksText(comparison), out);
+    AppendWrapped(kMarksText, out);
   }
   out.append("\n").append(console.Bold("Verdict")).append("\n");
   for (const std::string& line : Verdict(comparison)) AppendWrapped(line, out);

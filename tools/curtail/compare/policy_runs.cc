@@ -81,7 +81,7 @@ class Configs {
   const std::vector<ConfigChange>& changes_;
 };
 
-PhaseResult ResultOf(const Phase& phase, Samples all, const Configs& configs) {
+PhaseResult SumUp(const Phase& phase, Samples all, const Configs& configs) {
   const Samples samples = DueIn(all, phase.from, phase.to);
   const std::vector<Nanos> latencies = SortedLatencies(samples);
   PhaseResult result{.phase = phase, .due = samples.size()};
@@ -156,9 +156,9 @@ PolicyRun Evaluate(PolicyMeasurement measured, const Scenario& scenario) {
   const Nanos begin = scenario.warmup, end = scenario.curve.length();
   const double mean_per_s =
       (scenario.curve.total() - scenario.curve.Expected(begin)) * 1e6 / InMicros(end - begin);
-  run.whole = ResultOf({"whole", mean_per_s, begin, end}, samples, configs);
+  run.whole = SumUp({"whole", mean_per_s, begin, end}, samples, configs);
   for (const Phase& phase : scenario.phases) {
-    run.phases.push_back(ResultOf(phase, samples, configs));
+    run.phases.push_back(SumUp(phase, samples, configs));
     if (phase.steady) {
       run.most_switches_in_a_second =
           std::max(run.most_switches_in_a_second, MostInASecond(run.changes, phase));
@@ -173,6 +173,20 @@ PolicyRun Evaluate(PolicyMeasurement measured, const Scenario& scenario) {
     run.reaction = Reaction(samples, *spike, configs, run);
   }
   return run;
+}
+
+std::vector<const PolicyRun*> ValidRuns(const PolicyComparison& c, size_t scenario, size_t policy) {
+  std::vector<const PolicyRun*> runs;
+  for (const PolicyRun& run : c.runs) {
+    if (run.scenario == scenario && run.policy == c.policies[policy] && run.valid()) runs.push_back(&run);
+  }
+  std::sort(runs.begin(), runs.end(),
+            [](const PolicyRun* a, const PolicyRun* b) { return a->round < b->round; });
+  return runs;
+}
+
+const PhaseResult& ResultOf(const PolicyRun& run, size_t phase) {
+  return phase == kWhole ? run.whole : run.phases[phase];
 }
 
 }  // namespace curtail::tool

@@ -112,9 +112,17 @@ struct PolicyComparison {
   Nanos slo{0};  // that the policies were given; zero: none
   std::vector<Scenario> scenarios;
   std::vector<std::string> policies;  // as given; the first is the one that the others are judged against
-  int rounds = 0;                     // planned
+  int rounds = 0;                     // begun, or planned before the first one
+  int looks = 1;                      // how often at most the rounds so far are judged
   std::vector<PolicyRun> runs;        // in any order; those of one round and scenario had the same arrivals
   bool interrupted = false;
 };
+
+// A phase of PolicyRun::phases, or kWhole for everything after the warm-up.
+inline constexpr size_t kWhole = ~size_t{0};
+
+// The runs of a policy under a scenario that are not void, by round. REQUIRES: indices of `comparison`.
+std::vector<const PolicyRun*> ValidRuns(const PolicyComparison& comparison, size_t scenario, size_t policy);
+const PhaseResult& ResultOf(const PolicyRun& run, size_t phase);
 
 }  // namespace curtail::tool

@@ -2,174 +2,166 @@
 #include "tools/curtail/compare/policy_summary.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "curtail/load/report/statistics.h"
+#include "tools/curtail/compare/policy_judge.h"
 
 namespace curtail::tool {
 namespace {
 
-constexpr double kMargin = 1.05;       // smaller differences are none
-constexpr double kFewFactor = 2;       // what is one where rounds are too few
-constexpr size_t kFewRounds = 3;       // fewer are too few
-constexpr size_t kSignTestRounds = 8;  // from here on a round may be lost
-constexpr double kChance = 0.05;
 constexpr double kTooSlowUs = 1e6;
-
-// How many of `rounds` one must have lost to be worse.
-size_t LossesNeeded(size_t rounds) {
-  if (rounds < kSignTestRounds) return rounds;
-  // The chance of exactly k losses between equals is n over k times 2^-n; summed up from the top.
-  double chance = std::pow(0.5, static_cast<double>(rounds)), tail = 0;
-  for (size_t k = rounds; k > 0; --k) {
-    tail += chance;
-    if (tail > kChance) return k + 1;
-    chance *= static_cast<double>(k) / static_cast<double>(rounds - k + 1);
-  }
-  return rounds;
-}
-
-// "by 12 %", "2.3 times", "500 times".
-std::string FactorText(double ratio, const char* bound = "") {
-  return ratio < 2 ? absl::StrFormat("by %s%.0f %%", bound, 100 * (ratio - 1))
-                   : absl::StrFormat("%s%.*f times", bound, ratio < 9.95 ? 1 : 0, ratio);
-}
 
 std::string Plural(size_t n, const char* what) { return absl::StrCat(n, " ", what, n == 1 ? "" : "s"); }
 
-// Where the first policy stands in the phases of steady scenarios.
-struct Tally {
-  size_t phases = 0;
-  std::vector<std::string> best, matched, beaten, unknown;
+// "0.53", "12.5", "192".
+std::string RatioText(double ratio) {
+  return absl::StrFormat("%.*f", ratio < 9.95 ? 2 : ratio < 99.5 ? 1 : 0, ratio);
+}
+
+bool Measured(const PolicyComparison& c, size_t policy) {
+  for (size_t s = 0; s < c.scenarios.size(); ++s) {
+    if (!ValidRuns(c, s, policy).empty()) return true;
+  }
+  return false;
+}
+
+// The first policy against each other one that was measured.
+struct Rival {
+  std::string name;
+  PairJudgement pair;
 };
-
-// Who has a lower p99 than the first policy: "SIP1 (2.3 times), fm (by 7 %)".
-std::string WinnersText(const PolicyComparison& c, size_t scenario, size_t phase) {
-  std::vector<std::pair<double, std::string>> winners;
+std::vector<Rival> Rivals(const PolicyComparison& c) {
+  std::vector<Rival> rivals;
   for (size_t other = 1; other < c.policies.size(); ++other) {
-    const PairedP99 paired = Compare(c, scenario, phase, 0, other);
-    if (paired.order == Order::kHigher) winners.emplace_back(paired.ratio, c.policies[other]);
+    if (Measured(c, other)) rivals.push_back({c.policies[other], JudgePair(c, 0, other)});
   }
-  std::sort(winners.rbegin(), winners.rend());
-  std::vector<std::string> names;
-  for (const auto& [ratio, name] : winners) names.push_back(absl::StrCat(name, " (", FactorText(ratio), ")"));
-  return absl::StrJoin(names, ", ");
+  return rivals;
 }
 
-Tally TallyOf(const PolicyComparison& c) {
-  Tally tally;
-  for (size_t s = 0; s < c.scenarios.size(); ++s) {
-    if (c.scenarios[s].name != "steady") continue;
-    for (size_t p = 0; p < c.scenarios[s].phases.size(); ++p) {
-      ++tally.phases;
-      const std::string& name = c.scenarios[s].phases[p].name;
-      const std::vector<Standing> standings = Standings(c, s, p);
-      const size_t equals = std::count_if(standings.begin(), standings.end(), [](Standing standing) {
-        return standing == Standing::kBest || standing == Standing::kMatched;
-      });
-      if (standings[0] == Standing::kUnknown) tally.unknown.push_back(name);
-      else if (standings[0] == Standing::kBeaten)
-        tally.beaten.push_back(absl::StrCat("at ", name, " by ", WinnersText(c, s, p)));
-      else (equals == 1 ? tally.best : tally.matched).push_back(name);
+// "better than fm (0.77), ipi (0.60); level with tbd"; empty where none was judged.
+template <class F>
+std::string GroupsText(const std::vector<Rival>& rivals, F judgement_of) {
+  constexpr std::pair<Finding, const char*> kGroups[] = {{Finding::kBetter, "better than"},
+                                                         {Finding::kWorse, "worse than"},
+                                                         {Finding::kLevel, "level with"},
+                                                         {Finding::kSameConfig, "in the same config as"},
+                                                         {Finding::kCannotTell, "not told apart from"}};
+  std::vector<std::string> groups;
+  for (const auto& [finding, words] : kGroups) {
+    std::vector<std::string> names;
+    for (const Rival& rival : rivals) {
+      const Judgement& judgement = judgement_of(rival);
+      if (judgement.finding != finding) continue;
+      const bool told = finding == Finding::kBetter || finding == Finding::kWorse;
+      names.push_back(told ? absl::StrCat(rival.name, " (", RatioText(judgement.ratio), ")") : rival.name);
     }
+    if (!names.empty()) groups.push_back(absl::StrCat(words, " ", absl::StrJoin(names, ", ")));
   }
-  return tally;
+  return absl::StrJoin(groups, "; ");
 }
 
-void AddSteady(const PolicyComparison& c, std::vector<std::string>& lines) {
-  const Tally tally = TallyOf(c);
-  if (tally.phases == 0) return;
-  const auto list = [](const std::vector<std::string>& names) { return absl::StrJoin(names, ", "); };
-  std::string line =
-      absl::StrFormat("%s is best, or cannot be told from the best, at %d of %s", c.policies[0],
-                      tally.best.size() + tally.matched.size(), Plural(tally.phases, "steady load"));
-  if (!tally.best.empty()) absl::StrAppend(&line, "; alone at ", list(tally.best));
-  lines.push_back(line + ".");
-  if (!tally.beaten.empty()) {
-    lines.push_back(absl::StrFormat("%s is beaten at %d of them: %s.", c.policies[0], tally.beaten.size(),
-                                    absl::StrJoin(tally.beaten, "; ")));
+// "1.01 ms under mutune, > 1 s under fm": the medians.
+std::string MediansText(const PolicyComparison& c, size_t scenario, size_t phase) {
+  std::vector<std::string> texts;
+  for (size_t policy = 0; policy < c.policies.size(); ++policy) {
+    const std::optional<RoundSpread> p99 = P99Us(c, scenario, policy, phase);
+    if (!p99) continue;
+    texts.push_back(absl::StrCat(MsText(p99->median), p99->median < kTooSlowUs ? " ms" : "", " under ",
+                                 c.policies[policy]));
   }
-  if (!tally.unknown.empty()) {
-    lines.push_back(absl::StrCat(c.policies[0], " was not measured at ", list(tally.unknown), "."));
-  }
+  return absl::StrJoin(texts, ", ");
 }
 
-// The first policy against one other: at how many loads better and worse, and by how much at most.
-std::string AgainstText(const PolicyComparison& c, size_t other) {
-  size_t better = 0, worse = 0, same = 0;
-  double gain = 1, loss = 1;
-  for (size_t s = 0; s < c.scenarios.size(); ++s) {
-    if (c.scenarios[s].name != "steady") continue;
-    for (size_t p = 0; p < c.scenarios[s].phases.size(); ++p) {
-      const PairedP99 paired = Compare(c, s, p, 0, other);
-      if (paired.order == Order::kSame) ++same;
-      if (paired.order == Order::kLower) ++better, gain = std::max(gain, 1 / paired.ratio);
-      if (paired.order == Order::kHigher) ++worse, loss = std::max(loss, paired.ratio);
+size_t CellsOf(const PolicyComparison& c) {
+  size_t cells = 0;
+  for (const Scenario& scenario : c.scenarios) cells += scenario.phases.size();
+  return cells;
+}
+
+std::string LeadText(const PolicyComparison& c, const std::vector<Rival>& rivals) {
+  const std::string groups =
+      GroupsText(rivals, [](const Rival& rival) -> const Judgement& { return rival.pair.overall; });
+  if (!groups.empty())
+    return absl::StrFormat("Over all %s %s is %s.", Plural(CellsOf(c), "cell"), c.policies[0], groups);
+  size_t rounds = 0;
+  for (const Rival& rival : rivals) rounds = std::max(rounds, rival.pair.overall.rounds);
+  return absl::StrFormat("No verdict: it takes %d rounds that count, and there %s %d.", kRoundsToJudge,
+                         rounds == 1 ? "is" : "are", rounds);
+}
+
+// "100/s up", "flash-crowd spike".
+std::string CellName(const PolicyComparison& c, const CellJudgement& cell) {
+  const Scenario& scenario = c.scenarios[cell.scenario];
+  const std::string& phase = scenario.phases[cell.phase].name;
+  return scenario.name == "steady" ? phase : absl::StrCat(scenario.name, " ", phase);
+}
+
+// "better at 1 cell (100/s up 0.77), level at 2": empty where none was judged.
+std::string CellsText(const PolicyComparison& c, const PairJudgement& pair) {
+  std::vector<std::string> parts;
+  for (const Finding finding :
+       {Finding::kBetter, Finding::kWorse, Finding::kLevel, Finding::kSameConfig, Finding::kCannotTell}) {
+    std::vector<std::string> cells;
+    for (const CellJudgement& cell : pair.cells) {
+      if (cell.phase == kWhole || cell.judgement.finding != finding) continue;
+      cells.push_back(absl::StrCat(CellName(c, cell), " ", RatioText(cell.judgement.ratio)));
     }
+    if (cells.empty()) continue;
+    const bool told = finding == Finding::kBetter || finding == Finding::kWorse;
+    parts.push_back(absl::StrCat(NameOf(finding), " at ", cells.size(),
+                                 told ? absl::StrCat(" (", absl::StrJoin(cells, ", "), ")") : ""));
   }
-  if (better + worse + same == 0) return {};
-  const auto up_to = [](double factor) { return absl::StrCat(" (", FactorText(factor, "up to "), ")"); };
-  return absl::StrFormat("Against %s: better at %d%s, worse at %d%s, not told apart at %d.",
-                         c.policies[other], better, better > 0 ? up_to(gain) : "", worse,
-                         worse > 0 ? up_to(loss) : "", same);
+  return absl::StrJoin(parts, ", ");
 }
 
-// The spike, and where else in the flash crowd the first policy loses.
-void AddCrowd(const PolicyComparison& c, size_t scenario, std::vector<std::string>& lines) {
-  const std::vector<Phase>& phases = c.scenarios[scenario].phases;
-  for (size_t p = 0; p < phases.size(); ++p) {
-    const std::optional<RoundSpread> own = P99Us(c, scenario, 0, p);
-    if (!own) continue;
-    const Standing standing = Standings(c, scenario, p)[0];
-    const bool beaten = standing == Standing::kBeaten, spike = phases[p].name == "spike";
-    if (!beaten && !spike) continue;
+std::string AgainstText(const PolicyComparison& c, const Rival& rival) {
+  const Judgement& overall = rival.pair.overall;
+  std::string text = absl::StrCat("Against ", rival.name, ": ", NameOf(overall.finding));
+  if (overall.rounds > 0) absl::StrAppend(&text, "; its p99 is ", RatioText(overall.ratio), " times as high");
+  if (overall.interval) {
+    absl::StrAppend(&text, " (95 %: ", RatioText(overall.interval->low), " to ",
+                    RatioText(overall.interval->high), ")");
+  }
+  absl::StrAppend(&text, ", ", Plural(overall.rounds, "round"));
+  if (const std::string cells = CellsText(c, rival.pair); !cells.empty())
+    absl::StrAppend(&text, ". By cell: ", cells);
+  return text + ".";
+}
+
+// The spike of each crowd, and each ramp and day as a whole.
+void AddScenarios(const PolicyComparison& c, const std::vector<Rival>& rivals,
+                  std::vector<std::string>& lines) {
+  for (size_t s = 0; s < c.scenarios.size(); ++s) {
+    const Scenario& scenario = c.scenarios[s];
+    if (scenario.name == "steady") continue;
+    const Phase* spike = FindPhase(scenario, "spike");
+    const size_t phase = spike == nullptr ? kWhole : static_cast<size_t>(spike - scenario.phases.data());
+    const std::string medians = MediansText(c, s, phase);
+    if (medians.empty()) continue;
     const std::string where =
-        spike ? "In the spike" : absl::StrCat("In the part \"", phases[p].name, "\" of the flash crowd");
-    lines.push_back(absl::StrCat(where, " the p99 of ", c.policies[0], " is ", MsText(own->median),
-                                 own->median < kTooSlowUs ? " ms" : "",
-                                 beaten                        ? ", beaten by " + WinnersText(c, scenario, p)
-                                 : standing == Standing::kBest ? ", the lowest"
-                                                               : ", not told from the lowest",
-                                 "."));
+        spike == nullptr ? absl::StrCat("Over the whole ", scenario.name) : "In the spike";
+    std::string line = absl::StrCat(where, " the p99 is ", medians);
+    const std::string groups =
+        GroupsText(rivals, [&](const Rival& rival) -> const Judgement& { return rival.pair.At(s, phase); });
+    if (!groups.empty()) absl::StrAppend(&line, "; ", c.policies[0], " is ", groups);
+    lines.push_back(line + ".");
   }
 }
 
-// Any other scenario: its p99 as a whole.
-void AddWhole(const PolicyComparison& c, size_t scenario, std::vector<std::string>& lines) {
-  const std::vector<Standing> standings = Standings(c, scenario, kWhole);
-  if (standings[0] == Standing::kUnknown) return;
-  const size_t best = std::find(standings.begin(), standings.end(), Standing::kBest) - standings.begin();
-  std::string line = absl::StrFormat("Over the whole %s %s ", c.scenarios[scenario].name, c.policies[0]);
-  if (standings[0] == Standing::kBest) {
-    line += "has the lowest p99.";
-  } else if (standings[0] == Standing::kMatched) {
-    absl::StrAppend(&line, "cannot be told from the best, ", c.policies[best], ".");
-  } else {
-    absl::StrAppend(&line, "is beaten by ", c.policies[best], " (",
-                    FactorText(Compare(c, scenario, kWhole, 0, best).ratio), ").");
+// "mutune, fm": those of which no run is valid.
+std::vector<std::string> Unmeasured(const PolicyComparison& c) {
+  std::vector<std::string> names;
+  for (size_t policy = 0; policy < c.policies.size(); ++policy) {
+    if (!Measured(c, policy)) names.push_back(c.policies[policy]);
   }
-  lines.push_back(line);
+  return names;
 }
 
 }  // namespace
-
-std::vector<const PolicyRun*> ValidRuns(const PolicyComparison& c, size_t scenario, size_t policy) {
-  std::vector<const PolicyRun*> runs;
-  for (const PolicyRun& run : c.runs) {
-    if (run.scenario == scenario && run.policy == c.policies[policy] && run.valid()) runs.push_back(&run);
-  }
-  std::sort(runs.begin(), runs.end(),
-            [](const PolicyRun* a, const PolicyRun* b) { return a->round < b->round; });
-  return runs;
-}
-
-const PhaseResult& ResultOf(const PolicyRun& run, size_t phase) {
-  return phase == kWhole ? run.whole : run.phases[phase];
-}
 
 std::optional<RoundSpread> SpreadOfRounds(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
@@ -193,62 +185,51 @@ std::string MainConfig(const PolicyComparison& c, size_t scenario, size_t policy
   return most == counts.end() ? "" : most->first;
 }
 
-PairedP99 Compare(const PolicyComparison& c, size_t scenario, size_t phase, size_t policy, size_t other) {
-  std::map<int, double> p99_of_other;
-  for (const PolicyRun* run : ValidRuns(c, scenario, other)) {
-    const PhaseResult& result = ResultOf(*run, phase);
-    if (result.due > 0 && result.p99_us > 0) p99_of_other[run->round] = result.p99_us;
-  }
-  std::vector<double> ratios;
-  for (const PolicyRun* run : ValidRuns(c, scenario, policy)) {
-    const PhaseResult& result = ResultOf(*run, phase);
-    const auto same_round = p99_of_other.find(run->round);
-    if (result.due > 0 && result.p99_us > 0 && same_round != p99_of_other.end())
-      ratios.push_back(result.p99_us / same_round->second);
-  }
-  if (ratios.empty()) return {};
-  PairedP99 paired{Order::kSame, Median(ratios)};
-  const double margin = ratios.size() < kFewRounds ? kFewFactor : kMargin;
-  const size_t needed = LossesNeeded(ratios.size());
-  const size_t above = std::count_if(ratios.begin(), ratios.end(), [](double r) { return r > 1; });
-  const size_t below = std::count_if(ratios.begin(), ratios.end(), [](double r) { return r < 1; });
-  if (above >= needed && paired.ratio > margin) paired.order = Order::kHigher;
-  if (below >= needed && paired.ratio < 1 / margin) paired.order = Order::kLower;
-  return paired;
-}
-
 std::vector<Standing> Standings(const PolicyComparison& c, size_t scenario, size_t phase) {
   std::vector<Standing> standings(c.policies.size(), Standing::kUnknown);
   std::optional<size_t> best;
   double lowest = 0;
+  size_t measured = 0;
   for (size_t policy = 0; policy < c.policies.size(); ++policy) {
     const std::optional<RoundSpread> p99 = P99Us(c, scenario, policy, phase);
-    if (!p99 || (best && p99->median >= lowest)) continue;
+    if (!p99) continue;
+    ++measured;
+    if (best && p99->median >= lowest) continue;
     best = policy;
     lowest = p99->median;
   }
-  for (size_t policy = 0; best && policy < c.policies.size(); ++policy) {
-    const Order order = Compare(c, scenario, phase, policy, *best).order;
-    if (order != Order::kUnknown)
-      standings[policy] = order == Order::kHigher ? Standing::kBeaten : Standing::kMatched;
+  if (measured < 2) return standings;
+  for (size_t policy = 0; policy < c.policies.size(); ++policy) {
+    if (policy == *best) continue;
+    // The best one was picked by the result: any pair might have been this one.
+    const PairJudgement pair = JudgePair(c, policy, *best, measured * (measured - 1) / 2);
+    const Judgement& judgement = pair.At(scenario, phase);
+    if (judgement.rounds == 0) continue;
+    standings[policy] = judgement.finding == Finding::kWorse ? Standing::kBeaten : Standing::kMatched;
   }
-  if (best) standings[*best] = Standing::kBest;
+  standings[*best] = Standing::kBest;
   return standings;
 }
 
 std::vector<std::string> Verdict(const PolicyComparison& c) {
-  std::vector<std::string> lines;
   if (c.policies.empty() || c.runs.empty()) return {"Nothing was measured."};
   if (c.policies.size() == 1) return {absl::StrCat("There is nothing to compare ", c.policies[0], " with.")};
-  AddSteady(c, lines);
-  for (size_t other = 1; other < c.policies.size(); ++other) {
-    if (std::string line = AgainstText(c, other); !line.empty()) lines.push_back(std::move(line));
+  const std::vector<std::string> unmeasured = Unmeasured(c);
+  if (unmeasured.size() == c.policies.size()) return {"No run can be believed."};
+  std::vector<std::string> lines;
+  const std::vector<Rival> rivals = Rivals(c);
+  if (!Measured(c, 0) || rivals.empty()) {
+    lines.push_back("No verdict: there are not two policies that were measured.");
+  } else {
+    lines.push_back(LeadText(c, rivals));
+    for (const Rival& rival : rivals) lines.push_back(AgainstText(c, rival));
   }
-  for (size_t s = 0; s < c.scenarios.size(); ++s) {
-    if (c.scenarios[s].name == "flash-crowd") AddCrowd(c, s, lines);
-    else if (c.scenarios[s].name != "steady") AddWhole(c, s, lines);
+  if (!unmeasured.empty()) {
+    lines.push_back(
+        absl::StrCat("Not measured, so nothing is said about: ", absl::StrJoin(unmeasured, ", "), "."));
   }
-  if (lines.empty()) lines.push_back("No run can be believed.");
+  AddScenarios(c, rivals, lines);
+  if (c.interrupted) lines.front() = absl::StrCat("PARTIAL. ", lines.front());
   return lines;
 }
 
@@ -270,10 +251,13 @@ std::vector<std::string> Caveats(const PolicyComparison& c) {
                         c.runs.size() == 1 ? "1 run is" : absl::StrCat(c.runs.size(), " runs are"),
                         absl::StrJoin(texts, "; ")));
   }
-  if (c.rounds < static_cast<int>(kFewRounds)) {
-    lines.push_back(
-        absl::StrFormat("With %s little can be told apart: a difference counts from a factor of %g on.",
-                        Plural(c.rounds, "round"), kFewFactor));
+  std::vector<std::string> close;
+  for (const Rival& rival : Rivals(c)) {
+    if (rival.pair.overall.finding == Finding::kCannotTell) close.push_back(rival.name);
+  }
+  if (!close.empty()) {
+    lines.push_back(absl::StrCat("It takes more rounds to tell ", c.policies[0], " from ",
+                                 absl::StrJoin(close, ", "), "."));
   }
   return lines;
 }

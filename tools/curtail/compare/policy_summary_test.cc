@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/compare/policy_summary.h"
 
-#include <cmath>
-
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,6 +14,7 @@ using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::MatchesRegex;
 using testing::Not;
 
 // Two policies, whose p99 is that of `first` and `second` by round, everywhere.
@@ -27,49 +26,7 @@ PolicyComparison Two(const std::vector<int>& first_us, const std::vector<int>& s
                           });
 }
 
-Order OrderOf(const std::vector<int>& first_us, const std::vector<int>& second_us) {
-  const PolicyComparison c = Two(first_us, second_us);
-  const Order order = Compare(c, 0, 0, 0, 1).order, reverse = Compare(c, 0, 0, 1, 0).order;
-  EXPECT_EQ(order == Order::kHigher, reverse == Order::kLower);
-  EXPECT_EQ(order == Order::kLower, reverse == Order::kHigher);
-  return order;
-}
-
 std::string VerdictText(const PolicyComparison& c) { return absl::StrJoin(Verdict(c), "\n"); }
-
-TEST(Compare, NeedsEveryRoundAndFivePercent) {
-  EXPECT_EQ(OrderOf({1100, 1200, 1100}, {1000, 1000, 1000}), Order::kHigher);
-  EXPECT_EQ(OrderOf({1000, 1000, 1000}, {1100, 1200, 1100}), Order::kLower);
-  EXPECT_EQ(OrderOf({1100, 1200, 999}, {1000, 1000, 1000}), Order::kSame) << "lost two of three rounds";
-  EXPECT_EQ(OrderOf({1040, 1040, 1040}, {1000, 1000, 1000}), Order::kSame) << "by 4 %";
-  EXPECT_EQ(OrderOf({1000, 1000, 1000}, {1000, 1000, 1000}), Order::kSame);
-}
-
-TEST(Compare, IsPairedByRound) {
-  // Rounds differ by far more than policies do.
-  EXPECT_EQ(OrderOf({1100, 11'000, 110}, {1000, 10'000, 100}), Order::kHigher);
-  const PolicyComparison c = Two({1100, 11'000, 110}, {1000, 10'000, 100});
-  EXPECT_NEAR(Compare(c, 0, 0, 0, 1).ratio, 1.1, 1e-9);
-}
-
-TEST(Compare, ManyRoundsMayLoseOne) {
-  const std::vector<int> ten(10, 1000);
-  std::vector<int> nine_of_ten(10, 1200), eight_of_ten(10, 1200);
-  nine_of_ten[4] = eight_of_ten[4] = eight_of_ten[7] = 900;
-  EXPECT_EQ(OrderOf(nine_of_ten, ten), Order::kHigher) << "chance 1.1 %";
-  EXPECT_EQ(OrderOf(eight_of_ten, ten), Order::kSame) << "chance 5.5 %";
-}
-
-TEST(Compare, FewRoundsTellOnlyLargeDifferences) {
-  EXPECT_EQ(OrderOf({1500}, {1000}), Order::kSame);
-  EXPECT_EQ(OrderOf({2100}, {1000}), Order::kHigher);
-  EXPECT_EQ(OrderOf({1900, 1900}, {1000, 1000}), Order::kSame);
-}
-
-TEST(Compare, LeavesVoidRunsOut) {
-  EXPECT_EQ(OrderOf({1100, 1200, 1100, -1}, {1000, 1000, 1000, 5000}), Order::kHigher);
-  EXPECT_EQ(OrderOf({-1, 1000}, {1000, -1}), Order::kUnknown) << "no round in common";
-}
 
 TEST(Standings, MarkTheBestAndWhatEqualsIt) {
   const PolicyComparison c = SampleComparison();
@@ -77,7 +34,14 @@ TEST(Standings, MarkTheBestAndWhatEqualsIt) {
               ElementsAre(Standing::kBest, Standing::kBeaten, Standing::kMatched, Standing::kBeaten));
   EXPECT_THAT(Standings(c, 1, 1),
               ElementsAre(Standing::kBest, Standing::kBeaten, Standing::kBeaten, Standing::kBeaten));
-  EXPECT_THAT(Standings(Two({-1, -1}, {1000, 1000}), 0, 0), ElementsAre(Standing::kUnknown, Standing::kBest));
+  EXPECT_THAT(Standings(Two({-1, -1}, {1000, 1000}), 0, 0),
+              ElementsAre(Standing::kUnknown, Standing::kUnknown))
+      << "the best of one is none";
+  EXPECT_THAT(Standings(Two({3000, 3000}, {1000, 1000}), 0, 0),
+              ElementsAre(Standing::kMatched, Standing::kBest))
+      << "two rounds tell nothing apart";
+  EXPECT_THAT(Standings(Two({-1, 1000}, {1000, -1}), 0, 0), ElementsAre(Standing::kBest, Standing::kUnknown))
+      << "no round in common";
   EXPECT_THAT(Standings(Two({-1}, {-1}), 0, 0), ElementsAre(Standing::kUnknown, Standing::kUnknown));
 }
 
@@ -92,39 +56,71 @@ TEST(P99Us, IsTheMedianWithItsRange) {
 }
 
 TEST(Verdict, SaysWhereTheFirstPolicyIsBest) {
-  const std::string text = VerdictText(SampleComparison());
-  EXPECT_THAT(text, HasSubstr("mutune is best, or cannot be told from the best, at 3 of 3 steady loads; "
-                              "alone at 1000/s."));
-  EXPECT_THAT(text, HasSubstr("Against fm: better at 3 (by up to 30 %), worse at 0, not told apart at 0."));
-  EXPECT_THAT(
-      text,
-      HasSubstr("Against static:SIP1: better at 1 (up to 2.0 times), worse at 0, not told apart at 2."));
-  EXPECT_THAT(text, HasSubstr("In the spike the p99 of mutune is 1.01 ms, the lowest."));
-  EXPECT_THAT(text, HasSubstr("Over the whole ramp mutune has the lowest p99."));
-  EXPECT_THAT(text, Not(HasSubstr("beaten")));
+  const std::vector<std::string> lines = Verdict(SampleComparison());
+  EXPECT_THAT(lines[0], MatchesRegex("Over all 11 cells mutune is better than fm \\(0\\.77\\), static:SIP1 "
+                                     "\\(0\\.1.\\), static:SDB1-50 \\(0\\.67\\)\\."));
+  EXPECT_THAT(lines[1], MatchesRegex("Against fm: better; its p99 is 0\\.77 times as high \\(95 %: 0\\.77 to "
+                                     "0\\.77\\), 5 rounds\\. By cell: better at 11 \\(100/s up 0\\.77, .*"
+                                     "flash-crowd spike 0\\.77, .*ramp falling low 0\\.77\\)\\."));
+  EXPECT_THAT(lines[2], HasSubstr("Against static:SIP1: better; "));
+  EXPECT_THAT(lines[2], HasSubstr("By cell: better at 9 (1000/s 0.50, flash-crowd before 0.50, flash-crowd "
+                                  "spike 0.0"));
+  EXPECT_THAT(lines[2], HasSubstr("), level at 2."));
+  EXPECT_THAT(lines[4],
+              HasSubstr("In the spike the p99 is 1.01 ms under mutune, 1.31 ms under fm, > 1 s under "
+                        "static:SIP1, 1.51 ms under static:SDB1-50; mutune is better than fm (0.77)"));
+  EXPECT_THAT(lines[5], HasSubstr("Over the whole ramp the p99 is 1.01 ms under mutune"));
+  EXPECT_THAT(VerdictText(SampleComparison()), Not(HasSubstr("worse")));
 }
 
 TEST(Verdict, SaysWhereTheFirstPolicyLosesAndByHowMuch) {
   const PolicyComparison c = MadeUpComparison(
-      {"mutune", "fm", "static:SIP1"}, 3, [](size_t policy, const Phase& phase, int) -> Nanos {
+      {"mutune", "fm", "static:SIP1"}, 5, [](size_t policy, const Phase& phase, int) -> Nanos {
         if (phase.name == "spike") return policy == 0 ? milliseconds(1500) : milliseconds(3);
         if (phase.name == "1000/s") return microseconds(policy == 0 ? 1000 : 1200);
         return microseconds(policy == 0 ? 1120 : policy == 1 ? 1000 : 400);
       });
   const std::string text = VerdictText(c);
-  EXPECT_THAT(text, HasSubstr("at 1 of 3 steady loads; alone at 1000/s."));
-  EXPECT_THAT(
-      text, HasSubstr("mutune is beaten at 2 of them: at 100/s up by static:SIP1 (2.8 times), fm (by 12 %); "
-                      "at 100/s down by static:SIP1 (2.8 times), fm (by 12 %)."));
-  EXPECT_THAT(text, HasSubstr("Against fm: better at 1 (by up to 20 %), worse at 2 (by up to 12 %)"));
-  EXPECT_THAT(
-      text,
-      HasSubstr(
-          "In the spike the p99 of mutune is > 1 s, beaten by static:SIP1 (500 times), fm (500 times)."));
+  EXPECT_THAT(text, HasSubstr("Over all 11 cells mutune is worse than fm (1.90), static:SIP1 (4.02)."));
   EXPECT_THAT(text,
-              HasSubstr("In the part \"first second after\" of the flash crowd the p99 of mutune is 1.12 ms, "
-                        "beaten by static:SIP1 (2.8 times), fm (by 12 %)."));
-  EXPECT_THAT(text, HasSubstr("Over the whole ramp mutune is beaten by static:SIP1 (2.8 times)."));
+              HasSubstr("Against fm: worse; its p99 is 1.90 times as high (95 %: 1.90 to 1.90), 5 rounds. "
+                        "By cell: better at 1 (1000/s 0.83), worse at 10 (100/s up 1.12, 100/s down 1.12, "));
+  EXPECT_THAT(text, HasSubstr("flash-crowd spike 500, flash-crowd first second after 1.12"));
+  EXPECT_THAT(text, HasSubstr("In the spike the p99 is > 1 s under mutune, 3.00 ms under fm, 3.00 ms under "
+                              "static:SIP1; mutune is worse than fm (500), static:SIP1 (500)."));
+  EXPECT_THAT(text, HasSubstr("mutune is worse than fm (1.12), static:SIP1 (2.80)."));
+}
+
+TEST(Verdict, TakesFiveRoundsThatCount) {
+  const std::string text = VerdictText(Two({1000, -1, 1000}, {9000, 9000, 9000}));
+  EXPECT_THAT(text, HasSubstr("No verdict: it takes 5 rounds that count, and there are 2."));
+  EXPECT_THAT(text,
+              HasSubstr("Against fm: too few rounds; its p99 is 0.11 times as high (95 %: 0.11 to 0.11), "
+                        "2 rounds."));
+  EXPECT_THAT(text, HasSubstr("In the spike the p99 is 1.00 ms under mutune, 9.00 ms under fm."));
+  EXPECT_THAT(VerdictText(Two({1000}, {9000})),
+              HasSubstr("No verdict: it takes 5 rounds that count, and there is 1."));
+}
+
+TEST(Verdict, SaysNothingAboutWhatDidNotRun) {
+  PolicyComparison c = SampleComparison();
+  c.interrupted = true;
+  std::erase_if(c.runs, [](const PolicyRun& run) { return run.policy != "mutune" || run.round > 0; });
+  const std::vector<std::string> lines = Verdict(c);
+  EXPECT_EQ(lines[0], "PARTIAL. No verdict: there are not two policies that were measured.");
+  EXPECT_EQ(lines[1], "Not measured, so nothing is said about: fm, static:SIP1, static:SDB1-50.");
+  for (const char* claim : {"best", "better", "lowest", "Against"})
+    EXPECT_THAT(VerdictText(c), Not(HasSubstr(claim)));
+  for (size_t s = 0; s < c.scenarios.size(); ++s)
+    EXPECT_THAT(Standings(c, s, 0), testing::Each(Standing::kUnknown));
+
+  c = SampleComparison();
+  c.interrupted = true;
+  std::erase_if(c.runs, [](const PolicyRun& run) { return run.policy == "fm"; });
+  EXPECT_THAT(Verdict(c)[0],
+              testing::StartsWith("PARTIAL. Over all 11 cells mutune is better than static:SIP1"));
+  EXPECT_THAT(VerdictText(c), HasSubstr("Not measured, so nothing is said about: fm."));
+  EXPECT_THAT(VerdictText(c), Not(HasSubstr("Against fm")));
 }
 
 TEST(Verdict, IsThereWhateverWasMeasured) {
@@ -132,8 +128,8 @@ TEST(Verdict, IsThereWhateverWasMeasured) {
   c.runs.clear();
   EXPECT_THAT(Verdict(c), ElementsAre("Nothing was measured."));
   EXPECT_THAT(Verdict(PolicyComparison{}), ElementsAre("Nothing was measured."));
-  EXPECT_THAT(VerdictText(Two({-1}, {1000})),
-              HasSubstr("mutune was not measured at 100/s up, 1000/s, 100/s down."));
+  EXPECT_THAT(VerdictText(Two({-1}, {1000})), HasSubstr("Not measured, so nothing is said about: mutune."));
+  EXPECT_THAT(Verdict(Two({-1}, {-1})), ElementsAre("No run can be believed."));
   c = Two({1000}, {1000});
   c.policies.pop_back();
   EXPECT_THAT(Verdict(c), ElementsAre("There is nothing to compare mutune with."));
@@ -143,11 +139,10 @@ TEST(Caveats, SayWhatLimitsTheNumbers) {
   EXPECT_THAT(Caveats(SampleComparison()), IsEmpty());
   PolicyComparison c = Two({-1, 1000}, {1000, 1000});
   c.interrupted = true;
-  EXPECT_THAT(
-      Caveats(c),
-      ElementsAre("Interrupted: some rounds are missing or incomplete.",
-                  "3 of 12 runs are void and left out: the generator was <late> (3).",
-                  "With 2 rounds little can be told apart: a difference counts from a factor of 2 on."));
+  EXPECT_THAT(Caveats(c), ElementsAre("Interrupted: some rounds are missing or incomplete.",
+                                      "3 of 12 runs are void and left out: the generator was <late> (3)."));
+  c = Two({1000, 1900, 700, 1000, 1000, 1300}, {1000, 1000, 1000, 1000, 1000, 1000});
+  EXPECT_THAT(Caveats(c), ElementsAre("It takes more rounds to tell mutune from fm."));
 }
 
 TEST(MsText, HasThreeDigitsUpToASecond) {

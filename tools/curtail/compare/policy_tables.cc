@@ -202,13 +202,6 @@ char MarkOf(Standing standing) {
   return standing == Standing::kBest ? '*' : standing == Standing::kMatched ? '=' : ' ';
 }
 
-std::string MarksText(const PolicyComparison& c) {
-  const char* apart = c.rounds < 3   ? "not twice as high"
-                      : c.rounds < 8 ? "not higher in every round and by 5 %"
-                                     : "not higher in enough rounds (sign test, 5 %) and by 5 %";
-  return absl::StrCat("* lowest   = not told apart from it: ", apart, "; the arrivals are the same for all");
-}
-
 std::string_view ShortName(std::string_view policy) {
   const absl::StatusOr<PolicySpec> spec = ParsePolicy(policy);
   const bool fixed = spec.ok() && !spec->kind->switches && !spec->argument.empty();

@@ -39,8 +39,9 @@ std::vector<ReportTable> ReportTables(const PolicyComparison& comparison);
 
 // The mark of a standing in a table: '*', '=' or ' '.
 char MarkOf(Standing standing);
-// What the marks mean.
-std::string MarksText(const PolicyComparison& comparison);
+inline constexpr std::string_view kMarksText =
+    "* lowest   = not told apart from it (t test over the rounds, corrected for all cells and pairs); the "
+    "arrivals are the same for all";
 // The config of a policy that never switches, "SDB1-50" for "static:SDB1-50"; others as they are.
 std::string_view ShortName(std::string_view policy);
 // "hdsearch over 10k points, profile p.json; 5 rounds, seed 7": a line.

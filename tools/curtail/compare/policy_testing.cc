@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace curtail::tool {
 namespace {
 
@@ -20,7 +22,7 @@ std::vector<Scenario> Scenarios() {
 PolicyRun MadeUpRun(const PolicyComparison& c, size_t policy, size_t scenario, int round,
                     const MadeUpLatency& latency) {
   PolicyMeasurement measured{.policy = c.policies[policy], .scenario = scenario, .round = round};
-  measured.first_config = policy == 0 ? "SIP1" : "SDB1-50";
+  measured.first_config = policy == 0 ? "SIP1" : absl::StrCat("SDB1-", 48 + policy);
   measured.server_cores = 0.25 * static_cast<double>(policy + 1);
   for (const Phase& phase : c.scenarios[scenario].phases) {
     const Nanos took = latency(policy, phase, round);
@@ -65,17 +67,41 @@ PolicyComparison MadeUpComparison(const std::vector<std::string>& policies, int 
 PolicyComparison SampleComparison() {
   constexpr microseconds kBase[] = {microseconds(1000), microseconds(1300), microseconds(1000),
                                     microseconds(1500)};
-  return MadeUpComparison({"mutune", "fm", "static:SIP1", "static:SDB1-50"}, 3,
+  return MadeUpComparison({"mutune", "fm", "static:SIP1", "static:SDB1-50"}, 5,
                           [&](size_t policy, const Phase& phase, int round) -> Nanos {
-                            const microseconds noise(10 * round);
+                            const microseconds noise(5 * round);
                             if (policy != 2) return kBase[policy] + noise;
                             if (phase.name == "spike" || phase.name == "first second after")
                               return milliseconds(1200);
-                            // Below mutune in one round of three.
+                            // Below mutune in one round of five.
                             if (phase.name.starts_with("100/s"))
                               return kBase[0] + noise + microseconds(round == 2 ? -8 : 18);
                             return 2 * (kBase[policy] + noise);
                           });
+}
+
+PolicyComparison BareComparison(size_t policies, int rounds, size_t phases, const MadeUpP99& p99_us) {
+  PolicyComparison c;
+  Scenario scenario = *SteadyScenario({100}, seconds(1), seconds(0));
+  scenario.phases.clear();
+  for (size_t phase = 0; phase < phases; ++phase) scenario.phases.push_back({absl::StrCat(phase, "/s")});
+  c.scenarios = {scenario};
+  c.rounds = rounds;
+  for (size_t policy = 0; policy < policies; ++policy) c.policies.push_back(absl::StrCat("policy-", policy));
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t policy = 0; policy < policies; ++policy) {
+      PolicyRun run{.policy = c.policies[policy], .round = round};
+      const std::string config = absl::StrCat("SDB1-", policy + 1);
+      for (size_t phase = 0; phase < phases; ++phase) {
+        const double p99 = p99_us(policy, round, phase);
+        if (p99 < 0) run.invalid = {"late"};
+        run.phases.push_back({.due = 1, .p99_us = p99, .config = config, .config_share = 1});
+      }
+      run.whole = run.phases.front();
+      c.runs.push_back(std::move(run));
+    }
+  }
+  return c;
 }
 
 }  // namespace curtail::tool

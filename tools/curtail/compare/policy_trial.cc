@@ -8,12 +8,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/adapt/training.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/rpc/admin/admin.pb.h"
 #include "tools/curtail/cli/progress.h"
+#include "tools/curtail/compare/policy_judge.h"
 #include "tools/curtail/deploy/admin_client.h"
 
 namespace curtail::tool {
@@ -136,6 +138,59 @@ absl::Status Trial::Run(const PolicyChoice& policy, const Scenario& scenario, ui
   return policy.switches ? ReadDecisions(admin, log.start(), schedule->length(), measured) : absl::OkStatus();
 }
 
+// Runs whole rounds.
+class Rounds {
+ public:
+  Rounds(const Application& application, const LogFolder& logs, const ComparisonPlan& plan, Console& console,
+         const std::atomic<bool>& stop, PolicyComparison& comparison)
+      : plan_(plan),
+        console_(console),
+        stop_(stop),
+        comparison_(comparison),
+        trial_(application, logs, plan.options, console, stop) {}
+
+  // All policies under all scenarios. Errors: as RunTrials().
+  absl::Status Run(int round);
+
+ private:
+  absl::Status RunOne(int round, size_t scenario, const PolicyChoice& policy);
+
+  const ComparisonPlan& plan_;
+  Console& console_;
+  const std::atomic<bool>& stop_;
+  PolicyComparison& comparison_;
+  Trial trial_;
+};
+
+absl::Status Rounds::Run(int round) {
+  for (size_t scenario = 0; scenario < plan_.scenarios.size(); ++scenario) {
+    for (size_t i = 0; i < plan_.policies.size(); ++i) {
+      if (stop_) return absl::CancelledError("interrupted");
+      const size_t turn = (i + static_cast<size_t>(round) + scenario) % plan_.policies.size();
+      if (absl::Status status = RunOne(round, scenario, plan_.policies[turn]); !status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Rounds::RunOne(int round, size_t scenario, const PolicyChoice& policy) {
+  const size_t total =
+      static_cast<size_t>(comparison_.rounds) * plan_.scenarios.size() * plan_.policies.size();
+  const std::string label = absl::StrFormat("run %d/%d  %s  %s", comparison_.runs.size() + 1, total,
+                                            plan_.scenarios[scenario].name, policy.label);
+  const uint64_t arrivals = static_cast<uint64_t>(round) * plan_.scenarios.size() + scenario;
+  PolicyMeasurement measured{.policy = policy.label, .scenario = scenario, .round = round};
+  absl::Status status = trial_.Run(policy, plan_.scenarios[scenario],
+                                   ArrivalsSeed(plan_.seed, kSeeds + arrivals), label, &measured);
+  if (!status.ok()) return status;
+  comparison_.runs.push_back(Evaluate(std::move(measured), plan_.scenarios[scenario]));
+  const PolicyRun& run = comparison_.runs.back();
+  console_.Note(absl::StrFormat("%s  p99 %.2f ms, %d failed, %d switches%s", label, run.whole.p99_us / 1e3,
+                                run.whole.failed, run.switches,
+                                run.valid() ? "" : ", void: " + absl::StrJoin(run.invalid, "; ")));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 PolicyChoice ParsePolicyChoice(std::string_view label) {
@@ -150,37 +205,33 @@ PolicyChoice ParsePolicyChoice(std::string_view label) {
   return choice;
 }
 
-Nanos ComparisonPlan::Length() const {
+Nanos ComparisonPlan::RoundLength() const {
   Nanos length(0);
   for (const Scenario& scenario : scenarios) length += scenario.curve.length();
-  return length * static_cast<int64_t>(policies.size()) * rounds;
+  return length * static_cast<int64_t>(policies.size());
+}
+
+int ComparisonPlan::looks() const {
+  return std::max(1, max_rounds - std::max(rounds, static_cast<int>(kRoundsToJudge)) + 1);
 }
 
 absl::Status RunTrials(const Application& application, const LogFolder& logs, const ComparisonPlan& plan,
                        Console& console, const std::atomic<bool>& stop, PolicyComparison& comparison) {
-  Trial trial(application, logs, plan.options, console, stop);
-  const size_t total = static_cast<size_t>(plan.rounds) * plan.scenarios.size() * plan.policies.size();
-  for (int round = 0; round < plan.rounds; ++round) {
-    for (size_t scenario = 0; scenario < plan.scenarios.size(); ++scenario) {
-      const uint64_t arrivals = static_cast<uint64_t>(round) * plan.scenarios.size() + scenario;
-      for (size_t i = 0; i < plan.policies.size(); ++i) {
-        if (stop) return absl::CancelledError("interrupted");
-        const PolicyChoice& policy =
-            plan.policies[(i + static_cast<size_t>(round) + scenario) % plan.policies.size()];
-        const std::string label = absl::StrFormat("run %d/%d  %s  %s", comparison.runs.size() + 1, total,
-                                                  plan.scenarios[scenario].name, policy.label);
-        PolicyMeasurement measured{.policy = policy.label, .scenario = scenario, .round = round};
-        if (absl::Status status = trial.Run(policy, plan.scenarios[scenario],
-                                            ArrivalsSeed(plan.seed, kSeeds + arrivals), label, &measured);
-            !status.ok()) {
-          return status;
-        }
-        comparison.runs.push_back(Evaluate(std::move(measured), plan.scenarios[scenario]));
-        const PhaseResult& whole = comparison.runs.back().whole;
-        console.Note(absl::StrFormat("%s  p99 %.2f ms, %d failed, %d switches", label, whole.p99_us / 1e3,
-                                     whole.failed, comparison.runs.back().switches));
+  Rounds rounds(application, logs, plan, console, stop, comparison);
+  const TimePoint begun = Now();
+  for (int done = 0;; ++done) {
+    if (done >= plan.rounds) {
+      const std::string why = Unsettled(comparison);
+      if (why.empty() || done >= plan.max_rounds) break;
+      const Nanos took = (Now() - begun) / std::max(1, done);
+      if (Now() - begun + took > plan.max_time) {
+        console.Note("no further round: it would end after --max-minutes");
+        break;
       }
+      console.Note(absl::StrCat("round ", done + 1, " follows. ", why));
+      comparison.rounds = done + 1;
     }
+    if (absl::Status status = rounds.Run(done); !status.ok()) return status;
   }
   return absl::OkStatus();
 }

@@ -40,17 +40,21 @@ struct TrialOptions {
 struct ComparisonPlan {
   std::vector<PolicyChoice> policies;
   std::vector<Scenario> scenarios;
-  int rounds = 3;
+  int rounds = 5;                 // at least
+  int max_rounds = 5;             // if the fewer ones do not tell
+  Nanos max_time = Nanos::max();  // no round that would end later is added
   uint64_t seed = 1;
   TrialOptions options;
 
-  // Of the load; starting the processes comes on top.
-  Nanos Length() const;
+  // Of the load of a round; starting the processes comes on top.
+  Nanos RoundLength() const;
+  // How often at most the rounds are judged.
+  int looks() const;
 };
 
 // Runs all policies under all scenarios, round after round, each in processes started for this run
 // alone; in each round another policy begins. Policies of a round and scenario get the same
-// arrivals. Adds to `comparison.runs` what was measured, also when it fails. Errors: CANCELLED when
+// arrivals. After plan.rounds it adds rounds while Unsettled() (policy_judge.h) names a pair. Adds to `comparison.runs` what was measured, also when it fails. Errors: CANCELLED when
 // stopped; those of Tiers; what kept a run from starting.
 absl::Status RunTrials(const Application& application, const LogFolder& logs, const ComparisonPlan& plan,
                        Console& console, const std::atomic<bool>& stop, PolicyComparison& comparison);
