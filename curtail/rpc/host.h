@@ -100,8 +100,8 @@ struct HostedService {
   // Makes it, which may take as long as its data takes to load. Errors: printed; the process ends
   // with 104.
   std::function<MadeService(Env& env)> make;
-  // How many bytes an instance will hold once it serves, found without loading its data. Empty:
-  // some MiB.
+  // How many bytes of data an instance will hold once it serves, found without loading them; the
+  // host adds the process itself. Empty: nothing to speak of.
   std::function<absl::StatusOr<uint64_t>(Env& env)> memory = nullptr;
 };
 

@@ -13,9 +13,9 @@
 namespace curtail {
 
 // Serves until SIGTERM or SIGINT and drains, by the flags that --help lists: --listen, --config,
-// --policy, --profile, --admin, --drain, TLS and more. --policy takes `policies`, the program's own,
-// beside the library's (policy_kind.h). Returns the process's exit code: 0, or 104 for a bad flag, a
-// file that cannot be used or an address that cannot be bound.
+// --policy, --profile, --admin, --drain, TLS and more. --policy takes `policies`, the program's
+// own, beside the library's (policy_kind.h). Returns the process's exit code: 0, or 104 for a bad
+// flag, a file that cannot be used or an address that cannot be bound.
 int ServerMain(int argc, char** argv, std::unique_ptr<Service> service,
                std::vector<const PolicyKind*> policies = {});
 

@@ -212,6 +212,24 @@ def test_demo_refuses(tools):
     expect_nothing_left()
 
 
+def test_help(tools):
+    """The words that every command line takes, and what is said of words that are nearly right."""
+    for args in (("--version",), ("version",)):
+        code, out, _ = tools.run(*args)
+        assert code == 0 and re.fullmatch(r"curtail \d+\.\d+\.\d+\n", out), out
+    code, whole, _ = tools.run("--help")
+    assert code == 0 and tools.run("help")[1] == whole == tools.run("help", "help")[1]
+    assert tools.run("help", "load")[1] == tools.run("load", "--help")[1]
+    expect_refusal(tools.run("lod", "--rps", "5"), 104, "no command \"lod\"; did you mean \"load\"?", "curtail help")
+    expect_refusal(tools.run("help", "swich"), 104, "did you mean \"switch\"?")
+    expect_refusal(tools.run("--quiet", "dance"), 104, "no command \"dance\"\n")
+    for args in (("train", "hdserch"), ("verify", "hdserch", "x.json"), ("compare", "hdserch", "--flash-crowd", "1..2"),
+                 ("up", "hdserch")):
+        code, out, err = tools.run(*args)
+        assert code == 104 and out == "", (code, out)
+        assert "no application \"hdserch\"; there are hdsearch, " in err and "did you mean \"hdsearch\"?" in err, err
+
+
 def serve_leaf(tools, *flags):
     """A small server, and its address."""
     server = subprocess.Popen(

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -15,6 +16,7 @@
 #include "tools/curtail/cli/command_examples.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
+#include "tools/curtail/cli/suggest.h"
 #include "tools/curtail/cli/wrap.h"
 #include "tools/curtail/compare/compare_plan.h"
 #include "tools/curtail/deploy/application.h"
@@ -424,6 +426,26 @@ CLI::App* AddLogs(CLI::App& app, LogsFlags* f) {
   return command;
 }
 
+// Makes "help COMMAND" into "COMMAND --help". Returns why the first word is no command, if it is none.
+std::string WithoutHelpCommand(const CLI::App& app, std::vector<std::string>* words) {
+  const auto first = std::find_if(words->begin(), words->end(),
+                                  [](const std::string& word) { return !word.starts_with("-"); });
+  if (first == words->end()) return "";
+  const bool help = *first == "help";
+  const auto named = help ? std::next(first) : first;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  if (named != words->end() && std::find(names.begin(), names.end(), *named) == names.end()) {
+    return absl::StrCat("there is no command \"", *named, "\"", DidYouMean(*named, names));
+  }
+  if (help)
+    *words = named == words->end() || *named == "help" ? std::vector<std::string>{"--help"}
+                                                       : std::vector<std::string>{*named, "--help"};
+  return "";
+}
+
 }  // namespace
 
 std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, CommandLine* line) {
@@ -434,6 +456,7 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
   app.fallthrough();
   bool quiet = false;
   app.add_flag("--quiet", quiet, "Results only, no progress");
+  app.set_version_flag("--version", "curtail " CURTAIL_VERSION, "Print the version");
   const std::pair<CLI::App*, Command> commands[] = {
       {AddUp(app, &line->up), Command::kUp},
       {AddDown(app, &line->down), Command::kDown},
@@ -450,8 +473,15 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
       {AddCompareResults(app, &line->compare_results), Command::kCompareResults},
       {app.add_subcommand("version", "Print the version"), Command::kVersion},
   };
+  app.add_subcommand("help", "Print this, or the help of a command: curtail help load");
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (const std::string wrong = WithoutHelpCommand(app, &words); !wrong.empty()) {
+    console.Error(wrong, "curtail help lists the commands");
+    return kBadConfig;
+  }
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
-    app.parse(argc, argv);
+    app.parse(words);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help
       std::ostringstream help, nothing;

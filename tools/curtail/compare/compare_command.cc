@@ -157,6 +157,7 @@ int FailCompare(Console& console, const absl::Status& status) {
 }  // namespace
 
 int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  if (!IsApplication(flags.application)) return FailCompare(console, NoApplication(flags.application));
   std::optional<Profile> profile;
   if (!flags.profile.empty()) {
     absl::StatusOr<Profile> read = ReadProfileFile(flags.profile, flags.any_machine);
@@ -167,10 +168,6 @@ int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bo
   if (!plan.ok()) return FailCompare(console, plan.status());
   for (const std::string& path : {flags.json, flags.html}) {
     if (absl::Status status = CheckWritable(path); !status.ok()) return FailCompare(console, status);
-  }
-  if (!IsApplication(flags.application)) {
-    return FailCompare(console, absl::NotFoundError(absl::StrCat("no application \"", flags.application,
-                                                                 "\"; there are ", ApplicationNames())));
   }
   console.Print(absl::StrCat(console.Bold("compare"), " ", PlanText(flags, *plan)));
   if (flags.dry_run) return kOk;

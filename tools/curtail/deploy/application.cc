@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "tools/curtail/cli/flags.h"
+#include "tools/curtail/cli/suggest.h"
 #include "tools/curtail/deploy/shipped_applications.h"
 
 namespace curtail::tool {
@@ -23,11 +24,6 @@ const ShippedApplication* Find(std::string_view name) {
   const auto all = ShippedApplications();
   const auto found = std::find_if(all.begin(), all.end(), [name](const auto& a) { return a.name == name; });
   return found == all.end() ? nullptr : &*found;
-}
-
-absl::Status NoSuch(std::string_view name) {
-  return absl::NotFoundError(
-      absl::StrCat("no application \"", std::string(name), "\"; there are ", ApplicationNames()));
 }
 
 // Everything but the service that clients call and its stores: what is sharded alike.
@@ -86,6 +82,13 @@ std::string ApplicationNames() {
   return names;
 }
 
+absl::Status NoApplication(std::string_view name) {
+  std::vector<std::string> names;
+  for (const ShippedApplication& shipped : ShippedApplications()) names.emplace_back(shipped.name);
+  return absl::NotFoundError(absl::StrCat("no application \"", std::string(name), "\"; there are ",
+                                          ApplicationNames(), DidYouMean(name, names)));
+}
+
 std::map<std::string, std::string> OwnOptions() {
   std::map<std::string, std::string> options;
   for (const ShippedApplication& shipped : ShippedApplications()) {
@@ -115,15 +118,15 @@ absl::StatusOr<Topology> LoadTopology(const std::string& name) {
   if (const ShippedApplication* shipped = Find(name)) {
     return Topology::Parse(shipped->topology, absl::StrCat(name, "'s topology.yaml"));
   }
-  return absl::NotFoundError(
-      absl::StrCat(NoSuch(name).message(), "; a topology of your own is given by its path, ./NAME.yaml"));
+  return absl::NotFoundError(absl::StrCat(NoApplication(name).message(),
+                                          "\na topology of your own is given by its path, ./NAME.yaml"));
 }
 
 absl::StatusOr<std::shared_ptr<const Workload>> MakeRequests(
     std::string_view name, const RequestOptions& options,
     const std::map<std::string, std::string>& settings) {
   const ShippedApplication* known = Find(name);
-  if (known == nullptr) return NoSuch(name);
+  if (known == nullptr) return NoApplication(name);
   absl::StatusOr<Topology> topology = LoadTopology(std::string(name));
   if (!topology.ok()) return topology.status();
   for (const auto& [setting, value] : settings) {
@@ -137,7 +140,7 @@ absl::StatusOr<std::shared_ptr<const Workload>> MakeRequests(
 absl::StatusOr<std::unique_ptr<Application>> MakeApplication(std::string_view name,
                                                              const ApplicationOptions& options) {
   const ShippedApplication* known = Find(name);
-  if (known == nullptr) return NoSuch(name);
+  if (known == nullptr) return NoApplication(name);
   absl::StatusOr<Topology> topology = LoadTopology(std::string(name));
   if (!topology.ok()) return topology.status();
   if (absl::Status reshaped = Reshape(options, &*topology); !reshaped.ok()) return reshaped;

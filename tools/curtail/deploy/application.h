@@ -56,6 +56,8 @@ std::map<std::string, std::string> OwnOptions();
 bool IsApplication(std::string_view name);
 // "hdsearch, router, ...": for messages.
 std::string ApplicationNames();
+// NOT_FOUND: that there is no application of this name, which there are, and which was probably meant.
+absl::Status NoApplication(std::string_view name);
 
 // Errors: NOT_FOUND (the name, the data), INVALID_ARGUMENT (the data).
 absl::StatusOr<std::unique_ptr<Application>> MakeApplication(std::string_view name,

@@ -13,6 +13,7 @@
 #include "curtail/rpc/admin/admin.pb.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
+#include "tools/curtail/deploy/target.h"
 #include "tools/curtail/load/load_setup.h"
 
 namespace curtail::tool {
@@ -237,6 +238,17 @@ absl::StatusOr<ProfileCell> Subject::Measure(const Config& config, double load_p
   cell.saturated = IsSaturated(run->scheduled_per_s, cell.achieved_per_s, run->failed_fraction());
   if (cell.saturated) Settle();
   return cell;
+}
+
+absl::Status CheckTarget(const SubjectFlags& flags) {
+  for (const std::string& target : flags.load.targets) {
+    if (IsAddress(target) || IsApplication(target)) continue;
+    if (const auto found = FindProcesses(target); found.ok()) continue;
+    return absl::NotFoundError(
+        absl::StrCat(NoApplication(target).message(),
+                     "\na server that runs is given by its address, HOST:PORT or unix:PATH"));
+  }
+  return absl::OkStatus();
 }
 
 void Subject::KeepLogs() {

@@ -92,6 +92,10 @@ class Subject {
   ScoreSummary score_;
 };
 
+// Whether the target can be one, before anything is planned or started: an address, or an application that there is.
+// Errors: NOT_FOUND.
+absl::Status CheckTarget(const SubjectFlags& flags);
+
 // Prints why `curtail COMMAND` failed, and where the logs are; returns the exit code. `subject` may be null.
 int FailWith(Console& console, const absl::Status& status, std::string_view command, Subject* subject);
 

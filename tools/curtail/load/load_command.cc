@@ -56,6 +56,7 @@ std::string HintFor(const absl::Status& status) {
     case absl::StatusCode::kUnavailable:
       return ReachHint(status.message());
     case absl::StatusCode::kUnimplemented:
+      if (absl::StrContains(status.message(), "--proto")) return "";  // says itself what to do
       return "the server does not serve this method; see what it serves with --list";
     case absl::StatusCode::kDeadlineExceeded:
       return "the first call was not answered in time; is this a gRPC server? --timeout gives it longer";

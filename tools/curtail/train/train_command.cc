@@ -190,6 +190,9 @@ int RunTrain(const TrainFlags& flags, Console& console, const std::atomic<bool>&
     return FailWith(console, absl::InvalidArgumentError("say what to train, as in: curtail train hdsearch"),
                     "train", nullptr);
   }
+  if (absl::Status target = CheckTarget(flags.subject); !target.ok()) {
+    return FailWith(console, target, "train", nullptr);
+  }
   absl::StatusOr<TrainingPlan> plan = MakePlan(flags);
   if (!plan.ok()) return FailWith(console, plan.status(), "train", nullptr);
   console.Print(absl::StrCat(console.Bold("train"), "    ", absl::StrJoin(flags.subject.load.targets, " "),

@@ -78,6 +78,9 @@ int RunVerify(const VerifyFlags& given, Console& console, const std::atomic<bool
         console, absl::InvalidArgumentError("name the profile, as in: curtail verify hdsearch profile.json"),
         "verify", nullptr);
   }
+  if (absl::Status target = CheckTarget(flags.subject); !target.ok()) {
+    return FailWith(console, target, "verify", nullptr);
+  }
   if (flags.quick) {  // what was given stays
     const VerifyFlags usual;
     if (flags.count == usual.count) flags.count = 3;
