@@ -140,6 +140,7 @@ class Executor {
   Nanos Guard();
   bool FindSuspects(std::vector<Suspect>* suspects);
   void NoteHolds(const std::vector<Suspect>& suspects);
+  bool NeedsItsOwnThread(Task& task) const CURTAIL_REQUIRES(mu_);
   // True if the guard sleeps, and has to be woken: a task is about to run.
   bool GuardSleeps() CURTAIL_REQUIRES(mu_);
   void WakeGuard();

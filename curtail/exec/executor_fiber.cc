@@ -50,8 +50,7 @@ bool Executor::RunFibers(Thread& self, bool serving) {
   const Order::Next next = !resume && serving && !loop.full() ? Pop(reception_, &now) : Order::Next();
   Task* const task = next.task;
   if (!resume && task == nullptr) return false;
-  if (task != nullptr && config_.stand_ins && !next.shed && task->kind() != nullptr &&
-      task->kind()->blocks()) {
+  if (task != nullptr && !next.shed && NeedsItsOwnThread(*task)) {
     GiveAside(task);  // G4
     return true;
   }

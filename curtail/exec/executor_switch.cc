@@ -180,7 +180,7 @@ ExecutorStats Executor::Sample() {
   ExecutorStats stats{.config = config_,
                       .pools = {{"network"}, {"workers"}, {"response"}},
                       .spinning = spin_budget_.used(),
-                      .queued = reception_.order->size() + response_.order->size(),
+                      .queued = reception_.order->size() + response_.order->size() + aside_.size(),
                       .begun = begun_,
                       .queue_wait = queue_wait_,
                       .max_queue_wait = std::exchange(max_queue_wait_, Nanos::zero())};

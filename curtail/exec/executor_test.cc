@@ -335,6 +335,15 @@ TEST_F(StandInsTest, MoreBlockingTasksThanThreadsTakeTurns) {
   EXPECT_TRUE(met_.Await(10 * kThreads));
 }
 
+TEST_F(StandInsTest, OneThreadAloneRunsWhatBlocksToo) {
+  TaskKind kind;
+  ASSERT_TRUE(kind.HeldUp(/*asleep=*/true));
+  std::vector<KindTask> tasks(10, KindTask(&kind, &started_, 1, &met_));
+  Executor executor(Config::Auto(), {.max_threads = 1}, &receiver_, &receiver_, nullptr);
+  for (KindTask& task : tasks) receiver_.Feed(&task);
+  EXPECT_TRUE(met_.Await(10));
+}
+
 // Computes until another task has run.
 class ComputingTask final : public Task {
  public:

@@ -167,6 +167,12 @@ void Executor::Release(Thread& self) {  // G3
   if (holders_[kFiberInline] > Allowed(kFiberInline) + 1) UnparkLast(kRunners);
 }
 
+bool Executor::NeedsItsOwnThread(Task& task) const {  // G4
+  if (!config_.stand_ins || threads_.size() == 1) return false;
+  const TaskKind* const kind = task.kind();
+  return kind != nullptr && kind->blocks();
+}
+
 bool Executor::GuardSleeps() { return config_.stand_ins && std::exchange(guard_sleeps_, false); }
 
 void Executor::WakeGuard() {
