@@ -56,6 +56,10 @@ for file in bin/router bin/hdsearch; do
     exit 1
   fi
 done
+for file in man/man1/curtail.1 bash-completion/completions/curtail zsh/site-functions/_curtail \
+  fish/vendor_completions.d/curtail.fish; do
+  [[ -s $work/prefix/share/$file ]] || { echo "$file is not installed"; exit 1; }
+done
 for application in hdsearch recommend router setalgebra; do
   [[ -x $work/prefix/libexec/curtail/$application && -s $work/prefix/share/curtail/$application/topology.yaml ]] ||
     { echo "$application is not installed"; exit 1; }

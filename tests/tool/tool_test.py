@@ -10,6 +10,7 @@ Nothing here depends on how fast the machine is: tables must be there and recall
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 
@@ -228,6 +229,35 @@ def test_help(tools):
         code, out, err = tools.run(*args)
         assert code == 104 and out == "", (code, out)
         assert "no application \"hdserch\"; there are hdsearch, " in err and "did you mean \"hdsearch\"?" in err, err
+
+
+def test_docs(tools):
+    """The man page and the completions know every command and its flags."""
+    commands = re.findall(r"^  ([a-z-]+)  +\S", tools.run("--help")[1].partition("\nSubcommands:")[2].partition("\n\n")[0], re.M)
+    assert {"up", "load", "help", "man", "completion"} <= set(commands), commands
+    code, page, _ = tools.run("man")
+    assert code == 0 and page.startswith(".TH CURTAIL 1 ") and "\\-\\-start\\-timeout" in page, page[:200]
+    for command in commands:
+        assert re.search(rf"^\.SS curtail {command}\b".replace("-", r"\\?\\-"), page, re.M), command
+    for shell in ("bash", "zsh", "fish"):
+        code, script, _ = tools.run("completion", shell)
+        assert code == 0 and all(command in script for command in commands) and "start-timeout" in script, shell
+        with open(tools.path(shell), "w") as file:
+            file.write(script)
+        if shutil.which(shell):
+            subprocess.run([shell, "-n", file.name], check=True, timeout=MAX_WAIT_S)
+
+    def complete(*words):
+        line = " ".join(f"'{word}'" for word in words)
+        script = f"source {tools.path('bash')}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _curtail; echo ${{COMPREPLY[*]}}"
+        return subprocess.run(["bash", "-c", script], text=True, capture_output=True, check=True,
+                              timeout=MAX_WAIT_S).stdout.split()
+    assert complete("curtail", "co") == ["compare", "compare-results", "completion"], complete("curtail", "co")
+    assert complete("curtail", "--quiet", "up", "hd") == ["hdsearch"]
+    assert complete("curtail", "up", "hdsearch", "--det") == ["--detach"]
+    assert complete("curtail", "help", "swi") == ["switch"]
+    assert complete("curtail", "report", "x") == []
+    expect_refusal(tools.run("completion", "csh"), 104, "csh")
 
 
 def serve_leaf(tools, *flags):

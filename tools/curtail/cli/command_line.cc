@@ -11,12 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
+#include "tools/curtail/cli/command_docs.h"
 #include "tools/curtail/cli/command_examples.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
-#include "tools/curtail/cli/suggest.h"
 #include "tools/curtail/cli/wrap.h"
 #include "tools/curtail/compare/compare_plan.h"
 #include "tools/curtail/deploy/application.h"
@@ -426,24 +427,48 @@ CLI::App* AddLogs(CLI::App& app, LogsFlags* f) {
   return command;
 }
 
-// Makes "help COMMAND" into "COMMAND --help". Returns why the first word is no command, if it is none.
-std::string WithoutHelpCommand(const CLI::App& app, std::vector<std::string>* words) {
-  const auto first = std::find_if(words->begin(), words->end(),
-                                  [](const std::string& word) { return !word.starts_with("-"); });
-  if (first == words->end()) return "";
-  const bool help = *first == "help";
-  const auto named = help ? std::next(first) : first;
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
+// Commands about the commands: they are done when they are parsed.
+struct DocCommands {
+  CLI::App* man = nullptr;
+  CLI::App* completion = nullptr;
+  std::string shell;
+};
+
+void AddDocs(CLI::App& app, DocCommands* docs) {
+  app.set_version_flag("--version", "curtail " CURTAIL_VERSION, "Print the version");
+  app.add_subcommand("help", "Print this, or the help of a command: curtail help load");
+  docs->man = app.add_subcommand("man", "Print the man page: curtail man | man -l -");
+  docs->completion = app.add_subcommand(
+      "completion", "Print what completes command lines: source <(curtail completion bash)");
+  docs->completion->add_option("SHELL", docs->shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+}
+
+// The exit code when the words end with what they print: an error, help, the man page, a completion.
+std::optional<int> Parse(CLI::App& app, const DocCommands& docs, std::vector<std::string> words,
+                         Console& console) {
+  if (const std::string wrong = ResolveHelp(app, &words); !wrong.empty()) {
+    console.Error(wrong, "curtail help lists the commands");
+    return kBadConfig;
   }
-  if (named != words->end() && std::find(names.begin(), names.end(), *named) == names.end()) {
-    return absl::StrCat("there is no command \"", *named, "\"", DidYouMean(*named, names));
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {  // --help
+      std::ostringstream help, nothing;
+      app.exit(error, help, nothing);
+      console.Print(WrapText(help.str(), TerminalColumns(STDOUT_FILENO)));
+      return kOk;
+    }
+    console.Error(error.what(), "see curtail --help, or curtail COMMAND --help");
+    return kBadConfig;
   }
-  if (help)
-    *words = named == words->end() || *named == "help" ? std::vector<std::string>{"--help"}
-                                                       : std::vector<std::string>{*named, "--help"};
-  return "";
+  if (!*docs.man && !*docs.completion) return std::nullopt;
+  console.Print(*docs.man ? ManPage(app, CURTAIL_VERSION)
+                          : CompletionScript(app, docs.shell, absl::StrSplit(ApplicationNames(), ", ")));
+  return kOk;
 }
 
 }  // namespace
@@ -456,7 +481,6 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
   app.fallthrough();
   bool quiet = false;
   app.add_flag("--quiet", quiet, "Results only, no progress");
-  app.set_version_flag("--version", "curtail " CURTAIL_VERSION, "Print the version");
   const std::pair<CLI::App*, Command> commands[] = {
       {AddUp(app, &line->up), Command::kUp},
       {AddDown(app, &line->down), Command::kDown},
@@ -473,25 +497,9 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
       {AddCompareResults(app, &line->compare_results), Command::kCompareResults},
       {app.add_subcommand("version", "Print the version"), Command::kVersion},
   };
-  app.add_subcommand("help", "Print this, or the help of a command: curtail help load");
-  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  if (const std::string wrong = WithoutHelpCommand(app, &words); !wrong.empty()) {
-    console.Error(wrong, "curtail help lists the commands");
-    return kBadConfig;
-  }
-  std::reverse(words.begin(), words.end());  // as CLI11 wants them
-  try {
-    app.parse(words);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {  // --help
-      std::ostringstream help, nothing;
-      app.exit(error, help, nothing);
-      console.Print(WrapText(help.str(), TerminalColumns(STDOUT_FILENO)));
-      return 0;
-    }
-    console.Error(error.what(), "see curtail --help, or curtail COMMAND --help");
-    return kBadConfig;
-  }
+  DocCommands docs;
+  AddDocs(app, &docs);
+  if (const auto code = Parse(app, docs, {argv + std::min(argc, 1), argv + argc}, console)) return code;
   console.set_quiet(quiet);
   line->load.command = CommandText({argv, argv + argc});
   for (const auto& [command, which] : commands) {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// command_docs.h - help, man page and shell completion, all made of the one table of commands in command_line.cc.
+//
+// Pure functions; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace curtail::tool {
+
+// Makes "help COMMAND" of a command line into "COMMAND --help". Returns why its first word is no command of `app`, or
+// nothing.
+std::string ResolveHelp(const CLI::App& app, std::vector<std::string>* words);
+
+// The man page, in roff.
+std::string ManPage(const CLI::App& app, std::string_view version);
+
+// A script for "bash", "zsh" or "fish" that completes commands, flags, `applications` and files. REQUIRES: one of those.
+std::string CompletionScript(const CLI::App& app, std::string_view shell,
+                             const std::vector<std::string>& applications);
+
+}  // namespace curtail::tool
