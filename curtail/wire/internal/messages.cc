@@ -52,7 +52,8 @@ void MessageReader::Append(std::string_view bytes) {
 
 void MessageReader::Reset() {
   prefix_have_ = 0;
-  if (partial_.capacity() > 0) std::string().swap(partial_);
+  if (partial_.capacity() > std::string().capacity()) std::string().swap(partial_);
+  partial_.clear();
 }
 
 void SendQueue::Push(std::string&& message) {

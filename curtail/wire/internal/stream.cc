@@ -67,7 +67,7 @@ Stream* StreamPool::New() {
   Stream* s = free_;
   free_ = s->bucket_next;
   --kept_;
-  *s = Stream();
+  static_cast<StreamState&>(*s) = StreamState();  // Free() has seen to the rest
   return s;
 }
 

@@ -23,9 +23,10 @@ struct CallResult {
   Metadata trailing;
 };
 
-// A Stream is one call. It is open while it is in the session's StreamTable. A closed one stays an object until no event
-// can be running on it (see session.cc, R2).
-struct Stream {
+struct Stream;
+
+// The fields of a stream that hold no memory of their own: a used stream begins anew when they are assigned.
+struct StreamState {
   StreamId id = 0;
   void* tag = nullptr;
   Stream* bucket_next = nullptr;  // StreamTable's, then StreamPool's
@@ -48,6 +49,11 @@ struct Stream {
 
   int64_t send_window = kDefaultWindow;  // may be negative (RFC 9113, 6.9.2)
   uint32_t uncredited = 0;               // bytes received for which no WINDOW_UPDATE was sent
+};
+
+// A Stream is one call. It is open while it is in the session's StreamTable. A closed one stays an object until no event
+// can be running on it (see session.cc, R2).
+struct Stream : StreamState {
   MessageReader reader;
   SendQueue queue;
   std::unique_ptr<RequestHead> waiting_head;  // client, while `waiting`
