@@ -39,6 +39,7 @@ CHANGES = {
         ("judgements/0/overall/verdict", "winner", "judgements/0/overall/verdict", "enum"),
         ("judgements/0/cells/2/judgement/p", 1.5, "judgements/0/cells/2/judgement/p", "maximum"),
         ("runs/0/series/due/5", "many", "runs/0/series/due/5", "type"),
+        ("costs/0/on_front", "yes", "costs/0/on_front", "type"),
         ("summary/0/policies/0/standing", "winner", "summary/0/policies/0/standing", "enum"),
     ],
     "profile": [

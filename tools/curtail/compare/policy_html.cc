@@ -14,6 +14,7 @@
 #include "curtail/load/report/internal/html_page.h"
 #include "curtail/load/report/internal/report_charts.h"
 #include "curtail/load/report/internal/svg_chart.h"
+#include "tools/curtail/compare/policy_cost.h"
 #include "tools/curtail/compare/policy_summary.h"
 #include "tools/curtail/compare/policy_tables.h"
 
@@ -37,6 +38,8 @@ constexpr std::string_view kCss = R"(.best { font-weight: 600; color: var(--good
 .range { display: block; color: var(--muted); font-size: 12px; font-weight: 400; }
 .lead { font-size: 16px; margin: 16px 0 8px; }
 .phase { fill: none; }
+.line.step { stroke: var(--good); stroke-dasharray: 4 4; }
+.line.dot { stroke: var(--muted); stroke-width: 10; } .line.front { stroke: var(--good); }
 .key { display: inline-block; margin-right: 16px; white-space: nowrap; }
 .key i { display: inline-block; width: 12px; height: 12px; margin-right: 6px; opacity: .5;
   vertical-align: -1px; }
@@ -218,6 +221,46 @@ std::string ScenarioCharts(const PolicyComparison& c, size_t scenario) {
                       RateChart(c.scenarios[scenario]), palette.Html(), charts);
 }
 
+// --- p99 against CPU
+// ---------------------------------------------------------------------------------------------------------
+
+// Each policy a point; those on the front are joined by steps. Empty with fewer than two points.
+std::string FrontChart(const PolicyComparison& c) {
+  struct Named {
+    std::string_view name;
+    PolicyCost cost;
+  };
+  std::vector<Named> policies;
+  const std::vector<std::optional<PolicyCost>> costs = CostsOf(c);
+  for (size_t policy = 0; policy < costs.size(); ++policy) {
+    if (costs[policy]) policies.push_back({ShortName(c.policies[policy]), *costs[policy]});
+  }
+  if (policies.size() < 2) return {};
+  std::sort(policies.begin(), policies.end(),
+            [](const Named& a, const Named& b) { return a.cost.p99_us > b.cost.p99_us; });  // top down
+  Chart chart;
+  chart.label = "p99 against CPU of the server under test";
+  chart.height = 320;
+  Line front{"", "step", {}};
+  double most_cpu = 0;
+  for (const Named& policy : policies) {
+    const Point at{policy.cost.cpu_s, policy.cost.p99_us / 1e6};
+    most_cpu = std::max(most_cpu, at.x);
+    if (policy.cost.on_front) {
+      if (!front.points.empty()) front.points.push_back({at.x, front.points.back().y});
+      front.points.push_back(at);
+    }
+    chart.lines.push_back({"", policy.cost.on_front ? "dot front" : "dot", {at}});
+    chart.labels.push_back({at, std::string(policy.name)});
+  }
+  chart.lines.insert(chart.lines.begin(), std::move(front));
+  chart.x = internal::LinearAxis("CPU of the mid-tier in a round, seconds", most_cpu, PlainNumber);
+  chart.y = internal::LogAxis("p99, the geometric mean over all cells", policies.back().cost.p99_us / 1e6,
+                              policies.front().cost.p99_us / 1e6, SecondsText);
+  return absl::StrCat("<h2>p99 against CPU</h2>\n<p class=\"sub\">", Escape(FrontText(c)), "</p>\n",
+                      internal::SvgChart(chart));
+}
+
 // --- The page
 // ----------------------------------------------------------------------------------------------------
 
@@ -255,7 +298,8 @@ policies.</li>
 10 ms. The reaction is the time from the first request of the spike to the first change of config within
 it.</li>
 <li>CPU is that of the server under test: 1 is one core all the time. Polling costs CPU even when there is
-nothing to do.</li>
+nothing to do. A policy on the front has less of p99 or CPU than each other one; these are points, and the
+intervals of the ratios say how far to trust them.</li>
 <li>Charts show the round whose p99 is the median one: the p99 of the requests due in each 100 ms, which at
 low loads is that of a few. Dashed lines are changes of config, where there are not too many to draw.</li>
 </ul>
@@ -286,6 +330,7 @@ std::string PolicyHtml(const PolicyComparison& c) {
   const std::vector<ReportTable> tables = ReportTables(c);
   for (const ReportTable& table : tables) html += TableHtml(table);
   if (!tables.empty()) absl::StrAppend(&html, "<p class=\"sub\">", Escape(kMarksText), "</p>\n");
+  html += FrontChart(c);
   for (size_t s = 0; s < c.scenarios.size(); ++s) html += ScenarioCharts(c, s);
   html += kHowToRead;
   html += OriginHtml(c);

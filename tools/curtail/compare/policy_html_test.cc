@@ -39,7 +39,7 @@ TEST(PolicyHtml, ShowsVerdictTablesAndOrigin) {
   const std::string html = PolicyHtml(SampleComparison());
   for (const char* expected :
        {"<p class=\"lead\">Over all 11 cells mutune is better than fm (0.77), static:SIP1",
-        "<li>Against fm: better; its p99 is 0.77 times", "<h2>flash-crowd: 100/s for 3 s",
+        "<li>Against fm: better, with 0.77 times the p99", "<h2>flash-crowd: 100/s for 3 s",
         "<th>1 s after</th>", "<td class=\"best\">1.01 *<span class=\"range\">1.00-1.02</span></td>",
         "&gt; 1 s", "8 CPUs, Test CPU", "<tr><th>seed</th><td>7</td></tr>",
         "<tr><th>curtail</th><td>0.1.0</td></tr>", "How to read this"}) {
@@ -49,12 +49,22 @@ TEST(PolicyHtml, ShowsVerdictTablesAndOrigin) {
 
 TEST(PolicyHtml, ChartsHaveTheConfigsAndTheSwitches) {
   const std::string html = PolicyHtml(SampleComparison());
-  EXPECT_EQ(Count(html, "<svg"), 3u * (1 + 4)) << "the load and four policies in each scenario";
+  EXPECT_EQ(Count(html, "<svg"), 1 + 3u * (1 + 4))
+      << "p99 against CPU; the load and four policies in each scenario";
   EXPECT_EQ(Count(html, "class=\"mark\""), 2u);
   EXPECT_THAT(html, HasSubstr("mutune: p99, round 3, 2 switches")) << "the median one of five";
   EXPECT_THAT(html, HasSubstr("<i class=\"b1\"></i>SDB1-16</span>"));
   EXPECT_THAT(html, HasSubstr(">SIP1</text>"));
   EXPECT_THAT(html, HasSubstr(">spike</text>"));
+}
+
+TEST(PolicyHtml, DrawsP99AgainstCpu) {
+  const std::string html = PolicyHtml(SampleComparison());
+  EXPECT_THAT(html, HasSubstr("<h2>p99 against CPU</h2>"));
+  EXPECT_EQ(Count(html, "class=\"line dot front\""), 1u) << "mutune has the lowest p99 and the least CPU";
+  EXPECT_EQ(Count(html, "class=\"line dot\""), 3u);
+  for (const char* name : {">mutune</text>", ">fm</text>", ">SDB1-50</text>"})
+    EXPECT_THAT(html, HasSubstr(name));
 }
 
 TEST(PolicyHtml, ThousandsOfSwitchesStayAChart) {

@@ -10,6 +10,7 @@
 #include "curtail/base/clock.h"
 #include "curtail/load/report/internal/machine_json.h"
 #include "nlohmann/json.hpp"
+#include "tools/curtail/compare/policy_cost.h"
 #include "tools/curtail/compare/policy_judge.h"
 #include "tools/curtail/compare/policy_report.h"
 #include "tools/curtail/compare/policy_summary.h"
@@ -75,6 +76,7 @@ Json RunJson(const PolicyRun& run) {
                {"first_config", run.first_config},
                {"settled_config", run.settled_config},
                {"server_cores", run.server_cores},
+               {"server_cpu_s", InSeconds(run.server_cpu)},
                {"switches", run.switches},
                {"most_switches_in_a_second", run.most_switches_in_a_second},
                {"backlog_after_spike_ms", OptionalMs(run.backlog_after_spike)},
@@ -164,6 +166,19 @@ Json CellsJson(const PolicyComparison& c, size_t scenario, size_t phase) {
   return json;
 }
 
+Json CostsJson(const PolicyComparison& c) {
+  Json json = Json::array();
+  const std::vector<std::optional<PolicyCost>> costs = CostsOf(c);
+  for (size_t policy = 0; policy < costs.size(); ++policy) {
+    if (!costs[policy]) continue;
+    json.push_back({{"policy", c.policies[policy]},
+                    {"p99_us", costs[policy]->p99_us},
+                    {"server_cpu_s", costs[policy]->cpu_s},
+                    {"on_front", costs[policy]->on_front}});
+  }
+  return json;
+}
+
 Json SummaryJson(const PolicyComparison& c) {
   Json json = Json::array();
   for (size_t s = 0; s < c.scenarios.size(); ++s) {
@@ -216,6 +231,7 @@ std::string PolicyComparisonJson(const PolicyComparison& c) {
   json["scenarios"] = Json::array();
   for (const Scenario& scenario : c.scenarios) json["scenarios"].push_back(ScenarioJson(scenario));
   json["judgements"] = JudgementsJson(c);
+  json["costs"] = CostsJson(c);
   json["summary"] = SummaryJson(c);
   json["runs"] = Json::array();
   for (const PolicyRun& run : c.runs) json["runs"].push_back(RunJson(run));

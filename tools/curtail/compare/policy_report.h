@@ -16,7 +16,7 @@ namespace curtail::tool {
 // The number that `schema_version` carries; raised when a key changes its meaning or goes away.
 inline constexpr int kComparisonSchemaVersion = 2;
 
-// A table for each scenario: steady loads as in figure 14 of muTune (Sriraman and Wenisch, OSDI 2018), a
+// A table over all of them, with CPU; a table for each scenario: steady loads as in figure 14 of muTune (Sriraman and Wenisch, OSDI 2018), a
 // flash crowd as in its table 2, others with a line a policy; then the verdict in words, and what was void.
 // At most about 120 columns for eight policies. Ends with a newline.
 std::string PolicyTables(const PolicyComparison& comparison, const Console& console);

@@ -51,6 +51,15 @@ TEST(PolicyTables, SteadyLoadsAreRowsAndPoliciesColumns) {
                         "5 rounds, seed 7\n"));
 }
 
+TEST(PolicyTables, BeginWithP99AndCpuOverAllLoads) {
+  const std::string text = TextOf(SampleComparison());
+  EXPECT_THAT(text, ContainsRegex("\npolicy +p99 +CPU, s +front +ratio +verdict\n"
+                                  "mutune +1\\.01 +7\\.5 +yes +- +-\n"
+                                  "fm +1\\.31 +15 +- +0\\.77 \\(0\\.77-0\\.77\\) +better\n"));
+  EXPECT_THAT(text, HasSubstr("\nBy the medians, no other policy has both a lower p99 and less CPU than "
+                              "mutune (1.01 ms, 7.5 s)."));
+}
+
 TEST(PolicyTables, AFlashCrowdHasARowAPolicy) {
   const std::string text = TextOf(SampleComparison());
   EXPECT_THAT(text, ContainsRegex("\npolicy +before +spike +1 s after +after +failed +backlog +reaction +"
@@ -141,6 +150,10 @@ TEST(PolicyComparisonJson, CarriesTheNumbers) {
   EXPECT_TRUE(crowd["series"]["p99_us"][0].is_null()) << "no samples of the warm-up";
   EXPECT_TRUE(j["runs"][0]["reaction_ms"].is_null());
   EXPECT_EQ(j["summary"][0]["phase"], "whole");
+  EXPECT_EQ(crowd["server_cpu_s"], 2.5);
+  EXPECT_EQ(j["costs"][0]["server_cpu_s"], 7.5);
+  EXPECT_TRUE(j["costs"][0]["on_front"]);
+  EXPECT_FALSE(j["costs"][3]["on_front"]);
   const json& against_sip = j["judgements"][1];
   EXPECT_EQ(against_sip["against"], "static:SIP1");
   EXPECT_EQ(against_sip["overall"]["verdict"], "better");

@@ -150,6 +150,7 @@ PolicyRun Evaluate(PolicyMeasurement measured, const Scenario& scenario) {
   run.changes_lost = measured.changes_lost;
   run.switches = std::max<uint64_t>(measured.switches, run.changes.size());
   run.server_cores = measured.server_cores;
+  run.server_cpu = measured.server_cpu;
   run.invalid = std::move(measured.invalid);
   const Configs configs(run);
 

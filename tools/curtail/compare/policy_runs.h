@@ -66,6 +66,7 @@ struct PolicyMeasurement {
   bool changes_lost = false;
   uint64_t switches = 0;             // all of the run, listed or not
   double server_cores = 0;           // CPU that the server under test used, in cores
+  Nanos server_cpu{0};               // the same as time, from the first request to the last reply
   std::vector<std::string> invalid;  // why the run must not be believed; empty when it may
 };
 
@@ -82,6 +83,7 @@ struct PolicyRun {
   bool changes_lost = false;  // as in PolicyMeasurement
   uint64_t switches = 0;      // may exceed changes.size()
   double server_cores = 0;
+  Nanos server_cpu{0};
   // For how long after the end of the spike requests were still slow, by due time: until the first whole
   // second in which none was, so that a single slow one much later does not count. Slow is over three times
   // the p99 before the spike, and over 10 ms. Zero if none was; absent without a spike.

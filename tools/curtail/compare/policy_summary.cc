@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "curtail/load/report/statistics.h"
+#include "tools/curtail/compare/policy_cost.h"
 #include "tools/curtail/compare/policy_judge.h"
 
 namespace curtail::tool {
@@ -16,11 +17,6 @@ namespace {
 constexpr double kTooSlowUs = 1e6;
 
 std::string Plural(size_t n, const char* what) { return absl::StrCat(n, " ", what, n == 1 ? "" : "s"); }
-
-// "0.53", "12.5", "192".
-std::string RatioText(double ratio) {
-  return absl::StrFormat("%.*f", ratio < 9.95 ? 2 : ratio < 99.5 ? 1 : 0, ratio);
-}
 
 bool Measured(const PolicyComparison& c, size_t policy) {
   for (size_t s = 0; s < c.scenarios.size(); ++s) {
@@ -121,8 +117,8 @@ std::string CellsText(const PolicyComparison& c, const PairJudgement& pair) {
 std::string AgainstText(const PolicyComparison& c, const Rival& rival) {
   const Judgement& overall = rival.pair.overall;
   std::string text = absl::StrCat("Against ", rival.name, ": ", NameOf(overall.finding));
-  if (overall.rounds > 0) absl::StrAppend(&text, "; its p99 is ", RatioText(overall.ratio), " times as high");
-  if (overall.interval) {
+  if (overall.rounds > 0) absl::StrAppend(&text, ", with ", RatioText(overall.ratio), " times the p99");
+  if (overall.rounds >= kRoundsToJudge) {
     absl::StrAppend(&text, " (95 %: ", RatioText(overall.interval->low), " to ",
                     RatioText(overall.interval->high), ")");
   }
@@ -229,6 +225,7 @@ std::vector<std::string> Verdict(const PolicyComparison& c) {
         absl::StrCat("Not measured, so nothing is said about: ", absl::StrJoin(unmeasured, ", "), "."));
   }
   AddScenarios(c, rivals, lines);
+  if (std::string front = FrontText(c); !front.empty()) lines.push_back(std::move(front));
   if (c.interrupted) lines.front() = absl::StrCat("PARTIAL. ", lines.front());
   return lines;
 }
@@ -266,6 +263,10 @@ std::string MsText(double us) {
   if (us >= kTooSlowUs) return "> 1 s";
   const double ms = us / 1e3;
   return absl::StrFormat("%.*f", ms >= 99.95 ? 0 : ms >= 9.995 ? 1 : 2, ms);
+}
+
+std::string RatioText(double ratio) {
+  return absl::StrFormat("%.*f", ratio < 9.95 ? 2 : ratio < 99.5 ? 1 : 0, ratio);
 }
 
 }  // namespace curtail::tool

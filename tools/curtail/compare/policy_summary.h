@@ -45,7 +45,7 @@ enum class Standing {
 std::vector<Standing> Standings(const PolicyComparison& comparison, size_t scenario, size_t phase);
 
 // The first policy against the others, in sentences: over all cells, against each one alone with the ratio
-// and its interval, in the spike, and over each whole ramp and day. Says nothing about a policy that did not
+// and its interval, in the spike, over each whole ramp and day, and by p99 and CPU. Says nothing about a policy that did not
 // run. At least one sentence.
 std::vector<std::string> Verdict(const PolicyComparison& comparison);
 
@@ -55,6 +55,8 @@ std::vector<std::string> Caveats(const PolicyComparison& comparison);
 
 // "0.98", "12.0", "> 1 s": a latency in ms, three digits.
 std::string MsText(double us);
+// "0.53", "12.5", "192".
+std::string RatioText(double ratio);
 
 // Implementation details follow.
 

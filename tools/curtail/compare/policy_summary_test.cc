@@ -59,10 +59,10 @@ TEST(Verdict, SaysWhereTheFirstPolicyIsBest) {
   const std::vector<std::string> lines = Verdict(SampleComparison());
   EXPECT_THAT(lines[0], MatchesRegex("Over all 11 cells mutune is better than fm \\(0\\.77\\), static:SIP1 "
                                      "\\(0\\.1.\\), static:SDB1-50 \\(0\\.67\\)\\."));
-  EXPECT_THAT(lines[1], MatchesRegex("Against fm: better; its p99 is 0\\.77 times as high \\(95 %: 0\\.77 to "
+  EXPECT_THAT(lines[1], MatchesRegex("Against fm: better, with 0\\.77 times the p99 \\(95 %: 0\\.77 to "
                                      "0\\.77\\), 5 rounds\\. By cell: better at 11 \\(100/s up 0\\.77, .*"
                                      "flash-crowd spike 0\\.77, .*ramp falling low 0\\.77\\)\\."));
-  EXPECT_THAT(lines[2], HasSubstr("Against static:SIP1: better; "));
+  EXPECT_THAT(lines[2], HasSubstr("Against static:SIP1: better, "));
   EXPECT_THAT(lines[2], HasSubstr("By cell: better at 9 (1000/s 0.50, flash-crowd before 0.50, flash-crowd "
                                   "spike 0.0"));
   EXPECT_THAT(lines[2], HasSubstr("), level at 2."));
@@ -83,7 +83,7 @@ TEST(Verdict, SaysWhereTheFirstPolicyLosesAndByHowMuch) {
   const std::string text = VerdictText(c);
   EXPECT_THAT(text, HasSubstr("Over all 11 cells mutune is worse than fm (1.90), static:SIP1 (4.02)."));
   EXPECT_THAT(text,
-              HasSubstr("Against fm: worse; its p99 is 1.90 times as high (95 %: 1.90 to 1.90), 5 rounds. "
+              HasSubstr("Against fm: worse, with 1.90 times the p99 (95 %: 1.90 to 1.90), 5 rounds. "
                         "By cell: better at 1 (1000/s 0.83), worse at 10 (100/s up 1.12, 100/s down 1.12, "));
   EXPECT_THAT(text, HasSubstr("flash-crowd spike 500, flash-crowd first second after 1.12"));
   EXPECT_THAT(text, HasSubstr("In the spike the p99 is > 1 s under mutune, 3.00 ms under fm, 3.00 ms under "
@@ -94,9 +94,7 @@ TEST(Verdict, SaysWhereTheFirstPolicyLosesAndByHowMuch) {
 TEST(Verdict, TakesFiveRoundsThatCount) {
   const std::string text = VerdictText(Two({1000, -1, 1000}, {9000, 9000, 9000}));
   EXPECT_THAT(text, HasSubstr("No verdict: it takes 5 rounds that count, and there are 2."));
-  EXPECT_THAT(text,
-              HasSubstr("Against fm: too few rounds; its p99 is 0.11 times as high (95 %: 0.11 to 0.11), "
-                        "2 rounds."));
+  EXPECT_THAT(text, HasSubstr("Against fm: too few rounds, with 0.11 times the p99, 2 rounds."));
   EXPECT_THAT(text, HasSubstr("In the spike the p99 is 1.00 ms under mutune, 9.00 ms under fm."));
   EXPECT_THAT(VerdictText(Two({1000}, {9000})),
               HasSubstr("No verdict: it takes 5 rounds that count, and there is 1."));

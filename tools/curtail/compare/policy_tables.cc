@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "curtail/adapt/policy_kind.h"
+#include "tools/curtail/compare/policy_cost.h"
+#include "tools/curtail/compare/policy_judge.h"
 
 namespace curtail::tool {
 namespace {
@@ -182,10 +184,46 @@ ReportTable WholeTable(const PolicyComparison& c, size_t scenario) {
   return table;
 }
 
+// The first policy against the one of this row.
+void AppendJudgement(const PolicyComparison& c, size_t policy, ReportRow& row) {
+  const Judgement judgement = policy == 0 ? Judgement() : JudgePair(c, 0, policy).overall;
+  if (judgement.rounds == 0) {
+    row.cells.insert(row.cells.end(), 2, {"-"});
+    return;
+  }
+  ReportCell ratio{RatioText(judgement.ratio)};
+  if (judgement.rounds >= kRoundsToJudge)
+    ratio.range = absl::StrCat(RatioText(judgement.interval->low), "-", RatioText(judgement.interval->high));
+  row.cells.push_back(std::move(ratio));
+  row.cells.push_back({NameOf(judgement.finding)});
+}
+
+// What each policy comes to over all cells; no rows without a cost.
+ReportTable OverallTable(const PolicyComparison& c) {
+  ReportTable table{
+      "over all loads",
+      "p99 in ms, the geometric mean over all cells; CPU of the mid-tier in a round; ratio of the "
+      "first policy's p99 (95 %)",
+      "policy",
+      {"p99", "CPU, s", "front", "ratio", "verdict"}};
+  const std::vector<std::optional<PolicyCost>> costs = CostsOf(c);
+  for (size_t policy = 0; policy < c.policies.size(); ++policy) {
+    if (!costs[policy]) continue;
+    ReportRow row{std::string(ShortName(c.policies[policy])), {}};
+    row.cells = {{PlainMs(costs[policy]->p99_us)},
+                 {absl::StrFormat("%.3g", costs[policy]->cpu_s)},
+                 {costs[policy]->on_front ? "yes" : "-"}};
+    AppendJudgement(c, policy, row);
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 }  // namespace
 
 std::vector<ReportTable> ReportTables(const PolicyComparison& c) {
   std::vector<ReportTable> tables;
+  if (ReportTable overall = OverallTable(c); overall.rows.size() > 1) tables.push_back(std::move(overall));
   for (size_t s = 0; s < c.scenarios.size(); ++s) {
     const std::string& name = c.scenarios[s].name;
     tables.push_back(name == "steady"        ? SteadyTable(c, s)

@@ -34,7 +34,7 @@ struct ReportTable {
   std::vector<ReportRow> rows;
 };
 
-// One or two tables a scenario, in order.
+// One over all scenarios, then one or two a scenario, in order.
 std::vector<ReportTable> ReportTables(const PolicyComparison& comparison);
 
 // The mark of a standing in a table: '*', '=' or ' '.

@@ -24,6 +24,7 @@ PolicyRun MadeUpRun(const PolicyComparison& c, size_t policy, size_t scenario, i
   PolicyMeasurement measured{.policy = c.policies[policy], .scenario = scenario, .round = round};
   measured.first_config = policy == 0 ? "SIP1" : absl::StrCat("SDB1-", 48 + policy);
   measured.server_cores = 0.25 * static_cast<double>(policy + 1);
+  measured.server_cpu = milliseconds(2500) * static_cast<int>(policy + 1);
   for (const Phase& phase : c.scenarios[scenario].phases) {
     const Nanos took = latency(policy, phase, round);
     if (took < Nanos::zero()) measured.invalid = {"the generator was <late>"};

@@ -127,7 +127,8 @@ absl::Status Trial::Run(const PolicyChoice& policy, const Scenario& scenario, ui
     return RunOpenLoop(run, *application_.workload, *schedule);
   }();
   const double elapsed = static_cast<double>((Now() - begun).count());
-  measured->server_cores = static_cast<double>(((*mid_tier)->Cpu() - cpu).count()) / elapsed;
+  measured->server_cpu = (*mid_tier)->Cpu() - cpu;
+  measured->server_cores = static_cast<double>(measured->server_cpu.count()) / elapsed;
   // That it has ended says more than the calls that failed.
   if (absl::Status died = (*mid_tier)->Check(); !died.ok()) return died;
   if (absl::Status died = (*tiers)->CheckLeaves(); !died.ok()) return died;

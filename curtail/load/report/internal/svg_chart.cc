@@ -159,6 +159,31 @@ std::string Lines(const Chart& chart, const Scale& x, const Scale& y, const Fram
   return svg;
 }
 
+// Left of a point that is near the right edge, otherwise right of it.
+std::string Labels(const Chart& chart, const Scale& x, const Scale& y, const Frame& f) {
+  constexpr double kLine = 15, kDistance = 10;
+  struct Placed {
+    double left, right, y;
+  };
+  std::vector<Placed> placed;
+  std::string svg;
+  for (const Label& label : chart.labels) {
+    if (!x.Has(label.at.x) || !y.Has(label.at.y)) continue;
+    const double width = static_cast<double>(label.text.size()) * kLetter, at = x(label.at.x);
+    const bool before = at + kDistance + width > f.right;
+    Placed here{before ? at - kDistance - width : at + kDistance, 0, y(label.at.y) + 4};
+    here.right = here.left + width;
+    for (const Placed& other : placed) {
+      const bool apart = here.left > other.right || here.right < other.left;
+      if (!apart && std::abs(here.y - other.y) < kLine) here.y = other.y + kLine;
+    }
+    placed.push_back(here);
+    absl::StrAppend(
+        &svg, Text(before ? here.right : here.left, here.y, before ? "end" : "start", "title", label.text));
+  }
+  return svg;
+}
+
 // The title of the y axis, then the names of the lines, in a row above the plot.
 std::string Legend(const Chart& chart) {
   std::string svg = Text(4, 14, "start", "title", chart.y.title);
@@ -252,7 +277,8 @@ std::string SvgChart(const Chart& chart) {
     if (mark < chart.x.low || mark > chart.x.high) continue;
     absl::StrAppend(&svg, Segment("mark", x(mark), kLegend, x(mark), plot.bottom));
   }
-  absl::StrAppend(&svg, Areas(chart, x, y, plot), Lines(chart, x, y, plot), "</svg>\n");
+  absl::StrAppend(&svg, Areas(chart, x, y, plot), Lines(chart, x, y, plot), Labels(chart, x, y, plot),
+                  "</svg>\n");
   return svg;
 }
 

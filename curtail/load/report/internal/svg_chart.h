@@ -64,6 +64,12 @@ struct Span {
   std::string name;
 };
 
+// Words beside a point.
+struct Label {
+  Point at;
+  std::string text;
+};
+
 struct Chart {
   std::string label;  // for screen readers
   Axis x;
@@ -74,6 +80,7 @@ struct Chart {
   std::vector<double> marks;  // vertical lines
   std::vector<Area> areas;
   std::vector<Line> lines;
+  std::vector<Label> labels;  // moved down where two would cover each other
 };
 
 // An <svg> element.

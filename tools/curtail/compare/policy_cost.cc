@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/compare/policy_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "tools/curtail/compare/policy_summary.h"
+
+namespace curtail::tool {
+namespace {
+
+bool RanEverywhere(const PolicyComparison& c, size_t policy) {
+  if (c.scenarios.empty()) return false;
+  for (size_t s = 0; s < c.scenarios.size(); ++s) {
+    if (ValidRuns(c, s, policy).empty()) return false;
+  }
+  return true;
+}
+
+// The medians of the policy in all cells; 0 where it has none.
+std::vector<double> Medians(const PolicyComparison& c, size_t policy) {
+  std::vector<double> medians;
+  for (size_t s = 0; s < c.scenarios.size(); ++s) {
+    for (size_t p = 0; p < c.scenarios[s].phases.size(); ++p) {
+      const std::optional<RoundSpread> p99 = P99Us(c, s, policy, p);
+      medians.push_back(p99 ? p99->median : 0);
+    }
+  }
+  return medians;
+}
+
+double CpuSeconds(const PolicyComparison& c, size_t policy) {
+  double sum = 0;
+  for (size_t s = 0; s < c.scenarios.size(); ++s) {
+    const std::optional<RoundSpread> cpu = SpreadOver(ValidRuns(c, s, policy), [](const PolicyRun& run) {
+      return std::optional(InSeconds(run.server_cpu));
+    });
+    if (cpu) sum += cpu->median;
+  }
+  return sum;
+}
+
+void MarkFront(std::vector<std::optional<PolicyCost>>& costs) {
+  for (std::optional<PolicyCost>& cost : costs) {
+    if (!cost) continue;
+    cost->on_front = std::none_of(costs.begin(), costs.end(), [&](const std::optional<PolicyCost>& other) {
+      return other && other->p99_us <= cost->p99_us && other->cpu_s <= cost->cpu_s &&
+             (other->p99_us < cost->p99_us || other->cpu_s < cost->cpu_s);
+    });
+  }
+}
+
+}  // namespace
+
+std::vector<std::optional<PolicyCost>> CostsOf(const PolicyComparison& c) {
+  std::vector<std::optional<PolicyCost>> costs(c.policies.size());
+  std::vector<std::vector<double>> medians(c.policies.size());
+  for (size_t policy = 0; policy < c.policies.size(); ++policy) {
+    if (RanEverywhere(c, policy)) medians[policy] = Medians(c, policy);
+  }
+  const auto has = [&](size_t cell) {
+    return std::all_of(medians.begin(), medians.end(),
+                       [&](const std::vector<double>& of) { return of.empty() || of[cell] > 0; });
+  };
+  for (size_t policy = 0; policy < c.policies.size(); ++policy) {
+    double logs = 0, cells = 0;
+    for (size_t cell = 0; cell < medians[policy].size(); ++cell) {
+      if (!has(cell)) continue;
+      logs += std::log(medians[policy][cell]);
+      ++cells;
+    }
+    if (cells > 0) costs[policy] = PolicyCost{std::exp(logs / cells), CpuSeconds(c, policy)};
+  }
+  MarkFront(costs);
+  return costs;
+}
+
+std::string FrontText(const PolicyComparison& c) {
+  const std::vector<std::optional<PolicyCost>> costs = CostsOf(c);
+  std::vector<std::string> front;
+  size_t known = 0;
+  for (size_t policy = 0; policy < costs.size(); ++policy) {
+    if (!costs[policy]) continue;
+    ++known;
+    if (!costs[policy]->on_front) continue;
+    front.push_back(absl::StrFormat("%s (%s ms, %.3g s)", c.policies[policy],
+                                    MsText(std::min(costs[policy]->p99_us, 999'000.0)),
+                                    costs[policy]->cpu_s));
+  }
+  if (known < 2) return {};
+  return absl::StrCat("By the medians, no other policy has both a lower p99 and less CPU than ",
+                      absl::StrJoin(front, ", "), ".");
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// policy_cost.h - what the p99 of a policy costs: CPU of the server under test.
+//
+// Polling buys latency with CPU, so neither number alone says which policy to take. Pure functions; any
+// thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/curtail/compare/policy_runs.h"
+
+namespace curtail::tool {
+
+struct PolicyCost {
+  double p99_us = 0;      // the geometric mean over all cells of the medians over the rounds
+  double cpu_s = 0;       // in a round: the sum over the scenarios of the medians
+  bool on_front = false;  // no other policy has less of one and no more of the other
+};
+
+// Of each policy; absent for one without a valid run under some scenario. Cells are those in which all others
+// have a p99.
+std::vector<std::optional<PolicyCost>> CostsOf(const PolicyComparison& comparison);
+
+// "By the medians, no other policy has both a lower p99 and less CPU than mutune (1.21 ms, 3.4 s)."; empty
+// with fewer than two costs.
+std::string FrontText(const PolicyComparison& comparison);
+
+}  // namespace curtail::tool
