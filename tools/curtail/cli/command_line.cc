@@ -16,6 +16,7 @@
 #include "curtail/base/strings.h"
 #include "tools/curtail/cli/command_docs.h"
 #include "tools/curtail/cli/command_examples.h"
+#include "tools/curtail/cli/deploy_commands.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/cli/wrap.h"
@@ -25,8 +26,6 @@
 namespace curtail::tool {
 namespace {
 
-constexpr char kAdminTargetHelp[] =
-    "APP, APP/SERVICE or APP/SERVICE.INSTANCE of what is up, or an admin address (the server's --admin)";
 constexpr char kCorpusHelp[] = "The data of the application, its --data [as in its topology]";
 
 void AddTargetFlags(CLI::App& load, LoadFlags* f, const char* targets) {
@@ -334,27 +333,6 @@ CLI::App* AddCompare(CLI::App& app, CompareFlags* f) {
   return command;
 }
 
-CLI::App* AddSwitch(CLI::App& app, SwitchFlags* f) {
-  CLI::App* command = app.add_subcommand("switch", "Put another config in force on a running server");
-  command->add_option("TARGET", f->target, kAdminTargetHelp)->required();
-  command->add_option("CONFIG", f->config, "For example SIP1 or SDB1-16; left out: print the one in force");
-  command->footer(
-      "The server goes on serving: requests under way finish as they began.\n"
-      "Examples:\n"
-      "  curtail switch hdsearch SDB1-16            # the service that clients call\n"
-      "  curtail switch hdsearch/leaf FIB1          # all leaves; hdsearch/leaf.0 is one\n"
-      "  curtail switch 127.0.0.1:9090 SDB1-16");
-  return command;
-}
-
-CLI::App* AddStatus(CLI::App& app, StatusFlags* f) {
-  CLI::App* command = app.add_subcommand("status", "What a running server does: pools, queue, threads");
-  command->add_option("TARGET", f->target, kAdminTargetHelp)->required();
-  command->add_flag("--json", f->json, "As JSON");
-  command->footer("Examples:\n  curtail status hdsearch\n  curtail status 127.0.0.1:9090 --json");
-  return command;
-}
-
 CLI::App* AddReport(CLI::App& app, ReportFlags* f) {
   CLI::App* command = app.add_subcommand("report", "Show the result of a load test once more");
   command->add_option("file", f->file, "Written by curtail load --json")->required();
@@ -373,57 +351,6 @@ CLI::App* AddCompareResults(CLI::App& app, CompareResultsFlags* f) {
   command->add_option("--json", f->json, "Write the comparison here as JSON");
   command->add_flag("--fail-if-worse", f->fail_if_worse, "Exit with 99 when some number is worse");
   command->footer("Example: curtail compare-results before.json after.json --fail-if-worse");
-  return command;
-}
-
-CLI::App* AddUp(CLI::App& app, UpFlags* f) {
-  CLI::App* command = app.add_subcommand("up", "Start an application on this machine and look after it");
-  command->add_option("APP", f->application, ApplicationNames() + ", or a topology file")->required();
-  command->add_flag("-d,--detach", f->detach, "Return once it is up; it goes on in the background");
-  command->add_option("--config", f->config, "Threading model of the service that clients call");
-  command->add_option("--policy", f->policy, "Changes it by the load: " + PolicyNames());
-  command->add_option("--profile", f->profile, "What the policy goes by; see curtail train");
-  command->add_option("--set", f->set, "NAME=VALUE: a variable of the topology, or SERVICE.KEY=VALUE")
-      ->allow_extra_args(false);
-  command->add_option("--use", f->use, "SERVICE=ADDRESS,...: instances that run already, not to be started")
-      ->allow_extra_args(false);
-  command->add_flag("--monolith", f->monolith,
-                    "All services in one process, which call each other there; stores stay processes");
-  command->add_flag("--scale", f->scale, "As large as in the paper; says first how much memory that takes");
-  command->add_flag("--force", f->force, "Even if the memory will not do");
-  command->add_option("--start-timeout", f->start_timeout, "For a service to be ready [2m, with --scale 15m]")
-      ->capture_default_str();
-  command->add_flag("--dry-run", f->dry_run, "Print the commands and stop");
-  command->footer(kUpExamples);
-  return command;
-}
-
-CLI::App* AddDown(CLI::App& app, DownFlags* f) {
-  CLI::App* command = app.add_subcommand("down", "End an application that is up");
-  command->add_option("APP", f->application, "Its name")->required();
-  command->add_option("--timeout", f->timeout, "For requests in flight; what is left then is killed")
-      ->capture_default_str();
-  command->footer("Example: curtail down hdsearch");
-  return command;
-}
-
-CLI::App* AddPs(CLI::App& app, PsFlags* f) {
-  CLI::App* command = app.add_subcommand("ps", "The processes of the applications that are up");
-  command->add_option("APP", f->application, "Of this one only");
-  command->add_flag("--json", f->json, "As JSON");
-  command->footer("Example: curtail ps --json");
-  return command;
-}
-
-CLI::App* AddLogs(CLI::App& app, LogsFlags* f) {
-  CLI::App* command = app.add_subcommand("logs", "What the processes of an application wrote");
-  command->add_option("APP", f->application, "Its name, or APP/PROCESS")->required();
-  command->add_option("PROCESS", f->process, "A process (leaf-0), or a service (leaf); all by default");
-  command->add_flag("-f,--follow", f->follow, "Wait for more, until it is down or Ctrl-C");
-  command->add_option("-n,--tail", f->tail, "Lines of each process at most")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  command->footer("Example: curtail logs router leaf -f");
   return command;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// command_line.h - what the user asked for: a command and its flags. All flags are declared in command_line.cc, the
-// only file that knows how they are parsed.
+// command_line.h - what the user asked for: a command and its flags. All flags are declared in command_line.cc and
+// deploy_commands.cc, the only files that know how they are parsed.
 #pragma once
 
 #include <optional>

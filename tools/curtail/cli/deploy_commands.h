@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// deploy_commands.h - the commands for what runs on this machine, and their flags; command_line.cc has the others.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace curtail::tool {
+
+struct DownFlags;
+struct LogsFlags;
+struct PsFlags;
+struct StatusFlags;
+struct SwitchFlags;
+struct UpFlags;
+
+// Each adds its command to `app`, which owns it. Parsing writes into `f`, which outlives it.
+CLI::App* AddUp(CLI::App& app, UpFlags* f);
+CLI::App* AddDown(CLI::App& app, DownFlags* f);
+CLI::App* AddPs(CLI::App& app, PsFlags* f);
+CLI::App* AddLogs(CLI::App& app, LogsFlags* f);
+CLI::App* AddSwitch(CLI::App& app, SwitchFlags* f);
+CLI::App* AddStatus(CLI::App& app, StatusFlags* f);
+
+}  // namespace curtail::tool
