@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -28,7 +30,6 @@ using internal::Line;
 using internal::Point;
 using internal::Span;
 
-constexpr size_t kColours = 6;       // classes of the page
 constexpr size_t kMaxMarks = 40;     // with more switches than these, lines would hide the chart
 constexpr size_t kStripCells = 400;  // of the strip of configs, where there are more spans
 constexpr size_t kPoints = 300;      // of a line, times two
@@ -40,11 +41,10 @@ constexpr std::string_view kCss = R"(.best { font-weight: 600; color: var(--good
 .phase { fill: none; }
 .line.step { stroke: var(--good); stroke-dasharray: 4 4; }
 .line.dot { stroke: var(--muted); stroke-width: 10; } .line.front { stroke: var(--good); }
+.line.ink { stroke: var(--fg); }
 .key { display: inline-block; margin-right: 16px; white-space: nowrap; }
-.key i { display: inline-block; width: 12px; height: 12px; margin-right: 6px; opacity: .5;
-  vertical-align: -1px; }
-.b0 { background: var(--c0); } .b1 { background: var(--c1); } .b2 { background: var(--c2); }
-.b3 { background: var(--c3); } .b4 { background: var(--c4); } .b5 { background: var(--c5); }
+.swatch { display: inline-block; width: 12px; height: 12px; margin-right: 6px; vertical-align: -1px; }
+.config, .swatch { opacity: .6; } .unknown { fill: var(--line); background: var(--line); }
 )";
 
 double Sec(Nanos t) { return static_cast<double>(t.count()) / 1e9; }
@@ -52,18 +52,69 @@ double Sec(Nanos t) { return static_cast<double>(t.count()) / 1e9; }
 std::string SecondsText(double s) { return internal::DurationText(Nanos(static_cast<int64_t>(s * 1e9))); }
 std::string PlainNumber(double number) { return absl::StrFormat("%.6g", number); }
 
+// --- Colours
+// ---------------------------------------------------------------------------------------------------------
+
+// A config has one colour on the whole page, and no two configs have the same.
+class Palette {
+ public:
+  // Of those that were in force in `runs`, in the order of first use.
+  explicit Palette(const std::vector<PolicyRun>& runs) {
+    for (const PolicyRun& run : runs) {
+      Add(run.first_config);
+      for (const ConfigChange& change : run.changes) {
+        Add(change.from);
+        Add(change.to);
+      }
+    }
+  }
+
+  // The class of the config's colour.
+  std::string ClassOf(const std::string& config) const {
+    const auto at = colours_.find(config);
+    return at == colours_.end() ? "unknown" : absl::StrCat("k", at->second);
+  }
+  std::string Swatch(const std::string& config) const {
+    return absl::StrCat("<i class=\"swatch ", ClassOf(config), "\"></i>");
+  }
+  bool Has(const std::string& config) const { return colours_.contains(config); }
+
+  std::string Css() const {
+    std::string css;
+    for (size_t i = 0; i < colours_.size(); ++i)
+      absl::StrAppend(&css, ".k", i, " { fill: ", Colour(i), "; background: ", Colour(i), "; }\n");
+    return css;
+  }
+
+ private:
+  void Add(const std::string& config) {
+    if (!config.empty()) colours_.try_emplace(config, colours_.size());
+  }
+  // Some that are easy to tell apart, then hues at the golden angle, which never come again.
+  static std::string Colour(size_t i) {
+    constexpr std::string_view kFirst[] = {"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd",
+                                           "#8c564b", "#e377c2", "#bcbd22", "#17becf"};
+    if (i < std::size(kFirst)) return std::string(kFirst[i]);
+    return absl::StrFormat("hsl(%.1f 65%% %d%%)", std::fmod(137.508 * static_cast<double>(i), 360),
+                           i % 2 == 0 ? 35 : 65);
+  }
+
+  std::map<std::string, size_t> colours_;
+};
+
 // --- Tables
 // ------------------------------------------------------------------------------------------------------
 
-std::string CellHtml(const ReportCell& cell) {
+std::string CellHtml(const ReportCell& cell, const Palette& palette) {
   std::string html = cell.standing == Standing::kBest ? "<td class=\"best\">" : "<td>";
+  if (palette.Has(cell.text)) html += palette.Swatch(cell.text);
   html += Escape(cell.text);
   if (const char mark = MarkOf(cell.standing); mark != ' ') html.append(" ").append(1, mark);
   if (!cell.range.empty()) absl::StrAppend(&html, "<span class=\"range\">", Escape(cell.range), "</span>");
   return html + "</td>";
 }
 
-std::string TableHtml(const ReportTable& table) {
+std::string TableHtml(const ReportTable& table, const Palette& palette) {
   std::string html;
   if (!table.title.empty()) absl::StrAppend(&html, "<h2>", Escape(table.title), "</h2>\n");
   absl::StrAppend(&html, "<p class=\"sub\">", Escape(table.text),
@@ -73,7 +124,7 @@ std::string TableHtml(const ReportTable& table) {
   html += "</tr></thead>\n";
   for (const ReportRow& row : table.rows) {
     absl::StrAppend(&html, "<tr><td class=\"text\">", Escape(row.name), "</td>");
-    for (const ReportCell& cell : row.cells) html += CellHtml(cell);
+    for (const ReportCell& cell : row.cells) html += CellHtml(cell, palette);
     html += "</tr>\n";
   }
   return html + "</table></div>\n";
@@ -98,34 +149,10 @@ const PolicyRun* ShownRun(const PolicyComparison& c, size_t scenario, size_t pol
   return runs[(runs.size() - 1) / 2];
 }
 
-// The colours that configs have in all charts of a scenario.
-class Palette {
- public:
-  size_t ColourOf(const std::string& config) {
-    if (const auto [at, added] = colours_.try_emplace(config, names_.size()); !added)
-      return at->second % kColours;
-    names_.push_back(config);
-    return (names_.size() - 1) % kColours;
-  }
-  std::string Html() const {
-    std::string html = "<p class=\"sub\">config in force: ";
-    for (size_t i = 0; i < names_.size(); ++i) {
-      absl::StrAppend(&html, "<span class=\"key\"><i class=\"b", i % kColours, "\"></i>", Escape(names_[i]),
-                      "</span>\n");
-    }
-    return html + "</p>\n";
-  }
-
- private:
-  std::map<std::string, size_t> colours_;
-  std::vector<std::string> names_;
-};
-
 // When each config was in force, as far as the changes are known.
-std::vector<Span> StripOf(const PolicyRun& run, double end, Palette& palette) {
+std::vector<Span> StripOf(const PolicyRun& run, double end, const Palette& palette) {
   const auto span = [&](double from, const std::string& config) {
-    if (config.empty()) return Span{from, end, "phase", ""};  // not known: nothing is drawn
-    return Span{from, end, absl::StrCat("config f", palette.ColourOf(config)), config};
+    return Span{from, end, absl::StrCat("config ", palette.ClassOf(config)), config.empty() ? "?" : config};
   };
   const std::string& listed = run.changes.empty() ? run.first_config : run.changes.front().from;
   std::vector<Span> spans = {span(0, run.changes_lost ? "" : listed)};
@@ -159,7 +186,7 @@ Chart TimeChart(const Scenario& scenario, std::string label) {
 std::string RateChart(const Scenario& scenario) {
   Chart chart = TimeChart(scenario, "Offered load over time");
   chart.height = 160;
-  Line line{"", "c0", {}};
+  Line line{"", "ink", {}};
   for (const RateCurve::Piece& piece : scenario.curve.pieces()) {
     const double from = Sec(piece.start), to = from + piece.length_ns / 1e9;
     line.points.push_back({from, piece.per_ns * 1e9});
@@ -175,7 +202,6 @@ std::string RateChart(const Scenario& scenario) {
 internal::Axis SharedAxis(const std::vector<const PolicyRun*>& runs) {
   double low = std::numeric_limits<double>::infinity(), high = 0;
   for (const PolicyRun* run : runs) {
-    if (run == nullptr) continue;
     for (const Bucket& bucket : run->series) {
       if (bucket.p99_us <= 0) continue;
       low = std::min(low, bucket.p99_us / 1e6);
@@ -186,7 +212,7 @@ internal::Axis SharedAxis(const std::vector<const PolicyRun*>& runs) {
 }
 
 std::string PolicyChart(const PolicyComparison& c, const PolicyRun& run, const internal::Axis& axis,
-                        Palette& palette) {
+                        const Palette& palette) {
   const Scenario& scenario = c.scenarios[run.scenario];
   Chart chart = TimeChart(scenario, absl::StrCat("p99 over time under ", run.policy));
   chart.height = 210;
@@ -197,7 +223,7 @@ std::string PolicyChart(const PolicyComparison& c, const PolicyRun& run, const i
   if (run.changes.size() <= kMaxMarks) {
     for (const ConfigChange& change : run.changes) chart.marks.push_back(Sec(change.at));
   }
-  Line line{"", "c1", {}};
+  Line line{"", "ink", {}};
   for (const Bucket& bucket : run.series) {
     line.points.push_back(
         {Sec(bucket.from + kBucketLength / 2), bucket.due == 0 ? kGap : bucket.p99_us / 1e6});
@@ -207,18 +233,32 @@ std::string PolicyChart(const PolicyComparison& c, const PolicyRun& run, const i
   return internal::SvgChart(chart);
 }
 
-std::string ScenarioCharts(const PolicyComparison& c, size_t scenario) {
+// The configs in the strips of these runs, with their colours.
+std::string LegendHtml(const PolicyComparison& c, const std::vector<const PolicyRun*>& runs,
+                       const Palette& palette) {
+  std::set<std::string> names;
+  for (const PolicyRun* run : runs) {
+    for (const Span& span : StripOf(*run, Sec(c.scenarios[run->scenario].curve.length()), palette))
+      names.insert(span.name);
+  }
+  std::string html = "<p class=\"sub\">config in force: ";
+  for (const std::string& name : names) {
+    absl::StrAppend(&html, "<span class=\"key\">", palette.Swatch(name),
+                    palette.Has(name) ? Escape(name) : "not known", "</span>\n");
+  }
+  return html + "</p>\n";
+}
+
+std::string ScenarioCharts(const PolicyComparison& c, size_t scenario, const Palette& palette) {
   std::vector<const PolicyRun*> runs;
   for (size_t policy = 0; policy < c.policies.size(); ++policy) runs.push_back(ShownRun(c, scenario, policy));
-  if (std::all_of(runs.begin(), runs.end(), [](const PolicyRun* run) { return run == nullptr; })) return {};
+  std::erase(runs, nullptr);
+  if (runs.empty()) return {};
   const internal::Axis axis = SharedAxis(runs);
-  Palette palette;
   std::string charts;
-  for (const PolicyRun* run : runs) {
-    if (run != nullptr) charts += PolicyChart(c, *run, axis, palette);
-  }
+  for (const PolicyRun* run : runs) charts += PolicyChart(c, *run, axis, palette);
   return absl::StrCat("<h2>Over time: ", Escape(c.scenarios[scenario].name), "</h2>\n",
-                      RateChart(c.scenarios[scenario]), palette.Html(), charts);
+                      RateChart(c.scenarios[scenario]), LegendHtml(c, runs, palette), charts);
 }
 
 // --- p99 against CPU
@@ -324,14 +364,15 @@ std::string OriginHtml(const PolicyComparison& c) {
 
 std::string PolicyHtml(const PolicyComparison& c) {
   const std::string title = absl::StrCat("Comparison of policies: ", c.application);
-  std::string html = internal::HtmlHead(title, kCss);
+  const Palette palette(c.runs);
+  std::string html = internal::HtmlHead(title, std::string(kCss) + palette.Css());
   absl::StrAppend(&html, "<h1>", Escape(title), "</h1>\n<p class=\"sub\">", Escape(OriginText(c)), "</p>\n",
                   VerdictHtml(c));
   const std::vector<ReportTable> tables = ReportTables(c);
-  for (const ReportTable& table : tables) html += TableHtml(table);
+  for (const ReportTable& table : tables) html += TableHtml(table, palette);
   if (!tables.empty()) absl::StrAppend(&html, "<p class=\"sub\">", Escape(kMarksText), "</p>\n");
   html += FrontChart(c);
-  for (size_t s = 0; s < c.scenarios.size(); ++s) html += ScenarioCharts(c, s);
+  for (size_t s = 0; s < c.scenarios.size(); ++s) html += ScenarioCharts(c, s, palette);
   html += kHowToRead;
   html += OriginHtml(c);
   html += internal::kHtmlEnd;

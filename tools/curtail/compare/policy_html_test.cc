@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/compare/policy_html.h"
 
+#include <cstdlib>
+#include <set>
 #include <string_view>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "curtail/load/report/html_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -53,7 +59,7 @@ TEST(PolicyHtml, ChartsHaveTheConfigsAndTheSwitches) {
       << "p99 against CPU; the load and four policies in each scenario";
   EXPECT_EQ(Count(html, "class=\"mark\""), 2u);
   EXPECT_THAT(html, HasSubstr("mutune: p99, round 3, 2 switches")) << "the median one of five";
-  EXPECT_THAT(html, HasSubstr("<i class=\"b1\"></i>SDB1-16</span>"));
+  EXPECT_THAT(html, HasSubstr("<i class=\"swatch k4\"></i>SDB1-16</span>"));
   EXPECT_THAT(html, HasSubstr(">SIP1</text>"));
   EXPECT_THAT(html, HasSubstr(">spike</text>"));
 }
@@ -81,6 +87,75 @@ TEST(PolicyHtml, ThousandsOfSwitchesStayAChart) {
   EXPECT_LE(Count(html, "class=\"config"), 12u * 401);
   EXPECT_THAT(html, HasSubstr("92903 switches"));
   EXPECT_EQ(BadTag(html), "");
+}
+
+// The value of `key="..."` in a tag.
+double Attribute(std::string_view tag, std::string_view key) {
+  const size_t at = tag.find(std::string(" ").append(key).append("=\""));
+  return at == tag.npos ? -1 : std::atof(std::string(tag.substr(at + key.size() + 3)).c_str());
+}
+
+TEST(PolicyHtml, AConfigHasOneColourOnThePageAndNoOtherHasIt) {
+  PolicyComparison c = SampleComparison();
+  for (PolicyRun& run : c.runs) {
+    if (run.policy != "mutune") continue;
+    run.changes.clear();
+    for (int i = 0; i < 20; ++i)
+      run.changes.push_back({milliseconds(200 * (i + 1)), 100, "SIP1", absl::StrCat("SDB1-", 100 + i), ""});
+  }
+  const std::string html = PolicyHtml(c);
+  std::set<std::string> colours;
+  size_t configs = 0;
+  for (const auto line : absl::StrSplit(html, '\n')) {
+    if (line.size() < 3 || line[0] != '.' || line[1] != 'k' || !absl::ascii_isdigit(line[2])) continue;
+    ++configs;
+    colours.emplace(line.substr(line.find("fill")));
+  }
+  EXPECT_EQ(configs, 24u) << "those of mutune, and one of each other policy";
+  EXPECT_EQ(colours.size(), configs);
+  EXPECT_EQ(Count(html, "<i class=\"swatch k0\"></i>SIP1"), 3u) << "in each scenario the same";
+  EXPECT_THAT(html, HasSubstr("<td><i class=\"swatch k21\"></i>SDB1-49")) << "in tables, too";
+  EXPECT_EQ(Count(html, "class=\"line c"), 0u) << "no line has the colour of a config";
+}
+
+TEST(PolicyHtml, TheStripOfConfigsHasNoGaps) {
+  PolicyComparison c = SampleComparison();
+  for (PolicyRun& run : c.runs) {
+    run.changes.clear();
+    for (int i = 0; i < 31; ++i)
+      run.changes.push_back({milliseconds(137 * (i + 1)), 100, "SIP1", i % 2 == 0 ? "SDB1-4" : "SIP1", ""});
+    run.changes_lost = run.policy == "fm";
+  }
+  const std::string html = PolicyHtml(c);
+  EXPECT_THAT(html, HasSubstr("class=\"config unknown\"")) << "what is not known is drawn, too";
+  EXPECT_THAT(html, HasSubstr("<i class=\"swatch unknown\"></i>not known</span>"));
+  double end = -1;
+  size_t strips = 0;
+  for (const auto line : absl::StrSplit(html, '\n')) {
+    const std::string_view tag(line.data(), line.size());
+    if (!absl::StrContains(line, "<rect class=\"config")) {
+      if (end >= 0) {
+        EXPECT_NEAR(end, 892, 0.05) << "to the right edge";
+      }
+      end = -1;
+      continue;
+    }
+    strips += end < 0 ? 1 : 0;
+    EXPECT_NEAR(Attribute(tag, "x"), end < 0 ? 66 : end, 0.01);
+    end = Attribute(tag, "x") + Attribute(tag, "width");
+  }
+  EXPECT_EQ(strips, 12u);
+}
+
+TEST(PolicyHtml, NamesComeAfterTheLinesThatWouldStrikeThemThrough) {
+  const std::string html = PolicyHtml(SampleComparison());
+  const size_t spike = html.find(">spike</text>"), chart = html.rfind("<svg", spike);
+  EXPECT_GT(spike, html.find("class=\"line ink\"", chart));
+  for (size_t mark = html.find("class=\"mark\""); mark != html.npos;
+       mark = html.find("class=\"mark\"", mark + 1))
+    EXPECT_GE(Attribute(html.substr(mark, 90), "y1"), 44) << "below the strip of configs";
+  for (const char* rule : {"@media print", "max-width: 720px", "paint-order: stroke"})
+    EXPECT_THAT(html, HasSubstr(rule));
 }
 
 TEST(PolicyHtml, TextIsEscaped) {

@@ -19,7 +19,7 @@ constexpr char kHead[] = R"(<!DOCTYPE html>
 :root { color-scheme: light dark; --bg: #fff; --fg: #1b1f24; --muted: #57606a; --line: #d0d7de; --grid: #e8ebef;
   --card: #f6f8fa; --bad: #b42318; --badbg: #fff1f0; --warn: #7a5600; --warnbg: #fff8e5; --good: #1a7f37;
   --c0: #1f6feb; --c1: #d9480f; --c2: #2b8a3e; --c3: #862e9c; --c4: #8d96a0; --c5: #0b7285; }
-@media (prefers-color-scheme: dark) { :root { --bg: #0f1318; --fg: #e3e8ee; --muted: #9aa4b0; --line: #333c47;
+@media screen and (prefers-color-scheme: dark) { :root { --bg: #0f1318; --fg: #e3e8ee; --muted: #9aa4b0; --line: #333c47;
   --grid: #222932; --card: #171d25; --bad: #ff8a80; --badbg: #3a1413; --warn: #f0c25a; --warnbg: #33280c;
   --good: #57c274; --c0: #6ea8fe; --c1: #ff9351; --c2: #5fce7c; --c3: #cf8ae6; --c4: #7d8792; --c5: #4fc3d9; } }
 body { margin: 0 auto; padding: 24px; max-width: 960px; background: var(--bg); color: var(--fg);
@@ -46,15 +46,21 @@ td { overflow-wrap: anywhere; }
 .numbers td.text { white-space: normal; }
 summary { cursor: pointer; margin: 8px 0; }
 svg { display: block; width: 100%%; height: auto; margin: 8px 0 16px; font: 12px system-ui, sans-serif; }
-svg text { fill: var(--muted); } svg text.title { fill: var(--fg); }
+svg text { fill: var(--muted); paint-order: stroke; stroke: var(--bg); stroke-width: 3px; stroke-linejoin: round; }
+svg text.title, svg text.strip { fill: var(--fg); } svg text.strip { stroke: none; }
+.chart { overflow-x: auto; }
 .grid { stroke: var(--grid); } .axis { stroke: var(--line); } .mark { stroke: var(--fg); stroke-dasharray: 3 3; }
 .line { fill: none; stroke-width: 1.6; stroke-linejoin: round; stroke-linecap: round; } .wide { stroke-width: 5; opacity: .35; }
 .faint { opacity: .45; } .area { opacity: .16; stroke: none; }
-.warmup { fill: var(--card); } .outage { fill: var(--bad); opacity: .15; } .config { opacity: .3; }
+.warmup { fill: var(--card); } .outage { fill: var(--bad); opacity: .15; } .config { opacity: .3; shape-rendering: crispEdges; }
 .line.c0 { stroke: var(--c0); } .line.c1 { stroke: var(--c1); } .line.c2 { stroke: var(--c2); }
 .line.c3 { stroke: var(--c3); } .line.c4 { stroke: var(--c4); } .line.c5 { stroke: var(--c5); }
 .area.c0, .f0 { fill: var(--c0); } .area.c1, .f1 { fill: var(--c1); } .area.c2, .f2 { fill: var(--c2); }
 .area.c3, .f3 { fill: var(--c3); } .area.c4, .f4 { fill: var(--c4); } .area.c5, .f5 { fill: var(--c5); }
+@media screen and (max-width: 720px) { body { padding: 12px; } .chart svg { min-width: 640px; } }
+@media print { :root { color-scheme: light; } body { max-width: none; padding: 0; font-size: 12px; }
+  .scroll, .chart { overflow: visible; } svg, tr, .box { break-inside: avoid; } h2 { break-after: avoid; }
+  th, td { padding-right: 8px; } * { print-color-adjust: exact; } }
 %s</style>
 </head>
 <body>

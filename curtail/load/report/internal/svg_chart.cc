@@ -105,17 +105,31 @@ std::string Axes(const Chart& chart, const Frame& f, const Scale& x, const Scale
   return svg;
 }
 
-std::string Spans(const std::vector<Span>& spans, const Scale& x, const Frame& f, bool names) {
+// To the tenth of a pixel that is written, so that spans beside each other leave no gap.
+double Edge(double value, const Scale& x, const Frame& f) {
+  return std::round(10 * std::clamp(x(value), f.left, f.right)) / 10;
+}
+
+std::string Spans(const std::vector<Span>& spans, const Scale& x, const Frame& f) {
   std::string svg;
   for (const Span& span : spans) {
     if (!x.Has(span.from) || !x.Has(span.to)) continue;
-    const double from = std::clamp(x(span.from), f.left, f.right),
-                 to = std::clamp(x(span.to), f.left, f.right);
+    const double from = Edge(span.from, x, f), to = Edge(span.to, x, f);
     if (to <= from) continue;
     absl::StrAppendFormat(&svg, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n",
                           span.style, from, f.top, to - from, f.bottom - f.top);
-    const bool fits = static_cast<double>(span.name.size()) * kLetter + 8 < to - from;
-    if (names && fits) absl::StrAppend(&svg, Text((from + to) / 2, f.top + 13, "middle", "tick", span.name));
+  }
+  return svg;
+}
+
+// The names of spans, where they fit. They come after what would strike them through.
+std::string SpanNames(const std::vector<Span>& spans, const Scale& x, const Frame& f, const char* style) {
+  std::string svg;
+  for (const Span& span : spans) {
+    if (!x.Has(span.from) || !x.Has(span.to)) continue;
+    const double from = Edge(span.from, x, f), to = Edge(span.to, x, f);
+    if (span.name.empty() || static_cast<double>(span.name.size()) * kLetter + 8 >= to - from) continue;
+    absl::StrAppend(&svg, Text((from + to) / 2, f.top + 13, "middle", style, span.name));
   }
   return svg;
 }
@@ -159,7 +173,7 @@ std::string Lines(const Chart& chart, const Scale& x, const Scale& y, const Fram
   return svg;
 }
 
-// Left of a point that is near the right edge, otherwise right of it.
+// Above a point and right of it, or left of one that is near the right edge.
 std::string Labels(const Chart& chart, const Scale& x, const Scale& y, const Frame& f) {
   constexpr double kLine = 15, kDistance = 10;
   struct Placed {
@@ -171,7 +185,7 @@ std::string Labels(const Chart& chart, const Scale& x, const Scale& y, const Fra
     if (!x.Has(label.at.x) || !y.Has(label.at.y)) continue;
     const double width = static_cast<double>(label.text.size()) * kLetter, at = x(label.at.x);
     const bool before = at + kDistance + width > f.right;
-    Placed here{before ? at - kDistance - width : at + kDistance, 0, y(label.at.y) + 4};
+    Placed here{before ? at - kDistance - width : at + kDistance, 0, y(label.at.y) - 8};
     here.right = here.left + width;
     for (const Placed& other : placed) {
       const bool apart = here.left > other.right || here.right < other.left;
@@ -269,16 +283,19 @@ std::string SvgChart(const Chart& chart) {
   const double strip = chart.strip.empty() ? 0 : kStrip;
   const Frame plot{kLeft, kWidth - kRight, kLegend + strip + 4, chart.height - kBottom};
   const Scale x(chart.x, plot.left, plot.right), y(chart.y, plot.bottom, plot.top);
-  std::string svg = absl::StrFormat("<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n",
-                                    kWidth, chart.height, Escape(chart.label));
-  absl::StrAppend(&svg, Spans(chart.shades, x, plot, true), Axes(chart, plot, x, y), Legend(chart));
-  absl::StrAppend(&svg, Spans(chart.strip, x, {plot.left, plot.right, kLegend, kLegend + kStrip}, true));
+  const Frame above{plot.left, plot.right, kLegend, kLegend + kStrip};
+  std::string svg =
+      absl::StrFormat("<div class=\"chart\"><svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n",
+                      kWidth, chart.height, Escape(chart.label));
+  absl::StrAppend(&svg, Spans(chart.shades, x, plot), Axes(chart, plot, x, y), Legend(chart),
+                  Spans(chart.strip, x, above));
   for (double mark : chart.marks) {
     if (mark < chart.x.low || mark > chart.x.high) continue;
-    absl::StrAppend(&svg, Segment("mark", x(mark), kLegend, x(mark), plot.bottom));
+    absl::StrAppend(&svg, Segment("mark", x(mark), plot.top, x(mark), plot.bottom));
   }
-  absl::StrAppend(&svg, Areas(chart, x, y, plot), Lines(chart, x, y, plot), Labels(chart, x, y, plot),
-                  "</svg>\n");
+  absl::StrAppend(&svg, Areas(chart, x, y, plot), Lines(chart, x, y, plot),
+                  SpanNames(chart.shades, x, plot, "tick"), SpanNames(chart.strip, x, above, "strip"),
+                  Labels(chart, x, y, plot), "</svg></div>\n");
   return svg;
 }
 

@@ -83,7 +83,7 @@ struct Chart {
   std::vector<Label> labels;  // moved down where two would cover each other
 };
 
-// An <svg> element.
+// An <svg> element, in a <div> that scrolls where the page is narrow.
 std::string SvgChart(const Chart& chart);
 
 // At most about 3 * `buckets` of the points: of each group of neighbours the lowest, the highest and the first that
