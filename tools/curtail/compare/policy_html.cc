@@ -149,6 +149,16 @@ const PolicyRun* ShownRun(const PolicyComparison& c, size_t scenario, size_t pol
   return runs[(runs.size() - 1) / 2];
 }
 
+// Neighbours of one name become one span.
+std::vector<Span> Joined(const std::vector<Span>& spans) {
+  std::vector<Span> joined;
+  for (const Span& span : spans) {
+    if (!joined.empty() && joined.back().name == span.name) joined.back().to = span.to;
+    else joined.push_back(span);
+  }
+  return joined;
+}
+
 // When each config was in force, as far as the changes are known.
 std::vector<Span> StripOf(const PolicyRun& run, double end, const Palette& palette) {
   const auto span = [&](double from, const std::string& config) {
@@ -163,12 +173,11 @@ std::vector<Span> StripOf(const PolicyRun& run, double end, const Palette& palet
     if (at - spans.back().from < least) {
       spans.back() = span(spans.back().from, change.to);
     } else if (spans.back().name != change.to) {
-      if (spans.size() > 1 && spans[spans.size() - 2].name == spans.back().name) spans.pop_back();
       spans.back().to = at;
       spans.push_back(span(at, change.to));
     }
   }
-  return spans;
+  return Joined(spans);
 }
 
 Chart TimeChart(const Scenario& scenario, std::string label) {

@@ -86,6 +86,19 @@ TEST(PolicyHtml, ThousandsOfSwitchesStayAChart) {
   EXPECT_EQ(Count(html, "class=\"mark\""), 0u);
   EXPECT_LE(Count(html, "class=\"config"), 12u * 401);
   EXPECT_THAT(html, HasSubstr("92903 switches"));
+  size_t in_a_strip = 0;
+  std::string last;
+  for (const auto line : absl::StrSplit(html, '\n')) {
+    const std::string text(line.substr(0, line.find(" x=")));
+    if (!absl::StrContains(line, "<rect class=\"config")) {
+      last.clear();
+      continue;
+    }
+    EXPECT_NE(text, last) << "neighbours of one config are one span";
+    last = text;
+    ++in_a_strip;
+  }
+  EXPECT_GT(in_a_strip, 12u);
   EXPECT_EQ(BadTag(html), "");
 }
 
