@@ -168,7 +168,8 @@ def check_compare(tools, profile):
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=MAX_WAIT_S)
     assert process.returncode == 105, process.returncode
-    assert "PARTIAL. No verdict" in out and "nothing is said about: static:SIB1" in out, out
+    # The run that ended may be void, on a busy machine.
+    assert "PARTIAL. No verdict" in out and re.search("nothing is said about: .*static:SIB1", out), out
     os.remove(path)
     expect_nothing_left()
 

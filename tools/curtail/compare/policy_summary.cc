@@ -211,10 +211,11 @@ std::vector<std::string> Verdict(const PolicyComparison& c) {
   if (c.policies.empty() || c.runs.empty()) return {"Nothing was measured."};
   if (c.policies.size() == 1) return {absl::StrCat("There is nothing to compare ", c.policies[0], " with.")};
   const std::vector<std::string> unmeasured = Unmeasured(c);
-  if (unmeasured.size() == c.policies.size()) return {"No run can be believed."};
   std::vector<std::string> lines;
   const std::vector<Rival> rivals = Rivals(c);
-  if (!Measured(c, 0) || rivals.empty()) {
+  if (unmeasured.size() == c.policies.size()) {
+    lines.push_back("No verdict: no run can be believed.");
+  } else if (!Measured(c, 0) || rivals.empty()) {
     lines.push_back("No verdict: there are not two policies that were measured.");
   } else {
     lines.push_back(LeadText(c, rivals));

@@ -127,7 +127,11 @@ TEST(Verdict, IsThereWhateverWasMeasured) {
   EXPECT_THAT(Verdict(c), ElementsAre("Nothing was measured."));
   EXPECT_THAT(Verdict(PolicyComparison{}), ElementsAre("Nothing was measured."));
   EXPECT_THAT(VerdictText(Two({-1}, {1000})), HasSubstr("Not measured, so nothing is said about: mutune."));
-  EXPECT_THAT(Verdict(Two({-1}, {-1})), ElementsAre("No run can be believed."));
+  EXPECT_THAT(Verdict(Two({-1}, {-1})), ElementsAre("No verdict: no run can be believed.",
+                                                    "Not measured, so nothing is said about: mutune, fm."));
+  PolicyComparison interrupted = Two({-1}, {-1});
+  interrupted.interrupted = true;
+  EXPECT_EQ(Verdict(interrupted).front(), "PARTIAL. No verdict: no run can be believed.");
   c = Two({1000}, {1000});
   c.policies.pop_back();
   EXPECT_THAT(Verdict(c), ElementsAre("There is nothing to compare mutune with."));
