@@ -196,7 +196,11 @@ ExecutorStats Executor::Sample() {
     ++pool.threads;
     ++(parked ? pool.parked : thread->waits.load(std::memory_order_relaxed) ? pool.waiting : pool.active);
   }
-  std::erase_if(stats.pools, [](const ExecutorStats::Pool& pool) { return pool.threads == 0; });
+  const int wanted[] = {config_.network, config_.workers, config_.response};
+  for (size_t i = stats.pools.size(); i-- > 0;) {
+    if (wanted[i] == 0 && stats.pools[i].threads == 0)
+      stats.pools.erase(stats.pools.begin() + static_cast<long>(i));
+  }
   return stats;
 }
 

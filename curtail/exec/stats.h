@@ -17,15 +17,15 @@ namespace curtail {
 struct ExecutorStats {
   struct Pool {
     std::string name;  // "network", "workers", "response"
-    int threads = 0;   // that have the role
+    int threads = 0;   // that have the role now; after a switch they take it one by one
     int active = 0;    // run requests or read sockets
     int waiting = 0;   // for events or for replies, blocked or spinning
     int parked = 0;
   };
   Config config;
-  std::vector<Pool> pools;
-  int spinning = 0;  // of those that wait
-  int asleep = 0;    // threads without a role in the config
+  std::vector<Pool> pools;  // those of the config; others until their last thread has left
+  int spinning = 0;         // of those that wait
+  int asleep = 0;           // threads without a role in the config
   size_t fibers = 0;
   size_t queued = 0;        // requests ready to run
   uint64_t begun = 0;       // requests taken from the queue so far
