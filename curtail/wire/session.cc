@@ -30,8 +30,7 @@
 // A server holds its output back until the client's preface has arrived, so that a peer that speaks HTTP/1 reads an
 // answer in its own language.
 //
-// Not offered: compressed messages, server push, priorities, CONNECT, HTTP/1 upgrade, content-length,
-// grpc-status-details-bin.
+// Not offered: compressed messages, server push, priorities, CONNECT, HTTP/1 upgrade.
 
 #include "curtail/wire/session.h"
 

@@ -58,9 +58,9 @@ class Events {
   virtual void OnMessage(StreamId, void* tag, std::string&& message) = 0;
   // Server: the client will send no more messages on this stream.
   virtual void OnRequestEnd(StreamId, void* /*tag*/) {}
-  // The stream is over and its id is dead. Client: `status` is the call's result, `trailing` its
-  // trailing metadata. Server: OK if the whole reply was sent, otherwise the reason (CANCELLED when
-  // the client reset the stream).
+  // The stream is over and its id is dead. Client: `status` is the call's result with its details
+  // as payloads, 64 at most, and `trailing` its trailing metadata. Server: OK if the whole reply
+  // was sent, otherwise the reason (CANCELLED when the client reset the stream).
   virtual void OnCallEnd(StreamId, void* tag, absl::Status&& status, Metadata&& trailing) = 0;
   // The peer will take no new streams on this connection. Client: streams above `last` end with
   // UNAVAILABLE.
@@ -133,8 +133,10 @@ class Session {
   // Server: sends initial metadata ahead of the first message. Optional: SendMessage() sends an
   // empty head by itself. Entries that may not be sent are left out.
   void SendHead(StreamId id, const Metadata& metadata);
-  // Server: ends the call with its status; trailers-only when no message was sent before. Messages
-  // longer than 2 KiB are cut; metadata entries that may not be sent are left out.
+  // Server: ends the call with its status; trailers-only when no message was sent before. The
+  // status's payloads travel as its details, keyed by type URL. Messages longer than 2 KiB are cut.
+  // Details longer than 12 KiB in base64, or half of what the client takes, are left out, which the
+  // message then says; metadata entries that may not be sent are left out, too.
   void EndCall(StreamId id, const absl::Status& status, const Metadata& trailing = {});
 
   // Either role: sends one message. A short one is copied into the output at once, and `message`

@@ -343,6 +343,55 @@ TEST(ClientSession, TakesTrailersOnlyEvenWithAnHttpError) {
   EXPECT_EQ(t.events.calls[t.id].status, absl::PermissionDeniedError("a b"));
 }
 
+TEST(ClientSession, TakesDetailsAsPayloadsOfTheStatus) {
+  // A google.rpc.Status: code 5, a message of its own, and details: one of type "t", another of type "t", one without
+  // a type, one of type "u".
+  const std::string bytes(
+      "\x08\x05\x12\x01m\x1a\x06\x0a\x01t\x12\x01v\x1a\x06\x0a\x01t\x12\x01w\x1a\x02\x12\x00\x1a\x03\x0a\x01"
+      "u",
+      32);
+  ClientUnderTest t;
+  const CallLog& call = t.Reply(
+      kReplyHead, "",
+      {{"grpc-status", "7"}, {"grpc-message", "no"}, {"grpc-status-details-bin", Base64Encode(bytes)}});
+  absl::Status expected = absl::PermissionDeniedError("no");
+  expected.SetPayload("t", absl::Cord("v"));
+  expected.SetPayload("u", absl::Cord());
+  EXPECT_EQ(call.status, expected);
+  EXPECT_TRUE(call.trailing.empty()) << "details are not metadata";
+}
+
+TEST(ClientSession, MalformedDetailsLeaveTheStatusAsItIs) {
+  const std::string whole("\x1a\x06\x0a\x01t\x12\x01v", 8);
+  std::vector<std::string> values = {"not base64!", "=",
+                                     Base64Encode("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+                                     Base64Encode("\x1b\x1b"), Base64Encode("\x1a\xff\xff\xff\xff\x0f")};
+  for (size_t cut = 0; cut < whole.size(); ++cut) values.push_back(Base64Encode(whole.substr(0, cut)));
+  for (const std::string& value : values) {
+    ClientUnderTest t;
+    const CallLog& call = t.Reply(kReplyHead, "", {{"grpc-status", "3"}, {"grpc-status-details-bin", value}});
+    EXPECT_EQ(call.status, absl::InvalidArgumentError("")) << value;
+  }
+  ClientUnderTest succeeds;
+  EXPECT_TRUE(
+      succeeds.Reply(kReplyHead, "", {{"grpc-status", "0"}, {"grpc-status-details-bin", Base64Encode(whole)}})
+          .status.ok());
+}
+
+TEST(ClientSession, TakesABoundedNumberOfDetails) {
+  std::string bytes;
+  for (int i = 0; i < 1000; ++i) {
+    bytes += std::string("\x1a\x04\x0a\x02", 4) + static_cast<char>('a' + i % 26) +
+             static_cast<char>('a' + i / 26);
+  }
+  ClientUnderTest t;
+  const CallLog& call =
+      t.Reply(kReplyHead, "", {{"grpc-status", "3"}, {"grpc-status-details-bin", Base64Encode(bytes)}});
+  int payloads = 0;
+  call.status.ForEachPayload([&payloads](absl::string_view, const absl::Cord&) { ++payloads; });
+  EXPECT_EQ(payloads, 64);
+}
+
 TEST(ClientSession, SkipsInformationalHeads) {
   ClientUnderTest t;
   const std::string status = ":status", hundred = "103";

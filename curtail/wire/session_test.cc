@@ -108,6 +108,36 @@ TEST(Session, StatusCodesSurviveTheWire) {
   }
 }
 
+TEST(Session, PayloadsOfAStatusTravelAsItsDetails) {
+  Pair pair;
+  absl::Status failed = absl::FailedPreconditionError("with details");
+  failed.SetPayload("type.googleapis.com/a.B", absl::Cord(std::string("\0\xff bytes", 8)));
+  failed.SetPayload("type.googleapis.com/a.Empty", absl::Cord());
+  failed.SetPayload("other.example/long.Name", absl::Cord(std::string(3000, 'd')));
+  pair.server_events.on_request_end = [&](StreamId id) { pair.server.EndCall(id, failed); };
+  const StreamId first = StartUnary(pair, "m");
+  const StreamId second = StartUnary(pair, "m");
+  ASSERT_TRUE(pair.Pump(11).ok());
+  EXPECT_EQ(pair.client_events.calls[first].status, failed);
+  EXPECT_EQ(pair.client_events.calls[second].status, failed);
+}
+
+TEST(Session, DetailsThatThePeerWouldNotTakeAreLeftOutAndTheMessageSaysSo) {
+  SessionOptions small;
+  small.max_header_bytes = 8 << 10;
+  Pair pair(small, {}, 1);
+  absl::Status failed = absl::InternalError("why");
+  failed.SetPayload("type.googleapis.com/a.B", absl::Cord(std::string(6000, 'd')));
+  pair.server_events.on_request_end = [&](StreamId id) { pair.server.EndCall(id, failed); };
+  const StreamId id = StartUnary(pair, "m");
+  ASSERT_TRUE(pair.Pump().ok());
+  const absl::Status& status = pair.client_events.calls[id].status;
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()),
+              testing::MatchesRegex("why \\[8[0-9]+ bytes of details left out\\]"));
+  EXPECT_FALSE(status.GetPayload("type.googleapis.com/a.B"));
+}
+
 TEST(Session, MetadataTravelsAllThreeWays) {
   Pair pair;
   const std::string binary("\0\xff\x01,=", 5);

@@ -142,6 +142,18 @@ TEST_P(GrpcClientTest, MetadataTravelsBothWays) {
   EXPECT_EQ(trailing, sent);
 }
 
+TEST_P(GrpcClientTest, DetailsOfAnErrorArrive) {
+  const auto channel = StartAndConnect();
+  Call call;
+  call.request.set_code(9);
+  call.request.set_message("why");
+  call.request.set_detail(std::string("\0\xff detail", 9));
+  const grpc::Status status = call.Echo(channel);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(status.error_message(), "why");
+  EXPECT_EQ(status.error_details(), RpcStatus(9, "why", call.request.detail()));
+}
+
 TEST_P(GrpcClientTest, TrailingMetadataComesWithErrorsToo) {
   const auto channel = StartAndConnect();
   Call call;

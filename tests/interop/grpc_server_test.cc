@@ -9,7 +9,10 @@
 #include <future>
 #include <map>
 
+#include "curtail/base/strings.h"
+#include "curtail/rpc/status_details.h"
 #include "echo.grpc.pb.h"
+#include "google/protobuf/wrappers.pb.h"
 #include "relay.h"
 #include "servers.h"
 
@@ -39,7 +42,11 @@ class GrpcEcho final : public peer::Echo::Service {
       context->AddTrailingMetadata(field->key(), field->value());
     }
     if (request->hang()) gate_->Pass([context] { return context->IsCancelled(); });
-    if (request->code() != 0) return {static_cast<grpc::StatusCode>(request->code()), request->message()};
+    if (request->code() != 0) {
+      return {static_cast<grpc::StatusCode>(request->code()), request->message(),
+              request->detail().empty() ? std::string()
+                                        : RpcStatus(request->code(), request->message(), request->detail())};
+    }
     reply->set_payload(request->reply_size() > 0
                            ? std::string(static_cast<size_t>(request->reply_size()), 'r')
                            : request->payload());
@@ -132,6 +139,22 @@ TEST_F(GrpcServerTest, EveryErrorCodeArrivesWithItsMessage) {
       EXPECT_EQ(std::string(status.message()), message) << code;
     }
   }
+}
+
+TEST_F(GrpcServerTest, DetailsOfAnErrorArrive) {
+  GrpcServer server(&gate_);
+  Channel channel(&client_, server.address());
+  EchoRequest request;
+  request.set_code(9);
+  request.set_message("why");
+  request.set_detail(std::string("\0\xff detail", 9));
+  EchoReply reply;
+  const absl::Status status = Call(channel, request, &reply);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Message(status), "why");
+  const auto detail = GetDetail<google::protobuf::BytesValue>(status);
+  ASSERT_TRUE(detail);
+  EXPECT_EQ(detail->value(), request.detail());
 }
 
 TEST_F(GrpcServerTest, MetadataArrives) {

@@ -9,6 +9,10 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "curtail/rpc/client/message_bytes.h"
+#include "curtail/rpc/status_details.h"
+#include "google/protobuf/wrappers.pb.h"
+
 namespace curtail::interop {
 namespace {
 
@@ -29,7 +33,13 @@ class EchoService final : public Echo::Service {
       ctx.AddTrailingMetadata(key, value);
     }
     if (request.hang()) gate_->Pass([&ctx] { return ctx.cancelled(); });
-    if (request.code() != 0) return {static_cast<absl::StatusCode>(request.code()), request.message()};
+    if (request.code() != 0) {
+      absl::Status status(static_cast<absl::StatusCode>(request.code()), request.message());
+      google::protobuf::BytesValue detail;
+      detail.set_value(request.detail());
+      if (!request.detail().empty()) AddDetail(status, detail);
+      return status;
+    }
     if (request.reply_size() > 0) {
       reply->set_payload(std::string(static_cast<size_t>(request.reply_size()), 'r'));
     } else {
@@ -95,6 +105,19 @@ std::unique_ptr<Server> MustStart(ServerOptions options, std::unique_ptr<Service
     std::abort();
   }
   return *std::move(server);
+}
+
+std::string RpcStatus(int code, const std::string& message, const std::string& detail) {
+  google::protobuf::BytesValue value;
+  value.set_value(detail);
+  internal::MessageWriter any;
+  any.Bytes(1, "type.googleapis.com/google.protobuf.BytesValue");
+  any.Bytes(2, value.SerializeAsString());
+  internal::MessageWriter status;
+  status.Int(1, code);
+  status.Bytes(2, message);
+  status.Bytes(3, any.Take());
+  return status.Take();
 }
 
 std::string UnixAddress() {

@@ -34,6 +34,9 @@ ServerOptions OptionsFor(std::string_view config);
 // Starts a server of one service; ends the test program when that is not possible.
 std::unique_ptr<Server> MustStart(ServerOptions options, std::unique_ptr<Service> service);
 
+// A serialized google.rpc.Status whose one detail is a google.protobuf.BytesValue of `detail`.
+std::string RpcStatus(int code, const std::string& message, const std::string& detail);
+
 // A fresh path for a Unix socket, as "unix:/...".
 std::string UnixAddress();
 

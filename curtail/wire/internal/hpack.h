@@ -31,6 +31,9 @@ enum class Field : uint8_t {
   kGrpcStatus,
   kGrpcMessage,
   kGrpcTimeout,
+  kGrpcEncoding,
+  kGrpcDetails,  // grpc-status-details-bin
+  kContentLength,
   kReserved,            // IsReservedKey() of wire/metadata.h holds, and nothing else here fits
   kConnectionSpecific,  // malformed in HTTP/2 (RFC 9113 8.2.2)
   kUnknownPseudo,       // starts with ':' and is none of the above

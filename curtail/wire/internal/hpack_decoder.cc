@@ -43,6 +43,8 @@ Field GrpcFieldOf(std::string_view name) {
   if (name == "grpc-status") return Field::kGrpcStatus;
   if (name == "grpc-message") return Field::kGrpcMessage;
   if (name == "grpc-timeout") return Field::kGrpcTimeout;
+  if (name == "grpc-encoding") return Field::kGrpcEncoding;
+  if (name == "grpc-status-details-bin") return Field::kGrpcDetails;
   return Field::kReserved;
 }
 
@@ -118,6 +120,7 @@ Field FieldOf(std::string_view name) {
   if (name == "content-type") return Field::kContentType;
   if (name == "te") return Field::kTe;
   if (name == "user-agent") return Field::kUserAgent;
+  if (name == "content-length") return Field::kContentLength;
   return IsConnectionSpecific(name) ? Field::kConnectionSpecific : Field::kReserved;
 }
 

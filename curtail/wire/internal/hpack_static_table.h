@@ -39,7 +39,7 @@ inline constexpr HeaderField kStaticTable[kStaticEntries] = {
     {"content-disposition", "", Field::kOther, true},
     {"content-encoding", "", Field::kOther, true},
     {"content-language", "", Field::kOther, true},
-    {"content-length", "", Field::kReserved, true},
+    {"content-length", "", Field::kContentLength, true},
     {"content-location", "", Field::kOther, true},
     {"content-range", "", Field::kOther, true},
     {"content-type", "", Field::kContentType, true},

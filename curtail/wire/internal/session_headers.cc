@@ -8,6 +8,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/wire/internal/grpc_status.h"
 #include "curtail/wire/internal/session_impl.h"
+#include "curtail/wire/internal/status_details.h"
 
 namespace curtail::wire {
 
@@ -146,6 +147,10 @@ void Session::Impl::OnField(const HeaderField& field) {
       fields_.has_grpc_message = true;
       grpc_message_.assign(field.value);
       return;
+    case Field::kGrpcDetails:
+      fields_.has_details = true;
+      details_.assign(field.value);
+      return;
     case Field::kConnectionSpecific:
       fields_.bad_http = true;
       return;
@@ -271,12 +276,7 @@ void Session::Impl::OnReplyHeaders(Stream* s, bool end_stream) {
   if (fields_.malformed) return Fail(s, absl::InternalError("malformed binary metadata in the reply"));
   if (!trailers) s->http_status = fields_.http_status;
   if (end_stream) {
-    return OnReplyEnd(s,
-                      fields_.has_grpc_status
-                          ? internal::StatusFromFields(
-                                grpc_status_, fields_.has_grpc_message ? std::string_view(grpc_message_) : "")
-                          : internal::StatusFromHttp(s->http_status),
-                      std::move(head_.metadata));
+    return OnReplyEnd(s, ReceivedStatus(s), std::move(head_.metadata));
   }
   if (fields_.http_status < 200) return;  // 1xx: the head is yet to come
   s->got_head = true;
@@ -284,6 +284,14 @@ void Session::Impl::OnReplyHeaders(Stream* s, bool end_stream) {
     return Fail(s, internal::StatusFromHttp(fields_.http_status));
   }
   events_->OnResponseHead(s->id, s->tag, std::move(head_.metadata));
+}
+
+absl::Status Session::Impl::ReceivedStatus(const Stream* s) const {
+  if (!fields_.has_grpc_status) return internal::StatusFromHttp(s->http_status);
+  absl::Status status = internal::StatusFromFields(
+      grpc_status_, fields_.has_grpc_message ? std::string_view(grpc_message_) : std::string_view());
+  if (fields_.has_details && !status.ok()) internal::DecodeDetails(details_, &status);
+  return status;
 }
 
 }  // namespace curtail::wire

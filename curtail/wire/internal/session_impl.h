@@ -30,6 +30,7 @@ struct ReceivedFields {
   bool grpc_content = false;
   bool has_grpc_status = false;
   bool has_grpc_message = false;
+  bool has_details = false;
   int16_t http_status = 0;
 };
 
@@ -108,6 +109,8 @@ class Session::Impl {
   void AppendReplyHead();
   void AppendMetadata(const Metadata& metadata);
   void AppendTrailers(Stream* s, const absl::Status& status, const Metadata& trailing);
+  // grpc-message and grpc-status-details-bin.
+  void AppendError(const absl::Status& status);
   // After the last frame of a reply: the call ends with the next Pull().
   void Leave(Stream* s);
   void MarkReady(Stream* s);
@@ -154,6 +157,8 @@ class Session::Impl {
   void OnRequestHeaders(StreamId id, bool end_stream);
   void OnRequestTrailers(Stream* s, bool end_stream);
   void OnReplyHeaders(Stream* s, bool end_stream);
+  // The status that the fields of a reply's last block tell.
+  absl::Status ReceivedStatus(const Stream* s) const;
   bool RequestIsWellFormed() const;
   // Server: a reply that consists of an HTTP status, for requests that are not gRPC.
   void RefuseHttp(StreamId id, bool end_stream, std::string_view http_status);
@@ -199,6 +204,7 @@ class Session::Impl {
   uint32_t uncredited_ = 0;  // received on the connection without a WINDOW_UPDATE
   bool settings_acked_ = false;
   uint32_t peer_max_streams_;
+  uint32_t peer_header_bytes_ = UINT32_MAX;  // of fields in one block
 
   // Input.
   std::string partial_;  // a frame of which a part has arrived
@@ -214,6 +220,7 @@ class Session::Impl {
   RequestHead head_;
   std::string grpc_status_;
   std::string grpc_message_;
+  std::string details_;
   std::string message_;
   size_t held_bytes_ = 0;  // of unfinished messages, all streams together
   uint32_t resets_left_;

@@ -255,6 +255,9 @@ bool Session::Impl::OnSetting(Setting setting, uint32_t value) {
       if (SetPeerWindow(value)) return true;
       ConnectionError(ErrorCode::kFlowControlError, "a window is larger than HTTP/2 allows");
       return false;
+    case Setting::kMaxHeaderListSize:
+      peer_header_bytes_ = value;
+      return true;
     case Setting::kMaxFrameSize:
       if (value >= internal::kMaxFrameBytes && value < 1u << 24) return true;
       ConnectionError(ErrorCode::kProtocolError, "MAX_FRAME_SIZE has a wrong value");

@@ -9,6 +9,7 @@
 #include "curtail/wire/internal/grpc_status.h"
 #include "curtail/wire/internal/outgoing_metadata.h"
 #include "curtail/wire/internal/session_impl.h"
+#include "curtail/wire/internal/status_details.h"
 
 namespace curtail::wire {
 
@@ -31,6 +32,8 @@ namespace {
 
 // Error texts longer than this are cut: peers limit header lists to as little as 8 KiB.
 constexpr size_t kMaxStatusMessage = 2048;
+// The most that a status's details take, in base64, of a header block.
+constexpr size_t kMaxDetailsBytes = 12u << 10;
 // A message that is longer, or finds as much output waiting, stands in its stream's queue until Pull().
 constexpr size_t kMaxDirectBytes = kMaxFrameBytes;
 constexpr size_t kMaxReady = 64u << 10;
@@ -150,16 +153,25 @@ void Session::Impl::AppendMetadata(const Metadata& metadata) {
   });
 }
 
+void Session::Impl::AppendError(const absl::Status& status) {
+  constexpr auto kNone = HpackEncoder::Indexing::kNone;
+  std::string text(Message(status).substr(0, kMaxStatusMessage));
+  std::string details = internal::EncodeDetails(status, text);
+  if (details.size() > std::min<size_t>(kMaxDetailsBytes, peer_header_bytes_ / 2)) {
+    text.append(Join(" [", details.size(), " bytes of details left out]"));
+    details.clear();
+  }
+  if (!text.empty()) encoder_.Encode("grpc-message", PercentEncode(text), kNone, &out_);
+  if (!details.empty()) encoder_.Encode("grpc-status-details-bin", details, kNone, &out_);
+}
+
 // After a head: trailers. Without one: the head, which is the trailers too.
 void Session::Impl::AppendTrailers(Stream* s, const absl::Status& status, const Metadata& trailing) {
   const size_t begin = BeginBlock();
   if (!s->sent_head) AppendReplyHead();
   encoder_.Encode("grpc-status", internal::StatusCodeText(status.code()), HpackEncoder::Indexing::kIndex,
                   &out_);
-  if (const std::string_view text = Message(status); !text.empty()) {
-    encoder_.Encode("grpc-message", PercentEncode(text.substr(0, kMaxStatusMessage)),
-                    HpackEncoder::Indexing::kNone, &out_);
-  }
+  if (!status.ok()) AppendError(status);
   if (s->refuse_compressed) {
     encoder_.Encode("grpc-accept-encoding", "identity", HpackEncoder::Indexing::kNone, &out_);
   }
