@@ -88,6 +88,9 @@ struct ChannelOptions {
 class Completion {
  public:
   virtual ~Completion() = default;
+  // The metadata that came with the reply, or with the error. Just before Done(), and only if there
+  // is any.
+  virtual void OnMetadata(ReplyMetadata&&) {}
   virtual void Done(absl::Status&& status, std::string&& reply) = 0;
 };
 
@@ -107,13 +110,14 @@ class Channel {
 
   const std::string& target() const;
 
-  // One unary call; blocks until it is answered, fails, or ctx ends.
+  // One unary call; blocks until it is answered, fails, or ctx ends. `metadata`, unless it is null,
+  // receives what came with the reply, or with the error.
   // Errors: the server's status, or UNAVAILABLE (not connected; the message has the reason),
   // DEADLINE_EXCEEDED, CANCELLED, RESOURCE_EXHAUSTED (reply too long), INTERNAL (reply not
   // parseable).
   [[nodiscard]] absl::Status Call(Context& ctx, std::string_view path,
                                   const google::protobuf::MessageLite& request,
-                                  google::protobuf::MessageLite* reply);
+                                  google::protobuf::MessageLite* reply, ReplyMetadata* metadata = nullptr);
 
   // Event-driven: begins a call on lane 0 and returns. Bytes move when the lane is polled, so calls
   // begun together share a write. `request` is the serialized message. `done` outlives the call.

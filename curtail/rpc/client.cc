@@ -37,8 +37,10 @@ void Client::Impl::Finish(StartedCall* call) {
   absl::Status status = std::move(call->status);
   EmptyForReuse(reply);
   reply.swap(call->reply);
+  ReplyMetadata metadata = std::move(call->metadata);
   call->connection.reset();
   free_calls.push_back(call);
+  if (!metadata.empty()) done->OnMetadata(std::move(metadata));
   done->Done(std::move(status), std::move(reply));
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "curtail/base/strings.h"
+
 namespace curtail {
 
 Context::Context(Context* parent)
@@ -27,7 +29,10 @@ Metadata Context::ChildMetadata() const {
   if (forwarded_ == nullptr) return carried;
   for (const auto& [key, value] : metadata_) {
     const bool named = std::find(forwarded_->begin(), forwarded_->end(), key) != forwarded_->end();
-    if (named && !added_.Find(key)) carried.Add(key, value);
+    // A caller may have sent bytes that a client of this library would not.
+    if (named && !added_.Find(key) && (key.ends_with("-bin") || wire::IsTextValue(value))) {
+      carried.AddLowerCase(key, value);
+    }
   }
   return carried;
 }
@@ -36,6 +41,7 @@ void Context::Reset(Deadline deadline, std::string_view peer) {
   deadline_ = deadline;
   metadata_.Clear();
   added_.Clear();
+  initial_.Clear();
   trailing_.Clear();
   peer_ = peer;
   observed_ = nullptr;
@@ -68,6 +74,13 @@ void Context::Detach(internal::Cancellable& part) {
 }
 
 namespace internal {
+
+absl::Status CheckReplyMetadata(const Context& ctx) {
+  absl::Status status = wire::CheckMetadata(ctx.initial_metadata());
+  if (status.ok()) status = wire::CheckMetadata(ctx.trailing_metadata());
+  if (status.ok()) return status;
+  return absl::InternalError(Join("the handler's answer: ", Message(status)));
+}
 
 absl::Status FirstError(std::span<const absl::Status> statuses) {
   absl::Status cancelled;

@@ -39,6 +39,15 @@ class Context;
 class ServerCall;
 using wire::Metadata;
 
+// The metadata that came with a reply: ahead of it, and behind it or with an error.
+struct ReplyMetadata {
+  bool empty() const { return initial.empty() && trailing.empty(); }
+  void Clear() { initial.Clear(), trailing.Clear(); }
+
+  Metadata initial;
+  Metadata trailing;
+};
+
 namespace internal {
 
 class ObservedCall;
@@ -58,6 +67,9 @@ class Cancellable {
   Cancellable* next_ = nullptr;
 };
 
+// INTERNAL if the handler added to its answer what may not be sent; the message names it.
+absl::Status CheckReplyMetadata(const Context& ctx);
+
 // The untyped form of a fan-out: requests[i] goes to channels[i], its answer to replies[i] and
 // statuses[i]. A message is serialized once for neighbours that share it.
 struct CallBatch {
@@ -73,6 +85,8 @@ struct CallBatch {
   std::span<const std::string_view> paths = {};
   // The first call that fails cancels the others, which end as CANCELLED.
   bool fail_fast = false;
+  // Where the replies' metadata goes, one a call; null, or no span: nowhere.
+  std::span<ReplyMetadata* const> metadata = {};
 };
 
 // The first error that is not CANCELLED, else the first; OK when there is none.
@@ -94,10 +108,15 @@ template <class Reply>
 struct ReplySet {
   // Makes room for at least `n` of each; the results hold messages.
   void Prepare(size_t n) {
-    if (results.size() < n) results.resize(n), statuses.resize(n), in.resize(n), out.resize(n);
+    if (results.size() < n) {
+      results.resize(n), statuses.resize(n), in.resize(n), out.resize(n);
+      metadata.resize(n), metadata_out.resize(n);
+    }
     for (size_t i = 0; i < n; ++i) {
       if (!results[i].ok()) results[i].emplace();
       out[i] = &*results[i];
+      metadata_out[i] = &metadata[i];
+      metadata[i].Clear();
     }
     count = n;
   }
@@ -110,6 +129,8 @@ struct ReplySet {
   std::vector<absl::Status> statuses;
   std::vector<const google::protobuf::MessageLite*> in;
   std::vector<google::protobuf::MessageLite*> out;
+  std::vector<ReplyMetadata> metadata;
+  std::vector<ReplyMetadata*> metadata_out;
 };
 
 }  // namespace internal
@@ -137,6 +158,8 @@ class [[nodiscard]] Replies {
   const value_type* end() const { return begin() + size(); }
   value_type& operator[](size_t i) { return begin()[i]; }
   const value_type& operator[](size_t i) const { return begin()[i]; }
+  // The metadata that reply i, or error i, came with.
+  const ReplyMetadata& metadata(size_t i) const { return set_->metadata[i]; }
 
   operator std::vector<value_type>() const& { return std::vector<value_type>(begin(), end()); }
   operator std::vector<value_type>() && {
@@ -180,11 +203,16 @@ class Context {
   // The custom metadata that the caller sent; none in a root context. Child calls carry only those
   // keys that ServerOptions::forward_metadata names.
   const Metadata& metadata() const { return metadata_; }
-  // Child calls carry this from now on, instead of a value that the caller sent for `key`.
+  // Child calls carry this from now on, instead of a value that the caller sent for `key`. Keys are
+  // put in lower case. A key of HTTP's or gRPC's own, or a value that is not printable ASCII for a
+  // key that does not end in "-bin", ends each child call with an INVALID_ARGUMENT that names it.
   void AddMetadata(std::string_view key, std::string_view value) { added_.Add(key, value); }
   // All metadata that a child call carries.
   Metadata ChildMetadata() const;
-  // Sent to the caller after the reply, as trailing metadata.
+  // Sent to the caller ahead of the reply, as initial metadata, and after it, as trailing metadata.
+  // The same rules: an entry that may not be sent turns the answer into an INTERNAL that names it.
+  const Metadata& initial_metadata() const { return initial_; }
+  void AddInitialMetadata(std::string_view key, std::string_view value) { initial_.Add(key, value); }
   const Metadata& trailing_metadata() const { return trailing_; }
   void AddTrailingMetadata(std::string_view key, std::string_view value) { trailing_.Add(key, value); }
   // How many contexts it is a part of.
@@ -228,6 +256,7 @@ class Context {
   Deadline deadline_;
   Metadata metadata_;
   Metadata added_;
+  Metadata initial_;
   Metadata trailing_;
   // Of the server: the keys that child calls carry on; null: none.
   const std::vector<std::string>* forwarded_ = nullptr;
@@ -267,8 +296,15 @@ class TypedBatch {
   bool wrong() const { return wrong_; }
   CallBatch batch() {
     const size_t n = set_->count;
-    return {channels_,     path_, {set_->in.data(), n}, {set_->out.data(), n}, {set_->statuses.data(), n},
-            &set_->largest};
+    return {channels_,
+            path_,
+            {set_->in.data(), n},
+            {set_->out.data(), n},
+            {set_->statuses.data(), n},
+            &set_->largest,
+            {},
+            false,
+            {set_->metadata_out.data(), n}};
   }
 
   Replies<Reply> Take() {

@@ -11,8 +11,8 @@
 //     with the caller until the call has ended. A caller whose generated messages are not the
 //     service's has them serialized.
 //  2. The handler's Context is a part of the caller's: the same deadline, cancelled with it. Its
-//     metadata is what a call over a connection would carry. Trailing metadata stays with the
-//     handler.
+//     metadata is what a call over a connection would carry, and the metadata that it adds to its
+//     answer reaches the caller.
 //  3. Synchronous and fiber models: a single call runs on the caller's thread or fiber. Of several
 //     at once, those that may wait run beside each other as curtail::async() runs functions.
 //  4. Asynchronous models: the handler begins on the caller's thread, and the thread that ends it

@@ -61,7 +61,7 @@ class Gate {
   int arrived_ = 0;
 };
 
-// Echo answers; Hang waits at a gate or for cancellation; Forward fans out to `leaves`.
+// Echo answers, and for "meta" says what metadata came and sends some; Hang waits at a gate or for cancellation; Forward fans out to `leaves`.
 class EchoService final : public Service {
  public:
   EchoService(Gate* gate, std::vector<Channel*> leaves, std::atomic<int>* cancelled)
@@ -76,9 +76,17 @@ class EchoService final : public Service {
                    if (in.value() == "fail") return absl::NotFoundError("no such thing: \xc3\xa9 100%");
                    if (in.value() == "meta") {
                      out->set_value(std::string(ctx.metadata().Find("x-key").value_or("none")));
+                     ctx.AddInitialMetadata("X-Head", "h");
                      ctx.AddTrailingMetadata("x-trail", "t");
                      return absl::OkStatus();
                    }
+                   if (in.value() == "meta fail") {
+                     ctx.AddInitialMetadata("x-head-bin", std::string("\0\n", 2));
+                     ctx.AddTrailingMetadata("x-trail", "t");
+                     return absl::NotFoundError("with metadata");
+                   }
+                   if (in.value() == "meta initial") ctx.AddInitialMetadata("Te", "trailers");
+                   if (in.value() == "meta trailing") ctx.AddTrailingMetadata("x-trail", "two\nlines");
                    out->set_value(in.value());
                    return absl::OkStatus();
                  })},

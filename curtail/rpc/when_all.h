@@ -43,20 +43,23 @@ struct Asked {
   Channel* channel;
   std::string_view path;
   Request request;
+  ReplyMetadata* metadata = nullptr;
 };
 
+// `metadata`, unless it is null, receives what comes with the reply; it outlives the call.
 template <class Request, class Reply>
 Asked<Request, Reply> Ask(Channel* channel, const Method<Request, Reply>& method,
-                          std::type_identity_t<Request> request) {
-  return {channel, method.path, std::move(request)};
+                          std::type_identity_t<Request> request, ReplyMetadata* metadata = nullptr) {
+  if (metadata != nullptr) metadata->Clear();
+  return {channel, method.path, std::move(request), metadata};
 }
 
 // The same with a generated stub, or whatever has a channel.
 template <class Stub, class Request, class Reply>
   requires requires(const Stub& stub) { stub.channel(); }
 Asked<Request, Reply> Ask(const Stub& stub, const Method<Request, Reply>& method,
-                          std::type_identity_t<Request> request) {
-  return {stub.channel(), method.path, std::move(request)};
+                          std::type_identity_t<Request> request, ReplyMetadata* metadata = nullptr) {
+  return Ask(stub.channel(), method, std::move(request), metadata);
 }
 
 namespace internal {
@@ -87,7 +90,8 @@ class TogetherBatch<Asked<Requests, Replies>...> {
             .replies = pointers_,
             .statuses = statuses_,
             .paths = paths_,
-            .fail_fast = fail_fast_};
+            .fail_fast = fail_fast_,
+            .metadata = metadata_};
   }
   Outcomes TakeOutcomes() { return OutcomesOf(std::index_sequence_for<Replies...>()); }
   AllReplies TakeReplies() {
@@ -102,6 +106,7 @@ class TogetherBatch<Asked<Requests, Replies>...> {
     paths_ = {std::get<I>(calls_).path...};
     requests_ = {&std::get<I>(calls_).request...};
     pointers_ = {&std::get<I>(replies_)...};
+    metadata_ = {std::get<I>(calls_).metadata...};
   }
   template <size_t... I>
   Outcomes OutcomesOf(std::index_sequence<I...>) {
@@ -121,6 +126,7 @@ class TogetherBatch<Asked<Requests, Replies>...> {
   std::array<const google::protobuf::MessageLite*, kCount> requests_;
   std::array<google::protobuf::MessageLite*, kCount> pointers_;
   std::array<absl::Status, kCount> statuses_;
+  std::array<ReplyMetadata*, kCount> metadata_;
 };
 
 // Waits for the calls in a coroutine. `kAllOk`: replies or one error.

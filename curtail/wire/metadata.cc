@@ -42,6 +42,8 @@ bool IsPrintable(char c) { return c >= ' ' && c <= '~'; }
 
 bool IsBase64Char(char c) { return absl::ascii_isalnum(c) || c == '+' || c == '/'; }
 
+bool IsLowerOf(char lower, char c) { return lower == absl::ascii_tolower(static_cast<unsigned char>(c)); }
+
 // The value of a hexadecimal digit, or -1.
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -52,11 +54,19 @@ int HexDigit(char c) {
 
 }  // namespace
 
-void Metadata::Add(std::string_view key, std::string_view value) { entries_.emplace_back(key, value); }
+void Metadata::Add(std::string_view key, std::string_view value) {
+  AddLowerCase(key, value);
+  absl::AsciiStrToLower(&entries_.back().first);
+}
+
+void Metadata::AddLowerCase(std::string_view key, std::string_view value) {
+  entries_.emplace_back(key, value);
+}
 
 std::optional<std::string_view> Metadata::Find(std::string_view key) const {
   for (const auto& [name, value] : entries_) {
-    if (name == key) return value;
+    if (name.size() == key.size() && std::equal(name.begin(), name.end(), key.begin(), IsLowerOf))
+      return value;
   }
   return std::nullopt;
 }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "curtail/base/clock.h"
 
 namespace curtail::wire {
@@ -24,8 +25,11 @@ class Metadata {
  public:
   using Entry = std::pair<std::string, std::string>;
 
+  // Adds an entry, its key in lower case. CheckMetadata() tells if it may be sent.
   void Add(std::string_view key, std::string_view value);
-  // The first value of `key`, or nothing.
+  // The same for a key that is in lower case already.
+  void AddLowerCase(std::string_view key, std::string_view value);
+  // The first value of `key`, in whatever case, or nothing.
   std::optional<std::string_view> Find(std::string_view key) const;
   void Clear() { entries_.clear(); }
 
@@ -45,6 +49,10 @@ bool IsCustomKey(std::string_view key);
 bool IsReservedKey(std::string_view key);
 // True if `value` may travel as text: printable ASCII, no leading or trailing space.
 bool IsTextValue(std::string_view value);
+
+// OK if all entries may be sent, and fit one header block together.
+// Errors: INVALID_ARGUMENT, which names the first entry that may not be sent and says why.
+[[nodiscard]] absl::Status CheckMetadata(const Metadata& metadata);
 
 // grpc-timeout: at most 8 digits and one of H M S m u n. Parse refuses other text. Format rounds
 // up, never to zero, and writes into `buffer` (at least 10 bytes); it returns the used part.

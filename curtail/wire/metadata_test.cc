@@ -2,6 +2,7 @@
 
 #include "curtail/wire/metadata.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -15,6 +16,7 @@ using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::HasSubstr;
 
 std::string Format(Nanos timeout) {
   char buffer[12];
@@ -37,6 +39,46 @@ TEST(Metadata, KeepsOrderAndFindsTheFirst) {
   EXPECT_EQ(metadata.Find("absent"), std::nullopt);
   metadata.Clear();
   EXPECT_TRUE(metadata.empty());
+}
+
+TEST(Metadata, KeysAreLowerCaseHoweverTheyAreGiven) {
+  Metadata metadata;
+  metadata.Add("X-Request-Id", "Value");
+  EXPECT_EQ(metadata.begin()->first, "x-request-id");
+  EXPECT_EQ(metadata.Find("x-request-id"), "Value");
+  EXPECT_EQ(metadata.Find("X-REQUEST-id"), "Value");
+  EXPECT_EQ(metadata.Find("x-request-i"), std::nullopt);
+  EXPECT_EQ(metadata.Find("x-request-ix"), std::nullopt);
+}
+
+TEST(Metadata, CheckNamesTheEntryThatMayNotBeSent) {
+  const struct {
+    const char* key;
+    const char* value;
+    const char* named;
+    const char* why;
+  } cases[] = {{"grpc-timeout", "1S", "\"grpc-timeout\"", "gRPC's own"},
+               {"TE", "x", "\"te\"", "gRPC's own"},
+               {":path", "/", "\":path\"", "gRPC's own"},
+               {"content-type", "x", "\"content-type\"", "gRPC's own"},
+               {"", "x", "\"\"", "empty"},
+               {"sp ace", "x", "\"sp ace\"", "a key has"},
+               {"li\nne", "x", "\"li\\nne\"", "a key has"},
+               {"x-foo", "two\nlines", "\"x-foo\"", "printable ASCII"},
+               {"x-foo", " padded", "\"x-foo\"", "space at an end"}};
+  for (const auto& c : cases) {
+    Metadata metadata;
+    metadata.Add("x-fine", "value");
+    metadata.Add("x-fine-bin", "\n\xff");
+    EXPECT_TRUE(CheckMetadata(metadata).ok());
+    metadata.Add(c.key, c.value);
+    const absl::Status status = CheckMetadata(metadata);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.key;
+    EXPECT_THAT(std::string(status.message()), testing::AllOf(HasSubstr(c.named), HasSubstr(c.why)));
+  }
+  Metadata huge;
+  huge.Add("x-foo", std::string(64 << 10, 'x'));
+  EXPECT_EQ(CheckMetadata(huge).code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(CustomKey, AcceptsApplicationKeysOnly) {

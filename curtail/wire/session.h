@@ -121,7 +121,8 @@ class Session {
   bool Pull(std::string* out, size_t limit = 256u << 10);
 
   // Client: begins a call. Errors: UNAVAILABLE when the connection takes no new streams (GOAWAY,
-  // ids used up); INVALID_ARGUMENT for metadata that may not be sent.
+  // ids used up); INVALID_ARGUMENT for metadata that may not be sent, which it names;
+  // RESOURCE_EXHAUSTED for more of it than the server takes.
   [[nodiscard]] absl::StatusOr<StreamId> StartCall(const RequestHead& head, void* tag);
   // Client: StartCall, SendMessage and EndRequest in one step: the frames of a unary call. After an
   // error `message` is untouched.

@@ -149,7 +149,7 @@ TEST(Session, MetadataTravelsAllThreeWays) {
     Metadata initial, trailing;
     initial.Add("i-bin", binary);
     trailing.Add("t", "1");
-    trailing.Add("Illegal", "left out");
+    trailing.Add("il legal", "left out");
     trailing.Add("huge", std::string(64 << 10, 'x'));
     trailing.Add("u", "2");
     pair.server.SendHead(id, initial);
@@ -167,6 +167,22 @@ TEST(Session, MetadataTravelsAllThreeWays) {
   EXPECT_EQ(call.status, absl::AbortedError("after a message"));
   EXPECT_THAT(std::vector(call.trailing.begin(), call.trailing.end()),
               ElementsAre(std::pair("t", "1"), std::pair("u", "2")));
+}
+
+TEST(Session, StartCallRefusesMoreMetadataThanTheServerTakes) {
+  SessionOptions small;
+  small.max_header_bytes = 2000;
+  Pair pair({}, small, 1);
+  ASSERT_TRUE(pair.Pump().ok());  // the client has seen the limit
+  RequestHead head = Head();
+  head.metadata.Add("k", std::string(1400, 'x'));
+  StartUnary(pair, "m", head);
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(pair.server_events.calls.size(), 1u);
+  head.metadata.Add("l", std::string(600, 'x'));
+  const absl::Status refused = pair.client.StartCall(head, nullptr).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("2000"));
 }
 
 TEST(Session, StartCallRefusesWhatMayNotBeSent) {

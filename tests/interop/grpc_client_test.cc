@@ -140,6 +140,13 @@ TEST_P(GrpcClientTest, MetadataTravelsBothWays) {
     trailing[std::string(key.data(), key.size())] = std::string(value.data(), value.size());
   }
   EXPECT_EQ(trailing, sent);
+  std::map<std::string, std::string> initial;
+  for (const auto& [key, value] : call.context.GetServerInitialMetadata()) {
+    initial[std::string(key.data(), key.size())] = std::string(value.data(), value.size());
+  }
+  const std::map<std::string, std::string> first = {
+      {"first-x-text", "a value, with = and ;"}, {"first-x-raw-bin", all_bytes}, {"first-x-empty-bin", ""}};
+  EXPECT_EQ(initial, first);
 }
 
 TEST_P(GrpcClientTest, DetailsOfAnErrorArrive) {

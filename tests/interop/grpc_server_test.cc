@@ -39,6 +39,7 @@ class GrpcEcho final : public peer::Echo::Service {
       Field* field = reply->add_metadata();
       field->set_key(std::string(key.data(), key.size()));
       field->set_value(std::string(value.data(), value.size()));
+      context->AddInitialMetadata("first-" + field->key(), field->value());
       context->AddTrailingMetadata(field->key(), field->value());
     }
     if (request->hang()) gate_->Pass([context] { return context->IsCancelled(); });
@@ -93,6 +94,10 @@ std::map<std::string, std::string> MetadataOf(const EchoReply& reply) {
   std::map<std::string, std::string> fields;
   for (const Field& field : reply.metadata()) fields[field.key()] = field.value();
   return fields;
+}
+
+std::map<std::string, std::string> AsMap(const Metadata& metadata) {
+  return {metadata.begin(), metadata.end()};
 }
 
 class GrpcServerTest : public testing::Test {
@@ -166,11 +171,15 @@ TEST_F(GrpcServerTest, MetadataArrives) {
   ctx.AddMetadata("x-text", "a value, with = and ;");
   ctx.AddMetadata("x-raw-bin", all_bytes);
   EchoReply reply;
-  const absl::Status status = channel.Call(ctx, Echo::kEcho.path, EchoRequest(), &reply);
+  ReplyMetadata metadata;
+  const absl::Status status = channel.Call(ctx, Echo::kEcho.path, EchoRequest(), &reply, &metadata);
   ASSERT_TRUE(status.ok()) << status;
   const std::map<std::string, std::string> sent = {{"x-text", "a value, with = and ;"},
                                                    {"x-raw-bin", all_bytes}};
   EXPECT_EQ(MetadataOf(reply), sent);
+  EXPECT_EQ(AsMap(metadata.trailing), sent);
+  EXPECT_EQ(metadata.initial.Find("first-x-text"), "a value, with = and ;");
+  EXPECT_EQ(metadata.initial.Find("first-x-raw-bin"), all_bytes);
 }
 
 TEST_F(GrpcServerTest, ServerSeesTheTimeout) {

@@ -30,6 +30,7 @@ class EchoService final : public Echo::Service {
       Field* field = reply->add_metadata();
       field->set_key(key);
       field->set_value(value);
+      ctx.AddInitialMetadata("First-" + key, value);
       ctx.AddTrailingMetadata(key, value);
     }
     if (request.hang()) gate_->Pass([&ctx] { return ctx.cancelled(); });

@@ -210,7 +210,8 @@ void PrintStub(const ServiceDescriptor& service, Printer& out) {
   ForEachMethod(service, IsUnary, [&](const MethodDescriptor& method) {
     out.PrintRaw(Comment(method, "    "));
     out.Print(MethodVariables(method), R"(    [[nodiscard]] ::absl::Status $method$(
-        ::curtail::Context& ctx, const $request$& request, $reply$* reply) const;
+        ::curtail::Context& ctx, const $request$& request, $reply$* reply,
+        ::curtail::ReplyMetadata* metadata = nullptr) const;
 )");
   });
   out.Print(R"(
@@ -257,8 +258,9 @@ std::vector<::curtail::MethodHandler> $service$::$base$::Handlers() {
 void PrintStubBodies(const ServiceDescriptor& service, Printer& out) {
   ForEachMethod(service, IsUnary, [&](const MethodDescriptor& method) {
     out.Print(MethodVariables(method), R"(::absl::Status $service$::Stub::$method$(
-    ::curtail::Context& ctx, const $request$& request, $reply$* reply) const {
-  return channel_->Call(ctx, $service$::$constant$.path, request, reply);
+    ::curtail::Context& ctx, const $request$& request, $reply$* reply,
+    ::curtail::ReplyMetadata* metadata) const {
+  return channel_->Call(ctx, $service$::$constant$.path, request, reply, metadata);
 }
 
 )");

@@ -75,8 +75,12 @@ class BlockingFanout final : public Fanout {
 void ForkJoin(Context& ctx, const CallBatch& batch) {
   const auto part = [&](size_t i) {
     return async(ctx, [&batch, i](Context& mine) {
-      CallAll(mine, {batch.channels.subspan(i, 1), batch.path, batch.requests.subspan(i, 1),
-                     batch.replies.subspan(i, 1), batch.statuses.subspan(i, 1)});
+      CallAll(mine, {.channels = batch.channels.subspan(i, 1),
+                     .path = batch.PathOf(i),
+                     .requests = batch.requests.subspan(i, 1),
+                     .replies = batch.replies.subspan(i, 1),
+                     .statuses = batch.statuses.subspan(i, 1),
+                     .metadata = batch.metadata.empty() ? batch.metadata : batch.metadata.subspan(i, 1)});
     });
   };
   std::vector<decltype(part(0))> calls;
@@ -111,11 +115,17 @@ void CallAll(Context& ctx, const CallBatch& batch) {
 }  // namespace internal
 
 absl::Status Channel::Call(Context& ctx, std::string_view path, const google::protobuf::MessageLite& request,
-                           google::protobuf::MessageLite* reply) {
+                           google::protobuf::MessageLite* reply, ReplyMetadata* metadata) {
   Channel* const self = this;
   const google::protobuf::MessageLite* const in = &request;
   absl::Status status;
-  internal::CallAll(ctx, {{&self, 1}, path, {&in, 1}, {&reply, 1}, {&status, 1}});
+  if (metadata != nullptr) metadata->Clear();
+  internal::CallAll(ctx, {.channels = {&self, 1},
+                          .path = path,
+                          .requests = {&in, 1},
+                          .replies = {&reply, 1},
+                          .statuses = {&status, 1},
+                          .metadata = {&metadata, 1}});
   return status;
 }
 

@@ -23,6 +23,7 @@ void ClientCall::Reset() {
   head.metadata.Clear();
   EmptyForReuse(message);
   EmptyForReuse(reply);
+  metadata.Clear();
   unprocessed = open_ = replied_ = cancelling_ = false;
   id_ = 0;
 }
@@ -57,6 +58,10 @@ void ClientConnection::Start(ClientCall& call) {
   call.open_ = true;
 }
 
+void ClientConnection::OnResponseHead(wire::StreamId, void* tag, wire::Metadata&& metadata) {
+  if (!metadata.empty()) std::swap(static_cast<ClientCall*>(tag)->metadata.initial, metadata);
+}
+
 void ClientConnection::OnMessage(wire::StreamId id, void* tag, std::string&& message) {
   auto& call = *static_cast<ClientCall*>(tag);
   if (call.replied_) {
@@ -68,9 +73,11 @@ void ClientConnection::OnMessage(wire::StreamId id, void* tag, std::string&& mes
   call.reply.swap(message);  // the session uses the other's memory for a later one
 }
 
-void ClientConnection::OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, wire::Metadata&&) {
+void ClientConnection::OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status,
+                                 wire::Metadata&& trailing) {
   auto& call = *static_cast<ClientCall*>(tag);
   call.open_ = false;
+  if (!trailing.empty()) std::swap(call.metadata.trailing, trailing);
   if (!closed() && !call.cancelling_ && !greeted_.load(std::memory_order_relaxed))
     greeted_.store(true, std::memory_order_release);
   if (call.status.ok()) {

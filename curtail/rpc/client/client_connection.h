@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
+#include "curtail/rpc/context.h"
 #include "curtail/rpc/transport/connection.h"
 
 namespace curtail::internal {
@@ -52,6 +53,7 @@ class ClientCall {
   // Set by the connection; the starter's from Finished() on.
   absl::Status status;
   std::string reply;
+  ReplyMetadata metadata;
   bool unprocessed = false;  // the server has certainly not seen it: safe to send again
 
  protected:
@@ -109,6 +111,7 @@ class ClientConnection final : public Connection {
   void HandleGoodbye(uint32_t) override {}  // a client just closes
   void OnConnected() override { standing_.store(true, std::memory_order_release); }
   void OnClosed(const absl::Status& why, bool connected) override;
+  void OnResponseHead(wire::StreamId id, void* tag, wire::Metadata&& metadata) override;
   void OnMessage(wire::StreamId id, void* tag, std::string&& message) override;
   void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, wire::Metadata&& trailing) override;
   void OnGoaway(wire::StreamId last) override;

@@ -54,12 +54,7 @@ absl::Status Fanout::Refusal() {
 
 void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
   if (retried_) now_ = Now();
-  // A caller may have sent, and a handler added, what may not be sent on.
-  Metadata inherited;
-  for (const auto& [key, value] : ctx_.ChildMetadata()) {
-    if (wire::IsCustomKey(key) && (key.ends_with("-bin") || wire::IsTextValue(value)))
-      inherited.Add(key, value);
-  }
+  const Metadata inherited = ctx_.ChildMetadata();
   const std::string* same = nullptr;  // the bytes of the request before, if they are there
   for (size_t i = 0; i < size(); ++i) {
     Member& call = members_[i];
@@ -165,6 +160,11 @@ bool Fanout::TakeRetry() {
   return retried_ = true;
 }
 
+void Fanout::TakeMetadata(size_t i) {
+  if (batch_.metadata.empty() || batch_.metadata[i] == nullptr) return;
+  *batch_.metadata[i] = std::move(members_[i].metadata);
+}
+
 // Why a call that was cut short by its own side ended.
 absl::Status Fanout::Outcome(size_t i, bool cancelled, bool expired) {
   ClientCall& call = members_[i];
@@ -188,6 +188,7 @@ void Fanout::Collect(const absl::Status& refused) {
   for (size_t i = 0; i < size(); ++i) {
     absl::Status& status = batch_.statuses[i];
     status = refused.ok() ? Outcome(i, cancelled, expired) : refused;
+    if (!members_[i].metadata.empty()) TakeMetadata(i);
     if (!status.ok()) continue;
     const std::string& reply = members_[i].reply;
     largest = std::max(largest, reply.size());

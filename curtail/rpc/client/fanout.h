@@ -80,6 +80,8 @@ class Fanout : private Cancellable {
     return members_[i].wanted ? members_[i].connection.get() : nullptr;
   }
   absl::Status Outcome(size_t i, bool cancelled, bool expired);
+  // Hands out what came with the answer of call i.
+  void TakeMetadata(size_t i);
   // A call has ended, on any thread.
   void Ended(Member& member) {
     if (ctx_.observed() != nullptr) member.answered = Now();

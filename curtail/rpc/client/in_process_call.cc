@@ -64,7 +64,8 @@ struct Call {
         path(batch.PathOf(i)),
         request(*batch.requests[i]),
         reply(batch.replies[i]),
-        status(&batch.statuses[i]) {}
+        status(&batch.statuses[i]),
+        metadata(batch.metadata.empty() ? nullptr : batch.metadata[i]) {}
 
   bool never_waits() const { return method != nullptr && method->never_waits; }
   bool typed() const { return method->typed.accepts != nullptr && method->typed.accepts(request, *reply); }
@@ -75,6 +76,7 @@ struct Call {
   const MessageLite& request;
   MessageLite* const reply;
   absl::Status* const status;
+  ReplyMetadata* const metadata;  // null: nobody asks for it
 };
 
 absl::Status ParseReply(const std::string& bytes, MessageLite* reply) {
@@ -95,7 +97,15 @@ absl::Status Refusal(const Context& ctx, const Call& call) {
   if (call.method->kind != MethodHandler::Kind::kUnary) {
     return absl::UnimplementedError(Join(call.path, " is no unary method"));
   }
-  return absl::OkStatus();
+  return wire::CheckMetadata(ctx.metadata());
+}
+
+// What the handler adds to its answer goes to the caller, under the rules of a call over a connection.
+absl::Status WithMetadata(const Context& ctx, const Call& call, absl::Status status) {
+  if (ctx.initial_metadata().empty() && ctx.trailing_metadata().empty()) return status;
+  if (absl::Status wrong = CheckReplyMetadata(ctx); !wrong.ok()) return wrong;
+  if (call.metadata != nullptr) *call.metadata = {ctx.initial_metadata(), ctx.trailing_metadata()};
+  return status;
 }
 
 // Runs `f`, in which exceptions of user code end.
@@ -135,7 +145,7 @@ void RunHere(Context& parent, const CallBatch& batch, size_t i) {
   Context ctx(&parent, Context::Call());
   const Call call(batch, i);
   *call.status = Refusal(ctx, call);
-  if (call.status->ok()) *call.status = Run(ctx, call);
+  if (call.status->ok()) *call.status = WithMetadata(ctx, call, Run(ctx, call));
 }
 
 // The calls of a batch that go over connections, as a batch of its own.
@@ -149,6 +159,7 @@ class Rest {
       paths_.push_back(whole.PathOf(i));
       requests_.push_back(whole.requests[i]);
       replies_.push_back(whole.replies[i]);
+      metadata_.push_back(whole.metadata.empty() ? nullptr : whole.metadata[i]);
     }
     statuses_.resize(places_.size());
   }
@@ -161,7 +172,8 @@ class Rest {
             .replies = replies_,
             .statuses = {statuses_.data(), statuses_.size()},
             .paths = paths_,
-            .fail_fast = whole_.fail_fast};
+            .fail_fast = whole_.fail_fast,
+            .metadata = metadata_};
   }
   bool Failed() const {
     return std::any_of(statuses_.begin(), statuses_.end(), [](const absl::Status& s) { return !s.ok(); });
@@ -177,6 +189,7 @@ class Rest {
   std::vector<std::string_view> paths_;
   std::vector<const MessageLite*> requests_;
   std::vector<MessageLite*> replies_;
+  std::vector<ReplyMetadata*> metadata_;
   std::vector<absl::Status> statuses_;
 };
 
@@ -230,6 +243,7 @@ class StartedHere final : public Answerable {
   }
 
   void End(absl::Status status) {
+    status = WithMetadata(ctx_, call_, std::move(status));
     const bool ok = status.ok();
     *call_.status = std::move(status);
     ended_(arg_, ok);

@@ -97,9 +97,10 @@ class UnaryCall final : public ServerCall {
 
   // The executor's reference goes with the reply: this object may be gone once it is posted.
   void Finish(absl::Status status) override {
-    observed_.Replied(status.code());
-    reply_.has_message = status.ok();
     reply_.status = std::move(status);
+    TakeMetadata(reply_);
+    observed_.Replied(reply_.status.code());
+    reply_.has_message = reply_.status.ok();
     reply_.pooled = true;
     std::shared_ptr<Connection> connection = connection_;
     ServerParts& parts = *parts_;
@@ -123,6 +124,7 @@ class UnaryCall final : public ServerCall {
     EmptyForReuse(request_);
     EmptyForReuse(reply_.message);
     reply_.status = absl::OkStatus();
+    reply_.initial.Clear();
     return true;
   }
 
@@ -219,6 +221,7 @@ class EachMessageCall final : public ServerCall {
       reply->status = begun;
       if (!last && begun.ok()) {
         reply->status = RunHandler(request.bytes, hint, request.observed, &reply->message);
+        TakeMetadata(*reply);
         reply->has_message = reply->status.ok();
       }
       reply->ends = last || !reply->status.ok();
@@ -353,8 +356,19 @@ void ServerCall::OnStreamEnd(bool ok) {
   Unref();
 }
 
+void ServerCall::CheckMetadata(Reply& reply) {
+  if (absl::Status wrong = internal::CheckReplyMetadata(context_); !wrong.ok()) {
+    reply.status = std::move(wrong);
+    context_.trailing_.Clear();
+  } else {
+    std::swap(reply.initial, context_.initial_);
+  }
+  context_.initial_.Clear();
+}
+
 void ServerCall::Send(Reply& reply, wire::Session& session) {
   if (stream_open_) {
+    if (!reply.initial.empty()) session.SendHead(id_, reply.initial);
     if (reply.has_message) session.SendMessage(id_, std::move(reply.message));
     if (reply.ends) session.EndCall(id_, reply.status, context_.trailing_metadata());
   }

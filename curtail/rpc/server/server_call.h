@@ -35,6 +35,7 @@ class ServerCall : public Task, public internal::Answerable {
     bool ends = true;
     std::string message;
     absl::Status status;
+    Metadata initial;     // sent ahead of the first reply
     bool pooled = false;  // lies in the call itself, not on the heap
   };
 
@@ -76,6 +77,12 @@ class ServerCall : public Task, public internal::Answerable {
 
   void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void Unref();
+  // Takes what the handler adds to the answer; what may not be sent makes it an error.
+  void TakeMetadata(Reply& reply) {
+    if (!context_.initial_.empty() || !context_.trailing_.empty()) [[unlikely]]
+      CheckMetadata(reply);
+  }
+  void CheckMetadata(Reply& reply);
   // Begins a run: is it still worth while?
   absl::Status Begin(const WaitHint& hint);
   // Runs the handler and notes whether it took long.

@@ -2,9 +2,11 @@
 
 #include "curtail/wire/internal/outgoing_metadata.h"
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/escaping.h"
+#include "curtail/base/strings.h"
 
-namespace curtail::wire::internal {
+namespace curtail::wire {
+namespace internal {
 namespace {
 
 // Peers refuse header lists somewhere above 8 KiB; ones that were told to take more, take this.
@@ -17,9 +19,15 @@ size_t WireBytes(const Metadata::Entry& entry) {
   return entry.first.size() + entry.second.size() * (IsBinaryKey(entry.first) ? 2 : 1) + 32;
 }
 
-bool MaySend(const Metadata::Entry& entry) {
-  return IsCustomKey(entry.first) && (IsBinaryKey(entry.first) || IsTextValue(entry.second));
+// Why an entry may not be sent, or nothing.
+std::string_view WhyNot(std::string_view key, std::string_view value) {
+  if (IsReservedKey(key)) return "the key is empty, or HTTP's or gRPC's own";
+  if (!IsCustomKey(key)) return "a key has letters, digits, '-', '_' and '.'";
+  if (IsBinaryKey(key) || IsTextValue(value)) return {};
+  return "the value is not printable ASCII, or has space at an end; a key that ends in -bin takes any bytes";
 }
+
+bool MaySend(const Metadata::Entry& entry) { return WhyNot(entry.first, entry.second).empty(); }
 
 }  // namespace
 
@@ -37,20 +45,25 @@ void ForEachSendable(const Metadata& metadata,
   }
 }
 
-absl::Status CheckMetadata(const Metadata& metadata) {
+size_t ListBytes(const Metadata& metadata) {
   size_t bytes = 0;
-  for (const Metadata::Entry& entry : metadata) {
-    if (!MaySend(entry)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("metadata \"", entry.first,
-                       "\" may not be sent: keys are lower case and not reserved, values "
-                       "printable ASCII unless the key ends in -bin"));
-    }
-    bytes += WireBytes(entry);
-  }
-  if (bytes <= kMaxMetadataBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("metadata of ", bytes, " bytes; at most ", kMaxMetadataBytes));
+  for (const Metadata::Entry& entry : metadata) bytes += WireBytes(entry);
+  return bytes;
 }
 
-}  // namespace curtail::wire::internal
+}  // namespace internal
+
+absl::Status CheckMetadata(const Metadata& metadata) {
+  for (const auto& [key, value] : metadata) {
+    const std::string_view wrong = internal::WhyNot(key, value);
+    if (wrong.empty()) continue;
+    return absl::InvalidArgumentError(
+        Join("metadata \"", absl::CHexEscape(key), "\" may not be sent: ", wrong));
+  }
+  const size_t bytes = internal::ListBytes(metadata);
+  if (bytes <= internal::kMaxMetadataBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Join("metadata of ", bytes, " bytes may not be sent: at most ", internal::kMaxMetadataBytes));
+}
+
+}  // namespace curtail::wire

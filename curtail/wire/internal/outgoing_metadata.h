@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// outgoing_metadata.h - which metadata entries may be sent, and how many of them one header block takes.
+// outgoing_metadata.h - the metadata entries of a header block as they are sent.
 //
 // Stateless; any thread.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "absl/functional/function_ref.h"
-#include "absl/status/status.h"
 #include "curtail/wire/metadata.h"
 
 namespace curtail::wire::internal {
@@ -18,7 +18,7 @@ namespace curtail::wire::internal {
 void ForEachSendable(const Metadata& metadata,
                      absl::FunctionRef<void(std::string_view, std::string_view)> send);
 
-// Whether all entries may be sent and fit one header block. Errors: INVALID_ARGUMENT.
-absl::Status CheckMetadata(const Metadata& metadata);
+// An upper bound of what the entries add to the size of a header list (RFC 9113, 6.5.2).
+size_t ListBytes(const Metadata& metadata);
 
 }  // namespace curtail::wire::internal

@@ -185,7 +185,7 @@ void Session::Impl::OnPseudoField(const HeaderField& field) {
 
 void Session::Impl::OnMetadata(std::string_view name, std::string_view value) {
   if (!name.ends_with("-bin")) {
-    head_.metadata.Add(name, value);
+    head_.metadata.AddLowerCase(name, value);
     return;
   }
   // Proxies may join repeated fields with commas, which base64 never contains.
@@ -193,7 +193,7 @@ void Session::Impl::OnMetadata(std::string_view name, std::string_view value) {
     const size_t comma = value.find(',');
     more = comma != std::string_view::npos;
     if (std::optional<std::string> bytes = Base64Decode(TrimSpace(value.substr(0, comma)))) {
-      head_.metadata.Add(name, *bytes);
+      head_.metadata.AddLowerCase(name, *bytes);
     } else {
       fields_.malformed = true;
     }

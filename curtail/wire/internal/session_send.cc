@@ -34,6 +34,8 @@ namespace {
 constexpr size_t kMaxStatusMessage = 2048;
 // The most that a status's details take, in base64, of a header block.
 constexpr size_t kMaxDetailsBytes = 12u << 10;
+// A request's header list at most, besides its path, authority and metadata.
+constexpr size_t kOwnFieldBytes = 376;
 // A message that is longer, or finds as much output waiting, stands in its stream's queue until Pull().
 constexpr size_t kMaxDirectBytes = kMaxFrameBytes;
 constexpr size_t kMaxReady = 64u << 10;
@@ -192,7 +194,13 @@ absl::StatusOr<Session::Impl::Stream*> Session::Impl::StartCall(const RequestHea
     return absl::InvalidArgumentError(Join("not a method path: ", head.path));
   }
   if (!head.metadata.empty()) {
-    if (absl::Status status = internal::CheckMetadata(head.metadata); !status.ok()) return status;
+    if (absl::Status status = CheckMetadata(head.metadata); !status.ok()) return status;
+    const size_t bytes =
+        internal::ListBytes(head.metadata) + kOwnFieldBytes + head.path.size() + options_.authority.size();
+    if (bytes > peer_header_bytes_) {
+      return absl::ResourceExhaustedError(
+          Join("header fields of ", bytes, " bytes; the server takes ", peer_header_bytes_));
+    }
   }
   const bool waits = !waiting_.empty() || opened_streams() >= peer_max_streams_;
   Stream* s = NewStream(next_id_);
