@@ -366,6 +366,14 @@ def check_load_runs(tools, address, brief):
     with open(path) as file:
         assert file.readline().startswith("run,end_s,") and file.readline().startswith("1,")
 
+    out = expect_load(tools.run("load", address, "--rps", "200", "-n", "30", "--repeat", "2", *brief[6:], "--raw", path), 0)
+    with open(path) as file:
+        assert file.readline() == "run,due_us,latency_us,ok\n"
+        requests = [line.rstrip("\n").split(",") for line in file]
+    for run in ("1", "2"):
+        mine = [(float(due), float(latency), ok) for each, due, latency, ok in requests if each == run]
+        assert len(mine) == 30 and all(0 <= due < 1e6 and latency > 0 and ok == "1" for due, latency, ok in mine), mine
+
     out = expect_load(tools.run("load", address, *brief, "--fail-if", "p50<1ns"), 99)
     assert "FAILED  p50<1ns" in out
     out = expect_load(tools.run("load", address, "--closed", "4", *brief[2:]), 0)
@@ -384,6 +392,7 @@ def check_load_refuses(tools, address, brief, health):
     expect_refusal(run(address, "--rps", "5", "--method", "/no.Such/Method"), 1, "hint: the server does not serve")
     expect_refusal(run(address, *health), 104, "--rps N, --schedule SHAPE or --closed N")
     expect_refusal(run(address, *brief, "--json", "-", "--csv", "-"), 104, "standard output")
+    expect_refusal(run(address, *brief, "--raw", "/dev/full"), 1, "/dev/full")
     expect_refusal(run(address, *brief[2:], "--rps", "5x"), 104, "--rps", "2.5k")
     expect_refusal(run(address, "--rps", "5"), 104, "either --method package.Service/Method")
     expect_refusal(run(address, "--rps", "-5", *health), 104, "--rps")

@@ -184,6 +184,10 @@ void AddOutputFlags(CLI::App& load, LoadFlags* f) {
   load.add_option("--hgrm", f->hgrm, "Write the percentile spectrum, as HdrHistogram's tools read it")
       ->group(group);
   load.add_option("--csv", f->csv, "Write the course of the run, a line a second")->group(group);
+  load.add_option("--raw", f->raw,
+                  "Write each request: run, when it was due, latency, ok; a comma-separated line each")
+      ->group(group)
+      ->excludes("--find-max");
   load.add_option("--fail-if", f->fail_if, "Conditions that must hold: 'p99<5ms,errors<0.1%'")->group(group);
   load.add_option("--admin", f->admin, "Admin address of the server: shows its threading config and switches")
       ->group(group);

@@ -28,6 +28,7 @@
 #include "tools/curtail/deploy/config_watch.h"
 #include "tools/curtail/load/load_setup.h"
 #include "tools/curtail/load/one_call.h"
+#include "tools/curtail/load/request_log.h"
 
 namespace curtail::tool {
 namespace {
@@ -105,6 +106,7 @@ class LoadTest {
         stop_(stop),
         origin_(OriginOf(flags)) {
     setup_.options.stop = &stop_;
+    if (!flags.raw.empty()) setup_.options.observer = &requests_;
   }
 
   // --repeat times the plan. Returns the exit code.
@@ -131,6 +133,7 @@ class LoadTest {
   Console& console_;
   const std::atomic<bool>& stop_;
   const ReportOrigin origin_;
+  RequestLog requests_;  // empty without --raw
 };
 
 absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> rate,
@@ -196,6 +199,7 @@ absl::Status LoadTest::WriteResults(const LoadReport& report) const {
   write(flags_.html, [&] { return ReportHtml(report, origin_); });
   write(flags_.hgrm, [&] { return ReportHgrm(report); });
   write(flags_.csv, [&] { return ReportCsv(report); });
+  write(flags_.raw, [&] { return requests_.Csv(); });
   return first;
 }
 
@@ -353,7 +357,7 @@ int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& s
   absl::StatusOr<LoadSetup> setup = MakeSetup(given, *targets);
   if (!setup.ok()) return FailLoad(console, setup.status());
   int to_stdout = 0;
-  for (const std::string& path : {flags.json, flags.html, flags.hgrm, flags.csv}) {
+  for (const std::string& path : {flags.json, flags.html, flags.hgrm, flags.csv, flags.raw}) {
     if (absl::Status status = CheckWritable(path); !status.ok()) return FailLoad(console, status);
     to_stdout += path == "-" ? 1 : 0;
   }

@@ -53,6 +53,7 @@ struct LoadFlags {
   std::string html;
   std::string hgrm;
   std::string csv;
+  std::string raw;
   std::string command;  // the command line, without secrets
   std::string fail_if;
   std::string find_max;
