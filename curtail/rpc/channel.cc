@@ -180,6 +180,7 @@ void Channel::Start(std::string_view path, Deadline deadline, const Metadata& me
   Client::Impl& client = *impl_->client->impl_;
   StartedCall* call = client.NewCall();
   call->client = impl_->client;
+  call->channel = this;
   call->done = done;
   call->head.path.assign(path);
   call->head.metadata = metadata;
@@ -196,24 +197,8 @@ void Channel::Start(std::string_view path, Deadline deadline, const Metadata& me
     return;
   }
   call->SetTimeout(deadline, now);
-  absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
-      impl_->Acquire(client.lanes[0]->poller(), now);
-  if (!connection.ok()) {
-    call->status = connection.status();
-    client.failed.push_back(call);
-    return;
-  }
-  call->connection = *std::move(connection);
-  call->connection->Post(&call->start);
-  if (!call->connection->dirty) {
-    call->connection->dirty = true;
-    client.dirty.push_back(call->connection);
-    if (!call->connection->watched) {
-      call->connection->watched = true;
-      client.connecting.push_back(call->connection);
-    }
-  }
-  if (!deadline.infinite()) client.timers.Insert(*call, deadline.when());
+  client.Send(call, now);
+  if (!deadline.infinite() && call->connection != nullptr) client.timers.Insert(*call, deadline.when());
 }
 
 }  // namespace curtail

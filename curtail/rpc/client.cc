@@ -15,6 +15,9 @@ void internal::StartedCall::Finished() {
   // A reply may have come with the timer, or after it.
   const bool late = armed() && when() <= Now();
   if (timed_out || (late && status.ok())) status = absl::DeadlineExceededError("deadline exceeded");
+  if (unprocessed && !timed_out && !late && attempts < kMaxAttempts) [[unlikely]] {
+    return client->impl_->refused.push_back(this);
+  }
   client->impl_->Finish(this);
 }
 
@@ -27,7 +30,38 @@ StartedCall* Client::Impl::NewCall() {
   free_calls.pop_back();
   call->Reset();
   call->timed_out = false;
+  call->attempts = 1;
   return call;
+}
+
+void Client::Impl::Send(StartedCall* call, TimePoint now) {
+  absl::StatusOr<std::shared_ptr<ClientConnection>> acquired =
+      call->channel->impl().Acquire(lanes[0]->poller(), now);
+  if (!acquired.ok()) {
+    call->status = acquired.status();
+    failed.push_back(call);
+    return;
+  }
+  ClientConnection& connection = *(call->connection = *std::move(acquired));
+  connection.Post(&call->start);
+  if (connection.dirty) return;
+  connection.dirty = true;
+  dirty.push_back(call->connection);
+  if (connection.watched) return;
+  connection.watched = true;
+  connecting.push_back(call->connection);
+}
+
+void Client::Impl::SendRefusedAgain() {
+  refused_before.swap(refused);
+  for (StartedCall* call : refused_before) {
+    const TimePoint now = Now();
+    ++call->attempts;
+    call->ResetOutcome();
+    if (call->armed()) call->SetTimeout(Deadline::At(call->when()), now);
+    Send(call, now);
+  }
+  refused_before.clear();
 }
 
 void Client::Impl::Finish(StartedCall* call) {
@@ -103,8 +137,10 @@ size_t Client::Poll(Deadline deadline) {
   impl.failed_before.clear();
   if (!impl.connecting.empty()) deadline = std::min(deadline, impl.GiveUpConnecting());
   if (!impl.timers.empty()) deadline = std::min(deadline, Deadline::At(impl.timers.first().when()));
-  if (impl.completed > 0 || !impl.dirty.empty() || !impl.failed.empty()) deadline = Deadline::At(TimePoint());
+  if (impl.completed > 0 || !impl.dirty.empty() || !impl.failed.empty() || !impl.refused.empty())
+    deadline = Deadline::At(TimePoint());
   impl.lanes[0]->PollOnce(deadline);
+  if (!impl.refused.empty()) impl.SendRefusedAgain();
   impl.ExpireTimers();
   return impl.completed;
 }

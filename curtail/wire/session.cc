@@ -130,9 +130,12 @@ void Session::Impl::Finish(Stream* s, absl::Status&& status, Metadata&& trailing
   s->done = true;
   held_bytes_ -= s->reader.held_bytes();
   s->reader.Reset();
+  std::string message;
+  if (s->unprocessed && s->unary) message = s->queue.TakeBack();
   queued_bytes_ -= s->queue.Clear();
   if (!s->known) return;
   --open_streams_;
+  if (s->unprocessed) events_->OnCallUnprocessed(s->id, s->tag, std::move(message));
   events_->OnCallEnd(s->id, s->tag, std::move(status), std::move(trailing));
 }
 
@@ -145,7 +148,7 @@ const absl::Status& Session::Impl::Broken(absl::Status why) {
 
 void Session::Impl::ConnectionError(ErrorCode code, std::string_view what) {
   if (!broken_.ok()) return;
-  AppendGoaway(is_client() ? 0 : last_opened_, code);
+  AppendGoaway(is_client() ? 0 : last_opened_, code, what);
   Broken(absl::UnavailableError(Join("connection error: ", internal::ErrorName(code), ": ", what)));
 }
 
@@ -236,7 +239,7 @@ bool Session::Impl::Pull(std::string* out, size_t limit) {
 
 void Session::Impl::Abort(const absl::Status& why) {
   if (broken_.ok()) {
-    if (!last_accepted_) AppendGoaway(is_client() ? 0 : last_opened_, ErrorCode::kNoError);
+    if (!last_accepted_) AppendGoaway(is_client() ? 0 : last_opened_, ErrorCode::kNoError, {});
     Broken(why.ok() ? absl::UnavailableError("connection closed") : why);
   }
   const absl::Status status = why.ok() ? broken_ : why;
@@ -244,6 +247,7 @@ void Session::Impl::Abort(const absl::Status& why) {
   for (StreamId id : streams_.Ids()) {
     Stream* s = streams_.Find(id);
     if (s == nullptr) continue;
+    s->unprocessed = s->waiting;
     Close(s);
     Finish(s, absl::Status(status));
   }
@@ -256,23 +260,24 @@ void Session::Impl::Abort(const absl::Status& why) {
   ready_bytes_ = 0;
 }
 
-void Session::Impl::AppendGoaway(StreamId last, ErrorCode code) {
+void Session::Impl::AppendGoaway(StreamId last, ErrorCode code, std::string_view what) {
   char bytes[kFrameHeaderBytes + 8];
-  FrameHeader{8, FrameType::kGoaway, 0, 0}.Write(bytes);
+  FrameHeader{static_cast<uint32_t>(8 + what.size()), FrameType::kGoaway, 0, 0}.Write(bytes);
   internal::Put32(bytes + kFrameHeaderBytes, static_cast<uint32_t>(last));
   internal::Put32(bytes + kFrameHeaderBytes + 4, static_cast<uint32_t>(code));
   out_.append(bytes, sizeof bytes);
+  out_.append(what);
 }
 
 void Session::Impl::SendGoaway() {
   if (last_accepted_ || !broken_.ok()) return;
   last_accepted_ = is_client() ? 0 : last_opened_;
-  AppendGoaway(*last_accepted_, ErrorCode::kNoError);
+  AppendGoaway(*last_accepted_, ErrorCode::kNoError, {});
 }
 
 void Session::Impl::SendShutdownNotice() {
   if (is_client() || last_accepted_ || !broken_.ok()) return;
-  AppendGoaway(static_cast<StreamId>(kMaxWindow), ErrorCode::kNoError);
+  AppendGoaway(static_cast<StreamId>(kMaxWindow), ErrorCode::kNoError, {});
 }
 
 bool Session::Impl::Finished() const {

@@ -58,13 +58,17 @@ class Events {
   virtual void OnMessage(StreamId, void* tag, std::string&& message) = 0;
   // Server: the client will send no more messages on this stream.
   virtual void OnRequestEnd(StreamId, void* /*tag*/) {}
+  // Client: the peer has certainly not processed this call, which ends next: it refused the stream,
+  // said goodbye before, or never got it. The call may be made again. `message` is that of a unary
+  // call if the session has moved from it, and empty if it was copied.
+  virtual void OnCallUnprocessed(StreamId, void* /*tag*/, std::string&& /*message*/) {}
   // The stream is over and its id is dead. Client: `status` is the call's result with its details
   // as payloads, 64 at most, and `trailing` its trailing metadata. Server: OK if the whole reply
   // was sent, otherwise the reason (CANCELLED when the client reset the stream).
   virtual void OnCallEnd(StreamId, void* tag, absl::Status&& status, Metadata&& trailing) = 0;
   // The peer will take no new streams on this connection. Client: streams above `last` end with
-  // UNAVAILABLE.
-  virtual void OnGoaway(StreamId /*last*/) {}
+  // UNAVAILABLE. `why` is the error code's name and the peer's text, empty when there is no error.
+  virtual void OnGoaway(StreamId /*last*/, std::string_view /*why*/) {}
   // The answer to SendPing(), with its payload.
   virtual void OnPong(uint64_t /*payload*/) {}
   // The present time. The session asks once per 10,000 streams that the peer resets, to limit their

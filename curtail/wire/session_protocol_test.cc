@@ -323,6 +323,67 @@ TEST(ClientSession, MapsResetCodes) {
   }
 }
 
+TEST(ClientSession, RefusedStreamsAreUnprocessed) {
+  for (const uint32_t reset : {NGHTTP2_REFUSED_STREAM, NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM}) {
+    ClientUnderTest t;
+    t.peer.ResetStream(t.id, reset);
+    ASSERT_TRUE(t.peer.Pump(&t.session).ok());
+    EXPECT_EQ(t.events.calls[t.id].unprocessed.has_value(), reset == NGHTTP2_REFUSED_STREAM) << reset;
+  }
+}
+
+TEST(ClientSession, MessagesOfRefusedStreamsComeBack) {
+  ClientUnderTest t;
+  RequestHead head;
+  head.path = "/a.B/C";
+  // The first takes most of the connection's window, so that the second is sent in part and the third not at all.
+  std::vector<StreamId> ids;
+  for (const char c : {'a', 'b', 'c'}) {
+    ids.push_back(t.session.StartUnaryCall(head, std::string(40000, c), nullptr).value());
+  }
+  std::string out;
+  t.session.Pull(&out, 1 << 20);
+  const StreamId stays_out = t.session.StartUnaryCall(head, "short", nullptr).value();
+  nghttp2_session_mem_recv(t.peer.h2, reinterpret_cast<const uint8_t*>(out.data()), out.size());
+  for (const StreamId id : ids) t.peer.ResetStream(id, NGHTTP2_REFUSED_STREAM);
+  ASSERT_TRUE(t.session.Receive(t.peer.Output()).ok());
+  EXPECT_EQ(t.events.calls[ids[0]].unprocessed, std::string(40000, 'a'));
+  EXPECT_EQ(t.events.calls[ids[1]].unprocessed, std::string(40000, 'b'));
+  EXPECT_EQ(t.events.calls[ids[2]].unprocessed, std::string(40000, 'c'));
+  EXPECT_EQ(t.events.calls[stays_out].ends, 0);
+  EXPECT_EQ(t.session.queued_bytes(), 10u);
+}
+
+TEST(ClientSession, RefusalAfterTheReplyHasBegunIsNone) {
+  ClientUnderTest t;
+  const std::string head(
+      "\0\0\x14\1\4\0\0\0\1\x88\x0f\x10\x10"
+      "application/grpc",
+      29);
+  const std::string reset("\0\0\4\3\0\0\0\0\1\0\0\0\7", 13);
+  ASSERT_TRUE(t.session.Receive(head + reset).ok());
+  EXPECT_EQ(t.events.calls[t.id].status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_FALSE(t.events.calls[t.id].unprocessed);
+}
+
+TEST(ClientSession, GoawayTellsWhyAndWhichCallsWereNotSeen) {
+  ClientUnderTest t;
+  RequestHead head;
+  head.path = "/a.B/C";
+  const StreamId second = t.session.StartUnaryCall(head, "second", nullptr).value();
+  std::string out;
+  t.session.Pull(&out);
+  const std::string text = "too_many_pings\n";
+  nghttp2_submit_goaway(t.peer.h2, 0, t.id, NGHTTP2_ENHANCE_YOUR_CALM,
+                        reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  ASSERT_TRUE(t.session.Receive(t.peer.Output()).ok());
+  EXPECT_EQ(t.events.goaway, t.id);
+  EXPECT_EQ(t.events.goaway_why, "ENHANCE_YOUR_CALM too_many_pings\\n");
+  EXPECT_EQ(t.events.calls[t.id].ends, 0);
+  EXPECT_TRUE(t.events.calls[second].unprocessed);
+  EXPECT_EQ(t.events.calls[second].status.code(), absl::StatusCode::kUnavailable);
+}
+
 TEST(ClientSession, ReplyWithoutTrailersIsNoSuccess) {
   ClientUnderTest t;
   EXPECT_EQ(t.Reply(kReplyHead, Framed("m"), {}).status.code(), absl::StatusCode::kUnknown);

@@ -464,6 +464,26 @@ TEST(Session, GoawayEndsCallsThatWaitForAStream) {
   EXPECT_EQ(pair.client_events.calls[running].ends, 0);
 }
 
+TEST(Session, CallsThatNeverGotAStreamAreUnprocessed) {
+  SessionOptions options;
+  options.max_concurrent_streams = 1;
+  for (const bool goaway : {false, true}) {
+    Pair pair(options);
+    const StreamId first = StartUnary(pair, "first");
+    ASSERT_TRUE(pair.Pump().ok());
+    const StreamId waits = StartUnary(pair, "waits");
+    if (goaway) {
+      pair.server.SendGoaway();
+      ASSERT_TRUE(pair.Pump().ok());
+    } else {
+      pair.client.Abort(absl::UnavailableError("gone"));
+    }
+    EXPECT_FALSE(pair.client_events.calls[first].unprocessed);
+    EXPECT_EQ(pair.client_events.calls[waits].unprocessed, "waits");
+    EXPECT_EQ(pair.client_events.calls[waits].status.code(), absl::StatusCode::kUnavailable);
+  }
+}
+
 TEST(Session, PingIsAnsweredWithItsPayload) {
   Pair pair;
   pair.client.SendPing(0x0123456789abcdefu);

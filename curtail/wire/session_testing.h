@@ -31,6 +31,7 @@ struct CallLog {
   int ends = 0;
   absl::Status status;
   Metadata trailing;
+  std::optional<std::string> unprocessed;  // the message that came back
 };
 
 // A Recorder keeps a log per stream and calls the hooks, which stand for an application. Thread-compatible.
@@ -39,6 +40,7 @@ class Recorder : public Events {
   std::map<StreamId, CallLog> calls;
   std::vector<uint64_t> pongs;
   std::optional<StreamId> goaway;
+  std::string goaway_why;
   int late_events = 0;  // events of a stream that had ended
   TimePoint time{std::chrono::hours(1)};
 
@@ -62,6 +64,9 @@ class Recorder : public Events {
     Log(id).request_ended = true;
     if (on_request_end) on_request_end(id);
   }
+  void OnCallUnprocessed(StreamId id, void*, std::string&& message) override {
+    Log(id).unprocessed = std::move(message);
+  }
   void OnCallEnd(StreamId id, void*, absl::Status&& status, Metadata&& trailing) override {
     CallLog& log = Log(id);
     ++log.ends;
@@ -69,7 +74,7 @@ class Recorder : public Events {
     log.trailing = std::move(trailing);
     if (on_end) on_end(id);
   }
-  void OnGoaway(StreamId last) override { goaway = last; }
+  void OnGoaway(StreamId last, std::string_view why) override { goaway = last, goaway_why = why; }
   void OnPong(uint64_t payload) override { pongs.push_back(payload); }
   TimePoint now() override { return time; }
 

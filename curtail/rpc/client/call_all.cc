@@ -37,7 +37,7 @@ class BlockingFanout final : public Fanout {
         Send(/*hold=*/lane_ == nullptr);  // a fiber's loop sends before it waits
         Wait();
         StopListening();
-      } while (TakeRetry());  // once, for calls that no server has seen
+      } while (TakeRetry());  // for calls that no server has seen
     }
     Collect(refused);
   }

@@ -22,9 +22,11 @@ namespace internal {
 class StartedCall final : public ClientCall, public Timer {
  public:
   Client* client = nullptr;
+  Channel* channel = nullptr;
   Completion* done = nullptr;
   std::shared_ptr<ClientConnection> connection;
   bool timed_out = false;
+  int attempts = 1;
 
  private:
   void Finished() override;
@@ -43,18 +45,23 @@ struct Client::Impl {
 
   std::vector<std::unique_ptr<internal::StartedCall>> pool;
   std::vector<internal::StartedCall*> free_calls;
-  std::vector<internal::StartedCall*> failed;  // to be finished by the next Poll()
+  std::vector<internal::StartedCall*> failed;   // to be finished by the next Poll()
+  std::vector<internal::StartedCall*> refused;  // by servers that have not seen them: to be sent again
   std::vector<std::shared_ptr<internal::ClientConnection>> dirty;
   // Connections whose attempt to connect may run out of time.
   std::vector<std::shared_ptr<internal::ClientConnection>> connecting;
   // What those two held when Poll() began; empty outside of it.
   std::vector<internal::StartedCall*> failed_before;
+  std::vector<internal::StartedCall*> refused_before;
   std::vector<std::shared_ptr<internal::ClientConnection>> dirty_before;
   TimerHeap timers;
   std::string reply;  // the memory for the next reply that nobody takes
   size_t completed = 0;
 
   internal::StartedCall* NewCall();
+  // Posts a call that is ready, on a connection of its channel; or has it finished by the next Poll().
+  void Send(internal::StartedCall* call, TimePoint now);
+  void SendRefusedAgain();
   void Finish(internal::StartedCall* call);
   void ExpireTimers();
   // Gives up attempts to connect whose time is over; returns when the next is.

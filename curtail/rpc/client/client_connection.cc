@@ -18,10 +18,14 @@ ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd
       standing_(standing()) {}
 
 void ClientCall::Reset() {
-  status = absl::OkStatus();
-  head.timeout.reset();
+  ResetOutcome();
   head.metadata.Clear();
   EmptyForReuse(message);
+}
+
+void ClientCall::ResetOutcome() {
+  status = absl::OkStatus();
+  head.timeout.reset();
   EmptyForReuse(reply);
   metadata.Clear();
   unprocessed = open_ = replied_ = cancelling_ = false;
@@ -73,7 +77,13 @@ void ClientConnection::OnMessage(wire::StreamId id, void* tag, std::string&& mes
   call.reply.swap(message);  // the session uses the other's memory for a later one
 }
 
-void ClientConnection::OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status,
+void ClientConnection::OnCallUnprocessed(wire::StreamId, void* tag, std::string&& message) {
+  auto& call = *static_cast<ClientCall*>(tag);
+  call.unprocessed = true;
+  if (call.message.empty()) call.message = std::move(message);
+}
+
+void ClientConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& status,
                                  wire::Metadata&& trailing) {
   auto& call = *static_cast<ClientCall*>(tag);
   call.open_ = false;
@@ -82,25 +92,22 @@ void ClientConnection::OnCallEnd(wire::StreamId id, void* tag, absl::Status&& st
     greeted_.store(true, std::memory_order_release);
   if (call.status.ok()) {
     // A transport that fails does not say which server it led to.
-    call.status =
-        closed() ? absl::Status(status.code(), Join(target_, ": ", Message(status))) : std::move(status);
+    call.status = closed() ? absl::Status(status.code(), Join(target_, ": ", Message(status), goaway_why_))
+                           : std::move(status);
     if (call.status.ok() && !call.replied_)
       call.status = absl::InternalError("no message in answer to a unary call");
   }
-  if (!call.status.ok()) {
-    call.reply.clear();
-    call.unprocessed = id > goaway_last_;
-  }
+  if (!call.status.ok()) call.reply.clear();
   call.Finished();
 }
 
-void ClientConnection::OnGoaway(wire::StreamId last) {
-  goaway_last_ = std::min(goaway_last_, last);
+void ClientConnection::OnGoaway(wire::StreamId, std::string_view why) {
+  if (!why.empty()) goaway_why_ = Join("; the server said: ", why);
   usable_.store(false, std::memory_order_release);
 }
 
 void ClientConnection::OnClosed(const absl::Status& why, bool connected) {
-  why_closed_ = absl::UnavailableError(Join(target_, ": ", Message(why)));
+  why_closed_ = absl::UnavailableError(Join(target_, ": ", Message(why), goaway_why_));
   usable_.store(false, std::memory_order_release);
   if (connected && greeted()) return;
   const std::shared_ptr<Slot> slot = slot_.lock();

@@ -36,8 +36,13 @@ class ClientCall {
   ClientCall(const ClientCall&) = delete;
   ClientCall& operator=(const ClientCall&) = delete;
 
+  // Attempts at one call that its server may refuse unseen. A server that refuses more than that will refuse the next.
+  static constexpr int kMaxAttempts = 5;
+
   // Makes the object ready for another call.
   void Reset();
+  // Makes it ready for another attempt at the same call.
+  void ResetOutcome();
 
   // Gives it what is left until `deadline` at `now`, before which it is sent.
   void SetTimeout(Deadline deadline, TimePoint now) {
@@ -113,8 +118,9 @@ class ClientConnection final : public Connection {
   void OnClosed(const absl::Status& why, bool connected) override;
   void OnResponseHead(wire::StreamId id, void* tag, wire::Metadata&& metadata) override;
   void OnMessage(wire::StreamId id, void* tag, std::string&& message) override;
+  void OnCallUnprocessed(wire::StreamId id, void* tag, std::string&& message) override;
   void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, wire::Metadata&& trailing) override;
-  void OnGoaway(wire::StreamId last) override;
+  void OnGoaway(wire::StreamId last, std::string_view why) override;
   void Start(ClientCall& call);
 
   // Immutable after construction.
@@ -131,7 +137,7 @@ class ClientConnection final : public Connection {
 
   // Owned by the strand's holder.
   absl::Status why_closed_;
-  wire::StreamId goaway_last_ = INT32_MAX;
+  std::string goaway_why_;  // of a goodbye because of an error
 };
 
 }  // namespace curtail::internal

@@ -53,14 +53,14 @@ absl::Status Fanout::Refusal() {
 }
 
 void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
-  if (retried_) now_ = Now();
+  if (attempts_ > 1) now_ = Now();
   const Metadata inherited = ctx_.ChildMetadata();
   const std::string* same = nullptr;  // the bytes of the request before, if they are there
   for (size_t i = 0; i < size(); ++i) {
     Member& call = members_[i];
     const std::string* const before = std::exchange(same, nullptr);
     if (!call.wanted) continue;
-    if (retried_) {
+    if (attempts_ > 1) {
       call.Reset();
       call.connection.reset();
     }
@@ -109,7 +109,7 @@ void Fanout::Send(bool hold) {
     }
   }
   if (hold) hint.outbox->FlushIfDue(hint.thread_index);
-  if (ctx_.observed() != nullptr && !retried_) TellCalled();
+  if (ctx_.observed() != nullptr && attempts_ == 1) TellCalled();
   ctx_.Attach(*this);
   Complete();
 }
@@ -149,7 +149,9 @@ void Fanout::CancelOpenCalls() {
 }
 
 bool Fanout::TakeRetry() {
-  if (retried_ || (batch_.fail_fast && cancelling_.load(std::memory_order_relaxed))) return false;
+  if (attempts_ == ClientCall::kMaxAttempts ||
+      (batch_.fail_fast && cancelling_.load(std::memory_order_relaxed)))
+    return false;
   bool any = false;
   for (size_t i = 0; i < size(); ++i) {
     Member& call = members_[i];
@@ -157,7 +159,8 @@ bool Fanout::TakeRetry() {
     any |= call.wanted;
   }
   if (!any || ctx_.cancelled() || ctx_.deadline().Expired()) return false;
-  return retried_ = true;
+  ++attempts_;
+  return true;
 }
 
 void Fanout::TakeMetadata(size_t i) {
@@ -205,7 +208,7 @@ ChildCall Fanout::Child(size_t i) const {
 }
 
 void Fanout::BeforeSend() {
-  if (!retried_) called_ = now_;
+  if (attempts_ == 1) called_ = now_;
   // Those that have no connection to go out on stay so.
   for (size_t i = 0; i < size(); ++i) {
     if (members_[i].wanted) members_[i].answered = now_;

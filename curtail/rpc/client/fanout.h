@@ -46,7 +46,7 @@ class Fanout : private Cancellable {
   Deadline GiveUpConnecting();
   // Asks for the end of all open calls, which takes no round trip. Once for each Send().
   void CancelOpenCalls();
-  // Whether calls failed that no server has seen, which are wanted again then. Once, and only if time is left.
+  // Whether calls failed that no server has seen, which are wanted again then. Only if time and attempts are left.
   bool TakeRetry();
   // Fills in the replies and statuses of the batch.
   void Collect(const absl::Status& refused);
@@ -86,7 +86,9 @@ class Fanout : private Cancellable {
   void Ended(Member& member) {
     if (ctx_.observed() != nullptr) member.answered = Now();
     // One that no server has seen may be sent again.
-    if (batch_.fail_fast && !member.status.ok() && (!member.unprocessed || retried_)) OnCancel();
+    if (batch_.fail_fast && !member.status.ok() &&
+        (!member.unprocessed || attempts_ == ClientCall::kMaxAttempts))
+      OnCancel();
     Complete();
   }
   // Tell the request's observers. REQUIRES: ctx_.observed().
@@ -103,7 +105,7 @@ class Fanout : private Cancellable {
 
   const Recycler<Members>::Lease lease_ = Recycler<Members>::Borrow();
   Member* const members_;  // its items
-  bool retried_ = false;
+  int attempts_ = 1;
   TimePoint now_;     // when it was about to be sent
   TimePoint called_;  // ... first; for observers
   // Atomic: calls and cancellations under way. Reaching zero is AllEnded().

@@ -64,6 +64,10 @@ class Responder : public Events {
     Check(id);
     session->EndCall(id, absl::OkStatus());
   }
+  void OnCallUnprocessed(StreamId id, void*, std::string&& message) override {
+    Check(id);
+    Require(role_ == Role::kClient && (message.empty() || message == "message"));
+  }
   void OnCallEnd(StreamId id, void*, absl::Status&&, Metadata&&) override {
     Require(open_.erase(id) == 1);
     Act(id);

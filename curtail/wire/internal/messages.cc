@@ -85,7 +85,7 @@ void SendQueue::Take(size_t bytes, std::string* out) {
     if (offset_ < kPrefixBytes + front_.size()) continue;
     offset_ = 0;
     has_front_ = next_ < rest_.size();
-    front_ = has_front_ ? std::move(rest_[next_++]) : std::string();
+    if (has_front_) front_ = std::move(rest_[next_++]);
     if (next_ * 2 >= rest_.size()) {  // amortised: each message is moved at most once more
       rest_.erase(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(next_));
       next_ = 0;
@@ -94,7 +94,7 @@ void SendQueue::Take(size_t bytes, std::string* out) {
 }
 
 size_t SendQueue::Clear() {
-  if (!has_front_) return 0;
+  if (!has_front_ && front_.empty()) return 0;
   const size_t dropped = bytes_;
   *this = SendQueue();
   return dropped;

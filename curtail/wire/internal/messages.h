@@ -51,8 +51,11 @@ class MessageReader {
 class SendQueue {
  public:
   void Push(std::string&& message);
-  // Appends the next `bytes` of prefixes and messages to `out`. REQUIRES: bytes <= size().
+  // Appends the next `bytes` of prefixes and messages to `out`. REQUIRES: bytes <= size(). The last message stays
+  // until Clear() or the next Push(), for TakeBack().
   void Take(size_t bytes, std::string* out);
+  // The message, of a queue that only ever had this one.
+  std::string TakeBack() { return std::move(front_); }
   // Drops everything; returns how many bytes that were.
   size_t Clear();
 

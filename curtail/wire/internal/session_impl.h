@@ -88,7 +88,8 @@ class Session::Impl {
   const absl::Status& Broken(absl::Status why);
   // The peer broke HTTP/2: says so in a GOAWAY.
   void ConnectionError(ErrorCode code, std::string_view what);
-  void AppendGoaway(StreamId last, ErrorCode code);
+  // `what` is the debug text.
+  void AppendGoaway(StreamId last, ErrorCode code, std::string_view what);
   Stream* NewStream(StreamId id);
   // Takes the stream out of the table and of any queue. Its memory goes with Reap().
   void Close(Stream* s);

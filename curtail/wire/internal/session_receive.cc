@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "curtail/base/strings.h"
 #include "curtail/wire/internal/grpc_status.h"
 #include "curtail/wire/internal/session_impl.h"
@@ -33,6 +34,8 @@ namespace {
 constexpr uint32_t kMaxReactions = 10000;
 constexpr uint32_t kResetsPerSecond = 10000;
 constexpr size_t kSettingBytes = 6;
+// Of a GOAWAY's text, what is passed on.
+constexpr size_t kMaxDebugBytes = 200;
 // Message buffers larger than this are not kept.
 constexpr size_t kKeptMessage = 64u << 10;
 
@@ -204,8 +207,10 @@ void Session::Impl::OnRstStream(const FrameHeader& header, std::string_view payl
   if (TooManyResets()) return ConnectionError(ErrorCode::kEnhanceYourCalm, "too many resets");
   Stream* s = streams_.Find(header.stream);
   if (s == nullptr || s->waiting) return;
-  absl::Status status = internal::StatusFromReset(static_cast<ErrorCode>(Get32(payload.data())));
+  const auto code = static_cast<ErrorCode>(Get32(payload.data()));
+  absl::Status status = internal::StatusFromReset(code);
   if (!is_client()) status = absl::CancelledError(status.message());
+  s->unprocessed = is_client() && code == ErrorCode::kRefusedStream && !s->got_head;
   Close(s);
   Finish(s, std::move(status));
 }
@@ -301,15 +306,23 @@ void Session::Impl::OnGoaway(const FrameHeader& header, std::string_view payload
   if (header.stream != 0) return ConnectionError(ErrorCode::kProtocolError, "GOAWAY on a stream");
   if (payload.size() < 8) return ConnectionError(ErrorCode::kFrameSizeError, "GOAWAY of a wrong length");
   const auto last = static_cast<StreamId>(Get32(payload.data()) & kMaxWindow);
+  const auto code = static_cast<ErrorCode>(Get32(payload.data() + 4));
+  std::string why;
+  if (code != ErrorCode::kNoError) {
+    const std::string_view text = payload.substr(8, kMaxDebugBytes);
+    why = Join(internal::ErrorName(code), " ", absl::CHexEscape({text.data(), text.size()}));
+  }
   got_goaway_ = true;
-  events_->OnGoaway(last);
+  events_->OnGoaway(last, why);
   if (!is_client() || !broken_.ok()) return;
   for (StreamId id : streams_.Ids()) {
     Stream* s = streams_.Find(id);
     if (s == nullptr || (id <= last && !s->waiting)) continue;
-    absl::Status status = s->waiting
+    absl::Status status = !s->waiting ? internal::StatusFromReset(ErrorCode::kRefusedStream)
+                          : why.empty()
                               ? absl::UnavailableError("the peer is shutting down and takes no new calls")
-                              : internal::StatusFromReset(ErrorCode::kRefusedStream);
+                              : absl::UnavailableError(Join("the peer takes no new calls: ", why));
+    s->unprocessed = true;
     Close(s);
     Finish(s, std::move(status));
   }

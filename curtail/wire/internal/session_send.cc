@@ -247,7 +247,7 @@ void Session::Impl::SendHead(Stream* s, const Metadata& metadata) {
 void Session::Impl::SendMessage(Stream* s, std::string&& message, bool last) {
   if (s->ending) return;
   if (!is_client() && !s->sent_head) SendHead(s, {});
-  s->ending = last;
+  s->ending = s->unary = last;
   const size_t bytes = kPrefixBytes + message.size();
   const bool direct = bytes <= kMaxDirectBytes && s->queue.empty() && !s->waiting &&
                       out_.size() < kMaxReady &&

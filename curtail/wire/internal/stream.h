@@ -35,13 +35,15 @@ struct StreamState {
   Stream* queue_next = nullptr;
   class StreamQueue* in_queue = nullptr;
 
-  bool known = false;      // the owner knows this stream and is owed an OnCallEnd
-  bool done = false;       // OnCallEnd was called, or is not owed
-  bool closed = false;     // no longer in the table
-  bool waiting = false;    // client: HEADERS not yet sent, the peer takes no more streams at a time
-  bool sent_head = false;  // server: HEADERS sent
-  bool got_head = false;   // client: the response's (final) HEADERS have arrived
-  bool ending = false;     // no more messages will be queued: after them END_STREAM or trailers
+  bool known = false;        // the owner knows this stream and is owed an OnCallEnd
+  bool done = false;         // OnCallEnd was called, or is not owed
+  bool closed = false;       // no longer in the table
+  bool unary = false;        // client: one message is all of the request
+  bool unprocessed = false;  // client: the peer has certainly not seen it
+  bool waiting = false;      // client: HEADERS not yet sent, the peer takes no more streams at a time
+  bool sent_head = false;    // server: HEADERS sent
+  bool got_head = false;     // client: the response's (final) HEADERS have arrived
+  bool ending = false;       // no more messages will be queued: after them END_STREAM or trailers
   bool sent_end = false;
   bool got_end = false;
   bool refuse_compressed = false;  // the trailers tell which encodings are accepted
