@@ -14,7 +14,9 @@ std::string TypeUrl(const google::protobuf::MessageLite& message) {
 }  // namespace
 
 void AddDetail(absl::Status& status, const google::protobuf::MessageLite& detail) {
-  status.SetPayload(TypeUrl(detail), absl::Cord(detail.SerializeAsString()));
+  // The constructor that takes a std::string has different names in libraries of gcc and programs of clang.
+  const std::string bytes = detail.SerializeAsString();
+  status.SetPayload(TypeUrl(detail), absl::Cord(absl::string_view(bytes)));
 }
 
 bool internal::FindDetail(const absl::Status& status, google::protobuf::MessageLite* detail) {

@@ -110,10 +110,11 @@ TEST(Session, StatusCodesSurviveTheWire) {
 
 TEST(Session, PayloadsOfAStatusTravelAsItsDetails) {
   Pair pair;
+  const std::string long_detail(3000, 'd');
   absl::Status failed = absl::FailedPreconditionError("with details");
-  failed.SetPayload("type.googleapis.com/a.B", absl::Cord(std::string("\0\xff bytes", 8)));
+  failed.SetPayload("type.googleapis.com/a.B", absl::Cord(absl::string_view("\0\xff bytes", 8)));
   failed.SetPayload("type.googleapis.com/a.Empty", absl::Cord());
-  failed.SetPayload("other.example/long.Name", absl::Cord(std::string(3000, 'd')));
+  failed.SetPayload("other.example/long.Name", absl::Cord(long_detail));
   pair.server_events.on_request_end = [&](StreamId id) { pair.server.EndCall(id, failed); };
   const StreamId first = StartUnary(pair, "m");
   const StreamId second = StartUnary(pair, "m");
@@ -126,8 +127,9 @@ TEST(Session, DetailsThatThePeerWouldNotTakeAreLeftOutAndTheMessageSaysSo) {
   SessionOptions small;
   small.max_header_bytes = 8 << 10;
   Pair pair(small, {}, 1);
+  const std::string long_detail(6000, 'd');
   absl::Status failed = absl::InternalError("why");
-  failed.SetPayload("type.googleapis.com/a.B", absl::Cord(std::string(6000, 'd')));
+  failed.SetPayload("type.googleapis.com/a.B", absl::Cord(long_detail));
   pair.server_events.on_request_end = [&](StreamId id) { pair.server.EndCall(id, failed); };
   const StreamId id = StartUnary(pair, "m");
   ASSERT_TRUE(pair.Pump().ok());
