@@ -30,7 +30,8 @@
 // A server holds its output back until the client's preface has arrived, so that a peer that speaks HTTP/1 reads an
 // answer in its own language.
 //
-// Not offered: compressed messages, server push, priorities, CONNECT, HTTP/1 upgrade.
+// Not offered: compressed messages, server push, priorities, CONNECT, HTTP/1 upgrade. A header block that is longer
+// than it may be, yet whole, ends its call only, because the table of HPACK has kept step.
 
 #include "curtail/wire/session.h"
 
@@ -65,12 +66,13 @@ constexpr std::string_view kPlainAnswer =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 48\r\nConnection: close\r\n\r\n"
     "This port speaks gRPC over HTTP/2, not HTTP/1.\r\n";
 
-// Whether this looks like the start of an HTTP/1 request: a method in capitals, and a space if it is long
-// enough.
+// Whether this looks like the start of an HTTP/1 request: a method in capitals, then, if it is long enough, a space and
+// what is no word in capitals.
 bool LooksLikeHttp1(std::string_view bytes) {
   const auto end =
       std::find_if_not(bytes.begin(), bytes.end(), [](char c) { return absl::ascii_isupper(c); });
-  return end != bytes.begin() && (end == bytes.end() || *end == ' ');
+  if (end == bytes.begin() || end == bytes.end()) return end != bytes.begin();
+  return *end == ' ' && (end + 1 == bytes.end() || !absl::ascii_isupper(end[1]));
 }
 
 void Trim(std::string* buffer) {
@@ -286,7 +288,8 @@ bool Session::Impl::Finished() const {
   if (!is_client() && last_accepted_ && preface_have_ < kPreface.size()) return true;
   if (!out_.empty()) return false;
   if (!broken_.ok()) return true;
-  return (last_accepted_ || got_goaway_) && streams_.size() == 0 && leaving_.empty();
+  // A client that says goodbye may still ask (PING) until it closes.
+  return (last_accepted_ || (is_client() && got_goaway_)) && streams_.size() == 0 && leaving_.empty();
 }
 
 // ----- the interface --------------------------------------------------------------------------------------

@@ -89,7 +89,8 @@ TEST(ServerSession, AnswersHttp1InItsOwnWords) {
 }
 
 TEST(ServerSession, SaysNothingToOtherProtocols) {
-  for (std::string_view bytes : {"\x16\x03\x01", "get / http", "\r\n", "PRI * HTTP/2.0\r\n\r\nXX"}) {
+  for (std::string_view bytes :
+       {"\x16\x03\x01", "get / http", "\r\n", "INVALID CONNECTION PREFACE", "PRI * HTTP/2.0\r\n\r\nXX"}) {
     Recorder events;
     Session server(Role::kServer, {}, &events);
     std::string out;
@@ -132,8 +133,156 @@ TEST(ServerSession, RefusesWhatIsNotGrpc) {
   EXPECT_EQ(t.Call(With(good, "content-type", "text/html"), "").Field(":status"), "415");
   EXPECT_EQ(t.Call(With(good, "content-type", "application/grpc-web"), "").Field(":status"), "415");
   EXPECT_TRUE(t.events.calls.empty());
-  EXPECT_EQ(t.Call(With(good, "content-type", "application/grpc+json"), Framed("m")).Field("grpc-status"),
-            "0");
+  for (const char* other :
+       {"application/grpc+json", "application/grpc+protobuf", "application/grpcx", "text/grpc"}) {
+    EXPECT_EQ(t.Call(With(good, "content-type", other), Framed("m")).Field(":status"), "415") << other;
+  }
+  EXPECT_TRUE(t.events.calls.empty());
+  EXPECT_EQ(t.session.open_streams(), 0u);
+  for (const char* type :
+       {"application/grpc+proto", "application/grpc;charset=utf-8", "application/grpc+proto;v=1"}) {
+    EXPECT_EQ(t.Call(With(good, "content-type", type), Framed("m")).Field("grpc-status"), "0") << type;
+  }
+}
+
+TEST(ServerSession, AnswersWhatIsNotGrpcAtItsEnd) {
+  ServerUnderTest t;
+  const RawPeer::Fields get = With(RawPeer::GrpcRequest(), ":method", "GET");
+  RawPeer::Stream& open = t.Call(With(get, "content-length", "3"), "ab", false);
+  EXPECT_EQ(open.Field(":status"), "");
+  nghttp2_session_resume_data(t.peer.h2, 1);
+  const std::string rest("\0\0\1\0\1\0\0\0\1c", 10);
+  ASSERT_TRUE(t.session.Receive(rest).ok());
+  ASSERT_TRUE(t.peer.Pump(&t.session).ok());
+  EXPECT_EQ(open.Field(":status"), "405");
+}
+
+TEST(ServerSession, ResetsRequestsWhoseContentLengthIsWrong) {
+  const RawPeer::Fields good = RawPeer::GrpcRequest();
+  const struct {
+    const char* length;
+    std::string body;
+    bool right;
+  } cases[] = {
+      {"6", Framed("m"), true},    {"0", "", true},          {"5", Framed("m"), false},
+      {"7", Framed("m"), false},   {"1", "", false},         {"-6", Framed("m"), false},
+      {"six", Framed("m"), false}, {"", Framed("m"), false}, {"99999999999999999999", Framed("m"), false}};
+  for (const auto& c : cases) {
+    ServerUnderTest t;
+    RawPeer::Stream& stream = t.Call(With(good, "content-length", c.length), c.body);
+    if (c.right) {
+      EXPECT_EQ(stream.Field("grpc-status"), "0") << c.length;
+    } else {
+      EXPECT_EQ(stream.reset, NGHTTP2_PROTOCOL_ERROR) << c.length;
+    }
+    EXPECT_EQ(t.session.open_streams(), 0u);
+    EXPECT_EQ(t.Call(good, Framed("m")).Field("grpc-status"), "0") << "the connection goes on";
+  }
+}
+
+// A HEADERS frame and its CONTINUATIONs.
+std::string HeaderFrames(uint8_t stream, std::string_view block, uint8_t flags = NGHTTP2_FLAG_END_STREAM) {
+  constexpr size_t kFrame = 16384;
+  std::string bytes;
+  for (size_t at = 0; at == 0 || at < block.size(); at += kFrame) {
+    const std::string_view piece = block.substr(at, kFrame);
+    const bool first = at == 0, last = at + kFrame >= block.size();
+    bytes += {static_cast<char>(piece.size() >> 16),
+              static_cast<char>(piece.size() >> 8),
+              static_cast<char>(piece.size()),
+              static_cast<char>(first ? NGHTTP2_HEADERS : NGHTTP2_CONTINUATION),
+              static_cast<char>((first ? flags : 0) | (last ? NGHTTP2_FLAG_END_HEADERS : 0)),
+              0,
+              0,
+              0,
+              static_cast<char>(stream)};
+    bytes += piece;
+  }
+  return bytes;
+}
+
+std::string HpackText(std::string_view text) {
+  std::string bytes;
+  size_t rest = text.size();
+  bytes += static_cast<char>(std::min<size_t>(rest, 127));
+  if (rest >= 127) {
+    for (rest -= 127; rest >= 128; rest >>= 7) bytes += static_cast<char>(rest % 128 + 128);
+    bytes += static_cast<char>(rest);
+  }
+  return bytes.append(text);
+}
+
+std::string RequestBlock(const RawPeer::Fields& more = {}) {
+  std::string block;
+  for (const RawPeer::Fields& fields : {RawPeer::GrpcRequest(), more}) {
+    for (const auto& [name, value] : fields)
+      block += std::string(1, '\0') + HpackText(name) + HpackText(value);
+  }
+  return block;
+}
+
+TEST(ServerSession, ACallWithFarTooMuchMetadataEndsAlone) {
+  ServerUnderTest t;
+  RawPeer::Stream& before = t.Call(RawPeer::GrpcRequest(), Framed("m").substr(0, 3), false);
+  const std::string huge = RequestBlock({{"x-huge", std::string(100'000, 'h')}});
+  ASSERT_TRUE(t.session.Receive(HeaderFrames(3, huge)).ok());
+  ASSERT_TRUE(t.peer.Pump(&t.session).ok());
+  EXPECT_FALSE(t.peer.goaway);
+  EXPECT_EQ(before.reset, std::nullopt);
+  EXPECT_EQ(t.session.open_streams(), 1u);
+  // The peer whose frames these are did not open stream 3 itself: look at the bytes of a fresh one.
+  ServerUnderTest other;
+  const std::string hello = other.peer.Output();
+  std::string out;
+  ASSERT_TRUE(other.session.Receive(hello + HeaderFrames(1, huge)).ok());
+  while (other.session.Pull(&out)) continue;
+  EXPECT_THAT(out, HasSubstr(std::string("grpc-status\x01") + "8"));
+  EXPECT_FALSE(other.session.Finished());
+}
+
+TEST(ServerSession, EndsTheConnectionForAHeaderBlockWithoutBoundAndSaysSo) {
+  ServerUnderTest t;
+  std::string out;
+  const std::string huge = RequestBlock({{"x-huge", std::string(300'000, 'h')}});
+  EXPECT_FALSE(t.session.Receive(t.peer.Output() + HeaderFrames(1, huge)).ok());
+  while (t.session.Pull(&out)) continue;
+  nghttp2_session_mem_recv(t.peer.h2, reinterpret_cast<const uint8_t*>(out.data()), out.size());
+  EXPECT_EQ(t.peer.goaway, NGHTTP2_ENHANCE_YOUR_CALM);
+  EXPECT_THAT(out, HasSubstr("a header block has more than 262144 bytes"));
+}
+
+TEST(ServerSession, HeadersOnAClosedStreamEndTheConnection) {
+  for (const bool skipped : {false, true}) {
+    ServerUnderTest t;
+    std::string out;
+    const uint8_t last = skipped ? 5 : 1;
+    const std::string request = HeaderFrames(last, RequestBlock());
+    ASSERT_TRUE(t.session.Receive(t.peer.Output() + request).ok());
+    while (t.session.Pull(&out)) continue;
+    EXPECT_EQ(t.events.calls[last].ends, 1);
+    EXPECT_FALSE(t.session.Receive(HeaderFrames(skipped ? 3 : 1, RequestBlock())).ok());
+    while (t.session.Pull(&out)) continue;
+    const int code = skipped ? NGHTTP2_PROTOCOL_ERROR : NGHTTP2_STREAM_CLOSED;
+    EXPECT_THAT(out, testing::EndsWith(std::string("\0\0\0", 3) + static_cast<char>(code) +
+                                       "HEADERS on a stream that is closed"));
+  }
+}
+
+TEST(ServerSession, AnswersPingAfterTheClientsGoodbye) {
+  ServerUnderTest t;
+  t.Call(RawPeer::GrpcRequest(), Framed("m"));
+  const std::string goaway("\0\0\x08\7\0\0\0\0\0\0\0\0\0\0\0\0\0", 17);
+  const std::string ping("\0\0\x08\6\0\0\0\0\0payload.", 17);
+  ASSERT_TRUE(t.session.Receive(goaway).ok());
+  std::string out;
+  while (t.session.Pull(&out)) continue;
+  EXPECT_FALSE(t.session.Finished());
+  ASSERT_TRUE(t.session.Receive(ping).ok());
+  while (t.session.Pull(&out)) continue;
+  EXPECT_THAT(out, HasSubstr("payload."));
+  t.session.SendGoaway();
+  while (t.session.Pull(&out)) continue;
+  EXPECT_TRUE(t.session.Finished());
 }
 
 TEST(ServerSession, RefusesBrokenFields) {
@@ -229,10 +378,17 @@ TEST(ServerSession, LimitsResetsPerSecond) {
 TEST(ServerSession, RefusesCompressedMessages) {
   ServerUnderTest t;
   RawPeer::Stream& refused = t.Call(RawPeer::GrpcRequest(), Framed("zzz", 1));
-  EXPECT_EQ(refused.Field("grpc-status"), "12");
-  EXPECT_EQ(refused.Field("grpc-accept-encoding"), "identity");
-  EXPECT_EQ(t.events.calls[1].status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(refused.Field("grpc-status"), "13") << "no grpc-encoding";
+  EXPECT_EQ(t.events.calls[1].status.code(), absl::StatusCode::kInternal);
   EXPECT_EQ(t.Call(RawPeer::GrpcRequest(), Framed("zzz", 2)).Field("grpc-status"), "13");
+  const RawPeer::Fields identity = With(RawPeer::GrpcRequest(), "grpc-encoding", "identity");
+  EXPECT_EQ(t.Call(identity, Framed("zzz", 1)).Field("grpc-status"), "13");
+  EXPECT_EQ(t.Call(identity, Framed("zzz")).Field("grpc-status"), "0");
+  const size_t heard = t.events.calls.size();
+  RawPeer::Stream& unknown = t.Call(With(RawPeer::GrpcRequest(), "grpc-encoding", "zip"), Framed("zzz", 1));
+  EXPECT_EQ(unknown.Field("grpc-status"), "12");
+  EXPECT_EQ(unknown.Field("grpc-accept-encoding"), "identity");
+  EXPECT_EQ(t.events.calls.size(), heard);
 }
 
 TEST(ServerSession, RefusesRequestsThatEndInsideAMessage) {
@@ -482,7 +638,23 @@ TEST(ClientSession, RefusesLongAndCompressedMessages) {
             absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(longer.peer.streams[longer.id].reset, NGHTTP2_CANCEL);
   EXPECT_EQ(compressed.Reply(kReplyHead, Framed("z", 1), kOkTrailers).status.code(),
-            absl::StatusCode::kUnimplemented);
+            absl::StatusCode::kInternal);
+  ClientUnderTest unknown;
+  EXPECT_EQ(
+      unknown.Reply(With(kReplyHead, "grpc-encoding", "zip"), Framed("z", 1), kOkTrailers).status.code(),
+      absl::StatusCode::kInternal);
+}
+
+TEST(ClientSession, RefusesRepliesOfAWrongLength) {
+  for (const char* length : {"5", "7", "x"}) {
+    ClientUnderTest t;
+    EXPECT_EQ(t.Reply(With(kReplyHead, "content-length", length), Framed("m"), kOkTrailers).status.code(),
+              absl::StatusCode::kInternal)
+        << length;
+    EXPECT_EQ(t.peer.streams[t.id].reset, NGHTTP2_PROTOCOL_ERROR);
+  }
+  ClientUnderTest right;
+  EXPECT_TRUE(right.Reply(With(kReplyHead, "content-length", "6"), Framed("m"), kOkTrailers).status.ok());
 }
 
 TEST(ClientSession, RefusesTooManyHeaderBytes) {

@@ -4,6 +4,7 @@
 // does, the server refuses it in bounded time and goes on serving the others.
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -23,6 +24,9 @@
 
 namespace curtail::interop {
 namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
 
 constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -82,6 +86,11 @@ std::string WholeRequest(uint32_t stream, const EchoRequest& request) {
          Frame(kData, kEndStream, stream, Message(request.SerializeAsString()));
 }
 
+// The grpc-status of a reply, as the server writes it.
+std::string StatusField(const std::string& code) {
+  return "grpc-status" + std::string(1, static_cast<char>(code.size())) + code;
+}
+
 // A socket to the server whose reads and writes are bounded.
 class RawPeer {
  public:
@@ -110,6 +119,8 @@ class RawPeer {
       all.append(buffer, static_cast<size_t>(n));
     }
   }
+  // The payloads of the frames that AwaitEndOf() has read.
+  const std::string& heard() const { return heard_; }
   // Whether the server ends this stream, or the connection, in time.
   bool AwaitEndOf(uint32_t stream) {
     while (true) {
@@ -119,6 +130,7 @@ class RawPeer {
       std::string payload;
       if (!ReadExactly(byte(0) << 16 | byte(1) << 8 | byte(2), &payload)) return closed_;
       const uint32_t id = byte(5) << 24 | byte(6) << 16 | byte(7) << 8 | byte(8);
+      heard_ += payload;
       if (byte(3) == kGoaway || (id == stream && (byte(3) == kReset || (byte(4) & kEndStream) != 0)))
         return true;
     }
@@ -137,6 +149,7 @@ class RawPeer {
   }
 
   bool closed_ = false;
+  std::string heard_;
   const int fd_;
 };
 
@@ -232,8 +245,21 @@ TEST_P(BadInputTest, OversizedHeaders) {
     bytes += Frame(kContinuation, last ? kEndHeaders : 0, 1, fields.substr(at, kFrame));
   }
   RawPeer peer(address());
-  peer.Send(bytes);
+  peer.Send(bytes + WholeRequest(3, EchoRequest()));
   EXPECT_TRUE(peer.AwaitEndOf(1));
+  EXPECT_THAT(peer.heard(), HasSubstr(StatusField("8")));
+  EXPECT_TRUE(peer.AwaitEndOf(3));
+  EXPECT_THAT(peer.heard(), EndsWith(std::string("\x01") + "0")) << "one call took the connection down";
+  ExpectServes();
+}
+
+TEST_P(BadInputTest, UnaryCallsOfNoneOrTwoMessagesAreUnimplemented) {
+  for (const std::string& body : {std::string(), Message("") + Message("")}) {
+    RawPeer peer(address());
+    peer.Send(Hello() + Frame(kHeaders, kEndHeaders, 1, RequestFields()) + Frame(kData, kEndStream, 1, body));
+    EXPECT_TRUE(peer.AwaitEndOf(1));
+    EXPECT_THAT(peer.heard(), HasSubstr(StatusField("12")));
+  }
   ExpectServes();
 }
 

@@ -70,7 +70,7 @@ void ClientConnection::OnMessage(wire::StreamId id, void* tag, std::string&& mes
   auto& call = *static_cast<ClientCall*>(tag);
   if (call.replied_) {
     call.reply.clear();
-    call.status = absl::InternalError("more than one message in answer to a unary call");
+    call.status = absl::UnimplementedError("more than one message in answer to a unary call");
     return session().Cancel(id);
   }
   call.replied_ = true;
@@ -95,7 +95,7 @@ void ClientConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& statu
     call.status = closed() ? absl::Status(status.code(), Join(target_, ": ", Message(status), goaway_why_))
                            : std::move(status);
     if (call.status.ok() && !call.replied_)
-      call.status = absl::InternalError("no message in answer to a unary call");
+      call.status = absl::UnimplementedError("no message in answer to a unary call");
   }
   if (!call.status.ok()) call.reply.clear();
   call.Finished();

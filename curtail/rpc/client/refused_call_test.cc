@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Calls that a server refuses without having looked at them. Property: whatever the form of the call, it is made again
-// until it is answered, or was refused five times, or its deadline is over.
+// until it is answered, or was refused five times, or its deadline is over. And replies that are not one message.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -50,6 +50,7 @@ class TestPeer {
     int hold = 1;              // calls that have come before it begins to listen
     int last = INT_MAX;        // calls of a connection before it says goodbye
     bool refuses_all = false;  // with a reset for each call
+    int replies = 1;           // messages that answer one
   };
   explicit TestPeer(Plan plan)
       : plan_(plan), listener_([this](internal::UniqueFd fd, int stop) { Serve(fd.get(), stop); }) {}
@@ -60,18 +61,19 @@ class TestPeer {
 
  private:
   struct Echo final : wire::Events {
-    Echo(const Plan& plan) : last(plan.last) {}
+    Echo(const Plan& plan) : last(plan.last), replies(plan.replies) {}
     void* OnRequest(wire::StreamId, wire::RequestHead&&) override {
       if (++requests == last) session->SendGoaway();
       return this;
     }
     void OnMessage(wire::StreamId id, void*, std::string&& message) override {
-      session->SendMessage(id, std::move(message));
+      for (int i = 0; i < replies; ++i) session->SendMessage(id, std::string(message));
     }
     void OnRequestEnd(wire::StreamId id, void*) override { session->EndCall(id, absl::OkStatus()); }
     void OnCallEnd(wire::StreamId, void*, absl::Status&&, wire::Metadata&&) override {}
     TimePoint now() override { return Now(); }
     const int last;
+    const int replies;
     wire::Session* session = nullptr;
     int requests = 0;
   };
@@ -206,6 +208,19 @@ TEST(RefusedCall, CallsAboveTheLastOfAGoodbyeAreMadeAgain) {
     Client events;
     Channel to_other(&events, other.address());
     EXPECT_EQ(StartAll(events, to_other, 30000), kCalls);
+  }
+}
+
+TEST(UnaryReply, OfNoneOrTwoMessagesIsUnimplemented) {
+  for (const int replies : {0, 2}) {
+    TestPeer peer({.replies = replies});
+    Client client;
+    Channel channel(&client, peer.address());
+    Context ctx(kMaxTestWait);
+    StringValue reply;
+    const absl::Status status = channel.Call(ctx, kEcho.path, Text("x"), &reply);
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+    EXPECT_EQ(reply.value(), "");
   }
 }
 

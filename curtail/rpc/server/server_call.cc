@@ -84,7 +84,7 @@ class UnaryCall final : public ServerCall {
     observed_.Dequeued(hint.now);
     absl::Status status = Begin(hint);
     if (status.ok() && (!has_request_ || too_many_)) {
-      status = absl::InternalError("a unary call carries exactly one message");
+      status = absl::UnimplementedError("a unary call carries exactly one message");
     }
     if (status.ok() && hint.waiting == Waiting::kAsync && method_->handler.continuation) {
       return RunContinuation(hint);

@@ -3,6 +3,7 @@
 // Header blocks that arrive: requests, replies and trailers.
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "curtail/base/strings.h"
@@ -24,18 +25,30 @@ namespace {
 
 // What RFC 9113 counts for a field on top of its name and value.
 constexpr size_t kFieldOverhead = 32;
-// A header block is taken whole up to this size, or twice the limit for its fields; longer ones end the connection.
-constexpr size_t kMaxBlockBytes = 64u << 10;
+// A header block is taken whole up to this size, or twice the limit for its fields, so that one with too many fields
+// ends its call only. A longer one ends the connection.
+constexpr size_t kMaxBlockBytes = 256u << 10;
 constexpr uint32_t kMaxContinuations = 64;
 constexpr size_t kKeptBlock = 4u << 10;
 
 constexpr uint16_t Bit(Field field) { return static_cast<uint16_t>(1u << static_cast<unsigned>(field)); }
 
-// application/grpc, application/grpc+proto, application/grpc;... but not application/grpc-web.
+// application/grpc and application/grpc+proto, with or without parameters. Others hold messages of other forms.
 bool IsGrpcContent(std::string_view type) {
   constexpr std::string_view kType = "application/grpc";
+  constexpr std::string_view kProto = "+proto";
   if (!type.starts_with(kType)) return false;
-  return type.size() == kType.size() || type[kType.size()] == '+' || type[kType.size()] == ';';
+  type.remove_prefix(kType.size());
+  if (type.starts_with(kProto)) type.remove_prefix(kProto.size());
+  return type.empty() || type[0] == ';';
+}
+
+// Digits that fit, or nothing.
+std::optional<int64_t> ParseLength(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
 }
 
 // Three digits, or 0.
@@ -77,7 +90,8 @@ void Session::Impl::OnContinuation(const FrameHeader& header, std::string_view p
   if (!open_block_) return ConnectionError(ErrorCode::kProtocolError, "CONTINUATION of nothing");
   const size_t limit = std::max<size_t>(kMaxBlockBytes, size_t{2} * options_.max_header_bytes);
   if (block_.size() + payload.size() > limit || ++continuations_ > kMaxContinuations) {
-    return ConnectionError(ErrorCode::kEnhanceYourCalm, "a header block is too long");
+    return ConnectionError(ErrorCode::kEnhanceYourCalm, Join("a header block has more than ", limit,
+                                                             " bytes or ", kMaxContinuations, " frames"));
   }
   block_.append(payload);
   if (!header.Has(kEndHeaders)) return;
@@ -95,9 +109,12 @@ void Session::Impl::OnHeaderBlock(StreamId id, bool end_stream, std::string_view
   const bool wanted = s != nullptr || (opens && !last_accepted_);
   if (!Decode(block, wanted))
     return ConnectionError(ErrorCode::kCompressionError, "cannot decode a header block");
-  if (opens) last_opened_ = id;
+  if (opens) {
+    skipped_ids_ |= id > last_opened_ + 2;
+    last_opened_ = id;
+  }
   if (!wanted && opens) return;  // beyond our GOAWAY, which says that it was not looked at
-  if (!wanted) return RefuseClosed(id);
+  if (!wanted) return RefuseClosedHeaders(id);
   if (s == nullptr) return OnRequestHeaders(id, end_stream);
   if (is_client()) return OnReplyHeaders(s, end_stream);
   OnRequestTrailers(s, end_stream);
@@ -147,6 +164,12 @@ void Session::Impl::OnField(const HeaderField& field) {
       fields_.has_grpc_message = true;
       grpc_message_.assign(field.value);
       return;
+    case Field::kGrpcEncoding:
+      fields_.has_encoding = field.value != "identity";
+      fields_.known_encoding = !fields_.has_encoding;
+      return;
+    case Field::kContentLength:
+      return OnContentLength(field.value);
     case Field::kGrpcDetails:
       fields_.has_details = true;
       details_.assign(field.value);
@@ -159,6 +182,12 @@ void Session::Impl::OnField(const HeaderField& field) {
     default:
       return;  // HTTP's and gRPC's own
   }
+}
+
+void Session::Impl::OnContentLength(std::string_view value) {
+  const std::optional<int64_t> length = ParseLength(value);
+  if (!length || (fields_.content_length >= 0 && fields_.content_length != *length)) fields_.bad_http = true;
+  fields_.content_length = length.value_or(-1);
 }
 
 void Session::Impl::OnPseudoField(const HeaderField& field) {
@@ -213,7 +242,7 @@ bool Session::Impl::RequestIsWellFormed() const {
 
 void Session::Impl::OnRequestHeaders(StreamId id, bool end_stream) {
   const bool refused = streams_.size() + leaving_.size() >= options_.max_concurrent_streams;
-  if (refused || !RequestIsWellFormed()) {
+  if (refused || !RequestIsWellFormed() || (end_stream && fields_.content_length > 0)) {
     AppendReset(id, refused ? ErrorCode::kRefusedStream : ErrorCode::kProtocolError);
     return React();
   }
@@ -222,13 +251,18 @@ void Session::Impl::OnRequestHeaders(StreamId id, bool end_stream) {
                   absl::ResourceExhaustedError(
                       Join("request header fields exceed ", options_.max_header_bytes, " bytes")));
   }
-  if (!fields_.is_post) return RefuseHttp(id, end_stream, "405");
-  if (!fields_.grpc_content) return RefuseHttp(id, end_stream, "415");
+  if (!fields_.is_post) return RefuseHttp(id, end_stream, 405);
+  if (!fields_.grpc_content) return RefuseHttp(id, end_stream, 415);
   if (fields_.malformed) {
     return Refuse(id, end_stream, absl::InternalError("malformed grpc-timeout or binary metadata"));
   }
+  if (!fields_.known_encoding) {
+    return Refuse(id, end_stream, absl::UnimplementedError("the request's grpc-encoding is not supported"),
+                  /*encoding=*/true);
+  }
   Stream* s = NewStream(id);
   s->got_end = end_stream;
+  s->content_left = fields_.content_length;
   s->known = true;
   ++open_streams_;
   s->tag = events_->OnRequest(id, std::move(head_));
@@ -237,23 +271,30 @@ void Session::Impl::OnRequestHeaders(StreamId id, bool end_stream) {
 
 void Session::Impl::OnRequestTrailers(Stream* s, bool end_stream) {
   if (s->got_end) return StreamError(s, ErrorCode::kStreamClosed);
-  if (fields_.bad_http || fields_.pseudo != 0 || !end_stream)
+  if (fields_.bad_http || fields_.pseudo != 0 || !end_stream || !CountContent(s, 0, true))
     return StreamError(s, ErrorCode::kProtocolError);
   OnRequestEnd(s);
 }
 
-void Session::Impl::RefuseHttp(StreamId id, bool end_stream, std::string_view http_status) {
+void Session::Impl::RefuseHttp(StreamId id, bool end_stream, int16_t http_status) {
   Stream* s = NewStream(id);
   s->got_end = end_stream;
+  s->content_left = fields_.content_length;
+  s->http_status = http_status;
+  if (end_stream) AnswerHttp(s);
+}
+
+void Session::Impl::AnswerHttp(Stream* s) {
   const size_t begin = BeginBlock();
-  encoder_.Encode(":status", http_status, internal::HpackEncoder::Indexing::kNone, &out_);
-  EndBlock(begin, id, true);
+  encoder_.Encode(":status", Join(s->http_status), internal::HpackEncoder::Indexing::kNone, &out_);
+  EndBlock(begin, s->id, true);
   React();
   Leave(s);
 }
 
-void Session::Impl::Refuse(StreamId id, bool end_stream, absl::Status status) {
+void Session::Impl::Refuse(StreamId id, bool end_stream, absl::Status status, bool encoding) {
   Stream* s = NewStream(id);
+  s->refuse_compressed = encoding;
   s->got_end = end_stream;
   AppendTrailers(s, status, {});
   React();
@@ -274,7 +315,12 @@ void Session::Impl::OnReplyHeaders(Stream* s, bool end_stream) {
                        Join("reply header fields exceed ", options_.max_header_bytes, " bytes")));
   }
   if (fields_.malformed) return Fail(s, absl::InternalError("malformed binary metadata in the reply"));
-  if (!trailers) s->http_status = fields_.http_status;
+  if (!trailers) {
+    s->http_status = fields_.http_status;
+    s->has_encoding = fields_.has_encoding;
+    s->content_left = fields_.content_length;
+  }
+  if (end_stream && !CountContent(s, 0, true)) return StreamError(s, ErrorCode::kProtocolError);
   if (end_stream) {
     return OnReplyEnd(s, ReceivedStatus(s), std::move(head_.metadata));
   }

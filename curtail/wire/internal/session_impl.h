@@ -28,6 +28,9 @@ struct ReceivedFields {
   bool past_pseudo = false;
   bool is_post = false;
   bool grpc_content = false;
+  bool known_encoding = true;  // grpc-encoding, if there is one
+  bool has_encoding = false;   // other than identity
+  int64_t content_length = -1;
   bool has_grpc_status = false;
   bool has_grpc_message = false;
   bool has_details = false;
@@ -142,8 +145,12 @@ class Session::Impl {
   void StreamError(Stream* s, ErrorCode code);
   // A frame for a stream that is closed.
   void RefuseClosed(StreamId id);
+  // A header block for a stream that is closed, or was passed over.
+  void RefuseClosedHeaders(StreamId id);
   // Whether no frame but HEADERS may have this id: it was not used yet.
   bool Idle(StreamId id) const;
+  // Counts DATA against content-length (RFC 9113, 8.1.1); false: they differ.
+  static bool CountContent(Stream* s, size_t bytes, bool end);
   // Takes the padding off; false: it is longer than the frame.
   static bool Unpad(const FrameHeader& header, std::string_view* payload);
 
@@ -154,6 +161,7 @@ class Session::Impl {
   bool Decode(std::string_view block, bool wanted);
   void OnField(const internal::HeaderField& field);
   void OnPseudoField(const internal::HeaderField& field);
+  void OnContentLength(std::string_view value);
   void OnMetadata(std::string_view name, std::string_view value);
   void OnRequestHeaders(StreamId id, bool end_stream);
   void OnRequestTrailers(Stream* s, bool end_stream);
@@ -162,9 +170,11 @@ class Session::Impl {
   absl::Status ReceivedStatus(const Stream* s) const;
   bool RequestIsWellFormed() const;
   // Server: a reply that consists of an HTTP status, for requests that are not gRPC.
-  void RefuseHttp(StreamId id, bool end_stream, std::string_view http_status);
-  // Server: ends a request that the owner has not heard of.
-  void Refuse(StreamId id, bool end_stream, absl::Status status);
+  // The answer comes when the request has come whole: until then it may turn out to be malformed.
+  void RefuseHttp(StreamId id, bool end_stream, int16_t http_status);
+  void AnswerHttp(Stream* s);
+  // Server: ends a request that the owner has not heard of. `encoding`: because of its compression.
+  void Refuse(StreamId id, bool end_stream, absl::Status status, bool encoding = false);
 
   // Immutable after construction.
   const Role role_;
@@ -182,6 +192,7 @@ class Session::Impl {
   // Ids. A client's own: the next one to use, and the last one opened. A server's: the last one the client opened.
   StreamId next_id_ = 1;
   StreamId last_opened_ = 0;
+  bool skipped_ids_ = false;  // server: the client has passed over some
   // Set by SendGoaway(). Streams above it are ignored even before the GOAWAY has left: it promises that they were not
   // looked at.
   std::optional<StreamId> last_accepted_;

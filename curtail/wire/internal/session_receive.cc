@@ -105,6 +105,21 @@ void Session::Impl::RefuseClosed(StreamId id) {
   React();
 }
 
+// One that we have not reset may not be used again, and one that was passed over may not be used at all (RFC 9113, 5.1).
+void Session::Impl::RefuseClosedHeaders(StreamId id) {
+  if (sent_reset_) return;
+  if (is_client()) return RefuseClosed(id);
+  ConnectionError(skipped_ids_ ? ErrorCode::kProtocolError : ErrorCode::kStreamClosed,
+                  "HEADERS on a stream that is closed");
+}
+
+bool Session::Impl::CountContent(Stream* s, size_t bytes, bool end) {
+  if (s->content_left < 0) return true;
+  if (static_cast<uint64_t>(s->content_left) < bytes) return false;
+  s->content_left -= static_cast<int64_t>(bytes);
+  return !end || s->content_left == 0;
+}
+
 // ----- DATA -----------------------------------------------------------------------------------------------
 
 void Session::Impl::OnData(const FrameHeader& header, std::string_view payload) {
@@ -117,7 +132,10 @@ void Session::Impl::OnData(const FrameHeader& header, std::string_view payload) 
   if (s->closed) return;
   if (s->got_end) return StreamError(s, ErrorCode::kStreamClosed);
   if (is_client() && !s->got_head) return StreamError(s, ErrorCode::kProtocolError);
-  OnMessageBytes(s, payload);
+  if (s->content_left >= 0 && !CountContent(s, payload.size(), header.Has(kEndStream))) [[unlikely]] {
+    return StreamError(s, ErrorCode::kProtocolError);
+  }
+  if (is_client() || s->http_status == 0) OnMessageBytes(s, payload);
   if (s->closed || !broken_.ok() || !header.Has(kEndStream)) return;
   if (!is_client()) return OnRequestEnd(s);
   OnReplyEnd(s, internal::StatusFromHttp(s->http_status));
@@ -165,8 +183,8 @@ void Session::Impl::OnMessageBytes(Stream* s, std::string_view bytes) {
         return Fail(
             s, absl::ResourceExhaustedError(Join("message exceeds ", options_.max_message_bytes, " bytes")));
       case MessageReader::Result::kCompressed:
-        s->refuse_compressed = true;
-        return Fail(s, absl::UnimplementedError("compressed messages are not supported"));
+        return Fail(s, absl::InternalError(s->has_encoding ? "a message has an encoding that is not supported"
+                                                           : "a compressed message without a grpc-encoding"));
       case MessageReader::Result::kMalformed:
         return Fail(s, absl::InternalError("malformed message prefix"));
     }
@@ -175,6 +193,7 @@ void Session::Impl::OnMessageBytes(Stream* s, std::string_view bytes) {
 
 void Session::Impl::OnRequestEnd(Stream* s) {
   s->got_end = true;
+  if (s->http_status != 0) return AnswerHttp(s);
   if (!s->reader.AtBoundary()) return Fail(s, absl::InternalError("the request ends inside a message"));
   events_->OnRequestEnd(s->id, s->tag);
 }

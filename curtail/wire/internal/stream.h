@@ -46,10 +46,13 @@ struct StreamState {
   bool ending = false;       // no more messages will be queued: after them END_STREAM or trailers
   bool sent_end = false;
   bool got_end = false;
+  bool has_encoding = false;       // the peer names one other than identity
   bool refuse_compressed = false;  // the trailers tell which encodings are accepted
-  int16_t http_status = 0;         // client: of the response's head
+  // Client: of the response's head. Server: of the answer that a request which is not gRPC gets at its end.
+  int16_t http_status = 0;
 
   int64_t send_window = kDefaultWindow;  // may be negative (RFC 9113, 6.9.2)
+  int64_t content_left = -1;             // of content-length; negative: not announced
   uint32_t uncredited = 0;               // bytes received for which no WINDOW_UPDATE was sent
 };
 
