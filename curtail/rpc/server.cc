@@ -29,7 +29,8 @@ absl::StatusOr<std::unique_ptr<internal::ServerCore>> StartAdmin(const std::stri
   auto service = internal::NewAdminService(core);
   const std::string name(service->FullName());
   if (absl::Status added = admin->AddService(std::move(service)); !added.ok()) return added;
-  for (auto& reflection : internal::NewReflectionServices({name}, false)) {
+  const auto served = [raw = admin.get()](std::string_view path) { return raw->Serves(path); };
+  for (auto& reflection : internal::NewReflectionServices({name}, false, served)) {
     if (absl::Status added = admin->AddService(std::move(reflection)); !added.ok()) return added;
   }
   if (absl::Status bound = admin->Bind(); !bound.ok()) return bound;
@@ -50,13 +51,17 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options,
       names.emplace_back(service->FullName());
     }
   }
-  if (options.health) services.push_back(internal::NewHealthService(names));
-  if (options.reflection) {
-    for (auto& reflection : internal::NewReflectionServices(names, options.health)) {
+  auto impl = std::make_unique<Impl>(std::move(options));
+  internal::ServerCore* const core = &impl->core;
+  if (core->options().health) {
+    services.push_back(internal::NewHealthService(names, [core] { return core->draining(); }));
+  }
+  if (core->options().reflection) {
+    const auto served = [core](std::string_view path) { return core->Serves(path); };
+    for (auto& reflection : internal::NewReflectionServices(names, core->options().health, served)) {
       services.push_back(std::move(reflection));
     }
   }
-  auto impl = std::make_unique<Impl>(std::move(options));
   for (auto& service : services) {
     if (absl::Status added = impl->core.AddService(std::move(service)); !added.ok()) return added;
   }

@@ -322,11 +322,26 @@ TEST_P(GrpcClientTest, ReflectionDescribesTheServices) {
   google::protobuf::FileDescriptorProto file;
   ASSERT_TRUE(file.ParseFromString(response.file_descriptor_response().file_descriptor_proto(0)));
   EXPECT_EQ(file.package(), "curtail.interop");
+  ASSERT_EQ(file.service_size(), 1) << "Forward is linked in, and not served";
+  EXPECT_EQ(file.service(0).name(), "Echo");
 
-  request.set_file_containing_symbol("no.such.Symbol");
+  request.set_file_containing_symbol("grpc.health.v1.Health");
   ASSERT_TRUE(stream->Write(request));
   ASSERT_TRUE(stream->Read(&response));
-  EXPECT_EQ(response.error_response().error_code(), static_cast<int>(grpc::StatusCode::NOT_FOUND));
+  ASSERT_EQ(response.file_descriptor_response().file_descriptor_proto_size(), 1);
+  ASSERT_TRUE(file.ParseFromString(response.file_descriptor_response().file_descriptor_proto(0)));
+  ASSERT_EQ(file.service_size(), 1);
+  ASSERT_EQ(file.service(0).method_size(), 1);
+  EXPECT_EQ(file.service(0).method(0).name(), "Check");
+
+  for (const char* symbol : {"no.such.Symbol", "curtail.interop.Forward", "curtail.interop.Forward.Forward",
+                             "grpc.health.v1.Health.Watch"}) {
+    request.set_file_containing_symbol(symbol);
+    ASSERT_TRUE(stream->Write(request));
+    ASSERT_TRUE(stream->Read(&response));
+    EXPECT_EQ(response.error_response().error_code(), static_cast<int>(grpc::StatusCode::NOT_FOUND))
+        << symbol;
+  }
 
   stream->WritesDone();
   const grpc::Status status = stream->Finish();

@@ -19,10 +19,13 @@ using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptor;
 using google::protobuf::FileDescriptorProto;
+using google::protobuf::MethodDescriptor;
+using google::protobuf::ServiceDescriptor;
 
 class HealthService final : public Service {
  public:
-  explicit HealthService(std::vector<std::string> names) : names_(names.begin(), names.end()) {}
+  HealthService(std::vector<std::string> names, std::function<bool()> draining)
+      : names_(names.begin(), names.end()), draining_(std::move(draining)) {}
 
   std::string_view FullName() const override { return "grpc.health.v1.Health"; }
 
@@ -36,6 +39,7 @@ class HealthService final : public Service {
  private:
   absl::Status Check(std::string_view request, std::string* reply) {
     constexpr int kServing = 1;
+    constexpr int kNotServing = 2;
     std::string service;
     if (!ForEachField(request, [&](int field, std::string_view bytes, uint64_t) {
           if (field == 1) service = bytes;
@@ -46,19 +50,20 @@ class HealthService final : public Service {
       return absl::NotFoundError(Join("no service \"", service, "\" here"));
     }
     MessageWriter out;
-    out.Int(1, kServing);
+    out.Int(1, draining_() ? kNotServing : kServing);
     *reply = out.Take();
     return absl::OkStatus();
   }
 
   const std::set<std::string> names_;
+  const std::function<bool()> draining_;
 };
 
 // Finds descriptors in what is linked into the program, and in the built-in files, which no generated code
-// provides.
+// provides. Services and methods that are not served do not exist in them.
 class DescriptorSource {
  public:
-  DescriptorSource() {
+  explicit DescriptorSource(std::function<bool(std::string_view)> served) : served_(std::move(served)) {
     for (const BuiltinProto* proto : {&kHealthProto, &kReflectionProto, &kReflectionAlphaProto})
       AddBuiltin(*proto);
   }
@@ -68,8 +73,29 @@ class DescriptorSource {
     return file != nullptr ? file : builtin_.FindFileByName(name);
   }
   const FileDescriptor* BySymbol(const std::string& symbol) const {
-    const FileDescriptor* file = DescriptorPool::generated_pool()->FindFileContainingSymbol(symbol);
-    return file != nullptr ? file : builtin_.FindFileContainingSymbol(symbol);
+    for (const DescriptorPool* pool : {DescriptorPool::generated_pool(), &builtin_}) {
+      const FileDescriptor* const file = pool->FindFileContainingSymbol(symbol);
+      if (file == nullptr) continue;
+      const ServiceDescriptor* const service = pool->FindServiceByName(symbol);
+      if (service != nullptr && !Serves(*service)) return nullptr;
+      const MethodDescriptor* const method = pool->FindMethodByName(symbol);
+      return method != nullptr && !Serves(*method) ? nullptr : file;
+    }
+    return nullptr;
+  }
+  // The file as it is served.
+  FileDescriptorProto Describe(const FileDescriptor& file) const {
+    FileDescriptorProto proto;
+    file.CopyTo(&proto);
+    for (int s = file.service_count() - 1; s >= 0; --s) {
+      const ServiceDescriptor& service = *file.service(s);
+      auto& methods = *proto.mutable_service(s)->mutable_method();
+      for (int m = service.method_count() - 1; m >= 0; --m) {
+        if (!Serves(*service.method(m))) methods.DeleteSubrange(m, 1);
+      }
+      if (methods.empty()) proto.mutable_service()->DeleteSubrange(s, 1);
+    }
+    return proto;
   }
   const FieldDescriptor* Extension(const std::string& type, int number) const {
     const auto* message = DescriptorPool::generated_pool()->FindMessageTypeByName(type);
@@ -78,6 +104,15 @@ class DescriptorSource {
   }
 
  private:
+  bool Serves(const MethodDescriptor& method) const {
+    return served_(Join("/", method.service()->full_name(), "/", method.name()));
+  }
+  bool Serves(const ServiceDescriptor& service) const {
+    for (int m = 0; m < service.method_count(); ++m) {
+      if (Serves(*service.method(m))) return true;
+    }
+    return false;
+  }
   void AddBuiltin(const BuiltinProto& proto) {
     google::protobuf::io::ArrayInputStream text(proto.source,
                                                 static_cast<int>(std::string_view(proto.source).size()));
@@ -89,6 +124,7 @@ class DescriptorSource {
     builtin_.BuildFile(file);
   }
 
+  const std::function<bool(std::string_view)> served_;
   DescriptorPool builtin_;
 };
 
@@ -156,15 +192,13 @@ class ReflectionService final : public Service {
   }
 
   // The file and all that it imports.
-  static void AnswerFile(const FileDescriptor* file, std::string_view what, MessageWriter* out) {
+  void AnswerFile(const FileDescriptor* file, std::string_view what, MessageWriter* out) const {
     if (file == nullptr) return AnswerError(absl::StatusCode::kNotFound, Join("not found: ", what), out);
     MessageWriter files;
     std::set<const FileDescriptor*> seen = {file};
     std::vector<const FileDescriptor*> queue = {file};
     for (size_t i = 0; i < queue.size(); ++i) {
-      FileDescriptorProto proto;
-      queue[i]->CopyTo(&proto);
-      files.Bytes(1, proto.SerializeAsString());
+      files.Bytes(1, descriptors_->Describe(*queue[i]).SerializeAsString());
       for (int d = 0; d < queue[i]->dependency_count(); ++d) {
         if (seen.insert(queue[i]->dependency(d)).second) queue.push_back(queue[i]->dependency(d));
       }
@@ -211,17 +245,18 @@ class ReflectionService final : public Service {
 
 }  // namespace
 
-std::unique_ptr<Service> NewHealthService(std::vector<std::string> names) {
-  return std::make_unique<HealthService>(std::move(names));
+std::unique_ptr<Service> NewHealthService(std::vector<std::string> names, std::function<bool()> draining) {
+  return std::make_unique<HealthService>(std::move(names), std::move(draining));
 }
 
-std::vector<std::unique_ptr<Service>> NewReflectionServices(std::vector<std::string> names, bool health) {
+std::vector<std::unique_ptr<Service>> NewReflectionServices(std::vector<std::string> names, bool health,
+                                                            std::function<bool(std::string_view)> served) {
   const std::vector<std::string> own = {"grpc.reflection.v1.ServerReflection",
                                         "grpc.reflection.v1alpha.ServerReflection"};
   if (health) names.push_back("grpc.health.v1.Health");
   names.insert(names.end(), own.begin(), own.end());
   std::sort(names.begin(), names.end());
-  const auto descriptors = std::make_shared<const DescriptorSource>();
+  const auto descriptors = std::make_shared<const DescriptorSource>(std::move(served));
   std::vector<std::unique_ptr<Service>> services;
   for (const std::string& name : own)
     services.push_back(std::make_unique<ReflectionService>(name, names, descriptors));

@@ -6,20 +6,24 @@
 // may also have from another gRPC library, which protobuf answers by ending the process.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "curtail/rpc/service.h"
 
 namespace curtail::internal {
 
-// grpc.health.v1.Health: Check answers SERVING for "" and each of `names`, otherwise NOT_FOUND.
-std::unique_ptr<Service> NewHealthService(std::vector<std::string> names);
+// grpc.health.v1.Health: Check answers SERVING for "" and each of `names`, otherwise NOT_FOUND; NOT_SERVING for them
+// while draining() holds.
+std::unique_ptr<Service> NewHealthService(std::vector<std::string> names, std::function<bool()> draining);
 
-// grpc.reflection.v1 and v1alpha ServerReflection, over the descriptors linked into the program.
-// `names` are the services to list; `health` says that Health is served too.
-std::vector<std::unique_ptr<Service>> NewReflectionServices(std::vector<std::string> names, bool health);
+// grpc.reflection.v1 and v1alpha ServerReflection, over the descriptors linked into the program. `names` are the services
+// to list; `health` says that Health is served too. Of services, only the methods for whose path served() holds exist.
+std::vector<std::unique_ptr<Service>> NewReflectionServices(
+    std::vector<std::string> names, bool health, std::function<bool(std::string_view path)> served);
 
 // The text of the built-in services' .proto files, for reflection: file name and source.
 struct BuiltinProto {

@@ -191,6 +191,7 @@ absl::Status ServerCore::Drain(Deadline deadline) {
   const auto kick_all = [&](uint32_t bits) {
     for (const auto& connection : connections.All()) parts_.output.Kick(*connection, bits);
   };
+  draining_.store(true, std::memory_order_relaxed);
   if (adaptation_ != nullptr) adaptation_->Stop();            // D0
   for (const auto& listener : listeners_) listener->Close();  // D1
   connections.BeginDrain();

@@ -3,8 +3,10 @@
 // server_core.h - the life of a server: binds, runs, drains, and connects the parts that requests use.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -34,6 +36,10 @@ class ServerCore final : public Receiver {
   // See Server::Drain().
   absl::Status Drain(Deadline deadline);
   ServerStats Sample(bool process);
+  // Whether the server has a method of this path, "/package.Service/Method". Any thread, once all services are added.
+  bool Serves(std::string_view path) { return parts_.methods.Find(path) != nullptr; }
+  // Whether Drain() was called. Any thread.
+  bool draining() const { return draining_.load(std::memory_order_relaxed); }
 
   const ServerOptions& options() const { return options_; }
   const std::vector<std::string>& addresses() const { return addresses_; }
@@ -57,6 +63,9 @@ class ServerCore final : public Receiver {
   ServerOptions options_;
   std::vector<std::string> addresses_;
   std::vector<std::shared_ptr<Listener>> listeners_;
+
+  // Atomic, relaxed: set once by Drain(), read by health checks.
+  std::atomic<bool> draining_{false};
 
   // Thread-safe by themselves. The executor's threads use all of them, so it comes last.
   const std::shared_ptr<Poller> poller_ = std::make_shared<Poller>();

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Health checks; reflection is called over the wire in tests/interop.
+#include "curtail/rpc/server/builtin_services.h"
+
+#include <gtest/gtest.h>
+
+namespace curtail::internal {
+namespace {
+
+TEST(HealthService, ServesUntilTheServerDrains) {
+  bool draining = false;
+  const auto health = NewHealthService({"a.B"}, [&draining] { return draining; });
+  const std::vector<MethodHandler> methods = health->Handlers();
+  const auto check = [&](std::string_view request) {
+    Context ctx(Deadline::Infinite());
+    std::string reply;
+    const absl::Status status = methods.at(0).handler(ctx, request, &reply);
+    return status.ok() ? reply : absl::StatusCodeToString(status.code());
+  };
+  const std::string serving("\x08\x01"), not_serving("\x08\x02");  // HealthCheckResponse.status
+  const std::string known(
+      "\x0a\x03"
+      "a.B"),
+      unknown(
+          "\x0a\x03"
+          "a.C");
+  EXPECT_EQ(check(""), serving);
+  EXPECT_EQ(check(known), serving);
+  EXPECT_EQ(check(unknown), "NOT_FOUND");
+  draining = true;
+  EXPECT_EQ(check(""), not_serving);
+  EXPECT_EQ(check(known), not_serving);
+  EXPECT_EQ(check(unknown), "NOT_FOUND");
+}
+
+}  // namespace
+}  // namespace curtail::internal
