@@ -566,7 +566,7 @@ TEST(ClientSession, TakesDetailsAsPayloadsOfTheStatus) {
   const std::string bytes(
       "\x08\x05\x12\x01m\x1a\x06\x0a\x01t\x12\x01v\x1a\x06\x0a\x01t\x12\x01w\x1a\x02\x12\x00\x1a\x03\x0a\x01"
       "u",
-      32);
+      30);
   ClientUnderTest t;
   const CallLog& call = t.Reply(
       kReplyHead, "",
