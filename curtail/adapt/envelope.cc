@@ -5,12 +5,26 @@
 // above. The pieces are then merged as long as a neighbour's config is good enough for all of a piece. "Good
 // enough" always compares with the best at that load and never with what a previous merge left there, so that
 // errors do not add up.
+//
+// Before that each point becomes the median of its repeats and those at the two neighbouring loads: nine
+// measurements, not three. A median leaves a rising line and a knee as they are, and removes what sticks out of them.
+//
+// With costs, a piece's config is chosen by these rules:
+//  E1. Good enough are configs whose p99 is higher than the best one's by no more than the larger of the two
+//      spreads, or by no more than the weight.
+//  E2. Of these remain the cheap ones: at most a fifth above the cheapest, or a twentieth of a CPU.
+//  E3. Of these the one that may stand for the longest stretch is taken.
+//  E4. Of equals the most robust one is taken. It sustains most; then its median rank by p99 over all loads is the
+//      lowest, which one lucky cell does not change; then that by p50.
 #include "curtail/adapt/envelope.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -21,6 +35,11 @@ namespace {
 
 // A p50 that is higher by no more than this share is as good.
 constexpr double kSameMedian = 0.05;
+// A point that differs from its neighbours by more spreads than this is no noise.
+constexpr double kStandsOut = 2;
+// CPU within this share of the cheapest, or within so many CPUs, is as cheap.
+constexpr double kSameCost = 0.2;
+constexpr double kSameCores = 0.05;
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
@@ -67,22 +86,56 @@ double Envelope::Curve::Median(double load) const {
   return load > limit || loads.empty() ? kInfinite : Interpolate(loads, p50_us, load);
 }
 
-Envelope::Curve Envelope::CurveOf(const Profile& profile, const ConfigSummary& summary, double noise) {
+double Envelope::Curve::Cores(double load) const {
+  return load > limit || loads.empty() ? kInfinite : Interpolate(loads, cores, load);
+}
+
+Envelope::Curve Envelope::CurveOf(const Profile& profile, const ConfigSummary& summary, double noise,
+                                  bool smooth) {
   Curve curve;
   curve.limit = summary.saturation_per_s.value_or(kInfinite);
-  std::map<double, std::vector<double>> p50s;  // by load
+  std::map<double, std::vector<double>> p50s, p99s, cores;  // by load
   for (const ProfileCell& cell : profile.cells) {
-    if (cell.config == summary.config) p50s[cell.load_per_s].push_back(cell.p50_us);
+    if (cell.config != summary.config) continue;
+    p50s[cell.load_per_s].push_back(cell.p50_us);
+    p99s[cell.load_per_s].push_back(cell.p99_us);
+    cores[cell.load_per_s].push_back(cell.cpu_cores.value_or(0));
   }
+  std::vector<std::vector<double>> repeats;
   for (const ProfilePoint& point : summary.points) {
     if (point.load_per_s > curve.limit) break;
-    curve.loads.push_back(point.load_per_s);
-    curve.p99_us.push_back(point.p99_us + (point.unstable ? point.spread_us : 0));
+    const double load = point.load_per_s;
+    curve.loads.push_back(load);
+    curve.p99_us.push_back(point.p99_us + (point.unstable && !smooth ? point.spread_us : 0));
     curve.spread_us.push_back(std::max(point.spread_us, noise * point.p99_us));
-    const auto repeats = p50s.find(point.load_per_s);
-    curve.p50_us.push_back(repeats == p50s.end() ? point.p99_us : internal::Median(repeats->second));
+    curve.p50_us.push_back(p50s[load].empty() ? point.p99_us : internal::Median(p50s[load]));
+    curve.cores.push_back(cores[load].empty() ? 0 : internal::Median(cores[load]));
+    repeats.push_back(std::move(p99s[load]));
   }
+  if (smooth) Smooth(repeats, noise, curve);
   return curve;
+}
+
+void Envelope::Smooth(std::span<const std::vector<double>> repeats, double noise, Curve& curve) {
+  const size_t n = repeats.size();
+  for (size_t i = 0; i + 1 < n; ++i) {
+    // Repeats of these loads, and how far each is from the median of its load, as a share.
+    std::vector<double> pool, shares;
+    for (size_t j = i == 0 ? 0 : i - 1; j <= i + 1; ++j) {
+      if (repeats[j].empty()) continue;
+      const double median = internal::Median(repeats[j]);
+      for (const double value : repeats[j]) {
+        pool.push_back(value);
+        shares.push_back(median > 0 ? std::abs(value / median - 1) : 0);
+      }
+    }
+    if (pool.empty()) continue;
+    const double middle = internal::Median(std::move(pool));
+    double &p99_us = curve.p99_us[i], &spread_us = curve.spread_us[i];
+    if (std::abs(p99_us - middle) > kStandsOut * spread_us) continue;
+    p99_us = middle;
+    spread_us = std::max(1.4826 * internal::Median(std::move(shares)), noise) * middle;
+  }
 }
 
 absl::StatusOr<Envelope> Envelope::Make(const Profile& profile, const ConfigFilter& filter, Options options) {
@@ -91,12 +144,16 @@ absl::StatusOr<Envelope> Envelope::Make(const Profile& profile, const ConfigFilt
   for (const ConfigSummary& summary : profile.configs) {
     if (summary.points.empty() || (filter && !filter(summary.config))) continue;
     envelope.configs_.push_back(summary.config);
-    envelope.curves_.push_back(CurveOf(profile, summary, noise));
+    envelope.curves_.push_back(CurveOf(profile, summary, noise, options.merge_within_noise));
   }
   if (envelope.configs_.empty()) {
     return absl::InvalidArgumentError(
         "the profile has no config that the service can run under; train it with such configs");
   }
+  const bool costs = std::all_of(profile.cells.begin(), profile.cells.end(),
+                                 [](const ProfileCell& cell) { return cell.cpu_cores.has_value(); });
+  envelope.cpu_weight_ = costs ? std::max(options.cpu_weight, 0.0) : 0;
+  envelope.RankByRobustness(profile.loads);
   const std::vector<double> bends = envelope.Bends();
   for (size_t i = 0; i + 1 < bends.size(); ++i) envelope.AddPieces(bends[i], bends[i + 1]);
   if (options.merge_within_noise) envelope.Merge(bends);
@@ -120,6 +177,12 @@ std::optional<double> Envelope::PredictMedian(const Config& config, double load_
   const std::optional<size_t> index = IndexOf(config);
   if (!index) return std::nullopt;
   return curves_[*index].Median(load_per_s);
+}
+
+std::optional<double> Envelope::PredictCores(const Config& config, double load_per_s) const {
+  const std::optional<size_t> index = IndexOf(config);
+  if (!index || cpu_weight_ <= 0) return std::nullopt;
+  return curves_[*index].Cores(load_per_s);
 }
 
 std::optional<double> Envelope::Sustains(const Config& config) const {
@@ -203,7 +266,8 @@ bool Envelope::GoodEnough(size_t config, size_t piece, std::span<const double> b
     // Right of a limit the config is as bad as can be, unless the best is no better there.
     if (from_right && one.limit <= load) return other.limit <= load && one.limit >= other.limit;
     if (other.At(load) == kInfinite) return one.limit >= other.limit;
-    return one.At(load) - other.At(load) <= std::max(one.Spread(load), other.Spread(load));
+    return one.At(load) - other.At(load) <=
+           std::max({one.Spread(load), other.Spread(load), cpu_weight_ * other.At(load)});  // E1
   };
   if (!at(from, true) || (until < kInfinite && !at(until, false))) return false;
   return std::all_of(bends.begin(), bends.end(), [&](double bend) {
@@ -233,6 +297,40 @@ std::vector<double> Envelope::LoadsOf(size_t piece, std::span<const double> bend
   return loads;
 }
 
+double Envelope::Expense(size_t config, double load) const {
+  return cpu_weight_ > 0 ? curves_[config].Cores(load) : curves_[config].Median(load);
+}
+
+bool Envelope::Near(size_t config, double load, double lowest) const {
+  const double near = cpu_weight_ > 0 ? std::max(lowest * (1 + kSameCost), lowest + kSameCores)  // E2
+                                      : lowest * (1 + kSameMedian);
+  return Expense(config, load) <= near;
+}
+
+void Envelope::RankByRobustness(std::span<const double> loads) {
+  // The median of the ranks at all loads. Those that do not sustain a load share the last rank.
+  const auto rank = [&](size_t config, auto value) {
+    std::vector<double> ranks = {static_cast<double>(curves_.size())};
+    if (!loads.empty()) ranks.clear();
+    for (const double load : loads) {
+      const double own = value(curves_[config], load);
+      ranks.push_back(static_cast<double>(std::count_if(
+          curves_.begin(), curves_.end(), [&](const Curve& other) { return value(other, load) < own; })));
+    }
+    return internal::Median(std::move(ranks));
+  };
+  using Key = std::tuple<double, double, double>;
+  std::vector<Key> keys;
+  for (size_t c = 0; c < curves_.size(); ++c) {
+    keys.emplace_back(-curves_[c].limit, rank(c, std::mem_fn(&Curve::At)),
+                      rank(c, std::mem_fn(&Curve::Median)));
+  }
+  std::vector<size_t> order(curves_.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return keys[a] < keys[b]; });
+  for (size_t i = 0; i < order.size(); ++i) curves_[order[i]].robustness = i;
+}
+
 std::vector<bool> Envelope::Eligible(size_t piece, std::span<const double> bends) const {
   std::vector<bool> good(curves_.size());
   for (size_t c = 0; c < curves_.size(); ++c) {
@@ -242,13 +340,11 @@ std::vector<bool> Envelope::Eligible(size_t piece, std::span<const double> bends
   for (const double load : LoadsOf(piece, bends)) {
     double lowest = kInfinite;
     for (size_t c = 0; c < curves_.size(); ++c) {
-      if (good[c]) lowest = std::min(lowest, curves_[c].Median(load));
+      if (good[c]) lowest = std::min(lowest, Expense(c, load));
     }
-    for (size_t c = 0; c < curves_.size(); ++c) {
-      eligible[c] = eligible[c] && curves_[c].Median(load) <= lowest * (1 + kSameMedian);
-    }
+    for (size_t c = 0; c < curves_.size(); ++c) eligible[c] = eligible[c] && Near(c, load, lowest);
   }
-  // None, where each has the lowest p50 somewhere: then it decides nothing.
+  // None, where each is the cheapest, or the fastest, somewhere: then that decides nothing.
   return std::find(eligible.begin(), eligible.end(), true) == eligible.end() ? good : eligible;
 }
 
@@ -260,12 +356,12 @@ void Envelope::Merge(std::span<const double> bends) {
   for (size_t i = 0; i < exact.size(); ++i) eligible.push_back(Eligible(i, bends));
   std::vector<size_t> choice(exact.size());
   for (size_t begin = 0; begin < exact.size();) {
-    // The config that may stand for the longest stretch from here; of equals the best at its beginning.
-    size_t longest = 0, chosen = exact[begin].config;
+    size_t longest = 0, chosen = exact[begin].config;  // E3
     for (size_t c = 0; c < curves_.size(); ++c) {
       size_t length = 0;
       while (begin + length < exact.size() && eligible[begin + length][c]) ++length;
-      if (length > longest || (length == longest && c == exact[begin].config)) longest = length, chosen = c;
+      const bool robust = curves_[c].robustness < curves_[chosen].robustness;  // E4
+      if (length > longest || (length == longest && robust)) longest = length, chosen = c;
     }
     std::fill_n(choice.begin() + static_cast<std::ptrdiff_t>(begin), longest, chosen);
     begin += longest;

@@ -3,13 +3,16 @@
 // envelope.h - the predicted best config for each load.
 //
 // The model is muTune's (section 4): for each config the measured p99 at the trained loads, joined
-// by straight lines. Three additions: beyond the load that a config sustained its p99 is infinite.
+// by straight lines. Four additions: a point within the noise of its neighbours' median counts as
+// that. Beyond the load that a config sustained its p99 is infinite.
 // Where the repeats disagreed, its p99 counts a spread higher. The lower envelope of all configs is
 // computed once, so that a decision is a binary search.
 //
-// An advantage within the spread of the measurements is none. Among configs that their p99 does not
-// separate, those with the lowest p50, or nearly so, remain: the p50 spreads far less. Of them the
-// envelope keeps one over as many stretches as it can. Fewer pieces mean fewer needless switches.
+// An advantage within the spread of the measurements is none, and a small one does not pay for a
+// poller. Of the configs that are nearly as good as the best at a load, only the cheap ones remain.
+// A profile without costs, or a weight of zero, leaves those with the lowest p50 instead: the p50
+// spreads far less than the p99. The envelope keeps one config over as many stretches as it can,
+// and of equals the most robust one. Fewer pieces mean fewer needless switches.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +30,9 @@ namespace curtail {
 // The style of a service decides under which models it can run.
 enum class ServiceStyle { kStraightLine, kContinuation, kCoroutine };
 
+// The default of PolicyOptions::cpu_weight.
+inline constexpr double kCpuWeight = 0.1;
+
 using ConfigFilter = std::function<bool(const Config&)>;
 
 // Straight-line services run in the S and F models, continuation services in the A models,
@@ -37,9 +43,11 @@ ConfigFilter RunsUnder(ServiceStyle style);
 class Envelope {
  public:
   struct Options {
-    // True: differences within the spread count as none. False: the lowest prediction at each load
-    // (the paper).
+    // True: differences within the spread count as none, and points are smoothed. False: the lowest
+    // prediction at each load (the paper).
     bool merge_within_noise = true;
+    // The share by which the p99 may be higher to save CPU; zero: latency alone counts.
+    double cpu_weight = kCpuWeight;
   };
 
   struct Piece {
@@ -62,6 +70,9 @@ class Envelope {
   std::optional<double> Predict(const Config& config, double load_per_s) const;
   // The predicted p50; as Predict().
   std::optional<double> PredictMedian(const Config& config, double load_per_s) const;
+  // The CPUs that the config keeps busy; as Predict(). Absent also when the profile lacks costs or
+  // the weight is zero.
+  std::optional<double> PredictCores(const Config& config, double load_per_s) const;
   // The highest trained load that the config sustained, infinite if it sustained all; absent as
   // above.
   std::optional<double> Sustains(const Config& config) const;
@@ -73,17 +84,22 @@ class Envelope {
  private:
   // The measured points of a config, and the load beyond which its p99 is infinite.
   struct Curve {
-    std::vector<double> loads, p99_us, spread_us, p50_us;
+    std::vector<double> loads, p99_us, spread_us, p50_us, cores;
     double limit = 0;
+    size_t robustness = 0;  // 0: the most robust one
 
     double At(double load) const;      // p99
     double Median(double load) const;  // p50
+    double Cores(double load) const;
     double Spread(double load) const;  // not beyond `limit`
   };
 
   Envelope() = default;
   // `noise` is the least spread, as a share of the p99.
-  static Curve CurveOf(const Profile& profile, const ConfigSummary& summary, double noise);
+  static Curve CurveOf(const Profile& profile, const ConfigSummary& summary, double noise, bool smooth);
+  // Replaces points that their neighbours contradict, unless they stand out of the noise. `repeats`
+  // are the p99 at each load of the curve.
+  static void Smooth(std::span<const std::vector<double>> repeats, double noise, Curve& curve);
   std::optional<size_t> IndexOf(const Config& config) const;
   // Loads between which no prediction bends, first and last ones included.
   std::vector<double> Bends() const;
@@ -97,15 +113,21 @@ class Envelope {
   void SplitAt(std::span<const double> bends);
   // The ends of a piece, and the bends within it.
   std::vector<double> LoadsOf(size_t piece, std::span<const double> bends) const;
-  // True if the config is within the spread of the best over all of the piece.
+  // True if the config is within the spread, or the weight of CPU, of the best over all of the
+  // piece.
   bool GoodEnough(size_t config, size_t piece, std::span<const double> bends) const;
-  // The configs that may stand for the best in a piece.
+  // The configs that may stand for the best in a piece: those that are good enough and cheap.
   std::vector<bool> Eligible(size_t piece, std::span<const double> bends) const;
+  // True if that is nearly as cheap as the cheapest, or nearly as fast where costs do not count.
+  bool Near(size_t config, double load, double lowest) const;
+  double Expense(size_t config, double load) const;
+  void RankByRobustness(std::span<const double> loads);
   void Merge(std::span<const double> bends);
 
   std::vector<Config> configs_;
   std::vector<Curve> curves_;
   std::vector<Piece> pieces_;
+  double cpu_weight_ = 0;  // zero, too, when the profile lacks costs
 };
 
 }  // namespace curtail

@@ -133,6 +133,97 @@ TEST(Envelope, AmongConfigsThatThePercentileCannotTellApartTheMedianDecides) {
   EXPECT_EQ(exact.Best(100).ToString(), "SDB1-8");
 }
 
+double Flat1000(double) { return 1000; }
+
+std::string ShownAt(double weight, const Profile& profile) {
+  return Shown(*Envelope::Make(profile, nullptr, {.cpu_weight = weight}));
+}
+
+TEST(Envelope, ALuckyOrUnluckyCellCountsAsItsNeighboursSay) {
+  // Three repeats with a deviation of a third; one of SIB1's loads had luck, one of FIB1's had none.
+  const auto shown = [](double lucky, double unlucky) {
+    return Shown(
+        Make(MakeProfile({100, 200, 400, 800, 1600},
+                         {{"FIB1", 1e18, [=](double x) { return x == 400 ? unlucky : 1000.0; }, 0.2},
+                          {"SIB1", 1e18, [=](double x) { return x == 800 ? lucky : 1500.0; }, 0.2}})));
+  };
+  EXPECT_EQ(shown(1000, 1500), "FIB1");
+  EXPECT_NE(shown(100, 1500), "FIB1") << "no noise explains a tenth";
+  EXPECT_NE(shown(1500, 9000), "FIB1") << "nor nine times as much";
+}
+
+TEST(Envelope, SmoothingLeavesARisingLineAndItsKneeAsTheyAre) {
+  const std::vector<double> loads = {100, 200, 400, 800, 1600, 3200};
+  const auto knee = [](double x) { return x < 1000 ? 1000 + x / 10 : x * 5; };
+  const Envelope envelope = Make(MakeProfile(loads, {{"SIP1", 1e18, knee, 0.02}}));
+  for (size_t i = 1; i < loads.size(); ++i)
+    EXPECT_NEAR(*envelope.Predict(ConfigOf("SIP1"), loads[i]), knee(loads[i]), 1e-3 * knee(loads[i]))
+        << loads[i];
+}
+
+TEST(Envelope, AGainThatIsNoneOrSmallerThanTheWeightDoesNotPayForAPoller) {
+  const auto with = [](double poller_us, double noise) {
+    return MakeProfile({100, 1000}, {{"SIP1", 1e18, [=](double) { return poller_us; }, noise, 500, 0.96},
+                                     {"FIB1", 1e18, Flat1000, noise, 700, 0.13}});
+  };
+  EXPECT_EQ(ShownAt(0.1, with(950, 0)), "FIB1") << "6 % is less than the weight";
+  EXPECT_EQ(ShownAt(0.05, with(950, 0)), "SIP1");
+  EXPECT_EQ(ShownAt(0, with(950, 0)), "SIP1");
+  EXPECT_EQ(ShownAt(0.1, with(800, 0)), "SIP1") << "25 %";
+  EXPECT_EQ(ShownAt(0.3, with(800, 0)), "FIB1");
+  EXPECT_EQ(ShownAt(0.05, with(800, 0.2)), "FIB1") << "the repeats do not tell the two apart";
+  EXPECT_EQ(ShownAt(0, with(800, 0.2)), "SIP1") << "latency alone: the lower p50";
+}
+
+TEST(Envelope, ConfigsOfAboutTheSameCpuAreEquallyCheap) {
+  const auto with = [](double low, double high) {
+    return MakeProfile({100, 1000}, {{"SDB1-8", 1e18, Flat1000, 0, 500, low},
+                                     {"FIB1", 1e18, [](double) { return 950.0; }, 0, 500, high}});
+  };
+  EXPECT_EQ(ShownAt(0.1, with(0.5, 0.59)), "FIB1") << "a fifth more";
+  EXPECT_EQ(ShownAt(0.1, with(0.5, 0.61)), "SDB1-8");
+  EXPECT_EQ(ShownAt(0.1, with(0.02, 0.06)), "FIB1") << "a twentieth of a CPU";
+  EXPECT_EQ(ShownAt(0.1, with(0.02, 0.08)), "SDB1-8");
+}
+
+TEST(Envelope, WithoutTheCpuOfEachCellCostsDoNotCount) {
+  const Profile profile = MakeProfile(
+      {100, 1000}, {{"SIP1", 1e18, [](double) { return 950.0; }, 0, 500, 0.96}, {"FIB1", 1e18, Flat1000}});
+  EXPECT_EQ(ShownAt(10, profile), "SIP1");
+  const Envelope envelope = *Envelope::Make(profile);
+  EXPECT_FALSE(envelope.PredictCores(ConfigOf("SIP1"), 100).has_value());
+}
+
+TEST(Envelope, PredictsTheCpuOnTheLinesUpToTheLimit) {
+  Profile profile =
+      MakeProfile({100, 300}, {{"SIP1", 200, Flat1000, 0, 1, 0.9}, {"FIB1", 1e18, Flat1000, 0, 1, 0.1}});
+  for (ProfileCell& cell : profile.cells) {
+    if (cell.load_per_s == 300) *cell.cpu_cores += 0.2;
+  }
+  const Envelope envelope = *Envelope::Make(profile);
+  EXPECT_DOUBLE_EQ(*envelope.PredictCores(ConfigOf("FIB1"), 50), 0.1);
+  EXPECT_DOUBLE_EQ(*envelope.PredictCores(ConfigOf("FIB1"), 200), 0.2);
+  EXPECT_DOUBLE_EQ(*envelope.PredictCores(ConfigOf("SIP1"), 100), 0.9);
+  EXPECT_EQ(*envelope.PredictCores(ConfigOf("SIP1"), 101), INFINITY);
+  EXPECT_FALSE(envelope.PredictCores(ConfigOf("FIP1"), 100).has_value());
+}
+
+TEST(Envelope, OfEqualsTheMostRobustStands) {
+  // All are within the noise of the best at all loads, and equally cheap.
+  const auto lucky = [](double x) { return x == 200 ? 900.0 : 1050.0; };  // once the best, else the last
+  const auto steady = [](double) { return 1000.0; };
+  const std::vector<double> loads = {100, 200, 400, 800, 1600};
+  const Profile ranks =
+      MakeProfile(loads, {{"SDB1-8", 1e18, lucky, 0.2, 500, 0.1}, {"FIB1", 1e18, steady, 0.2, 500, 0.1}});
+  EXPECT_EQ(ShownAt(0.1, ranks), "FIB1") << "one lucky load of five";
+  const Profile capable =
+      MakeProfile(loads, {{"SDB1-8", 1e18, lucky, 0.2, 500, 0.1}, {"FIB1", 1000, steady, 0.2, 500, 0.1}});
+  EXPECT_EQ(ShownAt(0.1, capable), "SDB1-8") << "it sustains most";
+  const Profile medians =
+      MakeProfile(loads, {{"SDB1-8", 1e18, steady, 0.2, 500, 0.1}, {"FIB1", 1e18, steady, 0.2, 400, 0.1}});
+  EXPECT_EQ(ShownAt(0.1, medians), "FIB1") << "the lower p50";
+}
+
 TEST(Envelope, NoiseNeverReachesAcrossALimit) {
   const Profile profile = MakeProfile({100, 200, 400}, {{"SIP1", 250, [](double) { return 100.0; }, 0.2},
                                                         {"SDB1-4", 1e18, [](double) { return 101.0; }, 0.2}});

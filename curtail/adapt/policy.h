@@ -60,6 +60,10 @@ struct PolicyOptions {
   // CPUs that the process may use.
   int cpus = 1;
 
+  // The share by which the p99 may be higher to save CPU, above all that of polling. An advantage
+  // that the measurements cannot tell from none never pays for CPU. Zero: latency alone counts.
+  double cpu_weight = kCpuWeight;
+
   // For decisions by a profile. The least share by which the predicted p99 must fall, or the p50
   // where the p99 does not separate; raise against switches that gain little.
   double min_gain = 0.1;

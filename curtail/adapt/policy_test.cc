@@ -48,6 +48,12 @@ class Told {
     s.rates.paper = 1e9;  // must not matter
     return Ask(s, at);
   }
+  std::string Plausible(double rate, double high, Nanos at) {
+    Signals s;
+    s.rates.slow = rate;
+    s.rates.high = high;
+    return Ask(s, at);
+  }
   std::string Paper(double rate, Nanos at) {
     Signals s;
     s.rates.paper = rate;
@@ -146,6 +152,16 @@ TEST(Mutune, ARisingLoadDoesNotWaitForTheDwellWhereAnotherConfigIsFarBetter) {
   EXPECT_EQ(told.Slow(1500, milliseconds(1002)), "FIB1");
 }
 
+TEST(Mutune, ARiseBeyondTheConfigLeadsToWhatTheWorstPlausibleLoadNeeds) {
+  Told told("mutune", SteppedProfile(), "SIP1");
+  EXPECT_EQ(told.Plausible(100, 9500, milliseconds(0)), "SIP1") << "it sustains what is there";
+  EXPECT_EQ(told.Plausible(1500, 9500, milliseconds(1)), "SDB1-50") << "in one step";
+  EXPECT_EQ(told.Plausible(1500, 1600, milliseconds(900)), "SDB1-50") << "dwells";
+  EXPECT_EQ(told.Plausible(1500, 1600, milliseconds(1100)), "SDP1-20");
+  Told small("mutune", SteppedProfile(), "SIP1");
+  EXPECT_EQ(small.Plausible(1500, 1700, milliseconds(0)), "SDP1-20");
+}
+
 TEST(Mutune, EntersAConfigOnlyWithHeadroom) {
   Told told("mutune", SteppedProfile(), "SDP1-20");
   EXPECT_EQ(told.Slow(900, seconds(0)), "SDP1-20") << "SIP1 sustains 1000, not 1035";
@@ -214,6 +230,19 @@ TEST(Mutune, SwitchesForALowerMedianWhereThePercentileIsAsGood) {
   };
   EXPECT_EQ(Told("mutune", with(719), "SDB1-8").Slow(500, Nanos(0)), "SIP1");
   EXPECT_EQ(Told("mutune", with(721), "SDB1-8").Slow(500, Nanos(0)), "SDB1-8");
+}
+
+TEST(Mutune, LeavesAPollerThatGainsLessThanTheWeight) {
+  const auto with = [](double poller_us, double cores) {
+    return MakeProfile({100, 1000}, {{"SIP1", 1e18, [=](double) { return poller_us; }, 0, 400, cores},
+                                     {"FIB1", 1e18, [](double) { return 1000.0; }, 0, 500, 0.13}});
+  };
+  EXPECT_EQ(Told("mutune", with(920, 0.96), "SIP1").Slow(500, Nanos(0)), "FIB1");
+  EXPECT_EQ(Told("mutune", with(920, 0.96), "SIP1", {.cpu_weight = 0}).Slow(500, Nanos(0)), "SIP1");
+  EXPECT_EQ(Told("mutune", with(700, 0.96), "FIB1").Slow(500, Nanos(0)), "SIP1");
+  EXPECT_EQ(Told("mutune", with(700, 0.96), "FIB1", {.cpu_weight = 0.5}).Slow(500, Nanos(0)), "FIB1");
+  Told told("mutune", with(920, 0.96), "SIP1");
+  for (int s = 0; s < 30; ++s) EXPECT_EQ(told.Slow(100 + s * 20.0, seconds(s)), "FIB1") << s;
 }
 
 TEST(Mutune, AsThePaperHasItTakesTheLowestPredictionAlways) {

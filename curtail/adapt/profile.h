@@ -35,6 +35,8 @@ struct ProfileCell {
   double achieved_per_s = 0;
   double failed_share = 0;  // from 0 to 1
   bool saturated = false;   // the config did not keep up
+  // CPUs that the server's process kept busy; absent: not measured
+  std::optional<double> cpu_cores;
   friend bool operator==(const ProfileCell&, const ProfileCell&) = default;
 };
 

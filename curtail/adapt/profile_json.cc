@@ -19,6 +19,7 @@ namespace {
 
 using internal::kMaxCells;
 using internal::kMaxConfigs;
+using internal::kMaxCores;
 using internal::kMaxLoads;
 using internal::kMaxRate;
 using internal::kMaxString;
@@ -62,7 +63,7 @@ std::vector<double> ReadLoads(const JsonNode& node) {
 
 ProfileCell ReadCell(const JsonNode& node, const std::vector<double>& loads) {
   node.AllowOnly({"config", "load_per_s", "repeat", "p50_us", "p99_us", "mean_us", "achieved_per_s",
-                  "failed_share", "saturated"});
+                  "failed_share", "saturated", "cpu_cores"});
   ProfileCell cell;
   cell.config = ReadConfig(node["config"]);
   cell.load_per_s = node["load_per_s"].Number(0, kMaxRate);
@@ -77,6 +78,7 @@ ProfileCell ReadCell(const JsonNode& node, const std::vector<double>& loads) {
   cell.achieved_per_s = node["achieved_per_s"].Number(0, kMaxRate);
   cell.failed_share = node["failed_share"].Number(0, 1);
   cell.saturated = node["saturated"].Flag();
+  if (node.Contains("cpu_cores")) cell.cpu_cores = node["cpu_cores"].Number(0, kMaxCores);
   return cell;
 }
 
@@ -157,15 +159,17 @@ Json SummaryJson(const ConfigSummary& summary) {
 }
 
 Json CellJson(const ProfileCell& c) {
-  return {{"config", c.config.ToString()},
-          {"load_per_s", c.load_per_s},
-          {"repeat", c.repeat},
-          {"p50_us", c.p50_us},
-          {"p99_us", c.p99_us},
-          {"mean_us", c.mean_us},
-          {"achieved_per_s", c.achieved_per_s},
-          {"failed_share", c.failed_share},
-          {"saturated", c.saturated}};
+  Json json = {{"config", c.config.ToString()},
+               {"load_per_s", c.load_per_s},
+               {"repeat", c.repeat},
+               {"p50_us", c.p50_us},
+               {"p99_us", c.p99_us},
+               {"mean_us", c.mean_us},
+               {"achieved_per_s", c.achieved_per_s},
+               {"failed_share", c.failed_share},
+               {"saturated", c.saturated}};
+  if (c.cpu_cores) json["cpu_cores"] = *c.cpu_cores;
+  return json;
 }
 
 // An array with an item a line.

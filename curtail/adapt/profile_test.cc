@@ -25,6 +25,7 @@ Profile Sample() {
   profile.seed = std::numeric_limits<uint64_t>::max();
   profile.cells[0].p99_us = 412.1234567890123;  // needs all digits
   profile.cells[1].failed_share = 0.1;
+  profile.cells[0].cpu_cores = 0.1234567890123456;  // others were not measured
   Summarize(profile);
   return profile;
 }
@@ -57,12 +58,21 @@ TEST(Profile, RoundTripsExactly) {
   EXPECT_EQ(TextOf(*again), text);
 }
 
+TEST(Profile, IsReadWithoutTheCpuOfItsCells) {
+  json without = json::parse(TextOf(Sample()));
+  EXPECT_EQ(without["cells"][0]["cpu_cores"], 0.1234567890123456);
+  without["cells"][0].erase("cpu_cores");
+  const absl::StatusOr<Profile> read = ParseProfile(without.dump());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_FALSE(read->cells[0].cpu_cores.has_value());
+}
+
 TEST(Profile, SummarizesRepeatsByMedianAndSpread) {
   Profile profile;
   profile.loads = {100, 200, 400};
   const auto add = [&](const char* config, double load, double p99, bool saturated) {
     const int repeat = static_cast<int>(profile.cells.size());
-    profile.cells.push_back({ConfigOf(config), load, repeat, 1, p99, 1, load, 0, saturated});
+    profile.cells.push_back({ConfigOf(config), load, repeat, 1, p99, 1, load, 0, saturated, {}});
   };
   for (double p99 : {100., 110., 90., 104., 1000.}) add("SIP1", 100, p99, false);
   for (double p99 : {100., 200.}) add("SIP1", 200, p99, p99 == 200);
@@ -152,6 +162,10 @@ TEST(Profile, RefusesNumbersThatCannotBe) {
   EXPECT_THAT(Complaint([](json& j) { j["cells"][1]["repeat"] = 0; }),
               HasSubstr("cells[1] repeats an earlier"));
   EXPECT_THAT(Complaint([](json& j) { j["seed"] = 0.5; }), HasSubstr("seed"));
+  EXPECT_THAT(Complaint([](json& j) { j["cells"][0]["cpu_cores"] = -0.1; }),
+              HasSubstr("cells[0].cpu_cores must be a number"));
+  EXPECT_THAT(Complaint([](json& j) { j["cells"][0]["cpu_cores"] = nullptr; }),
+              HasSubstr("cells[0].cpu_cores"));
 }
 
 TEST(Profile, RefusesASummaryThatIsNotOfTheCells) {
@@ -201,13 +215,16 @@ TEST(Profile, ThisMachineIsAlwaysTheSame) {
   EXPECT_THAT(machine.kernel, testing::StartsWith("Linux "));
 }
 
-// The keys that the schema declares, where `ref` says.
-void ExpectDeclared(const json& value, const json& schema) {
-  std::set<std::string> keys, declared;
+// The keys that the schema declares; all but `optional` are required.
+void ExpectDeclared(const json& value, const json& schema, const std::set<std::string>& optional = {}) {
+  std::set<std::string> keys, declared, required;
   for (const auto& [key, unused] : value.items()) keys.insert(key);
   for (const auto& [key, unused] : schema["properties"].items()) declared.insert(key);
   EXPECT_EQ(keys, declared);
-  EXPECT_EQ(std::set<std::string>(schema["required"].begin(), schema["required"].end()), declared);
+  for (const std::string& key : declared) {
+    if (!optional.contains(key)) required.insert(key);
+  }
+  EXPECT_EQ(std::set<std::string>(schema["required"].begin(), schema["required"].end()), required);
   EXPECT_EQ(schema["additionalProperties"], false);
 }
 
@@ -222,7 +239,7 @@ TEST(Profile, SchemaDeclaresWhatIsWritten) {
   EXPECT_EQ(schema["properties"]["schema_version"]["const"], kProfileSchemaVersion);
   ExpectDeclared(profile, schema);
   ExpectDeclared(profile["machine"], schema["properties"]["machine"]);
-  ExpectDeclared(profile["cells"][0], schema["$defs"]["cell"]);
+  ExpectDeclared(profile["cells"][0], schema["$defs"]["cell"], {"cpu_cores"});
   ExpectDeclared(profile["configs"][0], schema["$defs"]["config"]);
   ExpectDeclared(profile["configs"][0]["points"][0], schema["$defs"]["point"]);
 }

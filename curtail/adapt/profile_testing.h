@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct TestCurve {
   std::function<double(double)> p99_us;  // by load
   double noise = 0;                      // the repeats are this share lower, exact and higher
   double p50_us = 1;                     // alike, so that the p99 decides
+  std::optional<double> cpu_cores;       // at all loads; without it in one curve the costs are not known
 };
 
 // Three repeats of each config at each load.
@@ -39,6 +41,7 @@ inline Profile MakeProfile(const std::vector<double>& loads, const std::vector<T
         cell.p99_us = cell.saturated ? 1e6 : curve.p99_us(load) * (1 + (repeat - 1) * curve.noise);
         cell.p50_us = std::min(curve.p50_us, cell.p99_us);
         cell.mean_us = cell.p99_us / 2.5;
+        cell.cpu_cores = curve.cpu_cores;
         cell.achieved_per_s = cell.saturated ? curve.saturates_at : load;
         profile.cells.push_back(cell);
       }

@@ -44,6 +44,15 @@ size_t UsedEntries(int entries) {
   return static_cast<size_t>(std::clamp(entries, ArrivalRing::kMinEntries, ArrivalRing::kMaxEntries));
 }
 
+// How far the true rate may lie above that of `arrivals`: the quantile of the Gamma distribution by the formula of
+// Wilson and Hilferty (1931).
+double PlausibleFactor(double arrivals) {
+  constexpr double kNormalQuantile = 1.96;
+  const double n = std::max(arrivals, 1.0);
+  const double root = 1 - 1 / (9 * n) + kNormalQuantile / (3 * std::sqrt(n));
+  return root * root * root;
+}
+
 }  // namespace
 
 ArrivalRing::ArrivalRing(int entries)
@@ -136,6 +145,7 @@ Rates LoadEstimator::Update(TimePoint now) {
   rates.paper = PaperRate(few);
   rates.fast = RateWithSilence(few, now);
   rates.slow = seconds_ > 0 ? arrivals_ / seconds_ : 0;
+  rates.high = rates.slow * PlausibleFactor(arrivals_);
   const double hasty_ns = rates.slow > 0 ? hasty_ / rates.slow * 1e9 : 0;
   // Its cache line is read at every arrival: a little more or less is not worth moving it between CPUs.
   const double before_ns = static_cast<double>(hasty_ns_.load(std::memory_order_relaxed));

@@ -107,6 +107,9 @@ struct Rates {
   double paper = 0;  // as muTune has it: from the ring alone, so it does not fall in silence
   double fast = 0;   // RateWithSilence() over the same few arrivals
   double slow = 0;   // steady, and yet at once at a new level
+  // The highest rate that the arrivals behind `slow` leave plausible: it is exceeded one time in
+  // forty. Far above `slow` just after a change, and close to it later.
+  double high = 0;
 };
 
 // A LoadEstimator holds the ring and a slow estimate that notices changes. The estimate is an

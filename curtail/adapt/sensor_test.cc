@@ -274,6 +274,23 @@ TEST(LoadEstimator, SlowIsAtTheNewLevelWithinMilliseconds) {
   EXPECT_LT(feed.arrivals.now() - drop, milliseconds(300));
 }
 
+TEST(LoadEstimator, TheHighestPlausibleRateIsAboveTheTrueOneAndComesDownToIt) {
+  int below = 0, above = 0;
+  constexpr int kJumps = 200;
+  for (int i = 0; i < kJumps; ++i) {
+    Feed feed(kArrivalSeed + static_cast<uint64_t>(i));
+    feed.Run(1000, 200);
+    // Of seven arrivals that betray the jump two or three came before it.
+    Rates rates;
+    for (int n = 0; n < 100 && (rates = feed.Run(8000, 1)).slow < 2000;) ++n;
+    below += rates.high < 8000 * 0.8;
+    above += rates.high > 8000 * 4;
+    EXPECT_NEAR(feed.Run(8000, 16000).high, 8000, 8000 * 0.1);
+  }
+  EXPECT_LE(below, kJumps / 4);
+  EXPECT_LE(above, kJumps / 10);
+}
+
 TEST(LoadEstimator, SilenceBringsAllButThePapersRateDown) {
   Feed feed(kArrivalSeed);
   const Rates before = feed.Run(1000, 5000);

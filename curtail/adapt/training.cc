@@ -16,6 +16,7 @@
 namespace curtail {
 namespace {
 
+using internal::kMaxCores;
 using internal::kMaxRate;
 using internal::kMaxUs;
 
@@ -38,6 +39,7 @@ absl::Status CheckNumbers(const ProfileCell& cell) {
   if (!within(cell.mean_us, kMaxUs)) wrong = "mean_us";
   if (!within(cell.achieved_per_s, kMaxRate)) wrong = "achieved_per_s";
   if (!within(cell.failed_share, 1)) wrong = "failed_share";
+  if (!within(cell.cpu_cores.value_or(0), kMaxCores)) wrong = "cpu_cores";
   if (wrong == nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
       Join(Name(cell.config, cell.load_per_s, cell.repeat), " has a ", wrong, " that no measurement gives"));

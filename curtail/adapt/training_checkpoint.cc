@@ -103,7 +103,7 @@ absl::StatusOr<ProfileCell> ReadCell(std::string_view line) {
   std::string problem;
   const JsonNode node(&*json, &problem);
   node.AllowOnly({"config", "load_per_s", "repeat", "p50_us", "p99_us", "mean_us", "achieved_per_s",
-                  "failed_share", "saturated"});
+                  "failed_share", "saturated", "cpu_cores"});
   ProfileCell cell;
   const absl::StatusOr<Config> config = Config::Parse(node["config"].Text(kMaxString));
   if (config.ok()) {
@@ -121,6 +121,7 @@ absl::StatusOr<ProfileCell> ReadCell(std::string_view line) {
   cell.achieved_per_s = node["achieved_per_s"].Number(0, kAny);
   cell.failed_share = node["failed_share"].Number(0, kAny);
   cell.saturated = node["saturated"].Flag();
+  if (node.Contains("cpu_cores")) cell.cpu_cores = node["cpu_cores"].Number(0, kAny);
   if (!problem.empty()) return absl::InvalidArgumentError(Join("is no cell: ", problem));
   return cell;
 }
@@ -142,15 +143,16 @@ std::string CheckpointHeader(const TrainingPlan& plan, const MachineFingerprint&
 }
 
 std::string CheckpointLine(const ProfileCell& cell) {
-  const Json json = {{"config", cell.config.ToString()},
-                     {"load_per_s", cell.load_per_s},
-                     {"repeat", cell.repeat},
-                     {"p50_us", cell.p50_us},
-                     {"p99_us", cell.p99_us},
-                     {"mean_us", cell.mean_us},
-                     {"achieved_per_s", cell.achieved_per_s},
-                     {"failed_share", cell.failed_share},
-                     {"saturated", cell.saturated}};
+  Json json = {{"config", cell.config.ToString()},
+               {"load_per_s", cell.load_per_s},
+               {"repeat", cell.repeat},
+               {"p50_us", cell.p50_us},
+               {"p99_us", cell.p99_us},
+               {"mean_us", cell.mean_us},
+               {"achieved_per_s", cell.achieved_per_s},
+               {"failed_share", cell.failed_share},
+               {"saturated", cell.saturated}};
+  if (cell.cpu_cores) json["cpu_cores"] = *cell.cpu_cores;
   return Dump(json) + "\n";
 }
 

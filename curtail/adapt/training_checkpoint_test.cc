@@ -185,7 +185,8 @@ TEST(TrainingCheckpoint, KeepsEveryDigit) {
   plan.loads = {1000.0 / 3};
   plan.seed = UINT64_MAX;
   plan.workload = "\"quotes\"\nand lines \xe2\x82\xac";
-  const ProfileCell cell = Measured(*Training(plan).Next(), 412.1234567890123, true);
+  ProfileCell cell = Measured(*Training(plan).Next(), 412.1234567890123, true);
+  cell.cpu_cores = 0.1234567890123456;
   const absl::StatusOr<Checkpoint> found =
       Read(CheckpointHeader(plan, TestMachine(), kVersion) + CheckpointLine(cell), plan);
   ASSERT_TRUE(found.ok()) << found.status();

@@ -196,6 +196,7 @@ TEST(Training, RefusesCellsThatItDidNotAskFor) {
   EXPECT_THAT(refused([](ProfileCell& c) { c.mean_us = -1; }), HasSubstr("mean_us"));
   EXPECT_THAT(refused([](ProfileCell& c) { c.achieved_per_s = 1e13; }), HasSubstr("achieved_per_s"));
   EXPECT_THAT(refused([](ProfileCell& c) { c.failed_share = 1.1; }), HasSubstr("failed_share"));
+  EXPECT_THAT(refused([](ProfileCell& c) { c.cpu_cores = -0.1; }), HasSubstr("cpu_cores"));
   EXPECT_TRUE(training.Tell(right).ok());
   RunAll(training, Never);
   EXPECT_THAT(Message(training.Tell(right)), HasSubstr("all cells are measured"));

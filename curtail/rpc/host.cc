@@ -159,6 +159,7 @@ class HostBuilder {
     options.profile = flags_.profile;
     options.any_machine = flags_.any_machine;
     options.slo = FromMillis(flags_.slo_ms);
+    options.cpu_weight = flags_.cpu_weight;
     options.max_threads = flags_.max_threads;
     options.fiber_stack_bytes = static_cast<size_t>(flags_.fiber_stack_kib) << 10;
     options.forward_metadata.insert(options.forward_metadata.end(), flags_.forward_metadata.begin(),

@@ -51,6 +51,9 @@ struct ServerOptions {
   bool any_machine = false;
   // The p99 that a policy must not endanger by trying other configs.
   Nanos slo = std::chrono::milliseconds(10);
+  // The share by which a policy may leave the p99 higher to save CPU, above all that of polling;
+  // zero: latency alone counts.
+  double cpu_weight = 0.1;
   // Threads started, of which a config uses some and the rest sleep; never fewer than `config`
   // needs. Raise to switch to larger pools later.
   int max_threads = 64;

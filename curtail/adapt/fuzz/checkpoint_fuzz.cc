@@ -43,8 +43,8 @@ const std::string& ValidText() {
     Training training(Plan());
     std::string lines = CheckpointHeader(Plan(), Machine(), kVersion);
     while (const std::optional<TrainingCell> next = training.Next()) {
-      const ProfileCell cell{next->config,         next->load_per_s, next->repeat, 1, 2, 1, 10, 0,
-                             next->load_index == 1};
+      const ProfileCell cell{
+          next->config, next->load_per_s, next->repeat, 1, 2, 1, 10, 0, next->load_index == 1, 0.5};
       lines += CheckpointLine(cell);
       Require(training.Tell(cell).ok());
     }

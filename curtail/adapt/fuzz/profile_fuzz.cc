@@ -33,7 +33,8 @@ const std::string& ValidText() {
     for (const char* name : {"SIP1", "SDB1-2"}) {
       for (double load : profile.loads) {
         const Config config = Config::Parse(name).value();
-        profile.cells.push_back({config, load, 0, 1, load, 2, load, 0, load > 20 && config.workers == 0});
+        profile.cells.push_back(
+            {config, load, 0, 1, load, 2, load, 0, load > 20 && config.workers == 0, load / 100});
       }
     }
     Summarize(profile);

@@ -13,6 +13,7 @@ inline constexpr size_t kMaxLoads = 512;
 inline constexpr size_t kMaxConfigs = 256;
 inline constexpr size_t kMaxString = 1024;
 inline constexpr double kMaxUs = 1e13;  // four months
+inline constexpr double kMaxCores = 1 << 20;
 inline constexpr double kMinRate = 1e-6;
 inline constexpr double kMaxRate = 1e12;  // a second
 

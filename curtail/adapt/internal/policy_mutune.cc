@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // muTune's decision (section 4): estimate the rate, predict each config's p99, take the lowest;
-// with a steadier rate, a least gain and a least time between switches. None of these holds where
+// with a steadier rate, a price of CPU, a least gain and a least time between switches. None of these holds where
 // waiting would mean to saturate.
 #include <cmath>
 #include <utility>
@@ -31,7 +31,12 @@ class Mutune final : public Policy {
     const double now_us = envelope_.Predict(s.current, load).value_or(INFINITY);
     const double next_us = envelope_.Predict(next, load).value_or(INFINITY);
     // Where no config sustains the load, the one that sustains most is best.
-    if (now_us == INFINITY) return Switch(next, s.now, load, "the load is beyond the present config");
+    if (now_us == INFINITY) {
+      // The first arrivals of a crowd say little of how large it is. A step too far costs little for a
+      // dwell; a step too short leaves a queue behind for each further one.
+      const Config& ample = Enterable(std::max(load, s.rates.high));
+      return Switch(ample, s.now, load, "the load is beyond the present config");
+    }
     if (!Gains(next, s.current, load)) return {s.current, "too little to gain"};
     // Near a crossing two configs are about equal: where one is twice as good, the load has moved
     // on since the switch.
@@ -49,15 +54,17 @@ class Mutune final : public Policy {
     return {next, reason};
   }
 
-  // Whether the p99 falls by enough, or the p50 does and the envelope says that the p99 is as good
-  // as the best.
+  // Whether the p99 falls by enough. Where the envelope says that the p99 is as good as the best, the
+  // CPU may fall instead, or the p50 where costs do not count.
   bool Gains(const Config& next, const Config& now, double load) const {
     const auto falls = [this](std::optional<double> to, std::optional<double> from) {
       return to.value_or(INFINITY) <= from.value_or(INFINITY) * (1 - min_gain_);
     };
-    return falls(envelope_.Predict(next, load), envelope_.Predict(now, load)) ||
-           (next == envelope_.Best(load) &&
-            falls(envelope_.PredictMedian(next, load), envelope_.PredictMedian(now, load)));
+    if (falls(envelope_.Predict(next, load), envelope_.Predict(now, load))) return true;
+    if (next != envelope_.Best(load)) return false;
+    const std::optional<double> cores = envelope_.PredictCores(next, load);
+    return cores ? falls(cores, envelope_.PredictCores(now, load))
+                 : falls(envelope_.PredictMedian(next, load), envelope_.PredictMedian(now, load));
   }
 
   // The best config for the load that also sustains somewhat more.
@@ -77,7 +84,8 @@ class Mutune final : public Policy {
 };
 
 absl::StatusOr<std::unique_ptr<Policy>> MakeMutune(const PolicyRequest& request) {
-  absl::StatusOr<Envelope> envelope = Envelope::Make(*request.profile, request.runs);
+  absl::StatusOr<Envelope> envelope =
+      Envelope::Make(*request.profile, request.runs, {.cpu_weight = request.options.cpu_weight});
   if (!envelope.ok()) return envelope.status();
   return std::make_unique<Mutune>(*std::move(envelope), request.options);
 }

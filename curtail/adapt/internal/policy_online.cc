@@ -209,7 +209,8 @@ class Online final : public Policy {
 absl::StatusOr<std::unique_ptr<Policy>> MakeOnline(const PolicyRequest& request) {
   std::optional<Envelope> expected;
   if (request.profile != nullptr) {
-    absl::StatusOr<Envelope> envelope = Envelope::Make(*request.profile, request.runs);
+    absl::StatusOr<Envelope> envelope =
+        Envelope::Make(*request.profile, request.runs, {.cpu_weight = request.options.cpu_weight});
     if (envelope.ok()) expected = *std::move(envelope);
   }
   std::vector<Config> configs;

@@ -108,6 +108,8 @@ absl::StatusOr<std::unique_ptr<Adaptation>> Adaptation::Make(const ServerOptions
                                            PolicyThatUses(ProfileUse::kRequired)));
   }
   if (options.slo <= Nanos(0)) return absl::InvalidArgumentError("the SLO of a policy is a time above zero");
+  if (!(options.cpu_weight >= 0))
+    return absl::InvalidArgumentError("the weight of CPU for a policy is zero or above");
   std::optional<Profile> profile;
   if (!options.profile.empty()) {
     absl::StatusOr<Profile> read = ReadProfile(options, services);
@@ -134,7 +136,7 @@ absl::Status Adaptation::Choose(const ServerOptions& options, const Profile* pro
     return absl::OkStatus();
   }
   const int threads = std::max(options.max_threads, options.config.threads());
-  PolicyOptions with{.cpus = UsableCpus(), .slo = options.slo};
+  PolicyOptions with{.cpus = UsableCpus(), .cpu_weight = options.cpu_weight, .slo = options.slo};
   with.allowed = [runs, threads, cpus = with.cpus](const Config& config) {
     const bool polls = config.model.reception == Reception::kPoll;
     return runs(config) && config.threads() <= threads && (cpus > 1 || !polls);

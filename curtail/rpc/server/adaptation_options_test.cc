@@ -86,6 +86,9 @@ TEST_F(AdaptationTest, MistakesAreExplained) {
   ServerOptions no_slo = Options("online");
   no_slo.slo = Nanos(0);
   EXPECT_THAT(Refusal(no_slo), HasSubstr("SLO"));
+  ServerOptions weightless = Options("online");
+  weightless.cpu_weight = -0.1;
+  EXPECT_THAT(Refusal(weightless), HasSubstr("weight of CPU"));
 }
 
 TEST_F(AdaptationTest, ConfigsForMoreThreadsAreLeftOut) {

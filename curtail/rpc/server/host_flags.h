@@ -29,6 +29,7 @@ struct HostFlags {
   std::string policy, profile, admin;
   bool any_machine = false;
   double slo_ms = 10;
+  double cpu_weight = 0.1;
   double drain_s = 10;
   int max_threads = 64;
   int fiber_stack_kib = 256;

@@ -219,6 +219,14 @@ void AddApplicationFlags(CLI::App& app, ApplicationOptions* o) {
       ->group(group);
 }
 
+void AddCpuWeight(CLI::App& command, double* weight) {
+  command
+      .add_option("--cpu-weight", *weight,
+                  "The share by which policies may leave the p99 higher to save CPU; 0: never")
+      ->check(Between(0, 100))
+      ->capture_default_str();
+}
+
 CLI::App* AddDemo(CLI::App& app, DemoFlags* f) {
   CLI::App* demo = app.add_subcommand("demo", "See image search on this machine choose its own threading");
   demo->footer(kDemoExamples);
@@ -329,6 +337,7 @@ CLI::App* AddCompare(CLI::App& app, CompareFlags* f) {
                    "The p99 in ms that a policy must not endanger by trying other configs")
       ->check(Between(0.001, 3.6e6))
       ->capture_default_str();
+  AddCpuWeight(*command, &f->cpu_weight);
   command->add_option("--json", f->json, "Write the results here as JSON");
   command->add_option("--html", f->html, "Write a report with charts here");
   command->add_flag("--quick", f->quick, "One round, shorter");

@@ -120,6 +120,7 @@ absl::StatusOr<ComparisonPlan> MakePlan(const CompareFlags& flags, const Profile
   plan.options.profile = flags.profile;
   plan.options.any_machine = flags.any_machine;
   plan.options.slo = Nanos(static_cast<int64_t>(flags.slo_ms * 1e6));
+  plan.options.cpu_weight = flags.cpu_weight;
   absl::StatusOr<std::vector<PolicyChoice>> policies = MakePolicies(flags, profile, range);
   if (!policies.ok()) return policies.status();
   plan.policies = *std::move(policies);

@@ -29,6 +29,7 @@ struct CompareFlags {
   double max_minutes = 120;
   uint64_t seed = 1;
   double slo_ms = 10;
+  double cpu_weight = kCpuWeight;
   bool quick = false;
   bool dry_run = false;
   std::string json;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "tools/curtail/compare/policy_judge.h"
 #include "tools/curtail/compare/policy_summary.h"
 
 namespace curtail::tool {
@@ -93,6 +94,39 @@ std::string FrontText(const PolicyComparison& c) {
   if (known < 2) return {};
   return absl::StrCat("By the medians, no other policy has both a lower p99 and less CPU than ",
                       absl::StrJoin(front, ", "), ".");
+}
+
+std::string ReachText(const PolicyComparison& c) {
+  const std::vector<std::optional<PolicyCost>> costs = CostsOf(c);
+  double lowest_us = INFINITY;
+  for (const std::optional<PolicyCost>& cost : costs) {
+    if (cost) lowest_us = std::min(lowest_us, cost->p99_us);
+  }
+  const auto there = [&](size_t policy) {
+    return costs[policy] && costs[policy]->p99_us <= lowest_us * kLevelFactor;
+  };
+  std::optional<size_t> cheapest;
+  for (size_t policy = 0; policy < costs.size(); ++policy) {
+    if (there(policy) && (!cheapest || costs[policy]->cpu_s < costs[*cheapest]->cpu_s)) cheapest = policy;
+  }
+  std::vector<std::string> others, behind;
+  for (size_t policy = 0; policy < costs.size(); ++policy) {
+    if (!costs[policy] || policy == *cheapest) continue;
+    const std::string times = RatioText(costs[policy]->cpu_s / std::max(costs[*cheapest]->cpu_s, 1e-9));
+    if (there(policy)) {
+      others.push_back(absl::StrCat(c.policies[policy], " takes ", times, " times its CPU"));
+    } else {
+      behind.push_back(absl::StrCat(c.policies[policy], " (", RatioText(costs[policy]->p99_us / lowest_us),
+                                    " times the lowest p99, ", times, " times the CPU)"));
+    }
+  }
+  if (others.empty() && behind.empty()) return {};
+  std::string text =
+      absl::StrFormat("Within 10 %% of the lowest p99 (%s ms) %s is the cheapest (%.3g s of CPU)",
+                      MsText(std::min(lowest_us, 999'000.0)), c.policies[*cheapest], costs[*cheapest]->cpu_s);
+  if (!others.empty()) absl::StrAppend(&text, "; ", absl::StrJoin(others, ", "));
+  if (!behind.empty()) absl::StrAppend(&text, ". Not there: ", absl::StrJoin(behind, ", "));
+  return text + ".";
 }
 
 }  // namespace curtail::tool

@@ -28,4 +28,9 @@ std::vector<std::optional<PolicyCost>> CostsOf(const PolicyComparison& compariso
 // with fewer than two costs.
 std::string FrontText(const PolicyComparison& comparison);
 
+// Judges each policy against the cheapest one whose p99 is within 10 % of the lowest: "Within 10 % of the lowest
+// p99 (1.21 ms) static:FIB1 is the cheapest (0.4 s of CPU); mutune takes 1.02 times its CPU. Not there: fm (1.3 times
+// the lowest p99, 1.1 times the CPU)."; empty with fewer than two costs.
+std::string ReachText(const PolicyComparison& comparison);
+
 }  // namespace curtail::tool

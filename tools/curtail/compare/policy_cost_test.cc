@@ -48,6 +48,19 @@ TEST(PolicyCost, TheFrontHasWhatNoOtherPolicyBeatsInBoth) {
       << "equals do not beat each other";
 }
 
+TEST(PolicyCost, EachPolicyIsJudgedAgainstTheCheapestThatReachesTheLowestP99) {
+  EXPECT_EQ(ReachText(Comparison({{1090, 102}, {1000, 700}, {1050, 100}, {1500, 50}})),
+            "Within 10 % of the lowest p99 (1.00 ms) policy-2 is the cheapest (0.1 s of CPU); policy-0 takes "
+            "1.02 times "
+            "its CPU, policy-1 takes 7.00 times its CPU. Not there: policy-3 (1.50 times the lowest p99, "
+            "0.50 times the "
+            "CPU).");
+  EXPECT_EQ(ReachText(Comparison({{1500, 50}, {1000, 100}})),
+            "Within 10 % of the lowest p99 (1.00 ms) policy-1 is the cheapest (0.1 s of CPU). Not there: "
+            "policy-0 (1.50 "
+            "times the lowest p99, 0.50 times the CPU).");
+}
+
 TEST(PolicyCost, IsOfThoseThatRan) {
   PolicyComparison c = Comparison({{1000, 900}, {2000, 500}, {500, 100}});
   std::erase_if(c.runs, [](const PolicyRun& run) { return run.policy == "policy-2"; });
@@ -56,8 +69,10 @@ TEST(PolicyCost, IsOfThoseThatRan) {
   EXPECT_FALSE(costs[2]);
   std::erase_if(c.runs, [](const PolicyRun& run) { return run.policy == "policy-1"; });
   EXPECT_THAT(FrontText(c), IsEmpty()) << "one policy is no front";
+  EXPECT_THAT(ReachText(c), IsEmpty());
   EXPECT_THAT(CostsOf(PolicyComparison{}), IsEmpty());
   EXPECT_THAT(FrontText(PolicyComparison{}), IsEmpty());
+  EXPECT_THAT(ReachText(PolicyComparison{}), IsEmpty());
 }
 
 }  // namespace

@@ -306,7 +306,8 @@ std::string FrontChart(const PolicyComparison& c) {
   chart.x = internal::LinearAxis("CPU of the mid-tier in a round, seconds", most_cpu, PlainNumber);
   chart.y = internal::LogAxis("p99, the geometric mean over all cells", policies.back().cost.p99_us / 1e6,
                               policies.front().cost.p99_us / 1e6, SecondsText);
-  return absl::StrCat("<h2>p99 against CPU</h2>\n<p class=\"sub\">", Escape(FrontText(c)), "</p>\n",
+  return absl::StrCat("<h2>p99 against CPU</h2>\n<p class=\"sub\">",
+                      Escape(absl::StrCat(FrontText(c), " ", ReachText(c))), "</p>\n",
                       internal::SvgChart(chart));
 }
 

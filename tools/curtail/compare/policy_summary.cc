@@ -226,7 +226,9 @@ std::vector<std::string> Verdict(const PolicyComparison& c) {
         absl::StrCat("Not measured, so nothing is said about: ", absl::StrJoin(unmeasured, ", "), "."));
   }
   AddScenarios(c, rivals, lines);
-  if (std::string front = FrontText(c); !front.empty()) lines.push_back(std::move(front));
+  for (std::string text : {FrontText(c), ReachText(c)}) {
+    if (!text.empty()) lines.push_back(std::move(text));
+  }
   if (c.interrupted) lines.front() = absl::StrCat("PARTIAL. ", lines.front());
   return lines;
 }

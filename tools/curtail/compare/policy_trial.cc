@@ -70,7 +70,7 @@ absl::Status ReadDecisions(AdminClient& admin, TimePoint start, Nanos length, Po
 }
 
 MidTierSetup SetupOf(const PolicyChoice& policy, const TrialOptions& options) {
-  MidTierSetup setup{.policy = policy.policy, .slo = options.slo};
+  MidTierSetup setup{.policy = policy.policy, .slo = options.slo, .cpu_weight = options.cpu_weight};
   if (policy.wants_profile) setup.profile = options.profile;
   setup.any_machine = options.any_machine;
   return setup;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "curtail/adapt/envelope.h"
 #include "tools/curtail/cli/console.h"
 #include "tools/curtail/compare/policy_runs.h"
 #include "tools/curtail/compare/scenario.h"
@@ -34,6 +35,7 @@ struct TrialOptions {
   std::string profile;       // a file; empty if no policy needs one
   bool any_machine = false;  // it is taken from another one, too
   Nanos slo{0};              // zero: the server's default
+  double cpu_weight = kCpuWeight;
 };
 
 // What is to be compared.

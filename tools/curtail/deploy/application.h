@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,12 +30,13 @@ struct ApplicationOptions : RequestOptions {
 
 // Under which config or policy a mid-tier serves.
 struct MidTierSetup {
-  std::string config = "SIB1";  // at the start
+  std::string config = "auto";  // at the start
   // The rest empty: that config for good.
   std::string policy;
   std::string profile;  // a file
   bool any_machine = false;
   Nanos slo{0};                      // zero: the server's default
+  std::optional<double> cpu_weight;  // absent: the server's default
   std::string admin;                 // address; empty: none
   std::vector<std::string> wrapper;  // a program and its flags to run it under, such as valgrind; empty: none
 };

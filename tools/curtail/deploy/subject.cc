@@ -207,6 +207,12 @@ void Subject::Settle() {
   }
 }
 
+std::optional<Nanos> Subject::Cpu() const {
+  const absl::StatusOr<admin::v1::GetStatusReply> status = admin_->GetStatus();
+  if (!status.ok() || !status->has_process()) return std::nullopt;
+  return std::chrono::microseconds(status->process().cpu_us());
+}
+
 absl::StatusOr<ProfileCell> Subject::Measure(const Config& config, double load_per_s, Nanos warmup,
                                              Nanos length, uint64_t seed) {
   if (absl::Status status = SwitchTo(config); !status.ok()) return status;
@@ -216,7 +222,11 @@ absl::StatusOr<ProfileCell> Subject::Measure(const Config& config, double load_p
   options.warmup = warmup;
   Answered answered(warmup, warmup + length);
   options.observer = &answered;
+  const std::optional<Nanos> cpu_before = Cpu();
+  const TimePoint begun = Now();
   const absl::StatusOr<LoadResult> run = RunOpenLoop(options, *workload_, *schedule);
+  const Nanos elapsed = Now() - begun;
+  const std::optional<Nanos> cpu_after = Cpu();
   if (absl::Status status = Check(); !status.ok()) return status;
   if (!run.ok()) return run.status();
   if (run->interrupted) return absl::CancelledError("interrupted");
@@ -236,6 +246,8 @@ absl::StatusOr<ProfileCell> Subject::Measure(const Config& config, double load_p
   cell.achieved_per_s = answered.PerSecond(run->scheduled);
   cell.failed_share = run->failed_fraction();
   cell.saturated = IsSaturated(run->scheduled_per_s, cell.achieved_per_s, run->failed_fraction());
+  if (cpu_before && cpu_after && *cpu_after >= *cpu_before)
+    cell.cpu_cores = InSeconds(*cpu_after - *cpu_before) / InSeconds(elapsed);
   if (cell.saturated) Settle();
   return cell;
 }

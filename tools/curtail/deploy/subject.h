@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -71,6 +72,8 @@ class Subject {
   absl::Status StartMidTier(const Application& application, Tiers& tiers);
   absl::Status Reach(const SubjectFlags& flags, Console& console);
   absl::Status Check();
+  // The CPU that the server's process has used so far; absent where it does not say.
+  std::optional<Nanos> Cpu() const;
   // Waits until no call is open, for a few seconds at most: what a saturated cell left behind.
   void Settle();
 

@@ -57,6 +57,10 @@ absl::StatusOr<std::unique_ptr<Process>> Tiers::Launch(std::string name, const M
       const double slo_ms = static_cast<double>(setup.slo.count()) / 1e6;
       instance.more_flags.insert(instance.more_flags.end(), {"--slo", absl::StrCat(slo_ms)});
     }
+    if (setup.cpu_weight) {
+      const std::string weight = absl::StrCat(*setup.cpu_weight);
+      instance.more_flags.insert(instance.more_flags.end(), {"--cpu-weight", weight});
+    }
   }
   absl::StatusOr<std::vector<std::string>> argv =
       CommandOf(application_.topology, entry, 0, behind_->addresses(), instance);
