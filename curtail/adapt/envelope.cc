@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -37,9 +38,8 @@ namespace {
 constexpr double kSameMedian = 0.05;
 // A point that differs from its neighbours by more spreads than this is no noise.
 constexpr double kStandsOut = 2;
-// CPU within this share of the cheapest, or within so many CPUs, is as cheap.
+// CPU within this share of the cheapest, or within kSameCores, is as cheap.
 constexpr double kSameCost = 0.2;
-constexpr double kSameCores = 0.05;
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
@@ -53,16 +53,26 @@ double Interpolate(const std::vector<double>& xs, const std::vector<double>& ys,
   return ys[i - 1] + slope * (x - xs[i - 1]);
 }
 
+// The spread of few repeats is too small on average: by this factor, after Croux and Rousseeuw (1992), "Time-efficient
+// algorithms for two highly robust estimators of scale".
+double SmallSampleFactor(int repeats) {
+  constexpr double kFactors[] = {1, 1, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};
+  if (repeats < 0) return 1;
+  return repeats < static_cast<int>(std::size(kFactors)) ? kFactors[repeats] : repeats / (repeats - 0.8);
+}
+
 // The median spread of all points, as a share of their p99. Three repeats that happen to agree do not mean that a
 // measurement has no noise: others of the same training tell how much it has.
 double NoiseOf(const Profile& profile) {
   std::vector<double> shares;
+  int repeats = 0;
+  for (const ProfileCell& cell : profile.cells) repeats = std::max(repeats, cell.repeat + 1);
   for (const ConfigSummary& config : profile.configs) {
     for (const ProfilePoint& point : config.points) {
       if (!point.saturated && point.p99_us > 0) shares.push_back(point.spread_us / point.p99_us);
     }
   }
-  return shares.empty() ? 0 : internal::Median(std::move(shares));
+  return shares.empty() ? 0 : internal::Median(std::move(shares)) * SmallSampleFactor(repeats);
 }
 
 }  // namespace
@@ -132,7 +142,8 @@ void Envelope::Smooth(std::span<const std::vector<double>> repeats, double noise
     if (pool.empty()) continue;
     const double middle = internal::Median(std::move(pool));
     double &p99_us = curve.p99_us[i], &spread_us = curve.spread_us[i];
-    if (std::abs(p99_us - middle) > kStandsOut * spread_us) continue;
+    if (p99_us <= 0 || middle <= 0) continue;
+    if (std::abs(std::log(p99_us / middle)) > kStandsOut * spread_us / p99_us) continue;
     p99_us = middle;
     spread_us = std::max(1.4826 * internal::Median(std::move(shares)), noise) * middle;
   }

@@ -32,6 +32,8 @@ enum class ServiceStyle { kStraightLine, kContinuation, kCoroutine };
 
 // The default of PolicyOptions::cpu_weight.
 inline constexpr double kCpuWeight = 0.1;
+// A difference of so many CPUs is none.
+inline constexpr double kSameCores = 0.05;
 
 using ConfigFilter = std::function<bool(const Config&)>;
 

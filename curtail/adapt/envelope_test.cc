@@ -139,6 +139,17 @@ std::string ShownAt(double weight, const Profile& profile) {
   return Shown(*Envelope::Make(profile, nullptr, {.cpu_weight = weight}));
 }
 
+TEST(Envelope, TheSpreadOfThreeRepeatsIsTakenForHalfAsMuchAgain) {
+  const auto shown = [](double other_us) {
+    return Shown(
+        Make(MakeProfile({100, 1000, 4000}, {{"SIP1", 1e18, [](double) { return 1000.0; }, 0.1, 500},
+                                             {"SIB1", 1e18, [=](double) { return other_us; }, 0.1, 300}})));
+  };
+  // 1.495 x 1.4826 x a tenth: a difference of 22 % is noise, and the p50 decides.
+  EXPECT_EQ(shown(1200), "SIB1");
+  EXPECT_EQ(shown(1300), "SIP1");
+}
+
 TEST(Envelope, ALuckyOrUnluckyCellCountsAsItsNeighboursSay) {
   // Three repeats with a deviation of a third; one of SIB1's loads had luck, one of FIB1's had none.
   const auto shown = [](double lucky, double unlucky) {

@@ -256,6 +256,41 @@ TEST(Online, ATrialEndsTheMomentTheLoadLeavesItsBucket) {
   }
 }
 
+TEST(Online, BeginsWithWhatAutoRunsAtAnyLoad) {
+  for (double load : {1.0, 100.0, 5000.0, 50000.0}) {
+    World world(Make("online", 71), 71);
+    EXPECT_EQ(world.AskAt(load).config, ConfigOf("FIB1")) << load;
+    PolicyOptions options = Options(71);
+    options.configs.insert(options.configs.begin(), Config::Auto());
+    World with_stand_ins(MakePolicy("online", nullptr, options).value(), 71);
+    EXPECT_EQ(with_stand_ins.AskAt(load).config, Config::Auto()) << load;
+    options.configs = {ConfigOf("SIP1"), ConfigOf("SDB1-50"), ConfigOf("SIB1")};
+    World without_fibers(MakePolicy("online", nullptr, options).value(), 71);
+    EXPECT_EQ(without_fibers.AskAt(load).config, ConfigOf(load < 500 ? "SIB1" : "SDB1-50")) << load;
+  }
+}
+
+TEST(Online, APollerRunsOnlyWhereItGainsMoreThanTheWeight) {
+  // The share of the second half hour that the poller runs in.
+  const auto share = [](double poller_us, double weight) {
+    const std::vector<Queue> queues = {{"FIB1", 450, 9500}, {"FIP1", poller_us, 9500}};
+    PolicyOptions options;
+    options.seed = 81;
+    options.cpu_weight = weight;
+    for (const Queue& queue : queues) options.configs.push_back(ConfigOf(queue.config));
+    World world(MakePolicy("online", nullptr, options).value(), 81);
+    const auto load = [](double) { return 700.0; };
+    world.Run(queues, 1800, load);
+    world.chosen().clear();
+    const World::Sums sums = world.Run(queues, 1800, load);
+    return static_cast<double>(world.chosen()["FIP1"]) / sums.windows;
+  };
+  EXPECT_LT(share(430, 0.1), 0.05) << "5 % faster";
+  EXPECT_GT(share(300, 0.1), 0.9) << "a third faster";
+  EXPECT_GT(share(360, 0), 0.9) << "a fifth faster, and latency alone counts";
+  EXPECT_LT(share(300, 1), 0.05) << "half the p99 would have to go";
+}
+
 TEST(Online, AFlashCrowdLeadsToAConfigThatHoldsItAtOnce) {
   World world(Make("online", 51), 51);
   world.Run(kBefore, 600, [](double) { return 100.0; });

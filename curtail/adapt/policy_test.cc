@@ -241,6 +241,7 @@ TEST(Mutune, LeavesAPollerThatGainsLessThanTheWeight) {
   EXPECT_EQ(Told("mutune", with(920, 0.96), "SIP1", {.cpu_weight = 0}).Slow(500, Nanos(0)), "SIP1");
   EXPECT_EQ(Told("mutune", with(700, 0.96), "FIB1").Slow(500, Nanos(0)), "SIP1");
   EXPECT_EQ(Told("mutune", with(700, 0.96), "FIB1", {.cpu_weight = 0.5}).Slow(500, Nanos(0)), "FIB1");
+  EXPECT_EQ(Told("mutune", with(920, 0.17), "SIP1").Slow(500, Nanos(0)), "SIP1") << "hardly any CPU to save";
   Told told("mutune", with(920, 0.96), "SIP1");
   for (int s = 0; s < 30; ++s) EXPECT_EQ(told.Slow(100 + s * 20.0, seconds(s)), "FIB1") << s;
 }

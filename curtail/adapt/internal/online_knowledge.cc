@@ -165,10 +165,12 @@ size_t Knowledge::Presumed(double load_per_s, TimePoint now) const {
     const Config& config = configs_[c];
     const double capacity = PresumedCapacity(config);
     const bool poll = config.model.reception == Reception::kPoll;
-    const bool enough = poll && config.model.execution == Execution::kInline && capacity > 2 * load_per_s;
-    const int kind = Excluded(c, bucket, now) ? 2 : enough ? 0 : 1;
-    // Of in-line polling the fewest threads, of the rest the most capable, and of those the ones that block.
-    const double size = kind == 0 ? config.network : -capacity;
+    const bool calm = !poll && config.model.execution == Execution::kInline;
+    const bool fiber = calm && config.model.waiting == Waiting::kFiber;
+    const bool enough = calm && capacity > 2 * load_per_s;
+    const int kind = Excluded(c, bucket, now) ? 4 : config.stand_ins ? 0 : fiber ? 1 : enough ? 2 : 3;
+    // Of in-line blocking the fewest threads, of the rest the most capable, and of those the ones that block.
+    const double size = kind == 3 ? -capacity : config.network;
     return std::tuple(kind, size, poll);
   };
   size_t best = 0;

@@ -52,8 +52,9 @@ class Knowledge {
   // Whether it is safe to try: it kept up with a load one bucket lower at least, or it is presumed to keep up
   // easily.
   bool SafeToTry(size_t config, int bucket, TimePoint now) const;
-  // Without any knowledge: in-line polling as long as it is presumed to keep up with twice the load, and then
-  // whatever can hold most requests, blocking rather than polling. Never an excluded one, if there are others.
+  // Without any knowledge: what "auto" runs, fibers in-line, blocking, with stand-ins if that can be. Where fibers
+  // cannot be, in-line blocking as long as it is presumed to keep up with twice the load, and then whatever can hold
+  // most requests, blocking rather than polling. Never an excluded one, if there are others.
   size_t Presumed(double load_per_s, TimePoint now) const;
 
  private:

@@ -63,8 +63,9 @@ class Mutune final : public Policy {
     if (falls(envelope_.Predict(next, load), envelope_.Predict(now, load))) return true;
     if (next != envelope_.Best(load)) return false;
     const std::optional<double> cores = envelope_.PredictCores(next, load);
-    return cores ? falls(cores, envelope_.PredictCores(now, load))
-                 : falls(envelope_.PredictMedian(next, load), envelope_.PredictMedian(now, load));
+    if (!cores) return falls(envelope_.PredictMedian(next, load), envelope_.PredictMedian(now, load));
+    const double now_cores = envelope_.PredictCores(now, load).value_or(INFINITY);
+    return falls(cores, now_cores) && now_cores - *cores > kSameCores;
   }
 
   // The best config for the load that also sustains somewhat more.

@@ -10,7 +10,11 @@
 //      this load before or has threads to spare by Little's law.
 //  O3. A trial ends at once when the load leaves its bucket, and after the first window that says it is lost.
 //  O4. Requests of trials are paid for from a budget that grows by `explore_share` of all requests.
+//      Each trial that gained nothing makes the next one at this load dearer by a quarter of the first.
+//  O5. A poller keeps a CPU busy. Its p99 counts as higher by `cpu_weight` wherever configs are compared, so that it
+//      runs, and is tried, only where it gains more than that.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <utility>
@@ -25,19 +29,25 @@ namespace {
 
 constexpr double kTrialSamples = 300;  // the p99 is then known to some 12 %
 constexpr double kSureSamples = 1000;  // ... and to 7 %
-constexpr double kBudgetCap = 4 * kTrialSamples;
-constexpr double kRoom = 0.8;          // of the SLO
-constexpr double kGain = 0.05;         // less is no reason to switch
-constexpr double kBorrowedGain = 0.3;  // a neighbouring load may mislead by so much
-constexpr double kKeptUp = 0.8;        // of the arrivals that must be answered
-constexpr double kDrift = 1.4;         // factor between a window's p99 and the known one
-constexpr int kDriftWindows = 3;       // in a row
-constexpr double kEdge = 1.1;          // how far beyond its bucket the load must be
+constexpr double kDearer = 0.25;       // of the first trial's price, after a trial without gain
+constexpr double kDearest = 16;        // times that price
+constexpr double kBudgetCap = kDearest * kTrialSamples;
+constexpr double kBudgetAfterDrift = 4 * kTrialSamples;
+constexpr Nanos kHold = std::chrono::seconds(5);  // between two switches to what is known, at one load
+constexpr double kRoom = 0.8;                     // of the SLO
+constexpr double kGain = 0.1;                     // less is no reason to switch
+constexpr double kBorrowedGain = 0.3;             // a neighbouring load may mislead by so much
+constexpr double kKeptUp = 0.8;                   // of the arrivals that must be answered
+constexpr double kDrift = 1.4;                    // factor between a window's p99 and the known one
+constexpr double kDriftSamples = 1000;            // of a window that is compared so
+constexpr int kDriftWindows = 3;                  // in a row
+constexpr double kEdge = 1.1;                     // how far beyond its bucket the load must be
 
 class Online final : public Policy {
  public:
   Online(std::vector<Config> configs, std::optional<Envelope> expected, const PolicyOptions& options)
       : knowledge_(std::move(configs), std::move(expected)),
+        poller_price_(1 + std::max(options.cpu_weight, 0.0)),
         slo_us_(std::chrono::duration<double, std::micro>(options.slo).count()),
         share_(std::clamp(options.explore_share, 0.0, 0.5)),
         dwell_(options.dwell),
@@ -60,6 +70,11 @@ class Online final : public Policy {
     const auto found = std::find(knowledge_.configs().begin(), knowledge_.configs().end(), config);
     if (found == knowledge_.configs().end()) return std::nullopt;
     return static_cast<size_t>(found - knowledge_.configs().begin());
+  }
+  // The p99 with the price of its CPU: O5.
+  double Priced(size_t config, double p99_us) const {
+    const bool polls = knowledge_.configs()[config].model.reception == Reception::kPoll;
+    return p99_us * (polls ? poller_price_ : 1);
   }
   Choice Use(size_t config, std::string_view reason) const { return {knowledge_.configs()[config], reason}; }
 
@@ -84,14 +99,20 @@ class Online final : public Policy {
   // The machine, the data or a neighbour changed: what is known of the running config is wrong, so of the
   // others, too.
   void NoticeDrift(size_t config, int bucket, const LatencyWindow& window) {
-    if (window.latencies.weight() < 100 || !knowledge_.P99(config, bucket)) return;
-    const double ratio = window.latencies.QuantileUs(0.99) / std::max(*knowledge_.P99(config, bucket), 1e-3);
+    const std::optional<double> known = knowledge_.P99(config, bucket);
+    if (!known || bucket != bucket_ || config != drift_of_) recent_ = {}, drifting_ = 0, drift_of_ = config;
+    if (!known || bucket != bucket_) return;
+    recent_.Merge(window.latencies);
+    if (recent_.weight() < kDriftSamples) return;
+    const double ratio = recent_.QuantileUs(0.99) / std::max(*known, 1e-3);
+    recent_ = {};
     const int direction = ratio > kDrift ? 1 : ratio < 1 / kDrift ? -1 : 0;
     drifting_ = direction == 0 ? 0 : direction * drifting_ > 0 ? drifting_ + direction : direction;
     if (std::abs(drifting_) < kDriftWindows) return;
     drifting_ = 0;
     knowledge_.Distrust();
-    budget_ = kBudgetCap;
+    fruitless_.fill(0);
+    budget_ = std::max(budget_, kBudgetAfterDrift);
   }
 
   // Another load: take what is best there and forget about trials.
@@ -100,6 +121,7 @@ class Online final : public Policy {
     bucket_ = Knowledge::BucketOf(s.rates.slow);
     entered_ = s.now;
     drifting_ = 0;
+    recent_ = {};
     return Use(BestAt(s), reason);
   }
 
@@ -110,8 +132,8 @@ class Online final : public Policy {
     for (size_t c = 0; c < knowledge_.configs().size(); ++c) {
       if (knowledge_.Excluded(c, bucket_, s.now)) continue;  // O1
       const std::optional<double> p99 = knowledge_.P99Nearby(c, bucket_);
-      if (!p99 || (best && *p99 >= lowest) || !knowledge_.SafeToTry(c, bucket_, s.now)) continue;
-      best = c, lowest = *p99;
+      if (!p99 || (best && Priced(c, *p99) >= lowest) || !knowledge_.SafeToTry(c, bucket_, s.now)) continue;
+      best = c, lowest = Priced(c, *p99);
     }
     return best ? *best : knowledge_.Presumed(s.rates.slow, s.now);
   }
@@ -122,10 +144,13 @@ class Online final : public Policy {
     if (!present) return {s.current, "not known yet"};
     const size_t best = BestAt(s);
     const std::optional<double> known = knowledge_.P99(best, bucket_);
-    if (best != running && known && *known < *present * (1 - kGain)) return Use(best, "lower known p99");
+    if (best != running && known && s.now - chosen_ >= kHold && Better(best, *known, running, *present)) {
+      chosen_ = s.now;
+      return Use(best, "lower known p99");
+    }
     if (*present > slo_us_ && s.now - entered_ >= dwell_) return Rescue(s, running);
     if (*present > kRoom * slo_us_) return {s.current, "no room below the SLO"};  // O2
-    if (knowledge_.Weight(running, bucket_) < kTrialSamples || budget_ < kTrialSamples)
+    if (knowledge_.Weight(running, bucket_) < kTrialSamples || budget_ < TrialPrice())
       return {s.current, "best known"};
     const std::optional<size_t> challenger = Challenger(s, running, *present);
     if (!challenger) return {s.current, "best known"};
@@ -156,7 +181,8 @@ class Online final : public Policy {
         const std::optional<double> nearby = knowledge_.P99Nearby(c, bucket_);
         if (nearby) at_least = *nearby * (1 - kBorrowedGain);
       }
-      if (at_least > present * (1 - kGain)) continue;
+      if (!Better(c, at_least, running, present)) continue;
+      at_least = Priced(c, at_least);
       if (found && at_least > least) continue;
       equals = found && at_least == least ? equals + 1 : 1;
       if (equals > 1 && rng_.Below(equals) != 0) continue;  // each of the equals is as likely
@@ -171,21 +197,37 @@ class Online final : public Policy {
     const size_t challenger = trial_->challenger, champion = trial_->champion;
     const bool excluded = knowledge_.Excluded(challenger, bucket_, s.now);
     const std::optional<double> present = knowledge_.P99(champion, bucket_);
-    const bool lost =
-        excluded || knowledge_.P99AtLeast(challenger, bucket_) > present.value_or(INFINITY);  // O3
-    const double wanted = Close(challenger, present) ? kSureSamples : kTrialSamples;
+    const bool lost = excluded || Priced(challenger, knowledge_.P99AtLeast(challenger, bucket_)) >
+                                      Priced(champion, present.value_or(INFINITY));  // O3
+    const double wanted = Close(challenger, champion, present) ? kSureSamples : kTrialSamples;
     if (!lost && trial_->samples < wanted) return {s.current, "trial"};
     trial_.reset();
+    ++fruitless_[static_cast<size_t>(bucket_)];
     if (lost) return Use(champion, "trial lost");
     const std::optional<double> found = knowledge_.P99(challenger, bucket_);
-    if (found && present && *found < *present * (1 - kGain)) return Use(challenger, "trial won");
+    if (found && present && Better(challenger, *found, champion, *present)) {
+      fruitless_[static_cast<size_t>(bucket_)] = 0;
+      chosen_ = s.now;
+      return Use(challenger, "trial won");
+    }
     return Use(champion, "trial ended");
   }
 
+  // The budget that the next trial at this load takes.
+  double TrialPrice() const {
+    return kTrialSamples * std::min(kDearest, 1 + kDearer * fruitless_[static_cast<size_t>(bucket_)]);
+  }
+
+  // Whether the one gains enough over the other, at these p99.
+  bool Better(size_t one, double one_us, size_t other, double other_us) const {
+    return Priced(one, one_us) < Priced(other, other_us) * (1 - kGain);
+  }
+
   // Whether a few samples cannot tell the two apart and more may be had.
-  bool Close(size_t challenger, std::optional<double> present) const {
+  bool Close(size_t challenger, size_t champion, std::optional<double> present) const {
     const std::optional<double> found = knowledge_.P99(challenger, bucket_);
-    return found && present && budget_ > 0 && std::abs(*found / *present - 1) < 2 * kGain;
+    return found && present && budget_ > 0 &&
+           std::abs(Priced(challenger, *found) / Priced(champion, *present) - 1) < 2 * kGain;
   }
 
   struct Trial {
@@ -195,6 +237,7 @@ class Online final : public Policy {
   };
 
   Knowledge knowledge_;
+  const double poller_price_;
   const double slo_us_;
   const double share_;
   const Nanos dwell_;
@@ -202,8 +245,14 @@ class Online final : public Policy {
   int bucket_ = -1;  // of the load that the present config was chosen for
   TimePoint entered_{};
   std::optional<Trial> trial_;
-  double budget_ = 0;  // requests that trials may take
-  int drifting_ = 0;   // windows in a row, negative for better than known
+  double budget_ = 0;                                 // requests that trials may take
+  std::array<int, Knowledge::kBuckets> fruitless_{};  // trials without gain, since the last one with, by load
+  TimePoint chosen_{};                                // the last switch to what is known
+  // Latencies of the running config that are not compared with what is known yet; then such windows
+  // in a row, negative for better than known.
+  LatencySketch recent_;
+  size_t drift_of_ = 0;  // the config
+  int drifting_ = 0;
 };
 
 absl::StatusOr<std::unique_ptr<Policy>> MakeOnline(const PolicyRequest& request) {

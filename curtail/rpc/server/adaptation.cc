@@ -62,7 +62,7 @@ ServiceStyle StyleOf(const ConfigFilter& runs) {
 }
 
 // A policy chooses among these when there is no profile: for each way to wait the in-line forms, which answer soonest,
-// and dispatch to few and to many threads. The first config of the server is among them.
+// and dispatch to few and to many threads. The first config of the server is among them; FIB1 is not beside "auto".
 std::vector<Config> ChoiceWithoutProfile(const Config& first) {
   std::vector<Config> configs = {first};
   const int cpus = std::max(2, UsableCpus());
@@ -73,7 +73,8 @@ std::vector<Config> ChoiceWithoutProfile(const Config& first) {
         std::string_view("FIB1"), std::string_view("FIP1"), std::string_view(fibers),
         std::string_view("AIB1-1"), std::string_view("AIP1-1"), std::string_view("ADB1-4-4")}) {
     const Config config = *Config::Parse(text);
-    if (config != first) configs.push_back(config);
+    const bool same = first.stand_ins && config.model == first.model && config.network == first.network;
+    if (config != first && !same) configs.push_back(config);
   }
   return configs;
 }
