@@ -20,6 +20,8 @@
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/compare/compare_command.h"
 #include "tools/curtail/compare/compare_plan.h"
+#include "tools/curtail/compare/demo_story.h"
+#include "tools/curtail/compare/policy_judge.h"
 #include "tools/curtail/compare/policy_trial.h"
 #include "tools/curtail/deploy/subject.h"
 #include "tools/curtail/train/training_run.h"
@@ -35,7 +37,7 @@ using std::chrono::milliseconds;
 absl::StatusOr<TrainingPlan> MakeTraining(const DemoFlags& flags) {
   TrainingPlan plan;
   plan.service = std::string(kNotKnownYet);
-  plan.cell = milliseconds(flags.quick ? 200 : 380);
+  plan.cell = milliseconds(flags.quick ? 200 : 220);
   plan.warmup = milliseconds(100);
   plan.between = milliseconds(20);
   plan.wanted_requests = 100;
@@ -49,7 +51,7 @@ absl::StatusOr<TrainingPlan> MakeTraining(const DemoFlags& flags) {
   absl::StatusOr<std::vector<double>> loads = ParseRates(flags.loads);
   if (!loads.ok()) return absl::InvalidArgumentError(Join("--loads: ", Message(loads.status())));
   plan.loads = *std::move(loads);
-  if (flags.quick && flags.loads == DemoFlags().loads) plan.loads = {100, 1000, 3000};
+  if (flags.quick && flags.loads == DemoFlags().loads) plan.loads = {200, 1000, 3000};
   if (absl::Status status = CheckPlan(plan); !status.ok()) return status;
   if (plan.loads.size() < 2) return absl::InvalidArgumentError("--loads: give two at least");
   return plan;
@@ -76,6 +78,7 @@ class Demo {
  private:
   absl::Status Train();
   absl::Status Compare();
+  absl::StatusOr<ComparisonPlan> Plan();
 
   const DemoFlags& flags_;
   const std::string profile_path_;
@@ -85,6 +88,8 @@ class Demo {
   const std::atomic<bool>& stop_;
   std::unique_ptr<Application> application_;
   Profile profile_;
+  Profile blocking_;  // of a service whose libraries block
+  std::string blocking_path_;
   PolicyComparison comparison_;
 };
 
@@ -123,43 +128,58 @@ absl::Status Demo::Train() {
   return json.ok() ? WriteFile(profile_path_, *json) : json.status();
 }
 
-absl::Status Demo::Compare() {
+absl::StatusOr<ComparisonPlan> Demo::Plan() {
+  ComparisonPlan plan;
+  plan.rounds = plan.max_rounds = flags_.quick ? 1 : static_cast<int>(kRoundsToJudge);
+  plan.seed = flags_.seed;
+  plan.options.profile = profile_path_;
+  if (flags_.policies.empty()) {
+    plan.policies = DemoPolicies(profile_, blocking_, blocking_path_);
+    if (flags_.quick) plan.policies.resize(std::min<size_t>(plan.policies.size(), 3));
+  } else {
+    for (absl::string_view label : absl::StrSplit(flags_.policies, ','))
+      plan.policies.push_back(ParsePolicyChoice(std::string(label)));
+  }
+  for (const PolicyChoice& policy : plan.policies) {
+    if (absl::Status status = CheckPolicy(policy, &profile_); !status.ok()) return status;
+  }
   const absl::StatusOr<LoadRange> range = RangeOf(profile_);
   if (!range.ok()) return absl::FailedPreconditionError(range.status().message());
   if (range->high_per_s <= range->low_per_s) {
     return absl::FailedPreconditionError("no config kept up with more than the lowest load: a busy machine?");
   }
-  ComparisonPlan plan;
-  plan.rounds = plan.max_rounds = 1;  // to be shown, not to be judged
-  plan.seed = flags_.seed;
-  plan.options.profile = profile_path_;
-  std::vector<std::string> labels = DefaultPolicies(*range, profile_);
-  // There is no time to learn here.
-  std::erase_if(labels, [](const std::string& label) { return ParsePolicyChoice(label).learns; });
-  if (flags_.quick) labels.resize(std::min<size_t>(labels.size(), 3));
-  if (!flags_.policies.empty()) labels = absl::StrSplit(flags_.policies, ',');
-  for (const std::string& label : labels) {
-    plan.policies.push_back(ParsePolicyChoice(label));
-    if (absl::Status status = CheckPolicy(plan.policies.back(), &profile_); !status.ok()) return status;
+  absl::StatusOr<Scenario> scenario =
+      FlashCrowdScenario(range->low_per_s, range->high_per_s, milliseconds(800), milliseconds(500),
+                         milliseconds(1300), milliseconds(300));
+  if (!scenario.ok()) return scenario.status();
+  plan.scenarios.push_back(*std::move(scenario));
+  return plan;
+}
+
+absl::Status Demo::Compare() {
+  blocking_ = WithoutFibers(profile_);
+  if (!blocking_.cells.empty()) {
+    blocking_path_ = absl::StrCat(logs_.path(), "/blocking.json");
+    const absl::StatusOr<std::string> json = ProfileJson(blocking_);
+    const absl::Status written = json.ok() ? WriteFile(blocking_path_, *json) : json.status();
+    if (!written.ok()) return written;
   }
-  for (const std::string_view name : {"ramp", "flash-crowd"}) {
-    if (flags_.quick && name == "ramp") continue;
-    absl::StatusOr<Scenario> scenario =
-        MakeScenario(name, range->low_per_s, range->high_per_s, {}, Nanos(0), flags_.quick ? 0.2 : 0.4);
-    if (!scenario.ok()) return scenario.status();
-    plan.scenarios.push_back(*std::move(scenario));
-  }
-  comparison_ = DescribeComparison(plan);
+  const absl::StatusOr<ComparisonPlan> plan = Plan();
+  if (!plan.ok()) return plan.status();
+  comparison_ = DescribeComparison(*plan);
   comparison_.application = application_->name;
   const ServiceSpec& leaf = *application_->topology.Find("leaf");
   comparison_.data = absl::StrFormat("%s, %d leaves (%s)", application_->topology.variables.at("data"),
                                      leaf.instances(), leaf.config);
   comparison_.profile = "trained by this demo";
-  console_.Print(absl::StrFormat("\n%s  %s; %.0f s of load\n",
-                                 console_.Bold("2. adaptive against static, and against other policies"),
-                                 absl::StrJoin(labels, ", "), InSeconds(plan.RoundLength())));
-  const absl::Status status = RunTrials(*application_, logs_, plan, console_, stop_, comparison_);
+  console_.Print(absl::StrFormat("\n%s  %s; %d rounds of %.0f s of load\n",
+                                 console_.Bold("2. adaptive against static, in a flash crowd"),
+                                 absl::StrJoin(comparison_.policies, ", "), plan->rounds,
+                                 InSeconds(plan->RoundLength())));
+  const absl::Status status = RunTrials(*application_, logs_, *plan, console_, stop_, comparison_);
   comparison_.interrupted = !status.ok();
+  BelieveIfNoneCanBe(comparison_);
+  for (std::string& line : DemoStory(comparison_, profile_)) comparison_.notes.push_back(std::move(line));
   return status;
 }
 

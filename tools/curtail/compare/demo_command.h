@@ -14,9 +14,9 @@
 namespace curtail::tool {
 
 struct DemoFlags {
-  std::string configs = "SIB1,SIP1,SDB1-16,SDB1-50,FIB1";
-  std::string loads = "100,250,500,1k,2k,4k";
-  std::string policies;  // empty: those of DefaultPolicies() that need not learn
+  std::string configs = "auto,SIB1,SIP1,SDB1-16,SDB1-50";
+  std::string loads = "200,500,1k,2k,4k";
+  std::string policies;  // empty: those of DemoPolicies()
   ApplicationOptions application{{.judged = 500}};
   std::string html = "curtail-demo.html";
   std::string json;

@@ -118,6 +118,7 @@ struct PolicyComparison {
   int looks = 1;                      // how often at most the rounds so far are judged
   std::vector<PolicyRun> runs;        // in any order; those of one round and scenario had the same arrivals
   bool interrupted = false;
+  std::vector<std::string> notes;  // sentences that stand beside the verdict
 };
 
 // A phase of PolicyRun::phases, or kWhole for everything after the warm-up.

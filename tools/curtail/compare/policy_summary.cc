@@ -234,7 +234,7 @@ std::vector<std::string> Verdict(const PolicyComparison& c) {
 }
 
 std::vector<std::string> Caveats(const PolicyComparison& c) {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = c.notes;
   std::map<std::string, size_t> reasons;
   size_t runs_void = 0;
   for (const PolicyRun& run : c.runs) {

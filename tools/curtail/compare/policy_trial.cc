@@ -70,8 +70,10 @@ absl::Status ReadDecisions(AdminClient& admin, TimePoint start, Nanos length, Po
 }
 
 MidTierSetup SetupOf(const PolicyChoice& policy, const TrialOptions& options) {
-  MidTierSetup setup{.policy = policy.policy, .slo = options.slo, .cpu_weight = options.cpu_weight};
-  if (policy.wants_profile) setup.profile = options.profile;
+  MidTierSetup setup{.policy = policy.policy,
+                     .slo = options.slo,
+                     .cpu_weight = policy.cpu_weight.value_or(options.cpu_weight)};
+  if (policy.wants_profile) setup.profile = policy.profile.empty() ? options.profile : policy.profile;
   setup.any_machine = options.any_machine;
   return setup;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,9 @@ struct PolicyChoice {
   bool wants_profile = false;  // the server is given one
   bool switches = true;
   bool learns = false;  // it needs time before it is good
+  // Its own, where it is not the one of TrialOptions.
+  std::string profile;
+  std::optional<double> cpu_weight;
 };
 // Does not fail: CheckPolicy() refuses unknown policies.
 PolicyChoice ParsePolicyChoice(std::string_view label);
