@@ -22,6 +22,8 @@ constexpr char kAdaptive[] = "mutune";
 // Not more than so many times the better one's.
 constexpr double kNearMedian = 1.15;
 constexpr double kNearTail = 1.5;
+// Of the p99 of "auto", over all cells: beyond that mutune did not choose well.
+constexpr double kConfirmed = 1.25;
 
 bool Blocks(const Config& config) { return config.model.waiting == Waiting::kSync; }
 
@@ -39,7 +41,8 @@ double CpuOfCrowd(const PolicyComparison& c, size_t policy) {
       ->median;
 }
 
-std::string ChoiceText(const Profile& profile) {
+// `confirmed`: what the training chose was no worse than "auto" in the comparison.
+std::string ChoiceText(const Profile& profile, bool confirmed) {
   const absl::StatusOr<Envelope> envelope = Envelope::Make(profile);
   if (!envelope.ok()) return {};
   std::vector<std::string> pieces;
@@ -47,6 +50,10 @@ std::string ChoiceText(const Profile& profile) {
     const std::string config = envelope->configs()[piece.config].ToString();
     pieces.push_back(pieces.empty() ? config
                                     : absl::StrFormat("%s from %.0f/s on", config, piece.from_per_s));
+  }
+  if (!confirmed) {
+    return absl::StrCat("After a short training mutune chose ", absl::StrJoin(pieces, ", "),
+                        ", which the comparison does not confirm: a busy machine?");
   }
   if (pieces.size() == 1)
     return absl::StrCat("One config is right for all loads here, ", pieces[0],
@@ -62,8 +69,8 @@ std::string FiberText(const PolicyComparison& c, const Profile& profile) {
   const Judgement judgement = JudgePair(c, *adaptive, *fixed).overall;
   const std::string finding =
       judgement.rounds >= kRoundsToJudge ? absl::StrCat(" (", NameOf(judgement.finding), ")") : "";
-  return absl::StrCat("A service that may use fibers: ", ChoiceText(profile), " Against auto it has ",
-                      RatioText(judgement.ratio), " times the p99", finding, " and ",
+  return absl::StrCat("A service that may use fibers: ", ChoiceText(profile, judgement.ratio <= kConfirmed),
+                      " Against auto it has ", RatioText(judgement.ratio), " times the p99", finding, " and ",
                       RatioText(CpuOfCrowd(c, *adaptive) / std::max(CpuOfCrowd(c, *fixed), 1e-9)),
                       " times the CPU.");
 }

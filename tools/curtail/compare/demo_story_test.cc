@@ -47,7 +47,9 @@ PolicyComparison Crowd(const std::vector<CrowdLatencies>& given, int rounds = 5)
   c.rounds = rounds;
   for (int round = 0; round < rounds; ++round) {
     for (size_t policy = 0; policy < given.size(); ++policy) {
-      PolicyMeasurement measured{.policy = c.policies[policy], .round = round, .first_config = "SIB1"};
+      PolicyMeasurement measured{.policy = c.policies[policy],
+                                 .round = round,
+                                 .first_config = given[policy].quiet_us == 1000 ? "FIB1" : "SDB1-16"};
       measured.server_cpu = milliseconds(100);
       for (const Phase& phase : c.scenarios[0].phases) {
         const auto& [quiet_us, crowd_us] = given[policy];
@@ -109,6 +111,8 @@ TEST(DemoStory, ClaimsNoMoreThanWasMeasured) {
   EXPECT_THAT(blocking({600, 21000}, {400, 500000}, {600, 20000}),
               HasSubstr("Neither is near the best in both"));
   EXPECT_THAT(blocking({410, 21000}, {400, 25000}, {600, 20000}), HasSubstr("One static config is as good"));
+  EXPECT_THAT(DemoStory(Crowd({{2000, 18000}, {1000, 9000}}), Trained())[0],
+              HasSubstr("mutune chose auto, which the comparison does not confirm"));
   const std::string few = DemoStory(Crowd({{1000, 9000}, {1000, 9000}}, 1), Trained())[0];
   EXPECT_THAT(few, Not(HasSubstr("level"))) << "no finding of one round";
   EXPECT_THAT(DemoStory(PolicyComparison{}, Trained()), IsEmpty());
