@@ -24,7 +24,6 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -330,16 +329,13 @@ void Envelope::RankByRobustness(std::span<const double> loads) {
     }
     return internal::Median(std::move(ranks));
   };
-  using Key = std::tuple<double, double, double>;
-  std::vector<Key> keys;
+  std::vector<std::tuple<double, double, double, size_t>> order;  // the last: the config
   for (size_t c = 0; c < curves_.size(); ++c) {
-    keys.emplace_back(-curves_[c].limit, rank(c, std::mem_fn(&Curve::At)),
-                      rank(c, std::mem_fn(&Curve::Median)));
+    order.emplace_back(-curves_[c].limit, rank(c, std::mem_fn(&Curve::At)),
+                       rank(c, std::mem_fn(&Curve::Median)), c);
   }
-  std::vector<size_t> order(curves_.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return keys[a] < keys[b]; });
-  for (size_t i = 0; i < order.size(); ++i) curves_[order[i]].robustness = i;
+  std::sort(order.begin(), order.end());
+  for (size_t i = 0; i < order.size(); ++i) curves_[std::get<3>(order[i])].robustness = i;
 }
 
 std::vector<bool> Envelope::Eligible(size_t piece, std::span<const double> bends) const {

@@ -32,7 +32,7 @@ constexpr Nanos kTimeout = std::chrono::seconds(20);
 
 std::string TextOf(const absl::Status& status) { return std::string(Message(status)); }
 
-// Sends back what it got.
+// Sends back what it got; of a stream, each message. Reflection lists only methods that are served.
 class MirrorService final : public Service {
  public:
   std::string_view FullName() const override { return "curtail.loadtest.Nasties"; }
@@ -41,7 +41,12 @@ class MirrorService final : public Service {
       *reply = request;
       return absl::OkStatus();
     };
-    return {{.name = "Send", .handler = mirror}, {.name = "Seek", .handler = mirror}};
+    constexpr auto kEachMessage = MethodHandler::Kind::kEachMessage;
+    return {{.name = "Send", .handler = mirror},
+            {.name = "Seek", .handler = mirror},
+            {.name = "Watch", .kind = kEachMessage, .handler = mirror},
+            {.name = "Upload", .kind = kEachMessage, .handler = mirror},
+            {.name = "Chat", .kind = kEachMessage, .handler = mirror}};
   }
 };
 
