@@ -40,7 +40,9 @@ const std::vector<Queue> kAfter = {{"SIB1", 450, 2100},   {"SIP1", 900, 1050},  
 // A World runs a policy, a window a step, and adds up how far from the best possible it is.
 class World {
  public:
-  World(std::unique_ptr<Policy> policy, uint64_t seed) : policy_(std::move(policy)), rng_(seed) {
+  // The server begins with `config`, which the queues must have.
+  World(std::unique_ptr<Policy> policy, uint64_t seed, std::string config = "SDB1-8")
+      : policy_(std::move(policy)), rng_(seed), config_(std::move(config)) {
     std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   }
 
@@ -125,12 +127,16 @@ class World {
     return window;
   }
   static const Queue& Find(const std::vector<Queue>& queues, const std::string& config) {
-    return *std::find_if(queues.begin(), queues.end(), [&](const Queue& q) { return q.config == config; });
+    const auto found =
+        std::find_if(queues.begin(), queues.end(), [&](const Queue& q) { return q.config == config; });
+    if (found != queues.end()) return *found;
+    ADD_FAILURE() << "no queue of the test has config " << config;
+    return queues.front();
   }
 
   std::unique_ptr<Policy> policy_;
   Rng rng_;
-  std::string config_ = "SDB1-8";
+  std::string config_;
   bool trial_ = false;
   double t_ = 1;
   struct Seen {
@@ -278,7 +284,7 @@ TEST(Online, APollerRunsOnlyWhereItGainsMoreThanTheWeight) {
     options.seed = 81;
     options.cpu_weight = weight;
     for (const Queue& queue : queues) options.configs.push_back(ConfigOf(queue.config));
-    World world(MakePolicy("online", nullptr, options).value(), 81);
+    World world(MakePolicy("online", nullptr, options).value(), 81, queues.front().config);
     const auto load = [](double) { return 700.0; };
     world.Run(queues, 1800, load);
     world.chosen().clear();
