@@ -10,7 +10,6 @@
 
 namespace curtail {
 
-using internal::Address;
 using internal::ClientConnection;
 using internal::Slot;
 using internal::StartedCall;

@@ -84,8 +84,8 @@ absl::StatusOr<std::unique_ptr<Stream>> Stream::Open(const StoreAddress& address
   const std::string peer = Join(store, " ", address.text);
   absl::Status failure;
   for (size_t i = 0; i < address.sockets.size(); ++i) {
-    const StoreAddress::Socket& to = address.sockets[i];
-    const int fd = socket(to.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const Address& to = address.sockets[i];
+    const int fd = socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
       failure = absl::UnavailableError(Join(peer, ": no socket: ", StreamErrorText(errno)));
       continue;
@@ -100,20 +100,20 @@ absl::StatusOr<std::unique_ptr<Stream>> Stream::Open(const StoreAddress& address
   return failure;
 }
 
-absl::Status Stream::Connect(const StoreAddress::Socket& to, Deadline deadline) {
+absl::Status Stream::Connect(const Address& to, Deadline deadline) {
   if (poller_ != nullptr) {
     if (absl::Status added = poller_->Add(fd_, events_); !added.ok()) return added;
   }
   const uint32_t ticket = Ticket();
   int error = 0;
-  if (connect(fd_, reinterpret_cast<const sockaddr*>(&to.address), to.size) != 0) {
+  if (connect(fd_, to.raw(), to.size) != 0) {
     error = errno;
   }
   // A pending connect may be asked for again: it ends with EISCONN or the reason why not.
   for (uint32_t seen = ticket; error == EINPROGRESS || error == EALREADY;) {
     if (!Wait(POLLOUT, seen, deadline)) return Late();
     seen = Ticket();
-    error = connect(fd_, reinterpret_cast<const sockaddr*>(&to.address), to.size) == 0 ? 0 : errno;
+    error = connect(fd_, to.raw(), to.size) == 0 ? 0 : errno;
   }
   if (error == 0 || error == EISCONN) return absl::OkStatus();
   return absl::UnavailableError(

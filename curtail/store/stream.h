@@ -57,7 +57,7 @@ class Stream {
   struct Events;
   Stream(int fd, std::string peer, std::shared_ptr<Poller> poller);
 
-  absl::Status Connect(const StoreAddress::Socket& to, Deadline deadline);
+  absl::Status Connect(const Address& to, Deadline deadline);
   // Reads once; more than 0: bytes, 0: closed, -1: none now or an error (errno).
   ssize_t ReadSome();
   void Reserve(size_t bytes);

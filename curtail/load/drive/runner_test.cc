@@ -456,8 +456,7 @@ TEST_F(RunnerTest, OneTargetOfTwoThatIsGoneRefusesTheRun) {
 
 TEST_F(RunnerTest, AServerThatSaysNothingCanBeInterrupted) {
   // The kernel accepts for a socket that listens; nobody reads.
-  const absl::StatusOr<internal::UniqueFd> silent =
-      internal::Listen(*internal::Address::Resolve("127.0.0.1:0"));
+  const absl::StatusOr<internal::UniqueFd> silent = internal::Listen(*Address::Resolve("127.0.0.1:0"));
   ASSERT_TRUE(silent.ok()) << silent.status();
   RunOptions options = Options(internal::BoundAddress(silent->get()));
   options.timeout = std::chrono::minutes(10);

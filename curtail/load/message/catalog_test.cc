@@ -294,8 +294,7 @@ TEST(Catalog, ServersThatCannotAnswer) {
 
 TEST(Catalog, GivesUpOnASilentServer) {
   // The kernel accepts for a socket that listens; nobody reads.
-  const absl::StatusOr<internal::UniqueFd> listener =
-      internal::Listen(*internal::Address::Resolve("127.0.0.1:0"));
+  const absl::StatusOr<internal::UniqueFd> listener = internal::Listen(*Address::Resolve("127.0.0.1:0"));
   ASSERT_TRUE(listener.ok()) << listener.status();
   const std::string target = internal::BoundAddress(listener->get());
   const TimePoint begin = Now();

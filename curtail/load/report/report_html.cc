@@ -266,7 +266,7 @@ std::string PlanTable(const LoadPlan& plan, const ReportOrigin& origin) {
   return html + "</table>\n";
 }
 
-std::string Charts(const LoadReport& report) {
+std::string Charts(const LoadReport& report, const internal::Palette& palette) {
   std::string html;
   if (const std::string spectrum = internal::SpectrumChart(report); !spectrum.empty()) {
     absl::StrAppend(&html, "<h2>Latency by percentile</h2>\n", spectrum,
@@ -275,7 +275,7 @@ std::string Charts(const LoadReport& report) {
                                            : "as the median over runs.</p>\n");
   }
   for (size_t i = 0; i < std::min(report.runs.size(), kMaxChartRuns); ++i) {
-    const std::string charts = internal::TimeCharts(report.runs[i]);
+    const std::string charts = internal::TimeCharts(report.runs[i], palette);
     if (charts.empty()) continue;
     if (i == 0)
       absl::StrAppend(&html, "<h2>Over time", report.runs.size() > 1 ? ", run 1" : "", "</h2>\n", charts);
@@ -291,11 +291,12 @@ std::string Charts(const LoadReport& report) {
 std::string ReportHtml(const LoadReport& report, const ReportOrigin& origin) {
   const LoadPlan& plan = report.runs.front().plan;
   const size_t runs = report.runs.size();
-  std::string html = internal::HtmlHead(absl::StrCat("Load test of ", plan.method));
+  const internal::Palette palette = internal::ConfigPalette(report, kMaxChartRuns);
+  std::string html = internal::HtmlHead(absl::StrCat("Load test of ", plan.method), palette.Css());
   absl::StrAppend(&html, "<h1>Load test of ", Escape(plan.method), "</h1>\n<p class=\"sub\">",
                   Escape(plan.target), runs == 1 ? "" : absl::StrCat(", ", runs, " runs"), "</p>\n");
   absl::StrAppend(&html, Boxes(report), Tiles(report), LatencyTable(report), BetweenRuns(report),
-                  Charts(report));
+                  Charts(report, palette));
   absl::StrAppend(&html, "<h2>Requests</h2>\n", RunsTable(report), Counts(report, "code", &LoadResult::codes),
                   Counts(report, "error", &LoadResult::errors), "<h2>Plan</h2>\n", PlanTable(plan, origin),
                   internal::kHtmlEnd);

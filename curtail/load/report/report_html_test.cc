@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -84,6 +85,62 @@ TEST(ReportHtml, ShowsNumbersSwitchesAndPlan) {
     EXPECT_THAT(html, HasSubstr(expected));
   }
   EXPECT_THAT(html, HasSubstr("class=\"mark\"")) << "the switch";
+}
+
+TEST(ReportHtml, AConfigHasOneColourInAllRunsAndSharesItWithNone) {
+  constexpr size_t kConfigs = 12;
+  LoadReport report = SampleReport(2);
+  for (size_t run = 0; run < 2; ++run) {
+    std::vector<LoadInterval>& series = report.runs[run].series;
+    series.resize(kConfigs, series.back());
+    for (size_t i = 0; i < kConfigs; ++i) {
+      series[i].end = std::chrono::seconds(i + 1);
+      series[i].config = absl::StrCat("SDB1-", 1 + (run == 0 ? i : kConfigs - 1 - i));
+    }
+  }
+  const std::string html = ReportHtml(report);
+  std::vector<std::string> used;
+  for (size_t at = 0; (at = html.find("\"config ", at)) != std::string::npos;) {
+    at += 8;
+    used.push_back(html.substr(at, html.find('"', at) - at));
+  }
+  ASSERT_EQ(used.size(), 2 * kConfigs) << "a strip for each run";
+  EXPECT_EQ(std::set<std::string>(used.begin(), used.end()).size(), kConfigs);
+  EXPECT_TRUE(std::equal(used.begin(), used.begin() + kConfigs, used.rbegin())) << "the second run goes back";
+  std::set<std::string> colours;
+  for (size_t i = 0; i < kConfigs; ++i) {
+    const std::string rule = absl::StrCat(".k", i, " { fill: ");
+    const size_t at = html.find(rule);
+    ASSERT_NE(at, std::string::npos) << rule;
+    colours.insert(html.substr(at + rule.size(), html.find(';', at) - at - rule.size()));
+  }
+  EXPECT_EQ(colours.size(), kConfigs);
+  EXPECT_EQ(BadTag(html), "");
+}
+
+TEST(SvgFile, StandsAloneWithNamesThatDoNotCoverEachOther) {
+  internal::Chart chart;
+  chart.label = "A <chart>";
+  chart.names_at_end = true;
+  chart.x = internal::LogAxis("x", 10, 1000, internal::NumberText);
+  chart.y = internal::LogAxis("y", 0.001, 1, internal::NumberText);
+  for (int i = 0; i < 6; ++i) {
+    chart.lines.push_back({absl::StrCat("line ", i), "sync", {{10, 0.01}, {1000, 0.01 + i * 1e-5}}});
+    chart.markers.push_back({{1000, 0.01}, "sync", i % 2 == 0, "a & b"});
+  }
+  chart.markers.push_back({{1000, std::nan("")}, "sync", false, "nowhere"});
+  const std::string svg = internal::SvgFile(chart, "words", ".line.sync { stroke: #123; }");
+  EXPECT_THAT(svg, HasSubstr("xmlns=\"http://www.w3.org/2000/svg\""));
+  EXPECT_THAT(svg, HasSubstr(".line.sync { stroke: #123; }"));
+  EXPECT_THAT(svg, HasSubstr("A &lt;chart&gt;"));
+  EXPECT_THAT(svg, HasSubstr("<title>a &amp; b</title>"));
+  EXPECT_THAT(svg, Not(HasSubstr("nowhere")));
+  EXPECT_EQ(BadTag(svg.substr(svg.find("<svg"))), "");
+  std::vector<double> heights;
+  for (size_t at = 0; (at = svg.find("class=\"name sync\"", at)) != std::string::npos; ++at)
+    heights.push_back(std::stod(svg.substr(svg.find("y=\"", at) + 3)));
+  ASSERT_EQ(heights.size(), 6u);
+  for (size_t i = 1; i < heights.size(); ++i) EXPECT_GE(heights[i] - heights[i - 1], 12);
 }
 
 TEST(ReportHtml, TextOfServersIsEscaped) {

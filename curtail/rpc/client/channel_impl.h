@@ -128,7 +128,7 @@ struct Channel::Impl {
  private:
   // The address for a slot's next attempt: each failed one moves on in the list of the target's addresses,
   // and a used-up list is looked up anew. May block on the name service; holds no lock meanwhile.
-  absl::StatusOr<internal::Address> NextAddress(internal::Slot& slot);
+  absl::StatusOr<Address> NextAddress(internal::Slot& slot);
   absl::StatusOr<std::shared_ptr<internal::ClientConnection>> Connect(
       const std::shared_ptr<internal::Slot>& slot, const std::shared_ptr<Poller>& poller, TimePoint now);
 };

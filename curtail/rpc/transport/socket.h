@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// socket.h - addresses and sockets: what the kernel needs, with errors a person can act on.
+// socket.h - sockets that listen and connect, with errors a person can act on.
 #pragma once
 
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "curtail/exec/address.h"
 
 namespace curtail::internal {
 
@@ -34,22 +30,6 @@ class UniqueFd {
 
  private:
   int fd_ = -1;
-};
-
-// An Address is a socket address in the form the kernel takes.
-struct Address {
-  sockaddr_storage storage = {};
-  socklen_t size = 0;
-
-  // "HOST:PORT", "[HOST]:PORT" or "unix:PATH". Names other than numeric ones are looked up, which may block.
-  // Errors: INVALID_ARGUMENT with the form expected; UNAVAILABLE when the name is not known.
-  // Returns all addresses of a name, at least one.
-  static absl::StatusOr<std::vector<Address>> ResolveAll(std::string_view text);
-  // ... the first of them.
-  static absl::StatusOr<Address> Resolve(std::string_view text);
-  std::string ToString() const;
-  int family() const { return storage.ss_family; }
-  const sockaddr* raw() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
 // A listening, non-blocking socket. Takes over a Unix socket that nobody serves any more, but no other file.

@@ -37,7 +37,7 @@ inline void SetTinyBuffers(int fd, int bytes) {
 
 // A blocking connection to an address; `buffer` > 0: with tiny buffers.
 inline internal::UniqueFd Dial(const std::string& address, int buffer = 0) {
-  const auto resolved = internal::Address::Resolve(address);
+  const auto resolved = Address::Resolve(address);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   internal::UniqueFd fd(socket(resolved->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (buffer > 0) SetTinyBuffers(fd.get(), buffer);

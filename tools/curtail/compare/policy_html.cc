@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
-#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "curtail/load/report/internal/html_page.h"
+#include "curtail/load/report/internal/palette.h"
 #include "curtail/load/report/internal/report_charts.h"
 #include "curtail/load/report/internal/svg_chart.h"
 #include "tools/curtail/compare/policy_cost.h"
@@ -27,6 +26,7 @@ using internal::Chart;
 using internal::Escape;
 using internal::HtmlFact;
 using internal::Line;
+using internal::Palette;
 using internal::Point;
 using internal::Span;
 
@@ -43,8 +43,6 @@ constexpr std::string_view kCss = R"(.best { font-weight: 600; color: var(--good
 .line.dot { stroke: var(--muted); stroke-width: 10; } .line.front { stroke: var(--good); }
 .line.ink { stroke: var(--fg); }
 .key { display: inline-block; margin-right: 16px; white-space: nowrap; }
-.swatch { display: inline-block; width: 12px; height: 12px; margin-right: 6px; vertical-align: -1px; }
-.config, .swatch { opacity: .6; } .unknown { fill: var(--line); background: var(--line); }
 )";
 
 double Sec(Nanos t) { return static_cast<double>(t.count()) / 1e9; }
@@ -52,55 +50,18 @@ double Sec(Nanos t) { return static_cast<double>(t.count()) / 1e9; }
 std::string SecondsText(double s) { return internal::DurationText(Nanos(static_cast<int64_t>(s * 1e9))); }
 std::string PlainNumber(double number) { return absl::StrFormat("%.6g", number); }
 
-// --- Colours
-// ---------------------------------------------------------------------------------------------------------
-
-// A config has one colour on the whole page, and no two configs have the same.
-class Palette {
- public:
-  // Of those that were in force in `runs`, in the order of first use.
-  explicit Palette(const std::vector<PolicyRun>& runs) {
-    for (const PolicyRun& run : runs) {
-      Add(run.first_config);
-      for (const ConfigChange& change : run.changes) {
-        Add(change.from);
-        Add(change.to);
-      }
+// The configs that were in force in `runs`, in the order of first use.
+Palette PaletteOf(const std::vector<PolicyRun>& runs) {
+  Palette palette;
+  for (const PolicyRun& run : runs) {
+    palette.Add(run.first_config);
+    for (const ConfigChange& change : run.changes) {
+      palette.Add(change.from);
+      palette.Add(change.to);
     }
   }
-
-  // The class of the config's colour.
-  std::string ClassOf(const std::string& config) const {
-    const auto at = colours_.find(config);
-    return at == colours_.end() ? "unknown" : absl::StrCat("k", at->second);
-  }
-  std::string Swatch(const std::string& config) const {
-    return absl::StrCat("<i class=\"swatch ", ClassOf(config), "\"></i>");
-  }
-  bool Has(const std::string& config) const { return colours_.contains(config); }
-
-  std::string Css() const {
-    std::string css;
-    for (size_t i = 0; i < colours_.size(); ++i)
-      absl::StrAppend(&css, ".k", i, " { fill: ", Colour(i), "; background: ", Colour(i), "; }\n");
-    return css;
-  }
-
- private:
-  void Add(const std::string& config) {
-    if (!config.empty()) colours_.try_emplace(config, colours_.size());
-  }
-  // Some that are easy to tell apart, then hues at the golden angle, which never come again.
-  static std::string Colour(size_t i) {
-    constexpr std::string_view kFirst[] = {"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd",
-                                           "#8c564b", "#e377c2", "#bcbd22", "#17becf"};
-    if (i < std::size(kFirst)) return std::string(kFirst[i]);
-    return absl::StrFormat("hsl(%.1f 65%% %d%%)", std::fmod(137.508 * static_cast<double>(i), 360),
-                           i % 2 == 0 ? 35 : 65);
-  }
-
-  std::map<std::string, size_t> colours_;
-};
+  return palette;
+}
 
 // --- Tables
 // ------------------------------------------------------------------------------------------------------
@@ -374,7 +335,7 @@ std::string OriginHtml(const PolicyComparison& c) {
 
 std::string PolicyHtml(const PolicyComparison& c) {
   const std::string title = absl::StrCat("Comparison of policies: ", c.application);
-  const Palette palette(c.runs);
+  const Palette palette = PaletteOf(c.runs);
   std::string html = internal::HtmlHead(title, std::string(kCss) + palette.Css());
   absl::StrAppend(&html, "<h1>", Escape(title), "</h1>\n<p class=\"sub\">", Escape(OriginText(c)), "</p>\n",
                   VerdictHtml(c));

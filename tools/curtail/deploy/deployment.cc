@@ -44,9 +44,9 @@ constexpr Nanos kGrace = std::chrono::seconds(3);
 constexpr Nanos kLeastGrace = std::chrono::seconds(1);
 
 bool Accepts(const std::string& address, Nanos timeout) {
-  const absl::StatusOr<std::vector<internal::Address>> resolved = internal::Address::ResolveAll(address);
+  const absl::StatusOr<std::vector<Address>> resolved = Address::ResolveAll(address);
   if (!resolved.ok()) return false;
-  for (const internal::Address& at : *resolved) {
+  for (const Address& at : *resolved) {
     const internal::UniqueFd fd(socket(at.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!fd) continue;
     bool connected = connect(fd.get(), reinterpret_cast<const sockaddr*>(&at.storage), at.size) == 0;
@@ -231,7 +231,7 @@ absl::StatusOr<std::string> Deployment::ListenOf(const ServiceSpec& service, int
   const std::string any = given.empty() ? "127.0.0.1:0" : given;
   if (service.IsHosted()) return any;
   // A program that is told its port needs a number. Another process may take the port before it listens; then it ends.
-  const absl::StatusOr<internal::Address> address = internal::Address::Resolve(any);
+  const absl::StatusOr<Address> address = Address::Resolve(any);
   if (!address.ok()) return address.status();
   const absl::StatusOr<internal::UniqueFd> listener = internal::Listen(*address);
   if (!listener.ok()) return listener.status();

@@ -8,7 +8,7 @@
 namespace curtail::internal {
 namespace {
 
-// Takes the title and further rules.
+// Takes the title, the rules of charts and further rules.
 constexpr char kHead[] = R"(<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -45,18 +45,10 @@ td { overflow-wrap: anywhere; }
 .numbers thead th:first-child, .numbers td.text { text-align: left; }
 .numbers td.text { white-space: normal; }
 summary { cursor: pointer; margin: 8px 0; }
-svg { display: block; width: 100%%; height: auto; margin: 8px 0 16px; font: 12px system-ui, sans-serif; }
-svg text { fill: var(--muted); paint-order: stroke; stroke: var(--bg); stroke-width: 3px; stroke-linejoin: round; }
-svg text.title, svg text.strip { fill: var(--fg); } svg text.strip { stroke: none; }
+svg { display: block; width: 100%%; height: auto; margin: 8px 0 16px; }
 .chart { overflow-x: auto; }
-.grid { stroke: var(--grid); } .axis { stroke: var(--line); } .mark { stroke: var(--fg); stroke-dasharray: 3 3; }
-.line { fill: none; stroke-width: 1.6; stroke-linejoin: round; stroke-linecap: round; } .wide { stroke-width: 5; opacity: .35; }
-.faint { opacity: .45; } .area { opacity: .16; stroke: none; }
-.warmup { fill: var(--card); } .outage { fill: var(--bad); opacity: .15; } .config { opacity: .3; shape-rendering: crispEdges; }
-.line.c0 { stroke: var(--c0); } .line.c1 { stroke: var(--c1); } .line.c2 { stroke: var(--c2); }
-.line.c3 { stroke: var(--c3); } .line.c4 { stroke: var(--c4); } .line.c5 { stroke: var(--c5); }
-.area.c0, .f0 { fill: var(--c0); } .area.c1, .f1 { fill: var(--c1); } .area.c2, .f2 { fill: var(--c2); }
-.area.c3, .f3 { fill: var(--c3); } .area.c4, .f4 { fill: var(--c4); } .area.c5, .f5 { fill: var(--c5); }
+%s.swatch { display: inline-block; width: 12px; height: 12px; margin-right: 6px; vertical-align: -1px; }
+.config, .swatch { opacity: .6; } .unknown { fill: var(--line); background: var(--line); }
 @media screen and (max-width: 720px) { body { padding: 12px; } .chart svg { min-width: 640px; } }
 @media print { :root { color-scheme: light; } body { max-width: none; padding: 0; font-size: 12px; }
   .scroll, .chart { overflow: visible; } svg, tr, .box { break-inside: avoid; } h2 { break-after: avoid; }
@@ -69,7 +61,7 @@ svg text.title, svg text.strip { fill: var(--fg); } svg text.strip { stroke: non
 }  // namespace
 
 std::string HtmlHead(std::string_view title, std::string_view css) {
-  return absl::StrFormat(kHead, Escape(title), css);
+  return absl::StrFormat(kHead, Escape(title), kChartCss, css);
 }
 
 std::string HtmlTile(std::string_view name, std::string_view value, std::string_view detail) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -17,7 +17,7 @@ namespace curtail::internal {
 namespace {
 
 constexpr size_t kBuckets = 200;        // of a line over time: up to 400 points
-constexpr size_t kColours = 6;          // classes c0 to c5 of the page
+constexpr size_t kColours = 6;          // classes c0 to c5 of the page: lines of as many runs
 constexpr size_t kMaxMarks = 40;        // with more switches than these, lines would hide the chart
 constexpr size_t kMaxSpans = 400;       // of the strip of configs
 constexpr double kStepsPerDecade = 24;  // of the spectrum
@@ -79,19 +79,19 @@ double LowestAbove0(const std::vector<Line>& lines) {
 
 // The configs that the server had, one after the other, where they are known.
 struct Configs {
-  explicit Configs(const std::vector<LoadInterval>& series) {
-    std::map<std::string, size_t> colours;
+  Configs(const std::vector<LoadInterval>& series, const Palette& palette) {
     Nanos begin{0};
+    bool known = false;
     for (const LoadInterval& s : series) {
-      const size_t colour = colours.try_emplace(s.config, colours.size()).first->second % kColours;
+      known |= !s.config.empty();
       if (spans.empty() || spans.back().name != s.config) {
         if (!spans.empty()) switches.push_back(Sec(begin));
-        spans.push_back({Sec(begin), Sec(s.end), absl::StrCat("config f", colour), s.config});
+        spans.push_back(
+            {Sec(begin), Sec(s.end), absl::StrCat("config ", palette.ClassOf(s.config)), s.config});
       }
       spans.back().to = Sec(s.end);
       begin = s.end;
     }
-    const bool known = colours.size() > 1 || !colours.contains("");
     if (!known || spans.size() > kMaxSpans) spans.clear();
     if (!known || switches.size() > kMaxMarks) switches.clear();
   }
@@ -235,9 +235,21 @@ std::string NumberText(double number) {
                          : Short(number);
 }
 
-std::string TimeCharts(const LoadResult& run) {
+Palette ConfigPalette(const LoadReport& report, size_t runs) {
+  Palette palette;
+  for (size_t i = 0; i < std::min(runs, report.runs.size()); ++i) {
+    const std::vector<LoadInterval>& series = report.runs[i].series;
+    std::set<std::string> configs;
+    for (const LoadInterval& s : series) configs.insert(s.config);
+    if (configs.size() > kMaxSpans) continue;  // its charts have no strip
+    for (const LoadInterval& s : series) palette.Add(s.config);
+  }
+  return palette;
+}
+
+std::string TimeCharts(const LoadResult& run, const Palette& palette) {
   if (run.series.empty()) return {};
-  const Configs configs(run.series);
+  const Configs configs(run.series, palette);
   return absl::StrCat(LatencyOverTime(run, configs), Throughput(run, configs), InFlight(run, configs));
 }
 

@@ -16,6 +16,9 @@ namespace {
 constexpr double kWidth = 920;
 constexpr double kLeft = 66;
 constexpr double kRight = 28;
+constexpr double kNames = 150;   // on the right, for names
+constexpr double kNameGap = 16;  // between the baselines of two
+constexpr double kHeading = 48;  // of a file
 constexpr double kBottom = 42;
 constexpr double kLegend = 24;  // its height
 constexpr double kStrip = 20;
@@ -198,16 +201,90 @@ std::string Labels(const Chart& chart, const Scale& x, const Scale& y, const Fra
   return svg;
 }
 
+// A shape at each point that has one, which tells its title to a pointer.
+std::string Markers(const Chart& chart, const Scale& x, const Scale& y, const Frame& f) {
+  constexpr double kRadius = 4;
+  std::string svg;
+  for (const Marker& marker : chart.markers) {
+    if (!x.Has(marker.at.x) || !y.Has(marker.at.y)) continue;
+    const double at = std::clamp(x(marker.at.x), f.left, f.right);
+    const double height = std::clamp(y(marker.at.y), f.top, f.bottom);
+    const std::string title = absl::StrCat("<title>", Escape(marker.title), "</title>");
+    if (marker.square) {
+      absl::StrAppendFormat(
+          &svg, "<rect class=\"marker %s\" x=\"%.1f\" y=\"%.1f\" width=\"%g\" height=\"%g\">%s</rect>\n",
+          marker.style, at - kRadius, height - kRadius, 2 * kRadius, 2 * kRadius, title);
+    } else {
+      absl::StrAppendFormat(&svg,
+                            "<circle class=\"marker %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%g\">%s</circle>\n",
+                            marker.style, at, height, kRadius, title);
+    }
+  }
+  return svg;
+}
+
+// The names of the lines right of the plot, in the order of their last points, each with a thin line to its point.
+// They are pushed apart downwards and then back up from the bottom.
+std::string NamesAtEnd(const Chart& chart, const Scale& x, const Scale& y, const Frame& f) {
+  struct Name {
+    const Line* line;
+    double x, y, at;
+  };
+  std::vector<Name> names;
+  for (const Line& line : chart.lines) {
+    if (line.name.empty() || line.points.empty()) continue;
+    const Point& last = line.points.back();
+    if (!x.Has(last.x) || !y.Has(last.y)) continue;
+    const double height = std::clamp(y(last.y), f.top, f.bottom);
+    names.push_back({&line, std::clamp(x(last.x), f.left, f.right), height, height});
+  }
+  std::sort(names.begin(), names.end(),
+            [](const Name& a, const Name& b) { return a.y != b.y ? a.y < b.y : a.line < b.line; });
+  for (size_t i = 1; i < names.size(); ++i) names[i].at = std::max(names[i].y, names[i - 1].at + kNameGap);
+  double limit = f.bottom;
+  for (size_t i = names.size(); i-- > 0; limit = names[i].at - kNameGap) {
+    names[i].at = std::min(names[i].at, limit);
+  }
+  std::string svg;
+  for (const Name& name : names) {
+    absl::StrAppendFormat(&svg, "<path class=\"line lead %s\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
+                          name.line->style, name.x + 6, name.y, f.right + 14, name.at);
+    absl::StrAppend(&svg, Text(f.right + 18, name.at + 4, "start",
+                               absl::StrCat("name ", name.line->style).c_str(), name.line->name));
+  }
+  return svg;
+}
+
 // The title of the y axis, then the names of the lines, in a row above the plot.
 std::string Legend(const Chart& chart) {
   std::string svg = Text(4, 14, "start", "title", chart.y.title);
   double x = std::max(kLeft, 4 + static_cast<double>(chart.y.title.size()) * kLetter + 24);
   for (const Line& line : chart.lines) {
-    if (line.name.empty()) continue;
+    if (line.name.empty() || chart.names_at_end) continue;
     absl::StrAppendFormat(&svg, "<path class=\"line %s\" d=\"M%.1f 10L%.1f 10\"/>\n", line.style, x, x + 20);
     absl::StrAppend(&svg, Text(x + 26, 14, "start", "tick", line.name));
     x += 26 + static_cast<double>(line.name.size()) * kLetter + 18;
   }
+  return svg;
+}
+
+// What stands within the <svg> element.
+std::string Inside(const Chart& chart) {
+  const double strip = chart.strip.empty() ? 0 : kStrip;
+  const Frame plot{kLeft, kWidth - (chart.names_at_end ? kNames : kRight), kLegend + strip + 4,
+                   chart.height - kBottom};
+  const Scale x(chart.x, plot.left, plot.right), y(chart.y, plot.bottom, plot.top);
+  const Frame above{plot.left, plot.right, kLegend, kLegend + kStrip};
+  std::string svg = absl::StrCat(Spans(chart.shades, x, plot), Axes(chart, plot, x, y), Legend(chart),
+                                 Spans(chart.strip, x, above));
+  for (double mark : chart.marks) {
+    if (mark < chart.x.low || mark > chart.x.high) continue;
+    absl::StrAppend(&svg, Segment("mark", x(mark), plot.top, x(mark), plot.bottom));
+  }
+  absl::StrAppend(&svg, Areas(chart, x, y, plot), Lines(chart, x, y, plot), Markers(chart, x, y, plot),
+                  chart.names_at_end ? NamesAtEnd(chart, x, y, plot) : "",
+                  SpanNames(chart.shades, x, plot, "tick"), SpanNames(chart.strip, x, above, "strip"),
+                  Labels(chart, x, y, plot));
   return svg;
 }
 
@@ -230,6 +307,21 @@ std::vector<Tick> EvenTicks(double low, double high, double step, Format format)
 }
 
 }  // namespace
+
+const std::string_view kChartCss = R"(svg { font: 12px system-ui, sans-serif; }
+svg text { fill: var(--muted); paint-order: stroke; stroke: var(--bg); stroke-width: 3px; stroke-linejoin: round; }
+svg text.title, svg text.strip { fill: var(--fg); } svg text.strip { stroke: none; }
+svg text.heading { font-size: 17px; font-weight: 600; }
+.grid { stroke: var(--grid); } .axis { stroke: var(--line); } .mark { stroke: var(--fg); stroke-dasharray: 3 3; }
+.line { fill: none; stroke-width: 1.6; stroke-linejoin: round; stroke-linecap: round; } .wide { stroke-width: 5; opacity: .35; }
+.faint { opacity: .45; } .area { opacity: .16; stroke: none; } .lead { stroke-width: .75; opacity: .6; }
+.dashed { stroke-dasharray: 7 4; } .lead.dashed { stroke-dasharray: none; } .marker { stroke-width: 1.5; }
+.warmup { fill: var(--card); } .outage { fill: var(--bad); opacity: .15; } .config { shape-rendering: crispEdges; }
+.line.c0 { stroke: var(--c0); } .line.c1 { stroke: var(--c1); } .line.c2 { stroke: var(--c2); }
+.line.c3 { stroke: var(--c3); } .line.c4 { stroke: var(--c4); } .line.c5 { stroke: var(--c5); }
+.area.c0 { fill: var(--c0); } .area.c1 { fill: var(--c1); } .area.c2 { fill: var(--c2); }
+.area.c3 { fill: var(--c3); } .area.c4 { fill: var(--c4); } .area.c5 { fill: var(--c5); }
+)";
 
 std::string Escape(std::string_view text) {
   std::string escaped;
@@ -280,23 +372,22 @@ Axis LogAxis(std::string title, double low, double high, Format format) {
 }
 
 std::string SvgChart(const Chart& chart) {
-  const double strip = chart.strip.empty() ? 0 : kStrip;
-  const Frame plot{kLeft, kWidth - kRight, kLegend + strip + 4, chart.height - kBottom};
-  const Scale x(chart.x, plot.left, plot.right), y(chart.y, plot.bottom, plot.top);
-  const Frame above{plot.left, plot.right, kLegend, kLegend + kStrip};
-  std::string svg =
-      absl::StrFormat("<div class=\"chart\"><svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n",
-                      kWidth, chart.height, Escape(chart.label));
-  absl::StrAppend(&svg, Spans(chart.shades, x, plot), Axes(chart, plot, x, y), Legend(chart),
-                  Spans(chart.strip, x, above));
-  for (double mark : chart.marks) {
-    if (mark < chart.x.low || mark > chart.x.high) continue;
-    absl::StrAppend(&svg, Segment("mark", x(mark), plot.top, x(mark), plot.bottom));
-  }
-  absl::StrAppend(&svg, Areas(chart, x, y, plot), Lines(chart, x, y, plot),
-                  SpanNames(chart.shades, x, plot, "tick"), SpanNames(chart.strip, x, above, "strip"),
-                  Labels(chart, x, y, plot), "</svg></div>\n");
-  return svg;
+  return absl::StrFormat(
+      "<div class=\"chart\"><svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n%s</svg></div>\n",
+      kWidth, chart.height, Escape(chart.label), Inside(chart));
+}
+
+std::string SvgFile(const Chart& chart, std::string_view text, std::string_view css) {
+  return absl::StrFormat(
+      "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 %.0f %.0f %.0f\" role=\"img\" "
+      "aria-label=\"%s\">\n"
+      "<style>\n:root { --bg: #fff; --fg: #1b1f24; --muted: #57606a; --line: #d0d7de; --grid: #e8ebef; "
+      "}\n%s%s</style>\n"
+      "<rect x=\"0\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" fill=\"#fff\"/>\n%s%s%s</svg>\n",
+      -kHeading, kWidth, chart.height + kHeading, Escape(chart.label), kChartCss, css, -kHeading, kWidth,
+      chart.height + kHeading, Text(4, 20 - kHeading, "start", "title heading", chart.label),
+      Text(4, 38 - kHeading, "start", "tick", text), Inside(chart));
 }
 
 std::vector<Point> Thin(const std::vector<Point>& points, size_t buckets) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// svg_chart.h - line charts as inline SVG, coloured by the CSS classes c0 to c5 of the page around them.
+// svg_chart.h - line charts as SVG, within a page or as a file of their own.
 //
+// CSS classes give all colours; a page has c0 to c5 for lines and areas.
 // Plain values and pure functions; thread-compatible. Points that are not finite, or not above 0 on a logarithmic
 // scale, break the line.
 #pragma once
@@ -64,6 +65,14 @@ struct Span {
   std::string name;
 };
 
+// A circle or square on a point, with a title that a pointer shows.
+struct Marker {
+  Point at;
+  std::string style;
+  bool square = false;
+  std::string title;
+};
+
 // Words beside a point.
 struct Label {
   Point at;
@@ -80,11 +89,20 @@ struct Chart {
   std::vector<double> marks;  // vertical lines
   std::vector<Area> areas;
   std::vector<Line> lines;
+  std::vector<Marker> markers;
   std::vector<Label> labels;  // moved down where two would cover each other
+  bool names_at_end = false;  // the lines' names stand right of their last points, instead of in a legend
 };
+
+// The rules of the classes that charts use. They take the colours --bg, --fg, --muted, --line, --grid, --card and --bad from
+// the page, and --c0 to --c5.
+extern const std::string_view kChartCss;
 
 // An <svg> element, in a <div> that scrolls where the page is narrow.
 std::string SvgChart(const Chart& chart);
+
+// A file with the chart, its label as the heading and `text` below it. `css` is added to the rules.
+std::string SvgFile(const Chart& chart, std::string_view text, std::string_view css);
 
 // At most about 3 * `buckets` of the points: of each group of neighbours the lowest, the highest and the first that
 // breaks the line, in their order, so that no spike and no gap is lost.
