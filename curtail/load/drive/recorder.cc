@@ -16,11 +16,20 @@ constexpr int kMaxTextsOfCode = 10;
 constexpr char kNotSent[] = "NOT_SENT";
 constexpr size_t kMaxErrorLength = 200;
 
+std::string NameOfCode(int raw_code) {
+  constexpr int kFirstHttp = 100;
+  if (raw_code >= kFirstHttp) return absl::StrCat("HTTP ", raw_code);
+  const std::string name = absl::StatusCodeToString(static_cast<absl::StatusCode>(raw_code));
+  return name.empty() ? "UNKNOWN" : name;
+}
+
 double PerSecond(uint64_t count, Nanos time) {
   return time <= Nanos::zero() ? 0 : static_cast<double>(count) * 1e9 / static_cast<double>(time.count());
 }
 
 }  // namespace
+
+std::string CodeName(const absl::Status& status) { return NameOfCode(status.raw_code()); }
 
 Recorder::Recorder(LoadPlan plan, std::string_view score_name) {
   result_.plan = std::move(plan);
@@ -48,7 +57,6 @@ void Recorder::Done(Nanos intended, Nanos actual, Nanos done, const absl::Status
     result_.since_sent.Record(ok ? done - actual : std::max(done - actual, result_.plan.timeout));
   if (!ok) return CountFailure(latency, status);
   ++result_.ok;
-  ++codes_[0];
   result_.success.Record(latency);
   if (!std::isnan(score)) {
     ++result_.score.count;
@@ -58,15 +66,16 @@ void Recorder::Done(Nanos intended, Nanos actual, Nanos done, const absl::Status
 }
 
 void Recorder::CountFailure(Nanos latency, const absl::Status& status) {
-  const size_t code = std::min<size_t>(static_cast<size_t>(status.raw_code()), codes_.size() - 1);
+  CodeCount& code = codes_[status.raw_code()];
   ++result_.failed;
-  ++codes_[code];
+  ++code.count;
   result_.failure.Record(latency);
-  const std::string name = absl::StatusCodeToString(status.code());
-  std::string text = absl::StrCat(name, ": ", status.message().substr(0, kMaxErrorLength));
+  const std::string name = CodeName(status);
+  std::string text =
+      absl::StrCat(name, status.message().empty() ? "" : ": ", status.message().substr(0, kMaxErrorLength));
   if (!result_.errors.contains(text)) {
-    if (texts_of_code_[code] < kMaxTextsOfCode) {
-      ++texts_of_code_[code];
+    if (code.texts < kMaxTextsOfCode) {
+      ++code.texts;
     } else {
       text = absl::StrCat(name, ": (other texts)");
     }
@@ -158,10 +167,8 @@ LoadResult Recorder::Finish(Nanos end, bool interrupted, Nanos cpu, Nanos spin, 
   r.scheduled_per_s = PerSecond(r.scheduled, r.measured);
   r.sent_per_s = PerSecond(r.sent, std::max(r.measured, last_sent_ - r.plan.warmup));
   r.good_per_s = PerSecond(r.ok, r.measured);
-  for (size_t code = 0; code < codes_.size(); ++code) {
-    if (codes_[code] == 0) continue;
-    r.codes[absl::StatusCodeToString(static_cast<absl::StatusCode>(code))] = codes_[code];
-  }
+  if (r.ok > 0) r.codes[NameOfCode(0)] = r.ok;
+  for (const auto& [code, failures] : codes_) r.codes[NameOfCode(code)] += failures.count;
   // No server said so, hence no code of gRPC's.
   if (r.dropped > 0) r.codes[kNotSent] = r.dropped;
   Judge(r);

@@ -6,14 +6,19 @@
 // Thread-compatible: the sending thread owns it. Some tens of nanoseconds a call.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "curtail/load/report/result.h"
 
 namespace curtail {
+
+// The code of `status` as reports name it: "UNAVAILABLE"; "HTTP 404" of a server that answered so.
+// The status then has that number as its raw code.
+std::string CodeName(const absl::Status& status);
 
 // A Recorder accounts for every request of one run exactly once.
 class Recorder {
@@ -51,8 +56,12 @@ class Recorder {
   void MergeIntervals();
 
   LoadResult result_;
-  std::array<uint64_t, 17> codes_{};     // by gRPC code
-  std::array<int, 17> texts_of_code_{};  // different ones kept
+  // Of failures with one code. An HTTP status of a server counts as its number.
+  struct CodeCount {
+    uint64_t count = 0;
+    int texts = 0;  // different ones kept
+  };
+  std::map<int, CodeCount> codes_;  // by the raw code of the status
   Nanos last_sent_{0};
   // The interval in progress.
   Nanos interval_ = std::chrono::seconds(1);

@@ -268,5 +268,22 @@ TEST(Recorder, ClosedLoopHasNoSendLag) {
   EXPECT_TRUE(r.valid());
 }
 
+TEST(Recorder, CountsTheStatusOfHttpByItsNumber) {
+  Recorder recorder(Plan(), "");
+  const auto fail = [&](int status, const char* reason) {
+    recorder.Sent(seconds(2), seconds(2));
+    recorder.Done(seconds(2), seconds(2), seconds(3),
+                  absl::Status(static_cast<absl::StatusCode>(status), reason), kNoScore);
+  };
+  fail(404, "Not Found");
+  fail(404, "");
+  fail(503, "Busy");
+  fail(16, "who are you");
+  const LoadResult r = recorder.Finish(seconds(11), false, Nanos(0), Nanos(0));
+  EXPECT_THAT(r.codes, ElementsAre(Pair("HTTP 404", 2), Pair("HTTP 503", 1), Pair("UNAUTHENTICATED", 1)));
+  EXPECT_THAT(r.errors, ElementsAre(Pair("HTTP 404", 1), Pair("HTTP 404: Not Found", 1),
+                                    Pair("HTTP 503: Busy", 1), Pair("UNAUTHENTICATED: who are you", 1)));
+}
+
 }  // namespace
 }  // namespace curtail

@@ -40,9 +40,20 @@ class RunObserver {
   virtual void Ended(Nanos due, Nanos latency, bool ok) = 0;
 };
 
+// How requests travel to targets that are URLs.
+struct HttpOptions {
+  std::string verb = "GET";
+  // HTTP/2, without TLS with prior knowledge; otherwise HTTP/1.1 with connections that are kept
+  // alive, each with one request at a time.
+  bool http2 = false;
+};
+
 struct RunOptions {
-  // "host:port" or "unix:/path" each; requests go to them in turn.
+  // "host:port" or "unix:/path" each; with `http` a URL each. Requests go to them in turn.
   std::vector<std::string> targets;
+  // If set, requests speak HTTP: an answer with a status of 2xx is OK, another one has failed.
+  // Requests are the workload's messages as bodies; metadata become header fields.
+  std::optional<HttpOptions> http;
   // Connections to each target, TLS, the longest reply.
   ChannelOptions channel;
   // Sent with every request.

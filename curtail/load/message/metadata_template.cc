@@ -2,31 +2,47 @@
 #include "curtail/load/message/metadata_template.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "curtail/base/strings.h"
-#include "curtail/load/message/internal/placeholder.h"
+#include "curtail/load/message/internal/text_template.h"
 
 namespace curtail {
 namespace {
 
 using internal::Placeholder;
-using internal::TemplatePiece;
-
-// A part of a value: text, or what a placeholder draws.
-struct ValuePart {
-  std::string text;
-  std::optional<Placeholder> drawn;
-};
+using internal::TextPart;
+using internal::TextTemplate;
 
 absl::Status CannotBeSent(const std::string& line) {
   return absl::InvalidArgumentError(
       Join("'", line,
            "' cannot be sent; keys are of a-z, 0-9, '-', '_' and '.' and not reserved, values printable, and "
            "base64 for keys in -bin"));
+}
+
+absl::Status IsNoField(const std::string& line) {
+  return absl::InvalidArgumentError(Join(
+      "'", line,
+      "' cannot be sent; names are as HTTP has them, values printable, and the lengths and the connection "
+      "are curtail's own"));
+}
+
+// True if requests of HTTP may have the field `name`, in lower case. Those that frame messages are not for callers.
+bool IsHttpField(std::string_view name) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  const auto fits = [kMarks](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || kMarks.find(c) != kMarks.npos;
+  };
+  constexpr std::string_view kOwn[] = {"connection", "content-length",    "http2-settings",
+                                       "keep-alive", "proxy-connection",  "te",
+                                       "trailer",    "transfer-encoding", "upgrade"};
+  return !name.empty() && std::all_of(name.begin(), name.end(), fits) &&
+         std::find(std::begin(kOwn), std::end(kOwn), name) == std::end(kOwn);
 }
 
 // The words of {{pick}} and all text must be what metadata may hold.
@@ -36,39 +52,36 @@ bool IsPrintable(const Placeholder& placeholder) {
                      [](const std::string& word) { return wire::IsTextValue(word); });
 }
 
-absl::StatusOr<std::vector<ValuePart>> ReadValue(const std::string& line, const std::string& value,
-                                                 bool binary, uint64_t seed) {
-  absl::StatusOr<std::vector<TemplatePiece>> pieces = internal::SplitTemplate(value);
-  if (!pieces.ok()) return absl::InvalidArgumentError(Join("'", line, "': ", Message(pieces.status())));
-  std::vector<ValuePart> parts;
-  for (TemplatePiece& piece : *pieces) {
-    ValuePart& part = parts.emplace_back();
-    if (!piece.placeholder) {
-      // Spaces at the ends are gone; between parts they may stand.
-      const std::optional<std::string> text =
-          binary ? wire::Base64Decode(piece.text) : std::optional<std::string>(std::move(piece.text));
-      if (!text || (binary ? pieces->size() > 1 : !wire::IsTextValue(Join(".", *text, "."))))
-        return CannotBeSent(line);
-      part.text = *text;
+// False: the parts make no value. Decodes the text of a binary one.
+bool CheckParts(std::vector<TextPart>& parts, bool binary) {
+  for (TextPart& part : parts) {
+    if (binary && parts.size() > 1) return false;
+    if (part.drawn) {
+      if (!binary && !IsPrintable(*part.drawn)) return false;
       continue;
     }
-    absl::StatusOr<Placeholder> drawn = Placeholder::Parse(piece.text, seed + parts.size());
-    if (!drawn.ok()) return absl::InvalidArgumentError(Join("'", line, "': ", Message(drawn.status())));
-    if (binary ? pieces->size() > 1 : !IsPrintable(*drawn)) return CannotBeSent(line);
-    part.drawn = *std::move(drawn);
+    // Spaces at the ends are gone; between parts they may stand.
+    if (!binary) {
+      if (!wire::IsTextValue(Join(".", part.text, "."))) return false;
+      continue;
+    }
+    const std::optional<std::string> bytes = wire::Base64Decode(part.text);
+    if (!bytes) return false;
+    part.text = *bytes;
   }
-  return parts;
+  return true;
 }
 
 }  // namespace
 
 struct MetadataTemplate::Entry {
   std::string key;
-  std::vector<ValuePart> parts;
+  TextTemplate value;
 };
 
-absl::StatusOr<MetadataTemplate> MetadataTemplate::Parse(const std::vector<std::string>& lines,
-                                                         uint64_t seed) {
+absl::StatusOr<MetadataTemplate> MetadataTemplate::Parse(const std::vector<std::string>& lines, uint64_t seed,
+                                                         Rules rules) {
+  const bool http = rules == Rules::kHttp;
   std::vector<Entry> entries;
   for (const std::string& line : lines) {
     const size_t colon = line.find(':', 1);
@@ -76,13 +89,15 @@ absl::StatusOr<MetadataTemplate> MetadataTemplate::Parse(const std::vector<std::
       return absl::InvalidArgumentError(Join("'", line, "' has no colon; write 'authorization: Bearer abc'"));
     }
     std::string key = absl::AsciiStrToLower(absl::StripAsciiWhitespace(line.substr(0, colon)));
-    if (!wire::IsCustomKey(key)) return CannotBeSent(line);
-    const std::string value(absl::StripAsciiWhitespace(line.substr(colon + 1)));
+    if (http ? !IsHttpField(key) : !wire::IsCustomKey(key))
+      return http ? IsNoField(line) : CannotBeSent(line);
+    const std::string text(absl::StripAsciiWhitespace(line.substr(colon + 1)));
     // Each line draws for itself.
-    absl::StatusOr<std::vector<ValuePart>> parts =
-        ReadValue(line, value, absl::EndsWith(key, "-bin"), seed + 1000 * (entries.size() + 1));
-    if (!parts.ok()) return parts.status();
-    entries.push_back({std::move(key), *std::move(parts)});
+    absl::StatusOr<TextTemplate> value = TextTemplate::Parse(text, seed + 1000 * (entries.size() + 1));
+    if (!value.ok()) return absl::InvalidArgumentError(Join("'", line, "': ", Message(value.status())));
+    if (!CheckParts(value->parts(), !http && absl::EndsWith(key, "-bin")))
+      return http ? IsNoField(line) : CannotBeSent(line);
+    entries.push_back({std::move(key), *std::move(value)});
   }
   MetadataTemplate made;
   made.entries_ = std::make_shared<const std::vector<Entry>>(std::move(entries));
@@ -94,19 +109,15 @@ wire::Metadata MetadataTemplate::Render(uint64_t request) const {
   std::string value;
   for (const Entry& entry : *entries_) {
     value.clear();
-    for (const ValuePart& part : entry.parts) {
-      if (part.drawn) part.drawn->Append(request, &value);
-      else value += part.text;
-    }
+    entry.value.Append(request, &value);
     metadata.Add(entry.key, value);
   }
   return metadata;
 }
 
 bool MetadataTemplate::fixed() const {
-  return std::all_of(entries_->begin(), entries_->end(), [](const Entry& entry) {
-    return std::none_of(entry.parts.begin(), entry.parts.end(), [](const ValuePart& p) { return !!p.drawn; });
-  });
+  return std::all_of(entries_->begin(), entries_->end(),
+                     [](const Entry& entry) { return entry.value.fixed(); });
 }
 
 }  // namespace curtail

@@ -22,9 +22,14 @@ namespace curtail {
 // the request's number. Immutable, cheap to copy; thread-safe.
 class MetadataTemplate {
  public:
+  enum class Rules {
+    kGrpc,  // custom metadata; keys in "-bin" have bytes
+    kHttp,  // header fields, but for those that frame messages
+  };
+
   // A line is "KEY: VALUE". Errors: INVALID_ARGUMENT that names the line.
   [[nodiscard]] static absl::StatusOr<MetadataTemplate> Parse(const std::vector<std::string>& lines,
-                                                              uint64_t seed);
+                                                              uint64_t seed, Rules rules = Rules::kGrpc);
 
   wire::Metadata Render(uint64_t request) const;
   // True if there are no placeholders, so that all requests have the same metadata.

@@ -69,5 +69,23 @@ TEST(MetadataTemplate, RefusesWithTheLine) {
   }
 }
 
+TEST(MetadataTemplate, OfHttpTakesWhatHttpAllows) {
+  const auto made = MetadataTemplate::Parse(
+      {"Content-Type: application/json", "host: other", "X_1.2~: {{index}}", "x-bin: not base64!"}, 1,
+      MetadataTemplate::Rules::kHttp);
+  ASSERT_TRUE(made.ok()) << made.status();
+  const wire::Metadata fields = made->Render(5);
+  EXPECT_EQ(fields.Find("content-type"), "application/json");
+  EXPECT_EQ(fields.Find("host"), "other");
+  EXPECT_EQ(fields.Find("x_1.2~"), "5");
+  EXPECT_EQ(fields.Find("x-bin"), "not base64!");
+  for (const char* line : {"content-length: 5", "Connection: close", "transfer-encoding: chunked", ":path: /",
+                           "te: trailers", "a b: c", "x: a\r\nb: c", "x: \x01", "x: {{bytes 4}}"}) {
+    const absl::Status status = MetadataTemplate::Parse({line}, 1, MetadataTemplate::Rules::kHttp).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << line;
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr("cannot be sent")) << line;
+  }
+}
+
 }  // namespace
 }  // namespace curtail

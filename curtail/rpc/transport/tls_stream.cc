@@ -20,7 +20,6 @@
 namespace curtail::internal {
 namespace {
 
-constexpr unsigned char kAlpn[] = {2, 'h', '2'};
 // What a server says to a peer that does not speak TLS: a fatal alert, "unexpected message". Plain text clients can
 // tell by it that they should. OpenSSL itself would just fall silent.
 constexpr std::string_view kAlert("\x15\x03\x01\x00\x02\x02\x0a", 7);
@@ -29,6 +28,11 @@ constexpr size_t kKeptOutput = 16u << 10;
 // handshake has.
 constexpr size_t kMostAnswers = 256u << 10;
 constexpr int kMostNames = 4;
+
+// "HTTP/2 (ALPN "h2")"
+std::string ProtocolName(std::string_view protocol) {
+  return Join(protocol == TlsStream::kHttp2 ? "HTTP/2" : "HTTP/1.1", " (ALPN \"", protocol, "\")");
+}
 
 using BioPtr = std::unique_ptr<BIO, decltype(&BIO_free)>;
 
@@ -161,11 +165,12 @@ std::unique_ptr<TlsStream> TlsStream::Server(const TlsContext& context) {
   return stream;
 }
 
-std::unique_ptr<TlsStream> TlsStream::Client(const TlsContext& context, const std::string& host,
-                                             bool verify) {
+std::unique_ptr<TlsStream> TlsStream::Client(const TlsContext& context, const std::string& host, bool verify,
+                                             std::string_view protocol) {
   std::unique_ptr<TlsStream> stream(new TlsStream(SSL_new(context.get())));
   SSL* const ssl = stream->ssl_;
   stream->host_ = host;
+  stream->protocol_ = protocol == kHttp1 ? kHttp1 : kHttp2;
   const bool is_address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1;
   if (!is_address) {
     SSL_set_tlsext_host_name(ssl, host.c_str());
@@ -174,7 +179,10 @@ std::unique_ptr<TlsStream> TlsStream::Client(const TlsContext& context, const st
   }
   SSL_set_verify(ssl, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, verify ? &TlsCallbacks::Verify : nullptr);
   SSL_set_cert_cb(ssl, &TlsCallbacks::Certificate, stream.get());
-  SSL_set_alpn_protos(ssl, kAlpn, sizeof kAlpn);
+  const std::string offer =
+      Join(std::string(1, static_cast<char>(stream->protocol_.size())), stream->protocol_);
+  SSL_set_alpn_protos(ssl, reinterpret_cast<const unsigned char*>(offer.data()),
+                      static_cast<unsigned>(offer.size()));
   SSL_set_connect_state(ssl);
   ERR_clear_error();
   stream->Handshake();
@@ -192,15 +200,20 @@ bool TlsStream::Handshake() {
     Note(result);
     return false;
   }
-  const unsigned char* protocol = nullptr;
-  unsigned size = 0;
-  SSL_get0_alpn_selected(ssl_, &protocol, &size);
-  if (size != kAlpn[0] || std::memcmp(protocol, kAlpn + 1, size) != 0) {
-    status_ = absl::UnavailableError("the peer speaks TLS, but has not agreed to HTTP/2 (ALPN \"h2\")");
-    return false;
+  standing_ = Agreed();
+  if (!standing_) {
+    status_ =
+        absl::UnavailableError(Join("the peer speaks TLS, but has not agreed to ", ProtocolName(protocol_)));
   }
-  standing_ = true;
-  return true;
+  return standing_;
+}
+
+bool TlsStream::Agreed() const {
+  const unsigned char* chosen = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(ssl_, &chosen, &size);
+  if (size == 0) return protocol_ == kHttp1;
+  return std::string_view(reinterpret_cast<const char*>(chosen), size) == protocol_;
 }
 
 size_t TlsStream::Read(char* to, size_t room) {
@@ -268,7 +281,7 @@ std::string TlsStream::Explain() const {
   switch (ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0) {
     case SSL_AD_REASON_OFFSET + SSL_AD_NO_APPLICATION_PROTOCOL:
     case SSL_R_NO_APPLICATION_PROTOCOL:
-      return "the peer speaks TLS, but refuses HTTP/2 (ALPN \"h2\")";
+      return Join("the peer speaks TLS, but refuses ", ProtocolName(protocol_));
     case SSL_AD_REASON_OFFSET + SSL_AD_CERTIFICATE_REQUIRED:
     case SSL_AD_REASON_OFFSET + SSL_AD_UNKNOWN_CA:
     case SSL_AD_REASON_OFFSET + SSL_AD_BAD_CERTIFICATE:

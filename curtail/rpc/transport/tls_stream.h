@@ -34,9 +34,14 @@ class TlsContext {
 
 class TlsStream {
  public:
+  static constexpr std::string_view kHttp2 = "h2";
+  static constexpr std::string_view kHttp1 = "http/1.1";
+
   // A client that wants to talk to `host`, a DNS name or an IP address: it asks for it (SNI) and, if `verify`, takes
-  // no certificate that is not for it. Its first message is output from the start.
-  static std::unique_ptr<TlsStream> Client(const TlsContext& context, const std::string& host, bool verify);
+  // no certificate that is not for it. It offers `protocol` by ALPN: "h2" or "http/1.1", of which a server may take the
+  // second without a word. Its first message is output from the start.
+  static std::unique_ptr<TlsStream> Client(const TlsContext& context, const std::string& host, bool verify,
+                                           std::string_view protocol = kHttp2);
   static std::unique_ptr<TlsStream> Server(const TlsContext& context);
   ~TlsStream();
   TlsStream(const TlsStream&) = delete;
@@ -70,6 +75,8 @@ class TlsStream {
 
   explicit TlsStream(ssl_st* ssl);
   bool Handshake();
+  // Whether the peer has agreed to the protocol.
+  bool Agreed() const;
   // The last call has returned `result`, which is not success.
   void Note(int result);
   std::string Explain() const;
@@ -81,6 +88,7 @@ class TlsStream {
   bool starved_ = false;  // has used up what was fed
   bool ended_ = false;
   bool owes_certificate_ = false;
+  std::string_view protocol_ = kHttp2;  // one of the constants
   std::string host_;
   std::string certificate_error_;  // what is wrong with the peer's certificate
   absl::Status status_;

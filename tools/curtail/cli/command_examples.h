@@ -29,8 +29,10 @@ Examples:
   curtail load api:8080 --schedule trace.csv --rate-scale 0.1 --method shop.Cart/Get
   curtail load api:8080 --rps 1000 --repeat 5 --json run.json --fail-if 'p99<5ms,errors<0.1%' --method ...
   curtail load api:8080 --find-max 'p99<5ms' --rps 100 --duration 5s --method ...
+  curtail load http://api:8080/search --rps 500 --data '{"user": {{uniform 1 1000}}}' -H 'x-id: {{uuid}}'
   curtail load api:8080 --list
 
+Over HTTP an answer with a status of 2xx is ok; others are counted by their status.
 Schedules: constant:500, steps:100,500,2000, ramp:100..5000, flash-crowd:100..8000, diurnal:100..2000,
   bursts:200..2000, a CSV file of time_s,rate_per_s, or a shipped shape at its peak rate: large-variation:2000,
   quick-variation:2000, slow-variation:2000, world-cup-98:2000.

@@ -31,8 +31,8 @@ constexpr char kCorpusHelp[] = "The data of the application, its --data [as in i
 void AddTargetFlags(CLI::App& load, LoadFlags* f, const char* targets) {
   const char* const group = "Target";
   load.add_option("TARGET", f->targets, targets);
-  load.add_option("--connections", f->connections, "To each target, used in turn")
-      ->capture_default_str()
+  load.add_option("--connections", f->connections,
+                  "To each target, used in turn [1; over HTTP/1.1 64, or as many as --closed]")
       ->group(group);
   load.add_flag("--tls", f->tls, "Speak TLS")->group(group);
   load.add_option("--ca", f->ca, "Trust the certificates of this PEM file instead of the system's")
@@ -43,7 +43,8 @@ void AddTargetFlags(CLI::App& load, LoadFlags* f, const char* targets) {
   load.add_flag("--insecure", f->insecure, "Do not verify the certificate")->group(group);
   load.add_option(
           "-H,--metadata", f->metadata,
-          "Send 'KEY: VALUE' with every request; repeat it for more. Values may be drawn as in --data")
+          "Send 'KEY: VALUE' with every request, a header field over HTTP; repeat it for more. Values may be "
+          "drawn as in --data")
       ->allow_extra_args(false)
       ->group(group);
 }
@@ -76,10 +77,11 @@ CLI::Validator Number() {
 void AddMessageFlags(CLI::App& load, LoadFlags* f) {
   const char* const group = "Requests";
   load.add_option("--method", f->method, "package.Service/Method")->group(group);
-  CLI::Option* data =
-      load.add_option("--data", f->data,
-                      "The message as JSON, or @FILE with JSON or JSON lines; empty by default")
-          ->group(group);
+  CLI::Option* data = load.add_option("--data", f->data,
+                                      "The message as JSON, or @FILE with JSON or JSON lines; over HTTP the "
+                                      "body, as text or @FILE; empty "
+                                      "by default")
+                          ->group(group);
   CLI::Option* hex =
       load.add_option("--data-hex", f->data_hex, "The message as bytes in hexadecimal")->group(group);
   CLI::Option* binary =
@@ -111,6 +113,9 @@ void AddOwnOptions(CLI::App& app, const char* group, Map* values) {
 void AddRequestFlags(CLI::App& load, LoadFlags* f) {
   const char* const group = "Requests";
   AddMessageFlags(load, f);
+  load.add_option("-X,--verb", f->verb, "Over HTTP: GET, PUT, ... [GET; POST with a body]")->group(group);
+  load.add_flag("--http2", f->http2, "Over HTTP: speak HTTP/2, without TLS with prior knowledge [HTTP/1.1]")
+      ->group(group);
   load.add_option("--corpus", f->corpus, kCorpusHelp)->group(group);
   AddOwnOptions(load, group, &f->own);
   load.add_option("--leaves", f->leaves, "How many leaves the servers have [as in its topology]")
@@ -195,11 +200,14 @@ void AddOutputFlags(CLI::App& load, LoadFlags* f) {
 }
 
 CLI::App* AddLoad(CLI::App& app, LoadFlags* f) {
-  CLI::App* load = app.add_subcommand("load", "Send load to a gRPC server and measure its latency");
+  CLI::App* load =
+      app.add_subcommand("load", "Send load to a server of gRPC or HTTP and measure its latency");
   load->footer(kLoadExamples);
-  AddTargetFlags(*load, f,
-                 "HOST:PORT, unix:PATH or APP/SERVICE of what is up, several in turn; before them perhaps an "
-                 "application's name, whose address need not be given when it is up");
+  AddTargetFlags(
+      *load, f,
+      "HOST:PORT, unix:PATH or APP/SERVICE of what is up, or a URL, http:// or https://; several in turn; "
+      "before them perhaps an "
+      "application's name, whose address need not be given when it is up");
   AddRequestFlags(*load, f);
   AddArrivalFlags(*load, f);
   AddOutputFlags(*load, f);

@@ -115,7 +115,7 @@ absl::Status Subject::StartApplication(const SubjectFlags& flags, Console& conso
   const absl::StatusOr<Nanos> timeout = ParseDuration(flags.load.timeout);
   if (!timeout.ok()) return absl::InvalidArgumentError(Join("--timeout: ", Message(timeout.status())));
   options_.timeout = *timeout;
-  options_.channel.connections = flags.load.connections;
+  options_.channel.connections = flags.load.connections.value_or(1);
   logs_ = std::make_unique<LogFolder>();
   if (logs_->path().empty()) {
     return absl::InternalError("cannot make a folder for logs; set TMPDIR to one that can be written");
@@ -159,6 +159,10 @@ absl::Status Subject::Reach(const SubjectFlags& flags, Console& console) {
   load.rps = 1;  // MakeSetup() wants to know how much is sent; the plan says that for each cell
   absl::StatusOr<LoadTargets> targets = MakeTargets(load);
   if (!targets.ok()) return targets.status();
+  if (targets->http) {
+    return absl::InvalidArgumentError(
+        "configs are of curtail's servers, which speak gRPC: give HOST:PORT, no URL");
+  }
   if (targets->addresses.size() > 1) {
     return absl::InvalidArgumentError("one address only: the config of one server is changed");
   }

@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "curtail/load/drive/rate_search.h"
+#include "curtail/load/drive/recorder.h"
 #include "curtail/load/drive/shape.h"
 #include "curtail/load/message/catalog.h"
 #include "curtail/load/message/json_workload.h"
@@ -43,7 +44,11 @@ std::string ReachHint(absl::string_view message) {
        "name the authority that vouches for it with --ca FILE, or skip the check with --insecure"},
       {"client certificate", "show one with --cert FILE --key FILE"},
       {" is for ", "call it by that name, or say --server-name NAME"},
-      {"HTTP/", "is this the port of a gRPC server?"},
+      {"speaks HTTP/1.1, not HTTP/2", "leave --http2 out"},
+      {"broke HTTP/2", "if it speaks HTTP/1.1 only, leave --http2 out"},
+      {"without a word", "does it speak this protocol? --http2 asks for HTTP/2"},
+      {"broke HTTP/1.1", "does the server speak HTTP/2 only? then add --http2; of gRPC give HOST:PORT alone"},
+      {"HTTP/", "is this the port of a gRPC server? For one of HTTP write http://HOST:PORT/PATH"},
       {"resolve", "is the name right?"},
   };
   for (const auto& [part, hint] : kHints) {
@@ -311,6 +316,10 @@ absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags, const LoadSetup& setup, 
 }
 
 int ListMethods(const LoadFlags& flags, const LoadTargets& targets, Console& console) {
+  if (targets.http) {
+    return FailLoad(console,
+                    absl::InvalidArgumentError("--list: lists methods of gRPC; HTTP has no such list"));
+  }
   const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
   if (!catalog.ok()) return FailLoad(console, catalog.status());
   for (const CatalogMethod& method : catalog->ListMethods()) {
@@ -329,18 +338,21 @@ int ShowOneCall(const LoadFlags& flags, const LoadTargets& targets, const RunOpt
     // What the server itself says needs no hint of ours; what we say of it names its address.
     const bool ours = absl::IsUnavailable(answer.status()) &&
                       absl::StrContains(answer.status().message(), targets.addresses.front());
-    console.Error(
-        absl::StrCat(absl::StatusCodeToString(answer.status().code()), ": ", answer.status().message()),
-        ours ? HintFor(answer.status()) : "");
+    console.Error(absl::StrCat(CodeName(answer.status()), ": ", answer.status().message()),
+                  ours ? HintFor(answer.status()) : "");
     return kFailed;
+  }
+  console.Note(absl::StrFormat("OK, %d bytes, %.3f ms with connecting", answer->reply.size(),
+                               static_cast<double>(answer->took.count()) / 1e6));
+  if (options.http) {
+    console.Print(absl::StrCat(answer->reply, absl::EndsWith(answer->reply, "\n") ? "" : "\n"));
+    return kOk;
   }
   const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
   const absl::StatusOr<CatalogMethod> method = catalog.ok() ? catalog->FindMethod(workload.MethodOf(0))
                                                             : absl::StatusOr<CatalogMethod>(catalog.status());
   const absl::StatusOr<std::string> json =
       method.ok() ? ReplyToJson(*method, answer->reply) : absl::StatusOr<std::string>(method.status());
-  console.Note(absl::StrFormat("OK, %d bytes, %.3f ms with connecting", answer->reply.size(),
-                               static_cast<double>(answer->took.count()) / 1e6));
   console.Print(json.ok() ? absl::StrCat(absl::StripTrailingAsciiWhitespace(*json), "\n")
                           : absl::StrCat(absl::BytesToHexString(answer->reply), "\n"));
   return kOk;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace curtail::tool {
 
 struct LoadFlags {
   std::vector<std::string> targets;  // addresses; the first may be the name of an application
-  int connections = 1;
+  std::optional<int> connections;
   bool tls = false;
   std::string ca;
   std::string cert;
@@ -37,6 +38,8 @@ struct LoadFlags {
   bool realtime = true;
 
   std::string method;
+  std::string verb;  // of HTTP
+  bool http2 = false;
   std::string data;
   std::string data_hex;
   std::string data_binary;

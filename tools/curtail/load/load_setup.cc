@@ -13,8 +13,10 @@
 #include "absl/strings/strip.h"
 #include "curtail/load/drive/choice.h"
 #include "curtail/load/drive/shape.h"
+#include "curtail/load/message/http_workload.h"
 #include "curtail/load/message/json_workload.h"
 #include "curtail/load/message/metadata_template.h"
+#include "curtail/load/target/http_url.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/run_folder.h"
@@ -30,6 +32,9 @@ constexpr Nanos kReflectionTimeout = std::chrono::seconds(5);
 // Of an application: different requests at most, and how many replies are judged.
 constexpr size_t kRequests = 10000;
 constexpr Nanos kDefaultDuration = std::chrono::seconds(10);
+// Of a target of HTTP/1.1 where none were asked for.
+constexpr int kHttp1Connections = 64;
+constexpr int kMostConnections = 1024;
 constexpr Nanos kLongest = std::chrono::hours(24);
 
 absl::Status Invalid(std::string_view flag, const absl::Status& why) {
@@ -43,8 +48,34 @@ absl::Status ReadDuration(const char* flag, const std::string& text, Nanos* out)
   return absl::OkStatus();
 }
 
-absl::StatusOr<MetadataTemplate> ReadMetadata(const LoadFlags& flags, uint64_t seed) {
-  absl::StatusOr<MetadataTemplate> metadata = MetadataTemplate::Parse(flags.metadata, seed);
+// True if requests over HTTP have a body.
+bool HasBody(const LoadFlags& flags) {
+  return !flags.data.empty() || !flags.data_hex.empty() || !flags.data_binary.empty();
+}
+
+bool LooksLikeJson(const LoadFlags& flags) {
+  const std::string& data = flags.data;
+  if (absl::StartsWith(data, "@")) return absl::EndsWith(data, ".json") || absl::EndsWith(data, ".jsonl");
+  const size_t first = data.find_first_not_of(" \t\r\n");
+  return first != std::string::npos && (data[first] == '{' || data[first] == '[');
+}
+
+// The lines of -H; over HTTP a body has a type.
+std::vector<std::string> HeaderLines(const LoadFlags& flags, bool http) {
+  std::vector<std::string> lines = flags.metadata;
+  const bool typed = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return absl::StartsWithIgnoreCase(absl::StripLeadingAsciiWhitespace(line), "content-type");
+  });
+  if (http && HasBody(flags) && !typed) {
+    lines.push_back(LooksLikeJson(flags) ? "content-type: application/json"
+                                         : "content-type: application/octet-stream");
+  }
+  return lines;
+}
+
+absl::StatusOr<MetadataTemplate> ReadMetadata(const LoadFlags& flags, uint64_t seed, bool http = false) {
+  absl::StatusOr<MetadataTemplate> metadata = MetadataTemplate::Parse(
+      HeaderLines(flags, http), seed, http ? MetadataTemplate::Rules::kHttp : MetadataTemplate::Rules::kGrpc);
   if (!metadata.ok()) return Invalid("--metadata", metadata.status());
   return metadata;
 }
@@ -115,6 +146,80 @@ WorkloadMaker Picked(const std::string& pick, std::shared_ptr<const Workload> wo
   };
 }
 
+// The bodies of --data and the like.
+absl::StatusOr<HttpSource> ReadBodies(const LoadFlags& flags) {
+  HttpSource source{.choice = flags.pick};
+  if (absl::StartsWith(flags.data, "@")) {
+    const absl::StatusOr<JsonSource> file = ReadJsonFile(flags.data.substr(1));
+    if (!file.ok()) return Invalid("--data", file.status());
+    source.bodies = absl::EndsWith(flags.data, ".jsonl") ? BodiesOfLines(file->text)
+                                                         : std::vector<std::string>{file->text};
+  } else if (!flags.data.empty()) {
+    source.bodies = {flags.data};
+  } else if (HasBody(flags)) {
+    const absl::StatusOr<std::string> bytes =
+        !flags.data_hex.empty() ? ParseHex(flags.data_hex) : ReadWholeFile(flags.data_binary, kMaxMessage);
+    if (!bytes.ok()) return Invalid(flags.data_hex.empty() ? "--data-binary" : "--data-hex", bytes.status());
+    source.bodies = {*bytes};
+    source.drawn = false;
+  }
+  return source;
+}
+
+absl::StatusOr<WorkloadMaker> MakeHttpRequests(const LoadFlags& flags, const LoadTargets& targets) {
+  if (!flags.method.empty() || !flags.protos.empty() || !targets.application.empty()) {
+    return absl::InvalidArgumentError(
+        "--method, --proto and applications are of gRPC; over HTTP the URL says what is asked for, and -X "
+        "how");
+  }
+  absl::StatusOr<HttpSource> source = ReadBodies(flags);
+  if (!source.ok()) return source.status();
+  if (flags.pick != LoadFlags().pick && source->bodies.size() < 2)
+    return absl::InvalidArgumentError(
+        "--pick: chooses among the lines of a file of JSON lines, --data @FILE.jsonl");
+  const absl::StatusOr<HttpUrl> url = HttpUrl::Parse(targets.addresses.front());
+  if (!url.ok()) return url.status();
+  source->name =
+      absl::StrCat(targets.http->verb, " ", url->path, targets.http->http2 ? " HTTP/2" : " HTTP/1.1");
+  return [source = *std::move(source)](uint64_t seed) -> absl::StatusOr<std::shared_ptr<const Workload>> {
+    absl::StatusOr<std::unique_ptr<Workload>> workload = MakeHttpWorkload(source, seed);
+    if (!workload.ok()) return Invalid("--data", workload.status());
+    return *std::move(workload);
+  };
+}
+
+// Targets that are URLs: checked, and what they ask for.
+absl::Status ReadUrls(const LoadFlags& flags, LoadTargets* targets) {
+  const std::vector<std::string>& urls = targets->addresses;
+  if (std::none_of(urls.begin(), urls.end(), HttpUrl::Is)) {
+    if (!flags.http2 && flags.verb.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "-X and --http2 are of HTTP: write the target as http://HOST:PORT/PATH");
+  }
+  std::optional<bool> secure;
+  for (const std::string& text : urls) {
+    const absl::StatusOr<HttpUrl> url = HttpUrl::Parse(text);
+    if (!url.ok()) return url.status();
+    if (secure.value_or(url->secure) != url->secure)
+      return absl::InvalidArgumentError("the targets are all to be http:// or all https://");
+    secure = url->secure;
+  }
+  if (flags.tls && !*secure) return absl::InvalidArgumentError("--tls: write the target as https://");
+  HttpOptions& http = targets->http.emplace();
+  http.http2 = flags.http2;
+  if (!flags.verb.empty() || HasBody(flags)) http.verb = flags.verb.empty() ? "POST" : flags.verb;
+  const bool word = std::all_of(http.verb.begin(), http.verb.end(),
+                                [](unsigned char c) { return absl::ascii_isalpha(c) || c == '-'; });
+  if (!word || http.verb == "CONNECT")
+    return absl::InvalidArgumentError(
+        absl::StrCat("-X: '", http.verb, "' cannot be sent; as GET, POST or PUT"));
+  // Over HTTP/1.1 a connection carries one request at a time.
+  if (!http.http2 && !flags.connections)
+    targets->channel.connections =
+        flags.closed > 0 ? std::min(flags.closed, kMostConnections) : kHttp1Connections;
+  return absl::OkStatus();
+}
+
 absl::Status CheckCombination(const LoadFlags& flags) {
   if ((flags.rps > 0) + (flags.closed > 0) + !flags.schedule.empty() != 1) {
     return absl::InvalidArgumentError(
@@ -157,18 +262,23 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
   if (targets.addresses.empty() && !(flags.list && !flags.protos.empty())) {
     return absl::InvalidArgumentError("say where to: HOST:PORT, unix:PATH, or APP/SERVICE of what is up");
   }
-  absl::StatusOr<std::vector<std::string>> addresses = ToAddresses(targets.addresses);
-  if (!addresses.ok()) return addresses.status();
-  targets.addresses = *std::move(addresses);
-  targets.channel.connections = flags.connections;
+  targets.channel.connections = flags.connections.value_or(1);
+  if (absl::Status status = ReadUrls(flags, &targets); !status.ok()) return status;
+  if (!targets.http) {
+    absl::StatusOr<std::vector<std::string>> addresses = ToAddresses(targets.addresses);
+    if (!addresses.ok()) return addresses.status();
+    targets.addresses = *std::move(addresses);
+  }
   // A server that is back should be seen to be back: the default of up to 10 s spares real ones a storm of callers.
   targets.channel.max_backoff = kMaxBackoff;
   const bool tls_flags = !flags.ca.empty() || !flags.cert.empty() || !flags.key.empty() ||
                          !flags.server_name.empty() || flags.insecure;
-  if (tls_flags && !flags.tls) {
-    return absl::InvalidArgumentError("--ca, --cert, --key, --server-name and --insecure need --tls");
+  const bool secure = flags.tls || (targets.http && HttpUrl::Parse(targets.addresses.front())->secure);
+  if (tls_flags && !secure) {
+    return absl::InvalidArgumentError(
+        "--ca, --cert, --key, --server-name and --insecure need --tls, or a target https://");
   }
-  if (!flags.tls) return targets;
+  if (!secure) return targets;
   absl::StatusOr<std::shared_ptr<const ClientTls>> tls =
       ClientTls::Load({.ca_file = flags.ca,
                        .certificate_file = flags.cert,
@@ -191,6 +301,7 @@ absl::StatusOr<Catalog> MakeCatalog(const LoadFlags& flags, const LoadTargets& t
 }
 
 absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTargets& targets, bool quiet) {
+  if (targets.http) return MakeHttpRequests(flags, targets);
   if (targets.application.empty() == flags.method.empty()) {
     return absl::InvalidArgumentError(
         "say what to send: either --method package.Service/Method, or an application's name before its "
@@ -249,7 +360,7 @@ absl::StatusOr<RateCurve> MakeCurve(const LoadFlags& flags, Nanos warmup, uint64
 }
 
 absl::Status SetMetadata(const LoadFlags& flags, uint64_t seed, RunOptions* options) {
-  absl::StatusOr<MetadataTemplate> metadata = ReadMetadata(flags, seed);
+  absl::StatusOr<MetadataTemplate> metadata = ReadMetadata(flags, seed, options->http.has_value());
   if (!metadata.ok()) return metadata.status();
   options->metadata = metadata->Render(0);
   options->drawn_metadata.reset();
@@ -288,12 +399,13 @@ absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& t
     if (absl::Status status = ReadDuration("--spin", flags.spin, &s.options.spin.emplace()); !status.ok())
       return status;
   }
+  s.options.http = targets.http;
   if (absl::Status status = SetMetadata(flags, flags.seed, &s.options); !status.ok()) return status;
   s.options.targets = targets.addresses;
   s.options.channel = targets.channel;
   s.options.realtime = flags.realtime;
   s.options.workload_name =
-      targets.application.empty() ? (flags.data.empty() ? "" : "json") : targets.application;
+      targets.application.empty() ? (flags.data.empty() || targets.http ? "" : "json") : targets.application;
   s.options.schedule_name = flags.schedule;
   if (flags.closed == 0) {
     absl::StatusOr<RateCurve> curve = MakeCurve(flags, s.options.warmup, flags.seed);

@@ -29,6 +29,7 @@ struct LoadTargets {
   std::map<std::string, std::string>
       settings;  // of that application's topology, where it is known to be up there
   ChannelOptions channel;
+  std::optional<HttpOptions> http;  // where the addresses are URLs
 };
 // Errors: INVALID_ARGUMENT naming the flag.
 absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags);

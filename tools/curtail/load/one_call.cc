@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "curtail/load/target/load_client.h"
+
 namespace curtail::tool {
 namespace {
 
@@ -19,13 +21,13 @@ struct Outcome final : Completion {
 
 absl::StatusOr<Answer> CallOnce(const RunOptions& options, const Workload& workload) {
   Outcome outcome;
-  Client client;
-  Channel channel(&client, options.targets.front(), options.channel);
+  const std::unique_ptr<internal::LoadClient> client = internal::MakeLoadClient(options);
+  if (absl::Status status = client->Resolve(); !status.ok()) return status;
   const TimePoint start = Now();
-  channel.Start(workload.MethodOf(0), Deadline::In(options.timeout), options.metadata, workload.Request(0),
+  client->Start(0, workload.MethodOf(0), Deadline::In(options.timeout), options.metadata, workload.Request(0),
                 &outcome);
   // Ends: the client keeps the deadline of the call.
-  while (!outcome.done) client.Poll(Deadline::In(std::chrono::milliseconds(50)));
+  while (!outcome.done) client->Poll(Deadline::In(std::chrono::milliseconds(50)));
   if (!outcome.status.ok()) return outcome.status;
   return Answer{std::move(outcome.reply), Now() - start};
 }

@@ -12,11 +12,12 @@
 namespace curtail::tool {
 
 struct Answer {
-  std::string reply;  // serialized
+  std::string reply;  // serialized; over HTTP the body
   Nanos took{0};      // connecting included
 };
 
-// Sends request 0 of `workload` to the first target. Errors: the server's, and those of Channel::Call().
+// Sends request 0 of `workload` to the first target. Errors: the server's, those of Channel::Call(), and those of
+// LoadClient::Resolve().
 absl::StatusOr<Answer> CallOnce(const RunOptions& options, const Workload& workload);
 
 }  // namespace curtail::tool

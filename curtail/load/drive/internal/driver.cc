@@ -7,10 +7,6 @@
 #include <limits>
 #include <utility>
 
-#include "curtail/base/mutex.h"
-#include "curtail/rpc/client/channel_impl.h"
-#include "curtail/rpc/transport/socket.h"
-
 namespace curtail::internal {
 namespace {
 
@@ -22,24 +18,6 @@ Nanos ThreadCpu() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return std::chrono::seconds(t.tv_sec) + Nanos(t.tv_nsec);
-}
-
-// Whether a server has answered a call over a connection of `channel`, with any status.
-bool Answered(Channel& channel) {
-  bool answered = false;
-  channel.impl().slots.ForEach([&](Slot& slot) {
-    MutexLock lock(slot.mu);
-    answered |= slot.connection != nullptr && slot.connection->greeted();
-  });
-  return answered;
-}
-
-// Keeps what calls refer to that nobody polls any more: it must outlive them, which is for ever.
-void Abandon(std::shared_ptr<void> thing) {
-  static Mutex mu;
-  static auto* const kept = new std::vector<std::shared_ptr<void>>;  // never destroyed, always reachable
-  MutexLock lock(mu);
-  kept->push_back(std::move(thing));
 }
 
 }  // namespace
@@ -71,59 +49,43 @@ Driver::Driver(const RunOptions& options, const Workload& workload, LoadPlan pla
       recorder_(std::move(plan), workload.score_name()),
       sampler_(curve),
       margin_(options.spin),
-      client_(std::make_unique<Client>()) {
-  for (const std::string& target : options.targets) {
-    channels_.push_back(std::make_unique<Channel>(client_.get(), target, options.channel));
-  }
-}
+      client_(MakeLoadClient(options)) {}
 
-Driver::~Driver() {
-  if (in_flight_ == 0) return;
-  // Nobody polls this client again, so the calls never complete; but nothing they refer to may go.
-  for (auto& channel : channels_) Abandon(std::move(channel));
-  Abandon(std::move(client_));
-}
+Driver::~Driver() = default;
 
 absl::Status Driver::Preflight() {
-  for (const std::string& target : options_.targets) {
-    if (absl::Status status = Address::ResolveAll(target).status(); !status.ok()) return status;
-  }
-  auto probes = std::make_unique<std::vector<Probe>>(channels_.size() *
-                                                     static_cast<size_t>(options_.channel.connections));
+  if (absl::Status status = client_->Resolve(); !status.ok()) return status;
+  const size_t targets = options_.targets.size();
+  probes_ = std::vector<Probe>(targets * static_cast<size_t>(options_.channel.connections));
   const Deadline deadline = Deadline::In(std::max<Nanos>(timeout_, 5 * kSecond));
-  for (size_t i = 0; i < probes->size(); ++i) {
-    channels_[i % channels_.size()]->Start(workload_.MethodOf(i), deadline, MetadataOf(i, &drawn_metadata_),
-                                           workload_.Request(i), &(*probes)[i]);
+  for (size_t i = 0; i < probes_.size(); ++i) {
+    client_->Start(i % targets, workload_.MethodOf(i), deadline, MetadataOf(i, &drawn_metadata_),
+                   workload_.Request(i), &probes_[i]);
   }
   // Ends: each call has a deadline, which the client keeps.
   const auto under_way = [&] {
-    return static_cast<size_t>(
-        std::count_if(probes->begin(), probes->end(), [](const Probe& p) { return !p.done; }));
+    return std::any_of(probes_.begin(), probes_.end(), [](const Probe& p) { return !p.done; });
   };
-  while (under_way() > 0 && !Stopped()) client_->Poll(Deadline::In(kLongestWait));
-  if (under_way() > 0) {
-    // See the destructor: the client stays, and so does what its calls refer to.
-    in_flight_ += under_way();
-    Abandon(std::move(probes));
-    return absl::CancelledError("interrupted before the run began");
+  while (under_way() && !Stopped()) client_->Poll(Deadline::In(kLongestWait));
+  if (under_way()) return absl::CancelledError("interrupted before the run began");
+  for (size_t target = 0; target < targets; ++target) {
+    if (absl::Status status = JudgeTarget(target); !status.ok()) return status;
   }
-  for (size_t i = 0; i < channels_.size(); ++i) {
-    if (absl::Status status = JudgeTarget(i, *probes); !status.ok()) return status;
-  }
+  probes_.clear();
   return absl::OkStatus();
 }
 
-absl::Status Driver::JudgeTarget(size_t target, const std::vector<Probe>& probes) const {
+absl::Status Driver::JudgeTarget(size_t target) const {
   // A server that answers may refuse calls: the run counts those.
-  const bool answered = Answered(*channels_[target]);
+  const bool answered = client_->Answered(target);
   bool unimplemented = true;
-  for (size_t i = target; i < probes.size(); i += channels_.size()) {
-    const absl::StatusCode code = probes[i].status.code();
+  for (size_t i = target; i < probes_.size(); i += options_.targets.size()) {
+    const absl::StatusCode code = probes_[i].status.code();
     const bool silent = code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kDeadlineExceeded;
-    if (silent && !answered) return probes[i].status;
+    if (silent && !answered) return probes_[i].status;
     unimplemented &= code == absl::StatusCode::kUnimplemented;
   }
-  return unimplemented ? probes[target].status : absl::OkStatus();
+  return unimplemented ? probes_[target].status : absl::OkStatus();
 }
 
 void Driver::Start() {
@@ -177,11 +139,10 @@ void Driver::Send(uint64_t index, Nanos intended) {
     sampler_.Sent(index - first_measured_, now);
   }
   // Each round begins one target later, so that no target gets the same lines of a file each time.
-  const size_t targets = channels_.size();
-  // The call may end before Start() returns.
-  channels_[(index + index / targets) % targets]->Start(
-      workload_.MethodOf(index), Deadline::At(start_ + intended + timeout_),
-      MetadataOf(index, &drawn_metadata_), prepared_message_, call);
+  const size_t targets = options_.targets.size();
+  client_->Start((index + index / targets) % targets, workload_.MethodOf(index),
+                 Deadline::At(start_ + intended + timeout_), MetadataOf(index, &drawn_metadata_),
+                 prepared_message_, call);
 }
 
 void Driver::Ended(Call* call, const absl::Status& status, std::string_view reply) {
@@ -285,6 +246,7 @@ LoadResult Driver::Finish(Nanos end, bool interrupted) {
   recorder_.LastTick(now, DueUntil(now));
   LoadResult result = recorder_.Finish(end, interrupted, cpu_, spin_, sampler_.Check(poisson_));
   result.plan.spin = margin_.get();
+  for (std::string& warning : client_->Warnings()) result.warnings.push_back(std::move(warning));
   return result;
 }
 

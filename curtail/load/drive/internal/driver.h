@@ -7,13 +7,14 @@
 
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "curtail/load/drive/internal/sampler.h"
 #include "curtail/load/drive/internal/wake_margin.h"
 #include "curtail/load/drive/recorder.h"
 #include "curtail/load/drive/runner.h"
-#include "curtail/rpc/channel.h"
+#include "curtail/load/target/load_client.h"
 
 namespace curtail::internal {
 
@@ -22,7 +23,6 @@ class Driver {
  public:
   // `curve` is the rate of an open loop and outlives the driver; null in a closed loop.
   Driver(const RunOptions& options, const Workload& workload, LoadPlan plan, const RateCurve* curve);
-  // Calls still in flight keep the client alive for ever: their completions could come at any time.
   ~Driver();
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
@@ -62,7 +62,7 @@ class Driver {
   static constexpr uint64_t kNone = ~uint64_t{0};
 
   // Why a run against the target makes no sense, from its first calls. OK: it does.
-  absl::Status JudgeTarget(size_t target, const std::vector<Probe>& probes) const;
+  absl::Status JudgeTarget(size_t target) const;
   void Ended(Call* call, const absl::Status& status, std::string_view reply);
   void Observe(Nanos due, Nanos latency, bool ok) const;
   // Every second: closes an interval of the series. Always: Publish().
@@ -105,11 +105,11 @@ class Driver {
   Nanos cpu_{0};   // at BeginWindow() its start, after EndWindow() its length
   Nanos spin_{0};  // time in polls that did nothing, within the window
 
+  std::vector<Probe> probes_;
   std::deque<Call> calls_;
   std::vector<Call*> free_;
-  // Destroyed first: in reverse order, before the calls they may complete.
-  std::unique_ptr<Client> client_;
-  std::vector<std::unique_ptr<Channel>> channels_;  // one a target
+  // Destroyed first, before the calls that it may complete.
+  const std::unique_ptr<LoadClient> client_;
 };
 
 }  // namespace curtail::internal

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// http_url.h - "http://HOST:PORT/PATH" in its parts.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace curtail {
+
+// An HttpUrl names a resource of a server. A value type.
+struct HttpUrl {
+  // True if `text` begins as a URL of HTTP does.
+  static bool Is(std::string_view text);
+  // Port and path may be missing; a fragment is dropped. Errors: INVALID_ARGUMENT.
+  [[nodiscard]] static absl::StatusOr<HttpUrl> Parse(std::string_view text);
+
+  // "HOST:PORT", as sockets want it.
+  std::string Address() const;
+
+  bool secure = false;    // https
+  std::string host;       // an IPv6 address without its brackets
+  int port = 0;           // from 1 to 65535
+  std::string authority;  // as the URL has it: without a port that is the default
+  std::string path;       // with the query; begins with '/'
+};
+
+}  // namespace curtail

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/load/target/load_client.h"
+
+#include "curtail/load/target/grpc_client.h"
+#include "curtail/load/target/http_client.h"
+
+namespace curtail::internal {
+
+std::unique_ptr<LoadClient> MakeLoadClient(const RunOptions& options) {
+  if (options.http) return std::make_unique<HttpClient>(options);
+  return std::make_unique<GrpcClient>(options);
+}
+
+}  // namespace curtail::internal
