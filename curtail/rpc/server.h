@@ -126,6 +126,12 @@ struct HeldUpMethod {
   bool blocks = false;  // sleeps outside of curtail's waits; its calls have threads of their own
 };
 
+// A limit of the server that its clients have reached. docs/grpc.md lists them.
+struct LimitCount {
+  std::string name;
+  uint64_t times = 0;
+};
+
 struct ServerStats {
   ExecutorStats pools;
   size_t connections = 0;
@@ -133,6 +139,7 @@ struct ServerStats {
   ThreadStats process;    // of all threads of the process
   std::optional<PolicyStats> policy;
   std::vector<HeldUpMethod> held_up;
+  std::vector<LimitCount> limits;  // only those that were reached
 };
 
 // A Server accepts connections and runs the handlers of its services. Thread-safe after Start().

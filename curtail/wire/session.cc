@@ -23,9 +23,11 @@
 //       this frame. Until then its stream stands in leaving_, closed, and counts for max_concurrent_streams: a peer
 //       that does not read cannot make replies pile up.
 //   R6  What the peer can make us write without asking for a reply (acknowledgements, resets, window updates) is
-//       counted between two Pulls; too much is ENHANCE_YOUR_CALM. So are too many resets, header blocks without end,
-//       and a partial message is held to max_partial_bytes. A clock is read for the rate of resets, and only when
-//       thousands came.
+//       counted between two Pulls; too much is ENHANCE_YOUR_CALM. So are header blocks without end, and whatever has
+//       an Allowance: resets of either end, malformed requests, SETTINGS, frames that carry nothing. A partial message
+//       is held to max_partial_bytes. A clock is read only when an allowance is used up.
+//   R7  What a frame costs is linear in its bytes, however many streams there are: SETTINGS change all windows at once
+//       (StreamState::send_credit), and then look only at streams whose messages wait for a window.
 //
 // A server holds its output back until the client's preface has arrived, so that a peer that speaks HTTP/1 reads an
 // answer in its own language.
@@ -58,10 +60,6 @@ namespace {
 constexpr size_t kKeptBuffer = 16u << 10;
 // Streams that a client opens before it knows the server's limit.
 constexpr uint32_t kFirstStreams = 100;
-// RST_STREAM frames taken at once, and again each time this long has passed. Far above what an honest client sends
-// whose deadlines run out under overload; a reset costs little here.
-constexpr uint32_t kResetBurst = 20000;
-
 constexpr std::string_view kPlainAnswer =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 48\r\nConnection: close\r\n\r\n"
     "This port speaks gRPC over HTTP/2, not HTTP/1.\r\n";
@@ -82,11 +80,7 @@ void Trim(std::string* buffer) {
 }  // namespace
 
 Session::Impl::Impl(Role role, const SessionOptions& options, Events* events)
-    : role_(role),
-      options_(options),
-      events_(events),
-      peer_max_streams_(kFirstStreams),
-      resets_left_(kResetBurst) {
+    : role_(role), options_(options), events_(events), peer_max_streams_(kFirstStreams) {
   if (is_client()) out_.append(kPreface);
   SendSettings();
 }
@@ -106,7 +100,6 @@ Session::Impl::~Impl() {
 internal::Stream* Session::Impl::NewStream(StreamId id) {
   Stream* s = pool_.New();
   s->id = id;
-  s->send_window = peer_stream_window_;
   streams_.Insert(s);
   return s;
 }

@@ -26,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
+#include "curtail/wire/limit.h"
 #include "curtail/wire/metadata.h"
 
 namespace curtail::wire {
@@ -71,8 +72,10 @@ class Events {
   virtual void OnGoaway(StreamId /*last*/, std::string_view /*why*/) {}
   // The answer to SendPing(), with its payload.
   virtual void OnPong(uint64_t /*payload*/) {}
-  // The present time. The session asks once per 10,000 streams that the peer resets, to limit their
-  // rate.
+  // The peer has reached a limit. Its call or its connection ends, or has ended.
+  virtual void OnLimit(Limit) {}
+  // The present time. The session asks when the peer has used up an allowance, such as 20,000
+  // resets, to limit the rate.
   virtual TimePoint now() = 0;
 };
 

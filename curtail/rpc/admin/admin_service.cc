@@ -127,6 +127,11 @@ admin::v1::GetStatusReply StatusMessage(const ServerStats& stats, TimePoint now)
     held_up->set_times(method.times);
     held_up->set_blocks(method.blocks);
   }
+  for (const LimitCount& limit : stats.limits) {
+    admin::v1::LimitCount* const reached = status.add_limits();
+    reached->set_name(limit.name);
+    reached->set_times(limit.times);
+  }
   return status;
 }
 

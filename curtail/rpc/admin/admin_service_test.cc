@@ -57,7 +57,8 @@ TEST(AdminMessages, StatusHasAllThatTheServerCounts) {
                                 .involuntary_switches = 16,
                                 .cpu = std::chrono::seconds(17),
                                 .run_delay = std::chrono::microseconds(18)},
-                    .held_up = {{"/a.B/C", 19, true}}};
+                    .held_up = {{"/a.B/C", 19, true}},
+                    .limits = {{"resets", 20}}};
   const admin::v1::GetStatusReply status = StatusMessage(stats, kNow);
   EXPECT_EQ(status.now_ns(), 3 * 3600 * int64_t{1'000'000'000});
   EXPECT_EQ(status.config(), "SDB1-4");
@@ -79,6 +80,8 @@ TEST(AdminMessages, StatusHasAllThatTheServerCounts) {
             "threads: 14 voluntary_switches: 15 involuntary_switches: 16 cpu_us: 17000000 run_delay_us: 18");
   ASSERT_EQ(status.held_up_size(), 1);
   EXPECT_EQ(status.held_up(0).ShortDebugString(), "path: \"/a.B/C\" times: 19 blocks: true");
+  ASSERT_EQ(status.limits_size(), 1);
+  EXPECT_EQ(status.limits(0).ShortDebugString(), "name: \"resets\" times: 20");
 }
 
 TEST(AdminMessages, PolicyHasItsRatesToATenthAndItsDecisions) {

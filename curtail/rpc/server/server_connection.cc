@@ -53,6 +53,7 @@ void ServerConnection::OnRequestEnd(wire::StreamId, void* tag) {
 
 void ServerConnection::Queue(ServerCall& call) {
   if (parts_.admission.TryQueue(call.queued_bytes())) return ready()->Push(&call);
+  parts_.limits.Reached(ServerLimit::kQueue, peer_);
   call.Refuse(absl::ResourceExhaustedError("too many requests are waiting on this server"), session());
   call.Drop();
 }

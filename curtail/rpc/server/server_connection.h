@@ -34,6 +34,7 @@ class ServerConnection final : public Connection {
   void OnMessage(wire::StreamId id, void* tag, std::string&& message) override;
   void OnRequestEnd(wire::StreamId id, void* tag) override;
   void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, Metadata&& trailing) override;
+  void OnLimit(wire::Limit limit) override { parts_.limits.Reached(limit, peer_); }
   void Queue(ServerCall& call);
   // The time, if there are observers to be told that a request has come.
   TimePoint ArrivedAt() { return parts_.observers.empty() ? TimePoint() : now(); }

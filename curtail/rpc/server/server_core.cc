@@ -183,6 +183,7 @@ ServerStats ServerCore::Sample(bool process) {
   if (process) stats.process = ReadThreadStats().value_or(ThreadStats());
   if (adaptation_ != nullptr) stats.policy = adaptation_->Stats();
   stats.held_up = parts_.methods.HeldUp();
+  stats.limits = parts_.limits.Sample();
   return stats;
 }
 

@@ -12,6 +12,7 @@
 #include "curtail/rpc/server/admission.h"
 #include "curtail/rpc/server/connection_set.h"
 #include "curtail/rpc/server/held_output.h"
+#include "curtail/rpc/server/limits.h"
 #include "curtail/rpc/server/method_table.h"
 #include "curtail/rpc/server/observed_call.h"
 #include "curtail/wire/session.h"
@@ -35,6 +36,7 @@ struct ServerParts {
   wire::SessionOptions session;
   MethodTable methods;
   CallObservers observers;
+  LimitCounters limits;
 
   Admission admission;
   HeldOutput output;

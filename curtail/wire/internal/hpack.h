@@ -49,6 +49,8 @@ struct HeaderField {
   // The name is a non-empty token without upper-case letters (one leading ':' is allowed), and the value has
   // no NUL, CR or LF (RFC 9113 8.2.1). Space around the value is let through: a grpc-message may end in it.
   bool valid = false;
+  // Half of that, kept with the entries of a table: a long name is looked at once.
+  bool valid_name = false;
 };
 
 // RFC 7541: the size of a dynamic table before any SETTINGS, and what each entry costs on top of its bytes.
@@ -69,8 +71,8 @@ class HpackDecoder {
   HpackDecoder& operator=(const HpackDecoder&) = delete;
 
   // Decodes one whole header block (HEADERS and its CONTINUATIONs joined) and tells `sink` each field in
-  // order. The sink does not call back into the decoder. False: COMPRESSION_ERROR; the decoder is then of no
-  // more use.
+  // order. The sink does not call back into the decoder. False: COMPRESSION_ERROR, or a block that copies more than
+  // kMaxCopied bytes of names within the table; the decoder is then of no more use.
   [[nodiscard]] bool Decode(std::string_view block, Sink sink);
 
   // For statistics and tests: the number of entries, and their size as RFC 7541 4.1 counts it.
@@ -106,6 +108,8 @@ class HpackDecoder {
   HeaderField& Entry(uint32_t age) const { return ring_[(newest_ - age) & (ring_size_ - 1)]; }
   const HeaderField& Oldest() const { return Entry(count_ - 1); }
 
+  // Bytes of names that one block may have copied to new entries: each copy takes three bytes of the block.
+  static constexpr size_t kMaxCopied = 64u << 10;
   // The mask of a literal that enters the table.
   static constexpr uint32_t kInsertMask = 0x3f;
 
@@ -124,6 +128,8 @@ class HpackDecoder {
   std::unique_ptr<char[]> arena_;
   size_t arena_size_ = 0;
   size_t arena_next_ = 0;
+
+  size_t copied_ = 0;  // of the block that is being read
 
   // The Huffman-decoded strings of the field that is being read.
   std::string name_scratch_;

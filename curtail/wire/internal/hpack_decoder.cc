@@ -146,6 +146,7 @@ HpackDecoder::HpackDecoder(uint32_t max_table_bytes) : max_table_bytes_(max_tabl
 bool HpackDecoder::Decode(std::string_view block, Sink sink) {
   Reader in{reinterpret_cast<const uint8_t*>(block.data()),
             reinterpret_cast<const uint8_t*>(block.data()) + block.size()};
+  copied_ = 0;
   // Size updates come before the first field (RFC 7541 4.2).
   while (in.next != in.end && (*in.next & 0xe0) == 0x20) {
     if (!SizeUpdate(in)) return false;
@@ -185,16 +186,17 @@ bool HpackDecoder::Literal(Reader& in, uint32_t prefix, uint32_t mask, Sink sink
   if (index == 0) {
     if (!ReadString(in, &name_scratch_, &field.name)) return false;
     field.field = FieldOf(field.name);
-    field.valid = IsValidName(field.name);
+    field.valid_name = IsValidName(field.name);
   } else {
     const HeaderField* const named = Find(index);
     if (named == nullptr) return false;
     field.name = named->name;
     field.field = named->field;
-    field.valid = named->valid || IsValidName(field.name);
+    field.valid_name = named->valid_name;
+    if (mask == kInsertMask && (copied_ += field.name.size()) > kMaxCopied) return false;
   }
   if (!ReadString(in, &value_scratch_, &field.value)) return false;
-  field.valid = field.valid && IsValidValue(field.value);
+  field.valid = field.valid_name && IsValidValue(field.value);
   const HeaderField* const entry = mask == kInsertMask ? Insert(field) : &field;
   sink(entry != nullptr ? *entry : field);
   return true;

@@ -30,6 +30,8 @@ constexpr size_t kFieldOverhead = 32;
 constexpr size_t kMaxBlockBytes = 256u << 10;
 constexpr uint32_t kMaxContinuations = 64;
 constexpr size_t kKeptBlock = 4u << 10;
+// Values of "-bin" keys in one call that a proxy has joined.
+constexpr uint32_t kMaxJoined = 16;
 
 constexpr uint16_t Bit(Field field) { return static_cast<uint16_t>(1u << static_cast<unsigned>(field)); }
 
@@ -90,8 +92,8 @@ void Session::Impl::OnContinuation(const FrameHeader& header, std::string_view p
   if (!open_block_) return ConnectionError(ErrorCode::kProtocolError, "CONTINUATION of nothing");
   const size_t limit = std::max<size_t>(kMaxBlockBytes, size_t{2} * options_.max_header_bytes);
   if (block_.size() + payload.size() > limit || ++continuations_ > kMaxContinuations) {
-    return ConnectionError(ErrorCode::kEnhanceYourCalm, Join("a header block has more than ", limit,
-                                                             " bytes or ", kMaxContinuations, " frames"));
+    return LimitReached(Limit::kHeaderBlock, Join("a header block has more than ", limit, " bytes or ",
+                                                  kMaxContinuations, " frames"));
   }
   block_.append(payload);
   if (!header.Has(kEndHeaders)) return;
@@ -218,6 +220,11 @@ void Session::Impl::OnMetadata(std::string_view name, std::string_view value) {
     return;
   }
   // Proxies may join repeated fields with commas, which base64 never contains.
+  fields_.joined += static_cast<uint32_t>(std::count(value.begin(), value.end(), ','));
+  if (fields_.joined > kMaxJoined) {
+    fields_.too_long = true;
+    return;
+  }
   for (bool more = true; more;) {
     const size_t comma = value.find(',');
     more = comma != std::string_view::npos;
@@ -243,10 +250,14 @@ bool Session::Impl::RequestIsWellFormed() const {
 void Session::Impl::OnRequestHeaders(StreamId id, bool end_stream) {
   const bool refused = streams_.size() + leaving_.size() >= options_.max_concurrent_streams;
   if (refused || !RequestIsWellFormed() || (end_stream && fields_.content_length > 0)) {
-    AppendReset(id, refused ? ErrorCode::kRefusedStream : ErrorCode::kProtocolError);
-    return React();
+    if (refused) events_->OnLimit(Limit::kStreams);
+    RefuseStream(id, refused ? ErrorCode::kRefusedStream : ErrorCode::kProtocolError);
+    if (!refused) Spend(&malformed_, Limit::kMalformed);
+    return;
   }
   if (fields_.too_long) {
+    events_->OnLimit(Limit::kHeaderFields);
+    if (!Spend(&resets_, Limit::kResets)) return;
     return Refuse(id, end_stream,
                   absl::ResourceExhaustedError(
                       Join("request header fields exceed ", options_.max_header_bytes, " bytes")));
@@ -254,6 +265,7 @@ void Session::Impl::OnRequestHeaders(StreamId id, bool end_stream) {
   if (!fields_.is_post) return RefuseHttp(id, end_stream, 405);
   if (!fields_.grpc_content) return RefuseHttp(id, end_stream, 415);
   if (fields_.malformed) {
+    if (!Spend(&malformed_, Limit::kMalformed)) return;
     return Refuse(id, end_stream, absl::InternalError("malformed grpc-timeout or binary metadata"));
   }
   if (!fields_.known_encoding) {

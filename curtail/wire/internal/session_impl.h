@@ -21,6 +21,7 @@ namespace curtail::wire {
 // What the header fields of one block say, besides path, timeout and metadata.
 struct ReceivedFields {
   uint32_t bytes = 0;      // as RFC 9113 6.5.2 counts: names, values, 32 a field
+  uint32_t joined = 0;     // values that share a field with others
   uint16_t pseudo = 0;     // which pseudo-header fields there were, a bit each
   bool too_long = false;   // more than max_header_bytes
   bool malformed = false;  // grpc-timeout or base64 that cannot be parsed
@@ -35,6 +36,13 @@ struct ReceivedFields {
   bool has_grpc_message = false;
   bool has_details = false;
   int16_t http_status = 0;
+};
+
+// What a peer may do so often at once, and so often again once a second has passed since.
+struct Allowance {
+  uint32_t left;
+  const uint32_t per_second;
+  TimePoint since = {};
 };
 
 class Session::Impl {
@@ -119,7 +127,11 @@ class Session::Impl {
   void Leave(Stream* s);
   void MarkReady(Stream* s);
   void AppendQueuedData(Stream* s);
+  // Resets a stream because of what the peer did there.
+  void RefuseStream(StreamId id, ErrorCode code);
   void AppendReset(StreamId id, ErrorCode code);
+  // The flow-control window of the peer on a stream.
+  int64_t Window(const Stream* s) const { return peer_stream_window_ + s->send_credit; }
 
   // session_receive.cc
   void OnFrame(const FrameHeader& header, std::string_view payload);
@@ -127,10 +139,14 @@ class Session::Impl {
   bool CountReceived(Stream* s, uint32_t bytes);
   void OnMessageBytes(Stream* s, std::string_view bytes);
   void OnRstStream(const FrameHeader& header, std::string_view payload);
-  bool TooManyResets();
+  // Takes one of the allowance; false: it is used up, which ends the connection.
+  bool Spend(Allowance* allowance, Limit limit);
+  // The peer has reached a limit, which ends the connection.
+  void LimitReached(Limit limit, std::string_view what);
   void OnSettings(const FrameHeader& header, std::string_view payload);
-  bool OnSetting(internal::Setting setting, uint32_t value);
-  bool SetPeerWindow(uint32_t bytes);
+  struct NewSettings;
+  bool OnSetting(internal::Setting setting, uint32_t value, NewSettings* changed);
+  void SetPeerWindow(uint32_t bytes);
   void OnPing(const FrameHeader& header, std::string_view payload);
   void OnGoaway(const FrameHeader& header, std::string_view payload);
   void OnWindowUpdate(const FrameHeader& header, std::string_view payload);
@@ -183,10 +199,12 @@ class Session::Impl {
 
   internal::StreamTable streams_;
   internal::StreamPool pool_;
-  Stream* closed_ = nullptr;        // closed, memory not yet given back
-  internal::StreamQueue waiting_;   // client: not yet opened, oldest first
-  internal::StreamQueue sendable_;  // have DATA to send that their own window allows
-  internal::StreamQueue leaving_;   // server: replies whose last frame is in out_
+  Stream* closed_ = nullptr;       // closed, memory not yet given back
+  internal::StreamQueue waiting_;  // client: not yet opened, oldest first
+  internal::StreamQueue
+      sendable_;  // have DATA to send, which their own window allows if it was not made smaller
+  internal::StreamQueue blocked_;  // have DATA to send that their own window does not allow
+  internal::StreamQueue leaving_;  // server: replies whose last frame is in out_
   size_t open_streams_ = 0;
 
   // Ids. A client's own: the next one to use, and the last one opened. A server's: the last one the client opened.
@@ -213,6 +231,7 @@ class Session::Impl {
   // Flow control.
   int64_t send_window_ = internal::kDefaultWindow;         // what the peer takes on the connection
   int64_t peer_stream_window_ = internal::kDefaultWindow;  // what it takes on a new stream
+  int64_t most_credit_ = 0;                                // of any stream, perhaps of one that has ended
   uint32_t uncredited_ = 0;  // received on the connection without a WINDOW_UPDATE
   bool settings_acked_ = false;
   uint32_t peer_max_streams_;
@@ -234,9 +253,15 @@ class Session::Impl {
   std::string grpc_message_;
   std::string details_;
   std::string message_;
-  size_t held_bytes_ = 0;  // of unfinished messages, all streams together
-  uint32_t resets_left_;
-  TimePoint resets_since_;
+  size_t held_bytes_ = 0;   // of unfinished messages, all streams together
+  // Resets by the peer, and those that it provokes. Far above what an honest client sends whose deadlines run out under
+  // overload.
+  Allowance resets_{20'000, 10'000};
+  // Blocks and frames that break the rules on one stream; an honest peer sends none.
+  Allowance malformed_{200, 20};
+  Allowance settings_frames_{100, 10};
+  // Far above the window updates of a download at 1 GB/s.
+  Allowance empty_frames_{100'000, 100'000};
 
   // What a peer that speaks HTTP/1 is told instead of HTTP/2 frames.
   std::string plain_answer_;

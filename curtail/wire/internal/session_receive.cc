@@ -32,7 +32,6 @@ namespace {
 
 // Frames that a peer may provoke between two Pulls.
 constexpr uint32_t kMaxReactions = 10000;
-constexpr uint32_t kResetsPerSecond = 10000;
 constexpr size_t kSettingBytes = 6;
 // Of a GOAWAY's text, what is passed on.
 constexpr size_t kMaxDebugBytes = 200;
@@ -68,11 +67,12 @@ void Session::Impl::OnFrame(const FrameHeader& header, std::string_view payload)
     case FrameType::kPushPromise:
       return ConnectionError(ErrorCode::kProtocolError, "pushes were not asked for");
     case FrameType::kPriority:
+      if (!Spend(&empty_frames_, Limit::kEmptyFrames)) return;
       if (header.stream == 0) ConnectionError(ErrorCode::kProtocolError, "PRIORITY without a stream");
       if (payload.size() != 5) ConnectionError(ErrorCode::kFrameSizeError, "PRIORITY of a wrong length");
       return;
-    default:
-      return;  // RFC 9113, 4.1: unknown types are ignored
+    default:  // RFC 9113, 4.1: unknown types are ignored
+      Spend(&empty_frames_, Limit::kEmptyFrames);
   }
 }
 
@@ -89,20 +89,40 @@ bool Session::Impl::Unpad(const FrameHeader& header, std::string_view* payload) 
 }
 
 void Session::Impl::React() {
-  if (++reactions_ > kMaxReactions) ConnectionError(ErrorCode::kEnhanceYourCalm, "too much to answer");
+  if (++reactions_ > kMaxReactions) LimitReached(Limit::kReactions, "too much to answer");
+}
+
+void Session::Impl::LimitReached(Limit limit, std::string_view what) {
+  if (!broken_.ok()) return;
+  events_->OnLimit(limit);
+  ConnectionError(ErrorCode::kEnhanceYourCalm, what);
+}
+
+bool Session::Impl::Spend(Allowance* allowance, Limit limit) {
+  if (allowance->left == 0) {
+    const TimePoint now = events_->now();
+    if (now - allowance->since < std::chrono::seconds(1)) {
+      LimitReached(limit, Join("too many ", LimitName(limit)));
+      return false;
+    }
+    allowance->since = now;
+    allowance->left = allowance->per_second;
+  }
+  --allowance->left;
+  return true;
 }
 
 void Session::Impl::StreamError(Stream* s, ErrorCode code) {
   std::string text = Join("the peer broke HTTP/2: ", internal::ErrorName(code));
   React();
   Reset(s, code, is_client() ? absl::InternalError(text) : absl::CancelledError(text));
+  if (Spend(&resets_, Limit::kResets)) Spend(&malformed_, Limit::kMalformed);
 }
 
 // If we ever reset a stream this may have crossed the reset on its way: no answer then.
 void Session::Impl::RefuseClosed(StreamId id) {
   if (sent_reset_) return;
-  AppendReset(id, ErrorCode::kStreamClosed);
-  React();
+  RefuseStream(id, ErrorCode::kStreamClosed);
 }
 
 // One that we have not reset may not be used again, and one that was passed over may not be used at all (RFC 9113, 5.1).
@@ -127,6 +147,7 @@ void Session::Impl::OnData(const FrameHeader& header, std::string_view payload) 
   Stream* s = streams_.Find(header.stream);
   if (s != nullptr && s->waiting) s = nullptr;
   if (!CountReceived(s, header.length)) return;
+  if (header.length == 0 && !header.Has(kEndStream) && !Spend(&empty_frames_, Limit::kEmptyFrames)) return;
   if (!Unpad(header, &payload)) return ConnectionError(ErrorCode::kProtocolError, "padding exceeds DATA");
   if (s == nullptr) return RefuseClosed(header.stream);
   if (s->closed) return;
@@ -174,12 +195,14 @@ void Session::Impl::OnMessageBytes(Stream* s, std::string_view bytes) {
     switch (result) {
       case MessageReader::Result::kNeedMore:
         if (held_bytes_ <= options_.max_partial_bytes) return;
+        events_->OnLimit(Limit::kHeld);
         return Fail(s, absl::ResourceExhaustedError("too many bytes of unfinished messages"));
       case MessageReader::Result::kMessage:
         events_->OnMessage(s->id, s->tag, std::move(message_));
         if (message_.capacity() > kKeptMessage) std::string().swap(message_);
         break;
       case MessageReader::Result::kTooLong:
+        events_->OnLimit(Limit::kMessage);
         return Fail(
             s, absl::ResourceExhaustedError(Join("message exceeds ", options_.max_message_bytes, " bytes")));
       case MessageReader::Result::kCompressed:
@@ -223,7 +246,7 @@ void Session::Impl::Fail(Stream* s, absl::Status status) {
 void Session::Impl::OnRstStream(const FrameHeader& header, std::string_view payload) {
   if (payload.size() != 4) return ConnectionError(ErrorCode::kFrameSizeError, "RST_STREAM of a wrong length");
   if (Idle(header.stream)) return ConnectionError(ErrorCode::kProtocolError, "RST_STREAM without a stream");
-  if (TooManyResets()) return ConnectionError(ErrorCode::kEnhanceYourCalm, "too many resets");
+  if (!Spend(&resets_, Limit::kResets)) return;
   Stream* s = streams_.Find(header.stream);
   if (s == nullptr || s->waiting) return;
   const auto code = static_cast<ErrorCode>(Get32(payload.data()));
@@ -234,19 +257,16 @@ void Session::Impl::OnRstStream(const FrameHeader& header, std::string_view payl
   Finish(s, std::move(status));
 }
 
-bool Session::Impl::TooManyResets() {
-  if (resets_left_ == 0) {
-    const TimePoint now = events_->now();
-    if (now - resets_since_ < std::chrono::seconds(1)) return true;
-    resets_since_ = now;
-    resets_left_ = kResetsPerSecond;
-  }
-  --resets_left_;
-  return false;
-}
+// What the settings of one frame come to: a frame may repeat one a thousand times, which takes effect once.
+struct Session::Impl::NewSettings {
+  uint32_t window;
+  uint32_t least_table = UINT32_MAX;
+  std::optional<uint32_t> table = std::nullopt;
+};
 
 void Session::Impl::OnSettings(const FrameHeader& header, std::string_view payload) {
   if (header.stream != 0) return ConnectionError(ErrorCode::kProtocolError, "SETTINGS on a stream");
+  if (!Spend(&settings_frames_, Limit::kSettings)) return;
   if (header.Has(kAck)) {
     if (!payload.empty()) return ConnectionError(ErrorCode::kFrameSizeError, "SETTINGS of a wrong length");
     settings_acked_ = true;
@@ -256,17 +276,25 @@ void Session::Impl::OnSettings(const FrameHeader& header, std::string_view paylo
     return ConnectionError(ErrorCode::kFrameSizeError, "SETTINGS of a wrong length");
   }
   if (!std::exchange(got_settings_, true)) peer_max_streams_ = UINT32_MAX;
+  NewSettings changed{.window = static_cast<uint32_t>(peer_stream_window_)};
   for (; !payload.empty(); payload.remove_prefix(kSettingBytes)) {
-    if (!OnSetting(static_cast<Setting>(Get16(payload.data())), Get32(payload.data() + 2))) return;
+    if (!OnSetting(static_cast<Setting>(Get16(payload.data())), Get32(payload.data() + 2), &changed)) return;
   }
+  if (changed.table) {
+    // A size that came and went has emptied the table, too.
+    encoder_.SetPeerTableSize(changed.least_table);
+    encoder_.SetPeerTableSize(*changed.table);
+  }
+  SetPeerWindow(changed.window);
   AppendFrameHeader({0, FrameType::kSettings, kAck, 0}, &out_);
   React();
 }
 
-bool Session::Impl::OnSetting(Setting setting, uint32_t value) {
+bool Session::Impl::OnSetting(Setting setting, uint32_t value, NewSettings* changed) {
   switch (setting) {
     case Setting::kHeaderTableSize:
-      encoder_.SetPeerTableSize(value);
+      changed->least_table = std::min(changed->least_table, value);
+      changed->table = value;
       return true;
     case Setting::kEnablePush:
       if (value <= (is_client() ? 0u : 1u)) return true;
@@ -276,7 +304,8 @@ bool Session::Impl::OnSetting(Setting setting, uint32_t value) {
       peer_max_streams_ = value;
       return true;
     case Setting::kInitialWindowSize:
-      if (SetPeerWindow(value)) return true;
+      changed->window = value;
+      if (value <= kMaxWindow) return true;
       ConnectionError(ErrorCode::kFlowControlError, "a window is larger than HTTP/2 allows");
       return false;
     case Setting::kMaxHeaderListSize:
@@ -292,23 +321,27 @@ bool Session::Impl::OnSetting(Setting setting, uint32_t value) {
 }
 
 // RFC 9113, 6.9.2: a new initial window changes those of all streams.
-bool Session::Impl::SetPeerWindow(uint32_t bytes) {
-  if (bytes > kMaxWindow) return false;
-  const int64_t change = int64_t{bytes} - peer_stream_window_;
+void Session::Impl::SetPeerWindow(uint32_t bytes) {
+  const bool larger = bytes > peer_stream_window_;
   peer_stream_window_ = bytes;
-  bool fits = true;
-  streams_.ForEach([&](Stream* s) {
-    s->send_window += change;
-    if (s->send_window > int64_t{kMaxWindow}) fits = false;
-    if (s->in_queue == &sendable_ && s->send_window <= 0) sendable_.Remove(s);
-    MarkReady(s);
-  });
-  return fits;
+  if (!larger) return;  // streams find out when they send
+  if (most_credit_ > int64_t{kMaxWindow} - bytes) {
+    most_credit_ = 0;
+    streams_.ForEach([&](Stream* s) { most_credit_ = std::max(most_credit_, s->send_credit); });
+    if (most_credit_ > int64_t{kMaxWindow} - bytes) {
+      return ConnectionError(ErrorCode::kFlowControlError, "a window is larger than HTTP/2 allows");
+    }
+  }
+  for (size_t n = blocked_.size(); n > 0; --n) {
+    Stream* s = blocked_.Pop();
+    (Window(s) > 0 ? sendable_ : blocked_).Push(s);
+  }
 }
 
 void Session::Impl::OnPing(const FrameHeader& header, std::string_view payload) {
   uint64_t bytes;
   if (header.stream != 0) return ConnectionError(ErrorCode::kProtocolError, "PING on a stream");
+  if (!Spend(&empty_frames_, Limit::kEmptyFrames)) return;
   if (payload.size() != sizeof bytes) {
     return ConnectionError(ErrorCode::kFrameSizeError, "PING of a wrong length");
   }
@@ -350,6 +383,7 @@ void Session::Impl::OnGoaway(const FrameHeader& header, std::string_view payload
 void Session::Impl::OnWindowUpdate(const FrameHeader& header, std::string_view payload) {
   if (payload.size() != 4)
     return ConnectionError(ErrorCode::kFrameSizeError, "WINDOW_UPDATE of a wrong length");
+  if (!Spend(&empty_frames_, Limit::kEmptyFrames)) return;
   const uint32_t bytes = Get32(payload.data()) & kMaxWindow;
   if (header.stream == 0) {
     if (bytes == 0) return ConnectionError(ErrorCode::kProtocolError, "WINDOW_UPDATE by nothing");
@@ -362,8 +396,9 @@ void Session::Impl::OnWindowUpdate(const FrameHeader& header, std::string_view p
   Stream* s = streams_.Find(header.stream);
   if (s == nullptr || s->waiting) return;
   if (bytes == 0) return StreamError(s, ErrorCode::kProtocolError);
-  s->send_window += bytes;
-  if (s->send_window > int64_t{kMaxWindow}) return StreamError(s, ErrorCode::kFlowControlError);
+  s->send_credit += bytes;
+  most_credit_ = std::max(most_credit_, s->send_credit);
+  if (Window(s) > int64_t{kMaxWindow}) return StreamError(s, ErrorCode::kFlowControlError);
   MarkReady(s);
 }
 

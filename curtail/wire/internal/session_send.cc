@@ -223,7 +223,6 @@ void Session::Impl::OpenWaiting() {
   while (!waiting_.empty() && opened_streams() < peer_max_streams_) {
     Stream* s = waiting_.Pop();
     s->waiting = false;
-    s->send_window = peer_stream_window_;
     last_opened_ = s->id;
     AppendRequest(s->id, *s->waiting_head);
     s->waiting_head.reset();
@@ -251,7 +250,7 @@ void Session::Impl::SendMessage(Stream* s, std::string&& message, bool last) {
   const size_t bytes = kPrefixBytes + message.size();
   const bool direct = bytes <= kMaxDirectBytes && s->queue.empty() && !s->waiting &&
                       out_.size() < kMaxReady &&
-                      static_cast<int64_t>(bytes) <= std::min(s->send_window, send_window_);
+                      static_cast<int64_t>(bytes) <= std::min(Window(s), send_window_);
   if (!direct) {
     queued_bytes_ += bytes;
     s->queue.Push(std::move(message));
@@ -265,7 +264,7 @@ void Session::Impl::SendMessage(Stream* s, std::string&& message, bool last) {
   out_.append(head, sizeof head);
   out_.append(message);
   ready_bytes_ += bytes;
-  s->send_window -= static_cast<int64_t>(bytes);
+  s->send_credit -= static_cast<int64_t>(bytes);
   send_window_ -= static_cast<int64_t>(bytes);
   s->sent_end = last;
 }
@@ -304,6 +303,12 @@ void Session::Impl::Reset(Stream* s, ErrorCode code, absl::Status status) {
   Finish(s, std::move(status));
 }
 
+void Session::Impl::RefuseStream(StreamId id, ErrorCode code) {
+  AppendReset(id, code);
+  React();
+  Spend(&resets_, Limit::kResets);
+}
+
 void Session::Impl::AppendReset(StreamId id, ErrorCode code) {
   sent_reset_ = true;
   AppendNumberFrame(FrameType::kRstStream, id, static_cast<uint32_t>(code), &out_);
@@ -312,19 +317,24 @@ void Session::Impl::AppendReset(StreamId id, ErrorCode code) {
 // ----- queued messages ------------------------------------------------------------------------------------
 
 void Session::Impl::MarkReady(Stream* s) {
-  if (s->in_queue == nullptr && !s->waiting && !s->queue.empty() && s->send_window > 0) sendable_.Push(s);
+  if (s->waiting || s->queue.empty() || s->in_queue == &sendable_) return;
+  internal::StreamQueue& to = Window(s) > 0 ? sendable_ : blocked_;
+  if (s->in_queue == &to) return;
+  if (s->in_queue != nullptr) s->in_queue->Remove(s);
+  to.Push(s);
 }
 
 // One DATA frame; streams take turns.
 void Session::Impl::AppendQueuedData(Stream* s) {
   sendable_.Remove(s);
-  const int64_t window = std::min(s->send_window, send_window_);
+  if (Window(s) <= 0) return blocked_.Push(s);  // SETTINGS have made it smaller
+  const int64_t window = std::min(Window(s), send_window_);
   const auto n = static_cast<uint32_t>(
       std::min<uint64_t>({s->queue.size(), kMaxFrameBytes, static_cast<uint64_t>(window)}));
   const bool last = s->ending && n == s->queue.size();
   AppendFrameHeader({n, FrameType::kData, last && is_client() ? kEndStream : uint8_t{0}, s->id}, &out_);
   s->queue.Take(n, &out_);
-  s->send_window -= n;
+  s->send_credit -= n;
   send_window_ -= n;
   queued_bytes_ -= n;
   if (!last) return MarkReady(s);

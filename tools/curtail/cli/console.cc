@@ -22,6 +22,24 @@ bool NoColour() {
   return set != nullptr && *set != '\0';
 }
 
+// Visible(), but for the styles that a Console itself puts in.
+std::string VisibleButStyles(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t escape = std::min(text.find('\x1b'), text.size());
+    out += Visible(text.substr(0, escape));
+    text.remove_prefix(escape);
+    if (text.empty()) break;
+    size_t length = 1;
+    for (const std::string_view style : {"\x1b[0m", "\x1b[1m", "\x1b[31m", "\x1b[32m"}) {
+      if (text.starts_with(style)) length = style.size();
+    }
+    out += length > 1 ? std::string(text.substr(0, length)) : Visible(text.substr(0, 1));
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
 void Write(FILE* file, std::string_view text) { (void)!std::fwrite(text.data(), 1, text.size(), file); }
 
 }  // namespace
@@ -32,7 +50,7 @@ Console::Console()
 
 void Console::Print(std::string_view text) {
   Progress({});
-  Write(results_, text);
+  Write(results_, colour_ ? VisibleButStyles(text) : Visible(text));
   std::fflush(results_);
 }
 
@@ -46,7 +64,7 @@ absl::Status Console::Deliver(std::string_view content) {
 void Console::Note(std::string_view line) {
   if (quiet_) return;
   Progress({});
-  Write(stderr, line);
+  Write(stderr, Visible(line));
   Write(stderr, "\n");
 }
 
@@ -55,7 +73,7 @@ void Console::Error(std::string_view what, std::string_view hint) {
   std::string text = "curtail: ";
   text.append(what).append("\n");
   if (!hint.empty()) text.append("  hint: ").append(hint).append("\n");
-  Write(stderr, text);
+  Write(stderr, Visible(text));
 }
 
 void Console::Progress(std::string_view text) {
@@ -65,7 +83,7 @@ void Console::Progress(std::string_view text) {
   out += "\x1b[J";
   const size_t terminal = TerminalColumns(STDERR_FILENO);
   const size_t columns = std::max<size_t>(terminal == 0 ? 80 : terminal, 2) - 1;
-  const std::string wrapped = WrapText(text, columns);
+  const std::string wrapped = WrapText(Visible(text), columns);
   text = wrapped;
   progress_lines_ = 0;
   while (!text.empty()) {

@@ -12,7 +12,8 @@
 namespace curtail::tool {
 
 // A Console writes for a person or a pipe: colours and the progress line only on a terminal, neither with
-// NO_COLOR (for colours), TERM=dumb or --quiet (for progress). Thread-compatible.
+// NO_COLOR (for colours), TERM=dumb or --quiet (for progress). Control characters in what it is given, which may be a
+// peer's, are escaped, but not in Deliver(). Thread-compatible.
 class Console {
  public:
   Console();

@@ -16,4 +16,8 @@ std::string WrapText(std::string_view text, size_t columns);
 // Columns of the terminal that `fd` is; 0 where it is none or does not say.
 size_t TerminalColumns(int fd);
 
+// `text` for a terminal: control characters other than tab and newline, which may come from a peer and would act on the
+// terminal, are written as "\x1b". Those of UTF-8 (U+0080 to U+009F) too.
+std::string Visible(std::string_view text);
+
 }  // namespace curtail::tool

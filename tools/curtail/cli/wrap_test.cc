@@ -47,5 +47,12 @@ TEST(WrapText, NoLineIsTooLongAndNoWordIsLost) {
   }
 }
 
+TEST(Visible, EscapesWhatWouldActOnATerminal) {
+  EXPECT_EQ(Visible("plain \xc3\xa9 text,\n\ttwo lines"), "plain \xc3\xa9 text,\n\ttwo lines");
+  EXPECT_EQ(Visible("\x1b]0;owned\a\x1b[2J\r"), "\\x1b]0;owned\\x07\\x1b[2J\\x0d");
+  EXPECT_EQ(Visible("\x7f\xc2\x9b[2J\xc2\xa0"), "\\x7f\\xc2\\x9b[2J\xc2\xa0");
+  EXPECT_EQ(Visible(std::string_view("\0", 1)), "\\x00");
+}
+
 }  // namespace
 }  // namespace curtail::tool

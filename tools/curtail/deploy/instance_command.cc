@@ -19,9 +19,17 @@ std::string UserName() {
   return user == nullptr ? absl::StrCat(geteuid()) : std::string(user->pw_name);
 }
 
-// Replaces every ${name} in `word`.
+// What all words of a command come to at most; Linux takes no more than 2 MiB.
+constexpr size_t kMaxCommandBytes = 1u << 20;
+
+// Replaces every ${name} in `word`. Takes the bytes of the result from `*left`.
 absl::StatusOr<std::string> Expand(const std::string& word,
-                                   const std::map<std::string, std::string>& variables) {
+                                   const std::map<std::string, std::string>& variables, size_t* left) {
+  const auto too_long = [&] {
+    return absl::InvalidArgumentError(absl::StrCat("'", word.substr(0, 60),
+                                                   "...': the command has more than ", kMaxCommandBytes,
+                                                   " bytes once its ${...} are replaced"));
+  };
   std::string out;
   size_t from = 0;
   for (size_t at; (at = word.find("${", from)) != std::string::npos;) {
@@ -39,9 +47,13 @@ absl::StatusOr<std::string> Expand(const std::string& word,
           absl::StrCat("'", word, "': there is no ${", name, "}; there are ", absl::StrJoin(names, ", ")));
     }
     out += found->second;
+    if (out.size() > *left) return too_long();
     from = end + 1;
   }
-  return out.append(word, from);
+  out.append(word, from);
+  if (out.size() > *left) return too_long();
+  *left -= out.size();
+  return out;
 }
 
 // ${address}, and for a TCP address its parts.
@@ -56,8 +68,9 @@ void SetAddress(const std::string& listen, std::map<std::string, std::string>* v
 absl::StatusOr<std::vector<std::string>> ExpandAll(const std::vector<std::string>& words,
                                                    const std::map<std::string, std::string>& variables) {
   std::vector<std::string> expanded;
+  size_t left = kMaxCommandBytes;
   for (const std::string& word : words) {
-    absl::StatusOr<std::string> text = Expand(word, variables);
+    absl::StatusOr<std::string> text = Expand(word, variables, &left);
     if (!text.ok()) return text.status();
     expanded.push_back(*std::move(text));
   }

@@ -84,6 +84,12 @@ nlohmann::json HeldUpJson(const admin::v1::GetStatusReply& status) {
   return methods;
 }
 
+nlohmann::json LimitsJson(const admin::v1::GetStatusReply& status) {
+  nlohmann::json limits = nlohmann::json::object();
+  for (const admin::v1::LimitCount& limit : status.limits()) limits[limit.name()] = limit.times();
+  return limits;
+}
+
 }  // namespace
 
 std::string StatusText(const admin::v1::GetStatusReply& status) {
@@ -114,6 +120,9 @@ std::string StatusText(const admin::v1::GetStatusReply& status) {
         &text, "%s held a thread up, %d times%s\n", method.path(), method.times(),
         method.blocks() ? ": it sleeps, so that each of its calls has a thread of its own" : "");
   }
+  for (const admin::v1::LimitCount& limit : status.limits()) {
+    absl::StrAppendFormat(&text, "limit %s: reached %d times by clients\n", limit.name(), limit.times());
+  }
   return text;
 }
 
@@ -132,6 +141,7 @@ std::string StatusJson(const admin::v1::GetStatusReply& status) {
                                    {"connections", status.connections()},
                                    {"open_calls", status.open_calls()},
                                    {"held_up", HeldUpJson(status)},
+                                   {"limits", LimitsJson(status)},
                                    {"policy", PolicyJson(status)},
                                    {"process",
                                     {{"threads", process.threads()},

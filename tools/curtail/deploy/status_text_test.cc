@@ -97,13 +97,16 @@ TEST(StatusJson, HasTheFieldsOfItsSchemaVersion) {
   admin::v1::GetStatusReply status = AStatus();
   admin::v1::HeldUpMethod* const held_up = status.add_held_up();
   held_up->set_path("/a.B/C"), held_up->set_times(3), held_up->set_blocks(true);
+  admin::v1::LimitCount* const limit = status.add_limits();
+  limit->set_name("resets"), limit->set_times(7);
+  EXPECT_TRUE(StatusText(status).ends_with("\nlimit resets: reached 7 times by clients\n"));
   const auto json = nlohmann::json::parse(StatusJson(status));
   EXPECT_EQ(json, nlohmann::json::parse(R"({
     "schema_version": 1, "config": "SDB1-4",
     "pools": [{"name": "workers", "threads": 4, "active": 1, "waiting": 2, "parked": 3}],
     "spinning_threads": 5, "sleeping_threads": 6, "fibers": 7, "queued": 8, "begun": 1152921504606846976,
     "queue_wait_us": 3458764513820540928, "max_queue_wait_us": 11, "connections": 12, "open_calls": 13,
-    "held_up": [{"path": "/a.B/C", "times": 3, "blocks": true}],
+    "held_up": [{"path": "/a.B/C", "times": 3, "blocks": true}], "limits": {"resets": 7},
     "policy": null,
     "process": {"threads": 14, "voluntary_switches": 15, "involuntary_switches": 16, "cpu_us": 17250000,
                 "run_delay_us": 18000}})"));

@@ -232,6 +232,15 @@ TEST(TopologyTest, SaysWhereItIsWrong) {
   EXPECT_THAT(Problem(std::string(2u << 20, 'a')), HasSubstr("1 MiB"));
 }
 
+TEST(TopologyTest, VariablesExpandToAMebibyteAtMost) {
+  std::string run;
+  for (int i = 0; i < 2000; ++i) run += "${a}";
+  const Topology t = Parsed("application: x\nvariables: {a: " + std::string(1000, 'v') +
+                            "}\nservices:\n  a: {run: 'a " + run + "', entry: true}\n");
+  EXPECT_THAT(CommandOf(t, t.entry(), 0, {}, {}).status().message(),
+              HasSubstr("has more than 1048576 bytes"));
+}
+
 TEST(TopologyTest, UnknownVariablesAreNamed) {
   const Topology t = Parsed("application: x\nservices:\n  a: {run: 'a ${sise}', entry: true}\n");
   EXPECT_THAT(CommandOf(t, t.entry(), 0, {}, {}).status().message(), HasSubstr("there is no ${sise}"));
