@@ -28,7 +28,7 @@ struct ServerOptions {
   // number.
   std::vector<std::string> listen = {"127.0.0.1:0"};
   // The keys for TLS on all addresses; null: plain text. Handshakes run on the threads that
-  // receive. An unfinished handshake counts among max_connections for as long as the client stays.
+  // receive. An unfinished handshake counts among max_connections.
   std::shared_ptr<const ServerTls> tls;
   // The threading model and its pool sizes, at the start; SwitchTo() changes them. "auto" suits
   // handlers that are not known; for a service of continuation handlers alone it is AIB1-1.
@@ -74,6 +74,17 @@ struct ServerOptions {
   size_t max_queue = 16384;
   // ... and their bytes; one request always fits. Raise for services with large messages.
   size_t max_queue_bytes = 256u << 20;
+  // Bytes held for all clients together: requests, parts of messages, replies not taken.
+  // Beyond it, connections that hold more than 256 KiB are no longer read or have calls ended with
+  // RESOURCE_EXHAUSTED, those that hold most first.
+  size_t max_held_bytes = 512u << 20;
+  // The time from connecting to the end of TLS's and HTTP/2's handshake, and from the start of a
+  // header block, or of a frame that belongs to no call, to its end.
+  Nanos handshake_timeout = std::chrono::seconds(10);
+  // A connection without calls for so long is told goodbye.
+  Nanos idle_timeout = std::chrono::hours(1);
+  // A client that takes no byte for so long, while there are some for it, is cut off.
+  Nanos write_timeout = std::chrono::seconds(60);
   // The timeout of a request without a deadline of its own, so that every wait is bounded.
   Nanos default_timeout = std::chrono::seconds(60);
   // Keys of the caller's metadata that the calls of its handler carry on: by default the trace
@@ -136,6 +147,7 @@ struct ServerStats {
   ExecutorStats pools;
   size_t connections = 0;
   size_t open_calls = 0;  // begun by clients and not ended
+  size_t held_bytes = 0;  // for clients; see ServerOptions::max_held_bytes
   ThreadStats process;    // of all threads of the process
   std::optional<PolicyStats> policy;
   std::vector<HeldUpMethod> held_up;

@@ -56,6 +56,8 @@ using internal::kPreface;
 
 namespace {
 
+// What a stream takes beside its header fields and messages, the owner's share included; roughly.
+constexpr size_t kStreamMemory = 2u << 10;
 // An idle session keeps no larger buffers than this.
 constexpr size_t kKeptBuffer = 16u << 10;
 // Streams that a client opens before it knows the server's limit.
@@ -80,7 +82,12 @@ void Trim(std::string* buffer) {
 }  // namespace
 
 Session::Impl::Impl(Role role, const SessionOptions& options, Events* events)
-    : role_(role), options_(options), events_(events), peer_max_streams_(kFirstStreams) {
+    : role_(role),
+      options_(options),
+      events_(events),
+      peer_max_streams_(kFirstStreams),
+      held_limit_(options.max_partial_bytes),
+      held_alone_limit_(options.max_message_bytes) {
   if (is_client()) out_.append(kPreface);
   SendSettings();
 }
@@ -124,6 +131,7 @@ void Session::Impl::Finish(Stream* s, absl::Status&& status, Metadata&& trailing
   if (s->done) return;
   s->done = true;
   held_bytes_ -= s->reader.held_bytes();
+  head_bytes_ -= s->head_bytes;
   s->reader.Reset();
   std::string message;
   if (s->unprocessed && s->unary) message = s->queue.TakeBack();
@@ -255,6 +263,27 @@ void Session::Impl::Abort(const absl::Status& why) {
   ready_bytes_ = 0;
 }
 
+std::vector<Session::OpenCall> Session::Impl::OpenCalls() const {
+  std::vector<OpenCall> calls;
+  calls.reserve(streams_.size());
+  streams_.ForEach([&calls](const Stream* s) {
+    if (s->known && !s->done) calls.push_back({s->id, s->tag, !s->got_end || !s->queue.empty()});
+  });
+  return calls;
+}
+
+size_t Session::Impl::memory_bytes() const {
+  return (streams_.size() + leaving_.size()) * kStreamMemory + head_bytes_ + held_bytes_ + queued_bytes_ +
+         out_.size() + partial_.size() + block_.size();
+}
+
+bool Session::Impl::input_unfinished() const {
+  if (open_block_) return true;
+  if (partial_.empty()) return false;
+  if (partial_.size() < kFrameHeaderBytes) return open_streams_ == 0;
+  return open_streams_ == 0 || FrameHeader::Parse(partial_.data()).type != FrameType::kData;
+}
+
 void Session::Impl::AppendGoaway(StreamId last, ErrorCode code, std::string_view what) {
   char bytes[kFrameHeaderBytes + 8];
   FrameHeader{static_cast<uint32_t>(8 + what.size()), FrameType::kGoaway, 0, 0}.Write(bytes);
@@ -329,12 +358,23 @@ void Session::Cancel(StreamId id) {
   }
 }
 
+void Session::FailCall(StreamId id, const absl::Status& status) {
+  if (internal::Stream* s = impl_->Find(id)) impl_->FailCall(s, status);
+}
+
+std::vector<Session::OpenCall> Session::OpenCalls() const { return impl_->OpenCalls(); }
+
+void Session::LimitHeld(size_t bytes, size_t alone) { impl_->LimitHeld(bytes, alone); }
 void Session::Abort(const absl::Status& why) { impl_->Abort(why); }
 void Session::SendPing(uint64_t payload) { impl_->SendPing(payload); }
 void Session::SendGoaway() { impl_->SendGoaway(); }
 void Session::SendShutdownNotice() { impl_->SendShutdownNotice(); }
 size_t Session::queued_bytes() const { return impl_->queued_bytes(); }
 size_t Session::open_streams() const { return impl_->open_streams(); }
+size_t Session::memory_bytes() const { return impl_->memory_bytes(); }
+bool Session::begun() const { return impl_->begun(); }
+bool Session::input_unfinished() const { return impl_->input_unfinished(); }
+uint64_t Session::inputs() const { return impl_->inputs(); }
 bool Session::Finished() const { return impl_->Finished(); }
 
 }  // namespace curtail::wire

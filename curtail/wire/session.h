@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -83,8 +84,8 @@ struct SessionOptions {
   // Longest message accepted; a longer one ends its stream with RESOURCE_EXHAUSTED. Raise for big
   // blobs.
   size_t max_message_bytes = 32u << 20;
-  // Bytes of unfinished messages held for all streams together. The stream that exceeds it ends
-  // with RESOURCE_EXHAUSTED. Raise with max_message_bytes.
+  // Bytes of unfinished messages held for all streams together, if there are several. The stream
+  // that exceeds it ends with RESOURCE_EXHAUSTED.
   size_t max_partial_bytes = 128u << 20;
   // Sum of header field sizes of one call (RFC 9113 6.5.2). A larger header ends the stream
   // (server: RESOURCE_EXHAUSTED).
@@ -155,6 +156,19 @@ class Session {
   // Resets the stream (CANCEL) and drops its queue; OnCallEnd follows with CANCELLED before this
   // returns.
   void Cancel(StreamId id);
+  // Server: ends the call now, whatever is queued or half received. The client hears `status`, or a
+  // reset if it has half a reply. OnCallEnd follows with `status` before this returns.
+  void FailCall(StreamId id, const absl::Status& status);
+  struct OpenCall {
+    StreamId id;
+    void* tag;
+    bool waits;  // for the client, which owes the rest of the request, or a window for the reply
+  };
+  // Server: the open calls that the owner knows.
+  std::vector<OpenCall> OpenCalls() const;
+  // From now on at most so many bytes of unfinished messages are held, and at most `alone` if they
+  // are one message.
+  void LimitHeld(size_t bytes, size_t alone);
   // Ends all open streams with `why` through OnCallEnd: the transport is gone.
   void Abort(const absl::Status& why);
 
@@ -171,6 +185,14 @@ class Session {
   // message.
   size_t queued_bytes() const;
   size_t open_streams() const;
+  // Bytes of memory held for the peer, roughly: streams, fields, parts of messages, output.
+  size_t memory_bytes() const;
+  // True once the peer's first SETTINGS have arrived.
+  bool begun() const;
+  // True while the peer owes the rest of a header block or of a frame, other than DATA of a call.
+  bool input_unfinished() const;
+  // Counts header blocks and frames that came whole, so that an owner can tell one from the next.
+  uint64_t inputs() const;
   // True if both directions are done (after GOAWAY and the last stream, or an error): close after
   // the last Pull().
   bool Finished() const;

@@ -119,6 +119,7 @@ admin::v1::GetStatusReply StatusMessage(const ServerStats& stats, TimePoint now)
   Fill(stats.pools, &status);
   status.set_connections(stats.connections);
   status.set_open_calls(stats.open_calls);
+  status.set_held_bytes(stats.held_bytes);
   if (stats.policy) Fill(*stats.policy, status.mutable_policy());
   Fill(stats.process, status.mutable_process());
   for (const HeldUpMethod& method : stats.held_up) {

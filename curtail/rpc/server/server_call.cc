@@ -280,6 +280,9 @@ ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<Connection> conn
   const Nanos timeout = head.timeout.value_or(parts.default_timeout);
   const bool endless = timeout >= TimePoint::max() - now;
   call->context_.Reset(endless ? Deadline::Infinite() : Deadline::At(now + timeout), peer);
+  constexpr TimePoint kNever = TimePoint::max() - std::chrono::hours(1);  // so that a grace can be added
+  call->due_ = std::min(call->context_.deadline().when(), kNever);
+  call->ended = false;
   std::swap(call->context_.metadata_, head.metadata);
   call->context_.forwarded_ = &parts.forward_metadata;
   call->parts_ = &parts;
@@ -317,6 +320,9 @@ void Responder::Finish(absl::Status status) { std::exchange(call_, nullptr)->Fin
 absl::Status ServerCall::Begin(const WaitHint& hint) {
   if (hint.shed) return absl::ResourceExhaustedError("shed: it waited for a thread too long");
   if (context_.cancelled()) return absl::CancelledError("cancelled by the caller");
+  if (connection_->overloaded()) [[unlikely]] {
+    return absl::ResourceExhaustedError("the server holds too much for this client");
+  }
   if (context_.deadline().when() <= hint.now)
     return absl::DeadlineExceededError("deadline exceeded while queued");
   return absl::OkStatus();

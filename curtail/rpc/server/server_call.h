@@ -66,6 +66,10 @@ class ServerCall : public Task, public internal::Answerable {
   void GiveUp() override {}
 
   Context& context() { return context_; }
+  // When the server ends the call, whatever state it is in.
+  TimePoint due() const { return due_; }
+  // Owned by the strand's holder: the request has come whole.
+  bool ended = false;
 
  protected:
   ServerCall() : context_(Deadline::Infinite()) {}
@@ -105,6 +109,7 @@ class ServerCall : public Task, public internal::Answerable {
   std::shared_ptr<internal::Connection> connection_;
   internal::ServedMethod* method_ = nullptr;
   wire::StreamId id_ = 0;
+  TimePoint due_;
 
   // Owned by the thread that runs the request.
   Context context_;

@@ -13,7 +13,13 @@ ServerConnection::ServerConnection(ServerParts& parts, UniqueFd fd, std::shared_
     : Connection(wire::Role::kServer, parts.session, std::move(fd), std::move(poller), /*connected=*/true,
                  std::move(tls)),
       parts_(parts),
+      clock_(parts.clock),
       peer_(std::move(peer)) {}
+
+ServerConnection::~ServerConnection() {
+  clock_->Disarm(*this);
+  parts_.budget.Add(-static_cast<int64_t>(charged()));  // it was never registered
+}
 
 void ServerConnection::HandleOp(Op* op) {
   auto* reply = static_cast<ServerCall::Reply*>(op);
@@ -28,7 +34,11 @@ void ServerConnection::HandleGoodbye(uint32_t bits) {
   }
 }
 
-void ServerConnection::OnClosed(const absl::Status&, bool) { parts_.connections.Remove(this); }
+void ServerConnection::OnClosed(const absl::Status&, bool) {
+  clock_->Disarm(*this);
+  parts_.budget.Add(-static_cast<int64_t>(charged_.exchange(0, std::memory_order_relaxed)));
+  parts_.connections.Remove(this);
+}
 
 void* ServerConnection::OnRequest(wire::StreamId id, wire::RequestHead&& head) {
   ServedMethod* const method = parts_.methods.Find(head.path);
@@ -36,18 +46,36 @@ void* ServerConnection::OnRequest(wire::StreamId id, wire::RequestHead&& head) {
     session().EndCall(id, absl::UnimplementedError(Join("unknown method ", head.path)));
     return nullptr;
   }
-  return ServerCall::New(parts_, shared_from_this(), peer_, *method, id, head, now());
+  // A read may bring hundreds of calls whose header fields are large, thanks to HPACK.
+  if (++begun_ % kLookEvery == 0) Looked();
+  if (refusing_) [[unlikely]] {
+    parts_.limits.Reached(ServerLimit::kBudget, peer_);
+    session().EndCall(id, absl::ResourceExhaustedError("the server holds too much for this client"));
+    return nullptr;
+  }
+  ServerCall* const call = ServerCall::New(parts_, shared_from_this(), peer_, *method, id, head, now());
+  if (call->due() < wake_at_) [[unlikely]]
+    WakeBy(call->due() + kGrace);
+  return call;
 }
 
-void ServerConnection::OnMessage(wire::StreamId, void* tag, std::string&& message) {
+void ServerConnection::OnMessage(wire::StreamId id, void* tag, std::string&& message) {
   if (tag == nullptr) return;
   auto* call = static_cast<ServerCall*>(tag);
+  unended_ -= call->queued_bytes();
   if (call->OnMessage(std::move(message), ArrivedAt())) Queue(*call);
+  unended_ += call->queued_bytes();
+  if (unended_ <= unended_limit_) return;
+  parts_.limits.Reached(wire::Limit::kHeld, peer_);
+  session().FailCall(id, absl::ResourceExhaustedError("too many bytes of unfinished requests"));
 }
 
 void ServerConnection::OnRequestEnd(wire::StreamId, void* tag) {
   if (tag == nullptr) return;
   auto* call = static_cast<ServerCall*>(tag);
+  call->ended = true;
+  unended_ -= call->queued_bytes();
+  running_ += call->queued_bytes();
   if (call->OnRequestEnd(ArrivedAt())) Queue(*call);
 }
 
@@ -59,7 +87,10 @@ void ServerConnection::Queue(ServerCall& call) {
 }
 
 void ServerConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& status, Metadata&&) {
-  if (tag != nullptr) static_cast<ServerCall*>(tag)->OnStreamEnd(status.ok());
+  if (tag == nullptr) return;
+  auto* call = static_cast<ServerCall*>(tag);
+  (call->ended ? running_ : unended_) -= call->queued_bytes();
+  call->OnStreamEnd(status.ok());
 }
 
 }  // namespace curtail::internal

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// server_connection.h - the server's end of a connection: makes calls of its streams.
+// server_connection.h - the server's end of a connection: makes calls of its streams, and bounds what its client may
+// have it hold and wait for.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +12,7 @@
 #include "absl/status/status.h"
 #include "curtail/exec/poller.h"
 #include "curtail/rpc/server/server_parts.h"
+#include "curtail/rpc/server/timer_clock.h"
 #include "curtail/rpc/transport/connection.h"
 
 namespace curtail {
@@ -19,16 +22,38 @@ class ServerCall;
 namespace curtail::internal {
 
 // A ServerConnection hands each request that has come whole to the executor, and sends the replies.
-class ServerConnection final : public Connection {
+class ServerConnection final : public Connection, public Clocked {
  public:
   // `peer` is the client's address.
   ServerConnection(ServerParts& parts, UniqueFd fd, std::shared_ptr<Poller> poller,
                    std::unique_ptr<TlsStream> tls, std::string peer);
+  ~ServerConnection() override;
+
+  // Starts the clock of a connection that was just accepted. Call once, before Register().
+  void StartClock();
+  // What it was charged for last. Any thread.
+  size_t charged() const { return charged_.load(std::memory_order_relaxed); }
+
+  // Clocked.
+  void OnClock(TaskList* ready) override { Kick(kClock, ready); }
+  std::shared_ptr<Clocked> KeepAlive() override;
 
  private:
   using Metadata = wire::Metadata;
+  // Calls that begin between two looks at what is held.
+  static constexpr uint64_t kLookEvery = 64;
+  // After a call's deadline, for handlers that keep it themselves.
+  static constexpr Nanos kGrace = std::chrono::milliseconds(50);
+  // Something that ends the connection unless it changes in time.
+  struct Watch {
+    uint64_t seen = 0;  // the counter that shows progress
+    TimePoint since;    // when it was first seen so; zero: not watched
+  };
+
   void HandleOp(Op* op) override;
   void HandleGoodbye(uint32_t bits) override;
+  void HandleClock(uint32_t bits) override;
+  void Looked() override;
   void OnClosed(const absl::Status& why, bool connected) override;
   void* OnRequest(wire::StreamId id, wire::RequestHead&& head) override;
   void OnMessage(wire::StreamId id, void* tag, std::string&& message) override;
@@ -39,9 +64,38 @@ class ServerConnection final : public Connection {
   // The time, if there are observers to be told that a request has come.
   TimePoint ArrivedAt() { return parts_.observers.empty() ? TimePoint() : now(); }
 
+  // server_connection_limits.cc
+  // Has the clock tell of `when` at the latest.
+  void WakeBy(TimePoint when);
+  // Ends the calls whose deadline has passed; returns the first of the others'.
+  TimePoint EndLateCalls(TimePoint now);
+  // Ends the calls that wait for the client.
+  void Shed();
+  // Charges the budget, and draws the conclusions.
+  void Charge(size_t memory);
+  void Give(ServerLimit limit, const char* why);
+  // Notes that what `counter` counts has not come; true if it has not for `limit`.
+  bool Late(Watch* watch, uint64_t counter, Nanos limit, TimePoint now);
+
   // Immutable after construction.
   ServerParts& parts_;
+  const std::shared_ptr<TimerClock> clock_;
   const std::string peer_;
+  TimePoint accepted_;  // set by StartClock()
+
+  // Owned by the strand's holder.
+  TimePoint wake_at_ = TimePoint::max();  // when the clock will tell
+  Watch input_;                           // half a frame
+  Watch output_;                          // a socket that takes nothing
+  Watch calls_;                           // no call
+  uint64_t begun_ = 0;                    // calls
+  size_t unended_ = 0;                    // bytes of messages whose requests have not ended
+  size_t unended_limit_ = SIZE_MAX;
+  size_t running_ = 0;  // bytes of whole requests whose calls are open
+  bool refusing_ = false;
+
+  // Atomic, relaxed: written by the strand's holder.
+  std::atomic<size_t> charged_{0};
 };
 
 }  // namespace curtail::internal

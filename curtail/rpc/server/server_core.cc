@@ -134,6 +134,8 @@ absl::Status ServerCore::Run() {
   for (CallObserver* observer : observers) {
     if (absl::Status added = parts_.observers.Add(observer); !added.ok()) return added;
   }
+  if (absl::Status added = parts_.clock->Register(parts_.clock, *poller_); !added.ok()) return added;
+  parts_.budget.OnRise([this] { housekeeper_->Rouse(); });
   for (const auto& listener : listeners_) {
     if (absl::Status added = listener->Register(listener); !added.ok()) return added;
   }
@@ -164,6 +166,7 @@ void ServerCore::Accepted(UniqueFd fd) {
       std::make_shared<ServerConnection>(parts_, std::move(fd), poller_, std::move(tls), std::move(peer));
   const ConnectionSet::Added added = parts_.connections.Add(connection);
   if (added == ConnectionSet::Added::kFull) return;  // closes it
+  connection->StartClock();
   if (!connection->Register().ok()) return parts_.connections.Remove(connection.get());
   if (added == ConnectionSet::Added::kDraining) parts_.output.Kick(*connection, Connection::kDrain);  // D1
 }
@@ -179,7 +182,8 @@ void ServerCore::Handle(const std::vector<Poller::Ready>& events, TaskList* read
 ServerStats ServerCore::Sample(bool process) {
   ServerStats stats{.pools = executor_->Sample(),
                     .connections = parts_.connections.size(),
-                    .open_calls = parts_.admission.open_calls()};
+                    .open_calls = parts_.admission.open_calls(),
+                    .held_bytes = static_cast<size_t>(std::max<int64_t>(parts_.budget.held(), 0))};
   if (process) stats.process = ReadThreadStats().value_or(ThreadStats());
   if (adaptation_ != nullptr) stats.policy = adaptation_->Stats();
   stats.held_up = parts_.methods.HeldUp();

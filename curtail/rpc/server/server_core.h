@@ -14,6 +14,7 @@
 #include "curtail/rpc/client/response_receiver.h"
 #include "curtail/rpc/server.h"
 #include "curtail/rpc/server/adaptation.h"
+#include "curtail/rpc/server/housekeeper.h"
 #include "curtail/rpc/server/listener.h"
 #include "curtail/rpc/server/server_parts.h"
 
@@ -72,6 +73,7 @@ class ServerCore final : public Receiver {
   ResponseReceiver response_;
   std::unique_ptr<Adaptation> adaptation_;  // set by Run()
   ServerParts parts_;
+  const std::shared_ptr<Housekeeper> housekeeper_ = std::make_shared<Housekeeper>(parts_);
   std::unique_ptr<Executor> executor_;
 };
 

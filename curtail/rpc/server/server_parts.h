@@ -3,7 +3,7 @@
 // server_parts.h - what the connections and calls of a server use of it.
 #pragma once
 
-#include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,31 +13,46 @@
 #include "curtail/rpc/server/connection_set.h"
 #include "curtail/rpc/server/held_output.h"
 #include "curtail/rpc/server/limits.h"
+#include "curtail/rpc/server/memory_budget.h"
 #include "curtail/rpc/server/method_table.h"
 #include "curtail/rpc/server/observed_call.h"
+#include "curtail/rpc/server/timer_clock.h"
 #include "curtail/wire/session.h"
 
 namespace curtail::internal {
 
 // ServerParts outlive the connections and calls that refer to them. Each part says which threads may use it.
 struct ServerParts {
+  // What a connection may hold of requests that are unfinished, or that run. One message may be longer.
+  static constexpr size_t kConnectionBytes = 16u << 20;
+
   explicit ServerParts(const ServerOptions& options)
       : default_timeout(options.default_timeout),
+        handshake_timeout(options.handshake_timeout),
+        idle_timeout(options.idle_timeout),
+        write_timeout(options.write_timeout),
         forward_metadata(options.forward_metadata),
+        budget(options.max_held_bytes),
         admission(options.max_queue, options.max_queue_bytes),
         connections(static_cast<size_t>(options.max_connections)) {
     session.max_message_bytes = options.max_message_bytes;
-    session.max_partial_bytes = std::max(session.max_partial_bytes, options.max_message_bytes);
+    session.max_partial_bytes = kConnectionBytes;
   }
 
   // Immutable once the server runs.
-  const Nanos default_timeout;                      // of requests that bring none
+  const Nanos default_timeout;  // of requests that bring none
+  const Nanos handshake_timeout;
+  const Nanos idle_timeout;
+  const Nanos write_timeout;
   const std::vector<std::string> forward_metadata;  // keys that child calls carry on
   wire::SessionOptions session;
   MethodTable methods;
   CallObservers observers;
   LimitCounters limits;
 
+  // Connections keep the clock alive.
+  const std::shared_ptr<TimerClock> clock = std::make_shared<TimerClock>();
+  MemoryBudget budget;
   Admission admission;
   HeldOutput output;
   ConnectionSet connections;

@@ -19,6 +19,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "curtail/base/strings.h"
 #include "curtail/rpc/transport/transport_error.h"
@@ -99,7 +100,9 @@ void Connection::Turn(uint32_t bits) {
     if (!connected_ && !FinishConnect()) return;
     blocked_ = false;
   }
-  if (bits & (kNotice | kDrain | kAbort | kGiveUp)) [[unlikely]] {
+  if (bits & (kNotice | kDrain | kAbort | kGiveUp | kClock | kShed)) [[unlikely]] {
+    if (bits & (kClock | kShed)) HandleClock(bits);
+    if (closed_) return;
     if (bits & kAbort) return Close(absl::UnavailableError("connection closed on this side"));
     if (bits & (kNotice | kDrain)) HandleGoodbye(bits);
     if ((bits & kGiveUp) && !standing()) {
@@ -109,8 +112,10 @@ void Connection::Turn(uint32_t bits) {
                                               : "TLS handshake timed out"));
     }
   }
-  if ((bits & kRead) && connected_) ReadAll((bits & kHangup) != 0);
+  // After a hang-up there is no more than the socket holds, and the peer is not made to wait.
+  if ((bits & kRead) && connected_ && (!paused_ || (bits & kHangup))) ReadAll((bits & kHangup) != 0);
   if (!closed_ && !blocked_) WriteAll();
+  if (!client_ && !closed_) Looked();
   if (!closed_ && session_.queued_bytes() > kMaxQueuedBytes) {
     Close(absl::UnavailableError("the peer asks for more than it takes"));
   }
@@ -135,6 +140,11 @@ void Connection::RunPosted() {
     HandleOp(first);
     first = next;
   }
+}
+
+void Connection::Pause(bool pause) {
+  if (std::exchange(paused_, pause) && !pause)
+    Kick(kRead, nullptr);  // at the end of the holder's turn: that is us
 }
 
 bool Connection::FinishConnect() {
@@ -169,6 +179,9 @@ void Connection::ReadAll(bool hangup) {
     // A short read emptied the socket: what comes later is a new edge. Not so after a hang-up, whose edge is
     // this one.
     if (static_cast<size_t>(n) < kReadChunk && !hangup) return;
+    if (client_) continue;
+    Looked();
+    if (paused_ && !hangup) return;
   }
   poller_->Rearm(fd_.get());  // there may be more: let other connections have a turn first
 }
@@ -193,6 +206,7 @@ void Connection::WriteAll() {
     const ssize_t n = send(fd_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
     if (n >= 0) {
       sent += static_cast<size_t>(n);
+      written_ += static_cast<uint64_t>(n);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       blocked_ = true;
       return;

@@ -50,6 +50,8 @@ class Connection : public PollHandler,
     kDrain = 32,    // take no new streams, close after the last one
     kAbort = 64,    // close now
     kGiveUp = 128,  // close now, unless the transport stands
+    kClock = 256,   // a time that the owner has set has come
+    kShed = 512,    // end what waits for the peer: the process holds too much
   };
 
   // `tls` is null for plain text. Without it the transport stands once the socket is connected, with it once the
@@ -69,6 +71,9 @@ class Connection : public PollHandler,
 
   void OnEvents(uint32_t events, TaskList* ready) override;
 
+  // Server: whether its requests are refused for now, as it holds too much. Any thread.
+  bool overloaded() const { return overloaded_.load(std::memory_order_relaxed); }
+
  protected:
   // An operation's turn has come; the transport may be gone (closed()).
   virtual void HandleOp(Op* op) = 0;
@@ -79,6 +84,23 @@ class Connection : public PollHandler,
   // The transport is gone; streams still open have their OnCallEnd next. `connected` says whether it ever
   // stood.
   virtual void OnClosed(const absl::Status& why, bool connected) = 0;
+
+  // Server: kClock or kShed was asked for.
+  virtual void HandleClock(uint32_t /*bits*/) {}
+  // Server: the end of a turn, and of each full read within one.
+  virtual void Looked() {}
+
+  // Closes at once. REQUIRES: not closed, and not within an event of the session.
+  void Close(const absl::Status& why);
+  // Server: whether to leave the peer's bytes where they are. The end of a pause reads what has come.
+  void Pause(bool pause);
+  bool paused() const { return paused_; }
+  void SetOverloaded(bool overloaded) { overloaded_.store(overloaded, std::memory_order_relaxed); }
+  // Whether the socket takes no output for now, and the bytes that it took so far.
+  bool blocked() const { return blocked_; }
+  uint64_t written() const { return written_; }
+  // Bytes that go to the socket next.
+  size_t outgoing() const { return out_ == nullptr ? 0 : out_->bytes.size() - out_->sent; }
 
   wire::Session& session() { return session_; }
   bool closed() const { return closed_; }
@@ -111,7 +133,6 @@ class Connection : public PollHandler,
   absl::Status Ended(std::string_view how) const;
   void Lost(std::string_view how) { Close(Ended(how)); }
   void SayGoodbye();
-  void Close(const absl::Status& why);
 
   // Immutable after construction.
   const std::shared_ptr<Poller> poller_;
@@ -121,6 +142,8 @@ class Connection : public PollHandler,
   Strand strand_;
   // Atomic: a stack of posted operations. Post() pushes (release), the holder takes all (acquire).
   std::atomic<Op*> inbox_{nullptr};
+  // Atomic, relaxed: a hint that the holder gives.
+  std::atomic<bool> overloaded_{false};
 
   // Owned by the strand's holder.
   wire::Session session_;
@@ -131,6 +154,8 @@ class Connection : public PollHandler,
   bool spoke_ = false;   // with TLS: the peer has, within it
   uint8_t special_;      // kSealed, kOpening: why input is more than bytes for the session; 0 mostly
   bool blocked_;         // the socket takes no output for now
+  bool paused_ = false;  // input stays in the socket
+  uint64_t written_ = 0;
   TimePoint now_;        // zero: not read
   Output out_;           // bytes on their way out, if there are any
   Output plain_;         // with TLS: frames that it has not taken yet

@@ -99,6 +99,7 @@ void Session::Impl::OnContinuation(const FrameHeader& header, std::string_view p
   if (!header.Has(kEndHeaders)) return;
   const bool end_stream = open_block_->Has(kEndStream);
   open_block_.reset();
+  ++inputs_;
   OnHeaderBlock(header.stream, end_stream, block_);
   if (block_.capacity() > kKeptBlock) std::string().swap(block_);
 }
@@ -278,6 +279,7 @@ void Session::Impl::OnRequestHeaders(StreamId id, bool end_stream) {
   s->known = true;
   ++open_streams_;
   s->tag = events_->OnRequest(id, std::move(head_));
+  if (s->tag != nullptr && !s->done) head_bytes_ += s->head_bytes = fields_.bytes;
   if (end_stream && !s->closed && broken_.ok()) OnRequestEnd(s);
 }
 

@@ -69,6 +69,13 @@ class Session::Impl {
   void SendGoaway();
   void SendShutdownNotice();
   bool Finished() const;
+  void FailCall(Stream* s, const absl::Status& status) { Fail(s, status); }
+  std::vector<OpenCall> OpenCalls() const;
+  void LimitHeld(size_t bytes, size_t alone) { held_limit_ = bytes, held_alone_limit_ = alone; }
+  size_t memory_bytes() const;
+  bool begun() const { return got_settings_; }
+  bool input_unfinished() const;
+  uint64_t inputs() const { return inputs_; }
 
   // session_send.cc
   absl::StatusOr<Stream*> StartCall(const RequestHead& head, void* tag);
@@ -253,7 +260,11 @@ class Session::Impl {
   std::string grpc_message_;
   std::string details_;
   std::string message_;
-  size_t held_bytes_ = 0;   // of unfinished messages, all streams together
+  uint64_t inputs_ = 0;    // header blocks and other frames that came whole
+  size_t head_bytes_ = 0;  // of header fields of open streams
+  size_t held_limit_;
+  size_t held_alone_limit_;
+  size_t held_bytes_ = 0;  // of unfinished messages, all streams together
   // Resets by the peer, and those that it provokes. Far above what an honest client sends whose deadlines run out under
   // overload.
   Allowance resets_{20'000, 10'000};

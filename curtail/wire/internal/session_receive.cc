@@ -47,6 +47,7 @@ void Session::Impl::OnFrame(const FrameHeader& header, std::string_view payload)
   if (open_block_ && (header.type != FrameType::kContinuation || header.stream != open_block_->stream)) {
     return ConnectionError(ErrorCode::kProtocolError, "a header block was interrupted");
   }
+  if (!open_block_) ++inputs_;
   switch (header.type) {
     case FrameType::kData:
       return OnData(header, payload);
@@ -194,7 +195,8 @@ void Session::Impl::OnMessageBytes(Stream* s, std::string_view bytes) {
     held_bytes_ += s->reader.held_bytes() - held;
     switch (result) {
       case MessageReader::Result::kNeedMore:
-        if (held_bytes_ <= options_.max_partial_bytes) return;
+        if (held_bytes_ <= held_limit_) return;
+        if (held_bytes_ <= held_alone_limit_ && held_bytes_ == s->reader.held_bytes()) return;
         events_->OnLimit(Limit::kHeld);
         return Fail(s, absl::ResourceExhaustedError("too many bytes of unfinished messages"));
       case MessageReader::Result::kMessage:

@@ -52,7 +52,8 @@ struct StreamState {
   int16_t http_status = 0;
 
   int64_t content_left = -1;  // of content-length; negative: not announced
-  uint32_t uncredited = 0;  // bytes received for which no WINDOW_UPDATE was sent
+  uint32_t head_bytes = 0;    // server: of the request's header fields
+  uint32_t uncredited = 0;    // bytes received for which no WINDOW_UPDATE was sent
   // What the peer's WINDOW_UPDATEs have added, less what was sent. With the initial window, which SETTINGS change for
   // all streams at once, it is the stream's window; that may be negative (RFC 9113, 6.9.2).
   int64_t send_credit = 0;

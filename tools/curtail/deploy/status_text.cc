@@ -108,12 +108,12 @@ std::string StatusText(const admin::v1::GetStatusReply& status) {
       "\n%d spinning, %d without a role, %d fibers\n"
       "queue: %d now, %d requests taken so far after %.0f us each; the longest since the "
       "last look waited %d us\n"
-      "%d connections, %d open calls\n"
+      "%d connections, %d open calls, %d KiB held for them\n"
       "process: %d threads, %d voluntary and %d involuntary switches, %.1f s on CPUs, %.1f "
       "s ready without one\n",
       status.spinning_threads(), status.sleeping_threads(), status.fibers(), status.queued(), status.begun(),
-      mean, status.max_queue_wait_us(), status.connections(), status.open_calls(), process.threads(),
-      process.voluntary_switches(), process.involuntary_switches(),
+      mean, status.max_queue_wait_us(), status.connections(), status.open_calls(), status.held_bytes() / 1024,
+      process.threads(), process.voluntary_switches(), process.involuntary_switches(),
       static_cast<double>(process.cpu_us()) / 1e6, static_cast<double>(process.run_delay_us()) / 1e6);
   for (const admin::v1::HeldUpMethod& method : status.held_up()) {
     absl::StrAppendFormat(
@@ -140,6 +140,7 @@ std::string StatusJson(const admin::v1::GetStatusReply& status) {
                                    {"max_queue_wait_us", status.max_queue_wait_us()},
                                    {"connections", status.connections()},
                                    {"open_calls", status.open_calls()},
+                                   {"held_bytes", status.held_bytes()},
                                    {"held_up", HeldUpJson(status)},
                                    {"limits", LimitsJson(status)},
                                    {"policy", PolicyJson(status)},

@@ -23,6 +23,7 @@ admin::v1::GetStatusReply AStatus() {
   status.set_queued(8), status.set_begun(uint64_t{1} << 60);
   status.set_queue_wait_us(int64_t{3} << 60), status.set_max_queue_wait_us(11);
   status.set_connections(12), status.set_open_calls(13);
+  status.set_held_bytes(14 << 10);
   admin::v1::Process* const process = status.mutable_process();
   process->set_threads(14), process->set_voluntary_switches(15), process->set_involuntary_switches(16);
   process->set_cpu_us(17'250'000), process->set_run_delay_us(18'000);
@@ -55,7 +56,7 @@ TEST(StatusText, ShowsPoolsQueueAndProcess) {
       "5 spinning, 6 without a role, 7 fibers\n"
       "queue: 8 now, 1152921504606846976 requests taken so far after 3 us each; the longest since the last "
       "look waited 11 us\n"
-      "12 connections, 13 open calls\n"
+      "12 connections, 13 open calls, 14 KiB held for them\n"
       "process: 14 threads, 15 voluntary and 16 involuntary switches, 17.2 s on CPUs, 0.0 s ready without "
       "one\n");
 }
@@ -106,6 +107,7 @@ TEST(StatusJson, HasTheFieldsOfItsSchemaVersion) {
     "pools": [{"name": "workers", "threads": 4, "active": 1, "waiting": 2, "parked": 3}],
     "spinning_threads": 5, "sleeping_threads": 6, "fibers": 7, "queued": 8, "begun": 1152921504606846976,
     "queue_wait_us": 3458764513820540928, "max_queue_wait_us": 11, "connections": 12, "open_calls": 13,
+    "held_bytes": 14336,
     "held_up": [{"path": "/a.B/C", "times": 3, "blocks": true}], "limits": {"resets": 7},
     "policy": null,
     "process": {"threads": 14, "voluntary_switches": 15, "involuntary_switches": 16, "cpu_us": 17250000,

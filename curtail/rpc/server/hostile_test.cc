@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Clients that hold memory, stall or go silent, against a server: each meets its limit, and a client beside them is
+// served.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "curtail/rpc/transport/transport_testing.h"
+
+namespace curtail {
+namespace {
+
+using std::string_literals::operator""s;
+using testing::HasSubstr;
+
+constexpr uint8_t kEndStream = 1;
+constexpr uint8_t kEndHeaders = 4;
+
+std::string FrameOf(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload) {
+  std::string out;
+  for (const int shift : {16, 8, 0}) out += static_cast<char>(payload.size() >> shift);
+  out += static_cast<char>(type);
+  out += static_cast<char>(flags);
+  for (const int shift : {24, 16, 8, 0}) out += static_cast<char>(stream >> shift);
+  return out.append(payload);
+}
+
+// REQUIRES: texts shorter than 127 bytes.
+std::string FieldOf(std::string_view name, std::string_view value) {
+  std::string out(1, '\0');
+  return out + static_cast<char>(name.size()) + std::string(name) + static_cast<char>(value.size()) +
+         std::string(value);
+}
+
+std::string Head(uint32_t stream, std::string_view path, const std::string& more = "", uint8_t flags = 0) {
+  return FrameOf(1, kEndHeaders | flags, stream,
+                 "\x83\x86" + FieldOf(":path", path) + FieldOf("content-type", "application/grpc") + more);
+}
+
+std::string Prefix(size_t size) {
+  std::string out(1, '\0');
+  for (const int shift : {24, 16, 8, 0}) out += static_cast<char>(size >> shift);
+  return out;
+}
+
+// DATA frames of `bytes`.
+std::string DataOf(uint32_t stream, std::string_view bytes, bool end) {
+  constexpr size_t kMost = 16384;
+  std::string out;
+  for (size_t at = 0; at < bytes.size(); at += kMost) {
+    const bool last = at + kMost >= bytes.size();
+    out += FrameOf(0, last && end ? kEndStream : 0, stream, bytes.substr(at, kMost));
+  }
+  return out;
+}
+
+// A StringValue of `size` letters.
+std::string BigText(size_t size) { return Text(std::string(size, 'x')).SerializeAsString(); }
+
+std::string StatusOf(int code) { return "grpc-status\x01" + std::to_string(code); }
+
+// A client on a socket of its own, which says what it likes.
+class Attacker {
+ public:
+  explicit Attacker(const std::string& address, int buffer = 0) : fd_(Dial(address, buffer)) {
+    const timeval timeout{.tv_sec = std::chrono::duration_cast<seconds>(kMaxTestWait).count(), .tv_usec = 0};
+    setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+    setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+  }
+  // With the preface and these settings.
+  static Attacker Greeting(const std::string& address, std::string_view settings = {}) {
+    Attacker attacker(address);
+    attacker.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + FrameOf(4, 0, 0, settings));
+    return attacker;
+  }
+
+  // The server may stop reading, or close in the middle of it: false.
+  bool Send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (n <= 0) return false;
+      bytes.remove_prefix(static_cast<size_t>(n));
+    }
+    return true;
+  }
+  // Reads until the server has said `text`; false if it closes, or says nothing in time.
+  bool AwaitText(const std::string& text) {
+    while (heard_.find(text) == std::string::npos) {
+      if (!Read()) return false;
+    }
+    return true;
+  }
+  // Reads so many bytes; the same.
+  bool AwaitBytes(size_t bytes) {
+    while (heard_.size() < bytes) {
+      if (!Read()) return false;
+    }
+    return true;
+  }
+  // Reads until the server closes; false if it does not in time.
+  bool AwaitClose() {
+    while (Read()) continue;
+    return closed_;
+  }
+  const std::string& heard() const { return heard_; }
+  int fd() const { return fd_.get(); }
+
+ private:
+  bool Read() {
+    char buffer[16384];
+    const ssize_t n = recv(fd_.get(), buffer, sizeof buffer, 0);
+    closed_ = n == 0 || (n < 0 && errno == ECONNRESET);
+    if (n > 0) heard_.append(buffer, static_cast<size_t>(n));
+    return n > 0;
+  }
+
+  internal::UniqueFd fd_;
+  std::string heard_;
+  bool closed_ = false;
+};
+
+class HostileTest : public RpcBase, public testing::TestWithParam<const char*> {
+ protected:
+  HostileTest() {
+    options_.config = *Config::Parse(GetParam());
+    options_.health = options_.reflection = false;
+  }
+  void Serve() {
+    std::vector<std::unique_ptr<Service>> services;
+    services.push_back(std::make_unique<EchoService>(&gate_, std::vector<Channel*>(), &cancelled_));
+    auto server = Server::Start(options_, std::move(services));
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  std::string address() { return server_->addresses()[0]; }
+  uint64_t Reached(std::string_view limit) {
+    for (const LimitCount& count : server_->Sample().limits) {
+      if (count.name == limit) return count.times;
+    }
+    return 0;
+  }
+  static bool Eventually(const std::function<bool()>& condition) {
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    while (!condition()) {
+      if (deadline.Expired()) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  ServerOptions options_;
+  std::unique_ptr<Server> server_;
+};
+
+TEST_P(HostileTest, ASilentConnectionIsClosed) {
+  options_.handshake_timeout = milliseconds(30);
+  Serve();
+  for (const std::string_view said : {"", "PRI * HTTP/2.0\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0"}) {
+    const TimePoint begin = Now();
+    Attacker attacker(address());
+    attacker.Send(said);
+    EXPECT_TRUE(attacker.AwaitClose()) << said;
+    EXPECT_GE(Now() - begin, milliseconds(30)) << said;
+  }
+  EXPECT_EQ(Reached("handshake time"), 3u);
+}
+
+TEST_P(HostileTest, HalfAHeaderBlockIsNotWaitedFor) {
+  options_.handshake_timeout = milliseconds(30);
+  Serve();
+  const std::string begun = FrameOf(1, 0, 1, "\x83");
+  for (const std::string& half :
+       {begun, begun + FrameOf(9, 0, 1, "\x86"), FrameOf(6, 0, 0, "12345678").substr(0, 12)}) {
+    Attacker attacker = Attacker::Greeting(address());
+    ASSERT_TRUE(attacker.AwaitText("\4\1"s));  // SETTINGS, acknowledged
+    attacker.Send(half);
+    EXPECT_TRUE(attacker.AwaitClose());
+  }
+  EXPECT_EQ(Reached("header time"), 3u);
+  EXPECT_EQ(Reached("handshake time"), 0u);
+}
+
+TEST_P(HostileTest, FramesInPiecesAreNoStall) {
+  options_.handshake_timeout = milliseconds(200);
+  Serve();
+  Attacker attacker = Attacker::Greeting(address());
+  const Deadline long_enough = Deadline::In(milliseconds(500));
+  size_t pings = 0;
+  const std::string ping = FrameOf(6, 0, 0, "12345678");
+  while (!long_enough.Expired()) {
+    ASSERT_TRUE(attacker.Send(ping.substr(0, 12)));
+    ASSERT_TRUE(attacker.Send(ping.substr(12)));
+    if (++pings % 100 == 0) {
+      ASSERT_TRUE(attacker.AwaitBytes(pings * ping.size()));
+    }
+    if (pings > 50'000) break;
+  }
+  EXPECT_EQ(Reached("header time"), 0u);
+}
+
+TEST_P(HostileTest, HalfARequestEndsAtItsDeadline) {
+  Serve();
+  for (const bool with_data : {false, true}) {
+    Attacker attacker = Attacker::Greeting(address());
+    const TimePoint begin = Now();
+    attacker.Send(Head(1, kEcho.path, FieldOf("grpc-timeout", "100m")));
+    if (with_data) attacker.Send(DataOf(1, Prefix(1000) + "half", false));
+    EXPECT_TRUE(attacker.AwaitText(StatusOf(4))) << attacker.heard();
+    EXPECT_GE(Now() - begin, milliseconds(100));
+  }
+  EXPECT_EQ(Reached("deadline"), 2u);
+  EXPECT_TRUE(Eventually([&] { return server_->Sample().open_calls == 0; }));
+}
+
+TEST_P(HostileTest, TheDefaultTimeoutHoldsForHalfARequestToo) {
+  options_.default_timeout = milliseconds(50);
+  Serve();
+  Attacker attacker = Attacker::Greeting(address());
+  attacker.Send(Head(1, kEcho.path));
+  EXPECT_TRUE(attacker.AwaitText(StatusOf(4)));
+}
+
+TEST_P(HostileTest, AReplyThatTheClientDoesNotTakeEndsAtItsDeadline) {
+  Serve();
+  Attacker attacker = Attacker::Greeting(address(), "\0\4\0\0\0\0"s);  // no window
+  const std::string request = Text("m").SerializeAsString();
+  attacker.Send(Head(1, kEcho.path, FieldOf("grpc-timeout", "100m")) +
+                DataOf(1, Prefix(request.size()) + request, true));
+  EXPECT_TRUE(attacker.AwaitText(StatusOf(4)));
+  EXPECT_TRUE(Eventually([&] { return server_->Sample().open_calls == 0; }));
+  // The connection goes on: with a window, the next call is answered.
+  attacker.Send(FrameOf(4, 0, 0, "\0\4\0\1\0\0"s) + Head(3, kEcho.path) +
+                DataOf(3, Prefix(request.size()) + request, true));
+  EXPECT_TRUE(attacker.AwaitText(request));
+}
+
+TEST_P(HostileTest, AClientThatTakesNoBytesIsCutOff) {
+  options_.write_timeout = milliseconds(100);
+  Serve();
+  // Windows as large as can be, a socket that holds little, and replies that nobody reads.
+  Attacker attacker(address(), 4096);
+  attacker.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + FrameOf(4, 0, 0, "\0\4\x7f\0\0\0"s) +
+                FrameOf(8, 0, 0, "\x7f\0\0\0"s));
+  const std::string request = BigText(200'000);
+  for (uint32_t stream = 1; stream < 40; stream += 2) {
+    if (!attacker.Send(Head(stream, kEcho.path) + DataOf(stream, Prefix(request.size()) + request, true)))
+      break;
+  }
+  EXPECT_TRUE(Eventually([&] { return Reached("stalled write") == 1; }));
+  EXPECT_TRUE(Eventually([&] { return server_->Sample().connections == 0; }));
+  EXPECT_TRUE(Eventually([&] { return server_->Sample().held_bytes == 0; }));
+}
+
+TEST_P(HostileTest, AConnectionWithoutCallsIsToldGoodbye) {
+  options_.handshake_timeout = options_.idle_timeout = milliseconds(30);
+  Serve();
+  Attacker attacker = Attacker::Greeting(address());
+  EXPECT_TRUE(attacker.AwaitClose());
+  EXPECT_THAT(attacker.heard(), HasSubstr("\7\0\0\0\0\0"s));  // GOAWAY
+  EXPECT_EQ(Reached("idle time"), 1u);
+}
+
+TEST_P(HostileTest, UnfinishedRequestsOfOneConnectionAreLimited) {
+  Serve();
+  Attacker attacker = Attacker::Greeting(address());
+  const std::string whole = Prefix(1 << 20) + std::string(1 << 20, 'x');
+  for (uint32_t i = 0; i < 40; ++i) {  // whole messages, and requests that do not end
+    if (!attacker.Send(Head(1 + 2 * i, kEcho.path) + DataOf(1 + 2 * i, whole, false))) break;
+  }
+  EXPECT_TRUE(Eventually([&] { return Reached("held bytes") >= 7; }));
+  EXPECT_LT(server_->Sample().held_bytes, 40u << 20);
+  EXPECT_TRUE(attacker.AwaitText(StatusOf(8)));
+}
+
+// Requests of twenty connections wait for their rest: those that hold most end, so that the others are served.
+TEST_P(HostileTest, TheBudgetSpansConnections) {
+  options_.max_held_bytes = 8u << 20;
+  Serve();
+  Client client;
+  Channel probe(&client, address());
+  std::vector<Attacker> attackers;
+  for (int i = 0; i < 20; ++i) {
+    attackers.push_back(Attacker::Greeting(address()));
+    const std::string half = Prefix(4 << 20) + std::string(1 << 20, 'x');
+    attackers.back().Send(Head(1, kEcho.path) + DataOf(1, half, false));
+    ASSERT_TRUE(Call(probe, kEcho, "probe").ok()) << i;
+  }
+  EXPECT_TRUE(Eventually([&] { return Reached("held bytes in all") + Reached("held bytes") >= 12; }));
+  EXPECT_TRUE(Eventually([&] { return server_->Sample().held_bytes <= 8u << 20; }));
+  ASSERT_TRUE(Call(probe, kEcho, "probe").ok());
+  attackers.clear();
+  EXPECT_TRUE(Eventually([&] { return server_->Sample().held_bytes < 64u << 10; }));
+  EXPECT_TRUE(Call(probe, kEcho, std::string(1 << 20, 'p')).ok());
+}
+
+// Calls with metadata from HPACK's table: a few bytes each, 16 KiB of memory each.
+TEST_P(HostileTest, HeaderFieldsCountToo) {
+  options_.max_held_bytes = 8u << 20;
+  Serve();
+  Attacker attacker = Attacker::Greeting(address());
+  std::string block = "\x83\x86" + FieldOf(":path", kEcho.path) + FieldOf("content-type", "application/grpc");
+  const std::string value(3900, 'v');
+  std::string size = "\x7f";
+  size += static_cast<char>(0x80 | ((3900 - 127) & 0x7f));
+  size += static_cast<char>((3900 - 127) >> 7);
+  attacker.Send(FrameOf(1, kEndHeaders, 1, block + "\x40\1k" + size + value));
+  for (uint32_t stream = 3; stream < 8000; stream += 2) {
+    if (!attacker.Send(FrameOf(1, kEndHeaders, stream, block + "\xbe\xbe\xbe"))) break;
+  }
+  EXPECT_TRUE(Eventually([&] { return Reached("held bytes in all") > 0; }));
+  EXPECT_LT(server_->Sample().held_bytes, 20u << 20);
+  attacker = Attacker(address());
+  EXPECT_TRUE(Eventually([&] { return server_->Sample().held_bytes < 64u << 10; }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, HostileTest, testing::Values("SIB1", "SDB1-2", "FIB1", "auto"),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+// Handlers that hold their thread: the pool that receives has to be another.
+class HostileDispatchTest : public HostileTest {};
+
+TEST_P(HostileDispatchTest, ACallEndsAtItsDeadlineWhileItsHandlerGoesOn) {
+  Serve();
+  Attacker attacker = Attacker::Greeting(address());
+  const TimePoint begin = Now();
+  // One runs, the others wait for a thread.
+  for (uint32_t stream = 1; stream < 20; stream += 2) {
+    attacker.Send(Head(stream, kHang.path, FieldOf("grpc-timeout", "100m")) +
+                  DataOf(stream, Prefix(0), true));
+  }
+  EXPECT_TRUE(Eventually([&] { return Reached("deadline") == 10; }));
+  EXPECT_GE(Now() - begin, milliseconds(100));
+  EXPECT_TRUE(Eventually([&] { return server_->Sample().open_calls == 0; }));
+  gate_.Open();
+  EXPECT_TRUE(Eventually([&] { return cancelled_ >= 1; }));
+}
+
+// More than a connection may have in work: bytes stay in the socket until replies have gone, and none is lost.
+TEST_P(HostileDispatchTest, WholeRequestsPauseTheConnection) {
+  Serve();
+  Attacker attacker = Attacker::Greeting(address(), "\0\4\x7f\0\0\0"s);
+  attacker.Send(FrameOf(8, 0, 0, "\x7f\0\0\0"s));
+  constexpr uint32_t kCalls = 60;
+  std::thread sender([&] {
+    const std::string request = BigText(1 << 20);
+    for (uint32_t i = 0; i < kCalls; ++i) {
+      attacker.Send(Head(1 + 2 * i, kHang.path) + DataOf(1 + 2 * i, Prefix(request.size()) + request, true));
+    }
+  });
+  EXPECT_TRUE(Eventually([&] { return server_->Sample().held_bytes > 16u << 20; }));
+  EXPECT_LT(server_->Sample().held_bytes, 24u << 20);
+  gate_.Open();
+  EXPECT_TRUE(attacker.AwaitBytes(kCalls << 20));
+  sender.join();
+  EXPECT_EQ(Reached("held bytes") + Reached("held bytes in all"), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, HostileDispatchTest, testing::Values("SDB1-2"),
+                         [](const auto&) { return "SDB12"; });
+
+}  // namespace
+}  // namespace curtail

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// housekeeper.h - what a server does about its memory from time to time: ends calls of the connections that hold most
+// when the budget is exceeded, and gives free memory back to the system once a flood is over.
+#pragma once
+
+#include <memory>
+
+#include "curtail/rpc/server/server_parts.h"
+#include "curtail/rpc/server/timer_clock.h"
+
+namespace curtail::internal {
+
+// A Housekeeper sleeps while little is held. Thread-safe.
+class Housekeeper final : public Clocked, public std::enable_shared_from_this<Housekeeper> {
+ public:
+  // `parts` live until Stop().
+  explicit Housekeeper(ServerParts& parts) : parts_(parts) {}
+  ~Housekeeper() { Stop(); }
+
+  // The budget rose above one of its lines.
+  void Rouse();
+  void Stop() { parts_.clock->Disarm(*this); }
+
+  // Clocked.
+  void OnClock(TaskList* ready) override;
+  std::shared_ptr<Clocked> KeepAlive() override { return weak_from_this().lock(); }
+
+ private:
+  void Shed(TaskList* ready);
+
+  ServerParts& parts_;
+};
+
+}  // namespace curtail::internal

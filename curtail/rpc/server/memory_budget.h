@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// memory_budget.h - the bytes that a server holds for all its clients together.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+namespace curtail::internal {
+
+// A MemoryBudget sums up what connections say they hold: requests, unfinished messages, header fields, replies that
+// clients have not taken. It refuses nothing by itself. Thread-safe; no method blocks.
+class MemoryBudget {
+ public:
+  // Connections that hold no more than this go on when the budget is exceeded.
+  static constexpr size_t kShare = 256u << 10;
+
+  explicit MemoryBudget(size_t most) : most_(static_cast<int64_t>(most)) {}
+  MemoryBudget(const MemoryBudget&) = delete;
+  MemoryBudget& operator=(const MemoryBudget&) = delete;
+
+  // Before connections use it: `rose` is called when the sum comes to exceed the budget or kMuch.
+  void OnRise(std::function<void()> rose) { rose_ = std::move(rose); }
+
+  void Add(int64_t bytes) {
+    const int64_t before = held_.fetch_add(bytes, std::memory_order_relaxed);
+    if (bytes > 0 && (Crosses(before, bytes, most_) || Crosses(before, bytes, kMuch))) rose_();
+  }
+  int64_t held() const { return held_.load(std::memory_order_relaxed); }
+  bool over() const { return held() > most_; }
+  // What has to go so that an eighth of the budget is free again.
+  int64_t excess() const { return held() - most_ / 8 * 7; }
+
+  // Once so much was held, free memory goes back to the system when it is held no more.
+  static constexpr int64_t kMuch = 64 << 20;
+
+ private:
+  static bool Crosses(int64_t before, int64_t bytes, int64_t line) {
+    return before <= line && before + bytes > line;
+  }
+
+  // Immutable once there are connections.
+  const int64_t most_;
+  std::function<void()> rose_ = [] {};
+
+  // Atomic: a counter; it orders nothing.
+  std::atomic<int64_t> held_{0};
+};
+
+}  // namespace curtail::internal

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. A client may have the server hold memory, and may leave things half done. Both are looked at when a turn of
+// the strand ends, which costs some comparisons, and at times that the connection sets for itself (WakeBy).
+//
+//   L1  Memory. The connection says what it holds to the server's MemoryBudget, in steps of kStep. Unfinished requests
+//       are limited by the session (LimitHeld): the call that exceeds the limit ends. Whole requests are limited by a
+//       pause: bytes stay in the socket until replies have gone. They progress without the client, so the pause ends.
+//   L2  What waits for the client cannot be waited for with a pause, since the bytes that it needs (the rest of a
+//       request, a WINDOW_UPDATE) may be among those that stay in the socket. So while such calls hold too much,
+//       new ones are refused; and when the budget is exceeded, the Housekeeper has the greatest holders end them.
+//   L3  Connections below MemoryBudget::kShare are not touched: whoever holds little is served during an attack.
+//   L4  Time. The connection keeps one timer for all its clocks. A call's deadline is enforced here, whatever state it
+//       is in; a handler that keeps it itself comes first, by kGrace.
+#include <algorithm>
+#include <vector>
+
+#include "curtail/base/strings.h"
+#include "curtail/rpc/server/server_call.h"
+#include "curtail/rpc/server/server_connection.h"
+
+namespace curtail::internal {
+namespace {
+
+// Changes of what is held that are not worth telling the budget.
+constexpr size_t kStep = 4u << 10;
+// Replies that wait for the client's windows; beyond it new calls are refused.
+constexpr size_t kMaxReplies = 64u << 20;
+// How often a connection that is paused for the budget looks again.
+constexpr Nanos kPausePeriod = std::chrono::milliseconds(100);
+
+}  // namespace
+
+void ServerConnection::StartClock() {
+  accepted_ = Now();
+  WakeBy(accepted_ + parts_.handshake_timeout);
+}
+
+std::shared_ptr<Clocked> ServerConnection::KeepAlive() {
+  return {weak_from_this().lock(), static_cast<Clocked*>(this)};
+}
+
+void ServerConnection::WakeBy(TimePoint when) {
+  if (when >= wake_at_) return;
+  wake_at_ = when;
+  clock_->Arm(*this, when);
+}
+
+void ServerConnection::Give(ServerLimit limit, const char* why) {
+  parts_.limits.Reached(limit, peer_);
+  Close(absl::UnavailableError(why));
+}
+
+bool ServerConnection::Late(Watch* watch, uint64_t counter, Nanos limit, TimePoint now) {
+  if (watch->since == TimePoint() || watch->seen != counter) *watch = {counter, now};
+  if (now - watch->since >= limit) return true;
+  WakeBy(watch->since + limit);
+  return false;
+}
+
+void ServerConnection::HandleClock(uint32_t bits) {
+  if (bits & kShed) Shed();
+  if (!(bits & kClock)) return;
+  const TimePoint now = Now();
+  wake_at_ = TimePoint::max();
+  if (!session().begun()) {
+    if (now - accepted_ >= parts_.handshake_timeout) {
+      return Give(ServerLimit::kHandshake, "the client did not say what it wants in time");
+    }
+    WakeBy(accepted_ + parts_.handshake_timeout);
+  }
+  if (!session().input_unfinished()) {
+    input_ = {};
+  } else if (Late(&input_, session().inputs(), parts_.handshake_timeout, now)) {
+    return Give(ServerLimit::kHeaderTime, "a header block or frame did not come whole in time");
+  }
+  if (!blocked()) {
+    output_ = {};
+  } else if (Late(&output_, written(), parts_.write_timeout, now)) {
+    return Give(ServerLimit::kStalledWrite, "the client takes no bytes");
+  }
+  WakeBy(std::min(EndLateCalls(now), now + parts_.idle_timeout));
+  if (session().open_streams() > 0) {
+    calls_ = {};
+  } else if (Late(&calls_, begun_, parts_.idle_timeout, now)) {
+    parts_.limits.Reached(ServerLimit::kIdle, peer_);
+    HandleGoodbye(kDrain);
+  }
+}
+
+TimePoint ServerConnection::EndLateCalls(TimePoint now) {
+  TimePoint first = TimePoint::max();
+  if (session().open_streams() == 0) return first;
+  for (const auto& call : session().OpenCalls()) {
+    if (call.tag == nullptr) continue;
+    const TimePoint due = static_cast<ServerCall*>(call.tag)->due();
+    if (due + kGrace > now) {
+      first = std::min(first, due + kGrace);
+      continue;
+    }
+    parts_.limits.Reached(ServerLimit::kDeadline, peer_);
+    session().FailCall(call.id, absl::DeadlineExceededError("deadline exceeded"));
+  }
+  return first;
+}
+
+void ServerConnection::Shed() {
+  const absl::Status why = absl::ResourceExhaustedError("the server holds too much for its clients");
+  for (const auto& call : session().OpenCalls()) {
+    if (!call.waits) continue;
+    parts_.limits.Reached(ServerLimit::kBudget, peer_);
+    session().FailCall(call.id, why);
+  }
+}
+
+void ServerConnection::Looked() {
+  const size_t memory = session().memory_bytes() + outgoing() + unended_ + running_;
+  const size_t change = memory - charged_.load(std::memory_order_relaxed) + kStep;
+  if (change > 2 * kStep || refusing_ || paused() || parts_.budget.over()) [[unlikely]] {
+    Charge(memory);
+  }
+  if (session().input_unfinished()) [[unlikely]] {
+    Late(&input_, session().inputs(), parts_.handshake_timeout, now());
+  }
+  if (blocked()) [[unlikely]] {
+    Late(&output_, written(), parts_.write_timeout, Now());
+  }
+}
+
+void ServerConnection::Charge(size_t memory) {
+  parts_.budget.Add(static_cast<int64_t>(memory) -
+                    static_cast<int64_t>(charged_.load(std::memory_order_relaxed)));
+  charged_.store(memory, std::memory_order_relaxed);
+  const bool over = parts_.budget.over() && memory > MemoryBudget::kShare;  // L3
+  const size_t most = parts_.session.max_partial_bytes;
+  unended_limit_ = over ? MemoryBudget::kShare : std::max(most, parts_.session.max_message_bytes);
+  const size_t limit = over ? MemoryBudget::kShare : most;
+  session().LimitHeld(limit > unended_ ? limit - unended_ : 0, over ? 0 : parts_.session.max_message_bytes);
+  const size_t replies = session().queued_bytes();
+  refusing_ = over || replies > kMaxReplies ||
+              memory - replies - running_ > 2 * most + parts_.session.max_message_bytes;
+  SetOverloaded(refusing_);
+  const bool pause = (running_ > most && session().open_streams() > 1) || (over && running_ > 0) ||
+                     (blocked() && memory > most);
+  if (pause && over) WakeBy(Now() + kPausePeriod);
+  Pause(pause);
+}
+
+}  // namespace curtail::internal
