@@ -7,7 +7,6 @@
 // before, so that no callback finds the exchange any more.
 #include <nghttp2/nghttp2.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <unordered_map>
@@ -125,6 +124,7 @@ void Http2Codec::Start(HttpExchange* exchange) {
   const nghttp2_data_provider body{.source = {.ptr = &at->second}, .read_callback = &OnBody};
   const int32_t id = nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(),
                                             exchange->body.empty() ? nullptr : &body, nullptr);
+  exchange->stream = id;
   if (id == next) return;
   streams_.erase(at);
   exchange->error = absl::UnavailableError(Join("HTTP/2: ", nghttp2_strerror(id)));
@@ -133,9 +133,8 @@ void Http2Codec::Start(HttpExchange* exchange) {
 
 bool Http2Codec::Cancel(HttpExchange* exchange) {
   std::erase(refused_, exchange);
-  const auto at = std::find_if(streams_.begin(), streams_.end(),
-                               [&](const auto& entry) { return entry.second.exchange == exchange; });
-  if (at == streams_.end()) return true;
+  const auto at = streams_.find(exchange->stream);
+  if (at == streams_.end() || at->second.exchange != exchange) return true;
   at->second.exchange = nullptr;
   nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, at->first, NGHTTP2_CANCEL);
   return true;

@@ -62,7 +62,7 @@ HttpClient::Request* HttpClient::NewRequest() {
   request->status = 0;
   request->reason.clear();
   request->reply.clear();
-  request->unprocessed = request->timed_out = false;
+  request->unprocessed = request->timed_out = request->over = false;
   request->attempts = 0;
   request->connection = nullptr;
   return request;
@@ -80,7 +80,7 @@ void HttpClient::Start(size_t target, std::string_view, Deadline deadline, const
   ++started_;
   if (deadline.Expired()) {
     request->timed_out = true;
-    over_.push_back(request);
+    Over(request);
     return;
   }
   if (!deadline.infinite()) timers_.Insert(*request, deadline.when());
@@ -100,7 +100,7 @@ void HttpClient::Dispatch(size_t number) {
     if (!acquired.ok()) {
       target.free.push_back(index);
       request->error = acquired.status();
-      over_.push_back(request);
+      Over(request);
       continue;
     }
     HttpConnection* const connection = *acquired;
@@ -187,7 +187,7 @@ void HttpClient::OnEnded(HttpConnection& connection, HttpExchange* exchange) {
   if (!request->error.ok()) {
     request->error = absl::Status(request->error.code(), Join(target.name, ": ", Message(request->error)));
   }
-  over_.push_back(request);
+  Over(request);
 }
 
 void HttpClient::OnClosed(HttpConnection& connection, const absl::Status& why, bool stood) {
@@ -242,7 +242,7 @@ void HttpClient::ExpireTimers() {
     auto* const request = static_cast<Request*>(&timers_.first());
     timers_.Remove(*request);
     request->timed_out = true;
-    if (std::find(over_.begin(), over_.end(), request) != over_.end()) continue;
+    if (request->over) continue;
     if (request->connection != nullptr) {
       std::exchange(request->connection, nullptr)->Cancel(request);
     } else {
@@ -250,13 +250,20 @@ void HttpClient::ExpireTimers() {
       std::deque<Request*>& waiting = targets_[request->target].waiting;
       waiting.erase(std::find(waiting.begin(), waiting.end(), request));
     }
-    over_.push_back(request);
+    Over(request);
   }
+}
+
+void HttpClient::Over(Request* request) {
+  request->over = true;
+  over_.push_back(request);
 }
 
 void HttpClient::RunCompletions() {
   // What completions begin meanwhile is for the next time.
-  for (Request* request : std::exchange(over_, {})) Finish(request);
+  over_before_.swap(over_);
+  for (Request* request : over_before_) Finish(request);
+  over_before_.clear();
 }
 
 void HttpClient::Finish(Request* request) {

@@ -42,6 +42,7 @@ class HttpClient final : public LoadClient, private HttpConnection::Owner {
     int attempts = 0;
     HttpConnection* connection = nullptr;  // null while it waits for one
     bool timed_out = false;
+    bool over = false;  // it stands in over_
   };
 
   // A place for one connection.
@@ -79,6 +80,8 @@ class HttpClient final : public LoadClient, private HttpConnection::Owner {
   void ExpireTimers();
   // Gives up attempts to connect whose time is over; returns when the next is.
   Deadline GiveUpConnecting();
+  // The request's completion is next.
+  void Over(Request* request);
   void RunCompletions();
   void Finish(Request* request);
 
@@ -94,7 +97,8 @@ class HttpClient final : public LoadClient, private HttpConnection::Owner {
   std::vector<std::shared_ptr<HttpConnection>> dirty_;
   std::deque<Request> requests_;
   std::vector<Request*> free_requests_;
-  std::vector<Request*> over_;  // completions to be run
+  std::vector<Request*> over_;         // completions to be run
+  std::vector<Request*> over_before_;  // those that are being run
   TimerHeap timers_;
   std::vector<Poller::Ready> events_;
   size_t completed_ = 0;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,6 +46,9 @@ struct HttpExchange {
   std::string reply;
   // True if the server has certainly not looked at the request.
   bool unprocessed = false;
+
+  // For the codec: which stream it is.
+  int32_t stream = 0;
 };
 
 // An HttpCodec is the client's end of a connection. Thread-compatible.

@@ -27,6 +27,10 @@ struct Result {
   bool operator==(const Result&) const = default;
 };
 
+std::string Prefixed(std::string_view prefix, std::string_view bytes) {
+  return std::string(prefix).append(bytes);
+}
+
 // What the server's bytes come to, for the first request; the others are there to be disturbed.
 Result Run(bool http2, const char* verb, std::string_view bytes, size_t piece) {
   const std::unique_ptr<HttpCodec> codec = http2 ? MakeHttp2Codec(kLimits) : MakeHttp1Codec(kLimits);
@@ -83,11 +87,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (http2) {
     // Valid SETTINGS first, so that there is more to try.
     constexpr std::string_view kSettings("\0\0\0\4\0\0\0\0\0", 9);
-    Run(true, verb, (data[0] & 4) != 0 ? std::string(kSettings).append(bytes) : std::string(bytes), piece);
+    Run(true, verb, Prefixed((data[0] & 4) != 0 ? kSettings : "", bytes), piece);
     return 0;
   }
-  const Result whole = Run(false, verb, bytes, bytes.size() + 1);
-  const Result pieces = Run(false, verb, bytes, piece);
+  // A valid head first, so that there is more to try.
+  constexpr std::string_view kChunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string reply = Prefixed((data[0] & 4) != 0 ? kChunked : "", bytes);
+  const Result whole = Run(false, verb, reply, reply.size() + 1);
+  const Result pieces = Run(false, verb, reply, piece);
   // Bytes after a reply are an error of their own, which comes with the next piece.
   Require(whole == pieces);
   return 0;
