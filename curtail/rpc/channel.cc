@@ -183,6 +183,7 @@ void Channel::Start(std::string_view path, Deadline deadline, const Metadata& me
   call->done = done;
   call->head.path.assign(path);
   call->head.metadata = metadata;
+  call->head.encoding = impl_->options.encoding;
   call->message.assign(request);
   const TimePoint now = Now();
   if (impl_->in_process != nullptr) {

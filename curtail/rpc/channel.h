@@ -16,6 +16,7 @@
 #include "curtail/base/clock.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/tls.h"
+#include "curtail/wire/encoding.h"
 #include "curtail/wire/metadata.h"
 
 namespace curtail {
@@ -77,6 +78,9 @@ struct ChannelOptions {
   // backoff is `initial`, times 1.6 each time, up to `max`, with 20 % jitter.
   Nanos initial_backoff = std::chrono::milliseconds(100);
   Nanos max_backoff = std::chrono::seconds(10);
+  // Compresses the requests of all calls of 128 bytes and more; the server answers in the same
+  // encoding if it can. For slow networks: it takes more CPU than all the rest of a call.
+  wire::Encoding encoding = wire::Encoding::kIdentity;
   // Connections to the server from each place that waits (a lane, a fiber thread, a response pool),
   // used in turn.
   int connections = 1;

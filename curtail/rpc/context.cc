@@ -11,6 +11,7 @@ Context::Context(Context* parent)
     : deadline_(parent->deadline_),
       metadata_(parent->metadata_),
       added_(parent->added_),
+      encoding_(parent->encoding_),
       forwarded_(parent->forwarded_),
       peer_(parent->peer_),
       parent_(parent),
@@ -43,6 +44,7 @@ void Context::Reset(Deadline deadline, std::string_view peer) {
   added_.Clear();
   initial_.Clear();
   trailing_.Clear();
+  encoding_.reset();
   peer_ = peer;
   observed_ = nullptr;
   cancelled_.store(false, std::memory_order_relaxed);

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@
 #include "curtail/base/mutex.h"
 #include "curtail/exec/recycler.h"
 #include "curtail/rpc/method.h"
+#include "curtail/wire/encoding.h"
 #include "curtail/wire/metadata.h"
 
 namespace google::protobuf {
@@ -207,6 +209,9 @@ class Context {
   // put in lower case. A key of HTTP's or gRPC's own, or a value that is not printable ASCII for a
   // key that does not end in "-bin", ends each child call with an INVALID_ARGUMENT that names it.
   void AddMetadata(std::string_view key, std::string_view value) { added_.Add(key, value); }
+  // Child calls compress their requests so from now on, whatever their channels say.
+  void SetEncoding(wire::Encoding encoding) { encoding_ = encoding; }
+  std::optional<wire::Encoding> encoding() const { return encoding_; }
   // All metadata that a child call carries.
   Metadata ChildMetadata() const;
   // Sent to the caller ahead of the reply, as initial metadata, and after it, as trailing metadata.
@@ -258,6 +263,7 @@ class Context {
   Metadata added_;
   Metadata initial_;
   Metadata trailing_;
+  std::optional<wire::Encoding> encoding_;
   // Of the server: the keys that child calls carry on; null: none.
   const std::vector<std::string>* forwarded_ = nullptr;
   std::string_view peer_;  // the connection's

@@ -32,7 +32,10 @@
 // A server holds its output back until the client's preface has arrived, so that a peer that speaks HTTP/1 reads an
 // answer in its own language.
 //
-// Not offered: compressed messages, server push, priorities, CONNECT, HTTP/1 upgrade. A header block that is longer
+// Compressed messages are inflated as they have come whole, and compressed as they are sent, in the owner's thread.
+// Memory for either is held for one message at a time.
+//
+// Not offered: server push, priorities, CONNECT, HTTP/1 upgrade. A header block that is longer
 // than it may be, yet whole, ends its call only, because the table of HPACK has kept step.
 
 #include "curtail/wire/session.h"
@@ -133,13 +136,15 @@ void Session::Impl::Finish(Stream* s, absl::Status&& status, Metadata&& trailing
   held_bytes_ -= s->reader.held_bytes();
   head_bytes_ -= s->head_bytes;
   s->reader.Reset();
-  std::string message;
-  if (s->unprocessed && s->unary) message = s->queue.TakeBack();
   queued_bytes_ -= s->queue.Clear();
   if (!s->known) return;
   --open_streams_;
-  if (s->unprocessed) events_->OnCallUnprocessed(s->id, s->tag, std::move(message));
   events_->OnCallEnd(s->id, s->tag, std::move(status), std::move(trailing));
+}
+
+void Session::Impl::FinishUnprocessed(Stream* s, absl::Status&& status) {
+  events_->OnCallUnprocessed(s->id, s->tag, s->unary ? s->queue.TakeBack() : std::string());
+  Finish(s, std::move(status));
 }
 
 // ----- the connection -------------------------------------------------------------------------------------
@@ -250,9 +255,12 @@ void Session::Impl::Abort(const absl::Status& why) {
   for (StreamId id : streams_.Ids()) {
     Stream* s = streams_.Find(id);
     if (s == nullptr) continue;
-    s->unprocessed = s->waiting;
     Close(s);
-    Finish(s, absl::Status(status));
+    if (s->waiting) {
+      FinishUnprocessed(s, absl::Status(status));
+    } else {
+      Finish(s, absl::Status(status));
+    }
   }
   while (!leaving_.empty()) {
     Stream* s = leaving_.Pop();

@@ -27,6 +27,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
+#include "curtail/wire/encoding.h"
 #include "curtail/wire/limit.h"
 #include "curtail/wire/metadata.h"
 
@@ -39,6 +40,8 @@ struct RequestHead {
   std::string path;              // "/package.Service/Method"
   std::optional<Nanos> timeout;  // grpc-timeout, relative
   Metadata metadata;             // custom fields only
+  // Client: of the messages it sends. The server answers in the same.
+  Encoding encoding = Encoding::kIdentity;
 };
 
 // An Events receives the peer's actions. `tag` is the owner's own pointer for the stream: for a
@@ -81,8 +84,8 @@ class Events {
 };
 
 struct SessionOptions {
-  // Longest message accepted; a longer one ends its stream with RESOURCE_EXHAUSTED. Raise for big
-  // blobs.
+  // Longest message accepted, inflated; a longer one ends its stream with RESOURCE_EXHAUSTED. Raise
+  // for big blobs.
   size_t max_message_bytes = 32u << 20;
   // Bytes of unfinished messages held for all streams together, if there are several. The stream
   // that exceeds it ends with RESOURCE_EXHAUSTED.

@@ -232,6 +232,32 @@ TEST_P(GrpcClientTest, SixteenMebibytesPassBothWays) {
   EXPECT_EQ(both.reply.payload(), both.request.payload());
 }
 
+TEST_P(GrpcClientTest, CompressedRequestsAreAnsweredCompressed) {
+  const auto channel = StartAndConnect();
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    for (const size_t size : {0, 10, 1000, 100000, 5 << 20}) {
+      Call call;
+      call.context.set_compression_algorithm(algorithm);
+      call.request.set_payload(std::string(size, 'c'));
+      const grpc::Status status = call.Echo(channel);
+      ASSERT_TRUE(status.ok()) << Describe(status);
+      EXPECT_EQ(call.reply.payload(), call.request.payload()) << size;
+    }
+  }
+}
+
+TEST_P(GrpcClientTest, RequestsThatInflateBeyondTheLimitAreResourceExhausted) {
+  ServerOptions options = OptionsFor(GetParam());
+  options.max_message_bytes = 1 << 20;
+  const auto channel = ChannelTo(Start(std::move(options)));
+  Call call;
+  call.context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  call.request.set_payload(std::string(20 << 20, 'x'));
+  const grpc::Status status = call.Echo(channel);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << Describe(status);
+  ExpectServes(channel);
+}
+
 TEST_P(GrpcClientTest, TooLongRequestIsResourceExhausted) {
   ServerOptions options = OptionsFor(GetParam());
   options.max_message_bytes = 1 << 20;

@@ -42,6 +42,8 @@ class GrpcEcho final : public peer::Echo::Service {
       context->AddInitialMetadata("first-" + field->key(), field->value());
       context->AddTrailingMetadata(field->key(), field->value());
     }
+    if (context->client_metadata().contains("x-compress"))
+      context->set_compression_algorithm(GRPC_COMPRESS_GZIP);
     if (request->hang()) gate_->Pass([context] { return context->IsCancelled(); });
     if (request->code() != 0) {
       return {static_cast<grpc::StatusCode>(request->code()), request->message(),
@@ -180,6 +182,27 @@ TEST_F(GrpcServerTest, MetadataArrives) {
   EXPECT_EQ(AsMap(metadata.trailing), sent);
   EXPECT_EQ(metadata.initial.Find("first-x-text"), "a value, with = and ;");
   EXPECT_EQ(metadata.initial.Find("first-x-raw-bin"), all_bytes);
+}
+
+TEST_F(GrpcServerTest, CompressedCallsAreAnswered) {
+  GrpcServer server(&gate_);
+  for (const wire::Encoding encoding : {wire::Encoding::kGzip, wire::Encoding::kDeflate}) {
+    Channel compresses(&client_, server.address(), {.encoding = encoding});
+    Channel plain(&client_, server.address());
+    for (Channel* channel : {&compresses, &plain}) {
+      for (const size_t size : {0, 10, 1000, 100000, 5 << 20}) {
+        Context ctx(kMaxTestWait);
+        ctx.SetEncoding(encoding);
+        ctx.AddMetadata("x-compress", "1");
+        EchoRequest request;
+        request.set_payload(std::string(size, 'c'));
+        EchoReply reply;
+        const absl::Status status = channel->Call(ctx, Echo::kEcho.path, request, &reply);
+        ASSERT_TRUE(status.ok()) << size << ": " << status;
+        EXPECT_EQ(reply.payload(), request.payload()) << size;
+      }
+    }
+  }
 }
 
 TEST_F(GrpcServerTest, ServerSeesTheTimeout) {

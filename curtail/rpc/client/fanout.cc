@@ -82,6 +82,7 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
     call.connection = *std::move(connection);
     call.head.path.assign(batch_.PathOf(i));
     call.head.metadata = inherited;
+    call.head.encoding = ctx_.encoding().value_or(batch_.channels[i]->impl().options.encoding);
     call.SetTimeout(ctx_.deadline(), now_);
   }
 }

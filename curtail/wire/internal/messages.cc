@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 namespace curtail::wire::internal {
@@ -25,7 +26,6 @@ MessageReader::Result MessageReader::Next(std::string_view* chunk, size_t max_me
     length_ =
         uint32_t{prefix_[1]} << 24 | uint32_t{prefix_[2]} << 16 | uint32_t{prefix_[3]} << 8 | prefix_[4];
     if (prefix_[0] > 1) return Result::kMalformed;
-    if (prefix_[0] == 1) return Result::kCompressed;
     if (length_ > max_message_bytes) return Result::kTooLong;
   }
   const size_t take = std::min<size_t>(chunk->size(), length_ - partial_.size());
@@ -56,12 +56,14 @@ void MessageReader::Reset() {
   partial_.clear();
 }
 
-void SendQueue::Push(std::string&& message) {
+void SendQueue::Push(std::string&& message, bool compressed) {
   bytes_ += kPrefixBytes + message.size();
+  used_ = true;
   if (has_front_) {
-    rest_.push_back(std::move(message));
+    rest_.emplace_back(std::move(message), compressed);
   } else {
     front_ = std::move(message);
+    front_compressed_ = compressed;
     has_front_ = true;
   }
 }
@@ -70,7 +72,7 @@ void SendQueue::Take(size_t bytes, std::string* out) {
   bytes_ -= bytes;
   while (bytes > 0) {
     if (offset_ < kPrefixBytes) {
-      char prefix[kPrefixBytes] = {0};
+      char prefix[kPrefixBytes] = {front_compressed_};
       const auto length = static_cast<uint32_t>(front_.size());
       for (size_t i = 0; i < 4; ++i) prefix[1 + i] = static_cast<char>(length >> (24 - 8 * i));
       const size_t n = std::min(bytes, kPrefixBytes - offset_);
@@ -85,7 +87,7 @@ void SendQueue::Take(size_t bytes, std::string* out) {
     if (offset_ < kPrefixBytes + front_.size()) continue;
     offset_ = 0;
     has_front_ = next_ < rest_.size();
-    if (has_front_) front_ = std::move(rest_[next_++]);
+    if (has_front_) std::tie(front_, front_compressed_) = std::move(rest_[next_++]);
     if (next_ * 2 >= rest_.size()) {  // amortised: each message is moved at most once more
       rest_.erase(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(next_));
       next_ = 0;
@@ -94,7 +96,7 @@ void SendQueue::Take(size_t bytes, std::string* out) {
 }
 
 size_t SendQueue::Clear() {
-  if (!has_front_ && front_.empty()) return 0;
+  if (!used_) return 0;
   const size_t dropped = bytes_;
   *this = SendQueue();
   return dropped;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace curtail::wire::internal {
@@ -21,16 +22,17 @@ inline constexpr size_t kPrefixBytes = 5;
 class MessageReader {
  public:
   enum class Result {
-    kNeedMore,    // the chunk is used up
-    kMessage,     // *message is whole; the chunk may hold more
-    kTooLong,     // the prefix announces more than the limit
-    kCompressed,  // the compressed flag is set
-    kMalformed,   // the compressed flag is neither 0 nor 1
+    kNeedMore,   // the chunk is used up
+    kMessage,    // *message is whole; the chunk may hold more
+    kTooLong,    // the prefix announces more than the limit
+    kMalformed,  // the compressed flag is neither 0 nor 1
   };
 
-  // Takes bytes from the front of `chunk`. After one of the last three results the reader is beyond use.
+  // Takes bytes from the front of `chunk`. After one of the last two results the reader is beyond use.
   Result Next(std::string_view* chunk, size_t max_message_bytes, std::string* message);
 
+  // Whether the last message, or the one that has begun, is compressed.
+  bool compressed() const { return prefix_[0] == 1; }
   // Whether the bytes so far end at a message's end.
   bool AtBoundary() const { return prefix_have_ == 0; }
   // Bytes of the unfinished message that are held.
@@ -41,7 +43,7 @@ class MessageReader {
   // Grows with what has arrived, so that a length alone reserves next to nothing.
   void Append(std::string_view bytes);
 
-  uint8_t prefix_[kPrefixBytes];
+  uint8_t prefix_[kPrefixBytes] = {};
   uint8_t prefix_have_ = 0;
   uint32_t length_ = 0;
   std::string partial_;
@@ -50,7 +52,7 @@ class MessageReader {
 // A SendQueue holds the messages of one stream that are not yet in DATA frames.
 class SendQueue {
  public:
-  void Push(std::string&& message);
+  void Push(std::string&& message, bool compressed = false);
   // Appends the next `bytes` of prefixes and messages to `out`. REQUIRES: bytes <= size(). The last message stays
   // until Clear() or the next Push(), for TakeBack().
   void Take(size_t bytes, std::string* out);
@@ -68,11 +70,14 @@ class SendQueue {
  private:
   // The next message; unary calls never use more than this one.
   std::string front_;
+  bool front_compressed_ = false;
   // Bytes of the prefix and of front_ that were taken.
   size_t offset_ = 0;
   bool has_front_ = false;
-  // Messages after front_, from next_ on.
-  std::vector<std::string> rest_;
+  // Since the last Clear().
+  bool used_ = false;
+  // Messages after front_, from next_ on, and whether they are compressed.
+  std::vector<std::pair<std::string, bool>> rest_;
   size_t next_ = 0;
   size_t bytes_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/wire/internal/compression.h"
 #include "curtail/wire/internal/grpc_status.h"
 #include "curtail/wire/internal/session_impl.h"
 #include "curtail/wire/internal/status_details.h"
@@ -168,8 +169,7 @@ void Session::Impl::OnField(const HeaderField& field) {
       grpc_message_.assign(field.value);
       return;
     case Field::kGrpcEncoding:
-      fields_.has_encoding = field.value != "identity";
-      fields_.known_encoding = !fields_.has_encoding;
+      OnEncoding(field.value);
       return;
     case Field::kContentLength:
       return OnContentLength(field.value);
@@ -187,10 +187,17 @@ void Session::Impl::OnField(const HeaderField& field) {
   }
 }
 
+void Session::Impl::OnEncoding(std::string_view name) {
+  const std::optional<Encoding> encoding = internal::EncodingOf(name);
+  fields_.unknown_encoding = !encoding;
+  fields_.encoding = encoding.value_or(Encoding::kIdentity);
+}
+
 void Session::Impl::OnContentLength(std::string_view value) {
   const std::optional<int64_t> length = ParseLength(value);
-  if (!length || (fields_.content_length >= 0 && fields_.content_length != *length)) fields_.bad_http = true;
-  fields_.content_length = length.value_or(-1);
+  if (!length || (fields_.has_length && fields_.content_length != *length)) fields_.bad_http = true;
+  fields_.has_length = true;
+  fields_.content_length = length.value_or(0);
 }
 
 void Session::Impl::OnPseudoField(const HeaderField& field) {
@@ -238,6 +245,11 @@ void Session::Impl::OnMetadata(std::string_view name, std::string_view value) {
   }
 }
 
+void Session::Impl::SetContentLength(Stream* s) const {
+  s->content_left = fields_.has_length ? fields_.content_length : -1;
+  s->unusual = true;
+}
+
 // ----- server ---------------------------------------------------------------------------------------------
 
 bool Session::Impl::RequestIsWellFormed() const {
@@ -269,13 +281,14 @@ void Session::Impl::OnRequestHeaders(StreamId id, bool end_stream) {
     if (!Spend(&malformed_, Limit::kMalformed)) return;
     return Refuse(id, end_stream, absl::InternalError("malformed grpc-timeout or binary metadata"));
   }
-  if (!fields_.known_encoding) {
+  if (fields_.unknown_encoding) {
     return Refuse(id, end_stream, absl::UnimplementedError("the request's grpc-encoding is not supported"),
                   /*encoding=*/true);
   }
   Stream* s = NewStream(id);
   s->got_end = end_stream;
-  s->content_left = fields_.content_length;
+  if (fields_.has_length) SetContentLength(s);
+  s->encoding = s->send_encoding = fields_.encoding;
   s->known = true;
   ++open_streams_;
   s->tag = events_->OnRequest(id, std::move(head_));
@@ -287,18 +300,20 @@ void Session::Impl::OnRequestTrailers(Stream* s, bool end_stream) {
   if (s->got_end) return StreamError(s, ErrorCode::kStreamClosed);
   if (fields_.bad_http || fields_.pseudo != 0 || !end_stream || !CountContent(s, 0, true))
     return StreamError(s, ErrorCode::kProtocolError);
+  if (s->http_status != 0) return AnswerHttp(s);
   OnRequestEnd(s);
 }
 
 void Session::Impl::RefuseHttp(StreamId id, bool end_stream, int16_t http_status) {
   Stream* s = NewStream(id);
   s->got_end = end_stream;
-  s->content_left = fields_.content_length;
+  SetContentLength(s);
   s->http_status = http_status;
   if (end_stream) AnswerHttp(s);
 }
 
 void Session::Impl::AnswerHttp(Stream* s) {
+  s->got_end = true;
   const size_t begin = BeginBlock();
   encoder_.Encode(":status", Join(s->http_status), internal::HpackEncoder::Indexing::kNone, &out_);
   EndBlock(begin, s->id, true);
@@ -331,12 +346,21 @@ void Session::Impl::OnReplyHeaders(Stream* s, bool end_stream) {
   if (fields_.malformed) return Fail(s, absl::InternalError("malformed binary metadata in the reply"));
   if (!trailers) {
     s->http_status = fields_.http_status;
-    s->has_encoding = fields_.has_encoding;
-    s->content_left = fields_.content_length;
+    s->unknown_encoding = fields_.unknown_encoding;
+    s->encoding = fields_.encoding;
+    if (fields_.has_length) SetContentLength(s);
   }
-  if (end_stream && !CountContent(s, 0, true)) return StreamError(s, ErrorCode::kProtocolError);
+  if (end_stream && s->unusual && !CountContent(s, 0, true)) {
+    return StreamError(s, ErrorCode::kProtocolError);
+  }
   if (end_stream) {
-    return OnReplyEnd(s, ReceivedStatus(s), std::move(head_.metadata));
+    absl::Status status =
+        fields_.has_grpc_status
+            ? internal::StatusFromFields(grpc_status_,
+                                         fields_.has_grpc_message ? std::string_view(grpc_message_) : "")
+            : internal::StatusFromHttp(s->http_status);
+    if (fields_.has_details && !status.ok()) internal::DecodeDetails(details_, &status);
+    return OnReplyEnd(s, std::move(status), std::move(head_.metadata));
   }
   if (fields_.http_status < 200) return;  // 1xx: the head is yet to come
   s->got_head = true;
@@ -344,14 +368,6 @@ void Session::Impl::OnReplyHeaders(Stream* s, bool end_stream) {
     return Fail(s, internal::StatusFromHttp(fields_.http_status));
   }
   events_->OnResponseHead(s->id, s->tag, std::move(head_.metadata));
-}
-
-absl::Status Session::Impl::ReceivedStatus(const Stream* s) const {
-  if (!fields_.has_grpc_status) return internal::StatusFromHttp(s->http_status);
-  absl::Status status = internal::StatusFromFields(
-      grpc_status_, fields_.has_grpc_message ? std::string_view(grpc_message_) : std::string_view());
-  if (fields_.has_details && !status.ok()) internal::DecodeDetails(details_, &status);
-  return status;
 }
 
 }  // namespace curtail::wire

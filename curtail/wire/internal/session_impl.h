@@ -29,9 +29,10 @@ struct ReceivedFields {
   bool past_pseudo = false;
   bool is_post = false;
   bool grpc_content = false;
-  bool known_encoding = true;  // grpc-encoding, if there is one
-  bool has_encoding = false;   // other than identity
-  int64_t content_length = -1;
+  bool unknown_encoding = false;
+  Encoding encoding = Encoding::kIdentity;
+  bool has_length = false;
+  int64_t content_length = 0;
   bool has_grpc_status = false;
   bool has_grpc_message = false;
   bool has_details = false;
@@ -114,6 +115,8 @@ class Session::Impl {
   void Reap();
   // The one place that calls OnCallEnd. Drops what is queued and held.
   void Finish(Stream* s, absl::Status&& status, Metadata&& trailing = {});
+  // Client: the same for a closed stream that the peer has certainly not seen.
+  void FinishUnprocessed(Stream* s, absl::Status&& status);
 
   // session_send.cc
   void SendSettings();
@@ -145,6 +148,8 @@ class Session::Impl {
   void OnData(const FrameHeader& header, std::string_view payload);
   bool CountReceived(Stream* s, uint32_t bytes);
   void OnMessageBytes(Stream* s, std::string_view bytes);
+  // message_ is whole, and compressed.
+  void OnCompressedMessage(Stream* s);
   void OnRstStream(const FrameHeader& header, std::string_view payload);
   // Takes one of the allowance; false: it is used up, which ends the connection.
   bool Spend(Allowance* allowance, Limit limit);
@@ -174,6 +179,8 @@ class Session::Impl {
   bool Idle(StreamId id) const;
   // Counts DATA against content-length (RFC 9113, 8.1.1); false: they differ.
   static bool CountContent(Stream* s, size_t bytes, bool end);
+  // DATA of a stream that is `unusual`. True: the messages in it are still to be looked at.
+  bool TakeUnusual(Stream* s, size_t bytes, bool end);
   // Takes the padding off; false: it is longer than the frame.
   static bool Unpad(const FrameHeader& header, std::string_view* payload);
 
@@ -185,12 +192,12 @@ class Session::Impl {
   void OnField(const internal::HeaderField& field);
   void OnPseudoField(const internal::HeaderField& field);
   void OnContentLength(std::string_view value);
+  void SetContentLength(Stream* s) const;
+  void OnEncoding(std::string_view name);
   void OnMetadata(std::string_view name, std::string_view value);
   void OnRequestHeaders(StreamId id, bool end_stream);
   void OnRequestTrailers(Stream* s, bool end_stream);
   void OnReplyHeaders(Stream* s, bool end_stream);
-  // The status that the fields of a reply's last block tell.
-  absl::Status ReceivedStatus(const Stream* s) const;
   bool RequestIsWellFormed() const;
   // Server: a reply that consists of an HTTP status, for requests that are not gRPC.
   // The answer comes when the request has come whole: until then it may turn out to be malformed.
@@ -260,6 +267,8 @@ class Session::Impl {
   std::string grpc_message_;
   std::string details_;
   std::string message_;
+  std::string inflated_;
+  std::string compressed_;  // our own, on its way out
   uint64_t inputs_ = 0;    // header blocks and other frames that came whole
   size_t head_bytes_ = 0;  // of header fields of open streams
   size_t held_limit_;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "curtail/base/strings.h"
+#include "curtail/wire/internal/compression.h"
 #include "curtail/wire/internal/grpc_status.h"
 #include "curtail/wire/internal/session_impl.h"
 
@@ -135,10 +136,20 @@ void Session::Impl::RefuseClosedHeaders(StreamId id) {
 }
 
 bool Session::Impl::CountContent(Stream* s, size_t bytes, bool end) {
-  if (s->content_left < 0) return true;
+  if (!s->unusual || s->content_left < 0) return true;
   if (static_cast<uint64_t>(s->content_left) < bytes) return false;
   s->content_left -= static_cast<int64_t>(bytes);
   return !end || s->content_left == 0;
+}
+
+bool Session::Impl::TakeUnusual(Stream* s, size_t bytes, bool end) {
+  if (!CountContent(s, bytes, end)) {
+    StreamError(s, ErrorCode::kProtocolError);
+    return false;
+  }
+  if (is_client() || s->http_status == 0) return true;
+  if (end) AnswerHttp(s);
+  return false;
 }
 
 // ----- DATA -----------------------------------------------------------------------------------------------
@@ -154,10 +165,9 @@ void Session::Impl::OnData(const FrameHeader& header, std::string_view payload) 
   if (s->closed) return;
   if (s->got_end) return StreamError(s, ErrorCode::kStreamClosed);
   if (is_client() && !s->got_head) return StreamError(s, ErrorCode::kProtocolError);
-  if (s->content_left >= 0 && !CountContent(s, payload.size(), header.Has(kEndStream))) [[unlikely]] {
-    return StreamError(s, ErrorCode::kProtocolError);
-  }
-  if (is_client() || s->http_status == 0) OnMessageBytes(s, payload);
+  if (s->unusual && !TakeUnusual(s, payload.size(), header.Has(kEndStream))) [[unlikely]]
+    return;
+  OnMessageBytes(s, payload);
   if (s->closed || !broken_.ok() || !header.Has(kEndStream)) return;
   if (!is_client()) return OnRequestEnd(s);
   OnReplyEnd(s, internal::StatusFromHttp(s->http_status));
@@ -200,6 +210,10 @@ void Session::Impl::OnMessageBytes(Stream* s, std::string_view bytes) {
         events_->OnLimit(Limit::kHeld);
         return Fail(s, absl::ResourceExhaustedError("too many bytes of unfinished messages"));
       case MessageReader::Result::kMessage:
+        if (s->reader.compressed()) [[unlikely]] {
+          OnCompressedMessage(s);
+          break;
+        }
         events_->OnMessage(s->id, s->tag, std::move(message_));
         if (message_.capacity() > kKeptMessage) std::string().swap(message_);
         break;
@@ -207,18 +221,32 @@ void Session::Impl::OnMessageBytes(Stream* s, std::string_view bytes) {
         events_->OnLimit(Limit::kMessage);
         return Fail(
             s, absl::ResourceExhaustedError(Join("message exceeds ", options_.max_message_bytes, " bytes")));
-      case MessageReader::Result::kCompressed:
-        return Fail(s, absl::InternalError(s->has_encoding ? "a message has an encoding that is not supported"
-                                                           : "a compressed message without a grpc-encoding"));
       case MessageReader::Result::kMalformed:
         return Fail(s, absl::InternalError("malformed message prefix"));
     }
   }
 }
 
+void Session::Impl::OnCompressedMessage(Stream* s) {
+  if (s->encoding == Encoding::kIdentity) {
+    return Fail(
+        s, absl::InternalError(s->unknown_encoding ? "the messages have an encoding that is not supported"
+                                                   : "a compressed message without a grpc-encoding"));
+  }
+  const internal::Inflated result =
+      internal::Inflate(s->encoding, message_, options_.max_message_bytes, &inflated_);
+  if (message_.capacity() > kKeptMessage) std::string().swap(message_);
+  if (result == internal::Inflated::kTooLong) {
+    return Fail(s, absl::ResourceExhaustedError(
+                       Join("inflated message exceeds ", options_.max_message_bytes, " bytes")));
+  }
+  if (result != internal::Inflated::kOk) return Fail(s, absl::InternalError("malformed compressed message"));
+  events_->OnMessage(s->id, s->tag, std::move(inflated_));
+  if (inflated_.capacity() > kKeptMessage) std::string().swap(inflated_);
+}
+
 void Session::Impl::OnRequestEnd(Stream* s) {
   s->got_end = true;
-  if (s->http_status != 0) return AnswerHttp(s);
   if (!s->reader.AtBoundary()) return Fail(s, absl::InternalError("the request ends inside a message"));
   events_->OnRequestEnd(s->id, s->tag);
 }
@@ -254,8 +282,9 @@ void Session::Impl::OnRstStream(const FrameHeader& header, std::string_view payl
   const auto code = static_cast<ErrorCode>(Get32(payload.data()));
   absl::Status status = internal::StatusFromReset(code);
   if (!is_client()) status = absl::CancelledError(status.message());
-  s->unprocessed = is_client() && code == ErrorCode::kRefusedStream && !s->got_head;
+  const bool unprocessed = is_client() && code == ErrorCode::kRefusedStream && !s->got_head;
   Close(s);
+  if (unprocessed) return FinishUnprocessed(s, std::move(status));
   Finish(s, std::move(status));
 }
 
@@ -376,9 +405,8 @@ void Session::Impl::OnGoaway(const FrameHeader& header, std::string_view payload
                           : why.empty()
                               ? absl::UnavailableError("the peer is shutting down and takes no new calls")
                               : absl::UnavailableError(Join("the peer takes no new calls: ", why));
-    s->unprocessed = true;
     Close(s);
-    Finish(s, std::move(status));
+    FinishUnprocessed(s, std::move(status));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/wire/internal/compression.h"
 #include "curtail/wire/internal/grpc_status.h"
 #include "curtail/wire/internal/outgoing_metadata.h"
 #include "curtail/wire/internal/session_impl.h"
@@ -30,6 +31,8 @@ using internal::Setting;
 
 namespace {
 
+// Shorter messages are not worth compressing.
+constexpr size_t kMinCompressed = 128;
 // Error texts longer than this are cut: peers limit header lists to as little as 8 KiB.
 constexpr size_t kMaxStatusMessage = 2048;
 // The most that a status's details take, in base64, of a header block.
@@ -133,6 +136,12 @@ void Session::Impl::AppendRequest(StreamId id, const RequestHead& head) {
     encoder_.Encode("grpc-timeout", FormatTimeout(*head.timeout, text),
                     first ? HpackEncoder::Indexing::kIndex : HpackEncoder::Indexing::kNone, &out_);
   }
+  if (head.encoding != Encoding::kIdentity) {
+    encoder_.Encode("grpc-encoding", internal::EncodingName(head.encoding), HpackEncoder::Indexing::kNone,
+                    &out_);
+    encoder_.Encode("grpc-accept-encoding", internal::kAcceptedEncodings, HpackEncoder::Indexing::kNone,
+                    &out_);
+  }
   AppendMetadata(head.metadata);
   EndBlock(begin, id, false);
 }
@@ -175,7 +184,8 @@ void Session::Impl::AppendTrailers(Stream* s, const absl::Status& status, const 
                   &out_);
   if (!status.ok()) AppendError(status);
   if (s->refuse_compressed) {
-    encoder_.Encode("grpc-accept-encoding", "identity", HpackEncoder::Indexing::kNone, &out_);
+    encoder_.Encode("grpc-accept-encoding", internal::kAcceptedEncodings, HpackEncoder::Indexing::kNone,
+                    &out_);
   }
   AppendMetadata(trailing);
   EndBlock(begin, s->id, true);
@@ -206,6 +216,7 @@ absl::StatusOr<Session::Impl::Stream*> Session::Impl::StartCall(const RequestHea
   Stream* s = NewStream(next_id_);
   next_id_ = next_id_ > static_cast<StreamId>(kMaxWindow) - 2 ? -1 : next_id_ + 2;
   s->tag = tag;
+  s->send_encoding = head.encoding;
   s->known = true;
   ++open_streams_;
   if (waits) {
@@ -239,6 +250,10 @@ void Session::Impl::SendHead(Stream* s, const Metadata& metadata) {
   s->sent_head = true;
   const size_t begin = BeginBlock();
   AppendReplyHead();
+  if (s->send_encoding != Encoding::kIdentity) {
+    encoder_.Encode("grpc-encoding", internal::EncodingName(s->send_encoding), HpackEncoder::Indexing::kNone,
+                    &out_);
+  }
   AppendMetadata(metadata);
   EndBlock(begin, s->id, false);
 }
@@ -247,22 +262,28 @@ void Session::Impl::SendMessage(Stream* s, std::string&& message, bool last) {
   if (s->ending) return;
   if (!is_client() && !s->sent_head) SendHead(s, {});
   s->ending = s->unary = last;
-  const size_t bytes = kPrefixBytes + message.size();
+  std::string* source = &message;
+  if (s->send_encoding != Encoding::kIdentity && message.size() >= kMinCompressed) [[unlikely]] {
+    if (internal::Compress(s->send_encoding, message, &compressed_)) source = &compressed_;
+  }
+  const bool compressed = source != &message;
+  const size_t bytes = kPrefixBytes + source->size();
   const bool direct = bytes <= kMaxDirectBytes && s->queue.empty() && !s->waiting &&
                       out_.size() < kMaxReady &&
                       static_cast<int64_t>(bytes) <= std::min(Window(s), send_window_);
   if (!direct) {
     queued_bytes_ += bytes;
-    s->queue.Push(std::move(message));
+    s->queue.Push(std::move(*source), compressed);
+    if (compressed) s->unary = false;  // the caller has kept its message
     return MarkReady(s);
   }
   char head[kFrameHeaderBytes + kPrefixBytes];
   FrameHeader{static_cast<uint32_t>(bytes), FrameType::kData, last ? kEndStream : uint8_t{0}, s->id}.Write(
       head);
-  head[kFrameHeaderBytes] = 0;  // not compressed
-  Put32(head + kFrameHeaderBytes + 1, static_cast<uint32_t>(message.size()));
+  head[kFrameHeaderBytes] = compressed;
+  Put32(head + kFrameHeaderBytes + 1, static_cast<uint32_t>(source->size()));
   out_.append(head, sizeof head);
-  out_.append(message);
+  out_.append(*source);
   ready_bytes_ += bytes;
   s->send_credit -= static_cast<int64_t>(bytes);
   send_window_ -= static_cast<int64_t>(bytes);

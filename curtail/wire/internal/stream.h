@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "curtail/wire/encoding.h"
 #include "curtail/wire/internal/frame.h"
 #include "curtail/wire/internal/messages.h"
 #include "curtail/wire/metadata.h"
@@ -35,23 +36,24 @@ struct StreamState {
   Stream* queue_next = nullptr;
   class StreamQueue* in_queue = nullptr;
 
-  bool known = false;        // the owner knows this stream and is owed an OnCallEnd
-  bool done = false;         // OnCallEnd was called, or is not owed
-  bool closed = false;       // no longer in the table
-  bool unary = false;        // client: one message is all of the request
-  bool unprocessed = false;  // client: the peer has certainly not seen it
-  bool waiting = false;      // client: HEADERS not yet sent, the peer takes no more streams at a time
-  bool sent_head = false;    // server: HEADERS sent
-  bool got_head = false;     // client: the response's (final) HEADERS have arrived
-  bool ending = false;       // no more messages will be queued: after them END_STREAM or trailers
+  bool known = false;      // the owner knows this stream and is owed an OnCallEnd
+  bool done = false;       // OnCallEnd was called, or is not owed
+  bool closed = false;     // no longer in the table
+  bool unary = false;      // client: one message is all of the request
+  bool unusual = false;    // DATA is counted against content-length, or belongs to no gRPC request
+  bool waiting = false;    // client: HEADERS not yet sent, the peer takes no more streams at a time
+  bool sent_head = false;  // server: HEADERS sent
+  bool got_head = false;   // client: the response's (final) HEADERS have arrived
+  bool ending = false;     // no more messages will be queued: after them END_STREAM or trailers
   bool sent_end = false;
   bool got_end = false;
-  bool has_encoding = false;       // the peer names one other than identity
-  bool refuse_compressed = false;  // the trailers tell which encodings are accepted
+  bool unknown_encoding = false;                 // the peer names one that is not supported
+  Encoding encoding = Encoding::kIdentity;       // of the peer's compressed messages
+  Encoding send_encoding = Encoding::kIdentity;  // of our own
+  bool refuse_compressed = false;                // the trailers tell which encodings are accepted
   // Client: of the response's head. Server: of the answer that a request which is not gRPC gets at its end.
   int16_t http_status = 0;
 
-  int64_t content_left = -1;  // of content-length; negative: not announced
   uint32_t head_bytes = 0;    // server: of the request's header fields
   uint32_t uncredited = 0;    // bytes received for which no WINDOW_UPDATE was sent
   // What the peer's WINDOW_UPDATEs have added, less what was sent. With the initial window, which SETTINGS change for
@@ -64,6 +66,7 @@ struct StreamState {
 struct Stream : StreamState {
   MessageReader reader;
   SendQueue queue;
+  int64_t content_left;                       // of content-length, while `unusual`; negative: not announced
   std::unique_ptr<RequestHead> waiting_head;  // client, while `waiting`
   std::unique_ptr<CallResult> result;         // server, while `ending` and the queue is not empty
 };

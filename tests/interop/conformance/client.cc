@@ -70,6 +70,8 @@ void Call(Channel& channel, const v1::ClientCompatRequest& wanted, v1::ClientCom
 
 void Run(const v1::ClientCompatRequest& wanted, v1::ClientCompatResponse* outcome) {
   ChannelOptions options;
+  if (wanted.compression() == v1::COMPRESSION_GZIP) options.encoding = wire::Encoding::kGzip;
+  if (wanted.compression() == v1::COMPRESSION_DEFLATE) options.encoding = wire::Encoding::kDeflate;
   if (wanted.message_receive_limit() > 0) options.max_message_bytes = wanted.message_receive_limit();
   Client client;
   Channel channel(&client, Join(wanted.host(), ":", wanted.port()), options);
