@@ -20,4 +20,19 @@ absl::Status SerializeReply(const google::protobuf::MessageLite& reply, std::str
   return absl::InternalError("cannot serialize the reply (larger than 2 GiB, or a required field is unset)");
 }
 
+MethodHandler StreamMethod(std::string name, StreamHandler run) {
+  MethodHandler handler;
+  handler.name = std::move(name);
+  handler.kind = MethodHandler::Kind::kStream;
+  handler.stream = std::move(run);
+  return handler;
+}
+
+absl::Status ReadOneRequest(MessageStream& stream, google::protobuf::MessageLite* request) {
+  std::string bytes, more;
+  const bool one = stream.Read(&bytes);
+  if (one && !stream.Read(&more)) return ParseRequest(bytes, request);
+  return absl::UnimplementedError("the request of this call is exactly one message");
+}
+
 }  // namespace curtail::internal

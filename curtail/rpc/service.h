@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "curtail/exec/recycler.h"
 #include "curtail/rpc/context.h"
+#include "curtail/rpc/stream.h"
 
 namespace google::protobuf {
 class MessageLite;
@@ -96,10 +97,15 @@ bool AcceptsTypes(const google::protobuf::MessageLite& request, const google::pr
 
 }  // namespace internal
 
+// Runs a call of many messages, in straight lines, under any model. What it returns ends the call,
+// behind the messages that it has written.
+using StreamHandler = std::function<absl::Status(Context& ctx, internal::MessageStream& stream)>;
+
 struct MethodHandler {
   // The number of messages of a call. kEachMessage answers every message of a bidirectional stream
-  // with one message, in order, until the client ends the stream. An error status ends it.
-  enum class Kind { kUnary, kEachMessage };
+  // with one message, in order, until the client ends the stream. An error status ends it. It needs
+  // no thread between messages, where a kStream may.
+  enum class Kind { kUnary, kEachMessage, kStream };
 
   std::string name;  // "Query"
   Kind kind = Kind::kUnary;
@@ -110,6 +116,10 @@ struct MethodHandler {
   ContinuationHandler continuation = nullptr;
   // ... `handler` never waits for other services.
   bool never_waits = false;
+  // Of a kStream.
+  StreamHandler stream = nullptr;
+  // ... which begins when the request, of one message, has come whole.
+  bool one_request = false;
   // The same for callers in this process; without it they serialize.
   internal::TypedHandler typed = {};
 };
@@ -180,6 +190,46 @@ MethodHandler StraightLineMethod(std::string name, MethodHandler::Kind kind, boo
     return method(ctx, static_cast<const Request&>(request), static_cast<Reply*>(reply));
   };
   return handler;
+}
+
+// For generated code: the handlers of methods in which the server, the client, or both stream.
+MethodHandler StreamMethod(std::string name, StreamHandler run);
+// Reads the one message of a call. Errors: UNIMPLEMENTED when it carries none, or more.
+absl::Status ReadOneRequest(MessageStream& stream, google::protobuf::MessageLite* request);
+
+template <class Request, class Reply, class F>
+MethodHandler ServerStreamingMethod(std::string name, F method) {
+  MethodHandler handler =
+      StreamMethod(std::move(name), [method](Context& ctx, MessageStream& stream) -> absl::Status {
+        Request request;
+        if (absl::Status status = ReadOneRequest(stream, &request); !status.ok()) return status;
+        ParsedStream parsed(stream);
+        StreamWriter<Reply> writer(parsed);
+        return method(ctx, std::as_const(request), writer);
+      });
+  handler.one_request = true;
+  return handler;
+}
+
+template <class Request, class Reply, class F>
+MethodHandler ClientStreamingMethod(std::string name, F method) {
+  return StreamMethod(std::move(name), [method](Context& ctx, MessageStream& stream) -> absl::Status {
+    ParsedStream parsed(stream);
+    StreamReader<Request> reader(parsed);
+    Reply reply;
+    absl::Status status = method(ctx, reader, &reply);
+    if (status.ok()) parsed.Write(reply);
+    return status;
+  });
+}
+
+template <class Request, class Reply, class F>
+MethodHandler BidirectionalMethod(std::string name, F method) {
+  return StreamMethod(std::move(name), [method](Context& ctx, MessageStream& stream) -> absl::Status {
+    ParsedStream parsed(stream);
+    ServerStream<Request, Reply> both(parsed);
+    return method(ctx, both);
+  });
 }
 
 }  // namespace internal

@@ -373,11 +373,20 @@ void Session::FailCall(StreamId id, const absl::Status& status) {
 std::vector<Session::OpenCall> Session::OpenCalls() const { return impl_->OpenCalls(); }
 
 void Session::LimitHeld(size_t bytes, size_t alone) { impl_->LimitHeld(bytes, alone); }
+
+void Session::SetReading(StreamId id, bool reading) {
+  if (internal::Stream* s = impl_->Find(id)) impl_->SetReading(s, reading);
+}
+
 void Session::Abort(const absl::Status& why) { impl_->Abort(why); }
 void Session::SendPing(uint64_t payload) { impl_->SendPing(payload); }
 void Session::SendGoaway() { impl_->SendGoaway(); }
 void Session::SendShutdownNotice() { impl_->SendShutdownNotice(); }
 size_t Session::queued_bytes() const { return impl_->queued_bytes(); }
+size_t Session::queued_bytes(StreamId id) const {
+  const internal::Stream* s = impl_->Find(id);
+  return s == nullptr ? 0 : s->queue.size();
+}
 size_t Session::open_streams() const { return impl_->open_streams(); }
 size_t Session::memory_bytes() const { return impl_->memory_bytes(); }
 bool Session::begun() const { return impl_->begun(); }

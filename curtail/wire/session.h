@@ -63,6 +63,9 @@ class Events {
   virtual void OnMessage(StreamId, void* tag, std::string&& message) = 0;
   // Server: the client will send no more messages on this stream.
   virtual void OnRequestEnd(StreamId, void* /*tag*/) {}
+  // The bytes that SendMessage() queued on this stream have fallen to kWritableBytes or less, from
+  // more. Not for the last bytes of a stream that is ending.
+  virtual void OnWritable(StreamId, void* /*tag*/) {}
   // Client: the peer has certainly not processed this call, which ends next: it refused the stream,
   // said goodbye before, or never got it. The call may be made again. `message` is that of a unary
   // call if the session has moved from it, and empty if it was copied.
@@ -105,6 +108,9 @@ struct SessionOptions {
   // Client: the connection is encrypted, so calls say https. The session itself does not encrypt.
   bool secure = false;
 };
+
+// A stream with more bytes queued than this tells its owner when it has fewer (Events::OnWritable).
+inline constexpr size_t kWritableBytes = 64u << 10;
 
 enum class Role { kClient, kServer };
 
@@ -153,9 +159,14 @@ class Session {
 
   // Either role: sends one message. A short one is copied into the output at once, and `message`
   // keeps its memory for the caller's next. One that has to wait for the peer's windows is moved
-  // from. Messages queue without bound here: the owner watches queued_bytes(). Ignored, like the
-  // other per-stream calls, when the stream is already over.
+  // from. Messages queue without bound here: the owner watches queued_bytes(), or stops at
+  // kWritableBytes and goes on at OnWritable(). Ignored, like the other per-stream calls, when the
+  // stream is already over.
   void SendMessage(StreamId id, std::string&& message);
+  // Lets the peer go on to send on this stream, as it may at first, or not. False withholds further
+  // credit: at most stream_window_bytes come before the peer has to wait. Of a message that is
+  // longer than the window the rest comes after true only.
+  void SetReading(StreamId id, bool reading);
   // Resets the stream (CANCEL) and drops its queue; OnCallEnd follows with CANCELLED before this
   // returns.
   void Cancel(StreamId id);
@@ -187,6 +198,8 @@ class Session {
   // Bytes of messages accepted by SendMessage() and not yet handed out by Pull(), 5 more for each
   // message.
   size_t queued_bytes() const;
+  // The same of one stream; 0 if it is over.
+  size_t queued_bytes(StreamId id) const;
   size_t open_streams() const;
   // Bytes of memory held for the peer, roughly: streams, fields, parts of messages, output.
   size_t memory_bytes() const;

@@ -243,6 +243,52 @@ TEST(Session, PullStopsNearItsLimitAndGoesOn) {
   EXPECT_EQ(pair.client.queued_bytes(), 0u);
 }
 
+TEST(Session, AStreamThatIsNotReadGetsNoMoreThanItsWindow) {
+  SessionOptions narrow;
+  narrow.stream_window_bytes = 100'000;
+  Pair pair({}, narrow, 1);
+  const StreamId id = *pair.client.StartCall({.path = "/a.B/C"}, nullptr);
+  const StreamId other = *pair.client.StartCall({.path = "/a.B/C"}, nullptr);
+  ASSERT_TRUE(pair.Pump().ok());
+  pair.server.SetReading(id, false);
+  for (int i = 0; i < 500; ++i) {
+    pair.client.SendMessage(id, std::string(995, 'm'));
+    pair.client.SendMessage(other, std::string(995, 'm'));
+  }
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(pair.server_events.calls[id].messages.size(), 100u);
+  EXPECT_EQ(pair.client.queued_bytes(id), 400'000u);
+  EXPECT_EQ(pair.server_events.calls[other].messages.size(), 500u) << "others go on";
+  pair.server.SetReading(id, true);
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(pair.server_events.calls[id].messages.size(), 500u);
+  EXPECT_EQ(pair.client.queued_bytes(id), 0u);
+}
+
+TEST(Session, TellsWhenAStreamHasRoomAgain) {
+  Pair pair;
+  const StreamId id = *pair.client.StartCall({.path = "/a.B/C"}, nullptr);
+  ASSERT_TRUE(pair.Pump().ok());
+  int told = 0;
+  pair.client_events.on_writable = [&](StreamId stream) {
+    EXPECT_EQ(stream, id);
+    EXPECT_LE(pair.client.queued_bytes(id), kWritableBytes);
+    if (++told == 1) pair.client.SendMessage(id, std::string(200'000, 'm'));  // from within the event
+  };
+  pair.client.SendMessage(id, std::string(30'000, 'm'));
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(told, 0) << "it had room all the time";
+  pair.client.SendMessage(id, std::string(200'000, 'm'));
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(told, 2);
+  pair.client.SendMessage(id, std::string(200'000, 'm'));
+  pair.client.EndRequest(id);
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_EQ(told, 3);
+  EXPECT_EQ(pair.server_events.calls[id].messages.size(), 4u);
+  EXPECT_TRUE(pair.server_events.calls[id].request_ended);
+}
+
 TEST(Session, FullWindowHoldsMessagesBack) {
   SessionOptions narrow;
   narrow.stream_window_bytes = 1000;

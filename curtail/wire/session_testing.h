@@ -44,7 +44,7 @@ class Recorder : public Events {
   int late_events = 0;  // events of a stream that had ended
   TimePoint time{std::chrono::hours(1)};
 
-  std::function<void(StreamId)> on_request, on_request_end, on_head, on_end;
+  std::function<void(StreamId)> on_request, on_request_end, on_head, on_end, on_writable;
   std::function<void(StreamId, const std::string&)> on_message;
 
   void* OnRequest(StreamId id, RequestHead&& head) override {
@@ -63,6 +63,9 @@ class Recorder : public Events {
   void OnRequestEnd(StreamId id, void*) override {
     Log(id).request_ended = true;
     if (on_request_end) on_request_end(id);
+  }
+  void OnWritable(StreamId id, void*) override {
+    if (on_writable) on_writable(id);
   }
   void OnCallUnprocessed(StreamId id, void*, std::string&& message) override {
     Log(id).unprocessed = std::move(message);

@@ -2,9 +2,6 @@
 //
 // What the generated code takes from libraries is written from the global namespace, so that packages,
 // messages and methods may be called as they like; FindNameConflict() tells of the few names that cannot be.
-//
-// Not offered: methods in which only one side streams. They are left out, with a comment, and answer
-// UNIMPLEMENTED.
 #include "generator.h"
 
 #include <google/protobuf/descriptor.h>
@@ -29,7 +26,8 @@ using google::protobuf::io::Printer;
 using Variables = std::map<std::string, std::string>;
 
 bool IsUnary(const MethodDescriptor& m) { return !m.client_streaming() && !m.server_streaming(); }
-bool IsEachMessage(const MethodDescriptor& m) { return m.client_streaming() && m.server_streaming(); }
+bool Streams(const MethodDescriptor& m) { return !IsUnary(m); }
+bool Any(const MethodDescriptor&) { return true; }
 
 template <class Descriptor>
 std::string Comment(const Descriptor& of, absl::string_view indent) {
@@ -48,8 +46,7 @@ Variables MethodVariables(const MethodDescriptor& method) {
           {"constant", ConstantName(method.name())},
           {"path", absl::StrCat("/", method.service()->full_name(), "/", method.name())},
           {"request", TypeName(*method.input_type(), *method.service())},
-          {"reply", TypeName(*method.output_type(), *method.service())},
-          {"kind", IsUnary(method) ? "kUnary" : "kEachMessage"}};
+          {"reply", TypeName(*method.output_type(), *method.service())}};
 }
 
 // Calls visit(method) for each method of `service` for which `want` holds.
@@ -60,17 +57,64 @@ void ForEachMethod(const ServiceDescriptor& service, Want want, Visit visit) {
   }
 }
 
-bool IsServed(const MethodDescriptor& m) { return IsUnary(m) || IsEachMessage(m); }
-bool IsLeftOut(const MethodDescriptor& m) { return !IsServed(m); }
-
-bool HasUnary(const ServiceDescriptor& service) {
+template <class Want>
+bool Has(const ServiceDescriptor& service, Want want) {
   bool any = false;
-  ForEachMethod(service, IsUnary, [&](const MethodDescriptor&) { any = true; });
+  ForEachMethod(service, want, [&](const MethodDescriptor&) { any = true; });
   return any;
 }
+bool HasUnary(const ServiceDescriptor& service) { return Has(service, IsUnary); }
+
+// The variables of a method in which the client, the server or both stream: how its handler is written, and its
+// call.
+Variables StreamVariables(const MethodDescriptor& method) {
+  Variables v = MethodVariables(method);
+  const std::string request = v["request"], reply = v["reply"];
+  if (!method.client_streaming()) {
+    v["wrapper"] = "ServerStreamingMethod";
+    v["parameters"] =
+        absl::StrCat("const ", request, "& request, ::curtail::StreamWriter<", reply, ">& writer");
+    v["types"] = absl::StrCat("const ", request, "&, ::curtail::StreamWriter<", reply, ">&");
+    v["names"] = "request, writer";
+    v["call"] = absl::StrCat("::curtail::ClientReader<", reply, ">");
+    v["call_parameters"] = absl::StrCat(", const ", request, "& request");
+    v["call_names"] = ", request";
+  } else if (!method.server_streaming()) {
+    v["wrapper"] = "ClientStreamingMethod";
+    v["parameters"] = absl::StrCat("::curtail::StreamReader<", request, ">& reader, ", reply, "* reply");
+    v["types"] = absl::StrCat("::curtail::StreamReader<", request, ">&, ", reply, "*");
+    v["names"] = "reader, reply";
+    v["call"] = absl::StrCat("::curtail::ClientWriter<", request, ", ", reply, ">");
+    v["call_parameters"] = v["call_names"] = "";
+  } else {
+    v["wrapper"] = "BidirectionalMethod";
+    v["parameters"] = absl::StrCat("::curtail::ServerStream<", request, ", ", reply, ">& stream");
+    v["types"] = absl::StrCat("::curtail::ServerStream<", request, ", ", reply, ">&");
+    v["names"] = "stream";
+    v["call"] = absl::StrCat("::curtail::ClientStream<", request, ", ", reply, ">");
+    v["call_parameters"] = v["call_names"] = "";
+  }
+  return v;
+}
+
+// The texts for a method in which somebody streams; straight-line in all classes that have it.
+constexpr char kStreamDeclaration[] = R"(    virtual ::absl::Status $method$(
+        ::curtail::Context& ctx, $parameters$);
+)";
+constexpr char kStreamDefinition[] =
+    R"(::absl::Status $service$::$base$::$method$(::curtail::Context&, $types$) {
+  return ::absl::UnimplementedError("$full_name$ is not implemented");
+}
+
+)";
+constexpr char kStreamHandler[] = R"(  handlers.push_back(::curtail::internal::$wrapper$<$request$, $reply$>(
+      "$method$", [this](::curtail::Context& ctx, $parameters$) {
+        return this->$method$(ctx, $names$);
+      }));
+)";
 
 // One of the classes that services derive from. The texts are templates: the first ones for the service, the
-// later ones for each of the methods.
+// later ones for each of the unary methods.
 struct Base {
   const char* name;
   bool (*has)(const MethodDescriptor&);
@@ -83,10 +127,10 @@ struct Base {
 
 constexpr Base kStraightLine = {
     .name = "Service",
-    .has = IsServed,
+    .has = Any,
     .opening = R"(
-  // Straight-line handlers, for the synchronous and fiber models. Derive and override; what is not overridden
-  // answers UNIMPLEMENTED. Runs on many threads at once.
+  // Straight-line handlers, for the synchronous and fiber models; those of streams for all models. Derive and
+  // override; what is not overridden answers UNIMPLEMENTED. Runs on many threads at once.
   class Service : public ::curtail::Service {
    public:
     // `never_waits`: no handler waits for other services, so that they run under the asynchronous models too.
@@ -108,7 +152,7 @@ constexpr Base kStraightLine = {
 
 )",
     .handler = R"(  handlers.push_back(::curtail::internal::StraightLineMethod<$request$, $reply$>(
-      "$method$", ::curtail::MethodHandler::Kind::$kind$, never_waits_,
+      "$method$", ::curtail::MethodHandler::Kind::kUnary, never_waits_,
       [this](::curtail::Context& ctx, const $request$& request, $reply$* reply) {
         return this->$method$(ctx, request, reply);
       }));
@@ -116,10 +160,10 @@ constexpr Base kStraightLine = {
 
 constexpr Base kCoroutine = {
     .name = "CoroutineService",
-    .has = IsUnary,
+    .has = Any,
     .opening = R"(
-  // Coroutine handlers, for all models; `ctx`, `request` and `reply` live until the coroutine has ended. Else
-  // as Service. Methods that answer each message of a stream exist in Service only.
+  // Coroutine handlers, for all models; `ctx`, `request` and `reply` live until the coroutine has ended. Those
+  // of streams are straight-line. Else as Service.
   class CoroutineService : public ::curtail::Service {
    public:
 )",
@@ -146,7 +190,7 @@ constexpr Base kContinuation = {
     .opening = R"(
   // Continuation handlers, for the asynchronous models: each begins a request and returns, and `responder` gives
   // the answer, from any thread. `ctx` lives until it did, `request` until the handler returns. Else as Service.
-  // Methods that answer each message of a stream exist in Service only.
+  // Methods that stream exist in the other two only.
   class ContinuationService : public ::curtail::Service {
    public:
 )",
@@ -180,16 +224,8 @@ void PrintBase(const ServiceDescriptor& service, const Base& base, Printer& out)
   out.PrintRaw(base.opening);
   ForEachMethod(service, base.has, [&](const MethodDescriptor& method) {
     out.PrintRaw(Comment(method, "    "));
-    if (IsEachMessage(method)) {
-      out.Print(R"(    // Called for each message of the stream, in order; each is answered with one message.
-    // An error ends the stream.
-)");
-    }
+    if (Streams(method)) return out.Print(StreamVariables(method), kStreamDeclaration);
     out.Print(MethodVariables(method), base.declaration);
-  });
-  ForEachMethod(service, IsLeftOut, [&](const MethodDescriptor& method) {
-    out.Print(MethodVariables(method), R"(    // $method$ streams in one direction, which is not supported.
-)");
   });
   out.Print(R"(
     std::string_view FullName() const final;
@@ -212,6 +248,12 @@ void PrintStub(const ServiceDescriptor& service, Printer& out) {
     out.Print(MethodVariables(method), R"(    [[nodiscard]] ::absl::Status $method$(
         ::curtail::Context& ctx, const $request$& request, $reply$* reply,
         ::curtail::ReplyMetadata* metadata = nullptr) const;
+)");
+  });
+  ForEachMethod(service, Streams, [&](const MethodDescriptor& method) {
+    out.PrintRaw(Comment(method, "    "));
+    out.Print(StreamVariables(method), R"(    [[nodiscard]] $call$ $method$(
+        ::curtail::Context& ctx$call_parameters$) const;
 )");
   });
   out.Print(R"(
@@ -240,8 +282,13 @@ void PrintServiceClass(const ServiceDescriptor& service, Printer& out) {
 }
 
 void PrintBaseBodies(const ServiceDescriptor& service, const Base& base, Printer& out) {
+  const auto print = [&](const MethodDescriptor& method, const char* unary, const char* stream) {
+    Variables variables = Streams(method) ? StreamVariables(method) : MethodVariables(method);
+    variables["base"] = base.name;
+    out.Print(variables, Streams(method) ? stream : unary);
+  };
   ForEachMethod(service, base.has,
-                [&](const MethodDescriptor& method) { out.Print(MethodVariables(method), base.definition); });
+                [&](const MethodDescriptor& method) { print(method, base.definition, kStreamDefinition); });
   Variables variables = ServiceVariables(service);
   variables["base"] = base.name;
   out.Print(variables,
@@ -251,7 +298,7 @@ std::vector<::curtail::MethodHandler> $service$::$base$::Handlers() {
   std::vector<::curtail::MethodHandler> handlers;
 )");
   ForEachMethod(service, base.has,
-                [&](const MethodDescriptor& method) { out.Print(MethodVariables(method), base.handler); });
+                [&](const MethodDescriptor& method) { print(method, base.handler, kStreamHandler); });
   out.Print("  return handlers;\n}\n\n");
 }
 
@@ -261,6 +308,14 @@ void PrintStubBodies(const ServiceDescriptor& service, Printer& out) {
     ::curtail::Context& ctx, const $request$& request, $reply$* reply,
     ::curtail::ReplyMetadata* metadata) const {
   return channel_->Call(ctx, $service$::$constant$.path, request, reply, metadata);
+}
+
+)");
+  });
+  ForEachMethod(service, Streams, [&](const MethodDescriptor& method) {
+    out.Print(StreamVariables(method), R"($call$ $service$::Stub::$method$(
+    ::curtail::Context& ctx$call_parameters$) const {
+  return $call$(::curtail::internal::OpenStream(ctx, *channel_, "$path$"$call_names$));
 }
 
 )");
@@ -300,7 +355,9 @@ void WriteHeader(const FileDescriptor& file, GeneratorContext* context) {
         "#include <string_view>\n#include <vector>\n\n#include \"absl/status/status.h\"\n"
         "#include \"curtail/rpc/channel.h\"\n#include \"curtail/rpc/context.h\"\n");
     if (AnyHasUnary(file)) out.Print("#include \"curtail/rpc/coroutine.h\"\n");
-    out.Print("#include \"curtail/rpc/method.h\"\n#include \"curtail/rpc/service.h\"\n");
+    out.Print(
+        "#include \"curtail/rpc/method.h\"\n#include \"curtail/rpc/service.h\"\n"
+        "#include \"curtail/rpc/stream.h\"\n");
   }
   out.Print(variables, "#include \"$stem$.pb.h\"\n");
   if (file.service_count() == 0) return;

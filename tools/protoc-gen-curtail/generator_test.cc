@@ -97,16 +97,16 @@ TEST(Generator, NamesMethodsAndServicesAsTheWireDoes) {
   static_assert(std::is_same_v<decltype(nasty::Hides::kQuery), const Method<nasty::Query, nasty::Reply>>);
 }
 
-TEST(Generator, ListsUnaryAndPerMessageHandlersButNoOtherStreams) {
+TEST(Generator, ListsUnaryHandlersAndStreams) {
   nasty::Search::Service service;
   EXPECT_EQ(service.FullName(), "curtail.generator_test.v1.Search");
-  std::vector<std::string> unary, each;
+  std::vector<std::string> unary, streams;
   for (const MethodHandler& handler : service.Handlers()) {
-    (handler.kind == MethodHandler::Kind::kUnary ? unary : each).push_back(handler.name);
+    (handler.kind == MethodHandler::Kind::kUnary ? unary : streams).push_back(handler.name);
   }
   EXPECT_THAT(unary, testing::ElementsAre("Search", "Nearest", "lower_case_name", "ctx", "reply", "Status",
                                           "Channel", "std"));
-  EXPECT_THAT(each, testing::ElementsAre("Sum"));
+  EXPECT_THAT(streams, testing::ElementsAre("Sum", "Upload", "Watch"));
   EXPECT_TRUE(nasty::Empty::Service().Handlers().empty());
 }
 
@@ -146,7 +146,9 @@ TEST(Generator, OnlyServicesThatSaySoNeverWait) {
   struct Leaf final : nasty::Search::Service {
     Leaf() : Service(/*never_waits=*/true) {}
   } leaf;
-  for (const MethodHandler& handler : leaf.Handlers()) EXPECT_TRUE(handler.never_waits) << handler.name;
+  for (const MethodHandler& handler : leaf.Handlers()) {
+    EXPECT_EQ(handler.never_waits, handler.kind == MethodHandler::Kind::kUnary) << handler.name;
+  }
   AddsOne waits;
   for (const MethodHandler& handler : waits.Handlers()) EXPECT_FALSE(handler.never_waits) << handler.name;
 }
@@ -181,10 +183,11 @@ TEST(GeneratorCoroutines, HandlersReachTheOverride) {
   EXPECT_EQ(service.FullName(), nasty::Search::kServiceName);
   const std::vector<MethodHandler> handlers = service.Handlers();
   EXPECT_THAT(Names(handlers), testing::ElementsAre("Search", "Nearest", "lower_case_name", "ctx", "reply",
-                                                    "Status", "Channel", "std"));
+                                                    "Status", "Channel", "std", "Sum", "Upload", "Watch"));
   for (const MethodHandler& handler : handlers) {
-    EXPECT_EQ(handler.kind, MethodHandler::Kind::kUnary);
-    EXPECT_TRUE(handler.handler && handler.continuation) << handler.name;
+    const bool unary = handler.kind == MethodHandler::Kind::kUnary;
+    EXPECT_EQ(handler.handler && handler.continuation, unary) << handler.name;
+    EXPECT_EQ(static_cast<bool>(handler.stream), !unary) << handler.name;
   }
   nasty::Query query;
   query.set_number(40);
@@ -274,7 +277,7 @@ TEST(Generator, WritesNothingOfCoroutinesForStreamsAlone) {
   EXPECT_THAT(header, HasSubstr("coroutine.h"));
   EXPECT_THAT(header, HasSubstr("virtual ::curtail::Coroutine One("));
   EXPECT_THAT(header, HasSubstr("virtual void ProcessOne("));
-  EXPECT_THAT(header, HasSubstr("Methods that answer each message of a stream exist in Service only."));
+  EXPECT_THAT(header, HasSubstr("Methods that stream exist in the other two only."));
   EXPECT_THAT(header, Not(HasSubstr("Coroutine Each(")));
   EXPECT_THAT(header, Not(HasSubstr("ProcessEach(")));
 }
@@ -296,12 +299,21 @@ TEST(Generator, KeepsCommentsAndCutsTheirTrailingBackslash) {
   EXPECT_THAT(header, HasSubstr("\n    // Asks.\n    virtual ::absl::Status Ask("));
 }
 
-TEST(Generator, SaysWhichStreamsItLeavesOut) {
-  const Generated result = Generate("service S { rpc Up(stream M) returns (M); }\nmessage M {}\n");
+TEST(Generator, WritesStreamsByWhoStreams) {
+  const Generated result = Generate(
+      "service S {\n  // Takes.\n  rpc Up(stream M) returns (M);\n  rpc Down(M) returns (stream M);\n"
+      "  rpc Both(stream M) returns (stream M);\n}\nmessage M {}\n");
   ASSERT_TRUE(result.ok) << result.error;
-  EXPECT_THAT(result.files.at("x.curtail.h"),
-              HasSubstr("// Up streams in one direction, which is not supported."));
-  EXPECT_THAT(result.files.at("x.curtail.h"), Not(HasSubstr("virtual")));
+  const std::string& header = result.files.at("x.curtail.h");
+  EXPECT_THAT(header,
+              HasSubstr("    // Takes.\n    virtual ::absl::Status Up(\n        ::curtail::Context& ctx, "
+                        "::curtail::StreamReader<M>& reader, M* reply);"));
+  EXPECT_THAT(header,
+              HasSubstr("::curtail::Context& ctx, const M& request, ::curtail::StreamWriter<M>& writer);"));
+  EXPECT_THAT(header, HasSubstr("::curtail::Context& ctx, ::curtail::ServerStream<M, M>& stream);"));
+  EXPECT_THAT(header, HasSubstr("[[nodiscard]] ::curtail::ClientWriter<M, M> Up("));
+  EXPECT_THAT(header, HasSubstr("[[nodiscard]] ::curtail::ClientReader<M> Down("));
+  EXPECT_THAT(header, HasSubstr("[[nodiscard]] ::curtail::ClientStream<M, M> Both("));
 }
 
 TEST(GeneratorErrors, MethodIsAKeyword) {

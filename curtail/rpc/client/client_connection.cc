@@ -2,6 +2,7 @@
 #include "curtail/rpc/client/client_connection.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "curtail/base/strings.h"
 
@@ -36,6 +37,7 @@ void ClientConnection::HandleOp(Op* op) {
   auto* client_op = static_cast<ClientOp*>(op);
   ClientCall& call = *client_op->call;
   if (client_op->kind == ClientOp::Kind::kStart) return Start(call);
+  if (client_op->kind == ClientOp::Kind::kTurn) return call.stream->OnTurn(session(), call.id_, true);
   call.cancelling_ = true;
   if (call.open_) session().Cancel(call.id_);  // ends in OnCallEnd
   call.CancelHandled();
@@ -48,7 +50,9 @@ void ClientConnection::Start(ClientCall& call) {
     call.unprocessed = true;
     return call.Finished();
   }
-  absl::StatusOr<wire::StreamId> id = session().StartUnaryCall(call.head, std::move(call.message), &call);
+  absl::StatusOr<wire::StreamId> id =
+      call.stream != nullptr ? session().StartCall(call.head, &call)
+                             : session().StartUnaryCall(call.head, std::move(call.message), &call);
   if (!id.ok()) {
     call.status = id.status();
     // The session takes no more streams (ids used up): let the next call connect afresh.
@@ -60,6 +64,14 @@ void ClientConnection::Start(ClientCall& call) {
   }
   call.id_ = *id;
   call.open_ = true;
+  if (call.stream == nullptr) return;
+  if (standing()) return call.stream->OnStanding();
+  impatient_.push_back(&call);
+}
+
+void ClientConnection::OnConnected() {
+  standing_.store(true, std::memory_order_release);
+  for (ClientCall* call : std::exchange(impatient_, {})) call->stream->OnStanding();
 }
 
 void ClientConnection::OnResponseHead(wire::StreamId, void* tag, wire::Metadata&& metadata) {
@@ -68,6 +80,7 @@ void ClientConnection::OnResponseHead(wire::StreamId, void* tag, wire::Metadata&
 
 void ClientConnection::OnMessage(wire::StreamId id, void* tag, std::string&& message) {
   auto& call = *static_cast<ClientCall*>(tag);
+  if (call.stream != nullptr) return call.stream->OnMessage(std::move(message), session(), id);
   if (call.replied_) {
     call.reply.clear();
     call.status = absl::UnimplementedError("more than one message in answer to a unary call");
@@ -75,6 +88,11 @@ void ClientConnection::OnMessage(wire::StreamId id, void* tag, std::string&& mes
   }
   call.replied_ = true;
   call.reply.swap(message);  // the session uses the other's memory for a later one
+}
+
+void ClientConnection::OnWritable(wire::StreamId id, void* tag) {
+  const auto& call = *static_cast<ClientCall*>(tag);
+  if (call.stream != nullptr) call.stream->OnTurn(session(), id, false);
 }
 
 void ClientConnection::OnCallUnprocessed(wire::StreamId, void* tag, std::string&& message) {
@@ -87,6 +105,7 @@ void ClientConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& statu
                                  wire::Metadata&& trailing) {
   auto& call = *static_cast<ClientCall*>(tag);
   call.open_ = false;
+  if (!impatient_.empty()) std::erase(impatient_, &call);
   if (!trailing.empty()) std::swap(call.metadata.trailing, trailing);
   if (!closed() && !call.cancelling_ && !greeted_.load(std::memory_order_relaxed))
     greeted_.store(true, std::memory_order_release);
@@ -94,7 +113,7 @@ void ClientConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& statu
     // A transport that fails does not say which server it led to.
     call.status = closed() ? absl::Status(status.code(), Join(target_, ": ", Message(status), goaway_why_))
                            : std::move(status);
-    if (call.status.ok() && !call.replied_)
+    if (call.status.ok() && !call.replied_ && call.stream == nullptr)
       call.status = absl::UnimplementedError("no message in answer to a unary call");
   }
   if (!call.status.ok()) call.reply.clear();

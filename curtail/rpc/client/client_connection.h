@@ -19,15 +19,28 @@ namespace curtail::internal {
 
 class ClientCall;
 
-// The two things a connection is asked to do with a call.
+// The things a connection is asked to do with a call.
 struct ClientOp final : Op {
-  enum class Kind { kStart, kCancel };
+  enum class Kind { kStart, kCancel, kTurn };
   ClientOp(Kind k, ClientCall* c) : kind(k), call(c) {}
   const Kind kind;
   ClientCall* const call;
 };
 
-// A ClientCall is one unary call on one connection. Its starter fills in the request and posts `start`; the
+// A call of many messages hears of them; all on the strand.
+class ClientStreamEvents {
+ public:
+  // The transport stands, so that what is written goes out at once. Once, unless the call ends before.
+  virtual void OnStanding() = 0;
+  virtual void OnMessage(std::string&& message, wire::Session& session, wire::StreamId id) = 0;
+  // Its kTurn operation was posted, or (not `posted`) the session has room for messages again.
+  virtual void OnTurn(wire::Session& session, wire::StreamId id, bool posted) = 0;
+
+ protected:
+  ~ClientStreamEvents() = default;
+};
+
+// A ClientCall is one call on one connection. Its starter fills in the request and posts `start`; the
 // connection fills in the result and calls Finished(). If it was posted, `cancel` is answered by
 // CancelHandled(), after Finished().
 class ClientCall {
@@ -54,6 +67,7 @@ class ClientCall {
   std::string message;
   ClientOp start{ClientOp::Kind::kStart, this};
   ClientOp cancel{ClientOp::Kind::kCancel, this};
+  ClientStreamEvents* stream = nullptr;  // null: unary
 
   // Set by the connection; the starter's from Finished() on.
   absl::Status status;
@@ -114,10 +128,11 @@ class ClientConnection final : public Connection {
  private:
   void HandleOp(Op* op) override;
   void HandleGoodbye(uint32_t) override {}  // a client just closes
-  void OnConnected() override { standing_.store(true, std::memory_order_release); }
+  void OnConnected() override;
   void OnClosed(const absl::Status& why, bool connected) override;
   void OnResponseHead(wire::StreamId id, void* tag, wire::Metadata&& metadata) override;
   void OnMessage(wire::StreamId id, void* tag, std::string&& message) override;
+  void OnWritable(wire::StreamId id, void* tag) override;
   void OnCallUnprocessed(wire::StreamId id, void* tag, std::string&& message) override;
   void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, wire::Metadata&& trailing) override;
   void OnGoaway(wire::StreamId last, std::string_view why) override;
@@ -136,6 +151,7 @@ class ClientConnection final : public Connection {
   std::atomic<int64_t> last_used_{0};
 
   // Owned by the strand's holder.
+  std::vector<ClientCall*> impatient_;  // streams begun before the transport stood
   absl::Status why_closed_;
   std::string goaway_why_;  // of a goodbye because of an error
 };

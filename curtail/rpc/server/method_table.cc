@@ -16,6 +16,8 @@ absl::Status MethodTable::Add(std::unique_ptr<Service> service) {
     if (added) {
       place->second.index = static_cast<uint32_t>(methods_.size() - 1);
       served = std::move(method);
+    } else if (served.kind == MethodHandler::Kind::kStream || method.kind == MethodHandler::Kind::kStream) {
+      return absl::InvalidArgumentError(Join("method ", path, " is served twice"));
     } else if (!served.handler && method.handler) {
       served.handler = std::move(method.handler);
     } else if (!served.continuation && method.continuation) {
@@ -32,6 +34,7 @@ absl::Status MethodTable::CheckModel(const Config& config) const {
   const bool async = config.model.waiting == Waiting::kAsync;
   for (const auto& [path, method] : methods_) {
     const MethodHandler& handler = method.handler;
+    if (handler.kind == MethodHandler::Kind::kStream) continue;
     if (async && !handler.continuation && !handler.never_waits) {
       return absl::InvalidArgumentError(Join(
           "config ", config.ToString(), ": ", path,

@@ -9,6 +9,8 @@
 #include "curtail/exec/blocking.h"
 #include "curtail/exec/executor.h"
 #include "curtail/exec/fiber.h"
+#include "curtail/rpc/server/server_connection.h"
+#include "curtail/rpc/server/stream_call.h"
 
 namespace curtail {
 
@@ -63,7 +65,7 @@ class SleepCounter {
 // One message in, one message or status out.
 class UnaryCall final : public ServerCall {
  public:
-  bool OnMessage(std::string&& message, TimePoint) override {
+  bool OnMessage(std::string&& message, TimePoint, wire::Session&) override {
     if (has_request_) too_many_ = true;
     has_request_ = true;
     request_.swap(message);  // the session uses the other's memory for a later one
@@ -174,7 +176,7 @@ thread_local UnaryCall* UnaryCall::beginning = nullptr;
 // Each message in is answered by one message out, in order.
 class EachMessageCall final : public ServerCall {
  public:
-  bool OnMessage(std::string&& message, TimePoint now) override {
+  bool OnMessage(std::string&& message, TimePoint now, wire::Session&) override {
     ObservedCall observed;
     Arrived(observed, now);
     MutexLock lock(mu_);
@@ -272,12 +274,16 @@ class EachMessageCall final : public ServerCall {
 ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<Connection> connection, std::string_view peer,
                             ServedMethod& method, wire::StreamId id, wire::RequestHead& head, TimePoint now) {
   ServerCall* call = nullptr;
-  if (method.handler.kind == MethodHandler::Kind::kEachMessage) {
-    call = new EachMessageCall;
-  } else {
+  Nanos timeout = parts.default_timeout;
+  if (method.handler.kind == MethodHandler::Kind::kUnary) {
     call = Recycler<UnaryCall>::Take();
+  } else {
+    auto* const held = static_cast<internal::ServerConnection&>(*connection).streamed();
+    call = method.handler.kind == MethodHandler::Kind::kStream ? internal::NewStreamCall(held)
+                                                               : new EachMessageCall;
+    timeout = Nanos::max();  // a stream that is in use lasts
   }
-  const Nanos timeout = head.timeout.value_or(parts.default_timeout);
+  timeout = head.timeout.value_or(timeout);
   const bool endless = timeout >= TimePoint::max() - now;
   call->context_.Reset(endless ? Deadline::Infinite() : Deadline::At(now + timeout), peer);
   constexpr TimePoint kNever = TimePoint::max() - std::chrono::hours(1);  // so that a grace can be added
@@ -358,6 +364,7 @@ absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hi
 void ServerCall::OnStreamEnd(bool ok) {
   stream_open_ = false;
   if (!ok) context_.Cancel();
+  if (method_->handler.kind == MethodHandler::Kind::kStream) OnOver(ok);
   parts_->admission.CallClosed();
   Unref();
 }
@@ -373,6 +380,10 @@ void ServerCall::CheckMetadata(Reply& reply) {
 }
 
 void ServerCall::Send(Reply& reply, wire::Session& session) {
+  if (reply.kind == Reply::kTurn) {
+    OnTurn(session);
+    return Unref();
+  }
   if (stream_open_) {
     if (!reply.initial.empty()) session.SendHead(id_, reply.initial);
     if (reply.has_message) session.SendMessage(id_, std::move(reply.message));

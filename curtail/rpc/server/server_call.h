@@ -29,8 +29,10 @@ class ServerCall : public Task, public internal::Answerable {
  public:
   // Part of a reply, carried out by the connection: a message, or the end of the call, or both.
   struct Reply final : internal::Op, InBlock {
-    explicit Reply(ServerCall* c) : call(c) {}
+    enum Kind : uint8_t { kReply, kTurn };
+    explicit Reply(ServerCall* c, Kind k = kReply) : call(c), kind(k) {}
     ServerCall* const call;
+    const Kind kind;  // kTurn: OnTurn() does all
     bool has_message = false;
     bool ends = true;
     std::string message;
@@ -46,8 +48,11 @@ class ServerCall : public Task, public internal::Answerable {
                          wire::RequestHead& head, TimePoint now);
 
   // Events of the stream at `now`, heard by the strand's holder. True: push this task to the ready list.
-  virtual bool OnMessage(std::string&& message, TimePoint now) = 0;
+  virtual bool OnBegin() { return false; }  // calls of kind kStream only
+  virtual bool OnMessage(std::string&& message, TimePoint now, wire::Session& session) = 0;
   virtual bool OnRequestEnd(TimePoint now) = 0;
+  virtual void OnWritable(wire::Session&) {}
+  virtual void OnTurn(wire::Session&) {}
   // The stream is over: `ok` when the reply went out whole. Drops the connection's reference.
   void OnStreamEnd(bool ok);
   // Sends what the reply holds, unless the stream is over; called by the strand's holder.
@@ -76,6 +81,8 @@ class ServerCall : public Task, public internal::Answerable {
   virtual ~ServerCall() = default;
   // Nobody refers to it any more.
   virtual void Free() = 0;
+  // The stream is over: `ok` when the reply went out whole.
+  virtual void OnOver(bool /*ok*/) {}
   // Lets go of what belongs to the request.
   void Reset();
 

@@ -56,6 +56,7 @@ void* ServerConnection::OnRequest(wire::StreamId id, wire::RequestHead&& head) {
   ServerCall* const call = ServerCall::New(parts_, shared_from_this(), peer_, *method, id, head, now());
   if (call->due() < wake_at_) [[unlikely]]
     WakeBy(call->due() + kGrace);
+  if (method->handler.kind == MethodHandler::Kind::kStream && call->OnBegin()) Queue(*call);
   return call;
 }
 
@@ -63,7 +64,7 @@ void ServerConnection::OnMessage(wire::StreamId id, void* tag, std::string&& mes
   if (tag == nullptr) return;
   auto* call = static_cast<ServerCall*>(tag);
   unended_ -= call->queued_bytes();
-  if (call->OnMessage(std::move(message), ArrivedAt())) Queue(*call);
+  if (call->OnMessage(std::move(message), ArrivedAt(), session())) Queue(*call);
   unended_ += call->queued_bytes();
   if (unended_ <= unended_limit_) return;
   parts_.limits.Reached(wire::Limit::kHeld, peer_);
@@ -77,6 +78,10 @@ void ServerConnection::OnRequestEnd(wire::StreamId, void* tag) {
   unended_ -= call->queued_bytes();
   running_ += call->queued_bytes();
   if (call->OnRequestEnd(ArrivedAt())) Queue(*call);
+}
+
+void ServerConnection::OnWritable(wire::StreamId, void* tag) {
+  if (tag != nullptr) static_cast<ServerCall*>(tag)->OnWritable(session());
 }
 
 void ServerConnection::Queue(ServerCall& call) {

@@ -34,6 +34,9 @@ class ServerConnection final : public Connection, public Clocked {
   // What it was charged for last. Any thread.
   size_t charged() const { return charged_.load(std::memory_order_relaxed); }
 
+  // The bytes that its streams hold: see NewStreamCall().
+  std::atomic<int64_t>* streamed() { return &streamed_; }
+
   // Clocked.
   void OnClock(TaskList* ready) override { Kick(kClock, ready); }
   std::shared_ptr<Clocked> KeepAlive() override;
@@ -58,6 +61,7 @@ class ServerConnection final : public Connection, public Clocked {
   void* OnRequest(wire::StreamId id, wire::RequestHead&& head) override;
   void OnMessage(wire::StreamId id, void* tag, std::string&& message) override;
   void OnRequestEnd(wire::StreamId id, void* tag) override;
+  void OnWritable(wire::StreamId id, void* tag) override;
   void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, Metadata&& trailing) override;
   void OnLimit(wire::Limit limit) override { parts_.limits.Reached(limit, peer_); }
   void Queue(ServerCall& call);
@@ -94,6 +98,8 @@ class ServerConnection final : public Connection, public Clocked {
   size_t running_ = 0;  // bytes of whole requests whose calls are open
   bool refusing_ = false;
 
+  // Atomic, relaxed: a counter that readers and writers of streams change.
+  std::atomic<int64_t> streamed_{0};
   // Atomic, relaxed: written by the strand's holder.
   std::atomic<size_t> charged_{0};
 };

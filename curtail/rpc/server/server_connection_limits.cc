@@ -114,7 +114,8 @@ void ServerConnection::Shed() {
 }
 
 void ServerConnection::Looked() {
-  const size_t memory = session().memory_bytes() + outgoing() + unended_ + running_;
+  const auto streamed = static_cast<size_t>(streamed_.load(std::memory_order_relaxed));
+  const size_t memory = session().memory_bytes() + outgoing() + unended_ + running_ + streamed;
   const size_t change = memory - charged_.load(std::memory_order_relaxed) + kStep;
   if (change > 2 * kStep || refusing_ || paused() || parts_.budget.over()) [[unlikely]] {
     Charge(memory);

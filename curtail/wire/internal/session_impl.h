@@ -85,6 +85,7 @@ class Session::Impl {
   void SendMessage(Stream* s, std::string&& message, bool last = false);
   void EndRequest(Stream* s);
   void EndCall(Stream* s, const absl::Status& status, const Metadata& trailing);
+  void SetReading(Stream* s, bool reading);
   // Resets the stream and ends the call with `status`.
   void Reset(Stream* s, ErrorCode code, absl::Status status);
 
@@ -147,6 +148,10 @@ class Session::Impl {
   void OnFrame(const FrameHeader& header, std::string_view payload);
   void OnData(const FrameHeader& header, std::string_view payload);
   bool CountReceived(Stream* s, uint32_t bytes);
+  // What the peer may send on a stream before it hears of more.
+  uint32_t StreamWindow() const;
+  // Gives the stream's window back, once half is used.
+  void Credit(Stream* s);
   void OnMessageBytes(Stream* s, std::string_view bytes);
   // message_ is whole, and compressed.
   void OnCompressedMessage(Stream* s);

@@ -185,17 +185,30 @@ bool Session::Impl::CountReceived(Stream* s, uint32_t bytes) {
     AppendNumberFrame(FrameType::kWindowUpdate, 0, std::exchange(uncredited_, 0), &out_);
   }
   if (s == nullptr) return true;
-  // Until the peer has acknowledged a small window it uses the default.
-  uint32_t stream_window = std::min(options_.stream_window_bytes, kMaxWindow);
-  if (!settings_acked_) stream_window = std::max(stream_window, kDefaultWindow);
   s->uncredited += bytes;
-  if (s->uncredited > stream_window) {
+  if (s->uncredited > StreamWindow()) {
     StreamError(s, ErrorCode::kFlowControlError);
-  } else if (s->uncredited > 0 &&
-             s->uncredited >= std::min(stream_window, options_.stream_window_bytes) / 2) {
-    AppendNumberFrame(FrameType::kWindowUpdate, s->id, std::exchange(s->uncredited, 0), &out_);
+  } else if (!s->held) {
+    Credit(s);
   }
   return true;
+}
+
+uint32_t Session::Impl::StreamWindow() const {
+  const uint32_t window = std::min(options_.stream_window_bytes, kMaxWindow);
+  // Until the peer has acknowledged a small window it uses the default.
+  return settings_acked_ ? window : std::max(window, kDefaultWindow);
+}
+
+void Session::Impl::Credit(Stream* s) {
+  if (s->uncredited == 0 || s->uncredited < std::min(StreamWindow(), options_.stream_window_bytes) / 2)
+    return;
+  AppendNumberFrame(FrameType::kWindowUpdate, s->id, std::exchange(s->uncredited, 0), &out_);
+}
+
+void Session::Impl::SetReading(Stream* s, bool reading) {
+  s->held = !reading;
+  if (reading && !s->got_end) Credit(s);
 }
 
 void Session::Impl::OnMessageBytes(Stream* s, std::string_view bytes) {

@@ -358,7 +358,12 @@ void Session::Impl::AppendQueuedData(Stream* s) {
   s->send_credit -= n;
   send_window_ -= n;
   queued_bytes_ -= n;
-  if (!last) return MarkReady(s);
+  if (!last) {
+    MarkReady(s);
+    const size_t left = s->queue.size();
+    if (left <= kWritableBytes && left + n > kWritableBytes) events_->OnWritable(s->id, s->tag);
+    return;
+  }
   if (is_client()) {
     s->sent_end = true;
     return;

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. A stream that one request uses. It belongs to the request: its connection refers to it until the call has
+// ended, and the destructor waits for that, which takes no round trip once the call is cancelled. As with a
+// fan-out, a plain thread drives the connection of its lane while it waits, and a fiber's loop does it for fibers.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "curtail/base/strings.h"
+#include "curtail/exec/fiber.h"
+#include "curtail/rpc/channel.h"
+#include "curtail/rpc/client/channel_impl.h"
+#include "curtail/rpc/stream.h"
+#include "curtail/rpc/stream/stream_pipe.h"
+#include "google/protobuf/message_lite.h"
+
+namespace curtail::internal {
+namespace {
+
+class StreamCallOfClient final : public ClientStreamCall,
+                                 private StreamPipe,
+                                 private ClientCall,
+                                 private ClientStreamEvents,
+                                 private Cancellable {
+ public:
+  StreamCallOfClient(Context& ctx, Channel& channel, std::string_view path, Lane* lane)
+      : StreamPipe(ctx, lane), channel_(channel) {
+    stream = this;
+    if (absl::Status begun = Begin(path); !begun.ok()) {
+      MutexLock lock(mu_);
+      over_ = ended_ = true;
+      CutOff(std::move(begun));
+      return;
+    }
+    ctx.Attach(*this);
+    // The connection moves while a thread waits in it. When it stands, what is written goes out without.
+    MutexLock lock(mu_);
+    while (lane_ != nullptr && !standing_ && !ended_ && !cut_) Sleep(&reader_);
+  }
+
+  ~StreamCallOfClient() final {
+    if (connection_ == nullptr) return;
+    ctx_.Detach(*this);
+    Cancel();
+    WaitForEnd();
+  }
+
+  bool Read(std::string* message) override { return StreamPipe::Read(message); }
+  bool Write(std::string&& message) override { return StreamPipe::Write(std::move(message)); }
+  void Fail(absl::Status why) override { StreamPipe::Fail(std::move(why)); }
+  absl::Status status() override { return StreamPipe::status(); }
+  void EndWrites() override { StreamPipe::EndWrites(); }
+  const ReplyMetadata& metadata() const override { return ClientCall::metadata; }
+
+  absl::Status Finish() override {
+    if (!IsCut()) EndWrites();
+    bool post = false;
+    {
+      MutexLock lock(mu_);
+      Discard(/*credit=*/true);
+      post = TakePost();
+    }
+    if (post) PostTurn();
+    {
+      MutexLock lock(mu_);
+      while (!ended_ && !cut_) Sleep(&reader_);
+    }
+    if (IsCut()) Cancel();
+    WaitForEnd();
+    return StreamPipe::status();
+  }
+
+  void Cancel() override {
+    {
+      MutexLock lock(mu_);
+      if (ended_ || std::exchange(cancelling_, true)) return;
+      CutOff(absl::CancelledError("cancelled by the caller"));
+    }
+    connection_->Post(&cancel);
+    connection_->Kick(Connection::kPosted, nullptr);
+  }
+
+ private:
+  absl::Status Begin(std::string_view path) {
+    Channel::Impl& impl = channel_.impl();
+    if (impl.in_process != nullptr) {
+      return absl::UnimplementedError("streams to a service of the same process are not supported");
+    }
+    if (ctx_.cancelled()) return absl::CancelledError("cancelled by the caller");
+    const TimePoint now = Now();
+    if (ctx_.deadline().when() <= now)
+      return absl::DeadlineExceededError("deadline exceeded before the call");
+    absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
+        impl.Acquire(lane_ == nullptr ? CurrentWait().loop->poller() : lane_->poller(), now);
+    if (!connection.ok()) return connection.status();
+    connection_ = *std::move(connection);
+    head.path.assign(path);
+    head.metadata = ctx_.ChildMetadata();
+    head.encoding = ctx_.encoding().value_or(impl.options.encoding);
+    SetTimeout(ctx_.deadline(), now);
+    connection_->Post(&start);
+    connection_->Kick(Connection::kPosted, nullptr);
+    return absl::OkStatus();
+  }
+
+  bool IsCut() {
+    MutexLock lock(mu_);
+    return cut_;
+  }
+
+  // Sure to come: a cancelled call ends in its connection's turn.
+  void WaitForEnd() {
+    MutexLock lock(mu_);
+    while (!ended_ || posted_ || (cancelling_ && !cancel_handled_)) {
+      Waiter waiter(lane_);
+      reader_ = &waiter;
+      mu_.Unlock();
+      Drive(waiter, Deadline::Infinite());
+      mu_.Lock();
+      reader_ = nullptr;
+    }
+  }
+
+  // StreamPipe.
+  void PostTurn() override {
+    connection_->Post(&turn_);
+    connection_->Kick(Connection::kPosted, nullptr);
+  }
+  void SendEnd(wire::Session& session, wire::StreamId id) override { session.EndRequest(id); }
+  void WaitFor(Waiter& waiter) override {
+    const Deadline connects = connection_->connect_deadline();
+    Drive(waiter, std::min(ctx_.deadline(), connection_->usable() ? connects : Deadline::Infinite()));
+    if (connects.Expired()) connection_->Kick(Connection::kGiveUp, nullptr);
+  }
+
+  void Drive(Waiter& waiter, Deadline deadline) {
+    if (lane_ == nullptr) return waiter.WaitOnFiber(deadline);
+    const WaitHint hint = CurrentWait();
+    if (hint.waits != nullptr) hint.waits->store(true, std::memory_order_relaxed);
+    lane_->Wait(waiter, deadline, hint.spin);
+    if (hint.waits != nullptr) hint.waits->store(false, std::memory_order_relaxed);
+  }
+
+  // ClientStreamEvents.
+  void OnStanding() override {
+    MutexLock lock(mu_);
+    standing_ = true;
+    WakeAll();
+  }
+  void OnMessage(std::string&& message, wire::Session& session, wire::StreamId id) override {
+    StreamPipe::OnMessage(std::move(message), session, id);
+  }
+  void OnTurn(wire::Session& session, wire::StreamId id, bool posted) override { Carry(session, id, posted); }
+
+  // ClientCall. The last touch of this object is one of these, or OnTurn().
+  void Finished() override {
+    OnOver(std::move(ClientCall::status), /*whole=*/true);
+    MutexLock lock(mu_);
+    ended_ = true;
+    WakeAll();
+  }
+  void CancelHandled() override {
+    MutexLock lock(mu_);
+    cancel_handled_ = true;
+    WakeAll();
+  }
+
+  // Cancellable.
+  void OnCancel() override { Cancel(); }
+
+  Channel& channel_;
+  std::shared_ptr<ClientConnection> connection_;  // null: the call never began
+  ClientOp turn_{ClientOp::Kind::kTurn, this};
+  bool standing_ CURTAIL_GUARDED_BY(mu_) = false;
+  bool ended_ CURTAIL_GUARDED_BY(mu_) = false;
+  bool cancelling_ CURTAIL_GUARDED_BY(mu_) = false;
+  bool cancel_handled_ CURTAIL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace
+
+std::unique_ptr<ClientStreamCall> OpenStream(Context& ctx, Channel& channel, std::string_view path) {
+  Client* const client = channel.impl().client;
+  Lane* const lane = Fiber::Current() != nullptr
+                         ? nullptr
+                         : &client->lane(CurrentWait().thread_index % client->lane_count());
+  return std::make_unique<StreamCallOfClient>(ctx, channel, path, lane);
+}
+
+std::unique_ptr<ClientStreamCall> OpenStream(Context& ctx, Channel& channel, std::string_view path,
+                                             const google::protobuf::MessageLite& request) {
+  std::unique_ptr<ClientStreamCall> call = OpenStream(ctx, channel, path);
+  ParsedStream(*call).Write(request);
+  call->EndWrites();
+  return call;
+}
+
+absl::Status FinishWithReply(ClientStreamCall& call, google::protobuf::MessageLite* reply) {
+  call.EndWrites();
+  ParsedStream stream(call);
+  std::string second;
+  const bool one = stream.Read(reply);
+  const bool more = one && call.Read(&second);
+  absl::Status status = call.Finish();
+  if (status.ok() && (!one || more))
+    return absl::UnimplementedError("a reply that is not exactly one message");
+  return status;
+}
+
+}  // namespace curtail::internal

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. The handler waits in Read() and Write(), perhaps for as long as the call lasts, so it may not keep a thread
+// from the requests behind it. Under fiber models it is a fiber like any other. Under the others it moves to a
+// thread without a role, as functions given to async() do.
+//
+// Streams are no requests for observers and policies: how long one lasts is up to its client.
+#include "curtail/rpc/server/stream_call.h"
+
+#include <exception>
+#include <utility>
+
+#include "curtail/base/strings.h"
+#include "curtail/exec/executor.h"
+#include "curtail/exec/fiber.h"
+#include "curtail/rpc/stream/stream_pipe.h"
+
+namespace curtail::internal {
+namespace {
+
+class StreamCall final : public ServerCall, private StreamPipe {
+ public:
+  explicit StreamCall(std::atomic<int64_t>* held) : StreamPipe(ServerCall::context_, nullptr, held) {}
+
+  bool OnMessage(std::string&& message, TimePoint, wire::Session& session) override {
+    StreamPipe::OnMessage(std::move(message), session, id_);
+    return false;
+  }
+  bool OnRequestEnd(TimePoint) override {
+    OnPeerEnd();
+    if (!method_->handler.one_request) return false;
+    Ref();
+    return true;
+  }
+  bool OnBegin() override {
+    if (method_->handler.one_request) return false;
+    Ref();
+    return true;
+  }
+  void OnOver(bool ok) override {
+    StreamPipe::OnOver(ok ? absl::OkStatus() : absl::CancelledError("cancelled by the caller"), ok);
+  }
+  void OnWritable(wire::Session& session) override { Carry(session, id_, /*posted=*/false); }
+  void OnTurn(wire::Session& session) override { Carry(session, id_, /*posted=*/true); }
+  size_t queued_bytes() const override { return 0; }  // bounded by the pipe
+
+  void Run(const WaitHint& hint) override {
+    absl::Status status;
+    if (!moved_) {
+      parts_->admission.Dequeued(0);
+      status = Begin(hint);
+      if (status.ok() && Fiber::Current() == nullptr) {
+        moved_ = true;
+        if (hint.executor->TryRunAside(this)) return;
+        status = absl::ResourceExhaustedError(
+            "no thread is free for another stream; raise max_threads, or use a fiber model");
+      }
+    }
+    if (status.ok()) status = RunHandler();
+    End(std::move(status));
+    Unref();
+  }
+
+ private:
+  void Free() override { delete this; }
+  void NeverRun(absl::StatusCode) override {}
+
+  absl::Status RunHandler() {
+    const MethodHandler& handler = method_->handler;
+    absl::Status status;
+    try {
+      status = handler.stream(ServerCall::context_, *this);
+    } catch (const std::exception& e) {
+      return absl::InternalError(Join("exception in handler of ", handler.name, ": ", e.what()));
+    } catch (...) {
+      return absl::InternalError(Join("exception in handler of ", handler.name));
+    }
+    // A handler that takes the end of the messages for the client's may not know that they were cut short.
+    return status.ok() ? StreamPipe::status() : status;
+  }
+
+  void End(absl::Status status) {
+    {
+      MutexLock lock(mu_);
+      TakeMetadata(end_);
+      if (end_.status.ok()) end_.status = std::move(status);
+      Discard(/*credit=*/false);
+    }
+    EndWrites();
+  }
+
+  bool Write(std::string&& message) override {
+    if (!wrote_) {
+      wrote_ = true;
+      MutexLock lock(mu_);
+      TakeMetadata(end_);
+    }
+    return StreamPipe::Write(std::move(message));
+  }
+
+  // StreamPipe.
+  void PostTurn() override {
+    Ref();  // the turn's
+    connection_->Post(&turn_);
+    parts_->output.Output(connection_);
+  }
+  void SendHead(wire::Session& session, wire::StreamId id) override {
+    if (end_.initial.empty()) return;
+    session.SendHead(id, end_.initial);
+    end_.initial.Clear();
+  }
+  void SendEnd(wire::Session& session, wire::StreamId id) override {
+    session.EndCall(id, end_.status, ServerCall::context_.trailing_metadata());
+  }
+
+  // Owned by the thread that runs the handler.
+  bool moved_ = false;
+  bool wrote_ = false;
+
+  Reply turn_{this, Reply::kTurn};
+  // Guarded by the pipe's mutex: the call's end, and the metadata ahead of it.
+  Reply end_{this};
+};
+
+}  // namespace
+
+ServerCall* NewStreamCall(std::atomic<int64_t>* held) { return new StreamCall(held); }
+
+}  // namespace curtail::internal

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// stream_pipe.h - the messages of one stream, between the strand of its connection and the threads that read and
+// write them. Either end; the protocol is at the top of stream_pipe.cc.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "curtail/base/mutex.h"
+#include "curtail/rpc/client/lane.h"
+#include "curtail/rpc/context.h"
+#include "curtail/rpc/stream.h"
+#include "curtail/rpc/stream/message_queue.h"
+#include "curtail/wire/session.h"
+
+namespace curtail::internal {
+
+// One thread, or fiber, may read while another writes.
+class StreamPipe : public MessageStream {
+ public:
+  StreamPipe(const StreamPipe&) = delete;
+  StreamPipe& operator=(const StreamPipe&) = delete;
+
+  // MessageStream. They wait as the present thread waits.
+  bool Read(std::string* message) override;
+  bool Write(std::string&& message) override;
+  void Fail(absl::Status status) override;
+  absl::Status status() override;
+
+  // No more messages are written: SendEnd() follows when all have gone. Never waits.
+  void EndWrites();
+
+ protected:
+  // `lane`: where a plain thread drives the connection while it waits; null: others do. `held`, unless it is null,
+  // counts the bytes that pipes hold.
+  StreamPipe(Context& ctx, Lane* lane, std::atomic<int64_t>* held = nullptr)
+      : ctx_(ctx), lane_(lane), in_(held), out_(held) {}
+  ~StreamPipe() = default;
+
+  // ----- The strand's holder calls these; `session` and `id` are of the stream. -----
+  void OnMessage(std::string&& message, wire::Session& session, wire::StreamId id);
+  // The peer sends no more.
+  void OnPeerEnd();
+  // The stream is over. `whole`: the messages that have come may still be read.
+  void OnOver(absl::Status status, bool whole);
+  // The turn that PostTurn() asked for; or (not `posted`) the session has room again.
+  void Carry(wire::Session& session, wire::StreamId id, bool posted);
+
+  // Has Carry() called soon, once a call. Any thread; the mutex is not held.
+  virtual void PostTurn() = 0;
+  // The strand's holder: what goes out behind the last message. The mutex is held.
+  virtual void SendEnd(wire::Session& session, wire::StreamId id) = 0;
+  // Ahead of the first message, and of the end. The mutex is held.
+  virtual void SendHead(wire::Session&, wire::StreamId) {}
+
+  // Returns when woken, or at the latest at the deadline of the request. The mutex is not held.
+  virtual void WaitFor(Waiter& waiter);
+  // Sleeps once; any change wakes it. Or cuts the stream off, if the request has ended.
+  void Sleep(Waiter** place) CURTAIL_REQUIRES(mu_);
+  void CutOff(absl::Status why) CURTAIL_REQUIRES(mu_);
+  void WakeAll() CURTAIL_REQUIRES(mu_);
+  // True if PostTurn() is due, which the caller then owes.
+  bool TakePost() CURTAIL_REQUIRES(mu_) { return !over_ && !std::exchange(posted_, true); }
+  // Drops what has come and what comes. `credit`: the peer may send it all the same.
+  void Discard(bool credit) CURTAIL_REQUIRES(mu_);
+
+  Context& ctx_;
+  Lane* const lane_;
+
+  Mutex mu_;
+  absl::Status why_ CURTAIL_GUARDED_BY(mu_);     // of the end; OK: the peer's own
+  bool cut_ CURTAIL_GUARDED_BY(mu_) = false;     // nothing is read or written any more, see why_
+  bool over_ CURTAIL_GUARDED_BY(mu_) = false;    // the session knows the stream no more
+  bool posted_ CURTAIL_GUARDED_BY(mu_) = false;  // Carry() is on its way
+  Waiter* reader_ CURTAIL_GUARDED_BY(mu_) = nullptr;
+  Waiter* writer_ CURTAIL_GUARDED_BY(mu_) = nullptr;
+
+ private:
+  void Send(wire::Session& session, wire::StreamId id) CURTAIL_REQUIRES(mu_);
+
+  MessageQueue in_ CURTAIL_GUARDED_BY(mu_);
+  bool peer_ended_ CURTAIL_GUARDED_BY(mu_) = false;
+  bool held_ CURTAIL_GUARDED_BY(mu_) = false;      // the session gives the peer no credit
+  bool resume_ CURTAIL_GUARDED_BY(mu_) = false;    // ... which the next Carry() ends
+  bool discards_ CURTAIL_GUARDED_BY(mu_) = false;  // what comes is not read
+  MessageQueue out_ CURTAIL_GUARDED_BY(mu_);
+  bool writes_ended_ CURTAIL_GUARDED_BY(mu_) = false;
+  bool end_sent_ CURTAIL_GUARDED_BY(mu_) = false;
+  std::string scratch_ CURTAIL_GUARDED_BY(mu_);  // a short message on its way to the session
+};
+
+}  // namespace curtail::internal
