@@ -10,8 +10,9 @@
 // measurements, not three. A median leaves a rising line and a knee as they are, and removes what sticks out of them.
 //
 // With costs, a piece's config is chosen by these rules:
-//  E1. Good enough are configs whose p99 is higher than the best one's by no more than the larger of the two
-//      spreads, or by no more than the weight.
+//  E1. Good enough are configs whose p99 is higher than the best one's by no more than the spread of the best one, by no
+//      more than the noise of the profile, or by no more than the weight. A config's own spread does not excuse it:
+//      one that is wild near its limit would always be good enough.
 //  E2. Of these remain the cheap ones: at most a fifth above the cheapest, or a twentieth of a CPU.
 //  E3. Of these the one that may stand for the longest stretch is taken.
 //  E4. Of equals the most robust one is taken. It sustains most; then its median rank by p99 over all loads is the
@@ -151,6 +152,7 @@ void Envelope::Smooth(std::span<const std::vector<double>> repeats, double noise
 absl::StatusOr<Envelope> Envelope::Make(const Profile& profile, const ConfigFilter& filter, Options options) {
   Envelope envelope;
   const double noise = NoiseOf(profile);
+  envelope.noise_ = noise;
   for (const ConfigSummary& summary : profile.configs) {
     if (summary.points.empty() || (filter && !filter(summary.config))) continue;
     envelope.configs_.push_back(summary.config);
@@ -277,7 +279,7 @@ bool Envelope::GoodEnough(size_t config, size_t piece, std::span<const double> b
     if (from_right && one.limit <= load) return other.limit <= load && one.limit >= other.limit;
     if (other.At(load) == kInfinite) return one.limit >= other.limit;
     return one.At(load) - other.At(load) <=
-           std::max({one.Spread(load), other.Spread(load), cpu_weight_ * other.At(load)});  // E1
+           std::max({noise_ * one.At(load), other.Spread(load), cpu_weight_ * other.At(load)});  // E1
   };
   if (!at(from, true) || (until < kInfinite && !at(until, false))) return false;
   return std::all_of(bends.begin(), bends.end(), [&](double bend) {

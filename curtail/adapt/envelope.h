@@ -115,7 +115,7 @@ class Envelope {
   void SplitAt(std::span<const double> bends);
   // The ends of a piece, and the bends within it.
   std::vector<double> LoadsOf(size_t piece, std::span<const double> bends) const;
-  // True if the config is within the spread, or the weight of CPU, of the best over all of the
+  // True if the config is within the noise, or the weight of CPU, of the best over all of the
   // piece.
   bool GoodEnough(size_t config, size_t piece, std::span<const double> bends) const;
   // The configs that may stand for the best in a piece: those that are good enough and cheap.
@@ -129,6 +129,7 @@ class Envelope {
   std::vector<Config> configs_;
   std::vector<Curve> curves_;
   std::vector<Piece> pieces_;
+  double noise_ = 0;       // as a share of the p99
   double cpu_weight_ = 0;  // zero, too, when the profile lacks costs
 };
 

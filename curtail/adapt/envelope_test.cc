@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "curtail/adapt/profile_testing.h"
 #include "curtail/base/rng.h"
@@ -29,6 +30,58 @@ std::string Shown(const Envelope& envelope) {
     text += envelope.configs()[piece.config].ToString();
   }
   return text;
+}
+
+double Flat1000(double) { return 1000; }
+
+std::string ShownAt(double weight, const Profile& profile) {
+  return Shown(*Envelope::Make(profile, nullptr, {.cpu_weight = weight}));
+}
+
+TEST(Envelope, TheSpreadOfThreeRepeatsIsTakenForHalfAsMuchAgain) {
+  const auto shown = [](double other_us) {
+    return Shown(
+        Make(MakeProfile({100, 1000, 4000}, {{"SIP1", 1e18, [](double) { return 1000.0; }, 0.1, 500},
+                                             {"SIB1", 1e18, [=](double) { return other_us; }, 0.1, 300}})));
+  };
+  // 1.495 x 1.4826 x a tenth: a difference of 22 % is noise, and the p50 decides.
+  EXPECT_EQ(shown(1200), "SIB1");
+  EXPECT_EQ(shown(1300), "SIP1");
+}
+
+TEST(Envelope, ALuckyOrUnluckyCellCountsAsItsNeighboursSay) {
+  // Three repeats with a deviation of a third; one of SIB1's loads had luck, one of FIB1's had none.
+  const auto shown = [](double lucky, double unlucky) {
+    return Shown(
+        Make(MakeProfile({100, 200, 400, 800, 1600},
+                         {{"FIB1", 1e18, [=](double x) { return x == 400 ? unlucky : 1000.0; }, 0.2},
+                          {"SIB1", 1e18, [=](double x) { return x == 800 ? lucky : 1500.0; }, 0.2}})));
+  };
+  EXPECT_EQ(shown(1000, 1500), "FIB1");
+  EXPECT_NE(shown(100, 1500), "FIB1") << "no noise explains a tenth";
+  EXPECT_NE(shown(1500, 9000), "FIB1") << "nor nine times as much";
+}
+
+TEST(Envelope, AWildConfigIsNotGoodEnoughForBeingWild) {
+  Profile profile = MakeProfile({100, 200, 400, 800}, {{"SIB1", 1e18, Flat1000, 0.1, 500, 0.1},
+                                                       {"SDB1-50", 1e18, Flat1000, 0.1, 500, 0.1}});
+  // At the highest load SIB1 takes 3, 30 and 78 ms.
+  double p99_us = 3000;
+  for (ProfileCell& cell : profile.cells) {
+    if (cell.config != ConfigOf("SIB1") || cell.load_per_s != 800) continue;
+    cell.p99_us = std::exchange(p99_us, p99_us == 3000 ? 30000 : 78000);
+  }
+  Summarize(profile);
+  EXPECT_EQ(ShownAt(0.1, profile), "SDB1-50");
+}
+
+TEST(Envelope, SmoothingLeavesARisingLineAndItsKneeAsTheyAre) {
+  const std::vector<double> loads = {100, 200, 400, 800, 1600, 3200};
+  const auto knee = [](double x) { return x < 1000 ? 1000 + x / 10 : x * 5; };
+  const Envelope envelope = Make(MakeProfile(loads, {{"SIP1", 1e18, knee, 0.02}}));
+  for (size_t i = 1; i < loads.size(); ++i)
+    EXPECT_NEAR(*envelope.Predict(ConfigOf("SIP1"), loads[i]), knee(loads[i]), 1e-3 * knee(loads[i]))
+        << loads[i];
 }
 
 TEST(Envelope, SwitchesExactlyWhereTheLinesCross) {
@@ -131,45 +184,6 @@ TEST(Envelope, AmongConfigsThatThePercentileCannotTellApartTheMedianDecides) {
   // The exact envelope knows the p99 alone.
   const Envelope exact = *Envelope::Make(profile, nullptr, {.merge_within_noise = false});
   EXPECT_EQ(exact.Best(100).ToString(), "SDB1-8");
-}
-
-double Flat1000(double) { return 1000; }
-
-std::string ShownAt(double weight, const Profile& profile) {
-  return Shown(*Envelope::Make(profile, nullptr, {.cpu_weight = weight}));
-}
-
-TEST(Envelope, TheSpreadOfThreeRepeatsIsTakenForHalfAsMuchAgain) {
-  const auto shown = [](double other_us) {
-    return Shown(
-        Make(MakeProfile({100, 1000, 4000}, {{"SIP1", 1e18, [](double) { return 1000.0; }, 0.1, 500},
-                                             {"SIB1", 1e18, [=](double) { return other_us; }, 0.1, 300}})));
-  };
-  // 1.495 x 1.4826 x a tenth: a difference of 22 % is noise, and the p50 decides.
-  EXPECT_EQ(shown(1200), "SIB1");
-  EXPECT_EQ(shown(1300), "SIP1");
-}
-
-TEST(Envelope, ALuckyOrUnluckyCellCountsAsItsNeighboursSay) {
-  // Three repeats with a deviation of a third; one of SIB1's loads had luck, one of FIB1's had none.
-  const auto shown = [](double lucky, double unlucky) {
-    return Shown(
-        Make(MakeProfile({100, 200, 400, 800, 1600},
-                         {{"FIB1", 1e18, [=](double x) { return x == 400 ? unlucky : 1000.0; }, 0.2},
-                          {"SIB1", 1e18, [=](double x) { return x == 800 ? lucky : 1500.0; }, 0.2}})));
-  };
-  EXPECT_EQ(shown(1000, 1500), "FIB1");
-  EXPECT_NE(shown(100, 1500), "FIB1") << "no noise explains a tenth";
-  EXPECT_NE(shown(1500, 9000), "FIB1") << "nor nine times as much";
-}
-
-TEST(Envelope, SmoothingLeavesARisingLineAndItsKneeAsTheyAre) {
-  const std::vector<double> loads = {100, 200, 400, 800, 1600, 3200};
-  const auto knee = [](double x) { return x < 1000 ? 1000 + x / 10 : x * 5; };
-  const Envelope envelope = Make(MakeProfile(loads, {{"SIP1", 1e18, knee, 0.02}}));
-  for (size_t i = 1; i < loads.size(); ++i)
-    EXPECT_NEAR(*envelope.Predict(ConfigOf("SIP1"), loads[i]), knee(loads[i]), 1e-3 * knee(loads[i]))
-        << loads[i];
 }
 
 TEST(Envelope, AGainThatIsNoneOrSmallerThanTheWeightDoesNotPayForAPoller) {
