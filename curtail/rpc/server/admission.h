@@ -3,6 +3,7 @@
 // admission.h - limits the requests that a server has accepted and not yet begun, and counts its open calls.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 
@@ -28,6 +29,25 @@ class Admission {
     queued_.fetch_sub(1, std::memory_order_relaxed);
     queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   }
+  // A queued request will not run: gives its place back at once, although its task stays where it is. False: there are
+  // too many such tasks, and it keeps its place. AbandonedGone() follows when the task's turn has come.
+  bool TryAbandon(size_t bytes) {
+    if (abandoned_.fetch_add(1, std::memory_order_relaxed) >= max_requests_) {
+      AbandonedGone();
+      return false;
+    }
+    Dequeued(bytes);
+    return true;
+  }
+  void AbandonedGone() { abandoned_.fetch_sub(1, std::memory_order_relaxed); }
+  // Undoes it: the task's turn had come before.
+  void NotAbandoned(size_t bytes) {
+    AbandonedGone();
+    queued_.fetch_add(1, std::memory_order_relaxed);
+    queued_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  // What one connection may have of the queue: a quarter, or all of a short queue.
+  size_t share() const { return std::max(max_requests_ / 4, std::min<size_t>(max_requests_, 1024)); }
 
   // A client began a call, or its stream ended.
   void CallOpened() { open_calls_.fetch_add(1, std::memory_order_relaxed); }
@@ -43,6 +63,7 @@ class Admission {
   std::atomic<size_t> queued_{0};
   std::atomic<size_t> queued_bytes_{0};
   std::atomic<size_t> open_calls_{0};
+  std::atomic<size_t> abandoned_{0};
 };
 
 }  // namespace curtail::internal

@@ -1,16 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/server/connection_set.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace curtail::internal {
+namespace {
+
+// Connections above the limit, for which others are to go.
+constexpr size_t kLeaving = 64;
+// Connections looked at for one that is silent.
+constexpr size_t kLooks = 64;
+
+}  // namespace
 
 ConnectionSet::Added ConnectionSet::Add(std::shared_ptr<Connection> connection) {
   MutexLock lock(mu_);
-  if (connections_.size() >= most_) return Added::kFull;
+  const size_t size = connections_.size();
+  if (size >= most_ + kLeaving) return Added::kFull;
   Connection* const key = connection.get();
-  connections_.emplace(key, std::move(connection));
-  return draining_ ? Added::kDraining : Added::kOpen;
+  connections_.emplace(key, Entry{std::move(connection), order_.insert(order_.end(), key)});
+  if (draining_) return Added::kDraining;
+  return size >= most_ ? Added::kCrowded : Added::kOpen;
+}
+
+std::shared_ptr<Connection> ConnectionSet::OldestSilent() {
+  MutexLock lock(mu_);
+  for (size_t i = std::min(order_.size(), kLooks); i > 0; --i) {
+    Connection* const oldest = order_.front();
+    order_.splice(order_.end(), order_, order_.begin());
+    if (!oldest->TakeActive()) return connections_.at(oldest).connection;
+  }
+  return nullptr;
 }
 
 void ConnectionSet::Remove(Connection* connection) {
@@ -18,7 +39,8 @@ void ConnectionSet::Remove(Connection* connection) {
   MutexLock lock(mu_);
   const auto found = connections_.find(connection);
   if (found == connections_.end()) return;
-  last = std::move(found->second);
+  last = std::move(found->second.connection);
+  order_.erase(found->second.place);
   connections_.erase(found);
   if (draining_ && connections_.empty()) empty_.Notify();
 }
@@ -40,7 +62,7 @@ bool ConnectionSet::WaitUntilEmpty(Deadline deadline) {
 std::vector<std::shared_ptr<Connection>> ConnectionSet::All() {
   MutexLock lock(mu_);
   std::vector<std::shared_ptr<Connection>> all;
-  for (const auto& [key, connection] : connections_) all.push_back(connection);
+  for (const auto& [key, entry] : connections_) all.push_back(entry.connection);
   return all;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <list>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -18,15 +19,19 @@ namespace curtail::internal {
 // A ConnectionSet keeps connections alive until they close. Thread-safe.
 class ConnectionSet {
  public:
-  enum class Added { kOpen, kDraining, kFull };
+  enum class Added { kOpen, kCrowded, kDraining, kFull };
 
   explicit ConnectionSet(size_t most) : most_(most) {}
   ConnectionSet(const ConnectionSet&) = delete;
   ConnectionSet& operator=(const ConnectionSet&) = delete;
 
-  // kFull: the set holds as many as it may, and did not take this one. kDraining: it did, after BeginDrain(), so the
+  // kCrowded: the set holds more than it may, this one included: one is to be evicted. kFull: that did not help for too
+  // many, and it did not take this one. kDraining: it did, after BeginDrain(), so the
   // caller tells the client goodbye.
   Added Add(std::shared_ptr<Connection> connection);
+  // The connection that has been here longest without a call since the last look; null if each of those looked at had
+  // one. It stays in the set until it closes.
+  std::shared_ptr<Connection> OldestSilent();
   // Forgets a connection that has closed; one that it does not hold is ignored.
   void Remove(Connection* connection);
   // From now on the removal of the last connection ends WaitUntilEmpty().
@@ -43,7 +48,12 @@ class ConnectionSet {
   Parker empty_;  // thread-safe by itself; notified when the last connection of a draining set has gone
 
   Mutex mu_;
-  std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_ CURTAIL_GUARDED_BY(mu_);
+  struct Entry {
+    std::shared_ptr<Connection> connection;
+    std::list<Connection*>::iterator place;
+  };
+  std::unordered_map<Connection*, Entry> connections_ CURTAIL_GUARDED_BY(mu_);
+  std::list<Connection*> order_ CURTAIL_GUARDED_BY(mu_);  // as they came, or were looked at
   bool draining_ CURTAIL_GUARDED_BY(mu_) = false;
 };
 

@@ -323,6 +323,26 @@ TEST_P(HostileTest, HeaderFieldsCountToo) {
   EXPECT_TRUE(Eventually([&] { return server_->Sample().held_bytes < 64u << 10; }));
 }
 
+// Newcomers find room: the oldest of those that say nothing goes.
+TEST_P(HostileTest, TheOldestSilentConnectionMakesRoom) {
+  options_.max_connections = 8;
+  Serve();
+  Client client;
+  Channel probe(&client, address());
+  ASSERT_TRUE(Call(probe, kEcho, "before").ok());
+  std::vector<Attacker> silent;
+  for (int i = 0; i < 20; ++i) {
+    silent.push_back(Attacker::Greeting(address()));
+    ASSERT_TRUE(silent.back().AwaitText("\4\1"s)) << i;
+    ASSERT_TRUE(Call(probe, kEcho, "beside").ok()) << i;
+  }
+  EXPECT_TRUE(silent.front().AwaitClose());
+  EXPECT_TRUE(Eventually([&] { return server_->Sample().connections <= 8; }));
+  EXPECT_EQ(Reached("connections"), 13u);
+  Channel newcomer(&client, address());
+  EXPECT_TRUE(Call(newcomer, kEcho, "after").ok());
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, HostileTest, testing::Values("SIB1", "SDB1-2", "FIB1", "auto"),
                          [](const auto& param) {
                            std::string name = param.param;
@@ -367,6 +387,55 @@ TEST_P(HostileDispatchTest, WholeRequestsPauseTheConnection) {
   EXPECT_TRUE(attacker.AwaitBytes(kCalls << 20));
   sender.join();
   EXPECT_EQ(Reached("held bytes") + Reached("held bytes in all"), 0u);
+}
+
+// A whole request for a handler that waits.
+std::string Hanging(uint32_t stream) { return Head(stream, kHang.path) + DataOf(stream, Prefix(0), true); }
+
+TEST_P(HostileDispatchTest, HealthIsAnsweredWhateverTheQueueIs) {
+  options_.health = true;
+  Serve();
+  Attacker attacker = Attacker::Greeting(address());
+  for (uint32_t stream = 1; stream < 200; stream += 2) attacker.Send(Hanging(stream));
+  ASSERT_TRUE(gate_.AwaitArrivals(2));  // all threads
+  Client client;
+  Channel probe(&client, address());
+  EXPECT_TRUE(Call(probe, {"/grpc.health.v1.Health/Check"}, "").ok());
+  EXPECT_EQ(Call(probe, {"/grpc.health.v1.Health/Check"}, "nobody").code(), absl::StatusCode::kNotFound);
+  gate_.Open();
+}
+
+TEST_P(HostileDispatchTest, ResetCallsLeaveTheQueue) {
+  options_.max_queue = 50;
+  Serve();
+  Attacker attacker = Attacker::Greeting(address());
+  for (uint32_t stream = 1; stream < 200; stream += 2) attacker.Send(Hanging(stream));
+  ASSERT_TRUE(gate_.AwaitArrivals(2));
+  EXPECT_TRUE(Eventually([&] { return Reached("queue") > 0; }));
+  for (uint32_t stream = 1; stream < 200; stream += 2) attacker.Send(FrameOf(3, 0, stream, "\0\0\0\x8"s));
+  EXPECT_TRUE(Eventually([&] { return server_->Sample().open_calls == 0; }));
+  Attacker other = Attacker::Greeting(address());
+  for (uint32_t stream = 1; stream < 80; stream += 2) other.Send(Hanging(stream));  // forty: they fit
+  EXPECT_TRUE(Eventually([&] { return server_->Sample().open_calls == 40; }));
+  const uint64_t refused = Reached("queue");
+  gate_.Open();
+  EXPECT_TRUE(Eventually([&] { return server_->Sample().open_calls == 0; }));
+  EXPECT_EQ(Reached("queue"), refused);
+  EXPECT_EQ(other.heard().find(StatusOf(8)), std::string::npos);
+}
+
+TEST_P(HostileDispatchTest, OneConnectionHasAShareOfTheQueue) {
+  options_.max_queue = 2048;
+  Serve();
+  Attacker attacker = Attacker::Greeting(address());
+  for (uint32_t stream = 1; stream < 3000; stream += 2) attacker.Send(Hanging(stream));
+  EXPECT_TRUE(Eventually([&] { return Reached("queue share") >= 1500 - 1024 - 2; }));
+  EXPECT_EQ(Reached("queue"), 0u);
+  Attacker other = Attacker::Greeting(address());
+  other.Send(Hanging(1));
+  EXPECT_TRUE(Eventually([&] { return server_->Sample().pools.queued > 1024; }));
+  gate_.Open();
+  EXPECT_TRUE(other.AwaitText(StatusOf(0)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, HostileDispatchTest, testing::Values("SDB1-2"),

@@ -15,13 +15,20 @@ namespace {
 
 // Connections accepted before other handlers have a turn.
 constexpr int kAcceptBatch = 64;
+// When descriptors have run out.
+constexpr Nanos kPause = std::chrono::milliseconds(100);
 
 int OpenSpare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 }  // namespace
 
-Listener::Listener(UniqueFd fd, std::shared_ptr<Poller> poller, std::function<void(UniqueFd)> accepted)
-    : poller_(std::move(poller)), accepted_(std::move(accepted)), fd_(std::move(fd)), spare_(OpenSpare()) {}
+Listener::Listener(UniqueFd fd, std::shared_ptr<Poller> poller, std::shared_ptr<TimerClock> clock,
+                   std::function<void(UniqueFd)> accepted)
+    : poller_(std::move(poller)),
+      clock_(std::move(clock)),
+      accepted_(std::move(accepted)),
+      fd_(std::move(fd)),
+      spare_(OpenSpare()) {}
 
 absl::Status Listener::Register(std::shared_ptr<Listener> self) {
   MutexLock lock(mu_);
@@ -32,13 +39,16 @@ void Listener::OnEvents(uint32_t events, TaskList*) {
   if (!(events & EPOLLIN)) return;
   MutexLock lock(mu_);
   if (!spare_) spare_.Reset(OpenSpare());
+  bool starved = false;
   for (int i = 0; fd_ && i < kAcceptBatch; ++i) {
     const int accepted = accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (accepted >= 0) {
       accepted_(UniqueFd(accepted));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       return;
-    } else if ((errno == EMFILE || errno == ENFILE) && spare_) {
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      if (!std::exchange(starved, true)) accepted_(UniqueFd());
+      if (!spare_) break;
       spare_.Reset();
       UniqueFd refused(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       refused.Reset();
@@ -46,7 +56,14 @@ void Listener::OnEvents(uint32_t events, TaskList*) {
     }
     // Any other error is that connection's own (accept(2)), or passes.
   }
-  if (fd_) poller_->Rearm(fd_.get());  // other handlers have a turn first
+  if (!fd_) return;
+  if (starved) return clock_->Arm(*this, Now() + kPause);
+  poller_->Rearm(fd_.get());  // other handlers have a turn first
+}
+
+void Listener::OnClock(TaskList*) {
+  MutexLock lock(mu_);
+  if (fd_) poller_->Rearm(fd_.get());
 }
 
 void Listener::Close() {

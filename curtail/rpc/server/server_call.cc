@@ -81,8 +81,17 @@ class UnaryCall final : public ServerCall {
 
   size_t queued_bytes() const override { return request_bytes_; }
 
+  void AnswerInLine(wire::Session& session) override {
+    observed_.Dequeued(TimePoint());
+    reply_.status = method_->handler.handler(context_, request_, &reply_.message);
+    observed_.Replied(reply_.status.code());
+    reply_.has_message = reply_.status.ok();
+    reply_.pooled = true;
+    Send(reply_, session);
+  }
+
   void Run(const WaitHint& hint) override {
-    parts_->admission.Dequeued(request_bytes_);
+    if (!LeaveQueue(request_bytes_)) return Unref();
     observed_.Dequeued(hint.now);
     absl::Status status = Begin(hint);
     if (status.ok() && (!has_request_ || too_many_)) {
@@ -136,6 +145,9 @@ class UnaryCall final : public ServerCall {
     Recycler<UnaryCall>::Give(this);
   }
   void NeverRun(absl::StatusCode code) override { observed_.Replied(code); }
+  void OnAbandoned() override {
+    if (Abandon(request_bytes_)) std::string().swap(request_);
+  }
 
   // The object may be gone when the handler returns.
   void RunContinuation(const WaitHint& hint) {
@@ -199,7 +211,7 @@ class EachMessageCall final : public ServerCall {
   }
 
   void Run(const WaitHint& hint) override {
-    parts_->admission.Dequeued(0);
+    LeaveQueue(0);
     absl::Status begun = Begin(hint);
     Request request;
     while (true) {
@@ -323,6 +335,23 @@ std::string* Responder::reply() { return call_->ReplyBytes(); }
 
 void Responder::Finish(absl::Status status) { std::exchange(call_, nullptr)->Finish(std::move(status)); }
 
+bool ServerCall::LeaveQueue(size_t bytes) {
+  static_cast<internal::ServerConnection&>(*connection_).Dequeued();
+  if (placed_.exchange(false, std::memory_order_acq_rel)) [[likely]] {
+    parts_->admission.Dequeued(bytes);
+    return true;
+  }
+  parts_->admission.AbandonedGone();
+  return false;
+}
+
+bool ServerCall::Abandon(size_t bytes) {
+  if (!placed_.load(std::memory_order_relaxed) || !parts_->admission.TryAbandon(bytes)) return false;
+  if (placed_.exchange(false, std::memory_order_acq_rel)) return true;
+  parts_->admission.NotAbandoned(bytes);
+  return false;
+}
+
 absl::Status ServerCall::Begin(const WaitHint& hint) {
   if (hint.shed) return absl::ResourceExhaustedError("shed: it waited for a thread too long");
   if (context_.cancelled()) return absl::CancelledError("cancelled by the caller");
@@ -363,7 +392,10 @@ absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hi
 
 void ServerCall::OnStreamEnd(bool ok) {
   stream_open_ = false;
-  if (!ok) context_.Cancel();
+  if (!ok) {
+    context_.Cancel();
+    OnAbandoned();
+  }
   if (method_->handler.kind == MethodHandler::Kind::kStream) OnOver(ok);
   parts_->admission.CallClosed();
   Unref();

@@ -57,6 +57,11 @@ class ServerCall : public Task, public internal::Answerable {
   void OnStreamEnd(bool ok);
   // Sends what the reply holds, unless the stream is over; called by the strand's holder.
   void Send(Reply& reply, wire::Session& session);
+  // Runs the handler and answers at once; called by the strand's holder. For unary calls that the executor need not see.
+  virtual void AnswerInLine(wire::Session&) {}
+  bool in_line() const { return method_->in_line; }
+  // It is pushed to the executor next.
+  void TakePlace() { placed_.store(true, std::memory_order_relaxed); }
   // Answers without running the handler; called by the strand's holder.
   void Refuse(const absl::Status& status, wire::Session& session);
   // Bytes of the request, as they count for the queue's limit.
@@ -94,6 +99,10 @@ class ServerCall : public Task, public internal::Answerable {
       CheckMetadata(reply);
   }
   void CheckMetadata(Reply& reply);
+  // Its turn has come: gives its place in the queue back. False: it was abandoned, and nothing is to be done.
+  bool LeaveQueue(size_t bytes);
+  // The stream is over, and the call may still be queued: it will not run. True: the caller owns what Run() uses.
+  bool Abandon(size_t bytes);
   // Begins a run: is it still worth while?
   absl::Status Begin(const WaitHint& hint);
   // Runs the handler and notes whether it took long.
@@ -108,6 +117,8 @@ class ServerCall : public Task, public internal::Answerable {
   void Began(internal::ObservedCall& observed) {
     if (observed.Began()) context_.observed_ = &observed;
   }
+  // The stream has ended without an answer, and the call may be queued.
+  virtual void OnAbandoned() {}
   // The requests that wait here will not run: tells their observers that `code` is the answer.
   virtual void NeverRun(absl::StatusCode code) = 0;
 
@@ -127,6 +138,8 @@ class ServerCall : public Task, public internal::Answerable {
  private:
   // Atomic: references; the one who takes it to zero sees what the others did (acq_rel).
   std::atomic<int> refs_{1};
+  // Atomic: has a place in the queue. The one who takes it (acq_rel) owns what Run() uses.
+  std::atomic<bool> placed_{false};
 };
 
 }  // namespace curtail

@@ -48,6 +48,7 @@ void* ServerConnection::OnRequest(wire::StreamId id, wire::RequestHead&& head) {
   }
   // A read may bring hundreds of calls whose header fields are large, thanks to HPACK.
   if (++begun_ % kLookEvery == 0) Looked();
+  NoteActive();
   if (refusing_) [[unlikely]] {
     parts_.limits.Reached(ServerLimit::kBudget, peer_);
     session().EndCall(id, absl::ResourceExhaustedError("the server holds too much for this client"));
@@ -85,7 +86,14 @@ void ServerConnection::OnWritable(wire::StreamId, void* tag) {
 }
 
 void ServerConnection::Queue(ServerCall& call) {
-  if (parts_.admission.TryQueue(call.queued_bytes())) return ready()->Push(&call);
+  if (call.in_line()) return call.AnswerInLine(session());
+  if (queued_.fetch_add(1, std::memory_order_relaxed) >= parts_.admission.share()) {
+    parts_.limits.Reached(ServerLimit::kQueueShare, peer_);
+  } else if (parts_.admission.TryQueue(call.queued_bytes())) {
+    call.TakePlace();
+    return ready()->Push(&call);
+  }
+  Dequeued();
   parts_.limits.Reached(ServerLimit::kQueue, peer_);
   call.Refuse(absl::ResourceExhaustedError("too many requests are waiting on this server"), session());
   call.Drop();

@@ -32,6 +32,8 @@ class ServerConnection final : public Connection, public Clocked {
   // Starts the clock of a connection that was just accepted. Call once, before Register().
   void StartClock();
   // What it was charged for last. Any thread.
+  // A request that waited for a thread has left the queue. Any thread.
+  void Dequeued() { queued_.fetch_sub(1, std::memory_order_relaxed); }
   size_t charged() const { return charged_.load(std::memory_order_relaxed); }
 
   // The bytes that its streams hold: see NewStreamCall().
@@ -102,6 +104,8 @@ class ServerConnection final : public Connection, public Clocked {
   std::atomic<int64_t> streamed_{0};
   // Atomic, relaxed: written by the strand's holder.
   std::atomic<size_t> charged_{0};
+  // Atomic, relaxed: requests in the server's queue.
+  std::atomic<uint32_t> queued_{0};
 };
 
 }  // namespace curtail::internal

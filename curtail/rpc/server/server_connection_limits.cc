@@ -59,6 +59,9 @@ bool ServerConnection::Late(Watch* watch, uint64_t counter, Nanos limit, TimePoi
 }
 
 void ServerConnection::HandleClock(uint32_t bits) {
+  if ((bits & kEvict) && session().open_streams() == 0) {
+    return Give(ServerLimit::kConnections, "closed to make room for another connection");
+  }
   if (bits & kShed) Shed();
   if (!(bits & kClock)) return;
   const TimePoint now = Now();

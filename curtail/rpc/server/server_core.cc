@@ -111,8 +111,12 @@ absl::Status ServerCore::Bind() {
     absl::StatusOr<UniqueFd> fd = Listen(*address);
     if (!fd.ok()) return fd.status();
     addresses_.push_back(BoundAddress(fd->get()));
-    listeners_.push_back(std::make_shared<Listener>(
-        *std::move(fd), poller_, [this](UniqueFd accepted) { Accepted(std::move(accepted)); }));
+    listeners_.push_back(
+        std::make_shared<Listener>(*std::move(fd), poller_, parts_.clock, [this](UniqueFd accepted) {
+          if (accepted) return Accepted(std::move(accepted));
+          parts_.limits.Reached(ServerLimit::kDescriptors, "all of them");
+          Evict();
+        }));
   }
   return absl::OkStatus();
 }
@@ -165,10 +169,16 @@ void ServerCore::Accepted(UniqueFd fd) {
   const auto connection =
       std::make_shared<ServerConnection>(parts_, std::move(fd), poller_, std::move(tls), std::move(peer));
   const ConnectionSet::Added added = parts_.connections.Add(connection);
-  if (added == ConnectionSet::Added::kFull) return;  // closes it
+  if (added == ConnectionSet::Added::kFull || added == ConnectionSet::Added::kCrowded) Evict();
+  if (added == ConnectionSet::Added::kFull)
+    return parts_.limits.Reached(ServerLimit::kConnections, "a newcomer");  // closes it
   connection->StartClock();
   if (!connection->Register().ok()) return parts_.connections.Remove(connection.get());
   if (added == ConnectionSet::Added::kDraining) parts_.output.Kick(*connection, Connection::kDrain);  // D1
+}
+
+void ServerCore::Evict() {
+  if (const auto oldest = parts_.connections.OldestSilent()) parts_.output.Kick(*oldest, Connection::kEvict);
 }
 
 void ServerCore::Await(Deadline deadline, SpinBudget* spin, std::vector<Poller::Ready>* events) {

@@ -58,6 +58,8 @@ class ServerCore final : public Receiver {
 
  private:
   void Accepted(UniqueFd fd);
+  // Closes the oldest silent connection, if there is one.
+  void Evict();
   absl::Status StartExecutor();
 
   // Immutable once Run() was called.

@@ -47,7 +47,7 @@ class StreamCall final : public ServerCall, private StreamPipe {
   void Run(const WaitHint& hint) override {
     absl::Status status;
     if (!moved_) {
-      parts_->admission.Dequeued(0);
+      LeaveQueue(0);
       status = Begin(hint);
       if (status.ok() && Fiber::Current() == nullptr) {
         moved_ = true;

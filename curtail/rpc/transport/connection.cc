@@ -100,8 +100,8 @@ void Connection::Turn(uint32_t bits) {
     if (!connected_ && !FinishConnect()) return;
     blocked_ = false;
   }
-  if (bits & (kNotice | kDrain | kAbort | kGiveUp | kClock | kShed)) [[unlikely]] {
-    if (bits & (kClock | kShed)) HandleClock(bits);
+  if (bits & (kNotice | kDrain | kAbort | kGiveUp | kClock | kShed | kEvict)) [[unlikely]] {
+    if (bits & (kClock | kShed | kEvict)) HandleClock(bits);
     if (closed_) return;
     if (bits & kAbort) return Close(absl::UnavailableError("connection closed on this side"));
     if (bits & (kNotice | kDrain)) HandleGoodbye(bits);

@@ -52,6 +52,7 @@ class Connection : public PollHandler,
     kGiveUp = 128,  // close now, unless the transport stands
     kClock = 256,   // a time that the owner has set has come
     kShed = 512,    // end what waits for the peer: the process holds too much
+    kEvict = 1024,  // close, if there is no call: another connection needs the place
   };
 
   // `tls` is null for plain text. Without it the transport stands once the socket is connected, with it once the
@@ -73,6 +74,8 @@ class Connection : public PollHandler,
 
   // Server: whether its requests are refused for now, as it holds too much. Any thread.
   bool overloaded() const { return overloaded_.load(std::memory_order_relaxed); }
+  // Server: whether a call has come since the last look. Any thread.
+  bool TakeActive() { return active_.exchange(false, std::memory_order_relaxed); }
 
  protected:
   // An operation's turn has come; the transport may be gone (closed()).
@@ -85,7 +88,7 @@ class Connection : public PollHandler,
   // stood.
   virtual void OnClosed(const absl::Status& why, bool connected) = 0;
 
-  // Server: kClock or kShed was asked for.
+  // Server: kClock, kShed or kEvict was asked for.
   virtual void HandleClock(uint32_t /*bits*/) {}
   // Server: the end of a turn, and of each full read within one.
   virtual void Looked() {}
@@ -95,6 +98,7 @@ class Connection : public PollHandler,
   // Server: whether to leave the peer's bytes where they are. The end of a pause reads what has come.
   void Pause(bool pause);
   bool paused() const { return paused_; }
+  void NoteActive() { active_.store(true, std::memory_order_relaxed); }
   void SetOverloaded(bool overloaded) { overloaded_.store(overloaded, std::memory_order_relaxed); }
   // Whether the socket takes no output for now, and the bytes that it took so far.
   bool blocked() const { return blocked_; }
@@ -144,6 +148,7 @@ class Connection : public PollHandler,
   std::atomic<Op*> inbox_{nullptr};
   // Atomic, relaxed: a hint that the holder gives.
   std::atomic<bool> overloaded_{false};
+  std::atomic<bool> active_{false};
 
   // Owned by the strand's holder.
   wire::Session session_;
