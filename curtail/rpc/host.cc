@@ -154,6 +154,7 @@ class HostBuilder {
     if (!flags_.listen.empty()) options.listen = flags_.listen;
     options.config = *config;
     options.admin = flags_.admin;
+    if (const char* token = std::getenv("CURTAIL_ADMIN_TOKEN")) options.admin_token = token;
     options.policy = flags_.policy;
     options.policies = program_.policies;
     options.profile = flags_.profile;

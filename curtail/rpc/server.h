@@ -62,9 +62,12 @@ struct ServerOptions {
   size_t fiber_stack_bytes = 256u << 10;
   size_t max_fibers = 1024;
   // The address of the admin interface ("127.0.0.1:9090", "unix:/path"), for `curtail switch`;
-  // empty: none. Every client that connects to it can change the server's config. It speaks plain
-  // text only: keep it off public networks.
+  // empty: none. Over TCP a client may look, and changes the config only with `admin_token`. Over a
+  // Unix socket whoever may open that may change it. It speaks plain text only.
   std::string admin;
+  // The secret of clients that may change the config over TCP: "authorization: Bearer TOKEN" in
+  // their metadata. Empty: over TCP no client may.
+  std::string admin_token;
   // The longest request accepted; longer ones end with RESOURCE_EXHAUSTED.
   size_t max_message_bytes = 32u << 20;
   // Connections held at once; further ones are closed on arrival. Each costs a file descriptor and

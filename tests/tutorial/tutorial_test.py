@@ -73,7 +73,7 @@ def check_watch(outputs):
 # far. A load test is void (98) when the machine is too busy to send it in time.
 FACTS = {
     "build": ((), (), None),
-    "start": ((), (r"admin on 127\.0\.0\.1:7109",), None),
+    "start": ((), (r"admin on unix:prices\.admin",), None),
     "call": ((1,), (r'"answered": 3', r'"cents": \d+', r'"supplier": "(oak|elm|ash)"',
                     r"INVALID_ARGUMENT: name is empty"), None),
     "late": ((1,), (r'"answered": 2', r'"supplier": "(elm|ash)"', r"DEADLINE_EXCEEDED"), None),

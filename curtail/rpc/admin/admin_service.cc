@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/admin/admin_service.h"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "curtail/base/strings.h"
 #include "curtail/rpc/admin/admin.curtail.h"
@@ -74,12 +76,31 @@ void Fill(const ThreadStats& of, admin::v1::Process* process) {
   process->set_run_delay_us(Micros(of.run_delay));
 }
 
+// Equal, in a time that depends on the lengths only.
+bool SameSecret(std::string_view a, std::string_view b) {
+  unsigned char differs = a.size() != b.size();
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    differs |= static_cast<unsigned char>(a[i] ^ b[i]);
+  return differs == 0;
+}
+
+bool MayChange(const Context& ctx, std::string_view token) {
+  if (ctx.peer().starts_with("unix:")) return true;
+  const std::optional<std::string_view> given = ctx.metadata().Find("authorization");
+  return !token.empty() && given && SameSecret(*given, Join("Bearer ", token));
+}
+
 class AdminService final : public admin::v1::Admin::Service {
  public:
   explicit AdminService(ServerCore* core) : core_(core) {}
 
-  absl::Status Switch(Context&, const admin::v1::SwitchRequest& request,
+  absl::Status Switch(Context& ctx, const admin::v1::SwitchRequest& request,
                       admin::v1::SwitchReply* reply) override {
+    if (!MayChange(ctx, core_->options().admin_token)) {
+      return absl::PermissionDeniedError(
+          "the config is changed over a Unix socket (--admin unix:PATH), or with the server's token "
+          "(CURTAIL_ADMIN_TOKEN)");
+    }
     const absl::StatusOr<Config> config = Config::Parse(request.config());
     if (!config.ok()) return config.status();
     reply->set_previous(core_->executor().config().ToString());

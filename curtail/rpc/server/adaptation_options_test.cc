@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a server makes of its policy and profile before the first request: what it takes, refuses, and says.
+#include <unistd.h>
+
 #include "curtail/rpc/admin/admin_testing.h"
 #include "curtail/rpc/server/adaptation_testing.h"
 
@@ -107,7 +109,7 @@ TEST_F(AdaptationTest, NobodyElseSwitches) {
   const TempFile profile(TextOf(LowAndHigh("SIB1", "SDB1-4")));
   ServerOptions options = Options("mutune");
   options.profile = profile.path();
-  options.admin = "127.0.0.1:0";
+  options.admin = Join("unix:", testing::TempDir(), "nobody_else.", getpid());
   const auto server = Start(std::move(options));
   ASSERT_NE(server, nullptr);
   EXPECT_TRUE(absl::IsFailedPrecondition(server->SwitchTo(*Config::Parse("SDB1-4"))));

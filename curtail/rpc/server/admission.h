@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 namespace curtail::internal {
 
@@ -17,15 +18,15 @@ class Admission {
   Admission& operator=(const Admission&) = delete;
 
   // Counts a request of `bytes` as queued; false when the queue is full, in number or in bytes. One request always
-  // fits, however large. Dequeued() gives its place back.
+  // fits, however large. Left() gives its place back: see ServerCall::LeaveQueue().
   bool TryQueue(size_t bytes) {
     const size_t requests = queued_.fetch_add(1, std::memory_order_relaxed);
     const size_t queued = queued_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     if (requests < max_requests_ && (requests == 0 || queued + bytes <= max_bytes_)) return true;
-    Dequeued(bytes);
+    Left(bytes);
     return false;
   }
-  void Dequeued(size_t bytes) {
+  void Left(size_t bytes) {
     queued_.fetch_sub(1, std::memory_order_relaxed);
     queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   }
@@ -36,7 +37,7 @@ class Admission {
       AbandonedGone();
       return false;
     }
-    Dequeued(bytes);
+    Left(bytes);
     return true;
   }
   void AbandonedGone() { abandoned_.fetch_sub(1, std::memory_order_relaxed); }
@@ -46,8 +47,11 @@ class Admission {
     queued_.fetch_add(1, std::memory_order_relaxed);
     queued_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   }
-  // What one connection may have of the queue: a quarter, or all of a short queue.
-  size_t share() const { return std::max(max_requests_ / 4, std::min<size_t>(max_requests_, 1024)); }
+  // What one connection may have of the queue: a quarter, but any part of a short queue.
+  size_t share() const {
+    constexpr size_t kShort = 1024;
+    return max_requests_ <= kShort ? SIZE_MAX : std::max(max_requests_ / 4, kShort);
+  }
 
   // A client began a call, or its stream ended.
   void CallOpened() { open_calls_.fetch_add(1, std::memory_order_relaxed); }

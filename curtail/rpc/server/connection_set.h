@@ -29,7 +29,7 @@ class ConnectionSet {
   // many, and it did not take this one. kDraining: it did, after BeginDrain(), so the
   // caller tells the client goodbye.
   Added Add(std::shared_ptr<Connection> connection);
-  // The connection that has been here longest without a call since the last look; null if each of those looked at had
+  // The connection that has been here longest without a call since the last looks; null if each of those looked at had
   // one. It stays in the set until it closes.
   std::shared_ptr<Connection> OldestSilent();
   // Forgets a connection that has closed; one that it does not hold is ignored.

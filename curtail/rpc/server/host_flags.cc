@@ -47,7 +47,10 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
             {0.001, 3.6e6});
   flags.Add("--cpu-weight", &f->cpu_weight,
             "The share by which a policy may leave the p99 higher to save CPU; 0: never", {0, 100});
-  flags.Add("--admin", &f->admin, "Where `curtail switch` may change the config (default: nowhere)");
+  flags.Add(
+      "--admin", &f->admin,
+      "Where `curtail status` looks, and over unix:PATH `curtail switch` changes the config; over TCP with "
+      "CURTAIL_ADMIN_TOKEN (default: nowhere)");
   flags.Add("--drain", &f->drain_s, "Seconds for requests in flight after SIGTERM", {0, kMaxDrainSeconds});
   flags.Add("--max-threads", &f->max_threads, "Threads started; larger pools can be switched to up to this",
             {1, 3.0 * kMaxPoolSize});

@@ -343,6 +343,84 @@ TEST_P(HostileTest, TheOldestSilentConnectionMakesRoom) {
   EXPECT_TRUE(Call(newcomer, kEcho, "after").ok());
 }
 
+// What attackers do in the test below, each on connections of its own until the server has had enough.
+using Attack = std::function<void(const std::string& address)>;
+
+// Sends `bytes`, for streams 1, 3, 5, again and again, and reads nothing; then waits for the end of the connection if the
+// server `ends` it.
+Attack Flood(std::function<std::string(uint32_t stream)> bytes, int times, bool ends) {
+  return [=](const std::string& address) {
+    Attacker attacker = Attacker::Greeting(address);
+    for (int i = 0; i < times; ++i) {
+      if (!attacker.Send(bytes(1 + 2 * static_cast<uint32_t>(i)))) return;
+    }
+    if (ends) {
+      EXPECT_TRUE(attacker.AwaitClose());
+    }
+  };
+}
+
+std::vector<Attack> Attacks() {
+  const std::string whole = Prefix(1 << 20) + std::string(1 << 20, 'x');
+  const std::string big = BigText(200'000);
+  std::string settings;
+  for (int i = 0; i < 1300; ++i) settings += "\0\4\0\1\0\0\0\4\0\2\0\0"s;
+  std::string pings;
+  for (int i = 0; i < 1000; ++i) pings += FrameOf(6, 0, 0, "12345678");
+  return {
+      Flood([=](uint32_t) { return FrameOf(4, 0, 0, settings); }, 200, true),
+      Flood([=](uint32_t) { return pings; }, 300, false),
+      Flood([](uint32_t stream) { return FrameOf(1, kEndHeaders, stream, "\x83\x86"); }, 1000, true),
+      Flood([](uint32_t stream) { return Head(stream, kEcho.path) + FrameOf(3, 0, stream, "\0\0\0\x8"s); },
+            40'000, false),
+      Flood([=](uint32_t stream) { return Head(stream, kEcho.path) + DataOf(stream, whole, false); }, 50,
+            false),
+      Flood(
+          [=](uint32_t stream) {
+            return Head(stream, kEcho.path) + DataOf(stream, Prefix(big.size()) + big, true);
+          },
+          100, false),
+      [=](const std::string& address) {  // half messages on twenty connections, which then leave
+        std::vector<Attacker> attackers;
+        for (int i = 0; i < 20; ++i) {
+          attackers.push_back(Attacker::Greeting(address));
+          attackers.back().Send(Head(1, kEcho.path) + DataOf(1, whole.substr(0, whole.size() - 1), false));
+        }
+      },
+      [](const std::string& address) {  // silence
+        std::vector<Attacker> attackers;
+        for (int i = 0; i < 100; ++i) attackers.emplace_back(address);
+      }};
+}
+
+TEST_P(HostileTest, AClientIsServedWhateverOthersDo) {
+  options_.max_held_bytes = 8u << 20;
+  options_.max_connections = 50;
+  options_.health = true;
+  Serve();
+  std::atomic<bool> over{false};
+  std::atomic<int> served{0};
+  std::thread prober([&] {
+    Client client;
+    Channel probe(&client, address());
+    while (!over) {
+      const absl::Status status = Call(probe, kEcho, "probe", nullptr, kMaxTestWait / 2);
+      EXPECT_TRUE(status.ok()) << status << " after " << served;
+      if (!status.ok()) return;
+      ++served;
+    }
+  });
+  for (const Attack& attack : Attacks()) {
+    attack(address());
+    const int before = served;
+    EXPECT_TRUE(Eventually([&] { return served > before + 1; }));
+  }
+  over = true;
+  prober.join();
+  EXPECT_TRUE(Eventually([&] { return server_->Sample().held_bytes < 64u << 10; }));
+  for (const char* limit : {"settings", "malformed", "connections"}) EXPECT_GT(Reached(limit), 0u) << limit;
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, HostileTest, testing::Values("SIB1", "SDB1-2", "FIB1", "auto"),
                          [](const auto& param) {
                            std::string name = param.param;
@@ -432,8 +510,9 @@ TEST_P(HostileDispatchTest, OneConnectionHasAShareOfTheQueue) {
   EXPECT_TRUE(Eventually([&] { return Reached("queue share") >= 1500 - 1024 - 2; }));
   EXPECT_EQ(Reached("queue"), 0u);
   Attacker other = Attacker::Greeting(address());
-  other.Send(Hanging(1));
-  EXPECT_TRUE(Eventually([&] { return server_->Sample().pools.queued > 1024; }));
+  other.Send(Hanging(1) + FrameOf(6, 0, 0, "12345678"));
+  EXPECT_TRUE(other.AwaitText("12345678"));  // it has a place by then
+  EXPECT_EQ(other.heard().find(StatusOf(8)), std::string::npos);
   gate_.Open();
   EXPECT_TRUE(other.AwaitText(StatusOf(0)));
 }

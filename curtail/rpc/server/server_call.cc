@@ -338,7 +338,7 @@ void Responder::Finish(absl::Status status) { std::exchange(call_, nullptr)->Fin
 bool ServerCall::LeaveQueue(size_t bytes) {
   static_cast<internal::ServerConnection&>(*connection_).Dequeued();
   if (placed_.exchange(false, std::memory_order_acq_rel)) [[likely]] {
-    parts_->admission.Dequeued(bytes);
+    parts_->admission.Left(bytes);
     return true;
   }
   parts_->admission.AbandonedGone();

@@ -87,14 +87,13 @@ void ServerConnection::OnWritable(wire::StreamId, void* tag) {
 
 void ServerConnection::Queue(ServerCall& call) {
   if (call.in_line()) return call.AnswerInLine(session());
-  if (queued_.fetch_add(1, std::memory_order_relaxed) >= parts_.admission.share()) {
-    parts_.limits.Reached(ServerLimit::kQueueShare, peer_);
-  } else if (parts_.admission.TryQueue(call.queued_bytes())) {
+  const bool has_share = queued_.fetch_add(1, std::memory_order_relaxed) >= parts_.admission.share();
+  if (!has_share && parts_.admission.TryQueue(call.queued_bytes())) {
     call.TakePlace();
     return ready()->Push(&call);
   }
   Dequeued();
-  parts_.limits.Reached(ServerLimit::kQueue, peer_);
+  parts_.limits.Reached(has_share ? ServerLimit::kQueueShare : ServerLimit::kQueue, peer_);
   call.Refuse(absl::ResourceExhaustedError("too many requests are waiting on this server"), session());
   call.Drop();
 }

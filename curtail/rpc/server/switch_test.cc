@@ -2,6 +2,7 @@
 //
 // Exchanging a server's config while it serves.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <deque>
 
@@ -156,7 +157,7 @@ TEST(Switch, WorksWithoutThreadsToSpare) {
 TEST(AdminTest, SwitchesAndTellsTheConfig) {
   ServerOptions options;
   options.config = *Config::Parse("SIB1");
-  options.admin = "127.0.0.1:0";
+  options.admin = Join("unix:", testing::TempDir(), "admin_test.", getpid());
   auto server = Server::Start(options, {});
   ASSERT_TRUE(server.ok()) << server.status();
   const std::string admin = (*server)->admin_address();
@@ -174,6 +175,35 @@ TEST(AdminTest, SwitchesAndTellsTheConfig) {
   // The public port does not have it.
   EXPECT_EQ(AskAdmin((*server)->addresses()[0], Admin::kSwitch, SwitchToConfig("SIB1")).status().code(),
             absl::StatusCode::kUnimplemented);
+}
+
+TEST(AdminTest, ChangesOverTcpNeedTheToken) {
+  for (const char* token : {"", "secret"}) {
+    ServerOptions options;
+    options.config = *Config::Parse("SIB1");
+    options.admin = "127.0.0.1:0";
+    options.admin_token = token;
+    auto server = Server::Start(options, {});
+    ASSERT_TRUE(server.ok()) << server.status();
+    Client client;
+    Channel channel(&client, (*server)->admin_address());
+    const auto try_with = [&](const char* authorization) {
+      Context ctx(kMaxTestWait);
+      if (authorization != nullptr) ctx.AddMetadata("authorization", authorization);
+      curtail::admin::v1::SwitchReply reply;
+      const auto request = SwitchToConfig("SDB1-2");
+      return channel.Call(ctx, Admin::kSwitch.path, request, &reply).code();
+    };
+    for (const char* wrong :
+         {static_cast<const char*>(nullptr), "", "Bearer", "Bearer secre", "Bearer secrets", "secret"}) {
+      EXPECT_EQ(try_with(wrong), absl::StatusCode::kPermissionDenied) << token << (wrong ? wrong : "nothing");
+    }
+    EXPECT_EQ((*server)->config().ToString(), "SIB1");
+    EXPECT_TRUE(AskAdmin((*server)->admin_address(), Admin::kGetConfig).ok());
+    EXPECT_TRUE(AskAdmin((*server)->admin_address(), Admin::kGetStatus).ok());
+    const auto code = *token == '\0' ? absl::StatusCode::kPermissionDenied : absl::StatusCode::kOk;
+    EXPECT_EQ(try_with("Bearer secret"), code);
+  }
 }
 
 }  // namespace

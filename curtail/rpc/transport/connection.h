@@ -74,8 +74,12 @@ class Connection : public PollHandler,
 
   // Server: whether its requests are refused for now, as it holds too much. Any thread.
   bool overloaded() const { return overloaded_.load(std::memory_order_relaxed); }
-  // Server: whether a call has come since the last look. Any thread.
-  bool TakeActive() { return active_.exchange(false, std::memory_order_relaxed); }
+  // Server: whether a call has come since the last few looks. One thread at a time looks.
+  bool TakeActive() {
+    const uint8_t looks = active_.load(std::memory_order_relaxed);
+    if (looks > 0) active_.store(looks - 1, std::memory_order_relaxed);
+    return looks > 0;
+  }
 
  protected:
   // An operation's turn has come; the transport may be gone (closed()).
@@ -98,7 +102,7 @@ class Connection : public PollHandler,
   // Server: whether to leave the peer's bytes where they are. The end of a pause reads what has come.
   void Pause(bool pause);
   bool paused() const { return paused_; }
-  void NoteActive() { active_.store(true, std::memory_order_relaxed); }
+  void NoteActive() { active_.store(kLooks, std::memory_order_relaxed); }
   void SetOverloaded(bool overloaded) { overloaded_.store(overloaded, std::memory_order_relaxed); }
   // Whether the socket takes no output for now, and the bytes that it took so far.
   bool blocked() const { return blocked_; }
@@ -121,6 +125,7 @@ class Connection : public PollHandler,
     size_t sent = 0;
   };
   using Output = Recycler<OutputBuffer>::Lease;
+  static constexpr uint8_t kLooks = 3;
   enum Special : uint8_t {
     kSealed = 1,   // TLS
     kOpening = 2,  // a client's first bytes, which say what kind of server that is
@@ -148,7 +153,7 @@ class Connection : public PollHandler,
   std::atomic<Op*> inbox_{nullptr};
   // Atomic, relaxed: a hint that the holder gives.
   std::atomic<bool> overloaded_{false};
-  std::atomic<bool> active_{false};
+  std::atomic<uint8_t> active_{0};
 
   // Owned by the strand's holder.
   wire::Session session_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/deploy/admin_client.h"
 
+#include <cstdlib>
+
 #include "curtail/base/strings.h"
 #include "curtail/rpc/admin/admin.curtail.h"
 #include "tools/curtail/cli/exit_code.h"
@@ -20,6 +22,9 @@ template <class Request, class Reply>
 absl::StatusOr<Reply> Ask(Channel& channel, const Method<Request, Reply>& method, const Request& request,
                           Nanos timeout) {
   Context ctx(timeout);
+  if (const char* token = std::getenv("CURTAIL_ADMIN_TOKEN")) {
+    ctx.AddMetadata("authorization", Join("Bearer ", token));
+  }
   Reply reply;
   absl::Status status = channel.Call(ctx, method.path, request, &reply);
   if (status.ok() && IsComplete(reply)) return reply;

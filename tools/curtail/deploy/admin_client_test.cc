@@ -2,6 +2,7 @@
 #include "tools/curtail/deploy/admin_client.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -82,7 +83,7 @@ TEST(AdminClient, PassesOverFieldsThatItDoesNotKnow) {
 
 TEST(AdminClient, AsksAServer) {
   ServerOptions options;
-  options.admin = "127.0.0.1:0";
+  options.admin = Join("unix:", testing::TempDir(), "admin_client_test.", getpid());
   options.config = *Config::Parse("SIB1");
   auto server = Server::Start(std::move(options), {});
   ASSERT_TRUE(server.ok()) << server.status();
