@@ -33,7 +33,7 @@ constexpr Nanos kPausePeriod = std::chrono::milliseconds(100);
 
 void ServerConnection::StartClock() {
   accepted_ = Now();
-  WakeBy(accepted_ + parts_.handshake_timeout);
+  WakeBy(accepted_ + std::min(parts_.handshake_timeout, parts_.idle_timeout));
 }
 
 std::shared_ptr<Clocked> ServerConnection::KeepAlive() {
