@@ -274,8 +274,8 @@ class Session::Impl {
   std::string message_;
   std::string inflated_;
   std::string compressed_;  // our own, on its way out
-  uint64_t inputs_ = 0;    // header blocks and other frames that came whole
-  size_t head_bytes_ = 0;  // of header fields of open streams
+  uint64_t inputs_ = 0;     // header blocks and other frames that came whole
+  size_t head_bytes_ = 0;   // of header fields of open streams
   size_t held_limit_;
   size_t held_alone_limit_;
   size_t held_bytes_ = 0;  // of unfinished messages, all streams together

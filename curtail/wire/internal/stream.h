@@ -55,8 +55,8 @@ struct StreamState {
   // Client: of the response's head. Server: of the answer that a request which is not gRPC gets at its end.
   int16_t http_status = 0;
 
-  uint32_t head_bytes = 0;    // server: of the request's header fields
-  uint32_t uncredited = 0;    // bytes received for which no WINDOW_UPDATE was sent
+  uint32_t head_bytes = 0;  // server: of the request's header fields
+  uint32_t uncredited = 0;  // bytes received for which no WINDOW_UPDATE was sent
   // What the peer's WINDOW_UPDATEs have added, less what was sent. With the initial window, which SETTINGS change for
   // all streams at once, it is the stream's window; that may be negative (RFC 9113, 6.9.2).
   int64_t send_credit = 0;
