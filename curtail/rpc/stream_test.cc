@@ -22,6 +22,7 @@ using Both = ServerStream<StringValue, StringValue>;
 // The handlers tell what they have seen.
 struct Seen {
   Gate stalled;
+  Gate turns[3];
   Gate ended;
   std::atomic<int> written{0};
   std::mutex mu;
@@ -50,6 +51,7 @@ class StreamService final : public Service {
     return {Bidirectional("Chat", [](Context&, Both& stream) { return Echo(stream); }),
             Bidirectional("Meta", [](Context& ctx, Both& stream) { return Meta(ctx, stream); }),
             Bidirectional("Stall", [this](Context&, Both& stream) { return Stall(stream); }),
+            Bidirectional("Push", [this](Context&, Both& stream) { return Push(stream); }),
             Bidirectional("Wait", [this](Context&, Both& stream) { return Wait(stream); }),
             Bidirectional("Fail", [](Context&, Both& stream) { return Fail(stream); }),
             Bidirectional("Relay", [this](Context& ctx, Both& stream) { return Relay(ctx, stream); }),
@@ -94,6 +96,14 @@ class StreamService final : public Service {
     StringValue in;
     while (stream.Read(&in)) ++seen_->written;
     return seen_->End(stream.status());
+  }
+  // Holds its thread up after each message, without a wait that the model knows of.
+  absl::Status Push(Both& stream) {
+    for (int i = 0; i < 3; ++i) {
+      stream.Write(Text("now"));
+      if (!seen_->turns[i].Pass()) return absl::DeadlineExceededError("the message did not arrive");
+    }
+    return absl::OkStatus();
   }
   // Notes how its only read ended.
   absl::Status Wait(Both& stream) {
@@ -189,6 +199,18 @@ TEST_P(StreamTest, AnswersEachMessageAsItComes) {
   StringValue reply;
   EXPECT_FALSE(stream.Read(&reply));
   EXPECT_FALSE(stream.Write(reply));
+  const absl::Status status = stream.Finish();
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_P(StreamTest, AMessageLeavesWhileItsHandlerGoesOn) {
+  Context ctx(kMaxTestWait);
+  Stream stream = Open(ctx, "Push");
+  for (Gate& turn : seen_.turns) {
+    StringValue reply;
+    EXPECT_TRUE(stream.Read(&reply));
+    turn.Open();
+  }
   const absl::Status status = stream.Finish();
   EXPECT_TRUE(status.ok()) << status;
 }

@@ -102,7 +102,8 @@ class StreamCall final : public ServerCall, private StreamPipe {
   void PostTurn() override {
     Ref();  // the turn's
     connection_->Post(&turn_);
-    parts_->output.Output(connection_);
+    // At once: the handler may go on for long without a wait at which held output would leave.
+    parts_->output.Kick(*connection_, Connection::kPosted);
   }
   void SendHead(wire::Session& session, wire::StreamId id) override {
     if (end_.initial.empty()) return;
