@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// streams: how many messages a second travel on one stream, with curtail and with grpc++.
+//
+// Server and client are in this process; each stack's client talks to its own server. The subjects take turns at each
+// work in each round, so that what disturbs the machine disturbs all.
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bench/common/program.h"
+#include "bench/common/report.h"
+#include "bench/common/round.h"
+#include "bench/streams/subject.h"
+#include "curtail/base/clock.h"
+#include "curtail/base/strings.h"
+#include "nlohmann/json.hpp"
+
+namespace {
+
+using namespace curtail;
+using bench::StreamSubject;
+
+constexpr int kSchemaVersion = 1;
+
+struct Flags : bench::CommonFlags {
+  std::vector<std::string> subjects;
+  double seconds = 1;
+};
+
+// Calls of `count` messages each.
+struct Work {
+  const char* name;
+  absl::Status (StreamSubject::*call)(int count, size_t size);
+  int count;
+  size_t size;
+};
+constexpr Work kWorks[] = {{"ping-pong, 64 B", &StreamSubject::PingPong, 1000, 64},
+                           {"server sends, 100 B", &StreamSubject::Watch, 1000, 100},
+                           {"server sends, 64 KiB", &StreamSubject::Watch, 200, 64u << 10},
+                           {"client sends, 100 B", &StreamSubject::Upload, 1000, 100},
+                           {"client sends, 64 KiB", &StreamSubject::Upload, 200, 64u << 10}};
+
+// Messages a second.
+absl::StatusOr<double> Measure(StreamSubject& subject, const Work& work, double seconds) {
+  const auto once = [&] { return (subject.*work.call)(work.count, work.size); };
+  if (absl::Status warm = once(); !warm.ok()) return warm;
+  const TimePoint begin = Now();
+  const TimePoint end = begin + Nanos(static_cast<int64_t>(seconds * 1e9));
+  int64_t messages = 0;
+  do {
+    if (absl::Status status = once(); !status.ok()) return status;
+    messages += work.count;
+  } while (Now() < end);
+  return static_cast<double>(messages) / std::chrono::duration<double>(Now() - begin).count();
+}
+
+struct Results {
+  std::vector<std::string> subjects;
+  std::vector<std::vector<std::vector<double>>> cells;  // by work and subject: a value a round
+
+  bench::Table ToTable() const {
+    bench::Table table{.names = 1, .rows = {{"messages a second"}}};
+    for (const std::string& subject : subjects) table.rows[0].push_back(subject);
+    for (size_t w = 0; w < std::size(kWorks); ++w) {
+      bench::Row row = {kWorks[w].name};
+      for (const std::vector<double>& cell : cells[w]) {
+        const bench::Spread spread = bench::SpreadOf(cell);
+        row.push_back(absl::StrCat(bench::Grouped(spread.median), " (", bench::Grouped(spread.min), "-",
+                                   bench::Grouped(spread.max), ")"));
+      }
+      table.rows.push_back(std::move(row));
+    }
+    return table;
+  }
+  bench::Json ToJson() const {
+    bench::Json works = bench::Json::array();
+    for (size_t w = 0; w < std::size(kWorks); ++w) {
+      bench::Json per_s = bench::Json::object();
+      for (size_t s = 0; s < subjects.size(); ++s) {
+        per_s[subjects[s]] = bench::ToJson(bench::SpreadOf(cells[w][s]));
+      }
+      works.push_back({{"work", kWorks[w].name},
+                       {"messages_a_call", kWorks[w].count},
+                       {"message_bytes", kWorks[w].size},
+                       {"messages_per_s", per_s}});
+    }
+    return works;
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Flags flags;
+  flags.subjects = bench::SubjectNames();
+  CLI::App app("How many messages a second travel on one stream?", "streams");
+  app.footer(
+      "Exit codes: 0 ok, 104 bad flags, 105 interrupted (what was measured is reported).\n"
+      "Example: streams --rounds 7 --subjects curtail-auto,grpc-sync --json streams.json");
+  app.add_option("--subjects", flags.subjects, "Stacks; any config after curtail-")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--seconds", flags.seconds, "Of each measurement")
+      ->check(CLI::Range(0.01, 600.0))
+      ->capture_default_str();
+  bench::AddCommonFlags(app, &flags, {.quick = "1 round of 0.05 s: that it works, not how fast"});
+  if (const std::optional<int> code = bench::ParseFlags(app, argc, argv, &flags)) return *code;
+  if (flags.quick) flags.rounds = 1, flags.seconds = 0.05;
+  bench::Session session(flags);
+  const bench::Machine machine = bench::LookAtMachine();
+  session.Note(bench::ToString(machine));
+  std::vector<std::unique_ptr<StreamSubject>> subjects;
+  for (const std::string& name : flags.subjects) {
+    auto subject = bench::MakeSubject(name);
+    if (!subject.ok()) return bench::Fail("streams", subject.status());
+    subjects.push_back(*std::move(subject));
+  }
+  Results results{.subjects = flags.subjects, .cells = {}};
+  results.cells.assign(std::size(kWorks), std::vector<std::vector<double>>(subjects.size()));
+  const bench::RoundPlan plan{.rounds = flags.rounds,
+                              .loads = std::size(kWorks),
+                              .subjects = subjects.size(),
+                              .order = bench::Order::kRotate,
+                              .stop = &session.stop()};
+  const absl::Status ended = bench::RunRounds(plan, [&](const bench::Turn& turn) -> absl::Status {
+    session.Progress(absl::StrCat(bench::RoundText(plan, turn), kWorks[turn.load].name, "  ",
+                                  flags.subjects[turn.subject]));
+    auto rate = Measure(*subjects[turn.subject], kWorks[turn.load], flags.seconds);
+    if (!rate.ok()) return rate.status();
+    results.cells[turn.load][turn.subject].push_back(*rate);
+    return absl::OkStatus();
+  });
+  session.Progress("");
+  if (!ended.ok() && !session.stop()) return bench::Fail("streams", ended);
+  bench::Json json = bench::ReportHead("streams", kSchemaVersion, flags, machine);
+  json["works"] = results.ToJson();
+  const bench::Table table = results.ToTable();
+  if (absl::Status written = session.Report(table.ToText(), bench::Dump(json), table.ToMarkdown());
+      !written.ok()) {
+    return bench::Fail("streams", written);
+  }
+  return session.stop() ? tool::kInterrupted : tool::kOk;
+}
