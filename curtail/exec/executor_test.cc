@@ -373,6 +373,7 @@ class EndingTask final : public Task {
 };
 
 TEST_F(StandInsTest, ComeForThreadsThatComputeIfThereAreCpus) {
+  // 2026-11-23: on one CPU a stand-in would only take turns with the thread that computes, so none comes.
   if (UsableCpus() < 2) GTEST_SKIP() << "needs two CPUs";
   std::atomic<bool> end{false};
   ComputingTask computing(&end);
