@@ -10,6 +10,21 @@ function(curtail_bench_target name)
   add_dependencies(bench_programs ${name})
 endfunction()
 
+# curtail_bench_grpc(NAME STEM LIB): the library NAME, grpc++'s stubs for STEM.proto of this folder, whose messages LIB has.
+# They are in a namespace of their own (peer), as both generators name their classes after the service.
+function(curtail_bench_grpc name stem lib)
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/gen-grpc)
+  add_custom_command(OUTPUT ${out}/${stem}.grpc.pb.cc ${out}/${stem}.grpc.pb.h
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
+    COMMAND protobuf::protoc --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin>
+            -I ${CMAKE_CURRENT_SOURCE_DIR} --grpc_out=services_namespace=peer:${out}
+            ${CMAKE_CURRENT_SOURCE_DIR}/${stem}.proto
+    DEPENDS ${stem}.proto VERBATIM)
+  add_library(${name} STATIC ${out}/${stem}.grpc.pb.cc ${out}/${stem}.grpc.pb.h)
+  target_include_directories(${name} SYSTEM PUBLIC ${out})
+  target_link_libraries(${name} PUBLIC ${lib} gRPC::grpc++)
+endfunction()
+
 # curtail_bench(NAME SOURCES ... LIBS ...): a benchmark program.
 function(curtail_bench name)
   curtail_executable(${name} ${ARGN})
