@@ -5,8 +5,8 @@
 // Server and client are in this process; each stack's client talks to its own server. The subjects take turns at each
 // work in each round, so that what disturbs the machine disturbs all.
 #include <CLI/CLI.hpp>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,7 +60,8 @@ absl::StatusOr<double> Measure(StreamSubject& subject, const Work& work, double 
 
 struct Results {
   std::vector<std::string> subjects;
-  std::vector<std::vector<std::vector<double>>> cells;  // by work and subject: a value a round
+  std::vector<std::vector<std::vector<double>>>
+      cells;  // by work and subject: a value a round, none if interrupted
 
   bench::Table ToTable() const {
     bench::Table table{.names = 1, .rows = {{"messages a second"}}};
@@ -68,9 +69,11 @@ struct Results {
     for (size_t w = 0; w < std::size(kWorks); ++w) {
       bench::Row row = {kWorks[w].name};
       for (const std::vector<double>& cell : cells[w]) {
-        const bench::Spread spread = bench::SpreadOf(cell);
-        row.push_back(absl::StrCat(bench::Grouped(spread.median), " (", bench::Grouped(spread.min), "-",
-                                   bench::Grouped(spread.max), ")"));
+        const std::optional<bench::Spread> spread = bench::SpreadIfAny(cell);
+        row.push_back(!spread
+                          ? "-"
+                          : absl::StrCat(bench::Grouped(spread->median), " (", bench::Grouped(spread->min),
+                                         "-", bench::Grouped(spread->max), ")"));
       }
       table.rows.push_back(std::move(row));
     }
@@ -81,7 +84,8 @@ struct Results {
     for (size_t w = 0; w < std::size(kWorks); ++w) {
       bench::Json per_s = bench::Json::object();
       for (size_t s = 0; s < subjects.size(); ++s) {
-        per_s[subjects[s]] = bench::ToJson(bench::SpreadOf(cells[w][s]));
+        const std::optional<bench::Spread> spread = bench::SpreadIfAny(cells[w][s]);
+        per_s[subjects[s]] = spread ? bench::ToJson(*spread) : bench::Json();
       }
       works.push_back({{"work", kWorks[w].name},
                        {"messages_a_call", kWorks[w].count},
