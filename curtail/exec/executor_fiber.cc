@@ -12,6 +12,8 @@
 //      (FiberLoop::Rouse).
 //  F3  After kBatch steps the thread looks for events even if there is more to run, so neither replies nor
 //      requests wait behind an endless queue.
+//  F4  Fibers that are ready go before requests that have not begun. But after one has yielded (Fiber::YieldIfLong),
+//      and so is ready again, the thread looks for events, and begins as many as kFresh requests first.
 #include <algorithm>
 
 #include "curtail/exec/executor.h"
@@ -21,6 +23,7 @@ namespace curtail {
 namespace {
 
 constexpr int kBatch = 16;
+constexpr int kFresh = kBatch / 2;
 
 }  // namespace
 
@@ -33,8 +36,11 @@ void Executor::Disarm(Thread& self) {
 void Executor::StepFibers(Thread& self) {
   self.now = TimePoint();
   const bool serving = self.role != kNone && !stopping_;
+  const uint64_t yields = self.loop_owner->yields();
   if (self.steps < kBatch && RunFibers(self, serving)) {
-    ++self.steps;
+    const bool yielded = self.loop_owner->yields() != yields;
+    self.steps = yielded ? kBatch : self.steps + 1;
+    self.fair = self.fair || yielded;  // F4
     return;
   }
   if (FlushHeld(self)) return;
@@ -45,11 +51,15 @@ void Executor::StepFibers(Thread& self) {
 
 bool Executor::RunFibers(Thread& self, bool serving) {
   FiberLoop& loop = *self.loop_owner;
-  const bool resume = loop.HasReady();
+  const bool ready = loop.HasReady();
+  const bool fresh_first = self.fair && self.steps < kFresh;
   TimePoint now;
-  const Order::Next next = !resume && serving && !loop.full() ? Pop(reception_, &now) : Order::Next();
+  const Order::Next next =
+      (!ready || fresh_first) && serving && !loop.full() ? Pop(reception_, &now) : Order::Next();
   Task* const task = next.task;
+  const bool resume = ready && task == nullptr;
   if (!resume && task == nullptr) return false;
+  if (resume) self.fair = false;
   if (task != nullptr && !next.shed && NeedsItsOwnThread(*task)) {
     GiveAside(task);  // G4
     return true;

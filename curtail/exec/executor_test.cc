@@ -50,6 +50,22 @@ class CountingTask final : public Task {
   Counter* const counter_;
 };
 
+// Runs until others have run, and waits for nothing.
+class LoopingTask final : public Task {
+ public:
+  LoopingTask(Counter* others, int count, Counter* ended) : others_(others), count_(count), ended_(ended) {}
+  void Run(const WaitHint&) override {
+    const Deadline end = Deadline::In(kMaxTestWait);
+    while (others_->count() < count_ && !end.Expired()) Fiber::YieldIfLong();
+    ended_->Add();
+  }
+
+ private:
+  Counter* const others_;
+  const int count_;
+  Counter* const ended_;
+};
+
 // Waits inside Run() until `all` tasks have started: only as many threads as tasks can satisfy it.
 class MeetingTask final : public Task {
  public:
@@ -106,6 +122,12 @@ class FakeReceiver final : public Receiver, public Outbox {
   TaskList fed_ CURTAIL_GUARDED_BY(mu_);
 };
 
+std::string NameOf(const testing::TestParamInfo<const char*>& info) {
+  std::string name = info.param;
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+}
+
 class ExecutorTest : public testing::TestWithParam<const char*> {
  protected:
   const Config config_ = *Config::Parse(GetParam());
@@ -158,6 +180,24 @@ TEST_P(ExecutorTest, StopHandsBackWhatDidNotRun) {
   EXPECT_EQ(left_over.size(), 5u);
   counter_.Add();  // the participant that was missing
   EXPECT_TRUE(never.Await(runners));
+}
+
+class ExecutorFiberTest : public ExecutorTest {};
+INSTANTIATE_TEST_SUITE_P(Models, ExecutorFiberTest,
+                         testing::Values("FIB1", "FIP1", "FDB1-1", "FDP1-1", "auto"), NameOf);
+
+// Property: requests that come while a fiber runs without a wait begin, and so do those that it kept from beginning.
+TEST_P(ExecutorFiberTest, AFiberThatNeverWaitsKeepsNoRequestFromItsThread) {
+  constexpr int kCount = 100;
+  Counter ended;
+  std::vector<LoopingTask> loops(3, LoopingTask(&counter_, kCount, &ended));
+  std::vector<CountingTask> tasks(kCount, CountingTask(&counter_));
+  Executor executor(config_, {.max_threads = 0}, &receiver_, &receiver_, nullptr);
+  for (LoopingTask& loop : loops) receiver_.Feed(&loop);
+  for (CountingTask& task : tasks) receiver_.Feed(&task);
+  EXPECT_TRUE(counter_.Await(kCount));
+  EXPECT_TRUE(ended.Await(3));
+  EXPECT_EQ(counter_.count(), kCount);
 }
 
 TEST(ExecutorSwitch, RefusesWhatItCannotBe) {
@@ -476,11 +516,7 @@ INSTANTIATE_TEST_SUITE_P(Models, ExecutorTest,
                          testing::Values("SIB1", "SIB4", "SIP1", "SIP3", "SDB1-1", "SDB1-8", "SDB3-4",
                                          "SDP2-2", "FIB1", "FIB3", "FIP2", "FDB1-1", "FDB2-4", "FDP1-2",
                                          "auto"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name) c = c == '-' ? '_' : c;
-                           return name;
-                         });
+                         NameOf);
 
 }  // namespace
 }  // namespace curtail

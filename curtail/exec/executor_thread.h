@@ -89,6 +89,7 @@ struct Executor::Thread {
   std::vector<Poller::Ready> events;
   bool held = false;  // it ran tasks since it last flushed
   int steps = 0;      // on fibers, since it last looked for events
+  bool fair = false;  // one of its fibers has yielded: see F4
   TimePoint now;      // what the clock said at the end of the step before; zero: it was not read, or is stale
   // Atomic, relaxed: waits for events or replies; for the sensors.
   std::atomic<bool> waits{false};

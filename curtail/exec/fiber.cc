@@ -60,6 +60,9 @@ namespace {
 
 thread_local Fiber* current_fiber = nullptr;
 
+// A fiber that does not wait gives others a turn after so long.
+constexpr Nanos kSlice = std::chrono::microseconds(100);
+
 // What the C++ runtime keeps of exceptions in flight (Itanium C++ ABI, 2.2.2); one for each stack.
 struct ExceptionState {
   void* caught = nullptr;
@@ -165,6 +168,15 @@ void Fiber::SwitchOut() {
   context_->place.Enter(loop_->main_->place);
 }
 
+void Fiber::LookAtTime() {
+  const TimePoint now = Now();
+  if (seen_at_ == TimePoint()) seen_at_ = now;
+  if (now - seen_at_ < kSlice) return;
+  ++loop_->yields_;
+  Wake();
+  Suspend(Deadline::Infinite());
+}
+
 void Fiber::Suspend(Deadline deadline) {
   if (!deadline.infinite()) loop_->timers_.Insert(*this, deadline.when());
   const TimePoint from = timed_ ? Now() : TimePoint();
@@ -261,6 +273,7 @@ bool FiberLoop::Spawn(Task* task, const WaitHint& hint) {
 void FiberLoop::Resume(Fiber* fiber) {
   Fiber::Context& context = *fiber->context_;
   fiber->waiting_ = false;
+  fiber->seen_at_ = TimePoint();
   current_fiber = fiber;
   const uint64_t number = run_number_.load(std::memory_order_relaxed);
   run_kind_.store(fiber->kind_, std::memory_order_release);

@@ -43,6 +43,12 @@ class Fiber : private Timer {
   // The fiber that this code runs on; null on a plain thread.
   static Fiber* Current();
 
+  // For loops that may never wait: steps aside if this fiber has run for so long that other fibers,
+  // new requests and events are to have a turn. Cheap; does nothing on a plain thread.
+  static void YieldIfLong() {
+    if (Fiber* const fiber = Current(); fiber != nullptr && ++fiber->passes_ % kPassesALook == 0)
+      fiber->LookAtTime();
+  }
   // Steps aside until Wake() or `deadline`. May return early: test the condition again.
   void Suspend(Deadline deadline);
   // Makes it run again; if it is not suspended, its next Suspend() may return early. Never blocks.
@@ -58,9 +64,11 @@ class Fiber : private Timer {
 
  private:
   friend class FiberLoop;
+  static constexpr uint32_t kPassesALook = 8;
   struct Context;
   explicit Fiber(FiberLoop* loop);
   ~Fiber();
+  void LookAtTime();
   [[noreturn]] void Main();
   void SwitchOut();
 
@@ -73,6 +81,8 @@ class Fiber : private Timer {
   Nanos suspended_{0};
   bool timed_ = false;
   bool waiting_ = false;  // suspended, and not resumed since
+  uint32_t passes_ = 0;   // of YieldIfLong()
+  TimePoint seen_at_;     // the first look at the time since it was resumed; zero: none
   // Atomic: in one of the loop's two ready lists. The thread that sets it (acq_rel) puts the fiber
   // there. The loop clears it (acq_rel) before it resumes the fiber.
   std::atomic<bool> ready_{false};
@@ -94,6 +104,8 @@ class FiberLoop {
   const std::shared_ptr<Poller>& poller() const { return poller_; }
   size_t live() const { return live_; }
   bool full() const { return live_ >= options_.max_live; }
+  // How many times fibers stepped aside because they had run for long.
+  uint64_t yields() const { return yields_; }
 
   // Runs `task` on a fiber until it first waits, or ends. False if it did not begin: the loop is
   // full, or no memory is left for a stack.
@@ -147,6 +159,7 @@ class FiberLoop {
   TimerHeap timers_;
   std::vector<Poller::Ready> events_;
   size_t live_ = 0;
+  uint64_t yields_ = 0;
   struct Main;
   const std::unique_ptr<Main> main_;
 

@@ -63,6 +63,20 @@ TEST_F(FiberTest, TakesTurnsWhereItWaits) {
   EXPECT_EQ(loop_.live(), 0u);
 }
 
+TEST_F(FiberTest, OneThatRunsForLongLetsOthersRun) {
+  bool done = false;
+  bool over = false;
+  Start([&] {
+    while (!done) Fiber::YieldIfLong();
+    over = true;
+  });
+  EXPECT_FALSE(over);
+  EXPECT_EQ(loop_.yields(), 1u);
+  Start([&] { done = true; });
+  RunAll();
+  EXPECT_TRUE(over);
+}
+
 TEST_F(FiberTest, ANotificationBeforeTheWaitIsNotLost) {
   Parker parker;
   bool done = false;

@@ -32,6 +32,9 @@ class PollHandler {
   // For an Outbox: the number of the list that last held this; numbers are unique in the process.
   // Relaxed: a thread looks for numbers that only it writes.
   std::atomic<uint64_t> held_in{0};
+  // For those that hold output for a bounded time: this is in their list. Exchanged (acq_rel)
+  // behind a post, and ahead of the call of OnEvents() that sends it: either sees the other.
+  std::atomic<bool> listed{false};
 };
 
 class Poller {

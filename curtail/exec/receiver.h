@@ -39,6 +39,12 @@ class Outbox {
   // Thread `thread_index` has posted output to `handler`. Follow the last of several with
   // FlushIfDue().
   virtual void Hold(uint32_t thread_index, std::shared_ptr<PollHandler> handler) = 0;
+  // The same, for a thread that may go on for long: the output leaves within some 200 us of `now`,
+  // whatever the thread does. False: it cannot be held, and the caller sends it.
+  virtual bool HoldBriefly(uint32_t /*thread_index*/, std::shared_ptr<PollHandler> /*handler*/,
+                           TimePoint /*now*/) {
+    return false;
+  }
   // Sends the output that thread `thread_index` held back, if it did for too long.
   virtual void FlushIfDue(uint32_t thread_index) = 0;
   // Sends the output that thread `thread_index` held back.

@@ -2,9 +2,10 @@
 //
 // channel.h - a named server as its callers see it, and the client runtime.
 //
-// A Client owns no thread; waiting threads move the bytes. In the synchronous models the thread
-// that waits for a reply drives the connections (docs/design/lanes.md). Event-driven programs (the
-// load generator) call Client::Poll() from a loop of their own.
+// Waiting threads move the bytes. In the synchronous models the thread that waits for a reply
+// drives the connections (docs/design/lanes.md). Event-driven programs (the load generator) call
+// Client::Poll() from a loop of their own. A Client owns no thread, unless threads outside of
+// servers write to its streams in bursts: one then sends what they hold back.
 #pragma once
 
 #include <memory>
@@ -25,8 +26,9 @@ class InProcess;
 class Lane;
 class Channel;
 namespace internal {
+class HeldMessages;
 class StartedCall;
-}
+}  // namespace internal
 
 struct ClientOptions {
   // Independent sets of connections. Waiting threads share a lane's connections and take turns to
@@ -58,6 +60,8 @@ class Client {
   Lane& lane(size_t index);
   size_t lane_count() const;
   const ClientOptions& options() const;
+  // Of streams that threads outside of servers write to.
+  internal::HeldMessages& held_messages();
 
  private:
   friend class Channel;

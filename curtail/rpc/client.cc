@@ -118,6 +118,7 @@ Client::~Client() = default;
 
 Lane& Client::lane(size_t index) { return *impl_->lanes[index]; }
 const ClientOptions& Client::options() const { return impl_->options; }
+internal::HeldMessages& Client::held_messages() { return impl_->held_messages; }
 size_t Client::lane_count() const { return impl_->lanes.size(); }
 void Client::Wake() { impl_->lanes[0]->poller()->Wake(); }
 

@@ -19,11 +19,15 @@ using internal::ServerStreamingMethod;
 using testing::HasSubstr;
 using Both = ServerStream<StringValue, StringValue>;
 
+// Messages that are written without a wait.
+constexpr int kBurst = 10;
+
 // The handlers tell what they have seen.
 struct Seen {
   Gate stalled;
   Gate turns[3];
   Gate ended;
+  std::atomic<bool> stop{false};
   std::atomic<int> written{0};
   std::mutex mu;
   absl::Status last;  // of the handler that ended last
@@ -52,6 +56,16 @@ class StreamService final : public Service {
             Bidirectional("Meta", [](Context& ctx, Both& stream) { return Meta(ctx, stream); }),
             Bidirectional("Stall", [this](Context&, Both& stream) { return Stall(stream); }),
             Bidirectional("Push", [this](Context&, Both& stream) { return Push(stream); }),
+            Bidirectional("Burst", [this](Context&, Both& stream) { return Burst(stream); }),
+            Bidirectional("Count", [this](Context&, Both& stream) { return Count(stream); }),
+            Bidirectional("Forward", [this](Context& ctx, Both&) { return Forward(ctx); }),
+            Bidirectional("Endless", [this](Context&, Both& stream) { return Endless(stream); }),
+            ServerStreamingMethod<StringValue, StringValue>(
+                "Stop",
+                [this](Context&, const StringValue&, StreamWriter<StringValue>&) {
+                  seen_->stop = true;
+                  return absl::OkStatus();
+                }),
             Bidirectional("Wait", [this](Context&, Both& stream) { return Wait(stream); }),
             Bidirectional("Fail", [](Context&, Both& stream) { return Fail(stream); }),
             Bidirectional("Relay", [this](Context& ctx, Both& stream) { return Relay(ctx, stream); }),
@@ -104,6 +118,37 @@ class StreamService final : public Service {
       if (!seen_->turns[i].Pass()) return absl::DeadlineExceededError("the message did not arrive");
     }
     return absl::OkStatus();
+  }
+  // As Push(), after a burst.
+  absl::Status Burst(Both& stream) {
+    for (int i = 0; i < kBurst; ++i) stream.Write(Text("now"));
+    return Blocked();
+  }
+  absl::Status Blocked() {
+    if (seen_->turns[0].Pass()) return absl::OkStatus();
+    return absl::DeadlineExceededError("not all messages arrived");
+  }
+  // Says when the burst has come.
+  absl::Status Count(Both& stream) {
+    int count = 0;
+    for (StringValue in; stream.Read(&in);) {
+      if (++count == kBurst) seen_->turns[0].Open();
+    }
+    return absl::OkStatus();
+  }
+  // The burst goes to the leaf, once there is a connection.
+  absl::Status Forward(Context& ctx) {
+    ClientStream<StringValue, StringValue> first(OpenStream(ctx, *leaf_, "/test.Streams/Chat"));
+    StringValue answer;
+    if (!first.Write(Text("x")) || !first.Read(&answer)) return first.Finish();
+    ClientStream<StringValue, StringValue> leaf(OpenStream(ctx, *leaf_, "/test.Streams/Count"));
+    for (int i = 0; i < kBurst; ++i) leaf.Write(Text("now"));
+    absl::Status status = Blocked();
+    return status.ok() ? leaf.Finish() : status;
+  }
+  absl::Status Endless(Both& stream) {
+    while (!seen_->stop && stream.Write(Text("on"))) continue;
+    return stream.status();
   }
   // Notes how its only read ended.
   absl::Status Wait(Both& stream) {
@@ -211,6 +256,57 @@ TEST_P(StreamTest, AMessageLeavesWhileItsHandlerGoesOn) {
     EXPECT_TRUE(stream.Read(&reply));
     turn.Open();
   }
+  const absl::Status status = stream.Finish();
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_P(StreamTest, ABurstLeavesWhileItsHandlerHoldsItsThread) {
+  Context ctx(kMaxTestWait);
+  Stream stream = Open(ctx, "Burst");
+  for (int i = 0; i < kBurst; ++i) {
+    StringValue reply;
+    EXPECT_TRUE(stream.Read(&reply)) << i;
+  }
+  seen_.turns[0].Open();
+  const absl::Status status = stream.Finish();
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_P(StreamTest, ABurstOfAClientLeavesWhileItsThreadIsBusy) {
+  Context ctx(kMaxTestWait);
+  Stream stream = Open(ctx, "Count");
+  for (int i = 0; i < kBurst; ++i) stream.Write(Text("now"));
+  EXPECT_TRUE(seen_.turns[0].Pass());
+  const absl::Status status = stream.Finish();
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_P(StreamTest, ABurstOfAMidTierLeavesWhileItsHandlerHoldsItsThread) {
+  Client client;
+  Channel leaf(&client, Target());
+  const std::unique_ptr<Server> mid = StartServer(&leaf);
+  Channel channel(&client_, mid->addresses()[0]);
+  Context ctx(kMaxTestWait);
+  Stream stream(OpenStream(ctx, channel, "/test.Streams/Forward"));
+  const absl::Status status = stream.Finish();
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_P(StreamTest, AHandlerThatWritesWithoutEndKeepsNoRequestFromItsThread) {
+  Context ctx(kMaxTestWait);
+  Stream stream = Open(ctx, "Endless");
+  StringValue reply;
+  ASSERT_TRUE(stream.Read(&reply)) << stream.Finish();
+  std::thread other([&] {
+    Client client;
+    Channel channel(&client, Target());
+    Context other_ctx(kMaxTestWait);
+    ClientReader<StringValue> call(OpenStream(other_ctx, channel, "/test.Streams/Stop", Text("")));
+    const absl::Status status = call.Finish();
+    EXPECT_TRUE(status.ok()) << status;
+  });
+  while (stream.Read(&reply)) continue;
+  other.join();
   const absl::Status status = stream.Finish();
   EXPECT_TRUE(status.ok()) << status;
 }

@@ -13,6 +13,7 @@
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/client_connection.h"
 #include "curtail/rpc/client/lane.h"
+#include "curtail/rpc/stream/held_messages.h"
 
 namespace curtail {
 
@@ -57,6 +58,9 @@ struct Client::Impl {
   TimerHeap timers;
   std::string reply;  // the memory for the next reply that nobody takes
   size_t completed = 0;
+
+  // Thread-safe by itself. Last: its thread uses the connections of lanes.
+  internal::HeldMessages held_messages{[](PollHandler& handler) { handler.OnEvents(0, nullptr); }};
 
   internal::StartedCall* NewCall();
   // Posts a call that is ready, on a connection of its channel; or has it finished by the next Poll().

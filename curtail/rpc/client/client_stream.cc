@@ -55,13 +55,13 @@ class StreamCallOfClient final : public ClientStreamCall,
 
   absl::Status Finish() override {
     if (!IsCut()) EndWrites();
-    bool post = false;
+    bool kick = false;
     {
       MutexLock lock(mu_);
       Discard(/*credit=*/true);
-      post = TakePost();
+      kick = Post();
     }
-    if (post) PostTurn();
+    if (kick) Kick();
     {
       MutexLock lock(mu_);
       while (!ended_ && !cut_) Sleep(&reader_);
@@ -112,6 +112,11 @@ class StreamCallOfClient final : public ClientStreamCall,
   // Sure to come: a cancelled call ends in its connection's turn.
   void WaitForEnd() {
     MutexLock lock(mu_);
+    if (posted_) {  // it may be held
+      mu_.Unlock();
+      Kick();
+      mu_.Lock();
+    }
     while (!ended_ || posted_ || (cancelling_ && !cancel_handled_)) {
       Waiter waiter(lane_);
       reader_ = &waiter;
@@ -123,10 +128,8 @@ class StreamCallOfClient final : public ClientStreamCall,
   }
 
   // StreamPipe.
-  void PostTurn() override {
-    connection_->Post(&turn_);
-    connection_->Kick(Connection::kPosted, nullptr);
-  }
+  Outlet outlet() override { return {*connection_, channel_.impl().client->held_messages()}; }
+  void PostTurn() override { connection_->Post(&turn_); }
   void SendEnd(wire::Session& session, wire::StreamId id) override { session.EndRequest(id); }
   void WaitFor(Waiter& waiter) override {
     const Deadline connects = connection_->connect_deadline();

@@ -25,10 +25,12 @@
 namespace curtail {
 
 void Waiter::Notify(uint32_t signal) {
-  Lane* const lane = lane_;
-  const bool self = pthread_equal(thread_, pthread_self()) != 0;
-  const uint32_t before = parker_.Notify(signal);
-  if ((before & kLeading) && !self) lane->poller()->Wake();  // L5
+  if (pthread_equal(thread_, pthread_self()) != 0 || lane_ == nullptr) {
+    parker_.Notify(signal);
+    return;
+  }
+  const std::shared_ptr<Poller> poller = lane_->poller();  // the lane may be gone with the waiter
+  if (parker_.Notify(signal) & kLeading) poller->Wake();   // L5
 }
 
 void Waiter::WaitOnFiber(Deadline deadline) {

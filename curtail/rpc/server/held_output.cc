@@ -48,6 +48,18 @@ void HeldOutput::Hold(uint32_t thread_index, std::shared_ptr<PollHandler> handle
   held.handlers.push_back(std::move(handler));
 }
 
+bool HeldOutput::HoldBriefly(uint32_t thread_index, std::shared_ptr<PollHandler> handler, TimePoint now) {
+  if (!messages_.Hold(handler, now)) return false;
+  Hold(thread_index, std::move(handler));
+  return true;
+}
+
+void HeldOutput::Send(PollHandler& handler) {
+  TaskList ready;
+  handler.OnEvents(0, &ready);
+  if (!ready.empty()) executor_->Submit(ready);
+}
+
 void HeldOutput::FlushIfDue(uint32_t thread_index) {
   const Held& held = held_[thread_index];
   if (held.handlers.empty()) return;

@@ -11,6 +11,7 @@
 #include "curtail/base/clock.h"
 #include "curtail/exec/executor.h"
 #include "curtail/exec/receiver.h"
+#include "curtail/rpc/stream/held_messages.h"
 #include "curtail/rpc/transport/connection.h"
 
 namespace curtail::internal {
@@ -40,11 +41,16 @@ class HeldOutput final : public Outbox {
   }
   // Kicks a connection from a thread that is not handling events, and submits the requests that this makes ready.
   void Kick(Connection& connection, uint32_t bits);
+  // For threads outside of the pools that write to streams.
+  HeldMessages& messages() { return messages_; }
+  // Nothing is held briefly any more. Before the executor stops, as what is sent may make requests ready.
+  void StopMessages() { messages_.Stop(); }
   // REQUIRES: no thread of the pools runs any more.
   void FlushAll();
 
   // Outbox.
   void Hold(uint32_t thread_index, std::shared_ptr<PollHandler> handler) override;
+  bool HoldBriefly(uint32_t thread_index, std::shared_ptr<PollHandler> handler, TimePoint now) override;
   void FlushIfDue(uint32_t thread_index) override;
   void Flush(uint32_t thread_index) override;
 
@@ -56,9 +62,15 @@ class HeldOutput final : public Outbox {
     uint64_t list = 0;  // their PollHandler::held_in
   };
 
+  // Has `handler` send what was posted to it.
+  void Send(PollHandler& handler);
+
   // Immutable once the server runs; each entry is its thread's.
   std::vector<Held> held_;
   Executor* executor_ = nullptr;
+
+  // Thread-safe by itself.
+  HeldMessages messages_{[this](PollHandler& handler) { Send(handler); }};
 };
 
 }  // namespace curtail::internal

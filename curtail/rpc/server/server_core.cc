@@ -76,6 +76,7 @@ ServerCore::~ServerCore() {
   for (const auto& connection : parts_.connections.All()) connection->Kick(Connection::kAbort, nullptr);
   if (executor_ == nullptr) return;
   if (adaptation_ != nullptr) adaptation_->Stop();
+  parts_.output.StopMessages();
   TaskList left_over;
   executor_->Stop(Deadline::Infinite(), &left_over);
   while (Task* task = left_over.Pop()) task->Drop();
@@ -218,6 +219,7 @@ absl::Status ServerCore::Drain(Deadline deadline) {
     cut_off = parts_.admission.open_calls();
     kick_all(Connection::kAbort);  // D4
   }
+  parts_.output.StopMessages();
   TaskList left_over;
   const bool stopped = executor_->Stop(Deadline::In(kStopGrace), &left_over);  // D5
   while (Task* task = left_over.Pop()) task->Drop();

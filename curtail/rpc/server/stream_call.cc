@@ -99,11 +99,10 @@ class StreamCall final : public ServerCall, private StreamPipe {
   }
 
   // StreamPipe.
+  Outlet outlet() override { return {*connection_, parts_->output.messages()}; }
   void PostTurn() override {
     Ref();  // the turn's
     connection_->Post(&turn_);
-    // At once: the handler may go on for long without a wait at which held output would leave.
-    parts_->output.Kick(*connection_, Connection::kPosted);
   }
   void SendHead(wire::Session& session, wire::StreamId id) override {
     if (end_.initial.empty()) return;

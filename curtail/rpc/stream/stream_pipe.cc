@@ -10,17 +10,29 @@
 //  P2  A writer waits while out_ holds more than kMaxOut. Carry() moves messages to the session until that holds more
 //      than kWritableBytes of the stream; then the session's OnWritable leads to the next Carry(). So a stream holds
 //      kMaxOut + kWritableBytes and two messages.
-//  P3  posted_ is set by the thread that will call PostTurn(), and cleared by Carry() before it looks at anything. What
-//      a thread changes while posted_ is set, Carry() will see. After the end (over_) nothing is posted.
+//  P3  posted_ is set with PostTurn(), and cleared by Carry() before it looks at anything. What a thread changes while
+//      posted_ is set, Carry() will see. Each change is followed by a kick, at once or by P7. After the end (over_)
+//      nothing is posted.
 //  P4  A thread that waits enters a Waiter on its stack under the mutex, after it has looked, and takes it out under
 //      the mutex. The strand's holder notifies it under the mutex: it cannot be gone.
 //  P5  What ends a request wakes its waiters: OnOver() from below, the context's cancellation from beside. The
 //      deadline ends each wait by itself.
 //  P6  SendEnd() is called once, when writes have ended and out_ is empty, unless the stream is over.
+//  P7  A message leaves when it is written, by a kick of its writer, unless another message of the connection left less
+//      than HeldMessages::kGap ago. Then it is held: its turn is posted, and the kick comes
+//      (a) when out_ holds kEnough;
+//      (b) when its writer waits. A thread of a server sends then all that it has held, of whatever stream
+//          (exec/receiver.h: Outbox); another one, what it holds of the stream that it waits for. The end of the
+//          writes counts as a wait;
+//      (c) with the first message that is written kGap after the last kick;
+//      (d) after HeldMessages::kLongest at the latest, from a thread that does nothing else.
+//      So a message that comes alone waits for nothing, and those of a burst share a write.
 #include "curtail/rpc/stream/stream_pipe.h"
 
 #include <utility>
 
+#include "curtail/exec/fiber.h"
+#include "curtail/exec/receiver.h"
 #include "curtail/exec/wait.h"
 
 namespace curtail::internal {
@@ -28,11 +40,13 @@ namespace {
 
 constexpr size_t kMaxIn = 256u << 10;
 constexpr size_t kMaxOut = 64u << 10;
+constexpr size_t kEnough = 16u << 10;
 
 }  // namespace
 
 bool StreamPipe::Read(std::string* message) {
-  bool post = false;
+  Fiber::YieldIfLong();
+  bool kick = false;
   {
     MutexLock lock(mu_);
     while (!cut_ && in_.empty() && !peer_ended_ && !over_) Sleep(&reader_);
@@ -40,35 +54,56 @@ bool StreamPipe::Read(std::string* message) {
     in_.Pop(message);
     if (held_ && !resume_ && in_.bytes() <= kMaxIn / 2) {
       resume_ = true;
-      post = TakePost();  // P3
+      kick = Post();
     }
   }
-  if (post) PostTurn();
+  if (kick) Kick();
   return true;
 }
 
 bool StreamPipe::Write(std::string&& message) {
-  bool post = false;
+  Fiber::YieldIfLong();
+  bool first = false;
+  bool enough = false;
   {
     MutexLock lock(mu_);
     while (!cut_ && !over_ && out_.bytes() > kMaxOut) Sleep(&writer_);
     if (cut_ || over_ || writes_ended_) return false;
     out_.Push(std::move(message));
-    post = TakePost();
+    enough = out_.bytes() >= kEnough;
+    first = !posted_;
+    Post();
   }
-  if (post) PostTurn();
+  const Outlet out = outlet();  // P7
+  const TimePoint now = Now();
+  if (enough || now - out.connection.messages_left() >= HeldMessages::kGap || (first && !Hold(out, now)))
+    Kick();
   return true;
 }
 
 void StreamPipe::EndWrites() {
-  bool post = false;
+  bool kick = false;
   {
     MutexLock lock(mu_);
     if (writes_ended_) return;
     writes_ended_ = true;
-    post = TakePost();
+    kick = Post();
   }
-  if (post) PostTurn();
+  // A handler that ends its writes waits, or ends, soon.
+  if (kick && (CurrentWait().outbox == nullptr || !Hold(outlet(), Now()))) Kick();
+}
+
+void StreamPipe::Kick() {
+  const Outlet out = outlet();
+  out.held.Send(out.connection);
+  out.connection.NoteMessagesLeft(Now());
+}
+
+bool StreamPipe::Hold(const Outlet& out, TimePoint now) {
+  std::shared_ptr<PollHandler> connection = out.connection.shared_from_this();
+  const WaitHint& hint = CurrentWait();
+  if (hint.outbox == nullptr) return out.held.Hold(std::move(connection), now);
+  return hint.outbox->HoldBriefly(hint.thread_index, std::move(connection), now);
 }
 
 void StreamPipe::Fail(absl::Status status) {
@@ -99,7 +134,9 @@ void StreamPipe::Sleep(Waiter** place) {
   if (ctx_.deadline().Expired()) return CutOff(absl::DeadlineExceededError("deadline exceeded on a stream"));
   Waiter waiter(lane_);
   *place = &waiter;
+  const bool kick = posted_ && CurrentWait().outbox == nullptr;  // P7
   mu_.Unlock();
+  if (kick) Kick();
   FlushBeforeWait();
   WaitFor(waiter);
   mu_.Lock();

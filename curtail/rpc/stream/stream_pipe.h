@@ -13,6 +13,7 @@
 #include "curtail/rpc/client/lane.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/stream.h"
+#include "curtail/rpc/stream/held_messages.h"
 #include "curtail/rpc/stream/message_queue.h"
 #include "curtail/wire/session.h"
 
@@ -49,7 +50,13 @@ class StreamPipe : public MessageStream {
   // The turn that PostTurn() asked for; or (not `posted`) the session has room again.
   void Carry(wire::Session& session, wire::StreamId id, bool posted);
 
-  // Has Carry() called soon, once a call. Any thread; the mutex is not held.
+  // Where messages leave.
+  struct Outlet {
+    Connection& connection;
+    HeldMessages& held;
+  };
+  virtual Outlet outlet() = 0;
+  // Queues a call of Carry() on the connection, whose turn comes with the next kick. Any thread; the mutex is held.
   virtual void PostTurn() = 0;
   // The strand's holder: what goes out behind the last message. The mutex is held.
   virtual void SendEnd(wire::Session& session, wire::StreamId id) = 0;
@@ -62,8 +69,16 @@ class StreamPipe : public MessageStream {
   void Sleep(Waiter** place) CURTAIL_REQUIRES(mu_);
   void CutOff(absl::Status why) CURTAIL_REQUIRES(mu_);
   void WakeAll() CURTAIL_REQUIRES(mu_);
-  // True if PostTurn() is due, which the caller then owes.
-  bool TakePost() CURTAIL_REQUIRES(mu_) { return !over_ && !std::exchange(posted_, true); }
+  // Carry() is to look at what has changed. True: the caller owes a kick, without the mutex. See P3.
+  bool Post() CURTAIL_REQUIRES(mu_) {
+    if (over_) return false;
+    if (!std::exchange(posted_, true)) PostTurn();
+    return true;
+  }
+  // Has the connection act on what was posted.
+  void Kick();
+  // The connection does so later; or false.
+  static bool Hold(const Outlet& out, TimePoint now);
   // Drops what has come and what comes. `credit`: the peer may send it all the same.
   void Discard(bool credit) CURTAIL_REQUIRES(mu_);
 

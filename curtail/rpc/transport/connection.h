@@ -72,6 +72,12 @@ class Connection : public PollHandler,
 
   void OnEvents(uint32_t events, TaskList* ready) override;
 
+  // When the messages of a stream last left at the wish of their writer. Any thread; a hint.
+  TimePoint messages_left() const { return TimePoint(Nanos(messages_left_.load(std::memory_order_relaxed))); }
+  void NoteMessagesLeft(TimePoint now) {
+    messages_left_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  }
+
   // Server: whether its requests are refused for now, as it holds too much. Any thread.
   bool overloaded() const { return overloaded_.load(std::memory_order_relaxed); }
   // Server: whether a call has come since the last few looks. One thread at a time looks.
@@ -154,6 +160,7 @@ class Connection : public PollHandler,
   // Atomic, relaxed: a hint that the holder gives.
   std::atomic<bool> overloaded_{false};
   std::atomic<uint8_t> active_{0};
+  std::atomic<int64_t> messages_left_{0};
 
   // Owned by the strand's holder.
   wire::Session session_;
