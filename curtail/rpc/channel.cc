@@ -45,6 +45,8 @@ Channel::Impl::Impl(Client* c, std::string t, ChannelOptions o)
   session_options.max_message_bytes = options.max_message_bytes;
   session_options.max_partial_bytes = std::max(session_options.max_partial_bytes, options.max_message_bytes);
   session_options.authority = target.starts_with("unix:") ? "localhost" : target;
+  secure =
+      target.starts_with("unix:") || (options.tls != nullptr && !options.tls->options().insecure_skip_verify);
   if (options.tls == nullptr) return;
   const std::string& name = options.tls->options().server_name;
   if (!name.empty()) session_options.authority = name;
@@ -52,8 +54,13 @@ Channel::Impl::Impl(Client* c, std::string t, ChannelOptions o)
   tls_host = name.empty() ? HostOf(target) : name;
 }
 
-Channel::Impl::Impl(Client* c, const InProcess* service)
-    : client(c), in_process(service), target(service->name()), slots(1) {}
+Channel::Impl::Impl(Client* c, const InProcess* service, ChannelOptions o)
+    : client(c),
+      in_process(service),
+      target(service->name()),
+      options(std::move(o)),
+      secure(true),
+      slots(1) {}
 
 internal::SlotTable::~SlotTable() {
   for (auto& entry : blocks_) {
@@ -145,7 +152,7 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(
   if (!fd.ok()) return slot->last_error = fd.status();
   std::unique_ptr<internal::TlsStream> tls;
   if (const ClientTls* const client_tls = options.tls.get()) {
-    tls = internal::TlsStream::Client(client_tls->context(), tls_host,
+    tls = internal::TlsStream::Client(*client_tls->context(), tls_host,
                                       !client_tls->options().insecure_skip_verify);
   }
   auto connection =
@@ -159,7 +166,8 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Channel::Impl::Connect(
 Channel::Channel(Client* client, std::string target, ChannelOptions options)
     : impl_(std::make_unique<Impl>(client, std::move(target), options)) {}
 
-Channel::Channel(Client* client, const InProcess* service) : impl_(std::make_unique<Impl>(client, service)) {}
+Channel::Channel(Client* client, const InProcess* service, ChannelOptions options)
+    : impl_(std::make_unique<Impl>(client, service, std::move(options))) {}
 
 Channel::~Channel() {
   impl_->slots.ForEach([](Slot& slot) {
@@ -195,6 +203,10 @@ void Channel::Start(std::string_view path, Deadline deadline, const Metadata& me
     call->status = absl::DeadlineExceededError("deadline passed before the call was sent");
     client.failed.push_back(call);
     return;
+  }
+  if (!impl_->options.interceptors.empty()) [[unlikely]] {
+    call->status = call->leaving.Before(*this, path, call->head.metadata);
+    if (!call->status.ok()) return client.failed.push_back(call);
   }
   call->SetTimeout(deadline, now);
   client.Send(call, now);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,6 +30,7 @@ namespace internal {
 class HeldMessages;
 class StartedCall;
 }  // namespace internal
+class ClientInterceptor;  // curtail/rpc/interceptor.h
 
 struct ClientOptions {
   // Independent sets of connections. Waiting threads share a lane's connections and take turns to
@@ -88,6 +90,8 @@ struct ChannelOptions {
   // Connections to the server from each place that waits (a lane, a fiber thread, a response pool),
   // used in turn.
   int connections = 1;
+  // Each call passes them (interceptor.h); they outlive the channel.
+  std::vector<ClientInterceptor*> interceptors;
 };
 
 // A Completion takes the result of an event-driven call. `reply` is the serialized message, empty
@@ -109,8 +113,9 @@ class Channel {
   // Never fails: with an unusable address every call ends with INVALID_ARGUMENT. `client` outlives
   // the channel.
   Channel(Client* client, std::string target, ChannelOptions options = {});
-  // To a service of this process, which outlives the channel: see in_process.h.
-  Channel(Client* client, const InProcess* service);
+  // To a service of this process, which outlives the channel: see in_process.h. Of the options,
+  // only the interceptors matter.
+  Channel(Client* client, const InProcess* service, ChannelOptions options = {});
   // REQUIRES: no call is in flight.
   ~Channel();
   Channel(const Channel&) = delete;
@@ -134,7 +139,7 @@ class Channel {
              Completion* done);
 
   struct Impl;
-  Impl& impl() { return *impl_; }
+  Impl& impl() const { return *impl_; }
 
  private:
   std::unique_ptr<Impl> impl_;

@@ -72,6 +72,8 @@ void Client::Impl::Finish(StartedCall* call) {
   EmptyForReuse(reply);
   reply.swap(call->reply);
   ReplyMetadata metadata = std::move(call->metadata);
+  if (call->leaving.passed()) [[unlikely]]
+    call->leaving.After(*call->channel, call->head.path, status);
   call->connection.reset();
   free_calls.push_back(call);
   if (!metadata.empty()) done->OnMetadata(std::move(metadata));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "curtail/base/strings.h"
+#include "curtail/rpc/transport/peer_identity.h"
 
 namespace curtail {
 
@@ -11,9 +12,11 @@ Context::Context(Context* parent)
     : deadline_(parent->deadline_),
       metadata_(parent->metadata_),
       added_(parent->added_),
-      encoding_(parent->encoding_),
+      properties_(parent->properties_),
+      options_(parent->options_),
       forwarded_(parent->forwarded_),
       peer_(parent->peer_),
+      identity_(parent->identity_),
       parent_(parent),
       observed_(parent->observed_),
       depth_(parent->depth_ + 1) {
@@ -23,6 +26,9 @@ Context::Context(Context* parent)
 Context::Context(Context* parent, Call) : Context(parent) {
   metadata_ = parent->ChildMetadata();
   added_.Clear();
+  properties_.Clear();
+  options_.Clear();
+  identity_ = nullptr;
 }
 
 Metadata Context::ChildMetadata() const {
@@ -44,10 +50,17 @@ void Context::Reset(Deadline deadline, std::string_view peer) {
   added_.Clear();
   initial_.Clear();
   trailing_.Clear();
-  encoding_.reset();
+  properties_.Clear();
+  options_.Clear();
   peer_ = peer;
+  identity_ = nullptr;
   observed_ = nullptr;
   cancelled_.store(false, std::memory_order_relaxed);
+}
+
+const PeerCertificate& Context::peer_certificate() const {
+  static const PeerCertificate kNone;
+  return identity_ == nullptr ? kNone : identity_->certificate();
 }
 
 Context::~Context() {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -39,6 +40,7 @@ namespace curtail {
 class Channel;
 class Context;
 class ServerCall;
+struct PeerCertificate;  // curtail/rpc/tls.h
 using wire::Metadata;
 
 // The metadata that came with a reply: ahead of it, and behind it or with an error.
@@ -50,9 +52,25 @@ struct ReplyMetadata {
   Metadata trailing;
 };
 
+// How a context makes its calls, where that differs from the options of their channels.
+struct CallOptions {
+  std::optional<wire::Encoding> encoding;
+  std::string authority;
+  size_t max_request_bytes = SIZE_MAX;
+  size_t max_reply_bytes = SIZE_MAX;
+  bool wait_for_ready = false;
+
+  void Clear() {
+    encoding.reset(), authority.clear();
+    max_request_bytes = max_reply_bytes = SIZE_MAX;
+    wait_for_ready = false;
+  }
+};
+
 namespace internal {
 
 class ObservedCall;
+class PeerIdentity;
 
 // A part of a request that its cancellation ends: a call it waits for, or work that runs elsewhere.
 class Cancellable {
@@ -174,15 +192,23 @@ class [[nodiscard]] Replies {
 
 // A Context belongs to the thread that runs the request. Other threads may call Cancel() and
 // cancelled() only.
+//
+// What it says of child calls (metadata, encoding, authority, limits) holds for all that begin
+// later. A part says it of one call or one fan-out, at the price of its construction:
+//
+//   curtail::Context one(&ctx);
+//   one.ShortenDeadline(curtail::Deadline::In(std::chrono::milliseconds(20)));
+//   one.SetMaxReplyBytes(64 << 10);
+//   absl::Status status = users.Find(one, request, &reply);
 class Context {
  public:
   // A root context, for programs that call without being called. Calls end with DEADLINE_EXCEEDED
   // after `timeout`.
   explicit Context(Nanos timeout) : Context(Deadline::In(timeout)) {}
   explicit Context(Deadline deadline) : deadline_(deadline) {}
-  // A part of the parent's request that runs beside it. It has the parent's deadline and metadata
-  // as they are now, and is cancelled with the parent. The parent outlives it. Only the thread that
-  // runs the parent may make one.
+  // A part of the parent's request that runs beside it. It has the parent's deadline, metadata and
+  // call options as they are now, and is cancelled with the parent. The parent outlives it. Only
+  // the thread that runs the parent may make one.
   explicit Context(Context* parent);
   // The context of a call in the same process: a part as above, whose metadata() is what the call
   // carries.
@@ -205,13 +231,28 @@ class Context {
   // The custom metadata that the caller sent; none in a root context. Child calls carry only those
   // keys that ServerOptions::forward_metadata names.
   const Metadata& metadata() const { return metadata_; }
+  // For interceptors, which may change it before the handler runs.
+  Metadata& mutable_metadata() { return metadata_; }
+  // Facts about the caller that interceptors of the server have found ("jwt.subject"). No caller
+  // can send them, and child calls do not carry them.
+  const Metadata& properties() const { return properties_; }
+  void AddProperty(std::string_view key, std::string_view value) { properties_.Add(key, value); }
   // Child calls carry this from now on, instead of a value that the caller sent for `key`. Keys are
   // put in lower case. A key of HTTP's or gRPC's own, or a value that is not printable ASCII for a
   // key that does not end in "-bin", ends each child call with an INVALID_ARGUMENT that names it.
   void AddMetadata(std::string_view key, std::string_view value) { added_.Add(key, value); }
   // Child calls compress their requests so from now on, whatever their channels say.
-  void SetEncoding(wire::Encoding encoding) { encoding_ = encoding; }
-  std::optional<wire::Encoding> encoding() const { return encoding_; }
+  void SetEncoding(wire::Encoding encoding) { options_.encoding = encoding; }
+  std::optional<wire::Encoding> encoding() const { return options_.encoding; }
+  // Child calls name this host (":authority") from now on; proxies choose by it. The connection and
+  // its certificate stay those of the channel.
+  void SetAuthority(std::string_view authority) { options_.authority = authority; }
+  // A child call whose serialized request is longer ends with RESOURCE_EXHAUSTED and is not sent.
+  void SetMaxRequestBytes(size_t bytes) { options_.max_request_bytes = bytes; }
+  // A child call whose reply is longer ends with RESOURCE_EXHAUSTED. The channel's limit holds,
+  // too.
+  void SetMaxReplyBytes(size_t bytes) { options_.max_reply_bytes = bytes; }
+  const CallOptions& call_options() const { return options_; }
   // All metadata that a child call carries.
   Metadata ChildMetadata() const;
   // Sent to the caller ahead of the reply, as initial metadata, and after it, as trailing metadata.
@@ -224,6 +265,9 @@ class Context {
   int depth() const { return depth_; }
   // The address of the caller ("127.0.0.1:51234"), empty for a root context.
   std::string_view peer() const { return peer_; }
+  // The caller's certificate, which this server has verified: empty without mutual TLS, and in a
+  // root context. Parsed when a handler of the connection first asks.
+  const PeerCertificate& peer_certificate() const;
 
   // Tells observers of the calls that this request makes; null without such an observer. For the
   // runtime.
@@ -263,10 +307,12 @@ class Context {
   Metadata added_;
   Metadata initial_;
   Metadata trailing_;
-  std::optional<wire::Encoding> encoding_;
+  Metadata properties_;
+  CallOptions options_;
   // Of the server: the keys that child calls carry on; null: none.
   const std::vector<std::string>* forwarded_ = nullptr;
-  std::string_view peer_;  // the connection's
+  std::string_view peer_;                             // the connection's
+  const internal::PeerIdentity* identity_ = nullptr;  // likewise; null: without a certificate
   Context* const parent_ = nullptr;
   const internal::ObservedCall* observed_ = nullptr;
   const int depth_ = 0;

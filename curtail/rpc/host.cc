@@ -74,7 +74,7 @@ const std::vector<Channel*>& Env::Channels(std::string_view service, const Chann
   if (impl_->here != nullptr) {
     if (const auto here = impl_->here->find(service); here != impl_->here->end()) {
       for (const InProcess* target : here->second) {
-        peer.pointers.push_back(&peer.channels.emplace_back(impl_->client.get(), target));
+        peer.pointers.push_back(&peer.channels.emplace_back(impl_->client.get(), target, options));
       }
       return peer.pointers;
     }
@@ -157,6 +157,7 @@ class HostBuilder {
     if (const char* token = std::getenv("CURTAIL_ADMIN_TOKEN")) options.admin_token = token;
     options.policy = flags_.policy;
     options.policies = program_.policies;
+    options.interceptors = program_.interceptors;
     options.profile = flags_.profile;
     options.any_machine = flags_.any_machine;
     options.slo = FromMillis(flags_.slo_ms);
@@ -227,7 +228,8 @@ class HostBuilder {
     for (const HostedService* service : services) {
       const int count = InstancesOf(*service);
       for (int i = 0; i < count; ++i) {
-        in_process_.emplace_back(count == 1 ? service->name : Join(service->name, "-", i));
+        in_process_.emplace_back(count == 1 ? service->name : Join(service->name, "-", i),
+                                 program_.interceptors);
         targets_[service->name].push_back(&in_process_.back());
         here_[service->name].push_back(&in_process_.back());
       }
@@ -393,7 +395,8 @@ int HostMain(int argc, char** argv, const HostProgram& program) {
 }
 
 int internal::ServeOne(int argc, char** argv, bool words, std::function<MadeService(Env&)> make,
-                       std::vector<const PolicyKind*> policies) {
+                       std::vector<const PolicyKind*> policies,
+                       std::vector<ServerInterceptor*> interceptors) {
   const std::string_view path = argc > 0 ? argv[0] : "server";
   const std::string name(path.substr(path.rfind('/') + 1));
   HostProgram program{.name = name,
@@ -402,7 +405,8 @@ int internal::ServeOne(int argc, char** argv, bool words, std::function<MadeServ
                                        name, " --listen 0.0.0.0:8080 --policy online --slo 5"),
                       .services = {},
                       .commands = {},
-                      .policies = std::move(policies)};
+                      .policies = std::move(policies),
+                      .interceptors = std::move(interceptors)};
   program.services.push_back({.name = "", .make = std::move(make)});
   return RunHost(argc, argv, program, words);
 }

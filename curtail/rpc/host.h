@@ -121,6 +121,8 @@ struct HostProgram {
   std::vector<HostCommand> commands = {};
   // Policies of its own, which --policy takes beside the library's.
   std::vector<const PolicyKind*> policies = {};
+  // Each call to a service of the program passes them (interceptor.h), calls within a monolith too.
+  std::vector<ServerInterceptor*> interceptors = {};
 };
 
 // The main() of `program`. Serves until SIGTERM or SIGINT, and drains; a second signal ends the
@@ -133,7 +135,7 @@ namespace internal {
 // HostMain() for a program with one service that takes any peers and, if `words`, words that are no
 // flags.
 int ServeOne(int argc, char** argv, bool words, std::function<MadeService(Env&)> make,
-             std::vector<const PolicyKind*> policies);
+             std::vector<const PolicyKind*> policies, std::vector<ServerInterceptor*> interceptors);
 
 }  // namespace internal
 }  // namespace curtail

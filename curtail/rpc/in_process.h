@@ -27,11 +27,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "curtail/rpc/service.h"
 
 namespace curtail {
+
+class ServerInterceptor;  // curtail/rpc/interceptor.h
 
 // An InProcess is the handlers of one instance of a service, by their paths. Immutable once calls
 // are made: any thread.
@@ -39,8 +42,9 @@ class InProcess {
  public:
   static constexpr int kMaxDepth = 32;
 
-  // `name` stands for the address in errors: "leaf-0".
-  explicit InProcess(std::string name);
+  // `name` stands for the address in errors: "leaf-0". Each call passes the interceptors, as it
+  // would those of a server.
+  explicit InProcess(std::string name, std::vector<ServerInterceptor*> interceptors = {});
   ~InProcess();
   InProcess(const InProcess&) = delete;
   InProcess& operator=(const InProcess&) = delete;
@@ -50,12 +54,15 @@ class InProcess {
   absl::Status Serve(Service& service);
 
   const std::string& name() const { return name_; }
+  // For the runtime.
+  const std::vector<ServerInterceptor*>& interceptors() const { return interceptors_; }
   // "/package.Service/Method"; null when there is none. For the runtime.
   const MethodHandler* Find(std::string_view path) const;
 
  private:
   struct Methods;
   const std::string name_;
+  const std::vector<ServerInterceptor*> interceptors_;
   const std::unique_ptr<Methods> methods_;
 };
 

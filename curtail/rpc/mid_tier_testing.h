@@ -111,6 +111,7 @@ class MidTier : public RpcBase, public testing::TestWithParam<const char*> {
     ServerOptions options;
     options.config = *Config::Parse(config);
     options.observers = observers_;
+    options.interceptors = interceptors_;
     options.max_queue = max_queue_;
     options.forward_metadata = forward_metadata_;
     std::vector<std::unique_ptr<Service>> services;
@@ -121,7 +122,7 @@ class MidTier : public RpcBase, public testing::TestWithParam<const char*> {
     auto server = TryServe(GetParam(), std::move(method));
     ASSERT_TRUE(server.ok()) << server.status();
     mid_ = *std::move(server);
-    channel_ = std::make_unique<Channel>(&front_, mid_->addresses()[0]);
+    channel_ = std::make_unique<Channel>(&front_, mid_->addresses()[0], channel_options_);
   }
   absl::Status Run(const std::string& text, std::string* answer = nullptr, Nanos timeout = kMaxTestWait) {
     return Call(*channel_, kRun, text, answer, timeout);
@@ -150,8 +151,10 @@ class MidTier : public RpcBase, public testing::TestWithParam<const char*> {
   Log log_;
   // Of the mid-tier.
   std::vector<CallObserver*> observers_;
+  std::vector<ServerInterceptor*> interceptors_;
   size_t max_queue_ = ServerOptions().max_queue;
-  std::unique_ptr<Server> mid_;  // stops before what its handlers use
+  ChannelOptions channel_options_;  // of the channel to it
+  std::unique_ptr<Server> mid_;     // stops before what its handlers use
   Client front_;
   std::unique_ptr<Channel> channel_;
 };

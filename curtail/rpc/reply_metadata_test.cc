@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "curtail/rpc/in_process.h"
 #include "curtail/rpc/mid_tier_testing.h"
+#include "curtail/rpc/stream.h"
 #include "curtail/rpc/when_all.h"
 
 namespace curtail {
@@ -106,6 +107,47 @@ TEST_P(ReplyMetadataTest, OfCallsThatStayInTheProcessReachesTheCaller) {
   EXPECT_THAT(answer, testing::StartsWith(kOfReply + "|" + kOfReply));
   EXPECT_THAT(answer, AllOf(HasSubstr("INTERNAL"), HasSubstr("\"grpc-trail\""), HasSubstr("INVALID_ARGUMENT"),
                             HasSubstr("\"grpc-own\"")));
+}
+
+// The client waits for it before any message, which the handler holds back until then.
+TEST_P(ReplyMetadataTest, OfAStreamArrivesBeforeItsMessages) {
+  using Both = ServerStream<StringValue, StringValue>;
+  Serve(internal::BidirectionalMethod<StringValue, StringValue>("Run", [&](Context& ctx, Both& stream) {
+    const bool empty = ctx.metadata().Find("x-empty").has_value();
+    if (!empty) ctx.AddInitialMetadata("x-head", "h");
+    const bool wrong = ctx.metadata().Find("x-wrong").has_value();
+    if (wrong) ctx.AddInitialMetadata("grpc-own", "x");
+    stream.SendInitialMetadata();
+    stream.SendInitialMetadata();
+    if (!wrong) ctx.AddInitialMetadata("x-late", "l");
+    StringValue in;
+    while (stream.Read(&in)) stream.Write(in);
+    return stream.status();
+  }));
+  for (const char* kind : {"x-full", "x-empty", "x-wrong"}) {
+    SCOPED_TRACE(kind);
+    Context ctx(kMaxTestWait);
+    ctx.AddMetadata(kind, "1");
+    ClientStream<StringValue, StringValue> stream(internal::OpenStream(ctx, *channel_, kRun.path));
+    StringValue back;
+    if (kind == std::string("x-wrong")) {
+      stream.WritesDone();
+      EXPECT_EQ(AsText(stream.InitialMetadata()), "");
+      EXPECT_EQ(stream.Finish().code(), absl::StatusCode::kInternal);
+      continue;
+    }
+    EXPECT_EQ(AsText(stream.InitialMetadata()), kind == std::string("x-full") ? "x-head=h;" : "");
+    EXPECT_TRUE(stream.Write(Text("a")) && stream.Read(&back));
+    EXPECT_EQ(back.value(), "a");
+    EXPECT_TRUE(stream.Finish().ok());
+    EXPECT_EQ(AsText(stream.metadata()), kind == std::string("x-full") ? "x-head=h;|" : "|");
+  }
+  // A call that never reaches a server has none.
+  Channel nowhere(&client_, "unix:/nowhere/at/all");
+  Context ctx(kMaxTestWait);
+  ClientStream<StringValue, StringValue> stream(internal::OpenStream(ctx, nowhere, kRun.path));
+  EXPECT_TRUE(stream.InitialMetadata().empty());
+  EXPECT_EQ(stream.Finish().code(), absl::StatusCode::kUnavailable);
 }
 
 // A child call that would carry it fails, whatever the handler then makes of that.

@@ -84,6 +84,11 @@ std::string Server::admin_address() const { return impl_->admin ? impl_->admin->
 Config Server::config() const { return impl_->core.executor().config(); }
 absl::Status Server::SwitchTo(const Config& config) { return impl_->core.SwitchTo(config); }
 
+absl::Status Server::ReloadTls() {
+  const auto& tls = impl_->core.options().tls;
+  return tls == nullptr ? absl::OkStatus() : tls->Reload();
+}
+
 ServerStats Server::Sample(bool process) { return impl_->core.Sample(process); }
 
 absl::Status Server::Drain(Deadline deadline) {

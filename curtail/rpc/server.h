@@ -21,7 +21,8 @@
 
 namespace curtail {
 
-struct PolicyKind;  // curtail/adapt/policy_kind.h
+struct PolicyKind;        // curtail/adapt/policy_kind.h
+class ServerInterceptor;  // curtail/rpc/interceptor.h
 
 struct ServerOptions {
   // "127.0.0.1:8080", "[::]:8080" or "unix:/path". Port 0 takes a free one; addresses() has its
@@ -96,6 +97,8 @@ struct ServerOptions {
   std::vector<std::string> forward_metadata = {"traceparent", "tracestate"};
   // Observers of each call, which outlive the server: four at most, or three beside a policy.
   std::vector<CallObserver*> observers;
+  // Each call passes them before its handler (interceptor.h). They outlive the server.
+  std::vector<ServerInterceptor*> interceptors;
   // Serve grpc.health.v1.Health and server reflection (v1 and v1alpha).
   bool health = true;
   bool reflection = true;
@@ -140,7 +143,8 @@ struct HeldUpMethod {
   bool blocks = false;  // sleeps outside of curtail's waits; its calls have threads of their own
 };
 
-// A limit of the server that its clients have reached. docs/grpc.md lists them.
+// A limit of the server that its clients have reached, or calls that interceptors refused.
+// docs/grpc.md lists them.
 struct LimitCount {
   std::string name;
   uint64_t times = 0;
@@ -186,6 +190,9 @@ class Server {
   // Errors: INVALID_ARGUMENT for a model under which a method of the server cannot run, or pools
   // that exceed ServerOptions::max_threads; FAILED_PRECONDITION when a policy chooses the config.
   absl::Status SwitchTo(const Config& config);
+
+  // Reads the keys and certificates again: see ServerTls::Reload(). OK without TLS.
+  absl::Status ReloadTls();
 
   // The present activity. Takes some microseconds; `process` adds the process's threads and some
   // microseconds a thread.

@@ -63,15 +63,15 @@ int ServeUntilSignal(Server& server, Nanos drain) {
 }
 
 int ServerMain(int argc, char** argv, const std::function<MadeService(Env&)>& make,
-               std::vector<const PolicyKind*> policies) {
-  return internal::ServeOne(argc, argv, /*words=*/true, make, std::move(policies));
+               std::vector<const PolicyKind*> policies, std::vector<ServerInterceptor*> interceptors) {
+  return internal::ServeOne(argc, argv, /*words=*/true, make, std::move(policies), std::move(interceptors));
 }
 
 int ServerMain(int argc, char** argv, std::unique_ptr<Service> service,
-               std::vector<const PolicyKind*> policies) {
+               std::vector<const PolicyKind*> policies, std::vector<ServerInterceptor*> interceptors) {
   return internal::ServeOne(
       argc, argv, /*words=*/false, [&service](Env&) -> MadeService { return std::move(service); },
-      std::move(policies));
+      std::move(policies), std::move(interceptors));
 }
 
 }  // namespace curtail

@@ -14,10 +14,12 @@ namespace curtail {
 
 // Serves until SIGTERM or SIGINT and drains, by the flags that --help lists: --listen, --config,
 // --policy, --profile, --admin, --drain, TLS and more. --policy takes `policies`, the program's
-// own, beside the library's (policy_kind.h). Returns the process's exit code: 0, or 104 for a bad
-// flag, a file that cannot be used or an address that cannot be bound.
+// own, beside the library's (policy_kind.h). Each call passes `interceptors`. Returns the process's
+// exit code: 0, or 104 for a bad flag, a file that cannot be used or an address that cannot be
+// bound.
 int ServerMain(int argc, char** argv, std::unique_ptr<Service> service,
-               std::vector<const PolicyKind*> policies = {});
+               std::vector<const PolicyKind*> policies = {},
+               std::vector<ServerInterceptor*> interceptors = {});
 
 // The same for a service that calls others, or to which the command line says more: --peer
 // NAME=ADDR,ADDR (--leaf ADDR stands for --peer leaf=ADDR), --store NAME=ADDR and words that are no
@@ -29,7 +31,8 @@ int ServerMain(int argc, char** argv, std::unique_ptr<Service> service,
 //     return std::make_unique<MyService>(env.Channels("leaf"));
 //   });
 int ServerMain(int argc, char** argv, const std::function<MadeService(Env&)>& make,
-               std::vector<const PolicyKind*> policies = {});
+               std::vector<const PolicyKind*> policies = {},
+               std::vector<ServerInterceptor*> interceptors = {});
 
 // Blocks SIGTERM and SIGINT for this thread and those it starts from now on. Call first in main(),
 // so that the two arrive only in ServeUntilSignal().

@@ -46,6 +46,8 @@ class MessageStream {
   virtual bool Read(std::string* message) = 0;
   // False: the stream is over, and the message will not be read.
   virtual bool Write(std::string&& message) = 0;
+  // Server: sends the metadata that is ahead of the messages at once, instead of with the first.
+  virtual void SendInitialMetadata() {}
   // Ends reading and writing: `status` is why.
   virtual void Fail(absl::Status status) = 0;
   // Once Read() or Write() has returned false: OK if the peer has ended its messages, else why the
@@ -62,6 +64,7 @@ class ParsedStream {
   explicit ParsedStream(MessageStream& stream) : stream_(&stream) {}
   bool Read(google::protobuf::MessageLite* message);
   bool Write(const google::protobuf::MessageLite& message);
+  void SendInitialMetadata() { stream_->SendInitialMetadata(); }
   absl::Status status() const { return stream_->status(); }
 
  private:
@@ -78,6 +81,8 @@ class ClientStreamCall : public MessageStream {
   // Ends writing, skips what was not read, and waits for the end of the call.
   virtual absl::Status Finish() = 0;
   virtual void Cancel() = 0;
+  // Waits for the server's initial metadata; empty if the call ends, or is cut short, without.
+  virtual const Metadata& InitialMetadata() = 0;
   virtual const ReplyMetadata& metadata() const = 0;
 };
 
@@ -98,6 +103,8 @@ class StreamReader {
   explicit StreamReader(internal::ParsedStream& stream) : stream_(stream) {}
   // Waits for the next message. False: there is none, see status().
   bool Read(In* message) { return stream_.Read(message); }
+  // As StreamWriter::SendInitialMetadata().
+  void SendInitialMetadata() { stream_.SendInitialMetadata(); }
   // After Read() returned false: OK if the client has sent all, else why it could not be read:
   // CANCELLED, DEADLINE_EXCEEDED, or INTERNAL for bytes that are no such message.
   absl::Status status() const { return stream_.status(); }
@@ -114,6 +121,9 @@ class StreamWriter {
   // Sends `message`; waits while the client does not read. False: the client has gone, see
   // status().
   bool Write(const Out& message) { return stream_.Write(message); }
+  // Sends the initial metadata that the context has so far, now instead of with the first message.
+  // Later additions are left out. For the thread that writes.
+  void SendInitialMetadata() { stream_.SendInitialMetadata(); }
   absl::Status status() const { return stream_.status(); }
 
  private:
@@ -127,6 +137,8 @@ class ServerStream {
   explicit ServerStream(internal::ParsedStream& stream) : stream_(stream) {}
   bool Read(In* message) { return stream_.Read(message); }
   bool Write(const Out& message) { return stream_.Write(message); }
+  // As StreamWriter::SendInitialMetadata().
+  void SendInitialMetadata() { stream_.SendInitialMetadata(); }
   absl::Status status() const { return stream_.status(); }
 
  private:
@@ -166,6 +178,9 @@ class ClientStream {
   absl::Status Finish() { return call_->Finish(); }
   // Ends the call at once.
   void Cancel() { call_->Cancel(); }
+  // Waits for the initial metadata, which comes with the first message unless the server sends it
+  // earlier. Empty if the call ends without. For the thread that reads.
+  const Metadata& InitialMetadata() { return call_->InitialMetadata(); }
   // The metadata of the reply. REQUIRES: after Finish()
   const ReplyMetadata& metadata() const { return call_->metadata(); }
 
@@ -184,6 +199,7 @@ class ClientWriter {
   // Ends the requests and waits for the reply. Errors as ClientStream::Finish().
   absl::Status Finish(Reply* reply) { return internal::FinishWithReply(*call_, reply); }
   void Cancel() { call_->Cancel(); }
+  const Metadata& InitialMetadata() { return call_->InitialMetadata(); }
   const ReplyMetadata& metadata() const { return call_->metadata(); }
 
  private:
@@ -200,6 +216,7 @@ class ClientReader {
   bool Read(Reply* reply) { return stream_.Read(reply); }
   absl::Status Finish() { return call_->Finish(); }
   void Cancel() { call_->Cancel(); }
+  const Metadata& InitialMetadata() { return call_->InitialMetadata(); }
   const ReplyMetadata& metadata() const { return call_->metadata(); }
 
  private:

@@ -4,7 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -12,16 +12,19 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/rpc/transport/tls_keys.h"
 #include "curtail/rpc/transport/tls_stream.h"
 
 namespace curtail {
 
 using internal::TlsContext;
+using internal::TlsKeys;
 
 namespace {
 
 // What RFC 9113 (9.2.2) leaves of TLS 1.2; TLS 1.3 has nothing to leave out.
 constexpr char kCiphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
+constexpr long kSessionSeconds = 3600;
 
 // Why OpenSSL could not use a file.
 absl::Status FileError(std::string_view what, const std::string& file) {
@@ -49,9 +52,11 @@ std::unique_ptr<TlsContext> NewContext(const SSL_METHOD* method) {
   SSL_CTX* const ctx = context->get();
   SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
   SSL_CTX_set_cipher_list(ctx, kCiphers);
-  SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  // Sessions are in the clients' tickets, which the keys of this context seal.
   SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_num_tickets(ctx, 0);
+  SSL_CTX_set_timeout(ctx, kSessionSeconds);
+  SSL_CTX_set_num_tickets(ctx, 1);
   SSL_CTX_set_mode(ctx, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_default_passwd_cb(ctx, &NoPassword);
   return context;
@@ -89,13 +94,17 @@ int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* size, cons
   return SSL_TLSEXT_ERR_OK;
 }
 
-}  // namespace
+// The client's hello has come: is its server name one of the certificate's?
+int CheckServerName(SSL* ssl, int* alert, void*) {
+  const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+  if (name == nullptr || X509_check_host(SSL_get_certificate(ssl), name, 0, 0, nullptr) == 1) {
+    return SSL_TLSEXT_ERR_OK;
+  }
+  *alert = SSL_AD_UNRECOGNIZED_NAME;
+  return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
 
-ClientTls::ClientTls(std::unique_ptr<TlsContext> context, const TlsOptions& options)
-    : context_(std::move(context)), options_(options) {}
-ClientTls::~ClientTls() = default;
-
-absl::StatusOr<std::shared_ptr<const ClientTls>> ClientTls::Load(const TlsOptions& options) {
+absl::StatusOr<std::unique_ptr<TlsContext>> NewClientContext(const TlsOptions& options) {
   std::unique_ptr<TlsContext> context = NewContext(TLS_client_method());
   SSL_CTX* const ctx = context->get();
   if (!options.ca_file.empty()) {
@@ -103,23 +112,15 @@ absl::StatusOr<std::shared_ptr<const ClientTls>> ClientTls::Load(const TlsOption
   } else if (!options.insecure_skip_verify && SSL_CTX_set_default_verify_paths(ctx) != 1) {
     return absl::InvalidArgumentError("cannot read the certificate authorities that the system trusts");
   }
-  if (options.certificate_file.empty() != options.key_file.empty()) {
-    return absl::InvalidArgumentError("a client certificate and its private key: give both, or neither");
-  }
   if (!options.certificate_file.empty()) {
     absl::Status used = UseCertificate(ctx, options.certificate_file, options.key_file);
     if (!used.ok()) return used;
   }
-  return std::shared_ptr<const ClientTls>(new ClientTls(std::move(context), options));
+  context->KeepSessions();
+  return context;
 }
 
-ServerTls::ServerTls(std::unique_ptr<TlsContext> context) : context_(std::move(context)) {}
-ServerTls::~ServerTls() = default;
-
-absl::StatusOr<std::shared_ptr<const ServerTls>> ServerTls::Load(const ServerTlsOptions& options) {
-  if (options.certificate_file.empty() || options.key_file.empty()) {
-    return absl::InvalidArgumentError("a TLS server needs a certificate and its private key: give both");
-  }
+absl::StatusOr<std::unique_ptr<TlsContext>> NewServerContext(const ServerTlsOptions& options) {
   std::unique_ptr<TlsContext> context = NewContext(TLS_server_method());
   SSL_CTX* const ctx = context->get();
   absl::Status used = UseCertificate(ctx, options.certificate_file, options.key_file);
@@ -129,8 +130,45 @@ absl::StatusOr<std::shared_ptr<const ServerTls>> ServerTls::Load(const ServerTls
     SSL_CTX_set_client_CA_list(ctx, SSL_load_client_CA_file(options.client_ca_file.c_str()));
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   }
+  constexpr unsigned char kOurs[] = "curtail";
+  SSL_CTX_set_session_id_context(ctx, kOurs, sizeof kOurs - 1);
   SSL_CTX_set_alpn_select_cb(ctx, &ChooseProtocol, nullptr);
-  return std::shared_ptr<const ServerTls>(new ServerTls(std::move(context)));
+  if (options.check_server_name) SSL_CTX_set_tlsext_servername_callback(ctx, &CheckServerName);
+  return context;
 }
+
+}  // namespace
+
+ClientTls::ClientTls(std::unique_ptr<TlsKeys> keys, const TlsOptions& options)
+    : keys_(std::move(keys)), options_(options) {}
+ClientTls::~ClientTls() = default;
+
+absl::StatusOr<std::shared_ptr<const ClientTls>> ClientTls::Load(const TlsOptions& options) {
+  if (options.certificate_file.empty() != options.key_file.empty()) {
+    return absl::InvalidArgumentError("a client certificate and its private key: give both, or neither");
+  }
+  auto keys = TlsKeys::Load({options.ca_file, options.certificate_file, options.key_file},
+                            options.reload_interval, [options] { return NewClientContext(options); });
+  if (!keys.ok()) return keys.status();
+  return std::shared_ptr<const ClientTls>(new ClientTls(*std::move(keys), options));
+}
+
+std::shared_ptr<const TlsContext> ClientTls::context() const { return keys_->Current(); }
+
+ServerTls::ServerTls(std::unique_ptr<TlsKeys> keys) : keys_(std::move(keys)) {}
+ServerTls::~ServerTls() = default;
+
+absl::StatusOr<std::shared_ptr<const ServerTls>> ServerTls::Load(const ServerTlsOptions& options) {
+  if (options.certificate_file.empty() || options.key_file.empty()) {
+    return absl::InvalidArgumentError("a TLS server needs a certificate and its private key: give both");
+  }
+  auto keys = TlsKeys::Load({options.certificate_file, options.key_file, options.client_ca_file},
+                            options.reload_interval, [options] { return NewServerContext(options); });
+  if (!keys.ok()) return keys.status();
+  return std::shared_ptr<const ServerTls>(new ServerTls(*std::move(keys)));
+}
+
+absl::Status ServerTls::Reload() const { return keys_->Reload(); }
+std::shared_ptr<const TlsContext> ServerTls::context() const { return keys_->Current(); }
 
 }  // namespace curtail

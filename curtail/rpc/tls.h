@@ -2,22 +2,42 @@
 //
 // tls.h - keys, certificates and trusted authorities: the TLS settings of channels and servers.
 //
-// Load once and share among all channels or servers: only loading reads and parses files. The
-// handshake asks for TLS 1.2 or newer and for HTTP/2 by ALPN; a peer without either is turned away.
-// Sessions are not resumed: connections are few and live long. All files are PEM. Thread-safe: the
-// classes do not change.
+// Load once and share among all channels or servers. The handshake asks for TLS 1.2 or newer and
+// for HTTP/2 by ALPN; a peer without either is turned away. All files are PEM. Thread-safe.
+//
+// Reload: a connection that is about to be made looks at the files, at most once in
+// `reload_interval`, and uses what they hold by then. Files that cannot be used, such as a
+// certificate without its key, leave the keys as they were, and a line on stderr says why. Older
+// connections keep theirs.
+//
+// Resumption: a client that connects again resumes its session, which spares both ends the
+// certificates. A session is resumed for an hour at most, and not across a reload of the server.
+// A certificate of a client is verified when its session begins.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
 
 namespace curtail {
 
 namespace internal {
 class TlsContext;
-}
+class TlsKeys;
+}  // namespace internal
+
+// The verified certificate of a caller: Context::peer_certificate().
+struct PeerCertificate {
+  bool empty() const { return subject.empty() && dns_names.empty() && uris.empty(); }
+
+  std::string subject;                 // RFC 2253: "CN=cart,O=shop"
+  std::vector<std::string> dns_names;  // its alternative names, in order
+  std::vector<std::string> uris;       // "spiffe://shop.example/cart"
+};
 
 // The identity of a client, and the authorities it trusts.
 struct TlsOptions {
@@ -32,6 +52,8 @@ struct TlsOptions {
   std::string server_name;
   // Takes any certificate. For tests: every host on the path can read and change all data.
   bool insecure_skip_verify = false;
+  // From one look at the files to the next; zero: never.
+  Nanos reload_interval = std::chrono::seconds(10);
 };
 
 // The identity of a server, and the clients it serves.
@@ -43,6 +65,10 @@ struct ServerTlsOptions {
   // If set, the server serves only clients whose certificate one of these authorities vouches for
   // (mutual TLS).
   std::string client_ca_file;
+  // Turns away a client that asks for a server name (SNI) that the certificate is not for.
+  bool check_server_name = false;
+  // From one look at the files to the next; zero: only Reload() looks.
+  Nanos reload_interval = std::chrono::seconds(10);
 };
 
 // A ClientTls holds the TLS settings that channels share: ChannelOptions::tls. Thread-safe.
@@ -53,12 +79,13 @@ class ClientTls {
   [[nodiscard]] static absl::StatusOr<std::shared_ptr<const ClientTls>> Load(const TlsOptions& options);
   ~ClientTls();
 
-  const internal::TlsContext& context() const { return *context_; }
+  // For the next connection.
+  std::shared_ptr<const internal::TlsContext> context() const;
   const TlsOptions& options() const { return options_; }
 
  private:
-  ClientTls(std::unique_ptr<internal::TlsContext> context, const TlsOptions& options);
-  const std::unique_ptr<internal::TlsContext> context_;
+  ClientTls(std::unique_ptr<internal::TlsKeys> keys, const TlsOptions& options);
+  const std::unique_ptr<internal::TlsKeys> keys_;
   const TlsOptions options_;
 };
 
@@ -69,11 +96,14 @@ class ServerTls {
   [[nodiscard]] static absl::StatusOr<std::shared_ptr<const ServerTls>> Load(const ServerTlsOptions& options);
   ~ServerTls();
 
-  const internal::TlsContext& context() const { return *context_; }
+  // Reads the files now, whatever the interval. Errors as of Load(); the keys stay as they were.
+  absl::Status Reload() const;
+  // For the next connection.
+  std::shared_ptr<const internal::TlsContext> context() const;
 
  private:
-  explicit ServerTls(std::unique_ptr<internal::TlsContext> context);
-  const std::unique_ptr<internal::TlsContext> context_;
+  explicit ServerTls(std::unique_ptr<internal::TlsKeys> keys);
+  const std::unique_ptr<internal::TlsKeys> keys_;
 };
 
 }  // namespace curtail

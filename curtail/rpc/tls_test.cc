@@ -335,7 +335,7 @@ std::string Converse(internal::TlsStream& stream, RawTls& peer, size_t piece) {
 class TlsStreamTest : public Tls {
  protected:
   std::unique_ptr<internal::TlsStream> NewClient() {
-    return internal::TlsStream::Client(Trust(authority_)->context(), "localhost", true);
+    return internal::TlsStream::Client(*Trust(authority_)->context(), "localhost", true);
   }
   // A server that is OpenSSL itself, which agrees to the protocol `alpn` (a static string) if that is offered.
   SSL_CTX* ServerContext(const char* alpn) {
@@ -438,7 +438,7 @@ TEST_F(TlsStreamTest, InsistsOnHttp2) {
   // A client that offers nothing, or something else.
   for (const bool offers : {false, true}) {
     auto tls = ServerTls::Load({leaf_.file(), leaf_.key_file(), ""});
-    auto stream = internal::TlsStream::Server((*tls)->context());
+    auto stream = internal::TlsStream::Server(*(*tls)->context());
     RawTls peer(SSL_CTX_new(TLS_client_method()), false);
     if (offers) SSL_set_alpn_protos(peer.ssl(), reinterpret_cast<const unsigned char*>("\x08http/1.1"), 9);
     Converse(*stream, peer, 100);

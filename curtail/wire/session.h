@@ -42,6 +42,10 @@ struct RequestHead {
   Metadata metadata;             // custom fields only
   // Client: of the messages it sends. The server answers in the same.
   Encoding encoding = Encoding::kIdentity;
+  // Client: the :authority of this call; empty: the session's.
+  std::string authority = {};
+  // Client: the longest reply message that this call accepts; at most the session's limit holds.
+  size_t max_message_bytes = SIZE_MAX;
 };
 
 // An Events receives the peer's actions. `tag` is the owner's own pointer for the stream: for a

@@ -421,6 +421,34 @@ TEST(ServerSession, WindowUpdatesAreRare) {
   EXPECT_EQ(t.peer.window_updates, at_start);
 }
 
+// Calls that name another authority, between others that do not.
+TEST(ClientSession, SendsTheAuthorityOfACall) {
+  Recorder events;
+  SessionOptions options;
+  options.authority = "host:1";
+  Session client(Role::kClient, options, &events);
+  RawPeer peer(Role::kServer);
+  const char* const authorities[] = {"", "other:2", "", "other:2", "third"};
+  for (const char* authority : authorities) {
+    RequestHead head;
+    head.path = "/a.B/C";
+    head.authority = authority;
+    ASSERT_TRUE(client.StartUnaryCall(head, "m", nullptr).ok());
+  }
+  for (const char* wrong : {"a b", "user@host", "line\nbreak", "a/b"}) {
+    RequestHead head;
+    head.path = "/a.B/C";
+    head.authority = wrong;
+    EXPECT_EQ(client.StartUnaryCall(head, "m", nullptr).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  ASSERT_TRUE(peer.Pump(&client).ok());
+  ASSERT_EQ(peer.streams.size(), std::size(authorities));
+  for (size_t i = 0; i < std::size(authorities); ++i) {
+    const std::string_view expected = *authorities[i] == 0 ? "host:1" : authorities[i];
+    EXPECT_EQ(peer.streams[static_cast<int32_t>(2 * i + 1)].Field(":authority"), expected) << i;
+  }
+}
+
 TEST(ClientSession, SendsTheFieldsOfTheProtocol) {
   Recorder events;
   SessionOptions options;

@@ -141,7 +141,7 @@ absl::StatusOr<HttpConnection*> HttpClient::Connect(size_t number, size_t index,
   transport.fd = *std::move(fd);
   if (const ClientTls* const tls = target.url.secure ? options_.tls.get() : nullptr) {
     const std::string& name = tls->options().server_name;
-    transport.tls = TlsStream::Client(tls->context(), name.empty() ? target.url.host : name,
+    transport.tls = TlsStream::Client(*tls->context(), name.empty() ? target.url.host : name,
                                       !tls->options().insecure_skip_verify,
                                       http2_ ? TlsStream::kHttp2 : TlsStream::kHttp1);
   }

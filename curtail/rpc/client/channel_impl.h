@@ -115,7 +115,7 @@ class SlotTable {
 
 struct Channel::Impl {
   Impl(Client* c, std::string t, ChannelOptions o);
-  Impl(Client* c, const InProcess* service);
+  Impl(Client* c, const InProcess* service, ChannelOptions o);
 
   // A connection on `poller` that takes calls, connecting if need be. UNAVAILABLE during backoff.
   absl::StatusOr<std::shared_ptr<internal::ClientConnection>> Acquire(const std::shared_ptr<Poller>& poller,
@@ -127,6 +127,7 @@ struct Channel::Impl {
   const ChannelOptions options;
   wire::SessionOptions session_options;
   std::string tls_host;  // with TLS: whom the certificate must name
+  bool secure = false;   // see OutgoingCall
   internal::SlotTable slots;
 
  private:

@@ -18,6 +18,10 @@ ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd
       target_(std::move(target)),
       standing_(standing()) {}
 
+absl::Status TooLong(size_t bytes, size_t limit) {
+  return absl::ResourceExhaustedError(Join("the request has ", bytes, " bytes; this call may send ", limit));
+}
+
 void ClientCall::Reset() {
   ResetOutcome();
   head.metadata.Clear();
@@ -75,7 +79,9 @@ void ClientConnection::OnConnected() {
 }
 
 void ClientConnection::OnResponseHead(wire::StreamId, void* tag, wire::Metadata&& metadata) {
-  if (!metadata.empty()) std::swap(static_cast<ClientCall*>(tag)->metadata.initial, metadata);
+  auto& call = *static_cast<ClientCall*>(tag);
+  if (!metadata.empty()) std::swap(call.metadata.initial, metadata);
+  if (call.stream != nullptr) call.stream->OnHead();
 }
 
 void ClientConnection::OnMessage(wire::StreamId id, void* tag, std::string&& message) {

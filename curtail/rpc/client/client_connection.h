@@ -12,12 +12,16 @@
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
+#include "curtail/rpc/client/leaving_call.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/transport/connection.h"
 
 namespace curtail::internal {
 
 class ClientCall;
+
+// A request is longer than its context allows (Context::SetMaxRequestBytes).
+absl::Status TooLong(size_t bytes, size_t limit);
 
 // The things a connection is asked to do with a call.
 struct ClientOp final : Op {
@@ -32,6 +36,8 @@ class ClientStreamEvents {
  public:
   // The transport stands, so that what is written goes out at once. Once, unless the call ends before.
   virtual void OnStanding() = 0;
+  // The initial metadata of the reply has come; it does not change any more.
+  virtual void OnHead() = 0;
   virtual void OnMessage(std::string&& message, wire::Session& session, wire::StreamId id) = 0;
   // Its kTurn operation was posted, or (not `posted`) the session has room for messages again.
   virtual void OnTurn(wire::Session& session, wire::StreamId id, bool posted) = 0;
@@ -68,6 +74,8 @@ class ClientCall {
   ClientOp start{ClientOp::Kind::kStart, this};
   ClientOp cancel{ClientOp::Kind::kCancel, this};
   ClientStreamEvents* stream = nullptr;  // null: unary
+  // The starter's own: the interceptors of its channel.
+  LeavingCall leaving;
 
   // Set by the connection; the starter's from Finished() on.
   absl::Status status;

@@ -25,7 +25,7 @@ class StreamCallOfClient final : public ClientStreamCall,
                                  private Cancellable {
  public:
   StreamCallOfClient(Context& ctx, Channel& channel, std::string_view path, Lane* lane)
-      : StreamPipe(ctx, lane), channel_(channel) {
+      : StreamPipe(ctx, lane), channel_(channel), max_request_bytes_(ctx.call_options().max_request_bytes) {
     stream = this;
     if (absl::Status begun = Begin(path); !begun.ok()) {
       MutexLock lock(mu_);
@@ -40,18 +40,31 @@ class StreamCallOfClient final : public ClientStreamCall,
   }
 
   ~StreamCallOfClient() final {
-    if (connection_ == nullptr) return;
-    ctx_.Detach(*this);
-    Cancel();
-    WaitForEnd();
+    if (connection_ != nullptr) {
+      ctx_.Detach(*this);
+      Cancel();
+      WaitForEnd();
+    }
+    TellInterceptors();
   }
 
   bool Read(std::string* message) override { return StreamPipe::Read(message); }
-  bool Write(std::string&& message) override { return StreamPipe::Write(std::move(message)); }
+  bool Write(std::string&& message) override {
+    if (message.size() <= max_request_bytes_) return StreamPipe::Write(std::move(message));
+    Fail(TooLong(message.size(), max_request_bytes_));
+    return false;
+  }
   void Fail(absl::Status why) override { StreamPipe::Fail(std::move(why)); }
   absl::Status status() override { return StreamPipe::status(); }
   void EndWrites() override { StreamPipe::EndWrites(); }
   const ReplyMetadata& metadata() const override { return ClientCall::metadata; }
+
+  const Metadata& InitialMetadata() override {
+    static const Metadata kNone;
+    MutexLock lock(mu_);
+    while (!head_come_ && !ended_ && !cut_) Sleep(&reader_);
+    return head_come_ || ended_ ? ClientCall::metadata.initial : kNone;
+  }
 
   absl::Status Finish() override {
     if (!IsCut()) EndWrites();
@@ -68,6 +81,7 @@ class StreamCallOfClient final : public ClientStreamCall,
     }
     if (IsCut()) Cancel();
     WaitForEnd();
+    TellInterceptors();
     return StreamPipe::status();
   }
 
@@ -91,17 +105,27 @@ class StreamCallOfClient final : public ClientStreamCall,
     const TimePoint now = Now();
     if (ctx_.deadline().when() <= now)
       return absl::DeadlineExceededError("deadline exceeded before the call");
+    head.path.assign(path);
+    head.metadata = ctx_.ChildMetadata();
+    if (!impl.options.interceptors.empty()) {
+      if (absl::Status refused = leaving.Before(channel_, path, head.metadata); !refused.ok()) return refused;
+    }
     absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
         impl.Acquire(lane_ == nullptr ? CurrentWait().loop->poller() : lane_->poller(), now);
     if (!connection.ok()) return connection.status();
     connection_ = *std::move(connection);
-    head.path.assign(path);
-    head.metadata = ctx_.ChildMetadata();
-    head.encoding = ctx_.encoding().value_or(impl.options.encoding);
+    const CallOptions& options = ctx_.call_options();
+    head.encoding = options.encoding.value_or(impl.options.encoding);
+    head.authority.assign(options.authority);
+    head.max_message_bytes = options.max_reply_bytes;
     SetTimeout(ctx_.deadline(), now);
     connection_->Post(&start);
     connection_->Kick(Connection::kPosted, nullptr);
     return absl::OkStatus();
+  }
+
+  void TellInterceptors() {
+    if (leaving.passed()) leaving.After(channel_, head.path, StreamPipe::status());
   }
 
   bool IsCut() {
@@ -151,6 +175,11 @@ class StreamCallOfClient final : public ClientStreamCall,
     standing_ = true;
     WakeAll();
   }
+  void OnHead() override {
+    MutexLock lock(mu_);
+    head_come_ = true;
+    WakeAll();
+  }
   void OnMessage(std::string&& message, wire::Session& session, wire::StreamId id) override {
     StreamPipe::OnMessage(std::move(message), session, id);
   }
@@ -173,9 +202,11 @@ class StreamCallOfClient final : public ClientStreamCall,
   void OnCancel() override { Cancel(); }
 
   Channel& channel_;
+  const size_t max_request_bytes_;
   std::shared_ptr<ClientConnection> connection_;  // null: the call never began
   ClientOp turn_{ClientOp::Kind::kTurn, this};
   bool standing_ CURTAIL_GUARDED_BY(mu_) = false;
+  bool head_come_ CURTAIL_GUARDED_BY(mu_) = false;
   bool ended_ CURTAIL_GUARDED_BY(mu_) = false;
   bool cancelling_ CURTAIL_GUARDED_BY(mu_) = false;
   bool cancel_handled_ CURTAIL_GUARDED_BY(mu_) = false;

@@ -55,6 +55,7 @@ absl::Status Fanout::Refusal() {
 void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
   if (attempts_ > 1) now_ = Now();
   const Metadata inherited = ctx_.ChildMetadata();
+  const CallOptions& options = ctx_.call_options();
   const std::string* same = nullptr;  // the bytes of the request before, if they are there
   for (size_t i = 0; i < size(); ++i) {
     Member& call = members_[i];
@@ -64,6 +65,9 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
       call.Reset();
       call.connection.reset();
     }
+    call.head.metadata = inherited;
+    if (!batch_.channels[i]->impl().options.interceptors.empty() && !Intercept(i)) [[unlikely]]
+      continue;
     absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
         batch_.channels[i]->impl().Acquire(poller, now_);
     if (!connection.ok()) {
@@ -79,11 +83,30 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
       continue;
     }
     same = &call.message;
+    if (call.message.size() > options.max_request_bytes) {
+      call.status = TooLong(call.message.size(), options.max_request_bytes);
+      continue;
+    }
     call.connection = *std::move(connection);
     call.head.path.assign(batch_.PathOf(i));
-    call.head.metadata = inherited;
-    call.head.encoding = ctx_.encoding().value_or(batch_.channels[i]->impl().options.encoding);
+    call.head.encoding = options.encoding.value_or(batch_.channels[i]->impl().options.encoding);
+    call.head.authority.assign(options.authority);
+    call.head.max_message_bytes = options.max_reply_bytes;
     call.SetTimeout(ctx_.deadline(), now_);
+  }
+}
+
+bool Fanout::Intercept(size_t i) {
+  intercepted_ = true;
+  Member& call = members_[i];
+  call.status = call.leaving.Before(*batch_.channels[i], batch_.PathOf(i), call.head.metadata);
+  return call.status.ok();
+}
+
+void Fanout::TellInterceptors() {
+  for (size_t i = 0; i < size(); ++i) {
+    LeavingCall& leaving = members_[i].leaving;
+    if (leaving.passed()) leaving.After(*batch_.channels[i], batch_.PathOf(i), batch_.statuses[i]);
   }
 }
 
@@ -202,6 +225,8 @@ void Fanout::Collect(const absl::Status& refused) {
   }
   if (batch_.largest != nullptr) *batch_.largest = std::max(*batch_.largest, largest);
   if (ctx_.observed() != nullptr && refused.ok()) TellAnswered();
+  if (intercepted_) [[unlikely]]
+    TellInterceptors();
 }
 
 ChildCall Fanout::Child(size_t i) const {

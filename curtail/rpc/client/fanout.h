@@ -80,6 +80,9 @@ class Fanout : private Cancellable {
     return members_[i].wanted ? members_[i].connection.get() : nullptr;
   }
   absl::Status Outcome(size_t i, bool cancelled, bool expired);
+  // Has the interceptors look at call i. False: they refused it.
+  bool Intercept(size_t i);
+  void TellInterceptors();
   // Hands out what came with the answer of call i.
   void TakeMetadata(size_t i);
   // A call has ended, on any thread.
@@ -106,6 +109,7 @@ class Fanout : private Cancellable {
   const Recycler<Members>::Lease lease_ = Recycler<Members>::Borrow();
   Member* const members_;  // its items
   int attempts_ = 1;
+  bool intercepted_ = false;
   TimePoint now_;     // when it was about to be sent
   TimePoint called_;  // ... first; for observers
   // Atomic: calls and cancellations under way. Reaching zero is AllEnded().

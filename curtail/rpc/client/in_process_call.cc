@@ -21,6 +21,8 @@
 #include "curtail/rpc/async.h"
 #include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/client/in_process_call.h"
+#include "curtail/rpc/client/leaving_call.h"
+#include "curtail/rpc/server/intercepted_call.h"
 #include "google/protobuf/message_lite.h"
 
 namespace curtail {
@@ -35,7 +37,8 @@ struct InProcess::Methods {
   std::unordered_map<std::string, MethodHandler, PathHash, std::equal_to<>> by_path;
 };
 
-InProcess::InProcess(std::string name) : name_(std::move(name)), methods_(std::make_unique<Methods>()) {}
+InProcess::InProcess(std::string name, std::vector<ServerInterceptor*> interceptors)
+    : name_(std::move(name)), interceptors_(std::move(interceptors)), methods_(std::make_unique<Methods>()) {}
 InProcess::~InProcess() = default;
 
 absl::Status InProcess::Serve(Service& service) {
@@ -59,7 +62,8 @@ namespace {
 // The call at place `index` of a batch.
 struct Call {
   Call(const CallBatch& batch, size_t i)
-      : service(batch.channels[i]->impl().in_process),
+      : channel(*batch.channels[i]),
+        service(channel.impl().in_process),
         method(service == nullptr ? nullptr : service->Find(batch.PathOf(i))),
         path(batch.PathOf(i)),
         request(*batch.requests[i]),
@@ -70,6 +74,7 @@ struct Call {
   bool never_waits() const { return method != nullptr && method->never_waits; }
   bool typed() const { return method->typed.accepts != nullptr && method->typed.accepts(request, *reply); }
 
+  const Channel& channel;
   const InProcess* const service;
   const MethodHandler* const method;
   const std::string_view path;
@@ -108,6 +113,46 @@ absl::Status WithMetadata(const Context& ctx, const Call& call, absl::Status sta
   return status;
 }
 
+// The gates between a caller and a handler of its process: interceptors of both, and the caller's limits.
+class Passage {
+ public:
+  // Into the handler, whose context is `ctx`. Errors: why it must not run.
+  absl::Status Enter(Context& ctx, const Call& call, const CallOptions& options) {
+    max_reply_bytes_ = options.max_reply_bytes;
+    absl::Status status;
+    if (!call.channel.impl().options.interceptors.empty()) {
+      status = leaving_.Before(call.channel, call.path, ctx.mutable_metadata());
+    }
+    if (status.ok()) status = Refusal(ctx, call);
+    if (status.ok() && options.max_request_bytes != SIZE_MAX) {
+      const size_t bytes = call.request.ByteSizeLong();
+      if (bytes > options.max_request_bytes) status = TooLong(bytes, options.max_request_bytes);
+    }
+    if (status.ok() && !call.service->interceptors().empty()) {
+      status = intercepted_.Before(call.service->interceptors(), call.path, ctx);
+    }
+    return status;
+  }
+
+  // Back to the caller. Returns the call's status.
+  absl::Status Leave(Context& ctx, const Call& call, absl::Status status) {
+    status = WithMetadata(ctx, call, std::move(status));
+    if (call.service != nullptr) {
+      intercepted_.After(call.service->interceptors(), call.path, ctx, status);
+    }
+    if (status.ok() && max_reply_bytes_ != SIZE_MAX && call.reply->ByteSizeLong() > max_reply_bytes_) {
+      status = absl::ResourceExhaustedError(Join("message exceeds ", max_reply_bytes_, " bytes"));
+    }
+    if (leaving_.passed()) leaving_.After(call.channel, call.path, status);
+    return status;
+  }
+
+ private:
+  LeavingCall leaving_;
+  InterceptedCall intercepted_;
+  size_t max_reply_bytes_ = SIZE_MAX;
+};
+
 // Runs `f`, in which exceptions of user code end.
 template <class F>
 absl::Status Guarded(std::string_view path, F f) {
@@ -144,8 +189,10 @@ absl::Status Run(Context& ctx, const Call& call) {
 void RunHere(Context& parent, const CallBatch& batch, size_t i) {
   Context ctx(&parent, Context::Call());
   const Call call(batch, i);
-  *call.status = Refusal(ctx, call);
-  if (call.status->ok()) *call.status = WithMetadata(ctx, call, Run(ctx, call));
+  Passage passage;
+  absl::Status status = passage.Enter(ctx, call, parent.call_options());
+  if (status.ok()) status = Run(ctx, call);
+  *call.status = passage.Leave(ctx, call, std::move(status));
 }
 
 // The calls of a batch that go over connections, as a batch of its own.
@@ -197,11 +244,15 @@ class Rest {
 class StartedHere final : public Answerable {
  public:
   StartedHere(Context* parent, const CallBatch& batch, size_t i, void (*ended)(void*, bool), void* arg)
-      : ctx_(parent, Context::Call()), call_(batch, i), ended_(ended), arg_(arg) {}
+      : options_(parent->call_options()),
+        ctx_(parent, Context::Call()),
+        call_(batch, i),
+        ended_(ended),
+        arg_(arg) {}
 
   // The object may be gone when this returns.
   void Start() {
-    absl::Status refused = Refusal(ctx_, call_);
+    absl::Status refused = passage_.Enter(ctx_, call_, options_);
     if (!refused.ok()) return End(std::move(refused));
     call_.reply->Clear();
     const MethodHandler& method = *call_.method;
@@ -243,14 +294,16 @@ class StartedHere final : public Answerable {
   }
 
   void End(absl::Status status) {
-    status = WithMetadata(ctx_, call_, std::move(status));
+    status = passage_.Leave(ctx_, call_, std::move(status));
     const bool ok = status.ok();
     *call_.status = std::move(status);
     ended_(arg_, ok);
   }
 
+  const CallOptions& options_;  // of the whole batch
   Context ctx_;
   const Call call_;
+  Passage passage_;
   void (*const ended_)(void*, bool ok);
   void* const arg_;
   std::string in_, out_;

@@ -28,14 +28,19 @@ enum class ServerLimit : uint8_t {
   kQueueShare,                 // ... of one connection
   kConnections,                // connections at once
   kDescriptors,                // of the process
+  kRefused,                    // no limit: calls that an interceptor refused
 };
-inline constexpr size_t kAllLimits = wire::kLimits + 10;
+inline constexpr size_t kAllLimits = wire::kLimits + 11;
 
-// A LimitCounters counts for each limit, and writes a line to stderr once in ten seconds at most for each. Thread-safe.
+// A LimitCounters counts for each limit, and writes a line to stderr once in ten seconds at most for each but kRefused.
+// Thread-safe.
 class LimitCounters {
  public:
   void Reached(wire::Limit limit, std::string_view peer) { Count(static_cast<size_t>(limit), peer); }
   void Reached(ServerLimit limit, std::string_view peer) { Count(static_cast<size_t>(limit), peer); }
+  void Refused() {
+    counters_[static_cast<size_t>(ServerLimit::kRefused)].times.fetch_add(1, std::memory_order_relaxed);
+  }
   // Those that were reached, in order.
   std::vector<LimitCount> Sample() const;
 

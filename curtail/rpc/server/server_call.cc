@@ -97,6 +97,7 @@ class UnaryCall final : public ServerCall {
     if (status.ok() && (!has_request_ || too_many_)) {
       status = absl::UnimplementedError("a unary call carries exactly one message");
     }
+    if (status.ok()) status = Intercept();
     if (status.ok() && hint.waiting == Waiting::kAsync && method_->handler.continuation) {
       return RunContinuation(hint);
     }
@@ -110,6 +111,7 @@ class UnaryCall final : public ServerCall {
   void Finish(absl::Status status) override {
     reply_.status = std::move(status);
     TakeMetadata(reply_);
+    TellInterceptors(reply_.status);
     observed_.Replied(reply_.status.code());
     reply_.has_message = reply_.status.ok();
     reply_.pooled = true;
@@ -213,6 +215,7 @@ class EachMessageCall final : public ServerCall {
   void Run(const WaitHint& hint) override {
     LeaveQueue(0);
     absl::Status begun = Begin(hint);
+    if (begun.ok() && !std::exchange(entered_, true)) begun = Intercept();
     Request request;
     while (true) {
       bool last = false;
@@ -240,6 +243,7 @@ class EachMessageCall final : public ServerCall {
       }
       reply->ends = last || !reply->status.ok();
       const bool ends = reply->ends;
+      if (ends) TellInterceptors(reply->status);
       Ref();  // the reply's
       request.observed.Replied(reply->status.code());
       connection_->Post(reply);
@@ -259,6 +263,7 @@ class EachMessageCall final : public ServerCall {
 
   void Free() override {
     NeverRun(absl::StatusCode::kCancelled);  // what came after the end
+    TellInterceptors(absl::CancelledError("cancelled by the caller"));
     delete this;
   }
   void NeverRun(absl::StatusCode code) override {
@@ -272,6 +277,9 @@ class EachMessageCall final : public ServerCall {
     Ref();
     return true;
   }
+
+  // Owned by the thread that runs the call.
+  bool entered_ = false;  // has passed the interceptors, or been refused
 
   Mutex mu_;
   std::deque<Request> requests_ CURTAIL_GUARDED_BY(mu_);
@@ -299,6 +307,7 @@ ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<Connection> conn
   const bool endless = timeout >= TimePoint::max() - now;
   call->context_.Reset(endless ? Deadline::Infinite() : Deadline::At(now + timeout), peer);
   constexpr TimePoint kNever = TimePoint::max() - std::chrono::hours(1);  // so that a grace can be added
+  call->context_.identity_ = static_cast<internal::ServerConnection&>(*connection).identity();
   call->due_ = std::min(call->context_.deadline().when(), kNever);
   call->ended = false;
   std::swap(call->context_.metadata_, head.metadata);
@@ -387,6 +396,12 @@ absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hi
     method_->Took(Now() - begin - suspended);
     if (suspended == Nanos::zero() && sleeps.End(*method_)) hint.executor->OnBlocking(method_->kind);
   }
+  return status;
+}
+
+absl::Status ServerCall::AskInterceptors() {
+  absl::Status status = intercepted_.Before(parts_->interceptors, method_->path, context_);
+  if (!status.ok()) parts_->limits.Refused();
   return status;
 }
 

@@ -113,6 +113,17 @@ class ServerCall : public Task, public internal::Answerable {
     if (parts_->observers.empty()) return;
     observed.Arrived(parts_->observers, method_->path, method_->index, context_, now);
   }
+  // Asks the interceptors, before the handler runs. Errors: the first of theirs.
+  absl::Status Intercept() {
+    if (parts_->interceptors.empty()) [[likely]]
+      return absl::OkStatus();
+    return AskInterceptors();
+  }
+  absl::Status AskInterceptors();
+  // Tells them that `status` is the answer, before it is posted.
+  void TellInterceptors(const absl::Status& status) {
+    intercepted_.After(parts_->interceptors, method_->path, context_, status);
+  }
   // Its handler is about to run.
   void Began(internal::ObservedCall& observed) {
     if (observed.Began()) context_.observed_ = &observed;
@@ -131,6 +142,7 @@ class ServerCall : public Task, public internal::Answerable {
 
   // Owned by the thread that runs the request.
   Context context_;
+  internal::InterceptedCall intercepted_;
 
   // Owned by the strand's holder.
   bool stream_open_ = true;

@@ -34,6 +34,10 @@ void ServerConnection::HandleGoodbye(uint32_t bits) {
   }
 }
 
+void ServerConnection::OnConnected() {
+  if (x509_st* const x509 = PeerX509()) identity_ = std::make_unique<PeerIdentity>(x509);
+}
+
 void ServerConnection::OnClosed(const absl::Status&, bool) {
   clock_->Disarm(*this);
   parts_.budget.Add(-static_cast<int64_t>(charged_.exchange(0, std::memory_order_relaxed)));

@@ -14,6 +14,7 @@
 #include "curtail/rpc/server/server_parts.h"
 #include "curtail/rpc/server/timer_clock.h"
 #include "curtail/rpc/transport/connection.h"
+#include "curtail/rpc/transport/peer_identity.h"
 
 namespace curtail {
 class ServerCall;
@@ -38,6 +39,8 @@ class ServerConnection final : public Connection, public Clocked {
 
   // The bytes that its streams hold: see NewStreamCall().
   std::atomic<int64_t>* streamed() { return &streamed_; }
+  // Of its client; null without a verified certificate. Set before the first call.
+  const PeerIdentity* identity() const { return identity_.get(); }
 
   // Clocked.
   void OnClock(TaskList* ready) override { Kick(kClock, ready); }
@@ -57,6 +60,7 @@ class ServerConnection final : public Connection, public Clocked {
 
   void HandleOp(Op* op) override;
   void HandleGoodbye(uint32_t bits) override;
+  void OnConnected() override;
   void HandleClock(uint32_t bits) override;
   void Looked() override;
   void OnClosed(const absl::Status& why, bool connected) override;
@@ -88,6 +92,8 @@ class ServerConnection final : public Connection, public Clocked {
   const std::shared_ptr<TimerClock> clock_;
   const std::string peer_;
   TimePoint accepted_;  // set by StartClock()
+  // Set by OnConnected(), of TLS.
+  std::unique_ptr<const PeerIdentity> identity_;
 
   // Owned by the strand's holder.
   TimePoint wake_at_ = TimePoint::max();  // when the clock will tell

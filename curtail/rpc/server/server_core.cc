@@ -166,7 +166,7 @@ void ServerCore::Accepted(UniqueFd fd) {
   SetTcpOptions(fd.get());
   std::string peer = PeerName(fd.get());
   std::unique_ptr<TlsStream> tls;
-  if (options_.tls != nullptr) tls = TlsStream::Server(options_.tls->context());
+  if (options_.tls != nullptr) tls = TlsStream::Server(*options_.tls->context());
   const auto connection =
       std::make_shared<ServerConnection>(parts_, std::move(fd), poller_, std::move(tls), std::move(peer));
   const ConnectionSet::Added added = parts_.connections.Add(connection);

@@ -12,6 +12,7 @@
 #include "curtail/rpc/server/admission.h"
 #include "curtail/rpc/server/connection_set.h"
 #include "curtail/rpc/server/held_output.h"
+#include "curtail/rpc/server/intercepted_call.h"
 #include "curtail/rpc/server/limits.h"
 #include "curtail/rpc/server/memory_budget.h"
 #include "curtail/rpc/server/method_table.h"
@@ -32,6 +33,7 @@ struct ServerParts {
         idle_timeout(options.idle_timeout),
         write_timeout(options.write_timeout),
         forward_metadata(options.forward_metadata),
+        interceptors(options.interceptors),
         budget(options.max_held_bytes),
         admission(options.max_queue, options.max_queue_bytes),
         connections(static_cast<size_t>(options.max_connections)) {
@@ -45,6 +47,7 @@ struct ServerParts {
   const Nanos idle_timeout;
   const Nanos write_timeout;
   const std::vector<std::string> forward_metadata;  // keys that child calls carry on
+  const ServerInterceptors interceptors;
   wire::SessionOptions session;
   MethodTable methods;
   CallObservers observers;

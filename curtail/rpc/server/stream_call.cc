@@ -49,6 +49,7 @@ class StreamCall final : public ServerCall, private StreamPipe {
     if (!moved_) {
       LeaveQueue(0);
       status = Begin(hint);
+      if (status.ok()) status = Intercept();
       if (status.ok() && Fiber::Current() == nullptr) {
         moved_ = true;
         if (hint.executor->TryRunAside(this)) return;
@@ -80,22 +81,36 @@ class StreamCall final : public ServerCall, private StreamPipe {
   }
 
   void End(absl::Status status) {
+    absl::Status told;
     {
       MutexLock lock(mu_);
       TakeMetadata(end_);
       if (end_.status.ok()) end_.status = std::move(status);
+      told = end_.status;
       Discard(/*credit=*/false);
     }
+    TellInterceptors(told);
     EndWrites();
   }
 
   bool Write(std::string&& message) override {
-    if (!wrote_) {
-      wrote_ = true;
+    if (!std::exchange(wrote_, true)) {
       MutexLock lock(mu_);
       TakeMetadata(end_);
     }
     return StreamPipe::Write(std::move(message));
+  }
+
+  void SendInitialMetadata() override {
+    if (std::exchange(wrote_, true)) return;
+    bool kick = false;
+    {
+      MutexLock lock(mu_);
+      TakeMetadata(end_);
+      head_due_ = end_.status.ok();
+      kick = Post();
+    }
+    if (kick) Kick();
   }
 
   // StreamPipe.
@@ -105,9 +120,10 @@ class StreamCall final : public ServerCall, private StreamPipe {
     connection_->Post(&turn_);
   }
   void SendHead(wire::Session& session, wire::StreamId id) override {
-    if (end_.initial.empty()) return;
+    if (end_.initial.empty() && !head_due_) return;
     session.SendHead(id, end_.initial);
     end_.initial.Clear();
+    head_due_ = false;
   }
   void SendEnd(wire::Session& session, wire::StreamId id) override {
     session.EndCall(id, end_.status, ServerCall::context_.trailing_metadata());
@@ -120,6 +136,7 @@ class StreamCall final : public ServerCall, private StreamPipe {
   Reply turn_{this, Reply::kTurn};
   // Guarded by the pipe's mutex: the call's end, and the metadata ahead of it.
   Reply end_{this};
+  bool head_due_ = false;  // even an empty one
 };
 
 }  // namespace

@@ -193,7 +193,7 @@ void StreamPipe::Carry(wire::Session& session, wire::StreamId id, bool posted) {
 }
 
 void StreamPipe::Send(wire::Session& session, wire::StreamId id) {
-  if (!out_.empty() || writes_ended_) SendHead(session, id);
+  SendHead(session, id);
   while (!out_.empty() && session.queued_bytes(id) <= wire::kWritableBytes) {  // P2
     out_.Pop(&scratch_);
     session.SendMessage(id, std::move(scratch_));

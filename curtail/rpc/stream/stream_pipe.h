@@ -60,7 +60,7 @@ class StreamPipe : public MessageStream {
   virtual void PostTurn() = 0;
   // The strand's holder: what goes out behind the last message. The mutex is held.
   virtual void SendEnd(wire::Session& session, wire::StreamId id) = 0;
-  // Ahead of the first message, and of the end. The mutex is held.
+  // Ahead of what goes out, if there is a head to be sent. The mutex is held.
   virtual void SendHead(wire::Session&, wire::StreamId) {}
 
   // Returns when woken, or at the latest at the deadline of the request. The mutex is not held.

@@ -116,6 +116,8 @@ class Connection : public PollHandler,
   // Bytes that go to the socket next.
   size_t outgoing() const { return out_ == nullptr ? 0 : out_->bytes.size() - out_->sent; }
 
+  // A new reference; null without TLS, or without a verified certificate.
+  x509_st* PeerX509() const { return tls_ == nullptr ? nullptr : tls_->PeerX509(); }
   wire::Session& session() { return session_; }
   bool closed() const { return closed_; }
   bool standing() const { return connected_ && (tls_ == nullptr || tls_->standing()); }

@@ -13,8 +13,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 #include <utility>
 
+#include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::internal {
@@ -95,6 +97,45 @@ std::string DescribeCertificateError(int error, const X509* certificate, bool cl
 
 }  // namespace
 
+// The sessions of a client, the last one for each host that it has verified. Thread-safe.
+class TlsSessions {
+ public:
+  ~TlsSessions() { Clear(); }
+
+  // Takes the reference.
+  void Put(const std::string& host, SSL_SESSION* session) {
+    MutexLock lock(mu_);
+    SSL_SESSION*& place = sessions_[host];
+    if (place == nullptr && sessions_.size() > kMost) {
+      ClearLocked();
+      sessions_[host] = session;
+      return;
+    }
+    SSL_SESSION_free(std::exchange(place, session));
+  }
+  // A copy, as connections change theirs; null when there is none.
+  SSL_SESSION* Get(const std::string& host) {
+    MutexLock lock(mu_);
+    const auto found = sessions_.find(host);
+    return found == sessions_.end() ? nullptr : SSL_SESSION_dup(found->second);
+  }
+
+ private:
+  static constexpr size_t kMost = 256;
+
+  void Clear() {
+    MutexLock lock(mu_);
+    ClearLocked();
+  }
+  void ClearLocked() CURTAIL_REQUIRES(mu_) {
+    for (auto& [host, session] : sessions_) SSL_SESSION_free(session);
+    sessions_.clear();
+  }
+
+  Mutex mu_;
+  std::unordered_map<std::string, SSL_SESSION*> sessions_ CURTAIL_GUARDED_BY(mu_);
+};
+
 // The functions that OpenSSL calls.
 struct TlsCallbacks {
   static TlsStream& Stream(BIO* bio) { return *static_cast<TlsStream*>(BIO_get_data(bio)); }
@@ -133,6 +174,13 @@ struct TlsCallbacks {
     static_cast<TlsStream*>(stream)->owes_certificate_ = SSL_get_certificate(ssl) == nullptr;
     return 1;
   }
+  // Client: the server has sent a ticket.
+  static int NewSession(SSL* ssl, SSL_SESSION* session) {
+    TlsStream& stream = *static_cast<TlsStream*>(SSL_get_app_data(ssl));
+    // A copy: OpenSSL spoils the session of a connection that ends without a goodbye.
+    if (stream.sessions_ != nullptr) stream.sessions_->Put(stream.host_, SSL_SESSION_dup(session));
+    return 0;
+  }
   static int Verify(int ok, X509_STORE_CTX* store) {
     if (ok) return ok;
     auto* const ssl =
@@ -145,7 +193,15 @@ struct TlsCallbacks {
   }
 };
 
+TlsContext::TlsContext(ssl_ctx_st* context) : context_(context) {}
+
 TlsContext::~TlsContext() { SSL_CTX_free(context_); }
+
+void TlsContext::KeepSessions() {
+  sessions_ = std::make_shared<TlsSessions>();
+  SSL_CTX_set_session_cache_mode(context_, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+  SSL_CTX_sess_set_new_cb(context_, &TlsCallbacks::NewSession);
+}
 
 TlsStream::TlsStream(ssl_st* ssl) : ssl_(ssl) {
   BIO* const bio = BIO_new(TlsCallbacks::Method());
@@ -184,9 +240,25 @@ std::unique_ptr<TlsStream> TlsStream::Client(const TlsContext& context, const st
   SSL_set_alpn_protos(ssl, reinterpret_cast<const unsigned char*>(offer.data()),
                       static_cast<unsigned>(offer.size()));
   SSL_set_connect_state(ssl);
+  // One of an unverified connection would spare a later one the check.
+  if (verify && protocol == kHttp2 && context.sessions_ != nullptr) {
+    stream->sessions_ = context.sessions_;
+    if (SSL_SESSION* const session = context.sessions_->Get(host)) {
+      SSL_set_session(ssl, session);
+      SSL_SESSION_free(session);
+    }
+  }
   ERR_clear_error();
   stream->Handshake();
   return stream;
+}
+
+bool TlsStream::resumed() const { return SSL_session_reused(ssl_) == 1; }
+
+x509_st* TlsStream::PeerX509() const {
+  const bool verified =
+      SSL_get_verify_mode(ssl_) != SSL_VERIFY_NONE && SSL_get_verify_result(ssl_) == X509_V_OK;
+  return verified ? SSL_get1_peer_certificate(ssl_) : nullptr;
 }
 
 void TlsStream::Feed(std::string_view bytes) {

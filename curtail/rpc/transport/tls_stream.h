@@ -16,20 +16,28 @@
 
 struct ssl_ctx_st;
 struct ssl_st;
+struct x509_st;
 
 namespace curtail::internal {
 
-// A TlsContext owns an SSL_CTX. Thread-safe: nobody changes it.
+class TlsSessions;
+
+// A TlsContext owns an SSL_CTX, and of a client the sessions that it may resume. Thread-safe.
 class TlsContext {
  public:
-  explicit TlsContext(ssl_ctx_st* context) : context_(context) {}
+  explicit TlsContext(ssl_ctx_st* context);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
+  // Client: sessions are kept for the next connection to the same host. Before the first connection.
+  void KeepSessions();
   ssl_ctx_st* get() const { return context_; }
 
  private:
+  friend class TlsStream;
   ssl_ctx_st* const context_;
+  // Shared with the streams, which may live longer; null: none are kept.
+  std::shared_ptr<TlsSessions> sessions_;
 };
 
 class TlsStream {
@@ -62,10 +70,14 @@ class TlsStream {
 
   // Whether the handshake is over.
   bool standing() const { return standing_; }
+  // Whether the handshake went on with an earlier session.
+  bool resumed() const;
   // Whether the peer has said goodbye.
   bool ended() const { return ended_; }
   // Client: whether the server has asked for a certificate and there was none.
   bool owes_certificate() const { return owes_certificate_; }
+  // A new reference to the peer's certificate, if there is one that was verified.
+  x509_st* PeerX509() const;
   // OK; or UNAVAILABLE with the reason, when the peer has said goodbye or the connection cannot go on. Send the
   // output all the same: it may tell the peer.
   const absl::Status& status() const { return status_; }
@@ -90,6 +102,7 @@ class TlsStream {
   bool owes_certificate_ = false;
   std::string_view protocol_ = kHttp2;  // one of the constants
   std::string host_;
+  std::shared_ptr<TlsSessions> sessions_;
   std::string certificate_error_;  // what is wrong with the peer's certificate
   absl::Status status_;
 };

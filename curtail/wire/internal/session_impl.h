@@ -128,7 +128,9 @@ class Session::Impl {
   void EndBlock(size_t begin, StreamId id, bool end_stream);
   void AppendRequest(StreamId id, const RequestHead& head);
   EncodedFields* FindRequestFields(std::string_view path);
-  void EncodeRequestFields(std::string_view path, EncodedFields* fields);
+  // `authority`: empty for the session's.
+  void EncodeRequestFields(std::string_view path, std::string_view authority, EncodedFields* fields);
+  void AppendRequestFields(const RequestHead& head);
   void AppendReplyHead();
   void AppendMetadata(const Metadata& metadata);
   void AppendTrailers(Stream* s, const absl::Status& status, const Metadata& trailing);
@@ -152,6 +154,7 @@ class Session::Impl {
   uint32_t StreamWindow() const;
   // Gives the stream's window back, once half is used.
   void Credit(Stream* s);
+  size_t MessageLimit(const Stream* s) const;
   void OnMessageBytes(Stream* s, std::string_view bytes);
   // message_ is whole, and compressed.
   void OnCompressedMessage(Stream* s);

@@ -211,10 +211,14 @@ void Session::Impl::SetReading(Stream* s, bool reading) {
   if (reading && !s->got_end) Credit(s);
 }
 
+size_t Session::Impl::MessageLimit(const Stream* s) const {
+  return std::min(options_.max_message_bytes, s->max_message_bytes);
+}
+
 void Session::Impl::OnMessageBytes(Stream* s, std::string_view bytes) {
   while (!s->done && !s->closed) {
     const size_t held = s->reader.held_bytes();
-    const MessageReader::Result result = s->reader.Next(&bytes, options_.max_message_bytes, &message_);
+    const MessageReader::Result result = s->reader.Next(&bytes, MessageLimit(s), &message_);
     held_bytes_ += s->reader.held_bytes() - held;
     switch (result) {
       case MessageReader::Result::kNeedMore:
@@ -232,8 +236,7 @@ void Session::Impl::OnMessageBytes(Stream* s, std::string_view bytes) {
         break;
       case MessageReader::Result::kTooLong:
         events_->OnLimit(Limit::kMessage);
-        return Fail(
-            s, absl::ResourceExhaustedError(Join("message exceeds ", options_.max_message_bytes, " bytes")));
+        return Fail(s, absl::ResourceExhaustedError(Join("message exceeds ", MessageLimit(s), " bytes")));
       case MessageReader::Result::kMalformed:
         return Fail(s, absl::InternalError("malformed message prefix"));
     }
@@ -246,12 +249,11 @@ void Session::Impl::OnCompressedMessage(Stream* s) {
         s, absl::InternalError(s->unknown_encoding ? "the messages have an encoding that is not supported"
                                                    : "a compressed message without a grpc-encoding"));
   }
-  const internal::Inflated result =
-      internal::Inflate(s->encoding, message_, options_.max_message_bytes, &inflated_);
+  const internal::Inflated result = internal::Inflate(s->encoding, message_, MessageLimit(s), &inflated_);
   if (message_.capacity() > kKeptMessage) std::string().swap(message_);
   if (result == internal::Inflated::kTooLong) {
-    return Fail(s, absl::ResourceExhaustedError(
-                       Join("inflated message exceeds ", options_.max_message_bytes, " bytes")));
+    return Fail(s,
+                absl::ResourceExhaustedError(Join("inflated message exceeds ", MessageLimit(s), " bytes")));
   }
   if (result != internal::Inflated::kOk) return Fail(s, absl::InternalError("malformed compressed message"));
   events_->OnMessage(s->id, s->tag, std::move(inflated_));

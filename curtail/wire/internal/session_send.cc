@@ -45,6 +45,11 @@ constexpr size_t kMaxReady = 64u << 10;
 
 bool IsPath(std::string_view path) { return path.size() > 1 && path[0] == '/' && IsTextValue(path); }
 
+// A host, perhaps with a port, without a user's name.
+bool IsAuthority(std::string_view text) {
+  return IsTextValue(text) && text.find_first_of(" @/?#\\") == std::string_view::npos;
+}
+
 }  // namespace
 
 void Session::Impl::SendSettings() {
@@ -107,7 +112,8 @@ Session::Impl::EncodedFields* Session::Impl::FindRequestFields(std::string_view 
 }
 
 // The fields that are the same for all calls of a method.
-void Session::Impl::EncodeRequestFields(std::string_view path, EncodedFields* fields) {
+void Session::Impl::EncodeRequestFields(std::string_view path, std::string_view authority,
+                                        EncodedFields* fields) {
   using enum HpackEncoder::Indexing;
   fields->key.assign(path);
   fields->bytes.clear();
@@ -115,20 +121,32 @@ void Session::Impl::EncodeRequestFields(std::string_view path, EncodedFields* fi
   encoder_.Encode(":method", "POST", kIndex, &fields->bytes);
   encoder_.Encode(":scheme", options_.secure ? "https" : "http", kIndex, &fields->bytes);
   encoder_.Encode(":path", path, kIndex, &fields->bytes);
-  encoder_.Encode(":authority", options_.authority, kIndex, &fields->bytes);
+  // Another one than the connection's is rare, and would take the table's room.
+  encoder_.Encode(":authority", authority.empty() ? options_.authority : authority,
+                  authority.empty() ? kIndex : kNone, &fields->bytes);
   encoder_.Encode("te", "trailers", kIndex, &fields->bytes);
   encoder_.Encode("content-type", "application/grpc", kIndex, &fields->bytes);
   encoder_.Encode("user-agent", "curtail/0.1.0", kIndex, &fields->bytes);
 }
 
-void Session::Impl::AppendRequest(StreamId id, const RequestHead& head) {
-  const size_t begin = BeginBlock();
+void Session::Impl::AppendRequestFields(const RequestHead& head) {
+  if (!head.authority.empty()) [[unlikely]] {
+    EncodedFields own;
+    EncodeRequestFields(head.path, head.authority, &own);
+    out_.append(own.bytes);
+    return;
+  }
   EncodedFields* fields = FindRequestFields(head.path);
   if (fields == nullptr) {
     fields = &requests_[next_request_++ % requests_.size()];
-    EncodeRequestFields(head.path, fields);
+    EncodeRequestFields(head.path, {}, fields);
   }
   out_.append(fields->bytes);
+}
+
+void Session::Impl::AppendRequest(StreamId id, const RequestHead& head) {
+  const size_t begin = BeginBlock();
+  AppendRequestFields(head);
   if (head.timeout) {
     // The first timeout enters the table, so that the later ones need not spell the name.
     char text[12];
@@ -203,6 +221,9 @@ absl::StatusOr<Session::Impl::Stream*> Session::Impl::StartCall(const RequestHea
   if (FindRequestFields(head.path) == nullptr && !IsPath(head.path)) {
     return absl::InvalidArgumentError(Join("not a method path: ", head.path));
   }
+  if (!head.authority.empty() && !IsAuthority(head.authority)) {
+    return absl::InvalidArgumentError(Join("not an authority: ", head.authority));
+  }
   if (!head.metadata.empty()) {
     if (absl::Status status = CheckMetadata(head.metadata); !status.ok()) return status;
     const size_t bytes =
@@ -217,6 +238,7 @@ absl::StatusOr<Session::Impl::Stream*> Session::Impl::StartCall(const RequestHea
   next_id_ = next_id_ > static_cast<StreamId>(kMaxWindow) - 2 ? -1 : next_id_ + 2;
   s->tag = tag;
   s->send_encoding = head.encoding;
+  s->max_message_bytes = head.max_message_bytes;
   s->known = true;
   ++open_streams_;
   if (waits) {
