@@ -16,11 +16,34 @@ namespace curtail {
 namespace {
 
 constexpr std::string_view kUnix = "unix:";
+constexpr std::string_view kAbstract = "unix-abstract:";
 
 absl::Status BadAddress(std::string_view text, std::string_view why) {
   return absl::InvalidArgumentError(
       Join("address \"", text, "\" ", why,
            "; write HOST:PORT, [IPV6]:PORT or unix:PATH, for example 127.0.0.1:8080"));
+}
+
+// The kernel's own names begin with a NUL and end where the address does.
+absl::StatusOr<std::vector<Address>> AbstractAddress(std::string_view text) {
+  const std::string_view name = text.substr(kAbstract.size());
+  Address address;
+  auto* un = reinterpret_cast<sockaddr_un*>(&address.storage);
+  if (name.empty()) return BadAddress(text, "has no name");
+  if (name.size() >= sizeof un->sun_path) {
+    return BadAddress(text, Join("has too long a name, of more than ", sizeof un->sun_path - 1, " bytes"));
+  }
+  un->sun_family = AF_UNIX;
+  std::memcpy(un->sun_path + 1, name.data(), name.size());
+  address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  return std::vector<Address>{address};
+}
+
+// The host of "HOST:PORT" or "[HOST]:PORT".
+std::string_view HostOf(std::string_view text) {
+  std::string_view host = text.substr(0, text.rfind(':'));
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  return host;
 }
 
 absl::StatusOr<std::vector<Address>> UnixAddress(std::string_view text) {
@@ -41,13 +64,12 @@ absl::StatusOr<std::vector<Address>> UnixAddress(std::string_view text) {
 
 absl::StatusOr<std::vector<Address>> Address::ResolveAll(std::string_view text) {
   if (text.starts_with(kUnix)) return UnixAddress(text);
+  if (text.starts_with(kAbstract)) return AbstractAddress(text);
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return BadAddress(text, "has no port");
-  std::string_view host = text.substr(0, colon);
+  const std::string_view host = HostOf(text);
   const std::string_view port = text.substr(colon + 1);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string_view::npos) {
+  if (host.size() == colon && host.find(':') != std::string_view::npos) {
     return BadAddress(text, "has an IPv6 host without brackets");
   }
   uint16_t number = 0;
@@ -83,8 +105,22 @@ absl::StatusOr<Address> Address::Resolve(std::string_view text) {
   return all->front();
 }
 
+bool Address::NeedsLookup(std::string_view text) {
+  if (text.starts_with(kUnix) || text.starts_with(kAbstract)) return false;
+  const std::string host(HostOf(text));
+  const std::string without_scope = host.substr(0, host.find('%'));
+  char bytes[sizeof(in6_addr)];
+  return inet_pton(AF_INET, host.c_str(), bytes) != 1 &&
+         inet_pton(AF_INET6, without_scope.c_str(), bytes) != 1;
+}
+
 std::string Address::ToString() const {
   if (family() == AF_UNIX) {
+    const auto* un = reinterpret_cast<const sockaddr_un*>(&storage);
+    constexpr size_t kBefore = offsetof(sockaddr_un, sun_path) + 1;
+    if (un->sun_path[0] == '\0' && size > kBefore) {
+      return Join(kAbstract, std::string_view(un->sun_path + 1, size - kBefore));
+    }
     return Join("unix:", reinterpret_cast<const sockaddr_un*>(&storage)->sun_path);
   }
   char host[INET6_ADDRSTRLEN] = "?";

@@ -18,12 +18,15 @@ struct Address {
   sockaddr_storage storage = {};
   socklen_t size = 0;
 
-  // All addresses of "HOST:PORT", "[HOST]:PORT" or "unix:PATH", at least one. Looks up names other
-  // than numeric ones, which may block.
+  // All addresses of "HOST:PORT", "[HOST]:PORT", "unix:PATH" or "unix-abstract:NAME", at least one.
+  // Looks up names other than numeric ones, which may block.
   // Errors: INVALID_ARGUMENT with the form expected; UNAVAILABLE when the name is not known.
   [[nodiscard]] static absl::StatusOr<std::vector<Address>> ResolveAll(std::string_view text);
   // ... the first of them.
   [[nodiscard]] static absl::StatusOr<Address> Resolve(std::string_view text);
+
+  // True if `text` is a HOST:PORT whose host is a name, which ResolveAll() has to look up.
+  static bool NeedsLookup(std::string_view text);
 
   std::string ToString() const;
   int family() const { return storage.ss_family; }

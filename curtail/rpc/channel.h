@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// channel.h - a named server as its callers see it, and the client runtime.
+// channel.h - a named service as its callers see it, on one server or many, and the client runtime.
 //
 // Waiting threads move the bytes. In the synchronous models the thread that waits for a reply
 // drives the connections (docs/design/lanes.md). Event-driven programs (the load generator) call
-// Client::Poll() from a loop of their own. A Client owns no thread, unless threads outside of
-// servers write to its streams in bursts: one then sends what they hold back.
+// Client::Poll() from a loop of their own. A Client starts a thread only when it is needed: one
+// looks names up again, and one sends what threads outside of servers write to streams in bursts.
 #pragma once
 
 #include <memory>
@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/rpc/context.h"
+#include "curtail/rpc/resolver.h"
 #include "curtail/rpc/tls.h"
 #include "curtail/wire/encoding.h"
 #include "curtail/wire/metadata.h"
@@ -87,11 +88,20 @@ struct ChannelOptions {
   // Compresses the requests of all calls of 128 bytes and more; the server answers in the same
   // encoding if it can. For slow networks: it takes more CPU than all the rest of a call.
   wire::Encoding encoding = wire::Encoding::kIdentity;
-  // Connections to the server from each place that waits (a lane, a fiber thread, a response pool),
-  // used in turn.
+  // Connections to each server from each place that waits (a lane, a fiber thread, a response
+  // pool), used in turn.
   int connections = 1;
   // Each call passes them (interceptor.h); they outlive the channel.
   std::vector<ClientInterceptor*> interceptors;
+  // How calls spread over the servers, if there are several: "pick_first", "round_robin",
+  // "least_request" or "ring_hash".
+  std::string balancer = "pick_first";
+  // ring_hash: the key of the metadata whose value decides. A call without it goes to any server.
+  std::string hash_key;
+  // The source of the servers' addresses, instead of the target, which then is their common name.
+  std::shared_ptr<Resolver> resolver;
+  // After a connection has failed the names are looked up again, but not more often than this.
+  Nanos min_resolve_interval = std::chrono::seconds(30);
 };
 
 // A Completion takes the result of an event-driven call. `reply` is the serialized message, empty
@@ -106,12 +116,14 @@ class Completion {
   virtual void Done(absl::Status&& status, std::string&& reply) = 0;
 };
 
-// A Channel is one named server: "127.0.0.1:8080", "[::1]:8080", "localhost:8080" or "unix:/path".
-// It connects on first use, and again with backoff after a lost connection. Thread-safe.
+// A Channel is one named service: "127.0.0.1:8080", "[::1]:8080", "search.example:8080",
+// "unix:/path", "dns:///search.example:8080" or "ipv4:10.0.0.1:8080,10.0.0.2:8080";
+// docs/channels.md lists the forms. It connects on first use, and again with backoff after a lost
+// connection. Thread-safe.
 class Channel {
  public:
-  // Never fails: with an unusable address every call ends with INVALID_ARGUMENT. `client` outlives
-  // the channel.
+  // Never fails: with an unusable target or option every call ends with INVALID_ARGUMENT, which
+  // names it. `client` outlives the channel.
   Channel(Client* client, std::string target, ChannelOptions options = {});
   // To a service of this process, which outlives the channel: see in_process.h. Of the options,
   // only the interceptors matter.

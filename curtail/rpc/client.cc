@@ -34,22 +34,23 @@ StartedCall* Client::Impl::NewCall() {
   return call;
 }
 
-void Client::Impl::Send(StartedCall* call, TimePoint now) {
+bool Client::Impl::Send(StartedCall* call, TimePoint now) {
   absl::StatusOr<std::shared_ptr<ClientConnection>> acquired =
-      call->channel->impl().Acquire(lanes[0]->poller(), now);
+      call->channel->impl().Acquire(lanes[0]->poller(), now, call->head.metadata);
   if (!acquired.ok()) {
     call->status = acquired.status();
     failed.push_back(call);
-    return;
+    return false;
   }
   ClientConnection& connection = *(call->connection = *std::move(acquired));
-  connection.Post(&call->start);
-  if (connection.dirty) return;
+  connection.Begin(*call);
+  if (connection.dirty) return true;
   connection.dirty = true;
   dirty.push_back(call->connection);
-  if (connection.watched) return;
+  if (connection.watched) return true;
   connection.watched = true;
   connecting.push_back(call->connection);
+  return true;
 }
 
 void Client::Impl::SendRefusedAgain() {
@@ -57,9 +58,12 @@ void Client::Impl::SendRefusedAgain() {
   for (StartedCall* call : refused_before) {
     const TimePoint now = Now();
     ++call->attempts;
+    const absl::Status before = std::move(call->status);
     call->ResetOutcome();
     if (call->armed()) call->SetTimeout(Deadline::At(call->when()), now);
-    Send(call, now);
+    if (Send(call, now)) continue;
+    timers.Remove(*call);
+    call->status = before;  // it says more
   }
   refused_before.clear();
 }

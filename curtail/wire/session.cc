@@ -232,6 +232,7 @@ bool Session::Impl::Pull(std::string* out, size_t limit) {
     out->append(out_);
   }
   out_.clear();
+  pulled_ = true;
   Trim(&out_);
   ready_bytes_ = 0;
   reactions_ = 0;
@@ -256,7 +257,7 @@ void Session::Impl::Abort(const absl::Status& why) {
     Stream* s = streams_.Find(id);
     if (s == nullptr) continue;
     Close(s);
-    if (s->waiting) {
+    if (s->waiting || (is_client() && !pulled_)) {
       FinishUnprocessed(s, absl::Status(status));
     } else {
       Finish(s, absl::Status(status));

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "curtail/base/mutex.h"
-#include "curtail/exec/address.h"
 #include "curtail/rpc/client/channel_impl.h"
 
 namespace curtail::internal {
@@ -35,7 +34,7 @@ GrpcClient::~GrpcClient() {
 
 absl::Status GrpcClient::Resolve() {
   for (const auto& channel : channels_) {
-    if (absl::Status status = Address::ResolveAll(channel->target()).status(); !status.ok()) return status;
+    if (absl::Status status = channel->impl().Resolve(); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
@@ -52,13 +51,6 @@ size_t GrpcClient::Poll(Deadline deadline) {
   return ended;
 }
 
-bool GrpcClient::Answered(size_t target) const {
-  bool answered = false;
-  channels_[target]->impl().slots.ForEach([&](Slot& slot) {
-    MutexLock lock(slot.mu);
-    answered |= slot.connection != nullptr && slot.connection->greeted();
-  });
-  return answered;
-}
+bool GrpcClient::Answered(size_t target) const { return channels_[target]->impl().Answered(); }
 
 }  // namespace curtail::internal

@@ -3,8 +3,6 @@
 // channel_impl.h - the private parts of Channel and Client.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +11,9 @@
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/client_connection.h"
 #include "curtail/rpc/client/lane.h"
+#include "curtail/rpc/client/name_lookups.h"
+#include "curtail/rpc/client/servers.h"
+#include "curtail/rpc/client/subchannel.h"
 #include "curtail/rpc/stream/held_messages.h"
 
 namespace curtail {
@@ -37,12 +38,13 @@ class StartedCall final : public ClientCall, public Timer {
 
 }  // namespace internal
 
-// Lanes are for any thread; the rest is owned by the thread that polls.
+// Lanes and lookups are for any thread; the rest is owned by the thread that polls.
 struct Client::Impl {
   explicit Impl(const ClientOptions& o) : options(o) {}
 
   const ClientOptions options;
   std::vector<std::unique_ptr<Lane>> lanes;
+  internal::NameLookups lookups;
 
   std::vector<std::unique_ptr<internal::StartedCall>> pool;
   std::vector<internal::StartedCall*> free_calls;
@@ -63,8 +65,8 @@ struct Client::Impl {
   internal::HeldMessages held_messages{[](PollHandler& handler) { handler.OnEvents(0, nullptr); }};
 
   internal::StartedCall* NewCall();
-  // Posts a call that is ready, on a connection of its channel; or has it finished by the next Poll().
-  void Send(internal::StartedCall* call, TimePoint now);
+  // Posts a call that is ready, on a connection of its channel. False: there is none, and the next Poll() finishes it.
+  bool Send(internal::StartedCall* call, TimePoint now);
   void SendRefusedAgain();
   void Finish(internal::StartedCall* call);
   void ExpireTimers();
@@ -72,70 +74,42 @@ struct Client::Impl {
   Deadline GiveUpConnecting();
 };
 
-namespace internal {
-
-// The connections of a channel on one poller, used in turn.
-struct SlotSet {
-  std::vector<std::shared_ptr<Slot>> slots;
-  std::atomic<uint32_t> next{0};  // a counter only
-};
-
-// A SlotTable finds the SlotSet for a poller's number, making it on first use. Thread-safe; a lookup takes no
-// lock.
-class SlotTable {
- public:
-  explicit SlotTable(int connections) : connections_(connections) {}
-  ~SlotTable();
-  // Null when there are more pollers than the table has room for (kBlocks * kBlock).
-  SlotSet* For(uint32_t id);
-  // Calls visit(slot) for each slot there is.
-  template <class Visit>
-  void ForEach(Visit visit) {
-    for (auto& block : blocks_) {
-      Block* const b = block.load(std::memory_order_acquire);
-      for (size_t i = 0; b != nullptr && i < kBlock; ++i) {
-        SlotSet* const set = (*b)[i].load(std::memory_order_acquire);
-        if (set == nullptr) continue;
-        for (const auto& slot : set->slots) visit(*slot);
-      }
-    }
-  }
-
- private:
-  static constexpr size_t kBlocks = 64;
-  static constexpr size_t kBlock = 64;
-  using Block = std::array<std::atomic<SlotSet*>, kBlock>;
-
-  const int connections_;
-  // Atomic: filled in once (release), never changed (acquire).
-  std::array<std::atomic<Block*>, kBlocks> blocks_{};
-};
-
-}  // namespace internal
-
 struct Channel::Impl {
+  using Connected = absl::StatusOr<std::shared_ptr<internal::ClientConnection>>;
+
   Impl(Client* c, std::string t, ChannelOptions o);
   Impl(Client* c, const InProcess* service, ChannelOptions o);
+  ~Impl();
 
-  // A connection on `poller` that takes calls, connecting if need be. UNAVAILABLE during backoff.
-  absl::StatusOr<std::shared_ptr<internal::ClientConnection>> Acquire(const std::shared_ptr<Poller>& poller,
-                                                                      TimePoint now);
+  // A connection on `poller` that takes a call, connecting if need be. UNAVAILABLE during backoff.
+  Connected Acquire(const std::shared_ptr<Poller>& poller, TimePoint now, const Metadata& metadata) {
+    if (only_ != nullptr) [[likely]]
+      return only_->Acquire(poller, now);
+    if (servers_ == nullptr) return wrong_;
+    return servers_->Acquire(poller, now, metadata);
+  }
+  // OK once the servers' addresses are known. Asks for them the first time, which may block.
+  absl::Status Resolve();
+  // Whether a server has answered a call.
+  bool Answered() const;
+  // Asks the resolver again, unless that was less than min_resolve_interval ago. May block.
+  void LookUp() {
+    if (servers_ != nullptr) servers_->LookUp();
+  }
 
   Client* const client;
   const InProcess* const in_process = nullptr;  // null: by connections
   const std::string target;
   const ChannelOptions options;
-  wire::SessionOptions session_options;
-  std::string tls_host;  // with TLS: whom the certificate must name
-  bool secure = false;   // see OutgoingCall
-  internal::SlotTable slots;
+  bool secure = false;  // see OutgoingCall; immutable after construction
 
  private:
-  // The address for a slot's next attempt: each failed one moves on in the list of the target's addresses,
-  // and a used-up list is looked up anew. May block on the name service; holds no lock meanwhile.
-  absl::StatusOr<Address> NextAddress(internal::Slot& slot);
-  absl::StatusOr<std::shared_ptr<internal::ClientConnection>> Connect(
-      const std::shared_ptr<internal::Slot>& slot, const std::shared_ptr<Poller>& poller, TimePoint now);
+  absl::Status Connect();
+
+  // Immutable after construction. One of the three is there, unless in_process is.
+  absl::Status wrong_;                          // why no call can be made
+  std::unique_ptr<internal::Subchannel> only_;  // the one address, which stays
+  std::shared_ptr<internal::Servers> servers_;
 };
 
 }  // namespace curtail

@@ -11,15 +11,42 @@ namespace curtail::internal {
 ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd fd,
                                    std::shared_ptr<Poller> poller, bool connected,
                                    std::unique_ptr<TlsStream> tls, TimePoint give_up,
-                                   std::weak_ptr<Slot> slot, std::string target)
+                                   std::weak_ptr<Slot> slot, std::string target,
+                                   std::shared_ptr<SharedBackend> shared)
     : Connection(wire::Role::kClient, options, std::move(fd), std::move(poller), connected, std::move(tls)),
       give_up_(give_up),
       slot_(std::move(slot)),
       target_(std::move(target)),
+      shared_(std::move(shared)),
       standing_(standing()) {}
 
 absl::Status TooLong(size_t bytes, size_t limit) {
   return absl::ResourceExhaustedError(Join("the request has ", bytes, " bytes; this call may send ", limit));
+}
+
+void SharedBackend::Down(TimePoint until) {
+  const int64_t ns = until.time_since_epoch().count();
+  int64_t before = down_until.load(std::memory_order_relaxed);
+  while (before < ns && !down_until.compare_exchange_weak(before, ns, std::memory_order_relaxed)) continue;
+}
+
+void Slot::Release(uint32_t bits) {
+  std::shared_ptr<ClientConnection> held;
+  {
+    MutexLock lock(mu);
+    held = std::move(connection);
+  }
+  if (held != nullptr) held->Kick(bits, nullptr);
+}
+
+absl::Status Slot::Failed(const absl::Status& why, SharedBackend* shared) {
+  if (shared != nullptr) {
+    // An attempt may have taken longer than its backoff.
+    shared->Down(std::max(next_attempt, Now() + backoff.last));
+    shared->Unreachable();
+  }
+  last_error = Apart(why);
+  return why;
 }
 
 void ClientCall::Reset() {
@@ -52,7 +79,7 @@ void ClientConnection::Start(ClientCall& call) {
     call.status =
         why_closed_.ok() ? absl::UnavailableError(Join(target_, ": server is going away")) : why_closed_;
     call.unprocessed = true;
-    return call.Finished();
+    return Finish(call);
   }
   absl::StatusOr<wire::StreamId> id =
       call.stream != nullptr ? session().StartCall(call.head, &call)
@@ -64,7 +91,7 @@ void ClientConnection::Start(ClientCall& call) {
       usable_.store(false, std::memory_order_release);
       call.unprocessed = true;
     }
-    return call.Finished();
+    return Finish(call);
   }
   call.id_ = *id;
   call.open_ = true;
@@ -113,8 +140,10 @@ void ClientConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& statu
   call.open_ = false;
   if (!impatient_.empty()) std::erase(impatient_, &call);
   if (!trailing.empty()) std::swap(call.metadata.trailing, trailing);
-  if (!closed() && !call.cancelling_ && !greeted_.load(std::memory_order_relaxed))
+  if (!closed() && !call.cancelling_ && !greeted_.load(std::memory_order_relaxed)) {
     greeted_.store(true, std::memory_order_release);
+    if (shared_ != nullptr) shared_->down_until.store(0, std::memory_order_relaxed);
+  }
   if (call.status.ok()) {
     // A transport that fails does not say which server it led to.
     call.status = closed() ? absl::Status(status.code(), Join(target_, ": ", Message(status), goaway_why_))
@@ -123,22 +152,35 @@ void ClientConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& statu
       call.status = absl::UnimplementedError("no message in answer to a unary call");
   }
   if (!call.status.ok()) call.reply.clear();
-  call.Finished();
+  Finish(call);
 }
 
 void ClientConnection::OnGoaway(wire::StreamId, std::string_view why) {
   if (!why.empty()) goaway_why_ = Join("; the server said: ", why);
   usable_.store(false, std::memory_order_release);
+  if (shared_ != nullptr) shared_->Lost();
+}
+
+// The channel wants it no more: it closes after its last call.
+void ClientConnection::HandleGoodbye(uint32_t) {
+  usable_.store(false, std::memory_order_release);
+  if (!standing() && session().open_streams() == 0) {
+    return Close(absl::UnavailableError("connection closed on this side"));
+  }
+  session().SendGoaway();
 }
 
 void ClientConnection::OnClosed(const absl::Status& why, bool connected) {
   why_closed_ = absl::UnavailableError(Join(target_, ": ", Message(why), goaway_why_));
   usable_.store(false, std::memory_order_release);
-  if (connected && greeted()) return;
   const std::shared_ptr<Slot> slot = slot_.lock();
+  if (connected && greeted()) {
+    if (shared_ != nullptr) shared_->Lost();
+    return;
+  }
   if (slot == nullptr) return;
   MutexLock lock(slot->mu);
-  slot->last_error = why_closed_;
+  slot->Failed(why_closed_, shared_.get()).IgnoreError();
 }
 
 }  // namespace curtail::internal

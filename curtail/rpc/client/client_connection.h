@@ -12,6 +12,8 @@
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
+#include "curtail/rpc/client/backoff.h"
+#include "curtail/rpc/client/balancer/balancer.h"
 #include "curtail/rpc/client/leaving_call.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/transport/connection.h"
@@ -98,22 +100,54 @@ class ClientCall {
   bool cancelling_ = false;
 };
 
-// A Slot is a place for one connection of a channel; it outlives the connections that fill it and times their
+class ClientConnection;
+
+// A SharedBackend is one of several servers of a channel, as its connections see it: they count its calls and tell of
+// failures. Thread-safe.
+class SharedBackend : public Backend {
+ public:
+  using Backend::Backend;
+  virtual ~SharedBackend() = default;
+  // A connection is gone, or its server said goodbye: it is time to look the addresses up again. Never blocks.
+  virtual void Lost() = 0;
+  // A connection could not be made. Never blocks.
+  virtual void Unreachable() = 0;
+  // It is in backoff until `until`, at least.
+  void Down(TimePoint until);
+};
+
+// A copy that shares no memory with `status`: threads that keep statuses for each other keep such ones, because
+// ThreadSanitizer does not see how Abseil counts their owners.
+inline absl::Status Apart(const absl::Status& status) {
+  return absl::Status(status.code(), status.message());
+}
+
+// A Slot is a place for one connection of a subchannel; it outlives the connections that fill it and times their
 // attempts.
 struct Slot {
+  // Empties it, and kicks the connection that it held with `bits`.
+  void Release(uint32_t bits);
+  // An attempt to connect has failed. Returns the error. `shared` may be null.
+  absl::Status Failed(const absl::Status& why, SharedBackend* shared) CURTAIL_REQUIRES(mu);
+
   Mutex mu;
-  std::shared_ptr<class ClientConnection> connection CURTAIL_GUARDED_BY(mu);
+  std::shared_ptr<ClientConnection> connection CURTAIL_GUARDED_BY(mu);
   TimePoint next_attempt CURTAIL_GUARDED_BY(mu);
-  Nanos backoff CURTAIL_GUARDED_BY(mu){0};
+  Backoff backoff CURTAIL_GUARDED_BY(mu);
   absl::Status last_error CURTAIL_GUARDED_BY(mu);
-  std::vector<Address> addresses CURTAIL_GUARDED_BY(mu);  // of the target, those not yet tried
 };
 
 class ClientConnection final : public Connection {
  public:
   ClientConnection(const wire::SessionOptions& options, UniqueFd fd, std::shared_ptr<Poller> poller,
                    bool connected, std::unique_ptr<TlsStream> tls, TimePoint give_up,
-                   std::weak_ptr<Slot> slot, std::string target);
+                   std::weak_ptr<Slot> slot, std::string target, std::shared_ptr<SharedBackend> shared);
+
+  // Posts the start of `call`. Follow with a kick, now or after more posts.
+  void Begin(ClientCall& call) {
+    if (shared_ != nullptr) shared_->outstanding.fetch_add(1, std::memory_order_relaxed);
+    Post(&call.start);
+  }
 
   // Whether new calls may be posted with some hope. Any thread.
   bool usable() const { return usable_.load(std::memory_order_acquire); }
@@ -135,7 +169,7 @@ class ClientConnection final : public Connection {
 
  private:
   void HandleOp(Op* op) override;
-  void HandleGoodbye(uint32_t) override {}  // a client just closes
+  void HandleGoodbye(uint32_t bits) override;
   void OnConnected() override;
   void OnClosed(const absl::Status& why, bool connected) override;
   void OnResponseHead(wire::StreamId id, void* tag, wire::Metadata&& metadata) override;
@@ -145,11 +179,17 @@ class ClientConnection final : public Connection {
   void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, wire::Metadata&& trailing) override;
   void OnGoaway(wire::StreamId last, std::string_view why) override;
   void Start(ClientCall& call);
+  // The end of a call that Begin() began; the last touch of it.
+  void Finish(ClientCall& call) {
+    if (shared_ != nullptr) shared_->outstanding.fetch_sub(1, std::memory_order_relaxed);
+    call.Finished();
+  }
 
   // Immutable after construction.
   const TimePoint give_up_;
   const std::weak_ptr<Slot> slot_;
   const std::string target_;
+  const std::shared_ptr<SharedBackend> shared_;  // null: the only server of its channel
 
   // Atomic. usable_ falls once (release, pairs with usable()); standing_ and greeted_ rise once; last_used_
   // is a hint.

@@ -111,7 +111,7 @@ class StreamCallOfClient final : public ClientStreamCall,
       if (absl::Status refused = leaving.Before(channel_, path, head.metadata); !refused.ok()) return refused;
     }
     absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
-        impl.Acquire(lane_ == nullptr ? CurrentWait().loop->poller() : lane_->poller(), now);
+        impl.Acquire(lane_ == nullptr ? CurrentWait().loop->poller() : lane_->poller(), now, head.metadata);
     if (!connection.ok()) return connection.status();
     connection_ = *std::move(connection);
     const CallOptions& options = ctx_.call_options();
@@ -119,7 +119,7 @@ class StreamCallOfClient final : public ClientStreamCall,
     head.authority.assign(options.authority);
     head.max_message_bytes = options.max_reply_bytes;
     SetTimeout(ctx_.deadline(), now);
-    connection_->Post(&start);
+    connection_->Begin(*this);
     connection_->Kick(Connection::kPosted, nullptr);
     return absl::OkStatus();
   }

@@ -61,7 +61,9 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
     Member& call = members_[i];
     const std::string* const before = std::exchange(same, nullptr);
     if (!call.wanted) continue;
+    absl::Status failed;  // the attempt before
     if (attempts_ > 1) {
+      failed = std::move(call.status);
       call.Reset();
       call.connection.reset();
     }
@@ -69,9 +71,9 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
     if (!batch_.channels[i]->impl().options.interceptors.empty() && !Intercept(i)) [[unlikely]]
       continue;
     absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
-        batch_.channels[i]->impl().Acquire(poller, now_);
+        batch_.channels[i]->impl().Acquire(poller, now_, call.head.metadata);
     if (!connection.ok()) {
-      call.status = connection.status();
+      call.status = failed.ok() ? connection.status() : std::move(failed);  // the first says more
       continue;
     }
     const MessageLite* const request = batch_.requests[i];
@@ -119,7 +121,7 @@ void Fanout::Send(bool hold) {
   pending_.store(count, std::memory_order_relaxed);  // before any Post(), which publishes it
   if (ctx_.observed() != nullptr) BeforeSend();
   for (size_t i = 0; i < size(); ++i) {
-    if (ClientConnection* connection = ConnectionOf(i)) connection->Post(&members_[i].start);
+    if (ClientConnection* connection = ConnectionOf(i)) connection->Begin(members_[i]);
   }
   hold = hold && hint.more_ready && hint.outbox != nullptr;
   for (size_t i = 0; i < size(); ++i) {

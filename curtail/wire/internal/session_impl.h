@@ -236,6 +236,7 @@ class Session::Impl {
   // Set by SendGoaway(). Streams above it are ignored even before the GOAWAY has left: it promises that they were not
   // looked at.
   std::optional<StreamId> last_accepted_;
+  bool pulled_ = false;  // the owner has had output, which may have reached the peer
   bool got_goaway_ = false;
 
   // Output: frames that are ready, in order. ready_bytes_ of them are messages.

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/client/name_lookups.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace curtail::internal {
+namespace {
+
+// Between looks without a reason.
+constexpr Nanos kLongSleep = std::chrono::hours(1);
+
+}  // namespace
+
+void NameLookups::At(TimePoint when, std::weak_ptr<Lookup> lookup) {
+  {
+    MutexLock lock(mu_);
+    due_.push_back({when, std::move(lookup)});
+    if (!started_) {
+      // Without a thread the next failure tries again.
+      started_ = ticker_.Start("curtail-names", [this](TimePoint now) { return Tick(now); }).ok();
+      if (!started_) due_.clear();
+      return;
+    }
+  }
+  ticker_.Wake();
+}
+
+Nanos NameLookups::Tick(TimePoint now) {
+  std::vector<std::weak_ptr<Lookup>> ready;
+  Nanos sleep = kLongSleep;
+  {
+    MutexLock lock(mu_);
+    std::erase_if(due_, [&](const Due& due) {
+      if (due.when > now) {
+        sleep = std::min(sleep, due.when - now);
+        return false;
+      }
+      ready.push_back(due.lookup);
+      return true;
+    });
+  }
+  for (const std::weak_ptr<Lookup>& weak : ready) {
+    if (const std::shared_ptr<Lookup> lookup = weak.lock()) lookup->LookUp();
+  }
+  return ready.empty() ? sleep : Nanos::zero();  // lookups take time: look at the clock again
+}
+
+}  // namespace curtail::internal

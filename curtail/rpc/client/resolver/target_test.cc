@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/client/resolver/target.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "curtail/base/strings.h"
+
+namespace curtail::internal {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// What a target is understood as: its authority, then its addresses.
+std::vector<std::string> Understood(std::string_view text) {
+  const absl::StatusOr<Target> target = ParseTarget(text);
+  if (!target.ok()) return {target.status().ToString()};
+  std::vector<std::string> all = {target->authority};
+  const absl::StatusOr<std::vector<Address>> addresses = target->resolver->Resolve();
+  if (!addresses.ok()) return {addresses.status().ToString()};
+  for (const Address& address : *addresses) all.push_back(address.ToString());
+  return all;
+}
+
+TEST(Target, NumericFormsAreListsThatStay) {
+  EXPECT_THAT(Understood("127.0.0.1:80"), ElementsAre("127.0.0.1:80", "127.0.0.1:80"));
+  EXPECT_THAT(Understood("[::1]:80"), ElementsAre("[::1]:80", "[::1]:80"));
+  EXPECT_THAT(Understood("ipv4:10.0.0.1:80"), ElementsAre("10.0.0.1:80", "10.0.0.1:80"));
+  EXPECT_THAT(Understood("ipv4:10.0.0.1:80,10.0.0.2:81"),
+              ElementsAre("10.0.0.1:80", "10.0.0.1:80", "10.0.0.2:81"));
+  EXPECT_THAT(Understood("ipv4:///10.0.0.1:80"), ElementsAre("10.0.0.1:80", "10.0.0.1:80"));
+  EXPECT_THAT(Understood("ipv6:[fd00::1]:80,[fd00::2]:80"),
+              ElementsAre("[fd00::1]:80", "[fd00::1]:80", "[fd00::2]:80"));
+  for (const char* text :
+       {"127.0.0.1:80", "ipv4:10.0.0.1:80,10.0.0.2:81", "unix:/a", "dns:///127.0.0.1:80"}) {
+    EXPECT_FALSE(ParseTarget(text)->resolver->Changes()) << text;
+  }
+}
+
+TEST(Target, SocketsOfTheMachine) {
+  EXPECT_THAT(Understood("unix:/tmp/a"), ElementsAre("localhost", "unix:/tmp/a"));
+  EXPECT_THAT(Understood("unix:a/b"), ElementsAre("localhost", "unix:a/b"));
+  EXPECT_THAT(Understood("unix:///tmp/a"), ElementsAre("localhost", "unix:/tmp/a"));
+  EXPECT_THAT(Understood("unix-abstract:name"), ElementsAre("localhost", "unix-abstract:name"));
+}
+
+TEST(Target, NamesAreLookedUp) {
+  for (const char* text : {"localhost:80", "dns:localhost:80", "dns:///localhost:80"}) {
+    const std::vector<std::string> all = Understood(text);
+    ASSERT_GE(all.size(), 2u) << text;
+    EXPECT_EQ(all[0], "localhost:80");
+    EXPECT_EQ(all[1], "127.0.0.1:80");
+    EXPECT_TRUE(ParseTarget(text)->resolver->Changes());
+  }
+  // Hosts with the names of schemes.
+  for (const char* text : {"dns:80", "unix:80", "ipv4:443"}) EXPECT_EQ(ParseTarget(text)->authority, text);
+}
+
+TEST(Target, WhatIsWrongIsRefusedWithAHint) {
+  for (const char* text : {"",
+                           "nonsense",
+                           ":80",
+                           "a b:80",
+                           "name:99999",
+                           "name:",
+                           "dns:",
+                           "dns:///",
+                           "dns:///name",
+                           "dns:////name:80",
+                           "dns://8.8.8.8/name:80",
+                           "a:b:80",
+                           "ipv4:",
+                           "ipv4:10.0.0.1",
+                           "ipv4:localhost:80",
+                           "ipv4:[::1]:80",
+                           "ipv4:10.0.0.1:80,",
+                           "ipv4:,10.0.0.1:80",
+                           "ipv6:::1:80",
+                           "ipv6:10.0.0.1:80",
+                           "unix:",
+                           "unix-abstract:",
+                           "xds:///name",
+                           "http://name:80"}) {
+    const absl::Status status = ParseTarget(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(Message(status)), testing::AnyOf(HasSubstr("write "), HasSubstr("has no ")))
+        << text;
+  }
+  EXPECT_THAT(std::string(Message(ParseTarget("xds:///name").status())),
+              HasSubstr("unknown scheme \"xds\"; there are dns, ipv4, ipv6, unix, unix-abstract"));
+  EXPECT_FALSE(ParseTarget(std::string(kMaxTargetBytes + 1, 'a')).ok());
+  std::string many = "ipv4:";
+  while (many.size() < kMaxTargetBytes - 20) many += "1.1.1.1:1,";
+  EXPECT_EQ(Understood(many + "1.1.1.1:1").size(), (many.size() - 5) / 10 + 2);
+}
+
+}  // namespace
+}  // namespace curtail::internal
