@@ -17,14 +17,6 @@ absl::Status CheckDimension(size_t got, size_t want) {
 
 }  // namespace
 
-void ToProto(const QueryVector& vector, Vector* proto) {
-  if (!vector.bytes().empty()) {
-    proto->set_uint8(vector.bytes().data(), vector.bytes().size());
-  } else {
-    proto->mutable_floats()->mutable_values()->Add(vector.floats().begin(), vector.floats().end());
-  }
-}
-
 absl::StatusOr<QueryVector> FromProto(const Vector& proto, size_t dimension) {
   if (proto.has_uint8()) {
     const std::string& bytes = proto.uint8();

@@ -15,7 +15,13 @@
 namespace curtail::hdsearch {
 
 // The vector in its shorter encoding.
-void ToProto(const QueryVector& vector, Vector* proto);
+inline void ToProto(const QueryVector& vector, Vector* proto) {
+  if (!vector.bytes().empty()) {
+    proto->set_uint8(vector.bytes().data(), vector.bytes().size());
+  } else {
+    proto->mutable_floats()->mutable_values()->Add(vector.floats().begin(), vector.floats().end());
+  }
+}
 // Errors: INVALID_ARGUMENT when it is missing, has another dimension than the corpus, or a value is not
 // finite.
 [[nodiscard]] absl::StatusOr<QueryVector> FromProto(const Vector& proto, size_t dimension);

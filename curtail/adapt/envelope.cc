@@ -23,16 +23,18 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "curtail/adapt/internal/limits.h"
 #include "curtail/adapt/internal/median.h"
 
 namespace curtail {
 namespace {
+
+using internal::kInfinite;
 
 // A p50 that is higher by no more than this share is as good.
 constexpr double kSameMedian = 0.05;
@@ -40,8 +42,6 @@ constexpr double kSameMedian = 0.05;
 constexpr double kStandsOut = 2;
 // CPU within this share of the cheapest, or within kSameCores, is as cheap.
 constexpr double kSameCost = 0.2;
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 // The line through the points, constant to the left of them.
 double Interpolate(const std::vector<double>& xs, const std::vector<double>& ys, double x) {

@@ -29,7 +29,7 @@ using internal::kMaxUs;
 using internal::Json;
 using internal::JsonNode;
 
-constexpr internal::JsonKind kKind{.name = "profile", .max_depth = 8, .max_keys = 32};
+constexpr internal::JsonKind kProfileKind{.name = "profile", .max_depth = 8, .max_keys = 32};
 
 constexpr int kMaxRepeat = 999;
 
@@ -179,8 +179,6 @@ std::string Lines(const std::vector<std::string>& items) {
   return text + "\n  ]";
 }
 
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 std::string TextOf(const Profile& profile) {
   Json head = {{"schema_version", kProfileSchemaVersion},
                {"service", profile.service},
@@ -193,10 +191,10 @@ std::string TextOf(const Profile& profile) {
   head["created"] = profile.created;
   head["loads_per_s"] = profile.loads;
   std::string text = "{";
-  for (const auto& [key, value] : head.items()) text += Join("\n  ", Dump(key), ": ", Dump(value), ",");
+  for (const auto& [key, value] : head.items()) text += Join("\n  ", internal::Compact(key), ": ", internal::Compact(value), ",");
   std::vector<std::string> cells, configs;
-  for (const ProfileCell& cell : profile.cells) cells.push_back(Dump(CellJson(cell)));
-  for (const ConfigSummary& summary : profile.configs) configs.push_back(Dump(SummaryJson(summary)));
+  for (const ProfileCell& cell : profile.cells) cells.push_back(internal::Compact(CellJson(cell)));
+  for (const ConfigSummary& summary : profile.configs) configs.push_back(internal::Compact(SummaryJson(summary)));
   return text + Join("\n  \"configs\": ", Lines(configs), ",\n  \"cells\": ", Lines(cells), "\n}\n");
 }
 
@@ -204,10 +202,10 @@ std::string TextOf(const Profile& profile) {
 
 absl::StatusOr<Profile> ParseProfile(std::string_view text) {
   if (text.size() > kMaxText) return absl::InvalidArgumentError("has more than 64 MiB: no profile has");
-  const absl::StatusOr<Json> json = internal::ParseJson(text, kKind);
+  const absl::StatusOr<Json> json = internal::ParseJson(text, kProfileKind);
   if (!json.ok()) return json.status();
   if (absl::Status status =
-          internal::CheckSchemaVersion(*json, kKind, kProfileSchemaVersion, "; train again");
+          internal::CheckSchemaVersion(*json, kProfileKind, kProfileSchemaVersion, "; train again");
       !status.ok()) {
     return status;
   }

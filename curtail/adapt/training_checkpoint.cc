@@ -20,16 +20,14 @@ using internal::kMaxText;
 using internal::Json;
 using internal::JsonNode;
 
-constexpr internal::JsonKind kKind{.name = "training checkpoint", .max_depth = 4, .max_keys = 32};
+constexpr internal::JsonKind kCheckpointKind{.name = "training checkpoint", .max_depth = 4, .max_keys = 32};
 constexpr int kSchemaVersion = 1;
 constexpr size_t kShown = 60;
-
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Json HeaderJson(const TrainingPlan& plan, const MachineFingerprint& machine, std::string_view version) {
   Json configs = Json::array();
   for (const Config& config : plan.configs) configs.push_back(config.ToString());
-  Json json = {{"schema_version", kSchemaVersion}, {"kind", kKind.name}, {"curtail_version", version}};
+  Json json = {{"schema_version", kSchemaVersion}, {"kind", kCheckpointKind.name}, {"curtail_version", version}};
   json["machine"] = {{"cpu_model", machine.cpu_model},
                      {"cpus", machine.cpus},
                      {"kernel", machine.kernel},
@@ -49,7 +47,7 @@ Json HeaderJson(const TrainingPlan& plan, const MachineFingerprint& machine, std
 }
 
 std::string Shown(const Json& json) {
-  std::string text = Dump(json);
+  std::string text = internal::Compact(json);
   if (text.size() <= kShown) return text;
   size_t end = kShown;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not within a character
@@ -81,9 +79,9 @@ absl::Status InLine(size_t line, std::string_view what) {
 }
 
 absl::Status CheckHeader(std::string_view line, const Json& wanted) {
-  const absl::StatusOr<Json> found = internal::ParseJson(line, kKind);
+  const absl::StatusOr<Json> found = internal::ParseJson(line, kCheckpointKind);
   if (!found.ok()) return InLine(1, Message(found.status()));
-  if (absl::Status status = internal::CheckSchemaVersion(*found, kKind, kSchemaVersion, "; train anew");
+  if (absl::Status status = internal::CheckSchemaVersion(*found, kCheckpointKind, kSchemaVersion, "; train anew");
       !status.ok()) {
     return InLine(1, Message(status));
   }
@@ -98,7 +96,7 @@ absl::Status CheckHeader(std::string_view line, const Json& wanted) {
 }
 
 absl::StatusOr<ProfileCell> ReadCell(std::string_view line) {
-  const absl::StatusOr<Json> json = internal::ParseJson(line, kKind);
+  const absl::StatusOr<Json> json = internal::ParseJson(line, kCheckpointKind);
   if (!json.ok()) return json.status();
   std::string problem;
   const JsonNode node(&*json, &problem);
@@ -139,7 +137,7 @@ std::optional<std::string_view> TakeLine(std::string_view& text) {
 
 std::string CheckpointHeader(const TrainingPlan& plan, const MachineFingerprint& machine,
                              std::string_view version) {
-  return Dump(HeaderJson(plan, machine, version)) + "\n";
+  return internal::Compact(HeaderJson(plan, machine, version)) + "\n";
 }
 
 std::string CheckpointLine(const ProfileCell& cell) {
@@ -153,7 +151,7 @@ std::string CheckpointLine(const ProfileCell& cell) {
                {"failed_share", cell.failed_share},
                {"saturated", cell.saturated}};
   if (cell.cpu_cores) json["cpu_cores"] = *cell.cpu_cores;
-  return Dump(json) + "\n";
+  return internal::Compact(json) + "\n";
 }
 
 absl::StatusOr<Checkpoint> ReadCheckpoint(std::string_view text, const TrainingPlan& plan,
@@ -167,7 +165,7 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(std::string_view text, const TrainingP
     return absl::InvalidArgumentError("the checkpoint has no whole line: nothing was measured; begin anew");
   }
   // Written and read, as texts that are not UTF-8 are changed by that.
-  const Json wanted = Json::parse(Dump(HeaderJson(plan, machine, version)));
+  const Json wanted = Json::parse(internal::Compact(HeaderJson(plan, machine, version)));
   if (absl::Status status = CheckHeader(*header, wanted); !status.ok()) return status;
   Training training(plan);
   for (size_t number = 2; const std::optional<std::string_view> line = TakeLine(rest); ++number) {

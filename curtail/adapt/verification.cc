@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -22,11 +21,11 @@
 namespace curtail {
 namespace {
 
+using internal::kInfinite;
 using internal::kMaxLoads;
 
 using internal::Median;
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kConfidence = 0.95;
 constexpr int kMaxRounds = 999;
 // The training's seeds have indices below 2^32. Rounds are below 2^12 each.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 
 namespace curtail::internal {
 
@@ -16,5 +17,6 @@ inline constexpr double kMaxUs = 1e13;  // four months
 inline constexpr double kMaxCores = 1 << 20;
 inline constexpr double kMinRate = 1e-6;
 inline constexpr double kMaxRate = 1e12;  // a second
+inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 }  // namespace curtail::internal

@@ -122,6 +122,8 @@ uint64_t JsonNode::Count(uint64_t high) const {
   return 0;
 }
 
+std::string Compact(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 Nanos JsonNode::Us() const { return Nanos(std::llround(Number(0, kMaxNanos / 1e3) * 1e3)); }
 Nanos JsonNode::Sec() const { return Nanos(std::llround(Number(0, kMaxNanos / 1e9) * 1e9)); }
 

@@ -36,6 +36,9 @@ absl::StatusOr<Json> ParseJson(std::string_view text, const JsonKind& kind);
 absl::Status CheckSchemaVersion(const Json& json, const JsonKind& kind, int known,
                                 std::string_view hint = {});
 
+// On one line. Replaces what is no UTF-8: texts may come from a peer.
+std::string Compact(const Json& json);
+
 // A JsonNode is a value and where it stands. The first problem of a document is kept, and every read returns some
 // default from then on, so that callers need not check each step. Thread-compatible.
 class JsonNode {

@@ -18,15 +18,16 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "curtail/base/clock.h"
+#include "curtail/base/internal/json_document.h"
 #include "curtail/load/report/internal/machine_json.h"
 #include "curtail/load/report/report.h"
 #include "curtail/load/report/run_metrics.h"
-#include "nlohmann/json.hpp"
 
 namespace curtail {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using internal::Compact;
+using internal::Json;
 
 double Sec(Nanos t) { return static_cast<double>(t.count()) / 1e9; }
 
@@ -163,9 +164,6 @@ Json BetweenRunsJson(const LoadReport& report) {
   }
   return json;
 }
-
-// Error texts come from the server and may be no UTF-8.
-std::string Compact(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // What fits into a line stands on one: a bucket, a second of the series.
 void Pretty(const Json& json, size_t indent, std::string& out) {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "curtail/base/clock.h"
+#include "curtail/base/internal/json_document.h"
 #include "curtail/load/report/internal/machine_json.h"
-#include "nlohmann/json.hpp"
 #include "tools/curtail/compare/policy_cost.h"
 #include "tools/curtail/compare/policy_judge.h"
 #include "tools/curtail/compare/policy_report.h"
@@ -18,7 +18,8 @@
 namespace curtail::tool {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using internal::Compact;
+using internal::Json;
 
 constexpr size_t kMaxChanges = 1000;  // of a run
 
@@ -187,9 +188,6 @@ Json SummaryJson(const PolicyComparison& c) {
   }
   return json;
 }
-
-// Reasons and texts may come from elsewhere and be no UTF-8.
-std::string Compact(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // Each key on a line, and each element of a list of objects.
 std::string Lines(const Json& json) {
