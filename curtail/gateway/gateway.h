@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// gateway.h - a server of HTTP/1.1 and HTTP/2 in front of a gRPC server: browsers and curl may call
+// its unary methods as JSON or as gRPC-Web.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
+#include "curtail/gateway/http_codec.h"
+#include "curtail/load/message/catalog.h"
+#include "curtail/rpc/channel.h"
+
+namespace curtail::gateway {
+
+struct GatewayOptions {
+  // Where to listen: "127.0.0.1:8080", port 0 for any, "unix:/path".
+  std::string listen = "127.0.0.1:8080";
+  // The gRPC server, and how to connect to it.
+  std::string target;
+  ChannelOptions channel;
+  // For calls whose client sends no grpc-timeout; longer ones are cut to it.
+  Nanos timeout = std::chrono::seconds(30);
+  // The headers of a request that its call carries as metadata; no others, credentials included.
+  std::vector<std::string> forward_headers;
+  // The origins whose web pages may call: "https://app.example"; "*" for all. Pages of the gateway's
+  // own origin always may.
+  std::vector<std::string> allowed_origins;
+
+  // Limits. Beyond them connections are closed, requests are answered 503, or nothing is read.
+  HttpLimits http;
+  size_t max_connections = 10'000;
+  size_t max_requests = 10'000;        // in flight over all connections
+  size_t max_held_bytes = 256u << 20;  // of requests and replies over all connections
+  Nanos idle_timeout = std::chrono::seconds(60);
+  Nanos request_timeout = std::chrono::seconds(10);  // from a request's first byte to its last
+};
+
+struct GatewayStats {
+  uint64_t connections = 0;  // open
+  uint64_t requests = 0;     // taken
+  uint64_t failed = 0;       // of these answered with a status of 500 and more
+  uint64_t refused = 0;      // for a limit, or an origin
+  uint64_t timed_out = 0;    // connections that were closed for being slow or idle
+};
+
+// A Gateway runs on a thread of its own. Thread-safe.
+class Gateway {
+ public:
+  // Serves the methods of `catalog`, which the target has.
+  // Errors: those of Listen() (transport/socket.h); INVALID_ARGUMENT for a wrong google.api.http
+  // option or a header that may not be forwarded.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<Gateway>> Start(GatewayOptions options,
+                                                                      Catalog catalog);
+  // Stops at once, if Stop() was not called.
+  ~Gateway();
+  Gateway(const Gateway&) = delete;
+  Gateway& operator=(const Gateway&) = delete;
+
+  // The address that it listens at, with the real port.
+  const std::string& address() const;
+  size_t route_count() const;
+  GatewayStats stats() const;
+  // Takes no more requests and waits until those in flight are answered. False if some were not by
+  // `deadline`: their connections are closed.
+  bool Stop(Deadline deadline);
+
+ private:
+  class Impl;
+  explicit Gateway(std::unique_ptr<Impl> impl);
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace curtail::gateway

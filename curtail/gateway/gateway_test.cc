@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The gateway in front of a real server, spoken to through sockets, byte by byte.
+#include "curtail/gateway/gateway.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "curtail/base/strings.h"
+#include "curtail/base/testing.h"
+#include "curtail/gateway/testing/library_service.h"
+#include "curtail/load/drive/runner.h"
+#include "curtail/load/message/http_workload.h"
+#include "curtail/rpc/server.h"
+#include "curtail/rpc/transport/socket.h"
+#include "curtail/wire/metadata.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace curtail::gateway {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+using std::string_literals::operator""s;
+
+class Peer {
+ public:
+  explicit Peer(const std::string& address) {
+    bool connected = false;
+    auto fd = curtail::internal::StartConnect(*Address::Resolve(address), &connected);
+    EXPECT_TRUE(fd.ok()) << fd.status();
+    fd_ = *std::move(fd);
+    const timeval limit{.tv_sec = kMaxTestWait.count() / 1'000'000'000, .tv_usec = 0};
+    const int flags = fcntl(fd_.get(), F_GETFL);
+    fcntl(fd_.get(), F_SETFL, flags & ~O_NONBLOCK);
+    setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  }
+  void Write(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t n = send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (n <= 0) return;
+      bytes.remove_prefix(static_cast<size_t>(n));
+    }
+  }
+  // Waits until what came holds `text`; returns all that came, and forgets it.
+  std::string ReadUntil(std::string_view text) {
+    while (in_.find(text) == std::string::npos && More()) {
+    }
+    return std::exchange(in_, {});
+  }
+  // A reply of HTTP/1.1 with its body.
+  std::string Read() {
+    size_t end;
+    while ((end = in_.find("\r\n\r\n")) == std::string::npos) {
+      if (!More()) return std::exchange(in_, {});
+    }
+    const size_t field = in_.find("content-length: ");
+    const size_t body = field < end ? std::stoul(in_.substr(field + 16)) : 0;
+    while (in_.size() < end + 4 + body && More()) {
+    }
+    std::string reply = in_.substr(0, end + 4 + body);
+    in_.erase(0, reply.size());
+    return reply;
+  }
+  bool Closed() {
+    while (More()) {
+    }
+    return ended_;
+  }
+
+ private:
+  bool More() {
+    char buffer[4096];
+    const ssize_t n = recv(fd_.get(), buffer, sizeof buffer, 0);
+    ended_ = n == 0 || (n < 0 && errno == ECONNRESET);
+    if (n > 0) in_.append(buffer, static_cast<size_t>(n));
+    return n > 0;
+  }
+  curtail::internal::UniqueFd fd_;
+  std::string in_;
+  bool ended_ = false;
+};
+
+class GatewayTest : public testing::Test {
+ protected:
+  GatewayTest() {
+    ServerOptions options;
+    options.listen = {"127.0.0.1:0"};
+    std::vector<std::unique_ptr<Service>> services;
+    services.push_back(std::make_unique<LibraryService>());
+    auto server = Server::Start(std::move(options), std::move(services));
+    EXPECT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    options_.target = server_->addresses()[0];
+    options_.listen = "127.0.0.1:0";
+  }
+  Gateway& gateway() {
+    if (gateway_ == nullptr) {
+      const absl::StatusOr<Catalog> catalog =
+          Catalog::FromServer(options_.target, options_.channel, kMaxTestWait);
+      EXPECT_TRUE(catalog.ok()) << catalog.status();
+      auto gateway = Gateway::Start(options_, *catalog);
+      EXPECT_TRUE(gateway.ok()) << gateway.status();
+      gateway_ = *std::move(gateway);
+    }
+    return *gateway_;
+  }
+  Peer Connect() { return Peer(gateway().address()); }
+  std::string Ask(std::string_view verb_and_path, std::string_view body = {}, std::string_view headers = {}) {
+    Peer peer = Connect();
+    peer.Write(Join(verb_and_path, " HTTP/1.1\r\nhost: x\r\n", headers));
+    if (!body.empty() && headers.find("content-type") == std::string_view::npos) {
+      peer.Write("content-type: application/json\r\n");
+    }
+    if (!body.empty()) peer.Write(Join("content-length: ", body.size(), "\r\n"));
+    peer.Write(Join("\r\n", body));
+    return peer.Read();
+  }
+
+  GatewayOptions options_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<Gateway> gateway_;
+};
+
+TEST_F(GatewayTest, PathsQueriesAndBodiesBecomeRequests) {
+  EXPECT_THAT(Ask("GET /v1/shelves/1/books/2"),
+              AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("content-type: application/json\r\n"),
+                    HasSubstr("grpc-metadata-x-shelf: one\r\n"),
+                    HasSubstr(R"({"name":"shelves/1/books/2","title":"as of 0"})")));
+  EXPECT_THAT(Ask("GET /v1/shelves/1/books/2?as_of=1970-01-01T00:01:00Z"), HasSubstr("as of 60"));
+  EXPECT_THAT(
+      Ask("GET "
+          "/v1/shelves/7/books?pageSize=3&tag=a+b&tag=%C3%A9&author.name=x&kind=NOVEL&mark=_-8&lent=true"),
+      HasSubstr(R"(shelf: 7 page_size: 3 tag: \"a b\" tag: \"\\303\\251\" author { name: \"x\" } )"
+                R"(kind: NOVEL mark: \"\\377\\357\" lent: true)"));
+  EXPECT_THAT(Ask("PATCH /v1/shelves/1/books/2?force=true", R"({"title":"new","name":"body"})"),
+              HasSubstr(R"({"name":"shelves/1/books/2","title":"forced"})"));
+  EXPECT_THAT(Ask("POST /v1/shelves/9/books/9:checkout", R"({"author":{"name":"A","born":1900}})"),
+              HasSubstr(R"({"name":"shelves/9/books/9","author":{"name":"A","born":1900}})"));
+  EXPECT_THAT(Ask("GET /v1/title/shelves/1/books/2"), HasSubstr("\r\n\r\n\"as of 0\""));
+}
+
+TEST_F(GatewayTest, EveryMethodHasAPathOfItsName) {
+  EXPECT_THAT(Ask("POST /library.Library/GetBook", R"({"name":"n"})"), HasSubstr(R"("name":"n")"));
+  EXPECT_THAT(Ask("POST /library.Library/GetBook"), HasSubstr("200 OK"));
+}
+
+TEST_F(GatewayTest, ErrorsAreJsonWithTheirHttpStatus) {
+  EXPECT_THAT(Ask("GET /v1/shelves/1/books/404"),
+              AllOf(StartsWith("HTTP/1.1 404 Not Found\r\n"),
+                    HasSubstr(R"({"code":5,"message":"no \"such\" book","details":[]})")));
+  EXPECT_THAT(Ask("GET /nowhere"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Ask("PUT /v1/shelves/1/books/2"),
+              AllOf(StartsWith("HTTP/1.1 405"), HasSubstr("allow: GET, PATCH\r\n")));
+  for (const char* query : {"nothing=1", "shelf=x", "kind=NO", "mark=!", "author=x", "author.name.first=x",
+                            "pageSize=99999999999", "tag=%ff", "author.nothing=x"}) {
+    EXPECT_THAT(Ask(Join("GET /v1/shelves/1/books?", query)), StartsWith("HTTP/1.1 400")) << query;
+  }
+  EXPECT_THAT(Ask("POST /library.Library/GetBook", "{"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Ask("POST /library.Library/GetBook", R"({"nothing":1})"),
+              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("nothing")));
+  EXPECT_THAT(Ask("GET /v1/shelves/1/books", "{}"), StartsWith("HTTP/1.1 400"))
+      << "a body where none belongs";
+  EXPECT_THAT(Ask("PATCH /v1/shelves/1/books/2?book.title=x", "{}"), StartsWith("HTTP/1.1 400"));
+}
+
+TEST_F(GatewayTest, ABodyOfAFieldCannotReachOthers) {
+  EXPECT_THAT(Ask("PATCH /v1/shelves/1/books/2", R"({"title":"t"},"force":true)"),
+              StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Ask("PATCH /v1/shelves/1/books/2", R"({"title":"t"}} {"force":true)"),
+              StartsWith("HTTP/1.1 400"));
+}
+
+TEST_F(GatewayTest, DeepJsonIsRefused) {
+  const std::string deep = Join(std::string(100'000, '['), std::string(100'000, ']'));
+  EXPECT_THAT(Ask("POST /library.Library/GetBook", deep), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Ask("PATCH /v1/shelves/1/books/2", deep), StartsWith("HTTP/1.1 400"));
+}
+
+TEST_F(GatewayTest, OnlyNamedHeadersAreForwarded) {
+  EXPECT_THAT(Ask("GET /v1/shelves/1/books/2", {}, "authorization: secret\r\n"), Not(HasSubstr("cover")));
+  gateway_.reset();
+  options_.forward_headers = {"Authorization"};
+  EXPECT_THAT(Ask("GET /v1/shelves/1/books/2", {}, "authorization: secret\r\n"),
+              HasSubstr(Join("\"cover\":\"", wire::Base64Encode("secret"))));
+}
+
+TEST_F(GatewayTest, OtherOriginsNeedLeave) {
+  const std::string get = "GET /v1/shelves/1/books/2";
+  EXPECT_THAT(Ask(get, {}, "origin: https://evil.example\r\n"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(Ask(get, {}, "origin: http://x\r\n"), StartsWith("HTTP/1.1 200")) << "its own";
+  EXPECT_THAT(Ask("POST /library.Library/GetBook", "{}", "content-type: text/plain\r\n"),
+              StartsWith("HTTP/1.1 400"))
+      << "a type that pages may send without asking";
+  gateway_.reset();
+  options_.allowed_origins = {"https://app.example"};
+  EXPECT_THAT(
+      Ask(get, {}, "origin: https://app.example\r\n"),
+      AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("access-control-allow-origin: https://app.example\r\n")));
+  EXPECT_THAT(Ask(get, {}, "origin: https://evil.example\r\n"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(
+      Ask("OPTIONS /v1/x", {}, "origin: https://app.example\r\naccess-control-request-method: PUT\r\n"),
+      AllOf(StartsWith("HTTP/1.1 204"), HasSubstr("access-control-allow-methods: GET, POST")));
+}
+
+TEST_F(GatewayTest, AnswersGrpcWeb) {
+  library::GetBookRequest request;
+  request.set_name("n");
+  const std::string message = request.SerializeAsString();
+  const std::string frame = "\0\0\0\0"s + static_cast<char>(message.size()) + message;
+  const std::string type = "content-type: application/grpc-web+proto\r\n";
+  EXPECT_THAT(
+      Ask("POST /library.Library/GetBook", frame, type),
+      AllOf(HasSubstr("200 OK"), HasSubstr("grpc-status:0\r\nx-shelf:one\r\n"), HasSubstr("as of 0")));
+  EXPECT_THAT(Ask("POST /library.Library/Nothing", frame, type),
+              AllOf(HasSubstr("200 OK"), HasSubstr("grpc-status:5\r\n")));
+  const std::string text = "content-type: application/grpc-web-text\r\n";
+  EXPECT_THAT(Ask("POST /library.Library/GetBook", wire::Base64Encode(frame), text),
+              HasSubstr("content-type: application/grpc-web-text+proto\r\n"));
+}
+
+TEST_F(GatewayTest, OneConnectionCarriesManyRequests) {
+  Peer peer = Connect();
+  const std::string get = "GET /v1/shelves/1/books/2 HTTP/1.1\r\nhost: x\r\n\r\n";
+  for (const char c : get) peer.Write(std::string(1, c));
+  EXPECT_THAT(peer.Read(), HasSubstr("books/2"));
+  // Three at once, of which the second does not exist: answers come in their order.
+  peer.Write(Join(get, "GET /nowhere HTTP/1.1\r\nhost: x\r\n\r\n", get));
+  EXPECT_THAT(peer.Read(), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(peer.Read(), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(peer.Read(), StartsWith("HTTP/1.1 200"));
+  peer.Write(
+      "POST /library.Library/GetBook HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+      "transfer-encoding: chunked\r\n\r\n3\r\n{\"n\r\n8\r\name\":\"c\"\r\n1\r\n}\r\n0\r\n\r\n");
+  EXPECT_THAT(peer.Read(), HasSubstr(R"("name":"c")"));
+  peer.Write("GET /nowhere HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  EXPECT_THAT(peer.Read(), HasSubstr("connection: close\r\n"));
+  EXPECT_TRUE(peer.Closed());
+}
+
+TEST_F(GatewayTest, TellsAClientToSendItsBody) {
+  Peer peer = Connect();
+  peer.Write(
+      "POST /library.Library/GetBook HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+      "expect: 100-continue\r\ncontent-length: 2\r\n\r\n");
+  EXPECT_EQ(peer.ReadUntil("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  peer.Write("{}");
+  EXPECT_THAT(peer.Read(), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(GatewayTest, MalformedAndLongRequestsAreAnsweredOnce) {
+  const auto first_line = [&](const std::string& bytes) {
+    Peer peer = Connect();
+    peer.Write(bytes);
+    const std::string reply = peer.Read();
+    EXPECT_TRUE(peer.Closed()) << bytes.substr(0, 50);
+    return reply.substr(0, 12);
+  };
+  options_.http.max_body_bytes = 1000;
+  EXPECT_EQ(first_line("\r\n\r\nhello\r\n\r\n"), "HTTP/1.1 400");
+  EXPECT_EQ(first_line("GET / HTTP/1.1\r\ncontent-length: x\r\n\r\n"), "HTTP/1.1 400");
+  EXPECT_EQ(first_line("GET / HTTP/1.1\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n"),
+            "HTTP/1.1 400");
+  EXPECT_EQ(first_line(Join("GET / HTTP/1.1\r\nx: ", std::string(20'000, 'x'))), "HTTP/1.1 431");
+  EXPECT_EQ(first_line("POST / HTTP/1.1\r\ncontent-length: 1001\r\n\r\n"), "HTTP/1.1 413");
+}
+
+TEST_F(GatewayTest, SlowAndIdleConnectionsEnd) {
+  options_.request_timeout = std::chrono::milliseconds(200);
+  options_.idle_timeout = std::chrono::milliseconds(400);
+  Peer silent = Connect();
+  Peer slow = Connect();
+  slow.Write("GET / HT");
+  EXPECT_TRUE(slow.Closed());
+  EXPECT_TRUE(silent.Closed());
+  EXPECT_EQ(gateway().stats().timed_out, 2u);
+}
+
+TEST_F(GatewayTest, LimitsOnConnectionsAndRequests) {
+  options_.max_connections = 1;
+  options_.max_requests = 0;
+  Peer one = Connect();
+  one.Write("GET /v1/shelves/1/books/2 HTTP/1.1\r\nhost: x\r\n\r\n");
+  EXPECT_THAT(one.Read(), StartsWith("HTTP/1.1 503"));
+  Peer two = Connect();
+  EXPECT_TRUE(two.Closed());
+  EXPECT_EQ(gateway().stats().refused, 2u);
+}
+
+TEST_F(GatewayTest, CallsEndAtTheirDeadline) {
+  const std::string slow = R"({"title":"slow"})";
+  EXPECT_THAT(
+      Ask("POST /library.Library/Checkout", slow, "grpc-timeout: 50m\r\ncontent-type: application/json\r\n"),
+      StartsWith("HTTP/1.1 504"));
+  options_.timeout = std::chrono::milliseconds(50);
+  gateway_.reset();
+  EXPECT_THAT(
+      Ask("POST /library.Library/Checkout", slow, "grpc-timeout: 1H\r\ncontent-type: application/json\r\n"),
+      StartsWith("HTTP/1.1 504"));
+}
+
+TEST_F(GatewayTest, StopsWhenRequestsInFlightAreAnswered) {
+  Peer idle = Connect();
+  Peer busy = Connect();
+  busy.Write(
+      "POST /library.Library/Checkout HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+      "grpc-timeout: 300m\r\ncontent-length: 16\r\n\r\n{\"title\":\"slow\"}");
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (gateway().stats().requests == 0 && !deadline.Expired()) std::this_thread::yield();
+  EXPECT_TRUE(gateway().Stop(Deadline::In(kMaxTestWait)));
+  EXPECT_THAT(busy.Read(), AllOf(StartsWith("HTTP/1.1 504"), HasSubstr("connection: close")));
+  EXPECT_TRUE(idle.Closed());
+}
+
+TEST_F(GatewayTest, ADeadTargetIs503) {
+  Peer peer = Connect();
+  server_.reset();
+  peer.Write("GET /v1/shelves/1/books/2 HTTP/1.1\r\nhost: x\r\n\r\n");
+  EXPECT_THAT(peer.Read(), StartsWith("HTTP/1.1 503"));
+}
+
+TEST_F(GatewayTest, SpeaksHttp2) {
+  RunOptions run;
+  run.targets = {Join("http://", gateway().address(), "/v1/shelves/1/books/2")};
+  run.http = HttpOptions{.http2 = true};
+  run.warmup = Nanos::zero();
+  run.requests = 500;
+  run.timeout = kMaxTestWait;
+  const auto workload = MakeHttpWorkload({}, 1);
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const absl::StatusOr<LoadResult> result = RunClosedLoop(run, **workload, 16, kMaxTestWait);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_GE(gateway().stats().requests, 500u);
+  EXPECT_EQ(gateway().stats().failed, 0u);
+}
+
+TEST_F(GatewayTest, WrongOptionsAreErrors) {
+  const absl::StatusOr<Catalog> catalog =
+      Catalog::FromServer(options_.target, options_.channel, kMaxTestWait);
+  ASSERT_TRUE(catalog.ok());
+  options_.forward_headers = {"content-type"};
+  EXPECT_EQ(Gateway::Start(options_, *catalog).status().code(), absl::StatusCode::kInvalidArgument);
+  options_.forward_headers.clear();
+  options_.listen = gateway().address();
+  EXPECT_EQ(Gateway::Start(options_, *catalog).status().code(), absl::StatusCode::kAlreadyExists);
+}
+
+}  // namespace
+}  // namespace curtail::gateway

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/gateway/grpc_web.h"
+
+#include <cstdint>
+
+#include "curtail/base/strings.h"
+#include "curtail/wire/metadata.h"
+
+namespace curtail::gateway {
+namespace {
+
+constexpr std::string_view kBinaryType = "application/grpc-web";
+constexpr std::string_view kTextType = "application/grpc-web-text";
+constexpr size_t kPrefix = 5;
+constexpr char kTrailers = static_cast<char>(0x80);
+
+bool IsType(std::string_view content_type, std::string_view type) {
+  if (!content_type.starts_with(type)) return false;
+  content_type.remove_prefix(type.size());
+  return content_type.empty() || content_type.front() == '+' || content_type.front() == ';';
+}
+
+// Chunks of base64, each with its own padding.
+std::optional<std::string> Unpack(std::string_view text) {
+  std::string bytes;
+  while (!text.empty()) {
+    const size_t padding = text.find('=');
+    // A padded chunk ends at a multiple of four from its start.
+    const size_t end = padding == std::string_view::npos ? text.size() : padding / 4 * 4 + 4;
+    if (end > text.size()) return std::nullopt;
+    const std::optional<std::string> chunk = wire::Base64Decode(text.substr(0, end));
+    if (!chunk) return std::nullopt;
+    bytes += *chunk;
+    text.remove_prefix(end);
+  }
+  return bytes;
+}
+
+void AddFrame(char kind, std::string_view content, std::string* out) {
+  out->push_back(kind);
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    out->push_back(static_cast<char>(static_cast<uint32_t>(content.size()) >> shift));
+  }
+  out->append(content);
+}
+
+std::string ValueText(std::string_view key, const std::string& value) {
+  return key.ends_with("-bin") ? wire::Base64Encode(value) : value;
+}
+
+}  // namespace
+
+std::optional<WebForm> WebFormOf(std::string_view content_type) {
+  if (IsType(content_type, kTextType)) return WebForm::kText;
+  if (IsType(content_type, kBinaryType)) return WebForm::kBinary;
+  return std::nullopt;
+}
+
+absl::StatusOr<std::string> WebMessage(WebForm form, std::string_view body) {
+  std::optional<std::string> unpacked;
+  if (form == WebForm::kText) {
+    unpacked = Unpack(body);
+    if (!unpacked) return absl::InvalidArgumentError("the body is no base64");
+    body = *unpacked;
+  }
+  if (body.empty()) return absl::UnimplementedError("the call carries no message");
+  if (body.size() < kPrefix) return absl::InvalidArgumentError("the body is no gRPC-Web frame");
+  if (body[0] == 1) return absl::UnimplementedError("compressed messages are not taken");
+  if (body[0] != 0) return absl::InvalidArgumentError("the body is no gRPC-Web frame");
+  uint32_t size = 0;
+  for (size_t i = 1; i < kPrefix; ++i) size = size << 8 | static_cast<uint8_t>(body[i]);
+  if (body.size() - kPrefix < size) return absl::InvalidArgumentError("the body ends within a message");
+  if (body.size() - kPrefix > size) return absl::UnimplementedError("the call carries several messages");
+  return std::string(body.substr(kPrefix));
+}
+
+HttpReply WebReply(WebForm form, const absl::Status& status, std::string_view message,
+                   const ReplyMetadata& metadata) {
+  HttpReply reply;
+  for (const auto& [key, value] : metadata.initial) reply.headers.emplace_back(key, ValueText(key, value));
+  reply.headers.emplace_back("content-type",
+                             Join(form == WebForm::kText ? kTextType : kBinaryType, "+proto"));
+  std::string body;
+  if (status.ok()) AddFrame(0, message, &body);
+  std::string trailers = Join("grpc-status:", status.raw_code(), "\r\n");
+  if (!Message(status).empty()) {
+    trailers += Join("grpc-message:", wire::PercentEncode(Message(status)), "\r\n");
+  }
+  for (const auto& [key, value] : metadata.trailing) {
+    trailers += Join(key, ":", ValueText(key, value), "\r\n");
+  }
+  AddFrame(kTrailers, trailers, &body);
+  if (form == WebForm::kText) {
+    body = wire::Base64Encode(body);
+    body.append((4 - body.size() % 4) % 4, '=');
+  }
+  reply.body = std::move(body);
+  return reply;
+}
+
+}  // namespace curtail::gateway

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// grpc_web.h - gRPC-Web over HTTP: binary, and the text form for browsers (PROTOCOL-WEB.md of gRPC).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/gateway/http_codec.h"
+#include "curtail/rpc/context.h"
+
+namespace curtail::gateway {
+
+enum class WebForm : unsigned char { kBinary, kText };
+
+// The form that a content type names; none for other types.
+std::optional<WebForm> WebFormOf(std::string_view content_type);
+
+// The message of a request's body.
+// Errors: INVALID_ARGUMENT (no base64, no frame, text behind it), UNIMPLEMENTED (compressed, or not
+// exactly one message).
+[[nodiscard]] absl::StatusOr<std::string> WebMessage(WebForm form, std::string_view body);
+
+// `message` is ignored unless `status` is OK.
+HttpReply WebReply(WebForm form, const absl::Status& status, std::string_view message,
+                   const ReplyMetadata& metadata);
+
+}  // namespace curtail::gateway

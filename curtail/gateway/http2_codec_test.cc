@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The server's end of HTTP/2 against the client's end that load tests use.
+#include <deque>
+#include <map>
+
+#include "curtail/base/strings.h"
+#include "curtail/gateway/http_codec.h"
+#include "curtail/load/target/http_codec.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace curtail::gateway {
+namespace {
+
+using curtail::internal::HttpEndpoint;
+using curtail::internal::HttpExchange;
+using testing::HasSubstr;
+
+class ServerHttp2Test : public testing::Test {
+ protected:
+  HttpExchange& Ask(std::string body = {}) {
+    HttpExchange& exchange = exchanges_.emplace_back();
+    exchange.endpoint = &endpoint_;
+    exchange.body = std::move(body);
+    client_->Start(&exchange);
+    return exchange;
+  }
+  // Moves bytes both ways until both ends are silent; `piece` is a read's size.
+  void Pump(size_t piece = 1 << 20) {
+    for (bool moved = true; moved;) {
+      std::string up, down;
+      client_->Pull(&up, 1 << 16, &ended_);
+      for (std::string_view left = up; !left.empty(); left.remove_prefix(std::min(piece, left.size()))) {
+        status_.Update(server_->Receive(left.substr(0, piece), &requests_));
+      }
+      server_->Pull(&down, 1 << 16);
+      if (!down.empty()) status_.Update(client_->Receive(down, &ended_));
+      moved = !up.empty() || !down.empty();
+    }
+  }
+  void Answer(size_t i, int status, std::string body) {
+    server_->Reply(requests_[i].stream, {status, {{"content-type", "text/plain"}}, std::move(body)});
+  }
+
+  HttpEndpoint endpoint_{"POST", "http", "host:80", "/path?q"};
+  const HttpLimits limits_{.max_body_bytes = 3'000'000, .max_streams = 10, .max_partial_bytes = 4'000'000};
+  const std::unique_ptr<HttpServerCodec> server_ = MakeAnyHttpCodec(limits_);
+  const std::unique_ptr<curtail::internal::HttpCodec> client_ = curtail::internal::MakeHttp2Codec({});
+  std::deque<HttpExchange> exchanges_;
+  curtail::internal::HttpCodec::Ended ended_;
+  std::vector<HttpRequest> requests_;
+  absl::Status status_;
+};
+
+TEST_F(ServerHttp2Test, CarriesRequestsAndAnswersOfAnySize) {
+  const std::string body(2'500'000, 'b');  // more than any window
+  HttpExchange& large = Ask(body);
+  HttpExchange& small = Ask();
+  Pump(1000);
+  ASSERT_EQ(requests_.size(), 2u) << status_;
+  EXPECT_EQ(server_->in_flight(), 2u);
+  const HttpRequest& whole = requests_[requests_[0].stream == 1 ? 0 : 1];
+  EXPECT_EQ(whole.verb, "POST");
+  EXPECT_EQ(whole.target, "/path?q");
+  EXPECT_EQ(whole.headers.Find("host"), "host:80");
+  EXPECT_EQ(whole.body, body);
+  Answer(0, 200, std::string(20'000'000, 'r'));
+  Answer(1, 404, "");
+  EXPECT_EQ(server_->held_bytes(), 20'000'000u);
+  EXPECT_FALSE(server_->WantsInput());
+  Pump();
+  EXPECT_EQ(ended_.size(), 2u);
+  EXPECT_EQ(large.status + small.status, 604);
+  EXPECT_EQ(large.reply.size() + small.reply.size(), 20'000'000u);
+  EXPECT_EQ(server_->held_bytes(), 0u);
+  EXPECT_EQ(server_->in_flight(), 0u);
+  EXPECT_TRUE(status_.ok()) << status_;
+}
+
+TEST_F(ServerHttp2Test, RefusesWhatIsTooLong) {
+  HttpExchange& body = Ask(std::string(3'000'001, 'x'));
+  Pump();
+  EXPECT_EQ(body.status, 413);
+  HttpExchange& head = Ask();
+  head.headers.Add("x", std::string(1, 'x'));
+  HttpExchange& header = exchanges_.emplace_back();
+  header.endpoint = &endpoint_;
+  header.headers.Add("x", std::string(17'000, 'x'));
+  client_->Start(&header);
+  Pump();
+  EXPECT_EQ(header.status, 431);
+  EXPECT_TRUE(status_.ok()) << status_;
+  ASSERT_EQ(requests_.size(), 1u) << "the one between";
+  EXPECT_EQ(server_->held_bytes(), 0u);
+}
+
+TEST_F(ServerHttp2Test, BodiesThatDoNotEndHoldNoMoreThanTheLimit) {
+  Pump();
+  // Bodies that go together over the limit, each below its own: their ends are held back.
+  std::string up;
+  for (int i = 0; i < 3; ++i) Ask(std::string(1'900'000, 'x'));
+  for (int round = 0; round < 100; ++round) {
+    std::string part, down;
+    client_->Pull(&part, 1 << 16, &ended_);
+    ASSERT_TRUE(server_->Receive(part, &requests_).ok());
+    EXPECT_LE(server_->held_bytes(), limits_.max_partial_bytes + 1000);
+    server_->Pull(&down, 1 << 16);
+    ASSERT_TRUE(client_->Receive(down, &ended_).ok());
+  }
+  EXPECT_EQ(requests_.size() + ended_.size(), 3u) << "whole, or refused";
+}
+
+TEST_F(ServerHttp2Test, AnAnswerToARequestThatWasGivenUpIsDropped) {
+  HttpExchange& exchange = Ask();
+  Pump();
+  ASSERT_EQ(requests_.size(), 1u);
+  client_->Cancel(&exchange);
+  Pump();
+  EXPECT_EQ(server_->in_flight(), 0u);
+  Answer(0, 200, "late");
+  Pump();
+  EXPECT_EQ(server_->held_bytes(), 0u);
+  EXPECT_TRUE(status_.ok());
+}
+
+TEST_F(ServerHttp2Test, DrainsAfterTheLastAnswer) {
+  HttpExchange& exchange = Ask();
+  Pump();
+  server_->Drain();
+  Pump();
+  EXPECT_FALSE(server_->Finished());
+  Answer(0, 200, "last");
+  Pump();
+  EXPECT_EQ(exchange.reply, "last");
+  EXPECT_TRUE(server_->Finished());
+}
+
+TEST(AnyHttpTest, TellsTheVersions) {
+  std::vector<HttpRequest> requests;
+  const auto http1 = MakeAnyHttpCodec({});
+  ASSERT_TRUE(http1->Receive("P", &requests).ok());
+  ASSERT_TRUE(http1->Receive("UT / HTTP/1.1\r\n\r\n", &requests).ok());
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].verb, "PUT");
+  const auto http2 = MakeAnyHttpCodec({});
+  for (const char c : std::string_view("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nx")) {
+    ASSERT_TRUE(http2->Receive({&c, 1}, &requests).ok());
+  }
+  EXPECT_FALSE(http2->Receive("a frame that is none at all .....", &requests).ok() && !http2->Finished() &&
+               http2->WantsInput() && http2->held_bytes() > 100);
+}
+
+}  // namespace
+}  // namespace curtail::gateway

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/gateway/internal/http_connection.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace curtail::gateway::internal {
+namespace {
+
+constexpr size_t kReadChunk = 64u << 10;
+// Chunks that one connection may read while others wait.
+constexpr int kReadBatch = 8;
+constexpr size_t kWriteChunk = 256u << 10;
+
+}  // namespace
+
+HttpConnection::HttpConnection(curtail::internal::UniqueFd fd, std::unique_ptr<HttpServerCodec> codec,
+                               std::shared_ptr<Poller> poller, Owner* owner)
+    : poller_(std::move(poller)),
+      codec_(std::move(codec)),
+      owner_(owner),
+      fd_(std::move(fd)),
+      since_(Now()) {}
+
+HttpConnection::~HttpConnection() {
+  if (fd_) poller_->Remove(fd_.get());
+}
+
+void HttpConnection::OnEvents(uint32_t events, TaskList*) {
+  const std::shared_ptr<HttpConnection> self = shared_from_this();
+  if (closed_) return;
+  if ((events & EPOLLOUT) != 0) blocked_ = false;
+  if ((events & (EPOLLERR | EPOLLHUP)) != 0) return Close();
+  if ((events & (EPOLLIN | EPOLLRDHUP)) != 0) unread_ = true;
+  Flush();
+}
+
+void HttpConnection::Flush() {
+  const std::shared_ptr<HttpConnection> self = shared_from_this();
+  dirty = false;
+  if (closed_) return;
+  SendAll();
+  if (!closed_ && !Receive({})) return;  // of what came behind a request that is answered now
+  if (!closed_ && unread_) ReadAll();
+  if (!closed_) SendAll();
+  if (closed_) return;
+  Account();
+  Note();
+  const bool all_sent = sent_ == out_.size();
+  if (all_sent && (codec_->Finished() || (ended_ && codec_->in_flight() == 0))) Close();
+}
+
+void HttpConnection::ReadAll() {
+  std::array<char, kReadChunk> buffer;
+  for (int i = 0; i < kReadBatch; ++i) {
+    if (ended_ || !codec_->WantsInput() || blocked_ || !owner_->MayRead()) return;
+    const ssize_t n = recv(fd_.get(), buffer.data(), buffer.size(), 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      unread_ = false;
+      return;
+    }
+    if (n < 0) return Close();
+    if (n == 0) {
+      ended_ = true;
+      return;
+    }
+    if (!Receive({buffer.data(), static_cast<size_t>(n)})) return;
+    SendAll();
+    if (closed_) return;
+  }
+  poller_->Rearm(fd_.get());  // there may be more: let other connections have a turn first
+}
+
+bool HttpConnection::Receive(std::string_view bytes) {
+  std::vector<HttpRequest> requests;
+  absl::Status status;
+  // Again after each answer: the next request may have come with the last one.
+  do {
+    requests.clear();
+    status = codec_->Receive(std::exchange(bytes, {}), &requests);
+    for (HttpRequest& request : requests) {
+      took_request_ = true;
+      owner_->OnRequest(shared_from_this(), std::move(request));
+      if (closed_) return false;
+    }
+  } while (status.ok() && !requests.empty());
+  Account();
+  if (status.ok()) return true;
+  SendAll();  // perhaps a goodbye
+  Close();
+  return false;
+}
+
+void HttpConnection::Account() {
+  const size_t held = closed_ ? 0 : codec_->held_bytes() + out_.size() - sent_;
+  owner_->OnHeld(static_cast<ptrdiff_t>(held) - static_cast<ptrdiff_t>(std::exchange(held_, held)));
+}
+
+void HttpConnection::SendAll() {
+  while (!closed_ && !blocked_) {
+    if (sent_ == out_.size()) {
+      out_.clear();
+      sent_ = 0;
+      codec_->Pull(&out_, kWriteChunk);
+      if (out_.empty()) return;
+    }
+    const ssize_t n = send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
+    if (n >= 0) {
+      sent_ += static_cast<size_t>(n);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      blocked_ = true;
+    } else if (errno != EINTR) {
+      Close();
+    }
+  }
+}
+
+void HttpConnection::Note() {
+  const bool in_request = codec_->in_request();
+  // A request in progress keeps the time of its beginning: its clock is not moved by single bytes.
+  if (in_request && in_request_ && !took_request_) return;
+  in_request_ = in_request;
+  took_request_ = false;
+  since_ = Now();
+}
+
+void HttpConnection::Reply(int32_t stream, HttpReply reply) {
+  if (!closed_) codec_->Reply(stream, std::move(reply));
+}
+
+void HttpConnection::Drain() {
+  if (closed_) return;
+  codec_->Drain();
+  Flush();
+}
+
+void HttpConnection::Close() {
+  if (closed_) return;
+  const std::shared_ptr<HttpConnection> self = shared_from_this();
+  closed_ = true;
+  poller_->Remove(fd_.get());
+  fd_.Reset();
+  Account();
+  owner_->OnClosed(*this);
+}
+
+}  // namespace curtail::gateway::internal

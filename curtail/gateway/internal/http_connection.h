@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// http_connection.h - a client's socket and an HttpServerCodec over it.
+//
+// Thread-compatible: the gateway's thread owns it. The poller holds it until it is closed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "curtail/base/clock.h"
+#include "curtail/exec/poller.h"
+#include "curtail/gateway/http_codec.h"
+#include "curtail/rpc/transport/socket.h"
+
+namespace curtail::gateway::internal {
+
+class HttpConnection final : public PollHandler, public std::enable_shared_from_this<HttpConnection> {
+ public:
+  // The Owner answers requests, at once or later.
+  class Owner {
+   public:
+    virtual void OnRequest(const std::shared_ptr<HttpConnection>& connection, HttpRequest request) = 0;
+    virtual void OnClosed(HttpConnection& connection) = 0;
+    // The bytes that the connection holds have become more, or fewer.
+    virtual void OnHeld(ptrdiff_t change) = 0;
+    // False: all connections together hold too much; read nothing for now.
+    virtual bool MayRead() const = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  HttpConnection(curtail::internal::UniqueFd fd, std::unique_ptr<HttpServerCodec> codec,
+                 std::shared_ptr<Poller> poller, Owner* owner);
+  ~HttpConnection() override;
+
+  absl::Status Register() { return poller_->Add(fd_.get(), shared_from_this()); }
+  void OnEvents(uint32_t events, TaskList* ready) override;
+
+  // Answers a request of this connection. Output leaves with Flush().
+  void Reply(int32_t stream, HttpReply reply);
+  // Sends what is ready and goes on reading. May close the connection.
+  void Flush();
+  void Drain();
+  void Close();
+
+  bool closed() const { return closed_; }
+  const HttpServerCodec& codec() const { return *codec_; }
+  // When the client sent its first byte of the request in progress, or has last done anything.
+  TimePoint since() const { return since_; }
+  bool in_request() const { return in_request_; }
+
+  bool dirty = false;  // for the owner: it waits for a Flush()
+
+ private:
+  void ReadAll();
+  // False: the connection is closed.
+  bool Receive(std::string_view bytes);
+  void SendAll();
+  // Notes what the client does, for the clocks.
+  void Note();
+  // Tells the owner what the connection holds.
+  void Account();
+
+  const std::shared_ptr<Poller> poller_;
+  const std::unique_ptr<HttpServerCodec> codec_;
+  Owner* const owner_;
+  curtail::internal::UniqueFd fd_;
+  bool closed_ = false;
+  bool blocked_ = false;  // the socket takes no output for now
+  bool unread_ = false;   // the socket may have input that was not read
+  bool ended_ = false;    // the client sends no more
+  bool in_request_ = false;
+  bool took_request_ = false;  // a request was taken since the last Note()
+  size_t held_ = 0;            // as the owner knows it
+  TimePoint since_;
+  std::string out_;
+  size_t sent_ = 0;  // of out_
+};
+
+}  // namespace curtail::gateway::internal

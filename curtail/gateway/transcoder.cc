@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/gateway/transcoder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "curtail/base/internal/json_document.h"
+#include "curtail/base/strings.h"
+#include "curtail/gateway/internal/field_setter.h"
+#include "curtail/wire/metadata.h"
+#include "google/api/http.pb.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/descriptor.pb.h"
+#include "google/protobuf/dynamic_message.h"
+#include "google/protobuf/unknown_field_set.h"
+#include "google/protobuf/util/json_util.h"
+#include "google/protobuf/util/type_resolver.h"
+#include "google/protobuf/util/type_resolver_util.h"
+
+namespace curtail::gateway {
+namespace {
+
+namespace pb = google::protobuf;
+using curtail::internal::Compact;
+using curtail::internal::Json;
+using google::api::HttpRule;
+
+constexpr int kHttpOption = 72295728;  // of google/api/annotations.proto
+constexpr char kTypeUrl[] = "type.googleapis.com";
+constexpr size_t kMaxRules = 100;  // of a method
+constexpr size_t kMaxQueryFields = 1000;
+
+// The rules of a method. Its options may have them as an extension that this program does not know.
+absl::StatusOr<std::vector<HttpRule>> RulesOf(const pb::MethodDescriptor& method) {
+  pb::UnknownFieldSet fields;
+  if (!fields.ParseFromString(method.options().SerializeAsString())) {
+    return absl::InvalidArgumentError("its options are malformed");
+  }
+  std::vector<HttpRule> rules;
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const pb::UnknownField& field = fields.field(i);
+    if (field.number() != kHttpOption || field.type() != pb::UnknownField::TYPE_LENGTH_DELIMITED) continue;
+    HttpRule rule;
+    if (!rule.ParseFromString(field.length_delimited())) {
+      return absl::InvalidArgumentError("its google.api.http option is malformed");
+    }
+    rules.insert(rules.end(), rule.additional_bindings().begin(), rule.additional_bindings().end());
+    rules.push_back(std::move(rule));
+  }
+  if (rules.size() > kMaxRules) return absl::InvalidArgumentError(Join("more than ", kMaxRules, " rules"));
+  return rules;
+}
+
+// "GET" and the path of a rule; nothing where it has no path.
+std::pair<std::string, std::string> PatternOf(const HttpRule& rule) {
+  switch (rule.pattern_case()) {
+    case HttpRule::kGet:
+      return {"GET", rule.get()};
+    case HttpRule::kPut:
+      return {"PUT", rule.put()};
+    case HttpRule::kPost:
+      return {"POST", rule.post()};
+    case HttpRule::kDelete:
+      return {"DELETE", rule.delete_()};
+    case HttpRule::kPatch:
+      return {"PATCH", rule.patch()};
+    case HttpRule::kCustom:
+      return {rule.custom().kind(), rule.custom().path()};
+    case HttpRule::PATTERN_NOT_SET:
+      break;
+  }
+  return {};
+}
+
+// `type` has a field that the dotted `path` names.
+bool HasField(const pb::Descriptor* type, std::string_view path) {
+  while (type != nullptr) {
+    const size_t dot = path.find('.');
+    const pb::FieldDescriptor* const field = type->FindFieldByName(std::string(path.substr(0, dot)));
+    if (field == nullptr || dot == std::string_view::npos) return field != nullptr;
+    path.remove_prefix(dot + 1);
+    type = field->is_repeated() ? nullptr : field->message_type();
+  }
+  return false;
+}
+
+absl::Status CheckRoute(const Route& route) {
+  const pb::Descriptor* const request = route.method.descriptor->input_type();
+  for (const std::string_view field : route.path.fields()) {
+    if (!HasField(request, field)) {
+      return absl::InvalidArgumentError(Join("its path names a field that is not there: ", field));
+    }
+  }
+  if (!route.body.empty() && route.body != "*" && request->FindFieldByName(route.body) == nullptr) {
+    return absl::InvalidArgumentError(Join("its body names a field that is not there: ", route.body));
+  }
+  if (!route.response_body.empty() &&
+      route.method.descriptor->output_type()->FindFieldByName(route.response_body) == nullptr) {
+    return absl::InvalidArgumentError(
+        Join("its response_body names a field that is not there: ", route.response_body));
+  }
+  return absl::OkStatus();
+}
+
+std::string UrlOf(const pb::Descriptor& type) { return Join(kTypeUrl, "/", std::string(type.full_name())); }
+
+// Of a query: '+' is a space.
+std::string DecodeQuery(std::string_view text) {
+  std::string spaced(text);
+  std::replace(spaced.begin(), spaced.end(), '+', ' ');
+  return DecodePath(spaced, false);
+}
+
+absl::Status SetFromQuery(pb::Message& message, const Route& route, std::string_view query) {
+  for (size_t fields = 0; !query.empty(); ++fields) {
+    if (fields == kMaxQueryFields) {
+      return absl::InvalidArgumentError(Join("a query of more than ", kMaxQueryFields, " fields"));
+    }
+    const size_t end = std::min(query.find('&'), query.size());
+    const std::string_view part = query.substr(0, end);
+    query.remove_prefix(std::min(end + 1, query.size()));
+    if (part.empty()) continue;
+    const size_t equals = std::min(part.find('='), part.size());
+    const std::string name = DecodeQuery(part.substr(0, equals));
+    const bool of_body = name == route.body || name.starts_with(Join(route.body, "."));
+    if (!route.body.empty() && of_body) {
+      return absl::InvalidArgumentError(Join("field ", name, " is the body's"));
+    }
+    const std::string value = DecodeQuery(part.substr(std::min(equals + 1, part.size())));
+    if (absl::Status status = internal::SetField(message, name, value); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int HttpStatusOf(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kOk:
+      return 200;
+    case absl::StatusCode::kCancelled:
+      return 499;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+      return 400;
+    case absl::StatusCode::kDeadlineExceeded:
+      return 504;
+    case absl::StatusCode::kNotFound:
+      return 404;
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kAborted:
+      return 409;
+    case absl::StatusCode::kPermissionDenied:
+      return 403;
+    case absl::StatusCode::kUnauthenticated:
+      return 401;
+    case absl::StatusCode::kResourceExhausted:
+      return 429;
+    case absl::StatusCode::kUnimplemented:
+      return 501;
+    case absl::StatusCode::kUnavailable:
+      return 503;
+    default:
+      return 500;
+  }
+}
+
+struct Transcoder::Impl {
+  explicit Impl(const pb::DescriptorPool* pool)
+      : resolver(pb::util::NewTypeResolverForDescriptorPool(kTypeUrl, pool)), factory(pool) {}
+
+  const std::unique_ptr<pb::util::TypeResolver> resolver;
+  // Thread-safe by itself.
+  mutable pb::DynamicMessageFactory factory;
+};
+
+Transcoder::Transcoder(Catalog catalog) : catalog_(std::move(catalog)) {}
+Transcoder::~Transcoder() = default;
+
+absl::StatusOr<std::unique_ptr<Transcoder>> Transcoder::Make(Catalog catalog) {
+  std::unique_ptr<Transcoder> self(new Transcoder(std::move(catalog)));
+  const pb::DescriptorPool* pool = pb::DescriptorPool::generated_pool();
+  for (const CatalogMethod& method : self->catalog_.ListMethods()) {
+    pool = method.descriptor->file()->pool();
+    if (!method.unary()) continue;
+    if (absl::Status status = self->AddRoutes(method); !status.ok()) {
+      return absl::InvalidArgumentError(Join("method ", method.path, ": ", Message(status)));
+    }
+  }
+  self->impl_ = std::make_unique<Impl>(pool);
+  return self;
+}
+
+absl::Status Transcoder::AddRoutes(const CatalogMethod& method) {
+  absl::StatusOr<std::vector<HttpRule>> rules = RulesOf(*method.descriptor);
+  if (!rules.ok()) return rules.status();
+  HttpRule always;
+  always.set_post(method.path);
+  always.set_body("*");
+  rules->push_back(std::move(always));
+  for (const HttpRule& rule : *rules) {
+    auto [verb, text] = PatternOf(rule);
+    absl::StatusOr<PathTemplate> path = PathTemplate::Parse(text);
+    if (!path.ok()) return path.status();
+    routes_.push_back({method, std::move(verb), *std::move(path), rule.body(), rule.response_body()});
+    if (absl::Status status = CheckRoute(routes_.back()); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Transcoder::Match> Transcoder::Find(std::string_view verb, std::string_view path) const {
+  std::string others;
+  for (const Route& route : routes_) {
+    Match match{&route, {}};
+    if (!route.path.Match(path, &match.bindings)) continue;
+    if (route.verb == verb) return match;
+    others += Join(others.empty() ? "" : ", ", route.verb);
+  }
+  if (!others.empty()) return absl::UnimplementedError(others);
+  return absl::NotFoundError(Join("there is nothing at ", path.substr(0, 200)));
+}
+
+absl::StatusOr<std::string> Transcoder::Request(const Match& match, std::string_view query,
+                                                std::string_view body) const {
+  const Route& route = *match.route;
+  const pb::Descriptor& type = *route.method.descriptor->input_type();
+  std::string json = "{}";
+  if (route.body.empty() && !body.empty()) {
+    return absl::InvalidArgumentError("this request takes no body");
+  }
+  if (route.body == "*" && !body.empty()) json = body;
+  if (!route.body.empty() && route.body != "*" && !body.empty()) {
+    // The body is one value: it cannot add fields beside its own.
+    if (!Json::accept(body)) return absl::InvalidArgumentError("the body is no JSON");
+    json = Join("{\"", std::string_view(type.FindFieldByName(route.body)->json_name()), "\":", body, "}");
+  }
+  std::string bytes;
+  const auto parsed = pb::util::JsonToBinaryString(impl_->resolver.get(), UrlOf(type), json, &bytes);
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(Join("the body is no ", std::string_view(type.full_name()),
+                                           " in JSON: ", std::string(parsed.message())));
+  }
+  if (match.bindings.empty() && query.empty()) return bytes;
+  const std::unique_ptr<pb::Message> message(impl_->factory.GetPrototype(&type)->New());
+  if (!message->ParsePartialFromString(bytes)) return absl::InternalError("no message");
+  if (!query.empty()) {
+    if (route.body == "*") return absl::InvalidArgumentError("this request takes no query");
+    if (absl::Status status = SetFromQuery(*message, route, query); !status.ok()) return status;
+  }
+  // The path has the last word.
+  for (const auto& [field, value] : match.bindings) {
+    if (absl::Status status = internal::SetField(*message, field, value); !status.ok()) return status;
+  }
+  return message->SerializePartialAsString();
+}
+
+absl::StatusOr<std::string> Transcoder::Reply(const Route& route, std::string_view bytes) const {
+  const pb::Descriptor& type = *route.method.descriptor->output_type();
+  pb::util::JsonPrintOptions options;
+  options.always_print_primitive_fields = !route.response_body.empty();
+  std::string json;
+  const auto printed =
+      pb::util::BinaryToJsonString(impl_->resolver.get(), UrlOf(type), std::string(bytes), &json, options);
+  if (!printed.ok()) {
+    return absl::InternalError(Join("the reply is no ", std::string_view(type.full_name())));
+  }
+  if (route.response_body.empty()) return json;
+  const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const auto member = document.find(std::string(type.FindFieldByName(route.response_body)->json_name()));
+  return member == document.end() ? "{}" : Compact(*member);
+}
+
+std::string Transcoder::Error(const absl::Status& status) const {
+  Json details = Json::array();
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
+    details.push_back({{"@type", std::string(url)}, {"value", wire::Base64Encode(std::string(payload))}});
+  });
+  return Compact({{"code", static_cast<int>(status.code())},
+                  {"message", std::string(Message(status))},
+                  {"details", std::move(details)}});
+}
+
+}  // namespace curtail::gateway

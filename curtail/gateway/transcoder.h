@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// transcoder.h - requests and replies of HTTP and JSON as those of gRPC, by google.api.http rules.
+//
+// A method is reached by each rule of its google.api.http option, and always by
+// POST /package.Service/Method with the request as JSON.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/gateway/path_template.h"
+#include "curtail/load/message/catalog.h"
+
+namespace curtail::gateway {
+
+// A Route is one way to reach a method.
+struct Route {
+  CatalogMethod method;
+  std::string verb;  // "GET"
+  PathTemplate path;
+  std::string body;           // the field that the body is: "*" all of the request, "" none
+  std::string response_body;  // the field of the reply that is the response; "": all of it
+};
+
+// The HTTP status that a call's status becomes (google/rpc/code.proto).
+int HttpStatusOf(absl::StatusCode code);
+
+// A Transcoder holds the routes to the unary methods of a catalog. Immutable; thread-safe.
+class Transcoder {
+ public:
+  // Errors: INVALID_ARGUMENT, which names the method and what is wrong with its rule.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<Transcoder>> Make(Catalog catalog);
+  ~Transcoder();
+
+  struct Match {
+    const Route* route = nullptr;
+    std::vector<Binding> bindings;
+  };
+  // The route of a request. `path` has no query.
+  // Errors: NOT_FOUND; UNIMPLEMENTED when the path has other verbs, which the message lists.
+  [[nodiscard]] absl::StatusOr<Match> Find(std::string_view verb, std::string_view path) const;
+
+  // The serialized request of a call. `query` is what follows '?'.
+  // Errors: INVALID_ARGUMENT, which names the field, or says what is wrong with the JSON.
+  [[nodiscard]] absl::StatusOr<std::string> Request(const Match& match, std::string_view query,
+                                                    std::string_view body) const;
+  // A serialized reply as JSON. Errors: INTERNAL (no such message).
+  [[nodiscard]] absl::StatusOr<std::string> Reply(const Route& route, std::string_view bytes) const;
+  // An error as JSON: {"code": 5, "message": "...", "details": [...]}.
+  std::string Error(const absl::Status& status) const;
+
+  const std::vector<Route>& routes() const { return routes_; }
+
+ private:
+  struct Impl;
+
+  explicit Transcoder(Catalog catalog);
+  absl::Status AddRoutes(const CatalogMethod& method);
+
+  const Catalog catalog_;
+  std::vector<Route> routes_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace curtail::gateway

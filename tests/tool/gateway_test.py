@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs curtail-gateway in front of a server, and asks it as a client of HTTP by others does.
+
+Usage: gateway_test.py CURTAIL_GATEWAY LIBRARY_SERVER
+"""
+
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+
+MAX_WAIT_S = 60
+
+
+def start(*command):
+    process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    line = process.stdout.readline()
+    match = re.search(r"(?:listening on|ready) (\S+)", line)
+    assert match, f"{command}: {line!r} {process.stderr.read() if process.poll() is not None else ''}"
+    return process, match.group(1)
+
+
+def ends(process):
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=MAX_WAIT_S)
+    return process.returncode, out + err
+
+
+def ask(connection, verb, path, body=None, **headers):
+    """Status, headers and body."""
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request(verb, path, body=body, headers=headers)
+    reply = connection.getresponse()
+    return reply.status, reply.headers, reply.read()
+
+
+def check_answers(address):
+    connection = http.client.HTTPConnection(address, timeout=MAX_WAIT_S)
+    status, headers, body = ask(connection, "GET", "/v1/shelves/1/books/2?asOf=1970-01-01T00:00:07Z")
+    assert (status, json.loads(body)) == (200, {"name": "shelves/1/books/2", "title": "as of 7"}), (status, body)
+    assert headers["content-type"] == "application/json"
+    status, _, body = ask(connection, "PATCH", "/v1/shelves/1/books/2?force=true",
+                          json.dumps({"author": {"name": "\u00e9"}}), content_type="application/json")
+    assert status == 200 and json.loads(body)["author"]["name"] == "\u00e9", body
+    status, _, body = ask(connection, "GET", "/v1/shelves/1/books/404")
+    assert status == 404 and json.loads(body)["code"] == 5, body
+    # gRPC-Web: a book request without fields, in a frame of its own.
+    status, headers, body = ask(connection, "POST", "/library.Library/GetBook", b"\0\0\0\0\0",
+                                content_type="application/grpc-web+proto", x_grpc_web="1")
+    assert status == 200 and body[0] == 0 and b"grpc-status:0\r\n" in body, body
+    connection.close()
+
+
+def check_refuses(gateway, server_address, address):
+    refused = subprocess.run([gateway, server_address, "--listen", address], text=True, capture_output=True,
+                             timeout=MAX_WAIT_S, check=False)
+    assert refused.returncode == 104 and "in use" in refused.stderr, refused
+    dead = subprocess.run([gateway, "127.0.0.1:1"], text=True, capture_output=True, timeout=MAX_WAIT_S, check=False)
+    assert dead.returncode == 104 and "Is the server running?" in dead.stderr, dead
+    wrong = subprocess.run([gateway, server_address, "--timeout", "soon"], text=True, capture_output=True,
+                           timeout=MAX_WAIT_S, check=False)
+    assert wrong.returncode == 104 and "--timeout" in wrong.stderr, wrong
+
+
+def main():
+    gateway, library_server = sys.argv[1:]
+    server, server_address = start(library_server, "--listen", "127.0.0.1:0")
+    front = None
+    try:
+        front, address = start(gateway, server_address, "--listen", "127.0.0.1:0")
+        check_answers(address)
+        check_refuses(gateway, server_address, address)
+        code, text = ends(front)
+        assert code == 0 and re.search(r"4 requests, 0 failed", text), (code, text)
+    finally:
+        for process in (front, server):
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+main()

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// curtail-gateway: HTTP/1.1 and HTTP/2 in front of a gRPC server, as JSON or gRPC-Web.
+#include <pthread.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <iostream>
+
+#include "absl/time/time.h"
+#include "curtail/base/strings.h"
+#include "curtail/gateway/gateway.h"
+
+namespace curtail::gateway {
+namespace {
+
+constexpr int kBadConfiguration = 104;
+constexpr Nanos kCatalogTimeout = std::chrono::seconds(5);
+
+constexpr char kFooter[] =
+    "Every unary method answers POST /package.Service/Method, and the paths of its google.api.http option.\n"
+    "Examples:\n"
+    "  curtail-gateway 127.0.0.1:8080\n"
+    "  curtail-gateway 127.0.0.1:8080 --listen 0.0.0.0:80 --allow-origin https://app.example\n"
+    "  curl -d '{\"name\": \"you\"}' -H 'content-type: application/json' localhost:8000/hello.Greeter/Greet";
+
+struct Flags {
+  GatewayOptions options;
+  std::vector<std::string> protos;
+  std::vector<std::string> import_paths;
+  std::string timeout = "30s";
+  std::string drain = "10s";
+  bool tls = false;
+  TlsOptions tls_options;
+};
+
+void AddFlags(CLI::App& app, Flags* f) {
+  f->options.listen = "127.0.0.1:8000";
+  app.set_version_flag("--version", "curtail-gateway " CURTAIL_VERSION);
+  app.add_option("TARGET", f->options.target, "The gRPC server: HOST:PORT or unix:PATH")->required();
+  app.add_option("--listen", f->options.listen, "Where HTTP is served; port 0 takes a free one")
+      ->capture_default_str();
+  app.add_option("--proto", f->protos,
+                 "The .proto file of a service; by default the server's reflection is asked");
+  app.add_option("-I,--import-path", f->import_paths, "Where --proto finds imports");
+  app.add_option("--forward-header", f->options.forward_headers,
+                 "A header that calls carry as metadata; no others do, credentials included");
+  app.add_option("--allow-origin", f->options.allowed_origins,
+                 "An origin whose web pages may call: https://app.example, or * for all");
+  app.add_option("--timeout", f->timeout, "Of a call without grpc-timeout; longer ones are cut to it")
+      ->capture_default_str();
+  app.add_option("--drain", f->drain, "For requests in flight, after SIGTERM or Ctrl-C")
+      ->capture_default_str();
+  app.add_option("--max-connections", f->options.max_connections, "More are closed at once")
+      ->capture_default_str();
+  app.add_option("--max-requests", f->options.max_requests, "In flight; more are answered 503")
+      ->capture_default_str();
+  app.add_option("--max-body", f->options.http.max_body_bytes,
+                 "Bytes of a request's body; longer ones get 413")
+      ->capture_default_str();
+  app.add_flag("--tls", f->tls, "Speak TLS to the target");
+  app.add_option("--ca-file", f->tls_options.ca_file, "With --tls: the authorities to trust [the system's]");
+  app.footer(kFooter);
+}
+
+absl::StatusOr<Nanos> TimeOf(const std::string& flag, const std::string& text) {
+  absl::Duration time;
+  if (!absl::ParseDuration(text, &time) || time <= absl::ZeroDuration() || time > absl::Hours(24)) {
+    return absl::InvalidArgumentError(Join(flag, " ", text, ": give a time such as 500ms, 30s or 5m"));
+  }
+  return absl::ToChronoNanoseconds(time);
+}
+
+absl::StatusOr<Catalog> CatalogOf(const Flags& flags) {
+  if (!flags.protos.empty()) return Catalog::FromProtoFiles(flags.protos, flags.import_paths);
+  absl::StatusOr<Catalog> catalog =
+      Catalog::FromServer(flags.options.target, flags.options.channel, kCatalogTimeout);
+  if (catalog.ok()) return catalog;
+  return absl::Status(
+      catalog.status().code(),
+      Join("cannot learn the methods of ", flags.options.target, ": ", Message(catalog.status()),
+           "\nIs the server running? One without reflection needs --proto FILE."));
+}
+
+absl::StatusOr<std::unique_ptr<Gateway>> StartGateway(Flags& flags, Nanos* drain) {
+  const absl::StatusOr<Nanos> timeout = TimeOf("--timeout", flags.timeout);
+  if (!timeout.ok()) return timeout.status();
+  const absl::StatusOr<Nanos> drain_time = TimeOf("--drain", flags.drain);
+  if (!drain_time.ok()) return drain_time.status();
+  flags.options.timeout = *timeout;
+  *drain = *drain_time;
+  if (flags.tls) {
+    absl::StatusOr<std::shared_ptr<const ClientTls>> tls = ClientTls::Load(flags.tls_options);
+    if (!tls.ok()) return tls.status();
+    flags.options.channel.tls = *std::move(tls);
+  }
+  absl::StatusOr<Catalog> catalog = CatalogOf(flags);
+  if (!catalog.ok()) return catalog.status();
+  return Gateway::Start(flags.options, *std::move(catalog));
+}
+
+int Main(int argc, char** argv) {
+  // Before any thread starts, so that the signals come to sigwait() alone.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  CLI::App app("HTTP/1.1 and HTTP/2 in front of a gRPC server: JSON for curl, gRPC-Web for browsers");
+  Flags flags;
+  AddFlags(app, &flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kBadConfiguration;
+  }
+  Nanos drain{};
+  const absl::StatusOr<std::unique_ptr<Gateway>> gateway = StartGateway(flags, &drain);
+  if (!gateway.ok()) {
+    std::cerr << "curtail-gateway: " << Message(gateway.status()) << "\n";
+    return kBadConfiguration;
+  }
+  std::cout << "listening on " << (*gateway)->address() << " for " << flags.options.target << ", "
+            << (*gateway)->route_count() << " routes" << std::endl;
+  int signal = 0;
+  sigwait(&signals, &signal);
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // a second one ends the process
+  const bool all = (*gateway)->Stop(Deadline::In(drain));
+  const GatewayStats stats = (*gateway)->stats();
+  std::cout << stats.requests << " requests, " << stats.failed << " failed, " << stats.refused << " refused, "
+            << stats.timed_out << " connections timed out" << (all ? "" : "; some were not answered")
+            << std::endl;
+  return all ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace curtail::gateway
+
+int main(int argc, char** argv) { return curtail::gateway::Main(argc, argv); }
