@@ -191,10 +191,12 @@ std::string TextOf(const Profile& profile) {
   head["created"] = profile.created;
   head["loads_per_s"] = profile.loads;
   std::string text = "{";
-  for (const auto& [key, value] : head.items()) text += Join("\n  ", internal::Compact(key), ": ", internal::Compact(value), ",");
+  for (const auto& [key, value] : head.items())
+    text += Join("\n  ", internal::Compact(key), ": ", internal::Compact(value), ",");
   std::vector<std::string> cells, configs;
   for (const ProfileCell& cell : profile.cells) cells.push_back(internal::Compact(CellJson(cell)));
-  for (const ConfigSummary& summary : profile.configs) configs.push_back(internal::Compact(SummaryJson(summary)));
+  for (const ConfigSummary& summary : profile.configs)
+    configs.push_back(internal::Compact(SummaryJson(summary)));
   return text + Join("\n  \"configs\": ", Lines(configs), ",\n  \"cells\": ", Lines(cells), "\n}\n");
 }
 

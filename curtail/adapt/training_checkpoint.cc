@@ -27,7 +27,8 @@ constexpr size_t kShown = 60;
 Json HeaderJson(const TrainingPlan& plan, const MachineFingerprint& machine, std::string_view version) {
   Json configs = Json::array();
   for (const Config& config : plan.configs) configs.push_back(config.ToString());
-  Json json = {{"schema_version", kSchemaVersion}, {"kind", kCheckpointKind.name}, {"curtail_version", version}};
+  Json json = {
+      {"schema_version", kSchemaVersion}, {"kind", kCheckpointKind.name}, {"curtail_version", version}};
   json["machine"] = {{"cpu_model", machine.cpu_model},
                      {"cpus", machine.cpus},
                      {"kernel", machine.kernel},
@@ -81,7 +82,8 @@ absl::Status InLine(size_t line, std::string_view what) {
 absl::Status CheckHeader(std::string_view line, const Json& wanted) {
   const absl::StatusOr<Json> found = internal::ParseJson(line, kCheckpointKind);
   if (!found.ok()) return InLine(1, Message(found.status()));
-  if (absl::Status status = internal::CheckSchemaVersion(*found, kCheckpointKind, kSchemaVersion, "; train anew");
+  if (absl::Status status =
+          internal::CheckSchemaVersion(*found, kCheckpointKind, kSchemaVersion, "; train anew");
       !status.ok()) {
     return InLine(1, Message(status));
   }
