@@ -556,6 +556,39 @@ TEST_P(StreamTest, AServerThatStopsEndsTheCall) {
   EXPECT_FALSE(stream.Finish().ok());
 }
 
+TEST_P(StreamTest, WatchersOfItsHealthHoldNoServerUp) {
+  const std::string serving("\x08\x01"), not_serving("\x08\x02"), unknown("\x08\x03");
+  Context ctx(kMaxTestWait);
+  Client client;
+  // Neither the threads nor the fibers that there are suffice for as many streams.
+  std::unique_ptr<Server> server = StartServer(nullptr, 6);
+  Channel channel(&client, server->addresses()[0]);
+  std::vector<std::unique_ptr<internal::ClientStreamCall>> watchers;
+  for (int i = 0; i < 1'100; ++i) {
+    watchers.push_back(OpenStream(ctx, channel, "/grpc.health.v1.Health/Watch", Text(i > 0 ? "" : "none")));
+  }
+  std::string state;
+  for (const auto& watcher : watchers) {
+    ASSERT_TRUE(watcher->Read(&state)) << watcher->Finish();
+    EXPECT_EQ(state, watcher == watchers[0] ? unknown : serving);
+  }
+  ClientReader<StringValue> other(OpenStream(ctx, channel, "/test.Streams/Watch", Text("1")));
+  EXPECT_TRUE(other.Finish().ok()) << "watchers take no place";
+
+  std::thread drainer([&] {
+    const absl::Status drained = server->Drain(Deadline::In(kMaxTestWait));
+    EXPECT_TRUE(drained.ok()) << drained;
+  });
+  for (const auto& watcher : watchers) {
+    EXPECT_TRUE(watcher->Read(&state));
+    EXPECT_EQ(state, watcher == watchers[0] ? unknown : not_serving);
+    EXPECT_FALSE(watcher->Read(&state));
+    const absl::Status status = watcher->Finish();
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  }
+  drainer.join();
+}
+
 TEST_P(StreamTest, AServerThatIsNotThereIsUnavailable) {
   Context ctx(kMaxTestWait);
   Channel nowhere(&client_, "127.0.0.1:1");

@@ -323,6 +323,37 @@ TEST_P(GrpcClientTest, HealthAnswers) {
   EXPECT_EQ(check("no.such.Service", &reply).error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
+TEST_P(GrpcClientTest, HealthIsWatchedUntilTheServerGoes) {
+  const auto channel = StartAndConnect();
+  const auto stub = grpc::health::v1::peer::Health::NewStub(channel);
+  const auto watch = [&stub](Call& call, const std::string& service) {
+    HealthRequest request;
+    request.set_service(service);
+    return stub->Watch(&call.context, request);
+  };
+  Call known, unknown, leaves;
+  const auto of_known = watch(known, "curtail.interop.Echo");
+  const auto of_unknown = watch(unknown, "no.such.Service");
+  const auto leaver = watch(leaves, "");
+  HealthReply reply;
+  ASSERT_TRUE(of_known->Read(&reply));
+  EXPECT_EQ(reply.status(), HealthReply::SERVING);
+  ASSERT_TRUE(of_unknown->Read(&reply));
+  EXPECT_EQ(reply.status(), HealthReply::SERVICE_UNKNOWN);
+  ASSERT_TRUE(leaver->Read(&reply));
+  leaves.context.TryCancel();
+  EXPECT_EQ(leaver->Finish().error_code(), grpc::StatusCode::CANCELLED);
+
+  std::thread drainer([&] { EXPECT_TRUE(server_->Drain(Deadline::In(kMaxTestWait)).ok()); });
+  ASSERT_TRUE(of_known->Read(&reply));
+  EXPECT_EQ(reply.status(), HealthReply::NOT_SERVING);
+  EXPECT_FALSE(of_known->Read(&reply));
+  EXPECT_EQ(of_known->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  ASSERT_TRUE(of_unknown->Read(&reply));
+  EXPECT_EQ(of_unknown->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  drainer.join();
+}
+
 TEST_P(GrpcClientTest, ReflectionDescribesTheServices) {
   namespace reflection = grpc::reflection::v1alpha;
   const auto channel = StartAndConnect();
@@ -357,11 +388,12 @@ TEST_P(GrpcClientTest, ReflectionDescribesTheServices) {
   ASSERT_EQ(response.file_descriptor_response().file_descriptor_proto_size(), 1);
   ASSERT_TRUE(file.ParseFromString(response.file_descriptor_response().file_descriptor_proto(0)));
   ASSERT_EQ(file.service_size(), 1);
-  ASSERT_EQ(file.service(0).method_size(), 1);
+  ASSERT_EQ(file.service(0).method_size(), 2);
   EXPECT_EQ(file.service(0).method(0).name(), "Check");
+  EXPECT_EQ(file.service(0).method(1).name(), "Watch");
 
-  for (const char* symbol : {"no.such.Symbol", "curtail.interop.Forward", "curtail.interop.Forward.Forward",
-                             "grpc.health.v1.Health.Watch"}) {
+  for (const char* symbol :
+       {"no.such.Symbol", "curtail.interop.Forward", "curtail.interop.Forward.Forward"}) {
     request.set_file_containing_symbol(symbol);
     ASSERT_TRUE(stream->Write(request));
     ASSERT_TRUE(stream->Read(&response));

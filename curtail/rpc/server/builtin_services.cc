@@ -33,26 +33,47 @@ class HealthService final : public Service {
     return {{.name = "Check",
              .handler = [this](Context&, std::string_view request,
                                std::string* reply) { return Check(request, reply); },
+             .never_waits = true},
+            {.name = "Watch",
+             .kind = MethodHandler::Kind::kStream,
+             .handler = [this](Context&, std::string_view request,
+                               std::string* reply) { return Watch(request, reply); },
              .never_waits = true}};
   }
 
  private:
-  absl::Status Check(std::string_view request, std::string* reply) {
-    constexpr int kServing = 1;
-    constexpr int kNotServing = 2;
+  enum State { kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
+
+  absl::Status Check(std::string_view request, std::string* reply) const {
+    absl::StatusOr<std::string> service = ServiceOf(request);
+    if (!service.ok()) return service.status();
+    if (!Knows(*service)) return absl::NotFoundError(Join("no service \"", *service, "\" here"));
+    *reply = Encode(draining_() ? kNotServing : kServing);
+    return absl::OkStatus();
+  }
+
+  absl::Status Watch(std::string_view request, std::string* reply) const {
+    absl::StatusOr<std::string> service = ServiceOf(request);
+    if (!service.ok()) return service.status();
+    const bool draining = draining_();
+    *reply = Encode(!Knows(*service) ? kServiceUnknown : draining ? kNotServing : kServing);
+    return draining ? absl::UnavailableError("the server is going away") : absl::OkStatus();
+  }
+
+  static absl::StatusOr<std::string> ServiceOf(std::string_view request) {
     std::string service;
     if (!ForEachField(request, [&](int field, std::string_view bytes, uint64_t) {
           if (field == 1) service = bytes;
         })) {
       return absl::InternalError("request is no valid grpc.health.v1.HealthCheckRequest");
     }
-    if (!service.empty() && !names_.contains(service)) {
-      return absl::NotFoundError(Join("no service \"", service, "\" here"));
-    }
+    return service;
+  }
+  bool Knows(const std::string& service) const { return service.empty() || names_.contains(service); }
+  static std::string Encode(State state) {
     MessageWriter out;
-    out.Int(1, draining_() ? kNotServing : kServing);
-    *reply = out.Take();
-    return absl::OkStatus();
+    out.Int(1, state);
+    return out.Take();
   }
 
   const std::set<std::string> names_;

@@ -28,7 +28,7 @@ struct ServedMethod {
   MethodHandler handler;
   std::string_view path;  // "/package.Service/Method"
   uint32_t index = 0;     // in the order in which methods were added
-  bool in_line = false;   // health: answered by the thread that receives, however long the queue is
+  bool in_line = false;   // health: the thread that receives answers it, however long the queue is
   // Of its requests. Thread-safe.
   TaskKind kind;
 

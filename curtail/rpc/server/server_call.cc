@@ -11,6 +11,7 @@
 #include "curtail/exec/fiber.h"
 #include "curtail/rpc/server/server_connection.h"
 #include "curtail/rpc/server/stream_call.h"
+#include "curtail/rpc/server/watch_call.h"
 
 namespace curtail {
 
@@ -299,8 +300,9 @@ ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<Connection> conn
     call = Recycler<UnaryCall>::Take();
   } else {
     auto* const held = static_cast<internal::ServerConnection&>(*connection).streamed();
-    call = method.handler.kind == MethodHandler::Kind::kStream ? internal::NewStreamCall(held)
-                                                               : new EachMessageCall;
+    call = method.in_line                                        ? internal::NewWatchCall()
+           : method.handler.kind == MethodHandler::Kind::kStream ? internal::NewStreamCall(held)
+                                                                 : new EachMessageCall;
     timeout = Nanos::max();  // a stream that is in use lasts
   }
   timeout = head.timeout.value_or(timeout);

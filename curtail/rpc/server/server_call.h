@@ -53,11 +53,13 @@ class ServerCall : public Task, public internal::Answerable {
   virtual bool OnRequestEnd(TimePoint now) = 0;
   virtual void OnWritable(wire::Session&) {}
   virtual void OnTurn(wire::Session&) {}
+  // The server drains. It may end the call.
+  virtual void OnGoodbye(wire::Session&) {}
   // The stream is over: `ok` when the reply went out whole. Drops the connection's reference.
   void OnStreamEnd(bool ok);
   // Sends what the reply holds, unless the stream is over; called by the strand's holder.
   void Send(Reply& reply, wire::Session& session);
-  // Runs the handler and answers at once; called by the strand's holder. For unary calls that the executor need not see.
+  // Runs the handler and answers at once; called by the strand's holder. For calls that the executor need not see.
   virtual void AnswerInLine(wire::Session&) {}
   bool in_line() const { return method_->in_line; }
   // It is pushed to the executor next.

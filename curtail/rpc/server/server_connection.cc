@@ -27,6 +27,9 @@ void ServerConnection::HandleOp(Op* op) {
 }
 
 void ServerConnection::HandleGoodbye(uint32_t bits) {
+  for (const auto& call : session().OpenCalls()) {
+    if (call.tag != nullptr) static_cast<ServerCall*>(call.tag)->OnGoodbye(session());
+  }
   if (bits & kDrain) {
     session().SendGoaway();
   } else {

@@ -15,6 +15,7 @@
 #include "curtail/rpc/stream.h"
 #include "curtail/rpc/stream/held_messages.h"
 #include "curtail/rpc/stream/message_queue.h"
+#include "curtail/rpc/transport/connection.h"
 #include "curtail/wire/session.h"
 
 namespace curtail::internal {
