@@ -365,6 +365,10 @@ def check_load_runs(tools, address, brief):
     assert " load " in result["command"] and "x-token: ***" in result["command"] and "abc" not in out
     assert result["request"] == "no bytes; x-id: {{uuid}}; x-token: ***", result["request"]
     expect_load(tools.run("load", address, "-c", "4", "-z", "200ms", *brief[6:], "--csv", path), 0)
+    code, out, err = tools.run("load", address, "-c", "2", "-n", "20", "--method", "grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+                               "--stream", "3", "--data", '{"list_services": "*"}', "--json", "-")
+    assert code == 0 and "a request is a message and its answer, on 3 streams in turn" in err, (code, err)
+    assert json.loads(out)["runs"][0]["requests"]["ok"] == 20, out
     with open(path) as file:
         assert file.readline().startswith("run,end_s,") and file.readline().startswith("1,")
 
@@ -402,7 +406,10 @@ def check_load_refuses(tools, address, brief, health):
     expect_refusal(run(address, *brief, "--timeout", "5"), 104, "--timeout", "write 10s")
     expect_refusal(run(address, *brief, "--fail-if", "p99<5"), 104, "--fail-if", "write 5ms")
     expect_refusal(run(address, "--rps", "5", "--method", "grpc.reflection.v1.ServerReflection/ServerReflectionInfo"), 104,
-                   "ServerReflectionInfo streams requests and replies", "streaming is not yet supported")
+                   "ServerReflectionInfo streams requests and replies", "--stream N")
+    expect_refusal(run(address, *brief, "--stream", "2"), 104, "does not stream; leave --stream out")
+    expect_refusal(run(address, "--rps", "5", "--method", "grpc.health.v1.Health/Watch", "--stream", "2"), 104, "write --stream 1")
+    expect_refusal(run(f"http://{address}/", "--rps", "5", "--stream", "2"), 104, "--stream is of gRPC methods")
     expect_refusal(run(address, "--rps", "5", "--method", "Health"), 104, "package.Service/Method")
     expect_refusal(run(address, *brief, "--data-hex", "0g"), 104, "--data-hex")
     expect_refusal(run("not an address", *brief), 104, "not an address")

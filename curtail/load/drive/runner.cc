@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "curtail/load/drive/internal/driver.h"
@@ -23,6 +24,7 @@ constexpr int kMaxBurst = 32;
 constexpr Nanos kDrainGrace = std::chrono::seconds(2);
 constexpr int kMaxConnections = 1024;
 constexpr int kMaxOutstanding = 100'000;
+constexpr int kMaxStreams = 100'000;
 
 absl::Status Check(const RunOptions& options) {
   if (options.timeout <= Nanos::zero())
@@ -31,6 +33,10 @@ absl::Status Check(const RunOptions& options) {
   if (options.spin && *options.spin < Nanos::zero())
     return absl::InvalidArgumentError("the spin time cannot be negative");
   if (options.targets.empty()) return absl::InvalidArgumentError("there is no target");
+  if (options.stream && (options.stream->count < 1 || options.stream->count > kMaxStreams)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "streams, or messages of one, must be from 1 to %d, not %d", kMaxStreams, options.stream->count));
+  }
   const int connections = options.channel.connections;
   if (connections < 1 || connections > kMaxConnections) {
     return absl::InvalidArgumentError(
@@ -46,6 +52,9 @@ LoadPlan PlanOf(const RunOptions& options, const Workload& workload) {
   plan.tls = options.channel.tls != nullptr;
   plan.method = workload.method();
   plan.workload = options.workload_name;
+  if (options.stream) {
+    absl::StrAppend(&plan.workload, plan.workload.empty() ? "" : "; ", Describe(*options.stream));
+  }
   plan.connections = options.channel.connections;
   plan.warmup = options.warmup;
   plan.timeout = options.timeout;
@@ -74,6 +83,20 @@ void SendOnSchedule(internal::Driver& driver, Arrivals arrivals, Nanos warmup) {
 }
 
 }  // namespace
+
+std::string Describe(const StreamOptions& options) {
+  switch (options.kind) {
+    case StreamOptions::Kind::kBoth:
+      return absl::StrFormat("a request is a message and its answer, on %d stream%s", options.count,
+                             options.count == 1 ? "" : "s in turn");
+    case StreamOptions::Kind::kRequests:
+      return absl::StrFormat("a request is a stream of %d message%s and its reply", options.count,
+                             options.count == 1 ? "" : "s");
+    case StreamOptions::Kind::kReplies:
+      return "a request is a message and the stream of its replies";
+  }
+  return "";
+}
 
 LoadPlan PlanOpenLoop(const RunOptions& options, const Workload& workload, const Schedule& schedule) {
   const RateCurve& curve = schedule.curve();

@@ -48,12 +48,32 @@ struct HttpOptions {
   bool http2 = false;
 };
 
+// How requests travel to a gRPC method that streams, and what a request is there.
+struct StreamOptions {
+  enum class Kind {
+    // Messages both ways: a message, until the next one comes back. Each stream answers in order.
+    kBoth,
+    // Messages of the client: a stream of them, until its reply.
+    kRequests,
+    // Messages of the server: one message, until the end of the stream.
+    kReplies,
+  };
+  Kind kind = Kind::kBoth;
+  // kBoth: streams to each target, which stay open and take requests in turn. kRequests: messages
+  // of a stream, all alike.
+  int count = 1;
+};
+// "a request is a message and its answer, on 4 streams in turn"
+std::string Describe(const StreamOptions& options);
+
 struct RunOptions {
   // "host:port" or "unix:/path" each; with `http` a URL each. Requests go to them in turn.
   std::vector<std::string> targets;
   // If set, requests speak HTTP: an answer with a status of 2xx is OK, another one has failed.
   // Requests are the workload's messages as bodies; metadata become header fields.
   std::optional<HttpOptions> http;
+  // If set, the workload's method streams.
+  std::optional<StreamOptions> stream;
   // Connections to each target, TLS, the longest reply.
   ChannelOptions channel;
   // Sent with every request.

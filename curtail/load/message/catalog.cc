@@ -229,7 +229,7 @@ absl::StatusOr<Catalog> Catalog::FromProtoFiles(const std::vector<std::string>& 
   return Catalog(std::move(impl));
 }
 
-absl::StatusOr<CatalogMethod> Catalog::FindMethod(std::string_view name) const {
+absl::StatusOr<CatalogMethod> Catalog::FindMethod(std::string_view name, bool streaming) const {
   const absl::StatusOr<MethodName> wanted = ParseName(name);
   if (!wanted.ok()) return wanted.status();
   if (const auto broken = impl_->broken.find(wanted->service); broken != impl_->broken.end())
@@ -247,13 +247,16 @@ absl::StatusOr<CatalogMethod> Catalog::FindMethod(std::string_view name) const {
                                     "\"", internal::NamesHint(wanted->method, names)));
   }
   CatalogMethod found = Describe(*method);
-  if (found.unary()) return found;
+  if (found.unary() != streaming) return found;
+  if (streaming) {
+    return absl::InvalidArgumentError(
+        Join(wanted->service, "/", wanted->method, " does not stream; leave --stream out"));
+  }
   const char* what = !found.server_streaming  ? "requests"
                      : found.client_streaming ? "requests and replies"
                                               : "replies";
   return absl::InvalidArgumentError(
-      Join(wanted->service, "/", wanted->method, " streams ", what,
-           "; only unary methods can be called, streaming is not yet supported"));
+      Join(wanted->service, "/", wanted->method, " streams ", what, "; say with --stream N how to call it"));
 }
 
 std::vector<CatalogMethod> Catalog::ListMethods() const {

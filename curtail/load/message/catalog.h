@@ -55,10 +55,10 @@ class Catalog {
   [[nodiscard]] static absl::StatusOr<Catalog> FromProtoFiles(const std::vector<std::string>& files,
                                                               const std::vector<std::string>& import_paths);
 
-  // The unary method written "package.Service/Method", "/package.Service/Method" or
-  // "package.Service.Method".
-  // Errors: NOT_FOUND, with the existing names; INVALID_ARGUMENT (not a name; the method streams).
-  [[nodiscard]] absl::StatusOr<CatalogMethod> FindMethod(std::string_view name) const;
+  // The unary method, or with `streaming` the one that is not, written "package.Service/Method",
+  // "/package.Service/Method" or "package.Service.Method".
+  // Errors: NOT_FOUND, with the existing names; INVALID_ARGUMENT (not a name; not of that kind).
+  [[nodiscard]] absl::StatusOr<CatalogMethod> FindMethod(std::string_view name, bool streaming = false) const;
 
   // All methods by service, streaming ones included.
   std::vector<CatalogMethod> ListMethods() const;

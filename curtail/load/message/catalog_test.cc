@@ -186,8 +186,10 @@ TEST(Catalog, NamesWhatThereIsWhenSomethingIsNotFound) {
             HasSubstr(
                 "; did you mean \"curtail.loadtest.Nasties\"? There are curtail.loadtest.Nasties, grpc.")));
   EXPECT_EQ(error("curtail.loadtest.Nasties/Watch", absl::StatusCode::kInvalidArgument),
-            "curtail.loadtest.Nasties/Watch streams replies; only unary methods can be called, streaming is "
-            "not yet supported");
+            "curtail.loadtest.Nasties/Watch streams replies; say with --stream N how to call it");
+  EXPECT_TRUE(catalog->FindMethod("curtail.loadtest.Nasties/Watch", true).ok());
+  EXPECT_EQ(catalog->FindMethod("curtail.loadtest.Nasties/Send", true).status(),
+            absl::InvalidArgumentError("curtail.loadtest.Nasties/Send does not stream; leave --stream out"));
   EXPECT_THAT(error("curtail.loadtest.Nasties/Upload", absl::StatusCode::kInvalidArgument),
               HasSubstr("streams requests;"));
   EXPECT_THAT(error("curtail.loadtest.Nasties/Chat", absl::StatusCode::kInvalidArgument),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// grpc_client.h - the LoadClient of gRPC: a channel to each target.
+// grpc_client.h - the LoadClient of gRPC's unary calls: a channel to each target.
 #pragma once
 
 #include "curtail/load/target/load_client.h"
 
 namespace curtail::internal {
 
-class GrpcClient final : public LoadClient {
+class GrpcClient : public LoadClient {
  public:
   explicit GrpcClient(const RunOptions& options);
   ~GrpcClient() override;
@@ -17,6 +17,10 @@ class GrpcClient final : public LoadClient {
              std::string_view message, Completion* done) override;
   size_t Poll(Deadline deadline) override;
   bool Answered(size_t target) const override;
+
+ protected:
+  Client& client() { return *client_; }
+  Channel& channel(size_t target) { return *channels_[target]; }
 
  private:
   std::unique_ptr<Client> client_;

@@ -3,11 +3,13 @@
 
 #include "curtail/load/target/grpc_client.h"
 #include "curtail/load/target/http_client.h"
+#include "curtail/load/target/stream_client.h"
 
 namespace curtail::internal {
 
 std::unique_ptr<LoadClient> MakeLoadClient(const RunOptions& options) {
   if (options.http) return std::make_unique<HttpClient>(options);
+  if (options.stream) return std::make_unique<StreamClient>(options);
   return std::make_unique<GrpcClient>(options);
 }
 

@@ -94,6 +94,11 @@ void AddMessageFlags(CLI::App& load, LoadFlags* f) {
   load.add_option("--import-path", f->import_paths, "Where the imports of --proto lie")
       ->allow_extra_args(false)
       ->group(group);
+  load.add_option("--stream", f->stream,
+                  "The method streams: over N streams that stay open; of requests only, N messages a stream; "
+                  "of replies only, 1")
+      ->check(CLI::Range(1, 100'000))
+      ->group(group);
   load.add_option("--pick", f->pick, "Which line or query is next: in-turn, uniform, zipf:S, skew:S")
       ->capture_default_str()
       ->group(group);

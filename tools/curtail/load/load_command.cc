@@ -349,8 +349,9 @@ int ShowOneCall(const LoadFlags& flags, const LoadTargets& targets, const RunOpt
     return kOk;
   }
   const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
-  const absl::StatusOr<CatalogMethod> method = catalog.ok() ? catalog->FindMethod(workload.MethodOf(0))
-                                                            : absl::StatusOr<CatalogMethod>(catalog.status());
+  const absl::StatusOr<CatalogMethod> method =
+      catalog.ok() ? catalog->FindMethod(workload.MethodOf(0), flags.stream > 0)
+                   : absl::StatusOr<CatalogMethod>(catalog.status());
   const absl::StatusOr<std::string> json =
       method.ok() ? ReplyToJson(*method, answer->reply) : absl::StatusOr<std::string>(method.status());
   console.Print(json.ok() ? absl::StrCat(absl::StripTrailingAsciiWhitespace(*json), "\n")
@@ -368,6 +369,8 @@ int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& s
   if (given.debug && given.rps <= 0 && given.closed <= 0 && given.schedule.empty()) given.closed = 1;
   absl::StatusOr<LoadSetup> setup = MakeSetup(given, *targets);
   if (!setup.ok()) return FailLoad(console, setup.status());
+  if (absl::Status status = SetStream(given, *targets, &setup->options); !status.ok())
+    return FailLoad(console, status);
   int to_stdout = 0;
   for (const std::string& path : {flags.json, flags.html, flags.hgrm, flags.csv, flags.raw}) {
     if (absl::Status status = CheckWritable(path); !status.ok()) return FailLoad(console, status);

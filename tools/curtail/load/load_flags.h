@@ -38,6 +38,7 @@ struct LoadFlags {
   bool realtime = true;
 
   std::string method;
+  int stream = 0;    // streams, or messages of one; 0: the method is unary
   std::string verb;  // of HTTP
   bool http2 = false;
   std::string data;

@@ -122,12 +122,13 @@ absl::StatusOr<std::shared_ptr<const Workload>> MakeFixed(const LoadFlags& flags
   return std::make_shared<FixedWorkload>(*std::move(path), *std::move(message));
 }
 
-// INVALID_ARGUMENT where the method is known to stream: a call of it as a unary one would look fine. Bytes need no
-// description, so a server without one is no error.
-absl::Status CheckUnary(const LoadFlags& flags, const LoadTargets& targets) {
+// INVALID_ARGUMENT where the method is known to be of another kind: a call that streams, made as a unary one, would
+// look fine. Bytes need no description, so a server without one is no error.
+absl::Status CheckKind(const LoadFlags& flags, const LoadTargets& targets) {
   if (flags.dry_run && flags.protos.empty()) return absl::OkStatus();  // asks no server
   const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
-  const absl::Status found = catalog.ok() ? catalog->FindMethod(flags.method).status() : catalog.status();
+  const absl::Status found =
+      catalog.ok() ? catalog->FindMethod(flags.method, flags.stream > 0).status() : catalog.status();
   return absl::IsInvalidArgument(found) ? found : absl::OkStatus();
 }
 
@@ -323,12 +324,12 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
   if (flags.data.empty()) {
     absl::StatusOr<std::shared_ptr<const Workload>> workload = MakeFixed(flags);
     if (!workload.ok()) return workload.status();
-    if (absl::Status status = CheckUnary(flags, targets); !status.ok()) return status;
+    if (absl::Status status = CheckKind(flags, targets); !status.ok()) return status;
     return Picked(flags.pick, *std::move(workload));
   }
   absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
   if (!catalog.ok()) return catalog.status();
-  const absl::StatusOr<CatalogMethod> method = catalog->FindMethod(flags.method);
+  const absl::StatusOr<CatalogMethod> method = catalog->FindMethod(flags.method, flags.stream > 0);
   if (!method.ok()) return method.status();
   // Read once for all runs: a pipe cannot be read again.
   absl::StatusOr<JsonSource> source =
@@ -357,6 +358,26 @@ absl::StatusOr<RateCurve> MakeCurve(const LoadFlags& flags, Nanos warmup, uint64
   curve = curve->WithLeadIn(warmup);
   if (!curve.ok()) return Invalid("--warmup", curve.status());
   return curve;
+}
+
+absl::Status SetStream(const LoadFlags& flags, const LoadTargets& targets, RunOptions* options) {
+  if (flags.stream == 0) return absl::OkStatus();
+  if (targets.http || flags.method.empty()) {
+    return absl::InvalidArgumentError("--stream is of gRPC methods: name one with --method");
+  }
+  const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
+  if (!catalog.ok()) return catalog.status();
+  const absl::StatusOr<CatalogMethod> method = catalog->FindMethod(flags.method, /*streaming=*/true);
+  if (!method.ok()) return method.status();
+  StreamOptions& stream = options->stream.emplace();
+  stream.count = flags.stream;
+  stream.kind = !method->server_streaming  ? StreamOptions::Kind::kRequests
+                : method->client_streaming ? StreamOptions::Kind::kBoth
+                                           : StreamOptions::Kind::kReplies;
+  if (stream.kind != StreamOptions::Kind::kReplies || stream.count == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--stream: a request to a method that streams replies is one whole stream; write --stream 1, and with "
+      "--rps or --closed how many");
 }
 
 absl::Status SetMetadata(const LoadFlags& flags, uint64_t seed, RunOptions* options) {

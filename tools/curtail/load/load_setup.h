@@ -46,6 +46,10 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
 // The rate over time, warm-up included. Errors: INVALID_ARGUMENT naming the flag; NOT_FOUND.
 absl::StatusOr<RateCurve> MakeCurve(const LoadFlags& flags, Nanos warmup, uint64_t seed);
 
+// Puts what --stream asks for into `options`, if it is given: what a request is depends on the method. Errors:
+// INVALID_ARGUMENT naming the flag, or that the method does not stream; those of Catalog.
+absl::Status SetStream(const LoadFlags& flags, const LoadTargets& targets, RunOptions* options);
+
 // Puts the metadata of the flags into `options`, drawn from `seed` where it has placeholders. Errors:
 // INVALID_ARGUMENT naming the flag.
 absl::Status SetMetadata(const LoadFlags& flags, uint64_t seed, RunOptions* options);

@@ -56,7 +56,11 @@ Driver::~Driver() = default;
 absl::Status Driver::Preflight() {
   if (absl::Status status = client_->Resolve(); !status.ok()) return status;
   const size_t targets = options_.targets.size();
-  probes_ = std::vector<Probe>(targets * static_cast<size_t>(options_.channel.connections));
+  int each = options_.channel.connections;
+  if (options_.stream && options_.stream->kind == StreamOptions::Kind::kBoth) {
+    each = std::max(each, options_.stream->count);  // all streams are open before the run
+  }
+  probes_ = std::vector<Probe>(targets * static_cast<size_t>(each));
   const Deadline deadline = Deadline::In(std::max<Nanos>(timeout_, 5 * kSecond));
   for (size_t i = 0; i < probes_.size(); ++i) {
     client_->Start(i % targets, workload_.MethodOf(i), deadline, MetadataOf(i, &drawn_metadata_),
