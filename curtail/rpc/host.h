@@ -126,8 +126,9 @@ struct HostProgram {
 };
 
 // The main() of `program`. Serves until SIGTERM or SIGINT, and drains; a second signal ends the
-// process. Prints "ready ADDRESS" for each address once it serves. Returns the exit code: 0, 104
-// for a command line, a file or an address that cannot be used, 1 when a handler did not return.
+// process. SIGHUP reads TLS keys again. Prints "ready ADDRESS" for each address once it serves.
+// Returns the exit code: 0, 104 for a command line, a file or an address that cannot be used, 1
+// when a handler did not return.
 int HostMain(int argc, char** argv, const HostProgram& program);
 
 namespace internal {

@@ -86,7 +86,7 @@ absl::Status Server::SwitchTo(const Config& config) { return impl_->core.SwitchT
 
 absl::Status Server::ReloadTls() {
   const auto& tls = impl_->core.options().tls;
-  return tls == nullptr ? absl::OkStatus() : tls->Reload();
+  return tls == nullptr ? absl::FailedPreconditionError("this server has no TLS") : tls->Reload();
 }
 
 ServerStats Server::Sample(bool process) { return impl_->core.Sample(process); }

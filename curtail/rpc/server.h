@@ -191,7 +191,8 @@ class Server {
   // that exceed ServerOptions::max_threads; FAILED_PRECONDITION when a policy chooses the config.
   absl::Status SwitchTo(const Config& config);
 
-  // Reads the keys and certificates again: see ServerTls::Reload(). OK without TLS.
+  // Reads the keys and certificates again: see ServerTls::Reload().
+  // FAILED_PRECONDITION without TLS.
   absl::Status ReloadTls();
 
   // The present activity. Takes some microseconds; `process` adds the process's threads and some

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <string_view>
 #include <utility>
 
 #include "curtail/base/strings.h"
@@ -19,7 +20,24 @@ sigset_t StopSignals() {
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGHUP);
   return set;
+}
+
+// Waits for the signal that ends the server. SIGHUP reads TLS keys again, and ends a server that has none.
+std::string_view WaitForStop(Server& server) {
+  const sigset_t set = StopSignals();
+  while (true) {
+    int number = 0;
+    sigwait(&set, &number);
+    if (number == SIGTERM) return "SIGTERM";
+    if (number == SIGINT) return "SIGINT";
+    const absl::Status reloaded = server.ReloadTls();
+    if (absl::IsFailedPrecondition(reloaded)) return "SIGHUP";
+    std::cerr << "TLS: "
+              << (reloaded.ok() ? "the keys were read again" : Join("the keys stay: ", Message(reloaded)))
+              << "\n";
+  }
 }
 
 }  // namespace
@@ -46,13 +64,12 @@ int ServeUntilSignal(Server& server, Nanos drain) {
   if (const auto policy = server.Sample().policy; policy && !policy->note.empty()) {
     std::cerr << "note: " << policy->note << "\n";
   }
-  const sigset_t set = StopSignals();
-  int signal_number = 0;
-  sigwait(&set, &signal_number);
-  std::cerr << "draining (" << (signal_number == SIGTERM ? "SIGTERM" : "SIGINT") << ")\n";
+  const std::string_view stopped_by = WaitForStop(server);
+  std::cerr << "draining (" << stopped_by << ")\n";
   // A second signal ends the process at once, by its default action.
   signal(SIGTERM, SIG_DFL);
   signal(SIGINT, SIG_DFL);
+  signal(SIGHUP, SIG_IGN);
   UnblockStopSignals();
   const absl::Status drained = server.Drain(Deadline::In(drain));
   if (!drained.ok()) std::cerr << "drain: " << Message(drained) << "\n";

@@ -34,15 +34,15 @@ int ServerMain(int argc, char** argv, const std::function<MadeService(Env&)>& ma
                std::vector<const PolicyKind*> policies = {},
                std::vector<ServerInterceptor*> interceptors = {});
 
-// Blocks SIGTERM and SIGINT for this thread and those it starts from now on. Call first in main(),
-// so that the two arrive only in ServeUntilSignal().
+// Blocks SIGTERM, SIGINT and SIGHUP for this thread and those it starts from now on. Call first in
+// main(), so that they arrive only in ServeUntilSignal().
 void BlockStopSignals();
 // Undoes that for this thread: for programs that do not serve after all.
 void UnblockStopSignals();
 
 // The part of ServerMain for programs with flags of their own. Prints "listening on ADDR" lines,
-// waits for SIGTERM or SIGINT, drains (`drain` bounds it; a second signal ends the wait). Returns
-// the exit code.
+// waits for SIGTERM or SIGINT, drains (`drain` bounds it; a second signal ends the wait). SIGHUP
+// reads TLS keys again (Server::ReloadTls()); without TLS it drains, too. Returns the exit code.
 int ServeUntilSignal(Server& server, Nanos drain);
 
 }  // namespace curtail

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 
+#include <csignal>
 #include <filesystem>
-#include <fstream>
+#include <thread>
 
 #include "curtail/rpc/rpc_testing.h"
+#include "curtail/rpc/server_main.h"
 #include "curtail/rpc/tls_testing.h"
 #include "curtail/rpc/transport/tls_stream.h"
 #include "curtail/rpc/transport/transport_testing.h"
@@ -128,6 +130,30 @@ TEST_F(TlsKeysTest, AServerReadsThemAgain) {
   Channel after(&client_, (*server)->addresses()[0], {.tls = Trust(other_authority_)});
   EXPECT_TRUE(Call(after, kEcho, "x").ok());
   EXPECT_TRUE(Call(before, kEcho, "x").ok());
+}
+
+TEST_F(TlsKeysTest, AServingProcessReadsThemAgainOnSighup) {
+  ServerOptions options;
+  options.tls = Serving(Files(Nanos::zero()));
+  auto server = Server::Start(options, {});
+  ASSERT_TRUE(server.ok()) << server.status();
+  BlockStopSignals();  // for the thread, too
+  int code = -1;
+  std::thread serving([&] { code = ServeUntilSignal(**server, seconds(1)); });
+  Use(other_);
+  pthread_kill(serving.native_handle(), SIGHUP);
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (!Connect(*Trust(other_authority_), *options.tls).standing() && !deadline.Expired()) {
+    std::this_thread::yield();
+  }
+  EXPECT_FALSE(deadline.Expired());
+  pthread_kill(serving.native_handle(), SIGTERM);
+  serving.join();
+  UnblockStopSignals();
+  EXPECT_EQ(code, 0);
+  auto plain = Server::Start({}, {});
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ((*plain)->ReloadTls().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(TlsKeysTest, AClientReadsThemAgain) {

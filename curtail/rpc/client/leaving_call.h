@@ -17,7 +17,7 @@ class LeavingCall {
  public:
   // Asks each interceptor of `channel`, which may add to `metadata`. Errors: the first that one returns.
   absl::Status Before(const Channel& channel, std::string_view path, Metadata& metadata);
-  // Whether After() is owed.
+  // True if After() is owed.
   bool passed() const { return passed_ > 0; }
   // Tells those that let the call pass, once.
   void After(const Channel& channel, std::string_view path, const absl::Status& status);

@@ -63,7 +63,10 @@ class StreamCall final : public ServerCall, private StreamPipe {
   }
 
  private:
-  void Free() override { delete this; }
+  void Free() override {
+    TellInterceptors(absl::CancelledError("the server has stopped"));  // unless it was answered
+    delete this;
+  }
   void NeverRun(absl::StatusCode) override {}
 
   absl::Status RunHandler() {
