@@ -507,6 +507,18 @@ TEST_P(StreamTest, CarriesMetadataBothWays) {
   }
 }
 
+// The handler ends while its messages, and the metadata ahead of them, are still on their way.
+TEST_P(StreamTest, TheEndTakesNoMetadataFromTheMessagesAhead) {
+  Context ctx(kMaxTestWait);
+  for (int round = 0; round < 50; ++round) {
+    Stream stream = Open(ctx, "Meta");
+    for (int i = 0; i <= round % 3; ++i) EXPECT_TRUE(stream.Write(Text("x")));
+    EXPECT_TRUE(stream.Finish().ok());
+    EXPECT_EQ(stream.metadata().initial.Find("x-head"), "h") << round;
+    EXPECT_EQ(stream.metadata().trailing.Find("x-trail"), "t") << round;
+  }
+}
+
 TEST_P(StreamTest, ManyAtATimeOnOneConnection) {
   Context ctx(kMaxTestWait);
   std::vector<Stream> streams;

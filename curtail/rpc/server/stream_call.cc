@@ -87,7 +87,10 @@ class StreamCall final : public ServerCall, private StreamPipe {
     absl::Status told;
     {
       MutexLock lock(mu_);
+      // What was taken with the first message may still be on its way; what was added since is left out.
+      Metadata ahead = std::exchange(end_.initial, {});
       TakeMetadata(end_);
+      if (wrote_) end_.initial = std::move(ahead);
       if (end_.status.ok()) end_.status = std::move(status);
       told = end_.status;
       Discard(/*credit=*/false);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compat.h"
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 
 #include "curtail/base/strings.h"
 
@@ -37,6 +40,14 @@ void AddHeaders(const Metadata& metadata, Headers* headers) {
     header->add_value(key.ends_with("-bin") ? wire::Base64Encode(value) : value);
   }
 }
+
+ScratchFile::ScratchFile(std::string_view text) : path_("/tmp/conformance-XXXXXX") {
+  const int fd = mkstemp(path_.data());
+  if (fd < 0 || write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) path_.clear();
+  if (fd >= 0) close(fd);
+}
+
+ScratchFile::~ScratchFile() { unlink(path_.c_str()); }
 
 v1::Error ToError(const absl::Status& status) {
   v1::Error error;

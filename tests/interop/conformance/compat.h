@@ -33,6 +33,19 @@ void ForEachHeader(const Headers& headers, Add add) {
   }
 }
 
+// A file with this text until it is destroyed.
+class ScratchFile {
+ public:
+  explicit ScratchFile(std::string_view text);
+  ~ScratchFile();
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 v1::Error ToError(const absl::Status& status);
 absl::Status ToStatus(const v1::Error& error);
 
