@@ -92,7 +92,8 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
     call.connection = *std::move(connection);
     call.head.path.assign(batch_.PathOf(i));
     call.head.encoding = options.encoding.value_or(batch_.channels[i]->impl().options.encoding);
-    call.head.authority.assign(options.authority);
+    if (!options.authority.empty() || !call.head.authority.empty()) [[unlikely]]
+      call.head.authority = options.authority;
     call.head.max_message_bytes = options.max_reply_bytes;
     call.SetTimeout(ctx_.deadline(), now_);
   }
