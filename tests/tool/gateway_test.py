@@ -8,15 +8,18 @@ Usage: gateway_test.py CURTAIL_GATEWAY LIBRARY_SERVER
 import http.client
 import json
 import re
+import resource
 import signal
+import socket
 import subprocess
 import sys
 
 MAX_WAIT_S = 60
 
 
-def start(*command):
-    process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def start(*command, descriptors=None):
+    limit = descriptors and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors)))
+    process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=limit)
     line = process.stdout.readline()
     match = re.search(r"(?:listening on|ready) (\S+)", line)
     assert match, f"{command}: {line!r} {process.stderr.read() if process.poll() is not None else ''}"
@@ -65,6 +68,22 @@ def check_refuses(gateway, server_address, address):
     assert wrong.returncode == 104 and "--timeout" in wrong.stderr, wrong
 
 
+def check_out_of_descriptors(gateway, server_address):
+    """More connections than there are descriptors: once they are gone, the next is served."""
+    front, address = start(gateway, server_address, "--listen", "127.0.0.1:0", descriptors=64)
+    try:
+        host, port = address.rsplit(":", 1)
+        crowd = [socket.create_connection((host, int(port)), timeout=MAX_WAIT_S) for _ in range(100)]
+        for one in crowd:
+            one.close()
+        connection = http.client.HTTPConnection(address, timeout=MAX_WAIT_S)
+        assert ask(connection, "GET", "/v1/shelves/1/books/2")[0] == 200
+        connection.close()
+    finally:
+        code, text = ends(front)
+    assert code == 0, (code, text)
+
+
 def main():
     gateway, library_server = sys.argv[1:]
     server, server_address = start(library_server, "--listen", "127.0.0.1:0")
@@ -73,6 +92,7 @@ def main():
         front, address = start(gateway, server_address, "--listen", "127.0.0.1:0")
         check_answers(address)
         check_refuses(gateway, server_address, address)
+        check_out_of_descriptors(gateway, server_address)
         code, text = ends(front)
         assert code == 0 and re.search(r"4 requests, 0 failed", text), (code, text)
     finally:
