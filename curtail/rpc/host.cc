@@ -163,6 +163,9 @@ class HostBuilder {
     options.slo = FromMillis(flags_.slo_ms);
     options.cpu_weight = flags_.cpu_weight;
     options.max_threads = flags_.max_threads;
+    options.idle_timeout = FromSeconds(flags_.max_connection_idle_s);
+    options.max_connection_age = FromSeconds(flags_.max_connection_age_s);
+    options.max_connection_age_grace = FromSeconds(flags_.max_connection_age_grace_s);
     options.fiber_stack_bytes = static_cast<size_t>(flags_.fiber_stack_kib) << 10;
     options.forward_metadata.insert(options.forward_metadata.end(), flags_.forward_metadata.begin(),
                                     flags_.forward_metadata.end());

@@ -87,6 +87,12 @@ struct ServerOptions {
   Nanos handshake_timeout = std::chrono::seconds(10);
   // A connection without calls for so long is told goodbye.
   Nanos idle_timeout = std::chrono::hours(1);
+  // A connection of this age, give or take 10 %, is told goodbye, so that its client looks for
+  // servers anew; zero: at no age.
+  Nanos max_connection_age{0};
+  // The time for the calls in flight on such a connection, which then is closed; zero: as long as
+  // they take.
+  Nanos max_connection_age_grace{0};
   // A client that takes no byte for so long, while there are some for it, is cut off.
   Nanos write_timeout = std::chrono::seconds(60);
   // The timeout of a request without a deadline of its own, so that every wait is bounded.

@@ -13,6 +13,7 @@ namespace curtail::internal {
 namespace {
 
 constexpr double kMaxDrainSeconds = 86400;
+constexpr double kMaxConnectionSeconds = 1e9;
 constexpr int kMaxInstances = 1024;
 
 // Adds "NAME=ADDR,ADDR" to `named`.
@@ -52,6 +53,15 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
       "Where `curtail status` looks, and over unix:PATH `curtail switch` changes the config; over TCP with "
       "CURTAIL_ADMIN_TOKEN (default: nowhere)");
   flags.Add("--drain", &f->drain_s, "Seconds for requests in flight after SIGTERM", {0, kMaxDrainSeconds});
+  flags.Add("--max-connection-idle", &f->max_connection_idle_s,
+            "Seconds without a call after which a connection is told goodbye",
+            {0.001, kMaxConnectionSeconds});
+  flags.Add(
+      "--max-connection-age", &f->max_connection_age_s,
+      "Seconds after which a connection is told goodbye, so that its client looks for servers anew; 0: never",
+      {0, kMaxConnectionSeconds});
+  flags.Add("--max-connection-age-grace", &f->max_connection_age_grace_s,
+            "Seconds for calls in flight then; 0: as long as they take", {0, kMaxConnectionSeconds});
   flags.Add("--max-threads", &f->max_threads, "Threads started; larger pools can be switched to up to this",
             {1, 3.0 * kMaxPoolSize});
   flags.Add("--fiber-stack", &f->fiber_stack_kib, "KiB of stack of each request in fiber models",

@@ -84,6 +84,8 @@ class ServerConnection final : public Connection, public Clocked {
   // Charges the budget, and draws the conclusions.
   void Charge(size_t memory);
   void Give(ServerLimit limit, const char* why);
+  // The next step towards its end by age is due: the notice, the goodbye, the end.
+  void GrowOld(TimePoint now);
   // Notes that what `counter` counts has not come; true if it has not for `limit`.
   bool Late(Watch* watch, uint64_t counter, Nanos limit, TimePoint now);
 
@@ -96,6 +98,9 @@ class ServerConnection final : public Connection, public Clocked {
   std::unique_ptr<const PeerIdentity> identity_;
 
   // Owned by the strand's holder.
+  enum class Age : uint8_t { kYoung, kNoticed, kLeaving };
+  Age age_ = Age::kYoung;
+  TimePoint age_at_ = TimePoint::max();   // when the next step is due
   TimePoint wake_at_ = TimePoint::max();  // when the clock will tell
   Watch input_;                           // half a frame
   Watch output_;                          // a socket that takes nothing

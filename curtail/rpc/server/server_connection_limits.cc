@@ -28,12 +28,35 @@ constexpr size_t kStep = 4u << 10;
 constexpr size_t kMaxReplies = 64u << 20;
 // How often a connection that is paused for the budget looks again.
 constexpr Nanos kPausePeriod = std::chrono::milliseconds(100);
+// From the notice to the goodbye: a round trip, so that no call is refused.
+constexpr Nanos kAgeNotice = std::chrono::milliseconds(100);
 
 }  // namespace
 
 void ServerConnection::StartClock() {
   accepted_ = Now();
   WakeBy(accepted_ + std::min(parts_.handshake_timeout, parts_.idle_timeout));
+  if (parts_.max_age <= Nanos::zero()) return;
+  // The jitter keeps connections that were made together from being made again together.
+  const uint64_t random =
+      (static_cast<uint64_t>(accepted_.time_since_epoch().count()) * 0x9e3779b97f4a7c15) >> 54;
+  age_at_ = accepted_ + parts_.max_age * 9 / 10 + parts_.max_age / 5 * static_cast<int64_t>(random) / 1024;
+  WakeBy(age_at_);
+}
+
+void ServerConnection::GrowOld(TimePoint now) {
+  switch (age_) {
+    case Age::kYoung:
+      age_ = Age::kNoticed;
+      age_at_ = now + kAgeNotice;
+      return HandleGoodbye(kNotice);
+    case Age::kNoticed:
+      age_ = Age::kLeaving;
+      age_at_ = parts_.age_grace > Nanos::zero() ? now + parts_.age_grace : TimePoint::max();
+      return HandleGoodbye(kDrain);
+    case Age::kLeaving:
+      return Close(absl::UnavailableError("the connection has reached its greatest age"));
+  }
 }
 
 std::shared_ptr<Clocked> ServerConnection::KeepAlive() {
@@ -82,6 +105,9 @@ void ServerConnection::HandleClock(uint32_t bits) {
   } else if (Late(&output_, written(), parts_.write_timeout, now)) {
     return Give(ServerLimit::kStalledWrite, "the client takes no bytes");
   }
+  if (now >= age_at_) GrowOld(now);
+  if (closed()) return;
+  if (age_at_ != TimePoint::max()) WakeBy(age_at_);
   WakeBy(std::min(EndLateCalls(now), now + parts_.idle_timeout));
   if (session().open_streams() > 0) {
     calls_ = {};

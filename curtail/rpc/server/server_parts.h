@@ -31,6 +31,8 @@ struct ServerParts {
       : default_timeout(options.default_timeout),
         handshake_timeout(options.handshake_timeout),
         idle_timeout(options.idle_timeout),
+        max_age(options.max_connection_age),
+        age_grace(options.max_connection_age_grace),
         write_timeout(options.write_timeout),
         forward_metadata(options.forward_metadata),
         interceptors(options.interceptors),
@@ -45,6 +47,8 @@ struct ServerParts {
   const Nanos default_timeout;  // of requests that bring none
   const Nanos handshake_timeout;
   const Nanos idle_timeout;
+  const Nanos max_age;    // of connections; zero: none
+  const Nanos age_grace;  // zero: without end
   const Nanos write_timeout;
   const std::vector<std::string> forward_metadata;  // keys that child calls carry on
   const ServerInterceptors interceptors;
