@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/channel.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "curtail/rpc/client/balancer/balancer.h"
@@ -40,7 +41,8 @@ absl::Status Channel::Impl::Connect() {
   } else {
     parsed.authority = target;
   }
-  const internal::BalancerOptions balancer = {.name = options.balancer, .hash_key = options.hash_key};
+  internal::BalancerOptions balancer = {.name = options.balancer, .hash_key = options.hash_key};
+  if (absl::Status configured = Configure(&balancer); !configured.ok()) return configured;
   if (!internal::IsBalancer(balancer.name)) return internal::MakeBalancer(balancer, {}).status();
   auto settings =
       std::make_shared<const internal::ConnectSettings>(target, options, std::move(parsed.authority));
@@ -55,6 +57,22 @@ absl::Status Channel::Impl::Connect() {
   }
   servers_ = std::make_shared<internal::Servers>(std::move(settings), std::move(resolver), balancer,
                                                  &client->impl_->lookups);
+  return absl::OkStatus();
+}
+
+absl::Status Channel::Impl::Configure(internal::BalancerOptions* balancer) {
+  internal::ServiceConfig config;
+  if (!options.service_config.empty()) {
+    absl::StatusOr<internal::ServiceConfig> read = internal::ParseServiceConfig(options.service_config);
+    if (!read.ok()) return read.status();
+    config = *std::move(read);
+    if (config.balancer) {
+      *balancer = *config.balancer;
+      if (balancer->hash_key.empty()) balancer->hash_key = options.hash_key;
+    }
+  }
+  if (config.methods.empty() && !options.wait_for_ready) return absl::OkStatus();
+  policy_ = std::make_unique<internal::CallPolicy>(std::move(config), options.wait_for_ready);
   return absl::OkStatus();
 }
 
@@ -91,6 +109,13 @@ void Channel::Start(std::string_view path, Deadline deadline, const Metadata& me
     client.failed.push_back(call);
     return;
   }
+  call->attempts.Begin(impl_->policy(), path);
+  if (const internal::MethodConfig* method = call->attempts.method()) {
+    if (method->timeout) deadline = std::min(deadline, Deadline::At(now + *method->timeout));
+    call->kept_message = call->message;
+    call->status = call->attempts.CheckRequest(call->message.size());
+    if (!call->status.ok()) return client.failed.push_back(call);
+  }
   if (deadline.when() <= now) {
     call->status = absl::DeadlineExceededError("deadline passed before the call was sent");
     client.failed.push_back(call);
@@ -100,9 +125,10 @@ void Channel::Start(std::string_view path, Deadline deadline, const Metadata& me
     call->status = call->leaving.Before(*this, path, call->head.metadata);
     if (!call->status.ok()) return client.failed.push_back(call);
   }
+  if (call->attempts.method() != nullptr) call->kept_metadata = call->head.metadata;
   call->SetTimeout(deadline, now);
-  client.Send(call, now);
-  if (!deadline.infinite() && call->connection != nullptr) client.timers.Insert(*call, deadline.when());
+  if (!deadline.infinite()) client.timers.Insert(*call, deadline.when());
+  if (!client.Send(call, now)) client.timers.Remove(*call);
 }
 
 }  // namespace curtail

@@ -85,6 +85,11 @@ struct ChannelOptions {
   // backoff is `initial`, times 1.6 each time, up to `max`, with 20 % jitter.
   Nanos initial_backoff = std::chrono::milliseconds(100);
   Nanos max_backoff = std::chrono::seconds(10);
+  // Keepalive: a connection with calls that has heard nothing from its server for so long sends a
+  // PING; zero: none. It is closed, and its calls end with UNAVAILABLE, if nothing comes within
+  // `keepalive_timeout`. For paths that lose connections silently; mind servers that forbid it.
+  Nanos keepalive_time{0};
+  Nanos keepalive_timeout = std::chrono::seconds(20);
   // Compresses the requests of all calls of 128 bytes and more; the server answers in the same
   // encoding if it can. For slow networks: it takes more CPU than all the rest of a call.
   wire::Encoding encoding = wire::Encoding::kIdentity;
@@ -98,6 +103,12 @@ struct ChannelOptions {
   std::string balancer = "pick_first";
   // ring_hash: the key of the metadata whose value decides. A call without it goes to any server.
   std::string hash_key;
+  // gRPC's service config, in JSON: timeouts, retries, limits of size and the balancer, by method.
+  // docs/channels.md lists the fields.
+  std::string service_config;
+  // Calls wait for a connection until their deadline instead of failing while there is none. The
+  // service config may say otherwise of a method.
+  bool wait_for_ready = false;
   // The source of the servers' addresses, instead of the target, which then is their common name.
   std::shared_ptr<Resolver> resolver;
   // After a connection has failed the names are looked up again, but not more often than this.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "curtail/base/strings.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/channel_impl.h"
 
@@ -15,8 +17,8 @@ void internal::StartedCall::Finished() {
   // A reply may have come with the timer, or after it.
   const bool late = armed() && when() <= Now();
   if (timed_out || (late && status.ok())) status = absl::DeadlineExceededError("deadline exceeded");
-  if (unprocessed && !timed_out && !late && attempts < kMaxAttempts) [[unlikely]] {
-    return client->impl_->refused.push_back(this);
+  if (!timed_out && !late && (!status.ok() || attempts.method() != nullptr)) [[unlikely]] {
+    if (client->impl_->Again(this, Now())) return;
   }
   client->impl_->Finish(this);
 }
@@ -30,15 +32,18 @@ StartedCall* Client::Impl::NewCall() {
   free_calls.pop_back();
   call->Reset();
   call->timed_out = false;
-  call->attempts = 1;
+  call->wait.call = call;
   return call;
 }
 
 bool Client::Impl::Send(StartedCall* call, TimePoint now) {
   absl::StatusOr<std::shared_ptr<ClientConnection>> acquired =
       call->channel->impl().Acquire(lanes[0]->poller(), now, call->head.metadata);
-  if (!acquired.ok()) {
+  if (!acquired.ok()) [[unlikely]] {
     call->status = acquired.status();
+    call->connection.reset();
+    call->unprocessed = call->attempts.method() != nullptr;
+    if (call->unprocessed && Again(call, now)) return true;
     failed.push_back(call);
     return false;
   }
@@ -53,13 +58,48 @@ bool Client::Impl::Send(StartedCall* call, TimePoint now) {
   return true;
 }
 
+bool Client::Impl::Again(StartedCall* call, TimePoint now) {
+  const Deadline deadline = call->armed() ? Deadline::At(call->when()) : Deadline::Infinite();
+  const TimePoint ready_at = call->unprocessed && call->attempts.method() != nullptr
+                                 ? call->channel->impl().NextAttempt(lanes[0]->poller())
+                                 : TimePoint();
+  const std::optional<TimePoint> when = call->attempts.Again(*call, now, deadline, ready_at);
+  if (!when) return false;
+  call->connection.reset();
+  if (*when <= now) {
+    refused.push_back(call);
+  } else {
+    waits.Insert(call->wait, *when);
+  }
+  return true;
+}
+
+void Client::Impl::EndWaits() {
+  const TimePoint now = waits.empty() ? TimePoint() : Now();
+  while (!waits.empty() && waits.first().when() <= now) {
+    StartedCall* const call = static_cast<StartedCall::Wait&>(waits.first()).call;
+    waits.Remove(call->wait);
+    refused.push_back(call);
+  }
+}
+
 void Client::Impl::SendRefusedAgain() {
   refused_before.swap(refused);
   for (StartedCall* call : refused_before) {
     const TimePoint now = Now();
-    ++call->attempts;
+    if (call->timed_out || (call->armed() && call->when() <= now)) {  // it waited until its deadline
+      call->status = absl::DeadlineExceededError(Join("deadline exceeded: ", Message(call->status)));
+      Finish(call);
+      continue;
+    }
     const absl::Status before = std::move(call->status);
     call->ResetOutcome();
+    if (call->attempts.method() != nullptr) {
+      call->message = call->kept_message;
+      call->head.metadata = call->kept_metadata;
+      if (const int failed = call->attempts.failed(); failed > 0)
+        call->head.metadata.AddLowerCase(internal::kAttemptsKey, std::to_string(failed));
+    }
     if (call->armed()) call->SetTimeout(Deadline::At(call->when()), now);
     if (Send(call, now)) continue;
     timers.Remove(*call);
@@ -72,6 +112,10 @@ void Client::Impl::Finish(StartedCall* call) {
   ++completed;
   timers.Remove(*call);
   Completion* done = call->done;
+  if (call->status.ok() && call->attempts.method() != nullptr) [[unlikely]] {
+    call->status = call->attempts.CheckReply(call->reply.size());
+    if (!call->status.ok()) call->reply.clear();
+  }
   absl::Status status = std::move(call->status);
   EmptyForReuse(reply);
   reply.swap(call->reply);
@@ -88,31 +132,46 @@ void Client::Impl::ExpireTimers() {
   if (timers.empty()) return;
   const TimePoint now = Now();
   std::vector<std::shared_ptr<ClientConnection>> kick;
+  std::vector<StartedCall*> late_waits;
   while (!timers.empty() && timers.first().when() <= now) {
     auto& call = static_cast<StartedCall&>(timers.first());
     timers.Remove(call);
+    if (call.wait.armed()) {
+      waits.Remove(call.wait);
+      call.status = absl::DeadlineExceededError(Join("deadline exceeded: ", Message(call.status)));
+      late_waits.push_back(&call);
+      continue;
+    }
     call.timed_out = true;
+    if (call.connection == nullptr) continue;  // it is to be sent again, and ends instead
     if (kick.empty() || kick.back() != call.connection) kick.push_back(call.connection);
     call.connection->Post(&call.cancel);
   }
   for (const auto& connection : kick) connection->Kick(Connection::kPosted, nullptr);
+  for (StartedCall* call : late_waits) Finish(call);
 }
 
 Deadline Client::Impl::GiveUpConnecting() {
   Deadline next = Deadline::Infinite();
   std::vector<std::shared_ptr<ClientConnection>> late;
   std::erase_if(connecting, [&](const std::shared_ptr<ClientConnection>& connection) {
-    const Deadline deadline = connection->connect_deadline();
-    if (deadline.infinite() || !connection->usable()) return true;
-    if (deadline.Expired()) {
-      late.push_back(connection);
+    const Deadline look_at = connection->look_at();
+    if (look_at.infinite() || !connection->usable()) {
+      if (connection->keeps_alive()) connection->watched = false;  // the next call has it watched again
       return true;
     }
-    next = std::min(next, deadline);
+    if (look_at.Expired()) {
+      late.push_back(connection);
+      return false;
+    }
+    next = std::min(next, look_at);
     return false;
   });
   // Completions may begin calls that connect anew.
-  for (const auto& connection : late) connection->Kick(Connection::kGiveUp, nullptr);
+  for (const auto& connection : late) {
+    connection->Look();
+    if (connection->usable()) next = std::min(next, connection->look_at());
+  }
   return next;
 }
 
@@ -144,9 +203,11 @@ size_t Client::Poll(Deadline deadline) {
   impl.failed_before.clear();
   if (!impl.connecting.empty()) deadline = std::min(deadline, impl.GiveUpConnecting());
   if (!impl.timers.empty()) deadline = std::min(deadline, Deadline::At(impl.timers.first().when()));
+  if (!impl.waits.empty()) deadline = std::min(deadline, Deadline::At(impl.waits.first().when()));
   if (impl.completed > 0 || !impl.dirty.empty() || !impl.failed.empty() || !impl.refused.empty())
     deadline = Deadline::At(TimePoint());
   impl.lanes[0]->PollOnce(deadline);
+  impl.EndWaits();
   if (!impl.refused.empty()) impl.SendRefusedAgain();
   impl.ExpireTimers();
   return impl.completed;

@@ -72,7 +72,9 @@ std::optional<std::string_view> Metadata::Find(std::string_view key) const {
 }
 
 bool IsReservedKey(std::string_view key) {
-  if (key.empty() || key[0] == ':' || key.starts_with("grpc-")) return true;
+  if (key.empty() || key[0] == ':') return true;
+  // Those about retries are for applications to read, and servers' handlers send one of them.
+  if (key.starts_with("grpc-")) return key != "grpc-previous-rpc-attempts" && key != "grpc-retry-pushback-ms";
   switch (key.size()) {
     case 2:
       return key == "te";

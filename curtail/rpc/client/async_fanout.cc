@@ -8,6 +8,9 @@
 //      leaves the timers and the context, both under their mutexes: nobody holds on to it after that.
 //  A3  It counts as begun in the executor from before it is sent until after Continue(), so a thread takes its
 //      replies whatever the config is by then.
+//  A4  Before it makes calls again it may wait: the timer, or the cancellation, ends the pause. The thread that begins
+//      the pause goes from kBegun to kWaiting as its last touch. A thread that ends it sets kOver, and submits the
+//      task if it found kWaiting; if it found kBegun, the thread that begins the pause does.
 //
 // Race considered: replies may all be there before Start() returns, and the continuation may run on another
 // thread meanwhile. So nothing is touched after the last Complete() (A1).
@@ -37,9 +40,26 @@ void AsyncFanout::SendAndArm() {
   Send(/*hold=*/true);
 }
 
-Deadline AsyncFanout::NextTimer() { return std::min(ctx_.deadline(), GiveUpConnecting()); }
+Deadline AsyncFanout::NextTimer() { return std::min(ctx_.deadline(), GiveUp()); }
+
+void AsyncFanout::Pause() {
+  if (resume_at() <= Now()) return SendAndArm();
+  pause_.store(kBegun, std::memory_order_release);
+  Listen();
+  receiver_->Arm(*this, resume_at());
+  PauseState begun = kBegun;
+  if (!pause_.compare_exchange_strong(begun, kWaiting, std::memory_order_acq_rel)) AllEnded();
+}
+
+void AsyncFanout::Resume() {
+  if (pause_.exchange(kOver, std::memory_order_acq_rel) == kWaiting) AllEnded();
+}
 
 Deadline AsyncFanout::OnTimer() {
+  if (pause_.load(std::memory_order_acquire) != kNone) {
+    Resume();
+    return Deadline::Infinite();
+  }
   if (ctx_.deadline().Expired()) {
     CancelOpenCalls();
     return Deadline::Infinite();
@@ -60,7 +80,11 @@ void AsyncFanout::Run(const WaitHint&) {
   if (refused_.ok()) {
     receiver_->Disarm(*this);  // A2
     StopListening();
-    if (TakeRetry()) return SendAndArm();
+    if (pause_.exchange(kNone, std::memory_order_acq_rel) == kOver) {
+      if (!ctx_.cancelled() && !ctx_.deadline().Expired()) return SendAndArm();
+    } else if (TakeRetry(receiver_->shared_poller())) {
+      return Pause();
+    }
   }
   Collect(refused_);
   Continue();

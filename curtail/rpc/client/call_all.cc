@@ -31,13 +31,15 @@ class BlockingFanout final : public Fanout {
   void Run() {
     const absl::Status refused = Refusal();
     if (refused.ok()) {
+      const std::shared_ptr<Poller>& poller =
+          lane_ == nullptr ? CurrentWait().loop->poller() : lane_->poller();
       do {
         waiter_.Clear(Waiter::kDone | Waiter::kInterrupted);
-        Prepare(lane_ == nullptr ? CurrentWait().loop->poller() : lane_->poller());
+        Prepare(poller);
         Send(/*hold=*/lane_ == nullptr);  // a fiber's loop sends before it waits
         Wait();
         StopListening();
-      } while (TakeRetry());  // for calls that no server has seen
+      } while (TakeRetry(poller) && Pause());
     }
     Collect(refused);
   }
@@ -51,12 +53,27 @@ class BlockingFanout final : public Fanout {
     lane_->Wait(waiter_, deadline, spin);
   }
 
+  // Until calls are to be made again. False: the request has ended meanwhile.
+  bool Pause() {
+    if (resume_at() <= Now()) return true;
+    const WaitHint hint = CurrentWait();
+    FlushBeforeWait();
+    waiter_.Clear(Waiter::kDone | Waiter::kInterrupted);
+    Listen();
+    if (lane_ != nullptr && hint.waits != nullptr) hint.waits->store(true, std::memory_order_relaxed);
+    while (!waiter_.Has(Waiter::kInterrupted) && Now() < resume_at())
+      WaitUntil(Deadline::At(resume_at()), hint.spin);
+    if (lane_ != nullptr && hint.waits != nullptr) hint.waits->store(false, std::memory_order_relaxed);
+    StopListening();
+    return !ctx_.cancelled() && !ctx_.deadline().Expired();
+  }
+
   void Wait() {
     const WaitHint hint = CurrentWait();  // a copy: a fiber's thread has another one when it goes on
     FlushBeforeWait();
     if (lane_ != nullptr && hint.waits != nullptr) hint.waits->store(true, std::memory_order_relaxed);
     do {
-      WaitUntil(std::min(ctx_.deadline(), GiveUpConnecting()), hint.spin);
+      WaitUntil(std::min(ctx_.deadline(), GiveUp()), hint.spin);
     } while (!waiter_.Has(Waiter::kDone | Waiter::kInterrupted) && !ctx_.deadline().Expired());
     if (!waiter_.Has(Waiter::kDone)) CancelOpenCalls();
     while (!waiter_.Has(Waiter::kDone)) {

@@ -10,6 +10,7 @@
 #include "curtail/base/timer_heap.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/client_connection.h"
+#include "curtail/rpc/client/config/call_policy.h"
 #include "curtail/rpc/client/lane.h"
 #include "curtail/rpc/client/name_lookups.h"
 #include "curtail/rpc/client/servers.h"
@@ -28,7 +29,14 @@ class StartedCall final : public ClientCall, public Timer {
   Completion* done = nullptr;
   std::shared_ptr<ClientConnection> connection;
   bool timed_out = false;
-  int attempts = 1;
+  Attempts attempts;
+  // Of a call whose method has a config: what it is made again with.
+  std::string kept_message;
+  Metadata kept_metadata;
+  // Its time to be made again.
+  struct Wait final : Timer {
+    StartedCall* call = nullptr;
+  } wait;
 
  private:
   void Finished() override;
@@ -58,6 +66,7 @@ struct Client::Impl {
   std::vector<internal::StartedCall*> refused_before;
   std::vector<std::shared_ptr<internal::ClientConnection>> dirty_before;
   TimerHeap timers;
+  TimerHeap waits;    // StartedCall::Wait
   std::string reply;  // the memory for the next reply that nobody takes
   size_t completed = 0;
 
@@ -65,9 +74,13 @@ struct Client::Impl {
   internal::HeldMessages held_messages{[](PollHandler& handler) { handler.OnEvents(0, nullptr); }};
 
   internal::StartedCall* NewCall();
-  // Posts a call that is ready, on a connection of its channel. False: there is none, and the next Poll() finishes it.
+  // Posts a call that is ready, on a connection of its channel, or has it wait for one. False: there is none, and the
+  // next Poll() finishes it.
   bool Send(internal::StartedCall* call, TimePoint now);
+  // Has a call that failed be made again, if that is to be.
+  bool Again(internal::StartedCall* call, TimePoint now);
   void SendRefusedAgain();
+  void EndWaits();
   void Finish(internal::StartedCall* call);
   void ExpireTimers();
   // Gives up attempts to connect whose time is over; returns when the next is.
@@ -90,6 +103,13 @@ struct Channel::Impl {
   }
   // OK once the servers' addresses are known. Asks for them the first time, which may block.
   absl::Status Resolve();
+  // When a connection on `poller` may be asked for with some hope.
+  TimePoint NextAttempt(const std::shared_ptr<Poller>& poller) {
+    if (only_ != nullptr) return only_->NextAttempt(poller->id());
+    return servers_ == nullptr ? TimePoint::max() : servers_->NextAttempt();
+  }
+  // What is said of calls of this channel; null: nothing.
+  internal::CallPolicy* policy() const { return policy_.get(); }
   // Whether a server has answered a call.
   bool Answered() const;
   // Asks the resolver again, unless that was less than min_resolve_interval ago. May block.
@@ -105,11 +125,14 @@ struct Channel::Impl {
 
  private:
   absl::Status Connect();
+  // Reads the service config; its balancer goes to `balancer`.
+  absl::Status Configure(internal::BalancerOptions* balancer);
 
   // Immutable after construction. One of the three is there, unless in_process is.
   absl::Status wrong_;                          // why no call can be made
   std::unique_ptr<internal::Subchannel> only_;  // the one address, which stays
   std::shared_ptr<internal::Servers> servers_;
+  std::unique_ptr<internal::CallPolicy> policy_;
 };
 
 }  // namespace curtail

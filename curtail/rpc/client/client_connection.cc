@@ -12,41 +12,17 @@ ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd
                                    std::shared_ptr<Poller> poller, bool connected,
                                    std::unique_ptr<TlsStream> tls, TimePoint give_up,
                                    std::weak_ptr<Slot> slot, std::string target,
-                                   std::shared_ptr<SharedBackend> shared)
+                                   std::shared_ptr<SharedBackend> shared, Keepalive keepalive)
     : Connection(wire::Role::kClient, options, std::move(fd), std::move(poller), connected, std::move(tls)),
       give_up_(give_up),
       slot_(std::move(slot)),
       target_(std::move(target)),
+      keepalive_(keepalive),
       shared_(std::move(shared)),
       standing_(standing()) {}
 
 absl::Status TooLong(size_t bytes, size_t limit) {
   return absl::ResourceExhaustedError(Join("the request has ", bytes, " bytes; this call may send ", limit));
-}
-
-void SharedBackend::Down(TimePoint until) {
-  const int64_t ns = until.time_since_epoch().count();
-  int64_t before = down_until.load(std::memory_order_relaxed);
-  while (before < ns && !down_until.compare_exchange_weak(before, ns, std::memory_order_relaxed)) continue;
-}
-
-void Slot::Release(uint32_t bits) {
-  std::shared_ptr<ClientConnection> held;
-  {
-    MutexLock lock(mu);
-    held = std::move(connection);
-  }
-  if (held != nullptr) held->Kick(bits, nullptr);
-}
-
-absl::Status Slot::Failed(const absl::Status& why, SharedBackend* shared) {
-  if (shared != nullptr) {
-    // An attempt may have taken longer than its backoff.
-    shared->Down(std::max(next_attempt, Now() + backoff.last));
-    shared->Unreachable();
-  }
-  last_error = Apart(why);
-  return why;
 }
 
 void ClientCall::Reset() {
@@ -60,7 +36,7 @@ void ClientCall::ResetOutcome() {
   head.timeout.reset();
   EmptyForReuse(reply);
   metadata.Clear();
-  unprocessed = open_ = replied_ = cancelling_ = false;
+  unprocessed = committed = open_ = replied_ = cancelling_ = false;
   id_ = 0;
 }
 
@@ -107,6 +83,7 @@ void ClientConnection::OnConnected() {
 
 void ClientConnection::OnResponseHead(wire::StreamId, void* tag, wire::Metadata&& metadata) {
   auto& call = *static_cast<ClientCall*>(tag);
+  call.committed = true;
   if (!metadata.empty()) std::swap(call.metadata.initial, metadata);
   if (call.stream != nullptr) call.stream->OnHead();
 }
@@ -159,6 +136,35 @@ void ClientConnection::OnGoaway(wire::StreamId, std::string_view why) {
   if (!why.empty()) goaway_why_ = Join("; the server said: ", why);
   usable_.store(false, std::memory_order_release);
   if (shared_ != nullptr) shared_->Lost();
+}
+
+void ClientConnection::Look() {
+  if (!connect_deadline().infinite()) return Kick(kGiveUp, nullptr);
+  Kick(kRead, nullptr);  // the answer may be there
+  Kick(kClock, nullptr);
+}
+
+void ClientConnection::HandleClock(uint32_t) {
+  const TimePoint now = Now();
+  if (look_at_.load(std::memory_order_relaxed) > now.time_since_epoch().count()) return;
+  const bool heard = std::exchange(heard_, session().inputs()) != session().inputs();
+  if (session().open_streams() == 0) {  // the next call begins anew
+    answer_by_ = TimePoint();
+    return LookAt(TimePoint::max());
+  }
+  if (heard) {
+    answer_by_ = TimePoint();
+    return LookAt(now + keepalive_.time);
+  }
+  if (answer_by_ == TimePoint()) {
+    answer_by_ = now + keepalive_.timeout;
+    session().SendPing(0);
+  }
+  if (now < answer_by_) return LookAt(std::min(answer_by_, now + keepalive_.time));
+  LookAt(TimePoint::max());
+  Close(absl::UnavailableError(
+      Join("keepalive: the server is silent, and has not answered a PING within ",
+           std::chrono::duration_cast<std::chrono::milliseconds>(keepalive_.timeout).count(), " ms")));
 }
 
 // The channel wants it no more: it closes after its last call.

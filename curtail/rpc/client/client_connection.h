@@ -12,9 +12,8 @@
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
-#include "curtail/rpc/client/backoff.h"
-#include "curtail/rpc/client/balancer/balancer.h"
 #include "curtail/rpc/client/leaving_call.h"
+#include "curtail/rpc/client/slot.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/transport/connection.h"
 
@@ -84,6 +83,7 @@ class ClientCall {
   std::string reply;
   ReplyMetadata metadata;
   bool unprocessed = false;  // the server has certainly not seen it: safe to send again
+  bool committed = false;    // the head of its reply has come
 
  protected:
   ~ClientCall() = default;
@@ -100,52 +100,24 @@ class ClientCall {
   bool cancelling_ = false;
 };
 
-class ClientConnection;
-
-// A SharedBackend is one of several servers of a channel, as its connections see it: they count its calls and tell of
-// failures. Thread-safe.
-class SharedBackend : public Backend {
- public:
-  using Backend::Backend;
-  virtual ~SharedBackend() = default;
-  // A connection is gone, or its server said goodbye: it is time to look the addresses up again. Never blocks.
-  virtual void Lost() = 0;
-  // A connection could not be made. Never blocks.
-  virtual void Unreachable() = 0;
-  // It is in backoff until `until`, at least.
-  void Down(TimePoint until);
-};
-
-// A copy that shares no memory with `status`: threads that keep statuses for each other keep such ones, because
-// ThreadSanitizer does not see how Abseil counts their owners.
-inline absl::Status Apart(const absl::Status& status) {
-  return absl::Status(status.code(), status.message());
-}
-
-// A Slot is a place for one connection of a subchannel; it outlives the connections that fill it and times their
-// attempts.
-struct Slot {
-  // Empties it, and kicks the connection that it held with `bits`.
-  void Release(uint32_t bits);
-  // An attempt to connect has failed. Returns the error. `shared` may be null.
-  absl::Status Failed(const absl::Status& why, SharedBackend* shared) CURTAIL_REQUIRES(mu);
-
-  Mutex mu;
-  std::shared_ptr<ClientConnection> connection CURTAIL_GUARDED_BY(mu);
-  TimePoint next_attempt CURTAIL_GUARDED_BY(mu);
-  Backoff backoff CURTAIL_GUARDED_BY(mu);
-  absl::Status last_error CURTAIL_GUARDED_BY(mu);
+// When a connection pings its server; off if `time` is zero.
+struct Keepalive {
+  Nanos time{0};
+  Nanos timeout{0};
 };
 
 class ClientConnection final : public Connection {
  public:
   ClientConnection(const wire::SessionOptions& options, UniqueFd fd, std::shared_ptr<Poller> poller,
                    bool connected, std::unique_ptr<TlsStream> tls, TimePoint give_up,
-                   std::weak_ptr<Slot> slot, std::string target, std::shared_ptr<SharedBackend> shared);
+                   std::weak_ptr<Slot> slot, std::string target, std::shared_ptr<SharedBackend> shared,
+                   Keepalive keepalive);
 
   // Posts the start of `call`. Follow with a kick, now or after more posts.
   void Begin(ClientCall& call) {
     if (shared_ != nullptr) shared_->outstanding.fetch_add(1, std::memory_order_relaxed);
+    if (keepalive_.time > Nanos::zero() && look_at_.load(std::memory_order_relaxed) == kNever) [[unlikely]]
+      LookAt(Now() + keepalive_.time);
     Post(&call.start);
   }
 
@@ -159,6 +131,15 @@ class ClientConnection final : public Connection {
   Deadline connect_deadline() const {
     return standing_.load(std::memory_order_acquire) ? Deadline::Infinite() : Deadline::At(give_up_);
   }
+  // When a thread that waits for its calls is to Look() at it: an attempt to connect may be given up, or the server be
+  // silent for too long. Any thread.
+  Deadline look_at() const {
+    return standing_.load(std::memory_order_acquire)
+               ? Deadline::At(TimePoint(Nanos(look_at_.load(std::memory_order_relaxed))))
+               : Deadline::At(give_up_);
+  }
+  void Look();
+  bool keeps_alive() const { return keepalive_.time > Nanos::zero(); }
   // Whether its server has ever answered a call. Any thread.
   bool greeted() const { return greeted_.load(std::memory_order_acquire); }
 
@@ -168,7 +149,11 @@ class ClientConnection final : public Connection {
   bool watched = false;
 
  private:
+  static constexpr int64_t kNever = TimePoint::max().time_since_epoch().count();
+
+  void LookAt(TimePoint when) { look_at_.store(when.time_since_epoch().count(), std::memory_order_relaxed); }
   void HandleOp(Op* op) override;
+  void HandleClock(uint32_t bits) override;
   void HandleGoodbye(uint32_t bits) override;
   void OnConnected() override;
   void OnClosed(const absl::Status& why, bool connected) override;
@@ -189,6 +174,7 @@ class ClientConnection final : public Connection {
   const TimePoint give_up_;
   const std::weak_ptr<Slot> slot_;
   const std::string target_;
+  const Keepalive keepalive_;
   const std::shared_ptr<SharedBackend> shared_;  // null: the only server of its channel
 
   // Atomic. usable_ falls once (release, pairs with usable()); standing_ and greeted_ rise once; last_used_
@@ -197,8 +183,11 @@ class ClientConnection final : public Connection {
   std::atomic<bool> standing_;
   std::atomic<bool> greeted_{false};
   std::atomic<int64_t> last_used_{0};
+  std::atomic<int64_t> look_at_{kNever};  // a hint, for keepalive
 
   // Owned by the strand's holder.
+  uint64_t heard_ = 0;                  // session().inputs() at the last look
+  TimePoint answer_by_;                 // of a PING, if nothing was heard since; else zero
   std::vector<ClientCall*> impatient_;  // streams begun before the transport stood
   absl::Status why_closed_;
   std::string goaway_why_;  // of a goodbye because of an error

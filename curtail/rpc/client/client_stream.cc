@@ -156,9 +156,9 @@ class StreamCallOfClient final : public ClientStreamCall,
   void PostTurn() override { connection_->Post(&turn_); }
   void SendEnd(wire::Session& session, wire::StreamId id) override { session.EndRequest(id); }
   void WaitFor(Waiter& waiter) override {
-    const Deadline connects = connection_->connect_deadline();
-    Drive(waiter, std::min(ctx_.deadline(), connection_->usable() ? connects : Deadline::Infinite()));
-    if (connects.Expired()) connection_->Kick(Connection::kGiveUp, nullptr);
+    const Deadline look = connection_->look_at();
+    Drive(waiter, std::min(ctx_.deadline(), connection_->usable() ? look : Deadline::Infinite()));
+    if (look.Expired()) connection_->Look();
   }
 
   void Drive(Waiter& waiter, Deadline deadline) {

@@ -17,6 +17,8 @@ namespace {
 
 // The calls of a larger fan-out are not kept for the next.
 constexpr size_t kMostKept = 64;
+// Another look at a call that could not be ended yet.
+constexpr Nanos kSoon = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -25,6 +27,19 @@ Fanout::Fanout(Context& ctx, const CallBatch& batch)
   for (size_t i = 0; i < size(); ++i) {
     members_[i].fanout = this;
     members_[i].wanted = true;
+  }
+}
+
+void Fanout::BeginAttempts() {
+  for (size_t i = 0; i < size(); ++i) {
+    Member& call = members_[i];
+    call.again = kNever;
+    call.deadline = Deadline::Infinite();
+    call.attempts.Begin(batch_.channels[i]->impl().policy(), batch_.PathOf(i));
+    const MethodConfig* const method = call.attempts.method();
+    if (method == nullptr) continue;
+    policies_ = true;
+    if (method->timeout) call.deadline = Deadline::At(now_ + *method->timeout);
   }
 }
 
@@ -53,7 +68,12 @@ absl::Status Fanout::Refusal() {
 }
 
 void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
-  if (attempts_ > 1) now_ = Now();
+  if (first_) {
+    BeginAttempts();
+  } else {
+    now_ = Now();
+    TakeDue();
+  }
   const Metadata inherited = ctx_.ChildMetadata();
   const CallOptions& options = ctx_.call_options();
   const std::string* same = nullptr;  // the bytes of the request before, if they are there
@@ -61,42 +81,75 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
     Member& call = members_[i];
     const std::string* const before = std::exchange(same, nullptr);
     if (!call.wanted) continue;
-    absl::Status failed;  // the attempt before
-    if (attempts_ > 1) {
-      failed = std::move(call.status);
-      call.Reset();
-      call.connection.reset();
-    }
-    call.head.metadata = inherited;
-    if (!batch_.channels[i]->impl().options.interceptors.empty() && !Intercept(i)) [[unlikely]]
-      continue;
-    absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
-        batch_.channels[i]->impl().Acquire(poller, now_, call.head.metadata);
-    if (!connection.ok()) {
-      call.status = failed.ok() ? connection.status() : std::move(failed);  // the first says more
-      continue;
-    }
+    if (!Connect(i, poller, inherited)) continue;
     const MessageLite* const request = batch_.requests[i];
     if (before != nullptr && request == batch_.requests[i - 1]) {
       call.message = *before;
     } else if (!request->SerializeToString(&call.message)) {
-      call.status = absl::InternalError(
-          "cannot serialize the request (larger than 2 GiB, or a required field is unset)");
+      Refuse(call, absl::InternalError(
+                       "cannot serialize the request (larger than 2 GiB, or a required field is unset)"));
       continue;
     }
     same = &call.message;
     if (call.message.size() > options.max_request_bytes) {
-      call.status = TooLong(call.message.size(), options.max_request_bytes);
+      Refuse(call, TooLong(call.message.size(), options.max_request_bytes));
       continue;
     }
-    call.connection = *std::move(connection);
+    if (absl::Status fits = call.attempts.CheckRequest(call.message.size()); !fits.ok()) {
+      Refuse(call, std::move(fits));
+      continue;
+    }
     call.head.path.assign(batch_.PathOf(i));
     call.head.encoding = options.encoding.value_or(batch_.channels[i]->impl().options.encoding);
     if (!options.authority.empty() || !call.head.authority.empty()) [[unlikely]]
       call.head.authority = options.authority;
     call.head.max_message_bytes = options.max_reply_bytes;
-    call.SetTimeout(ctx_.deadline(), now_);
+    if (const int failed = call.attempts.failed(); failed > 0) [[unlikely]]
+      call.head.metadata.AddLowerCase(kAttemptsKey, std::to_string(failed));
+    call.SetTimeout(DeadlineOf(call), now_);
   }
+}
+
+void Fanout::Refuse(Member& call, absl::Status why) {
+  call.status = std::move(why);
+  call.connection.reset();
+  call.committed = true;  // another attempt would end alike
+}
+
+void Fanout::TakeDue() {
+  for (size_t i = 0; i < size(); ++i) {
+    Member& call = members_[i];
+    if (call.again > std::max(now_, resume_at_)) continue;
+    call.wanted = DeadlineOf(call).when() > now_;
+    if (!call.wanted) call.status = CutShort(i, false);  // it waited for a connection until its deadline
+    call.again = kNever;
+  }
+}
+
+bool Fanout::Connect(size_t i, const std::shared_ptr<Poller>& poller, const Metadata& inherited) {
+  Member& call = members_[i];
+  Channel::Impl& channel = batch_.channels[i]->impl();
+  absl::Status failed;  // the attempt before
+  call.cancelled.store(false, std::memory_order_relaxed);
+  if (!first_) {
+    failed = std::move(call.status);
+    call.Reset();
+    call.connection.reset();
+  }
+  call.head.metadata = inherited;
+  if (!channel.options.interceptors.empty() && !Intercept(i)) [[unlikely]] {
+    call.committed = true;
+    return false;
+  }
+  absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
+      channel.Acquire(poller, now_, call.head.metadata);
+  if (connection.ok()) {
+    call.connection = *std::move(connection);
+    return true;
+  }
+  call.status = failed.ok() ? connection.status() : std::move(failed);  // the first says more
+  call.unprocessed = call.attempts.method() != nullptr && absl::IsUnavailable(connection.status());
+  return false;
 }
 
 bool Fanout::Intercept(size_t i) {
@@ -136,7 +189,7 @@ void Fanout::Send(bool hold) {
     }
   }
   if (hold) hint.outbox->FlushIfDue(hint.thread_index);
-  if (ctx_.observed() != nullptr && attempts_ == 1) TellCalled();
+  if (ctx_.observed() != nullptr && first_) TellCalled();
   ctx_.Attach(*this);
   Complete();
 }
@@ -149,25 +202,40 @@ bool Fanout::AddPending() {
   return false;
 }
 
-Deadline Fanout::GiveUpConnecting() {
+Deadline Fanout::GiveUp() {
   Deadline next = Deadline::Infinite();
   for (size_t i = 0; i < size(); ++i) {
     ClientConnection* connection = ConnectionOf(i);
     if (connection == nullptr) continue;
-    if (connection->connect_deadline().Expired()) connection->Kick(Connection::kGiveUp, nullptr);
-    if (connection->usable()) next = std::min(next, connection->connect_deadline());
+    if (connection->look_at().Expired()) connection->Look();
+    if (connection->usable()) next = std::min(next, connection->look_at());
+    if (!policies_ || members_[i].deadline.infinite()) continue;
+    if (!members_[i].deadline.Expired()) {
+      next = std::min(next, members_[i].deadline);
+    } else if (members_[i].cancelled.load(std::memory_order_relaxed)) {
+      continue;
+    } else if (AddPending()) {
+      if (PostCancel(i)) connection->Kick(Connection::kPosted, nullptr);
+      Complete();
+    } else {
+      next = std::min(next, Deadline::In(kSoon));  // it is about to be sent, or has ended
+    }
   }
   return next;
+}
+
+bool Fanout::PostCancel(size_t i) {
+  if (members_[i].cancelled.exchange(true, std::memory_order_relaxed)) return false;
+  pending_.fetch_add(1, std::memory_order_relaxed);
+  ConnectionOf(i)->Post(&members_[i].cancel);
+  return true;
 }
 
 void Fanout::CancelOpenCalls() {
   // One more to wait for meanwhile, so that the fan-out stays until this returns.
   if (cancelling_.exchange(true, std::memory_order_acq_rel) || !AddPending()) return;
   for (size_t i = 0; i < size(); ++i) {
-    ClientConnection* connection = ConnectionOf(i);
-    if (connection == nullptr) continue;
-    pending_.fetch_add(1, std::memory_order_relaxed);
-    connection->Post(&members_[i].cancel);
+    if (ConnectionOf(i) != nullptr) PostCancel(i);
   }
   for (size_t i = 0; i < size(); ++i) {
     if (ClientConnection* connection = ConnectionOf(i)) connection->Kick(Connection::kPosted, nullptr);
@@ -175,18 +243,27 @@ void Fanout::CancelOpenCalls() {
   Complete();
 }
 
-bool Fanout::TakeRetry() {
-  if (attempts_ == ClientCall::kMaxAttempts ||
-      (batch_.fail_fast && cancelling_.load(std::memory_order_relaxed)))
+void Fanout::Repeat(size_t i, const std::shared_ptr<Poller>& poller, TimePoint now) {
+  Member& call = members_[i];
+  const bool waits = call.unprocessed && call.attempts.method() != nullptr;
+  const TimePoint ready_at = waits ? batch_.channels[i]->impl().NextAttempt(poller) : TimePoint();
+  call.again = call.attempts.Again(call, now, DeadlineOf(call), ready_at).value_or(kNever);
+}
+
+bool Fanout::TakeRetry(const std::shared_ptr<Poller>& poller) {
+  if (batch_.fail_fast && cancelling_.load(std::memory_order_relaxed)) return false;
+  bool failed = policies_;  // an answer counts for the policy, too
+  for (size_t i = 0; i < size(); ++i) failed |= members_[i].wanted && !members_[i].status.ok();
+  if (!failed) [[likely]]
     return false;
-  bool any = false;
+  const TimePoint now = Now();
+  resume_at_ = kNever;
   for (size_t i = 0; i < size(); ++i) {
-    Member& call = members_[i];
-    call.wanted = !call.status.ok() && call.unprocessed;
-    any |= call.wanted;
+    if (std::exchange(members_[i].wanted, false)) Repeat(i, poller, now);
+    resume_at_ = std::min(resume_at_, members_[i].again);
   }
-  if (!any || ctx_.cancelled() || ctx_.deadline().Expired()) return false;
-  ++attempts_;
+  if (resume_at_ == kNever || ctx_.cancelled() || ctx_.deadline().Expired()) return false;
+  first_ = false;
   return true;
 }
 
@@ -197,15 +274,22 @@ void Fanout::TakeMetadata(size_t i) {
 
 // Why a call that was cut short by its own side ended.
 absl::Status Fanout::Outcome(size_t i, bool cancelled, bool expired) {
-  ClientCall& call = members_[i];
+  Member& call = members_[i];
+  if (call.again != kNever) return CutShort(i, cancelled);
   if (!absl::IsCancelled(call.status) && !absl::IsDeadlineExceeded(call.status))
     return std::move(call.status);
   if (cancelled) return absl::CancelledError("cancelled by the caller");
-  if (expired) {
+  if (expired || call.deadline.Expired()) {
     return absl::DeadlineExceededError(
         Join("deadline exceeded while waiting for ", batch_.channels[i]->target()));
   }
   return std::move(call.status);
+}
+
+absl::Status Fanout::CutShort(size_t i, bool cancelled) const {
+  if (cancelled) return absl::CancelledError("cancelled by the caller");
+  return absl::DeadlineExceededError(Join("deadline exceeded while waiting to call ",
+                                          batch_.channels[i]->target(), ": ", Message(members_[i].status)));
 }
 
 void Fanout::Collect(const absl::Status& refused) {
@@ -222,6 +306,7 @@ void Fanout::Collect(const absl::Status& refused) {
     if (!status.ok()) continue;
     const std::string& reply = members_[i].reply;
     largest = std::max(largest, reply.size());
+    if (status = members_[i].attempts.CheckReply(reply.size()); !status.ok()) continue;
     if (!batch_.replies[i]->ParseFromString(reply)) {
       status = absl::InternalError(Join("reply is no valid ", batch_.replies[i]->GetTypeName()));
     }
@@ -237,7 +322,7 @@ ChildCall Fanout::Child(size_t i) const {
 }
 
 void Fanout::BeforeSend() {
-  if (attempts_ == 1) called_ = now_;
+  if (first_) called_ = now_;
   // Those that have no connection to go out on stay so.
   for (size_t i = 0; i < size(); ++i) {
     if (members_[i].wanted) members_[i].answered = now_;

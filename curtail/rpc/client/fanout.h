@@ -42,12 +42,16 @@ class Fanout : private Cancellable {
   // this thread sends next.
   void Send(bool hold);
   void StopListening() { ctx_.Detach(*this); }
-  // Ends attempts to connect that have taken too long; returns when the next will have.
-  Deadline GiveUpConnecting();
+  // Ends attempts to connect that have taken too long, and calls whose own time is over; returns when the next will be.
+  Deadline GiveUp();
   // Asks for the end of all open calls, which takes no round trip. Once for each Send().
   void CancelOpenCalls();
-  // Whether calls failed that no server has seen, which are wanted again then. Only if time and attempts are left.
-  bool TakeRetry();
+  // Whether calls that failed are made again: those that no server has seen, and those that their methods' policies
+  // repeat. The next Prepare(), at resume_at(), makes those that are due.
+  bool TakeRetry(const std::shared_ptr<Poller>& poller);
+  TimePoint resume_at() const { return resume_at_; }
+  // Listens to the context's cancellation without calls, until StopListening().
+  void Listen() { ctx_.Attach(*this); }
   // Fills in the replies and statuses of the batch.
   void Collect(const absl::Status& refused);
 
@@ -55,12 +59,19 @@ class Fanout : private Cancellable {
   const CallBatch batch_;
 
  private:
+  static constexpr TimePoint kNever = TimePoint::max();
+
   struct Member final : ClientCall {
     void Finished() override { fanout->Ended(*this); }
     void CancelHandled() override { fanout->Complete(); }
     Fanout* fanout = nullptr;
     std::shared_ptr<ClientConnection> connection;
-    bool wanted = true;
+    bool wanted = true;  // in the present round
+    Attempts attempts;
+    Deadline deadline = Deadline::Infinite();  // of methods with a config
+    TimePoint again = kNever;                  // when it is made again
+    // Atomic: the thread that sets it posts the cancellation.
+    std::atomic<bool> cancelled{false};
     TimePoint answered;  // for observers; zero without
   };
 
@@ -83,15 +94,28 @@ class Fanout : private Cancellable {
   // Has the interceptors look at call i. False: they refused it.
   bool Intercept(size_t i);
   void TellInterceptors();
+  // Why a call that waits to be made again is not.
+  absl::Status CutShort(size_t i, bool cancelled) const;
+  // Finds what is said of the calls' methods.
+  void BeginAttempts();
+  Deadline DeadlineOf(const Member& call) const { return std::min(call.deadline, ctx_.deadline()); }
+  // Takes the calls whose time has come into the round.
+  void TakeDue();
+  // Finds a connection for call i; false: it has failed.
+  bool Connect(size_t i, const std::shared_ptr<Poller>& poller, const Metadata& inherited);
+  // Fails a call that is not sent, and never will be.
+  static void Refuse(Member& call, absl::Status why);
+  // Decides if call i, which has ended, is made again.
+  void Repeat(size_t i, const std::shared_ptr<Poller>& poller, TimePoint now);
+  // Asks for the end of call i, if that was not asked for before. REQUIRES: the fan-out stays meanwhile.
+  bool PostCancel(size_t i);
   // Hands out what came with the answer of call i.
   void TakeMetadata(size_t i);
   // A call has ended, on any thread.
   void Ended(Member& member) {
     if (ctx_.observed() != nullptr) member.answered = Now();
     // One that no server has seen may be sent again.
-    if (batch_.fail_fast && !member.status.ok() &&
-        (!member.unprocessed || attempts_ == ClientCall::kMaxAttempts))
-      OnCancel();
+    if (batch_.fail_fast && !member.status.ok() && !member.attempts.MayGoOn(member)) OnCancel();
     Complete();
   }
   // Tell the request's observers. REQUIRES: ctx_.observed().
@@ -108,8 +132,10 @@ class Fanout : private Cancellable {
 
   const Recycler<Members>::Lease lease_ = Recycler<Members>::Borrow();
   Member* const members_;  // its items
-  int attempts_ = 1;
+  bool first_ = true;      // no round has ended
+  bool policies_ = false;  // a method has a config
   bool intercepted_ = false;
+  TimePoint resume_at_;
   TimePoint now_;     // when it was about to be sent
   TimePoint called_;  // ... first; for observers
   // Atomic: calls and cancellations under way. Reaching zero is AllEnded().
@@ -135,8 +161,12 @@ class AsyncFanout : private Fanout, private Task, private Timer {
   friend class ResponseReceiver;
   void Run(const WaitHint& hint) override;
   void AllEnded() override;
-  void OnCancel() override { CancelOpenCalls(); }
+  void OnCancel() override { pause_.load(std::memory_order_acquire) == kNone ? CancelOpenCalls() : Resume(); }
   void SendAndArm();
+  // Waits for resume_at().
+  void Pause();
+  // Ends the pause, if it has not ended. On any thread.
+  void Resume();
   // Its time has come; returns when to be called again. Under the receiver's mutex.
   Deadline OnTimer();
   Deadline NextTimer();
@@ -144,6 +174,9 @@ class AsyncFanout : private Fanout, private Task, private Timer {
   Executor* executor_ = nullptr;
   ResponseReceiver* receiver_ = nullptr;
   absl::Status refused_;
+  // Atomic (acq_rel): see A4.
+  enum PauseState : uint8_t { kNone, kBegun, kWaiting, kOver };
+  std::atomic<PauseState> pause_{kNone};
 };
 
 }  // namespace curtail::internal

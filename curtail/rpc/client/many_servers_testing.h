@@ -4,6 +4,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -20,6 +21,13 @@
 namespace curtail {
 
 inline constexpr Method<StringValue, StringValue> kWho{"/test.Who/Who"};
+
+// An address of this machine that only this process listens on, and no connection comes from: a server that is started
+// again at its port finds it free.
+inline std::string OwnLoopback() {
+  const int pid = getpid();
+  return Join("127.", 16 + pid / 65536 % 200, ".", pid / 256 % 256, ".", pid % 256, ":0");
+}
 
 // Answers with its name; "hang" waits at the gate first.
 class WhoService final : public Service {
@@ -76,7 +84,7 @@ class ManyServers {
   ~ManyServers() { gate_.Open(); }
 
   void Start(size_t i) {
-    if (servers_.size() <= i) servers_.resize(i + 1), addresses_.resize(i + 1, "127.0.0.1:0");
+    if (servers_.size() <= i) servers_.resize(i + 1), addresses_.resize(i + 1, OwnLoopback());
     ServerOptions options;
     options.listen = {addresses_[i]};
     options.config = *Config::Parse("SDB1-4");

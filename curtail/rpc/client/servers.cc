@@ -251,6 +251,17 @@ absl::Status Servers::NoneUp(uint32_t poller) {
            " (not tried again yet)"));
 }
 
+TimePoint Servers::NextAttempt() {
+  MutexLock lock(mu_);
+  if (list_ == nullptr) return next_lookup_;
+  TimePoint first = TimePoint::max();
+  for (const auto& member : list_->members) {
+    const Nanos down_until(member->shared()->down_until.load(std::memory_order_relaxed));
+    first = std::min(first, TimePoint(down_until));
+  }
+  return first;
+}
+
 void Servers::Close() {
   closed_.store(true, std::memory_order_release);
   std::vector<std::shared_ptr<const ServerList>> lists = {Current()};

@@ -42,6 +42,8 @@ class Servers final : public Lookup, public std::enable_shared_from_this<Servers
   // as the resolver does.
   Connected Acquire(const std::shared_ptr<Poller>& poller, TimePoint now, const wire::Metadata& metadata);
 
+  // When a server may be called, or asked for; long ago if one may be now.
+  TimePoint NextAttempt();
   // Asks the resolver, on this thread.
   void LookUp() override;
   // Has it asked when that is due again.

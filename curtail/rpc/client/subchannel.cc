@@ -76,6 +76,19 @@ absl::Status Subchannel::LastError(uint32_t id) const {
   return absl::OkStatus();
 }
 
+TimePoint Subchannel::NextAttempt(uint32_t id) const {
+  const SlotSet* const set = slots_.Find(id);
+  TimePoint first = set == nullptr ? TimePoint() : TimePoint::max();
+  for (size_t i = 0; set != nullptr && i < set->slots.size(); ++i) {
+    Slot& slot = *set->slots[i];
+    MutexLock lock(slot.mu);
+    const bool usable =
+        slot.connection != nullptr && (slot.connection->usable() || slot.connection->greeted());
+    first = std::min(first, usable ? TimePoint() : slot.next_attempt);
+  }
+  return first;
+}
+
 absl::StatusOr<std::shared_ptr<ClientConnection>> Subchannel::Acquire(const std::shared_ptr<Poller>& poller,
                                                                       TimePoint now) {
   SlotSet* const set = slots_.For(poller->id(), [this] {
@@ -127,9 +140,9 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Subchannel::Connect(const std:
     tls = TlsStream::Client(*client_tls->context(), settings_->tls_host,
                             !client_tls->options().insecure_skip_verify);
   }
-  auto connection =
-      std::make_shared<ClientConnection>(settings_->session, *std::move(fd), poller, connected,
-                                         std::move(tls), now + options.connect_timeout, slot, name_, shared_);
+  auto connection = std::make_shared<ClientConnection>(
+      settings_->session, *std::move(fd), poller, connected, std::move(tls), now + options.connect_timeout,
+      slot, name_, shared_, Keepalive{options.keepalive_time, options.keepalive_timeout});
   connection->Touch(now);
   if (absl::Status added = connection->Register(); !added.ok()) return slot->Failed(added, shared_.get());
   return slot->connection = std::move(connection);

@@ -56,6 +56,8 @@ class Subchannel {
   const std::shared_ptr<SharedBackend>& shared() const { return shared_; }
   // Whether its server has answered a call on a connection there is.
   bool Answered() const;
+  // When poller `id` may try to connect; long ago if it is connected, or never was.
+  TimePoint NextAttempt(uint32_t id) const;
   // Why the last attempt to connect on poller `id` failed; OK if it did not.
   absl::Status LastError(uint32_t id) const;
 

@@ -98,7 +98,7 @@ class Connection : public PollHandler,
   // stood.
   virtual void OnClosed(const absl::Status& why, bool connected) = 0;
 
-  // Server: kClock, kShed or kEvict was asked for.
+  // kClock was asked for; of a server also kShed or kEvict.
   virtual void HandleClock(uint32_t /*bits*/) {}
   // Server: the end of a turn, and of each full read within one.
   virtual void Looked() {}

@@ -45,7 +45,7 @@ Field GrpcFieldOf(std::string_view name) {
   if (name == "grpc-timeout") return Field::kGrpcTimeout;
   if (name == "grpc-encoding") return Field::kGrpcEncoding;
   if (name == "grpc-status-details-bin") return Field::kGrpcDetails;
-  return Field::kReserved;
+  return IsReservedKey(name) ? Field::kReserved : Field::kOther;
 }
 
 bool IsConnectionSpecific(std::string_view name) {

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. A call that has failed is made again for one of three reasons, which are tried in this order:
+//
+//  Unseen   No server has seen it. At once, up to kMaxAttempts times, whatever the policy.
+//  Waits    No connection is to be had, and its method waits for one. When the next attempt to connect is due, until the
+//           call's deadline.
+//  Retry    Its method has a retry policy (https://github.com/grpc/proposal/blob/master/A6-client-retries.md). After a
+//           backoff, or when the server said; never once the head of a reply has come, or if the deadline comes first.
+#include "curtail/rpc/client/config/call_policy.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "curtail/base/strings.h"
+
+namespace curtail::internal {
+namespace {
+
+// Between looks for a connection, should it be due at once.
+constexpr Nanos kShortWait = std::chrono::milliseconds(5);
+
+absl::Status OverLimit(std::string_view what, size_t bytes, size_t most) {
+  return absl::ResourceExhaustedError(
+      Join(what, " of ", bytes, " bytes; the service config allows ", most, " for this method"));
+}
+
+}  // namespace
+
+void Throttle::Add(int milli) {
+  if (!config_) return;
+  int before = milli_tokens_.load(std::memory_order_relaxed);
+  int after = 0;
+  do {
+    after = std::clamp(before + milli, 0, config_->max_milli_tokens);
+  } while (!milli_tokens_.compare_exchange_weak(before, after, std::memory_order_relaxed));
+}
+
+bool Attempts::MayGoOn(const ClientCall& call) const {
+  if (call.unprocessed && (unseen_ < ClientCall::kMaxAttempts || WaitsForReady())) return true;
+  if (method_ == nullptr || !method_->retry || call.committed) return false;
+  return method_->retry->Repeats(call.status.code()) && failed_ + 1 < method_->retry->max_attempts;
+}
+
+std::optional<TimePoint> Attempts::Again(const ClientCall& call, TimePoint now, Deadline deadline,
+                                         TimePoint ready_at) {
+  if (call.status.ok()) {
+    if (method_ != nullptr && method_->retry) policy_->throttle().Succeeded();
+    return std::nullopt;
+  }
+  if (deadline.when() <= now) return std::nullopt;
+  if (call.unprocessed) {
+    if (ready_at <= now && unseen_ < ClientCall::kMaxAttempts) {
+      ++unseen_;
+      return now;
+    }
+    if (WaitsForReady() && absl::IsUnavailable(call.status)) {
+      return std::min(deadline.when(), std::max(ready_at, now + kShortWait));
+    }
+  }
+  if (method_ == nullptr || !method_->retry || call.committed) return std::nullopt;
+  return Retry(call, now, deadline);
+}
+
+std::optional<TimePoint> Attempts::Retry(const ClientCall& call, TimePoint now, Deadline deadline) {
+  const RetryPolicy& retry = *method_->retry;
+  const auto pushback = call.metadata.trailing.Find(kPushbackKey);
+  if (!pushback && !retry.Repeats(call.status.code())) return std::nullopt;
+  int64_t ms = -1;
+  if (pushback) {
+    const auto [end, error] = std::from_chars(pushback->data(), pushback->data() + pushback->size(), ms);
+    if (error != std::errc() || end != pushback->data() + pushback->size() || ms > INT32_MAX) ms = -1;
+  }
+  policy_->throttle().Failed();
+  if (!retry.Repeats(call.status.code()) || (pushback && ms < 0)) return std::nullopt;
+  if (!policy_->throttle().Allows() || failed_ + 1 >= retry.max_attempts) return std::nullopt;
+  ++failed_;
+  if (backoff_ == Nanos::zero()) backoff_ = std::min(retry.initial_backoff, retry.max_backoff);
+  TimePoint when;
+  if (pushback) {
+    when = now + std::chrono::milliseconds(ms);
+    backoff_ = Nanos::zero();
+  } else {
+    when = now + Backoff::Jittered(backoff_, Mix(static_cast<uint64_t>(now.time_since_epoch().count()) +
+                                                 reinterpret_cast<uintptr_t>(this)));
+    const double next = static_cast<double>(backoff_.count()) * retry.multiplier;
+    backoff_ = next < static_cast<double>(retry.max_backoff.count()) ? Nanos(static_cast<int64_t>(next))
+                                                                     : retry.max_backoff;
+    backoff_ = std::max(backoff_, Nanos(1));
+  }
+  if (when >= deadline.when()) return std::nullopt;
+  return when;
+}
+
+absl::Status Attempts::CheckRequest(size_t bytes) const {
+  if (method_ == nullptr || bytes <= method_->max_request_bytes.value_or(bytes)) return absl::OkStatus();
+  return OverLimit("a request", bytes, *method_->max_request_bytes);
+}
+
+absl::Status Attempts::CheckReply(size_t bytes) const {
+  if (method_ == nullptr || bytes <= method_->max_response_bytes.value_or(bytes)) return absl::OkStatus();
+  return OverLimit("a reply", bytes, *method_->max_response_bytes);
+}
+
+}  // namespace curtail::internal

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// call_policy.h - which failed calls are made again, and when.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
+#include "curtail/rpc/client/client_connection.h"
+#include "curtail/rpc/client/config/service_config.h"
+
+namespace curtail::internal {
+
+// A Throttle stops retries while many calls fail: a failure takes a token, a success gives `milli_ratio` thousandths of
+// one back, and there are retries while more than half of all tokens are there. Thread-safe.
+class Throttle {
+ public:
+  explicit Throttle(std::optional<ThrottleConfig> config)
+      : config_(config), milli_tokens_(config ? config->max_milli_tokens : 0) {}
+
+  void Succeeded() { Add(config_ ? config_->milli_ratio : 0); }
+  void Failed() { Add(-1000); }
+  bool Allows() const {
+    return !config_ || milli_tokens_.load(std::memory_order_relaxed) > config_->max_milli_tokens / 2;
+  }
+
+ private:
+  void Add(int milli);
+
+  const std::optional<ThrottleConfig> config_;
+  // Atomic, relaxed: a count that orders nothing.
+  std::atomic<int> milli_tokens_;
+};
+
+// A CallPolicy is what a channel's options and service config say of its calls. Thread-safe.
+class CallPolicy {
+ public:
+  CallPolicy(ServiceConfig config, bool wait_for_ready)
+      : config_(std::move(config)), throttle_(config_.throttle) {
+    otherwise_.wait_for_ready = wait_for_ready;
+    wait_for_ready_ = wait_for_ready;
+  }
+
+  // The config for calls of `path`; null if nothing applies to them.
+  const MethodConfig* Find(std::string_view path) const {
+    const MethodConfig* const found = config_.Find(path);
+    return found == nullptr && wait_for_ready_ ? &otherwise_ : found;
+  }
+  bool WaitsForReady(const MethodConfig& method) const {
+    return method.wait_for_ready.value_or(wait_for_ready_);
+  }
+  Throttle& throttle() { return throttle_; }
+
+ private:
+  const ServiceConfig config_;
+  MethodConfig otherwise_;  // immutable after construction, like the next
+  bool wait_for_ready_;
+  Throttle throttle_;
+};
+
+// The attempts at one call. Thread-compatible.
+class Attempts {
+ public:
+  // `policy` is null for a channel without.
+  void Begin(CallPolicy* policy, std::string_view path) {
+    *this = Attempts();
+    if (policy == nullptr) [[likely]]
+      return;
+    method_ = policy->Find(path);
+    if (method_ != nullptr) policy_ = policy;
+  }
+
+  // The config of the method; null: there is none.
+  const MethodConfig* method() const { return method_; }
+  // Attempts that a server may have seen and that failed.
+  int failed() const { return failed_; }
+
+  // Whether a call that has failed may be made again. Any thread, as long as no other thread calls Again().
+  bool MayGoOn(const ClientCall& call) const;
+  // The call has ended; returns when it is made again, if so: before `deadline`, unless it waits for a connection, for
+  // which it may wait until then. `ready_at`: when the next attempt to connect may be made.
+  std::optional<TimePoint> Again(const ClientCall& call, TimePoint now, Deadline deadline,
+                                 TimePoint ready_at);
+
+  // What a reply that came is worth under the method's limits.
+  absl::Status CheckRequest(size_t bytes) const;
+  absl::Status CheckReply(size_t bytes) const;
+
+ private:
+  bool WaitsForReady() const { return method_ != nullptr && policy_->WaitsForReady(*method_); }
+  std::optional<TimePoint> Retry(const ClientCall& call, TimePoint now, Deadline deadline);
+
+  CallPolicy* policy_ = nullptr;
+  const MethodConfig* method_ = nullptr;
+  int unseen_ = 1;  // attempts that no server has seen, and this one
+  int failed_ = 0;
+  Nanos backoff_{0};  // the next
+};
+
+// The field by which a server says when to try again, in ms, or by a negative number never to.
+inline constexpr std::string_view kPushbackKey = "grpc-retry-pushback-ms";
+// The field by which a client says how many attempts have failed.
+inline constexpr std::string_view kAttemptsKey = "grpc-previous-rpc-attempts";
+
+}  // namespace curtail::internal

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/client/config/service_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "curtail/base/strings.h"
+
+namespace curtail::internal {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+std::string Error(std::string_view json) {
+  const absl::Status status = ParseServiceConfig(json).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << json;
+  return std::string(Message(status));
+}
+
+TEST(ServiceConfig, ReadsAllThatItKnows) {
+  const auto config = ParseServiceConfig(R"({
+    "loadBalancingConfig": [{"xds_unknown": {"a": 1}},
+                            {"ring_hash": {"minRingSize": 64, "maxRingSize": "128", "requestHashHeader": "x-user"}},
+                            {"round_robin": {}}],
+    "methodConfig": [
+      {"name": [{"service": "a.B", "method": "C"}, {"service": "a.D"}],
+       "timeout": "1.5s", "waitForReady": true, "maxRequestMessageBytes": 10, "maxResponseMessageBytes": "20",
+       "retryPolicy": {"maxAttempts": 9, "initialBackoff": "0.01s", "maxBackoff": "1s", "backoffMultiplier": 1.5,
+                       "retryableStatusCodes": ["UNAVAILABLE", 8]}},
+      {"name": [{}], "timeout": "3s"}],
+    "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.125}})");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->balancer->name, "ring_hash");
+  EXPECT_EQ(config->balancer->hash_key, "x-user");
+  EXPECT_EQ(config->balancer->min_ring_size, 64u);
+  EXPECT_EQ(config->balancer->max_ring_size, 128u);
+  const MethodConfig* const method = config->Find("/a.B/C");
+  ASSERT_NE(method, nullptr);
+  EXPECT_EQ(method->timeout, Nanos(milliseconds(1500)));
+  EXPECT_EQ(method->wait_for_ready, true);
+  EXPECT_EQ(method->max_request_bytes, 10u);
+  EXPECT_EQ(method->max_response_bytes, 20u);
+  ASSERT_TRUE(method->retry.has_value());
+  EXPECT_EQ(method->retry->max_attempts, 5);  // gRPC's bound
+  EXPECT_EQ(method->retry->initial_backoff, Nanos(milliseconds(10)));
+  EXPECT_EQ(method->retry->max_backoff, Nanos(seconds(1)));
+  EXPECT_EQ(method->retry->multiplier, 1.5);
+  EXPECT_TRUE(method->retry->Repeats(absl::StatusCode::kUnavailable));
+  EXPECT_TRUE(method->retry->Repeats(absl::StatusCode::kResourceExhausted));
+  EXPECT_FALSE(method->retry->Repeats(absl::StatusCode::kInternal));
+  EXPECT_FALSE(method->retry->Repeats(absl::StatusCode::kOk));
+  EXPECT_EQ(config->throttle->max_milli_tokens, 10'000);
+  EXPECT_EQ(config->throttle->milli_ratio, 125);
+}
+
+TEST(ServiceConfig, TheMostSpecificNameDecides) {
+  const auto config = ParseServiceConfig(R"({"methodConfig": [
+      {"name": [{}], "timeout": "1s"}, {"name": [{"service": "a.B"}], "timeout": "2s"},
+      {"name": [{"service": "a.B", "method": "C"}], "timeout": "3s"}]})");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->Find("/x.Y/Z")->timeout, Nanos(seconds(1)));
+  EXPECT_EQ(config->Find("/a.B/Z")->timeout, Nanos(seconds(2)));
+  EXPECT_EQ(config->Find("/a.B/C")->timeout, Nanos(seconds(3)));
+  EXPECT_EQ(config->Find("")->timeout, Nanos(seconds(1)));
+  EXPECT_EQ(ParseServiceConfig("{}")->Find("/a.B/C"), nullptr);
+}
+
+TEST(ServiceConfig, EachWrongFieldIsNamed) {
+  const std::string retry = R"({"methodConfig":[{"name":[{}],"retryPolicy":)";
+  const std::string rest = R"("initialBackoff":"1s","maxBackoff":"1s","backoffMultiplier":2)";
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "no valid JSON at byte 0"},
+      {"[]", "service config: expected an object"},
+      {R"({"a":1})", "service config: a: there is no such field here; there are loadBalancingConfig"},
+      {R"({"methodConfig":{}})", "methodConfig: expected a list"},
+      {R"({"methodConfig":[],"methodConfig":[]})", "methodConfig: this field is there twice"},
+      {R"({"methodConfig":[1]})", "methodConfig[0]: expected an object"},
+      {R"({"methodConfig":[{}]})", "methodConfig[0]: name is missing"},
+      {R"({"methodConfig":[{"name":[]}]})", "methodConfig[0]: name is missing"},
+      {R"({"methodConfig":[{"name":[{"method":"M"}]}]})",
+       "methodConfig[0].name[0]: a method without a service"},
+      {R"({"methodConfig":[{"name":[{"service":"a/b"}]}]})", "methodConfig[0].name[0]: a name has no '/'"},
+      {R"({"methodConfig":[{"name":[{},{}]}]})", "methodConfig[0].name[1]: there are two configs for all"},
+      {R"({"methodConfig":[{"name":[{}],"timeout":1}]})", "methodConfig[0].timeout: expected a time"},
+      {R"({"methodConfig":[{"name":[{}],"timeout":"1"}]})", "methodConfig[0].timeout: expected a time"},
+      {R"({"methodConfig":[{"name":[{}],"timeout":"0s"}]})", "methodConfig[0].timeout: expected a time"},
+      {R"({"methodConfig":[{"name":[{}],"timeout":"-1s"}]})", "methodConfig[0].timeout: expected a time"},
+      {R"({"methodConfig":[{"name":[{}],"timeout":"1.s"}]})", "methodConfig[0].timeout: expected a time"},
+      {R"({"methodConfig":[{"name":[{}],"timeout":"1.0000000001s"}]})",
+       "methodConfig[0].timeout: expected a time"},
+      {R"({"methodConfig":[{"name":[{}],"waitForReady":"yes"}]})",
+       "methodConfig[0].waitForReady: expected true"},
+      {R"({"methodConfig":[{"name":[{}],"maxRequestMessageBytes":-1}]})",
+       "methodConfig[0].maxRequestMessageBytes: expected a whole number"},
+      {R"({"methodConfig":[{"name":[{}],"maxResponseMessageBytes":"x"}]})",
+       "methodConfig[0].maxResponseMessageBytes: expected a whole number"},
+      {R"({"methodConfig":[{"name":[{}],"hedgingPolicy":{}}]})",
+       "methodConfig[0].hedgingPolicy: hedging is not"},
+      {retry + "{}}]}", "methodConfig[0].retryPolicy: maxAttempts is missing"},
+      {retry + R"({"maxAttempts":1}}]})", "retryPolicy.maxAttempts: expected a whole number from 2"},
+      {retry + R"({"maxAttempts":2,)" + rest + "}}]}", "retryPolicy: retryableStatusCodes is missing"},
+      {retry + R"({"maxAttempts":2,"retryableStatusCodes":["OK"],)" + rest + "}}]}",
+       "retryPolicy.retryableStatusCodes[0]: expected the name of a status code"},
+      {retry + R"({"maxAttempts":2,"retryableStatusCodes":[17],)" + rest + "}}]}",
+       "retryPolicy.retryableStatusCodes[0]: expected the name of a status code"},
+      {retry + R"({"maxAttempts":2,"backoffMultiplier":0}}]})",
+       "retryPolicy.backoffMultiplier: expected a number"},
+      {R"({"retryThrottling":{"maxTokens":1001}})",
+       "retryThrottling.maxTokens: expected a number above 0, at most 1000"},
+      {R"({"retryThrottling":{"maxTokens":10}})", "retryThrottling: tokenRatio is missing"},
+      {R"({"loadBalancingConfig":[{"robin":{}}]})", "loadBalancingConfig: none of these is known"},
+      {R"({"loadBalancingConfig":[{"round_robin":{"a":1}}]})",
+       "loadBalancingConfig[0].round_robin.a: there is no such"},
+      {R"({"loadBalancingConfig":[{"round_robin":{},"pick_first":{}}]})",
+       "loadBalancingConfig[0]: expected an object with one member"},
+      {R"({"loadBalancingConfig":[{"least_request":{"choiceCount":1}}]})",
+       "loadBalancingConfig[0].least_request.choiceCount: expected a whole number from 2 to 10"},
+      {R"({"loadBalancingConfig":[{"ring_hash":{"minRingSize":9,"maxRingSize":8}}]})",
+       "loadBalancingConfig[0].ring_hash: minRingSize is above maxRingSize"},
+      {R"({"loadBalancingPolicy":"round_robin"})", "loadBalancingPolicy: this field is deprecated"},
+      {std::string(kMaxServiceConfigBytes + 1, ' '), "bytes; at most"},
+      {std::string(100'000, '['), "no valid JSON"},
+  };
+  for (const auto& [json, expected] : cases)
+    EXPECT_THAT(Error(json), HasSubstr(expected)) << json.substr(0, 200);
+}
+
+}  // namespace
+}  // namespace curtail::internal
