@@ -39,7 +39,7 @@ model_mutant(no_heir_is_told ${lane} "LaneModel.*" "deadlock" "heir->Notify(Wait
 model_mutant(heir_told_without_mutex ${lane} "LaneModel.*" "after its end"
   "heir->Notify(Waiter::kPromoted);" "lock.Unlock(); heir->Notify(Waiter::kPromoted);")
 model_mutant(leader_is_not_woken ${lane} "LaneModel.*" "deadlock"
-  "if ((before & kLeading) && !self)" "if (lane == nullptr)")
+  "if (parker_.Notify(signal) & kLeading) poller->Wake();" "parker_.Notify(signal);")
 model_mutant(leader_does_not_announce_itself ${lane} "LaneModel.*" "deadlock"
   "waiter.parker_.Set(Waiter::kLeading);" "")
 model_mutant(leader_forgets_the_heir ${lane} "LaneModel.*" "two leaders|two threads wait"

@@ -35,7 +35,8 @@ void Fanout::BeginAttempts() {
     Member& call = members_[i];
     call.again = kNever;
     call.deadline = Deadline::Infinite();
-    call.attempts.Begin(batch_.channels[i]->impl().policy(), batch_.PathOf(i));
+    call.attempts.Begin(batch_.channels[i]->impl().policy(), batch_.PathOf(i),
+                        ctx_.call_options().wait_for_ready);
     const MethodConfig* const method = call.attempts.method();
     if (method == nullptr) continue;
     policies_ = true;

@@ -265,6 +265,21 @@ TEST_F(RetryTest, ACallThatWaitsForItsServerIsAnsweredWhenThatStarts) {
   server_.reset();
 }
 
+TEST_F(RetryTest, ACallMayAskToWaitForItsServer) {
+  const std::string address = server_->addresses()[0];
+  server_.reset();
+  for (const std::string& config : {std::string(), Retries()}) {
+    options_.service_config = config;
+    channel_ = std::make_unique<Channel>(&client_, address, options_);
+    EXPECT_EQ(Do().code(), absl::StatusCode::kUnavailable);
+    Context ctx(milliseconds(30));
+    ctx.SetWaitForReady(true);
+    StringValue reply;
+    EXPECT_EQ(channel().Call(ctx, kDo.path, Text("x"), &reply).code(), absl::StatusCode::kDeadlineExceeded);
+    channel_.reset();
+  }
+}
+
 TEST_F(RetryTest, ACallWaitsForItsServerUntilItsDeadline) {
   const std::string address = server_->addresses()[0];
   server_.reset();

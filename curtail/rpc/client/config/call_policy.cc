@@ -27,6 +27,8 @@ absl::Status OverLimit(std::string_view what, size_t bytes, size_t most) {
 
 }  // namespace
 
+const MethodConfig Attempts::kNothingElse;
+
 void Throttle::Add(int milli) {
   if (!config_) return;
   int before = milli_tokens_.load(std::memory_order_relaxed);

@@ -65,13 +65,15 @@ class CallPolicy {
 // The attempts at one call. Thread-compatible.
 class Attempts {
  public:
-  // `policy` is null for a channel without.
-  void Begin(CallPolicy* policy, std::string_view path) {
+  // `policy` is null for a channel without. `waits`: the call itself asks to wait for a connection.
+  void Begin(CallPolicy* policy, std::string_view path, bool waits = false) {
     *this = Attempts();
-    if (policy == nullptr) [[likely]]
+    if (policy == nullptr && !waits) [[likely]]
       return;
-    method_ = policy->Find(path);
+    waits_ = waits;
+    if (policy != nullptr) method_ = policy->Find(path);
     if (method_ != nullptr) policy_ = policy;
+    if (method_ == nullptr && waits) method_ = &kNothingElse;
   }
 
   // The config of the method; null: there is none.
@@ -91,10 +93,13 @@ class Attempts {
   absl::Status CheckReply(size_t bytes) const;
 
  private:
-  bool WaitsForReady() const { return method_ != nullptr && policy_->WaitsForReady(*method_); }
+  bool WaitsForReady() const { return waits_ || (policy_ != nullptr && policy_->WaitsForReady(*method_)); }
   std::optional<TimePoint> Retry(const ClientCall& call, TimePoint now, Deadline deadline);
 
+  static const MethodConfig kNothingElse;  // of a call that waits, on a channel that says nothing of it
+
   CallPolicy* policy_ = nullptr;
+  bool waits_ = false;
   const MethodConfig* method_ = nullptr;
   int unseen_ = 1;  // attempts that no server has seen, and this one
   int failed_ = 0;
