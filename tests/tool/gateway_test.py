@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs curtail-gateway in front of a server, and asks it as a client of HTTP by others does.
 
-Usage: gateway_test.py CURTAIL_GATEWAY LIBRARY_SERVER
+Usage: gateway_test.py CURTAIL_GATEWAY LIBRARY_SERVER [sanitized]
+
+A program under UndefinedBehaviorSanitizer needs descriptors to look at an object's type: `sanitized` leaves the case
+out in which there are none.
 """
 
 import http.client
@@ -13,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 MAX_WAIT_S = 60
 
@@ -76,23 +80,30 @@ def check_out_of_descriptors(gateway, server_address):
         crowd = [socket.create_connection((host, int(port)), timeout=MAX_WAIT_S) for _ in range(100)]
         for one in crowd:
             one.close()
-        connection = http.client.HTTPConnection(address, timeout=MAX_WAIT_S)
-        assert ask(connection, "GET", "/v1/shelves/1/books/2")[0] == 200
-        connection.close()
+        # 503 for as long as there is none for the target.
+        until = time.monotonic() + MAX_WAIT_S
+        status = None
+        while status != 200 and time.monotonic() < until:
+            connection = http.client.HTTPConnection(address, timeout=MAX_WAIT_S)
+            status = ask(connection, "GET", "/v1/shelves/1/books/2")[0]
+            connection.close()
+            assert status in (200, 503), status
+        assert status == 200, status
     finally:
         code, text = ends(front)
     assert code == 0, (code, text)
 
 
 def main():
-    gateway, library_server = sys.argv[1:]
+    gateway, library_server, *sanitized = sys.argv[1:]
     server, server_address = start(library_server, "--listen", "127.0.0.1:0")
     front = None
     try:
         front, address = start(gateway, server_address, "--listen", "127.0.0.1:0")
         check_answers(address)
         check_refuses(gateway, server_address, address)
-        check_out_of_descriptors(gateway, server_address)
+        if not sanitized:
+            check_out_of_descriptors(gateway, server_address)
         code, text = ends(front)
         assert code == 0 and re.search(r"4 requests, 0 failed", text), (code, text)
     finally:
