@@ -14,9 +14,10 @@ using internal::Connection;
 using internal::StartedCall;
 
 void internal::StartedCall::Finished() {
-  // A reply may have come with the timer, or after it.
+  // A reply may have come with the timer, or after it. One that says that the call was cut short then says why.
   const bool late = armed() && when() <= Now();
-  if (timed_out || (late && status.ok())) status = absl::DeadlineExceededError("deadline exceeded");
+  if (timed_out || (late && (status.ok() || absl::IsCancelled(status))))
+    status = absl::DeadlineExceededError("deadline exceeded");
   if (!timed_out && !late && (!status.ok() || attempts.method() != nullptr)) [[unlikely]] {
     if (client->impl_->Again(this, Now())) return;
   }

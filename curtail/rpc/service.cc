@@ -35,4 +35,9 @@ absl::Status ReadOneRequest(MessageStream& stream, google::protobuf::MessageLite
   return absl::UnimplementedError("the request of this call is exactly one message");
 }
 
+void NameDeadline(const Context& ctx, absl::Status* error) {
+  if (!absl::IsCancelled(*error) || ctx.cancelled() || !ctx.deadline().Expired()) return;
+  *error = absl::DeadlineExceededError(Join("deadline exceeded: ", Message(*error)));
+}
+
 }  // namespace curtail::internal

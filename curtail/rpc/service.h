@@ -26,6 +26,8 @@ class MessageLite;
 namespace curtail {
 
 // Runs one request: `request` is the serialized message, `reply` receives the serialized answer.
+// CANCELLED from a handler whose deadline has passed, but whose caller has not cancelled, reaches
+// the caller as DEADLINE_EXCEEDED. That holds for handlers of every form.
 using Handler = std::function<absl::Status(Context& ctx, std::string_view request, std::string* reply)>;
 
 namespace internal {
@@ -43,6 +45,18 @@ class Answerable {
  protected:
   ~Answerable() = default;
 };
+
+}  // namespace internal
+
+namespace internal {
+
+// The rule of Handler for an error of a handler that ran with `ctx`.
+void NameDeadline(const Context& ctx, absl::Status* error);
+// For any outcome; costs a branch if it is no error.
+inline void SettleOutcome(const Context& ctx, absl::Status* status) {
+  if (!status->ok()) [[unlikely]]
+    NameDeadline(ctx, status);
+}
 
 }  // namespace internal
 

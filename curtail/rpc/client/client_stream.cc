@@ -25,7 +25,10 @@ class StreamCallOfClient final : public ClientStreamCall,
                                  private Cancellable {
  public:
   StreamCallOfClient(Context& ctx, Channel& channel, std::string_view path, Lane* lane)
-      : StreamPipe(ctx, lane), channel_(channel), max_request_bytes_(ctx.call_options().max_request_bytes) {
+      : StreamPipe(ctx, lane),
+        channel_(channel),
+        max_request_bytes_(ctx.call_options().max_request_bytes),
+        deadline_(ctx.deadline()) {
     stream = this;
     if (absl::Status begun = Begin(path); !begun.ok()) {
       MutexLock lock(mu_);
@@ -187,6 +190,9 @@ class StreamCallOfClient final : public ClientStreamCall,
 
   // ClientCall. The last touch of this object is one of these, or OnTurn().
   void Finished() override {
+    // A server whose clock is ahead may have ended the call.
+    if (absl::IsCancelled(ClientCall::status) && deadline_.Expired())
+      ClientCall::status = absl::DeadlineExceededError("deadline exceeded on a stream");
     OnOver(std::move(ClientCall::status), /*whole=*/true);
     MutexLock lock(mu_);
     ended_ = true;
@@ -203,6 +209,7 @@ class StreamCallOfClient final : public ClientStreamCall,
 
   Channel& channel_;
   const size_t max_request_bytes_;
+  const Deadline deadline_;                       // as its server knows it
   std::shared_ptr<ClientConnection> connection_;  // null: the call never began
   ClientOp turn_{ClientOp::Kind::kTurn, this};
   bool standing_ CURTAIL_GUARDED_BY(mu_) = false;

@@ -136,6 +136,7 @@ class Passage {
 
   // Back to the caller. Returns the call's status.
   absl::Status Leave(Context& ctx, const Call& call, absl::Status status) {
+    SettleOutcome(ctx, &status);
     status = WithMetadata(ctx, call, std::move(status));
     if (call.service != nullptr) {
       intercepted_.After(call.service->interceptors(), call.path, ctx, status);

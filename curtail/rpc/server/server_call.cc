@@ -111,6 +111,7 @@ class UnaryCall final : public ServerCall {
   // The executor's reference goes with the reply: this object may be gone once it is posted.
   void Finish(absl::Status status) override {
     reply_.status = std::move(status);
+    internal::SettleOutcome(context_, &reply_.status);
     TakeMetadata(reply_);
     TellInterceptors(reply_.status);
     observed_.Replied(reply_.status.code());
@@ -239,6 +240,7 @@ class EachMessageCall final : public ServerCall {
       reply->status = begun;
       if (!last && begun.ok()) {
         reply->status = RunHandler(request.bytes, hint, request.observed, &reply->message);
+        internal::SettleOutcome(context_, &reply->status);
         TakeMetadata(*reply);
         reply->has_message = reply->status.ok();
       }

@@ -58,6 +58,7 @@ class StreamCall final : public ServerCall, private StreamPipe {
       }
     }
     if (status.ok()) status = RunHandler();
+    SettleOutcome(ServerCall::context_, &status);
     End(std::move(status));
     Unref();
   }
