@@ -42,7 +42,7 @@ function(curtail_app name)
   if(ARG_WORKLOAD)
     add_library(${name}_workload STATIC ${ARG_WORKLOAD})
     target_link_libraries(${name}_workload PUBLIC apps_requests ${below} PRIVATE absl::strings curtail_options)
-    set_property(GLOBAL APPEND PROPERTY CURTAIL_APPS ${name})
+    set_property(GLOBAL APPEND PROPERTY CURTAIL_DECLARED_APPS ${name})
     set_property(GLOBAL PROPERTY CURTAIL_APP_TOPOLOGY_${name} ${CMAKE_CURRENT_SOURCE_DIR}/topology.yaml)
     # Where the installed command looks for it. The topology is a copy to begin one's own with; the command has its own.
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/curtail)
