@@ -2,7 +2,7 @@
 //
 // Continuation handlers under the asynchronous models (muTune, section 3): ProcessRequest calls InvokeLeafAsync, whose
 // last reply runs FinalizeResponse.
-#include "curtail/rpc/coroutine.h"
+#include "curtail/rpc/continuation.h"
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// coroutine.h - handlers that run under all twelve models, and the continuation interface below
-// them.
+// coroutine.h - handlers that run under all twelve models.
 //
 // A coroutine handler reads like a straight-line one:
 //
@@ -18,10 +17,8 @@
 #pragma once
 
 #include <atomic>
-#include <concepts>
 #include <coroutine>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,79 +32,11 @@
 #include "absl/status/statusor.h"
 #include "curtail/exec/recycler.h"
 #include "curtail/exec/wait.h"
+#include "curtail/rpc/co.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/service.h"
 
 namespace curtail {
-
-// A Co is a coroutine that ends with a T. It does not begin before it is awaited or started. One
-// thread at a time may use it.
-template <class T>
-class [[nodiscard]] Co {
- public:
-  struct promise_type : InBlock {
-    Co get_return_object() { return Co(std::coroutine_handle<promise_type>::from_promise(*this)); }
-    std::suspend_always initial_suspend() noexcept { return {}; }
-    struct Final {
-      bool await_ready() noexcept { return false; }
-      std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> self) noexcept {
-        promise_type& promise = self.promise();
-        if (promise.awaiter) return promise.awaiter;
-        promise.done(promise.arg);  // may destroy the coroutine
-        return std::noop_coroutine();
-      }
-      void await_resume() noexcept {}
-    };
-    Final final_suspend() noexcept { return {}; }
-    void return_value(T v) { value.emplace(std::move(v)); }
-    void unhandled_exception() { thrown = std::current_exception(); }
-
-    std::optional<T> value;
-    std::exception_ptr thrown;
-    std::coroutine_handle<> awaiter;
-    void (*done)(void*) = nullptr;
-    void* arg = nullptr;
-  };
-
-  Co(Co&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
-  Co& operator=(Co&&) = delete;
-  ~Co() {
-    if (handle_) handle_.destroy();
-  }
-
-  // Begins. The thread on which it ends calls done(arg), perhaps before this returns.
-  void Start(void (*done)(void*), void* arg) {
-    handle_.promise().done = done;
-    handle_.promise().arg = arg;
-    handle_.resume();
-  }
-  // Returns its result, or throws its exception.
-  T Take() {
-    if (handle_.promise().thrown) std::rethrow_exception(handle_.promise().thrown);
-    return *std::move(handle_.promise().value);
-  }
-
-  auto operator co_await() && {
-    struct Awaiter {
-      Co co;
-      bool await_ready() { return false; }
-      std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiter) {
-        co.handle_.promise().awaiter = awaiter;
-        return co.handle_;
-      }
-      T await_resume() { return co.Take(); }
-    };
-    return Awaiter{std::move(*this)};
-  }
-
- private:
-  explicit Co(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
-  std::coroutine_handle<promise_type> handle_;
-};
-
-// The return type of a coroutine handler.
-using Coroutine = Co<absl::Status>;
-
 namespace internal {
 
 // A ResumeGate joins the thread that suspends a coroutine and the one whose calls would resume it.
@@ -186,51 +115,6 @@ auto broadcast(Context& ctx, std::span<Channel* const> channels, const Method<Re
   return internal::FanOutAwaiter<Request, Reply, const Request&>(ctx, channels, method.path, request);
 }
 
-// The paper's InvokeLeafAsync (muTune, section 3): calls `method` on all channels at once and
-// returns. `requests` is a vector, one a channel, or one request for all. When each call has
-// answered or failed, a thread of the response pool runs finalize(tag, results), perhaps before
-// this has returned. Do not touch the contents of `tag`, nor `ctx`, after the call. `channels` and
-// `ctx` live until `finalize` ends.
-//
-// Calls may leave only when the handler returns, together with those of the next request: return
-// soon. For continuation handlers: elsewhere every result is FAILED_PRECONDITION, at once.
-template <class Request, class Reply, class Requests, class Tag, class Finalize>
-  requires std::same_as<Requests, Request> || std::same_as<Requests, std::vector<Request>>
-void InvokeLeafAsync(Context& ctx, std::span<Channel* const> channels, const Method<Request, Reply>& method,
-                     Requests requests, Tag tag, Finalize finalize) {
-  struct State : InBlock {
-    State(Requests r, Tag t, Finalize f)
-        : requests(std::move(r)), tag(std::move(t)), finalize(std::move(f)) {}
-    const Requests requests;
-    Tag tag;
-    Finalize finalize;
-    std::optional<internal::TypedBatch<Request, Reply>> batch;
-    static void Done(void* arg) {
-      const std::unique_ptr<State> self(static_cast<State*>(arg));
-      self->finalize(std::move(self->tag), self->batch->Take());
-    }
-  };
-  auto state = std::make_unique<State>(std::move(requests), std::move(tag), std::move(finalize));
-  state->batch.emplace(channels, method.path, state->requests);
-  State* const raw = state.release();
-  if (raw->batch->wrong()) return State::Done(raw);
-  internal::StartAsync(ctx, raw->batch->batch(), &State::Done, raw);
-}
-
-// A Responder with the type of the answer.
-template <class Reply>
-class TypedResponder {
- public:
-  explicit TypedResponder(Responder responder) : responder_(std::move(responder)) {}
-  // Answers. See Responder::Finish().
-  void Finish(const Reply& reply) { responder_.Finish(internal::SerializeReply(reply, responder_.reply())); }
-  // REQUIRES: not OK.
-  void Fail(absl::Status status) { responder_.Finish(std::move(status)); }
-
- private:
-  Responder responder_;
-};
-
 namespace internal {
 
 // A coroutine handler as callers in this process run it.
@@ -302,23 +186,6 @@ MethodHandler CoroutineMethod(std::string name, F method) {
     raw->coroutine->Start(&State::Done, raw);
   };
   handler.typed = TypedCoroutine<Request, Reply>(std::move(method));
-  return handler;
-}
-
-// For generated code. `method` is called as method(ctx, const Request&, TypedResponder<Reply>);
-// `request` lives until it returns.
-template <class Request, class Reply, class F>
-MethodHandler ContinuationMethod(std::string name, F method) {
-  MethodHandler handler;
-  handler.name = std::move(name);
-  handler.continuation = [method](Context& ctx, std::string_view bytes, Responder responder) {
-    const auto messages = Recycler<Messages<Request, Reply>>::Borrow();
-    messages->Saw(bytes.size());
-    if (absl::Status parsed = ParseRequest(bytes, &messages->request); !parsed.ok()) {
-      return responder.Finish(std::move(parsed));
-    }
-    method(ctx, std::as_const(messages->request), TypedResponder<Reply>(std::move(responder)));
-  };
   return handler;
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "curtail/rpc/continuation.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/rpc_testing.h"
 

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "curtail/exec/recycler.h"
 #include "curtail/rpc/context.h"
+#include "curtail/rpc/responder.h"
 #include "curtail/rpc/stream.h"
 
 namespace google::protobuf {
@@ -30,23 +31,9 @@ namespace curtail {
 // the caller as DEADLINE_EXCEEDED. That holds for handlers of every form.
 using Handler = std::function<absl::Status(Context& ctx, std::string_view request, std::string* reply)>;
 
-namespace internal {
-
-// A request that is to be answered: the server's, or one of a caller in this process.
-class Answerable {
- public:
-  // Where the serialized reply goes; empty before.
-  virtual std::string* ReplyBytes() = 0;
-  // Answers. Once.
-  virtual void Finish(absl::Status status) = 0;
-  // The Responder was destroyed without an answer.
-  virtual void GiveUp() = 0;
-
- protected:
-  ~Answerable() = default;
-};
-
-}  // namespace internal
+// Begins one request and returns; the answer goes to `responder`, from any thread (muTune, section
+// 3: ProcessRequest). `ctx` and `request` live until the answer.
+using ContinuationHandler = std::function<void(Context& ctx, std::string_view request, Responder responder)>;
 
 namespace internal {
 
@@ -57,36 +44,6 @@ inline void SettleOutcome(const Context& ctx, absl::Status* status) {
   if (!status->ok()) [[unlikely]]
     NameDeadline(ctx, status);
 }
-
-}  // namespace internal
-
-// A Responder owes the answer to one request. Move it to the code that will know the answer.
-// Destroyed without an answer it answers INTERNAL. One thread at a time may use it.
-class Responder {
- public:
-  explicit Responder(internal::Answerable* call) : call_(call) {}
-  Responder(Responder&& other) noexcept : call_(std::exchange(other.call_, nullptr)) {}
-  Responder& operator=(Responder&&) = delete;
-  ~Responder();
-
-  // Answers: `reply` is the serialized message, ignored unless `status` is OK. The request's
-  // Context and bytes are gone afterwards. REQUIRES: the first call, on an object that was not
-  // moved from.
-  void Finish(absl::Status status, std::string reply);
-  // The same in two steps, without a string of the caller's: write the serialized message to
-  // `*reply()`, which is empty; then Finish(status).
-  std::string* reply();
-  void Finish(absl::Status status);
-
- private:
-  internal::Answerable* call_;
-};
-
-// Begins one request and returns; the answer goes to `responder`, from any thread (muTune, section
-// 3: ProcessRequest). `ctx` and `request` live until the answer.
-using ContinuationHandler = std::function<void(Context& ctx, std::string_view request, Responder responder)>;
-
-namespace internal {
 
 // A handler over messages as they are, for callers in the same process. `request` and `reply` are
 // of the types that `accepts` has seen.

@@ -337,7 +337,7 @@ class OutputFile {
   Printer printer_;
 };
 
-// Whether anything of coroutine.h is written.
+// True if a method of the file has one request and one reply.
 bool AnyHasUnary(const FileDescriptor& file) {
   for (int i = 0; i < file.service_count(); ++i) {
     if (HasUnary(*file.service(i))) return true;
@@ -354,7 +354,8 @@ void WriteHeader(const FileDescriptor& file, GeneratorContext* context) {
     out.Print(
         "#include <string_view>\n#include <vector>\n\n#include \"absl/status/status.h\"\n"
         "#include \"curtail/rpc/channel.h\"\n#include \"curtail/rpc/context.h\"\n");
-    if (AnyHasUnary(file)) out.Print("#include \"curtail/rpc/coroutine.h\"\n");
+    if (AnyHasUnary(file))
+      out.Print("#include \"curtail/rpc/continuation.h\"\n#include \"curtail/rpc/coroutine.h\"\n");
     out.Print(
         "#include \"curtail/rpc/method.h\"\n#include \"curtail/rpc/service.h\"\n"
         "#include \"curtail/rpc/stream.h\"\n");
