@@ -23,6 +23,10 @@
 //      never waits on a sleeping thread. (The last of the three is the waiter's part: WaitHint::outbox.) Most often
 //      it has by then, because a thread that took the last ready task flushes when that has run.
 //
+//  R6  In-line threads that all wait for other services leave nobody to receive. So each looks at the reception from
+//      time to time (ReceiveMeanwhile), as its leader for that moment. A thread that came back meanwhile may have parked
+//      as its follower: the looker wakes it. What becomes ready is run by the first thread that has time.
+//
 // Switching to another config, by any thread:
 //
 //  S1  Under the mutex the config is exchanged, every thread parked in a role is woken to settle anew, and so
@@ -187,7 +191,8 @@ WaitHint Executor::HintFor(Thread& self) {
           .response = response_source_,
           .loop = fibers ? self.loop_owner.get() : nullptr,
           .waits = &self.waits,
-          .stand_ins = config_.stand_ins};
+          .stand_ins = config_.stand_ins,
+          .receives = self.role == kInline};
 }
 
 Order::Next Executor::Pop(Station& station, TimePoint* now) {
@@ -293,6 +298,27 @@ bool Executor::Receive(Thread& self, Station& station, Receiver& source) {
   const size_t count = station.order->ready() - before;
   if (give_up_early && count > 0) WakeRunners(station, source, count, !dispatch());
   return true;
+}
+
+void Executor::ReceiveMeanwhile(uint32_t thread_index) {  // R6
+  Thread& self = *threads_[thread_index];
+  MutexLock lock(mu_);
+  if (self.role != kInline || reception_.leading) return;
+  reception_.leading = true;
+  mu_.Unlock();
+  TaskList ready;
+  reception_source_->Await(Deadline::At(TimePoint()), nullptr, &self.events);
+  reception_source_->Handle(self.events, &ready);
+  self.events.clear();
+  mu_.Lock();
+  reception_.leading = false;
+  Append(reception_, ready);
+  Thread* const runner = TakeLast(kRunners);
+  Thread* const receiver = TakeLast(kReceivers);  // of a config that came meanwhile
+  mu_.Unlock();
+  Rouse(runner);
+  Rouse(receiver);
+  mu_.Lock();
 }
 
 void Executor::Park(Seat seat, Thread& self) {

@@ -97,6 +97,13 @@ class Executor {
   // tasks are in flight than there are such threads. Never blocks.
   bool TryRunAside(Task* task);
 
+  // For a thread of an in-line pool (WaitHint::receives), called every kMeanwhile while its task
+  // waits for other services: takes what has come from the receiver, if no thread does, and queues
+  // requests that are ready. So a caller's cancellation reaches a handler that waits, even if all
+  // threads wait. Never blocks.
+  void ReceiveMeanwhile(uint32_t thread_index);
+  static constexpr Nanos kMeanwhile = std::chrono::milliseconds(10);
+
   // Ends every thread once it has finished its task; tasks that did not run go to `left_over`.
   // Waits for running tasks until `deadline`. False if some were still running then: call again, or
   // let the destructor wait.

@@ -39,6 +39,8 @@ struct WaitHint {
   bool stand_ins = false;
   // The order of waiting requests gave this one up: answer without the handler.
   bool shed = false;
+  // This thread receives requests, too: while it waits it calls Executor::ReceiveMeanwhile()
+  bool receives = false;
 };
 
 // The hint of the present thread. A thread outside of any pool sleeps when it waits.

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "curtail/exec/executor.h"
 #include "curtail/exec/fiber.h"
 #include "curtail/exec/receiver.h"
 #include "curtail/rpc/async.h"
@@ -48,9 +49,14 @@ class BlockingFanout final : public Fanout {
   void AllEnded() override { waiter_.Notify(Waiter::kDone); }
   void OnCancel() override { waiter_.Notify(Waiter::kInterrupted); }
 
-  void WaitUntil(Deadline deadline, SpinBudget* spin) {
+  // Until the waiter is notified, or `deadline`, or sooner.
+  void WaitUntil(Deadline deadline, const WaitHint& hint) {
     if (lane_ == nullptr) return waiter_.WaitOnFiber(deadline);
-    lane_->Wait(waiter_, deadline, spin);
+    if (!hint.receives) return lane_->Wait(waiter_, deadline, hint.spin);
+    lane_->Wait(waiter_, std::min(deadline, receive_at_), hint.spin);
+    if (waiter_.Has(Waiter::kDone | Waiter::kInterrupted) || !receive_at_.Expired()) return;
+    hint.executor->ReceiveMeanwhile(hint.thread_index);
+    receive_at_ = Deadline::In(Executor::kMeanwhile);
   }
 
   // Until calls are to be made again. False: the request has ended meanwhile.
@@ -61,8 +67,9 @@ class BlockingFanout final : public Fanout {
     waiter_.Clear(Waiter::kDone | Waiter::kInterrupted);
     Listen();
     if (lane_ != nullptr && hint.waits != nullptr) hint.waits->store(true, std::memory_order_relaxed);
+    receive_at_ = Deadline::In(Executor::kMeanwhile);
     while (!waiter_.Has(Waiter::kInterrupted) && Now() < resume_at())
-      WaitUntil(Deadline::At(resume_at()), hint.spin);
+      WaitUntil(Deadline::At(resume_at()), hint);
     if (lane_ != nullptr && hint.waits != nullptr) hint.waits->store(false, std::memory_order_relaxed);
     StopListening();
     return !ctx_.cancelled() && !ctx_.deadline().Expired();
@@ -71,21 +78,24 @@ class BlockingFanout final : public Fanout {
   void Wait() {
     const WaitHint hint = CurrentWait();  // a copy: a fiber's thread has another one when it goes on
     FlushBeforeWait();
+    receive_at_ = Deadline::At(sent_at() + Executor::kMeanwhile);
     if (lane_ != nullptr && hint.waits != nullptr) hint.waits->store(true, std::memory_order_relaxed);
     do {
-      WaitUntil(std::min(ctx_.deadline(), GiveUp()), hint.spin);
+      WaitUntil(std::min(ctx_.deadline(), GiveUp()), hint);
     } while (!waiter_.Has(Waiter::kDone | Waiter::kInterrupted) && !ctx_.deadline().Expired());
     if (!waiter_.Has(Waiter::kDone)) CancelOpenCalls();
     while (!waiter_.Has(Waiter::kDone)) {
       waiter_.Clear(Waiter::kInterrupted);
-      WaitUntil(Deadline::Infinite(),
-                nullptr);  // sure to end: a cancelled call ends in its connection's turn
+      // Sure to end: a cancelled call ends in its connection's turn.
+      lane_ == nullptr ? waiter_.WaitOnFiber(Deadline::Infinite())
+                       : lane_->Wait(waiter_, Deadline::Infinite(), nullptr);
     }
     if (lane_ != nullptr && hint.waits != nullptr) hint.waits->store(false, std::memory_order_relaxed);
   }
 
   Lane* const lane_;  // null on a fiber
   Waiter waiter_;
+  Deadline receive_at_ = Deadline::Infinite();  // a thread that receives requests looks for those next
 };
 
 // The baseline: a thread a call. (muTune and its ancestors; Client::fork_join.)

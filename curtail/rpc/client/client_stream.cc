@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/exec/executor.h"
 #include "curtail/exec/fiber.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/channel_impl.h"
@@ -168,7 +169,9 @@ class StreamCallOfClient final : public ClientStreamCall,
     if (lane_ == nullptr) return waiter.WaitOnFiber(deadline);
     const WaitHint hint = CurrentWait();
     if (hint.waits != nullptr) hint.waits->store(true, std::memory_order_relaxed);
-    lane_->Wait(waiter, deadline, hint.spin);
+    const Deadline receive_at = hint.receives ? Deadline::In(Executor::kMeanwhile) : Deadline::Infinite();
+    lane_->Wait(waiter, std::min(deadline, receive_at), hint.spin);
+    if (hint.receives && receive_at.Expired()) hint.executor->ReceiveMeanwhile(hint.thread_index);
     if (hint.waits != nullptr) hint.waits->store(false, std::memory_order_relaxed);
   }
 

@@ -50,6 +50,8 @@ class Fanout : private Cancellable {
   // repeat. The next Prepare(), at resume_at(), makes those that are due.
   bool TakeRetry(const std::shared_ptr<Poller>& poller);
   TimePoint resume_at() const { return resume_at_; }
+  // When the present round was about to be sent.
+  TimePoint sent_at() const { return now_; }
   // Listens to the context's cancellation without calls, until StopListening().
   void Listen() { ctx_.Attach(*this); }
   // Fills in the replies and statuses of the batch.

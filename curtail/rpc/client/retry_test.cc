@@ -75,15 +75,34 @@ class FlakyService final : public Service {
   std::vector<std::string> seen_;
 };
 
+std::unique_ptr<Server> StartFlaky(FlakyService* service, const std::string& address = OwnLoopback()) {
+  ServerOptions options;
+  options.listen = {address};
+  options.config = *Config::Parse("SDB1-4");
+  std::vector<std::unique_ptr<Service>> services;
+  services.emplace_back(service);
+  auto server = Server::Start(std::move(options), std::move(services));
+  EXPECT_TRUE(server.ok()) << server.status();
+  return server.ok() ? *std::move(server) : nullptr;
+}
+
+// Has a fresh service listen at `address` while calls wait for it.
+std::thread StartLater(const std::string& address, std::unique_ptr<Server>* server) {
+  return std::thread([address, server] { *server = StartFlaky(new FlakyService, address); });
+}
+
+// Cancels `ctx` once the service has seen `calls`.
+std::thread CancelAfter(FlakyService& service, size_t calls, Context& ctx) {
+  return std::thread([&service, calls, &ctx] {
+    for (const Deadline end = Deadline::In(kMaxTestWait); service.Seen().size() < calls && !end.Expired();)
+      std::this_thread::yield();
+    ctx.Cancel();
+  });
+}
+
 class RetryTest : public testing::Test {
  protected:
-  RetryTest() : flaky_(new FlakyService) {
-    ServerOptions options;
-    options.listen = {OwnLoopback()};
-    options.config = *Config::Parse("SDB1-4");
-    std::vector<std::unique_ptr<Service>> services;
-    services.emplace_back(flaky_);
-    server_ = *Server::Start(std::move(options), std::move(services));
+  RetryTest() : flaky_(new FlakyService), server_(StartFlaky(flaky_)) {
     options_.initial_backoff = milliseconds(1);
     options_.max_backoff = milliseconds(5);
     options_.service_config = Retries();
@@ -210,11 +229,7 @@ TEST_F(RetryTest, ACancelledCallDoesNotWaitForItsBackoff) {
   options_.service_config = Retries("10s");
   flaky_->failures = 1;
   Context ctx(kMaxTestWait);
-  std::thread cancels([&] {
-    for (const Deadline end = Deadline::In(kMaxTestWait); flaky_->Seen().empty() && !end.Expired();)
-      std::this_thread::yield();
-    ctx.Cancel();
-  });
+  std::thread cancels = CancelAfter(*flaky_, 1, ctx);
   StringValue reply;
   EXPECT_EQ(channel().Call(ctx, kDo.path, Text("x"), &reply).code(), absl::StatusCode::kCancelled);
   cancels.join();
@@ -248,15 +263,7 @@ TEST_F(RetryTest, ACallThatWaitsForItsServerIsAnsweredWhenThatStarts) {
   options_.service_config.clear();
   options_.wait_for_ready = true;
   channel_ = std::make_unique<Channel>(&client_, address, options_);
-  std::thread starts([&] {
-    ServerOptions options;
-    options.listen = {address};
-    std::vector<std::unique_ptr<Service>> services;
-    services.push_back(std::make_unique<FlakyService>());
-    auto server = Server::Start(std::move(options), std::move(services));
-    EXPECT_TRUE(server.ok()) << server.status();
-    if (server.ok()) server_ = *std::move(server);
-  });
+  std::thread starts = StartLater(address, &server_);
   std::string answer;
   const absl::Status status = Do("late", &answer);
   EXPECT_TRUE(status.ok()) << status;
@@ -297,14 +304,7 @@ TEST_F(RetryTest, ACallWaitsForItsServerUntilItsDeadline) {
 // The threading models of a mid-tier that asks a flaky service.
 class RetryModelTest : public MidTier {
  protected:
-  RetryModelTest() : flaky_(new FlakyService) {
-    ServerOptions options;
-    options.listen = {OwnLoopback()};
-    options.config = *Config::Parse("SDB1-4");
-    std::vector<std::unique_ptr<Service>> services;
-    services.emplace_back(flaky_);
-    flaky_server_ = *Server::Start(std::move(options), std::move(services));
-  }
+  RetryModelTest() : flaky_(new FlakyService), flaky_server_(StartFlaky(flaky_)) {}
   void ServeWith(const std::string& config) {
     channel_options_.service_config = config;
     to_flaky_ = std::make_unique<Channel>(&client_, flaky_server_->addresses()[0], channel_options_);
@@ -320,6 +320,16 @@ class RetryModelTest : public MidTier {
       out->set_value(out->value() + reply->value());
     }
     co_return absl::OkStatus();
+  }
+
+  void ExpectThatACancellationEndsTheRequest() {
+    Context ctx(kMaxTestWait);
+    std::thread cancels = CancelAfter(*flaky_, all_.size(), ctx);
+    StringValue reply;
+    EXPECT_EQ(channel_->Call(ctx, kRun.path, Text("x"), &reply).code(), absl::StatusCode::kCancelled);
+    cancels.join();
+    // It has ended in the mid-tier, too, long before its deadline: nothing is in flight.
+    EXPECT_TRUE(mid_->Drain(Deadline::In(seconds(5))).ok());
   }
 
   FlakyService* const flaky_;
@@ -347,21 +357,15 @@ TEST_P(RetryModelTest, TheFailedCallsOfAFanOutAreMadeAgain) {
 }
 
 TEST_P(RetryModelTest, ACallerThatGoesEndsTheBackoff) {
-  if (GetParam() == std::string("SIB1"))
-    GTEST_SKIP() << "its only thread waits, and hears of no cancellation";
   ServeWith(Retries("10s"));
   flaky_->failures = 3;
-  Context ctx(kMaxTestWait);
-  std::thread cancels([&] {
-    for (const Deadline end = Deadline::In(kMaxTestWait); flaky_->Seen().size() < 3 && !end.Expired();)
-      std::this_thread::yield();
-    ctx.Cancel();
-  });
-  StringValue reply;
-  EXPECT_EQ(channel_->Call(ctx, kRun.path, Text("x"), &reply).code(), absl::StatusCode::kCancelled);
-  cancels.join();
-  // The request has ended there, too: nothing is in flight.
-  EXPECT_TRUE(mid_->Drain(Deadline::In(seconds(5))).ok());
+  ExpectThatACancellationEndsTheRequest();
+}
+
+TEST_P(RetryModelTest, ACallerThatGoesEndsTheCalls) {
+  ServeWith("");
+  flaky_->hangs = true;
+  ExpectThatACancellationEndsTheRequest();
 }
 
 TEST_P(RetryModelTest, ATimeoutOfTheMethodEndsTheCalls) {
@@ -382,15 +386,7 @@ TEST_P(RetryModelTest, CallsWaitForAServerThatStartsLater) {
   ServeCoroutine([this](Context& ctx, const StringValue& in, StringValue* out) -> Coroutine {
     return Ask(ctx, in, out);
   });
-  std::thread starts([&] {
-    ServerOptions options;
-    options.listen = {address};
-    std::vector<std::unique_ptr<Service>> services;
-    services.push_back(std::make_unique<FlakyService>());
-    auto server = Server::Start(std::move(options), std::move(services));
-    EXPECT_TRUE(server.ok()) << server.status();
-    if (server.ok()) flaky_server_ = *std::move(server);
-  });
+  std::thread starts = StartLater(address, &flaky_server_);
   std::string answer;
   const absl::Status status = Run("y", &answer);
   EXPECT_TRUE(status.ok()) << status;
