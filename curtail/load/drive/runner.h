@@ -92,9 +92,9 @@ struct RunOptions {
   // full length.
   uint64_t requests = 0;
   // The time before a send at which the thread stops sleeping and watches the clock. Timers fire
-  // late, by 50 to 200 us on virtual machines. Costs at most this much CPU a request. While the
-  // thread spins, it also sees replies at once. By default the run learns it: the lateness that 99
-  // of 100 timers stay below. Zero: always sleep.
+  // late, by 20 to 200 us on virtual machines. Costs at most this much CPU a request. While the
+  // thread spins, it also sees replies at once. By default the run learns it: the lateness that 9
+  // of 10 timers stay below. Zero: always sleep.
   std::optional<Nanos> spin;
   // Run the sending thread at real-time priority where the process may. A server that shares its
   // CPUs then does not make it late. In return it takes the CPU from the server when a send is due,
