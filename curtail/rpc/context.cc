@@ -31,6 +31,12 @@ Context::Context(Context* parent, Call) : Context(parent) {
   identity_ = nullptr;
 }
 
+Context::Context(Call, const Context& caller)
+    : deadline_(caller.deadline_),
+      metadata_(caller.ChildMetadata()),
+      forwarded_(caller.forwarded_),
+      depth_(caller.depth_ + 1) {}
+
 Metadata Context::ChildMetadata() const {
   Metadata carried = added_;
   if (forwarded_ == nullptr) return carried;

@@ -68,6 +68,8 @@ class Context {
   // carries.
   struct Call {};
   Context(Context* parent, Call);
+  // The same, but no part: it may outlive `caller`, and hears of no cancellation.
+  Context(Call, const Context& caller);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;

@@ -17,7 +17,10 @@
 //     at once, those that may wait run beside each other as curtail::async() runs functions.
 //  4. Asynchronous models: the handler begins on the caller's thread, and the thread that ends it
 //     goes on. A straight-line handler that waits holds that thread meanwhile.
-//  5. Calls nest at most kMaxDepth deep, as they nest on a stack. A deeper one fails with
+//  5. Calls of many messages have the same handlers as over a connection. Handler and caller run
+//     beside each other, as their models let them wait. Each direction holds 64 KiB of serialized
+//     messages and one message; then its writer waits.
+//  6. Calls nest at most kMaxDepth deep, as they nest on a stack. A deeper one fails with
 //     RESOURCE_EXHAUSTED.
 //
 // When not to use it: a service of its own process has its own threads, queue and limits; one in

@@ -31,7 +31,11 @@ MethodHandler StreamMethod(std::string name, StreamHandler run) {
 absl::Status ReadOneRequest(MessageStream& stream, google::protobuf::MessageLite* request) {
   std::string bytes, more;
   const bool one = stream.Read(&bytes);
-  if (one && !stream.Read(&more)) return ParseRequest(bytes, request);
+  return CheckOneRequest(one && !stream.Read(&more), bytes, request);
+}
+
+absl::Status CheckOneRequest(bool one, std::string_view bytes, google::protobuf::MessageLite* request) {
+  if (one) return ParseRequest(bytes, request);
   return absl::UnimplementedError("the request of this call is exactly one message");
 }
 

@@ -71,6 +71,10 @@ bool AcceptsTypes(const google::protobuf::MessageLite& request, const google::pr
 // Runs a call of many messages, in straight lines, under any model. What it returns ends the call,
 // behind the messages that it has written.
 using StreamHandler = std::function<absl::Status(Context& ctx, internal::MessageStream& stream)>;
+// Begins such a call and returns; done(arg, status) is called once, perhaps before that. Both
+// `ctx` and `stream` live until then.
+using StreamStarter = std::function<void(Context& ctx, internal::MessageStream& stream,
+                                         void (*done)(void*, absl::Status), void* arg)>;
 
 struct MethodHandler {
   // The number of messages of a call. kEachMessage answers every message of a bidirectional stream
@@ -89,6 +93,8 @@ struct MethodHandler {
   bool never_waits = false;
   // Of a kStream.
   StreamHandler stream = nullptr;
+  // ... and under the asynchronous models, if it holds no thread there. Empty: they run `stream`.
+  StreamStarter start_stream = nullptr;
   // ... which begins when the request, of one message, has come whole.
   bool one_request = false;
   // The same for callers in this process; without it they serialize.
@@ -167,6 +173,7 @@ MethodHandler StraightLineMethod(std::string name, MethodHandler::Kind kind, boo
 MethodHandler StreamMethod(std::string name, StreamHandler run);
 // Reads the one message of a call. Errors: UNIMPLEMENTED when it carries none, or more.
 absl::Status ReadOneRequest(MessageStream& stream, google::protobuf::MessageLite* request);
+absl::Status CheckOneRequest(bool one, std::string_view bytes, google::protobuf::MessageLite* request);
 
 template <class Request, class Reply, class F>
 MethodHandler ServerStreamingMethod(std::string name, F method) {

@@ -13,7 +13,8 @@
 // the threading model waits, until the deadline of the call or its cancellation. Under fiber models
 // a stream takes a fiber. Under the others it takes a thread without a role, of which
 // ServerOptions::max_threads leaves some: without one the call ends with RESOURCE_EXHAUSTED. A
-// stream has the deadline that its caller gave it, and none of the server's own.
+// stream has the deadline that its caller gave it, and none of the server's own. Coroutine handlers
+// have the same streams in async_stream.h.
 //
 // Memory: a stream holds some 256 KiB and its window of what came and was not read, and some 128
 // KiB of what was written and not taken.
@@ -39,6 +40,8 @@ class Channel;
 
 namespace internal {
 
+struct StreamStep;  // async_stream.h
+
 // One end of a stream, over serialized messages.
 class MessageStream {
  public:
@@ -53,6 +56,9 @@ class MessageStream {
   // Once Read() or Write() has returned false: OK if the peer has ended its messages, else why the
   // stream was cut short.
   virtual absl::Status status() = 0;
+  // Carries out `step`, of a coroutine. True: it has to wait for that. A thread of the response
+  // pool resumes it, perhaps before this returns.
+  virtual bool Await(StreamStep& step) = 0;
 
  protected:
   ~MessageStream() = default;
@@ -62,10 +68,19 @@ class MessageStream {
 class ParsedStream {
  public:
   explicit ParsedStream(MessageStream& stream) : stream_(&stream) {}
-  bool Read(google::protobuf::MessageLite* message);
-  bool Write(const google::protobuf::MessageLite& message);
+  bool Read(google::protobuf::MessageLite* message) { return stream_->Read(&in_) && Parse(message); }
+  bool Write(const google::protobuf::MessageLite& message) {
+    return Serialize(message) && stream_->Write(std::move(out_));
+  }
   void SendInitialMetadata() { stream_->SendInitialMetadata(); }
   absl::Status status() const { return stream_->status(); }
+
+  // The parts of Read() and Write(). Parse() and Serialize() end the stream if they fail.
+  bool Parse(google::protobuf::MessageLite* message);
+  bool Serialize(const google::protobuf::MessageLite& message);
+  MessageStream& bytes() { return *stream_; }
+  std::string* in() { return &in_; }
+  std::string* out() { return &out_; }
 
  private:
   MessageStream* stream_;
@@ -79,11 +94,17 @@ class ClientStreamCall : public MessageStream {
   virtual ~ClientStreamCall() = default;
   virtual void EndWrites() = 0;
   // Ends writing, skips what was not read, and waits for the end of the call.
-  virtual absl::Status Finish() = 0;
+  absl::Status Finish();
   virtual void Cancel() = 0;
   // Waits for the server's initial metadata; empty if the call ends, or is cut short, without.
-  virtual const Metadata& InitialMetadata() = 0;
+  const Metadata& InitialMetadata();
   virtual const ReplyMetadata& metadata() const = 0;
+
+  // The parts of these between the waits.
+  virtual void BeginFinish() = 0;
+  virtual void CutShort() = 0;
+  virtual absl::Status EndFinish() = 0;
+  virtual const Metadata& Head() = 0;
 };
 
 // Begins a call. `ctx` and `channel` outlive it. Never fails: what went wrong is the call's status.
@@ -93,8 +114,14 @@ std::unique_ptr<ClientStreamCall> OpenStream(Context& ctx, Channel& channel, std
                                              const google::protobuf::MessageLite& request);
 // Finishes a call that has one reply, and parses it.
 absl::Status FinishWithReply(ClientStreamCall& call, google::protobuf::MessageLite* reply);
+// `status` of a call, and whether it had `one` reply.
+absl::Status CheckOneReply(absl::Status status, bool one);
 
 }  // namespace internal
+
+// Has a stub open its streams for a coroutine: async_stream.h.
+struct Async {};
+inline constexpr Async kAsync;
 
 // The messages of a client, as its server reads them.
 template <class In>

@@ -66,44 +66,54 @@ bool Has(const ServiceDescriptor& service, Want want) {
 bool HasUnary(const ServiceDescriptor& service) { return Has(service, IsUnary); }
 
 // The variables of a method in which the client, the server or both stream: how its handler is written, and its
-// call.
-Variables StreamVariables(const MethodDescriptor& method) {
+// call. `async` is "Async" for those of coroutines, else empty.
+Variables StreamVariables(const MethodDescriptor& method, absl::string_view async = "") {
   Variables v = MethodVariables(method);
   const std::string request = v["request"], reply = v["reply"];
+  const std::string prefix = absl::StrCat("::curtail::", async);
   if (!method.client_streaming()) {
-    v["wrapper"] = "ServerStreamingMethod";
+    v["wrapper"] = absl::StrCat(async, "ServerStreamingMethod");
     v["parameters"] =
-        absl::StrCat("const ", request, "& request, ::curtail::StreamWriter<", reply, ">& writer");
-    v["types"] = absl::StrCat("const ", request, "&, ::curtail::StreamWriter<", reply, ">&");
+        absl::StrCat("const ", request, "& request, ", prefix, "StreamWriter<", reply, ">& writer");
+    v["types"] = absl::StrCat("const ", request, "&, ", prefix, "StreamWriter<", reply, ">&");
     v["names"] = "request, writer";
-    v["call"] = absl::StrCat("::curtail::ClientReader<", reply, ">");
+    v["call"] = absl::StrCat(prefix, "ClientReader<", reply, ">");
     v["call_parameters"] = absl::StrCat(", const ", request, "& request");
     v["call_names"] = ", request";
   } else if (!method.server_streaming()) {
-    v["wrapper"] = "ClientStreamingMethod";
-    v["parameters"] = absl::StrCat("::curtail::StreamReader<", request, ">& reader, ", reply, "* reply");
-    v["types"] = absl::StrCat("::curtail::StreamReader<", request, ">&, ", reply, "*");
+    v["wrapper"] = absl::StrCat(async, "ClientStreamingMethod");
+    v["parameters"] = absl::StrCat(prefix, "StreamReader<", request, ">& reader, ", reply, "* reply");
+    v["types"] = absl::StrCat(prefix, "StreamReader<", request, ">&, ", reply, "*");
     v["names"] = "reader, reply";
-    v["call"] = absl::StrCat("::curtail::ClientWriter<", request, ", ", reply, ">");
+    v["call"] = absl::StrCat(prefix, "ClientWriter<", request, ", ", reply, ">");
     v["call_parameters"] = v["call_names"] = "";
   } else {
-    v["wrapper"] = "BidirectionalMethod";
-    v["parameters"] = absl::StrCat("::curtail::ServerStream<", request, ", ", reply, ">& stream");
-    v["types"] = absl::StrCat("::curtail::ServerStream<", request, ", ", reply, ">&");
+    v["wrapper"] = absl::StrCat(async, "BidirectionalMethod");
+    v["parameters"] = absl::StrCat(prefix, "ServerStream<", request, ", ", reply, ">& stream");
+    v["types"] = absl::StrCat(prefix, "ServerStream<", request, ", ", reply, ">&");
     v["names"] = "stream";
-    v["call"] = absl::StrCat("::curtail::ClientStream<", request, ", ", reply, ">");
+    v["call"] = absl::StrCat(prefix, "ClientStream<", request, ", ", reply, ">");
     v["call_parameters"] = v["call_names"] = "";
   }
   return v;
 }
 
-// The texts for a method in which somebody streams; straight-line in all classes that have it.
+// The texts for a method in which somebody streams.
 constexpr char kStreamDeclaration[] = R"(    virtual ::absl::Status $method$(
         ::curtail::Context& ctx, $parameters$);
 )";
 constexpr char kStreamDefinition[] =
     R"(::absl::Status $service$::$base$::$method$(::curtail::Context&, $types$) {
   return ::absl::UnimplementedError("$full_name$ is not implemented");
+}
+
+)";
+constexpr char kAsyncStreamDeclaration[] = R"(    virtual ::curtail::Coroutine $method$(
+        ::curtail::Context& ctx, $parameters$);
+)";
+constexpr char kAsyncStreamDefinition[] =
+    R"(::curtail::Coroutine $service$::$base$::$method$(::curtail::Context&, $types$) {
+  co_return ::absl::UnimplementedError("$full_name$ is not implemented");
 }
 
 )";
@@ -114,7 +124,7 @@ constexpr char kStreamHandler[] = R"(  handlers.push_back(::curtail::internal::$
 )";
 
 // One of the classes that services derive from. The texts are templates: the first ones for the service, the
-// later ones for each of the unary methods.
+// later ones for each of the unary methods, the last for those that stream.
 struct Base {
   const char* name;
   bool (*has)(const MethodDescriptor&);
@@ -123,6 +133,9 @@ struct Base {
   const char* declaration;
   const char* definition;
   const char* handler;
+  const char* async = "";  // see StreamVariables()
+  const char* stream_declaration = kStreamDeclaration;
+  const char* stream_definition = kStreamDefinition;
 };
 
 constexpr Base kStraightLine = {
@@ -162,8 +175,8 @@ constexpr Base kCoroutine = {
     .name = "CoroutineService",
     .has = Any,
     .opening = R"(
-  // Coroutine handlers, for all models; `ctx`, `request` and `reply` live until the coroutine has ended. Those
-  // of streams are straight-line. Else as Service.
+  // Coroutine handlers, for all models; `ctx` and the other parameters live until the coroutine has ended. Else
+  // as Service.
   class CoroutineService : public ::curtail::Service {
    public:
 )",
@@ -182,7 +195,10 @@ constexpr Base kCoroutine = {
       "$method$", [this](::curtail::Context& ctx, const $request$& request, $reply$* reply) {
         return this->$method$(ctx, request, reply);
       }));
-)"};
+)",
+    .async = "Async",
+    .stream_declaration = kAsyncStreamDeclaration,
+    .stream_definition = kAsyncStreamDefinition};
 
 constexpr Base kContinuation = {
     .name = "ContinuationService",
@@ -211,20 +227,19 @@ constexpr Base kContinuation = {
       }));
 )"};
 
-// Calls visit(base) for each class written for `service`. One without unary methods has the first only.
+// Calls visit(base) for each class written for `service`. One without methods has the first only.
 template <class Visit>
 void ForEachBase(const ServiceDescriptor& service, Visit visit) {
   visit(kStraightLine);
-  if (!HasUnary(service)) return;
-  visit(kCoroutine);
-  visit(kContinuation);
+  if (Has(service, Any)) visit(kCoroutine);
+  if (HasUnary(service)) visit(kContinuation);
 }
 
 void PrintBase(const ServiceDescriptor& service, const Base& base, Printer& out) {
   out.PrintRaw(base.opening);
   ForEachMethod(service, base.has, [&](const MethodDescriptor& method) {
     out.PrintRaw(Comment(method, "    "));
-    if (Streams(method)) return out.Print(StreamVariables(method), kStreamDeclaration);
+    if (Streams(method)) return out.Print(StreamVariables(method, base.async), base.stream_declaration);
     out.Print(MethodVariables(method), base.declaration);
   });
   out.Print(R"(
@@ -255,6 +270,9 @@ void PrintStub(const ServiceDescriptor& service, Printer& out) {
     out.Print(StreamVariables(method), R"(    [[nodiscard]] $call$ $method$(
         ::curtail::Context& ctx$call_parameters$) const;
 )");
+    out.Print(StreamVariables(method, "Async"), R"(    [[nodiscard]] $call$ $method$(
+        ::curtail::Context& ctx$call_parameters$, ::curtail::Async) const;
+)");
   });
   out.Print(R"(
    private:
@@ -283,12 +301,13 @@ void PrintServiceClass(const ServiceDescriptor& service, Printer& out) {
 
 void PrintBaseBodies(const ServiceDescriptor& service, const Base& base, Printer& out) {
   const auto print = [&](const MethodDescriptor& method, const char* unary, const char* stream) {
-    Variables variables = Streams(method) ? StreamVariables(method) : MethodVariables(method);
+    Variables variables = Streams(method) ? StreamVariables(method, base.async) : MethodVariables(method);
     variables["base"] = base.name;
     out.Print(variables, Streams(method) ? stream : unary);
   };
-  ForEachMethod(service, base.has,
-                [&](const MethodDescriptor& method) { print(method, base.definition, kStreamDefinition); });
+  ForEachMethod(service, base.has, [&](const MethodDescriptor& method) {
+    print(method, base.definition, base.stream_definition);
+  });
   Variables variables = ServiceVariables(service);
   variables["base"] = base.name;
   out.Print(variables,
@@ -319,6 +338,12 @@ void PrintStubBodies(const ServiceDescriptor& service, Printer& out) {
 }
 
 )");
+    out.Print(StreamVariables(method, "Async"), R"($call$ $service$::Stub::$method$(
+    ::curtail::Context& ctx$call_parameters$, ::curtail::Async) const {
+  return $call$(::curtail::internal::OpenAsyncStream(ctx, *channel_, "$path$"$call_names$));
+}
+
+)");
   });
 }
 
@@ -337,13 +362,14 @@ class OutputFile {
   Printer printer_;
 };
 
-// True if a method of the file has one request and one reply.
-bool AnyHasUnary(const FileDescriptor& file) {
+template <class Has>
+bool AnyHas(const FileDescriptor& file, Has has) {
   for (int i = 0; i < file.service_count(); ++i) {
-    if (HasUnary(*file.service(i))) return true;
+    if (has(*file.service(i))) return true;
   }
   return false;
 }
+bool HasStreams(const ServiceDescriptor& service) { return Has(service, Streams); }
 
 void WriteHeader(const FileDescriptor& file, GeneratorContext* context) {
   OutputFile output(file, ".curtail.h", context);
@@ -351,10 +377,10 @@ void WriteHeader(const FileDescriptor& file, GeneratorContext* context) {
   const Variables variables = {{"stem", FileStem(file)}, {"namespace", CppNamespace(file)}};
   out.Print("#pragma once\n\n");
   if (file.service_count() > 0) {
-    out.Print(
-        "#include <string_view>\n#include <vector>\n\n#include \"absl/status/status.h\"\n"
-        "#include \"curtail/rpc/channel.h\"\n#include \"curtail/rpc/context.h\"\n");
-    if (AnyHasUnary(file))
+    out.Print("#include <string_view>\n#include <vector>\n\n#include \"absl/status/status.h\"\n");
+    if (AnyHas(file, HasStreams)) out.Print("#include \"curtail/rpc/async_stream.h\"\n");
+    out.Print("#include \"curtail/rpc/channel.h\"\n#include \"curtail/rpc/context.h\"\n");
+    if (AnyHas(file, HasUnary))
       out.Print("#include \"curtail/rpc/continuation.h\"\n#include \"curtail/rpc/coroutine.h\"\n");
     out.Print(
         "#include \"curtail/rpc/method.h\"\n#include \"curtail/rpc/service.h\"\n"
@@ -375,7 +401,7 @@ void WriteSource(const FileDescriptor& file, GeneratorContext* context) {
   out.Print(variables, "#include \"$stem$.curtail.h\"\n");
   if (file.service_count() == 0) return;
   out.Print("\n");
-  if (AnyHasUnary(file)) out.Print("#include <utility>\n\n");
+  if (AnyHas(file, HasUnary)) out.Print("#include <utility>\n\n");
   if (!file.package().empty()) out.Print(variables, "namespace $namespace$ {\n\n");
   for (int i = 0; i < file.service_count(); ++i) {
     const ServiceDescriptor& service = *file.service(i);

@@ -187,7 +187,7 @@ TEST(GeneratorCoroutines, HandlersReachTheOverride) {
   for (const MethodHandler& handler : handlers) {
     const bool unary = handler.kind == MethodHandler::Kind::kUnary;
     EXPECT_EQ(handler.handler && handler.continuation, unary) << handler.name;
-    EXPECT_EQ(static_cast<bool>(handler.stream), !unary) << handler.name;
+    EXPECT_EQ(handler.stream && handler.start_stream, !unary) << handler.name;
   }
   nasty::Query query;
   query.set_number(40);
@@ -262,12 +262,19 @@ TEST(GeneratorContinuations, MayHideMessages) {
       testing::ElementsAre("MethodHandler", "Coroutine", "ProcessCoroutine", "TypedResponder", "responder"));
 }
 
-TEST(Generator, WritesNothingOfCoroutinesForStreamsAlone) {
+TEST(Generator, WritesNoContinuationsForStreamsAlone) {
   const Generated streams = Generate("message M {}\nservice S { rpc Each(stream M) returns (stream M); }\n");
   ASSERT_TRUE(streams.ok) << streams.error;
   EXPECT_THAT(streams.files.at("x.curtail.h"), HasSubstr("virtual ::absl::Status Each("));
-  for (const char* word : {"coroutine.h", "CoroutineService", "ContinuationService"}) {
+  EXPECT_THAT(streams.files.at("x.curtail.h"), HasSubstr("virtual ::curtail::Coroutine Each("));
+  EXPECT_THAT(streams.files.at("x.curtail.h"), HasSubstr("async_stream.h"));
+  for (const char* word : {"/coroutine.h", "ContinuationService"}) {
     EXPECT_THAT(streams.files.at("x.curtail.h"), Not(HasSubstr(word)));
+  }
+  const Generated nothing = Generate("service S {}\n");
+  ASSERT_TRUE(nothing.ok) << nothing.error;
+  for (const char* word : {"coroutine.h", "async_stream.h", "CoroutineService", "ContinuationService"}) {
+    EXPECT_THAT(nothing.files.at("x.curtail.h"), Not(HasSubstr(word)));
   }
   const Generated mixed = Generate(
       "message M {}\nservice S { rpc Each(stream M) returns (stream M); }\n"
@@ -278,7 +285,7 @@ TEST(Generator, WritesNothingOfCoroutinesForStreamsAlone) {
   EXPECT_THAT(header, HasSubstr("virtual ::curtail::Coroutine One("));
   EXPECT_THAT(header, HasSubstr("virtual void ProcessOne("));
   EXPECT_THAT(header, HasSubstr("Methods that stream exist in the other two only."));
-  EXPECT_THAT(header, Not(HasSubstr("Coroutine Each(")));
+  EXPECT_THAT(header, HasSubstr("Coroutine Each("));
   EXPECT_THAT(header, Not(HasSubstr("ProcessEach(")));
 }
 
@@ -314,6 +321,15 @@ TEST(Generator, WritesStreamsByWhoStreams) {
   EXPECT_THAT(header, HasSubstr("[[nodiscard]] ::curtail::ClientWriter<M, M> Up("));
   EXPECT_THAT(header, HasSubstr("[[nodiscard]] ::curtail::ClientReader<M> Down("));
   EXPECT_THAT(header, HasSubstr("[[nodiscard]] ::curtail::ClientStream<M, M> Both("));
+  EXPECT_THAT(
+      header,
+      HasSubstr("    // Takes.\n    virtual ::curtail::Coroutine Up(\n        ::curtail::Context& ctx, "
+                "::curtail::AsyncStreamReader<M>& reader, M* reply);"));
+  EXPECT_THAT(header, HasSubstr("const M& request, ::curtail::AsyncStreamWriter<M>& writer);"));
+  EXPECT_THAT(header, HasSubstr("::curtail::Context& ctx, ::curtail::AsyncServerStream<M, M>& stream);"));
+  EXPECT_THAT(header, HasSubstr("[[nodiscard]] ::curtail::AsyncClientWriter<M, M> Up("));
+  EXPECT_THAT(header, HasSubstr("[[nodiscard]] ::curtail::AsyncClientReader<M> Down("));
+  EXPECT_THAT(header, HasSubstr("[[nodiscard]] ::curtail::AsyncClientStream<M, M> Both("));
 }
 
 TEST(GeneratorErrors, MethodIsAKeyword) {

@@ -69,7 +69,7 @@ Deadline AsyncFanout::OnTimer() {
 
 void AsyncFanout::AllEnded() {
   Executor* const executor = executor_;
-  if (TaskList* batch = ResponseReceiver::Batch()) return batch->Push(this);
+  if (TaskList* batch = receiver_->Batch()) return batch->Push(this);
   TaskList alone;
   alone.Push(this);
   executor->SubmitResponse(alone);

@@ -12,6 +12,7 @@
 #include "curtail/exec/fiber.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/channel_impl.h"
+#include "curtail/rpc/client/in_process_call.h"
 #include "curtail/rpc/stream.h"
 #include "curtail/rpc/stream/stream_pipe.h"
 #include "google/protobuf/message_lite.h"
@@ -25,25 +26,35 @@ class StreamCallOfClient final : public ClientStreamCall,
                                  private ClientStreamEvents,
                                  private Cancellable {
  public:
-  StreamCallOfClient(Context& ctx, Channel& channel, std::string_view path, Lane* lane)
+  // `suspends`: for a coroutine whose steps wait without a thread.
+  StreamCallOfClient(Context& ctx, Channel& channel, std::string_view path, Lane* lane, bool suspends)
       : StreamPipe(ctx, lane),
         channel_(channel),
         max_request_bytes_(ctx.call_options().max_request_bytes),
         deadline_(ctx.deadline()) {
     stream = this;
-    if (absl::Status begun = Begin(path); !begun.ok()) {
+    const WaitHint hint = CurrentWait();
+    if (absl::Status begun = Begin(path, suspends ? hint.response : nullptr); !begun.ok()) {
       MutexLock lock(mu_);
       over_ = ended_ = true;
       CutOff(std::move(begun));
       return;
     }
     ctx.Attach(*this);
+    if (suspends) {
+      Suspend(hint);
+      return;
+    }
     // The connection moves while a thread waits in it. When it stands, what is written goes out without.
     MutexLock lock(mu_);
-    while (lane_ != nullptr && !standing_ && !ended_ && !cut_) Sleep(&reader_);
+    while (lane_ != nullptr && !standing_ && !ended_ && !cut_) {
+      if (ctx_.cancelled() || ctx_.deadline().Expired()) break;
+      Sleep(reader_, ctx_.deadline());
+    }
   }
 
   ~StreamCallOfClient() final {
+    StopSuspending();
     if (connection_ != nullptr) {
       ctx_.Detach(*this);
       Cancel();
@@ -52,25 +63,15 @@ class StreamCallOfClient final : public ClientStreamCall,
     TellInterceptors();
   }
 
-  bool Read(std::string* message) override { return StreamPipe::Read(message); }
-  bool Write(std::string&& message) override {
-    if (message.size() <= max_request_bytes_) return StreamPipe::Write(std::move(message));
-    Fail(TooLong(message.size(), max_request_bytes_));
-    return false;
-  }
-  void Fail(absl::Status why) override { StreamPipe::Fail(std::move(why)); }
-  absl::Status status() override { return StreamPipe::status(); }
+  bool Read(std::string* message) override { return StreamEnd::Read(message); }
+  bool Write(std::string&& message) override { return StreamEnd::Write(std::move(message)); }
+  bool Await(StreamStep& step) override { return StreamEnd::Await(step); }
+  void Fail(absl::Status why) override { StreamEnd::Fail(std::move(why)); }
+  absl::Status status() override { return StreamEnd::status(); }
   void EndWrites() override { StreamPipe::EndWrites(); }
   const ReplyMetadata& metadata() const override { return ClientCall::metadata; }
 
-  const Metadata& InitialMetadata() override {
-    static const Metadata kNone;
-    MutexLock lock(mu_);
-    while (!head_come_ && !ended_ && !cut_) Sleep(&reader_);
-    return head_come_ || ended_ ? ClientCall::metadata.initial : kNone;
-  }
-
-  absl::Status Finish() override {
+  void BeginFinish() override {
     if (!IsCut()) EndWrites();
     bool kick = false;
     {
@@ -79,14 +80,19 @@ class StreamCallOfClient final : public ClientStreamCall,
       kick = Post();
     }
     if (kick) Kick();
-    {
-      MutexLock lock(mu_);
-      while (!ended_ && !cut_) Sleep(&reader_);
-    }
+  }
+  void CutShort() override {
     if (IsCut()) Cancel();
-    WaitForEnd();
+    SendHeld();
+  }
+  absl::Status EndFinish() override {
     TellInterceptors();
-    return StreamPipe::status();
+    return StreamEnd::status();
+  }
+  const Metadata& Head() override {
+    static const Metadata kNone;
+    MutexLock lock(mu_);
+    return head_come_ || ended_ ? ClientCall::metadata.initial : kNone;
   }
 
   void Cancel() override {
@@ -100,11 +106,9 @@ class StreamCallOfClient final : public ClientStreamCall,
   }
 
  private:
-  absl::Status Begin(std::string_view path) {
+  // `response` takes the replies, if it is there.
+  absl::Status Begin(std::string_view path, Receiver* response) {
     Channel::Impl& impl = channel_.impl();
-    if (impl.in_process != nullptr) {
-      return absl::UnimplementedError("streams to a service of the same process are not supported");
-    }
     if (ctx_.cancelled()) return absl::CancelledError("cancelled by the caller");
     const TimePoint now = Now();
     if (ctx_.deadline().when() <= now)
@@ -114,8 +118,11 @@ class StreamCallOfClient final : public ClientStreamCall,
     if (!impl.options.interceptors.empty()) {
       if (absl::Status refused = leaving.Before(channel_, path, head.metadata); !refused.ok()) return refused;
     }
-    absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
-        impl.Acquire(lane_ == nullptr ? CurrentWait().loop->poller() : lane_->poller(), now, head.metadata);
+    const std::shared_ptr<Poller>& poller = response != nullptr
+                                                ? static_cast<ResponseReceiver*>(response)->shared_poller()
+                                            : lane_ == nullptr ? CurrentWait().loop->poller()
+                                                               : lane_->poller();
+    absl::StatusOr<std::shared_ptr<ClientConnection>> connection = impl.Acquire(poller, now, head.metadata);
     if (!connection.ok()) return connection.status();
     connection_ = *std::move(connection);
     const CallOptions& options = ctx_.call_options();
@@ -129,7 +136,7 @@ class StreamCallOfClient final : public ClientStreamCall,
   }
 
   void TellInterceptors() {
-    if (leaving.passed()) leaving.After(channel_, head.path, StreamPipe::status());
+    if (leaving.passed()) leaving.After(channel_, head.path, StreamEnd::status());
   }
 
   bool IsCut() {
@@ -139,30 +146,49 @@ class StreamCallOfClient final : public ClientStreamCall,
 
   // Sure to come: a cancelled call ends in its connection's turn.
   void WaitForEnd() {
-    MutexLock lock(mu_);
-    if (posted_) {  // it may be held
-      mu_.Unlock();
-      Kick();
-      mu_.Lock();
+    SendHeld();
+    Do({.kind = StreamStep::Kind::kGone});
+  }
+  // What was posted may be held.
+  void SendHeld() {
+    {
+      MutexLock lock(mu_);
+      if (!posted_) return;
     }
-    while (!ended_ || posted_ || (cancelling_ && !cancel_handled_)) {
-      Waiter waiter(lane_);
-      reader_ = &waiter;
-      mu_.Unlock();
-      Drive(waiter, Deadline::Infinite());
-      mu_.Lock();
-      reader_ = nullptr;
-    }
+    Kick();
   }
 
   // StreamPipe.
   Outlet outlet() override { return {*connection_, channel_.impl().client->held_messages()}; }
   void PostTurn() override { connection_->Post(&turn_); }
   void SendEnd(wire::Session& session, wire::StreamId id) override { session.EndRequest(id); }
-  void WaitFor(Waiter& waiter) override {
+  bool Try(StreamStep& step) override CURTAIL_REQUIRES(mu_) {
+    switch (step.kind) {
+      case StreamStep::Kind::kHead:
+        return head_come_ || ended_ || cut_;
+      case StreamStep::Kind::kEnd:
+        return ended_ || cut_;
+      case StreamStep::Kind::kGone:
+        return ended_ && !posted_ && (!cancelling_ || cancel_handled_);
+      case StreamStep::Kind::kWrite:
+        if (step.message->size() > max_request_bytes_)
+          CutOff(TooLong(step.message->size(), max_request_bytes_));
+        break;
+      case StreamStep::Kind::kRead:
+        break;
+    }
+    return StreamPipe::Try(step);
+  }
+  void WaitFor(Waiter& waiter, Deadline deadline) override {
     const Deadline look = connection_->look_at();
-    Drive(waiter, std::min(ctx_.deadline(), connection_->usable() ? look : Deadline::Infinite()));
+    Drive(waiter, std::min(deadline, connection_->usable() ? look : Deadline::Infinite()));
     if (look.Expired()) connection_->Look();
+  }
+  Deadline Look() override {
+    constexpr Nanos kSoon = std::chrono::milliseconds(1);  // the thread that has the connection is about to
+    if (connection_->look_at().Expired()) connection_->Look();
+    if (!connection_->usable()) return Deadline::Infinite();
+    return std::max(connection_->look_at(), Deadline::In(kSoon));
   }
 
   void Drive(Waiter& waiter, Deadline deadline) {
@@ -225,19 +251,60 @@ class StreamCallOfClient final : public ClientStreamCall,
 }  // namespace
 
 std::unique_ptr<ClientStreamCall> OpenStream(Context& ctx, Channel& channel, std::string_view path) {
+  if (channel.impl().in_process != nullptr)
+    return OpenInProcessStream(ctx, channel, path, /*suspends=*/false);
   Client* const client = channel.impl().client;
   Lane* const lane = Fiber::Current() != nullptr
                          ? nullptr
                          : &client->lane(CurrentWait().thread_index % client->lane_count());
-  return std::make_unique<StreamCallOfClient>(ctx, channel, path, lane);
+  return std::make_unique<StreamCallOfClient>(ctx, channel, path, lane, /*suspends=*/false);
 }
 
-std::unique_ptr<ClientStreamCall> OpenStream(Context& ctx, Channel& channel, std::string_view path,
-                                             const google::protobuf::MessageLite& request) {
-  std::unique_ptr<ClientStreamCall> call = OpenStream(ctx, channel, path);
+std::unique_ptr<ClientStreamCall> OpenAsyncStream(Context& ctx, Channel& channel, std::string_view path) {
+  const WaitHint& hint = CurrentWait();
+  const bool suspends =
+      hint.waiting == Waiting::kAsync && hint.executor != nullptr && hint.response != nullptr;
+  if (!suspends) return OpenStream(ctx, channel, path);
+  if (channel.impl().in_process != nullptr) return OpenInProcessStream(ctx, channel, path, suspends);
+  return std::make_unique<StreamCallOfClient>(ctx, channel, path, nullptr, suspends);
+}
+
+namespace {
+
+// The first message never waits for room.
+std::unique_ptr<ClientStreamCall> SendOne(std::unique_ptr<ClientStreamCall> call,
+                                          const google::protobuf::MessageLite& request) {
   ParsedStream(*call).Write(request);
   call->EndWrites();
   return call;
+}
+
+}  // namespace
+
+std::unique_ptr<ClientStreamCall> OpenStream(Context& ctx, Channel& channel, std::string_view path,
+                                             const google::protobuf::MessageLite& request) {
+  return SendOne(OpenStream(ctx, channel, path), request);
+}
+
+std::unique_ptr<ClientStreamCall> OpenAsyncStream(Context& ctx, Channel& channel, std::string_view path,
+                                                  const google::protobuf::MessageLite& request) {
+  return SendOne(OpenAsyncStream(ctx, channel, path), request);
+}
+
+absl::Status ClientStreamCall::Finish() {
+  StreamStep end{.kind = StreamStep::Kind::kEnd};
+  StreamStep gone{.kind = StreamStep::Kind::kGone};
+  BeginFinish();
+  Await(end);
+  CutShort();
+  Await(gone);
+  return EndFinish();
+}
+
+const Metadata& ClientStreamCall::InitialMetadata() {
+  StreamStep head{.kind = StreamStep::Kind::kHead};
+  Await(head);
+  return Head();
 }
 
 absl::Status FinishWithReply(ClientStreamCall& call, google::protobuf::MessageLite* reply) {
@@ -246,9 +313,11 @@ absl::Status FinishWithReply(ClientStreamCall& call, google::protobuf::MessageLi
   std::string second;
   const bool one = stream.Read(reply);
   const bool more = one && call.Read(&second);
-  absl::Status status = call.Finish();
-  if (status.ok() && (!one || more))
-    return absl::UnimplementedError("a reply that is not exactly one message");
+  return CheckOneReply(call.Finish(), one && !more);
+}
+
+absl::Status CheckOneReply(absl::Status status, bool one) {
+  if (status.ok() && !one) return absl::UnimplementedError("a reply that is not exactly one message");
   return status;
 }
 

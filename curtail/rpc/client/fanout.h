@@ -11,11 +11,10 @@
 #include "curtail/exec/task.h"
 #include "curtail/rpc/call_observer.h"
 #include "curtail/rpc/client/channel_impl.h"
+#include "curtail/rpc/client/response_receiver.h"
 #include "curtail/rpc/context.h"
 
 namespace curtail::internal {
-
-class ResponseReceiver;
 
 // A Fanout sends the calls of a batch at once and counts the answers. It lies in whatever waits, and may die
 // only when AllEnded() has been called: no connection refers to it any more then.
@@ -148,7 +147,7 @@ class Fanout : private Cancellable {
 
 // An AsyncFanout waits without a thread: the thread that takes the last reply, or another of the response
 // pool, goes on with Continue().
-class AsyncFanout : private Fanout, private Task, private Timer {
+class AsyncFanout : private Fanout, private Task, private ResponseTimer {
  public:
   // Sends. Continue() may run before this returns. REQUIRES: on a thread of a pool that has asynchronous models.
   void Start();
@@ -160,7 +159,6 @@ class AsyncFanout : private Fanout, private Task, private Timer {
   virtual void Continue() = 0;
 
  private:
-  friend class ResponseReceiver;
   void Run(const WaitHint& hint) override;
   void AllEnded() override;
   void OnCancel() override { pause_.load(std::memory_order_acquire) == kNone ? CancelOpenCalls() : Resume(); }
@@ -169,8 +167,7 @@ class AsyncFanout : private Fanout, private Task, private Timer {
   void Pause();
   // Ends the pause, if it has not ended. On any thread.
   void Resume();
-  // Its time has come; returns when to be called again. Under the receiver's mutex.
-  Deadline OnTimer();
+  Deadline OnTimer() override;
   Deadline NextTimer();
 
   Executor* executor_ = nullptr;

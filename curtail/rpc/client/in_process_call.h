@@ -3,7 +3,11 @@
 // in_process_call.h - the calls of a batch that stay in this process.
 #pragma once
 
+#include <memory>
+#include <string_view>
+
 #include "curtail/rpc/context.h"
+#include "curtail/rpc/stream.h"
 
 namespace curtail::internal {
 
@@ -13,5 +17,10 @@ bool StaysInProcess(const CallBatch& batch);
 // CallAll() and StartAsync() for such a batch; its other channels are called beside them.
 void CallAllInProcess(Context& ctx, const CallBatch& batch);
 void StartAsyncInProcess(Context& ctx, const CallBatch& batch, void (*done)(void*), void* arg);
+
+// OpenStream() for a channel that leads to an InProcess; `suspends`: OpenAsyncStream() by a coroutine whose steps wait
+// without a thread.
+std::unique_ptr<ClientStreamCall> OpenInProcessStream(Context& ctx, Channel& channel, std::string_view path,
+                                                      bool suspends);
 
 }  // namespace curtail::internal

@@ -3,31 +3,39 @@
 
 #include <algorithm>
 
-#include "curtail/rpc/client/fanout.h"
-
 namespace curtail::internal {
 namespace {
 
+// Of a thread that is handling events.
 thread_local TaskList* batch = nullptr;
+thread_local const ResponseReceiver* handling = nullptr;
 
 }  // namespace
 
-TaskList* ResponseReceiver::Batch() { return batch; }
+TaskList* ResponseReceiver::Batch() const { return handling == this ? batch : nullptr; }
 
-void ResponseReceiver::Arm(AsyncFanout& fanout, TimePoint when) {
+void ResponseReceiver::RunLater(Task& task) {
+  {
+    MutexLock lock(later_mu_);
+    later_.Push(&task);
+  }
+  poller_->Wake();
+}
+
+void ResponseReceiver::Arm(ResponseTimer& timer, TimePoint when) {
   bool wake = false;
   {
     MutexLock lock(mu_);
-    timers_.Insert(fanout, when);
+    timers_.Insert(timer, when);
     wake = when < wakes_at_;
     if (wake) wakes_at_ = when;
   }
   if (wake) poller_->Wake();
 }
 
-void ResponseReceiver::Disarm(AsyncFanout& fanout) {
+void ResponseReceiver::Disarm(ResponseTimer& timer) {
   MutexLock lock(mu_);
-  timers_.Remove(fanout);
+  timers_.Remove(timer);
 }
 
 void ResponseReceiver::Await(Deadline deadline, SpinBudget* spin, std::vector<Poller::Ready>* events) {
@@ -42,9 +50,13 @@ void ResponseReceiver::Await(Deadline deadline, SpinBudget* spin, std::vector<Po
 
 void ResponseReceiver::Handle(const std::vector<Poller::Ready>& events, TaskList* ready) {
   batch = ready;
+  handling = this;
   for (const Poller::Ready& event : events) event.handler->OnEvents(event.events, nullptr);
   ExpireTimers();
   batch = nullptr;
+  handling = nullptr;
+  MutexLock lock(later_mu_);
+  ready->Append(later_);
 }
 
 void ResponseReceiver::ExpireTimers() {
@@ -52,10 +64,10 @@ void ResponseReceiver::ExpireTimers() {
   if (timers_.empty()) return;
   const TimePoint now = Now();
   while (!timers_.empty() && timers_.first().when() <= now) {
-    auto& fanout = static_cast<AsyncFanout&>(timers_.first());
-    timers_.Remove(fanout);
+    auto& timer = static_cast<ResponseTimer&>(timers_.first());
+    timers_.Remove(timer);
     // It cannot go away meanwhile: before that it calls Disarm(), which waits for the mutex.
-    if (const Deadline next = fanout.OnTimer(); !next.infinite()) timers_.Insert(fanout, next.when());
+    if (const Deadline next = timer.OnTimer(); !next.infinite()) timers_.Insert(timer, next.when());
   }
 }
 

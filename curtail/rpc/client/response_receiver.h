@@ -13,7 +13,15 @@
 
 namespace curtail::internal {
 
-class AsyncFanout;
+// Something asynchronous that has a deadline, or looks around now and then.
+class ResponseTimer : public Timer {
+ public:
+  // Its time has come; returns when to be called again. Under the receiver's mutex.
+  virtual Deadline OnTimer() = 0;
+
+ protected:
+  ~ResponseTimer() = default;
+};
 
 // A ResponseReceiver holds the poller on which the connections of asynchronous requests are registered, and
 // their deadlines. Thread-safe.
@@ -21,12 +29,14 @@ class ResponseReceiver final : public Receiver {
  public:
   const std::shared_ptr<Poller>& shared_poller() const { return poller_; }
 
-  // Has `fanout` hear of `when`. Any thread.
-  void Arm(AsyncFanout& fanout, TimePoint when);
+  // Has `timer` hear of `when`. Any thread. REQUIRES: not armed.
+  void Arm(ResponseTimer& timer, TimePoint when);
   // After this it does not hear of it any more.
-  void Disarm(AsyncFanout& fanout);
-  // Where a thread that is handling events puts what became ready; null on other threads.
-  static TaskList* Batch();
+  void Disarm(ResponseTimer& timer);
+  // Where a thread that is handling events of this receiver puts what became ready; null on other threads.
+  TaskList* Batch() const;
+  // Has the pool run `task` after it has looked for events. Any thread.
+  void RunLater(Task& task);
 
   // Receiver.
   Poller& poller() override { return *poller_; }
@@ -44,6 +54,10 @@ class ResponseReceiver final : public Receiver {
   // When the leader will look at the timers, at the latest. It does not go back when a timer is removed, so
   // that in a steady stream of requests most timers are armed without waking anybody.
   TimePoint wakes_at_ CURTAIL_GUARDED_BY(mu_) = TimePoint::max();
+
+  // Held for a moment, with no other mutex taken meanwhile.
+  Mutex later_mu_;
+  TaskList later_ CURTAIL_GUARDED_BY(later_mu_);
 };
 
 }  // namespace curtail::internal

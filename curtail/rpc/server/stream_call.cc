@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DESIGN. The handler waits in Read() and Write(), perhaps for as long as the call lasts, so it may not keep a thread
-// from the requests behind it. Under fiber models it is a fiber like any other. Under the others it moves to a
-// thread without a role, as functions given to async() do.
+// from the requests behind it. Under fiber models it is a fiber like any other. Under asynchronous models a coroutine
+// leaves its thread when it waits. The others move to a thread without a role, as functions given to async() do.
 //
 // Streams are no requests for observers and policies: how long one lasts is up to its client.
 #include "curtail/rpc/server/stream_call.h"
@@ -50,6 +50,7 @@ class StreamCall final : public ServerCall, private StreamPipe {
       LeaveQueue(0);
       status = Begin(hint);
       if (status.ok()) status = Intercept();
+      if (status.ok() && method_->handler.start_stream && CanSuspend(hint)) return Start(hint);
       if (status.ok() && Fiber::Current() == nullptr) {
         moved_ = true;
         if (hint.executor->TryRunAside(this)) return;
@@ -58,7 +59,6 @@ class StreamCall final : public ServerCall, private StreamPipe {
       }
     }
     if (status.ok()) status = RunHandler();
-    SettleOutcome(ServerCall::context_, &status);
     End(std::move(status));
     Unref();
   }
@@ -70,6 +70,24 @@ class StreamCall final : public ServerCall, private StreamPipe {
   }
   void NeverRun(absl::StatusCode) override {}
 
+  // The object may be gone when this returns.
+  void Start(const WaitHint& hint) {
+    Suspend(hint);
+    BeginTurn();
+    method_->handler.start_stream(
+        ServerCall::context_, *this,
+        [](void* self, absl::Status status) {
+          auto* const call = static_cast<StreamCall*>(self);
+          call->End(call->Whole(std::move(status)));
+          call->StopSuspending();
+          call->Unref();
+        },
+        this);
+  }
+
+  // A handler that takes the end of the messages for the client's may not know that they were cut short.
+  absl::Status Whole(absl::Status status) { return status.ok() ? StreamEnd::status() : status; }
+
   absl::Status RunHandler() {
     const MethodHandler& handler = method_->handler;
     absl::Status status;
@@ -80,11 +98,11 @@ class StreamCall final : public ServerCall, private StreamPipe {
     } catch (...) {
       return absl::InternalError(Join("exception in handler of ", handler.name));
     }
-    // A handler that takes the end of the messages for the client's may not know that they were cut short.
-    return status.ok() ? StreamPipe::status() : status;
+    return Whole(std::move(status));
   }
 
   void End(absl::Status status) {
+    SettleOutcome(ServerCall::context_, &status);
     absl::Status told;
     {
       MutexLock lock(mu_);
@@ -100,19 +118,16 @@ class StreamCall final : public ServerCall, private StreamPipe {
     EndWrites();
   }
 
-  bool Write(std::string&& message) override {
-    if (!std::exchange(wrote_, true)) {
-      MutexLock lock(mu_);
-      TakeMetadata(end_);
-    }
-    return StreamPipe::Write(std::move(message));
+  bool Try(StreamStep& step) override CURTAIL_REQUIRES(mu_) {
+    if (step.kind == StreamStep::Kind::kWrite && !std::exchange(wrote_, true)) TakeMetadata(end_);
+    return StreamPipe::Try(step);
   }
 
   void SendInitialMetadata() override {
-    if (std::exchange(wrote_, true)) return;
     bool kick = false;
     {
       MutexLock lock(mu_);
+      if (std::exchange(wrote_, true)) return;
       TakeMetadata(end_);
       head_due_ = end_.status.ok();
       kick = Post();
@@ -138,12 +153,12 @@ class StreamCall final : public ServerCall, private StreamPipe {
 
   // Owned by the thread that runs the handler.
   bool moved_ = false;
-  bool wrote_ = false;
 
   Reply turn_{this, Reply::kTurn};
   // Guarded by the pipe's mutex: the call's end, and the metadata ahead of it.
   Reply end_{this};
   bool head_due_ = false;  // even an empty one
+  bool wrote_ = false;
 };
 
 }  // namespace

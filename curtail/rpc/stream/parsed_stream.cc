@@ -8,15 +8,14 @@
 
 namespace curtail::internal {
 
-bool ParsedStream::Read(google::protobuf::MessageLite* message) {
-  if (!stream_->Read(&in_)) return false;
+bool ParsedStream::Parse(google::protobuf::MessageLite* message) {
   if (in_.size() <= INT_MAX && message->ParseFromArray(in_.data(), static_cast<int>(in_.size()))) return true;
   stream_->Fail(absl::InternalError(Join("a message of the stream is no valid ", message->GetTypeName())));
   return false;
 }
 
-bool ParsedStream::Write(const google::protobuf::MessageLite& message) {
-  if (message.SerializeToString(&out_)) return stream_->Write(std::move(out_));
+bool ParsedStream::Serialize(const google::protobuf::MessageLite& message) {
+  if (message.SerializeToString(&out_)) return true;
   stream_->Fail(
       absl::InternalError("cannot serialize a message (larger than 2 GiB, or a required field is unset)"));
   return false;

@@ -13,8 +13,7 @@
 //  P3  posted_ is set with PostTurn(), and cleared by Carry() before it looks at anything. What a thread changes while
 //      posted_ is set, Carry() will see. Each change is followed by a kick, at once or by P7. After the end (over_)
 //      nothing is posted.
-//  P4  A thread that waits enters a Waiter on its stack under the mutex, after it has looked, and takes it out under
-//      the mutex. The strand's holder notifies it under the mutex: it cannot be gone.
+//  P4  Threads, fibers and coroutines wait by the rules of stream_end.cc.
 //  P5  What ends a request wakes its waiters: OnOver() from below, the context's cancellation from beside. The
 //      deadline ends each wait by itself.
 //  P6  SendEnd() is called once, when writes have ended and out_ is empty, unless the stream is over.
@@ -22,8 +21,8 @@
 //      than HeldMessages::kGap ago. Then it is held: its turn is posted, and the kick comes
 //      (a) when out_ holds kEnough;
 //      (b) when its writer waits. A thread of a server sends then all that it has held, of whatever stream
-//          (exec/receiver.h: Outbox); another one, what it holds of the stream that it waits for. The end of the
-//          writes counts as a wait;
+//          (exec/receiver.h: Outbox), as it does when a coroutine leaves it without work; another one, what it holds of
+//          the stream that it waits for. The end of the writes counts as a wait;
 //      (c) with the first message that is written kGap after the last kick;
 //      (d) after HeldMessages::kLongest at the latest, from a thread that does nothing else.
 //      So a message that comes alone waits for nothing, and those of a burst share a write.
@@ -31,7 +30,6 @@
 
 #include <utility>
 
-#include "curtail/exec/fiber.h"
 #include "curtail/exec/receiver.h"
 #include "curtail/exec/wait.h"
 
@@ -44,41 +42,50 @@ constexpr size_t kEnough = 16u << 10;
 
 }  // namespace
 
-bool StreamPipe::Read(std::string* message) {
-  Fiber::YieldIfLong();
-  bool kick = false;
-  {
-    MutexLock lock(mu_);
-    while (!cut_ && in_.empty() && !peer_ended_ && !over_) Sleep(&reader_);
-    if (cut_ || in_.empty()) return false;
-    in_.Pop(message);
-    if (held_ && !resume_ && in_.bytes() <= kMaxIn / 2) {
-      resume_ = true;
-      kick = Post();
-    }
+bool StreamPipe::Try(StreamStep& step) {
+  return step.kind == StreamStep::Kind::kRead ? TryRead(step) : TryWrite(step);
+}
+
+bool StreamPipe::TryRead(StreamStep& step) {
+  step.ok = !cut_ && !in_.empty();
+  if (!step.ok) return cut_ || peer_ended_ || over_;
+  in_.Pop(step.message);
+  if (held_ && !resume_ && in_.bytes() <= kMaxIn / 2) {
+    resume_ = true;
+    if (Post()) step.owed = kKick;
   }
-  if (kick) Kick();
   return true;
 }
 
-bool StreamPipe::Write(std::string&& message) {
-  Fiber::YieldIfLong();
-  bool first = false;
-  bool enough = false;
-  {
-    MutexLock lock(mu_);
-    while (!cut_ && !over_ && out_.bytes() > kMaxOut) Sleep(&writer_);
-    if (cut_ || over_ || writes_ended_) return false;
-    out_.Push(std::move(message));
-    enough = out_.bytes() >= kEnough;
-    first = !posted_;
-    Post();
-  }
+bool StreamPipe::TryWrite(StreamStep& step) {
+  const bool ended = cut_ || over_;
+  if (!ended && out_.bytes() > kMaxOut) return false;
+  step.ok = !ended && !writes_ended_;
+  if (!step.ok) return true;
+  out_.Push(std::move(*step.message));
+  step.owed = kMessage;
+  if (out_.bytes() >= kEnough) step.owed |= kFull;
+  if (!posted_) step.owed |= kFirst;
+  Post();
+  return true;
+}
+
+void StreamPipe::Settle(const StreamStep& step) {
+  if (step.owed == 0) return;
+  if ((step.owed & (kKick | kFull)) != 0) return Kick();
   const Outlet out = outlet();  // P7
   const TimePoint now = Now();
-  if (enough || now - out.connection.messages_left() >= HeldMessages::kGap || (first && !Hold(out, now)))
-    Kick();
-  return true;
+  const bool first = (step.owed & kFirst) != 0;
+  if (now - out.connection.messages_left() >= HeldMessages::kGap || (first && !Hold(out, now))) Kick();
+}
+
+void StreamPipe::BeforeSleep() {
+  if (CurrentWait().outbox != nullptr) return;
+  {
+    MutexLock lock(mu_);
+    if (!posted_) return;
+  }
+  Kick();  // P7
 }
 
 void StreamPipe::EndWrites() {
@@ -106,45 +113,6 @@ bool StreamPipe::Hold(const Outlet& out, TimePoint now) {
   return hint.outbox->HoldBriefly(hint.thread_index, std::move(connection), now);
 }
 
-void StreamPipe::Fail(absl::Status status) {
-  MutexLock lock(mu_);
-  CutOff(std::move(status));
-}
-
-absl::Status StreamPipe::status() {
-  MutexLock lock(mu_);
-  return why_;
-}
-
-void StreamPipe::CutOff(absl::Status why) {
-  if (cut_) return;
-  cut_ = true;
-  why_ = std::move(why);
-  WakeAll();
-}
-
-void StreamPipe::WakeAll() {
-  for (Waiter* waiter : {reader_, writer_}) {
-    if (waiter != nullptr) waiter->Notify(Waiter::kInterrupted);
-  }
-}
-
-void StreamPipe::Sleep(Waiter** place) {
-  if (ctx_.cancelled()) return CutOff(absl::CancelledError("cancelled by the caller"));
-  if (ctx_.deadline().Expired()) return CutOff(absl::DeadlineExceededError("deadline exceeded on a stream"));
-  Waiter waiter(lane_);
-  *place = &waiter;
-  const bool kick = posted_ && CurrentWait().outbox == nullptr;  // P7
-  mu_.Unlock();
-  if (kick) Kick();
-  FlushBeforeWait();
-  WaitFor(waiter);
-  mu_.Lock();
-  *place = nullptr;
-}
-
-void StreamPipe::WaitFor(Waiter& waiter) { waiter.WaitOnFiber(ctx_.deadline()); }
-
 void StreamPipe::OnMessage(std::string&& message, wire::Session& session, wire::StreamId id) {
   MutexLock lock(mu_);
   if (cut_ || discards_) return;
@@ -153,13 +121,13 @@ void StreamPipe::OnMessage(std::string&& message, wire::Session& session, wire::
     held_ = true;
     session.SetReading(id, false);
   }
-  if (reader_ != nullptr) reader_->Notify(Waiter::kInterrupted);
+  Wake(reader_);
 }
 
 void StreamPipe::OnPeerEnd() {
   MutexLock lock(mu_);
   peer_ended_ = true;
-  if (reader_ != nullptr) reader_->Notify(Waiter::kInterrupted);
+  Wake(reader_);
 }
 
 void StreamPipe::OnOver(absl::Status status, bool whole) {
@@ -199,7 +167,7 @@ void StreamPipe::Send(wire::Session& session, wire::StreamId id) {
     session.SendMessage(id, std::move(scratch_));
   }
   if (out_.empty() && writes_ended_ && !std::exchange(end_sent_, true)) SendEnd(session, id);  // P6
-  if (writer_ != nullptr && out_.bytes() <= kMaxOut) writer_->Notify(Waiter::kInterrupted);
+  if (out_.bytes() <= kMaxOut) Wake(writer_);
 }
 
 }  // namespace curtail::internal

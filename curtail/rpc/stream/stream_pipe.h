@@ -10,36 +10,24 @@
 
 #include "absl/status/status.h"
 #include "curtail/base/mutex.h"
-#include "curtail/rpc/client/lane.h"
-#include "curtail/rpc/context.h"
-#include "curtail/rpc/stream.h"
 #include "curtail/rpc/stream/held_messages.h"
 #include "curtail/rpc/stream/message_queue.h"
+#include "curtail/rpc/stream/stream_end.h"
 #include "curtail/rpc/transport/connection.h"
 #include "curtail/wire/session.h"
 
 namespace curtail::internal {
 
 // One thread, or fiber, may read while another writes.
-class StreamPipe : public MessageStream {
+class StreamPipe : public StreamEnd {
  public:
-  StreamPipe(const StreamPipe&) = delete;
-  StreamPipe& operator=(const StreamPipe&) = delete;
-
-  // MessageStream. They wait as the present thread waits.
-  bool Read(std::string* message) override;
-  bool Write(std::string&& message) override;
-  void Fail(absl::Status status) override;
-  absl::Status status() override;
-
   // No more messages are written: SendEnd() follows when all have gone. Never waits.
   void EndWrites();
 
  protected:
-  // `lane`: where a plain thread drives the connection while it waits; null: others do. `held`, unless it is null,
-  // counts the bytes that pipes hold.
+  // `held`, unless it is null, counts the bytes that pipes hold.
   StreamPipe(Context& ctx, Lane* lane, std::atomic<int64_t>* held = nullptr)
-      : ctx_(ctx), lane_(lane), in_(held), out_(held) {}
+      : StreamEnd(ctx, lane), in_(held), out_(held) {}
   ~StreamPipe() = default;
 
   // ----- The strand's holder calls these; `session` and `id` are of the stream. -----
@@ -64,12 +52,11 @@ class StreamPipe : public MessageStream {
   // Ahead of what goes out, if there is a head to be sent. The mutex is held.
   virtual void SendHead(wire::Session&, wire::StreamId) {}
 
-  // Returns when woken, or at the latest at the deadline of the request. The mutex is not held.
-  virtual void WaitFor(Waiter& waiter);
-  // Sleeps once; any change wakes it. Or cuts the stream off, if the request has ended.
-  void Sleep(Waiter** place) CURTAIL_REQUIRES(mu_);
-  void CutOff(absl::Status why) CURTAIL_REQUIRES(mu_);
-  void WakeAll() CURTAIL_REQUIRES(mu_);
+  // StreamEnd; reads and writes.
+  bool Try(StreamStep& step) override CURTAIL_REQUIRES(mu_);
+  void Settle(const StreamStep& step) override;
+  void BeforeSleep() override;
+
   // Carry() is to look at what has changed. True: the caller owes a kick, without the mutex. See P3.
   bool Post() CURTAIL_REQUIRES(mu_) {
     if (over_) return false;
@@ -83,18 +70,16 @@ class StreamPipe : public MessageStream {
   // Drops what has come and what comes. `credit`: the peer may send it all the same.
   void Discard(bool credit) CURTAIL_REQUIRES(mu_);
 
-  Context& ctx_;
-  Lane* const lane_;
-
-  Mutex mu_;
-  absl::Status why_ CURTAIL_GUARDED_BY(mu_);     // of the end; OK: the peer's own
-  bool cut_ CURTAIL_GUARDED_BY(mu_) = false;     // nothing is read or written any more, see why_
   bool over_ CURTAIL_GUARDED_BY(mu_) = false;    // the session knows the stream no more
   bool posted_ CURTAIL_GUARDED_BY(mu_) = false;  // Carry() is on its way
-  Waiter* reader_ CURTAIL_GUARDED_BY(mu_) = nullptr;
-  Waiter* writer_ CURTAIL_GUARDED_BY(mu_) = nullptr;
 
  private:
+  // What a step owes (StreamStep::owed): a kick; or that a message leaves by P7, for which (kFirst) nothing was posted
+  // before, or (kFull) there is enough.
+  enum Owed : uint8_t { kKick = 1, kMessage = 2, kFirst = 4, kFull = 8 };
+
+  bool TryRead(StreamStep& step) CURTAIL_REQUIRES(mu_);
+  bool TryWrite(StreamStep& step) CURTAIL_REQUIRES(mu_);
   void Send(wire::Session& session, wire::StreamId id) CURTAIL_REQUIRES(mu_);
 
   MessageQueue in_ CURTAIL_GUARDED_BY(mu_);

@@ -36,52 +36,57 @@ class Interop final : public TestService::CoroutineService {
     co_return absl::OkStatus();
   }
 
-  absl::Status StreamingOutputCall(Context&, const StreamingOutputCallRequest& request,
-                                   curtail::StreamWriter<StreamingOutputCallResponse>& replies) override {
+  curtail::Coroutine StreamingOutputCall(
+      Context&, const StreamingOutputCallRequest& request,
+      curtail::AsyncStreamWriter<StreamingOutputCallResponse>& replies) override {
     return Answer(request, replies);
   }
 
-  absl::Status StreamingInputCall(Context&, curtail::StreamReader<StreamingInputCallRequest>& requests,
-                                  StreamingInputCallResponse* reply) override {
+  curtail::Coroutine StreamingInputCall(Context&,
+                                        curtail::AsyncStreamReader<StreamingInputCallRequest>& requests,
+                                        StreamingInputCallResponse* reply) override {
     size_t sum = 0;
-    for (StreamingInputCallRequest request; requests.Read(&request);) sum += request.payload().body().size();
+    for (StreamingInputCallRequest request; co_await requests.Read(&request);)
+      sum += request.payload().body().size();
     reply->set_aggregated_payload_size(static_cast<int32_t>(sum));
-    return requests.status();
+    co_return requests.status();
   }
 
-  absl::Status FullDuplexCall(
+  curtail::Coroutine FullDuplexCall(
       Context& ctx,
-      curtail::ServerStream<StreamingOutputCallRequest, StreamingOutputCallResponse>& stream) override {
+      curtail::AsyncServerStream<StreamingOutputCallRequest, StreamingOutputCallResponse>& stream) override {
     EchoMetadata(ctx);
-    for (StreamingOutputCallRequest request; stream.Read(&request);) {
-      if (absl::Status status = Answer(request, stream); !status.ok()) return status;
+    for (StreamingOutputCallRequest request; co_await stream.Read(&request);) {
+      absl::Status status = co_await Answer(request, stream);
+      if (!status.ok()) co_return status;
     }
-    return stream.status();
+    co_return stream.status();
   }
 
-  absl::Status HalfDuplexCall(
+  curtail::Coroutine HalfDuplexCall(
       Context&,
-      curtail::ServerStream<StreamingOutputCallRequest, StreamingOutputCallResponse>& stream) override {
+      curtail::AsyncServerStream<StreamingOutputCallRequest, StreamingOutputCallResponse>& stream) override {
     std::vector<StreamingOutputCallRequest> requests;
-    for (StreamingOutputCallRequest request; stream.Read(&request);) requests.push_back(request);
+    for (StreamingOutputCallRequest request; co_await stream.Read(&request);) requests.push_back(request);
     for (const StreamingOutputCallRequest& request : requests) {
-      if (absl::Status status = Answer(request, stream); !status.ok()) return status;
+      absl::Status status = co_await Answer(request, stream);
+      if (!status.ok()) co_return status;
     }
-    return stream.status();
+    co_return stream.status();
   }
 
  private:
   template <class Stream>
-  static absl::Status Answer(const StreamingOutputCallRequest& request, Stream& stream) {
-    if (request.has_response_status()) return StatusOf(request.response_status());
+  static curtail::Coroutine Answer(const StreamingOutputCallRequest& request, Stream& stream) {
+    if (request.has_response_status()) co_return StatusOf(request.response_status());
     for (const ResponseParameters& wanted : request.response_parameters()) {
-      if (wanted.size() < 0) return absl::InvalidArgumentError("a negative size");
+      if (wanted.size() < 0) co_return absl::InvalidArgumentError("a negative size");
       std::this_thread::sleep_for(std::chrono::microseconds(wanted.interval_us()));
       StreamingOutputCallResponse reply;
       reply.mutable_payload()->set_body(std::string(static_cast<size_t>(wanted.size()), '\0'));
-      if (!stream.Write(reply)) return stream.status();
+      if (!co_await stream.Write(reply)) co_return stream.status();
     }
-    return absl::OkStatus();
+    co_return absl::OkStatus();
   }
 };
 

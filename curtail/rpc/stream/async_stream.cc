@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. The waits of coroutines on streams are steps, whose protocol is at the top of stream_end.cc. A message is
+// serialized before its step begins and parsed after it has ended, both by the coroutine.
+#include "curtail/rpc/async_stream.h"
+
+#include "curtail/rpc/coroutine.h"
+#include "google/protobuf/message_lite.h"
+
+namespace curtail::internal {
+
+using google::protobuf::MessageLite;
+
+ReadAwaiter::ReadAwaiter(ParsedStream& stream, MessageLite* message)
+    : StepAwaiter(stream.bytes(), StreamStep::Kind::kRead, stream.in()), parsed_(stream), message_(message) {}
+
+bool ReadAwaiter::await_resume() const { return StepAwaiter::await_resume() && parsed_.Parse(message_); }
+
+WriteAwaiter::WriteAwaiter(ParsedStream& stream, const MessageLite& message)
+    : StepAwaiter(stream.bytes(), StreamStep::Kind::kWrite, stream.out()),
+      parsed_(stream),
+      message_(message) {}
+
+// A message that cannot be serialized ends the stream: there is no step, whose result is false then.
+bool WriteAwaiter::await_ready() { return !parsed_.Serialize(message_); }
+
+Coroutine AsyncFinish(ClientStreamCall& call) {
+  call.BeginFinish();
+  co_await StepAwaiter(call, StreamStep::Kind::kEnd);
+  call.CutShort();
+  co_await StepAwaiter(call, StreamStep::Kind::kGone);
+  co_return call.EndFinish();
+}
+
+Coroutine AsyncFinishWithReply(ClientStreamCall& call, MessageLite* reply) {
+  call.EndWrites();
+  ParsedStream stream(call);
+  std::string second;
+  const bool one = co_await ReadAwaiter(stream, reply);
+  const bool more = one && co_await StepAwaiter(call, StreamStep::Kind::kRead, &second);
+  absl::Status status = co_await AsyncFinish(call);
+  co_return CheckOneReply(std::move(status), one && !more);
+}
+
+Coroutine AsyncReadOneRequest(MessageStream& stream, MessageLite* request) {
+  std::string bytes, more;
+  const bool one = co_await StepAwaiter(stream, StreamStep::Kind::kRead, &bytes);
+  const bool second = one && co_await StepAwaiter(stream, StreamStep::Kind::kRead, &more);
+  co_return CheckOneRequest(one && !second, bytes, request);
+}
+
+namespace {
+
+// A coroutine handler under an asynchronous model.
+struct StartedBody {
+  StartedBody(Coroutine c, void (*d)(void*, absl::Status), void* a)
+      : coroutine(std::move(c)), done(d), arg(a) {}
+
+  static void Ended(void* self) {
+    std::unique_ptr<StartedBody> body(static_cast<StartedBody*>(self));
+    const auto tell = body->done;
+    void* const to = body->arg;
+    absl::Status status = OutcomeOf(body->coroutine);
+    body.reset();
+    tell(to, std::move(status));
+  }
+
+  Coroutine coroutine;
+  void (*const done)(void*, absl::Status);
+  void* const arg;
+};
+
+}  // namespace
+
+MethodHandler AsyncStreamMethod(std::string name, AsyncStreamBody body) {
+  MethodHandler handler = StreamMethod(
+      std::move(name), [body](Context& ctx, MessageStream& stream) { return RunToEnd(body(ctx, stream)); });
+  handler.start_stream = [body = std::move(body)](Context& ctx, MessageStream& stream,
+                                                  void (*done)(void*, absl::Status), void* arg) {
+    auto* const started = new StartedBody(body(ctx, stream), done, arg);
+    started->coroutine.Start(&StartedBody::Ended, started);
+  };
+  return handler;
+}
+
+}  // namespace curtail::internal
