@@ -39,7 +39,7 @@ class RowReader {
   virtual ~RowReader() = default;
 
   const Shape& shape() const { return shape_; }
-  // What errors call it: a path or a spec.
+  // The name of it in errors: a path or a spec.
   const std::string& name() const { return name_; }
 
   // Reads rows [first, first + count) to `out`, count * row_bytes() bytes in this machine's byte order.

@@ -26,7 +26,7 @@ namespace {
 constexpr size_t kInputBytes = size_t{256} << 10;
 constexpr size_t kTextBytes = size_t{1} << 20;
 
-// What one step of a Decoder did.
+// The outcome of one step of a Decoder.
 enum class Step { kMore, kStreamEnd, kCorrupt, kNoMemory };
 
 struct Slice {

@@ -30,7 +30,7 @@ inline constexpr uint32_t kMaxIterations = 1000;
 // No bias and no factor is larger, nor smaller than the negative of it.
 inline constexpr float kMaxLearned = 1e8f;
 
-// What is learned of users and items, by their rows in the matrix.
+// The factors learned of users and items, by their rows in the matrix.
 struct Factors {
   double mean = 0;
   uint32_t rank = 0;

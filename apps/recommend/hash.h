@@ -18,7 +18,7 @@ inline uint64_t Mix(uint64_t x) {
 }
 inline uint64_t Mix(uint64_t a, uint64_t b) { return Mix(Mix(a) ^ b); }
 
-// Whether the shard holds what the user thinks of the item. A rating belongs to one by the hash of both, so that each
+// True if the shard holds what the user thinks of the item. A rating belongs to one by the hash of both, so that each
 // leaf knows a part of every user's taste and can say something about anybody (docs/design/recommend.md compares).
 inline bool Holds(const Shard& shard, uint32_t user, uint32_t item) {
   return shard.count == 1 || Mix(0x5a4d, uint64_t{user} << 32 | item) % shard.count == shard.index;

@@ -126,7 +126,7 @@ bool Rises(std::span<const uint32_t> values) {
   return std::adjacent_find(values.begin(), values.end(), std::greater_equal<>()) == values.end();
 }
 
-// Whether the arrays make a model; `name` says which.
+// True if the arrays make a model; `name` says which.
 absl::Status CheckArray(std::string_view name, size_t offset, const Model& model, const Header& h) {
   const Matrix& m = model.matrix;
   if ((name == "users" && !Rises(m.users)) || (name == "items" && !Rises(m.items))) {

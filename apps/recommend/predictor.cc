@@ -34,7 +34,7 @@ std::vector<float> Tastes(const Factors& factors) {
   return {tastes.data(), tastes.data() + tastes.size()};
 }
 
-// What overflows is as far as can be.
+// A distance that overflows is as far as can be.
 constexpr float kFarthest = std::numeric_limits<float>::max();
 
 struct Neighbor {

@@ -18,7 +18,7 @@
 
 namespace curtail::recommend {
 
-// What a prediction rests on; the numbers are those of the proto.
+// The ground of a prediction; the numbers are those of the proto.
 enum class Evidence { kMean = 1, kUser = 2, kItem = 3, kNeighbors = 4 };
 
 struct Prediction {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxColumns = 4096;
 
-// What an error quotes of the data: not all of a long line, and nothing a terminal would obey.
+// The part of the data that an error quotes: not all of a long line, and nothing a terminal would obey.
 std::string Quote(std::string_view text) {
   std::string quoted = "'";
   for (const char c : text.substr(0, 60)) quoted += c == '\t' || (c >= ' ' && c != 0x7f) ? c : '?';

@@ -33,7 +33,7 @@ class RatingParser {
   // place.
   static absl::StatusOr<RatingParser> ForFirstLine(const DataSpec& spec, std::string_view line);
 
-  // Whether that first line names columns and holds no rating.
+  // True if that first line names columns and holds no rating.
   bool header() const { return format_ == Format::kCsv; }
   // Errors: INVALID_ARGUMENT that says what was expected instead of what, without the place.
   absl::Status Parse(std::string_view line, Rating* rating) const;

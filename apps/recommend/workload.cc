@@ -57,7 +57,7 @@ std::vector<Rating> DrawPairs(const Ratings& ratings, size_t count, uint64_t see
   return pairs;
 }
 
-// What the servers must answer to the first `judged` pairs.
+// The answers that the servers must give to the first `judged` pairs.
 std::vector<double> Judge(const Ratings& ratings, const std::vector<Rating>& pairs, size_t judged,
                           const WorkloadOptions& options, int threads) {
   std::vector<Model> models;

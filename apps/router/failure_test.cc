@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the router answers when memcacheds die, stall and come back.
+// The router's answers when memcacheds die, stall and come back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -107,7 +107,7 @@ TEST_P(FailureTest, AMidTierThatStartsMakesReplicasEqualThatHaveHalfAWrite) {
   EXPECT_THAT(value, AnyOf("old", "new"));
   for (int i = 0; i < 4; ++i) ASSERT_EQ(deployment.Get("k"), value);
   for (const size_t leaf : {0u, 1u}) EXPECT_EQ(deployment.memcached(leaf).Look("k"), value);
-  // What of it is still on its way is refused.
+  // The part still on its way is refused.
   Context late_ctx(kPatience);
   ASSERT_TRUE(Store::Stub(deployment.leaf(0)).Set(late_ctx, half, &reply).ok());
   EXPECT_TRUE(reply.late());

@@ -16,7 +16,7 @@
 
 namespace curtail::router {
 
-// What handlers share.
+// The state that handlers share.
 struct Routing {
   std::unique_ptr<ReplicaSet> replicas;
   Stripes stripes;
@@ -30,18 +30,18 @@ class GetAttempts {
   // REQUIRES: the key passes CheckKey().
   GetAttempts(Routing& routing, Context& ctx, std::string_view key);
 
-  // Whether to ask a (further) replica; then these say how.
+  // True: ask a (further) replica; then these say how.
   bool Next();
   Context& context() { return part_ ? *part_ : ctx_; }
   std::span<Channel* const> channels() const { return order_.channels().subspan(asked_, 1); }
-  // What it answered.
+  // Its answer.
   void Take(Replies<GetReply>&& replies, GetReply* reply);
 
   // OK if it was found, or if all that still take part have missed it; otherwise why the last one that failed
   // did so, with its name.
   absl::Status Finish() const;
 
-  // Whether it was found after others had missed it.
+  // True if it was found after others had missed it.
   bool WantsRefill() const { return found_ && missed_.size() > 0; }
   const Targets& missed() const { return missed_; }
   std::span<Channel* const> source() const { return order_.channels().subspan(asked_ - 1, 1); }
@@ -68,7 +68,7 @@ class Refill {
   // A refill may take what a replica may take over a get, and a quarter of the client's time at most.
   Refill(Routing& routing, Context& ctx, const GetAttempts& attempts);
 
-  // Whether the key can be refilled now: its stripe is free, and held from here on, and the source still
+  // True if the key can be refilled now: its stripe is free, and held from here on, and the source still
   // takes part.
   bool Begin(std::string_view key);
   Context& context() { return part_; }

@@ -30,7 +30,7 @@ LeafService::LeafService(StoreAddress memcached, MemcachedOptions options)
     : Store::Service(/*never_waits=*/true),
       memcached_(std::move(memcached), options),
       since_(VersionOfNow()) {
-  // What was sent to the leaf that was here before may still come.
+  // Requests to the leaf that was here before may still come.
   for (Seen& seen : seen_) seen.newest.store(since_, std::memory_order_relaxed);
 }
 

@@ -33,7 +33,7 @@ class LeafService final : public Store::Service {
   absl::Status Recall(Context& ctx, const StoreRecall& request, StoreHistory* reply) override;
 
  private:
-  // What was sent to a stripe: versions. Atomic; written by who holds the stripe, relaxed for that reason.
+  // The versions sent to a stripe. Atomic; written by the holder of the stripe, relaxed for that reason.
   struct Seen {
     std::atomic<uint64_t> newest{0};   // of all: refills, flushes and recalls, too
     std::atomic<uint64_t> begun{0};    // of sets and deletes

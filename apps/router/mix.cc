@@ -113,7 +113,7 @@ absl::Status SetProperty(std::string_view name, std::string_view value, Reading*
   return absl::InvalidArgumentError("no such property of YCSB's core workload is known");
 }
 
-// What YCSB's own defaults are where a file says nothing.
+// YCSB's own defaults, where a file says nothing.
 Reading YcsbDefaults() {
   Reading reading;
   reading.mix.read = 0.95;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kStripes = static_cast<int>(Stripes::kCount);
 
-// Whether each write that `one` may hold is at `other`, too, or was forgotten there.
+// True if each write that `one` may hold is at `other`, too, or was forgotten there.
 bool Holds(const StoreHistory& other, const StoreHistory& one) {
   for (int stripe = 0; stripe < kStripes; ++stripe) {
     if (one.begun(stripe) > std::max({one.flushed(), other.done(stripe), other.flushed()})) return false;

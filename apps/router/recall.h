@@ -26,7 +26,7 @@
 
 namespace curtail::router {
 
-// Whether a leaf's history is whole; what comes from outside may be anything.
+// True if a leaf's history is whole; what comes from outside may be anything.
 [[nodiscard]] bool IsWhole(const StoreHistory& history);
 
 // For each of `histories` (of replica 0, 1, ...) whether that replica may take part; null: it did not answer, and may

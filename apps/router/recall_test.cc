@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// What a leaf says that has been sent `writes`, from stripe to version, the newest to `members`.
+// The answer of a leaf that has been sent `writes`, from stripe to version, the newest to `members`.
 StoreHistory Saw(const std::map<int, uint64_t>& writes, uint32_t members = ~uint32_t{0}) {
   StoreHistory history;
   history.set_members(members);
@@ -63,7 +63,7 @@ TEST(Recall, WhoMissedAWriteDoesNot) {
 TEST(Recall, WhoWasEmptiedSinceDoes) {
   EXPECT_THAT(Of({Flushed(7, Saw({{0, 5}})), Saw({{0, 6}}, 0b10)}), ElementsAre(true, true));
   EXPECT_THAT(Of({Flushed(7, Saw({{0, 5}})), Saw({{0, 8}}, 0b10)}), ElementsAre(false, true));
-  // What it held of an unfinished write is gone.
+  // Its part of an unfinished write is gone.
   EXPECT_THAT(Of({Flushed(7, NotDone(1, Saw({{1, 5}}))), Saw({{0, 6}}, 0b10)}), ElementsAre(true, true));
 }
 

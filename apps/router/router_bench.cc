@@ -95,7 +95,7 @@ std::unique_ptr<Server> Serve(const std::string& config, std::unique_ptr<Service
   return *std::move(server);
 }
 
-// What is measured, under one threading model.
+// The measurements under one threading model.
 class Setup {
  public:
   Setup(const BenchFlags& flags, const std::string& config, std::deque<MemcachedProcess>& memcacheds) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the router answers while nothing fails, under many threading models. When something fails:
+// The router's answers while nothing fails, under many threading models. When something fails:
 // failure_test.cc.
 #include "apps/router/router_service.h"
 

@@ -35,7 +35,7 @@ inline ReplicaOptions Impatient(int replicas) {
           .probe_interval = std::chrono::milliseconds(20)};
 }
 
-// What a handler would be given of leaves that answered so.
+// The replies that a handler would be given of leaves that answered so.
 template <class Reply>
 Replies<Reply> Answers(const std::vector<absl::StatusOr<Reply>>& results) {
   auto set = Recycler<internal::ReplySet<Reply>>::Borrow();

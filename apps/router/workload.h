@@ -18,7 +18,7 @@
 
 namespace curtail::router {
 
-// What is asked how often, and of which keys. As YCSB's CoreWorkload has it.
+// The mix of operations, and the keys they ask for. As YCSB's CoreWorkload has it.
 struct Mix {
   double read = 0.5;
   double update = 0.5;
@@ -59,7 +59,7 @@ std::string KeyOf(const Mix& mix, uint64_t record);
 // A value of a record; each `edition` is another. `bytes` of it, at least kMinValueBytes.
 inline constexpr size_t kMinValueBytes = 16;
 std::string ValueOf(std::string_view key, uint64_t edition, size_t bytes);
-// Whether `value` is some edition of the key's value, whole and of that size.
+// True if `value` is some edition of the key's value, whole and of that size.
 bool IsValueOf(std::string_view key, std::string_view value, size_t bytes);
 
 // A workload of Router.Get and Router.Set over records that `router load` has put there. The score of a get

@@ -192,7 +192,7 @@ TEST(Mix, SaysWhatIsWrongAndWhere) {
   EXPECT_FALSE(MixOf({.value_bytes = 8}).ok());
 }
 
-// What the load generator would do, one request after the other, against real servers.
+// The load generator's requests, one request after the other, against real servers.
 TEST(Workload, EveryGetIsRightAfterTheRecordsWereSet) {
   Deployment deployment("SIB1", 2, Patient(2));
   for (const std::string letter : {"a", "d", "f"}) {

@@ -12,7 +12,7 @@ namespace {
 // How soon a write that waits for its turn notices that its client has given up.
 constexpr Nanos kLookInterval = std::chrono::milliseconds(50);
 
-// Whether a replica that failed so has surely not done the write.
+// True if a replica that failed so has surely not done the write.
 bool SurelyNotDone(const absl::Status& status) {
   return status.code() == absl::StatusCode::kInvalidArgument ||
          status.code() == absl::StatusCode::kResourceExhausted ||

@@ -33,7 +33,7 @@ class Write {
 
   // Takes the key's turn. REQUIRES: the key passes CheckKey(). Errors: DEADLINE_EXCEEDED, CANCELLED.
   absl::Status Begin(std::string_view key);
-  // Whether to call (again); then these say how.
+  // True: call (again); then these say how.
   bool Next();
   uint64_t version() const { return version_; }
   // To be called before each call. StoreWrite: StoreSet or StoreDelete.
@@ -44,14 +44,14 @@ class Write {
   }
   Context& context() { return *part_; }
   std::span<Channel* const> channels() const { return targets_.channels(); }
-  // What they answered.
+  // Their answers.
   void Take(const Replies<StoreReply>& replies);
 
   // OK if a replica took it; otherwise why one did not, with its name.
   absl::Status Finish() const;
   uint32_t taken() const { return taken_; }
   uint32_t replicas() const { return static_cast<uint32_t>(routing_.replicas->options().replicas); }
-  // Whether a replica said `done`.
+  // True if a replica said `done`.
   bool done() const { return done_; }
 
  private:

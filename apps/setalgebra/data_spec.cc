@@ -89,7 +89,7 @@ absl::StatusOr<uint64_t> EstimateTextBytes(const DataSpec& spec) {
   }
   const absl::StatusOr<uint64_t> size = FileSize(spec.path);
   if (!size.ok()) return size.status();
-  // What English text shrinks to: a third by gzip, a quarter by bzip2.
+  // The size that English text shrinks to: a third by gzip, a quarter by bzip2.
   return *size * (spec.path.ends_with(".bz2") ? 4 : spec.path.ends_with(".gz") ? 3 : 1);
 }
 

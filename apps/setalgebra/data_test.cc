@@ -169,7 +169,7 @@ TEST(Wikipedia, RefusesEntitiesThatExpand) {
               "line 1: a document type with definitions");
 }
 
-// What expat must see as a whole does not fill the memory.
+// A token that expat must see as a whole does not fill the memory.
 TEST(Wikipedia, RefusesLongTags) {
   const TempDir dir;
   for (const char* begin : {"<!-- ", "<a b='", "<?a ", "<!DOCTYPE a SYSTEM '", "<a><b x='y' ", "<"}) {

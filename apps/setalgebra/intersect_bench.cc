@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What intersecting posting lists costs: our kernels, the standard library and CRoaring, over the same lists,
+// The cost of intersecting posting lists: our kernels, the standard library and CRoaring, over the same lists,
 // which are generated ones of chosen lengths, and those of the words of WordNet's glosses.
 #include <benchmark/benchmark.h>
 

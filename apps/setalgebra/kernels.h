@@ -15,7 +15,7 @@ namespace curtail::setalgebra {
 // One strategy. Both functions write rising numbers to `out` and return how many. `out` has room for kSlack
 // more than the shorter list is long, and overlaps no list. Neither reads outside of its lists.
 struct Kernels {
-  // What may be written behind the result.
+  // Elements that may be written behind the result.
   static constexpr size_t kSlack = 32;
 
   const char* name;
@@ -27,7 +27,7 @@ struct Kernels {
   size_t skew;
 };
 
-// What a and b have in common, by the better of the two functions.
+// The elements that a and b have in common, by the better of the two functions.
 size_t Intersect(const Kernels& kernels, const uint16_t* a, size_t n, const uint16_t* b, size_t m,
                  uint16_t* out);
 

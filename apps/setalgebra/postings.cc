@@ -15,7 +15,7 @@ static_assert(std::endian::native == std::endian::little, "bitmaps are read 64 b
 
 uint32_t UnitsOf(uint32_t documents) { return documents > kMaxArray ? kBitmapUnits : documents; }
 
-// What Build() knows of a word.
+// The state of a word in Build().
 struct Plan {
   uint32_t units = 0;  // of all chunks
   uint32_t chunks = 0;
@@ -102,7 +102,7 @@ void Fill(std::span<const ForwardLists> parts, std::vector<Plan>* plans, uint16_
   }
 }
 
-// What IntersectLists() has found in one chunk so far, and room for the next step.
+// The finds of IntersectLists() in one chunk so far, and room for the next step.
 struct Scratch {
   static constexpr size_t kUnits = kMaxArray + Kernels::kSlack;
   alignas(64) uint16_t units[2][kUnits];

@@ -28,7 +28,7 @@ struct QueryPlannerOptions {
 // A QueryPlanner knows the leaves. Immutable: any number of requests at once.
 class QueryPlanner {
  public:
-  // What every leaf is asked, and how their answers are to be taken.
+  // The request to every leaf, and how their answers are to be taken.
   struct Plan {
     IntersectRequest request;
     bool allow_partial = false;

@@ -18,7 +18,7 @@ namespace {
 
 using apps::LineReader;
 
-// What the readers of one file have in common.
+// The state that the readers of one file share.
 class FileDocuments : public DocumentReader {
  public:
   FileDocuments(std::unique_ptr<LineReader> lines, std::string path)

@@ -22,7 +22,7 @@ inline constexpr size_t kMaxWord = 255;
 
 namespace internal {
 
-// What a byte becomes in a word; 0: it ends the word.
+// The byte that a byte becomes in a word; 0: it ends the word.
 inline constexpr std::array<uint8_t, 256> kWordBytes = [] {
   std::array<uint8_t, 256> bytes = {};
   for (unsigned c = '0'; c <= '9'; ++c) bytes[c] = static_cast<uint8_t>(c);

@@ -18,7 +18,7 @@ class Callgrind {
   // Leaves its files in `folder`. Errors: NOT_FOUND (no valgrind in PATH).
   static absl::StatusOr<Callgrind> Find(std::string folder);
 
-  // What goes before the command of the next program that is to be counted.
+  // The words before the command of the next program that is to be counted.
   std::vector<std::string> NextWrapper();
   // The instructions in all the life of the program that ran under the last wrapper. REQUIRES: it has ended. Errors:
   // UNAVAILABLE.

@@ -24,7 +24,7 @@ struct Load {
   auto operator<=>(const Load&) const = default;
 };
 
-// What a benchmark takes; 0: none of the kind.
+// The limits of a benchmark; 0: none of the kind.
 struct LoadLimits {
   uint32_t closed = 0;
   uint32_t open = 0;

@@ -32,7 +32,7 @@ class Fd {
   int fd_ = -1;
 };
 
-// What errno says, after `what`.
+// The text of errno, after `what`.
 absl::Status ErrnoStatus(absl::string_view what);
 
 struct Listener {

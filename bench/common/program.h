@@ -29,7 +29,7 @@ struct CommonFlags {
   std::string command;  // the command line, filled in by ParseFlags()
 };
 
-// What --help says of the flags that not every program has; it has those with a text.
+// The texts of --help for the flags that not every program has; it has those with a text.
 struct CommonTexts {
   const char* quick = "";
   const char* seed = "";

@@ -18,7 +18,7 @@ using Line = bench::Row;
 
 constexpr int kSchemaVersion = 2;
 
-// What the paper measured, and the bar that curtail's fibers are held to at low load.
+// The paper's measurements, and the bar that curtail's fibers are held to at low load.
 constexpr double kPaperPeakRatio = 6;
 constexpr int kPaperCores = 76;
 constexpr double kLowP99Bar = 1.1;

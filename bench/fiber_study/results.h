@@ -43,7 +43,7 @@ struct Measurement {
   std::string generator_note;  // why the load generator was not what it should be; empty when it was
 };
 
-// What a compose process has consumed so far.
+// The CPU time and memory that a compose process has consumed so far.
 struct Consumed {
   uint64_t requests = 0;
   uint64_t cpu_us = 0;

@@ -36,7 +36,7 @@ struct Generator {
   std::vector<std::string> flags;
 };
 
-// What it reports of the latencies, in ms.
+// The latencies that it reports, in ms.
 struct Percentiles {
   double p50 = 0;
   double p90 = 0;

@@ -20,7 +20,7 @@ struct Options : CommonFlags {
   std::vector<Load> loads;                                           // cost
 };
 
-// Whether it was asked for and is there.
+// True if it was asked for and is there.
 bool TakesPart(const Options& options, Generator::Program program);
 
 // Reads the command line; or returns the code to end with, after --help or a flag that is wrong.

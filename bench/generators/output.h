@@ -18,9 +18,9 @@ Percentiles PercentilesOf(const std::vector<Nanos>& values);
 absl::StatusOr<GeneratorRun> ParseCurtail(const std::string& json);
 // The JSON of `ghz -O json`: percentiles from the single requests, as its own stop at p99.
 absl::StatusOr<GeneratorRun> ParseGhzJson(const std::string& json);
-// What ghz prints by default: no latencies.
+// The output of ghz by default: no latencies.
 absl::StatusOr<GeneratorRun> ParseGhzSummary(const std::string& text);
-// What h2load prints: no latencies.
+// The output of h2load: no latencies.
 absl::StatusOr<GeneratorRun> ParseH2load(const std::string& text);
 // The file of `h2load --log-file`, a line a request. INVALID_ARGUMENT when a request failed.
 absl::StatusOr<Percentiles> ParseH2loadLog(const std::string& log);

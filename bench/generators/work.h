@@ -13,7 +13,7 @@
 
 namespace curtail::bench {
 
-// What a generator said of a service, and what was so.
+// A generator's report of a service, and the truth.
 struct TruthRow {
   std::string scenario;  // "exponential", "stall"
   std::string generator;
@@ -65,7 +65,7 @@ struct Bar {
 // Of what was measured: ghz at a third, h2load at one and a half.
 std::vector<Bar> BarsOf(const CostResults& results);
 
-// Whether there is a result for every generator that is there.
+// True if there is a result for every generator that is there.
 bool AllWell(const std::vector<TruthRow>& rows);
 bool AllWell(const CostResults& results);
 

@@ -89,7 +89,7 @@ void AddFlags(CLI::App& app, Flags* f) {
 
 int Fail(const absl::Status& status) { return bench::Fail("models_bench", status); }
 
-// What the flags ask for, before anything runs.
+// The plan that the flags ask for, before anything runs.
 struct Plan {
   Results results;
   std::vector<LoadSpec> loads;
@@ -184,7 +184,7 @@ absl::Status Run(const tool::Application& service, const Flags& flags, const too
   return status;
 }
 
-// Whether all that the server has was measured.
+// True if all that the server has was measured.
 bool AllWell(const Results& r) {
   for (const Candidate& c : r.candidates) {
     if (c.available && !c.measured) return false;

@@ -50,7 +50,7 @@ TEST(Timing, GivesLowLoadsMoreTimeWithinBounds) {
   EXPECT_DOUBLE_EQ(timing.CellSeconds(10000), 2);
 }
 
-// What the flags promise for twelve models: some 32 candidates, six loads.
+// The promise of the flags for twelve models: some 32 candidates, six loads.
 TEST(Timing, KeepsItsPromises) {
   const std::vector<double> loads = {50, 870, 2900, 5800, 10000, 14000};
   EXPECT_LT(Timing().TotalSeconds(36, 12, loads), 15 * 60);

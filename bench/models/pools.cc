@@ -10,7 +10,7 @@
 namespace curtail::models {
 namespace {
 
-// What a server starts by default; more threads than that are never better on the machines we know.
+// The threads that a server starts by default; more threads than that are never better on the machines we know.
 constexpr int kMostThreads = 64;
 // The paper's pools: the best of its synchronous dispatch, and the largest of its asynchronous models.
 constexpr int kPaperSyncWorkers = 50;

@@ -10,7 +10,7 @@ namespace {
 constexpr Nanos kQuiet = std::chrono::milliseconds(100);
 constexpr Nanos kAnswer = std::chrono::seconds(10);
 
-// What became of the request under way within `timeout`; nothing if it still is.
+// The outcome of the request under way within `timeout`; nothing if it still is.
 absl::StatusOr<std::vector<Generator::Done>> Await(Generator& generator, Nanos timeout) {
   std::vector<Generator::Done> done;
   const Deadline deadline = Deadline::In(timeout);

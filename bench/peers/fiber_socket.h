@@ -40,7 +40,7 @@ class FiberSocket final : public apache::thrift::transport::TVirtualTransport<Fi
   void OnEvents(uint32_t events);
 
   Fd fd_;
-  // What the socket is thought to be: cleared when it says otherwise, set by its events (edge-triggered).
+  // The presumed state of the socket: cleared when it says otherwise, set by its events (edge-triggered).
   bool readable_ = false;
   bool writable_ = true;
   boost::fibers::context* waiting_ = nullptr;

@@ -17,7 +17,7 @@ constexpr uint32_t kPipelineSlots = 4096;
 constexpr size_t kThriftTypeOffset = 7;
 constexpr char kThriftReply = 2;
 
-// What is sent, but for the id.
+// The bytes sent, but for the id.
 struct Format {
   std::string frame;
   size_t id_offset = kFrameIdOffset;

@@ -49,7 +49,7 @@ std::unique_ptr<Generator> MakeRpcGenerator(const std::string& address, const Se
 std::string ThriftRequest(size_t payload);
 inline constexpr size_t kThriftIdOffset = 17;
 
-// What one run of load saw.
+// The result of one run of load.
 struct Sample {
   std::vector<float> latencies_us;  // of requests answered, sorted
   uint64_t failed = 0;              // answered wrongly or not at all

@@ -22,7 +22,7 @@ constexpr int kRegisteredAhead = 256;
 
 int Cpus() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
-// What a completion queue returns: whom to call. Lives in the request it belongs to.
+// The tag that a completion queue returns: the object to call. Lives in the request it belongs to.
 struct Event {
   void (*run)(void* owner, bool ok);
   void* owner;
@@ -103,7 +103,7 @@ class LeafRequest {
   Event sent_{[](void* self, bool) { delete static_cast<LeafRequest*>(self); }, this};
 };
 
-// What all requests of a mid-tier share. `workers` and `replies` are null when requests are run in-line.
+// The state that all requests of a mid-tier share. `workers` and `replies` are null when requests are run in-line.
 struct MidShared {
   peer::Mid::AsyncService service;
   std::vector<std::unique_ptr<LeafStub>> leaves;

@@ -35,7 +35,7 @@ struct StackResults {
   absl::Status first_error;  // of any request or server; OK where nothing was built
 };
 
-// Whether everything that was built was measured, there was anything, and no request failed.
+// True if everything that was built was measured, there was anything, and no request failed.
 bool AllWell(const std::vector<StackResults>& results);
 
 // How long Measure() takes, about.

@@ -14,7 +14,7 @@ namespace {
 constexpr Nanos kStartTimeout = std::chrono::seconds(20);
 constexpr Nanos kWrappedStartTimeout = std::chrono::seconds(120);
 
-// What runs `stack` in `role`, behind `wrapper`.
+// The command that runs `stack` in `role`, behind `wrapper`.
 std::vector<std::string> CommandFor(const StackInfo& stack, const std::string& role,
                                     const std::string& leaf_config, std::vector<std::string> wrapper) {
   const bool own = stack.program.empty();

@@ -53,7 +53,7 @@ struct StackInfo {
 absl::StatusOr<std::unique_ptr<Stack>> MakeStack(absl::string_view name, const std::string& leaf_config);
 // Also of stacks that were not built.
 absl::StatusOr<StackInfo> DescribeStack(absl::string_view name);
-// What is measured when nothing is asked for, built or not.
+// The stacks measured when none is asked for, built or not.
 std::vector<std::string> DefaultStacks();
 
 std::unique_ptr<Stack> MakeRawThreads();

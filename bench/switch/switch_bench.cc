@@ -118,7 +118,7 @@ class SwitchBench {
     run_.realtime = false;
   }
 
-  // What the slowest config sustains, in answers a second.
+  // The rate that the slowest config sustains, in answers a second.
   double Saturation() {
     double least = INFINITY;
     for (const std::string& config : configs_) {

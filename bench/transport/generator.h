@@ -16,7 +16,7 @@
 
 namespace curtail::bench {
 
-// What one run of load saw.
+// The result of one run of load.
 struct Sample {
   std::vector<float> latencies_us;  // sorted
   double seconds = 0;               // from the first send to the last answer

@@ -68,7 +68,7 @@ absl::Status Check(CommandLine& line) {
   return absl::OkStatus();
 }
 
-// Whether everything was measured that this build and this kernel have. io_uring that is refused is no failure.
+// True if everything was measured that this build and this kernel have. io_uring that is refused is no failure.
 bool AllWell(const std::vector<VariantResults>& results) {
   const bool uring = UringAvailable().ok();
   for (const VariantResults& each : results) {

@@ -61,7 +61,7 @@ struct Server {
   std::unique_ptr<tool::Process> process;
 };
 
-// What a server has consumed since it started.
+// The CPU time that a server has consumed since it started.
 struct Usage {
   explicit Usage(const Server& server)
       : process(server.process->Usage()),

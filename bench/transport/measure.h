@@ -51,7 +51,7 @@ double ExpectedSeconds(const Options& options);
 // with another variant. Ends early when the session is stopped. REQUIRES: known variants; this process has one thread.
 absl::StatusOr<std::vector<VariantResults>> Measure(const Options& options, Session& session);
 
-// What SO_BUSY_POLL can do here, in words: loopback has no device queue to poll.
+// The use of SO_BUSY_POLL here, in words: loopback has no device queue to poll.
 std::string BusyPollNote();
 
 }  // namespace curtail::bench

@@ -50,7 +50,7 @@ std::unique_ptr<Mid> MakeUringMid(const UringOptions& options);
 // For a server in a process of its own: says why it failed, and ends the process.
 [[noreturn]] void Die(const absl::Status& status);
 
-// Whether io_uring was compiled in and this kernel lets us have it.
+// True if io_uring was compiled in and this kernel lets us have it.
 absl::Status UringAvailable();
 
 // Threads of one server process, each with counters of its own; the last takes the rest.

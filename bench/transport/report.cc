@@ -70,7 +70,7 @@ std::string RowOf(const std::string& name, const Rounds* base, const Rounds& rou
       Kilo(Median(rounds, &Measurement::kernel_instructions)));
 }
 
-// What ratios are relative to.
+// The base of ratios.
 const Rounds* Base(const std::vector<VariantResults>& results, const Load& cell) {
   for (const VariantResults& each : results) {
     if (each.variant == (cell.kind == Load::Kind::kEcho ? "large-copy" : "epoll-et")) return Find(each, cell);

@@ -36,7 +36,7 @@ class Router {
 
   // Bytes that arrived on `connection`; what they cause is appended to out().
   absl::Status Receive(size_t connection, const char* bytes, size_t size);
-  // What is to be sent on `connection`; the caller of this takes it away.
+  // The bytes to be sent on `connection`; the caller of this takes it away.
   std::string& out(size_t connection) { return out_[connection]; }
 
   size_t under_way() const { return under_way_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What hostile input costs a server's session: CPU milliseconds for each megabyte that a peer sends, which opens the
+// Hostile input's cost to a server's session: CPU milliseconds for each megabyte that a peer sends, which opens the
 // next connection when the last one is closed on it.
 //
 //   hostile_bench [NAME]...

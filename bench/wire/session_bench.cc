@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What HTTP/2 and HPACK cost: a unary call through two Sessions face to face, both ends, no sockets.
+// The cost of HTTP/2 and HPACK: a unary call through two Sessions face to face, both ends, no sockets.
 //
 // For instructions instead of times, run one size under callgrind twice and subtract:
 //   valgrind --tool=callgrind session_bench --benchmark_filter=RoundTrip/64 --benchmark_min_time=0.01

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What adaptation costs an arrival, on the request path.
+// The cost of adaptation to an arrival, on the request path.
 //
 // For instructions instead of times, run a case once and three times under callgrind, and divide the difference
 // by 2 * kArrivals:

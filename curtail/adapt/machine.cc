@@ -14,7 +14,7 @@
 namespace curtail {
 namespace {
 
-// What follows `key` and a colon in the first line of the file that begins with the key; empty if there is none.
+// The text after `key` and a colon in the first line of the file that begins with the key; empty if there is none.
 std::string FieldOf(const char* path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

@@ -36,7 +36,7 @@ std::string TextOf(const Profile& profile) {
   return text.value_or("");
 }
 
-// What is wrong with the sample once `edit` has changed its JSON.
+// The fault of the sample once `edit` has changed its JSON.
 template <class F>
 std::string Complaint(F edit) {
   json changed = json::parse(TextOf(Sample()));

@@ -22,7 +22,7 @@ using testing::Not;
 
 constexpr char kVersion[] = "0.1.0";
 
-// What a world with noise and hiccups gives; the same for the same cell.
+// The samples of a world with noise and hiccups; the same for the same cell.
 ProfileCell Simulated(const TrainingCell& cell) {
   Rng rng(cell.seed + cell.config_index);
   const double capacity = 100.0 * static_cast<double>(1 + cell.config_index);
@@ -135,7 +135,7 @@ TEST(TrainingCheckpoint, RefusesWhatIsNoHeader) {
   EXPECT_THAT(Problem(std::string(1000, '[') + "\n"), HasSubstr("nested more deeply"));
 }
 
-// What is said to differ when a checkpoint of the small plan is read for another one.
+// The reported difference when a checkpoint of the small plan is read for another one.
 template <class F>
 std::string Differences(F edit) {
   TrainingPlan plan = SmallPlan(3, 6);

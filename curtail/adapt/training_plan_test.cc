@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a plan may be, and how long the default ones take.
+// The limits of a plan, and how long the default ones take.
 #include <chrono>
 #include <cmath>
 #include <set>
@@ -30,7 +30,7 @@ std::vector<std::string> Names(const std::vector<Config>& configs) {
   return names;
 }
 
-// What is wrong with the small plan after `edit`.
+// The fault of the small plan after `edit`.
 template <class F>
 std::string PlanComplaint(F edit) {
   TrainingPlan plan = SmallPlan(2, 3);

@@ -23,7 +23,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using State = TrainingPoint::State;
 
-// Whether a config is saturated in a cell.
+// True if a config is saturated in a cell.
 using Saturates = std::function<bool(const TrainingCell&)>;
 
 std::vector<TrainingCell> RunAll(Training& training, const Saturates& saturates) {
@@ -228,7 +228,7 @@ TEST(Training, CountsWhatIsLeft) {
     EXPECT_LT(progress.time_left_at_most, before);
     EXPECT_LE(progress.time_left_expected, progress.time_left_at_most);
     before = progress.time_left_at_most;
-    // What happened in the first repeat is what is expected, and here it is what comes.
+    // The next repeats are expected to be like the first, and here they are.
     if (next->repeat > 0) {
       EXPECT_EQ(progress.time_left_expected, TimeOfRest(training, gives_up));
     }

@@ -33,7 +33,7 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 using Verdict = VerificationVerdict;
 using Stage = VerificationStage;
 
-// What a cell gives: p99 in microseconds, infinite when saturated.
+// The result of a cell: p99 in microseconds, infinite when saturated.
 using World = std::function<double(const VerificationCell&)>;
 
 Verification Start(const Profile& profile, VerificationOptions options = {},

@@ -53,7 +53,7 @@ void Executor::SetRole(Thread& self, Role role) {
 }
 
 bool Executor::Settled(const Thread& self) const {
-  // What Settle() looks at are config_ and holders_, counted by role_changes_, and, while not every response role is
+  // Settle() looks at config_ and holders_, counted by role_changes_, and, while not every response role is
   // held as the config says, async_live_ and the sleeping threads.
   return self.settled == role_changes_ && self.role != kNone && holders_[kResponse] == config_.response &&
          (config_.response > 0 || async_live_.load(std::memory_order_seq_cst) == 0);

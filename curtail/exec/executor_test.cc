@@ -394,7 +394,7 @@ class ComputingTask final : public Task {
     }
     met_ = end_->load();
   }
-  // Whether the other ran meanwhile. For when both have.
+  // True if the other ran meanwhile. For when both have.
   bool met() const { return met_; }
 
  private:

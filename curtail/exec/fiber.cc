@@ -63,7 +63,7 @@ thread_local Fiber* current_fiber = nullptr;
 // A fiber that does not wait gives others a turn after so long.
 constexpr Nanos kSlice = std::chrono::microseconds(100);
 
-// What the C++ runtime keeps of exceptions in flight (Itanium C++ ABI, 2.2.2); one for each stack.
+// The C++ runtime's record of exceptions in flight (Itanium C++ ABI, 2.2.2); one for each stack.
 struct ExceptionState {
   void* caught = nullptr;
   unsigned int uncaught = 0;

@@ -37,7 +37,7 @@ class MemcachedTest : public testing::Test {
     EXPECT_EQ(stored, status.ok());
     return status;
   }
-  // What the client reads, "(none)", or the error.
+  // The value that the client reads, "(none)", or the error.
   std::string Get(std::string_view key, Deadline deadline = Patience()) {
     bool found = false;
     std::string value = "(none)";
@@ -104,7 +104,7 @@ TEST_F(MemcachedTest, ARestartBetweenCallsIsNotNoticed) {
   EXPECT_EQ(process_.Look("k"), "w");
 }
 
-// What it held may be gone; nobody asked it meanwhile.
+// Its values may be gone; no test asked it meanwhile.
 TEST_F(MemcachedTest, CheckNoticesARestartBetweenCalls) {
   EXPECT_TRUE(client_.Check(Patience()).ok());
   EXPECT_EQ(client_.lost(), 0u);

@@ -43,7 +43,7 @@ class MemcachedProcess {
   void Stall();
   void GoOn();
 
-  // What it holds under a key, by the classic text protocol: a second opinion on the codec. Keys that text
+  // The value that it holds under a key, by the classic text protocol: a second opinion on the codec. Keys that text
   // can carry.
   std::optional<std::string> Look(std::string_view key) const;
 

@@ -71,7 +71,7 @@ std::string RequestFields() {
          Field("content-type", "application/grpc");
 }
 
-// What a client sends first.
+// The first bytes of a client.
 std::string Hello() { return kPreface + Frame(kSettings, 0, 0, ""); }
 
 // A gRPC message with its prefix.
@@ -108,7 +108,7 @@ class RawPeer {
   bool connected() const { return fd_ >= 0; }
   // The server may close in the middle of it.
   void Send(const std::string& bytes) { (void)send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
-  // What the server says until it closes; nothing when it does not close in time.
+  // The server's bytes until it closes; nothing when it does not close in time.
   std::optional<std::string> ReadUntilClosed() {
     std::string all;
     char buffer[4096];
@@ -121,7 +121,7 @@ class RawPeer {
   }
   // The payloads of the frames that AwaitEndOf() has read.
   const std::string& heard() const { return heard_; }
-  // Whether the server ends this stream, or the connection, in time.
+  // True if the server ends this stream, or the connection, in time.
   bool AwaitEndOf(uint32_t stream) {
     while (true) {
       std::string head;
@@ -354,7 +354,7 @@ class Crowd {
   Crowd(const Crowd&) = delete;
   Crowd& operator=(const Crowd&) = delete;
 
-  // Whether all connections were made.
+  // True if all connections were made.
   bool AwaitConnected() {
     pollfd event{.fd = from_child_[0], .events = POLLIN, .revents = 0};
     char byte = 0;

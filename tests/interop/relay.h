@@ -27,7 +27,7 @@ class Relay {
  private:
   void Run();
   void Accept();
-  // Whether the connection lives on.
+  // True if the connection lives on.
   static bool Copy(int from, int to);
 
   const std::string target_;

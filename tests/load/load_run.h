@@ -31,7 +31,7 @@ struct LoadSecond {
   uint64_t in_flight = 0;
 };
 
-// What the tests look at. Latencies are those of the row `every one`.
+// The numbers that the tests look at. Latencies are those of the row `every one`.
 struct LoadRun {
   ProgramResult process;
   bool valid = false;

@@ -96,7 +96,7 @@ class Server final : public Outbox {
   }
 
   Executor& executor() { return *executor_; }
-  // What request `i` does before it answers.
+  // The work of request `i` before it answers.
   void Handle(int i, std::function<void()> handler) { requests_[i]->handler = std::move(handler); }
   // Request `i` comes over the network; or by Submit().
   void Arrive(int i) { reception_.Arrive(requests_[i].get()); }

@@ -17,7 +17,7 @@ struct Sleeper {
   bool woken = false;
 };
 
-// What one descriptor is watched for.
+// The events for which one descriptor is watched.
 struct Watch {
   int fd;
   EpollEvent event;

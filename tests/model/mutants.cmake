@@ -1,4 +1,4 @@
-# What the model tests would say if a line were wrong: each mutant is the real source with one edit, and its
+# The verdict of the model tests if a line were wrong: each mutant is the real source with one edit, and its
 # test passes when the checker finds a schedule that fails. A mutant whose text is no longer in the source fails
 # as well: give it the new text.
 

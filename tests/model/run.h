@@ -74,7 +74,7 @@ class Run {
     std::function<void()> body;
     boost::context::fiber context;
     ThreadLocals locals;
-    // What it is about to do, and when it can: always if `ready` is null.
+    // Its next step, and when it can take it: always if `ready` is null.
     const char* what = "start";
     const void* object = nullptr;
     bool (*ready)(const void*) = nullptr;

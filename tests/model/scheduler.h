@@ -13,7 +13,7 @@
 //    ASPLOS 2010).
 // The passage of time is one more thread: it may move the clock to the next deadline at any point.
 //
-// What is found: deadlock, which is what a lost wake-up ends in, livelock, failed Check()s, and use of a
+// It finds deadlock, which is what a lost wake-up ends in, livelock, failed Check()s, and use of a
 // primitive after its end. What is not: effects of weak memory, since every operation is sequentially
 // consistent here, and data races on plain variables, which do not give way. ThreadSanitizer looks at those.
 //

@@ -92,7 +92,7 @@ class Atomic {
   T operator++(int) { return fetch_add(1); }
   T operator--(int) { return fetch_sub(1); }
 
-  // What a futex sees: no scheduling point of its own.
+  // The value that a futex sees: no scheduling point of its own.
   T Peek() const { return value_; }
 
  private:

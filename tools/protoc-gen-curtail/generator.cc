@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the generated code takes from libraries is written from the global namespace, so that packages,
+// The generated code names the parts of libraries from the global namespace, so that packages,
 // messages and methods may be called as they like; FindNameConflict() tells of the few names that cannot be.
 #include "generator.h"
 

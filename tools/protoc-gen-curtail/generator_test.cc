@@ -50,7 +50,7 @@ class FailOnError final : public google::protobuf::compiler::MultiFileErrorColle
   }
 };
 
-// What the plugin writes, by file name.
+// The plugin's output, by file name.
 class MemoryOutput final : public google::protobuf::compiler::GeneratorContext {
  public:
   ZeroCopyOutputStream* Open(const std::string& name) override {
@@ -153,7 +153,7 @@ TEST(Generator, OnlyServicesThatSaySoNeverWait) {
   for (const MethodHandler& handler : waits.Handlers()) EXPECT_FALSE(handler.never_waits) << handler.name;
 }
 
-// What a handler answers when nobody has to wait for anything.
+// A handler's answer when it has nothing to wait for.
 absl::StatusOr<nasty::Reply> Answer(const MethodHandler& handler, const nasty::Query& query) {
   Context ctx{Deadline::Infinite()};
   std::string bytes;

@@ -30,7 +30,7 @@ constexpr std::array<absl::string_view, 8> kMemberNames = {
 // The classes among them, which their own class cannot be called as well.
 constexpr std::array<absl::string_view, 4> kClassNames = {"Service", "CoroutineService",
                                                           "ContinuationService", "Stub"};
-// What continuation handlers are called: this and the method.
+// The name of a continuation handler: this and the method.
 constexpr absl::string_view kProcess = "Process";
 
 // Sorted. The keywords of C++20, and NULL.
@@ -69,7 +69,7 @@ bool IsOneOf(const Names& names, absl::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Whether a class written for `service` has a member of this name.
+// True if a class written for `service` has a member of this name.
 bool IsMember(const ServiceDescriptor& service, const std::string& name) {
   if (IsOneOf(kMemberNames, name) || service.FindMethodByName(name) != nullptr) return true;
   return absl::StartsWith(name, kProcess) &&

@@ -29,7 +29,7 @@ std::string ConstantName(absl::string_view method);
 // The comment of a declaration as lines of "// text" that start with `indent`; empty without one.
 std::string CommentLines(const std::string& leading_comments, absl::string_view indent);
 
-// What keeps C++ from being written for `file`, as "x.proto:LINE:COLUMN: ...", or nothing.
+// The reason why no C++ can be written for `file`, as "x.proto:LINE:COLUMN: ...", or nothing.
 std::optional<std::string> FindNameConflict(const google::protobuf::FileDescriptor& file);
 
 }  // namespace curtail

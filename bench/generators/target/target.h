@@ -26,7 +26,7 @@ struct TargetOptions {
   int workers = 1;
   // How long a request takes; 0: as long as an empty handler does.
   Nanos service{0};
-  // Whether `service` is the mean of an exponential distribution, or what every request takes.
+  // True if `service` is the mean of an exponential distribution, or what every request takes.
   bool exponential = false;
   uint64_t seed = 1;
   // The request of this number (from 0, in order of arrival) takes `stall` besides. 0 s: none does.

@@ -14,14 +14,14 @@ namespace curtail::bench {
 // The last `count` of a log, or all if there are fewer: a generator may try a call before it starts.
 std::vector<ServedRequest> LastOf(const std::vector<ServedRequest>& log, size_t count);
 
-// What was drawn, and what each request took, by number.
+// The drawn times, and those that each request took, by number.
 std::vector<Nanos> DrawnTimes(const std::vector<ServedRequest>& log);
 std::vector<Nanos> ServiceTimes(const std::vector<ServedRequest>& log);
 
 // The nearest-rank percentile of values in any order; zero of none.
 Nanos PercentileOf(std::vector<Nanos> values, double percent);
 
-// What each request kept a single thread from the next one: what it took, and the time until the next one began if
+// The time that each request kept a single thread from the next one: its own, and the time until the next one began if
 // that is at most 0.2 ms, which is how long the server may need between two requests that are there already.
 std::vector<Nanos> OccupiedTimes(const std::vector<ServedRequest>& log);
 

@@ -62,7 +62,7 @@ void Knowledge::Learn(size_t config, int bucket, TimePoint now, const LatencyWin
   Cell& cell = At(config, bucket);
   if (cell.sketch == nullptr) cell.sketch = std::make_unique<LatencySketch>();
   cell.sketch->Merge(window.latencies);
-  // What was expected loses weight as measured samples come in.
+  // Expectations lose weight as measured samples come in.
   const double weight = window.latencies.weight();
   cell.expected_weight *= std::max(0.0, 1 - weight / (4 * kExpectedWeight));
   if (cell.weight() > kMaxWeight) cell.sketch->Scale(kMaxWeight / cell.weight());
@@ -140,7 +140,7 @@ double Knowledge::P99AtLeast(size_t config, int bucket) const {
 
 bool Knowledge::Excluded(size_t config, int bucket, TimePoint now) const {
   const Limit& limit = limits_[config];
-  // What a profile says was not learnt here, and is not forgiven.
+  // A profile's numbers were not learnt here, and are not forgiven.
   const bool remembered = limit.learnt == TimePoint{} || now - limit.learnt < limit.remember;
   if (remembered && bucket >= limit.bucket) return true;
   // Little's law: a thread that waits for each request cannot hold two.

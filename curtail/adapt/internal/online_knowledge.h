@@ -44,12 +44,12 @@ class Knowledge {
   std::optional<double> P99(size_t config, int bucket) const;
   // The same, borrowed from the next bucket that knows, up to an octave away, with a share added for each step.
   std::optional<double> P99Nearby(size_t config, int bucket) const;
-  // What the p99 is at least, for all that is known; zero when nothing is.
+  // The least that the p99 is, for all that is known; zero when nothing is.
   double P99AtLeast(size_t config, int bucket) const;
 
-  // Whether the config is known not to keep up with this load, or cannot.
+  // True if the config is known not to keep up with this load, or cannot.
   bool Excluded(size_t config, int bucket, TimePoint now) const;
-  // Whether it is safe to try: it kept up with a load one bucket lower at least, or it is presumed to keep up
+  // True if it is safe to try: it kept up with a load one bucket lower at least, or it is presumed to keep up
   // easily.
   bool SafeToTry(size_t config, int bucket, TimePoint now) const;
   // Without any knowledge: what "auto" runs, fibers in-line, blocking, with stand-ins if that can be. Where fibers

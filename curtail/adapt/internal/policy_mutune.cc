@@ -54,7 +54,7 @@ class Mutune final : public Policy {
     return {next, reason};
   }
 
-  // Whether the p99 falls by enough. Where the envelope says that the p99 is as good as the best, the
+  // True if the p99 falls by enough. Where the envelope says that the p99 is as good as the best, the
   // CPU may fall instead, or the p50 where costs do not count.
   bool Gains(const Config& next, const Config& now, double load) const {
     const auto falls = [this](std::optional<double> to, std::optional<double> from) {

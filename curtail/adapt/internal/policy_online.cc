@@ -218,12 +218,12 @@ class Online final : public Policy {
     return kTrialSamples * std::min(kDearest, 1 + kDearer * fruitless_[static_cast<size_t>(bucket_)]);
   }
 
-  // Whether the one gains enough over the other, at these p99.
+  // True if the one gains enough over the other, at these p99.
   bool Better(size_t one, double one_us, size_t other, double other_us) const {
     return Priced(one, one_us) < Priced(other, other_us) * (1 - kGain);
   }
 
-  // Whether a few samples cannot tell the two apart and more may be had.
+  // True if a few samples cannot tell the two apart and more may be had.
   bool Close(size_t challenger, size_t champion, std::optional<double> present) const {
     const std::optional<double> found = knowledge_.P99(challenger, bucket_);
     return found && present && budget_ > 0 &&

@@ -22,7 +22,7 @@ namespace curtail::internal {
 
 using Json = nlohmann::ordered_json;
 
-// What a kind of document may look like.
+// The permitted form of a kind of document.
 struct JsonKind {
   std::string_view name;  // "load report"
   int max_depth;

@@ -45,7 +45,7 @@ absl::Status Check(const RunOptions& options) {
   return absl::OkStatus();
 }
 
-// What open and closed loop have in common.
+// The part that open and closed loop have in common.
 LoadPlan PlanOf(const RunOptions& options, const Workload& workload) {
   LoadPlan plan;
   plan.target = absl::StrJoin(options.targets, ", ");

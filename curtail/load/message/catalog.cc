@@ -105,7 +105,7 @@ class WellKnownFiles final : public DescriptorDatabase {
   bool FindFileContainingExtension(const std::string&, int, FileDescriptorProto*) override { return false; }
 };
 
-// What the parser finds wrong: "file:line:column: message".
+// The error that the parser finds: "file:line:column: message".
 class ParserErrors final : public MultiFileErrorCollector {
  public:
   void AddError(const std::string& file, int line, int column, const std::string& message) override {

@@ -214,7 +214,7 @@ TEST(JsonTemplate, EveryPlaceholderGivesWhatItSays) {
     seen["color"].insert(std::to_string(m.a_color()));
     seen["bools"].insert(std::to_string(m.a_bool() * 2 + m.bools(0)));
     seen["colors"].insert(std::to_string(m.colors(0)));
-    // What a parser of protobuf writes again is the same, but for the map's order: nothing is doubled or padded.
+    // A parser of protobuf writes the same again, but for the map's order: nothing is doubled or padded.
     EXPECT_EQ(m.SerializeAsString(), made->Render(i));
   }
   EXPECT_EQ(seen["int32"].size(), 7u);

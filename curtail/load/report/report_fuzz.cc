@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(report.status().message().size() < 10'000);
     return 0;
   }
-  // What was read once is read again as the same.
+  // A report that was read once is read again as the same.
   const std::string written = ReportJson(*report, origin);
   const absl::StatusOr<LoadReport> again = ParseReport(written, &origin);
   Require(again.ok() && ReportJson(*again, origin) == written);

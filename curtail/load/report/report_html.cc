@@ -37,7 +37,7 @@ std::string ValueText(const RunMetric& metric, double value) {
                        : NumberText(value) + "/s";
 }
 
-// What stands below the number of a metric: how sure it is, or how the runs spread.
+// The text below the number of a metric: how sure it is, or how the runs spread.
 std::string DetailOf(const LoadReport& report, const RunMetric& metric) {
   if (report.runs.size() > 1) {
     const std::vector<double> values = UsableValues(report, metric);

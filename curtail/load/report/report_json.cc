@@ -120,7 +120,7 @@ Json ScoreJson(const ScoreSummary& s) {
   return {{"name", s.name}, {"count", s.count}, {"sum", s.sum}, {"mean", s.mean()}, {"min", s.min}};
 }
 
-// What a run came to, added to `json`.
+// The result of a run, added to `json`.
 void AddRun(const LoadResult& r, Json& json) {
   json["measured_s"] = Sec(r.measured);
   json["interrupted"] = r.interrupted;
@@ -165,7 +165,7 @@ Json BetweenRunsJson(const LoadReport& report) {
   return json;
 }
 
-// What fits into a line stands on one: a bucket, a second of the series.
+// A value that fits into a line stands on one: a bucket, a second of the series.
 void Pretty(const Json& json, size_t indent, std::string& out) {
   const std::string line = json.size() <= kMaxLine / 2 ? Compact(json) : std::string(kMaxLine, ' ');
   if (!json.is_structured() || line.size() < kMaxLine) {

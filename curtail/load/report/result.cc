@@ -112,7 +112,7 @@ void Judge(LoadResult& result) {
     return;
   }
   JudgeLag(result);
-  // What was not sent because the server had too much to do already is the server's doing.
+  // A request not sent because the server had too much to do already is the server's doing.
   const double meant = result.sent == 0
                            ? result.scheduled_per_s * static_cast<double>(result.dropped) /
                                  static_cast<double>(result.scheduled)

@@ -83,7 +83,7 @@ double Measure(absl::string_view metric, const LoadResult& r) {
   return metric == "rate" ? r.sent_per_s : r.good_per_s;
 }
 
-// Whether a generator that is never late might have measured what `holds`.
+// True if a generator that is never late might have measured what `holds`.
 template <class Holds>
 bool MightHold(absl::string_view metric, const LoadResult& r, const Holds& holds) {
   const absl::StatusOr<Unit> unit = UnitOf(metric);

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 constexpr HttpLimits kLimits{.max_body_bytes = 1000};
 
-// What became of some bytes: given at once, or one by one.
+// The outcome of some bytes: given at once, or one by one.
 struct Outcome {
   absl::Status status;
   bool done = false;

@@ -260,7 +260,7 @@ void HttpClient::Over(Request* request) {
 }
 
 void HttpClient::RunCompletions() {
-  // What completions begin meanwhile is for the next time.
+  // Calls that completions begin meanwhile are for the next time.
   over_before_.swap(over_);
   for (Request* request : over_before_) Finish(request);
   over_before_.clear();

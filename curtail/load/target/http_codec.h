@@ -17,7 +17,7 @@
 
 namespace curtail::internal {
 
-// What a server may send for one reply.
+// The most that a server may send for one reply.
 struct HttpLimits {
   // Status line, header and trailer fields, and all interim replies.
   static constexpr size_t kMaxHeadBytes = 64u << 10;

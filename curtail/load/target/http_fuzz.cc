@@ -31,7 +31,7 @@ std::string Prefixed(std::string_view prefix, std::string_view bytes) {
   return std::string(prefix).append(bytes);
 }
 
-// What the server's bytes come to, for the first request; the others are there to be disturbed.
+// The outcome of the server's bytes, for the first request; the others are there to be disturbed.
 Result Run(bool http2, const char* verb, std::string_view bytes, size_t piece) {
   const std::unique_ptr<HttpCodec> codec = http2 ? MakeHttp2Codec(kLimits) : MakeHttp1Codec(kLimits);
   const HttpEndpoint endpoint{verb, "http", "a", "/"};

@@ -23,7 +23,7 @@ constexpr auto kTimeout = std::chrono::seconds(20);
 constexpr int kRequestSizes[] = {27182, 8, 1828, 45904};
 constexpr int kReplySizes[] = {31415, 9, 2653, 58979};
 
-// What a case finds wrong; empty: nothing.
+// The fault that a case finds; empty: none.
 using Outcome = std::string;
 
 Outcome Want(bool holds, std::string_view what) { return holds ? Outcome() : Outcome(what); }

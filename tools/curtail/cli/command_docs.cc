@@ -42,7 +42,7 @@ std::string FlagWords(const CLI::App& app) {
   return absl::StrJoin(words, " ");
 }
 
-// Whether its first word may be the name of an application.
+// True if its first word may be the name of an application.
 bool TakesApplication(const CLI::App& command) {
   const auto words = command.get_options([](const CLI::Option* option) { return option->get_positional(); });
   if (words.empty()) return false;

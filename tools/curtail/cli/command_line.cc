@@ -73,7 +73,7 @@ CLI::Validator Number() {
       "");
 }
 
-// What is sent.
+// The requests.
 void AddMessageFlags(CLI::App& load, LoadFlags* f) {
   const char* const group = "Requests";
   load.add_option("--method", f->method, "package.Service/Method")->group(group);
@@ -104,7 +104,7 @@ void AddMessageFlags(CLI::App& load, LoadFlags* f) {
       ->group(group);
 }
 
-// What single applications are asked for.
+// The options of single applications.
 template <class Map>
 void AddOwnOptions(CLI::App& app, const char* group, Map* values) {
   for (const auto& [name, help] : OwnOptions()) {

@@ -16,10 +16,10 @@
 
 namespace curtail::tool {
 
-// What a profile says about the ends of the range of loads.
+// A profile's account of the ends of the range of loads.
 struct LoadRange {
   double low_per_s = 0;
-  // What the config that sustains most sustains for certain, and, where there is such a load, the
+  // The load that the config of the highest rate sustains for certain, and, where there is such a load, the
   // best config at the low load does not.
   double high_per_s = 0;
   Config low;   // the best config at low_per_s
@@ -36,7 +36,7 @@ std::vector<std::string> UsualPolicies(std::span<const std::string> fixed);
 // policies that the profile does not suffice for.
 std::vector<std::string> DefaultPolicies(const LoadRange& range, const Profile& profile);
 
-// Whether a server could be started under this policy. Errors: INVALID_ARGUMENT that says what is
+// True if a server could be started under this policy. Errors: INVALID_ARGUMENT that says what is
 // missing. `profile` may be null.
 absl::Status CheckPolicy(const PolicyChoice& choice, const Profile* profile);
 

@@ -75,7 +75,7 @@ std::string FiberText(const PolicyComparison& c, const Profile& profile) {
                       " times the CPU.");
 }
 
-// What the second case compares: the p50 before and after the crowd, and the p99 in it.
+// The numbers that the second case compares: the p50 before and after the crowd, and the p99 in it.
 struct Halves {
   std::string name;
   double quiet_us = 0;

@@ -32,7 +32,7 @@ struct ConfigChange {
   std::string reason;
 };
 
-// What happened to the requests that were due in a phase, whenever they ended.
+// The outcome of the requests that were due in a phase, whenever they ended.
 struct PhaseResult {
   Phase phase;
   uint64_t due = 0;  // ok + failed

@@ -198,7 +198,7 @@ void AppendJudgement(const PolicyComparison& c, size_t policy, ReportRow& row) {
   row.cells.push_back({NameOf(judgement.finding)});
 }
 
-// What each policy comes to over all cells; no rows without a cost.
+// The result of each policy over all cells; no rows without a cost.
 ReportTable OverallTable(const PolicyComparison& c) {
   ReportTable table{
       "over all loads",

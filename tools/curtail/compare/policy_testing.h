@@ -11,7 +11,7 @@
 
 namespace curtail::tool {
 
-// What each request of a phase takes under a policy in a round; Nanos(-1): the run is void.
+// The latency of each request of a phase under a policy in a round; Nanos(-1): the run is void.
 using MadeUpLatency = std::function<Nanos(size_t policy, const Phase& phase, int round)>;
 
 // Evenly spaced requests under a steady scenario (100 to 1000/s), a flash crowd (100 to 2000/s), and a ramp

@@ -43,7 +43,7 @@ class CallLog final : public RunObserver {
   std::vector<CallSample> samples_;
 };
 
-// What the server says that its policy did, in `length` from `start` on.
+// The server's account of its policy, in `length` from `start` on.
 absl::Status ReadDecisions(AdminClient& admin, TimePoint start, Nanos length, PolicyMeasurement* measured) {
   const absl::StatusOr<admin::v1::GetDecisionsReply> reply = admin.GetDecisions();
   if (!reply.ok()) return reply.status();

@@ -42,7 +42,7 @@ struct TrialOptions {
   double cpu_weight = kCpuWeight;
 };
 
-// What is to be compared.
+// The subject of the comparison.
 struct ComparisonPlan {
   std::vector<PolicyChoice> policies;
   std::vector<Scenario> scenarios;

@@ -41,7 +41,7 @@ struct MidTierSetup {
   std::vector<std::string> wrapper;  // a program and its flags to run it under, such as valgrind; empty: none
 };
 
-// What the measuring commands start and send load to. Immutable; any thread.
+// The application that the measuring commands start and send load to. Immutable; any thread.
 struct Application {
   std::string name;  // as the commands take it
   std::string
@@ -54,7 +54,7 @@ struct Application {
 // The options that applications have of their own, by name, with "hdsearch: ...; router: ..." as their help.
 std::map<std::string, std::string> OwnOptions();
 
-// Whether there is an application of this name, so that an address is not taken for one.
+// True if there is an application of this name, so that an address is not taken for one.
 bool IsApplication(std::string_view name);
 // "hdsearch, router, ...": for messages.
 std::string ApplicationNames();
@@ -64,11 +64,11 @@ absl::Status NoApplication(std::string_view name);
 // Errors: NOT_FOUND (the name, the data), INVALID_ARGUMENT (the data).
 absl::StatusOr<std::unique_ptr<Application>> MakeApplication(std::string_view name,
                                                              const ApplicationOptions& options);
-// What is sent to one that runs already, with the settings of its topology; what it has no setting for is as in the
+// The requests to one that runs already, with the settings of its topology; what it has no setting for is as in the
 // topology that is shipped. Errors: as above.
 absl::StatusOr<std::shared_ptr<const Workload>> MakeRequests(
     std::string_view name, const RequestOptions& options, const std::map<std::string, std::string>& settings);
-// Whether it is the path of a topology: it has a '/' or ends in .yaml.
+// True if it is the path of a topology: it has a '/' or ends in .yaml.
 bool IsTopologyFile(std::string_view name);
 // The topology of an application, or of a file. Errors: NOT_FOUND, INVALID_ARGUMENT (not a regular file), and those of
 // Topology::Parse().

@@ -62,7 +62,7 @@ bool Accepts(const std::string& address, Nanos timeout) {
   return false;
 }
 
-// Whether what listens at `address` can be called. Errors: why not.
+// True if the program that listens at `address` can be called. Errors: why not.
 absl::Status CheckReady(const ServiceSpec& service, const std::string& address, Nanos timeout) {
   if (!service.grpc()) {
     if (Accepts(address, timeout)) return absl::OkStatus();
@@ -82,7 +82,7 @@ std::vector<std::string> FoldersOf(const char* variable) {
   return absl::StrSplit(list, ':', absl::SkipEmpty());
 }
 
-// What could be wrong with a service that was not ready in time.
+// The likely faults of a service that was not ready in time.
 std::string ReadyHint(const ServiceSpec& service, bool heard) {
   if (service.IsHosted() && !heard) {
     return "a curtail service prints \"ready ADDRESS\"; another program has hosted: false and listen";

@@ -88,7 +88,7 @@ class Deployment {
   absl::Status ReserveAddresses();
   absl::Status StartService(const ServiceSpec& service);
   absl::Status Spawn(Instance& instance);
-  // Whether it is ready, waiting for that until `deadline`. Errors: as Start().
+  // True if it is ready, waiting for that until `deadline`. Errors: as Start().
   // A single look takes `look` at most.
   absl::Status AwaitReady(Instance& instance, Deadline deadline, Nanos look);
   // Where an instance of it listens if nothing else says so.

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kLookMs = 50;
 
-// Whether the process ended until `deadline`; or `stop` was set.
+// True if the process ended until `deadline`; or `stop` was set.
 bool AwaitEnd(const internal::UniqueFd& process, Deadline deadline, const std::atomic<bool>& stop) {
   pollfd ended{process.get(), POLLIN, 0};
   while (poll(&ended, 1, kLookMs) <= 0) {

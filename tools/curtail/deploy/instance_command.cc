@@ -19,7 +19,7 @@ std::string UserName() {
   return user == nullptr ? absl::StrCat(geteuid()) : std::string(user->pw_name);
 }
 
-// What all words of a command come to at most; Linux takes no more than 2 MiB.
+// The most that all words of a command come to; Linux takes no more than 2 MiB.
 constexpr size_t kMaxCommandBytes = 1u << 20;
 
 // Replaces every ${name} in `word`. Takes the bytes of the result from `*left`.

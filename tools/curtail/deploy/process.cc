@@ -30,7 +30,7 @@ constexpr size_t kMaxLine = 64u << 10;
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
 
-// What the child needs of its parent.
+// The part of the parent that the child needs.
 struct Inherited {
   pid_t parent;
   int go;      // readable once the parent has attached its counters
@@ -47,7 +47,7 @@ bool SetCpusAndNice(const ProcessOptions& options) {
   return options.nice == 0 || setpriority(PRIO_PROCESS, 0, options.nice) == 0;
 }
 
-// What the child's side of fork() does; only async-signal-safe calls until it runs what it is for.
+// The child's side of fork(); only async-signal-safe calls until it runs what it is for.
 [[noreturn]] void BecomeChild(const ProcessOptions& options, char* const* argv, const Inherited& inherited) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);

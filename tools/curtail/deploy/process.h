@@ -66,7 +66,7 @@ class Process {
   void Pause();
   void Resume();
 
-  // Whether it has not ended. What it started in its process group ends with it.
+  // True if it has not ended. What it started in its process group ends with it.
   bool Running();
   // Throws away what it has written to standard output since, so that it never waits for a reader.
   void DiscardOutput();

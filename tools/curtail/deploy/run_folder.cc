@@ -45,7 +45,7 @@ std::string Base() {
   return absl::StrCat("/tmp/curtail-", geteuid());
 }
 
-// Whether it is a folder of our own that nobody else can write to: names below /tmp are anybody's to take.
+// True if it is a folder of our own that no other user can write to: anybody may take names below /tmp.
 bool IsPrivate(const std::string& path) {
   struct stat info{};
   return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&

@@ -92,7 +92,7 @@ std::vector<std::string> ApplicationsUp();
 absl::Status NotUp(std::string_view application);
 // Errors: NotUp(); NOT_FOUND when it has only begun to start; INTERNAL.
 absl::StatusOr<UpState> ReadUpState(const std::string& application);
-// Whether somebody holds the lock.
+// True if a process holds the lock.
 bool IsUp(const std::string& application);
 // The process that holds it, as it wrote into the lock file. Errors: NOT_FOUND.
 absl::StatusOr<pid_t> KeeperOf(const std::string& application);

@@ -45,7 +45,7 @@ class Answered final : public RunObserver {
   uint64_t count_ = 0;
 };
 
-// What is sent, in a few digits: so that a training is not resumed with other requests.
+// The requests, in a few digits: so that a training is not resumed with other requests.
 std::string Digest(const Workload& workload) {
   constexpr uint64_t kRequests = 200;
   uint64_t hash = 14695981039346656037u;  // FNV-1a

@@ -23,7 +23,7 @@
 
 namespace curtail::tool {
 
-// What `curtail train` and `verify` have in common.
+// The part that `curtail train` and `verify` have in common.
 struct SubjectFlags {
   // The target, its TLS, and the requests, as for `curtail load`: the name of an application alone has it started.
   LoadFlags load;
@@ -62,7 +62,7 @@ class Subject {
   int disturbed() const { return disturbed_; }
   // Of all replies that the workload judged, so far.
   const ScoreSummary& score() const { return score_; }
-  // What the processes wrote is not removed with them.
+  // The processes' files are not removed with them.
   void KeepLogs();
   std::string log_folder() const { return logs_ == nullptr ? "" : logs_->path(); }
 
@@ -95,7 +95,7 @@ class Subject {
   ScoreSummary score_;
 };
 
-// Whether the target can be one, before anything is planned or started: an address, or an application that there is.
+// True if the target can be one, before anything is planned or started: an address, or an application that there is.
 // Errors: NOT_FOUND.
 absl::Status CheckTarget(const SubjectFlags& flags);
 

@@ -13,7 +13,7 @@
 namespace curtail::tool {
 namespace {
 
-// Whether `name` is `asked`, or a part of it: "leaf-1.0" of "leaf-1" and of "leaf", but "post-cache" not of "post".
+// True if `name` is `asked`, or a part of it: "leaf-1.0" of "leaf-1" and of "leaf", but "post-cache" not of "post".
 bool IsPartOf(std::string_view name, std::string_view asked) {
   if (!name.starts_with(asked)) return false;
   const std::string_view rest = name.substr(asked.size());

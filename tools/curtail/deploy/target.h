@@ -17,10 +17,10 @@
 
 namespace curtail::tool {
 
-// Whether `text` is HOST:PORT or unix:PATH, and no name.
+// True if `text` is HOST:PORT or unix:PATH, and no name.
 bool IsAddress(std::string_view text);
 
-// Whether `asked`, "leaf", "leaf.0" or "leaf-0", names the process `name`.
+// True if `asked`, "leaf", "leaf.0" or "leaf-0", names the process `name`.
 bool NamesProcess(std::string_view asked, std::string_view name);
 
 // The processes that `target` names, at least one: of APP alone those of the service that clients call. Errors:

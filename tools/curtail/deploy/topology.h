@@ -58,10 +58,10 @@ struct ServiceSpec {
   std::vector<std::string_view> ready_prefixes = {"ready ", "listening on "};
 
   bool grpc() const { return protocol == "grpc"; }
-  // Whether it is a curtail service, which takes the common flags and says where it listens. Any other program is told
+  // True if it is a curtail service, which takes the common flags and says where it listens. Any other program is told
   // its address: as ${address}, or ${host} and ${port}, in `run`, or it knows the one in `listen` by itself.
   bool IsHosted() const;
-  // Whether it listens at a port, unless `listen` says otherwise; else at a Unix socket.
+  // True if it listens at a port, unless `listen` says otherwise; else at a Unix socket.
   bool TakesPort() const;
   int instances() const { return shards * replicas; }
 };
@@ -76,7 +76,7 @@ struct Topology {
   // Changes a variable ("data") or a count of a service ("leaf.shards", "leaf.replicas", "leaf.config", ...). Errors:
   // INVALID_ARGUMENT, which lists what there is.
   absl::Status Set(std::string_view name, std::string_view value);
-  // What ${...} may be in any command: variables, and the shards and replicas of services, by the names of Set().
+  // The meanings of ${...} in any command: variables, and the shards and replicas of services, by the names of Set().
   std::map<std::string, std::string> Settings() const;
   // Has one process be all gRPC services, which keeps their flags; stores stay processes. Errors: FAILED_PRECONDITION for
   // services that are not all one program.
@@ -85,7 +85,7 @@ struct Topology {
   // service, a wrong number of addresses).
   absl::Status Use(std::string_view service_and_addresses);
 
-  // Whether it still fits together after changes. Errors: INVALID_ARGUMENT.
+  // True if it still fits together after changes. Errors: INVALID_ARGUMENT.
   absl::Status Check() const;
 
   const ServiceSpec* Find(std::string_view name) const;

@@ -89,7 +89,7 @@ double AvailableMib() {
   return 0;
 }
 
-// What one instance of a service says it will take; nothing for a program that does not say.
+// The memory that one instance of a service says it will take; nothing for a program that does not say.
 std::optional<double> MemoryMib(const Topology& topology, const ServiceSpec& service, const std::string& log,
                                 Nanos timeout, const std::atomic<bool>& stop) {
   const std::optional<double> said =

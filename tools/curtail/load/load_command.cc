@@ -122,10 +122,10 @@ class LoadTest {
  private:
   // Run number `number` of the plan, whose seed is the flags' plus that; at another rate if one is given.
   absl::StatusOr<LoadResult> RunOnce(int number, std::optional<double> rate, const std::string& label);
-  // Whether the conditions hold, and by how much.
+  // True if the conditions hold, and by how much.
   TrialOutcome Judge(const LoadResult& result, const std::vector<Threshold>& conditions,
                      std::string* why) const;
-  // What the flags ask for; OK when all is written.
+  // Writes the files that the flags ask for; OK when all is written.
   absl::Status WriteResults(const LoadReport& report) const;
   // Prints a line a threshold. kOk where all are met in every run; kThreshold or, where only the generator's
   // lateness stands against it, kVoid otherwise.
@@ -216,7 +216,7 @@ int LoadTest::Repeat() {
     absl::StatusOr<LoadResult> result = RunOnce(run, std::nullopt, label);
     if (!result.ok()) {
       if (report.runs.empty()) return FailLoad(console_, result.status());
-      // What was measured is not lost.
+      // The measurement is not lost.
       console_.Error(std::string(result.status().message()), HintFor(result.status()));
       break;
     }
@@ -290,7 +290,7 @@ int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
   }
   const bool nothing = search.trials().empty();
   if (nothing && !failure.ok()) return FailLoad(console_, failure);
-  // What was found until then is not lost.
+  // The result until then is not lost.
   const std::optional<double> highest = search.highest();
   console_.Print(absl::StrCat(
       console_.Bold("highest rate"), "  ",
@@ -335,7 +335,7 @@ int ShowOneCall(const LoadFlags& flags, const LoadTargets& targets, const RunOpt
                 const Workload& workload, Console& console) {
   const absl::StatusOr<Answer> answer = CallOnce(options, workload);
   if (!answer.ok()) {
-    // What the server itself says needs no hint of ours; what we say of it names its address.
+    // The server's own words need no hint of ours; what we say of it names its address.
     const bool ours = absl::IsUnavailable(answer.status()) &&
                       absl::StrContains(answer.status().message(), targets.addresses.front());
     console.Error(absl::StrCat(CodeName(answer.status()), ": ", answer.status().message()),

@@ -34,12 +34,12 @@ struct LoadTargets {
 // Errors: INVALID_ARGUMENT naming the flag.
 absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags);
 
-// What describes the server's methods: its own reflection or the files of --proto. Errors: those of Catalog.
+// The description of the server's methods: its own reflection or the files of --proto. Errors: those of Catalog.
 absl::StatusOr<Catalog> MakeCatalog(const LoadFlags& flags, const LoadTargets& targets);
 
 // Makes the requests of a run, which follow from its seed.
 using WorkloadMaker = std::function<absl::StatusOr<std::shared_ptr<const Workload>>(uint64_t seed)>;
-// What to send. Errors: INVALID_ARGUMENT naming the flag; those of Catalog, of JSON, and of reading files. The maker
+// The requests. Errors: INVALID_ARGUMENT naming the flag; those of Catalog, of JSON, and of reading files. The maker
 // may find others of them.
 absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTargets& targets, bool quiet);
 

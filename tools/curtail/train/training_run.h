@@ -26,7 +26,7 @@ absl::Status RunTraining(Subject& subject, Training& training, Console& console,
 // p99 in ms by config (rows) and load (columns); "sat" where a config did not keep up, "-" beyond that.
 std::string TrainingGrid(const Training& training);
 
-// What follows from a profile, a line each: which config is chosen from which load on, and how many cells are unstable.
+// Conclusions from a profile, a line each: which config is chosen from which load on, and how many cells are unstable.
 std::string ProfileSummary(const Profile& profile);
 
 // "0.5 s", "90 s" or "12 min".

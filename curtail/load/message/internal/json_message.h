@@ -29,7 +29,7 @@ namespace curtail::internal {
 // numbers, as protobuf does; the entries of a map in the order of the text.
 class JsonMessageReader {
  public:
-  // What the placeholders of one message may add up to.
+  // The most that the placeholders of one message may add up to.
   static constexpr int64_t kMaxDrawnBytes = 64 << 20;
 
   // `type` outlives the reader.
@@ -55,7 +55,7 @@ class JsonMessageReader {
   absl::Status ReadScalar(const Field& field, const std::string& tag, bool omit_default, MessageProgram* out);
   absl::Status AddDrawn(const Field& field, DrawnValue value, const std::vector<TemplatePiece>& pieces,
                         MessageProgram* out);
-  // Whether what `placeholder` gives fits the field; fills in the words of a pick.
+  // True if what `placeholder` gives fits the field; fills in the words of a pick.
   absl::Status Fit(const Field& field, const Placeholder& placeholder, DrawnValue* value) const;
 
   absl::Status UnknownField(const Descriptor& type, const std::string& name) const;

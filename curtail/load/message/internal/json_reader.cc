@@ -76,7 +76,7 @@ JsonReader::Kind KindOf(std::string_view text, size_t offset) {
   }
 }
 
-// What is wrong where a value should begin at `offset`.
+// The error where a value should begin at `offset`.
 std::string NoValue(std::string_view text, size_t offset) {
   const JsonReader::Kind kind = KindOf(text, offset);
   if (kind == JsonReader::Kind::kNumber) return "not a number as JSON writes it";
@@ -94,7 +94,7 @@ std::string BadCharacter(std::string_view text, size_t offset) {
   return "no such escape in a string: there are \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX";
 }
 
-// What is wrong and where. A syntax error that RapidJSON found at `offset`, in or ahead of the token at `begin`, and
+// The error and its place. A syntax error that RapidJSON found at `offset`, in or ahead of the token at `begin`, and
 // where its stream `stopped`. `name` is the last name of a member.
 std::pair<size_t, std::string> Explain(rapidjson::ParseErrorCode code, std::string_view text, size_t begin,
                                        size_t offset, size_t stopped, std::string_view name) {

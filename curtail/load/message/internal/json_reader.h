@@ -31,7 +31,7 @@ class JsonReader {
   // REQUIRES: text.size() < 2^32.
   explicit JsonReader(std::string_view text, std::string source = {});
 
-  // What the next token begins.
+  // The kind of value that the next token begins.
   Kind Peek();
   // Where the next token begins, in bytes.
   size_t NextOffset();

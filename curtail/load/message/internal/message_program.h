@@ -28,7 +28,7 @@ struct Scalar {
 
 // Appends a scalar as a field of this type has it behind its tag.
 void AppendScalar(google::protobuf::FieldDescriptor::Type type, const Scalar& value, std::string* out);
-// Whether it is what an absent field has: 0, false, "". Minus zero is not.
+// True if it is what an absent field has: 0, false, "". Minus zero is not.
 bool IsDefault(google::protobuf::FieldDescriptor::Type type, const Scalar& value);
 void AppendVarint(uint64_t value, std::string* out);
 
@@ -53,7 +53,7 @@ class MessageProgram {
  public:
   // The serialized message of this request.
   std::string Render(uint64_t request) const;
-  // Whether every request has the same.
+  // True if every request has the same.
   bool fixed() const;
 
   // To build it, in order.

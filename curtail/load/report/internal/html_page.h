@@ -16,7 +16,7 @@ namespace curtail::internal {
 // A page up to where its content begins. `css` is added to the rules as it is; see the .cc for the classes
 // there are.
 std::string HtmlHead(std::string_view title, std::string_view css = {});
-// What follows the content.
+// The end of the page, behind the content.
 inline constexpr char kHtmlEnd[] = "</body>\n</html>\n";
 
 // A number in large letters, to stand within <div class="tiles">.

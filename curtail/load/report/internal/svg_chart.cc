@@ -268,7 +268,7 @@ std::string Legend(const Chart& chart) {
   return svg;
 }
 
-// What stands within the <svg> element.
+// The content of the <svg> element.
 std::string Inside(const Chart& chart) {
   const double strip = chart.strip.empty() ? 0 : kStrip;
   const Frame plot{kLeft, kWidth - (chart.names_at_end ? kNames : kRight), kLegend + strip + 4,
