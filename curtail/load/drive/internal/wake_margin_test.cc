@@ -26,7 +26,8 @@ TEST(WakeMargin, FindsTheP90OfTheLateness) {
 TEST(WakeMargin, ComesNearWithinAHundredSends) {
   WakeMargin margin(std::nullopt);
   Rng rng(6);
-  for (int i = 0; i < 100; ++i) margin.Fired(microseconds(20) + Nanos(static_cast<int64_t>(rng.Exponential(5e3))));
+  for (int i = 0; i < 100; ++i)
+    margin.Fired(microseconds(20) + Nanos(static_cast<int64_t>(rng.Exponential(5e3))));
   EXPECT_LT(margin.get(), microseconds(60));
   EXPECT_GT(margin.get(), microseconds(20));
 }
