@@ -42,14 +42,16 @@ absl::Status Channel::Impl::Connect() {
     parsed.authority = target;
   }
   internal::BalancerOptions balancer = {.name = options.balancer, .hash_key = options.hash_key};
-  if (absl::Status configured = Configure(&balancer); !configured.ok()) return configured;
+  internal::Observation observation;
+  if (absl::Status configured = Configure(&balancer, &observation); !configured.ok()) return configured;
+  const bool observes = observation.outcomes || observation.health_service;
   if (!internal::IsBalancer(balancer.name)) return internal::MakeBalancer(balancer, {}).status();
-  auto settings =
-      std::make_shared<const internal::ConnectSettings>(target, options, std::move(parsed.authority));
+  auto settings = std::make_shared<const internal::ConnectSettings>(
+      target, options, std::move(parsed.authority), std::move(observation));
   if (!resolver->Changes()) {
     const absl::StatusOr<std::vector<Address>> addresses = resolver->Resolve();
     if (!addresses.ok()) return addresses.status();
-    if (addresses->size() == 1) {
+    if (addresses->size() == 1 && !observes) {
       secure |= addresses->front().family() == AF_UNIX;
       only_ = std::make_unique<internal::Subchannel>(std::move(settings), addresses->front(), nullptr);
       return absl::OkStatus();
@@ -60,7 +62,8 @@ absl::Status Channel::Impl::Connect() {
   return absl::OkStatus();
 }
 
-absl::Status Channel::Impl::Configure(internal::BalancerOptions* balancer) {
+absl::Status Channel::Impl::Configure(internal::BalancerOptions* balancer,
+                                      internal::Observation* observation) {
   internal::ServiceConfig config;
   if (!options.service_config.empty()) {
     absl::StatusOr<internal::ServiceConfig> read = internal::ParseServiceConfig(options.service_config);
@@ -70,6 +73,7 @@ absl::Status Channel::Impl::Configure(internal::BalancerOptions* balancer) {
       *balancer = *config.balancer;
       if (balancer->hash_key.empty()) balancer->hash_key = options.hash_key;
     }
+    *observation = {.outcomes = balancer->outliers.has_value(), .health_service = config.health_service};
   }
   if (config.methods.empty() && !options.wait_for_ready) return absl::OkStatus();
   policy_ = std::make_unique<internal::CallPolicy>(std::move(config), options.wait_for_ready);

@@ -125,8 +125,8 @@ struct Channel::Impl {
 
  private:
   absl::Status Connect();
-  // Reads the service config; its balancer goes to `balancer`.
-  absl::Status Configure(internal::BalancerOptions* balancer);
+  // Reads the service config; its balancer goes to `balancer`, and what that needs to know to `observation`.
+  absl::Status Configure(internal::BalancerOptions* balancer, internal::Observation* observation);
 
   // Immutable after construction. One of the three is there, unless in_process is.
   absl::Status wrong_;                          // why no call can be made

@@ -12,14 +12,45 @@ ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd
                                    std::shared_ptr<Poller> poller, bool connected,
                                    std::unique_ptr<TlsStream> tls, TimePoint give_up,
                                    std::weak_ptr<Slot> slot, std::string target,
-                                   std::shared_ptr<SharedBackend> shared, Keepalive keepalive)
+                                   std::shared_ptr<SharedBackend> shared, Keepalive keepalive,
+                                   Observation observation)
     : Connection(wire::Role::kClient, options, std::move(fd), std::move(poller), connected, std::move(tls)),
       give_up_(give_up),
       slot_(std::move(slot)),
       target_(std::move(target)),
       keepalive_(keepalive),
       shared_(std::move(shared)),
+      counts_outcomes_(observation.outcomes),
+      health_(observation.health_service && shared_ != nullptr
+                  ? std::make_unique<HealthWatch>(*shared_, *observation.health_service)
+                  : nullptr),
       standing_(standing()) {}
+
+void ClientConnection::WatchHealth(TimePoint now) {
+  if (health_ != nullptr && usable() && health_->TakeStart(now)) Post(&health_->start);
+}
+
+void ClientConnection::EndWatch() {
+  if (health_ == nullptr || !health_->open_) return;
+  health_->cancelling_ = true;
+  session().Cancel(health_->id_);  // H7
+}
+
+void ClientConnection::Count(ClientCall& call) {
+  if (call.watch) [[unlikely]] {
+    health_->connection_lives = usable_.load(std::memory_order_relaxed) && !closed();
+    return;
+  }
+  shared_->outstanding.fetch_sub(1, std::memory_order_relaxed);
+  if (!counts_outcomes_ || call.unprocessed) [[likely]]
+    return;
+  OutlierState& state = shared_->outliers;
+  if (call.status.ok()) {
+    state.succeeded.fetch_add(1, std::memory_order_relaxed);
+  } else if (!call.cancelling_ || Now() >= call.due) {  // a caller that goes says nothing of the server
+    state.failed.fetch_add(1, std::memory_order_relaxed);
+  }
+}
 
 absl::Status TooLong(size_t bytes, size_t limit) {
   return absl::ResourceExhaustedError(Join("the request has ", bytes, " bytes; this call may send ", limit));
@@ -51,6 +82,8 @@ void ClientConnection::HandleOp(Op* op) {
 }
 
 void ClientConnection::Start(ClientCall& call) {
+  if (call.watch) [[unlikely]]
+    health_->Prepare();
   if (closed() || !usable_.load(std::memory_order_relaxed)) {
     call.status =
         why_closed_.ok() ? absl::UnavailableError(Join(target_, ": server is going away")) : why_closed_;
@@ -58,8 +91,9 @@ void ClientConnection::Start(ClientCall& call) {
     return Finish(call);
   }
   absl::StatusOr<wire::StreamId> id =
-      call.stream != nullptr ? session().StartCall(call.head, &call)
-                             : session().StartUnaryCall(call.head, std::move(call.message), &call);
+      call.stream != nullptr && !call.whole_request
+          ? session().StartCall(call.head, &call)
+          : session().StartUnaryCall(call.head, std::move(call.message), &call);
   if (!id.ok()) {
     call.status = id.status();
     // The session takes no more streams (ids used up): let the next call connect afresh.
@@ -135,6 +169,7 @@ void ClientConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& statu
 void ClientConnection::OnGoaway(wire::StreamId, std::string_view why) {
   if (!why.empty()) goaway_why_ = Join("; the server said: ", why);
   usable_.store(false, std::memory_order_release);
+  EndWatch();
   if (shared_ != nullptr) shared_->Lost();
 }
 
@@ -170,6 +205,7 @@ void ClientConnection::HandleClock(uint32_t) {
 // The channel wants it no more: it closes after its last call.
 void ClientConnection::HandleGoodbye(uint32_t) {
   usable_.store(false, std::memory_order_release);
+  EndWatch();
   if (!standing() && session().open_streams() == 0) {
     return Close(absl::UnavailableError("connection closed on this side"));
   }

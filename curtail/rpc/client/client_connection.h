@@ -1,104 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// client_connection.h - the client's end of a connection, and a call on it.
+// client_connection.h - the client's end of a connection.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
-#include "curtail/rpc/client/leaving_call.h"
+#include "curtail/rpc/client/client_call.h"
+#include "curtail/rpc/client/health_watch.h"
 #include "curtail/rpc/client/slot.h"
-#include "curtail/rpc/context.h"
 #include "curtail/rpc/transport/connection.h"
 
 namespace curtail::internal {
-
-class ClientCall;
-
-// A request is longer than its context allows (Context::SetMaxRequestBytes).
-absl::Status TooLong(size_t bytes, size_t limit);
-
-// The things a connection is asked to do with a call.
-struct ClientOp final : Op {
-  enum class Kind { kStart, kCancel, kTurn };
-  ClientOp(Kind k, ClientCall* c) : kind(k), call(c) {}
-  const Kind kind;
-  ClientCall* const call;
-};
-
-// A call of many messages hears of them; all on the strand.
-class ClientStreamEvents {
- public:
-  // The transport stands, so that what is written goes out at once. Once, unless the call ends before.
-  virtual void OnStanding() = 0;
-  // The initial metadata of the reply has come; it does not change any more.
-  virtual void OnHead() = 0;
-  virtual void OnMessage(std::string&& message, wire::Session& session, wire::StreamId id) = 0;
-  // Its kTurn operation was posted, or (not `posted`) the session has room for messages again.
-  virtual void OnTurn(wire::Session& session, wire::StreamId id, bool posted) = 0;
-
- protected:
-  ~ClientStreamEvents() = default;
-};
-
-// A ClientCall is one call on one connection. Its starter fills in the request and posts `start`; the
-// connection fills in the result and calls Finished(). If it was posted, `cancel` is answered by
-// CancelHandled(), after Finished().
-class ClientCall {
- public:
-  ClientCall() = default;
-  ClientCall(const ClientCall&) = delete;
-  ClientCall& operator=(const ClientCall&) = delete;
-
-  // Attempts at one call that its server may refuse unseen. A server that refuses more than that will refuse the next.
-  static constexpr int kMaxAttempts = 5;
-
-  // Makes the object ready for another call.
-  void Reset();
-  // Makes it ready for another attempt at the same call.
-  void ResetOutcome();
-
-  // Gives it what is left until `deadline` at `now`, before which it is sent.
-  void SetTimeout(Deadline deadline, TimePoint now) {
-    if (!deadline.infinite()) head.timeout = std::max(deadline.when() - now, Nanos(1));
-  }
-
-  // Set by the starter.
-  wire::RequestHead head;
-  std::string message;
-  ClientOp start{ClientOp::Kind::kStart, this};
-  ClientOp cancel{ClientOp::Kind::kCancel, this};
-  ClientStreamEvents* stream = nullptr;  // null: unary
-  // The starter's own: the interceptors of its channel.
-  LeavingCall leaving;
-
-  // Set by the connection; the starter's from Finished() on.
-  absl::Status status;
-  std::string reply;
-  ReplyMetadata metadata;
-  bool unprocessed = false;  // the server has certainly not seen it: safe to send again
-  bool committed = false;    // the head of its reply has come
-
- protected:
-  ~ClientCall() = default;
-  // The call is over. The connection touches it no more, except for CancelHandled().
-  virtual void Finished() = 0;
-  virtual void CancelHandled() = 0;
-
- private:
-  friend class ClientConnection;
-  // Owned by the strand's holder.
-  wire::StreamId id_ = 0;
-  bool open_ = false;
-  bool replied_ = false;
-  bool cancelling_ = false;
-};
 
 // When a connection pings its server; off if `time` is zero.
 struct Keepalive {
@@ -106,12 +26,18 @@ struct Keepalive {
   Nanos timeout{0};
 };
 
+// The things that a connection finds out about its server for the balancer; none without a SharedBackend.
+struct Observation {
+  bool outcomes = false;                      // counts how calls end, for outlier detection
+  std::optional<std::string> health_service;  // watches the health of this service
+};
+
 class ClientConnection final : public Connection {
  public:
   ClientConnection(const wire::SessionOptions& options, UniqueFd fd, std::shared_ptr<Poller> poller,
                    bool connected, std::unique_ptr<TlsStream> tls, TimePoint give_up,
                    std::weak_ptr<Slot> slot, std::string target, std::shared_ptr<SharedBackend> shared,
-                   Keepalive keepalive);
+                   Keepalive keepalive, Observation observation);
 
   // Posts the start of `call`. Follow with a kick, now or after more posts.
   void Begin(ClientCall& call) {
@@ -139,6 +65,12 @@ class ClientConnection final : public Connection {
                : Deadline::At(give_up_);
   }
   void Look();
+  // Begins the watch of the server's health, if there is one and it does not run. Follow with a kick. Any thread.
+  void WatchHealth(TimePoint now);
+  // True if calls may go out now: the transport stands, and the server has said how it is. Any thread.
+  bool ready() const {
+    return standing_.load(std::memory_order_acquire) && (health_ == nullptr || health_->known());
+  }
   bool keeps_alive() const { return keepalive_.time > Nanos::zero(); }
   // Whether its server has ever answered a call. Any thread.
   bool greeted() const { return greeted_.load(std::memory_order_acquire); }
@@ -166,9 +98,12 @@ class ClientConnection final : public Connection {
   void Start(ClientCall& call);
   // The end of a call that Begin() began; the last touch of it.
   void Finish(ClientCall& call) {
-    if (shared_ != nullptr) shared_->outstanding.fetch_sub(1, std::memory_order_relaxed);
+    if (shared_ != nullptr) Count(call);
     call.Finished();
   }
+  void Count(ClientCall& call);
+  // Ends the watch of the server's health.
+  void EndWatch();
 
   // Immutable after construction.
   const TimePoint give_up_;
@@ -176,6 +111,8 @@ class ClientConnection final : public Connection {
   const std::string target_;
   const Keepalive keepalive_;
   const std::shared_ptr<SharedBackend> shared_;  // null: the only server of its channel
+  const bool counts_outcomes_;
+  const std::unique_ptr<HealthWatch> health_;  // the object is thread-safe as it says; null: no watch
 
   // Atomic. usable_ falls once (release, pairs with usable()); standing_ and greeted_ rise once; last_used_
   // is a hint.

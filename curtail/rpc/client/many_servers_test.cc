@@ -26,15 +26,6 @@ ChannelOptions Balanced(std::string balancer) {
   return options;
 }
 
-absl::StatusOr<std::string> Ask(Channel& channel, const std::string& text = "", const std::string& key = "") {
-  Context ctx(kMaxTestWait);
-  if (!key.empty()) ctx.AddMetadata("x-user", key);
-  StringValue reply;
-  const absl::Status status = channel.Call(ctx, kWho.path, Text(text), &reply);
-  if (!status.ok()) return status;
-  return reply.value();
-}
-
 // Asks until the server of that name answers, as it does from then on.
 void AwaitAnswerOf(Channel& channel, const std::string& name) {
   const Deadline end = Deadline::In(kMaxTestWait);

@@ -29,7 +29,7 @@ inline std::string OwnLoopback() {
   return Join("127.", 16 + pid / 65536 % 200, ".", pid / 256 % 256, ".", pid % 256, ":0");
 }
 
-// Answers with its name; "hang" waits at the gate first.
+// Answers with its name; "hang" waits at the gate first, and "fail N" fails on the server N.
 class WhoService final : public Service {
  public:
   WhoService(std::string name, Gate* gate) : name_(std::move(name)), gate_(gate) {}
@@ -39,6 +39,7 @@ class WhoService final : public Service {
              .handler = internal::UnaryHandler<StringValue, StringValue>(
                  [this](Context&, const StringValue& in, StringValue* out) -> absl::Status {
                    if (in.value() == "hang") gate_->Pass();
+                   if (in.value() == "fail " + name_) return absl::InternalError("as the test wants it");
                    out->set_value(name_);
                    return absl::OkStatus();
                  })}};
@@ -118,6 +119,17 @@ class ManyServers {
   std::vector<std::string> addresses_;
   std::vector<std::unique_ptr<Server>> servers_;
 };
+
+// The name of the server that answers; `key` is metadata that a balancer may go by.
+inline absl::StatusOr<std::string> Ask(Channel& channel, const std::string& text = "",
+                                       const std::string& key = "") {
+  Context ctx(kMaxTestWait);
+  if (!key.empty()) ctx.AddMetadata("x-user", key);
+  StringValue reply;
+  const absl::Status status = channel.Call(ctx, kWho.path, Text(text), &reply);
+  if (!status.ok()) return status;
+  return reply.value();
+}
 
 // How many of the calls each server answered.
 using Counts = std::map<std::string, int>;

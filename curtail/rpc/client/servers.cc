@@ -16,7 +16,10 @@
 //  N4  A call on a connection that is being retired either began before, and ends normally, or fails as one that no
 //      server has seen, and is made again.
 //  N5  No mutex of these is held while a connection is kicked or the resolver is asked.
-//  N6  Lost() and Unreachable() may be called under a slot's mutex. They take mu_ and the mutex of NameLookups, under
+//  N6  Calls count their outcomes in the backend; the one that finds an interval over ends it (outlier_detection.cc). A
+//      server that does not serve gets no calls, so nothing would read its news: each kHealthPeriod a call looks, and
+//      so does each that finds no server (health_watch.cc).
+//  N7  Lost() and Unreachable() may be called under a slot's mutex. They take mu_ and the mutex of NameLookups, under
 //      which no thread takes a slot's.
 //
 // A place whose poller makes no more calls keeps its list, and connections to servers that are gone stay open until
@@ -34,6 +37,8 @@ namespace {
 
 // Servers that one call tries to find a connection that stands.
 constexpr int kLooks = 4;
+// How often calls that find a server ask for the health of others.
+constexpr Nanos kHealthPeriod = std::chrono::seconds(1);
 
 bool SameAddresses(const ServerList& list, const std::vector<Address>& addresses) {
   if (list.members.size() != addresses.size()) return false;
@@ -67,6 +72,7 @@ Servers::Servers(std::shared_ptr<const ConnectSettings> settings, std::shared_pt
     : settings_(std::move(settings)),
       resolver_(std::move(resolver)),
       balancer_(std::move(balancer)),
+      observes_(settings_->observation.outcomes || settings_->observation.health_service.has_value()),
       lookups_(lookups) {}
 
 Servers::~Servers() = default;
@@ -224,10 +230,21 @@ Servers::Connected Servers::Acquire(const std::shared_ptr<Poller>& poller, TimeP
   const uint32_t id = poller->id();
   Place* const place = places_.For(id, [] { return std::make_unique<Place>(); });
   if (place == nullptr) return absl::ResourceExhaustedError("too many event loops in this process");
+  if (observes_) [[unlikely]]
+    Observe(poller, now);
+  Connected connection = Find(*place, poller, now, metadata);
+  if (connection.ok() || !absl::IsUnavailable(connection.status()) || !observes_) [[likely]]
+    return connection;
+  return LookAtHealth(poller, now) ? Find(*place, poller, now, metadata) : connection;
+}
+
+Servers::Connected Servers::Find(Place& place, const std::shared_ptr<Poller>& poller, TimePoint now,
+                                 const wire::Metadata& metadata) {
+  const uint32_t id = poller->id();
   std::shared_ptr<ClientConnection> connecting;
   int looks = 0;
   for (size_t failures = 0; looks < kLooks && failures <= Resolver::kMaxAddresses;) {
-    const Chosen chosen = Choose(*place, id, now, metadata);
+    const Chosen chosen = Choose(place, id, now, metadata);
     if (chosen.subchannel == nullptr) break;
     Connected connection = chosen.subchannel->Acquire(poller, now);
     if (!connection.ok()) {
@@ -235,17 +252,59 @@ Servers::Connected Servers::Acquire(const std::shared_ptr<Poller>& poller, TimeP
       ++failures;  // it is down now
       continue;
     }
-    if (chosen.waits || (*connection)->connect_deadline().infinite()) return connection;
+    if (chosen.waits || (*connection)->ready()) return connection;
     if (connecting == nullptr) connecting = *std::move(connection);
     ++looks;
   }
   if (connecting != nullptr) return connecting;
-  return NoneUp(id);
+  return NoneUp(id, now);
 }
 
-absl::Status Servers::NoneUp(uint32_t poller) {
+bool Servers::Due(std::atomic<int64_t>* next, TimePoint now, Nanos period) {
+  int64_t when = next->load(std::memory_order_relaxed);
+  return when <= now.time_since_epoch().count() &&
+         next->compare_exchange_strong(when, (now + period).time_since_epoch().count(),
+                                       std::memory_order_relaxed);
+}
+
+void Servers::Observe(const std::shared_ptr<Poller>& poller, TimePoint now) {
+  if (balancer_.outliers && Due(&next_sweep_, now, balancer_.outliers->interval)) Sweep(now);
+  if (settings_->observation.health_service && Due(&next_health_look_, now, kHealthPeriod))
+    LookAtHealth(poller, now);
+}
+
+void Servers::Sweep(TimePoint now) {
+  Backends backends;
+  for (const auto& member : Current()->members) backends.push_back(member->shared());
+  MutexLock lock(sweep_mu_);
+  if (now < swept_at_) return;
+  const auto intervals = static_cast<uint64_t>((now - swept_at_) / balancer_.outliers->interval);
+  swept_at_ = now;
+  SweepOutliers(*balancer_.outliers, backends, now, intervals,
+                Mix(static_cast<uint64_t>(now.time_since_epoch().count())));
+}
+
+bool Servers::LookAtHealth(const std::shared_ptr<Poller>& poller, TimePoint now) {
+  if (!settings_->observation.health_service) return false;
+  bool any = false;
+  for (const auto& member : Current()->members) {
+    if (member->shared()->Serves()) continue;
+    any = true;
+    member->LookAtHealth(poller, now);
+  }
+  return any;
+}
+
+absl::Status Servers::NoneUp(uint32_t poller, TimePoint now) {
   absl::Status why;
-  for (const auto& member : Current()->members) why.Update(member->LastError(poller));
+  for (const auto& member : Current()->members) {
+    const Backend& backend = *member->shared();
+    why.Update(member->LastError(poller));
+    if (!backend.Serves())
+      why.Update(absl::UnavailableError(Join(backend.name, ": says that it does not serve")));
+    if (backend.outliers.Ejected(now))
+      why.Update(absl::UnavailableError(Join(backend.name, ": left out, as too many of its calls failed")));
+  }
   return absl::UnavailableError(
       Join(why.ok() ? Join(settings_->target, ": no server can be reached") : std::string(Message(why)),
            " (not tried again yet)"));
@@ -256,8 +315,10 @@ TimePoint Servers::NextAttempt() {
   if (list_ == nullptr) return next_lookup_;
   TimePoint first = TimePoint::max();
   for (const auto& member : list_->members) {
-    const Nanos down_until(member->shared()->down_until.load(std::memory_order_relaxed));
-    first = std::min(first, TimePoint(down_until));
+    const Backend& backend = *member->shared();
+    const Nanos up_at(std::max(backend.down_until.load(std::memory_order_relaxed),
+                               backend.outliers.until.load(std::memory_order_relaxed)));
+    first = std::min(first, TimePoint(up_at));
   }
   return first;
 }

@@ -70,10 +70,21 @@ class Servers final : public Lookup, public std::enable_shared_from_this<Servers
     bool waits = false;  // the call waits for its connection, even if another server has one
   };
 
+  // A connection for a call, among the servers that are up.
+  Connected Find(Place& place, const std::shared_ptr<Poller>& poller, TimePoint now,
+                 const wire::Metadata& metadata);
   Chosen Choose(Place& place, uint32_t poller, TimePoint now, const wire::Metadata& metadata);
   // Brings the place up to date; returns the list that it had, to be retired.
   std::shared_ptr<const ServerList> Refresh(Place& place) CURTAIL_REQUIRES(place.mu);
-  absl::Status NoneUp(uint32_t poller);
+  absl::Status NoneUp(uint32_t poller, TimePoint now);
+  // True if `*next` has passed; then it is set to `now` and `period`, for one thread.
+  static bool Due(std::atomic<int64_t>* next, TimePoint now, Nanos period);
+  // Ends an interval of outlier detection.
+  void Sweep(TimePoint now);
+  // Hears anew, on `poller`, of the health of servers that do not serve. True if there are any.
+  bool LookAtHealth(const std::shared_ptr<Poller>& poller, TimePoint now);
+  // Does what outlier detection and health checks have to do when a call is made.
+  void Observe(const std::shared_ptr<Poller>& poller, TimePoint now);
   std::shared_ptr<const ServerList> Current();
   std::shared_ptr<const ServerList> MakeList(const std::vector<Address>& addresses, const ServerList* before);
 
@@ -81,6 +92,7 @@ class Servers final : public Lookup, public std::enable_shared_from_this<Servers
   const std::shared_ptr<const ConnectSettings> settings_;
   const std::shared_ptr<Resolver> resolver_;
   const BalancerOptions balancer_;
+  const bool observes_;  // outlier detection, or health checks
   NameLookups* const lookups_;
 
   // Thread-safe by itself.
@@ -90,6 +102,12 @@ class Servers final : public Lookup, public std::enable_shared_from_this<Servers
   std::atomic<uint64_t> version_{0};
   std::atomic<bool> asked_{false};
   std::atomic<bool> closed_{false};
+  // Atomic, relaxed: times in ns; the thread that moves one does what was due.
+  std::atomic<int64_t> next_sweep_{0};
+  std::atomic<int64_t> next_health_look_{0};
+
+  Mutex sweep_mu_;
+  TimePoint swept_at_ CURTAIL_GUARDED_BY(sweep_mu_);
 
   Mutex mu_;
   std::shared_ptr<const ServerList> list_ CURTAIL_GUARDED_BY(mu_);

@@ -16,8 +16,8 @@ constexpr Nanos kIdle = std::chrono::milliseconds(100);
 
 }  // namespace
 
-ConnectSettings::ConnectSettings(std::string t, ChannelOptions o, std::string authority)
-    : target(std::move(t)), options(std::move(o)) {
+ConnectSettings::ConnectSettings(std::string t, ChannelOptions o, std::string authority, Observation seen)
+    : target(std::move(t)), options(std::move(o)), observation(std::move(seen)) {
   session.max_message_bytes = options.max_message_bytes;
   session.max_partial_bytes = std::max(session.max_partial_bytes, options.max_message_bytes);
   session.authority = std::move(authority);
@@ -47,6 +47,13 @@ void Subchannel::Retire(uint32_t id) {
   SlotSet* const set = slots_.Find(id);
   if (set == nullptr) return;
   for (const auto& slot : set->slots) slot->Release(Connection::kDrain);
+}
+
+void Subchannel::LookAtHealth(const std::shared_ptr<Poller>& poller, TimePoint now) {
+  const auto connection = Acquire(poller, now);
+  if (!connection.ok()) return;
+  (*connection)->WatchHealth(now);
+  (*connection)->Kick(Connection::kRead | Connection::kPosted, nullptr);
 }
 
 void Subchannel::Abort() {
@@ -142,9 +149,11 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Subchannel::Connect(const std:
   }
   auto connection = std::make_shared<ClientConnection>(
       settings_->session, *std::move(fd), poller, connected, std::move(tls), now + options.connect_timeout,
-      slot, name_, shared_, Keepalive{options.keepalive_time, options.keepalive_timeout});
+      slot, name_, shared_, Keepalive{options.keepalive_time, options.keepalive_timeout},
+      settings_->observation);
   connection->Touch(now);
   if (absl::Status added = connection->Register(); !added.ok()) return slot->Failed(added, shared_.get());
+  connection->WatchHealth(now);  // what is sent first takes it along
   return slot->connection = std::move(connection);
 }
 

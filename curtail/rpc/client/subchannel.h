@@ -19,10 +19,11 @@ namespace curtail::internal {
 
 // What all connections of a channel have in common. Immutable once used.
 struct ConnectSettings {
-  ConnectSettings(std::string t, ChannelOptions o, std::string authority);
+  ConnectSettings(std::string t, ChannelOptions o, std::string authority, Observation seen);
 
   const std::string target;  // for errors
   const ChannelOptions options;
+  const Observation observation;
   wire::SessionOptions session;
   std::string tls_host;  // with TLS: the name that the certificate must have
 };
@@ -49,6 +50,8 @@ class Subchannel {
                                                             TimePoint now);
   // Has the connections on poller `id` close after their last call. For a thread that uses the poller.
   void Retire(uint32_t id);
+  // Hears what the server says of its health to connections on `poller`, connecting if there is none.
+  void LookAtHealth(const std::shared_ptr<Poller>& poller, TimePoint now);
   // Closes all connections at once. REQUIRES: no call is in flight.
   void Abort();
 

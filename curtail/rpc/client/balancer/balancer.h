@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
+#include "curtail/rpc/client/balancer/outlier_detection.h"
 
 namespace curtail::internal {
 
@@ -24,15 +25,20 @@ namespace curtail::internal {
 struct Backend {
   explicit Backend(std::string n) : name(std::move(n)) {}
 
-  // Whether it may be called: it is not in backoff.
+  // True if it may be called: it is not in backoff, nor ejected, and says that it serves.
   bool Up(TimePoint now) const {
-    return down_until.load(std::memory_order_relaxed) <= now.time_since_epoch().count();
+    return down_until.load(std::memory_order_relaxed) <= now.time_since_epoch().count() && Serves() &&
+           !outliers.Ejected(now);
   }
+  bool Serves() const { return not_serving.load(std::memory_order_relaxed) == nullptr; }
 
   const std::string name;  // its address
   // Atomic, relaxed: hints, which order nothing. Time in ns.
   std::atomic<int64_t> down_until{0};
   std::atomic<int32_t> outstanding{0};  // calls that were begun and have not ended
+  // The watch that last heard that the server does not serve; null if none did, or one heard more since.
+  std::atomic<const void*> not_serving{nullptr};
+  OutlierState outliers;
 };
 using Backends = std::vector<std::shared_ptr<Backend>>;
 
@@ -67,6 +73,8 @@ struct BalancerOptions {
   size_t max_ring_size = 4096;
   // least_request: the backends that it compares.
   size_t choices = 2;
+  // Leaves out servers whose calls fail. For any balancer.
+  std::optional<OutlierOptions> outliers;
 };
 
 // Errors: INVALID_ARGUMENT for an unknown name; it lists the known ones.

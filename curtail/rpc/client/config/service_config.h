@@ -53,6 +53,8 @@ struct ServiceConfig {
   std::vector<MethodConfig> methods;
   std::optional<ThrottleConfig> throttle;
   std::optional<BalancerOptions> balancer;
+  // The service whose health decides if a server gets calls; "" is the server as such.
+  std::optional<std::string> health_service;
 };
 
 // Longer texts are refused.

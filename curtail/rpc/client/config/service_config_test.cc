@@ -55,6 +55,32 @@ TEST(ServiceConfig, ReadsAllThatItKnows) {
   EXPECT_EQ(config->throttle->milli_ratio, 125);
 }
 
+TEST(ServiceConfig, ReadsOutlierDetectionAndHealthChecks) {
+  const auto config = ParseServiceConfig(R"({
+    "loadBalancingConfig": [{"outlier_detection_experimental": {
+      "interval": "1s", "baseEjectionTime": "2s", "maxEjectionTime": "3s", "maxEjectionPercent": 40,
+      "successRateEjection": {"stdevFactor": 1000, "enforcementPercentage": 50, "minimumHosts": 2, "requestVolume": 3},
+      "failurePercentageEjection": {"threshold": 4, "enforcementPercentage": 5, "minimumHosts": 6, "requestVolume": 7},
+      "childPolicy": [{"unknown": {}}, {"least_request": {"choiceCount": 3}}]}}],
+    "healthCheckConfig": {"serviceName": "a.B"}})");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->balancer->name, "least_request");
+  EXPECT_EQ(config->balancer->choices, 3u);
+  ASSERT_TRUE(config->balancer->outliers.has_value());
+  const OutlierOptions& outliers = *config->balancer->outliers;
+  EXPECT_EQ(outliers.interval, Nanos(seconds(1)));
+  EXPECT_EQ(outliers.base_ejection, Nanos(seconds(2)));
+  EXPECT_EQ(outliers.max_ejection, Nanos(seconds(3)));
+  EXPECT_EQ(outliers.max_percent, 40u);
+  EXPECT_EQ(outliers.success_rate->stdev_factor, 1000u);
+  EXPECT_EQ(outliers.success_rate->enforcement, 50u);
+  EXPECT_EQ(outliers.failure_percentage->threshold, 4u);
+  EXPECT_EQ(outliers.failure_percentage->minimum_hosts, 6u);
+  EXPECT_EQ(outliers.failure_percentage->request_volume, 7u);
+  EXPECT_EQ(config->health_service, "a.B");
+  EXPECT_FALSE(ParseServiceConfig(R"({"healthCheckConfig":{}})")->health_service.has_value());
+}
+
 TEST(ServiceConfig, TheMostSpecificNameDecides) {
   const auto config = ParseServiceConfig(R"({"methodConfig": [
       {"name": [{}], "timeout": "1s"}, {"name": [{"service": "a.B"}], "timeout": "2s"},
@@ -119,6 +145,16 @@ TEST(ServiceConfig, EachWrongFieldIsNamed) {
        "loadBalancingConfig[0].least_request.choiceCount: expected a whole number from 2 to 10"},
       {R"({"loadBalancingConfig":[{"ring_hash":{"minRingSize":9,"maxRingSize":8}}]})",
        "loadBalancingConfig[0].ring_hash: minRingSize is above maxRingSize"},
+      {R"({"loadBalancingConfig":[{"outlier_detection_experimental":{}}]})",
+       "loadBalancingConfig[0].outlier_detection_experimental: childPolicy is missing"},
+      {R"({"loadBalancingConfig":[{"outlier_detection_experimental":{"interval":"0s"}}]})",
+       "outlier_detection_experimental.interval: expected a time"},
+      {R"({"loadBalancingConfig":[{"outlier_detection_experimental":{"maxEjectionPercent":101}}]})",
+       "maxEjectionPercent: expected a whole number from 0 to 100"},
+      {R"({"loadBalancingConfig":[{"outlier_detection_experimental":{"childPolicy":[
+          {"outlier_detection_experimental":{"childPolicy":[{"pick_first":{}}]}}]}}]})",
+       "outlier_detection_experimental: childPolicy detects outliers, too"},
+      {R"({"healthCheckConfig":{"serviceName":1}})", "healthCheckConfig.serviceName: expected a string"},
       {R"({"loadBalancingPolicy":"round_robin"})", "loadBalancingPolicy: this field is deprecated"},
       {std::string(kMaxServiceConfigBytes + 1, ' '), "bytes; at most"},
       {std::string(100'000, '['), "no valid JSON"},

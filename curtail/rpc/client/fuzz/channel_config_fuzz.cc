@@ -23,7 +23,9 @@ void Require(bool holds) {
 }
 
 constexpr std::string_view kConfig =
-    R"({"loadBalancingConfig":[{"ring_hash":{"minRingSize":64}}],"methodConfig":[{"name":[{"service":"a.B",)"
+    R"({"loadBalancingConfig":[{"outlier_detection_experimental":{"interval":"1s","maxEjectionPercent":20,)"
+    R"("successRateEjection":{"stdevFactor":1000},"failurePercentageEjection":{"threshold":50,"minimumHosts":3},)"
+    R"("childPolicy":[{"ring_hash":{"minRingSize":64}}]}}],"healthCheckConfig":{"serviceName":"a.B"},"methodConfig":[{"name":[{"service":"a.B",)"
     R"("method":"C"},{}],"timeout":"1.5s","waitForReady":true,"maxRequestMessageBytes":10,"retryPolicy":{)"
     R"("maxAttempts":3,"initialBackoff":"0.01s","maxBackoff":"1s","backoffMultiplier":1.5,)"
     R"("retryableStatusCodes":["UNAVAILABLE",8]}}],"retryThrottling":{"maxTokens":10,"tokenRatio":0.1}})";
@@ -41,6 +43,10 @@ void CheckConfig(std::string_view text) {
     Require(method.retry->initial_backoff > Nanos::zero() && method.retry->codes != 0);
   }
   Require(!config->balancer || IsBalancer(config->balancer->name));
+  if (!config->balancer || !config->balancer->outliers) return;
+  const OutlierOptions& outliers = *config->balancer->outliers;
+  Require(outliers.interval > Nanos::zero() && outliers.base_ejection > Nanos::zero() &&
+          outliers.max_percent <= 100);
 }
 
 void CheckTarget(std::string_view text) {
