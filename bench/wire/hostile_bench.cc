@@ -109,13 +109,16 @@ std::vector<Attack> Attacks() {
   const std::string bad(4000, 'A');
   const std::string commas(1950, ',');
   const auto none = [](uint32_t*) { return std::string(); };
-  const auto entry = [](std::string name, std::string value) {
+  const auto entries = [](size_t count, std::string name, std::string value) {
     return [=](uint32_t* stream) {
       std::string out = Open(stream, 1, 4 | 1);
-      out += Frame(1, 5, *stream, Literal('\x40', name, value));
+      out += Frame(1, 5, *stream, Repeat(Literal('\x40', name, value), count));
       *stream += 2;
       return out;
     };
+  };
+  const auto entry = [entries](std::string name, std::string value) {
+    return entries(1, std::move(name), std::move(value));
   };
   return {
       {"whole calls of one empty message", none,
@@ -146,6 +149,15 @@ std::vector<Attack> Attacks() {
       {"metadata by index", entry("a", ""), Blocks("\x83\x86\xc0\xbf" + Repeat("\xbe", 200))},
       {"long metadata by index", entry("a-name-longer-than-sso-permits", "a value longer than that as well"),
        Blocks("\x83\x86\xc0\xbf" + Repeat("\xbe", 150))},
+      {"4 values of 3,900 bytes by index", entry("a", std::string(3900, 'v')),
+       Blocks("\x83\x86\xc0\xbf" + Repeat("\xbe", 4))},
+      {"4 values of 3,900 bytes of a -bin key by index", entry("x-bin", std::string(3900, 'A')),
+       Blocks("\x83\x86\xc0\xbf" + Repeat("\xbe", 4))},
+      {"16 values of a -bin key by index, in turn", entries(16, "x-bin", std::string(200, 'A')),
+       Blocks("\x83\x86\xcf\xce" +
+              Repeat("\xbe\xbf\xc0\xc1\xc2\xc3\xc4\xc5\xc6\xc7\xc8\xc9\xca\xcb\xcc\xcd", 4))},
+      {"a content-length of 3,900 zeros by index", entry("content-length", std::string(3900, '0')),
+       Blocks("\x83\x86\xc0\xbf" + Repeat("\xbe", 4))},
       {"blocks without a path", Opened(1), Blocks("\x83\x86"s)},
       {"more fields than allowed", entry("a", std::string(3000, 'v')),
        Blocks("\x83\x86\xc0\xbf" + Repeat("\xbe", 60))},

@@ -51,7 +51,7 @@ std::pair<std::string_view, std::string_view> SplitTarget(std::string_view targe
 void AddMetadata(const Metadata& metadata, HttpReply* reply) {
   for (const auto& [key, value] : metadata) {
     reply->headers.emplace_back(Join("grpc-metadata-", key),
-                                key.ends_with("-bin") ? wire::Base64Encode(value) : value);
+                                key.ends_with("-bin") ? wire::Base64Encode(value) : std::string(value));
   }
 }
 

@@ -44,8 +44,8 @@ void AddFrame(char kind, std::string_view content, std::string* out) {
   out->append(content);
 }
 
-std::string ValueText(std::string_view key, const std::string& value) {
-  return key.ends_with("-bin") ? wire::Base64Encode(value) : value;
+std::string ValueText(std::string_view key, std::string_view value) {
+  return key.ends_with("-bin") ? wire::Base64Encode(value) : std::string(value);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -31,6 +32,13 @@ constexpr std::array<Unit, 6> kUnits = {{{'n', 1},
                                          {'S', Nanos(seconds(1)).count()},
                                          {'M', Nanos(minutes(1)).count()},
                                          {'H', Nanos(hours(1)).count()}}};
+// Ahead of each entry of metadata.
+struct Sizes {
+  uint32_t key;
+  uint32_t value;
+};
+constexpr size_t kFirstBytes = 240;
+
 constexpr int64_t kMaxTimeoutDigits = 8;
 constexpr int64_t kMaxTimeoutValue = 99'999'999;
 
@@ -54,22 +62,50 @@ int HexDigit(char c) {
 
 }  // namespace
 
+void Metadata::Iterator::Read() {
+  if (at_ == end_) return;
+  Sizes sizes;
+  std::memcpy(&sizes, at_, sizeof(sizes));
+  const char* const key = at_ + sizeof(sizes);
+  entry_ = {{key, sizes.key}, {key + sizes.key, sizes.value}};
+}
+
+Metadata::Iterator& Metadata::Iterator::operator++() {
+  at_ = entry_.second.data() + entry_.second.size();
+  Read();
+  return *this;
+}
+
 void Metadata::Add(std::string_view key, std::string_view value) {
+  const size_t before = entries_.size();
   AddLowerCase(key, value);
-  absl::AsciiStrToLower(&entries_.back().first);
+  char* const added = entries_.data() + before + sizeof(Sizes);
+  std::transform(added, added + key.size(), added,
+                 [](char c) { return absl::ascii_tolower(static_cast<unsigned char>(c)); });
 }
 
 void Metadata::AddLowerCase(std::string_view key, std::string_view value) {
-  entries_.emplace_back(key, value);
+  const Sizes sizes = {static_cast<uint32_t>(key.size()), static_cast<uint32_t>(value.size())};
+  const size_t needed = entries_.size() + sizeof(sizes) + key.size() + value.size();
+  // `key` and `value` may be views of the present buffer.
+  std::string before;
+  if (needed > entries_.capacity()) {
+    before.reserve(std::max({needed, 2 * entries_.capacity(), kFirstBytes}));
+    before.append(entries_);
+    before.swap(entries_);
+  }
+  entries_.append(reinterpret_cast<const char*>(&sizes), sizeof(sizes)).append(key).append(value);
 }
 
 std::optional<std::string_view> Metadata::Find(std::string_view key) const {
-  for (const auto& [name, value] : entries_) {
+  for (const auto& [name, value] : *this) {
     if (name.size() == key.size() && std::equal(name.begin(), name.end(), key.begin(), IsLowerOf))
       return value;
   }
   return std::nullopt;
 }
+
+size_t Metadata::size() const { return static_cast<size_t>(std::distance(begin(), end())); }
 
 bool IsReservedKey(std::string_view key) {
   if (key.empty() || key[0] == ':') return true;

@@ -7,11 +7,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
@@ -19,27 +20,68 @@
 namespace curtail::wire {
 
 // Metadata is an ordered multimap of lower-case keys to values. Values of keys that end in "-bin"
-// are raw bytes here and base64 on the wire; other values are printable ASCII. A vector holds the
-// entries, because calls carry few.
+// are raw bytes here and base64 on the wire; other values are printable ASCII. One buffer holds all
+// entries, so that a peer who repeats many costs no allocation each.
+//
+// Views of keys and values live until the metadata changes.
 class Metadata {
  public:
-  using Entry = std::pair<std::string, std::string>;
+  using Entry = std::pair<std::string_view, std::string_view>;
+
+  // Reads entries one after the other. Ends with the next change.
+  class Iterator {
+   public:
+    using iterator_category = std::forward_iterator_tag;
+    using value_type = Entry;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Entry*;
+    using reference = const Entry&;
+
+    Iterator() = default;
+    Iterator(const char* at, const char* end) : at_(at), end_(end) { Read(); }
+    const Entry& operator*() const { return entry_; }
+    const Entry* operator->() const { return &entry_; }
+    Iterator& operator++();
+    Iterator operator++(int) {
+      Iterator before = *this;
+      ++*this;
+      return before;
+    }
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
+
+   private:
+    void Read();
+
+    const char* at_ = nullptr;
+    const char* end_ = nullptr;
+    Entry entry_;
+  };
 
   // Adds an entry, its key in lower case. CheckMetadata() tells if it may be sent.
   void Add(std::string_view key, std::string_view value);
   // The same for a key that is in lower case already.
   void AddLowerCase(std::string_view key, std::string_view value);
+  // Adds all entries of `other`, which is another object.
+  void Append(const Metadata& other) { entries_.append(other.entries_); }
   // The first value of `key`, in whatever case, or nothing.
   std::optional<std::string_view> Find(std::string_view key) const;
   void Clear() { entries_.clear(); }
 
   bool empty() const { return entries_.empty(); }
-  size_t size() const { return entries_.size(); }
-  auto begin() const { return entries_.begin(); }
-  auto end() const { return entries_.end(); }
+  // Counts them.
+  size_t size() const;
+  // Keys, values, and 8 for each entry.
+  size_t bytes() const { return entries_.size(); }
+  Iterator begin() const { return {entries_.data(), entries_.data() + entries_.size()}; }
+  Iterator end() const {
+    const char* const end = entries_.data() + entries_.size();
+    return {end, end};
+  }
 
  private:
-  std::vector<Entry> entries_;
+  // Of each entry: the sizes of key and value, four bytes each in the order of this machine; then
+  // the two.
+  std::string entries_;
 };
 
 // True if applications may set this key: lower-case letters, digits, "_", "-", "."; not reserved

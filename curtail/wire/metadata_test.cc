@@ -41,6 +41,26 @@ TEST(Metadata, KeepsOrderAndFindsTheFirst) {
   EXPECT_TRUE(metadata.empty());
 }
 
+TEST(Metadata, TakesEntriesOfItselfAndOfOthers) {
+  Metadata metadata;
+  metadata.Add("First", std::string(100, 'v'));
+  // Each view is of the buffer that grows.
+  for (int i = 0; i < 20; ++i) metadata.Add(metadata.begin()->first, *metadata.Find("first"));
+  Metadata other;
+  other.Add("empty", "");
+  other.Append(metadata);
+  EXPECT_EQ(other.size(), 22u);
+  EXPECT_EQ(other.begin()->first, "empty");
+  EXPECT_EQ(other.begin()->second, "");
+  for (auto at = std::next(other.begin()); at != other.end(); ++at) {
+    EXPECT_EQ(at->first, "first");
+    EXPECT_EQ(at->second, std::string(100, 'v'));
+  }
+  const Metadata taken = std::move(other);
+  EXPECT_EQ(taken.size(), 22u);
+  EXPECT_EQ(taken.bytes(), 8 + 5 + 21 * (8 + 5 + 100u));
+}
+
 TEST(Metadata, KeysAreLowerCaseHoweverTheyAreGiven) {
   Metadata metadata;
   metadata.Add("X-Request-Id", "Value");

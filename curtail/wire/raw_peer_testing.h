@@ -181,6 +181,18 @@ class RawPeer {
   std::vector<std::unique_ptr<Body>> bodies_;
 };
 
+// `fields` with another value of `name`.
+inline RawPeer::Fields With(RawPeer::Fields fields, const std::string& name, const std::string& value) {
+  for (auto& [key, old] : fields) {
+    if (key == name) {
+      old = value;
+      return fields;
+    }
+  }
+  fields.emplace_back(name, value);
+  return fields;
+}
+
 // A message with gRPC's prefix.
 inline std::string Framed(std::string_view message, char flag = 0) {
   const auto n = static_cast<uint32_t>(message.size());

@@ -4,6 +4,8 @@
 // ends in random pieces, and a raw HTTP/2 peer that can say what a Session would not.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -141,5 +143,26 @@ struct Pair {
   Session client, server;
   std::mt19937 rng;
 };
+
+// How a call begins.
+inline RequestHead Head(std::string path = "/test.Echo/Call") {
+  RequestHead head;
+  head.path = std::move(path);
+  return head;
+}
+
+// A unary call of the client.
+inline StreamId StartUnary(Pair& pair, std::string message, const RequestHead& head = Head()) {
+  absl::StatusOr<StreamId> id = pair.client.StartUnaryCall(head, std::move(message), nullptr);
+  EXPECT_TRUE(id.ok()) << id.status();
+  return id.value_or(0);
+}
+
+// Bytes of which no two neighbours are alike.
+inline std::string Pattern(size_t size) {
+  std::string bytes(size, '\0');
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 2654435761u >> 13);
+  return bytes;
+}
 
 }  // namespace curtail::wire

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "curtail/base/strings.h"
 #include "curtail/rpc/client/message_bytes.h"
 #include "curtail/rpc/status_details.h"
 #include "google/protobuf/wrappers.pb.h"
@@ -26,11 +27,11 @@ class EchoService final : public Echo::Service {
           std::chrono::duration_cast<std::chrono::milliseconds>(ctx.deadline().Remaining()).count());
     }
     for (const auto& [key, value] : ctx.metadata()) {
-      if (!std::string_view(key).starts_with("x-")) continue;
+      if (!key.starts_with("x-")) continue;
       Field* field = reply->add_metadata();
-      field->set_key(key);
-      field->set_value(value);
-      ctx.AddInitialMetadata("First-" + key, value);
+      field->set_key(std::string(key));
+      field->set_value(std::string(value));
+      ctx.AddInitialMetadata(Join("First-", key), value);
       ctx.AddTrailingMetadata(key, value);
     }
     if (request.hang()) gate_->Pass([&ctx] { return ctx.cancelled(); });

@@ -15,7 +15,7 @@ std::string ValueAt(const std::string& line, uint64_t request, uint64_t seed = 1
   if (!made.ok()) return {};
   const wire::Metadata metadata = made->Render(request);
   EXPECT_EQ(metadata.size(), 1u);
-  return metadata.begin()->second;
+  return std::string(metadata.begin()->second);
 }
 
 TEST(MetadataTemplate, DrawsAValueForEachRequest) {

@@ -52,6 +52,18 @@ absl::StatusCode CodeFromReset(ErrorCode error_code) {
 
 }  // namespace
 
+ErrorCode ResetOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kDeadlineExceeded:  // its client knows the deadline
+    case absl::StatusCode::kCancelled:
+      return ErrorCode::kCancel;
+    case absl::StatusCode::kResourceExhausted:
+      return ErrorCode::kEnhanceYourCalm;
+    default:
+      return ErrorCode::kInternalError;
+  }
+}
+
 std::string_view StatusCodeText(absl::StatusCode code) {
   static constexpr std::string_view kText[kMaxCode + 1] = {"0", "1",  "2",  "3",  "4",  "5",  "6",  "7", "8",
                                                            "9", "10", "11", "12", "13", "14", "15", "16"};

@@ -25,5 +25,7 @@ absl::Status StatusFromHttp(int http_status);
 
 // The status of a call whose stream was closed with this HTTP/2 error code (gRPC over HTTP/2, "Errors").
 absl::Status StatusFromReset(ErrorCode error_code);
+// The code of a reset that stands for `status`, where it can no longer be sent: the way back, as far as there is one.
+ErrorCode ResetOf(const absl::Status& status);
 
 }  // namespace curtail::wire::internal

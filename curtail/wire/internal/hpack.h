@@ -51,6 +51,9 @@ struct HeaderField {
   bool valid = false;
   // Half of that, kept with the entries of a table: a long name is looked at once.
   bool valid_name = false;
+  // Of an entry of the dynamic table: its number in the order of insertion, from 1 on; 0: it is none. The fields of a
+  // decoder that have one number are the same.
+  uint64_t number = 0;
 };
 
 // RFC 7541: the size of a dynamic table before any SETTINGS, and what each entry costs on top of its bytes.
@@ -120,6 +123,7 @@ class HpackDecoder {
   uint32_t table_limit_ = kDefaultTableBytes;
   uint32_t count_ = 0;
   uint32_t newest_ = 0;
+  uint64_t inserted_ = 0;
   size_t bytes_ = 0;
   uint32_t ring_size_ = 0;
   std::unique_ptr<HeaderField[]> ring_;

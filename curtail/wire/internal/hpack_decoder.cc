@@ -250,6 +250,7 @@ const HeaderField* HpackDecoder::Insert(const HeaderField& field) {
   ++newest_;
   HeaderField& entry = Entry(0);
   entry = field;
+  entry.number = ++inserted_;
   // Memory of an entry that was just evicted may be both the name's source and its destination.
   std::memmove(place, field.name.data(), field.name.size());
   entry.name = std::string_view(place, field.name.size());

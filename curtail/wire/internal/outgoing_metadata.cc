@@ -58,7 +58,7 @@ absl::Status CheckMetadata(const Metadata& metadata) {
     const std::string_view wrong = internal::WhyNot(key, value);
     if (wrong.empty()) continue;
     return absl::InvalidArgumentError(
-        Join("metadata \"", absl::CHexEscape(key), "\" may not be sent: ", wrong));
+        Join("metadata \"", absl::CHexEscape({key.data(), key.size()}), "\" may not be sent: ", wrong));
   }
   const size_t bytes = internal::ListBytes(metadata);
   if (bytes <= internal::kMaxMetadataBytes) return absl::OkStatus();

@@ -31,8 +31,6 @@ constexpr size_t kFieldOverhead = 32;
 constexpr size_t kMaxBlockBytes = 256u << 10;
 constexpr uint32_t kMaxContinuations = 64;
 constexpr size_t kKeptBlock = 4u << 10;
-// Values of "-bin" keys in one call that a proxy has joined.
-constexpr uint32_t kMaxJoined = 16;
 
 constexpr uint16_t Bit(Field field) { return static_cast<uint16_t>(1u << static_cast<unsigned>(field)); }
 
@@ -48,6 +46,8 @@ bool IsGrpcContent(std::string_view type) {
 
 // Digits that fit, or nothing.
 std::optional<int64_t> ParseLength(std::string_view text) {
+  constexpr size_t kMaxDigits = 32;  // with zeros in front
+  if (text.size() > kMaxDigits) return std::nullopt;
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
@@ -59,12 +59,6 @@ int16_t ParseHttpStatus(std::string_view text) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   if (text.size() != 3 || !std::all_of(text.begin(), text.end(), is_digit)) return 0;
   return static_cast<int16_t>((text[0] - '0') * 100 + (text[1] - '0') * 10 + (text[2] - '0'));
-}
-
-std::string_view TrimSpace(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
 }
 
 }  // namespace
@@ -181,7 +175,7 @@ void Session::Impl::OnField(const HeaderField& field) {
       fields_.bad_http = true;
       return;
     case Field::kOther:
-      return OnMetadata(field.name, field.value);
+      return OnMetadata(field);
     default:
       return;  // HTTP's and gRPC's own
   }
@@ -222,27 +216,19 @@ void Session::Impl::OnPseudoField(const HeaderField& field) {
   }
 }
 
-void Session::Impl::OnMetadata(std::string_view name, std::string_view value) {
-  if (!name.ends_with("-bin")) {
-    head_.metadata.AddLowerCase(name, value);
+void Session::Impl::OnMetadata(const HeaderField& field) {
+  if (!field.name.ends_with("-bin")) {
+    head_.metadata.AddLowerCase(field.name, field.value);
     return;
   }
-  // Proxies may join repeated fields with commas, which base64 never contains.
-  fields_.joined += static_cast<uint32_t>(std::count(value.begin(), value.end(), ','));
-  if (fields_.joined > kMaxJoined) {
+  const internal::BinaryFields::Values& values = binary_fields_.Decode(field, decoder_.table_entries());
+  fields_.joined += values.joined;
+  if (fields_.joined > internal::kMaxJoined) {
     fields_.too_long = true;
     return;
   }
-  for (bool more = true; more;) {
-    const size_t comma = value.find(',');
-    more = comma != std::string_view::npos;
-    if (std::optional<std::string> bytes = Base64Decode(TrimSpace(value.substr(0, comma)))) {
-      head_.metadata.AddLowerCase(name, *bytes);
-    } else {
-      fields_.malformed = true;
-    }
-    if (more) value.remove_prefix(comma + 1);
-  }
+  head_.metadata.Append(values.entries);
+  fields_.malformed |= values.malformed;
 }
 
 void Session::Impl::SetContentLength(Stream* s) const {

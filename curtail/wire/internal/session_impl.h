@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "curtail/wire/internal/binary_fields.h"
 #include "curtail/wire/internal/frame.h"
 #include "curtail/wire/internal/hpack.h"
 #include "curtail/wire/internal/stream.h"
@@ -202,7 +203,7 @@ class Session::Impl {
   void OnContentLength(std::string_view value);
   void SetContentLength(Stream* s) const;
   void OnEncoding(std::string_view name);
-  void OnMetadata(std::string_view name, std::string_view value);
+  void OnMetadata(const internal::HeaderField& field);
   void OnRequestHeaders(StreamId id, bool end_stream);
   void OnRequestTrailers(Stream* s, bool end_stream);
   void OnReplyHeaders(Stream* s, bool end_stream);
@@ -265,6 +266,7 @@ class Session::Impl {
   bool got_settings_ = false;
   size_t preface_have_ = 0;
   internal::HpackDecoder decoder_;
+  internal::BinaryFields binary_fields_;
   // A header block that arrives in several frames; no other frame may come in between.
   std::optional<FrameHeader> open_block_;
   std::string block_;

@@ -277,7 +277,8 @@ void Session::Impl::OnReplyEnd(Stream* s, absl::Status&& status, Metadata&& trai
 
 void Session::Impl::Fail(Stream* s, absl::Status status) {
   if (is_client() || s->queue.InsideMessage()) {
-    return Reset(s, is_client() ? ErrorCode::kCancel : ErrorCode::kInternalError, std::move(status));
+    const ErrorCode code = is_client() ? ErrorCode::kCancel : internal::ResetOf(status);
+    return Reset(s, code, std::move(status));
   }
   queued_bytes_ -= s->queue.Clear();
   AppendTrailers(s, status, {});

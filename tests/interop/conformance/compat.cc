@@ -35,9 +35,9 @@ void AddHeaders(const Metadata& metadata, Headers* headers) {
     }
     if (header == nullptr) {
       header = headers->Add();
-      header->set_name(key);
+      header->set_name(std::string(key));
     }
-    header->add_value(key.ends_with("-bin") ? wire::Base64Encode(value) : value);
+    header->add_value(key.ends_with("-bin") ? wire::Base64Encode(value) : std::string(value));
   }
 }
 
