@@ -28,8 +28,8 @@
 
 namespace curtail {
 
-// Buffers larger than this are not kept.
-inline constexpr size_t kKeptBytes = 64u << 10;
+// Buffers larger than this are not kept: 64 threads may keep a thousand objects of a type.
+inline constexpr size_t kKeptBytes = 16u << 10;
 
 // Empties `buffer`, and frees memory beyond kKeptBytes.
 inline void EmptyForReuse(std::string& buffer) {

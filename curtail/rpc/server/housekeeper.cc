@@ -2,8 +2,10 @@
 #include "curtail/rpc/server/housekeeper.h"
 
 #include <malloc.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 #include <vector>
 
@@ -18,19 +20,62 @@ constexpr Nanos kShedPeriod = std::chrono::milliseconds(100);
 constexpr Nanos kLookPeriod = std::chrono::seconds(5);
 // A flood is over when less than this is held.
 constexpr int64_t kLittle = MemoryBudget::kMuch / 2;
+// Otherwise. Each thread's part of the heap keeps what a burst of large messages left, and there are many.
+constexpr Nanos kIdlePeriod = std::chrono::seconds(20);
+// As much free memory stays, for the next burst.
+constexpr size_t kKeptFree = 32u << 20;
+
+#ifdef __GLIBC__
+// The memory of the process that is in the machine's, and that nothing is in. Takes some 100 us.
+size_t FreeResident() {
+  std::FILE* const file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr) return 0;
+  size_t pages = 0;
+  const bool read = std::fscanf(file, "%*u %zu", &pages) == 1;
+  std::fclose(file);
+  const struct mallinfo2 heap = mallinfo2();
+  const size_t resident = pages * static_cast<size_t>(sysconf(_SC_PAGESIZE)),
+               used = heap.uordblks + heap.hblkhd;
+  return read && resident > used ? resident - used : 0;
+}
+
+void GiveFreeMemoryBack(size_t kept) {
+  if (FreeResident() > kept) malloc_trim(0);
+}
+#else
+void GiveFreeMemoryBack(size_t) {}
+#endif
 
 }  // namespace
 
+void Housekeeper::Start() { LookBy(Now() + kIdlePeriod); }
+
 void Housekeeper::Rouse() {
-  parts_.clock->Arm(*this, Now() + (parts_.budget.over() ? kShedPeriod : kLookPeriod));
+  {
+    MutexLock lock(mu_);
+    roused_ = true;
+  }
+  LookBy(Now() + (parts_.budget.over() ? kShedPeriod : kLookPeriod));
+}
+
+void Housekeeper::LookBy(TimePoint when) {
+  MutexLock lock(mu_);
+  if (when >= next_) return;
+  next_ = when;
+  parts_.clock->Arm(*this, when);
 }
 
 void Housekeeper::OnClock(TaskList* ready) {
+  bool flooded = false;
+  {
+    MutexLock lock(mu_);
+    next_ = TimePoint::max();
+    std::swap(flooded, roused_);
+  }
   if (parts_.budget.over()) Shed(ready);
   if (parts_.budget.held() >= kLittle) return Rouse();
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
+  GiveFreeMemoryBack(flooded ? 0 : kKeptFree);
+  Start();
 }
 
 void Housekeeper::Shed(TaskList* ready) {

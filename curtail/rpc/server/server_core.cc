@@ -141,6 +141,7 @@ absl::Status ServerCore::Run() {
   }
   if (absl::Status added = parts_.clock->Register(parts_.clock, *poller_); !added.ok()) return added;
   parts_.budget.OnRise([this] { housekeeper_->Rouse(); });
+  housekeeper_->Start();
   for (const auto& listener : listeners_) {
     if (absl::Status added = listener->Register(listener); !added.ok()) return added;
   }

@@ -27,7 +27,7 @@ class Clocked : public Timer {
   ~Clocked() = default;
 };
 
-// A TimerClock is a timer of the kernel that a poller watches: no thread sleeps for it, and an idle server has none.
+// A TimerClock is a timer of the kernel that a poller watches: no thread sleeps for it.
 // Thread-safe.
 class TimerClock final : public PollHandler {
  public:
