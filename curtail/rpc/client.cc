@@ -18,7 +18,7 @@ void internal::StartedCall::Finished() {
   const bool late = armed() && when() <= Now();
   if (timed_out || (late && (status.ok() || absl::IsCancelled(status))))
     status = absl::DeadlineExceededError("deadline exceeded");
-  if (!timed_out && !late && (!status.ok() || attempts.method() != nullptr)) [[unlikely]] {
+  if (!timed_out && (!late || unprocessed) && (!status.ok() || attempts.method() != nullptr)) [[unlikely]] {
     if (client->impl_->Again(this, Now())) return;
   }
   client->impl_->Finish(this);

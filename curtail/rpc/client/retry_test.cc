@@ -235,9 +235,9 @@ TEST_F(RetryTest, ACancelledCallDoesNotWaitForItsBackoff) {
   cancels.join();
 }
 
-TEST_F(RetryTest, AMethodHasATimeoutAndLimits) {
+TEST_F(RetryTest, AMethodHasLimits) {
   options_.service_config =
-      R"({"methodConfig":[{"name":[{"service":"test.Flaky"}],"timeout":"0.02s","maxRequestMessageBytes":200000,
+      R"({"methodConfig":[{"name":[{"service":"test.Flaky"}],"maxRequestMessageBytes":200000,
           "maxResponseMessageBytes":20}]})";
   const absl::Status large = Do(std::string(30, 'x'));
   EXPECT_EQ(large.code(), absl::StatusCode::kResourceExhausted) << large;
@@ -245,6 +245,10 @@ TEST_F(RetryTest, AMethodHasATimeoutAndLimits) {
   EXPECT_THAT(Start(), HasSubstr("RESOURCE_EXHAUSTED"));
   const absl::Status larger = Do(std::string(300'000, 'x'));
   EXPECT_THAT(std::string(Message(larger)), HasSubstr("a request of 300004 bytes"));
+}
+
+TEST_F(RetryTest, AMethodHasATimeout) {
+  options_.service_config = R"({"methodConfig":[{"name":[{"service":"test.Flaky"}],"timeout":"0.02s"}]})";
   flaky_->hangs = true;
   EXPECT_EQ(Do().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(Start(), HasSubstr("DEADLINE_EXCEEDED"));
@@ -438,6 +442,19 @@ TEST(Attempts, ThoseThatNoServerHasSeenAreMadeAtOnceFiveTimes) {
   EXPECT_FALSE(attempts.MayGoOn(call));
   EXPECT_FALSE(attempts.Again(call, TimePoint(seconds(1)), Deadline::Infinite(), TimePoint()).has_value());
   EXPECT_EQ(attempts.failed(), 0);
+}
+
+TEST(Attempts, ACallThatWaitsForItsServerEndsByItsDeadlineAlone) {
+  FailedCall call(absl::StatusCode::kUnavailable);
+  call.unprocessed = true;
+  Attempts attempts;
+  attempts.Begin(nullptr, "/a.B/C", /*waits=*/true);
+  const TimePoint end(seconds(2));
+  // The news that no connection is to be had comes in time, with the deadline, and after it.
+  for (const TimePoint now : {TimePoint(seconds(1)), end, end + seconds(1)})
+    EXPECT_EQ(attempts.Again(call, now, Deadline::At(end), end + seconds(5)), end);
+  call.status = absl::InternalError("no reason to wait");
+  EXPECT_FALSE(attempts.Again(call, end, Deadline::At(end), end).has_value());
 }
 
 TEST(Throttle, AllowsRetriesAboveHalfOfItsTokens) {

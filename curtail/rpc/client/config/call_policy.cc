@@ -50,16 +50,14 @@ std::optional<TimePoint> Attempts::Again(const ClientCall& call, TimePoint now, 
     if (method_ != nullptr && method_->retry) policy_->throttle().Succeeded();
     return std::nullopt;
   }
-  if (deadline.when() <= now) return std::nullopt;
-  if (call.unprocessed) {
-    if (ready_at <= now && unseen_ < ClientCall::kMaxAttempts) {
-      ++unseen_;
-      return now;
-    }
-    if (WaitsForReady() && absl::IsUnavailable(call.status)) {
-      return std::min(deadline.when(), std::max(ready_at, now + kShortWait));
-    }
+  // Such a call ends by its deadline, even if that has come with the news that no connection is to be had.
+  const bool waits = call.unprocessed && WaitsForReady() && absl::IsUnavailable(call.status);
+  if (deadline.when() <= now) return waits ? std::optional(deadline.when()) : std::nullopt;
+  if (call.unprocessed && ready_at <= now && unseen_ < ClientCall::kMaxAttempts) {
+    ++unseen_;
+    return now;
   }
+  if (waits) return std::min(deadline.when(), std::max(ready_at, now + kShortWait));
   if (method_ == nullptr || !method_->retry || call.committed) return std::nullopt;
   return Retry(call, now, deadline);
 }
