@@ -109,7 +109,7 @@ class Context {
   // too.
   void SetMaxReplyBytes(size_t bytes) { options_.max_reply_bytes = bytes; }
   // Child calls wait for a connection until their deadline, where they would fail with UNAVAILABLE
-  // while their server cannot be reached. Unary calls only.
+  // while their server cannot be reached.
   void SetWaitForReady(bool wait) { options_.wait_for_ready = wait; }
   const CallOptions& call_options() const { return options_; }
   // All metadata that a child call carries.

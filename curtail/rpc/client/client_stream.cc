@@ -3,6 +3,9 @@
 // DESIGN. A stream that one request uses. It belongs to the request: its connection refers to it until the call has
 // ended, and the destructor waits for that, which takes no round trip once the call is cancelled. As with a
 // fan-out, a plain thread drives the connection of its lane while it waits, and a fiber's loop does it for fibers.
+//
+// A call that waits for its server (wait_for_ready) begins on a connection that stands. Until there is one it is
+// pending: a thread, or a fiber, looks again and again while it opens the stream; for a coroutine the timer does.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -12,6 +15,7 @@
 #include "curtail/exec/fiber.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/channel_impl.h"
+#include "curtail/rpc/client/config/call_policy.h"
 #include "curtail/rpc/client/in_process_call.h"
 #include "curtail/rpc/stream.h"
 #include "curtail/rpc/stream/stream_pipe.h"
@@ -28,34 +32,28 @@ class StreamCallOfClient final : public ClientStreamCall,
  public:
   // `suspends`: for a coroutine whose steps wait without a thread.
   StreamCallOfClient(Context& ctx, Channel& channel, std::string_view path, Lane* lane, bool suspends)
-      : StreamPipe(ctx, lane),
-        channel_(channel),
-        max_request_bytes_(ctx.call_options().max_request_bytes),
-        deadline_(ctx.deadline()) {
+      : StreamPipe(ctx, lane), channel_(channel), max_request_bytes_(ctx.call_options().max_request_bytes) {
     stream = this;
     const WaitHint hint = CurrentWait();
-    if (absl::Status begun = Begin(path, suspends ? hint.response : nullptr); !begun.ok()) {
-      MutexLock lock(mu_);
-      over_ = ended_ = true;
-      CutOff(std::move(begun));
+    response_ = suspends ? static_cast<ResponseReceiver*>(hint.response) : nullptr;
+    const absl::Status refused = Prepare(path);
+    if (!refused.ok()) {
+      EndUnbegun(refused);
       return;
+    }
+    {
+      MutexLock lock(mu_);
+      pending_ = true;
     }
     ctx.Attach(*this);
-    if (suspends) {
-      Suspend(hint);
-      return;
-    }
-    // The connection moves while a thread waits in it. When it stands, what is written goes out without.
-    MutexLock lock(mu_);
-    while (lane_ != nullptr && !standing_ && !ended_ && !cut_) {
-      if (ctx_.cancelled() || ctx_.deadline().Expired()) break;
-      Sleep(reader_, ctx_.deadline());
-    }
+    attached_ = true;
+    Begin(Now());
+    suspends ? Suspend(hint) : AwaitStanding();
   }
 
   ~StreamCallOfClient() final {
     StopSuspending();
-    if (connection_ != nullptr) {
+    if (attached_) {
       ctx_.Detach(*this);
       Cancel();
       WaitForEnd();
@@ -98,41 +96,96 @@ class StreamCallOfClient final : public ClientStreamCall,
   void Cancel() override {
     {
       MutexLock lock(mu_);
-      if (ended_ || std::exchange(cancelling_, true)) return;
+      if (ended_) return;
       CutOff(absl::CancelledError("cancelled by the caller"));
+      if (pending_) {
+        pending_ = false;
+        over_ = ended_ = true;
+        return WakeAll();
+      }
+      if (std::exchange(cancelling_, true)) return;
     }
     connection_->Post(&cancel);
     connection_->Kick(Connection::kPosted, nullptr);
   }
 
  private:
-  // `response` takes the replies, if it is there.
-  absl::Status Begin(std::string_view path, Receiver* response) {
+  // Fills in the head. Errors: why the call does not begin.
+  absl::Status Prepare(std::string_view path) {
     Channel::Impl& impl = channel_.impl();
     if (ctx_.cancelled()) return absl::CancelledError("cancelled by the caller");
     const TimePoint now = Now();
-    if (ctx_.deadline().when() <= now)
-      return absl::DeadlineExceededError("deadline exceeded before the call");
+    attempts_.Begin(impl.policy(), path, ctx_.call_options().wait_for_ready);
+    const MethodConfig* const method = attempts_.method();
+    if (method != nullptr && method->timeout) limit_ = Deadline::At(now + *method->timeout);
+    if (deadline().when() <= now) return absl::DeadlineExceededError("deadline exceeded before the call");
     head.path.assign(path);
     head.metadata = ctx_.ChildMetadata();
     if (!impl.options.interceptors.empty()) {
       if (absl::Status refused = leaving.Before(channel_, path, head.metadata); !refused.ok()) return refused;
     }
-    const std::shared_ptr<Poller>& poller = response != nullptr
-                                                ? static_cast<ResponseReceiver*>(response)->shared_poller()
-                                            : lane_ == nullptr ? CurrentWait().loop->poller()
-                                                               : lane_->poller();
-    absl::StatusOr<std::shared_ptr<ClientConnection>> connection = impl.Acquire(poller, now, head.metadata);
-    if (!connection.ok()) return connection.status();
-    connection_ = *std::move(connection);
     const CallOptions& options = ctx_.call_options();
     head.encoding = options.encoding.value_or(impl.options.encoding);
     head.authority.assign(options.authority);
     head.max_message_bytes = options.max_reply_bytes;
-    SetTimeout(ctx_.deadline(), now);
-    connection_->Begin(*this);
-    connection_->Kick(Connection::kPosted, nullptr);
+    ends_by_ = deadline();
     return absl::OkStatus();
+  }
+
+  const std::shared_ptr<Poller>& poller() const {
+    if (response_ != nullptr) return response_->shared_poller();
+    return lane_ == nullptr ? CurrentWait().loop->poller() : lane_->poller();
+  }
+
+  // Begins the call, ends it, or notes when to look for a connection again (again_at_).
+  void Begin(TimePoint now) {
+    constexpr Nanos kShortWait = std::chrono::milliseconds(5);  // while an attempt to connect goes on
+    Channel::Impl& impl = channel_.impl();
+    again_at_ = Deadline::Infinite();
+    absl::StatusOr<std::shared_ptr<ClientConnection>> connection = impl.Acquire(poller(), now, head.metadata);
+    const bool stands =
+        connection.ok() && (*connection)->usable() && (*connection)->connect_deadline().infinite();
+    if (attempts_.WaitsForReady() && !stands &&
+        (connection.ok() || absl::IsUnavailable(connection.status()))) {
+      if (connection.ok() && (*connection)->connect_deadline().Expired()) (*connection)->Look();
+      const TimePoint next = connection.ok() ? now : impl.NextAttempt(poller());
+      again_at_ = Deadline::At(std::max(next, now + kShortWait));
+      waited_ = true;
+      return;
+    }
+    if (!connection.ok()) return EndUnbegun(connection.status());
+    {
+      MutexLock lock(mu_);
+      if (ended_ || cut_) return;  // cancelled meanwhile
+      connection_ = *std::move(connection);
+      SetTimeout(ends_by_, now);
+      connection_->Begin(*this);  // before a cancellation can be posted
+      pending_ = false;
+      if (std::exchange(waited_, false)) Post();  // what was written meanwhile
+    }
+    connection_->Kick(Connection::kPosted, nullptr);
+  }
+
+  void EndUnbegun(const absl::Status& why) {
+    MutexLock lock(mu_);
+    pending_ = false;
+    over_ = ended_ = true;
+    CutOff(why);
+  }
+
+  // The connection moves while a thread waits in it. When it stands, what is written goes out without.
+  void AwaitStanding() {
+    MutexLock lock(mu_);
+    while ((pending_ || (lane_ != nullptr && !standing_)) && !ended_ && !cut_) {
+      if (ctx_.cancelled() || deadline().Expired()) return;
+      if (pending_ && again_at_.Expired()) {
+        mu_.Unlock();
+        Begin(Now());
+        mu_.Lock();
+      } else {
+        Sleep(reader_, deadline());
+      }
+    }
   }
 
   void TellInterceptors() {
@@ -173,19 +226,30 @@ class StreamCallOfClient final : public ClientStreamCall,
       case StreamStep::Kind::kWrite:
         if (step.message->size() > max_request_bytes_)
           CutOff(TooLong(step.message->size(), max_request_bytes_));
-        break;
+        if (absl::Status fits = attempts_.CheckRequest(step.message->size()); !fits.ok())
+          CutOff(std::move(fits));
+        return StreamPipe::Try(step);
       case StreamStep::Kind::kRead:
         break;
     }
-    return StreamPipe::Try(step);
+    if (!StreamPipe::Try(step)) return false;
+    if (!step.ok) return true;
+    if (absl::Status fits = attempts_.CheckReply(step.message->size()); !fits.ok()) {
+      CutOff(std::move(fits));
+      step.ok = false;
+    }
+    return true;
   }
   void WaitFor(Waiter& waiter, Deadline deadline) override {
+    if (connection_ == nullptr) return Drive(waiter, std::min(deadline, again_at_));
     const Deadline look = connection_->look_at();
     Drive(waiter, std::min(deadline, connection_->usable() ? look : Deadline::Infinite()));
     if (look.Expired()) connection_->Look();
   }
   Deadline Look() override {
     constexpr Nanos kSoon = std::chrono::milliseconds(1);  // the thread that has the connection is about to
+    if (again_at_.Expired()) Begin(Now());
+    if (connection_ == nullptr) return again_at_;
     if (connection_->look_at().Expired()) connection_->Look();
     if (!connection_->usable()) return Deadline::Infinite();
     return std::max(connection_->look_at(), Deadline::In(kSoon));
@@ -220,7 +284,7 @@ class StreamCallOfClient final : public ClientStreamCall,
   // ClientCall. The last touch of this object is one of these, or OnTurn().
   void Finished() override {
     // A server whose clock is ahead may have ended the call.
-    if (absl::IsCancelled(ClientCall::status) && deadline_.Expired())
+    if (absl::IsCancelled(ClientCall::status) && ends_by_.Expired())
       ClientCall::status = absl::DeadlineExceededError("deadline exceeded on a stream");
     OnOver(std::move(ClientCall::status), /*whole=*/true);
     MutexLock lock(mu_);
@@ -238,7 +302,14 @@ class StreamCallOfClient final : public ClientStreamCall,
 
   Channel& channel_;
   const size_t max_request_bytes_;
-  const Deadline deadline_;                       // as its server knows it
+  ResponseReceiver* response_ = nullptr;  // takes the replies, if it is there
+  Attempts attempts_;
+  Deadline ends_by_ = Deadline::Infinite();  // as its server knows it
+  bool attached_ = false;
+
+  // Owned by the thread that looks for a connection.
+  Deadline again_at_ = Deadline::Infinite();  // when it does next
+  bool waited_ = false;
   std::shared_ptr<ClientConnection> connection_;  // null: the call never began
   ClientOp turn_{ClientOp::Kind::kTurn, this};
   bool standing_ CURTAIL_GUARDED_BY(mu_) = false;

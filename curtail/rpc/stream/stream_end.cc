@@ -56,8 +56,8 @@ bool StreamEnd::Do(StreamStep step) {
   Fiber::YieldIfLong();
   {
     MutexLock lock(mu_);
-    const Deadline deadline = step.kind == StreamStep::Kind::kGone ? Deadline::Infinite() : ctx_.deadline();
-    while (!TryOrCut(step)) Sleep(PlaceOf(step), deadline);
+    const Deadline until = step.kind == StreamStep::Kind::kGone ? Deadline::Infinite() : deadline();
+    while (!TryOrCut(step)) Sleep(PlaceOf(step), until);
   }
   Settle(step);
   return step.ok;
@@ -115,7 +115,7 @@ bool StreamEnd::TryOrCut(StreamStep& step) {
   if (step.kind == StreamStep::Kind::kGone) return false;
   if (ctx_.cancelled()) {
     CutOff(absl::CancelledError("cancelled by the caller"));
-  } else if (ctx_.deadline().Expired()) {
+  } else if (deadline().Expired()) {
     CutOff(absl::DeadlineExceededError("deadline exceeded on a stream"));
   } else {
     return false;
@@ -155,7 +155,7 @@ void StreamEnd::Suspend(const WaitHint& hint) {
   executor_ = hint.executor;
   receiver_ = static_cast<ResponseReceiver*>(hint.response);
   executor_->AsyncBegun();  // W6
-  if (ctx_.deadline().infinite()) {
+  if (deadline().infinite()) {
     if (const Deadline look = Look(); !look.infinite()) receiver_->Arm(*this, look.when());
   } else {
     Arm();
@@ -169,8 +169,8 @@ void StreamEnd::StopSuspending() {
 }
 
 void StreamEnd::Arm() {  // W5
-  if (armed_ <= ctx_.deadline()) return;
-  armed_ = ctx_.deadline();
+  if (armed_ <= deadline()) return;
+  armed_ = deadline();
   {
     MutexLock lock(mu_);
     until_ = armed_;

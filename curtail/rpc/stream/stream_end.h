@@ -4,6 +4,7 @@
 // neither. The protocol is at the top of stream_end.cc.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -85,8 +86,12 @@ class StreamEnd : public MessageStream, private ResponseTimer {
   // Notes that a coroutine begins to run on this thread.
   static void BeginTurn();
 
+  // When the stream ends, at the latest. For the thread of the request.
+  Deadline deadline() const { return std::min(ctx_.deadline(), limit_); }
+
   Context& ctx_;
   Lane* const lane_;
+  Deadline limit_ = Deadline::Infinite();  // immutable before the first step
 
   Mutex mu_;
   absl::Status why_ CURTAIL_GUARDED_BY(mu_);  // of the end; OK: the peer's own

@@ -63,10 +63,11 @@ bool StreamPipe::TryWrite(StreamStep& step) {
   step.ok = !ended && !writes_ended_;
   if (!step.ok) return true;
   out_.Push(std::move(*step.message));
+  const bool first = !posted_;
+  if (!Post()) return true;
   step.owed = kMessage;
   if (out_.bytes() >= kEnough) step.owed |= kFull;
-  if (!posted_) step.owed |= kFirst;
-  Post();
+  if (first) step.owed |= kFirst;
   return true;
 }
 

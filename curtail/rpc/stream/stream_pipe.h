@@ -59,7 +59,7 @@ class StreamPipe : public StreamEnd {
 
   // Carry() is to look at what has changed. True: the caller owes a kick, without the mutex. See P3.
   bool Post() CURTAIL_REQUIRES(mu_) {
-    if (over_) return false;
+    if (over_ || pending_) return false;
     if (!std::exchange(posted_, true)) PostTurn();
     return true;
   }
@@ -72,6 +72,8 @@ class StreamPipe : public StreamEnd {
 
   bool over_ CURTAIL_GUARDED_BY(mu_) = false;    // the session knows the stream no more
   bool posted_ CURTAIL_GUARDED_BY(mu_) = false;  // Carry() is on its way
+  // Client: it waits for a connection. What is written stays in its queue until then, when the owner posts.
+  bool pending_ CURTAIL_GUARDED_BY(mu_) = false;
 
  private:
   // What a step owes (StreamStep::owed): a kick; or that a message leaves by P7, for which (kFirst) nothing was posted

@@ -88,12 +88,14 @@ class Attempts {
   std::optional<TimePoint> Again(const ClientCall& call, TimePoint now, Deadline deadline,
                                  TimePoint ready_at);
 
+  // Whether the call waits for a connection while there is none.
+  bool WaitsForReady() const { return waits_ || (policy_ != nullptr && policy_->WaitsForReady(*method_)); }
+
   // What a reply that came is worth under the method's limits.
   absl::Status CheckRequest(size_t bytes) const;
   absl::Status CheckReply(size_t bytes) const;
 
  private:
-  bool WaitsForReady() const { return waits_ || (policy_ != nullptr && policy_->WaitsForReady(*method_)); }
   std::optional<TimePoint> Retry(const ClientCall& call, TimePoint now, Deadline deadline);
 
   static const MethodConfig kNothingElse;  // of a call that waits, on a channel that says nothing of it
