@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the prose of public headers and documents, as far as a program can.
 
-Public headers, those that a curtail_library() lists under HEADERS: no comment starts with "What" or "Whether", no sentence
-has more than 40 words (25 is the rule), no comment line is longer than 100 columns. Headers and documents: no "nobody", no
-"whom". Decisions (docs/adr) stay as they were made.
+All sources: no comment starts with "What" or "Whether". Public headers, those that a curtail_library() lists under HEADERS:
+no sentence has more than 40 words (25 is the rule), no comment line is longer than 100 columns. Headers and documents: no
+"nobody", no "whom". Decisions (docs/adr) stay as they were made.
 
 usage: prose_check.py [ROOT]
        prose_check.py --words N [FILE...]    lists sentences of more than N words, in public headers or in FILE
@@ -71,12 +71,21 @@ def check_header(path):
             yield number, f"a comment of {len(line)} columns, {MOST_COLUMNS} at most"
     for number, lines in comments(text):
         whole = " ".join(lines)
-        if WEAK_START.match(whole):
-            yield number, f'a comment that starts with "{whole.split()[0]}": start with the subject'
         for word in UNNAMED_ACTOR.findall(whole):
             yield number, f'"{word}": name the thread, caller, connection or replica'
         for problem in long_sentences(lines, MOST_WORDS):
             yield number, problem
+
+
+def check_source(path):
+    for number, lines in comments(path.read_text()):
+        if weak := WEAK_START.match(lines[0]):
+            yield number, f'a comment that starts with "{weak[0]}": start with the subject'
+
+
+def sources(root):
+    for folder in ("apps", "bench", "curtail", "tests", "tools"):
+        yield from (path for path in sorted((root / folder).rglob("*")) if path.suffix in (".h", ".cc", ".proto"))
 
 
 def check_document(path):
@@ -105,7 +114,7 @@ def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     headers = list(public_headers(root))
     problems = []
-    for check, paths in ((check_header, headers), (check_document, documents(root))):
+    for check, paths in ((check_header, headers), (check_source, sources(root)), (check_document, documents(root))):
         for path in paths:
             problems += [f"{path.relative_to(root)}:{number}: {problem}" for number, problem in check(path)]
     print("\n".join(problems + [f"{len(headers)} public headers, {len(problems)} problems"]))

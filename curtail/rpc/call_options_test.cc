@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a context says of the calls that it makes: deadline, authority, sizes.
+// A context's options for the calls that it makes: deadline, authority, sizes.
 #include <gmock/gmock.h>
 
 #include "curtail/rpc/in_process.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a channel and a server do when the other side is absent, silent or wrong.
+// A channel and a server whose other side is absent, silent or wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>

@@ -191,7 +191,7 @@ void Client::Wake() { impl_->lanes[0]->poller()->Wake(); }
 size_t Client::Poll(Deadline deadline) {
   Impl& impl = *impl_;
   impl.completed = 0;
-  // What completions begin meanwhile is for the next Poll(): a call that fails at once and is begun again at
+  // Calls that completions begin meanwhile are for the next Poll(): a call that fails at once and is begun again at
   // once must not keep the caller here.
   impl.dirty_before.swap(impl.dirty);
   impl.failed_before.swap(impl.failed);

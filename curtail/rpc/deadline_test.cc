@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What a handler returns whose time is over, if it was told to run `late`.
+// The status of a handler whose time is over, if it was told to run `late`.
 absl::Status GivesUp(Context& ctx, bool late) {
   if (late) ctx.ShortenDeadline(Deadline::At(TimePoint()));
   return absl::CancelledError("gave up");

@@ -22,7 +22,7 @@ namespace curtail {
 
 inline constexpr Method<StringValue, StringValue> kRun{"/test.Mid/Run"};
 
-// What happened, in order.
+// The events, in order.
 class Log {
  public:
   void Add(std::string what) {

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 class RpcTest : public RpcBase, public testing::TestWithParam<const char*> {
  protected:
-  // What a leaf sees of the "x-key" that the caller of its mid-tier sends.
+  // The part that a leaf sees of the "x-key" that the caller of its mid-tier sends.
   std::string MetadataAtTheLeaf() {
     Client client;
     auto leaf = StartServer("SIB1");

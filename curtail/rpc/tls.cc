@@ -22,7 +22,7 @@ using internal::TlsKeys;
 
 namespace {
 
-// What RFC 9113 (9.2.2) leaves of TLS 1.2; TLS 1.3 has nothing to leave out.
+// The ciphers that RFC 9113 (9.2.2) leaves of TLS 1.2; TLS 1.3 has nothing to leave out.
 constexpr char kCiphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr long kSessionSeconds = 3600;
 

@@ -23,7 +23,7 @@ inline std::string TestFile(const std::string& name) {
          "." + name;
 }
 
-// What a certificate says.
+// The content of a certificate.
 struct CertificateText {
   std::string common_name = "curtail test";
   std::string names = "DNS:localhost,IP:127.0.0.1";  // empty: an authority

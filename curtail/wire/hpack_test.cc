@@ -370,7 +370,7 @@ TEST(HpackEncoder, NeverEvicts) {
     EXPECT_LE(bytes.size(), 2u);
     EXPECT_EQ(static_cast<uint8_t>(bytes[0]) & 0x80, 0x80);
   }
-  // What is small enough still goes in; what is not leaves the rest alone.
+  // An entry that is small enough still goes in; a larger one leaves the rest alone.
   EncodeOne(encoder, "y", std::string(5000, 'y'), Indexing::kIndex);
   EXPECT_EQ(encoder.generation(), generation);
   EXPECT_EQ(encoder.table_entries(), kept.size());

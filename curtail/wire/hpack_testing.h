@@ -19,7 +19,7 @@ namespace curtail::wire::internal {
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-// What a decoder made of a block: the fields it heard (up to the error if there is one).
+// The outcome of decoding a block: the fields it heard (up to the error if there is one).
 struct Decoded {
   bool ok = false;
   Fields fields;

@@ -59,7 +59,7 @@ using internal::kPreface;
 
 namespace {
 
-// What a stream takes beside its header fields and messages, the owner's share included; roughly.
+// The memory that a stream takes beside its header fields and messages, the owner's share included; roughly.
 constexpr size_t kStreamMemory = 2u << 10;
 // An idle session keeps no larger buffers than this.
 constexpr size_t kKeptBuffer = 16u << 10;
@@ -69,7 +69,7 @@ constexpr std::string_view kPlainAnswer =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 48\r\nConnection: close\r\n\r\n"
     "This port speaks gRPC over HTTP/2, not HTTP/1.\r\n";
 
-// Whether this looks like the start of an HTTP/1 request: a method in capitals, then, if it is long enough, a space and
+// True if this looks like the start of an HTTP/1 request: a method in capitals, then, if it is long enough, a space and
 // what is no word in capitals.
 bool LooksLikeHttp1(std::string_view bytes) {
   const auto end =

@@ -182,7 +182,7 @@ TEST(Session, StartCallRefusesWhatMayNotBeSent) {
   EXPECT_FALSE(pair.server.StartCall(Head(), nullptr).ok());
 }
 
-// What the two applications see must not depend on how the transport cuts the bytes.
+// The view of the two applications must not depend on how the transport cuts the bytes.
 TEST(Session, ResultIsIndependentOfSplits) {
   const uint32_t seed = TestSeed();
   for (size_t largest_piece : {1u, 2u, 9u, 100u, 5000u, 1u << 20}) {

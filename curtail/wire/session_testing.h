@@ -24,7 +24,7 @@
 
 namespace curtail::wire {
 
-// What was heard about one call.
+// The events heard about one call.
 struct CallLog {
   RequestHead request;
   std::optional<Metadata> head;

@@ -51,7 +51,7 @@ class Socket {
     }
     return true;
   }
-  // What is there, or comes within a second.
+  // The bytes that are there, or come within a second.
   void Receive(wire::Session& session) {
     char bytes[16 << 10];
     const ssize_t n = recv(fd_, bytes, sizeof(bytes), 0);

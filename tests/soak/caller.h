@@ -24,7 +24,7 @@ class Caller {
   void CallOnce();
 
  private:
-  // What a call does between its begin and its end.
+  // The steps of a call between its begin and its end.
   using Body = std::function<void(Context& ctx, const Plan& plan, Verdict& verdict)>;
   void Run(const std::string& kind, const Body& body);
 

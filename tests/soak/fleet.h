@@ -16,7 +16,7 @@
 
 namespace curtail::soak {
 
-// What befell the servers so far.
+// The fate of the servers so far.
 struct Events {
   uint64_t switches = 0;
   uint64_t kills = 0;

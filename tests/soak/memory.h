@@ -13,7 +13,7 @@
 
 namespace curtail::soak {
 
-// What a process holds early and late: medians of the second and of the last fifth of the samples.
+// The memory of a process early and late: medians of the second and of the last fifth of the samples.
 struct Growth {
   Held early;
   Held late;

@@ -25,7 +25,7 @@ namespace curtail::soak {
 namespace {
 
 constexpr size_t kMiB = 1u << 20;
-// What the peers may take for it.
+// The time that the peers may take for it.
 constexpr std::chrono::seconds kFlood(30);
 constexpr std::chrono::seconds kBack(30);
 constexpr double kRestMib = 100;

@@ -27,7 +27,7 @@ struct Route {
 // A deadline that no call reaches, if none is lost.
 inline constexpr std::chrono::seconds kAmple(40);
 
-// What the call asks for.
+// The request of the call.
 struct Plan {
   Route route;
   Nanos timeout = kAmple;

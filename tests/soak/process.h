@@ -13,7 +13,7 @@
 
 namespace curtail::soak {
 
-// What a process holds.
+// The memory and descriptors of a process.
 struct Held {
   double resident_mib = 0;
   int descriptors = 0;

@@ -44,7 +44,7 @@ class Watch {
   Slot* NewSlot();
   // How often the machine stood still for a second or more: deadlines passed meanwhile, and prove nothing.
   uint64_t stalls() const { return stalls_.load(std::memory_order_relaxed); }
-  // Whether it did since `stalls` was read, or does now.
+  // True if it did since `stalls` was read, or does now.
   bool StalledSince(uint64_t stalls) const;
 
  private:

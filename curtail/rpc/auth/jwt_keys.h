@@ -26,7 +26,7 @@ class JwtKey {
 
   JwtAlgorithm algorithm() const { return algorithm_; }
   const std::string& id() const { return id_; }  // "kid"; empty: for all tokens of the algorithm
-  // Whether `signature`, in the form of RFC 7518, is of `bytes`. Takes the same time for all signatures of a secret.
+  // True if `signature`, in the form of RFC 7518, is of `bytes`. Takes the same time for all signatures of a secret.
   bool Verify(std::string_view bytes, std::string_view signature) const;
 
  private:

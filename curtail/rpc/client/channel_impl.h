@@ -61,7 +61,7 @@ struct Client::Impl {
   std::vector<std::shared_ptr<internal::ClientConnection>> dirty;
   // Connections whose attempt to connect may run out of time.
   std::vector<std::shared_ptr<internal::ClientConnection>> connecting;
-  // What those two held when Poll() began; empty outside of it.
+  // The content of those two when Poll() began; empty outside of it.
   std::vector<internal::StartedCall*> failed_before;
   std::vector<internal::StartedCall*> refused_before;
   std::vector<std::shared_ptr<internal::ClientConnection>> dirty_before;
@@ -108,9 +108,9 @@ struct Channel::Impl {
     if (only_ != nullptr) return only_->NextAttempt(poller->id());
     return servers_ == nullptr ? TimePoint::max() : servers_->NextAttempt();
   }
-  // What is said of calls of this channel; null: nothing.
+  // The policy of the calls of this channel; null: none.
   internal::CallPolicy* policy() const { return policy_.get(); }
-  // Whether a server has answered a call.
+  // True if a server has answered a call.
   bool Answered() const;
   // Asks the resolver again, unless that was less than min_resolve_interval ago. May block.
   void LookUp() {

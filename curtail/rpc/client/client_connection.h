@@ -47,7 +47,7 @@ class ClientConnection final : public Connection {
     Post(&call.start);
   }
 
-  // Whether new calls may be posted with some hope. Any thread.
+  // True if new calls may be posted with some hope. Any thread.
   bool usable() const { return usable_.load(std::memory_order_acquire); }
   // When a call was last posted. Any thread; approximate.
   TimePoint last_used() const { return TimePoint(Nanos(last_used_.load(std::memory_order_relaxed))); }
@@ -72,7 +72,7 @@ class ClientConnection final : public Connection {
     return standing_.load(std::memory_order_acquire) && (health_ == nullptr || health_->known());
   }
   bool keeps_alive() const { return keepalive_.time > Nanos::zero(); }
-  // Whether its server has ever answered a call. Any thread.
+  // True if its server has ever answered a call. Any thread.
   bool greeted() const { return greeted_.load(std::memory_order_acquire); }
 
   // For event-driven use: whether calls were posted that no kick has followed. Owned by the polling thread.

@@ -202,7 +202,7 @@ class StreamCallOfClient final : public ClientStreamCall,
     SendHeld();
     Do({.kind = StreamStep::Kind::kGone});
   }
-  // What was posted may be held.
+  // The posted message may be held.
   void SendHeld() {
     {
       MutexLock lock(mu_);

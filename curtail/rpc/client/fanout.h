@@ -45,7 +45,7 @@ class Fanout : private Cancellable {
   Deadline GiveUp();
   // Asks for the end of all open calls, which takes no round trip. Once for each Send().
   void CancelOpenCalls();
-  // Whether calls that failed are made again: those that no server has seen, and those that their methods' policies
+  // True if calls that failed are made again: those that no server has seen, and those that their methods' policies
   // repeat. The next Prepare(), at resume_at(), makes those that are due.
   bool TakeRetry(const std::shared_ptr<Poller>& poller);
   TimePoint resume_at() const { return resume_at_; }

@@ -105,7 +105,7 @@ absl::Status Refusal(const Context& ctx, const Call& call) {
   return wire::CheckMetadata(ctx.metadata());
 }
 
-// What the handler adds to its answer goes to the caller, under the rules of a call over a connection.
+// The metadata that the handler adds to its answer goes to the caller, under the rules of a call over a connection.
 absl::Status WithMetadata(const Context& ctx, const Call& call, absl::Status status) {
   if (ctx.initial_metadata().empty() && ctx.trailing_metadata().empty()) return status;
   if (absl::Status wrong = CheckReplyMetadata(ctx); !wrong.ok()) return wrong;

@@ -11,7 +11,7 @@
 
 namespace curtail::internal {
 
-// Whether some channel of the batch leads to an InProcess.
+// True if some channel of the batch leads to an InProcess.
 bool StaysInProcess(const CallBatch& batch);
 
 // CallAll() and StartAsync() for such a batch; its other channels are called beside them.

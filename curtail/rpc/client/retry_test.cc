@@ -57,7 +57,7 @@ class FlakyService final : public Service {
     if (commits) ctx.AddInitialMetadata("x-head", "h");
     return absl::Status(code, "as the test wants it");
   }
-  // What each attempt said of those before it.
+  // The number of earlier attempts, as each attempt told it.
   std::vector<std::string> Seen() {
     std::lock_guard lock(mu_);
     return seen_;
@@ -399,7 +399,7 @@ TEST_P(RetryModelTest, CallsWaitForAServerThatStartsLater) {
   EXPECT_TRUE(mid_->Drain(Deadline::In(seconds(5))).ok());
 }
 
-// What Attempts decides, without any server or clock.
+// The decisions of Attempts, without any server or clock.
 struct FailedCall final : ClientCall {
   explicit FailedCall(absl::StatusCode code) { status = absl::Status(code, "failed"); }
   void Finished() override {}

@@ -58,7 +58,7 @@ class Servers final : public Lookup, public std::enable_shared_from_this<Servers
 
  private:
   class Member;
-  // What threads of one poller use, so that they do not meet those of others.
+  // The state that threads of one poller use, so that they do not meet those of others.
   struct Place {
     Mutex mu;
     std::shared_ptr<const ServerList> list CURTAIL_GUARDED_BY(mu);

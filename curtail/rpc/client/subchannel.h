@@ -17,7 +17,7 @@
 
 namespace curtail::internal {
 
-// What all connections of a channel have in common. Immutable once used.
+// The state that all connections of a channel share. Immutable once used.
 struct ConnectSettings {
   ConnectSettings(std::string t, ChannelOptions o, std::string authority, Observation seen);
 
@@ -57,7 +57,7 @@ class Subchannel {
 
   const Address& address() const { return address_; }
   const std::shared_ptr<SharedBackend>& shared() const { return shared_; }
-  // Whether its server has answered a call on a connection there is.
+  // True if its server has answered a call on a connection there is.
   bool Answered() const;
   // When poller `id` may try to connect; long ago if it is connected, or never was.
   TimePoint NextAttempt(uint32_t id) const;

@@ -48,7 +48,7 @@ class Adaptation final : public CallObserver, private Actuator, private Blocking
 
   // The config to start the executor with.
   const Config& first_config() const { return first_; }
-  // What the executor has to tell of threads that sleep; null when nobody wants to know.
+  // The watcher that the executor has to tell of threads that sleep; null: none.
   BlockingWatcher* watcher() { return wants_blocked_ ? this : nullptr; }
   // Takes over `executor`, which was made with these two and outlives Stop(): has it run what the policy says
   // for no load, and starts the ticker.
@@ -57,7 +57,7 @@ class Adaptation final : public CallObserver, private Actuator, private Blocking
   // No more ticks. Arrivals are still answered. Idempotent.
   void Stop() { ticker_.Stop(); }
 
-  // Whether it ever switches: a static policy does not, and need not be told of anything.
+  // True if it ever switches: a static policy does not, and need not be told of anything.
   bool switches() const { return controller_ != nullptr; }
 
   // CallObserver; an observer only if it switches. The note is the number of switches before the arrival: rule C4 of

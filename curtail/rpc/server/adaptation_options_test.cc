@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a server makes of its policy and profile before the first request: what it takes, refuses, and says.
+// A server's use of its policy and profile before the first request: those that it takes and refuses, and its words.
 #include <unistd.h>
 
 #include "curtail/rpc/admin/admin_testing.h"

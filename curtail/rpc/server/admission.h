@@ -47,7 +47,7 @@ class Admission {
     queued_.fetch_add(1, std::memory_order_relaxed);
     queued_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   }
-  // What one connection may have of the queue: a quarter, but any part of a short queue.
+  // The part of the queue that one connection may have: a quarter, but any part of a short queue.
   size_t share() const {
     constexpr size_t kShort = 1024;
     return max_requests_ <= kShort ? SIZE_MAX : std::max(max_requests_ / 4, kShort);

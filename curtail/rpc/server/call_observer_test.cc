@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What observers hear of calls, and in which order.
+// The events of calls that observers hear of, and their order.
 #include "curtail/rpc/call_observer.h"
 
 #include <gmock/gmock.h>

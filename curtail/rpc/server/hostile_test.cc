@@ -343,7 +343,7 @@ TEST_P(HostileTest, TheOldestSilentConnectionMakesRoom) {
   EXPECT_TRUE(Call(newcomer, kEcho, "after").ok());
 }
 
-// What attackers do in the test below, each on connections of its own until the server has had enough.
+// The attacks of the test below, each on connections of its own until the server has had enough.
 using Attack = std::function<void(const std::string& address)>;
 
 // Sends `bytes`, for streams 1, 3, 5, again and again, and reads nothing; then waits for the end of the connection if the

@@ -31,7 +31,7 @@ class MemoryBudget {
   }
   int64_t held() const { return held_.load(std::memory_order_relaxed); }
   bool over() const { return held() > most_; }
-  // What has to go so that an eighth of the budget is free again.
+  // The bytes that have to go so that an eighth of the budget is free again.
   int64_t excess() const { return held() - most_ / 8 * 7; }
 
   // Once so much was held, free memory goes back to the system when it is held no more.

@@ -27,8 +27,8 @@ namespace {
 constexpr size_t kMaxWaitingMessages = 256;
 constexpr size_t kMaxWaitingBytes = 64u << 20;
 
-// Whether to look how long this run takes: one in some, but each while the method is slow, for which another clock
-// reading is nothing.
+// True if this run is timed: one in some, but each while the method is slow, for which another clock reading is
+// nothing.
 bool Timed(const ServedMethod& method) {
   constexpr uint32_t kSome = 8;
   static thread_local uint32_t runs = 0;

@@ -24,7 +24,7 @@
 
 namespace curtail {
 
-// What the connection needs to know of a call; the subclasses are the kinds of MethodHandler.
+// The part of a call that the connection knows; the subclasses are the kinds of MethodHandler.
 class ServerCall : public Task, public internal::Answerable {
  public:
   // Part of a reply, carried out by the connection: a message, or the end of the call, or both.

@@ -37,9 +37,9 @@ class ServerCore final : public Receiver {
   // See Server::Drain().
   absl::Status Drain(Deadline deadline);
   ServerStats Sample(bool process);
-  // Whether the server has a method of this path, "/package.Service/Method". Any thread, once all services are added.
+  // True if the server has a method of this path, "/package.Service/Method". Any thread, once all services are added.
   bool Serves(std::string_view path) { return parts_.methods.Find(path) != nullptr; }
-  // Whether Drain() was called. Any thread.
+  // True if Drain() was called. Any thread.
   bool draining() const { return draining_.load(std::memory_order_relaxed); }
 
   const ServerOptions& options() const { return options_; }

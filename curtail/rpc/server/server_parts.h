@@ -24,7 +24,7 @@ namespace curtail::internal {
 
 // ServerParts outlive the connections and calls that refer to them. Each part says which threads may use it.
 struct ServerParts {
-  // What a connection may hold of requests that are unfinished, or that run. One message may be longer.
+  // The bytes that a connection may hold of requests that are unfinished, or that run. One message may be longer.
   static constexpr size_t kConnectionBytes = 16u << 20;
 
   explicit ServerParts(const ServerOptions& options)

@@ -106,7 +106,7 @@ class StreamCall final : public ServerCall, private StreamPipe {
     absl::Status told;
     {
       MutexLock lock(mu_);
-      // What was taken with the first message may still be on its way; what was added since is left out.
+      // Metadata taken with the first message may still be on its way; entries added since are left out.
       Metadata ahead = std::exchange(end_.initial, {});
       TakeMetadata(end_);
       if (wrote_) end_.initial = std::move(ahead);

@@ -33,10 +33,10 @@ class HeldMessages {
   HeldMessages(const HeldMessages&) = delete;
   HeldMessages& operator=(const HeldMessages&) = delete;
 
-  // What was posted to `connection` at `now` leaves after kLongest, or before. False if there is no thread to see to
+  // A message posted to `connection` at `now` leaves after kLongest, or before. False if there is no thread to see to
   // that: then the caller sends.
   bool Hold(std::shared_ptr<PollHandler> connection, TimePoint now);
-  // What was posted to `connection` leaves at once.
+  // Messages posted to `connection` leave at once.
   void Send(PollHandler& connection) const { send_(connection); }
   // Sends all that is held, and holds no more.
   void Stop();

@@ -53,7 +53,7 @@ class StreamEnd : public MessageStream, private ResponseTimer {
     bool queued = false;         // GoOn() is sure to come
   };
 
-  // Whether steps of a coroutine that `hint` belongs to can wait without a thread.
+  // True if steps of a coroutine that `hint` belongs to can wait without a thread.
   static bool CanSuspend(const WaitHint& hint) {
     return hint.waiting == Waiting::kAsync && hint.executor != nullptr && hint.response != nullptr;
   }
@@ -71,7 +71,7 @@ class StreamEnd : public MessageStream, private ResponseTimer {
   virtual void BeforeSleep() {}
   // Returns when woken, or at the latest at `deadline`. The mutex is not held.
   virtual void WaitFor(Waiter& waiter, Deadline deadline) { waiter.WaitOnFiber(deadline); }
-  // What the end waits for besides is to be looked at; returns when to do so again. Any thread.
+  // Looks at the other events that the end waits for; returns when to do so again. Any thread.
   virtual Deadline Look() { return Deadline::Infinite(); }
 
   // Carries `step` out as the present thread waits. True if the step succeeded.

@@ -76,7 +76,7 @@ class StreamPipe : public StreamEnd {
   bool pending_ CURTAIL_GUARDED_BY(mu_) = false;
 
  private:
-  // What a step owes (StreamStep::owed): a kick; or that a message leaves by P7, for which (kFirst) nothing was posted
+  // The debt of a step (StreamStep::owed): a kick; or that a message leaves by P7, for which (kFirst) nothing was posted
   // before, or (kFull) there is enough.
   enum Owed : uint8_t { kKick = 1, kMessage = 2, kFirst = 4, kFull = 8 };
 

@@ -36,7 +36,7 @@ constexpr size_t kOwnBuffer = 16u << 10;
 // A peer that takes no replies while asking for more is cut off at this many bytes.
 constexpr size_t kMaxQueuedBytes = 256u << 20;
 
-// What a socket is read into. One for each turn: what a turn ends may begin the turn of another connection on the
+// The buffer of reads from a socket. One for each turn: what a turn ends may begin the turn of another connection on the
 // same thread.
 struct InputBuffer {
   bool Recycle() { return true; }
@@ -270,7 +270,7 @@ bool Connection::PullSealed(std::string* bytes) {
   return true;
 }
 
-// What the peer has sent makes no sense.
+// The peer has sent bytes that make no sense.
 void Connection::Fail(const absl::Status& status) {
   if (broken_.ok()) broken_ = absl::UnavailableError(Join("protocol error: ", Message(status)));
   if (!blocked_) WriteAll();  // the GOAWAY, or TLS alert, that says why

@@ -40,7 +40,7 @@ class Connection : public PollHandler,
                    protected wire::Events,
                    public std::enable_shared_from_this<Connection> {
  public:
-  // What a kick asks for.
+  // The work that a kick asks for.
   enum Bits : uint32_t {
     kPosted = 1,    // operations were posted
     kRead = 2,      // there may be input
@@ -110,7 +110,7 @@ class Connection : public PollHandler,
   bool paused() const { return paused_; }
   void NoteActive() { active_.store(kLooks, std::memory_order_relaxed); }
   void SetOverloaded(bool overloaded) { overloaded_.store(overloaded, std::memory_order_relaxed); }
-  // Whether the socket takes no output for now, and the bytes that it took so far.
+  // True if the socket takes no output for now, and the bytes that it took so far.
   bool blocked() const { return blocked_; }
   uint64_t written() const { return written_; }
   // Bytes that go to the socket next.

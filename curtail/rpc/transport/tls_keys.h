@@ -33,7 +33,7 @@ class TlsKeys {
   absl::Status Reload();
 
  private:
-  // What a file looked like; zeros: it could not be looked at.
+  // The identity of a file; zeros: it could not be looked at.
   struct Stamp {
     int64_t modified_ns = 0;
     uint64_t inode = 0;

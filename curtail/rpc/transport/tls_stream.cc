@@ -22,7 +22,7 @@
 namespace curtail::internal {
 namespace {
 
-// What a server says to a peer that does not speak TLS: a fatal alert, "unexpected message". Plain text clients can
+// A server's words to a peer that does not speak TLS: a fatal alert, "unexpected message". Plain text clients can
 // tell by it that they should. OpenSSL itself would just fall silent.
 constexpr std::string_view kAlert("\x15\x03\x01\x00\x02\x02\x0a", 7);
 constexpr size_t kKeptOutput = 16u << 10;
@@ -38,7 +38,7 @@ std::string ProtocolName(std::string_view protocol) {
 
 using BioPtr = std::unique_ptr<BIO, decltype(&BIO_free)>;
 
-// What was printed into a memory BIO.
+// The text printed into a memory BIO.
 std::string Text(const BioPtr& bio) {
   char* data = nullptr;
   const long size = BIO_get_mem_data(bio.get(), &data);

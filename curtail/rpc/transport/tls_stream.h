@@ -68,11 +68,11 @@ class TlsStream {
   // Swaps what has to be sent into `*to`, which is empty.
   void TakeOutput(std::string* to);
 
-  // Whether the handshake is over.
+  // True if the handshake is over.
   bool standing() const { return standing_; }
-  // Whether the handshake went on with an earlier session.
+  // True if the handshake went on with an earlier session.
   bool resumed() const;
-  // Whether the peer has said goodbye.
+  // True if the peer has said goodbye.
   bool ended() const { return ended_; }
   // Client: whether the server has asked for a certificate and there was none.
   bool owes_certificate() const { return owes_certificate_; }
@@ -87,7 +87,7 @@ class TlsStream {
 
   explicit TlsStream(ssl_st* ssl);
   bool Handshake();
-  // Whether the peer has agreed to the protocol.
+  // True if the peer has agreed to the protocol.
   bool Agreed() const;
   // The last call has returned `result`, which is not success.
   void Note(int result);

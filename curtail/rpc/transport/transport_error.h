@@ -27,7 +27,7 @@ struct Progress {
   bool owes_certificate = false;  // the server had asked for a client certificate, and got none
 };
 
-// What to add to the news that a connection has ended, if it came early: " during the TLS handshake".
+// The words to add to the news that a connection has ended, if it came early: " during the TLS handshake".
 std::string_view ExplainEnd(const Progress& progress);
 
 }  // namespace curtail::internal

@@ -77,7 +77,7 @@ class TestListener {
 
   const std::string& address() const { return address_; }
 
-  // Whether `fd` is readable (or ended) before the test is over.
+  // True if `fd` is readable (or ended) before the test is over.
   static bool Wait(int fd, int stop) {
     pollfd fds[] = {{fd, POLLIN, 0}, {stop, POLLIN, 0}};
     return poll(fds, 2, static_cast<int>(kMaxTestWait / milliseconds(1))) > 0 && fds[1].revents == 0;
@@ -158,7 +158,7 @@ class SlowRelay {
         const std::string_view piece(bytes.data(), static_cast<size_t>(n));
         if (!Write(from_server ? client.get() : server.get(), piece)) return;
         if (from_server && (left -= piece.size()) == 0) {
-          // What the client has sent meanwhile is read, or it would see a reset.
+          // The client's bytes of meanwhile are read, or it would see a reset.
           shutdown(client.get(), SHUT_WR);
           while (TestListener::Wait(client.get(), stop) &&
                  recv(client.get(), bytes.data(), options.chunk, 0) > 0) {

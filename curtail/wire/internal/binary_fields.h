@@ -22,7 +22,7 @@ inline constexpr uint32_t kMaxJoined = 16;
 // Thread-compatible.
 class BinaryFields {
  public:
-  // What a field holds. Proxies may join repeated fields with commas, which base64 never contains.
+  // The bytes that a field holds. Proxies may join repeated fields with commas, which base64 never contains.
   struct Values {
     uint64_t number = 0;     // HeaderField::number
     uint32_t joined = 0;     // commas; with more than kMaxJoined the rest is not set

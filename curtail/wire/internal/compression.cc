@@ -16,7 +16,7 @@ int WindowBits(Encoding encoding) { return MAX_WBITS + (encoding == Encoding::kG
 // zlib does not write to its input.
 Bytef* BytesOf(std::string_view text) { return reinterpret_cast<Bytef*>(const_cast<char*>(text.data())); }
 
-// What is inflated at first; from there on the output doubles.
+// The bytes inflated at first; from there on the output doubles.
 constexpr size_t kFirstOutput = 4096;
 
 // Inflates until the end of the stream, growing `out`.

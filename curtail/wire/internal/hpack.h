@@ -166,7 +166,7 @@ class HpackEncoder {
   // empties the table, and the next block starts with size updates.
   void SetPeerTableSize(uint32_t bytes);
 
-  // Whether Begin() has anything to say.
+  // True if Begin() has anything to say.
   bool pending() const { return pending_; }
   // Starts a block: appends the size updates that are due.
   void Begin(std::string* out);

@@ -57,7 +57,7 @@ size_t TableBytes(const HeaderField& field) {
   return field.name.size() + field.value.size() + kEntryOverhead;
 }
 
-// What an entry takes in the byte ring: one more than its bytes, so that none is empty, and a ring whose next
+// The size of an entry in the byte ring: one more than its bytes, so that none is empty, and a ring whose next
 // byte is also its oldest is full.
 size_t ArenaBytes(const HeaderField& field) { return field.name.size() + field.value.size() + 1; }
 
@@ -86,7 +86,7 @@ bool IsValidBytes(std::string_view value) {
   return true;
 }
 
-// Whether one of the eight bytes is below 0x20: the classical trick of subtracting without borrow.
+// True if one of the eight bytes is below 0x20: the classical trick of subtracting without borrow.
 bool HasControlByte(const char* bytes) {
   constexpr uint64_t kOnes = 0x0101010101010101;
   uint64_t word;

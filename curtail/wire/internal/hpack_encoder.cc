@@ -42,7 +42,7 @@ using Heads = std::array<uint8_t, kBuckets>;
 constexpr uint32_t kMaxEntries = kDefaultTableBytes / kEntryOverhead;
 static_assert(kMaxEntries <= UINT8_MAX && kStaticEntries <= UINT8_MAX);
 
-// What HpackEncoder knows about the static table.
+// HpackEncoder's index of the static table.
 struct StaticIndex {
   Heads pair_heads{};
   Heads name_heads{};

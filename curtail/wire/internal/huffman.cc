@@ -34,14 +34,14 @@ constexpr std::array<uint8_t, kSymbols> kLengths = {
     25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26, 30,
 };
 
-// What the next kRootBits bits say: one symbol or, if they hold the whole codes of two, both.
+// The meaning of the next kRootBits bits: one symbol or, if they hold the whole codes of two, both.
 struct RootEntry {
   uint8_t symbols[2];
   uint8_t count;
   uint8_t length;  // of the codes together; 0: the code is longer than kRootBits
 };
 
-// What decoding needs; each array that is indexed by a length has room for kMaxBits.
+// The tables of decoding; each array that is indexed by a length has room for kMaxBits.
 struct Tables {
   std::array<RootEntry, 1 << kRootBits> root{};
   // All symbols in the order of their codes.

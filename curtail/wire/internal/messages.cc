@@ -10,7 +10,7 @@
 namespace curtail::wire::internal {
 namespace {
 
-// What an announced length alone may reserve; untouched, it costs address space and no memory.
+// The bytes that an announced length alone may reserve; untouched, they cost address space and no memory.
 constexpr size_t kFirstReservation = 1u << 20;
 
 }  // namespace

@@ -31,9 +31,9 @@ class MessageReader {
   // Takes bytes from the front of `chunk`. After one of the last two results the reader is beyond use.
   Result Next(std::string_view* chunk, size_t max_message_bytes, std::string* message);
 
-  // Whether the last message, or the one that has begun, is compressed.
+  // True if the last message, or the one that has begun, is compressed.
   bool compressed() const { return prefix_[0] == 1; }
-  // Whether the bytes so far end at a message's end.
+  // True if the bytes so far end at a message's end.
   bool AtBoundary() const { return prefix_have_ == 0; }
   // Bytes of the unfinished message that are held.
   size_t held_bytes() const { return partial_.size(); }
@@ -64,7 +64,7 @@ class SendQueue {
   // Bytes left to take, prefixes included.
   size_t size() const { return bytes_; }
   bool empty() const { return bytes_ == 0; }
-  // Whether a message has been taken in part.
+  // True if a message has been taken in part.
   bool InsideMessage() const { return offset_ != 0; }
 
  private:

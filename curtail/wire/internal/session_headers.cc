@@ -24,7 +24,7 @@ using internal::kPriorityFields;
 
 namespace {
 
-// What RFC 9113 counts for a field on top of its name and value.
+// The bytes that RFC 9113 counts for a field on top of its name and value.
 constexpr size_t kFieldOverhead = 32;
 // A header block is taken whole up to this size, or twice the limit for its fields, so that one with too many fields
 // ends its call only. A longer one ends the connection.

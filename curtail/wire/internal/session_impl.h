@@ -19,7 +19,7 @@
 
 namespace curtail::wire {
 
-// What the header fields of one block say, besides path, timeout and metadata.
+// The meaning of the header fields of one block, besides path, timeout and metadata.
 struct ReceivedFields {
   uint32_t bytes = 0;      // as RFC 9113 6.5.2 counts: names, values, 32 a field
   uint32_t joined = 0;     // values that share a field with others
@@ -40,7 +40,7 @@ struct ReceivedFields {
   int16_t http_status = 0;
 };
 
-// What a peer may do so often at once, and so often again once a second has passed since.
+// An act that a peer may do so often at once, and so often again once a second has passed since.
 struct Allowance {
   uint32_t left;
   const uint32_t per_second;
@@ -151,7 +151,7 @@ class Session::Impl {
   void OnFrame(const FrameHeader& header, std::string_view payload);
   void OnData(const FrameHeader& header, std::string_view payload);
   bool CountReceived(Stream* s, uint32_t bytes);
-  // What the peer may send on a stream before it hears of more.
+  // The bytes that the peer may send on a stream before it hears of more.
   uint32_t StreamWindow() const;
   // Gives the stream's window back, once half is used.
   void Credit(Stream* s);
@@ -184,7 +184,7 @@ class Session::Impl {
   void RefuseClosed(StreamId id);
   // A header block for a stream that is closed, or was passed over.
   void RefuseClosedHeaders(StreamId id);
-  // Whether no frame but HEADERS may have this id: it was not used yet.
+  // True if no frame but HEADERS may have this id: it was not used yet.
   bool Idle(StreamId id) const;
   // Counts DATA against content-length (RFC 9113, 8.1.1); false: they differ.
   static bool CountContent(Stream* s, size_t bytes, bool end);
@@ -294,7 +294,7 @@ class Session::Impl {
   // Far above the window updates of a download at 1 GB/s.
   Allowance empty_frames_{100'000, 100'000};
 
-  // What a peer that speaks HTTP/1 is told instead of HTTP/2 frames.
+  // The answer to a peer that speaks HTTP/1, instead of HTTP/2 frames.
   std::string plain_answer_;
   bool silent_ = false;
   // Why the connection is beyond use; OK while it is not.

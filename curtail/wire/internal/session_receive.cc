@@ -304,7 +304,7 @@ void Session::Impl::OnRstStream(const FrameHeader& header, std::string_view payl
   Finish(s, std::move(status));
 }
 
-// What the settings of one frame come to: a frame may repeat one a thousand times, which takes effect once.
+// The sum of the settings of one frame: a frame may repeat one a thousand times, which takes effect once.
 struct Session::Impl::NewSettings {
   uint32_t window;
   uint32_t least_table = UINT32_MAX;

@@ -59,7 +59,7 @@ struct StreamState {
   // Client: the call's own limit for a message.
   size_t max_message_bytes = SIZE_MAX;
   uint32_t uncredited = 0;  // bytes received for which no WINDOW_UPDATE was sent
-  // What the peer's WINDOW_UPDATEs have added, less what was sent. With the initial window, which SETTINGS change for
+  // The sum of the peer's WINDOW_UPDATEs, less the bytes sent. With the initial window, which SETTINGS change for
   // all streams at once, it is the stream's window; that may be negative (RFC 9113, 6.9.2).
   int64_t send_credit = 0;
 };

@@ -59,7 +59,7 @@ class Balancer {
   virtual ~Balancer() = default;
   // The index of a backend that is up; kNone if none is. Never blocks, allocates nothing.
   virtual size_t Choose(const Choice& choice) const = 0;
-  // Whether a call may go to another server while the connection to the chosen one is being made.
+  // True if a call may go to another server while the connection to the chosen one is being made.
   virtual bool PrefersConnected() const { return true; }
   virtual bool UsesKey() const { return false; }
 };

@@ -81,17 +81,17 @@ class Attempts {
   // Attempts that a server may have seen and that failed.
   int failed() const { return failed_; }
 
-  // Whether a call that has failed may be made again. Any thread, as long as no other thread calls Again().
+  // True if a call that has failed may be made again. Any thread, as long as no other thread calls Again().
   bool MayGoOn(const ClientCall& call) const;
   // The call has ended; returns when it is made again, if so: before `deadline`, unless it waits for a connection, for
   // which it may wait until then. `ready_at`: when the next attempt to connect may be made.
   std::optional<TimePoint> Again(const ClientCall& call, TimePoint now, Deadline deadline,
                                  TimePoint ready_at);
 
-  // Whether the call waits for a connection while there is none.
+  // True if the call waits for a connection while there is none.
   bool WaitsForReady() const { return waits_ || (policy_ != nullptr && policy_->WaitsForReady(*method_)); }
 
-  // What a reply that came is worth under the method's limits.
+  // The verdict of the method's limits on a request, or on a reply that came.
   absl::Status CheckRequest(size_t bytes) const;
   absl::Status CheckReply(size_t bytes) const;
 

@@ -29,7 +29,7 @@ struct RetryPolicy {
   bool Repeats(absl::StatusCode code) const { return (codes >> static_cast<unsigned>(code) & 1) != 0; }
 };
 
-// What holds for the calls of a method.
+// The rules for the calls of a method.
 struct MethodConfig {
   std::optional<Nanos> timeout;
   std::optional<bool> wait_for_ready;

@@ -18,7 +18,7 @@ namespace curtail::internal {
 
 // A target, understood.
 struct Target {
-  // What calls name as their server: "search.example:8080".
+  // The name of the server in calls: "search.example:8080".
   std::string authority;
   std::unique_ptr<Resolver> resolver;
 };

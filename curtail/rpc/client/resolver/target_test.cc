@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// What a target is understood as: its authority, then its addresses.
+// The meaning of a target: its authority, then its addresses.
 std::vector<std::string> Understood(std::string_view text) {
   const absl::StatusOr<Target> target = ParseTarget(text);
   if (!target.ok()) return {target.status().ToString()};
