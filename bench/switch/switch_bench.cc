@@ -41,7 +41,8 @@ using google::protobuf::BytesValue;
 constexpr int kLeaves = 4;
 const std::vector<std::string> kSyncAndFiber = {"SIB1", "SIB2", "SIP1", "SDB1-4", "SDB1-16", "SDP1-4",
                                                 "FIB1", "FIB2", "FIP1", "FDB1-1", "FDB1-2",  "FDP1-1"};
-const std::vector<std::string> kAsync = {"AIB1-1", "AIB1-2", "AIP1-1", "ADB1-1-1", "ADB1-4-4", "ADP1-2-2"};
+const std::vector<std::string> kAsynchronous = {"AIB1-1",   "AIB1-2",   "AIP1-1",
+                                                "ADB1-1-1", "ADB1-4-4", "ADP1-2-2"};
 constexpr Method<BytesValue, BytesValue> kNull{"/bench.Leaf/Null"};
 constexpr int kSchemaVersion = 3;
 
@@ -254,9 +255,9 @@ int main(int argc, char** argv) {
               flags.slice_s, flags.period_ms, static_cast<unsigned long long>(flags.seed));
   std::fflush(stdout);
   std::vector<std::string> all = kSyncAndFiber;
-  all.insert(all.end(), kAsync.begin(), kAsync.end());
+  all.insert(all.end(), kAsynchronous.begin(), kAsynchronous.end());
   const std::pair<const char*, std::vector<std::string>> families[] = {
-      {"sync and fiber", kSyncAndFiber}, {"async", kAsync}, {"all", all}};
+      {"sync and fiber", kSyncAndFiber}, {"async", kAsynchronous}, {"all", all}};
   bench::Json results = bench::Json::array();
   uint64_t failed = 0;
   for (const auto& [name, configs] : families) {
