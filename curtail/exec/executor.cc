@@ -23,7 +23,7 @@
 //      never waits on a sleeping thread. (The last of the three is the waiter's part: WaitHint::outbox.) Most often
 //      it has by then, because a thread that took the last ready task flushes when that has run.
 //
-//  R6  In-line threads that all wait for other services leave nobody to receive. So each looks at the reception from
+//  R6  In-line threads that all wait for other services leave none to receive. So each looks at the reception from
 //      time to time (ReceiveMeanwhile), as its leader for that moment. A thread that came back meanwhile may have parked
 //      as its follower: the looker wakes it. What becomes ready is run by the first thread that has time.
 //
