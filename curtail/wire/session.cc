@@ -13,7 +13,7 @@
 //
 //   R1  Receive() and Pull() never nest, and events run inside them (and inside Cancel() and Abort(), for the call in
 //       question). An event may send, cancel and abort, whatever stream it likes.
-//   R2  So a stream may be closed while an event of it runs. Close() takes it out of the table, after which nobody
+//   R2  So a stream may be closed while an event of it runs. Close() takes it out of the table, after which no frame
 //       finds it; its memory is given back by Reap(), which runs between frames and between events only. Code that
 //       has called an event looks at s->closed before it goes on with s, and at broken_ before the next frame.
 //   R3  Finish() is the only caller of OnCallEnd, once for each stream the owner knows.
@@ -234,6 +234,7 @@ bool Session::Impl::Pull(std::string* out, size_t limit) {
   out_.clear();
   pulled_ = true;
   Trim(&out_);
+  Trim(&compressed_);
   ready_bytes_ = 0;
   reactions_ = 0;
   while (!leaving_.empty()) {

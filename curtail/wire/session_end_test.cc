@@ -7,6 +7,7 @@
 
 #include <numeric>
 
+#include "curtail/wire/internal/messages.h"
 #include "curtail/wire/session.h"
 #include "curtail/wire/session_testing.h"
 
@@ -284,6 +285,16 @@ TEST(Session, TagComesBackWithEveryEvent) {
   ASSERT_TRUE(client.Receive(reply).ok());
   EXPECT_EQ(client.open_streams(), 0u);
   EXPECT_EQ(client_events.wrong, 0);
+}
+
+// A session keeps its streams for later calls: a thousand of them, so without the memory of long messages.
+TEST(SendQueue, KeepsNoMemoryOfALongMessage) {
+  internal::SendQueue queue;
+  queue.Push(std::string(1u << 20, 'x'));
+  std::string out;
+  queue.Take(queue.size(), &out);
+  EXPECT_EQ(queue.Clear(), 0u);
+  EXPECT_LT(queue.TakeBack().capacity(), 4096u);
 }
 
 }  // namespace

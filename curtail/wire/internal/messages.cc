@@ -12,6 +12,8 @@ namespace {
 
 // The bytes that an announced length alone may reserve; untouched, they cost address space and no memory.
 constexpr size_t kFirstReservation = 1u << 20;
+// A queue that is empty keeps no more: a session keeps a thousand streams.
+constexpr size_t kKeptFront = 1u << 10;
 
 }  // namespace
 
@@ -98,6 +100,8 @@ void SendQueue::Take(size_t bytes, std::string* out) {
 size_t SendQueue::Clear() {
   if (!used_) return 0;
   const size_t dropped = bytes_;
+  // An assignment alone keeps the memory of the last message.
+  if (front_.capacity() > kKeptFront) std::string().swap(front_);
   *this = SendQueue();
   return dropped;
 }
