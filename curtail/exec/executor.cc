@@ -105,6 +105,7 @@ Executor::Executor(const Config& config, const ExecutorOptions& options, Receive
       spin_budget_(cpus_ - 1),
       config_(config) {
   reception_.order = options.order == nullptr ? MakeFifoOrder() : options.order();
+  reception_.order->SetThreads(TasksHold(config));
   response_.order = MakeFifoOrder();  // replies: their requests have begun
   const uint32_t total = std::max<uint32_t>(options.max_threads, config.threads());
   for (uint32_t i = 0; i < total; ++i) threads_.push_back(std::make_unique<Thread>(i));
@@ -362,7 +363,7 @@ void Executor::Submit(TaskList& requests) {
   MutexLock lock(mu_);
   Order& order = *reception_.order;
   const size_t before = order.ready();
-  requests.Stamp(Now());
+  if (!requests.empty()) requests.Stamp(Now());
   order.Append(requests);
   if (order.ready() > before) {
     WakeRunners(reception_, *reception_source_, order.ready() - before, !dispatch());

@@ -154,6 +154,8 @@ class Executor {
   // The thread is back from a task that held it up.
   void Release(Thread& self) CURTAIL_REQUIRES(mu_);
 
+  // The threads that tasks may hold while they wait, for Order::SetThreads().
+  static uint32_t TasksHold(const Config& config);
   int Allowed(Role role) const CURTAIL_REQUIRES(mu_);
   bool Vacant(Role role) const CURTAIL_REQUIRES(mu_) { return holders_[role] < Allowed(role); }
   // Gives up a role that too many threads have, and takes one that too few have.

@@ -37,6 +37,12 @@ absl::Status Executor::EnsureLoops() {
   return absl::OkStatus();
 }
 
+uint32_t Executor::TasksHold(const Config& config) {
+  if (config.model.waiting != Waiting::kSync) return 0;
+  const bool dispatch = config.model.execution == Execution::kDispatch;
+  return static_cast<uint32_t>(dispatch ? config.workers : config.network);
+}
+
 int Executor::Allowed(Role role) const {
   const Part& part = kParts[role];
   int threads = part.In(config_.model) ? config_.*part.pool : 0;
@@ -114,6 +120,9 @@ absl::Status Executor::SwitchTo(const Config& config) {
   {
     MutexLock lock(mu_);
     PutInForce(config);
+    TaskList none;
+    reception_.order->SetThreads(TasksHold(config));
+    reception_.order->Append(none);
     ++role_changes_;
     for (const Seat seat : {kRunners, kResponders, kReceivers}) UnparkAll(seat);  // S1
     for (int i = 0; i < config.threads(); ++i) UnparkLast(kSleepers);

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "curtail/base/clock.h"
 #include "curtail/exec/task.h"
@@ -41,6 +42,9 @@ class Order {
   virtual void Append(TaskList& tasks) = 0;
   // Gives out the task whose turn it is at `now`. REQUIRES: ready() is above zero.
   virtual Next Pop(TimePoint now) = 0;
+  // So many threads run the tasks from now on, each one task at a time; 0: a task that waits for
+  // others holds no thread. An empty Append() follows.
+  virtual void SetThreads(uint32_t /*threads*/) {}
   // Moves every task, also those held back, to the end of `left_over`: the pools have stopped.
   virtual void TakeAll(TaskList* left_over) = 0;
   // Tasks that wait, also those held back. For statistics.

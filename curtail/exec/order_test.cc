@@ -76,7 +76,9 @@ class Gate final : public Task {
 // Whatever is no "batch" goes first, "stale" is shed, and "fenced" waits for a permit.
 class ClassOrder final : public Order {
  public:
-  explicit ClassOrder(std::atomic<int>* permits) : permits_(permits) {}
+  ClassOrder(std::atomic<int>* permits, std::atomic<uint32_t>* threads)
+      : permits_(permits), threads_(threads) {}
+  void SetThreads(uint32_t threads) override { threads_->store(threads); }
   void Append(TaskList& tasks) override {
     while (Task* task = tasks.Pop()) {
       (task->name() == "batch" ? batch_ : task->name() == "fenced" ? fenced_ : first_).Push(task);
@@ -97,6 +99,7 @@ class ClassOrder final : public Order {
 
  private:
   std::atomic<int>* const permits_;
+  std::atomic<uint32_t>* const threads_;
   TaskList first_, batch_, fenced_;
 };
 
@@ -126,15 +129,17 @@ class OrderTest : public testing::TestWithParam<const char*> {
   }
 
   std::atomic<int> permits_{0};
+  std::atomic<uint32_t> threads_{99};
   Diary diary_;
   NamedTask plain_{"plain", &diary_}, batch_{"batch", &diary_}, stale_{"stale", &diary_};
   NamedTask fenced_{"fenced", &diary_}, another_{"fenced", &diary_};
   NoNetwork receiver_;
-  Executor executor_{*Config::Parse(GetParam()),
-                     {.max_threads = 0, .order = [this] { return std::make_unique<ClassOrder>(&permits_); }},
-                     &receiver_,
-                     &receiver_,
-                     nullptr};
+  Executor executor_{
+      *Config::Parse(GetParam()),
+      {.max_threads = 3, .order = [this] { return std::make_unique<ClassOrder>(&permits_, &threads_); }},
+      &receiver_,
+      &receiver_,
+      nullptr};
 };
 
 TEST_P(OrderTest, DecidesWhatRunsNextAndWhatIsShed) {
@@ -162,6 +167,19 @@ TEST_P(OrderTest, MayHoldTasksBackUntilAnEmptyListComes) {
   TaskList left_over;
   EXPECT_TRUE(executor_.Stop(Deadline::In(kMaxTestWait), &left_over));
   EXPECT_EQ(left_over.size(), 1u) << "also what was held back";
+}
+
+TEST_P(OrderTest, IsToldHowManyThreadsTasksMayHold) {
+  const bool sync = executor_.config().model.waiting == Waiting::kSync;
+  EXPECT_EQ(threads_.load(), sync ? 1u : 0u);
+  Submit({&fenced_, &plain_});
+  EXPECT_THAT(diary_.Await(1), ElementsAre("plain"));
+  permits_ = 1;
+  ASSERT_TRUE(executor_.SwitchTo(*Config::Parse("SDB1-2")).ok());
+  EXPECT_THAT(diary_.Await(2), ElementsAre("plain", "fenced")) << "a switch may change what is held back";
+  EXPECT_EQ(threads_.load(), 2u);
+  ASSERT_TRUE(executor_.SwitchTo(*Config::Parse("FIB1")).ok());
+  EXPECT_EQ(threads_.load(), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, OrderTest, testing::Values("SIB1", "SDB1-1", "FIB1", "FDB1-1"),

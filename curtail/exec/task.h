@@ -22,6 +22,10 @@ class TaskKind {
 
   // True if such tasks sleep outside of curtail's waits: under "auto" each has a thread of its own.
   bool blocks() const { return blocks_.load(std::memory_order_relaxed); }
+  // The path class of such tasks, for an order that fences them (curtail/fence); 0: they call no
+  // other service.
+  uint8_t path_class() const { return path_class_.load(std::memory_order_relaxed); }
+  void set_path_class(uint8_t path_class) { path_class_.store(path_class, std::memory_order_relaxed); }
   // Tasks that held up a thread which others needed.
   uint64_t held_up() const { return held_up_.load(std::memory_order_relaxed); }
 
@@ -39,6 +43,7 @@ class TaskKind {
 
   // Atomic, relaxed: hints. Threads that count at once may lose a run.
   std::atomic<bool> blocks_{false};
+  std::atomic<uint8_t> path_class_{0};
   std::atomic<uint64_t> held_up_{0};
   std::atomic<uint32_t> contrary_{0};  // runs in a row that blocks_ did not foresee
 };
@@ -56,8 +61,14 @@ class Task {
   // Its share in a kind; null: it is of none.
   virtual TaskKind* kind() { return nullptr; }
 
+  // True if its run would do nothing but give its place back. A hint.
+  virtual bool abandoned() const { return false; }
+
   // When the executor queued it.
   TimePoint queued_at() const { return queued_at_; }
+  // A mark of the order, such as the permit that it gave the task. Run() may read it.
+  uint8_t order_note() const { return order_note_; }
+  void set_order_note(uint8_t note) { order_note_ = note; }
 
  protected:
   ~Task() = default;
@@ -66,6 +77,7 @@ class Task {
   friend class TaskList;
   Task* next_ = nullptr;
   TimePoint queued_at_;
+  uint8_t order_note_ = 0;
 };
 
 // A TaskList is a singly linked queue of tasks, threaded through the tasks themselves.
@@ -85,7 +97,9 @@ class TaskList {
     tail_ = task;
     ++size_;
   }
-  // The oldest task, or null.
+  // The oldest task, or null. It stays.
+  Task* front() const { return head_; }
+  // Takes the oldest task, or null.
   Task* Pop() {
     Task* task = head_;
     if (task == nullptr) return nullptr;

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fence.h - the permits of path classes: options, limits, counters.
+//
+// The path class of a request is the set of services that its handler may call. Each class has
+// permits: a limit on requests that are begun and not answered. So a service that stalls fills the
+// permits of those that call it, and no more. fenced_order.h has the rules; docs/design/fences.md
+// says when to use it, and when not.
+//
+// Thread safety: all methods of a Fence from any thread; none blocks.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace curtail {
+
+enum class FenceMode : uint8_t {
+  kOff,
+  kDryRun,  // counts what kStrict would have done
+  kStrict,  // no class uses another's permits
+  kBorrow,  // a class also uses permits that others leave idle, up to half of theirs
+};
+
+// "off", "dry-run", "strict", "borrow"; empty for other texts.
+std::optional<FenceMode> ParseFenceMode(std::string_view text);
+std::string_view FenceModeName(FenceMode mode);
+
+struct FenceOptions {
+  FenceMode mode = FenceMode::kOff;
+  // The permits of all classes together, and a tenth, under models whose waiting requests hold no
+  // thread (F and A). Under synchronous models the number of threads takes its place.
+  uint32_t permits = 256;
+  // The requests of one class that may wait for a permit; more are refused. Raise for bursts.
+  uint32_t max_waiting = 128;
+};
+
+// The present state of one class, and what it has counted since the start.
+struct FenceClassStats {
+  std::string name;       // "local", "unknown", "other", or the services: "a.Users+a.Posts"
+  uint32_t limit = 0;     // its own permits now; 0: it needs none
+  uint64_t in_use = 0;    // permits held
+  uint32_t waiting = 0;   // requests without a permit
+  uint64_t begun = 0;     // requests that got a permit, or needed none
+  uint64_t queued = 0;    // ... had to wait for it; kDryRun: would have had to
+  uint64_t refused = 0;   // found the queue full; kDryRun: would have been refused
+  uint64_t borrowed = 0;  // began with a permit of another class
+};
+
+// A Fence is the permits of one server. Its order (fenced_order.h) gives them out, under the
+// executor's mutex; threads that end requests return them.
+class Fence {
+ public:
+  static constexpr size_t kMaxClasses = 64;
+  // Calls no other service; needs no permit.
+  static constexpr uint8_t kLocal = 0;
+  // Of methods of which too little is known.
+  static constexpr uint8_t kUnknown = 1;
+  // Shared by the sets of services beyond kMaxClasses.
+  static constexpr uint8_t kOther = 2;
+  static constexpr uint8_t kFirst = 3;
+  // The default limit: an equal share. That of kUnknown is a quarter of all permits at most.
+  static constexpr uint32_t kNoLimit = UINT32_MAX;
+
+  explicit Fence(const FenceOptions& options) : options_(options) {}
+  Fence(const Fence&) = delete;
+  Fence& operator=(const Fence&) = delete;
+
+  const FenceOptions& options() const { return options_; }
+
+  // The limits. They hold from the next Append() of the order: submit an empty list after a raise.
+  // A lower one interrupts no request. Limits that exceed the permits together are cut, the largest
+  // first. REQUIRES: limit > 0.
+  void SetLimit(uint8_t path_class, uint32_t limit);
+  // The classes that methods have now, as bits: they share the permits.
+  void SetPresent(uint64_t classes);
+
+  // A request of the class has ended: returns its permit, once. True: requests are held back that
+  // may have it, so the caller submits an empty list to the executor (rule F5).
+  [[nodiscard]] bool End(uint8_t path_class) {
+    if (path_class == kLocal) return false;
+    states_[path_class].ended.fetch_add(1, std::memory_order_seq_cst);  // F5: pairs with Announce()
+    const uint64_t held = held_.load(std::memory_order_seq_cst);
+    if (held == 0) [[likely]]
+      return false;
+    return options_.mode == FenceMode::kBorrow || (held & (uint64_t{1} << path_class)) != 0;
+  }
+
+  // When a refused request may be worth another attempt: as long as the first of the queue waits.
+  uint32_t retry_after_ms(uint8_t path_class) const {
+    return states_[path_class].retry_after_ms.load(std::memory_order_relaxed);
+  }
+  // All but the name.
+  FenceClassStats Sample(uint8_t path_class) const;
+
+ private:
+  friend class FencedOrder;
+  friend class DryRunOrder;
+  friend class FenceShares;
+
+  struct alignas(64) State {
+    // Atomic: requests that returned their permits. Any thread; see rule F5.
+    std::atomic<uint64_t> ended{0};
+    // Atomic, relaxed: written by any thread, published by version_.
+    std::atomic<uint32_t> limit{kNoLimit};
+    // Atomic, relaxed: written under the executor's mutex, read for statistics.
+    std::atomic<uint32_t> share{0};
+    std::atomic<uint32_t> waiting{0};
+    std::atomic<uint32_t> retry_after_ms{0};
+    std::atomic<uint64_t> begun{0};
+    std::atomic<uint64_t> queued{0};
+    std::atomic<uint64_t> refused{0};
+    std::atomic<uint64_t> borrowed{0};
+  };
+
+  // For a counter with one writer at a time.
+  static void Count(std::atomic<uint64_t>& counter) {
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  // Under the executor's mutex. Requests may end meanwhile.
+  uint64_t InUse(uint8_t path_class) const {
+    const State& state = states_[path_class];
+    return state.begun.load(std::memory_order_relaxed) - state.ended.load(std::memory_order_seq_cst);
+  }
+
+  // Immutable after construction.
+  const FenceOptions options_;
+
+  std::array<State, kMaxClasses> states_;
+  // Atomic: classes with requests held back, as bits. Written by the order; see rule F5.
+  std::atomic<uint64_t> held_{0};
+  // Atomic: release after a change of a limit or of present_, acquire in FenceShares::Refresh().
+  std::atomic<uint32_t> version_{1};
+  std::atomic<uint64_t> present_{0};  // relaxed; published by version_
+};
+
+}  // namespace curtail

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fenced_order.h - the order of waiting requests that gives out the permits of a Fence.
+//
+// The rules. "Under the mutex" is the executor's mutex, which guards an order.
+//
+//  F1  A task belongs to the path class that its kind has when Append() brings it, and keeps it as
+//      its note (Task::order_note) until its permit is returned. A task without a kind is local.
+//  F2  Append() gives permits, so ready() counts a task only if it has one, needs none, or is to
+//      be refused. No thread takes a task that waits for a permit, under any model.
+//  F3  kStrict: a class has a permit for another task if it uses fewer than its share. kBorrow: if
+//      it uses fewer than half its share, or if the committed permits are fewer than all. A permit
+//      is committed if it is in use, or is in the half that a class never lends. Classes below
+//      their share come before those that borrow. So a lender has its half at once, and the rest as
+//      borrowers end.
+//  F4  All permits together are the runners less the reserve: one in ten, at least one. Under
+//      synchronous models runners are threads, so the reserve is of threads that only local tasks,
+//      refusals and reception use. The shares fit the permits unless there are more classes than
+//      permits: then each has one.
+//  F5  The thread that ends a request returns the permit: it counts the end, then looks at the
+//      classes that hold tasks back. Announce() names those first, and looks at the ends after it.
+//      So one of the two sees the other, and no task waits beside a free permit. If the thread sees
+//      a class that may use the permit, it submits an empty list to the executor.
+//  F6  A class holds back FenceOptions::max_waiting tasks. A task that comes then is refused: it
+//      comes out at once, shed (rule O4 of order.h), with its class as its note and no permit.
+//  F7  Pop() gives refusals and local tasks first, but at most kLocalInARow in a row while a task
+//      with a permit is ready. Classes with such tasks take turns.
+//  F8  Limits and threads may change at any time. The change holds from the next Append(). A class
+//      that uses more permits than it now has begins none until enough have ended.
+//  F9  A held task that was abandoned comes out, shed, when it becomes the first of its class. It
+//      takes no permit.
+#pragma once
+
+#include <memory>
+
+#include "curtail/exec/order.h"
+#include "curtail/fence/fence.h"
+
+namespace curtail {
+
+// Local tasks in a row while others are ready (rule F7).
+inline constexpr int kLocalInARow = 8;
+
+// The order of kStrict and kBorrow, or the one of kDryRun: first come, first served, which counts
+// what kStrict would have done. The fence outlives it. Allocates nothing after this call.
+// REQUIRES: the mode is not kOff; the fence has no other order.
+std::unique_ptr<Order> MakeFencedOrder(Fence* fence);
+
+}  // namespace curtail

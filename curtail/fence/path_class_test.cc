@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/fence/path_class.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "curtail/fence/shares.h"
+
+namespace curtail {
+namespace {
+
+using ::testing::ElementsAre;
+
+class ClassTableTest : public testing::Test {
+ protected:
+  std::string ClassOf(uint32_t method) { return table_.Names()[kinds_[method].path_class()]; }
+  void Learn(std::string_view path) {
+    kinds_.emplace_back();
+    table_.AddLearned(path, &kinds_.back());
+  }
+  void Declare(std::string_view path, const std::vector<std::string>& services) {
+    kinds_.emplace_back();
+    table_.AddDeclared(path, &kinds_.back(), services);
+  }
+  void Run(uint32_t method, int times, const std::vector<std::string>& calls) {
+    for (int i = 0; i < times; ++i) {
+      for (const std::string& path : calls) table_.Called(method, path);
+      table_.Ended(method);
+    }
+  }
+
+  std::deque<TaskKind> kinds_;
+  Fence fence_{{.mode = FenceMode::kStrict}};
+  ClassTable table_{&fence_};
+};
+
+TEST_F(ClassTableTest, HasAClassForEachDeclaredSet) {
+  Declare("/a.S/One", {"a.Users", "a.Posts"});
+  Declare("/a.S/Two", {"a.Posts", "a.Users"});
+  Declare("/a.S/Three", {"a.Users"});
+  Declare("/a.S/Four", {});
+  EXPECT_EQ(ClassOf(0), "a.Users+a.Posts");
+  EXPECT_EQ(ClassOf(1), ClassOf(0));
+  EXPECT_EQ(ClassOf(2), "a.Users");
+  EXPECT_EQ(ClassOf(3), "local");
+  EXPECT_EQ(table_.Find("a.Users"), kinds_[2].path_class());
+  EXPECT_EQ(table_.Find("a.Nobody"), Fence::kMaxClasses);
+}
+
+TEST_F(ClassTableTest, TellsOfUndeclaredCallsNowAndThen) {
+  Declare("/a.S/One", {"a.Users"});
+  EXPECT_FALSE(table_.Called(0, "/a.Users/Find"));
+  EXPECT_TRUE(table_.Undeclared().empty());
+  int told = 0;
+  for (int i = 0; i < 1000; ++i) told += table_.Called(0, "/a.Posts/Find");
+  EXPECT_EQ(told, 10) << "1, 2, 4, ... 512";
+  ASSERT_EQ(table_.Undeclared().size(), 1u);
+  EXPECT_EQ(table_.Undeclared()[0].method, "/a.S/One");
+  EXPECT_EQ(table_.Undeclared()[0].service, "a.Posts");
+  EXPECT_EQ(table_.Undeclared()[0].times, 1000u);
+  EXPECT_EQ(ClassOf(0), "a.Users") << "what is declared holds";
+}
+
+TEST_F(ClassTableTest, LearnsTheClassOfAMethodFromItsCalls) {
+  Learn("/a.S/One");
+  Learn("/a.S/Two");
+  EXPECT_EQ(ClassOf(0), "unknown");
+  Run(0, ClassTable::kLearned - 1, {"/a.Users/Find"});
+  EXPECT_EQ(ClassOf(0), "unknown");
+  Run(0, 1, {"/a.Users/Find"});
+  EXPECT_EQ(ClassOf(0), "a.Users");
+  Run(1, ClassTable::kLearned, {});
+  EXPECT_EQ(ClassOf(1), "local");
+  table_.Called(1, "/a.Users/Find");
+  EXPECT_EQ(ClassOf(1), "a.Users") << "with the first call";
+}
+
+TEST_F(ClassTableTest, ForgetsAServiceThatNoRecentRequestCalled) {
+  Learn("/a.S/One");
+  Run(0, ClassTable::kLearned, {"/a.Users/Find", "/a.Posts/Find"});
+  EXPECT_EQ(ClassOf(0), "a.Users+a.Posts");
+  Run(0, ClassTable::kGeneration, {"/a.Users/Find"});
+  EXPECT_EQ(ClassOf(0), "a.Users+a.Posts") << "called in the generation before";
+  Run(0, ClassTable::kGeneration, {"/a.Users/Find"});
+  EXPECT_EQ(ClassOf(0), "a.Users");
+}
+
+TEST_F(ClassTableTest, FoldsWhatExceedsItsBounds) {
+  for (int i = 0; i < 100; ++i) Declare("/a.S/M" + std::to_string(i), {"a.Service" + std::to_string(i)});
+  EXPECT_EQ(table_.Names().size(), Fence::kMaxClasses);
+  EXPECT_EQ(ClassOf(10), "a.Service10");
+  EXPECT_EQ(ClassOf(99), "other");
+  for (int i = 0; i < 100; ++i) table_.Called(0, "/x.Y" + std::to_string(i) + "/Find");
+  EXPECT_EQ(table_.Names().size(), Fence::kMaxClasses);
+}
+
+TEST_F(ClassTableTest, TellsTheFenceWhichClassesShare) {
+  Learn("/a.S/One");
+  Declare("/a.S/Two", {"a.Users"});
+  FenceShares shares(&fence_);
+  shares.Refresh();
+  EXPECT_GT(fence_.Sample(Fence::kUnknown).limit, 0u);
+  Run(0, ClassTable::kLearned, {"/a.Users/Find"});
+  shares.Refresh();
+  EXPECT_EQ(fence_.Sample(Fence::kUnknown).limit, 0u) << "no method has this class any more";
+  EXPECT_EQ(fence_.Sample(kinds_[1].path_class()).limit, shares.permits());
+  EXPECT_THAT(table_.Names(), ElementsAre("local", "unknown", "other", "a.Users"));
+}
+
+}  // namespace
+}  // namespace curtail
