@@ -94,12 +94,14 @@ struct Channel::Impl {
   Impl(Client* c, const InProcess* service, ChannelOptions o);
   ~Impl();
 
-  // A connection on `poller` that takes a call, connecting if need be. UNAVAILABLE during backoff.
-  Connected Acquire(const std::shared_ptr<Poller>& poller, TimePoint now, const Metadata& metadata) {
+  // A connection on `poller` that takes a call, connecting if need be; to a server that is not `used`, if there is one.
+  // UNAVAILABLE during backoff.
+  Connected Acquire(const std::shared_ptr<Poller>& poller, TimePoint now, const Metadata& metadata,
+                    internal::UsedServers used = {}) {
     if (only_ != nullptr) [[likely]]
       return only_->Acquire(poller, now);
     if (servers_ == nullptr) return wrong_;
-    return servers_->Acquire(poller, now, metadata);
+    return servers_->Acquire(poller, now, metadata, used);
   }
   // OK once the servers' addresses are known. Asks for them the first time, which may block.
   absl::Status Resolve();

@@ -72,6 +72,8 @@ class ClientConnection final : public Connection {
     return standing_.load(std::memory_order_acquire) && (health_ == nullptr || health_->known());
   }
   bool keeps_alive() const { return keepalive_.time > Nanos::zero(); }
+  // The server among those of its channel; null: it is the only one.
+  const SharedBackend* server() const { return shared_.get(); }
   // True if its server has ever answered a call. Any thread.
   bool greeted() const { return greeted_.load(std::memory_order_acquire); }
 

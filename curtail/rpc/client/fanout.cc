@@ -6,6 +6,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/exec/receiver.h"
+#include "curtail/rpc/client/hedging.h"
 #include "curtail/rpc/server/observed_call.h"
 #include "google/protobuf/message_lite.h"
 
@@ -29,6 +30,8 @@ Fanout::Fanout(Context& ctx, const CallBatch& batch)
     members_[i].wanted = true;
   }
 }
+
+Fanout::~Fanout() = default;
 
 void Fanout::BeginAttempts() {
   for (size_t i = 0; i < size(); ++i) {
@@ -75,6 +78,8 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
     now_ = Now();
     TakeDue();
   }
+  if (policies_) [[unlikely]]
+    BeginHedges(poller);
   const Metadata inherited = ctx_.ChildMetadata();
   const CallOptions& options = ctx_.call_options();
   const std::string* same = nullptr;  // the bytes of the request before, if they are there
@@ -191,6 +196,8 @@ void Fanout::Send(bool hold) {
   }
   if (hold) hint.outbox->FlushIfDue(hint.thread_index);
   if (ctx_.observed() != nullptr && first_) TellCalled();
+  if (hedges_ != nullptr) [[unlikely]]
+    StartHedges();
   ctx_.Attach(*this);
   Complete();
 }
@@ -216,27 +223,36 @@ Deadline Fanout::GiveUp() {
     } else if (members_[i].cancelled.load(std::memory_order_relaxed)) {
       continue;
     } else if (AddPending()) {
-      if (PostCancel(i)) connection->Kick(Connection::kPosted, nullptr);
+      if (hedges_ != nullptr && members_[i].hedge != nullptr) StopHedges(*members_[i].hedge, nullptr);
+      if (PostCancel(members_[i])) connection->Kick(Connection::kPosted, nullptr);
       Complete();
     } else {
       next = std::min(next, Deadline::In(kSoon));  // it is about to be sent, or has ended
     }
   }
+  if (hedges_ == nullptr) [[likely]]
+    return next;
+  const bool stays = AddPending();
+  for (HedgedCall& call : hedges_->calls) next = std::min(next, SendDueHedges(call, stays));
+  if (stays) Complete();
   return next;
 }
 
-bool Fanout::PostCancel(size_t i) {
-  if (members_[i].cancelled.exchange(true, std::memory_order_relaxed)) return false;
+bool Fanout::PostCancel(Member& call) {
+  if (call.cancelled.exchange(true, std::memory_order_relaxed)) return false;
   pending_.fetch_add(1, std::memory_order_relaxed);
-  ConnectionOf(i)->Post(&members_[i].cancel);
+  call.connection->Post(&call.cancel);
   return true;
 }
 
 void Fanout::CancelOpenCalls() {
   // One more to wait for meanwhile, so that the fan-out stays until this returns.
   if (cancelling_.exchange(true, std::memory_order_acq_rel) || !AddPending()) return;
+  if (hedges_ != nullptr) [[unlikely]] {
+    for (HedgedCall& call : hedges_->calls) StopHedges(call, nullptr);
+  }
   for (size_t i = 0; i < size(); ++i) {
-    if (ConnectionOf(i) != nullptr) PostCancel(i);
+    if (ConnectionOf(i) != nullptr) PostCancel(members_[i]);
   }
   for (size_t i = 0; i < size(); ++i) {
     if (ClientConnection* connection = ConnectionOf(i)) connection->Kick(Connection::kPosted, nullptr);
@@ -252,6 +268,8 @@ void Fanout::Repeat(size_t i, const std::shared_ptr<Poller>& poller, TimePoint n
 }
 
 bool Fanout::TakeRetry(const std::shared_ptr<Poller>& poller) {
+  if (hedges_ != nullptr) [[unlikely]]
+    SettleHedges();
   if (batch_.fail_fast && cancelling_.load(std::memory_order_relaxed)) return false;
   bool failed = policies_;  // an answer counts for the policy, too
   for (size_t i = 0; i < size(); ++i) failed |= members_[i].wanted && !members_[i].status.ok();

@@ -26,7 +26,7 @@ class Fanout : private Cancellable {
  protected:
   // Everything `batch` refers to outlives the fan-out. REQUIRES: at least one channel, requests for all.
   Fanout(Context& ctx, const CallBatch& batch);
-  ~Fanout() = default;
+  ~Fanout();
 
   // The last call has ended. Called once for each Send(), on any thread; the fan-out may be gone afterwards.
   virtual void AllEnded() = 0;
@@ -61,6 +61,8 @@ class Fanout : private Cancellable {
 
  private:
   static constexpr TimePoint kNever = TimePoint::max();
+  struct HedgedCall;  // hedging.h
+  struct Hedges;
 
   struct Member final : ClientCall {
     void Finished() override { fanout->Ended(*this); }
@@ -73,7 +75,8 @@ class Fanout : private Cancellable {
     TimePoint again = kNever;                  // when it is made again
     // Atomic: the thread that sets it posts the cancellation.
     std::atomic<bool> cancelled{false};
-    TimePoint answered;  // for observers; zero without
+    HedgedCall* hedge = nullptr;  // with hedges_: the call that it is one of several attempts at
+    TimePoint answered;           // for observers; zero without
   };
 
   // The calls of one fan-out; used again with the memory of their messages.
@@ -108,12 +111,30 @@ class Fanout : private Cancellable {
   static void Refuse(Member& call, absl::Status why);
   // Decides if call i, which has ended, is made again.
   void Repeat(size_t i, const std::shared_ptr<Poller>& poller, TimePoint now);
-  // Asks for the end of call i, if that was not asked for before. REQUIRES: the fan-out stays meanwhile.
-  bool PostCancel(size_t i);
+  // Asks for the end of a call, if that was not asked for before. REQUIRES: it was sent, and the fan-out stays meanwhile.
+  bool PostCancel(Member& call);
+  // Hedging; all but the first REQUIRE that there is some, and that the fan-out stays meanwhile.
+  // Makes the calls of the round ready whose methods have a hedging policy, if there are any.
+  void BeginHedges(const std::shared_ptr<Poller>& poller);
+  // The calls themselves were sent: now others may be.
+  void StartHedges();
+  // Sends the attempts that are due, if it `may`. Returns when the next will be.
+  Deadline SendDueHedges(HedgedCall& call, bool may);
+  void SendHedge(HedgedCall& call, size_t at, TimePoint now);
+  // A connection for an attempt, to a server that has none if possible; null: there is none.
+  std::shared_ptr<ClientConnection> ConnectHedge(HedgedCall& call, const Member& attempt, TimePoint now);
+  // An attempt has ended, on any thread.
+  void HedgeEnded(Member& attempt);
+  // Sends no more attempts at `call`, and cancels those that were sent, but for `winner`.
+  void StopHedges(HedgedCall& call, const Member* winner);
+  // All attempts of the round have ended: gives each call the outcome of the one that counts.
+  void SettleHedges();
   // Hands out what came with the answer of call i.
   void TakeMetadata(size_t i);
   // A call has ended, on any thread.
   void Ended(Member& member) {
+    if (hedges_ != nullptr && member.hedge != nullptr) [[unlikely]]
+      return HedgeEnded(member);
     if (ctx_.observed() != nullptr) member.answered = Now();
     // One that no server has seen may be sent again.
     if (batch_.fail_fast && !member.status.ok() && !member.attempts.MayGoOn(member)) OnCancel();
@@ -132,9 +153,10 @@ class Fanout : private Cancellable {
   bool AddPending();
 
   const Recycler<Members>::Lease lease_ = Recycler<Members>::Borrow();
-  Member* const members_;  // its items
-  bool first_ = true;      // no round has ended
-  bool policies_ = false;  // a method has a config
+  Member* const members_;           // its items
+  std::unique_ptr<Hedges> hedges_;  // null: no method has a hedging policy. Set ahead of the first Send()
+  bool first_ = true;               // no round has ended
+  bool policies_ = false;           // a method has a config
   bool intercepted_ = false;
   TimePoint resume_at_;
   TimePoint now_;     // when it was about to be sent

@@ -37,6 +37,8 @@ namespace {
 
 // Servers that one call tries to find a connection that stands.
 constexpr int kLooks = 4;
+// Choices for a call that has been at some servers.
+constexpr int kChoices = 16;
 // How often calls that find a server ask for the health of others.
 constexpr Nanos kHealthPeriod = std::chrono::seconds(1);
 
@@ -223,7 +225,7 @@ Servers::Chosen Servers::Choose(Place& place, uint32_t poller, TimePoint now,
 }
 
 Servers::Connected Servers::Acquire(const std::shared_ptr<Poller>& poller, TimePoint now,
-                                    const wire::Metadata& metadata) {
+                                    const wire::Metadata& metadata, UsedServers used) {
   if (version_.load(std::memory_order_acquire) == 0) [[unlikely]] {
     if (absl::Status known = Known(now); !known.ok()) return known;
   }
@@ -232,6 +234,9 @@ Servers::Connected Servers::Acquire(const std::shared_ptr<Poller>& poller, TimeP
   if (place == nullptr) return absl::ResourceExhaustedError("too many event loops in this process");
   if (observes_) [[unlikely]]
     Observe(poller, now);
+  if (!used.empty()) [[unlikely]] {
+    if (Connected other = Find(*place, poller, now, metadata, used); other.ok()) return other;
+  }
   Connected connection = Find(*place, poller, now, metadata);
   if (connection.ok() || !absl::IsUnavailable(connection.status()) || !observes_) [[likely]]
     return connection;
@@ -239,13 +244,16 @@ Servers::Connected Servers::Acquire(const std::shared_ptr<Poller>& poller, TimeP
 }
 
 Servers::Connected Servers::Find(Place& place, const std::shared_ptr<Poller>& poller, TimePoint now,
-                                 const wire::Metadata& metadata) {
+                                 const wire::Metadata& metadata, UsedServers used) {
   const uint32_t id = poller->id();
   std::shared_ptr<ClientConnection> connecting;
   int looks = 0;
+  int choices = 0;
   for (size_t failures = 0; looks < kLooks && failures <= Resolver::kMaxAddresses;) {
     const Chosen chosen = Choose(place, id, now, metadata);
     if (chosen.subchannel == nullptr) break;
+    if (!used.empty() && ++choices > kChoices) break;
+    if (std::find(used.begin(), used.end(), chosen.subchannel->shared().get()) != used.end()) continue;
     Connected connection = chosen.subchannel->Acquire(poller, now);
     if (!connection.ok()) {
       if (!absl::IsUnavailable(connection.status())) return connection;

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -28,6 +29,9 @@ struct ServerList {
   mutable std::atomic<size_t> last{0};
 };
 
+// Servers that a call would rather not go to.
+using UsedServers = std::span<const SharedBackend* const>;
+
 // A Servers keeps the list up to date and finds the connection for a call. Thread-safe.
 class Servers final : public Lookup, public std::enable_shared_from_this<Servers> {
  public:
@@ -38,9 +42,10 @@ class Servers final : public Lookup, public std::enable_shared_from_this<Servers
           BalancerOptions balancer, NameLookups* lookups);
   ~Servers() override;
 
-  // A connection on `poller` for a call that carries `metadata`. Blocks only while no address is known, for as long
-  // as the resolver does.
-  Connected Acquire(const std::shared_ptr<Poller>& poller, TimePoint now, const wire::Metadata& metadata);
+  // A connection on `poller` for a call that carries `metadata`; to a server that is not `used`, if the balancer names
+  // one. Blocks only while no address is known, for as long as the resolver does.
+  Connected Acquire(const std::shared_ptr<Poller>& poller, TimePoint now, const wire::Metadata& metadata,
+                    UsedServers used);
 
   // When a server may be called, or asked for; long ago if one may be now.
   TimePoint NextAttempt();
@@ -72,7 +77,7 @@ class Servers final : public Lookup, public std::enable_shared_from_this<Servers
 
   // A connection for a call, among the servers that are up.
   Connected Find(Place& place, const std::shared_ptr<Poller>& poller, TimePoint now,
-                 const wire::Metadata& metadata);
+                 const wire::Metadata& metadata, UsedServers used = {});
   Chosen Choose(Place& place, uint32_t poller, TimePoint now, const wire::Metadata& metadata);
   // Brings the place up to date; returns the list that it had, to be retired.
   std::shared_ptr<const ServerList> Refresh(Place& place) CURTAIL_REQUIRES(place.mu);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN. A call that has failed is made again for one of three reasons, which are tried in this order:
+// DESIGN. A call that has failed is made again for one of four reasons, which are tried in this order:
 //
 //  Unseen   No server has seen it. At once, up to kMaxAttempts times, whatever the policy.
 //  Waits    No connection is to be had, and its method waits for one. When the next attempt to connect is due, until the
 //           call's deadline.
 //  Retry    Its method has a retry policy (https://github.com/grpc/proposal/blob/master/A6-client-retries.md). After a
 //           backoff, or when the server said; never once the head of a reply has come, or if the deadline comes first.
+//  Hedged   Its method has a hedging policy, and all attempts that were sent have failed (hedging.cc sends more while one
+//           has not). As with Retry, but at once.
 #include "curtail/rpc/client/config/call_policy.h"
 
 #include <algorithm>
@@ -38,6 +40,14 @@ void Throttle::Add(int milli) {
   } while (!milli_tokens_.compare_exchange_weak(before, after, std::memory_order_relaxed));
 }
 
+std::optional<int64_t> PushbackMs(const ClientCall& call) {
+  const auto text = call.metadata.trailing.Find(kPushbackKey);
+  if (!text) return std::nullopt;
+  int64_t ms = -1;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), ms);
+  return error == std::errc() && end == text->data() + text->size() && ms <= INT32_MAX ? ms : -1;
+}
+
 bool Attempts::MayGoOn(const ClientCall& call) const {
   if (call.unprocessed && (unseen_ < ClientCall::kMaxAttempts || WaitsForReady())) return true;
   if (method_ == nullptr || !method_->retry || call.committed) return false;
@@ -47,7 +57,7 @@ bool Attempts::MayGoOn(const ClientCall& call) const {
 std::optional<TimePoint> Attempts::Again(const ClientCall& call, TimePoint now, Deadline deadline,
                                          TimePoint ready_at) {
   if (call.status.ok()) {
-    if (method_ != nullptr && method_->retry) policy_->throttle().Succeeded();
+    if (method_ != nullptr && (method_->retry || method_->hedging)) policy_->throttle().Succeeded();
     return std::nullopt;
   }
   // Such a call ends by its deadline, even if that has come with the news that no connection is to be had.
@@ -58,27 +68,34 @@ std::optional<TimePoint> Attempts::Again(const ClientCall& call, TimePoint now, 
     return now;
   }
   if (waits) return std::min(deadline.when(), std::max(ready_at, now + kShortWait));
-  if (method_ == nullptr || !method_->retry || call.committed) return std::nullopt;
-  return Retry(call, now, deadline);
+  if (method_ == nullptr || call.committed) return std::nullopt;
+  if (method_->hedging) return HedgeAgain(call, now, deadline);
+  return method_->retry ? Retry(call, now, deadline) : std::nullopt;
+}
+
+std::optional<TimePoint> Attempts::HedgeAgain(const ClientCall& call, TimePoint now, Deadline deadline) {
+  const HedgingPolicy& hedging = *method_->hedging;
+  const int64_t pushback = PushbackMs(call).value_or(0);
+  if (!counted_ && hedging.IsNonFatal(call.status.code())) policy_->throttle().Failed();
+  if (!hedging.IsNonFatal(call.status.code()) || pushback < 0) return std::nullopt;
+  if (failed_ + 1 >= hedging.max_attempts || !MayHedge()) return std::nullopt;
+  ++failed_;
+  const TimePoint when = now + std::chrono::milliseconds(pushback);
+  return when < deadline.when() ? std::optional(when) : std::nullopt;
 }
 
 std::optional<TimePoint> Attempts::Retry(const ClientCall& call, TimePoint now, Deadline deadline) {
   const RetryPolicy& retry = *method_->retry;
-  const auto pushback = call.metadata.trailing.Find(kPushbackKey);
+  const std::optional<int64_t> pushback = PushbackMs(call);
   if (!pushback && !retry.Repeats(call.status.code())) return std::nullopt;
-  int64_t ms = -1;
-  if (pushback) {
-    const auto [end, error] = std::from_chars(pushback->data(), pushback->data() + pushback->size(), ms);
-    if (error != std::errc() || end != pushback->data() + pushback->size() || ms > INT32_MAX) ms = -1;
-  }
   policy_->throttle().Failed();
-  if (!retry.Repeats(call.status.code()) || (pushback && ms < 0)) return std::nullopt;
+  if (!retry.Repeats(call.status.code()) || pushback.value_or(0) < 0) return std::nullopt;
   if (!policy_->throttle().Allows() || failed_ + 1 >= retry.max_attempts) return std::nullopt;
   ++failed_;
   if (backoff_ == Nanos::zero()) backoff_ = std::min(retry.initial_backoff, retry.max_backoff);
   TimePoint when;
   if (pushback) {
-    when = now + std::chrono::milliseconds(ms);
+    when = now + std::chrono::milliseconds(*pushback);
     backoff_ = Nanos::zero();
   } else {
     when = now + Backoff::Jittered(backoff_, Mix(static_cast<uint64_t>(now.time_since_epoch().count()) +

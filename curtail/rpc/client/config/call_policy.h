@@ -91,12 +91,24 @@ class Attempts {
   // True if the call waits for a connection while there is none.
   bool WaitsForReady() const { return waits_ || (policy_ != nullptr && policy_->WaitsForReady(*method_)); }
 
+  // Hedging. REQUIRES: the method has such a policy.
+  bool MayHedge() const { return policy_->throttle().Allows(); }
+  // An attempt has failed in a way that counts for the throttle. Any thread.
+  void HedgeFailed() { policy_->throttle().Failed(); }
+  // Beside the attempt that just ended `others` were made; HedgeFailed() was called for those that failed. `stop`: a
+  // server wants no more.
+  void NoteHedges(int others, bool stop) {
+    failed_ = stop ? kMostAttempts : failed_ + others;
+    counted_ = true;
+  }
+
   // The verdict of the method's limits on a request, or on a reply that came.
   absl::Status CheckRequest(size_t bytes) const;
   absl::Status CheckReply(size_t bytes) const;
 
  private:
   std::optional<TimePoint> Retry(const ClientCall& call, TimePoint now, Deadline deadline);
+  std::optional<TimePoint> HedgeAgain(const ClientCall& call, TimePoint now, Deadline deadline);
 
   static const MethodConfig kNothingElse;  // of a call that waits, on a channel that says nothing of it
 
@@ -105,11 +117,14 @@ class Attempts {
   const MethodConfig* method_ = nullptr;
   int unseen_ = 1;  // attempts that no server has seen, and this one
   int failed_ = 0;
-  Nanos backoff_{0};  // the next
+  bool counted_ = false;  // the throttle knows of them
+  Nanos backoff_{0};      // the next
 };
 
 // The field by which a server says when to try again, in ms, or by a negative number never to.
 inline constexpr std::string_view kPushbackKey = "grpc-retry-pushback-ms";
+// The number that the server of `call` said; -1 also for text that is none.
+std::optional<int64_t> PushbackMs(const ClientCall& call);
 // The field by which a client says how many attempts have failed.
 inline constexpr std::string_view kAttemptsKey = "grpc-previous-rpc-attempts";
 

@@ -112,9 +112,11 @@ class Field {
     return Wrong(Join("expected a number above ", static_cast<int64_t>(above), ", at most ",
                       static_cast<int64_t>(most)));
   }
-  // "1.5s": positive, with up to nine digits after the point.
-  absl::Status Duration(Nanos* value) const {
-    const auto wrong = [this] { return Wrong("expected a time above zero such as \"0.5s\""); };
+  // "1.5s": positive, or `zero`, with up to nine digits after the point.
+  absl::Status Duration(Nanos* value, bool zero = false) const {
+    const auto wrong = [&] {
+      return Wrong(Join("expected a time ", zero ? "" : "above zero ", "such as \"0.5s\""));
+    };
     if (json_.kind != Json::Kind::kString) return wrong();
     std::string_view text = json_.text;
     if (!text.ends_with('s')) return wrong();
@@ -128,7 +130,7 @@ class Field {
     int64_t ns = 0;
     for (const char c : whole) ns = ns * 10 + (c - '0');
     for (size_t i = 0; i < 9; ++i) ns = ns * 10 + (i < part.size() ? part[i] - '0' : 0);
-    if (ns == 0) return wrong();
+    if (ns == 0 && !zero) return wrong();
     *value = Nanos(ns);
     return absl::OkStatus();
   }

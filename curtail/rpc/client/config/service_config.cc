@@ -85,29 +85,41 @@ class JsonBuilder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonB
 };
 
 constexpr unsigned kJsonFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
-constexpr int kMostAttempts = 5;
 constexpr size_t kMostNames = 4096;
+
+// Adds the codes of a list to a set of bits.
+absl::Status ReadCodes(const Field& field, uint32_t* codes) {
+  return field.Each([&](const Field& one) {
+    absl::StatusCode code{};
+    absl::Status read = one.Code(&code);
+    *codes |= 1u << static_cast<unsigned>(code);
+    return read;
+  });
+}
+
+absl::Status ReadAttempts(const Field& field, int* attempts) {
+  uint64_t number = 0;
+  absl::Status read = field.Whole(2, 1'000'000, &number);
+  *attempts = static_cast<int>(std::min<uint64_t>(number, kMostAttempts));
+  return read;
+}
+
+absl::Status ReadHedgingPolicy(const Field& field, HedgingPolicy* policy) {
+  absl::Status status = field.Object(
+      {{"maxAttempts", [&](const Field& f) { return ReadAttempts(f, &policy->max_attempts); }},
+       {"hedgingDelay", [&](const Field& f) { return f.Duration(&policy->delay, /*zero=*/true); }},
+       {"nonFatalStatusCodes", [&](const Field& f) { return ReadCodes(f, &policy->codes); }}});
+  if (status.ok() && policy->max_attempts == 0) return field.Wrong("maxAttempts is missing");
+  return status;
+}
 
 absl::Status ReadRetryPolicy(const Field& field, RetryPolicy* policy) {
   absl::Status status = field.Object(
-      {{"maxAttempts",
-        [&](const Field& f) {
-          uint64_t attempts = 0;
-          absl::Status read = f.Whole(2, 1'000'000, &attempts);
-          policy->max_attempts = static_cast<int>(std::min<uint64_t>(attempts, kMostAttempts));
-          return read;
-        }},
+      {{"maxAttempts", [&](const Field& f) { return ReadAttempts(f, &policy->max_attempts); }},
        {"initialBackoff", [&](const Field& f) { return f.Duration(&policy->initial_backoff); }},
        {"maxBackoff", [&](const Field& f) { return f.Duration(&policy->max_backoff); }},
        {"backoffMultiplier", [&](const Field& f) { return f.Number(0, 1e6, &policy->multiplier); }},
-       {"retryableStatusCodes", [&](const Field& f) {
-          return f.Each([&](const Field& one) {
-            absl::StatusCode code{};
-            absl::Status read = one.Code(&code);
-            policy->codes |= 1u << static_cast<unsigned>(code);
-            return read;
-          });
-        }}});
+       {"retryableStatusCodes", [&](const Field& f) { return ReadCodes(f, &policy->codes); }}});
   if (!status.ok()) return status;
   if (policy->max_attempts == 0) return field.Wrong("maxAttempts is missing");
   if (policy->initial_backoff == Nanos::zero()) return field.Wrong("initialBackoff is missing");
@@ -160,8 +172,10 @@ absl::Status ReadMethodConfig(const Field& field, ServiceConfig* config) {
        {"maxRequestMessageBytes", bytes(&method.max_request_bytes)},
        {"maxResponseMessageBytes", bytes(&method.max_response_bytes)},
        {"retryPolicy", [&](const Field& f) { return ReadRetryPolicy(f, &method.retry.emplace()); }},
-       {"hedgingPolicy", [](const Field& f) { return f.Wrong("hedging is not supported"); }}});
+       {"hedgingPolicy", [&](const Field& f) { return ReadHedgingPolicy(f, &method.hedging.emplace()); }}});
   if (!status.ok()) return status;
+  if (method.retry && method.hedging)
+    return field.Wrong("has a retryPolicy and a hedgingPolicy; a method has one of them");
   if (!named) return field.Wrong("name is missing or empty; [{}] means all methods");
   config->methods.push_back(method);
   return absl::OkStatus();

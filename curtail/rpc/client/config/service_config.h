@@ -29,13 +29,23 @@ struct RetryPolicy {
   bool Repeats(absl::StatusCode code) const { return (codes >> static_cast<unsigned>(code) & 1) != 0; }
 };
 
+// How calls that are slow are made once more beside the attempts before.
+struct HedgingPolicy {
+  int max_attempts = 0;  // the first included; 2 to 5
+  Nanos delay{0};        // from one to the next
+  uint32_t codes = 0;    // bit i: status code i of one attempt leaves the call to the others
+
+  bool IsNonFatal(absl::StatusCode code) const { return (codes >> static_cast<unsigned>(code) & 1) != 0; }
+};
+
 // The rules for the calls of a method.
 struct MethodConfig {
   std::optional<Nanos> timeout;
   std::optional<bool> wait_for_ready;
   std::optional<size_t> max_request_bytes;
   std::optional<size_t> max_response_bytes;
-  std::optional<RetryPolicy> retry;
+  std::optional<RetryPolicy> retry;  // or
+  std::optional<HedgingPolicy> hedging;
 };
 
 // Retries end for a while when too many calls fail: see Throttle in call_policy.h.
@@ -57,6 +67,8 @@ struct ServiceConfig {
   std::optional<std::string> health_service;
 };
 
+// More attempts are counted as so many.
+inline constexpr int kMostAttempts = 5;
 // Longer texts are refused.
 inline constexpr size_t kMaxServiceConfigBytes = 256u << 10;
 

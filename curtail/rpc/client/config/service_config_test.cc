@@ -29,7 +29,8 @@ TEST(ServiceConfig, ReadsAllThatItKnows) {
        "timeout": "1.5s", "waitForReady": true, "maxRequestMessageBytes": 10, "maxResponseMessageBytes": "20",
        "retryPolicy": {"maxAttempts": 9, "initialBackoff": "0.01s", "maxBackoff": "1s", "backoffMultiplier": 1.5,
                        "retryableStatusCodes": ["UNAVAILABLE", 8]}},
-      {"name": [{}], "timeout": "3s"}],
+      {"name": [{}], "timeout": "3s",
+       "hedgingPolicy": {"maxAttempts": 7, "hedgingDelay": "0s", "nonFatalStatusCodes": ["UNAVAILABLE"]}}],
     "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.125}})");
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->balancer->name, "ring_hash");
@@ -51,6 +52,12 @@ TEST(ServiceConfig, ReadsAllThatItKnows) {
   EXPECT_TRUE(method->retry->Repeats(absl::StatusCode::kResourceExhausted));
   EXPECT_FALSE(method->retry->Repeats(absl::StatusCode::kInternal));
   EXPECT_FALSE(method->retry->Repeats(absl::StatusCode::kOk));
+  const std::optional<HedgingPolicy>& hedging = config->Find("/x.Y/Z")->hedging;
+  ASSERT_TRUE(hedging.has_value());
+  EXPECT_EQ(hedging->max_attempts, 5);
+  EXPECT_EQ(hedging->delay, Nanos::zero());
+  EXPECT_TRUE(hedging->IsNonFatal(absl::StatusCode::kUnavailable));
+  EXPECT_FALSE(hedging->IsNonFatal(absl::StatusCode::kInternal));
   EXPECT_EQ(config->throttle->max_milli_tokens, 10'000);
   EXPECT_EQ(config->throttle->milli_ratio, 125);
 }
@@ -123,7 +130,16 @@ TEST(ServiceConfig, EachWrongFieldIsNamed) {
       {R"({"methodConfig":[{"name":[{}],"maxResponseMessageBytes":"x"}]})",
        "methodConfig[0].maxResponseMessageBytes: expected a whole number"},
       {R"({"methodConfig":[{"name":[{}],"hedgingPolicy":{}}]})",
-       "methodConfig[0].hedgingPolicy: hedging is not"},
+       "methodConfig[0].hedgingPolicy: maxAttempts is missing"},
+      {R"({"methodConfig":[{"name":[{}],"hedgingPolicy":{"maxAttempts":1}}]})",
+       "methodConfig[0].hedgingPolicy.maxAttempts: expected a whole number from 2"},
+      {R"({"methodConfig":[{"name":[{}],"hedgingPolicy":{"maxAttempts":2,"hedgingDelay":"-1s"}}]})",
+       "hedgingPolicy.hedgingDelay: expected a time such as"},
+      {R"({"methodConfig":[{"name":[{}],"hedgingPolicy":{"maxAttempts":2,"nonFatalStatusCodes":["SOME"]}}]})",
+       "hedgingPolicy.nonFatalStatusCodes[0]: expected the name of a status code"},
+      {retry + R"({"maxAttempts":2,"retryableStatusCodes":[8],)" + rest +
+           R"(},"hedgingPolicy":{"maxAttempts":2}}]})",
+       "methodConfig[0]: has a retryPolicy and a hedgingPolicy"},
       {retry + "{}}]}", "methodConfig[0].retryPolicy: maxAttempts is missing"},
       {retry + R"({"maxAttempts":1}}]})", "retryPolicy.maxAttempts: expected a whole number from 2"},
       {retry + R"({"maxAttempts":2,)" + rest + "}}]}", "retryPolicy: retryableStatusCodes is missing"},

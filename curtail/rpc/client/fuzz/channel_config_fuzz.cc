@@ -28,7 +28,8 @@ constexpr std::string_view kConfig =
     R"("childPolicy":[{"ring_hash":{"minRingSize":64}}]}}],"healthCheckConfig":{"serviceName":"a.B"},"methodConfig":[{"name":[{"service":"a.B",)"
     R"("method":"C"},{}],"timeout":"1.5s","waitForReady":true,"maxRequestMessageBytes":10,"retryPolicy":{)"
     R"("maxAttempts":3,"initialBackoff":"0.01s","maxBackoff":"1s","backoffMultiplier":1.5,)"
-    R"("retryableStatusCodes":["UNAVAILABLE",8]}}],"retryThrottling":{"maxTokens":10,"tokenRatio":0.1}})";
+    R"("retryableStatusCodes":["UNAVAILABLE",8]}},{"name":[{"service":"a.H"}],"hedgingPolicy":{"maxAttempts":3,)"
+    R"("hedgingDelay":"0.01s","nonFatalStatusCodes":[14]}}],"retryThrottling":{"maxTokens":10,"tokenRatio":0.1}})";
 constexpr std::string_view kTargets[] = {"dns:///name:80", "ipv4:10.0.0.1:80,10.0.0.2:81",
                                          "ipv6:[fd00::1]:80,[fd00::2]:80", "unix:///a", "unix-abstract:b"};
 
@@ -38,6 +39,8 @@ void CheckConfig(std::string_view text) {
   for (const auto& [name, index] : config->names) Require(index < config->methods.size());
   for (const MethodConfig& method : config->methods) {
     Require(!method.timeout || *method.timeout > Nanos::zero());
+    Require(!method.hedging || (method.hedging->max_attempts >= 2 && method.hedging->max_attempts <= 5 &&
+                                method.hedging->delay >= Nanos::zero() && !method.retry));
     if (!method.retry) continue;
     Require(method.retry->max_attempts >= 2 && method.retry->max_attempts <= 5);
     Require(method.retry->initial_backoff > Nanos::zero() && method.retry->codes != 0);

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls whose method has a hedging policy. Property: the first attempt that is answered counts, the others are cancelled,
+// and there are never more attempts than the policy, the servers and the budget of retries allow.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "curtail/rpc/client/channel_impl.h"
+#include "curtail/rpc/client/many_servers_testing.h"
+#include "curtail/rpc/coroutine.h"
+#include "curtail/rpc/mid_tier_testing.h"
+
+namespace curtail {
+namespace {
+
+using testing::ElementsAre;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
+
+constexpr Method<StringValue, StringValue> kSlow{"/test.Hedged/Do"};
+
+// Answers with its name, at once or never, or fails.
+class HedgedService final : public Service {
+ public:
+  explicit HedgedService(std::string name) : name_(std::move(name)) {}
+  std::string_view FullName() const override { return "test.Hedged"; }
+  std::vector<MethodHandler> Handlers() override {
+    return {{.name = "Do",
+             .handler = internal::UnaryHandler<StringValue, StringValue>(
+                 [this](Context& ctx, const StringValue&, StringValue* out) { return Do(ctx, out); })}};
+  }
+  absl::Status Do(Context& ctx, StringValue* out) {
+    {
+      std::lock_guard lock(mu_);
+      seen_.emplace_back(ctx.metadata().Find(internal::kAttemptsKey).value_or("none"));
+    }
+    out->set_value(name_);
+    ctx.AddTrailingMetadata("x-server", name_);
+    if (slow) {
+      while (!ctx.cancelled() && !ctx.deadline().Expired()) std::this_thread::yield();
+      ++cancelled;
+      return absl::CancelledError("was slow");
+    }
+    if (!pushback.empty()) ctx.AddTrailingMetadata(internal::kPushbackKey, pushback);
+    return absl::Status(code, "as the test wants it");
+  }
+  // The number of earlier attempts, as each attempt told it.
+  std::vector<std::string> Seen() {
+    std::lock_guard lock(mu_);
+    return seen_;
+  }
+
+  std::atomic<int> cancelled{0};
+  std::atomic<bool> slow{false};
+  // Set ahead of the calls.
+  absl::StatusCode code = absl::StatusCode::kOk;
+  std::string pushback;
+
+ private:
+  const std::string name_;
+  std::mutex mu_;
+  std::vector<std::string> seen_;
+};
+
+std::string Hedges(std::string_view delay, std::string_view rest = "") {
+  return Join(
+      R"({"loadBalancingConfig":[{"round_robin":{}}],"methodConfig":[{"name":[{"service":"test.Hedged"}],)",
+      R"("hedgingPolicy":{"maxAttempts":3,"hedgingDelay":")", delay,
+      R"(","nonFatalStatusCodes":["UNAVAILABLE"]}}])", rest, "}");
+}
+constexpr std::string_view kSoon = "0.001s";
+constexpr std::string_view kNever = "1000s";
+
+// Three servers, "0" to "2".
+class HedgedServers {
+ public:
+  HedgedServers() {
+    std::string addresses;
+    for (int i = 0; i < 3; ++i) {
+      services_.push_back(new HedgedService(std::to_string(i)));
+      ServerOptions options;
+      options.config = *Config::Parse("SDB1-8");
+      std::vector<std::unique_ptr<Service>> services;
+      services.emplace_back(services_.back());
+      servers_.push_back(*Server::Start(std::move(options), std::move(services)));
+      addresses += Join(i == 0 ? "" : ",", servers_.back()->addresses()[0]);
+    }
+    target_ = Join("ipv4:", addresses);
+  }
+  HedgedService& operator[](size_t i) { return *services_[i]; }
+  const std::string& target() const { return target_; }
+  void SetAll(absl::StatusCode code, const std::string& pushback = "") {
+    for (HedgedService* service : services_) service->code = code, service->pushback = pushback;
+  }
+  std::vector<std::string> Seen() {
+    std::vector<std::string> all;
+    for (HedgedService* service : services_) {
+      for (std::string& one : service->Seen()) all.push_back(std::move(one));
+    }
+    return all;
+  }
+  // That the handlers of all attempts at slow servers heard of their end.
+  void ExpectThatSlowOnesAreCancelled() {
+    for (HedgedService* service : services_) {
+      if (!service->slow) continue;
+      const auto ended = [&] { return service->cancelled == static_cast<int>(service->Seen().size()); };
+      for (const Deadline end = Deadline::In(kMaxTestWait); !ended() && !end.Expired();)
+        std::this_thread::yield();
+      EXPECT_TRUE(ended());
+    }
+  }
+  void SetSlow(std::initializer_list<size_t> which) {
+    for (const size_t i : which) services_[i]->slow = true;
+  }
+
+ private:
+  std::vector<HedgedService*> services_;
+  std::string target_;
+  std::vector<std::unique_ptr<Server>> servers_;
+};
+
+class HedgingTest : public testing::Test {
+ protected:
+  void Connect(const std::string& config) {
+    channel_ =
+        std::make_unique<Channel>(&client_, servers_.target(), ChannelOptions{.service_config = config});
+  }
+  absl::Status Do(std::string* answer = nullptr, Nanos timeout = kMaxTestWait,
+                  ReplyMetadata* metadata = nullptr) {
+    Context ctx(timeout);
+    StringValue reply;
+    const absl::Status status = channel_->Call(ctx, kSlow.path, Text("x"), &reply, metadata);
+    if (answer != nullptr) *answer = reply.value();
+    return status;
+  }
+
+  Client client_;
+  HedgedServers servers_;
+  std::unique_ptr<Channel> channel_;
+};
+
+TEST_F(HedgingTest, ACallAtASlowServerIsAnsweredByAFastOne) {
+  servers_.SetSlow({0, 1});
+  for (const std::string_view delay : {kSoon, std::string_view("0s")}) {
+    Connect(Hedges(delay));
+    for (int i = 0; i < 6; ++i) {
+      std::string answer;
+      ReplyMetadata metadata;
+      const absl::Status status = Do(&answer, kMaxTestWait, &metadata);
+      EXPECT_TRUE(status.ok()) << status;
+      EXPECT_EQ(answer, "2");
+      EXPECT_EQ(metadata.trailing.Find("x-server"), "2");
+    }
+    servers_.ExpectThatSlowOnesAreCancelled();
+  }
+  EXPECT_LE(servers_[0].Seen().size() + servers_[1].Seen().size(), 24u);
+  EXPECT_EQ(servers_[2].Seen().size(), 12u) << "no attempt goes where one is";
+}
+
+TEST_F(HedgingTest, ThereAreNoMoreAttemptsThanThePolicySays) {
+  servers_.SetSlow({0, 1, 2});
+  Connect(Hedges("0s"));
+  Context ctx(kMaxTestWait);
+  std::thread cancels([&] {
+    for (const Deadline end = Deadline::In(kMaxTestWait); servers_.Seen().size() < 3 && !end.Expired();)
+      std::this_thread::yield();
+    ctx.Cancel();
+  });
+  StringValue reply;
+  EXPECT_EQ(channel_->Call(ctx, kSlow.path, Text("x"), &reply).code(), absl::StatusCode::kCancelled);
+  cancels.join();
+  servers_.ExpectThatSlowOnesAreCancelled();
+  EXPECT_THAT(servers_.Seen(), UnorderedElementsAre("none", "1", "2"));
+  for (size_t i = 0; i < 3; ++i) EXPECT_THAT(servers_[i].Seen(), SizeIs(1)) << i;
+}
+
+TEST_F(HedgingTest, TheDeadlineAndTheMethodsTimeoutEndAllAttempts) {
+  servers_.SetSlow({0, 1, 2});
+  Connect(Hedges("0s"));
+  EXPECT_EQ(Do(nullptr, milliseconds(20)).code(), absl::StatusCode::kDeadlineExceeded);
+  Connect(R"({"methodConfig":[{"name":[{}],"timeout":"0.02s","hedgingPolicy":{"maxAttempts":3}}]})");
+  EXPECT_EQ(Do().code(), absl::StatusCode::kDeadlineExceeded);
+  servers_.ExpectThatSlowOnesAreCancelled();
+}
+
+TEST_F(HedgingTest, OtherMethodsAreNotHedged) {
+  servers_.SetSlow({0, 1, 2});
+  Connect(R"({"methodConfig":[{"name":[{"service":"test.Other"}],
+              "hedgingPolicy":{"maxAttempts":3,"hedgingDelay":"0s"}}]})");
+  EXPECT_EQ(Do(nullptr, milliseconds(20)).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_LE(servers_.Seen().size(), 1u);
+}
+
+TEST_F(HedgingTest, AFatalStatusEndsTheCall) {
+  servers_.SetAll(absl::StatusCode::kInternal);
+  Connect(Hedges(kNever));
+  EXPECT_EQ(Do().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(servers_.Seen(), ElementsAre("none"));
+}
+
+TEST_F(HedgingTest, AFatalStatusCancelsTheOtherAttempts) {
+  servers_.SetSlow({0, 1});
+  servers_.SetAll(absl::StatusCode::kInternal);
+  Connect(Hedges(kSoon));
+  EXPECT_EQ(Do().code(), absl::StatusCode::kInternal);
+  servers_.ExpectThatSlowOnesAreCancelled();
+}
+
+TEST_F(HedgingTest, AfterAStatusThatIsNotFatalTheNextAttemptIsMadeAtOnce) {
+  Connect(Hedges(kNever));
+  servers_.SetAll(absl::StatusCode::kUnavailable);
+  servers_[2].code = absl::StatusCode::kOk;
+  for (int i = 0; i < 3; ++i) {
+    std::string answer;
+    const absl::Status status = Do(&answer);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(answer, "2");
+  }
+  const size_t before = servers_.Seen().size();
+  servers_[2].code = absl::StatusCode::kUnavailable;
+  EXPECT_EQ(Do().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(servers_.Seen(), SizeIs(before + 3));
+}
+
+TEST_F(HedgingTest, AServerSaysWhenOrThatThereAreNoMore) {
+  Connect(Hedges(kNever));
+  servers_.SetAll(absl::StatusCode::kUnavailable, "1");
+  EXPECT_EQ(Do().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(servers_.Seen(), UnorderedElementsAre("none", "1", "2"));
+  for (const char* never : {"-1", "soon"}) {
+    const size_t before = servers_.Seen().size();
+    servers_.SetAll(absl::StatusCode::kUnavailable, never);
+    EXPECT_EQ(Do().code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(servers_.Seen(), SizeIs(before + 1));
+  }
+}
+
+TEST_F(HedgingTest, ThereAreNoHedgesWhileTooManyCallsFail) {
+  Connect(Hedges(kNever, R"(,"retryThrottling":{"maxTokens":4,"tokenRatio":0.5})"));
+  servers_.SetAll(absl::StatusCode::kUnavailable);
+  EXPECT_FALSE(Do().ok());  // 4 - 1 tokens: another; 4 - 2: no more
+  EXPECT_THAT(servers_.Seen(), SizeIs(2));
+  EXPECT_FALSE(Do().ok());
+  EXPECT_THAT(servers_.Seen(), SizeIs(3));
+  servers_.SetAll(absl::StatusCode::kOk);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Do().ok());  // 1 + 5 * 0.5 tokens
+  servers_.SetAll(absl::StatusCode::kUnavailable);
+  EXPECT_FALSE(Do().ok());
+  EXPECT_THAT(servers_.Seen(), SizeIs(3 + 5 + 2));
+}
+
+// The threading models of a mid-tier that calls the three.
+class HedgingModelTest : public MidTier {
+ protected:
+  void ServeWith(const std::string& config) {
+    channel_options_to_them_.service_config = config;
+    to_them_ = std::make_unique<Channel>(&client_, servers_.target(), channel_options_to_them_);
+    all_ = {to_them_.get(), to_them_.get(), to_them_.get()};
+    ServeCoroutine([this](Context& ctx, const StringValue& in, StringValue* out) -> Coroutine {
+      return Ask(ctx, in, out);
+    });
+  }
+  Coroutine Ask(Context& ctx, const StringValue& in, StringValue* out) {
+    const auto replies = co_await broadcast(ctx, std::span<Channel* const>(all_), kSlow, in);
+    for (const auto& reply : replies) {
+      if (!reply.ok()) co_return reply.status();
+      out->set_value(out->value() + reply->value());
+    }
+    co_return absl::OkStatus();
+  }
+
+  HedgedServers servers_;
+  ChannelOptions channel_options_to_them_;
+  std::unique_ptr<Channel> to_them_;
+  std::vector<Channel*> all_;
+};
+INSTANTIATE_TEST_SUITE_P(Models, HedgingModelTest,
+                         testing::Values("SIB1", "SDB1-4", "FIB1", "FDB1-2", "ADB1-2-2", "AIB1-1"),
+                         ModelName);
+
+TEST_P(HedgingModelTest, EachCallOfAFanOutIsHedged) {
+  servers_.SetSlow({0, 1});
+  ServeWith(Hedges(kSoon));
+  for (int i = 0; i < 3; ++i) {
+    std::string answer;
+    const absl::Status status = Run("x", &answer);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(answer, "222");
+  }
+  servers_.ExpectThatSlowOnesAreCancelled();
+  EXPECT_TRUE(mid_->Drain(Deadline::In(seconds(5))).ok());
+}
+
+TEST_P(HedgingModelTest, AFailedAttemptLeavesTheCallToTheNext) {
+  servers_[0].code = servers_[1].code = absl::StatusCode::kUnavailable;
+  ServeWith(Hedges(kNever));
+  std::string answer;
+  const absl::Status status = Run("x", &answer);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(answer, "222");
+}
+
+TEST_P(HedgingModelTest, ACallerThatGoesEndsAllAttempts) {
+  servers_.SetSlow({0, 1, 2});
+  ServeWith(Hedges("0s"));
+  Context ctx(kMaxTestWait);
+  std::thread cancels([&] {
+    for (const Deadline end = Deadline::In(kMaxTestWait); servers_.Seen().size() < 9 && !end.Expired();)
+      std::this_thread::yield();
+    ctx.Cancel();
+  });
+  StringValue reply;
+  EXPECT_EQ(channel_->Call(ctx, kRun.path, Text("x"), &reply).code(), absl::StatusCode::kCancelled);
+  cancels.join();
+  servers_.ExpectThatSlowOnesAreCancelled();
+  EXPECT_TRUE(mid_->Drain(Deadline::In(seconds(5))).ok());
+}
+
+}  // namespace
+}  // namespace curtail
