@@ -3,11 +3,13 @@
 // DESIGN: one thread runs everything: the sockets of the clients are watched by the poller of the Client that calls the
 // target. The protocol:
 //  G1. All fields belong to that thread but those named atomic. Stop() sets `stopping_` and wakes the thread.
-//  G2. A request becomes a Call, or is answered at once. A Call is in flight until its completion has run; its connection
-//      may close before, and its answer is dropped then.
+//  G2. A request becomes a Call, or a StreamCall if its method streams, or is answered at once. A Call is in flight until
+//      its completion has run; its connection may close before, and its answer is dropped then. A StreamCall is cancelled
+//      with its connection, and lives until all of its answer has left.
 //  G3. An answer makes its connection dirty. Dirty connections send after each poll, so answers that come together
 //      share a write.
-//  G4. Each bound has its place: connections in Accept(), requests in OnRequest(), bytes in MayRead(), time in Tick().
+//  G4. Each bound has its place: connections in Accept(), requests in OnRequest(), bytes in MayRead() and MakeRoom(), time
+//      in Tick(). The bytes of a stream are bounded by itself (stream_call.cc).
 #include "curtail/gateway/gateway.h"
 
 #include <sys/socket.h>
@@ -22,8 +24,12 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/base/timer_heap.h"
 #include "curtail/gateway/grpc_web.h"
+#include "curtail/gateway/internal/answer_form.h"
 #include "curtail/gateway/internal/http_connection.h"
+#include "curtail/gateway/internal/request_rules.h"
+#include "curtail/gateway/internal/stream_call.h"
 #include "curtail/gateway/transcoder.h"
 #include "curtail/rpc/client/lane.h"
 #include "curtail/rpc/transport/socket.h"
@@ -33,31 +39,24 @@ namespace curtail::gateway {
 namespace {
 
 using curtail::internal::UniqueFd;
+using internal::AnswerForm;
+using internal::Asker;
+using internal::DeadlineOf;
+using internal::HeaderOf;
 using internal::HttpConnection;
+using internal::kJson;
+using internal::kJsonLines;
+using internal::RequestSource;
+using internal::SplitTarget;
+using internal::StreamCall;
 
 constexpr Nanos kTick = std::chrono::milliseconds(100);
-constexpr std::string_view kJson = "application/json";
-
-std::string_view HeaderOf(const HttpRequest& request, std::string_view key) {
-  return request.headers.Find(key).value_or("");
-}
-
-// The path of a target, and what follows '?'.
-std::pair<std::string_view, std::string_view> SplitTarget(std::string_view target) {
-  const size_t mark = std::min(target.find('?'), target.size());
-  return {target.substr(0, mark), target.substr(std::min(mark + 1, target.size()))};
-}
-
-void AddMetadata(const Metadata& metadata, HttpReply* reply) {
-  for (const auto& [key, value] : metadata) {
-    reply->headers.emplace_back(Join("grpc-metadata-", key),
-                                key.ends_with("-bin") ? wire::Base64Encode(value) : std::string(value));
-  }
-}
+// While too much is held a reader that stalls for so long loses its connection.
+constexpr Nanos kStallUnderLoad = std::chrono::seconds(1);
 
 }  // namespace
 
-class Gateway::Impl final : private HttpConnection::Owner {
+class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::Owner {
  public:
   Impl(GatewayOptions options, std::unique_ptr<Transcoder> transcoder, UniqueFd listener)
       : options_(std::move(options)),
@@ -86,43 +85,43 @@ class Gateway::Impl final : private HttpConnection::Owner {
     void Done(absl::Status&& status, std::string&& reply) override { impl->OnDone(this, status, reply); }
 
     Impl* impl = nullptr;
-    std::weak_ptr<HttpConnection> connection;
-    int32_t stream = 0;
-    const Route* route = nullptr;
-    std::optional<WebForm> web;
-    std::string origin;  // to be named in the answer
+    std::optional<Asker> asker;
     ReplyMetadata metadata;
   };
-  // A request on its way to a Call, with what its answer needs.
+  // A request on its way to a Call.
   struct Incoming {
-    const std::shared_ptr<HttpConnection>& connection;
     HttpRequest request;
-    std::optional<WebForm> web;
-    std::string origin;
+    Asker asker;
   };
 
   void Run();
   void Accept();
   void Tick(TimePoint now);
+  void MakeRoom(TimePoint now);
+  Deadline NextLook() const;
+  void ExpireStreams();
+  void LookAtStreams(TimePoint now);
+  // Stop() was called. True: all is done, or out of time.
+  bool Drained(TimePoint now);
   void FlushDirty();
+  size_t in_flight() const { return calls_.size() - free_calls_.size() + streams_.size(); }
   void OnRequest(const std::shared_ptr<HttpConnection>& connection, HttpRequest request) override;
   void OnClosed(HttpConnection& connection) override;
   void OnHeld(ptrdiff_t change) override { held_bytes_ += static_cast<size_t>(change); }
   bool MayRead() const override { return held_bytes_ < options_.max_held_bytes; }
+  void Answer(const Asker& asker, HttpReply reply) override;
+  void OnOutput(const std::shared_ptr<HttpConnection>& connection) override;
+  void OnStreamEnd(const absl::Status& status) override;
+  void OnCutShort() override { timed_out_.fetch_add(1, std::memory_order_relaxed); }
 
-  // OK, and the answer's origin, if the page that sent the request may.
-  absl::Status CheckOrigin(Incoming* in) const;
-  bool Preflight(const Incoming& in);
   absl::Status Serve(Incoming& in);
+  absl::Status CallOnce(Incoming& in, const Transcoder::Match& match, std::string_view query,
+                        const Metadata& metadata);
+  absl::Status CallStream(Incoming& in, Transcoder::Match match, std::string_view query, Metadata metadata);
   absl::StatusOr<std::string> MessageOf(const Incoming& in, const Transcoder::Match& match,
                                         std::string_view query) const;
-  absl::StatusOr<Metadata> MetadataOf(const HttpRequest& request) const;
-  Deadline DeadlineOf(const HttpRequest& request) const;
   void Fail(const Incoming& in, const absl::Status& status);
   void OnDone(Call* call, const absl::Status& status, const std::string& reply);
-  HttpReply ReplyOf(const Call& call, const absl::Status& status, const std::string& bytes) const;
-  void Send(const std::shared_ptr<HttpConnection>& connection, int32_t stream, const std::string& origin,
-            HttpReply reply);
 
   // Immutable after construction.
   const GatewayOptions options_;
@@ -136,15 +135,17 @@ class Gateway::Impl final : private HttpConnection::Owner {
   std::vector<std::shared_ptr<HttpConnection>> dirty_;
   std::vector<std::unique_ptr<Call>> calls_;
   std::vector<Call*> free_calls_;
+  std::vector<std::unique_ptr<StreamCall>> streams_;
+  TimerHeap deadlines_;  // of these
   size_t held_bytes_ = 0;
   bool paused_ = false;        // connections may have input that they did not read
   bool accept_later_ = false;  // there was no descriptor for a connection
   bool draining_ = false;
   TimePoint next_tick_;
 
-  // Atomic: set once by Stop(), the deadline first (release), and read by the thread (acquire).
+  // Atomic: set once by Stop(), the times first (release), and read by the thread (acquire).
   std::atomic<bool> stopping_{false};
-  std::atomic<TimePoint::rep> stop_by_{0};
+  std::atomic<TimePoint::rep> stop_by_{0}, end_streams_at_{0};
   std::atomic<bool> all_answered_{true};  // read after the join
   // Atomic: counters, and the number of connections; relaxed.
   std::atomic<uint64_t> open_{0}, requests_{0}, failed_{0}, refused_{0}, timed_out_{0};
@@ -162,7 +163,10 @@ absl::Status Gateway::Impl::Begin() {
 
 bool Gateway::Impl::Stop(Deadline deadline) {
   if (thread_.joinable()) {
+    const TimePoint now = Now();
+    const Nanos left = std::max(deadline.when() - now, Nanos::zero());
     stop_by_.store(deadline.when().time_since_epoch().count(), std::memory_order_relaxed);
+    end_streams_at_.store((now + left / 2).time_since_epoch().count(), std::memory_order_relaxed);
     stopping_.store(true, std::memory_order_release);
     client_.Wake();
     thread_.join();
@@ -176,29 +180,46 @@ GatewayStats Gateway::Impl::stats() const {
           timed_out_.load(kRelaxed)};
 }
 
+Deadline Gateway::Impl::NextLook() const {
+  if (!dirty_.empty()) return Deadline::At(TimePoint());
+  const Deadline tick = Deadline::In(kTick);
+  return deadlines_.empty() ? tick : std::min(tick, Deadline::At(deadlines_.first().when()));
+}
+
 void Gateway::Impl::Run() {
-  const auto busy = [this] { return calls_.size() > free_calls_.size(); };
-  while (true) {
-    client_.Poll(Deadline::In(kTick));
+  do {
+    client_.Poll(NextLook());
+    ExpireStreams();
     FlushDirty();
     const TimePoint now = Now();
     if (now >= next_tick_) Tick(now);
-    if (!stopping_.load(std::memory_order_acquire)) continue;
-    if (!std::exchange(draining_, true)) {
-      client_.lane(0).poller()->Remove(listener_->fd.get());
-      listener_->fd.Reset();
-      const auto open = connections_;
-      for (const auto& connection : open) connection->Drain();
-    }
-    if (!busy() && connections_.empty()) break;
-    if (now.time_since_epoch().count() < stop_by_.load(std::memory_order_relaxed)) continue;
-    all_answered_.store(!busy(), std::memory_order_relaxed);
-    break;
-  }
+  } while (!stopping_.load(std::memory_order_acquire) || !Drained(Now()));
   const auto open = std::exchange(connections_, {});
   for (const auto& connection : open) connection->Close();
-  // The channel's calls end at their deadline; their completions live until then.
-  while (busy()) client_.Poll(Deadline::In(kTick));
+  // The channel's calls end at their deadline; their completions live until then. Streams end at once.
+  while (in_flight() > 0) {
+    client_.Poll(Deadline::In(kTick));
+    LookAtStreams(Now());
+  }
+}
+
+bool Gateway::Impl::Drained(TimePoint now) {
+  const auto passed = [now](const std::atomic<TimePoint::rep>& when) {
+    return now.time_since_epoch().count() >= when.load(std::memory_order_relaxed);
+  };
+  if (!std::exchange(draining_, true)) {
+    client_.lane(0).poller()->Remove(listener_->fd.get());
+    listener_->fd.Reset();
+    const auto open = connections_;
+    for (const auto& connection : open) connection->Drain();
+  }
+  if (in_flight() == 0 && connections_.empty()) return true;
+  if (passed(end_streams_at_)) {
+    for (const auto& call : streams_) call->End(absl::UnavailableError("the gateway is going away"));
+  }
+  if (!passed(stop_by_)) return false;
+  all_answered_.store(in_flight() == 0, std::memory_order_relaxed);
+  return true;
 }
 
 void Gateway::Impl::Accept() {
@@ -235,9 +256,10 @@ void Gateway::Impl::Tick(TimePoint now) {
   std::vector<std::shared_ptr<HttpConnection>> late;
   std::vector<std::shared_ptr<HttpConnection>> all;
   for (const auto& connection : connections_) {
-    const Nanos limit = connection->in_request() ? options_.request_timeout : options_.idle_timeout;
-    const bool waits = connection->codec().in_flight() > 0;
-    if (!waits && now - connection->since() > limit) {
+    const Nanos silent = now - connection->since();
+    const bool idle = connection->codec().in_flight() == 0 && silent > options_.idle_timeout;
+    const bool slow = connection->in_request() && silent > options_.request_timeout;
+    if (idle || slow || connection->Stalled(now) > options_.idle_timeout) {
       late.push_back(connection);
     } else if (!connection->codec().Finished()) {
       all.push_back(connection);
@@ -245,6 +267,8 @@ void Gateway::Impl::Tick(TimePoint now) {
   }
   timed_out_.fetch_add(late.size(), std::memory_order_relaxed);
   for (const auto& connection : late) connection->Close();
+  LookAtStreams(now);
+  if (!MayRead()) MakeRoom(now);
   // Those that read nothing, as all held too much, go on.
   if (MayRead() && std::exchange(paused_, false)) {
     for (const auto& connection : all) connection->Flush();
@@ -252,48 +276,55 @@ void Gateway::Impl::Tick(TimePoint now) {
   paused_ = !MayRead();
 }
 
+// Closes the connections whose readers hold most of it up.
+void Gateway::Impl::MakeRoom(TimePoint now) {
+  std::vector<std::shared_ptr<HttpConnection>> stalled;
+  for (const auto& connection : connections_) {
+    if (connection->Stalled(now) > kStallUnderLoad) stalled.push_back(connection);
+  }
+  std::sort(stalled.begin(), stalled.end(),
+            [](const auto& one, const auto& other) { return one->held() > other->held(); });
+  for (const auto& connection : stalled) {
+    if (MayRead()) return;
+    timed_out_.fetch_add(1, std::memory_order_relaxed);
+    connection->Close();
+  }
+}
+
+void Gateway::Impl::ExpireStreams() {
+  while (!deadlines_.empty() && Deadline::At(deadlines_.first().when()).Expired()) {
+    auto& call = static_cast<StreamCall&>(deadlines_.first());
+    deadlines_.Remove(call);
+    call.End(absl::DeadlineExceededError("deadline exceeded on a stream"));
+  }
+}
+
+void Gateway::Impl::LookAtStreams(TimePoint now) {
+  for (const auto& call : streams_) call->Look(now, options_.idle_timeout);
+  std::erase_if(streams_, [this](const std::unique_ptr<StreamCall>& call) {
+    if (!call->over()) return false;
+    deadlines_.Remove(*call);
+    return true;
+  });
+}
+
 void Gateway::Impl::FlushDirty() {
   const auto dirty = std::exchange(dirty_, {});
   for (const auto& connection : dirty) connection->Flush();
 }
 
-absl::Status Gateway::Impl::CheckOrigin(Incoming* in) const {
-  const std::string_view origin = HeaderOf(in->request, "origin");
-  if (origin.empty()) return absl::OkStatus();
-  const std::string_view host = HeaderOf(in->request, "host");
-  if (!host.empty() && (origin == Join("http://", host) || origin == Join("https://", host))) {
-    return absl::OkStatus();
-  }
-  for (const std::string& allowed : options_.allowed_origins) {
-    if (allowed != "*" && allowed != origin) continue;
-    in->origin = origin;
-    return absl::OkStatus();
-  }
-  return absl::PermissionDeniedError("web pages of this origin may not call: see --allow-origin");
-}
-
-bool Gateway::Impl::Preflight(const Incoming& in) {
-  if (in.request.verb != "OPTIONS" || HeaderOf(in.request, "access-control-request-method").empty()) {
-    return false;
-  }
-  HttpReply reply;
-  reply.status = 204;
-  std::string headers = "content-type, grpc-timeout, x-grpc-web, x-user-agent";
-  for (const std::string& header : options_.forward_headers) headers += Join(", ", header);
-  reply.headers = {{"access-control-allow-methods", "GET, POST, PUT, PATCH, DELETE"},
-                   {"access-control-allow-headers", headers},
-                   {"access-control-max-age", "600"}};
-  Send(in.connection, in.request.stream, in.origin, std::move(reply));
-  return true;
-}
-
 void Gateway::Impl::OnRequest(const std::shared_ptr<HttpConnection>& connection, HttpRequest request) {
   requests_.fetch_add(1, std::memory_order_relaxed);
-  Incoming in{connection, std::move(request), std::nullopt, {}};
-  in.web = WebFormOf(HeaderOf(in.request, "content-type"));
-  absl::Status status = CheckOrigin(&in);
-  if (status.ok() && Preflight(in)) return;
-  if (status.ok() && calls_.size() - free_calls_.size() >= options_.max_requests) {
+  const AnswerForm form(*transcoder_, WebFormOf(HeaderOf(request, "content-type")));
+  const int32_t stream = request.stream;
+  Incoming in{std::move(request), {connection, stream, {}, form}};
+  absl::StatusOr<std::string> origin = internal::CheckOrigin(in.request, options_.allowed_origins);
+  absl::Status status = origin.status();
+  if (origin.ok()) in.asker.origin = *std::move(origin);
+  if (status.ok() && internal::IsPreflight(in.request)) {
+    return Answer(in.asker, internal::PreflightReply(options_.forward_headers));
+  }
+  if (status.ok() && in_flight() >= options_.max_requests) {
     status = absl::UnavailableError("too many requests are in flight");
   }
   if (!status.ok()) refused_.fetch_add(1, std::memory_order_relaxed);
@@ -303,44 +334,32 @@ void Gateway::Impl::OnRequest(const std::shared_ptr<HttpConnection>& connection,
 
 absl::StatusOr<std::string> Gateway::Impl::MessageOf(const Incoming& in, const Transcoder::Match& match,
                                                      std::string_view query) const {
-  if (in.web) return WebMessage(*in.web, in.request.body);
+  if (in.asker.form.web()) return WebMessage(*in.asker.form.web(), in.request.body);
   return transcoder_->Request(match, query, in.request.body);
-}
-
-absl::StatusOr<Metadata> Gateway::Impl::MetadataOf(const HttpRequest& request) const {
-  Metadata metadata;
-  for (const std::string& key : options_.forward_headers) {
-    for (const auto& [name, value] : request.headers) {
-      if (name != key) continue;
-      if (!key.ends_with("-bin")) {
-        metadata.Add(key, value);
-      } else if (const std::optional<std::string> bytes = wire::Base64Decode(value)) {
-        metadata.Add(key, *bytes);
-      } else {
-        return absl::InvalidArgumentError(Join("header ", key, " is no base64"));
-      }
-    }
-  }
-  if (absl::Status status = wire::CheckMetadata(metadata); !status.ok()) return status;
-  return metadata;
-}
-
-Deadline Gateway::Impl::DeadlineOf(const HttpRequest& request) const {
-  const std::optional<Nanos> asked = wire::ParseTimeout(HeaderOf(request, "grpc-timeout"));
-  return Deadline::In(std::min(asked.value_or(options_.timeout), options_.timeout));
 }
 
 absl::Status Gateway::Impl::Serve(Incoming& in) {
   const auto [path, query] = SplitTarget(in.request.target);
-  const absl::StatusOr<Transcoder::Match> match = transcoder_->Find(in.request.verb, path);
+  absl::StatusOr<Transcoder::Match> match = transcoder_->Find(in.request.verb, path);
   if (!match.ok()) return match.status();
-  if (!in.web && !in.request.body.empty() && !HeaderOf(in.request, "content-type").starts_with(kJson)) {
-    return absl::InvalidArgumentError("the body must be application/json, or gRPC-Web");
+  in.asker.form.SetRoute(match->route);
+  const CatalogMethod& method = match->route->method;
+  const std::string_view type = HeaderOf(in.request, "content-type");
+  const bool taken = type.starts_with(kJson) || (method.client_streaming && type.starts_with(kJsonLines));
+  if (!in.asker.form.web() && !in.request.body.empty() && !taken) {
+    return absl::InvalidArgumentError(
+        Join("the body must be ", method.client_streaming ? kJsonLines : kJson, ", or gRPC-Web"));
   }
-  const absl::StatusOr<std::string> message = MessageOf(in, *match, query);
-  if (!message.ok()) return message.status();
-  const absl::StatusOr<Metadata> metadata = MetadataOf(in.request);
+  absl::StatusOr<Metadata> metadata = internal::MetadataOf(in.request, options_.forward_headers);
   if (!metadata.ok()) return metadata.status();
+  if (method.unary()) return CallOnce(in, *match, query, *metadata);
+  return CallStream(in, *std::move(match), query, *std::move(metadata));
+}
+
+absl::Status Gateway::Impl::CallOnce(Incoming& in, const Transcoder::Match& match, std::string_view query,
+                                     const Metadata& metadata) {
+  const absl::StatusOr<std::string> message = MessageOf(in, match, query);
+  if (!message.ok()) return message.status();
   if (free_calls_.empty()) {
     calls_.push_back(std::make_unique<Call>());
     free_calls_.push_back(calls_.back().get());
@@ -348,67 +367,71 @@ absl::Status Gateway::Impl::Serve(Incoming& in) {
   Call* const call = free_calls_.back();
   free_calls_.pop_back();
   call->impl = this;
-  call->connection = in.connection;
-  call->stream = in.request.stream;
-  call->route = match->route;
-  call->web = in.web;
-  call->origin = in.origin;
-  channel_.Start(match->route->method.path, DeadlineOf(in.request), *metadata, *message, call);
+  call->asker.emplace(in.asker);
+  channel_.Start(match.route->method.path, DeadlineOf(in.request, options_.timeout), metadata, *message,
+                 call);
+  return absl::OkStatus();
+}
+
+absl::Status Gateway::Impl::CallStream(Incoming& in, Transcoder::Match match, std::string_view query,
+                                       Metadata metadata) {
+  const Route& route = *match.route;
+  std::optional<RequestSource> requests;
+  if (route.method.client_streaming && !route.body.empty() && !in.asker.form.web()) {
+    requests.emplace(transcoder_.get(), std::move(match), std::string(query), std::move(in.request.body));
+  } else {
+    absl::StatusOr<std::string> message = MessageOf(in, match, query);
+    if (!message.ok()) return message.status();
+    requests.emplace(*std::move(message));
+  }
+  StreamCall::Owner* const owner = this;
+  auto call = std::make_unique<StreamCall>(owner, in.asker, *std::move(requests));
+  const Deadline deadline = DeadlineOf(in.request, options_.stream_timeout);
+  if (absl::Status begun = call->Begin(channel_, route.method.path, std::move(metadata), deadline);
+      !begun.ok()) {
+    return begun;
+  }
+  deadlines_.Insert(*call, call->deadline().when());
+  streams_.push_back(std::move(call));
   return absl::OkStatus();
 }
 
 void Gateway::Impl::Fail(const Incoming& in, const absl::Status& status) {
-  HttpReply reply;
-  if (in.web) {
-    reply = WebReply(*in.web, status, {}, {});
-  } else {
-    const bool wrong_verb = status.code() == absl::StatusCode::kUnimplemented;
-    reply.status = wrong_verb ? 405 : HttpStatusOf(status.code());
-    if (wrong_verb) reply.headers.emplace_back("allow", std::string(Message(status)));
-    reply.headers.emplace_back("content-type", kJson);
-    reply.body = transcoder_->Error(
-        wrong_verb ? absl::UnimplementedError(Join("this path is for ", Message(status))) : status);
-  }
-  Send(in.connection, in.request.stream, in.origin, std::move(reply));
-}
-
-HttpReply Gateway::Impl::ReplyOf(const Call& call, const absl::Status& status,
-                                 const std::string& bytes) const {
-  if (call.web) return WebReply(*call.web, status, bytes, call.metadata);
-  HttpReply reply;
-  absl::StatusOr<std::string> json = std::string();
-  if (status.ok()) {
-    json = transcoder_->Reply(*call.route, bytes);
-  } else {
-    json = status;
-  }
-  reply.status = HttpStatusOf(json.status().code());
-  AddMetadata(call.metadata.initial, &reply);
-  AddMetadata(call.metadata.trailing, &reply);
-  reply.headers.emplace_back("content-type", kJson);
-  reply.body = json.ok() ? *std::move(json) : transcoder_->Error(json.status());
-  return reply;
+  const bool wrong_verb = status.code() == absl::StatusCode::kUnimplemented && !in.asker.form.route();
+  if (in.asker.form.web() || !wrong_verb) return Answer(in.asker, in.asker.form.Whole(status, {}, {}));
+  HttpReply reply =
+      in.asker.form.Whole(absl::UnimplementedError(Join("this path is for ", Message(status))), {}, {});
+  reply.status = 405;
+  reply.headers.emplace_back("allow", std::string(Message(status)));
+  Answer(in.asker, std::move(reply));
 }
 
 void Gateway::Impl::OnDone(Call* call, const absl::Status& status, const std::string& reply) {
-  if (const std::shared_ptr<HttpConnection> connection = call->connection.lock()) {
-    if (!connection->closed()) Send(connection, call->stream, call->origin, ReplyOf(*call, status, reply));
-  }
-  call->connection.reset();
+  Answer(*call->asker, call->asker->form.Whole(status, reply, call->metadata));
+  call->asker.reset();
   call->metadata.Clear();
   free_calls_.push_back(call);
 }
 
-void Gateway::Impl::Send(const std::shared_ptr<HttpConnection>& connection, int32_t stream,
-                         const std::string& origin, HttpReply reply) {
+void Gateway::Impl::OnStreamEnd(const absl::Status& status) {
+  if (HttpStatusOf(status.code()) >= 500) failed_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Gateway::Impl::Answer(const Asker& asker, HttpReply reply) {
+  const std::shared_ptr<HttpConnection> connection = asker.connection.lock();
+  if (connection == nullptr || connection->closed()) return;
   if (reply.status >= 500) failed_.fetch_add(1, std::memory_order_relaxed);
   reply.headers.emplace_back("x-content-type-options", "nosniff");
   if (!options_.allowed_origins.empty()) reply.headers.emplace_back("vary", "origin");
-  if (!origin.empty()) {
-    reply.headers.emplace_back("access-control-allow-origin", origin);
+  if (!asker.origin.empty()) {
+    reply.headers.emplace_back("access-control-allow-origin", asker.origin);
     reply.headers.emplace_back("access-control-expose-headers", "grpc-status, grpc-message");
   }
-  connection->Reply(stream, std::move(reply));
+  connection->Reply(asker.stream, std::move(reply));
+  OnOutput(connection);
+}
+
+void Gateway::Impl::OnOutput(const std::shared_ptr<HttpConnection>& connection) {
   if (!std::exchange(connection->dirty, true)) dirty_.push_back(connection);
 }
 

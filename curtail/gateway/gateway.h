@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // gateway.h - a server of HTTP/1.1 and HTTP/2 in front of a gRPC server: browsers and curl may call
-// its unary methods as JSON or as gRPC-Web.
+// its methods as JSON or as gRPC-Web.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,8 @@ struct GatewayOptions {
   ChannelOptions channel;
   // For calls whose client sends no grpc-timeout; longer ones are cut to it.
   Nanos timeout = std::chrono::seconds(30);
+  // The same for methods that stream.
+  Nanos stream_timeout = std::chrono::hours(1);
   // The headers of a request that its call carries as metadata; no others, credentials included.
   std::vector<std::string> forward_headers;
   // The origins whose web pages may call: "https://app.example"; "*" for all. Pages of the gateway's
@@ -32,10 +34,13 @@ struct GatewayOptions {
   std::vector<std::string> allowed_origins;
 
   // Limits. Beyond them connections are closed, requests are answered 503, or nothing is read.
+  // docs/gateway.md has the table.
   HttpLimits http;
   size_t max_connections = 10'000;
   size_t max_requests = 10'000;        // in flight over all connections
   size_t max_held_bytes = 256u << 20;  // of requests and replies over all connections
+  // For a connection without a request, and for a reader that takes less than 64 KiB of what it is
+  // owed.
   Nanos idle_timeout = std::chrono::seconds(60);
   Nanos request_timeout = std::chrono::seconds(10);  // from a request's first byte to its last
 };
@@ -43,9 +48,9 @@ struct GatewayOptions {
 struct GatewayStats {
   uint64_t connections = 0;  // open
   uint64_t requests = 0;     // taken
-  uint64_t failed = 0;       // of these answered with a status of 500 and more
+  uint64_t failed = 0;       // of these answered with a status of 500 and more, or in a stream with such
   uint64_t refused = 0;      // for a limit, or an origin
-  uint64_t timed_out = 0;    // connections that were closed for being slow or idle
+  uint64_t timed_out = 0;    // connections and streams that were closed for being slow or idle
 };
 
 // A Gateway runs on a thread of its own. Thread-safe.
@@ -65,8 +70,9 @@ class Gateway {
   const std::string& address() const;
   size_t route_count() const;
   GatewayStats stats() const;
-  // Takes no more requests and waits until those in flight are answered. False if some were not by
-  // `deadline`: their connections are closed.
+  // Takes no more requests and waits until those in flight are answered. Halfway to `deadline`
+  // streams end with UNAVAILABLE. False if some were not answered by `deadline`: their connections
+  // are closed.
   bool Stop(Deadline deadline);
 
  private:

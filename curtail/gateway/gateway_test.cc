@@ -3,21 +3,14 @@
 // The gateway in front of a real server, spoken to through sockets, byte by byte.
 #include "curtail/gateway/gateway.h"
 
-#include <fcntl.h>
-#include <sys/socket.h>
-
-#include <memory>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
-#include "curtail/gateway/testing/library_service.h"
+#include "curtail/gateway/testing/gateway_fixture.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/message/http_workload.h"
-#include "curtail/rpc/server.h"
-#include "curtail/rpc/transport/socket.h"
 #include "curtail/wire/metadata.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -29,105 +22,6 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 using std::string_literals::operator""s;
-
-class Peer {
- public:
-  explicit Peer(const std::string& address) {
-    bool connected = false;
-    auto fd = curtail::internal::StartConnect(*Address::Resolve(address), &connected);
-    EXPECT_TRUE(fd.ok()) << fd.status();
-    fd_ = *std::move(fd);
-    const timeval limit{.tv_sec = kMaxTestWait.count() / 1'000'000'000, .tv_usec = 0};
-    const int flags = fcntl(fd_.get(), F_GETFL);
-    fcntl(fd_.get(), F_SETFL, flags & ~O_NONBLOCK);
-    setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  }
-  void Write(std::string_view bytes) const {
-    while (!bytes.empty()) {
-      const ssize_t n = send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (n <= 0) return;
-      bytes.remove_prefix(static_cast<size_t>(n));
-    }
-  }
-  // Waits until what came holds `text`; returns all that came, and forgets it.
-  std::string ReadUntil(std::string_view text) {
-    while (in_.find(text) == std::string::npos && More()) {
-    }
-    return std::exchange(in_, {});
-  }
-  // A reply of HTTP/1.1 with its body.
-  std::string Read() {
-    size_t end;
-    while ((end = in_.find("\r\n\r\n")) == std::string::npos) {
-      if (!More()) return std::exchange(in_, {});
-    }
-    const size_t field = in_.find("content-length: ");
-    const size_t body = field < end ? std::stoul(in_.substr(field + 16)) : 0;
-    while (in_.size() < end + 4 + body && More()) {
-    }
-    std::string reply = in_.substr(0, end + 4 + body);
-    in_.erase(0, reply.size());
-    return reply;
-  }
-  bool Closed() {
-    while (More()) {
-    }
-    return ended_;
-  }
-
- private:
-  bool More() {
-    char buffer[4096];
-    const ssize_t n = recv(fd_.get(), buffer, sizeof buffer, 0);
-    ended_ = n == 0 || (n < 0 && errno == ECONNRESET);
-    if (n > 0) in_.append(buffer, static_cast<size_t>(n));
-    return n > 0;
-  }
-  curtail::internal::UniqueFd fd_;
-  std::string in_;
-  bool ended_ = false;
-};
-
-class GatewayTest : public testing::Test {
- protected:
-  GatewayTest() {
-    ServerOptions options;
-    options.listen = {"127.0.0.1:0"};
-    std::vector<std::unique_ptr<Service>> services;
-    services.push_back(std::make_unique<LibraryService>());
-    auto server = Server::Start(std::move(options), std::move(services));
-    EXPECT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-    options_.target = server_->addresses()[0];
-    options_.listen = "127.0.0.1:0";
-  }
-  Gateway& gateway() {
-    if (gateway_ == nullptr) {
-      const absl::StatusOr<Catalog> catalog =
-          Catalog::FromServer(options_.target, options_.channel, kMaxTestWait);
-      EXPECT_TRUE(catalog.ok()) << catalog.status();
-      auto gateway = Gateway::Start(options_, *catalog);
-      EXPECT_TRUE(gateway.ok()) << gateway.status();
-      gateway_ = *std::move(gateway);
-    }
-    return *gateway_;
-  }
-  Peer Connect() { return Peer(gateway().address()); }
-  std::string Ask(std::string_view verb_and_path, std::string_view body = {}, std::string_view headers = {}) {
-    Peer peer = Connect();
-    peer.Write(Join(verb_and_path, " HTTP/1.1\r\nhost: x\r\n", headers));
-    if (!body.empty() && headers.find("content-type") == std::string_view::npos) {
-      peer.Write("content-type: application/json\r\n");
-    }
-    if (!body.empty()) peer.Write(Join("content-length: ", body.size(), "\r\n"));
-    peer.Write(Join("\r\n", body));
-    return peer.Read();
-  }
-
-  GatewayOptions options_;
-  std::unique_ptr<Server> server_;
-  std::unique_ptr<Gateway> gateway_;
-};
 
 TEST_F(GatewayTest, PathsQueriesAndBodiesBecomeRequests) {
   EXPECT_THAT(Ask("GET /v1/shelves/1/books/2"),

@@ -48,6 +48,22 @@ std::string ValueText(std::string_view key, std::string_view value) {
   return key.ends_with("-bin") ? wire::Base64Encode(value) : std::string(value);
 }
 
+void AddTrailers(const absl::Status& status, const Metadata& metadata, std::string* out) {
+  std::string trailers = Join("grpc-status:", status.raw_code(), "\r\n");
+  if (!Message(status).empty()) {
+    trailers += Join("grpc-message:", wire::PercentEncode(Message(status)), "\r\n");
+  }
+  for (const auto& [key, value] : metadata) trailers += Join(key, ":", ValueText(key, value), "\r\n");
+  AddFrame(kTrailers, trailers, out);
+}
+
+std::string Packed(WebForm form, std::string bytes) {
+  if (form == WebForm::kBinary) return bytes;
+  std::string text = wire::Base64Encode(bytes);
+  text.append((4 - text.size() % 4) % 4, '=');
+  return text;
+}
+
 }  // namespace
 
 std::optional<WebForm> WebFormOf(std::string_view content_type) {
@@ -77,25 +93,31 @@ absl::StatusOr<std::string> WebMessage(WebForm form, std::string_view body) {
 HttpReply WebReply(WebForm form, const absl::Status& status, std::string_view message,
                    const ReplyMetadata& metadata) {
   HttpReply reply;
-  for (const auto& [key, value] : metadata.initial) reply.headers.emplace_back(key, ValueText(key, value));
-  reply.headers.emplace_back("content-type",
-                             Join(form == WebForm::kText ? kTextType : kBinaryType, "+proto"));
+  reply.headers = WebHeaders(form, metadata.initial);
   std::string body;
   if (status.ok()) AddFrame(0, message, &body);
-  std::string trailers = Join("grpc-status:", status.raw_code(), "\r\n");
-  if (!Message(status).empty()) {
-    trailers += Join("grpc-message:", wire::PercentEncode(Message(status)), "\r\n");
-  }
-  for (const auto& [key, value] : metadata.trailing) {
-    trailers += Join(key, ":", ValueText(key, value), "\r\n");
-  }
-  AddFrame(kTrailers, trailers, &body);
-  if (form == WebForm::kText) {
-    body = wire::Base64Encode(body);
-    body.append((4 - body.size() % 4) % 4, '=');
-  }
-  reply.body = std::move(body);
+  AddTrailers(status, metadata.trailing, &body);
+  reply.body = Packed(form, std::move(body));
   return reply;
+}
+
+std::vector<std::pair<std::string, std::string>> WebHeaders(WebForm form, const Metadata& initial) {
+  std::vector<std::pair<std::string, std::string>> headers;
+  for (const auto& [key, value] : initial) headers.emplace_back(key, ValueText(key, value));
+  headers.emplace_back("content-type", Join(form == WebForm::kText ? kTextType : kBinaryType, "+proto"));
+  return headers;
+}
+
+std::string WebPart(WebForm form, std::string_view message) {
+  std::string part;
+  AddFrame(0, message, &part);
+  return Packed(form, std::move(part));
+}
+
+std::string WebEnd(WebForm form, const absl::Status& status, const Metadata& trailing) {
+  std::string part;
+  AddTrailers(status, trailing, &part);
+  return Packed(form, std::move(part));
 }
 
 }  // namespace curtail::gateway

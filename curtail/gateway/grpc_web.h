@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -27,5 +29,11 @@ std::optional<WebForm> WebFormOf(std::string_view content_type);
 // `message` is ignored unless `status` is OK.
 HttpReply WebReply(WebForm form, const absl::Status& status, std::string_view message,
                    const ReplyMetadata& metadata);
+
+// The parts of an answer of many messages: its head, each message, and the end. In the text form each
+// part has padding of its own.
+std::vector<std::pair<std::string, std::string>> WebHeaders(WebForm form, const Metadata& initial);
+std::string WebPart(WebForm form, std::string_view message);
+std::string WebEnd(WebForm form, const absl::Status& status, const Metadata& trailing);
 
 }  // namespace curtail::gateway

@@ -2,9 +2,11 @@
 //
 // DESIGN: HTTP/1.1 by Boost.Beast's parser, which knows the traps of lengths and chunks. One request at a time: while one
 // is in flight, what the client sends behind it stays in the socket, or in in_.
+#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <charconv>
 #include <optional>
 
 #include "curtail/base/strings.h"
@@ -25,6 +27,13 @@ class Http1Codec final : public HttpServerCodec {
     return absl::OkStatus();
   }
   void Reply(int32_t stream, HttpReply reply) override;
+  void AddBody(int32_t stream, std::string_view bytes, bool last) override;
+  bool Abort(int32_t stream) override {
+    if (busy_ && stream == stream_) End(/*keep=*/false);
+    return false;
+  }
+  size_t unsent(int32_t stream) const override { return stream == stream_ ? out_.size() : 0; }
+  std::vector<int32_t> TakeGivenUp() override { return {}; }  // the connection ends with the request
   void Pull(std::string* out, size_t) override {
     out->append(out_);
     out_.clear();
@@ -36,7 +45,8 @@ class Http1Codec final : public HttpServerCodec {
   bool WantsInput() const override { return !busy_ && !closing_; }
   bool Finished() const override { return closing_ && !busy_; }
   size_t in_flight() const override { return busy_ ? 1 : 0; }
-  bool in_request() const override { return !in_.empty() || parser_->got_some(); }
+  bool in_request() const override { return !busy_ && (!in_.empty() || parser_->got_some()); }
+  size_t owed_bytes() const override { return out_.size(); }
   size_t held_bytes() const override { return in_.size() + out_.size() + parser_->get().body().size(); }
 
  private:
@@ -54,6 +64,11 @@ class Http1Codec final : public HttpServerCodec {
   void Take(std::vector<HttpRequest>* requests);
   // Answers a request that cannot be read; the connection ends with it.
   void Refuse(const boost::beast::error_code& error);
+  // The answer is whole, or unless `keep` is all that comes on this connection.
+  void End(bool keep) {
+    busy_ = adding_ = false;
+    closing_ = !keep;
+  }
 
   const HttpLimits limits_;
   std::optional<Parser> parser_;
@@ -61,6 +76,9 @@ class Http1Codec final : public HttpServerCodec {
   std::string out_;
   int32_t stream_ = 0;      // of the last request
   bool busy_ = false;       // it awaits its answer
+  bool adding_ = false;     // ... of which AddBody() adds the rest
+  bool chunked_ = false;    // ... in chunks; or it ends with the connection
+  bool old_ = false;        // it was of HTTP/1.0
   bool head_only_ = false;  // it was a HEAD
   bool keep_alive_ = true;
   bool closing_ = false;
@@ -97,6 +115,7 @@ void Http1Codec::Take(std::vector<HttpRequest>* requests) {
   NewParser();
   busy_ = true;
   head_only_ = message.method() == http::verb::head;
+  old_ = message.version() < 11;
   keep_alive_ = keep_alive_ && message.keep_alive();
   HttpRequest request;
   request.stream = ++stream_;
@@ -122,16 +141,36 @@ void Http1Codec::Refuse(const boost::beast::error_code& error) {
 }
 
 void Http1Codec::Reply(int32_t stream, HttpReply reply) {
-  if (!busy_ || stream != stream_) return;
-  busy_ = false;
-  closing_ = !keep_alive_;
+  if (!busy_ || adding_ || stream != stream_) return;
+  chunked_ = reply.more && !old_;
+  keep_alive_ = keep_alive_ && (chunked_ || !reply.more);
   const auto reason = http::obsolete_reason(static_cast<http::status>(reply.status));
   out_ += Join("HTTP/1.1 ", reply.status, " ", std::string_view(reason.data(), reason.size()), "\r\n");
   for (const auto& [name, value] : reply.headers) out_ += Join(name, ": ", value, "\r\n");
-  if (reply.status != 204) out_ += Join("content-length: ", reply.body.size(), "\r\n");
-  if (closing_) out_ += "connection: close\r\n";
+  if (!reply.more && reply.status != 204) out_ += Join("content-length: ", reply.body.size(), "\r\n");
+  if (chunked_) out_ += "transfer-encoding: chunked\r\n";
+  if (!keep_alive_) out_ += "connection: close\r\n";
   out_ += "\r\n";
+  if (reply.more) {
+    adding_ = true;
+    return AddBody(stream, reply.body, /*last=*/false);
+  }
   if (!head_only_ && reply.status != 204) out_ += reply.body;
+  End(keep_alive_);
+}
+
+void Http1Codec::AddBody(int32_t stream, std::string_view bytes, bool last) {
+  if (!adding_ || stream != stream_) return;
+  if (!bytes.empty() && !head_only_) {
+    std::array<char, 16> size;
+    const auto end = std::to_chars(size.data(), size.data() + size.size(), bytes.size(), 16).ptr;
+    if (chunked_) out_.append(size.data(), end).append("\r\n");
+    out_ += bytes;
+    if (chunked_) out_ += "\r\n";
+  }
+  if (!last) return;
+  if (chunked_ && !head_only_) out_ += "0\r\n\r\n";
+  End(keep_alive_);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 
 #include "curtail/base/strings.h"
 #include "curtail/gateway/http_codec.h"
@@ -23,6 +24,13 @@ struct Http2Stream {
   size_t sent = 0;  // of the reply's body
   bool whole = false;
   bool answered = false;
+  bool open = false;  // AddBody() adds to the answer
+
+  // The client owes the rest of the request.
+  bool partial() const { return !whole && !answered; }
+  // The gateway owes the answer, or the rest of it.
+  bool in_flight() const { return whole && (!answered || open); }
+  size_t unsent() const { return reply.body.size() - sent; }
 };
 
 std::string_view Text(const uint8_t* bytes, size_t size) {
@@ -38,15 +46,25 @@ class Http2Codec final : public HttpServerCodec {
 
   absl::Status Receive(std::string_view bytes, std::vector<HttpRequest>* requests) override;
   void Reply(int32_t id, HttpReply reply) override;
+  void AddBody(int32_t id, std::string_view bytes, bool last) override;
+  bool Abort(int32_t id) override {
+    return nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL) == 0;
+  }
+  size_t unsent(int32_t id) const override {
+    const auto at = streams_.find(id);
+    return at == streams_.end() ? 0 : at->second.unsent();
+  }
+  std::vector<int32_t> TakeGivenUp() override { return std::exchange(given_up_, {}); }
   void Pull(std::string* out, size_t limit) override;
   void Drain() override { nghttp2_submit_shutdown_notice(session_), EndSoon(); }
-  bool WantsInput() const override { return out_bytes_ < limits_.max_partial_bytes; }
+  bool WantsInput() const override { return true; }  // it brings windows for what is to leave
   bool Finished() const override {
     return nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
   }
   size_t in_flight() const override { return in_flight_; }
-  bool in_request() const override { return streams_.size() > in_flight_; }
+  bool in_request() const override { return partial_ > 0; }
   size_t held_bytes() const override { return partial_bytes_ + out_bytes_; }
+  size_t owed_bytes() const override { return out_bytes_; }
 
  private:
   static Http2Codec& Of(void* codec) { return *static_cast<Http2Codec*>(codec); }
@@ -69,9 +87,11 @@ class Http2Codec final : public HttpServerCodec {
 
   const HttpLimits limits_;
   std::unordered_map<int32_t, Http2Stream> streams_;  // its elements do not move
-  size_t in_flight_ = 0;
-  size_t partial_bytes_ = 0;                      // of bodies of requests that are not whole
-  size_t out_bytes_ = 0;                          // of bodies of replies that have not left
+  size_t in_flight_ = 0;                              // of these
+  size_t partial_ = 0;                                // likewise
+  size_t partial_bytes_ = 0;                          // of bodies of requests that are not whole
+  size_t out_bytes_ = 0;                              // of bodies of replies that have not left
+  std::vector<int32_t> given_up_;
   std::vector<HttpRequest>* requests_ = nullptr;  // while Receive() runs
   nghttp2_session* const session_;
 };
@@ -114,9 +134,11 @@ absl::Status Http2Codec::Receive(std::string_view bytes, std::vector<HttpRequest
 void Http2Codec::Reply(int32_t id, HttpReply reply) {
   Http2Stream* const stream = Find(id);
   if (stream == nullptr || stream->answered) return;
+  if (stream->partial()) --partial_;
+  if (stream->whole && !reply.more) --in_flight_;
   stream->answered = true;
+  stream->open = reply.more;
   stream->reply = std::move(reply);
-  if (stream->whole) --in_flight_;
   out_bytes_ += stream->reply.body.size();
   const std::string status = std::to_string(stream->reply.status);
   const std::string length = std::to_string(stream->reply.body.size());
@@ -129,10 +151,24 @@ void Http2Codec::Reply(int32_t id, HttpReply reply) {
   };
   add(":status", status);
   for (const auto& [name, value] : stream->reply.headers) add(name, value);
-  if (stream->reply.status != 204) add("content-length", length);
-  const bool empty = stream->reply.body.empty() || stream->request.verb == "HEAD";
+  if (!stream->open && stream->reply.status != 204) add("content-length", length);
+  const bool empty = (stream->reply.body.empty() && !stream->open) || stream->request.verb == "HEAD";
   const nghttp2_data_provider body{.source = {.ptr = stream}, .read_callback = &OnBody};
   nghttp2_submit_response(session_, id, fields.data(), fields.size(), empty ? nullptr : &body);
+}
+
+void Http2Codec::AddBody(int32_t id, std::string_view bytes, bool last) {
+  Http2Stream* const stream = Find(id);
+  if (stream == nullptr || !stream->open) return;
+  if (stream->request.verb != "HEAD") {
+    stream->reply.body.append(bytes);
+    out_bytes_ += bytes.size();
+  }
+  if (last) {
+    stream->open = false;
+    if (stream->whole) --in_flight_;
+  }
+  nghttp2_session_resume_data(session_, id);
 }
 
 void Http2Codec::Pull(std::string* out, size_t limit) {
@@ -147,17 +183,26 @@ void Http2Codec::Pull(std::string* out, size_t limit) {
 ssize_t Http2Codec::OnBody(nghttp2_session*, int32_t, uint8_t* to, size_t room, uint32_t* flags,
                            nghttp2_data_source* source, void* codec) {
   Http2Stream& stream = *static_cast<Http2Stream*>(source->ptr);
+  if (stream.unsent() == 0 && stream.open) return NGHTTP2_ERR_DEFERRED;
   const std::string_view left = std::string_view(stream.reply.body).substr(stream.sent, room);
   std::memcpy(to, left.data(), left.size());
   stream.sent += left.size();
   Of(codec).out_bytes_ -= left.size();
-  if (stream.sent == stream.reply.body.size()) *flags |= NGHTTP2_DATA_FLAG_EOF;
-  return static_cast<ssize_t>(left.size());
+  const auto size = static_cast<ssize_t>(left.size());
+  if (stream.unsent() == 0) {
+    if (!stream.open) *flags |= NGHTTP2_DATA_FLAG_EOF;
+    stream.reply.body.clear();
+    stream.sent = 0;
+  } else if (stream.open && stream.sent >= kStreamWindow / 4) {
+    stream.reply.body.erase(0, std::exchange(stream.sent, 0));
+  }
+  return size;
 }
 
 int Http2Codec::OnBegin(nghttp2_session*, const nghttp2_frame* frame, void* codec) {
   if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
   Of(codec).streams_[frame->hd.stream_id].request.stream = frame->hd.stream_id;
+  ++Of(codec).partial_;
   return 0;
 }
 
@@ -206,10 +251,15 @@ int Http2Codec::OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* code
                     (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA);
   Http2Stream* const stream = last ? self.Find(frame->hd.stream_id) : nullptr;
   if (stream == nullptr || stream->whole) return 0;
+  if (stream->partial()) --self.partial_;
   stream->whole = true;
   self.partial_bytes_ -= stream->request.body.size();
   if (stream->answered) return 0;
   ++self.in_flight_;
+  if (self.out_bytes_ >= self.limits_.max_partial_bytes) {
+    self.Refuse(frame->hd.stream_id, *stream, 503, "too many bytes of answers wait on this connection");
+    return 0;
+  }
   HttpRequest request = std::move(stream->request);
   stream->request.verb = request.verb;
   stream->request.body.clear();
@@ -223,8 +273,12 @@ int Http2Codec::OnClose(nghttp2_session*, int32_t id, uint32_t, void* codec) {
   if (at == self.streams_.end()) return 0;
   const Http2Stream& stream = at->second;
   if (!stream.whole) self.partial_bytes_ -= stream.request.body.size();
-  if (stream.whole && !stream.answered) --self.in_flight_;
-  if (stream.answered) self.out_bytes_ -= stream.reply.body.size() - stream.sent;
+  if (stream.partial()) --self.partial_;
+  if (stream.in_flight()) {
+    --self.in_flight_;
+    self.given_up_.push_back(id);
+  }
+  self.out_bytes_ -= stream.unsent();
   self.streams_.erase(at);
   return 0;
 }
@@ -256,6 +310,14 @@ class AnyCodec final : public HttpServerCodec {
     return codec_->Receive(std::exchange(first_, {}), requests);
   }
   void Reply(int32_t stream, HttpReply reply) override { codec_->Reply(stream, std::move(reply)); }
+  void AddBody(int32_t stream, std::string_view bytes, bool last) override {
+    codec_->AddBody(stream, bytes, last);
+  }
+  bool Abort(int32_t stream) override { return codec_->Abort(stream); }
+  size_t unsent(int32_t stream) const override { return codec_ == nullptr ? 0 : codec_->unsent(stream); }
+  std::vector<int32_t> TakeGivenUp() override {
+    return codec_ == nullptr ? std::vector<int32_t>() : codec_->TakeGivenUp();
+  }
   void Pull(std::string* out, size_t limit) override {
     if (codec_ != nullptr) codec_->Pull(out, limit);
   }
@@ -268,6 +330,7 @@ class AnyCodec final : public HttpServerCodec {
   size_t in_flight() const override { return codec_ == nullptr ? 0 : codec_->in_flight(); }
   bool in_request() const override { return codec_ == nullptr ? !first_.empty() : codec_->in_request(); }
   size_t held_bytes() const override { return codec_ == nullptr ? first_.size() : codec_->held_bytes(); }
+  size_t owed_bytes() const override { return codec_ == nullptr ? 0 : codec_->owed_bytes(); }
 
  private:
   const HttpLimits limits_;

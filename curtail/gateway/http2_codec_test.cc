@@ -68,11 +68,66 @@ TEST_F(ServerHttp2Test, CarriesRequestsAndAnswersOfAnySize) {
   Answer(0, 200, std::string(20'000'000, 'r'));
   Answer(1, 404, "");
   EXPECT_EQ(server_->held_bytes(), 20'000'000u);
-  EXPECT_FALSE(server_->WantsInput());
+  EXPECT_TRUE(server_->WantsInput()) << "it brings windows";
+  HttpExchange& refused = Ask();  // while so much is to leave
   Pump();
-  EXPECT_EQ(ended_.size(), 2u);
+  EXPECT_EQ(ended_.size(), 3u);
+  EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(large.status + small.status, 604);
   EXPECT_EQ(large.reply.size() + small.reply.size(), 20'000'000u);
+  EXPECT_EQ(server_->held_bytes(), 0u);
+  EXPECT_EQ(server_->in_flight(), 0u);
+  EXPECT_TRUE(status_.ok()) << status_;
+}
+
+TEST_F(ServerHttp2Test, AnAnswerMayComeInParts) {
+  HttpExchange& exchange = Ask();
+  Pump();
+  ASSERT_EQ(requests_.size(), 1u);
+  const int32_t stream = requests_[0].stream;
+  server_->Reply(stream, {200, {}, "head,", /*more=*/true});
+  Pump();
+  EXPECT_EQ(server_->in_flight(), 1u);
+  EXPECT_EQ(server_->unsent(stream), 0u);
+  std::string whole = "head,";
+  for (int i = 0; i < 100; ++i) {
+    const std::string part(static_cast<size_t>(i) * 100, static_cast<char>('a' + i % 26));
+    server_->AddBody(stream, part, /*last=*/false);
+    whole += part;
+    if (i % 7 == 0) Pump();
+  }
+  EXPECT_GT(server_->unsent(stream), 0u);
+  EXPECT_EQ(server_->owed_bytes(), server_->unsent(stream));
+  server_->AddBody(stream, "tail", /*last=*/true);
+  EXPECT_EQ(server_->in_flight(), 0u);
+  Pump();
+  EXPECT_EQ(exchange.reply, whole + "tail");
+  EXPECT_EQ(server_->held_bytes(), 0u);
+  EXPECT_TRUE(server_->TakeGivenUp().empty());
+  server_->AddBody(stream, "late", /*last=*/false);
+  Pump();
+  EXPECT_TRUE(status_.ok()) << status_;
+}
+
+TEST_F(ServerHttp2Test, EitherEndCutsAnAnswerShort) {
+  HttpExchange& left = Ask();
+  HttpExchange& cut = Ask();
+  Pump();
+  ASSERT_EQ(requests_.size(), 2u);
+  for (const HttpRequest& request : requests_) {
+    server_->Reply(request.stream, {200, {}, std::string(1000, 'r'), /*more=*/true});
+  }
+  Pump();
+  client_->Cancel(&left);
+  Pump();
+  const std::vector<int32_t> given_up = server_->TakeGivenUp();
+  ASSERT_EQ(given_up.size(), 1u);
+  EXPECT_TRUE(server_->TakeGivenUp().empty());
+  const int32_t other = requests_[requests_[0].stream == given_up[0] ? 1 : 0].stream;
+  server_->AddBody(other, std::string(10'000'000, 'r'), /*last=*/false);
+  EXPECT_TRUE(server_->Abort(other));
+  Pump();
+  EXPECT_FALSE(cut.error.ok());
   EXPECT_EQ(server_->held_bytes(), 0u);
   EXPECT_EQ(server_->in_flight(), 0u);
   EXPECT_TRUE(status_.ok()) << status_;

@@ -39,6 +39,7 @@ struct HttpReply {
   int status = 200;
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   std::string body;
+  bool more = false;  // AddBody() goes on with the body
 };
 
 // Thread-compatible.
@@ -50,6 +51,15 @@ class HttpServerCodec {
   [[nodiscard]] virtual absl::Status Receive(std::string_view bytes, std::vector<HttpRequest>* requests) = 0;
   // Answers; no effect if the client has given the request up.
   virtual void Reply(int32_t stream, HttpReply reply) = 0;
+  // The next part of the body of an answer that was begun with `more`; may be empty.
+  virtual void AddBody(int32_t stream, std::string_view bytes, bool last) = 0;
+  // Drops what has not left of an answer and cuts it short, so that the client can tell. False: the
+  // end of the connection has to say so.
+  [[nodiscard]] virtual bool Abort(int32_t stream) = 0;
+  // Bytes of an answer's body that Pull() has not handed out.
+  virtual size_t unsent(int32_t stream) const = 0;
+  // The requests that the client has given up before the end of their answers, each once.
+  virtual std::vector<int32_t> TakeGivenUp() = 0;
   // Appends output until there is none, or `out` holds about `limit` bytes.
   virtual void Pull(std::string* out, size_t limit) = 0;
   // No more requests are taken; the connection ends when those in flight are answered.
@@ -58,12 +68,14 @@ class HttpServerCodec {
   virtual bool WantsInput() const = 0;
   // True once the connection may be closed when its output has left.
   virtual bool Finished() const = 0;
-  // Requests that await an answer.
+  // Requests that await an answer, or the rest of it.
   virtual size_t in_flight() const = 0;
   // True if the client has sent part of a request.
   virtual bool in_request() const = 0;
   // Bytes of requests and replies that are held.
   virtual size_t held_bytes() const = 0;
+  // Of these, those of replies.
+  virtual size_t owed_bytes() const = 0;
 };
 
 std::unique_ptr<HttpServerCodec> MakeHttp1Codec(const HttpLimits& limits);

@@ -183,7 +183,6 @@ absl::StatusOr<std::unique_ptr<Transcoder>> Transcoder::Make(Catalog catalog) {
   const pb::DescriptorPool* pool = pb::DescriptorPool::generated_pool();
   for (const CatalogMethod& method : self->catalog_.ListMethods()) {
     pool = method.descriptor->file()->pool();
-    if (!method.unary()) continue;
     if (absl::Status status = self->AddRoutes(method); !status.ok()) {
       return absl::InvalidArgumentError(Join("method ", method.path, ": ", Message(status)));
     }

@@ -30,7 +30,7 @@ struct Route {
 // The HTTP status that a call's status becomes (google/rpc/code.proto).
 int HttpStatusOf(absl::StatusCode code);
 
-// A Transcoder holds the routes to the unary methods of a catalog. Immutable; thread-safe.
+// A Transcoder holds the routes to the methods of a catalog. Immutable; thread-safe.
 class Transcoder {
  public:
   // Errors: INVALID_ARGUMENT, which names the method and what is wrong with its rule.

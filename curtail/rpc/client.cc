@@ -24,6 +24,10 @@ void internal::StartedCall::Finished() {
   client->impl_->Finish(this);
 }
 
+void internal::StartedCall::Touch(Client& client, const std::shared_ptr<ClientConnection>& connection) {
+  client.impl_->Touch(connection);
+}
+
 StartedCall* Client::Impl::NewCall() {
   if (free_calls.empty()) {
     pool.push_back(std::make_unique<StartedCall>());
@@ -50,13 +54,14 @@ bool Client::Impl::Send(StartedCall* call, TimePoint now) {
   }
   ClientConnection& connection = *(call->connection = *std::move(acquired));
   connection.Begin(*call);
-  if (connection.dirty) return true;
-  connection.dirty = true;
-  dirty.push_back(call->connection);
-  if (connection.watched) return true;
-  connection.watched = true;
-  connecting.push_back(call->connection);
+  Touch(call->connection);
   return true;
+}
+
+void Client::Impl::Touch(const std::shared_ptr<ClientConnection>& connection) {
+  if (std::exchange(connection->dirty, true)) return;
+  dirty.push_back(connection);
+  if (!std::exchange(connection->watched, true)) connecting.push_back(connection);
 }
 
 bool Client::Impl::Again(StartedCall* call, TimePoint now) {

@@ -58,6 +58,11 @@ def check_answers(address):
     status, headers, body = ask(connection, "POST", "/library.Library/GetBook", b"\0\0\0\0\0",
                                 content_type="application/grpc-web+proto", x_grpc_web="1")
     assert status == 200 and body[0] == 0 and b"grpc-status:0\r\n" in body, body
+    status, headers, body = ask(connection, "GET", "/v1/watch/7?count=3&failWith=8")
+    lines = [json.loads(line) for line in body.splitlines()]
+    assert status == 200 and headers["content-type"] == "application/x-ndjson", (status, headers)
+    assert [line["result"]["name"] for line in lines[:3]] == ["7/0", "7/1", "7/2"], lines
+    assert lines[3:] == [{"error": {"code": 8, "message": "the shelf fell", "details": []}}], lines
     connection.close()
 
 
@@ -105,7 +110,7 @@ def main():
         if not sanitized:
             check_out_of_descriptors(gateway, server_address)
         code, text = ends(front)
-        assert code == 0 and re.search(r"4 requests, 0 failed", text), (code, text)
+        assert code == 0 and re.search(r"5 requests, 0 failed", text), (code, text)
     finally:
         for process in (front, server):
             if process is not None and process.poll() is None:

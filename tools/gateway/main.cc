@@ -18,7 +18,7 @@ constexpr int kBadConfiguration = 104;
 constexpr Nanos kCatalogTimeout = std::chrono::seconds(5);
 
 constexpr char kFooter[] =
-    "Every unary method answers POST /package.Service/Method, and the paths of its google.api.http option.\n"
+    "Every method answers POST /package.Service/Method, and the paths of its google.api.http option.\n"
     "Examples:\n"
     "  curtail-gateway 127.0.0.1:8080\n"
     "  curtail-gateway 127.0.0.1:8080 --listen 0.0.0.0:80 --allow-origin https://app.example\n"
@@ -29,6 +29,7 @@ struct Flags {
   std::vector<std::string> protos;
   std::vector<std::string> import_paths;
   std::string timeout = "30s";
+  std::string stream_timeout = "1h";
   std::string drain = "10s";
   bool tls = false;
   TlsOptions tls_options;
@@ -49,7 +50,10 @@ void AddFlags(CLI::App& app, Flags* f) {
                  "An origin whose web pages may call: https://app.example, or * for all");
   app.add_option("--timeout", f->timeout, "Of a call without grpc-timeout; longer ones are cut to it")
       ->capture_default_str();
-  app.add_option("--drain", f->drain, "For requests in flight, after SIGTERM or Ctrl-C")
+  app.add_option("--stream-timeout", f->stream_timeout, "The same of methods that stream")
+      ->capture_default_str();
+  app.add_option("--drain", f->drain,
+                 "For requests in flight, after SIGTERM or Ctrl-C; streams end halfway through")
       ->capture_default_str();
   app.add_option("--max-connections", f->options.max_connections, "More are closed at once")
       ->capture_default_str();
@@ -85,9 +89,12 @@ absl::StatusOr<Catalog> CatalogOf(const Flags& flags) {
 absl::StatusOr<std::unique_ptr<Gateway>> StartGateway(Flags& flags, Nanos* drain) {
   const absl::StatusOr<Nanos> timeout = TimeOf("--timeout", flags.timeout);
   if (!timeout.ok()) return timeout.status();
+  const absl::StatusOr<Nanos> stream_timeout = TimeOf("--stream-timeout", flags.stream_timeout);
+  if (!stream_timeout.ok()) return stream_timeout.status();
   const absl::StatusOr<Nanos> drain_time = TimeOf("--drain", flags.drain);
   if (!drain_time.ok()) return drain_time.status();
   flags.options.timeout = *timeout;
+  flags.options.stream_timeout = *stream_timeout;
   *drain = *drain_time;
   if (flags.tls) {
     absl::StatusOr<std::shared_ptr<const ClientTls>> tls = ClientTls::Load(flags.tls_options);

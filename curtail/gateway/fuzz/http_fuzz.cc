@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Any bytes at all against the server's end of HTTP/1.1 and of HTTP/2, and what is taken from them. The first byte says in
-// which pieces the bytes arrive and when requests are answered. Properties: no more is held than the limits allow, and
-// every request that is taken can be answered.
+// which pieces the bytes arrive and when requests are answered, at once or in parts. Properties: no more is held than the
+// limits allow, and every request that is taken can be answered.
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -25,18 +25,33 @@ void Require(bool holds) {
 void Run(std::string_view prefix, std::string_view bytes, size_t piece, size_t hold_back) {
   const auto codec = MakeAnyHttpCodec(kLimits);
   std::vector<HttpRequest> requests;
+  std::vector<int32_t> open;  // answers that come in parts
   std::string out;
+  const auto go_on = [&](bool last) {
+    for (const int32_t stream : open) {
+      if (stream % 8 == 5 && !codec->Abort(stream)) return false;
+      codec->AddBody(stream, std::string(30, 'p'), last);
+    }
+    if (last) open.clear();
+    for (const int32_t stream : codec->TakeGivenUp()) codec->AddBody(stream, "late", /*last=*/true);
+    return true;
+  };
   const auto answer = [&](size_t keep) {
     while (requests.size() > keep) {
       const HttpRequest& request = requests.back();
       WebMessage(WebForm::kText, request.body).IgnoreError();
-      codec->Reply(request.stream, {200, {{"x-verb", "v"}}, std::string(request.body.size() % 100, 'r')});
+      const bool more = request.body.size() % 2 == 1;
+      codec->Reply(request.stream,
+                   {200, {{"x-verb", "v"}}, std::string(request.body.size() % 100, 'r'), more});
+      if (more) open.push_back(request.stream);
       requests.pop_back();
     }
   };
   if (!prefix.empty() && !codec->Receive(prefix, &requests).ok()) return;
   while (!bytes.empty() && !codec->Finished()) {
+    if (!go_on(!codec->WantsInput() || piece % 3 == 0)) return;
     if (!codec->WantsInput()) answer(0);
+    if (!codec->WantsInput() && !open.empty() && !go_on(/*last=*/true)) return;
     if (!codec->Receive(bytes.substr(0, piece), &requests).ok()) return;
     bytes.remove_prefix(std::min(piece, bytes.size()));
     out.clear();
@@ -45,6 +60,8 @@ void Run(std::string_view prefix, std::string_view bytes, size_t piece, size_t h
     Require(codec->held_bytes() <= kLimits.max_partial_bytes + kLimits.max_head_bytes + piece + 4096);
   }
   answer(0);
+  if (!go_on(/*last=*/true)) return;
+  Require(codec->in_flight() == 0);
   out.clear();
   codec->Pull(&out, 1 << 16);
 }

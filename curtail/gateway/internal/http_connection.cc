@@ -36,6 +36,7 @@ void HttpConnection::OnEvents(uint32_t events, TaskList*) {
   if ((events & EPOLLOUT) != 0) blocked_ = false;
   if ((events & (EPOLLERR | EPOLLHUP)) != 0) return Close();
   if ((events & (EPOLLIN | EPOLLRDHUP)) != 0) unread_ = true;
+  if ((events & EPOLLRDHUP) != 0) hung_up_ = true;
   Flush();
 }
 
@@ -48,16 +49,19 @@ void HttpConnection::Flush() {
   if (!closed_ && unread_) ReadAll();
   if (!closed_) SendAll();
   if (closed_) return;
+  // A client that sends no more and reads a stream has left: only writing could tell otherwise.
+  if ((hung_up_ || ended_) && !streamed_.empty()) return Close();
   Account();
   Note();
-  const bool all_sent = sent_ == out_.size();
-  if (all_sent && (codec_->Finished() || (ended_ && codec_->in_flight() == 0))) Close();
+  TellAnswers();
+  if (owed() == 0 && (codec_->Finished() || (ended_ && codec_->in_flight() == 0))) Close();
 }
 
 void HttpConnection::ReadAll() {
   std::array<char, kReadChunk> buffer;
   for (int i = 0; i < kReadBatch; ++i) {
-    if (ended_ || !codec_->WantsInput() || blocked_ || !owner_->MayRead()) return;
+    if (ended_ || !codec_->WantsInput() || blocked_) return;
+    if (!owner_->MayRead() && owed() == 0) return;
     const ssize_t n = recv(fd_.get(), buffer.data(), buffer.size(), 0);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -112,6 +116,7 @@ void HttpConnection::SendAll() {
     const ssize_t n = send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
     if (n >= 0) {
       sent_ += static_cast<size_t>(n);
+      taken_ += static_cast<size_t>(n);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       blocked_ = true;
     } else if (errno != EINTR) {
@@ -133,6 +138,32 @@ void HttpConnection::Reply(int32_t stream, HttpReply reply) {
   if (!closed_) codec_->Reply(stream, std::move(reply));
 }
 
+void HttpConnection::AddBody(int32_t stream, std::string_view bytes, bool last) {
+  if (!closed_) codec_->AddBody(stream, bytes, last);
+}
+
+void HttpConnection::Abort(int32_t stream) {
+  if (!closed_ && !codec_->Abort(stream)) Close();
+}
+
+void HttpConnection::TellAnswers() {
+  for (const int32_t stream : codec_->TakeGivenUp()) {
+    const auto at = streamed_.find(stream);
+    if (at == streamed_.end()) continue;
+    StreamedAnswer* const answer = at->second;
+    streamed_.erase(at);
+    answer->OnGivenUp();
+  }
+  if (streamed_.empty() || taken_ == std::exchange(told_, taken_)) return;
+  // OnRoom() may close the connection, or detach.
+  std::vector<int32_t> streams;
+  for (const auto& [stream, answer] : streamed_) streams.push_back(stream);
+  for (const int32_t stream : streams) {
+    const auto at = streamed_.find(stream);
+    if (at != streamed_.end()) at->second->OnRoom();
+  }
+}
+
 void HttpConnection::Drain() {
   if (closed_) return;
   codec_->Drain();
@@ -146,6 +177,7 @@ void HttpConnection::Close() {
   poller_->Remove(fd_.get());
   fd_.Reset();
   Account();
+  for (const auto& [stream, answer] : std::exchange(streamed_, {})) answer->OnGivenUp();
   owner_->OnClosed(*this);
 }
 

@@ -8,14 +8,28 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "curtail/base/clock.h"
 #include "curtail/exec/poller.h"
 #include "curtail/gateway/http_codec.h"
+#include "curtail/gateway/internal/pace.h"
 #include "curtail/rpc/transport/socket.h"
 
 namespace curtail::gateway::internal {
+
+// An answer that comes in parts hears of its reader.
+class StreamedAnswer {
+ public:
+  // Bytes of the connection have left.
+  virtual void OnRoom() = 0;
+  // The reader has gone. The connection refers to the answer no more.
+  virtual void OnGivenUp() = 0;
+
+ protected:
+  ~StreamedAnswer() = default;
+};
 
 class HttpConnection final : public PollHandler, public std::enable_shared_from_this<HttpConnection> {
  public:
@@ -26,7 +40,8 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
     virtual void OnClosed(HttpConnection& connection) = 0;
     // The bytes that the connection holds have become more, or fewer.
     virtual void OnHeld(ptrdiff_t change) = 0;
-    // False: all connections together hold too much; read nothing for now.
+    // False: all connections together hold too much. Those that owe their readers nothing are not
+    // read for now.
     virtual bool MayRead() const = 0;
 
    protected:
@@ -42,6 +57,14 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
 
   // Answers a request of this connection. Output leaves with Flush().
   void Reply(int32_t stream, HttpReply reply);
+  // As those of the codec.
+  void AddBody(int32_t stream, std::string_view bytes, bool last);
+  void Abort(int32_t stream);
+  // Until Detach() `answer` hears of the reader of that stream. REQUIRES: not closed
+  void Attach(int32_t stream, StreamedAnswer* answer) { streamed_[stream] = answer; }
+  void Detach(int32_t stream) { streamed_.erase(stream); }
+  // Bytes that have to leave before all of the stream's body has.
+  size_t unsent(int32_t stream) const { return codec_->unsent(stream) + out_.size() - sent_; }
   // Sends what is ready and goes on reading. May close the connection.
   void Flush();
   void Drain();
@@ -52,10 +75,15 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   // When the client sent its first byte of the request in progress, or has last done anything.
   TimePoint since() const { return since_; }
   bool in_request() const { return in_request_; }
+  // Bytes that it holds, requests and answers.
+  size_t held() const { return held_; }
+  // How long its reader has taken next to nothing of what it is owed.
+  Nanos Stalled(TimePoint now) { return pace_.Look(owed(), taken_, now); }
 
   bool dirty = false;  // for the owner: it waits for a Flush()
 
  private:
+  size_t owed() const { return codec_->owed_bytes() + out_.size() - sent_; }
   void ReadAll();
   // False: the connection is closed.
   bool Receive(std::string_view bytes);
@@ -64,6 +92,8 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   void Note();
   // Tells the owner what the connection holds.
   void Account();
+  // Tells answers that come in parts what their readers have done.
+  void TellAnswers();
 
   const std::shared_ptr<Poller> poller_;
   const std::unique_ptr<HttpServerCodec> codec_;
@@ -73,12 +103,17 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   bool blocked_ = false;  // the socket takes no output for now
   bool unread_ = false;   // the socket may have input that was not read
   bool ended_ = false;    // the client sends no more
+  bool hung_up_ = false;  // it has said so, behind what may not have been read
   bool in_request_ = false;
   bool took_request_ = false;  // a request was taken since the last Note()
   size_t held_ = 0;            // as the owner knows it
   TimePoint since_;
   std::string out_;
-  size_t sent_ = 0;  // of out_
+  size_t sent_ = 0;     // of out_
+  uint64_t taken_ = 0;  // bytes that the socket took
+  uint64_t told_ = 0;   // of these, when the answers were told of room
+  Pace pace_;
+  std::unordered_map<int32_t, StreamedAnswer*> streamed_;
 };
 
 }  // namespace curtail::gateway::internal

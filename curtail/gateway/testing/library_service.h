@@ -3,6 +3,7 @@
 // library_service.h - a small library of books, for tests of the gateway.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <thread>
 
@@ -40,6 +41,49 @@ class LibraryService final : public library::Library::Service {
     *reply = request;
     return absl::OkStatus();
   }
+  absl::Status Watch(Context& ctx, const library::WatchRequest& request,
+                     StreamWriter<library::Book>& stream) override {
+    ctx.AddInitialMetadata("x-shelf", request.shelf());
+    ctx.AddTrailingMetadata("x-sent", std::to_string(request.count()));
+    if (request.early()) stream.SendInitialMetadata();
+    library::Book book;
+    book.set_title(std::string(static_cast<size_t>(request.title_bytes()), 't'));
+    for (int i = 0; i < request.count(); ++i) {
+      book.set_name(Join(request.shelf(), "/", i));
+      if (!stream.Write(book)) break;
+      sent_.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (request.wait()) {
+      while (!ctx.cancelled() && !ctx.deadline().Expired()) std::this_thread::yield();
+    }
+    ended_.fetch_add(1, std::memory_order_relaxed);
+    if (!stream.status().ok()) return stream.status();
+    if (request.wait()) return absl::CancelledError("the caller has gone");
+    if (request.fail_with() == 0) return absl::OkStatus();
+    return absl::Status(static_cast<absl::StatusCode>(request.fail_with()), "the shelf fell");
+  }
+  absl::Status Donate(Context&, StreamReader<library::Book>& stream, library::Inventory* reply) override {
+    for (library::Book book; stream.Read(&book);) {
+      reply->set_books(reply->books() + 1);
+      reply->set_bytes(reply->bytes() + static_cast<int64_t>(book.title().size()));
+    }
+    return stream.status();
+  }
+  absl::Status Copy(Context&, ServerStream<library::Book, library::Book>& stream) override {
+    return EachMessage(stream, [](const library::Book& book, library::Book* copy) {
+      if (book.title() == "unique") return absl::FailedPreconditionError("it cannot be copied");
+      *copy = book;
+      return absl::OkStatus();
+    });
+  }
+
+  // Of all Watch() calls: books that were written, and calls that have ended.
+  int sent() const { return sent_.load(std::memory_order_relaxed); }
+  int ended() const { return ended_.load(std::memory_order_relaxed); }
+
+ private:
+  // Atomic: counters, relaxed.
+  std::atomic<int> sent_{0}, ended_{0};
 };
 
 }  // namespace curtail::gateway

@@ -38,6 +38,9 @@ class StartedCall final : public ClientCall, public Timer {
     StartedCall* call = nullptr;
   } wait;
 
+  // Has the next Client::Poll() carry out what was posted on `connection`, and watches it until it stands.
+  static void Touch(Client& client, const std::shared_ptr<ClientConnection>& connection);
+
  private:
   void Finished() override;
   // Finished() has run by then, and may have put the object to use again: nothing is left to do.
@@ -67,7 +70,7 @@ struct Client::Impl {
   std::vector<std::shared_ptr<internal::ClientConnection>> dirty_before;
   TimerHeap timers;
   TimerHeap waits;    // StartedCall::Wait
-  std::string reply;  // the memory for the next reply that nobody takes
+  std::string reply;  // the memory for the next reply that is not taken
   size_t completed = 0;
 
   // Thread-safe by itself. Last: its thread uses the connections of lanes.
@@ -77,6 +80,7 @@ struct Client::Impl {
   // Posts a call that is ready, on a connection of its channel, or has it wait for one. False: there is none, and the
   // next Poll() finishes it.
   bool Send(internal::StartedCall* call, TimePoint now);
+  void Touch(const std::shared_ptr<internal::ClientConnection>& connection);
   // Has a call that failed be made again, if that is to be.
   bool Again(internal::StartedCall* call, TimePoint now);
   void SendRefusedAgain();

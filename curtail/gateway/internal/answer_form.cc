@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/gateway/internal/answer_form.h"
+
+#include "curtail/base/strings.h"
+#include "curtail/wire/metadata.h"
+
+namespace curtail::gateway::internal {
+namespace {
+
+void AddMetadata(const Metadata& metadata, HttpReply* reply) {
+  for (const auto& [key, value] : metadata) {
+    reply->headers.emplace_back(Join("grpc-metadata-", key),
+                                key.ends_with("-bin") ? wire::Base64Encode(value) : std::string(value));
+  }
+}
+
+}  // namespace
+
+HttpReply AnswerForm::Whole(const absl::Status& status, std::string_view message,
+                            const ReplyMetadata& metadata) const {
+  if (web_) return WebReply(*web_, status, message, metadata);
+  HttpReply reply;
+  absl::StatusOr<std::string> json = std::string();
+  if (status.ok()) {
+    json = transcoder_->Reply(*route_, message);
+  } else {
+    json = status;
+  }
+  reply.status = HttpStatusOf(json.status().code());
+  AddMetadata(metadata.initial, &reply);
+  AddMetadata(metadata.trailing, &reply);
+  reply.headers.emplace_back("content-type", kJson);
+  reply.body = json.ok() ? *std::move(json) : transcoder_->Error(json.status());
+  return reply;
+}
+
+HttpReply AnswerForm::Head(const Metadata& initial) const {
+  HttpReply reply;
+  if (web_) {
+    reply.headers = WebHeaders(*web_, initial);
+  } else {
+    AddMetadata(initial, &reply);
+    reply.headers.emplace_back("content-type", kJsonLines);
+  }
+  reply.more = true;
+  return reply;
+}
+
+absl::StatusOr<std::string> AnswerForm::Part(std::string_view message) const {
+  if (web_) return WebPart(*web_, message);
+  absl::StatusOr<std::string> json = transcoder_->Reply(*route_, message);
+  if (!json.ok()) return json;
+  return Join("{\"result\":", *json, "}\n");
+}
+
+std::string AnswerForm::End(const absl::Status& status, const Metadata& trailing) const {
+  if (web_) return WebEnd(*web_, status, trailing);
+  return status.ok() ? std::string() : Join("{\"error\":", transcoder_->Error(status), "}\n");
+}
+
+}  // namespace curtail::gateway::internal

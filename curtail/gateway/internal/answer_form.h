@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// answer_form.h - an answer of gRPC as a client of HTTP reads it: as JSON or as gRPC-Web, at once or in
+// parts.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/gateway/grpc_web.h"
+#include "curtail/gateway/http_codec.h"
+#include "curtail/gateway/transcoder.h"
+#include "curtail/rpc/context.h"
+
+namespace curtail::gateway::internal {
+
+inline constexpr std::string_view kJson = "application/json";
+inline constexpr std::string_view kJsonLines = "application/x-ndjson";
+
+// Cheap to copy. The transcoder and the route outlive it.
+class AnswerForm {
+ public:
+  // `web`: as gRPC-Web.
+  AnswerForm(const Transcoder& transcoder, std::optional<WebForm> web)
+      : transcoder_(&transcoder), web_(web) {}
+  // The method that answers. Without it there are errors only.
+  void SetRoute(const Route* route) { route_ = route; }
+  const Route* route() const { return route_; }
+  const std::optional<WebForm>& web() const { return web_; }
+
+  // A whole answer. `message` is ignored unless `status` is OK.
+  HttpReply Whole(const absl::Status& status, std::string_view message, const ReplyMetadata& metadata) const;
+
+  // The parts of a stream: its head, each message, and the end.
+  HttpReply Head(const Metadata& initial) const;
+  // Errors: INTERNAL, if the bytes are no such message.
+  [[nodiscard]] absl::StatusOr<std::string> Part(std::string_view message) const;
+  std::string End(const absl::Status& status, const Metadata& trailing) const;
+
+ private:
+  const Transcoder* transcoder_;
+  std::optional<WebForm> web_;
+  const Route* route_ = nullptr;
+};
+
+}  // namespace curtail::gateway::internal

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/gateway/internal/request_rules.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "curtail/base/strings.h"
+#include "curtail/wire/metadata.h"
+
+namespace curtail::gateway::internal {
+
+std::string_view HeaderOf(const HttpRequest& request, std::string_view key) {
+  return request.headers.Find(key).value_or("");
+}
+
+std::pair<std::string_view, std::string_view> SplitTarget(std::string_view target) {
+  const size_t mark = std::min(target.find('?'), target.size());
+  return {target.substr(0, mark), target.substr(std::min(mark + 1, target.size()))};
+}
+
+absl::StatusOr<std::string> CheckOrigin(const HttpRequest& request, const std::vector<std::string>& allowed) {
+  const std::string_view origin = HeaderOf(request, "origin");
+  if (origin.empty()) return std::string();
+  const std::string_view host = HeaderOf(request, "host");
+  if (!host.empty() && (origin == Join("http://", host) || origin == Join("https://", host))) {
+    return std::string();
+  }
+  const bool may = std::any_of(allowed.begin(), allowed.end(),
+                               [&](const std::string& one) { return one == "*" || one == origin; });
+  if (may) return std::string(origin);
+  return absl::PermissionDeniedError("web pages of this origin may not call: see --allow-origin");
+}
+
+bool IsPreflight(const HttpRequest& request) {
+  return request.verb == "OPTIONS" && !HeaderOf(request, "access-control-request-method").empty();
+}
+
+HttpReply PreflightReply(const std::vector<std::string>& headers) {
+  HttpReply reply;
+  reply.status = 204;
+  std::string allowed = "content-type, grpc-timeout, x-grpc-web, x-user-agent";
+  for (const std::string& header : headers) allowed += Join(", ", header);
+  reply.headers = {{"access-control-allow-methods", "GET, POST, PUT, PATCH, DELETE"},
+                   {"access-control-allow-headers", allowed},
+                   {"access-control-max-age", "600"}};
+  return reply;
+}
+
+absl::StatusOr<Metadata> MetadataOf(const HttpRequest& request, const std::vector<std::string>& keys) {
+  Metadata metadata;
+  for (const std::string& key : keys) {
+    for (const auto& [name, value] : request.headers) {
+      if (name != key) continue;
+      if (!key.ends_with("-bin")) {
+        metadata.Add(key, value);
+      } else if (const std::optional<std::string> bytes = wire::Base64Decode(value)) {
+        metadata.Add(key, *bytes);
+      } else {
+        return absl::InvalidArgumentError(Join("header ", key, " is no base64"));
+      }
+    }
+  }
+  if (absl::Status status = wire::CheckMetadata(metadata); !status.ok()) return status;
+  return metadata;
+}
+
+Deadline DeadlineOf(const HttpRequest& request, Nanos limit) {
+  const std::optional<Nanos> asked = wire::ParseTimeout(HeaderOf(request, "grpc-timeout"));
+  return Deadline::In(std::min(asked.value_or(limit), limit));
+}
+
+}  // namespace curtail::gateway::internal

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. Backpressure goes through: what a reader does not take stays in its connection up to kMaxUnsent, then in replies_
+// up to kMaxReplies, and then the target's window for the stream runs out. The head leaves with the first message, or at the
+// next Look(): so an error that comes with it is still the status of the answer. A stream that holds replies while all
+// connections together hold too much is cut short when the next one comes, so the windows of many streams do not add up.
+#include "curtail/gateway/internal/stream_call.h"
+
+#include <algorithm>
+
+namespace curtail::gateway::internal {
+namespace {
+
+constexpr size_t kMaxUnsent = 256u << 10;
+constexpr size_t kMaxReplies = 64u << 10;
+
+}  // namespace
+
+absl::StatusOr<bool> RequestSource::Next(std::string* message) {
+  if (one_) {
+    *message = std::exchange(body_, {});
+    return std::exchange(at_, 1) == 0;
+  }
+  constexpr std::string_view kSpace = " \t\r\n";
+  while (at_ < body_.size()) {
+    const size_t end = std::min(body_.find('\n', at_), body_.size());
+    const std::string_view line = std::string_view(body_).substr(at_, end - at_);
+    at_ = end + 1;
+    if (line.find_first_not_of(kSpace) == std::string_view::npos) continue;
+    absl::StatusOr<std::string> request = transcoder_->Request(match_, query_, line);
+    if (!request.ok()) return request.status();
+    *message = *std::move(request);
+    return true;
+  }
+  body_ = {};
+  return false;
+}
+
+StreamCall::StreamCall(Owner* owner, Asker asker, RequestSource requests)
+    : owner_(owner), asker_(std::move(asker)), requests_(std::move(requests)) {
+  if (const auto connection = asker_.connection.lock()) connection->Attach(asker_.stream, this);
+  Account();
+}
+
+StreamCall::~StreamCall() {
+  const auto connection = asker_.connection.lock();
+  if (connection != nullptr && !given_up_) connection->Detach(asker_.stream);
+  owner_->OnHeld(-static_cast<ptrdiff_t>(held_));
+}
+
+void StreamCall::Account() {
+  const size_t held = replies_.bytes() + requests_.bytes();
+  owner_->OnHeld(static_cast<ptrdiff_t>(held) - static_cast<ptrdiff_t>(std::exchange(held_, held)));
+}
+
+size_t StreamCall::unsent() const {
+  const auto connection = asker_.connection.lock();
+  return connection == nullptr || given_up_ ? 0 : connection->unsent(asker_.stream);
+}
+
+bool StreamCall::over() const { return gone() && (given_up_ || (answered_ && unsent() == 0)); }
+
+void StreamCall::Look(TimePoint now, Nanos limit) {
+  if (given_up_) return;
+  if (const size_t left = unsent();
+      pace_.Look(left, added_ - std::min<uint64_t>(left, added_), now) > limit) {
+    return CutShort(absl::CancelledError("its reader does not read"));
+  }
+  if (answered_) return;
+  if (streams() && head_come_ && !head_sent_ && !end_) SendHead(reply_head());
+  Pump();
+}
+
+void StreamCall::End(absl::Status why) {
+  replies_.Clear();
+  Account();
+  Cancel(std::move(why));
+}
+
+void StreamCall::CutShort(absl::Status why) {
+  owner_->OnCutShort();
+  const auto connection = asker_.connection.lock();
+  OnGivenUp();
+  if (connection != nullptr) {
+    connection->Detach(asker_.stream);
+    connection->Abort(asker_.stream);
+    if (!connection->closed()) owner_->OnOutput(connection);
+  }
+  Cancel(std::move(why));
+}
+
+void StreamCall::OnGivenUp() {
+  given_up_ = true;
+  End(absl::CancelledError("the client has gone"));
+}
+
+bool StreamCall::NextRequest(std::string* message) {
+  const absl::StatusOr<bool> more = requests_.Next(message);
+  Account();
+  if (more.ok()) return *more;
+  End(more.status());
+  return false;
+}
+
+void StreamCall::OnReply(std::string&& message) {
+  if (given_up_) return;
+  if (!streams() && !replies_.empty()) {
+    return End(absl::UnimplementedError("more than one message in answer to a call of one reply"));
+  }
+  if (streams() && !replies_.empty() && !owner_->MayRead()) {
+    return CutShort(absl::ResourceExhaustedError("the gateway holds too much"));
+  }
+  replies_.Push(std::move(message));
+  Account();
+  Pump();
+}
+
+void StreamCall::OnEnd(const absl::Status& status, ReplyMetadata&& metadata) {
+  end_ = status;
+  metadata_ = std::move(metadata);
+  if (!given_up_) Pump();
+}
+
+void StreamCall::Pump() {
+  std::string message;
+  while (streams() && !given_up_ && !replies_.empty() && unsent() <= kMaxUnsent) {
+    replies_.Pop(&message);
+    const absl::StatusOr<std::string> part = asker_.form.Part(message);
+    if (part.ok()) {
+      if (!head_sent_) SendHead(end_ ? metadata_.initial : reply_head());
+      AddBody(*part, /*last=*/false);
+    } else if (end_) {
+      replies_.Clear();
+      end_ = part.status();
+    } else {
+      End(part.status());
+    }
+  }
+  if (given_up_) return;
+  Account();
+  Read(replies_.bytes() <= kMaxReplies && owner_->MayRead());
+  if (end_ && !answered_ && (replies_.empty() || !streams())) Finish();
+}
+
+void StreamCall::SendHead(const Metadata& initial) {
+  head_sent_ = true;
+  owner_->Answer(asker_, asker_.form.Head(initial));
+}
+
+void StreamCall::AddBody(std::string_view bytes, bool last) {
+  const auto connection = asker_.connection.lock();
+  if (connection == nullptr || connection->closed()) return;
+  added_ += bytes.size();
+  connection->AddBody(asker_.stream, bytes, last);
+  owner_->OnOutput(connection);
+}
+
+void StreamCall::Finish() {
+  answered_ = true;
+  const bool whole = !streams() || (!head_sent_ && !end_->ok());
+  if (whole) {
+    std::string reply;
+    const bool one = !replies_.empty();
+    if (one) replies_.Pop(&reply);
+    Account();
+    if (end_->ok() && !one && !streams()) end_ = absl::UnimplementedError("no message in answer to a call");
+    return owner_->Answer(asker_, asker_.form.Whole(*end_, reply, metadata_));
+  }
+  if (!head_sent_) SendHead(metadata_.initial);
+  AddBody(asker_.form.End(*end_, metadata_.trailing), /*last=*/true);
+  owner_->OnStreamEnd(*end_);
+}
+
+}  // namespace curtail::gateway::internal
