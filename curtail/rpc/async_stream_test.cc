@@ -212,7 +212,7 @@ INSTANTIATE_TEST_SUITE_P(Models, AsyncStreamThreadTest,
 
 // Far more than there are threads.
 TEST_P(AsyncStreamThreadTest, ManyStreamsThatWaitHoldNoThread) {
-  constexpr int kStreams = 500;
+  constexpr int kStreams = 100;
   Context ctx(kMaxTestWait);
   std::vector<Stream> streams;
   for (int i = 0; i < kStreams; ++i) streams.push_back(Open(ctx, "Relay"));
