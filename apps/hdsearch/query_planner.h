@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// query_planner.h - what the mid-tier does with a query between its calls to the leaves: whom to ask for what, and
-// how their answers make one.
+// query_planner.h - what the mid-tier does with a query between its calls to the leaves: which leaf to ask for what,
+// and how their answers make one.
 //
 // The handler (search_service.h) waits; a planner never does.
 #pragma once
@@ -31,7 +31,7 @@ struct NearestRequests : LeafRequests<NearestRequest> {
   uint32_t candidates = 0;  // in all of them
 };
 
-// A QueryPlanner knows the index and who holds what. Immutable: any number of requests at once.
+// A QueryPlanner knows the index, and which leaf holds which images. Immutable: any number of requests at once.
 class QueryPlanner {
  public:
   template <class Reply>
@@ -40,7 +40,7 @@ class QueryPlanner {
   // leaves[i] serves shard i of leaves.size(); the channels outlive the planner. REQUIRES: at least one leaf.
   QueryPlanner(std::unique_ptr<const HashIndex> index, std::vector<Channel*> leaves);
 
-  // Step 1: how to get the query's vector; asks nobody when the request carries it. Errors: INVALID_ARGUMENT (no
+  // Step 1: how to get the query's vector; asks no leaf when the request carries it. Errors: INVALID_ARGUMENT (no
   // query, k not from 1 to the number of images, no such image).
   absl::StatusOr<LeafRequests<GetRequest>> AskForVector(const QueryRequest& request) const;
   // Step 2: the vector. Errors: INVALID_ARGUMENT (wrong dimension, a value not finite), or the leaf's, with its

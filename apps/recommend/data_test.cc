@@ -235,7 +235,7 @@ TEST(Generate, WritesWhatIsReadAgain) {
   ASSERT_TRUE(WriteRatings(spec, dir.File("r.csv")).ok());
   EXPECT_EQ(List(dir.File("r.csv")), List(spec));
   EXPECT_EQ(WriteRatings(spec, dir.File("no/such/folder")).code(), absl::StatusCode::kNotFound);
-  // A file of the name that temporary ones once had is nobody's.
+  // A file with the name that temporary files once had stays.
   dir.Write("s.csv.part", "precious");
   ASSERT_TRUE(WriteRatings(spec, dir.File("s.csv")).ok());
   EXPECT_TRUE(std::filesystem::exists(dir.File("s.csv.part")));

@@ -33,7 +33,7 @@ struct Sparse {
 struct Matrix {
   // Ids in rising order; an entry's place is its row or column. Each has at least one rating.
   std::vector<uint32_t> users, items;
-  Sparse by_item;  // who rated the item, and how
+  Sparse by_item;  // the users that rated the item, and their ratings
   float low = 0, high = 0;
 };
 

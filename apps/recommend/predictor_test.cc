@@ -35,8 +35,8 @@ TEST(Predictor, EqualsBruteForceForAllPairs) {
 }
 
 // The distance of two users is what it is said to be: the root mean square difference of the ratings that
-// their factors predict for all items. With one neighbour and nobody as far as it, the nearest by that alone
-// decides.
+// their factors predict for all items. With one neighbour, and no other user at the
+// same distance, the nearest user alone decides.
 TEST(Predictor, NeighborsAreThoseWhoWouldRateAllItemsAlike) {
   const Model model = Trained(kSmall);
   const Factors& f = model.factors;

@@ -45,7 +45,7 @@ class PredictWorkload final : public Workload {
   const std::vector<double> truth_;          // of the first requests
 };
 
-// The user of one rating and the item of another: pairs that nobody has rated, mostly, of active users and
+// The user of one rating and the item of another: mostly pairs without a rating, of active users and
 // popular items.
 std::vector<Rating> DrawPairs(const Ratings& ratings, size_t count, uint64_t seed) {
   Rng rng(seed);

@@ -28,7 +28,7 @@ GetReply Found(const std::string& value) {
 }
 GetReply Missed() { return {}; }
 
-// Replicas of one shard that nobody listens for, so that an ejected one stays so.
+// Replicas of one shard without a server, so that an ejected one stays ejected.
 class AttemptsTest : public testing::Test {
  protected:
   void Start(int replicas, Nanos patience = kPatience) {

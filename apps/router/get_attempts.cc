@@ -72,7 +72,7 @@ void GetAttempts::Take(Replies<GetReply>&& replies, GetReply* reply) {
 
 absl::Status GetAttempts::Finish() const {
   if (found_) return absl::OkStatus();
-  // Who failed may hold the key, unless it has been ejected for it.
+  // A replica that failed may hold the key, unless it has been ejected for it.
   for (size_t i = 0; i < failed_.size(); ++i) {
     if (routing_.replicas->IsAdmitted(failed_.id(i))) return failure_;
   }

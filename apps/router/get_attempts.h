@@ -22,9 +22,9 @@ struct Routing {
   Stripes stripes;
 };
 
-// Who times out is asked again after the others, as long as the client waits. A miss is believed when all
-// replicas that take part have said so: one may have been emptied a moment ago, or have evicted it. A
-// GetAttempts is for one request.
+// Asks one replica after the other for a key. A replica that times out is asked again after the others, as
+// long as the client waits. A miss counts once all replicas that take part have reported it: one of them may
+// have been emptied a moment ago, or have evicted the key. A GetAttempts is for one request.
 class GetAttempts {
  public:
   // REQUIRES: the key passes CheckKey().
@@ -50,7 +50,7 @@ class GetAttempts {
  private:
   Routing& routing_;
   Context& ctx_;
-  const Deadline deadline_;  // that of ctx_, or one for who set none
+  const Deadline deadline_;  // that of ctx_, or the default when ctx_ has none
   const size_t shard_;
   Targets order_;
   Targets missed_, failed_;      // of order_
@@ -62,7 +62,7 @@ class GetAttempts {
   absl::Status failure_;
 };
 
-// Gives a key to replicas that missed it, as long as nobody writes it. For one request.
+// Gives a key to replicas that missed it, as long as no write of it is in flight. For one request.
 class Refill {
  public:
   // A refill may take what a replica may take over a get, and a quarter of the client's time at most.

@@ -59,8 +59,8 @@ class LeafService final : public Store::Service {
   Memcached memcached_;
   Stripes stripes_;
   std::array<Seen, Stripes::kCount> seen_;
-  // Versions, as StoreHistory says. Atomic; relaxed, as who reads them holds all stripes, and so does who writes them,
-  // but for a flush of before, which only the mid-tier that reads knows of.
+  // Versions, as StoreHistory says. Atomic; relaxed, as a reader holds all stripes, and so does a writer. The one
+  // exception is an earlier flush, which only the mid-tier that reads knows of.
   std::atomic<uint64_t> flushed_{0};
   std::atomic<uint64_t> since_;
 };

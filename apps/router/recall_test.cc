@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who may take part by what the leaves say; whole mid-tiers that start again are in failure_test.cc.
+// Which replicas may take part, by the leaves' histories; failure_test.cc restarts whole mid-tiers.
 #include "apps/router/recall.h"
 
 #include <gmock/gmock.h>
@@ -141,7 +141,7 @@ class World {
   }
 
   // The mid-tier ends and another one starts; what is on its way is refused from then on. Checks that nothing that was
-  // acknowledged, and was there, is gone or old, and that those who take part hold the same, or nothing.
+  // acknowledged, and was there, is gone or old, and that replicas that take part hold the same, or nothing.
   void Restart() {
     writes_.clear();
     emptied_.fill(false);
@@ -187,7 +187,7 @@ class World {
     return false;
   }
 
-  // The newest of each key at those who take part.
+  // The newest of each key at the replicas that take part.
   std::map<int, uint64_t> Held() const {
     std::map<int, uint64_t> held;
     for (size_t i = 0; i < kReplicas; ++i) {
@@ -207,7 +207,7 @@ class World {
     if (std::ranges::count(admitted_, true) > 1) admitted_[replica] = false;
   }
 
-  // It is flushed, or only sent a flush of which nobody hears more.
+  // It is flushed, or is sent a flush without an answer.
   void Empty(size_t replica) {
     Leaf& leaf = leaves_[replica];
     const bool answered = rng_.Below(4) != 0;

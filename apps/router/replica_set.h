@@ -2,11 +2,11 @@
 //
 // replica_set.h - which leaves hold which shard, and which of them take part now.
 //
-// A replica that misses a write is ejected before the write is acknowledged, so that nobody reads an old
-// value from it; so is one that cannot be reached, or lets several gets in a row time out. A thread of its
-// own then asks it in short intervals to forget everything; once it has, it takes part again, empty. The last
-// replica of a shard that takes part is never ejected: what it has is all there is. Who takes part is in memory
-// only; a mid-tier that starts finds it out from the leaves (recall.h).
+// A replica that misses a write is ejected before the write is acknowledged, so that no get reads an old value
+// from it. A replica that cannot be reached, or lets several gets in a row time out, is ejected too. A thread
+// then asks it at short intervals to forget everything; once it has, it takes part again, empty. The last
+// replica of a shard that takes part is never ejected, because it holds the only copy. The set of replicas that
+// take part is in memory only; a mid-tier that starts derives it from the leaves (recall.h).
 #pragma once
 
 #include <array>
@@ -155,7 +155,8 @@ class ReplicaSet {
   // replica was ejected before (acquire in the refill, release in Probe()).
   std::atomic<uint64_t> version_;
 
-  // For some instructions, inside mu_ or alone: writes look who takes part and draw their version under it.
+  // Held for some instructions, inside mu_ or alone: a write lists the replicas that take part, and draws its
+  // version, under it.
   Mutex order_mu_;
   mutable FiberMutex mu_;
   mutable FiberCondition changed_;

@@ -118,7 +118,7 @@ class Setup {
     null_ = Connect(&front_client_);
   }
   ~Setup() {
-    while (!servers_.empty()) servers_.pop_back();  // those who call before those who are called
+    while (!servers_.empty()) servers_.pop_back();  // callers before the servers that they call
   }
 
   Channel* router() { return router_; }

@@ -18,9 +18,9 @@ namespace curtail::router {
 uint64_t HashOf(std::string_view key);
 size_t ShardOf(uint64_t hash, size_t shards);
 
-// A Stripes is a lock in many parts; keys of one stripe share one. Mid-tier and leaves cut keys into stripes
-// alike: a leaf goes by it when it tells a late write. Thread-safe; who waits, waits as its threading model
-// waits.
+// A Stripes is a lock in many parts; keys of one stripe share one. Mid-tier and leaves map keys to the same
+// stripes: a leaf relies on that to recognise a late write. Thread-safe; a thread that waits does so by its
+// threading model.
 class Stripes {
  public:
   static constexpr size_t kCount = 1024;

@@ -34,7 +34,7 @@ absl::Status Write::Begin(std::string_view key) {
       return absl::DeadlineExceededError(
           "other writes of keys of this stripe took too long; nothing was sent");
     }
-    // In parts, because a cancellation wakes nobody here.
+    // In parts, because a cancellation does not end this wait.
     hold_ = routing_.stripes.Take(Stripes::Of(hash), std::min(limit, Deadline::In(kLookInterval)));
     if (hold_) return absl::OkStatus();
   }
@@ -90,7 +90,7 @@ uint32_t Write::members() const {
 }
 
 void Write::EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_round) {
-  // It took part alone and holds what there is; who is back since then is empty.
+  // It took part alone and holds the only copy; a replica that is back since then is empty.
   if (targets_.size() == 1 && taken_ == 0) return;
   // Those that cannot be reached first: if all failed, one that is only slow is the one to keep.
   for (const bool unreachable : {true, false}) {
@@ -100,7 +100,7 @@ void Write::EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_
       if (taken_ == 0 && SurelyNotDone(status)) continue;
       if ((status.code() == absl::StatusCode::kUnavailable) != unreachable) continue;
       const std::string_view why = status.ok() ? "too many others" : Message(status);
-      // Not if it is the last one, since who took the write has been ejected meanwhile: it is sent it again.
+      // Eject() keeps the last one, if the replica that took the write was ejected meanwhile; it gets the write again.
       routing_.replicas->Eject(targets_.id(i), Join("missed a write: ", why));
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // write.h - a set or delete as the mid-tier makes it: to all replicas of the shard at once, one write of a
-// stripe of keys after the other, and ejecting who misses it.
+// stripe of keys after the other. It ejects replicas that miss it.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@
 
 namespace curtail::router {
 
-// Why replicas end equal: writes of a key that go through one mid-tier take turns, and each goes to all
-// replicas that take part; who misses one does not take part before it has been emptied. A leaf refuses a
-// version that is not the newest (`late`), because the write was given up, or because another mid-tier came
-// in between. Then all replicas are asked again with a newer version; so in the end all of them have done the
-// newest. So it is when one has missed the write and was ejected: the write is acknowledged when those that are left
-// have done it again and know who they are, by which a mid-tier that starts can tell them (recall.h).
+// Why replicas converge: writes of a key that go through one mid-tier take turns, and each goes to all replicas
+// that take part. A replica that misses one does not take part before it has been emptied. A leaf refuses a
+// version that is not the newest (`late`): the write was given up, or another mid-tier wrote in between. Then
+// all replicas get the write again with a newer version, so in the end all of them have done the newest. The
+// same happens when a replica has missed the write and was ejected. The write is acknowledged once the replicas
+// that remain have done it again with the list of themselves, by which a mid-tier that starts finds them (recall.h).
 //
 // Once begun, a write is carried through even if the client gives up, unless the shard has one replica only:
 // half of it would cost a replica. Each round takes `write_timeout` at most.
@@ -57,7 +57,7 @@ class Write {
  private:
   static constexpr int kMaxRounds = 5;
 
-  // Whom it goes to, as StoreSet says.
+  // The replicas that it goes to, as StoreSet says.
   uint32_t members() const;
   void EjectThoseWhoMissedIt(const Replies<StoreReply>& replies, bool last_round);
 

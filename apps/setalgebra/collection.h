@@ -66,7 +66,7 @@ struct WordCounts {
 [[nodiscard]] absl::StatusOr<WordCounts> CountWords(const DataSpec& spec, int threads, bool quiet);
 
 // The numbers of the n words that occur most often, equally frequent ones by their bytes; fewer when there
-// are not so many. The same for all who counted the same collection. These are stop words by collection
+// are not so many. All processes that count the same collection get the same. These are stop words by collection
 // frequency, as in Manning, Raghavan and Schuetze, "Introduction to Information Retrieval", section 2.2.2,
 // and muTune.
 std::vector<uint32_t> MostFrequent(const WordCounts& counts, size_t n);

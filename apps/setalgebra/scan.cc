@@ -12,7 +12,7 @@
 namespace curtail::setalgebra {
 namespace {
 
-// The words that are asked for, and who asks for them.
+// The words of the queries, and the queries of each word.
 struct Wanted {
   explicit Wanted(const std::vector<std::vector<std::string>>& queries) {
     for (uint32_t query = 0; query < queries.size(); ++query) {

@@ -156,7 +156,7 @@ void BoostYield(benchmark::State& state) {
   state.SetItemsProcessed(2 * state.iterations());
 }
 
-// Who may go on, under a mutex.
+// Which thread may go on, under a mutex.
 class Turns {
  public:
   // Waits until it is `side`'s turn, then passes it on. False at the end.

@@ -21,7 +21,7 @@ struct TruthRow {
   std::string error;  // why there is nothing else
   GeneratorRun said;
   // From the target's log of this very run. Exponential: the times that requests took. Stall: the latencies of
-  // users who come at the scenario's rate, whatever the generator did.
+  // users that arrive at the scenario's rate, whatever the generator did.
   Percentiles truth;
   // Open loop, exponential: the p99 of how much later than by its schedule a request reached the service, with
   // the start that suits it best; in ms.

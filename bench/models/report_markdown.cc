@@ -94,7 +94,7 @@ Line MainLine(const Results& r, const Row& row) {
   return line;
 }
 
-// Empty for a model that has a row, or that nobody asked for.
+// Empty for a model that has a row, or that was not asked for.
 std::string WhyNoRow(const Results& r, const Model& model) {
   for (const Row& row : r.rows) {
     if (row.model == model) return {};

@@ -70,7 +70,7 @@ class MidService final : public Mid::CoroutineService {
   const Leaves& leaves_;
 };
 
-// A file of a name that nobody else has, which goes with the object.
+// A file with a unique name, deleted with the object.
 class TempFile {
  public:
   explicit TempFile(const std::string& text) {

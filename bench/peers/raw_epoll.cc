@@ -19,7 +19,7 @@ struct Pending {
   size_t replies_missing = 0;
 };
 
-// The mid-tier: remembers who asked, and answers with the last reply.
+// The mid-tier: remembers the client of each request, and answers it with the last reply.
 class Mid {
  public:
   absl::Status Serve(const std::vector<std::string>& leaves, const Ready& ready) {

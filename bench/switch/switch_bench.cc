@@ -140,7 +140,7 @@ class SwitchBench {
   void Switching(double rate) {
     std::atomic<bool> stop{false};
     std::thread switcher([&] {
-      Parker pause;  // nobody notifies it: a clock
+      Parker pause;  // never notified: a clock
       while (!stop) {
         const TimePoint begin = Now();
         Put(configs_[rng_.Below(configs_.size())]);

@@ -68,7 +68,7 @@ void Controller::EvaluateAlone(TimePoint now, Trigger trigger, uint64_t arrivals
   if (CloseWindow(now, arrivals)) signals.window = &window_;
   const Choice choice = policy_->Decide(signals);
   if (choice.config != current_) Switch(now, choice);
-  // Statistics only: who reads one may miss another.
+  // Statistics only: a thread that reads one may miss another.
   evaluations_.store(evaluations_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   slow_.store(rates_.slow, std::memory_order_relaxed);
   fast_.store(rates_.fast, std::memory_order_relaxed);

@@ -12,13 +12,13 @@
 //
 //  R1  A station has at most one leader: only the leader calls Await().
 //  R2  In-line: a thread that leaves Await() handles the events, queues what became ready, gives leadership
-//      up, and then takes a task like any other. Whoever takes a task while nobody leads, or while more tasks
-//      wait, wakes one parked thread, which finds a task or the leadership. So while a task runs, a parked
+//      up, and then takes a task like any other. A thread that takes a task while none leads, or while more
+//      tasks wait, wakes one parked thread, which finds a task or the leadership. So while a task runs, a parked
 //      thread, if any, receives.
 //  R3  Dispatch: network threads only receive. They give leadership up before they handle, so that several
 //      may read.
-//  R4  A thread parks only while holding the mutex, with nothing for it to do; who takes it from its seat
-//      wakes it, exactly once. The epoch of its Parker makes the wake-up stick (parker.h).
+//  R4  A thread parks only while holding the mutex, with nothing for it to do; the thread that takes it
+//      from its seat wakes it, exactly once. The epoch of its Parker makes the wake-up stick (parker.h).
 //  R5  Before a thread parks, leads, or waits for other services it flushes what it held back, so held output
 //      never waits on a sleeping thread. (The last of the three is the waiter's part: WaitHint::outbox.) Most often
 //      it has by then, because a thread that took the last ready task flushes when that has run.
@@ -37,14 +37,14 @@
 //      or not at all.
 //  S3  A thread that runs a task finishes it as it began; the new config shows when it comes back for its
 //      next step.
-//  S4  A thread without a receiving role that finds nobody leading wakes a parked receiver, and one without a
+//  S4  A thread without a receiving role that finds no leader wakes a parked receiver, and one without a
 //      running role that finds tasks wakes a parked runner. So whatever the roles become, there is a leader
 //      and there are runners as long as a thread is free for it.
 //  S5  Roles on fibers differ from those without. A thread whose fibers live on after its role is gone serves
 //      them to their end, waits for nothing else, and takes no other role before.
 //  S6  Asynchronous requests outlive the thread that began them. While there are such, one thread at least has
-//      the response role, in any config: who begins the first, or ends the last, looks after that, under the
-//      mutex.
+//      the response role, in any config: the thread that begins the first, or ends the last, sees to that
+//      under the mutex.
 //  S7  The budget of pollers is closed and opened with the config. Pollers look at it, so those that are to
 //      block do so without being woken, in Await() and in the waits of requests alike.
 //
@@ -55,8 +55,8 @@
 //    before.
 //  - A new receiver that wakes before the old leader has left Await() parks as its follower; the old leader,
 //    whose role is gone, wakes it by S4.
-//  - A switch from dispatch to in-line while a network thread reads what it got from Await(): nobody may be
-//    parked, and the new leader may wait already. So it tells the leader of the tasks, as Submit() does.
+//  - A switch from dispatch to in-line while a network thread reads what it got from Await(): perhaps no
+//    thread is parked, and the new leader waits already. So it tells the leader of the tasks, as Submit() does.
 //  - Two switches at once: the mutex orders them; threads follow the later one.
 //  - A switch away from the asynchronous models between the first AsyncBegun() and its mutex: AsyncBegun()
 //    finds the role vacant and wakes a sleeping thread; if there is none, the next thread that settles takes

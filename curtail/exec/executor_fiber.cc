@@ -8,8 +8,8 @@
 //  F1  The reception is armed in a loop from the moment its thread leads until the thread, no longer leading,
 //      is woken for nothing. A leader that finds it armed and marked ready looks into it before it waits.
 //  F2  A thread that has live fibers and nothing to run sits in the seat of idle threads as others do, but
-//      waits in its loop. It may leave the seat by itself, under the mutex; who takes it from there rouses it
-//      (FiberLoop::Rouse).
+//      waits in its loop. It may leave the seat by itself, under the mutex; the thread that takes it from there
+//      rouses it (FiberLoop::Rouse).
 //  F3  After kBatch steps the thread looks for events even if there is more to run, so neither replies nor
 //      requests wait behind an endless queue.
 //  F4  Fibers that are ready go before requests that have not begun. But after one has yielded (Fiber::YieldIfLong),

@@ -260,7 +260,7 @@ TEST(ExecutorBlocking, EachThreadThatSleepsIsCounted) {
                       nullptr);
     EXPECT_TRUE(sleeps.Await(5)) << "the two without a role as well";
     const int changes = sleeps.changes();
-    receiver.Feed(&first);  // holds a worker up where nobody sees that it waits
+    receiver.Feed(&first);  // holds a worker up outside of curtail's waits
     ASSERT_TRUE(started.Await(1));
     EXPECT_TRUE(sleeps.Await(4));
     receiver.Feed(&second);
@@ -278,7 +278,7 @@ TEST(ExecutorBlocking, APollerStopsWhenItIsToBlock) {
   CountingTask task(&counter);
   Executor executor(*Config::Parse("SIP1"), {.max_threads = 1, .watcher = &sleeps}, &receiver, &receiver,
                     nullptr);
-  if (UsableCpus() < 2) {  // nobody may poll
+  if (UsableCpus() < 2) {  // no thread may poll
     EXPECT_TRUE(sleeps.Await(1));
     return;
   }

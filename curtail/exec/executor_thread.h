@@ -82,8 +82,8 @@ struct Executor::Thread {
   // Set once, under mu_, before the first config with fibers; used by the thread itself.
   std::unique_ptr<FiberLoop> loop_owner;
   std::shared_ptr<ReceptionSignal> signal;
-  // Atomic: the same loop (release), for those who rouse the thread (acquire). Who took the thread from its seat
-  // before there was a loop, and sees none, rouses it from its Parker.
+  // Atomic: the same loop (release), for threads that rouse this one (acquire). A thread that took this one from its
+  // seat before there was a loop, and sees none, rouses it from its Parker.
   std::atomic<FiberLoop*> loop{nullptr};
   // Owned by the thread itself.
   std::vector<Poller::Ready> events;

@@ -3,13 +3,13 @@
 // DESIGN. A loop is one thread; its fibers take turns on it, and each gives its turn up only in Suspend() or
 // at its end. So fibers of one loop share its state without a lock. Other threads only wake. The protocol:
 //
-//  F1  A fiber is resumed from a ready list only. Whoever sets ready_ puts it there; who finds it set goes
-//      away, because the fiber is yet to be resumed, and the loop clears ready_ before it resumes: it will see
-//      what the waker did before.
+//  F1  A fiber is resumed from a ready list only. The waker that sets ready_ puts it there. A waker that finds
+//      ready_ set returns, because the fiber is yet to be resumed, and the loop clears ready_ before it resumes:
+//      the fiber will see what the waker did before.
 //  F2  A wake-up may reach a fiber that does not wait, or that waits for something else by now. It is then
 //      dropped, or makes a wait return early. Fibers live as long as their loop, so a late wake-up never meets
-//      a dead fiber; and who may wake a fiber has to be done with it before the loop is destroyed. (In a server
-//      these are pool threads, which have ended by then, and whoever calls Drain().)
+//      a dead fiber; and every waker must be done with the fiber before the loop is destroyed. (In a server the
+//      wakers are pool threads, which have ended by then, and the caller of Drain().)
 //  F3  Before the thread sleeps it sets sleeping_, then looks at the seat's epoch and at the remote list. A
 //      waker changes one of these first, then takes sleeping_ away, and wakes the poller if it was set. All
 //      four steps are sequentially consistent: one of the two sees the other.

@@ -99,7 +99,7 @@ absl::Status Poller::Add(int fd, std::shared_ptr<PollHandler> handler) {
   epoll_event event = {.events = kInterest, .data = {.fd = fd}};
   int error = 0;
   {
-    // Both under the lock: who takes the first event takes it too, and may close the descriptor.
+    // Both under the lock: the thread that takes the first event takes it too, and may close the descriptor.
     MutexLock lock(mu_);
     if (handlers_.size() <= static_cast<size_t>(fd)) handlers_.resize(fd + 1);
     handlers_[fd] = std::move(handler);

@@ -71,8 +71,8 @@ TEST(Recycler, AThreadThatEndsLeavesItsObjectsToTheOthers) {
   Pool::Give(again);
 }
 
-// Property: nobody is given an object that another has, and what its last owner wrote is there. A pipeline: one
-// thread takes, the next gives back, so that every object goes through the depot.
+// Property: no thread is given an object that another has, and the writes of its last owner are there. A pipeline:
+// one thread takes, the next gives back, so that every object goes through the depot.
 TEST(Recycler, OneThreadTakesAnotherGivesStress) {
   using Pool = Recycler<Counted<4>>;
   constexpr int kRounds = 20'000;

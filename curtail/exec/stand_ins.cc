@@ -13,7 +13,7 @@
 //  G3  A thread that comes back from the run that held it up gives the hold back. It settles anew, finds more holders
 //      than the role allows, and goes to sleep. Its live fibers keep it, by S5, until they have ended.
 //  G4  A kind of task that slept is run on a thread of its own from then on: the fiber thread hands it to the tasks
-//      for threads without a role. There it waits as synchronous models wait, and holds nobody up. As many run at once
+//      for threads without a role. There it waits as synchronous models wait, and holds no other task up. As many run at once
 //      as there are threads without a role; the others wait for one, in their order. Runs that do not sleep, one after
 //      the other, bring the kind back to the fibers (TaskKind).
 //  G5  After kQuietLooks without a run the guard sleeps until a thread that is about to run something wakes it. Both

@@ -100,7 +100,7 @@ void FiberCondition::notify_one() {
 }
 
 void FiberCondition::notify_all() {
-  // Those who are granted may be gone at once, and those who time out look at the list: so all leave it first.
+  // A waiter that is granted may be gone at once, and one that times out looks at the list: so all leave it first.
   WaitList::Entry* granted = nullptr;
   {
     MutexLock guard(mu_);

@@ -117,7 +117,7 @@ TEST(FiberCondition, ReturnsAtTheDeadline) {
   };
   body();
   RunOnFibers({body, body});
-  // Those who gave up are not in the list any more.
+  // Waiters that gave up are not in the list any more.
   changed.notify_all();
 }
 

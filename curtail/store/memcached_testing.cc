@@ -30,7 +30,7 @@ namespace {
   std::abort();
 }
 
-// -1 when nobody listens there.
+// -1 when no process listens there.
 int Connect(const std::string& path) {
   sockaddr_un address{.sun_family = AF_UNIX};
   std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);

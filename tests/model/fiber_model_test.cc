@@ -75,7 +75,7 @@ TEST(FiberModel, NoWakeUpIsLostAmongMany) {
   EXPECT_TRUE(outcome.ok) << outcome.report;
 }
 
-// F3: who advances the epoch of the seat and then rouses the loop ends its wait.
+// F3: a thread that advances the epoch of the seat and then rouses the loop ends its wait.
 TEST(FiberModel, TheLoopIsRoused) {
   const Outcome outcome = Explore({.preemptions = 3, .random_schedules = 2000}, [] {
     FiberLoop loop({});

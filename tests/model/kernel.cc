@@ -68,7 +68,7 @@ bool Readable(int fd) {
   return file.level > 0 || std::any_of(file.watches.begin(), file.watches.end(), Reportable);
 }
 
-// News of `fd` go to who watches it, and to who watches that.
+// News of `fd` go to the epolls that watch it, and to those that watch them.
 void Edge(int fd) {
   std::vector<File>& files = TheKernel().files;
   for (size_t i = 0; i < files.size(); ++i) {

@@ -3,7 +3,7 @@
 // kernel.h - the little of an operating system that the code under test asks for: futexes, and epoll with
 // eventfds. Each call is a scheduling point.
 //
-// Programs use an eventfd where the real thing has a socket: who sends writes to it, and a handler reads.
+// Programs use an eventfd where the real thing has a socket: the sender writes to it, and a handler reads.
 #pragma once
 
 #include <sys/epoll.h>
@@ -23,7 +23,7 @@ struct EpollEvent {
 // Forgets all descriptors and sleepers; between runs.
 void ResetKernel();
 
-// Sleeps while `changed()` is false and nobody wakes `address`; at most until `until_ns`.
+// Sleeps while `changed()` is false and no thread wakes `address`; at most until `until_ns`.
 void FutexWait(const void* address, const std::function<bool()>& changed, int64_t until_ns);
 void FutexWake(const void* address, int count);
 
@@ -41,7 +41,7 @@ void Close(int fd);
 // CPUs the process seems to have.
 int Cpus();
 
-// Memory that nobody else gets before the next run.
+// Memory that is not given out again before the next run.
 void* FreshMemory(size_t size);
 
 }  // namespace curtail::model

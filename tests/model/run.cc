@@ -38,7 +38,7 @@ class StackPool {
 
 void Run::Execute(const std::function<void()>& program) {
   Spawn(program);
-  while (next_ != kNobody && failure_.empty()) {
+  while (next_ != kNone && failure_.empty()) {
     current_ = next_;
     Thread& t = *threads_[current_];
     t.locals.Exchange();
@@ -159,7 +159,7 @@ void Run::Decide() {
   while (true) {
     const size_t free = List();
     if (candidates_.empty()) {
-      next_ = kNobody;
+      next_ = kNone;
       if (!std::all_of(threads_.begin(), threads_.end(), [](const auto& t) { return t->done; }))
         RecordFailure("deadlock: " + Blocked());
       return;

@@ -4,7 +4,7 @@
 //
 // At each scheduling point a Run lists the candidates, those that could go on, in a fixed order: first the
 // current thread, then the others in turn, then the clock, then spurious wake-ups. The Chooser picks one by
-// its index; index 0 is what happens when nobody interferes. So a schedule is the list of its deviations,
+// its index; index 0 is what happens without interference. So a schedule is the list of its deviations,
 // "decision=index", and that is what a replay is given.
 #pragma once
 
@@ -91,14 +91,14 @@ class Run {
   int64_t NextMoment() const;
   // Fills candidates_; returns how many of them are free.
   size_t List();
-  // Sets next_ to who goes on; to kNobody at the end of the run.
+  // Sets next_ to the thread that goes on; to kNone at the end of the run.
   void Decide();
   size_t Pick(size_t free);
   void Suspend() { main_ = std::move(main_).resume(); }
   void RecordFailure(const std::string& what);
   std::string Blocked() const;
 
-  static constexpr int kNobody = -2;
+  static constexpr int kNone = -2;
   Chooser* const chooser_;
   int spurious_left_;
   std::vector<std::unique_ptr<Thread>> threads_;
@@ -108,7 +108,7 @@ class Run {
   std::vector<std::pair<size_t, size_t>> deviations_;
   size_t decisions_ = 0;
   bool settling_ = false;
-  size_t idle_yields_ = 0;  // in a row, while nobody else could do anything
+  size_t idle_yields_ = 0;  // in a row, while no other thread could go on
   boost::context::fiber main_;
   int64_t now_ = kStart;
   int current_ = 0;

@@ -3,7 +3,7 @@
 // scheduler.h - runs a concurrent program under every schedule up to a bound, and under random ones beyond.
 //
 // The program's threads are coroutines on one system thread. They give way only at scheduling points, which
-// the replaced primitives (shim.h) announce; at each point the scheduler decides who goes on. A program that
+// the replaced primitives (shim.h) announce; at each point the scheduler picks the thread that goes on. A program that
 // is otherwise deterministic is therefore a function of these decisions, and can be run again and again under
 // others:
 //  - exhaustively, depth first, with at most 0, 1, 2, ... preemptions (iterative context bounding: Musuvathi
@@ -62,7 +62,7 @@ inline void Check(bool holds, const char* what) {
 // A moment `ns` after the start, which the clock may jump to at any point from now on.
 int64_t Moment(int64_t ns);
 
-// Lets all other threads go on until they wait, in the one order that is theirs when nobody interferes. For
+// Lets all other threads go on until they wait, in the one order that they have without interference. For
 // programs whose beginning another one explores.
 void Settle();
 

@@ -27,7 +27,7 @@ using std::chrono::seconds;
 
 constexpr Nanos kMaxWait = seconds(20);
 
-// Opens once; who waits at it goes on then.
+// Opens once; threads that wait at it then go on.
 class Gate {
  public:
   void Open() {
@@ -455,7 +455,7 @@ TEST_F(RunnerTest, OneTargetOfTwoThatIsGoneRefusesTheRun) {
 }
 
 TEST_F(RunnerTest, AServerThatSaysNothingCanBeInterrupted) {
-  // The kernel accepts for a socket that listens; nobody reads.
+  // The kernel accepts for a socket that listens; no program reads.
   const absl::StatusOr<internal::UniqueFd> silent = internal::Listen(*Address::Resolve("127.0.0.1:0"));
   ASSERT_TRUE(silent.ok()) << silent.status();
   RunOptions options = Options(internal::BoundAddress(silent->get()));

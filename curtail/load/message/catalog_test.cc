@@ -295,7 +295,7 @@ TEST(Catalog, ServersThatCannotAnswer) {
 }
 
 TEST(Catalog, GivesUpOnASilentServer) {
-  // The kernel accepts for a socket that listens; nobody reads.
+  // The kernel accepts for a socket that listens; no program reads.
   const absl::StatusOr<internal::UniqueFd> listener = internal::Listen(*Address::Resolve("127.0.0.1:0"));
   ASSERT_TRUE(listener.ok()) << listener.status();
   const std::string target = internal::BoundAddress(listener->get());

@@ -51,7 +51,7 @@ struct DeploymentOptions {
   bool without_entry = false;  // leave out the service that clients call
   bool admin = false;          // an admin interface for each curtail service, a socket in the folder
   Nanos start_timeout = std::chrono::seconds(120);
-  // Hears of every change of an instance's state. Empty: nobody does.
+  // Hears of every change of an instance's state. May be empty.
   std::function<void(const Instance&)> observer;
 };
 
@@ -71,7 +71,7 @@ class Deployment {
   // Starts again what has ended, at its old address, after 0.1 s and then longer and longer up to 5 s. Hardly waits; call
   // it some times a second.
   void Tend();
-  // ABORTED when an instance has ended, for those who do not want it back.
+  // ABORTED when an instance has ended, for callers that do not want it back.
   absl::Status Check();
   // Ends all, callers before those they call. Together they have `grace` to drain, each service a second at least; what is
   // left then is killed.

@@ -162,7 +162,7 @@ bool Process::Running() {
   rusage used{};
   const pid_t result = wait4(pid_, &wait_status_, WNOHANG, &used);
   if (result == pid_) cpu_at_end_ = FromTimeval(used.ru_utime) + FromTimeval(used.ru_stime);
-  // ECHILD cannot be, as only this object waits for the child; but if it were, there is nobody to wait for.
+  // ECHILD cannot be, as only this object waits for the child; but if it were, there is no child to wait for.
   if (result == pid_ || (result < 0 && errno == ECHILD)) reaped_ = true;
   return !reaped_;
 }

@@ -71,7 +71,7 @@ absl::Status MakePrivate(const std::string& path) {
 bool IsHeld(const std::string& lock_path) {
   const int fd = open(lock_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return false;
-  // Shared, so that two who look do not take each other for the holder.
+  // Shared, so that two processes that look do not take each other for the holder.
   const bool held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   close(fd);
   return held;
@@ -179,7 +179,7 @@ absl::StatusOr<std::unique_ptr<RunFolder>> RunFolder::Take(const std::string& ap
   if (lock < 0) {
     return absl::PermissionDeniedError(absl::StrCat("cannot open ", lock_path, ": ", ErrorText(errno)));
   }
-  // Those who only look hold it for a moment.
+  // Processes that only look hold it for a moment.
   for (int tries = 0; flock(lock, LOCK_EX | LOCK_NB) != 0; ++tries) {
     if (tries == kLockTries) {
       close(lock);

@@ -73,7 +73,7 @@ TEST_F(RunFolderTest, IsUpForAsLongAsItIsHeld) {
 
 TEST_F(RunFolderTest, LooksDoNotGetInTheWay) {
   ASSERT_TRUE(RunFolder::Take("shop").ok());
-  // Somebody who looks at the lock just now is not taken for its holder, nor does he keep anybody from it.
+  // A process that looks at the lock at this moment does not count as its holder, and keeps no other from it.
   const int looks = open((RunFolderOf("shop") + "/lock").c_str(), O_RDONLY);
   ASSERT_EQ(flock(looks, LOCK_SH), 0);
   EXPECT_FALSE(IsUp("shop"));
