@@ -52,6 +52,13 @@ struct FenceClassStats {
   uint64_t borrowed = 0;  // began with a permit of another class
 };
 
+// Calls that a method made to a service that it had not declared.
+struct UndeclaredCalls {
+  std::string method;   // "/package.Service/Method"
+  std::string service;  // the first such: "package.Other"
+  uint64_t times = 0;   // to any such service
+};
+
 // A Fence is the permits of one server. Its order (fenced_order.h) gives them out, under the
 // executor's mutex; threads that end requests return them.
 class Fence {

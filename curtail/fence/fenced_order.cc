@@ -80,8 +80,9 @@ class FencedOrder final : public Order {
       left_over->Append(c.held);
     }
     ready_ = 0;
-    granted_ = held_ = 0;
+    granted_ = held_ = announced_ = 0;
     held_count_ = 0;
+    fence_.held_.store(0, std::memory_order_seq_cst);  // the pools have stopped
   }
 
   size_t size() const override { return ready_ + held_count_; }

@@ -13,6 +13,13 @@ std::string_view ServiceOf(std::string_view path) {
   return path.substr(0, path.find('/'));
 }
 
+// True if `path` is "/SERVICE/...". Most others differ in their length or at the end of their names.
+bool IsOf(std::string_view path, std::string_view service) {
+  const size_t size = service.size();
+  return path.size() > size + 1 && size > 0 && path[size + 1] == '/' && path[size] == service[size - 1] &&
+         path.substr(1, size) == service;
+}
+
 }  // namespace
 
 ClassTable::ClassTable(Fence* fence) : fence_(*fence) {}
@@ -37,22 +44,21 @@ void ClassTable::AddDeclared(std::string_view method, TaskKind* kind,
   Method& m = Add(method, kind);
   m.declared = true;
   uint64_t set = 0;
-  for (const std::string& service : services) set |= BitOf(service);
+  for (const std::string& service : services) set |= AddService(service);
   MutexLock lock(mu_);
   SetServices(m, set);
 }
 
 bool ClassTable::Called(uint32_t method, std::string_view path) {
   Method& m = *methods_[method];
-  const std::string_view service = ServiceOf(path);
-  const uint64_t bit = BitOf(service);
+  const uint64_t bit = BitOfCallee(path);
   if (m.declared) {
     if ((m.services.load(std::memory_order_relaxed) & bit) != 0) [[likely]]
       return false;
     const uint64_t times = m.undeclared.fetch_add(1, std::memory_order_relaxed) + 1;
     if (times == 1) {
       MutexLock lock(mu_);
-      m.first_undeclared = service;
+      m.first_undeclared = ServiceOf(path);
     }
     return std::has_single_bit(times);
   }
@@ -63,12 +69,12 @@ bool ClassTable::Called(uint32_t method, std::string_view path) {
   return false;
 }
 
-uint64_t ClassTable::BitOf(std::string_view service) {
+uint64_t ClassTable::BitOfCallee(std::string_view path) {
   const size_t count = service_count_.load(std::memory_order_acquire);  // pairs with AddService()
   for (size_t i = 0; i < count; ++i) {
-    if (services_[i] == service) return uint64_t{1} << i;
+    if (IsOf(path, services_[i])) return uint64_t{1} << i;
   }
-  return AddService(service);
+  return AddService(ServiceOf(path));
 }
 
 uint64_t ClassTable::AddService(std::string_view service) {
@@ -142,6 +148,11 @@ std::vector<std::string> ClassTable::Names() const {
   std::vector<std::string> names;
   for (size_t i = 0; i < classes_; ++i) names.push_back(NameOf(static_cast<uint8_t>(i)));
   return names;
+}
+
+std::string ClassTable::Name(uint8_t path_class) const {
+  MutexLock lock(mu_);
+  return NameOf(path_class);
 }
 
 size_t ClassTable::Find(std::string_view name) const {

@@ -29,13 +29,6 @@
 
 namespace curtail {
 
-// Calls that a method made to a service that it had not declared.
-struct UndeclaredCalls {
-  std::string method;   // "/package.Service/Method"
-  std::string service;  // the first such: "package.Other"
-  uint64_t times = 0;   // to any such service
-};
-
 // A ClassTable keeps the path class of each method up to date in its TaskKind, and tells the fence
 // which classes there are.
 class ClassTable {
@@ -70,6 +63,7 @@ class ClassTable {
 
   // The classes so far: the name of each.
   std::vector<std::string> Names() const;
+  std::string Name(uint8_t path_class) const;
   // The class whose name that is; kMaxClasses if there is none.
   size_t Find(std::string_view name) const;
   // Methods that made undeclared calls.
@@ -96,8 +90,9 @@ class ClassTable {
   static constexpr size_t kMaxServices = 64;
 
   Method& Add(std::string_view method, TaskKind* kind);
-  // The bit of a service.
-  uint64_t BitOf(std::string_view service);
+  // The bit of the service that has the method `path`.
+  uint64_t BitOfCallee(std::string_view path);
+  // The bit of a service, perhaps a new one.
   uint64_t AddService(std::string_view service);
   // A method of which enough is known called a service that its class lacks.
   void Widen(Method& m);

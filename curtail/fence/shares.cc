@@ -48,7 +48,7 @@ FenceShares::FenceShares(Fence* fence)
 
 void FenceShares::SetThreads(uint32_t threads) {
   permits_ = PermitsOf(threads == 0 ? std::max<uint32_t>(1, fence_.options().permits) : threads);
-  version_ = 0;  // so that the next Refresh() divides anew
+  Divide(fence_.version_.load(std::memory_order_acquire));
 }
 
 void FenceShares::Divide(uint32_t version) {

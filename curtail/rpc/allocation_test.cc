@@ -182,11 +182,13 @@ std::string WriteProfile() {
   return path;
 }
 
-// `how` is a config, or a policy that begins with FIB1.
+// `how` is a config, or a policy that begins with FIB1, or "fence", which is SDB1-4 with fences.
 std::unique_ptr<Server> Serve(std::string_view how, std::unique_ptr<Service> service) {
   ServerOptions options;
   const bool policy = how == "mutune" || how == "online";
-  options.config = *Config::Parse(policy ? "FIB1" : how);
+  const bool fence = how == "fence";
+  options.config = *Config::Parse(policy ? "FIB1" : fence ? "SDB1-4" : how);
+  if (fence) options.fence.mode = FenceMode::kBorrow;
   options.max_threads = 8;
   if (policy) options.policy = how;
   options.any_machine = true;
@@ -292,16 +294,17 @@ TEST_P(AllocationTest, EventDrivenCallsAllocateNothing) {
 std::string NameOf(const testing::TestParamInfo<std::tuple<const char*, bool>>& info) {
   const auto [how, coroutine] = info.param;
   const std::string name = how;
-  return (name == "mutune" || name == "online" ? name : name.substr(0, 3)) + (coroutine ? "Coroutine" : "");
+  return (name == "mutune" || name == "online" || name == "fence" ? name : name.substr(0, 3)) +
+         (coroutine ? "Coroutine" : "");
 }
 INSTANTIATE_TEST_SUITE_P(StraightLine, AllocationTest,
                          testing::Combine(testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1", "auto", "FIP1",
-                                                          "FDB1-4", "mutune", "online"),
+                                                          "FDB1-4", "mutune", "online", "fence"),
                                           testing::Values(false)),
                          NameOf);
 INSTANTIATE_TEST_SUITE_P(Coroutine, AllocationTest,
                          testing::Combine(testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1", "auto", "FIP1",
-                                                          "FDB1-4", "ADB1-2-2", "mutune", "online"),
+                                                          "FDB1-4", "ADB1-2-2", "mutune", "online", "fence"),
                                           testing::Values(true)),
                          NameOf);
 

@@ -2,8 +2,10 @@
 #include "curtail/rpc/context.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/rpc/server/server_fence.h"
 #include "curtail/rpc/transport/peer_identity.h"
 
 namespace curtail {
@@ -61,8 +63,11 @@ void Context::Reset(Deadline deadline, std::string_view peer) {
   peer_ = peer;
   identity_ = nullptr;
   observed_ = nullptr;
+  permit_ = 0;
   cancelled_.store(false, std::memory_order_relaxed);
 }
+
+void Context::ReturnPermit() { fence_->Return(std::exchange(permit_, uint8_t{0})); }
 
 const PeerCertificate& Context::peer_certificate() const {
   static const PeerCertificate kNone;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,6 +39,7 @@ namespace internal {
 
 class ObservedCall;
 class PeerIdentity;
+class ServerFence;
 
 // INTERNAL if the handler added to its answer what may not be sent; the message names it.
 absl::Status CheckReplyMetadata(const Context& ctx);
@@ -128,6 +130,12 @@ class Context {
   // root context. Parsed when a handler of the connection first asks.
   const PeerCertificate& peer_certificate() const;
 
+  // This request will call no other service any more: others of its path class may begin
+  // (ServerOptions::fence). In a part, or without fences, it has no effect.
+  void LeavePath() {
+    if (permit_ != 0) ReturnPermit();
+  }
+
   // Tells observers of the calls that this request makes; null without such an observer. For the
   // runtime.
   const internal::ObservedCall* observed() const { return observed_; }
@@ -157,6 +165,7 @@ class Context {
     Context* const child;
   };
 
+  void ReturnPermit();
   // Makes it the context of another request. REQUIRES: nothing is attached.
   void Reset(Deadline deadline, std::string_view peer);
 
@@ -174,6 +183,8 @@ class Context {
   const internal::PeerIdentity* identity_ = nullptr;  // likewise; null: without a certificate
   Context* const parent_ = nullptr;
   const internal::ObservedCall* observed_ = nullptr;
+  internal::ServerFence* fence_ = nullptr;  // of the server, while there is a permit
+  uint8_t permit_ = 0;                      // the request's permit: its path class; 0: none
   const int depth_ = 0;
   Link link_{this};
 

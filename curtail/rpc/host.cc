@@ -162,6 +162,12 @@ class HostBuilder {
     options.any_machine = flags_.any_machine;
     options.slo = FromMillis(flags_.slo_ms);
     options.cpu_weight = flags_.cpu_weight;
+    const std::optional<FenceMode> fence = ParseFenceMode(flags_.fence);
+    if (!fence) {
+      return absl::InvalidArgumentError(
+          Join("--fence ", flags_.fence, ": write off, dry-run, strict or borrow"));
+    }
+    options.fence.mode = *fence;
     options.max_threads = flags_.max_threads;
     options.idle_timeout = FromSeconds(flags_.max_connection_idle_s);
     options.max_connection_age = FromSeconds(flags_.max_connection_age_s);

@@ -59,6 +59,7 @@ TEST(Host, RefusesWhatIsMissingOrWrong) {
       {{"--service", "cart", "--shard", "3/3"}, "3/3"},
       {{"--service", "cart", "--shared", "11"}, "11"},
       {{"--service", "cart", "--config", "XYZ"}, "XYZ"},
+      {{"--service", "cart", "--fence", "on"}, "write off, dry-run, strict or borrow"},
       {{"--service", "cart", "--colour", "red"}, "--colour: unknown flag"},
       {{"--monolith", "--instances", "cart=0"}, "SERVICE=COUNT"},
       {{"--monolith", "--instances", "carts=2"}, "for one of cart, front, beside"},

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/exec/config.h"
+#include "curtail/fence/fence.h"
 #include "curtail/rpc/call_observer.h"
 #include "curtail/rpc/server_stats.h"
 #include "curtail/rpc/service.h"
@@ -98,7 +99,11 @@ struct ServerOptions {
   // context (W3C). All others stay here, credentials first of all; a handler that wants to pass one
   // on says so with Context::AddMetadata(). Lower case.
   std::vector<std::string> forward_metadata = {"traceparent", "tracestate"};
-  // Observers of each call, which outlive the server: four at most, or three beside a policy.
+  // Keeps a service that stalls from taking the threads of requests that do not call it. Off: all
+  // requests wait in one queue. docs/design/fences.md says when to use it.
+  FenceOptions fence;
+  // Observers of each call, which outlive the server: four at most, and one fewer for each of a
+  // policy and fences.
   std::vector<CallObserver*> observers;
   // Each call passes them before its handler (interceptor.h). They outlive the server.
   std::vector<ServerInterceptor*> interceptors;

@@ -14,6 +14,7 @@
 #include "curtail/exec/config.h"
 #include "curtail/exec/stats.h"
 #include "curtail/exec/thread_stats.h"
+#include "curtail/fence/fence.h"
 
 namespace curtail {
 
@@ -62,6 +63,13 @@ struct LimitCount {
   uint64_t times = 0;
 };
 
+// The fences of a server.
+struct FenceStats {
+  FenceMode mode = FenceMode::kOff;
+  std::vector<FenceClassStats> classes;     // those that have methods, or had requests
+  std::vector<UndeclaredCalls> undeclared;  // of methods that declare their calls
+};
+
 // The present activity of a server.
 struct ServerStats {
   ExecutorStats pools;
@@ -72,6 +80,7 @@ struct ServerStats {
   std::optional<PolicyStats> policy;
   std::vector<HeldUpMethod> held_up;
   std::vector<LimitCount> limits;  // only those that were reached
+  std::optional<FenceStats> fences;
 };
 
 }  // namespace curtail

@@ -101,6 +101,13 @@ struct MethodHandler {
   internal::TypedHandler typed = {};
 };
 
+// The services that a method may call, by their full names ("package.Service"). A store that it
+// waits for counts, under any name. None: it waits for none, and is served first.
+struct DeclaredPath {
+  std::string method;  // "Query"
+  std::vector<std::string> calls;
+};
+
 // A Service is a named set of handlers. Handlers run on many threads at once; the service guards
 // its own state.
 class Service {
@@ -111,6 +118,9 @@ class Service {
   // The server calls it once, when it starts. Handlers may refer to this service, which lives as
   // long as the server.
   virtual std::vector<MethodHandler> Handlers() = 0;
+  // For ServerOptions::fence: the calls of its methods. The server learns those of methods that are
+  // not named.
+  virtual std::vector<DeclaredPath> Paths() const { return {}; }
 };
 
 namespace internal {

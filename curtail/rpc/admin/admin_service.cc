@@ -90,6 +90,27 @@ bool MayChange(const Context& ctx, std::string_view token) {
   return !token.empty() && given && SameSecret(*given, Join("Bearer ", token));
 }
 
+void Fill(const FenceStats& stats, admin::v1::Fences* fences) {
+  fences->set_mode(std::string(FenceModeName(stats.mode)));
+  for (const FenceClassStats& from : stats.classes) {
+    admin::v1::FenceClass* const to = fences->add_classes();
+    to->set_name(from.name);
+    to->set_limit(from.limit);
+    to->set_in_use(from.in_use);
+    to->set_waiting(from.waiting);
+    to->set_begun(from.begun);
+    to->set_queued(from.queued);
+    to->set_refused(from.refused);
+    to->set_borrowed(from.borrowed);
+  }
+  for (const UndeclaredCalls& from : stats.undeclared) {
+    admin::v1::UndeclaredCalls* const to = fences->add_undeclared();
+    to->set_method(from.method);
+    to->set_service(from.service);
+    to->set_times(from.times);
+  }
+}
+
 class AdminService final : public admin::v1::Admin::Service {
  public:
   explicit AdminService(ServerCore* core) : core_(core) {}
@@ -154,6 +175,7 @@ admin::v1::GetStatusReply StatusMessage(const ServerStats& stats, TimePoint now)
     reached->set_name(limit.name);
     reached->set_times(limit.times);
   }
+  if (stats.fences) Fill(*stats.fences, status.mutable_fences());
   return status;
 }
 

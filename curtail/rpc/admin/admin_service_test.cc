@@ -58,7 +58,10 @@ TEST(AdminMessages, StatusHasAllThatTheServerCounts) {
                                 .cpu = std::chrono::seconds(17),
                                 .run_delay = std::chrono::microseconds(18)},
                     .held_up = {{"/a.B/C", 19, true}},
-                    .limits = {{"resets", 20}}};
+                    .limits = {{"resets", 20}},
+                    .fences = FenceStats{.mode = FenceMode::kStrict,
+                                         .classes = {{"a.B", 21, 22, 23, 24, 25, 26, 27}},
+                                         .undeclared = {{"/a.B/C", "a.D", 28}}}};
   const admin::v1::GetStatusReply status = StatusMessage(stats, kNow);
   EXPECT_EQ(status.now_ns(), 3 * 3600 * int64_t{1'000'000'000});
   EXPECT_EQ(status.config(), "SDB1-4");
@@ -82,6 +85,9 @@ TEST(AdminMessages, StatusHasAllThatTheServerCounts) {
   EXPECT_EQ(status.held_up(0).ShortDebugString(), "path: \"/a.B/C\" times: 19 blocks: true");
   ASSERT_EQ(status.limits_size(), 1);
   EXPECT_EQ(status.limits(0).ShortDebugString(), "name: \"resets\" times: 20");
+  EXPECT_EQ(status.fences().ShortDebugString(),
+            "mode: \"strict\" classes { name: \"a.B\" limit: 21 in_use: 22 waiting: 23 begun: 24 queued: 25 "
+            "refused: 26 borrowed: 27 } undeclared { method: \"/a.B/C\" service: \"a.D\" times: 28 }");
 }
 
 TEST(AdminMessages, PolicyHasItsRatesToATenthAndItsDecisions) {

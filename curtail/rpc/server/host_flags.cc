@@ -52,6 +52,10 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
       "--admin", &f->admin,
       "Where `curtail status` looks, and over unix:PATH `curtail switch` changes the config; over TCP with "
       "CURTAIL_ADMIN_TOKEN (default: nowhere)");
+  flags.Add(
+      "--fence", &f->fence,
+      "Keeps a service that stalls from taking the threads of requests that do not call it: off, dry-run, "
+      "strict or borrow");
   flags.Add("--drain", &f->drain_s, "Seconds for requests in flight after SIGTERM", {0, kMaxDrainSeconds});
   flags.Add("--max-connection-idle", &f->max_connection_idle_s,
             "Seconds without a call after which a connection is told goodbye",

@@ -27,6 +27,7 @@ struct HostFlags {
   int lanes = 1;
   std::string config = "auto";
   std::string policy, profile, admin;
+  std::string fence = "off";
   bool any_machine = false;
   double slo_ms = 10;
   double cpu_weight = 0.1;

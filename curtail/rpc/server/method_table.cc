@@ -27,8 +27,27 @@ absl::Status MethodTable::Add(std::unique_ptr<Service> service) {
       return absl::InvalidArgumentError(Join("method ", path, " is served twice"));
     }
   }
+  if (absl::Status added = AddPaths(*service); !added.ok()) return added;
   services_.push_back(std::move(service));
   return absl::OkStatus();
+}
+
+absl::Status MethodTable::AddPaths(const Service& service) {
+  for (DeclaredPath& path : service.Paths()) {
+    ServedMethod* const method = Find(Join("/", service.FullName(), "/", path.method));
+    if (method == nullptr) {
+      return absl::InvalidArgumentError(
+          Join(service.FullName(), " declares the calls of a method that it has not: ", path.method));
+    }
+    method->calls = std::move(path.calls);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<ServedMethod*> MethodTable::InOrder() {
+  std::vector<ServedMethod*> methods(methods_.size());
+  for (auto& [path, method] : methods_) methods[method.index] = &method;
+  return methods;
 }
 
 absl::Status MethodTable::CheckModel(const Config& config) const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -28,7 +29,9 @@ struct ServedMethod {
   MethodHandler handler;
   std::string_view path;  // "/package.Service/Method"
   uint32_t index = 0;     // in the order in which methods were added
-  bool in_line = false;   // health: the thread that receives answers it, however long the queue is
+  // The services that it declares to call; empty: it declares nothing.
+  std::optional<std::vector<std::string>> calls;
+  bool in_line = false;  // health: the thread that receives answers it, however long the queue is
   // Of its requests. Thread-safe.
   TaskKind kind;
 
@@ -56,13 +59,15 @@ class MethodTable {
 
   // Services of one name make one if each adds a kind of handler that was missing: a straight-line service first,
   // then the coroutine or continuation service for asynchronous models. Errors: INVALID_ARGUMENT for a method
-  // named twice.
+  // named twice, or a declared path of a method that there is not.
   absl::Status Add(std::unique_ptr<Service> service);
   // Null for a path that is not served.
   ServedMethod* Find(std::string_view path) {
     const auto found = methods_.find(path);
     return found == methods_.end() ? nullptr : &found->second;
   }
+  // All methods, by their index.
+  std::vector<ServedMethod*> InOrder();
   // Errors: INVALID_ARGUMENT when a method cannot run under `config`.
   absl::Status CheckModel(const Config& config) const;
   // Those whose handlers have held a thread up.
@@ -71,6 +76,8 @@ class MethodTable {
   std::vector<std::string> ServiceNames() const;
 
  private:
+  absl::Status AddPaths(const Service& service);
+
   struct PathHash {
     using is_transparent = void;
     size_t operator()(std::string_view path) const { return std::hash<std::string_view>{}(path); }

@@ -92,7 +92,8 @@ class UnaryCall final : public ServerCall {
   }
 
   void Run(const WaitHint& hint) override {
-    if (!LeaveQueue(request_bytes_)) return Unref();
+    TakePermit(hint);
+    if (!LeaveQueue(request_bytes_)) return Forget();
     observed_.Dequeued(hint.now);
     absl::Status status = Begin(hint);
     if (status.ok() && (!has_request_ || too_many_)) {
@@ -119,8 +120,10 @@ class UnaryCall final : public ServerCall {
     reply_.pooled = true;
     std::shared_ptr<Connection> connection = connection_;
     ServerParts& parts = *parts_;
+    const Permit permit = PermitToGiveBack();
     connection->Post(&reply_);
     parts.output.Output(std::move(connection));
+    permit.GiveBack();
   }
 
   void GiveUp() override {
@@ -147,6 +150,11 @@ class UnaryCall final : public ServerCall {
   void Free() override {
     observed_.Replied(absl::StatusCode::kCancelled);  // unless it was answered
     Recycler<UnaryCall>::Give(this);
+  }
+  // Its turn came when nobody waited for the answer any more.
+  void Forget() {
+    PermitToGiveBack().GiveBack();
+    Unref();
   }
   void NeverRun(absl::StatusCode code) override { observed_.Replied(code); }
   void OnAbandoned() override {
@@ -215,10 +223,12 @@ class EachMessageCall final : public ServerCall {
   }
 
   void Run(const WaitHint& hint) override {
+    TakePermit(hint);
     LeaveQueue(0);
     absl::Status begun = Begin(hint);
     if (begun.ok() && !std::exchange(entered_, true)) begun = Intercept();
     Request request;
+    Permit permit;
     while (true) {
       bool last = false;
       {
@@ -226,6 +236,7 @@ class EachMessageCall final : public ServerCall {
         if (flooded_) begun = absl::ResourceExhaustedError("too many messages wait on this stream");
         last = requests_.empty();
         if (last && !ended_) {
+          permit = PermitToGiveBack();  // from now on another thread may run the call
           scheduled_ = false;
           break;
         }
@@ -250,12 +261,15 @@ class EachMessageCall final : public ServerCall {
       Ref();  // the reply's
       request.observed.Replied(reply->status.code());
       connection_->Post(reply);
-      if (ends) break;
+      if (!ends) continue;
+      permit = PermitToGiveBack();
+      break;
     }
     std::shared_ptr<Connection> connection = connection_;
     ServerParts& parts = *parts_;
     Unref();
     parts.output.Output(std::move(connection));
+    permit.GiveBack();
   }
 
  private:
@@ -366,7 +380,10 @@ bool ServerCall::Abandon(size_t bytes) {
 }
 
 absl::Status ServerCall::Begin(const WaitHint& hint) {
-  if (hint.shed) return absl::ResourceExhaustedError("shed: it waited for a thread too long");
+  if (hint.shed) {
+    if (parts_->fence != nullptr) return parts_->fence->Refuse(order_note(), &context_);
+    return absl::ResourceExhaustedError("shed: it waited for a thread too long");
+  }
   if (context_.cancelled()) return absl::CancelledError("cancelled by the caller");
   if (connection_->overloaded()) [[unlikely]] {
     return absl::ResourceExhaustedError("the server holds too much for this client");

@@ -11,6 +11,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "curtail/base/mutex.h"
 #include "curtail/exec/recycler.h"
@@ -72,6 +73,7 @@ class ServerCall : public Task, public internal::Answerable {
   void Drop() override { Unref(); }
   std::string_view name() const override { return method_->path; }
   TaskKind* kind() override { return &method_->kind; }
+  bool abandoned() const override { return !placed_.load(std::memory_order_relaxed); }
   // A Responder's answer, or that it was destroyed without one. Unary calls only.
   std::string* ReplyBytes() override { return nullptr; }
   void Finish(absl::Status) override {}
@@ -126,8 +128,33 @@ class ServerCall : public Task, public internal::Answerable {
   void TellInterceptors(const absl::Status& status) {
     intercepted_.After(parts_->interceptors, method_->path, context_, status);
   }
+  // Its run holds the permit that the order gave it, if it gave one.
+  void TakePermit(const WaitHint& hint) {
+    if (parts_->fence == nullptr) [[likely]]
+      return;
+    context_.fence_ = parts_->fence.get();
+    context_.permit_ = hint.shed ? 0 : order_note();
+    ran_ = false;
+  }
+  // The permit, which the taker gives back when the call is answered.
+  struct Permit {
+    void GiveBack() const {
+      if (fence == nullptr) [[likely]]
+        return;
+      if (permit != 0) fence->Return(permit);
+      if (ran) fence->Ended(method);
+    }
+    internal::ServerFence* fence = nullptr;  // null: fences are off
+    uint32_t method = 0;
+    uint8_t permit = 0;  // 0: none
+    bool ran = false;
+  };
+  Permit PermitToGiveBack() {
+    return {parts_->fence.get(), method_->index, std::exchange(context_.permit_, uint8_t{0}), ran_};
+  }
   // Its handler is about to run.
   void Began(internal::ObservedCall& observed) {
+    ran_ = true;
     if (observed.Began()) context_.observed_ = &observed;
   }
   // The stream has ended without an answer, and the call may be queued.
@@ -145,6 +172,7 @@ class ServerCall : public Task, public internal::Answerable {
   // Owned by the thread that runs the request.
   Context context_;
   internal::InterceptedCall intercepted_;
+  bool ran_ = false;  // its handler, in this run; with fences only
 
   // Owned by the strand's holder.
   bool stream_open_ = true;

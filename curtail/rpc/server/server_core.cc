@@ -130,12 +130,14 @@ absl::Status ServerCore::Run() {
                                      [this](const Config& c) { return parts_.methods.CheckModel(c).ok(); });
   if (!adaptation.ok()) return adaptation.status();
   adaptation_ = *std::move(adaptation);
+  if (parts_.fence != nullptr) parts_.fence->AddMethods(parts_.methods);
   if (absl::Status started = StartExecutor(); !started.ok()) return started;
   std::vector<CallObserver*> observers = options_.observers;
   if (adaptation_ != nullptr) {
     if (absl::Status started = adaptation_->Start(executor_.get()); !started.ok()) return started;
     if (adaptation_->switches()) observers.push_back(adaptation_.get());
   }
+  if (parts_.fence != nullptr) observers.push_back(parts_.fence.get());
   for (CallObserver* observer : observers) {
     if (absl::Status added = parts_.observers.Add(observer); !added.ok()) return added;
   }
@@ -153,13 +155,14 @@ absl::Status ServerCore::StartExecutor() {
   if (absl::Status checked = parts_.methods.CheckModel(config); !checked.ok()) return checked;
   const int threads = std::max(options_.max_threads, config.threads());
   parts_.output.Prepare(static_cast<size_t>(threads));
-  const ExecutorOptions pools{
-      .max_threads = static_cast<uint32_t>(threads),
-      .fiber = {.stack_bytes = options_.fiber_stack_bytes, .max_live = options_.max_fibers},
-      .watcher = adaptation_ == nullptr ? nullptr : adaptation_->watcher(),
-      .on_blocking = WarnOfBlocking};
+  ExecutorOptions pools{.max_threads = static_cast<uint32_t>(threads),
+                        .fiber = {.stack_bytes = options_.fiber_stack_bytes, .max_live = options_.max_fibers},
+                        .watcher = adaptation_ == nullptr ? nullptr : adaptation_->watcher(),
+                        .on_blocking = WarnOfBlocking};
+  if (parts_.fence != nullptr) pools.order = [this] { return parts_.fence->NewOrder(); };
   executor_ = std::make_unique<Executor>(config, pools, this, &parts_.output, &response_);
   parts_.output.SubmitTo(executor_.get());
+  if (parts_.fence != nullptr) parts_.fence->SubmitTo(executor_.get());
   return executor_->status();
 }
 
@@ -200,6 +203,7 @@ ServerStats ServerCore::Sample(bool process) {
   if (adaptation_ != nullptr) stats.policy = adaptation_->Stats();
   stats.held_up = parts_.methods.HeldUp();
   stats.limits = parts_.limits.Sample();
+  if (parts_.fence != nullptr) stats.fences = parts_.fence->Sample();
   return stats;
 }
 

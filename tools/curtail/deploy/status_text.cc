@@ -90,6 +90,48 @@ nlohmann::json LimitsJson(const admin::v1::GetStatusReply& status) {
   return limits;
 }
 
+// A table of the path classes, and calls that were not declared; empty for a server without fences.
+std::string FencesText(const admin::v1::GetStatusReply& status) {
+  if (!status.has_fences()) return "";
+  const admin::v1::Fences& fences = status.fences();
+  std::string text =
+      absl::StrFormat("\nfences %s\n%8s %8s %8s %10s %10s %10s %10s  %s\n", fences.mode(), "permits",
+                      "in use", "waiting", "begun", "queued", "refused", "borrowed", "services");
+  for (const admin::v1::FenceClass& c : fences.classes()) {
+    absl::StrAppendFormat(&text, "%8s %8d %8d %10d %10d %10d %10d  %s\n",
+                          c.limit() == 0 ? "-" : absl::StrCat(c.limit()), c.in_use(), c.waiting(), c.begun(),
+                          c.queued(), c.refused(), c.borrowed(), c.name());
+  }
+  for (const admin::v1::UndeclaredCalls& calls : fences.undeclared()) {
+    absl::StrAppendFormat(&text, "%s called %s, which it has not declared: %d undeclared calls\n",
+                          calls.method(), calls.service(), calls.times());
+  }
+  return text;
+}
+
+nlohmann::json FencesJson(const admin::v1::GetStatusReply& status) {
+  if (!status.has_fences()) return nullptr;
+  nlohmann::json classes = nlohmann::json::array();
+  for (const admin::v1::FenceClass& c : status.fences().classes()) {
+    classes.push_back({{"services", c.name()},
+                       {"permits", c.limit()},
+                       {"in_use", c.in_use()},
+                       {"waiting", c.waiting()},
+                       {"begun", c.begun()},
+                       {"queued", c.queued()},
+                       {"refused", c.refused()},
+                       {"borrowed", c.borrowed()}});
+  }
+  nlohmann::json undeclared = nlohmann::json::array();
+  for (const admin::v1::UndeclaredCalls& calls : status.fences().undeclared()) {
+    undeclared.push_back(
+        {{"method", calls.method()}, {"service", calls.service()}, {"times", calls.times()}});
+  }
+  return {{"mode", status.fences().mode()},
+          {"classes", std::move(classes)},
+          {"undeclared", std::move(undeclared)}};
+}
+
 }  // namespace
 
 std::string StatusText(const admin::v1::GetStatusReply& status) {
@@ -123,7 +165,7 @@ std::string StatusText(const admin::v1::GetStatusReply& status) {
   for (const admin::v1::LimitCount& limit : status.limits()) {
     absl::StrAppendFormat(&text, "limit %s: reached %d times by clients\n", limit.name(), limit.times());
   }
-  return text;
+  return text + FencesText(status);
 }
 
 std::string StatusJson(const admin::v1::GetStatusReply& status) {
@@ -143,6 +185,7 @@ std::string StatusJson(const admin::v1::GetStatusReply& status) {
                                    {"held_bytes", status.held_bytes()},
                                    {"held_up", HeldUpJson(status)},
                                    {"limits", LimitsJson(status)},
+                                   {"fences", FencesJson(status)},
                                    {"policy", PolicyJson(status)},
                                    {"process",
                                     {{"threads", process.threads()},

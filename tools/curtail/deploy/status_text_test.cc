@@ -109,7 +109,7 @@ TEST(StatusJson, HasTheFieldsOfItsSchemaVersion) {
     "queue_wait_us": 3458764513820540928, "max_queue_wait_us": 11, "connections": 12, "open_calls": 13,
     "held_bytes": 14336,
     "held_up": [{"path": "/a.B/C", "times": 3, "blocks": true}], "limits": {"resets": 7},
-    "policy": null,
+    "fences": null, "policy": null,
     "process": {"threads": 14, "voluntary_switches": 15, "involuntary_switches": 16, "cpu_us": 17250000,
                 "run_delay_us": 18000}})"));
   AddPolicy(&status, 1);
@@ -121,6 +121,32 @@ TEST(StatusJson, HasTheFieldsOfItsSchemaVersion) {
     "decisions": [{"ago_ms": 1000, "rate_per_s": 100.1, "from": "SIB1", "to": "SDB1-4",
                    "reason": "lower predicted latency", "failure": "refused"}]})"));
   EXPECT_TRUE(with_policy["policy"]["fast_rate_per_s"].is_number_float());
+}
+
+TEST(StatusText, ShowsTheFences) {
+  admin::v1::GetStatusReply status = AStatus();
+  status.mutable_fences()->set_mode("borrow");
+  admin::v1::FenceClass* const local = status.mutable_fences()->add_classes();
+  local->set_name("local"), local->set_begun(9);
+  admin::v1::FenceClass* const users = status.mutable_fences()->add_classes();
+  users->set_name("a.Users"), users->set_limit(4), users->set_in_use(3), users->set_waiting(2);
+  users->set_begun(50), users->set_queued(6), users->set_refused(7), users->set_borrowed(8);
+  admin::v1::UndeclaredCalls* const calls = status.mutable_fences()->add_undeclared();
+  calls->set_method("/a.B/C"), calls->set_service("a.Posts"), calls->set_times(10);
+  EXPECT_TRUE(StatusText(status).ends_with(
+      "\nfences borrow\n"
+      " permits   in use  waiting      begun     queued    refused   borrowed  services\n"
+      "       -        0        0          9          0          0          0  local\n"
+      "       4        3        2         50          6          7          8  a.Users\n"
+      "/a.B/C called a.Posts, which it has not declared: 10 undeclared calls\n"))
+      << StatusText(status);
+  const auto json = nlohmann::json::parse(StatusJson(status));
+  EXPECT_EQ(json["fences"]["mode"], "borrow");
+  EXPECT_EQ(json["fences"]["classes"][1], nlohmann::json::parse(R"({
+    "services": "a.Users", "permits": 4, "in_use": 3, "waiting": 2, "begun": 50, "queued": 6, "refused": 7,
+    "borrowed": 8})"));
+  EXPECT_EQ(json["fences"]["undeclared"],
+            nlohmann::json::parse(R"([{"method": "/a.B/C", "service": "a.Posts", "times": 10}])"));
 }
 
 // Empty lists stay lists; a line for people ends what is written.

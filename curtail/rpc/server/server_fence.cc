@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/server/server_fence.h"
+
+#include <cstdio>
+#include <string>
+
+#include "curtail/base/strings.h"
+#include "curtail/exec/executor.h"
+#include "curtail/rpc/client/config/call_policy.h"
+#include "curtail/rpc/context.h"
+#include "curtail/rpc/server/method_table.h"
+
+namespace curtail::internal {
+
+void ServerFence::AddMethods(MethodTable& methods) {
+  for (ServedMethod* method : methods.InOrder()) {
+    const bool stream = method->handler.kind == MethodHandler::Kind::kStream;
+    if (method->calls && !stream) {
+      classes_.AddDeclared(method->path, &method->kind, *method->calls);
+    } else if (stream || method->handler.never_waits) {
+      classes_.AddDeclared(method->path, &method->kind, {});
+    } else {
+      classes_.AddLearned(method->path, &method->kind);
+    }
+  }
+}
+
+void ServerFence::Return(uint8_t permit) {
+  if (!fence_.End(permit)) return;
+  TaskList none;
+  executor_->Submit(none);
+}
+
+absl::Status ServerFence::Refuse(uint8_t path_class, Context* context) const {
+  context->AddTrailingMetadata(kPushbackKey, std::to_string(fence_.retry_after_ms(path_class)));
+  return absl::ResourceExhaustedError(
+      Join("too many requests wait for the same services: ", classes_.Name(path_class)));
+}
+
+FenceStats ServerFence::Sample() const {
+  FenceStats stats{.mode = fence_.options().mode, .undeclared = classes_.Undeclared()};
+  std::vector<std::string> names = classes_.Names();
+  for (size_t i = 0; i < names.size(); ++i) {
+    FenceClassStats sample = fence_.Sample(static_cast<uint8_t>(i));
+    if (sample.limit == 0 && sample.begun == 0) continue;
+    sample.name = std::move(names[i]);
+    stats.classes.push_back(std::move(sample));
+  }
+  return stats;
+}
+
+void ServerFence::ChildCalled(const CallRecord& call, const ChildCall& child, uint64_t) {
+  if (!classes_.Called(call.method, child.path)) [[likely]]
+    return;
+  const std::string line =
+      Join("curtail: ", call.path, " calls ", child.path, ", a service that it has not declared (Paths())\n");
+  std::fputs(line.c_str(), stderr);
+}
+
+}  // namespace curtail::internal

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// server_fence.h - connects a server's requests to the permits of its path classes (curtail/fence).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "curtail/exec/order.h"
+#include "curtail/fence/fence.h"
+#include "curtail/fence/fenced_order.h"
+#include "curtail/fence/path_class.h"
+#include "curtail/rpc/call_observer.h"
+#include "curtail/rpc/server_stats.h"
+
+namespace curtail {
+
+class Executor;
+
+namespace internal {
+
+class MethodTable;
+
+// A ServerFence gives each method its path class, and takes permits back. As an observer it hears which services a
+// method calls. Thread-safe once the server runs.
+class ServerFence final : public CallObserver {
+ public:
+  explicit ServerFence(const FenceOptions& options) : fence_(options), classes_(&fence_) {}
+
+  // Before the executor runs, once. Methods that never wait, and streams, which hold no thread of the pools, are local.
+  void AddMethods(MethodTable& methods);
+  // For the executor. It outlives the requests.
+  std::unique_ptr<Order> NewOrder() { return MakeFencedOrder(&fence_); }
+  void SubmitTo(Executor* executor) { executor_ = executor; }
+
+  // Returns a request's permit, once. Never blocks.
+  void Return(uint8_t permit);
+  // A request of `method` has ended whose handler ran.
+  void Ended(uint32_t method) { classes_.Ended(method); }
+  // The answer to a request that a full queue refused; tells the client when to try again.
+  absl::Status Refuse(uint8_t path_class, Context* context) const;
+  FenceStats Sample() const;
+
+  // CallObserver.
+  uint32_t Wants() const override { return kChildCalled; }
+  void ChildCalled(const CallRecord& call, const ChildCall& child, uint64_t note) override;
+
+ private:
+  Fence fence_;
+  ClassTable classes_;
+  Executor* executor_ = nullptr;  // immutable once the server runs
+};
+
+}  // namespace internal
+}  // namespace curtail
