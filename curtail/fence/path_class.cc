@@ -2,6 +2,7 @@
 #include "curtail/fence/path_class.h"
 
 #include <bit>
+#include <cstring>
 #include <utility>
 
 namespace curtail {
@@ -17,7 +18,7 @@ std::string_view ServiceOf(std::string_view path) {
 bool IsOf(std::string_view path, std::string_view service) {
   const size_t size = service.size();
   return path.size() > size + 1 && size > 0 && path[size + 1] == '/' && path[size] == service[size - 1] &&
-         path.substr(1, size) == service;
+         std::memcmp(path.data() + 1, service.data(), size) == 0;
 }
 
 }  // namespace

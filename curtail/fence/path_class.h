@@ -53,6 +53,8 @@ class ClassTable {
   // A request of `method` called `path`, "/package.Service/Method". True: for the first time, or
   // again after a power of two of times, the method had not declared that service.
   bool Called(uint32_t method, std::string_view path);
+  // The method that has this number.
+  std::string_view PathOf(uint32_t method) const { return methods_[method]->path; }
   // A request of `method` has ended.
   void Ended(uint32_t method) {
     Method& m = *methods_[method];

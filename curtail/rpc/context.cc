@@ -21,6 +21,8 @@ Context::Context(Context* parent)
       identity_(parent->identity_),
       parent_(parent),
       observed_(parent->observed_),
+      fence_(parent->fence_),
+      method_(parent->method_),
       depth_(parent->depth_ + 1) {
   parent->Attach(link_);
 }
@@ -63,6 +65,7 @@ void Context::Reset(Deadline deadline, std::string_view peer) {
   peer_ = peer;
   identity_ = nullptr;
   observed_ = nullptr;
+  fence_ = nullptr;
   permit_ = 0;
   cancelled_.store(false, std::memory_order_relaxed);
 }

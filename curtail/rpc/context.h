@@ -139,6 +139,9 @@ class Context {
   // Tells observers of the calls that this request makes; null without such an observer. For the
   // runtime.
   const internal::ObservedCall* observed() const { return observed_; }
+  // Hears of the same calls; null without fences. For the runtime.
+  internal::ServerFence* fence() const { return fence_; }
+  uint32_t method() const { return method_; }
   // Tells `part` of the cancellation, at once if it has happened, until Detach(). After Detach()
   // `part` hears of none. For the runtime. Any thread.
   void Attach(internal::Cancellable& part);
@@ -183,7 +186,8 @@ class Context {
   const internal::PeerIdentity* identity_ = nullptr;  // likewise; null: without a certificate
   Context* const parent_ = nullptr;
   const internal::ObservedCall* observed_ = nullptr;
-  internal::ServerFence* fence_ = nullptr;  // of the server, while there is a permit
+  internal::ServerFence* fence_ = nullptr;  // of the server; null: off
+  uint32_t method_ = 0;                     // the request's, for the fence
   uint8_t permit_ = 0;                      // the request's permit: its path class; 0: none
   const int depth_ = 0;
   Link link_{this};

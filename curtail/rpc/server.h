@@ -102,8 +102,7 @@ struct ServerOptions {
   // Keeps a service that stalls from taking the threads of requests that do not call it. Off: all
   // requests wait in one queue. docs/design/fences.md says when to use it.
   FenceOptions fence;
-  // Observers of each call, which outlive the server: four at most, and one fewer for each of a
-  // policy and fences.
+  // Observers of each call, which outlive the server: four at most, or three beside a policy.
   std::vector<CallObserver*> observers;
   // Each call passes them before its handler (interceptor.h). They outlive the server.
   std::vector<ServerInterceptor*> interceptors;

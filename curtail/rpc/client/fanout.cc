@@ -8,6 +8,7 @@
 #include "curtail/exec/receiver.h"
 #include "curtail/rpc/client/hedging.h"
 #include "curtail/rpc/server/observed_call.h"
+#include "curtail/rpc/server/server_fence.h"
 #include "google/protobuf/message_lite.h"
 
 namespace curtail::internal {
@@ -196,6 +197,8 @@ void Fanout::Send(bool hold) {
   }
   if (hold) hint.outbox->FlushIfDue(hint.thread_index);
   if (ctx_.observed() != nullptr && first_) TellCalled();
+  if (ctx_.fence() != nullptr && first_) [[unlikely]]
+    TellFence();
   if (hedges_ != nullptr) [[unlikely]]
     StartHedges();
   ctx_.Attach(*this);
@@ -350,6 +353,11 @@ void Fanout::BeforeSend() {
 
 void Fanout::TellCalled() const {
   for (size_t i = 0; i < size(); ++i) ctx_.observed()->ChildCalled(Child(i));
+}
+
+void Fanout::TellFence() const {
+  if (batch_.paths.empty()) return ctx_.fence()->Called(ctx_.method(), batch_.path);
+  for (const std::string_view path : batch_.paths) ctx_.fence()->Called(ctx_.method(), path);
 }
 
 void Fanout::TellAnswered() const {

@@ -144,6 +144,7 @@ class Fanout : private Cancellable {
   ChildCall Child(size_t i) const;
   void BeforeSend();
   void TellCalled() const;
+  void TellFence() const;
   void TellAnswered() const;
   // One call fewer to wait for. The last to call it touches nothing afterwards.
   void Complete() {

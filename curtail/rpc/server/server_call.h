@@ -133,6 +133,7 @@ class ServerCall : public Task, public internal::Answerable {
     if (parts_->fence == nullptr) [[likely]]
       return;
     context_.fence_ = parts_->fence.get();
+    context_.method_ = method_->index;
     context_.permit_ = hint.shed ? 0 : order_note();
     ran_ = false;
   }

@@ -137,7 +137,6 @@ absl::Status ServerCore::Run() {
     if (absl::Status started = adaptation_->Start(executor_.get()); !started.ok()) return started;
     if (adaptation_->switches()) observers.push_back(adaptation_.get());
   }
-  if (parts_.fence != nullptr) observers.push_back(parts_.fence.get());
   for (CallObserver* observer : observers) {
     if (absl::Status added = parts_.observers.Add(observer); !added.ok()) return added;
   }

@@ -49,11 +49,9 @@ FenceStats ServerFence::Sample() const {
   return stats;
 }
 
-void ServerFence::ChildCalled(const CallRecord& call, const ChildCall& child, uint64_t) {
-  if (!classes_.Called(call.method, child.path)) [[likely]]
-    return;
-  const std::string line =
-      Join("curtail: ", call.path, " calls ", child.path, ", a service that it has not declared (Paths())\n");
+void ServerFence::WarnOfCall(uint32_t method, std::string_view path) const {
+  const std::string line = Join("curtail: ", classes_.PathOf(method), " calls ", path,
+                                ", a service that it has not declared (Paths())\n");
   std::fputs(line.c_str(), stderr);
 }
 

@@ -5,26 +5,27 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "curtail/exec/order.h"
 #include "curtail/fence/fence.h"
 #include "curtail/fence/fenced_order.h"
 #include "curtail/fence/path_class.h"
-#include "curtail/rpc/call_observer.h"
 #include "curtail/rpc/server_stats.h"
 
 namespace curtail {
 
+class Context;
 class Executor;
 
 namespace internal {
 
 class MethodTable;
 
-// A ServerFence gives each method its path class, and takes permits back. As an observer it hears which services a
-// method calls. Thread-safe once the server runs.
-class ServerFence final : public CallObserver {
+// A ServerFence gives each method its path class, hears which services it calls, and takes permits back. Thread-safe
+// once the server runs.
+class ServerFence {
  public:
   explicit ServerFence(const FenceOptions& options) : fence_(options), classes_(&fence_) {}
 
@@ -36,17 +37,20 @@ class ServerFence final : public CallObserver {
 
   // Returns a request's permit, once. Never blocks.
   void Return(uint8_t permit);
+  // A request of `method` calls `path`, "/package.Service/Method".
+  void Called(uint32_t method, std::string_view path) {
+    if (classes_.Called(method, path)) [[unlikely]]
+      WarnOfCall(method, path);
+  }
   // A request of `method` has ended whose handler ran.
   void Ended(uint32_t method) { classes_.Ended(method); }
   // The answer to a request that a full queue refused; tells the client when to try again.
   absl::Status Refuse(uint8_t path_class, Context* context) const;
   FenceStats Sample() const;
 
-  // CallObserver.
-  uint32_t Wants() const override { return kChildCalled; }
-  void ChildCalled(const CallRecord& call, const ChildCall& child, uint64_t note) override;
-
  private:
+  void WarnOfCall(uint32_t method, std::string_view path) const;
+
   Fence fence_;
   ClassTable classes_;
   Executor* executor_ = nullptr;  // immutable once the server runs
