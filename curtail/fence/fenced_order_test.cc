@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <mutex>
@@ -32,9 +33,13 @@ class FencedTask final : public Task {
  public:
   explicit FencedTask(TaskKind* kind) : kind_(kind) {}
   void Run(const WaitHint&) override {}
-  TaskKind* kind() override { return kind_; }
+  TaskKind* kind() override {
+    if (on_kind) on_kind();
+    return kind_;
+  }
   bool abandoned() const override { return is_abandoned; }
 
+  std::function<void()> on_kind;  // called when the order asks for its class
   bool is_abandoned = false;
   int came_out = 0;
 
@@ -153,6 +158,30 @@ TEST(FencedOrder, ReturnsAPermitToTheClassThatWaits) {
   s.Run();
   EXPECT_EQ(s.running[kA], 4u);
   EXPECT_EQ(s.Stats(kA).waiting, 1u);
+}
+
+// The race of F5, step by step: a request ends when its class holds a task back, and has not been named yet.
+TEST(FencedOrder, SeesAPermitThatComesBackDuringAnAppend) {
+  for (const FenceMode mode : {FenceMode::kStrict, FenceMode::kBorrow}) {
+    Scaffold s({.mode = mode}, 8, kAB);
+    s.Append(kA, 7);
+    s.Run();
+    while (s.Stats(kA).waiting > 0) s.End(kA), s.Run();
+    const size_t before = s.running[kA];
+    TaskList list;
+    list.Push(s.Make(kA));
+    FencedTask* const next = s.Make(kB);
+    next->on_kind = [&] {
+      --s.running[kA];
+      EXPECT_FALSE(s.fence.End(kA)) << "it sees no task that waits";
+    };
+    list.Push(next);
+    s.Append(list);
+    EXPECT_EQ(s.Stats(kA).waiting, 0u) << "so the order sees the permit";
+    s.Run();
+    EXPECT_EQ(s.running[kA], before);
+    EXPECT_EQ(s.running[kB], 1u);
+  }
 }
 
 TEST(FencedOrder, LendsIdlePermitsButTheHalfThatAClassKeeps) {
