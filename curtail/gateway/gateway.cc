@@ -38,6 +38,7 @@
 namespace curtail::gateway {
 namespace {
 
+using curtail::internal::TlsStream;
 using curtail::internal::UniqueFd;
 using internal::AnswerForm;
 using internal::Asker;
@@ -237,7 +238,9 @@ void Gateway::Impl::Accept() {
     }
     curtail::internal::SetTcpOptions(fd.get());
     HttpConnection::Owner* const owner = this;
-    auto connection = std::make_shared<HttpConnection>(std::move(fd), MakeAnyHttpCodec(options_.http),
+    std::unique_ptr<TlsStream> tls;
+    if (options_.tls != nullptr) tls = TlsStream::Server(*options_.tls->context(), /*http1=*/true);
+    auto connection = std::make_shared<HttpConnection>(std::move(fd), options_.http, std::move(tls),
                                                        client_.lane(0).poller(), owner);
     connections_.insert(connection);
     open_.store(connections_.size(), std::memory_order_relaxed);

@@ -20,6 +20,8 @@ namespace curtail::gateway {
 struct GatewayOptions {
   // Where to listen: "127.0.0.1:8080", port 0 for any, "unix:/path".
   std::string listen = "127.0.0.1:8080";
+  // The keys for TLS; null: plain text. ALPN offers HTTP/2 and HTTP/1.1.
+  std::shared_ptr<const ServerTls> tls;
   // The gRPC server, and how to connect to it.
   std::string target;
   ChannelOptions channel;

@@ -81,13 +81,14 @@ absl::Status UseAuthorities(SSL_CTX* ctx, const std::string& file) {
   return FileError("certificate authorities", file);
 }
 
-// Takes "h2" from what the client offers.
-int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
+// Takes the server's best protocol from what the client offers.
+int ChooseProtocol(SSL* ssl, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
                    unsigned offered_size, void*) {
-  static constexpr unsigned char kOurs[] = {2, 'h', '2'};
+  const std::string_view ours = internal::TlsStream::Offer(ssl);
   unsigned char* choice = nullptr;
-  if (SSL_select_next_proto(&choice, size, kOurs, sizeof kOurs, offered, offered_size) !=
-      OPENSSL_NPN_NEGOTIATED) {
+  if (SSL_select_next_proto(&choice, size, reinterpret_cast<const unsigned char*>(ours.data()),
+                            static_cast<unsigned>(ours.size()), offered,
+                            offered_size) != OPENSSL_NPN_NEGOTIATED) {
     return SSL_TLSEXT_ERR_ALERT_FATAL;
   }
   *chosen = choice;

@@ -14,8 +14,10 @@ import re
 import resource
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import tempfile
 import time
 
 MAX_WAIT_S = 60
@@ -77,6 +79,33 @@ def check_refuses(gateway, server_address, address):
     assert wrong.returncode == 104 and "--timeout" in wrong.stderr, wrong
 
 
+def check_tls(gateway, server_address):
+    """OpenSSL's client, which picks the version of HTTP by ALPN."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = ["--tls-cert", f"{folder}/crt", "--tls-key", f"{folder}/key"]
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+                        "-out", files[1], "-keyout", files[3]], capture_output=True, timeout=MAX_WAIT_S, check=True)
+        front, address = start(gateway, server_address, "--listen", "127.0.0.1:0", *files)
+        host, port = address.rsplit(":", 1)
+        for offer, agreed in ((["h2", "http/1.1"], "h2"), (["http/1.1"], "http/1.1"), ([], None)):
+            context = ssl.create_default_context(cafile=files[1])
+            if offer:
+                context.set_alpn_protocols(offer)
+            with socket.create_connection((host, int(port)), timeout=MAX_WAIT_S) as plain:
+                with context.wrap_socket(plain, server_hostname=host) as stream:
+                    assert stream.selected_alpn_protocol() == agreed, (offer, stream.selected_alpn_protocol())
+        connection = http.client.HTTPSConnection(address, timeout=MAX_WAIT_S, context=context)
+        status, _, body = ask(connection, "GET", "/v1/watch/7?count=2")
+        assert status == 200 and len(body.splitlines()) == 2, (status, body)
+        connection.close()
+        code, text = ends(front)
+        assert code == 0 and "1 requests, 0 failed" in text, (code, text)
+        half = subprocess.run([gateway, server_address, *files[:2]], text=True, capture_output=True,
+                              timeout=MAX_WAIT_S, check=False)
+        assert half.returncode == 104 and "private key" in half.stderr, half
+
+
 def check_out_of_descriptors(gateway, server_address):
     """More connections than there are descriptors: once they are gone, the next is served."""
     front, address = start(gateway, server_address, "--listen", "127.0.0.1:0", descriptors=64)
@@ -107,6 +136,7 @@ def main():
         front, address = start(gateway, server_address, "--listen", "127.0.0.1:0")
         check_answers(address)
         check_refuses(gateway, server_address, address)
+        check_tls(gateway, server_address)
         if not sanitized:
             check_out_of_descriptors(gateway, server_address)
         code, text = ends(front)

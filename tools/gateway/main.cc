@@ -31,6 +31,7 @@ struct Flags {
   std::string timeout = "30s";
   std::string stream_timeout = "1h";
   std::string drain = "10s";
+  ServerTlsOptions front_tls;
   bool tls = false;
   TlsOptions tls_options;
 };
@@ -41,6 +42,11 @@ void AddFlags(CLI::App& app, Flags* f) {
   app.add_option("TARGET", f->options.target, "The gRPC server: HOST:PORT or unix:PATH")->required();
   app.add_option("--listen", f->options.listen, "Where HTTP is served; port 0 takes a free one")
       ->capture_default_str();
+  app.add_option("--tls-cert", f->front_tls.certificate_file,
+                 "Serve HTTP over TLS: the gateway's certificate (chain), PEM");
+  app.add_option("--tls-key", f->front_tls.key_file, "Its private key, PEM");
+  app.add_option("--tls-client-ca", f->front_tls.client_ca_file,
+                 "Serve only clients whose certificate these authorities vouch for");
   app.add_option("--proto", f->protos,
                  "The .proto file of a service; by default the server's reflection is asked");
   app.add_option("-I,--import-path", f->import_paths, "Where --proto finds imports");
@@ -96,6 +102,12 @@ absl::StatusOr<std::unique_ptr<Gateway>> StartGateway(Flags& flags, Nanos* drain
   flags.options.timeout = *timeout;
   flags.options.stream_timeout = *stream_timeout;
   *drain = *drain_time;
+  if (const ServerTlsOptions& front = flags.front_tls;
+      !front.certificate_file.empty() || !front.key_file.empty() || !front.client_ca_file.empty()) {
+    absl::StatusOr<std::shared_ptr<const ServerTls>> tls = ServerTls::Load(front);
+    if (!tls.ok()) return tls.status();
+    flags.options.tls = *std::move(tls);
+  }
   if (flags.tls) {
     absl::StatusOr<std::shared_ptr<const ClientTls>> tls = ClientTls::Load(flags.tls_options);
     if (!tls.ok()) return tls.status();

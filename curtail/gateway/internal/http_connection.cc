@@ -9,6 +9,9 @@
 #include <utility>
 
 namespace curtail::gateway::internal {
+
+using curtail::internal::TlsStream;
+
 namespace {
 
 constexpr size_t kReadChunk = 64u << 10;
@@ -18,11 +21,13 @@ constexpr size_t kWriteChunk = 256u << 10;
 
 }  // namespace
 
-HttpConnection::HttpConnection(curtail::internal::UniqueFd fd, std::unique_ptr<HttpServerCodec> codec,
-                               std::shared_ptr<Poller> poller, Owner* owner)
+HttpConnection::HttpConnection(curtail::internal::UniqueFd fd, const HttpLimits& limits,
+                               std::unique_ptr<TlsStream> tls, std::shared_ptr<Poller> poller, Owner* owner)
     : poller_(std::move(poller)),
-      codec_(std::move(codec)),
+      limits_(limits),
       owner_(owner),
+      codec_(MakeAnyHttpCodec(limits)),
+      tls_(std::move(tls)),
       fd_(std::move(fd)),
       since_(Now()) {}
 
@@ -73,11 +78,35 @@ void HttpConnection::ReadAll() {
       ended_ = true;
       return;
     }
-    if (!Receive({buffer.data(), static_cast<size_t>(n)})) return;
+    if (!Take({buffer.data(), static_cast<size_t>(n)})) return;
     SendAll();
     if (closed_) return;
   }
   poller_->Rearm(fd_.get());  // there may be more: let other connections have a turn first
+}
+
+bool HttpConnection::Take(std::string_view bytes) {
+  return tls_ == nullptr ? Receive(bytes) : Decrypt(bytes);
+}
+
+bool HttpConnection::Decrypt(std::string_view bytes) {
+  std::array<char, kReadChunk> buffer;
+  tls_->Feed(bytes);
+  while (const size_t n = tls_->Read(buffer.data(), buffer.size())) {
+    if (!picked_) PickVersion();
+    if (!Receive({buffer.data(), n})) return false;
+  }
+  if (tls_->standing() && !picked_) PickVersion();
+  if (tls_->status().ok()) return true;
+  SendAll();  // perhaps an alert
+  Close();
+  return false;
+}
+
+void HttpConnection::PickVersion() {
+  picked_ = true;
+  codec_ = tls_->protocol() == TlsStream::kHttp2 ? MakeHttp2Codec(limits_) : MakeHttp1Codec(limits_);
+  if (draining_) codec_->Drain();
 }
 
 bool HttpConnection::Receive(std::string_view bytes) {
@@ -101,18 +130,13 @@ bool HttpConnection::Receive(std::string_view bytes) {
 }
 
 void HttpConnection::Account() {
-  const size_t held = closed_ ? 0 : codec_->held_bytes() + out_.size() - sent_;
+  const size_t held = closed_ ? 0 : codec_->held_bytes() + leaving();
   owner_->OnHeld(static_cast<ptrdiff_t>(held) - static_cast<ptrdiff_t>(std::exchange(held_, held)));
 }
 
 void HttpConnection::SendAll() {
   while (!closed_ && !blocked_) {
-    if (sent_ == out_.size()) {
-      out_.clear();
-      sent_ = 0;
-      codec_->Pull(&out_, kWriteChunk);
-      if (out_.empty()) return;
-    }
+    if (sent_ == out_.size() && !Refill()) return;
     const ssize_t n = send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
     if (n >= 0) {
       sent_ += static_cast<size_t>(n);
@@ -125,7 +149,21 @@ void HttpConnection::SendAll() {
   }
 }
 
+bool HttpConnection::Refill() {
+  out_.clear();
+  sent_ = 0;
+  if (tls_ == nullptr) {
+    codec_->Pull(&out_, kWriteChunk);
+    return !out_.empty();
+  }
+  if (plain_.empty() && tls_->standing()) codec_->Pull(&plain_, kWriteChunk);
+  if (tls_->Write(plain_) > 0) plain_.clear();
+  tls_->TakeOutput(&out_);
+  return !out_.empty();
+}
+
 void HttpConnection::Note() {
+  if (handshaking()) return;  // it has the time since the connection's beginning
   const bool in_request = codec_->in_request();
   // A request in progress keeps the time of its beginning: its clock is not moved by single bytes.
   if (in_request && in_request_ && !took_request_) return;
@@ -166,6 +204,7 @@ void HttpConnection::TellAnswers() {
 
 void HttpConnection::Drain() {
   if (closed_) return;
+  draining_ = true;
   codec_->Drain();
   Flush();
 }
@@ -174,6 +213,13 @@ void HttpConnection::Close() {
   if (closed_) return;
   const std::shared_ptr<HttpConnection> self = shared_from_this();
   closed_ = true;
+  if (tls_ != nullptr && sent_ == out_.size()) {  // a goodbye, if the socket takes it
+    tls_->Shutdown();
+    out_.clear();
+    sent_ = 0;
+    tls_->TakeOutput(&out_);
+    if (!out_.empty()) send(fd_.get(), out_.data(), out_.size(), MSG_NOSIGNAL);
+  }
   poller_->Remove(fd_.get());
   fd_.Reset();
   Account();

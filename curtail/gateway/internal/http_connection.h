@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// http_connection.h - a client's socket and an HttpServerCodec over it.
+// http_connection.h - a client's socket and an HttpServerCodec over it, with TLS between them or not.
 //
 // Thread-compatible: the gateway's thread owns it. The poller holds it until it is closed.
 #pragma once
@@ -16,6 +16,7 @@
 #include "curtail/gateway/http_codec.h"
 #include "curtail/gateway/internal/pace.h"
 #include "curtail/rpc/transport/socket.h"
+#include "curtail/rpc/transport/tls_stream.h"
 
 namespace curtail::gateway::internal {
 
@@ -48,8 +49,10 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
     ~Owner() = default;
   };
 
-  HttpConnection(curtail::internal::UniqueFd fd, std::unique_ptr<HttpServerCodec> codec,
-                 std::shared_ptr<Poller> poller, Owner* owner);
+  // `tls` is null for plain text. With it ALPN says which version of HTTP the client speaks.
+  HttpConnection(curtail::internal::UniqueFd fd, const HttpLimits& limits,
+                 std::unique_ptr<curtail::internal::TlsStream> tls, std::shared_ptr<Poller> poller,
+                 Owner* owner);
   ~HttpConnection() override;
 
   absl::Status Register() { return poller_->Add(fd_.get(), shared_from_this()); }
@@ -64,7 +67,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   void Attach(int32_t stream, StreamedAnswer* answer) { streamed_[stream] = answer; }
   void Detach(int32_t stream) { streamed_.erase(stream); }
   // Bytes that have to leave before all of the stream's body has.
-  size_t unsent(int32_t stream) const { return codec_->unsent(stream) + out_.size() - sent_; }
+  size_t unsent(int32_t stream) const { return codec_->unsent(stream) + leaving(); }
   // Sends what is ready and goes on reading. May close the connection.
   void Flush();
   void Drain();
@@ -74,7 +77,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   const HttpServerCodec& codec() const { return *codec_; }
   // When the client sent its first byte of the request in progress, or has last done anything.
   TimePoint since() const { return since_; }
-  bool in_request() const { return in_request_; }
+  bool in_request() const { return in_request_ || handshaking(); }
   // Bytes that it holds, requests and answers.
   size_t held() const { return held_; }
   // How long its reader has taken next to nothing of what it is owed.
@@ -83,8 +86,18 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   bool dirty = false;  // for the owner: it waits for a Flush()
 
  private:
-  size_t owed() const { return codec_->owed_bytes() + out_.size() - sent_; }
+  bool handshaking() const { return tls_ != nullptr && !tls_->standing(); }
+  // Bytes that have left the codec.
+  size_t leaving() const { return plain_.size() + out_.size() - sent_; }
+  size_t owed() const { return codec_->owed_bytes() + leaving(); }
   void ReadAll();
+  // Takes bytes of the socket. False: the connection is closed.
+  bool Take(std::string_view bytes);
+  bool Decrypt(std::string_view bytes);
+  // The handshake is over.
+  void PickVersion();
+  // Makes what goes to the socket next. False: there is nothing.
+  bool Refill();
   // False: the connection is closed.
   bool Receive(std::string_view bytes);
   void SendAll();
@@ -96,10 +109,14 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   void TellAnswers();
 
   const std::shared_ptr<Poller> poller_;
-  const std::unique_ptr<HttpServerCodec> codec_;
+  const HttpLimits limits_;
   Owner* const owner_;
+  std::unique_ptr<HttpServerCodec> codec_;
+  const std::unique_ptr<curtail::internal::TlsStream> tls_;
   curtail::internal::UniqueFd fd_;
   bool closed_ = false;
+  bool draining_ = false;
+  bool picked_ = false;   // the version of HTTP
   bool blocked_ = false;  // the socket takes no output for now
   bool unread_ = false;   // the socket may have input that was not read
   bool ended_ = false;    // the client sends no more
@@ -108,6 +125,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   bool took_request_ = false;  // a request was taken since the last Note()
   size_t held_ = 0;            // as the owner knows it
   TimePoint since_;
+  std::string plain_;  // with TLS: of the codec, to be encrypted
   std::string out_;
   size_t sent_ = 0;     // of out_
   uint64_t taken_ = 0;  // bytes that the socket took

@@ -213,8 +213,15 @@ TlsStream::TlsStream(ssl_st* ssl) : ssl_(ssl) {
 
 TlsStream::~TlsStream() { SSL_free(ssl_); }
 
-std::unique_ptr<TlsStream> TlsStream::Server(const TlsContext& context) {
+std::string_view TlsStream::Offer(const ssl_st* ssl) {
+  constexpr std::string_view kBoth = "\x02h2\x08http/1.1";
+  constexpr size_t kFirst = 3;
+  return static_cast<const TlsStream*>(SSL_get_app_data(ssl))->takes_http1_ ? kBoth : kBoth.substr(0, kFirst);
+}
+
+std::unique_ptr<TlsStream> TlsStream::Server(const TlsContext& context, bool http1) {
   std::unique_ptr<TlsStream> stream(new TlsStream(SSL_new(context.get())));
+  stream->takes_http1_ = http1;
   SSL* const ssl = stream->ssl_;
   SSL_set_verify(ssl, SSL_get_verify_mode(ssl), &TlsCallbacks::Verify);
   SSL_set_accept_state(ssl);
@@ -272,7 +279,7 @@ bool TlsStream::Handshake() {
     Note(result);
     return false;
   }
-  standing_ = Agreed();
+  standing_ = Agree();
   if (!standing_) {
     status_ =
         absl::UnavailableError(Join("the peer speaks TLS, but has not agreed to ", ProtocolName(protocol_)));
@@ -280,12 +287,13 @@ bool TlsStream::Handshake() {
   return standing_;
 }
 
-bool TlsStream::Agreed() const {
+bool TlsStream::Agree() {
   const unsigned char* chosen = nullptr;
   unsigned size = 0;
   SSL_get0_alpn_selected(ssl_, &chosen, &size);
-  if (size == 0) return protocol_ == kHttp1;
-  return std::string_view(reinterpret_cast<const char*>(chosen), size) == protocol_;
+  const std::string_view name(reinterpret_cast<const char*>(chosen), size);
+  if (takes_http1_ && name != kHttp2) protocol_ = kHttp1;
+  return name == protocol_ || (name.empty() && protocol_ == kHttp1);
 }
 
 size_t TlsStream::Read(char* to, size_t room) {

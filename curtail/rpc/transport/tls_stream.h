@@ -50,7 +50,10 @@ class TlsStream {
   // second without a word. Its first message is output from the start.
   static std::unique_ptr<TlsStream> Client(const TlsContext& context, const std::string& host, bool verify,
                                            std::string_view protocol = kHttp2);
-  static std::unique_ptr<TlsStream> Server(const TlsContext& context);
+  // `http1`: a client that does not offer "h2" by ALPN gets HTTP/1.1; else it is turned away.
+  static std::unique_ptr<TlsStream> Server(const TlsContext& context, bool http1 = false);
+  // Server: the protocols that its client may choose from, the best first, as ALPN writes them.
+  static std::string_view Offer(const ssl_st* ssl);
   ~TlsStream();
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
@@ -70,6 +73,8 @@ class TlsStream {
 
   // True if the handshake is over.
   bool standing() const { return standing_; }
+  // The protocol of a stream that stands, one of the constants.
+  std::string_view protocol() const { return protocol_; }
   // True if the handshake went on with an earlier session.
   bool resumed() const;
   // True if the peer has said goodbye.
@@ -87,8 +92,8 @@ class TlsStream {
 
   explicit TlsStream(ssl_st* ssl);
   bool Handshake();
-  // True if the peer has agreed to the protocol.
-  bool Agreed() const;
+  // Takes the protocol that both ends chose. True if there is one.
+  bool Agree();
   // The last call has returned `result`, which is not success.
   void Note(int result);
   std::string Explain() const;
@@ -100,6 +105,7 @@ class TlsStream {
   bool starved_ = false;  // has used up what was fed
   bool ended_ = false;
   bool owes_certificate_ = false;
+  bool takes_http1_ = false;            // server
   std::string_view protocol_ = kHttp2;  // one of the constants
   std::string host_;
   std::shared_ptr<TlsSessions> sessions_;
