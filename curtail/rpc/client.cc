@@ -14,6 +14,8 @@ using internal::Connection;
 using internal::StartedCall;
 
 void internal::StartedCall::Finished() {
+  if (hedged != nullptr) [[unlikely]]
+    return client->impl_->HedgeEnded(this);
   // A reply may have come with the timer, or after it. One that says that the call was cut short then says why.
   const bool late = armed() && when() <= Now();
   if (timed_out || (late && (status.ok() || absl::IsCancelled(status))))
@@ -52,9 +54,12 @@ bool Client::Impl::Send(StartedCall* call, TimePoint now) {
     failed.push_back(call);
     return false;
   }
-  ClientConnection& connection = *(call->connection = *std::move(acquired));
-  connection.Begin(*call);
+  call->connection = *std::move(acquired);
+  call->connection->Begin(*call);
   Touch(call->connection);
+  const internal::MethodConfig* const method = call->attempts.method();
+  if (method != nullptr && method->hedging) [[unlikely]]
+    BeginHedges(call, now);
   return true;
 }
 
@@ -85,7 +90,11 @@ void Client::Impl::EndWaits() {
   while (!waits.empty() && waits.first().when() <= now) {
     StartedCall* const call = static_cast<StartedCall::Wait&>(waits.first()).call;
     waits.Remove(call->wait);
-    refused.push_back(call);
+    if (call->hedged != nullptr) {
+      SendHedge(call->hedged);
+    } else {
+      refused.push_back(call);
+    }
   }
 }
 
@@ -142,6 +151,11 @@ void Client::Impl::ExpireTimers() {
   while (!timers.empty() && timers.first().when() <= now) {
     auto& call = static_cast<StartedCall&>(timers.first());
     timers.Remove(call);
+    if (call.hedged != nullptr) {
+      call.timed_out = true;
+      StopHedges(*call.hedged, nullptr, &kick);
+      continue;
+    }
     if (call.wait.armed()) {
       waits.Remove(call.wait);
       call.status = absl::DeadlineExceededError(Join("deadline exceeded: ", Message(call.status)));

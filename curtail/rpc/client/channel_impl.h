@@ -21,6 +21,22 @@ namespace curtail {
 
 namespace internal {
 
+class StartedCall;
+
+// The attempts at an event-driven call whose method has a hedging policy. Owned by the thread that polls.
+struct HedgedStart {
+  explicit HedgedStart(StartedCall* first) : attempts{first} {}
+
+  std::vector<StartedCall*> attempts;  // the call itself, and others
+  int left = 0;                        // that may still be made
+  int open = 1;                        // that have not ended
+  int pending = 1;                     // of those, and cancellations under way
+  bool over = false;                   // there are no more
+  bool stop = false;                   // a server wants no more
+  StartedCall* winner = nullptr;       // decides the call
+  StartedCall* last = nullptr;         // ... if there is no winner
+};
+
 // An event-driven call. Kept in the Client's pool for ever. The timer is its deadline.
 class StartedCall final : public ClientCall, public Timer {
  public:
@@ -33,7 +49,9 @@ class StartedCall final : public ClientCall, public Timer {
   // Of a call whose method has a config: what it is made again with.
   std::string kept_message;
   Metadata kept_metadata;
-  // Its time to be made again.
+  std::shared_ptr<HedgedStart> hedged;  // null: it is the only attempt now
+  bool cut = false;                     // one of several attempts, and its cancellation was posted
+  // Its time to be made again, or of the next attempt.
   struct Wait final : Timer {
     StartedCall* call = nullptr;
   } wait;
@@ -41,10 +59,10 @@ class StartedCall final : public ClientCall, public Timer {
   // Has the next Client::Poll() carry out what was posted on `connection`, and watches it until it stands.
   static void Touch(Client& client, const std::shared_ptr<ClientConnection>& connection);
 
- private:
   void Finished() override;
-  // Finished() has run by then, and may have put the object to use again: nothing is left to do.
-  void CancelHandled() override {}
+
+ private:
+  void CancelHandled() override;
 };
 
 }  // namespace internal
@@ -81,6 +99,17 @@ struct Client::Impl {
   // next Poll() finishes it.
   bool Send(internal::StartedCall* call, TimePoint now);
   void Touch(const std::shared_ptr<internal::ClientConnection>& connection);
+  // Hedging: hedged_start.cc. A call was sent whose method has such a policy.
+  void BeginHedges(internal::StartedCall* call, TimePoint now);
+  // Makes the next attempt, if there may be one.
+  void SendHedge(const std::shared_ptr<internal::HedgedStart>& group);
+  // Makes no more attempts, and posts the cancellations of those that were made, but for the `winner`; the caller is to
+  // kick the connections.
+  void StopHedges(internal::HedgedStart& group, const internal::StartedCall* winner,
+                  std::vector<std::shared_ptr<internal::ClientConnection>>* kick);
+  void HedgeEnded(internal::StartedCall* attempt);
+  // Ends the call if all attempts have ended.
+  void SettleHedges(const std::shared_ptr<internal::HedgedStart>& group);
   // Has a call that failed be made again, if that is to be.
   bool Again(internal::StartedCall* call, TimePoint now);
   void SendRefusedAgain();

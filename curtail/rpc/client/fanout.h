@@ -33,7 +33,7 @@ class Fanout : private Cancellable {
   // The context was cancelled. On any thread, with the context's mutex held.
   void OnCancel() override = 0;
 
-  // Why nothing should be sent at all, if so: nobody waits, no time is left.
+  // Why nothing should be sent at all, if so: the caller is gone, no time is left.
   absl::Status Refusal();
   // Makes the wanted calls ready, on connections of `poller`.
   void Prepare(const std::shared_ptr<Poller>& poller);
@@ -164,7 +164,7 @@ class Fanout : private Cancellable {
   TimePoint called_;  // ... first; for observers
   // Atomic: calls and cancellations under way. Reaching zero is AllEnded().
   std::atomic<int> pending_{0};
-  // Atomic: who sets it posts the cancellations.
+  // Atomic: the thread that sets it posts the cancellations.
   std::atomic<bool> cancelling_{false};
 };
 

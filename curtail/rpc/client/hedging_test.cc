@@ -4,6 +4,7 @@
 // and there are never more attempts than the policy, the servers and the budget of retries allow.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -250,6 +251,65 @@ TEST_F(HedgingTest, ThereAreNoHedgesWhileTooManyCallsFail) {
   servers_.SetAll(absl::StatusCode::kUnavailable);
   EXPECT_FALSE(Do().ok());
   EXPECT_THAT(servers_.Seen(), SizeIs(3 + 5 + 2));
+}
+
+// Event-driven calls.
+class HedgedStartTest : public HedgingTest {
+ protected:
+  struct Ended final : Completion {
+    void Done(absl::Status&& s, std::string&& bytes) override {
+      StringValue value;
+      text = !s.ok() ? s.ToString() : value.ParseFromString(bytes) ? value.value() : "unreadable";
+    }
+    std::string text;
+  };
+  // How `n` calls end.
+  std::vector<std::string> Start(size_t n, Nanos timeout = kMaxTestWait) {
+    std::vector<Ended> calls(n);
+    const std::string request = Text("x").SerializeAsString();
+    for (Ended& call : calls) channel_->Start(kSlow.path, Deadline::In(timeout), {}, request, &call);
+    const auto open = [&] {
+      return std::any_of(calls.begin(), calls.end(), [](const Ended& call) { return call.text.empty(); });
+    };
+    for (const Deadline end = Deadline::In(kMaxTestWait); open() && !end.Expired();) client_.Poll(end);
+    std::vector<std::string> texts;
+    for (Ended& call : calls) texts.push_back(std::move(call.text));
+    return texts;
+  }
+};
+
+TEST_F(HedgedStartTest, ASlowServersCallsAreAnsweredByAFastOne) {
+  servers_.SetSlow({0, 1});
+  for (const std::string_view delay : {kSoon, std::string_view("0s")}) {
+    Connect(Hedges(delay));
+    for (int i = 0; i < 4; ++i) EXPECT_THAT(Start(5), testing::Each("2"));
+    servers_.ExpectThatSlowOnesAreCancelled();
+  }
+}
+
+TEST_F(HedgedStartTest, ErrorsAreThoseOfThePolicy) {
+  Connect(Hedges(kNever));
+  servers_.SetAll(absl::StatusCode::kInternal);
+  EXPECT_THAT(Start(1), ElementsAre(testing::HasSubstr("INTERNAL")));
+  EXPECT_THAT(servers_.Seen(), SizeIs(1));
+  servers_.SetAll(absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Start(1), ElementsAre(testing::HasSubstr("UNAVAILABLE")));
+  EXPECT_THAT(servers_.Seen(), SizeIs(1 + 3));
+  servers_.SetAll(absl::StatusCode::kUnavailable, "1");
+  EXPECT_THAT(Start(1), ElementsAre(testing::HasSubstr("UNAVAILABLE")));
+  EXPECT_THAT(servers_.Seen(), SizeIs(1 + 3 + 3));
+  servers_.SetAll(absl::StatusCode::kUnavailable, "-1");
+  EXPECT_THAT(Start(1), ElementsAre(testing::HasSubstr("UNAVAILABLE")));
+  EXPECT_THAT(servers_.Seen(), SizeIs(1 + 3 + 3 + 1));
+  servers_.SetAll(absl::StatusCode::kOk);
+  EXPECT_THAT(Start(3), testing::Each(testing::SizeIs(1)));
+}
+
+TEST_F(HedgedStartTest, TheDeadlineEndsAllAttempts) {
+  servers_.SetSlow({0, 1, 2});
+  Connect(Hedges("0s"));
+  EXPECT_THAT(Start(2, milliseconds(20)), testing::Each(testing::HasSubstr("DEADLINE_EXCEEDED")));
+  servers_.ExpectThatSlowOnesAreCancelled();
 }
 
 // The threading models of a mid-tier that calls the three.
