@@ -73,8 +73,11 @@ absl::Status Channel::Impl::Configure(internal::BalancerOptions* balancer,
       *balancer = *config.balancer;
       if (balancer->hash_key.empty()) balancer->hash_key = options.hash_key;
     }
-    *observation = {.outcomes = balancer->outliers.has_value(), .health_service = config.health_service};
+    observation->outcomes = balancer->outliers.has_value();
+    observation->health_service = config.health_service;
   }
+  if (balancer->name == internal::kWeightedRoundRobin)
+    observation->error_penalty = balancer->weights.error_penalty;
   if (config.methods.empty() && !options.wait_for_ready) return absl::OkStatus();
   policy_ = std::make_unique<internal::CallPolicy>(std::move(config), options.wait_for_ready);
   return absl::OkStatus();

@@ -21,6 +21,7 @@ ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd
       keepalive_(keepalive),
       shared_(std::move(shared)),
       counts_outcomes_(observation.outcomes),
+      error_penalty_(observation.error_penalty),
       health_(observation.health_service && shared_ != nullptr
                   ? std::make_unique<HealthWatch>(*shared_, *observation.health_service)
                   : nullptr),
@@ -42,6 +43,10 @@ void ClientConnection::Count(ClientCall& call) {
     return;
   }
   shared_->outstanding.fetch_sub(1, std::memory_order_relaxed);
+  if (error_penalty_) [[unlikely]] {
+    if (const auto report = call.metadata.trailing.Find(kLoadReportKey))
+      shared_->load.Report(*report, *error_penalty_, Now());
+  }
   if (!counts_outcomes_ || call.unprocessed) [[likely]]
     return;
   OutlierState& state = shared_->outliers;

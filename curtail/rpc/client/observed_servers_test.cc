@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "curtail/rpc/client/many_servers_testing.h"
+#include "curtail/rpc/load_reporter.h"
 #include "curtail/rpc/stream.h"
 
 namespace curtail {
@@ -236,6 +237,36 @@ TEST(HealthCheck, KnowsTheServersOfTheLibrary) {
   AwaitCallsWithout(channel, "0");
   servers.Start(0);
   AwaitCallsTo(channel, "0");
+}
+
+// Servers that say how busy they are.
+TEST(WeightedRoundRobin, SendsFewCallsToABusyServer) {
+  Gate gate;
+  LoadReporter reports[] = {LoadReporter(milliseconds(1)), LoadReporter(milliseconds(1))};
+  reports[0].SetUtilization(0.1);
+  reports[1].SetUtilization(0.9);
+  std::vector<std::unique_ptr<Server>> servers;
+  std::string target = "ipv4:";
+  for (int i = 0; i < 2; ++i) {
+    ServerOptions options;
+    options.config = *Config::Parse("SDB1-4");
+    options.interceptors = {&reports[i]};
+    std::vector<std::unique_ptr<Service>> services;
+    services.push_back(std::make_unique<WhoService>(std::to_string(i), &gate));
+    servers.push_back(*Server::Start(std::move(options), std::move(services)));
+    target += Join(i == 0 ? "" : ",", servers.back()->addresses()[0]);
+  }
+  Client client;
+  Channel channel(&client, target, Configured(R"({"loadBalancingConfig":[{"weighted_round_robin":
+      {"blackoutPeriod":"0s","weightUpdatePeriod":"0.1s"}}]})"));
+  int busy = 0;
+  for (const Deadline end = Deadline::In(kMaxTestWait); !end.Expired();) {
+    busy = 0;
+    for (int i = 0; i < 100; ++i) busy += Ask(channel).value_or("failed") == "1";
+    if (busy <= 25) break;
+  }
+  EXPECT_LE(busy, 25);
+  EXPECT_GT(busy, 0) << "no server is given up";
 }
 
 }  // namespace

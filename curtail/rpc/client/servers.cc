@@ -59,6 +59,7 @@ class Servers::Member final : public SharedBackend {
   Member(std::string name, std::weak_ptr<Servers> servers)
       : SharedBackend(std::move(name)), servers_(std::move(servers)) {}
   void Lost() override {
+    load.Forget();
     if (const std::shared_ptr<Servers> servers = servers_.lock()) servers->Lost();
   }
   void Unreachable() override {

@@ -3,7 +3,7 @@
 // balancer.h - which of a channel's servers a call goes to.
 //
 // A strategy is a file beside this one, and a line of the table in balancers.cc. It is a pure function of what it is
-// given: no clock, no lock, no state of its own.
+// given: no clock, no lock, no state of its own but counters.
 #pragma once
 
 #include <atomic>
@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/rpc/client/balancer/outlier_detection.h"
+#include "curtail/rpc/client/balancer/reported_load.h"
 
 namespace curtail::internal {
 
@@ -39,6 +40,7 @@ struct Backend {
   // The watch that last heard that the server does not serve; null if none did, or one heard more since.
   std::atomic<const void*> not_serving{nullptr};
   OutlierState outliers;
+  ReportedLoad load;
 };
 using Backends = std::vector<std::shared_ptr<Backend>>;
 
@@ -73,6 +75,8 @@ struct BalancerOptions {
   size_t max_ring_size = 4096;
   // least_request: the backends that it compares.
   size_t choices = 2;
+  // weighted_round_robin.
+  WeightOptions weights;
   // Leaves out servers whose calls fail. For any balancer.
   std::optional<OutlierOptions> outliers;
 };
@@ -87,6 +91,7 @@ std::unique_ptr<Balancer> MakePickFirst(const BalancerOptions& options, Backends
 std::unique_ptr<Balancer> MakeRoundRobin(const BalancerOptions& options, Backends backends);
 std::unique_ptr<Balancer> MakeLeastRequest(const BalancerOptions& options, Backends backends);
 std::unique_ptr<Balancer> MakeRingHash(const BalancerOptions& options, Backends backends);
+std::unique_ptr<Balancer> MakeWeightedRoundRobin(const BalancerOptions& options, Backends backends);
 
 // A 64-bit hash of `text`, the same on every machine.
 uint64_t HashOf(std::string_view text);

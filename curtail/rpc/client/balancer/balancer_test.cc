@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategies as functions: how they spread calls, whom they leave out, and what moves when the servers change.
+// The strategies as functions: how they spread calls, which backends they leave out, and what moves when the servers change.
 #include "curtail/rpc/client/balancer/balancer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include "curtail/base/rng.h"
@@ -16,7 +18,8 @@ namespace curtail::internal {
 namespace {
 
 constexpr TimePoint kNow = TimePoint(Nanos(1000));
-constexpr const char* kAll[] = {"pick_first", "round_robin", "least_request", "ring_hash"};
+constexpr const char* kAll[] = {"pick_first", "round_robin", "least_request", "ring_hash",
+                                "weighted_round_robin"};
 
 Backends Make(size_t n) {
   Backends backends;
@@ -54,7 +57,8 @@ TEST(Balancer, RefusesUnknownNames) {
   const absl::Status status = MakeBalancer({.name = "robin"}, Make(2)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(Message(status)),
-              testing::HasSubstr("\"robin\"; there are pick_first, round_robin, least_request, ring_hash"));
+              testing::HasSubstr("\"robin\"; there are pick_first, round_robin, least_request, ring_hash, "
+                                 "weighted_round_robin"));
 }
 
 TEST(Balancer, NoneChoosesABackendThatIsDown) {
@@ -171,6 +175,108 @@ TEST(RingHash, ACallWithoutAKeyGoesAnywhere) {
   for (uint64_t i = 0; i < 4000; ++i) ++counts[balancer->Choose({.now = kNow, .random = Mix(i)})];
   ASSERT_EQ(counts.size(), 4u);
   for (const auto& [backend, count] : counts) EXPECT_NEAR(count, 1000, 150);
+}
+
+constexpr TimePoint kLater = kNow + std::chrono::seconds(100);
+
+class WeightedRoundRobinTest : public testing::Test {
+ protected:
+  void Make(size_t n, WeightOptions options = {.blackout = Nanos(0)}) {
+    backends_ = internal::Make(n);
+    balancer_ = *MakeBalancer({.name = "weighted_round_robin", .weights = options}, backends_);
+  }
+  void Report(size_t i, ServerLoad load, TimePoint now = kLater) {
+    backends_[i]->load.Report(WriteLoad(load), 1, now);
+  }
+  // The choices of each backend, of so many.
+  std::vector<int> Shares(int calls, TimePoint now = kLater) {
+    std::vector<int> counts(backends_.size());
+    for (int i = 0; i < calls; ++i) ++counts[balancer_->Choose({.now = now})];
+    return counts;
+  }
+
+  Backends backends_;
+  std::unique_ptr<Balancer> balancer_;
+};
+
+TEST_F(WeightedRoundRobinTest, GivesEachTheSameWithoutReportsOfTwo) {
+  Make(3);
+  EXPECT_THAT(Shares(300), testing::ElementsAre(100, 100, 100));
+  Report(1, {.cpu = 0.1, .qps = 1000});
+  EXPECT_THAT(Shares(300, kLater + std::chrono::seconds(1)), testing::ElementsAre(100, 100, 100));
+}
+
+TEST_F(WeightedRoundRobinTest, GivesEachItsCallsForItsLoad) {
+  Make(3);
+  Report(0, {.cpu = 0.5, .qps = 100});
+  Report(1, {.cpu = 0.5, .qps = 200});
+  Report(2, {.cpu = 0.9, .application = 0.25, .qps = 200});
+  const std::vector<int> shares = Shares(7000);
+  EXPECT_NEAR(shares[0], 1000, 10);
+  EXPECT_NEAR(shares[1], 2000, 10);
+  EXPECT_NEAR(shares[2], 4000, 10);
+}
+
+TEST_F(WeightedRoundRobinTest, OneWithoutAReportHasTheMean) {
+  Make(3);
+  Report(0, {.cpu = 0.5, .qps = 100});
+  Report(2, {.cpu = 0.5, .qps = 300});
+  EXPECT_NEAR(Shares(6000)[1], 2000, 10);
+}
+
+TEST_F(WeightedRoundRobinTest, NoWeightIsFarFromTheMean) {
+  Make(2);
+  Report(0, {.cpu = 1, .qps = 1});
+  Report(1, {.cpu = 1e-6, .qps = 1e6});
+  const std::vector<int> shares = Shares(21'000);
+  EXPECT_NEAR(shares[0], 1000, 10);  // a tenth of the mean, which is half of the other
+}
+
+TEST_F(WeightedRoundRobinTest, CallsThatFailCountAsLoad) {
+  Make(2);
+  Report(0, {.cpu = 0.5, .qps = 100});
+  Report(1, {.cpu = 0.5, .qps = 100, .eps = 50});
+  EXPECT_NEAR(Shares(3000)[0], 2000, 10);
+}
+
+TEST_F(WeightedRoundRobinTest, AWeightHoldsFromTheBlackoutToItsExpiration) {
+  using std::chrono::seconds;
+  Make(2, {});
+  const auto report = [&](TimePoint now) {
+    Report(0, {.cpu = 0.5, .qps = 300}, now);
+    Report(1, {.cpu = 0.5, .qps = 100}, now);
+  };
+  const auto first = [&](TimePoint now) { return Shares(400, now)[0]; };
+  report(kLater);
+  EXPECT_EQ(first(kLater + seconds(9)), 200);
+  report(kLater + seconds(9));
+  EXPECT_NEAR(first(kLater + seconds(10)), 300, 4);
+  EXPECT_NEAR(first(kLater + seconds(188)), 300, 4);
+  EXPECT_EQ(first(kLater + seconds(189)), 200);
+  report(kLater + seconds(190));
+  EXPECT_EQ(first(kLater + seconds(199)), 200) << "the blackout begins anew";
+  EXPECT_NEAR(first(kLater + seconds(200)), 300, 4);
+  for (const auto& backend : backends_) backend->load.Forget();  // connections were lost
+  report(kLater + seconds(201));
+  EXPECT_EQ(first(kLater + seconds(202)), 200);
+}
+
+TEST_F(WeightedRoundRobinTest, WhatIsNoReportChangesNothing) {
+  Make(2);
+  const std::string good = WriteLoad({.cpu = 0.5, .qps = 100});
+  ServerLoad read;
+  EXPECT_TRUE(ReadLoad(good + std::string("\x42\x03\x0a\x01x\x10\x01", 7), &read))
+      << "other fields are passed over";
+  EXPECT_EQ(read.qps, 100);
+  EXPECT_EQ(read.cpu, 0.5);
+  const double infinite = std::numeric_limits<double>::infinity();
+  for (const std::string& bad :
+       {std::string(), std::string("\xff"), good.substr(0, good.size() - 1), WriteLoad({.cpu = -1, .qps = 5}),
+        WriteLoad({.cpu = infinite, .qps = 5}), WriteLoad({.cpu = std::nan(""), .qps = 5}),
+        WriteLoad({.cpu = 1}), WriteLoad({.qps = 1}), WriteLoad({.cpu = 1e-300, .qps = 1e300})}) {
+    backends_[0]->load.Report(bad, 1, kLater);
+    EXPECT_EQ(backends_[0]->load.Weight({.blackout = Nanos(0)}, kLater), 0);
+  }
 }
 
 }  // namespace

@@ -12,9 +12,13 @@ struct BalancerKind {
 
 // By gRPC's names.
 constexpr BalancerKind kBalancers[] = {
-    {"pick_first", MakePickFirst},       {"round_robin", MakeRoundRobin},
-    {"least_request", MakeLeastRequest}, {"least_request_experimental", MakeLeastRequest},
-    {"ring_hash", MakeRingHash},         {"ring_hash_experimental", MakeRingHash},
+    {"pick_first", MakePickFirst},
+    {"round_robin", MakeRoundRobin},
+    {"least_request", MakeLeastRequest},
+    {"least_request_experimental", MakeLeastRequest},
+    {"ring_hash", MakeRingHash},
+    {"ring_hash_experimental", MakeRingHash},
+    {kWeightedRoundRobin, MakeWeightedRoundRobin},
 };
 
 }  // namespace

@@ -18,6 +18,26 @@ std::function<absl::Status(const Field&)> Number(T* value, uint64_t least, uint6
   };
 }
 
+absl::Status ReadWeights(const Field& field, WeightOptions* weights) {
+  Nanos period{0};  // of reports that are not asked for
+  const auto out_of_band = [](const Field& f) {
+    std::optional<bool> asked;
+    absl::Status read = f.Bool(&asked);
+    return asked.value_or(false) ? f.Wrong("only the reports that come with calls are supported") : read;
+  };
+  const auto penalty = [&](const Field& f) {
+    absl::Status read = f.Number(-1, 1e6, &weights->error_penalty);
+    return weights->error_penalty < 0 ? f.Wrong("expected a number of at least 0") : read;
+  };
+  return field.Object(
+      {{"enableOobLoadReport", out_of_band},
+       {"oobReportingPeriod", [&](const Field& f) { return f.Duration(&period); }},
+       {"blackoutPeriod", [&](const Field& f) { return f.Duration(&weights->blackout, /*zero=*/true); }},
+       {"weightExpirationPeriod", [&](const Field& f) { return f.Duration(&weights->expiration); }},
+       {"weightUpdatePeriod", [&](const Field& f) { return f.Duration(&weights->update); }},
+       {"errorUtilizationPenalty", penalty}});
+}
+
 absl::Status ReadBalancer(const Field& field, BalancerOptions* options) {
   if (options->name.starts_with("ring_hash")) {
     absl::Status status =
@@ -30,6 +50,7 @@ absl::Status ReadBalancer(const Field& field, BalancerOptions* options) {
   }
   if (options->name.starts_with("least_request"))
     return field.Object({{"choiceCount", Number(&options->choices, 2, 10)}});
+  if (options->name == kWeightedRoundRobin) return ReadWeights(field, &options->weights);
   if (options->name == "pick_first") {
     // Of gRPC; a list is used in its order here.
     std::optional<bool> shuffle;
@@ -88,7 +109,9 @@ absl::Status ReadBalancers(const Field& field, std::optional<BalancerOptions>* b
     });
   });
   if (status.ok() && !balancer->has_value()) {
-    return field.Wrong("none of these is known; there are pick_first, round_robin, least_request, ring_hash");
+    return field.Wrong(
+        "none of these is known; there are pick_first, round_robin, least_request, ring_hash, "
+        "weighted_round_robin");
   }
   return status;
 }

@@ -88,6 +88,18 @@ TEST(ServiceConfig, ReadsOutlierDetectionAndHealthChecks) {
   EXPECT_FALSE(ParseServiceConfig(R"({"healthCheckConfig":{}})")->health_service.has_value());
 }
 
+TEST(ServiceConfig, ReadsTheTimesOfWeights) {
+  const auto config = ParseServiceConfig(R"({"loadBalancingConfig": [{"weighted_round_robin": {
+      "enableOobLoadReport": false, "oobReportingPeriod": "10s", "blackoutPeriod": "0s", "weightExpirationPeriod": "2s",
+      "weightUpdatePeriod": "3s", "errorUtilizationPenalty": 0}}]})");
+  ASSERT_TRUE(config.ok()) << config.status();
+  const WeightOptions& weights = config->balancer->weights;
+  EXPECT_EQ(weights.blackout, Nanos::zero());
+  EXPECT_EQ(weights.expiration, Nanos(seconds(2)));
+  EXPECT_EQ(weights.update, Nanos(seconds(3)));
+  EXPECT_EQ(weights.error_penalty, 0);
+}
+
 TEST(ServiceConfig, TheMostSpecificNameDecides) {
   const auto config = ParseServiceConfig(R"({"methodConfig": [
       {"name": [{}], "timeout": "1s"}, {"name": [{"service": "a.B"}], "timeout": "2s"},
@@ -108,6 +120,10 @@ TEST(ServiceConfig, EachWrongFieldIsNamed) {
       {"[]", "service config: expected an object"},
       {R"({"a":1})", "service config: a: there is no such field here; there are loadBalancingConfig"},
       {R"({"methodConfig":{}})", "methodConfig: expected a list"},
+      {R"({"loadBalancingConfig":[{"weighted_round_robin":{"enableOobLoadReport":true}}]})",
+       "weighted_round_robin.enableOobLoadReport: only the reports that come with calls"},
+      {R"({"loadBalancingConfig":[{"weighted_round_robin":{"errorUtilizationPenalty":-0.5}}]})",
+       "weighted_round_robin.errorUtilizationPenalty: expected a number of at least 0"},
       {R"({"methodConfig":[],"methodConfig":[]})", "methodConfig: this field is there twice"},
       {R"({"methodConfig":[1]})", "methodConfig[0]: expected an object"},
       {R"({"methodConfig":[{}]})", "methodConfig[0]: name is missing"},
