@@ -74,6 +74,8 @@ absl::Status Channel::Impl::Configure(internal::BalancerOptions* balancer,
       if (balancer->hash_key.empty()) balancer->hash_key = options.hash_key;
     }
     observation->outcomes = balancer->outliers.has_value();
+    if (observation->outcomes && balancer->outliers->consecutive_failures)
+      observation->row = balancer->outliers->consecutive_failures->threshold;
     observation->health_service = config.health_service;
   }
   if (balancer->name == internal::kWeightedRoundRobin)

@@ -21,6 +21,7 @@ ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd
       keepalive_(keepalive),
       shared_(std::move(shared)),
       counts_outcomes_(observation.outcomes),
+      row_(observation.row),
       error_penalty_(observation.error_penalty),
       health_(observation.health_service && shared_ != nullptr
                   ? std::make_unique<HealthWatch>(*shared_, *observation.health_service)
@@ -52,8 +53,11 @@ void ClientConnection::Count(ClientCall& call) {
   OutlierState& state = shared_->outliers;
   if (call.status.ok()) {
     state.succeeded.fetch_add(1, std::memory_order_relaxed);
+    if (state.row.load(std::memory_order_relaxed) != 0) state.row.store(0, std::memory_order_relaxed);
   } else if (!call.cancelling_ || Now() >= call.due) {  // a caller that goes says nothing of the server
     state.failed.fetch_add(1, std::memory_order_relaxed);
+    const uint32_t row = state.row.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (row_ > 0 && row % row_ == 0) shared_->FailedInARow();
   }
 }
 

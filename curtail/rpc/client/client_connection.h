@@ -29,6 +29,7 @@ struct Keepalive {
 // The things that a connection finds out about its server for the balancer; none without a SharedBackend.
 struct Observation {
   bool outcomes = false;                      // counts how calls end, for outlier detection
+  uint32_t row = 0;                           // ... of so many failures the balancer hears; 0: of none
   std::optional<double> error_penalty;        // reads the load that calls report, by WeightOptions
   std::optional<std::string> health_service;  // watches the health of this service
 };
@@ -115,6 +116,7 @@ class ClientConnection final : public Connection {
   const Keepalive keepalive_;
   const std::shared_ptr<SharedBackend> shared_;  // null: the only server of its channel
   const bool counts_outcomes_;
+  const uint32_t row_;
   const std::optional<double> error_penalty_;  // nothing: reports of load are not read
   const std::unique_ptr<HealthWatch> health_;  // the object is thread-safe as it says; null: no watch
 

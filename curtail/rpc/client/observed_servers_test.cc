@@ -60,6 +60,16 @@ TEST(OutlierDetection, LeavesAServerOutWhoseCallsFail) {
   }
 }
 
+TEST(OutlierDetection, FailuresInARowEjectAtOnce) {
+  ManyServers servers(3);
+  Client client;
+  Channel channel(&client, servers.Target(),
+                  Configured(R"({"loadBalancingConfig":[{"outlier_detection_experimental":{"interval":"900s",
+                      "baseEjectionTime":"900s","consecutiveFailureEjection":{"threshold":3},
+                      "childPolicy":[{"round_robin":{}}]}}]})"));
+  AwaitCallsWithout(channel, "0", "fail 0");
+}
+
 TEST(OutlierDetection, LetsItComeBack) {
   ManyServers servers(3);
   Client client;

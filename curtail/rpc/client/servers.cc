@@ -65,6 +65,9 @@ class Servers::Member final : public SharedBackend {
   void Unreachable() override {
     if (const std::shared_ptr<Servers> servers = servers_.lock()) servers->Unreachable(*this);
   }
+  void FailedInARow() override {
+    if (const std::shared_ptr<Servers> servers = servers_.lock()) servers->FailedInARow(*this);
+  }
 
  private:
   const std::weak_ptr<Servers> servers_;
@@ -283,14 +286,27 @@ void Servers::Observe(const std::shared_ptr<Poller>& poller, TimePoint now) {
 }
 
 void Servers::Sweep(TimePoint now) {
-  Backends backends;
-  for (const auto& member : Current()->members) backends.push_back(member->shared());
+  const Backends backends = AllBackends();
   MutexLock lock(sweep_mu_);
   if (now < swept_at_) return;
   const auto intervals = static_cast<uint64_t>((now - swept_at_) / balancer_.outliers->interval);
   swept_at_ = now;
   SweepOutliers(*balancer_.outliers, backends, now, intervals,
                 Mix(static_cast<uint64_t>(now.time_since_epoch().count())));
+}
+
+Backends Servers::AllBackends() {
+  Backends backends;
+  for (const auto& member : Current()->members) backends.push_back(member->shared());
+  return backends;
+}
+
+void Servers::FailedInARow(Backend& backend) {
+  const Backends backends = AllBackends();
+  const TimePoint now = Now();
+  MutexLock lock(sweep_mu_);
+  EjectForFailures(*balancer_.outliers, backends, backend, now,
+                   static_cast<uint64_t>(now.time_since_epoch().count()));
 }
 
 bool Servers::LookAtHealth(const std::shared_ptr<Poller>& poller, TimePoint now) {

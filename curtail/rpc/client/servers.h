@@ -55,6 +55,8 @@ class Servers final : public Lookup, public std::enable_shared_from_this<Servers
   void Lost();
   // The same; and if calls went to `backend` last, another comes next.
   void Unreachable(const Backend& backend);
+  // Its calls fail one after the other.
+  void FailedInARow(Backend& backend);
   // OK once addresses are known; asks for them the first time.
   absl::Status Known(TimePoint now);
   // Closes all connections and asks no more. REQUIRES: no call is in flight.
@@ -86,6 +88,8 @@ class Servers final : public Lookup, public std::enable_shared_from_this<Servers
   static bool Due(std::atomic<int64_t>* next, TimePoint now, Nanos period);
   // Ends an interval of outlier detection.
   void Sweep(TimePoint now);
+  // The present servers. REQUIRES: they are known.
+  Backends AllBackends();
   // Hears anew, on `poller`, of the health of servers that do not serve. True if there are any.
   bool LookAtHealth(const std::shared_ptr<Poller>& poller, TimePoint now);
   // Does what outlier detection and health checks have to do when a call is made.

@@ -24,6 +24,8 @@ class SharedBackend : public Backend {
   virtual ~SharedBackend() = default;
   // A connection is gone, or its server said goodbye: it is time to look the addresses up again. Never blocks.
   virtual void Lost() = 0;
+  // As many calls in a row have failed as Observation says, or a multiple of that. Never blocks.
+  virtual void FailedInARow() = 0;
   // A connection could not be made. Never blocks.
   virtual void Unreachable() = 0;
   // It is in backoff until `until`, at least.

@@ -26,6 +26,22 @@ struct Seen {
   double success_rate() const { return 1 - failed / calls; }
 };
 
+void EjectOne(const OutlierOptions& options, const Backends& backends, Backend& backend, TimePoint now,
+              uint32_t enforcement, uint64_t random) {
+  OutlierState& state = backend.outliers;
+  if (state.Ejected(now)) return;
+  const auto ejected = std::count_if(backends.begin(), backends.end(),
+                                     [&](const auto& other) { return other->outliers.Ejected(now); });
+  if (static_cast<uint64_t>(ejected) * 100 >= uint64_t{options.max_percent} * backends.size()) return;  // O4
+  if (random % 100 >= enforcement) return;
+  ++state.ejections;
+  const Nanos longest = std::max(options.base_ejection, options.max_ejection);
+  const Nanos time = options.base_ejection < longest / state.ejections
+                         ? options.base_ejection * static_cast<int64_t>(state.ejections)
+                         : longest;
+  state.until.store((now + time).time_since_epoch().count(), std::memory_order_relaxed);
+}
+
 class Sweep {
  public:
   Sweep(const OutlierOptions& options, const Backends& backends, TimePoint now, uint64_t random)
@@ -79,20 +95,8 @@ class Sweep {
   }
 
   void Eject(Backend& backend, uint32_t enforcement) {
-    OutlierState& state = backend.outliers;
-    if (state.Ejected(now_)) return;
-    const auto ejected = std::count_if(backends_.begin(), backends_.end(),
-                                       [&](const auto& other) { return other->outliers.Ejected(now_); });
-    if (static_cast<uint64_t>(ejected) * 100 >= uint64_t{options_.max_percent} * backends_.size())
-      return;  // O4
     random_ = Mix(random_);
-    if (random_ % 100 >= enforcement) return;
-    ++state.ejections;
-    const Nanos longest = std::max(options_.base_ejection, options_.max_ejection);
-    const Nanos time = options_.base_ejection < longest / state.ejections
-                           ? options_.base_ejection * static_cast<int64_t>(state.ejections)
-                           : longest;
-    state.until.store((now_ + time).time_since_epoch().count(), std::memory_order_relaxed);
+    EjectOne(options_, backends_, backend, now_, enforcement, random_);
   }
 
   const OutlierOptions& options_;
@@ -110,6 +114,11 @@ void SweepOutliers(const OutlierOptions& options, const Backends& backends, Time
   if (options.success_rate) sweep.BySuccessRate(*options.success_rate);
   if (options.failure_percentage) sweep.ByFailurePercentage(*options.failure_percentage);
   sweep.Forgive(intervals);
+}
+
+void EjectForFailures(const OutlierOptions& options, const Backends& backends, Backend& backend,
+                      TimePoint now, uint64_t random) {
+  EjectOne(options, backends, backend, now, options.consecutive_failures->enforcement, Mix(random));
 }
 
 }  // namespace curtail::internal

@@ -33,6 +33,12 @@ struct FailurePercentageRule {
   uint32_t request_volume = 50;
 };
 
+// Ejects a server of which so many calls in a row fail, at once. Not gRPC's: the idea is Envoy's consecutive_5xx.
+struct ConsecutiveFailuresRule {
+  uint32_t threshold = 5;
+  uint32_t enforcement = 100;
+};
+
 struct OutlierOptions {
   using SuccessRate = SuccessRateRule;
   using FailurePercentage = FailurePercentageRule;
@@ -45,6 +51,7 @@ struct OutlierOptions {
   uint32_t max_percent = 10;
   std::optional<SuccessRate> success_rate;
   std::optional<FailurePercentage> failure_percentage;
+  std::optional<ConsecutiveFailuresRule> consecutive_failures;
 };
 
 // An OutlierState counts the outcomes of one server's calls in the present interval, and has the conclusions from those
@@ -57,8 +64,9 @@ struct OutlierState {
   // Atomic, relaxed: counts and a hint, which order nothing. Time in ns.
   std::atomic<uint32_t> succeeded{0};
   std::atomic<uint32_t> failed{0};
+  std::atomic<uint32_t> row{0};  // failures since the last success
   std::atomic<int64_t> until{0};
-  // Owned by the thread that sweeps.
+  // Owned by the thread that sweeps or ejects.
   uint32_t ejections = 0;  // less those that were forgiven
 };
 
@@ -66,5 +74,9 @@ struct OutlierState {
 // `intervals` that have passed. `random` decides where not all ejections are carried out. One thread at a time.
 void SweepOutliers(const OutlierOptions& options, const std::vector<std::shared_ptr<Backend>>& backends,
                    TimePoint now, uint64_t intervals, uint64_t random);
+
+// Ejects `backend`, one of `backends`, for its failures in a row. One thread at a time, sweeps included.
+void EjectForFailures(const OutlierOptions& options, const std::vector<std::shared_ptr<Backend>>& backends,
+                      Backend& backend, TimePoint now, uint64_t random);
 
 }  // namespace curtail::internal

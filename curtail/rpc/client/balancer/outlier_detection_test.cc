@@ -128,5 +128,19 @@ TEST_F(OutlierTest, EachEjectionIsLongerUpToTheLongest) {
   EXPECT_EQ(backends_[3]->outliers.ejections, 2u);
 }
 
+TEST_F(OutlierTest, FailuresInARowEjectWithinTheSameLimits) {
+  options_.consecutive_failures.emplace();
+  options_.max_percent = 20;
+  for (const size_t server : {3u, 4u, 5u}) EjectForFailures(options_, backends_, *backends_[server], now_, 1);
+  EXPECT_EQ(CountEjected(), 2);
+  EXPECT_FALSE(Ejected(5));
+  EjectForFailures(options_, backends_, *backends_[3], now_, 1);
+  EXPECT_EQ(backends_[3]->outliers.ejections, 1u) << "it is ejected already";
+  now_ += options_.base_ejection;
+  options_.consecutive_failures->enforcement = 0;
+  EjectForFailures(options_, backends_, *backends_[3], now_, 1);
+  EXPECT_EQ(CountEjected(), 0);
+}
+
 }  // namespace
 }  // namespace curtail::internal

@@ -73,6 +73,11 @@ absl::Status ReadFailurePercentage(const Field& field, OutlierOptions::FailurePe
                        {"requestVolume", Number(&rule->request_volume, 0, UINT32_MAX)}});
 }
 
+absl::Status ReadFailuresInARow(const Field& field, ConsecutiveFailuresRule* rule) {
+  return field.Object({{"threshold", Number(&rule->threshold, 1, UINT32_MAX)},
+                       {"enforcementPercentage", Number(&rule->enforcement, 0, 100)}});
+}
+
 absl::Status ReadOutlierDetection(const Field& field, BalancerOptions* options) {
   OutlierOptions outliers;
   std::optional<BalancerOptions> child;
@@ -85,6 +90,8 @@ absl::Status ReadOutlierDetection(const Field& field, BalancerOptions* options) 
         [&](const Field& f) { return ReadSuccessRate(f, &outliers.success_rate.emplace()); }},
        {"failurePercentageEjection",
         [&](const Field& f) { return ReadFailurePercentage(f, &outliers.failure_percentage.emplace()); }},
+       {"consecutiveFailureEjection",
+        [&](const Field& f) { return ReadFailuresInARow(f, &outliers.consecutive_failures.emplace()); }},
        {"childPolicy", [&](const Field& f) { return ReadBalancers(f, &child); }}});
   if (!status.ok()) return status;
   if (!child) return field.Wrong("childPolicy is missing");

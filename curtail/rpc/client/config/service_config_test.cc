@@ -68,6 +68,7 @@ TEST(ServiceConfig, ReadsOutlierDetectionAndHealthChecks) {
       "interval": "1s", "baseEjectionTime": "2s", "maxEjectionTime": "3s", "maxEjectionPercent": 40,
       "successRateEjection": {"stdevFactor": 1000, "enforcementPercentage": 50, "minimumHosts": 2, "requestVolume": 3},
       "failurePercentageEjection": {"threshold": 4, "enforcementPercentage": 5, "minimumHosts": 6, "requestVolume": 7},
+      "consecutiveFailureEjection": {"threshold": 8, "enforcementPercentage": 9},
       "childPolicy": [{"unknown": {}}, {"least_request": {"choiceCount": 3}}]}}],
     "healthCheckConfig": {"serviceName": "a.B"}})");
   ASSERT_TRUE(config.ok()) << config.status();
@@ -82,6 +83,8 @@ TEST(ServiceConfig, ReadsOutlierDetectionAndHealthChecks) {
   EXPECT_EQ(outliers.success_rate->stdev_factor, 1000u);
   EXPECT_EQ(outliers.success_rate->enforcement, 50u);
   EXPECT_EQ(outliers.failure_percentage->threshold, 4u);
+  EXPECT_EQ(outliers.consecutive_failures->threshold, 8u);
+  EXPECT_EQ(outliers.consecutive_failures->enforcement, 9u);
   EXPECT_EQ(outliers.failure_percentage->minimum_hosts, 6u);
   EXPECT_EQ(outliers.failure_percentage->request_volume, 7u);
   EXPECT_EQ(config->health_service, "a.B");
