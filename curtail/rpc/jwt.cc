@@ -6,13 +6,18 @@
 // Verified tokens stand in a table, each at the place that a hash of it names: a client sends one token thousands of
 // times, and a signature takes longer than all the rest of a call. The hash has a secret of the process's, so that no
 // client can drive another's token out at will. What a token says of time is checked at each use.
+//
+// No thread watches the file of keys: a call that finds a look due looks. New keys are a new set, whose number no token
+// in the table has, so each is checked anew.
 #include "curtail/rpc/jwt.h"
 
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -24,10 +29,12 @@
 #include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/auth/jwt_keys.h"
+#include "curtail/rpc/transport/file_watch.h"
 
 namespace curtail {
 
 using internal::DecodeBase64Url;
+using internal::FileWatch;
 using internal::Json;
 using internal::JsonKind;
 using internal::JwtAlgorithm;
@@ -121,58 +128,138 @@ struct JwtVerifier::Impl {
     Mutex mu;
     std::string token CURTAIL_GUARDED_BY(mu);
     JwtClaims claims CURTAIL_GUARDED_BY(mu);
+    uint64_t set CURTAIL_GUARDED_BY(mu) = 0;  // KeySet::number
+  };
+  // Immutable.
+  struct KeySet {
+    uint64_t number = 1;
+    std::vector<JwtKey> keys;
+    const JwtKey* Find(const TokenHeader& header, std::string_view bytes, std::string_view signature) const;
   };
   static constexpr size_t kPlaces = 256;
 
-  const JwtKey* KeyFor(const TokenHeader& header, std::string_view bytes, std::string_view signature) const;
-  absl::StatusOr<JwtClaims> Check(std::string_view token) const;
+  // The keys of `text` and the secret.
+  absl::StatusOr<std::vector<JwtKey>> KeysOf(std::string_view text) const;
+  absl::StatusOr<std::string> ReadFile() const;
+  std::shared_ptr<const KeySet> Keys() {
+    MutexLock lock(mu);
+    return set;
+  }
+  // Reads the file again if it has changed, where a look at it is due.
+  void LookIfDue();
+  void Look();
+  absl::StatusOr<JwtClaims> Check(std::string_view token, const KeySet& set) const;
   absl::StatusOr<JwtClaims> ReadClaims(std::string_view encoded) const;
   Place& PlaceOf(std::string_view token) {
     return places[(std::hash<std::string_view>{}(token)*salt >> 32) % kPlaces];
   }
 
-  JwtOptions options;
-  std::vector<JwtKey> keys;
+  explicit Impl(const JwtOptions& o) : options(o), watch({o.key_file}, o.reload_interval) {}
+
+  // Immutable once used.
+  const JwtOptions options;
   uint64_t salt = 1;
+
   std::array<Place, kPlaces> places;
+  // Atomic, relaxed: in ns; the thread that moves it looks at the file.
+  std::atomic<int64_t> next_look{INT64_MAX};
+
+  Mutex watch_mu;  // held while the file is read
+  FileWatch watch CURTAIL_GUARDED_BY(watch_mu);
+  Mutex mu;  // taken after watch_mu
+  std::shared_ptr<const KeySet> set CURTAIL_GUARDED_BY(mu);
+  // Atomic: that of `set`. Written under mu (release), read per token (acquire).
+  std::atomic<uint64_t> number{1};
 };
 
 JwtVerifier::JwtVerifier(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 JwtVerifier::~JwtVerifier() = default;
 
-absl::StatusOr<std::unique_ptr<JwtVerifier>> JwtVerifier::Load(const JwtOptions& options) {
-  std::string text;
-  if (!options.key_file.empty()) {
-    std::ifstream file(options.key_file, std::ios::binary);
-    if (!file) {
-      return absl::InvalidArgumentError(
-          Join("keys of tokens \"", options.key_file, "\": ", std::strerror(errno)));
-    }
-    text.assign(std::istreambuf_iterator<char>(file), {});
+absl::StatusOr<std::string> JwtVerifier::Impl::ReadFile() const {
+  std::ifstream file(options.key_file, std::ios::binary);
+  if (!file) {
+    return absl::InvalidArgumentError(
+        Join("keys of tokens \"", options.key_file, "\": ", std::strerror(errno)));
   }
-  return Make(options, text);
+  return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-absl::StatusOr<std::unique_ptr<JwtVerifier>> JwtVerifier::Make(const JwtOptions& options,
-                                                               std::string_view keys) {
-  auto impl = std::make_unique<Impl>();
-  impl->options = options;
-  if (!keys.empty()) {
-    auto parsed = internal::ParseJwtKeys(keys);
+absl::StatusOr<std::vector<JwtKey>> JwtVerifier::Impl::KeysOf(std::string_view text) const {
+  std::vector<JwtKey> keys;
+  if (!text.empty()) {
+    auto parsed = internal::ParseJwtKeys(text);
     if (!parsed.ok()) {
       return absl::InvalidArgumentError(
           Join("keys of tokens \"", options.key_file, "\" ", Message(parsed.status())));
     }
-    impl->keys = *std::move(parsed);
+    keys = *std::move(parsed);
   }
   if (!options.secret.empty()) {
     auto secret = JwtKey::Secret(options.secret, {});
     if (!secret.ok()) return secret.status();
-    impl->keys.push_back(*std::move(secret));
+    keys.push_back(*std::move(secret));
   }
-  if (impl->keys.empty()) {
+  if (keys.empty()) {
     return absl::InvalidArgumentError(
         "no key to verify tokens with: name a file of RSA or P-256 keys, or a secret");
+  }
+  return keys;
+}
+
+void JwtVerifier::Impl::LookIfDue() {
+  int64_t due = next_look.load(std::memory_order_relaxed);
+  if (due != INT64_MAX && Now().time_since_epoch().count() >= due &&
+      next_look.compare_exchange_strong(due, INT64_MAX, std::memory_order_relaxed)) {
+    Look();
+  }
+}
+
+void JwtVerifier::Impl::Look() {
+  MutexLock lock(watch_mu);
+  if (watch.Changed(Now())) {
+    watch.BeforeReading();
+    absl::StatusOr<std::string> text = ReadFile();
+    absl::StatusOr<std::vector<JwtKey>> keys = text.ok() ? KeysOf(*text) : text.status();
+    const std::string line =
+        keys.ok() ? Join("curtail: tokens: read again: ", options.key_file, "\n")
+                  : Join("curtail: tokens: the keys stay as they were: ", Message(keys.status()), "\n");
+    std::fputs(line.c_str(), stderr);
+    if (keys.ok()) {
+      MutexLock set_lock(mu);
+      set = std::make_shared<const KeySet>(KeySet{set->number + 1, *std::move(keys)});
+      number.store(set->number, std::memory_order_release);
+    }
+  }
+  next_look.store(watch.next_look().time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+absl::StatusOr<std::unique_ptr<JwtVerifier>> JwtVerifier::Load(const JwtOptions& options) {
+  if (options.key_file.empty()) return Make(options, "");
+  auto impl = std::make_unique<Impl>(options);
+  TimePoint next;
+  {
+    MutexLock lock(impl->watch_mu);
+    impl->watch.BeforeReading();
+    next = impl->watch.next_look();
+  }
+  absl::StatusOr<std::string> text = impl->ReadFile();
+  if (!text.ok()) return text.status();
+  impl->next_look.store(next.time_since_epoch().count(), std::memory_order_relaxed);
+  return WithKeys(std::move(impl), *text);
+}
+
+absl::StatusOr<std::unique_ptr<JwtVerifier>> JwtVerifier::Make(const JwtOptions& options,
+                                                               std::string_view keys) {
+  return WithKeys(std::make_unique<Impl>(options), keys);
+}
+
+absl::StatusOr<std::unique_ptr<JwtVerifier>> JwtVerifier::WithKeys(std::unique_ptr<Impl> impl,
+                                                                   std::string_view text) {
+  absl::StatusOr<std::vector<JwtKey>> keys = impl->KeysOf(text);
+  if (!keys.ok()) return keys.status();
+  {
+    MutexLock lock(impl->mu);
+    impl->set = std::make_shared<const Impl::KeySet>(Impl::KeySet{1, *std::move(keys)});
   }
   RAND_bytes(reinterpret_cast<unsigned char*>(&impl->salt), sizeof impl->salt);
   impl->salt |= 1;
@@ -181,28 +268,32 @@ absl::StatusOr<std::unique_ptr<JwtVerifier>> JwtVerifier::Make(const JwtOptions&
 
 absl::StatusOr<JwtClaims> JwtVerifier::Verify(std::string_view token, int64_t now_s) const {
   if (token.size() > kMaxTokenBytes) return Invalid();
+  impl_->LookIfDue();
+  const uint64_t number = impl_->number.load(std::memory_order_acquire);
   Impl::Place& place = impl_->PlaceOf(token);
   {
     MutexLock lock(place.mu);
-    if (place.token.size() == token.size() && !token.empty() &&
+    if (place.set == number && place.token.size() == token.size() && !token.empty() &&
         CRYPTO_memcmp(place.token.data(), token.data(), token.size()) == 0) {
       if (absl::Status late = CheckTime(place.claims, now_s, impl_->options.leeway_s); !late.ok())
         return late;
       return place.claims;
     }
   }
-  absl::StatusOr<JwtClaims> claims = impl_->Check(token);
+  const std::shared_ptr<const Impl::KeySet> set = impl_->Keys();
+  absl::StatusOr<JwtClaims> claims = impl_->Check(token, *set);
   if (!claims.ok()) return claims;
   if (absl::Status late = CheckTime(*claims, now_s, impl_->options.leeway_s); !late.ok()) return late;
   MutexLock lock(place.mu);
   place.token.assign(token);
   place.claims = *claims;
+  place.set = set->number;
   return claims;
 }
 
 // The key that the signature is of; null if it is of none.
-const JwtKey* JwtVerifier::Impl::KeyFor(const TokenHeader& header, std::string_view bytes,
-                                        std::string_view signature) const {
+const JwtKey* JwtVerifier::Impl::KeySet::Find(const TokenHeader& header, std::string_view bytes,
+                                              std::string_view signature) const {
   constexpr int kMostTries = 4;  // without a "kid" each key of the algorithm costs as much as a call
   int tries = 0;
   for (const JwtKey& key : keys) {
@@ -214,14 +305,14 @@ const JwtKey* JwtVerifier::Impl::KeyFor(const TokenHeader& header, std::string_v
   return nullptr;
 }
 
-absl::StatusOr<JwtClaims> JwtVerifier::Impl::Check(std::string_view token) const {
+absl::StatusOr<JwtClaims> JwtVerifier::Impl::Check(std::string_view token, const KeySet& set) const {
   const size_t first = token.find('.');
   const size_t second = first == std::string_view::npos ? first : token.find('.', first + 1);
   if (second == std::string_view::npos || token.find('.', second + 1) != std::string_view::npos)
     return Invalid();
   const std::optional<TokenHeader> header = ParseHeader(token.substr(0, first));
   const std::optional<std::string> signature = DecodeBase64Url(token.substr(second + 1));
-  if (!header || !signature || KeyFor(*header, token.substr(0, second), *signature) == nullptr)
+  if (!header || !signature || set.Find(*header, token.substr(0, second), *signature) == nullptr)
     return Invalid();
   return ReadClaims(token.substr(first + 1, second - first - 1));
 }

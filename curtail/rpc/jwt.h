@@ -16,12 +16,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
 
 namespace curtail {
 
 struct JwtOptions {
-  // A file of keys: a JWK set (JSON), or PEM with public keys and certificates. Read once.
+  // A file of keys: a JWK set (JSON), or PEM with public keys and certificates.
   std::string key_file;
+  // From one look at the file to the next; zero: never. A file that has changed is read again by
+  // the thread whose token is verified next. One that cannot be used leaves the keys as they were.
+  // A token of a key that is gone is refused from then on.
+  Nanos reload_interval = std::chrono::seconds(10);
   // A secret for HS256, of 32 bytes and more, beside or instead of the file.
   std::string secret;
   // If set, the token's "iss" is this, and its "aud" is or contains this. A service that shares its
@@ -54,7 +59,7 @@ class JwtVerifier {
   // Errors: INVALID_ARGUMENT for a file that cannot be read or used, a key that is too weak (RSA
   // below 2048 bits, a secret below 32 bytes), or no key at all. May take some milliseconds.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<JwtVerifier>> Load(const JwtOptions& options);
-  // The same with the content of a file; JwtOptions::key_file is not read.
+  // The same with the content of a file; JwtOptions::key_file is never read.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<JwtVerifier>> Make(const JwtOptions& options,
                                                                          std::string_view keys);
   ~JwtVerifier();
@@ -63,12 +68,15 @@ class JwtVerifier {
 
   // The claims of `token` at `now_s`, in seconds since 1970. A new token takes some 30 to 100 us of
   // CPU, a repeated one less than one.
+  // The one that finds the file changed takes as long as Load().
   // Errors: UNAUTHENTICATED. The text says nothing of the token's content, nor of the keys.
   [[nodiscard]] absl::StatusOr<JwtClaims> Verify(std::string_view token, int64_t now_s) const;
 
  private:
   struct Impl;
   explicit JwtVerifier(std::unique_ptr<Impl> impl);
+  static absl::StatusOr<std::unique_ptr<JwtVerifier>> WithKeys(std::unique_ptr<Impl> impl,
+                                                               std::string_view text);
   const std::unique_ptr<Impl> impl_;
 };
 

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <fstream>
 
 #include "curtail/rpc/auth/jwt_keys.h"
@@ -64,7 +67,7 @@ TEST(Jwt, TokensOfEachAlgorithmAreVerified) {
 TEST(Jwt, TheKeyDecidesOnTheAlgorithm) {
   const TestKey rsa = TestKey::Rsa(), ec = TestKey::Ec(), other = TestKey::Ec();
   const auto verifier = MakeVerifier({}, rsa.PublicPem() + ec.PublicPem());
-  // The public key as a secret, which everybody has.
+  // The public key as a secret, which every peer has.
   for (const std::string& secret : {rsa.PublicPem(), ec.PublicPem()}) {
     EXPECT_EQ(Verified(*verifier, SignedBySecret(kHs256, kGoodClaims, secret)), kInvalidToken);
   }
@@ -180,6 +183,37 @@ TEST(Jwt, Base64HasOneFormOfEachValue) {
   for (const char* wrong : {"A", "AA==", "AB", "A A", "+/8", "AAAA\n", "AA=A"}) {
     EXPECT_EQ(DecodeBase64Url(wrong), std::nullopt) << wrong;
   }
+}
+
+// The keys of a file that is exchanged, as an operator does: another file takes the name at once.
+TEST(Jwt, AFileThatChangesIsReadAgain) {
+  const TestKey first = TestKey::Ec(), second = TestKey::Ec();
+  const std::string path = TestFile("keys.json");
+  const auto write = [&](const std::string& text) {
+    std::ofstream(path + ".new") << text;
+    std::filesystem::rename(path + ".new", path);
+  };
+  const auto set = [](const std::string& keys) { return Join(R"({"keys":[)", keys, "]}"); };
+  const std::string of_first = first.Sign(kEs256, kGoodClaims), of_second = second.Sign(kEs256, kGoodClaims);
+
+  write(set(first.Jwk()));
+  const auto verifier = *JwtVerifier::Load({.key_file = path, .reload_interval = Nanos(1)});
+  const auto fixed = *JwtVerifier::Load({.key_file = path, .reload_interval = Nanos(0)});
+  EXPECT_EQ(Verified(*verifier, of_first), "alice");
+  EXPECT_EQ(Verified(*verifier, of_second), kInvalidToken);
+  write(set(Join(first.Jwk(), ",", second.Jwk())));
+  EXPECT_EQ(Verified(*verifier, of_first), "alice");
+  EXPECT_EQ(Verified(*verifier, of_second), "alice");
+  write("no keys");
+  EXPECT_EQ(Verified(*verifier, of_second), "alice") << "the keys stay as they were";
+  unlink(path.c_str());
+  EXPECT_EQ(Verified(*verifier, of_second), "alice");
+  write(set(second.Jwk()));
+  EXPECT_EQ(Verified(*verifier, of_first), kInvalidToken) << "its key is gone";
+  EXPECT_EQ(Verified(*verifier, of_second), "alice");
+  EXPECT_EQ(Verified(*fixed, of_first), "alice");
+  EXPECT_EQ(Verified(*fixed, of_second), kInvalidToken);
+  unlink(path.c_str());
 }
 
 }  // namespace

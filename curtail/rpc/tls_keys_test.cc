@@ -209,7 +209,7 @@ TEST_F(TlsKeysTest, AServerMayInsistOnTheNamesOfItsCertificate) {
 }
 
 // Answers with the certificate of its caller, and calls of streams likewise.
-class WhoService final : public Service {
+class SubjectService final : public Service {
  public:
   std::string_view FullName() const override { return "test.Who"; }
   std::vector<MethodHandler> Handlers() override {
@@ -240,7 +240,7 @@ TEST_F(TlsKeysTest, HandlersSeeTheCertificateOfTheCaller) {
                              .key_file = leaf_.key_file(),
                              .client_ca_file = mutual ? authority_.file() : ""});
       std::vector<std::unique_ptr<Service>> services;
-      services.push_back(std::make_unique<WhoService>());
+      services.push_back(std::make_unique<SubjectService>());
       auto server = Server::Start(options, std::move(services));
       ASSERT_TRUE(server.ok()) << server.status();
       auto tls = ClientTls::Load(
@@ -257,7 +257,7 @@ TEST_F(TlsKeysTest, HandlersSeeTheCertificateOfTheCaller) {
   }
   auto plain = Server::Start({}, [] {
     std::vector<std::unique_ptr<Service>> services;
-    services.push_back(std::make_unique<WhoService>());
+    services.push_back(std::make_unique<SubjectService>());
     return services;
   }());
   ASSERT_TRUE(plain.ok()) << plain.status();

@@ -5,8 +5,6 @@
 // together, the old ones stay, and the next change is another reason to read them.
 #include "curtail/rpc/transport/tls_keys.h"
 
-#include <sys/stat.h>
-
 #include <cstdio>
 #include <utility>
 
@@ -16,32 +14,17 @@
 namespace curtail::internal {
 
 TlsKeys::TlsKeys(std::vector<std::string> files, Nanos interval, Loader load)
-    : files_(std::move(files)), interval_(interval), load_(std::move(load)) {}
+    : load_(std::move(load)), watch_(std::move(files), interval) {}
 
 absl::StatusOr<std::unique_ptr<TlsKeys>> TlsKeys::Load(std::vector<std::string> files, Nanos interval,
                                                        Loader load) {
-  std::erase(files, "");
   std::unique_ptr<TlsKeys> keys(new TlsKeys(std::move(files), interval, std::move(load)));
   if (absl::Status loaded = keys->Reload(); !loaded.ok()) return loaded;
   return keys;
 }
 
-std::vector<TlsKeys::Stamp> TlsKeys::Look() const {
-  std::vector<Stamp> stamps;
-  for (const std::string& file : files_) {
-    struct stat info;
-    Stamp& stamp = stamps.emplace_back();
-    if (stat(file.c_str(), &info) != 0) continue;
-    stamp = {.modified_ns = info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec,
-             .inode = info.st_ino,
-             .size = info.st_size};
-  }
-  return stamps;
-}
-
 absl::Status TlsKeys::ReloadLocked() {
-  seen_ = Look();
-  next_look_ = Now() + interval_;
+  watch_.BeforeReading();
   absl::StatusOr<std::unique_ptr<TlsContext>> loaded = load_();
   if (!loaded.ok()) return loaded.status();
   context_ = *std::move(loaded);
@@ -55,17 +38,12 @@ absl::Status TlsKeys::Reload() {
 
 std::shared_ptr<const TlsContext> TlsKeys::Current() {
   MutexLock lock(mu_);
-  if (interval_ == Nanos::zero()) return context_;
-  if (const TimePoint now = Now(); now >= next_look_) {
-    next_look_ = now + interval_;
-    if (Look() != seen_) {
-      const absl::Status reloaded = ReloadLocked();
-      const std::string line =
-          reloaded.ok() ? Join("curtail: TLS: read again: ", files_.front(), "\n")
-                        : Join("curtail: TLS: the keys stay as they were: ", Message(reloaded), "\n");
-      std::fputs(line.c_str(), stderr);
-    }
-  }
+  if (!watch_.Changed(Now())) return context_;
+  const absl::Status reloaded = ReloadLocked();
+  const std::string line = reloaded.ok()
+                               ? Join("curtail: TLS: read again: ", watch_.first(), "\n")
+                               : Join("curtail: TLS: the keys stay as they were: ", Message(reloaded), "\n");
+  std::fputs(line.c_str(), stderr);
   return context_;
 }
 

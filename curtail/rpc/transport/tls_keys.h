@@ -3,7 +3,6 @@
 // tls_keys.h - keys and certificates that are read again when their files change.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
+#include "curtail/rpc/transport/file_watch.h"
 
 namespace curtail::internal {
 
@@ -33,27 +33,15 @@ class TlsKeys {
   absl::Status Reload();
 
  private:
-  // The identity of a file; zeros: it could not be looked at.
-  struct Stamp {
-    int64_t modified_ns = 0;
-    uint64_t inode = 0;
-    int64_t size = 0;
-    bool operator==(const Stamp&) const = default;
-  };
-
   TlsKeys(std::vector<std::string> files, Nanos interval, Loader load);
-  std::vector<Stamp> Look() const;
   absl::Status ReloadLocked() CURTAIL_REQUIRES(mu_);
 
   // Immutable after construction.
-  const std::vector<std::string> files_;
-  const Nanos interval_;
   const Loader load_;
 
   Mutex mu_;
+  FileWatch watch_ CURTAIL_GUARDED_BY(mu_);
   std::shared_ptr<const TlsContext> context_ CURTAIL_GUARDED_BY(mu_);
-  std::vector<Stamp> seen_ CURTAIL_GUARDED_BY(mu_);  // before the last attempt to read them
-  TimePoint next_look_ CURTAIL_GUARDED_BY(mu_);
 };
 
 }  // namespace curtail::internal
