@@ -121,7 +121,7 @@ class MemoryTest : public testing::TestWithParam<const char*> {
   std::string address_;
   std::unique_ptr<ServerProcess> server_;
 };
-INSTANTIATE_TEST_SUITE_P(Models, MemoryTest, testing::Values("auto"));
+INSTANTIATE_TEST_SUITE_P(Models, MemoryTest, testing::Values("auto", "SDB1-8"));
 
 TEST_P(MemoryTest, GoesBackToTheSystemOnceAFloodIsOver) {
   double most = 0;

@@ -20,10 +20,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
+#include "curtail/exec/spin_budget.h"
 #include "curtail/rpc/server/server_connection.h"
 #include "curtail/wire/metadata.h"
 
@@ -51,12 +53,14 @@ void RaiseDescriptorLimit() {
 }
 
 // Messages of 64 KiB and more are allocated and freed by the thousand. Left alone, glibc gives the memory back to the
-// kernel each time, and the page faults cost more than the copying.
+// kernel each time, and the page faults cost more than the copying. It keeps that much for each arena, and
+// malloc_trim() does not return the end of one: so there are as many arenas as CPUs, unless the environment says.
 void KeepFreedMemory() {
 #ifdef __GLIBC__
   constexpr int kKept = 64 << 20;
   mallopt(M_TRIM_THRESHOLD, kKept);
   mallopt(M_MMAP_THRESHOLD, 8 << 20);
+  if (std::getenv("MALLOC_ARENA_MAX") == nullptr) mallopt(M_ARENA_MAX, std::max(2, UsableCpus()));
 #endif
 }
 
