@@ -30,7 +30,12 @@ class CompressionTest : public testing::TestWithParam<Encoding> {
     return fields;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Encodings, CompressionTest, testing::Values(Encoding::kGzip, Encoding::kDeflate),
+constexpr Encoding kEncodings[] = {Encoding::kGzip, Encoding::kDeflate,
+#ifdef CURTAIL_ZSTD
+                                   Encoding::kZstd
+#endif
+};
+INSTANTIATE_TEST_SUITE_P(Encodings, CompressionTest, testing::ValuesIn(kEncodings),
                          [](const auto& info) { return std::string(internal::EncodingName(info.param)); });
 
 TEST_P(CompressionTest, InflatesWhatItCompressed) {
@@ -137,6 +142,27 @@ TEST_P(CompressionTest, TheCallersMessageIsUntouched) {
   ASSERT_TRUE(pair.client.StartUnaryCall(head, std::move(message), nullptr).ok());
   EXPECT_EQ(message, std::string(1 << 20, 'm'));  // NOLINT(bugprone-use-after-move)
 }
+
+#ifdef CURTAIL_ZSTD
+// A frame of a few bytes that asks for a window of 2 GiB, and one that claims to hold an exabyte.
+TEST(ZstdCompression, AFrameDecidesOnNoMemory) {
+  const std::string window("\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00", 9);
+  const std::string size("\x28\xb5\x2f\xfd\xe0\x00\x00\x00\x00\x00\x00\x00\x10\x01\x00\x00", 16);
+  for (const std::string& frame : {window, size}) {
+    std::string out;
+    EXPECT_EQ(Inflate(Encoding::kZstd, frame, 1000, &out), Inflated::kMalformed);
+    EXPECT_EQ(out.capacity(), std::string().capacity());
+  }
+}
+#else
+TEST(ZstdCompression, WithoutItMessagesTravelAsTheyAre) {
+  std::string out;
+  EXPECT_FALSE(Compress(Encoding::kZstd, std::string(1000, 'x'), &out));
+  EXPECT_EQ(internal::EncodingName(Encoding::kZstd), "identity");
+  EXPECT_FALSE(internal::EncodingOf("zstd").has_value());
+  EXPECT_EQ(internal::EncodingOf("identity"), Encoding::kIdentity);
+}
+#endif
 
 }  // namespace
 }  // namespace curtail::wire

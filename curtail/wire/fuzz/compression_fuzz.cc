@@ -9,7 +9,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace curtail::wire;
   fuzz::Input input(data, size);
   const uint8_t mode = input.Byte();
-  const Encoding encoding = (mode & 1) != 0 ? Encoding::kGzip : Encoding::kDeflate;
+#ifdef CURTAIL_ZSTD
+  constexpr Encoding kEncodings[] = {Encoding::kGzip, Encoding::kDeflate, Encoding::kZstd};
+#else
+  constexpr Encoding kEncodings[] = {Encoding::kGzip, Encoding::kDeflate};
+#endif
+  const Encoding encoding = kEncodings[mode % std::size(kEncodings)];
   const size_t limit = size_t{mode} * 100;
   std::string out;
   const internal::Inflated result = internal::Inflate(encoding, input.Bytes(size), limit, &out);

@@ -7,6 +7,10 @@
 #include <algorithm>
 #include <climits>
 
+#ifdef CURTAIL_ZSTD
+#include "curtail/wire/internal/zstd_compression.h"
+#endif
+
 namespace curtail::wire::internal {
 namespace {
 
@@ -47,19 +51,29 @@ std::string_view EncodingName(Encoding encoding) {
       return "gzip";
     case Encoding::kDeflate:
       return "deflate";
+#ifdef CURTAIL_ZSTD
+    case Encoding::kZstd:
+      return "zstd";
+#endif
     default:
       return "identity";
   }
 }
 
 std::optional<Encoding> EncodingOf(std::string_view name) {
-  for (const Encoding encoding : {Encoding::kIdentity, Encoding::kGzip, Encoding::kDeflate}) {
+  for (const Encoding encoding :
+       {Encoding::kIdentity, Encoding::kGzip, Encoding::kDeflate, Encoding::kZstd}) {
     if (name == EncodingName(encoding)) return encoding;
   }
   return std::nullopt;
 }
 
 bool Compress(Encoding encoding, std::string_view message, std::string* out) {
+#ifdef CURTAIL_ZSTD
+  if (encoding == Encoding::kZstd) return CompressZstd(message, out);
+#else
+  if (encoding == Encoding::kZstd) return false;
+#endif
   constexpr int kMemoryLevel = 8;
   out->clear();
   if (message.size() < 2 || message.size() > UINT_MAX) return false;
@@ -80,6 +94,9 @@ bool Compress(Encoding encoding, std::string_view message, std::string* out) {
 }
 
 Inflated Inflate(Encoding encoding, std::string_view bytes, size_t limit, std::string* out) {
+#ifdef CURTAIL_ZSTD
+  if (encoding == Encoding::kZstd) return InflateZstd(bytes, limit, out);
+#endif
   out->clear();
   if (bytes.size() > UINT_MAX) return Inflated::kTooLong;
   z_stream stream = {};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compression.h - messages compressed and back, by zlib.
+// compression.h - messages compressed and back, by zlib or zstd.
 //
-// Stateless; any thread. Memory beside the result (260 KiB to compress, 40 KiB to inflate) is given back at once, so
-// that idle connections hold none.
+// Stateless; any thread. Memory beside the result (zlib: 260 KiB to compress, 40 KiB to inflate; zstd: up to 1 MiB and
+// 8 MiB) is given back at once, so that idle connections hold none.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,11 @@
 namespace curtail::wire::internal {
 
 // The grpc-encoding and grpc-accept-encoding of this library.
+#ifdef CURTAIL_ZSTD
+inline constexpr std::string_view kAcceptedEncodings = "identity,deflate,gzip,zstd";
+#else
 inline constexpr std::string_view kAcceptedEncodings = "identity,deflate,gzip";
+#endif
 std::string_view EncodingName(Encoding encoding);
 // Nothing for a name that is not supported.
 std::optional<Encoding> EncodingOf(std::string_view name);
