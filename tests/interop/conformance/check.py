@@ -24,6 +24,7 @@ import xml.etree.ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
 MAX_WAIT_S = 120
+MAX_INSTALL_S = 180
 MOST_NAMED = 30
 SERVER_NAME = "conformance.example"
 
@@ -58,8 +59,12 @@ def install(tools):
                 missing[name] = "no go"
                 continue
             with tempfile.TemporaryDirectory(dir=tools) as folder:
-                done = subprocess.run([go, "install", "-trimpath", module], text=True, capture_output=True, check=False,
-                                      env={**os.environ, "GOBIN": folder, "GOFLAGS": ""})
+                try:
+                    done = subprocess.run([go, "install", "-trimpath", module], text=True, capture_output=True, check=False,
+                                          env={**os.environ, "GOBIN": folder, "GOFLAGS": ""}, timeout=MAX_INSTALL_S)
+                except subprocess.TimeoutExpired:
+                    missing[name] = f"go install took over {MAX_INSTALL_S} s"
+                    continue
                 if done.returncode != 0:
                     missing[name] = f"go install failed: {(done.stderr.strip().splitlines() or ['no output'])[-1]}"
                     continue
