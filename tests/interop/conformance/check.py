@@ -29,7 +29,7 @@ MOST_NAMED = 30
 SERVER_NAME = "conformance.example"
 
 SUITES = {
-    "h2spec": "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1",
+    "h2spec": "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible",
     "connectconformance": "connectrpc.com/conformance/cmd/connectconformance@v1.0.7",
     "client": "google.golang.org/grpc/interop/client@v1.85.0",
     "server": "google.golang.org/grpc/interop/server@v1.85.0",
