@@ -151,7 +151,7 @@ class UnaryCall final : public ServerCall {
     observed_.Replied(absl::StatusCode::kCancelled);  // unless it was answered
     Recycler<UnaryCall>::Give(this);
   }
-  // Its turn came when nobody waited for the answer any more.
+  // Its turn came when its client no longer waited for the answer.
   void Forget() {
     PermitToGiveBack().GiveBack();
     Unref();
