@@ -43,11 +43,6 @@ absl::Status BindError(int error, const Address& address) {
 
 }  // namespace
 
-void UniqueFd::Reset(int fd) {
-  if (fd_ >= 0) close(fd_);
-  fd_ = fd;
-}
-
 absl::StatusOr<UniqueFd> Listen(const Address& address) {
   UniqueFd fd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return absl::ErrnoToStatus(errno, "cannot create a socket");

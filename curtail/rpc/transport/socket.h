@@ -4,33 +4,13 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "curtail/base/internal/unique_fd.h"
 #include "curtail/exec/address.h"
 
 namespace curtail::internal {
-
-// A UniqueFd owns a file descriptor.
-class UniqueFd {
- public:
-  UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept {
-    Reset(std::exchange(other.fd_, -1));
-    return *this;
-  }
-  ~UniqueFd() { Reset(); }
-
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  void Reset(int fd = -1);
-
- private:
-  int fd_ = -1;
-};
 
 // A listening, non-blocking socket. Takes over a Unix socket that nobody serves any more, but no other file.
 // Errors: ALREADY_EXISTS when the port or path is in use, PERMISSION_DENIED, INVALID_ARGUMENT.
