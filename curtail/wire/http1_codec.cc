@@ -10,9 +10,9 @@
 #include <optional>
 
 #include "curtail/base/strings.h"
-#include "curtail/gateway/http_codec.h"
+#include "curtail/wire/http_codec.h"
 
-namespace curtail::gateway {
+namespace curtail::wire {
 namespace {
 
 namespace http = boost::beast::http;
@@ -179,4 +179,4 @@ std::unique_ptr<HttpServerCodec> MakeHttp1Codec(const HttpLimits& limits) {
   return std::make_unique<Http1Codec>(limits);
 }
 
-}  // namespace curtail::gateway
+}  // namespace curtail::wire
