@@ -17,8 +17,10 @@ namespace curtail {
 // outlives them. Thread-safe.
 class TaskKind {
  public:
-  // For people. Immutable once there are tasks.
+  // Immutable once there are tasks. The name is for people.
   std::string_view name = "tasks of one kind";
+  // Part of something that has begun: it may have to wait long, and is not given up for that.
+  bool goes_on = false;
 
   // True if such tasks sleep outside of curtail's waits: under "auto" each has a thread of its own.
   bool blocks() const { return blocks_.load(std::memory_order_relaxed); }
@@ -48,6 +50,12 @@ class TaskKind {
   std::atomic<uint32_t> contrary_{0};  // runs in a row that blocks_ did not foresee
 };
 
+// Why an order gave a task up.
+enum class ShedReason : uint8_t {
+  kFull,     // its queue was full
+  kOverdue,  // it waited too long in a queue that stood (codel.h)
+};
+
 // A Task runs once, on a thread of the executor. It belongs to the code that queued it until Run()
 // begins.
 class Task {
@@ -69,15 +77,21 @@ class Task {
   // A mark of the order, such as the permit that it gave the task. Run() may read it.
   uint8_t order_note() const { return order_note_; }
   void set_order_note(uint8_t note) { order_note_ = note; }
+  // Set by an order that gives it up (rule O4 of order.h).
+  ShedReason shed_reason() const { return shed_reason_; }
+  void set_shed_reason(ShedReason reason) { shed_reason_ = reason; }
 
  protected:
   ~Task() = default;
 
  private:
   friend class TaskList;
+  friend class WaitingTasks;
   Task* next_ = nullptr;
+  Task* prev_ = nullptr;  // towards the oldest; of a WaitingTasks only
   TimePoint queued_at_;
   uint8_t order_note_ = 0;
+  ShedReason shed_reason_ = ShedReason::kFull;
 };
 
 // A TaskList is a singly linked queue of tasks, threaded through the tasks themselves.

@@ -42,6 +42,7 @@ FenceClassStats Fence::Sample(uint8_t path_class) const {
   stats.queued = read(state.queued);
   stats.refused = read(state.refused);
   stats.borrowed = read(state.borrowed);
+  stats.shed = read(state.shed);
   return stats;
 }
 

@@ -50,6 +50,7 @@ struct FenceClassStats {
   uint64_t queued = 0;    // ... had to wait for it; kDryRun: would have had to
   uint64_t refused = 0;   // found the queue full; kDryRun: would have been refused
   uint64_t borrowed = 0;  // began with a permit of another class
+  uint64_t shed = 0;      // waited too long in a queue that stood
 };
 
 // Calls that a method made to a service that it had not declared.
@@ -73,6 +74,8 @@ class Fence {
   static constexpr uint8_t kFirst = 3;
   // The default limit: an equal share. That of kUnknown is a quarter of all permits at most.
   static constexpr uint32_t kNoLimit = UINT32_MAX;
+  // In the note of a task: it was shed, and has a permit to return.
+  static constexpr uint8_t kShedWithPermit = 0x80;
 
   explicit Fence(const FenceOptions& options) : options_(options) {}
   Fence(const Fence&) = delete;
@@ -96,6 +99,12 @@ class Fence {
     if (held == 0) [[likely]]
       return false;
     return options_.mode == FenceMode::kBorrow || (held & (uint64_t{1} << path_class)) != 0;
+  }
+
+  // The permit that a task has which came out with this note; kLocal: none.
+  static uint8_t PermitOf(uint8_t note, bool shed) {
+    if (!shed) return note;
+    return (note & kShedWithPermit) != 0 ? static_cast<uint8_t>(note & ~kShedWithPermit) : kLocal;
   }
 
   // When a refused request may be worth another attempt: as long as the first of the queue waits.
@@ -123,6 +132,7 @@ class Fence {
     std::atomic<uint64_t> queued{0};
     std::atomic<uint64_t> refused{0};
     std::atomic<uint64_t> borrowed{0};
+    std::atomic<uint64_t> shed{0};
   };
 
   // For a counter with one writer at a time.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN. Each class has two lists: tasks that wait for a permit, and tasks that have one. Masks of 64 bits name the
-// classes whose lists are not empty, so that an empty class costs nothing. A task passes through with two list
+// DESIGN. Each class has two queues: tasks that wait for a permit, and tasks that have one. Masks of 64 bits name the
+// classes whose queues are not empty, so that an empty class costs nothing. A task passes through with two queue
 // operations, a virtual call for its class and two relaxed counters; the committed permits of kBorrow are summed only
 // when a class uses more than half its share.
 //
@@ -13,8 +13,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <memory>
 #include <utility>
 
+#include "curtail/exec/fifo_order.h"
+#include "curtail/exec/waiting_tasks.h"
 #include "curtail/fence/shares.h"
 
 namespace curtail {
@@ -45,19 +48,23 @@ uint32_t MillisBetween(TimePoint from, TimePoint to) {
 
 class FencedOrder final : public Order {
  public:
-  explicit FencedOrder(Fence* fence) : fence_(*fence), shares_(fence) {}
+  FencedOrder(Fence* fence, const QueueOptions& queue) : fence_(*fence), shares_(fence), local_(queue) {
+    for (Class& c : classes_) c.held.SetOptions(queue), c.granted.SetOptions(queue);
+  }
 
   void SetThreads(uint32_t threads) override { shares_.SetThreads(threads); }
 
   void Append(TaskList& tasks) override {
     shares_.Refresh();  // F8
+    if (!tasks.empty()) now_ = std::max(now_, tasks.front()->queued_at());
     if (held_ != 0) GiveToHeld();
     while (Task* task = tasks.Pop()) Sort(task);
     if (held_ != announced_) Announce();
   }
 
-  Next Pop(TimePoint) override {
+  Next Pop(TimePoint now) override {
     --ready_;
+    now_ = now;
     const bool others = granted_ != 0;
     const bool first = !local_.empty() || !refused_.empty();
     if (first && (!others || local_in_a_row_ < kLocalInARow)) {  // F7
@@ -66,18 +73,15 @@ class FencedOrder final : public Order {
     }
     local_in_a_row_ = 0;
     last_served_ = NextAfter(granted_, last_served_);
-    TaskList& tasks = classes_[last_served_].granted;
-    Task* const task = tasks.Pop();
-    if (tasks.empty()) granted_ &= ~BitOf(last_served_);
-    return {.task = task};
+    return PopGranted(last_served_);
   }
 
   void TakeAll(TaskList* left_over) override {
     left_over->Append(refused_);
-    left_over->Append(local_);
+    local_.MoveTo(left_over);
     for (Class& c : classes_) {
-      left_over->Append(c.granted);
-      left_over->Append(c.held);
+      c.granted.MoveTo(left_over);
+      c.held.MoveTo(left_over);
     }
     ready_ = 0;
     granted_ = held_ = announced_ = 0;
@@ -89,8 +93,8 @@ class FencedOrder final : public Order {
 
  private:
   struct Class {
-    TaskList held;     // without a permit
-    TaskList granted;  // with one
+    WaitingTasks held;     // without a permit
+    WaitingTasks granted;  // with one
   };
 
   void Sort(Task* task) {
@@ -128,29 +132,38 @@ class FencedOrder final : public Order {
   void Refuse(Task* task, uint8_t path_class) {  // F6
     Fence::State& state = fence_.states_[path_class];
     Fence::Count(state.refused);
-    const Task* const head = classes_[path_class].held.front();
+    const Task* const head = classes_[path_class].held.oldest();
     const uint32_t retry_after_ms = head == nullptr ? 1 : MillisBetween(head->queued_at(), task->queued_at());
     state.retry_after_ms.store(retry_after_ms, std::memory_order_relaxed);
+    task->set_shed_reason(ShedReason::kFull);
     refused_.Push(task);
     ++ready_;
   }
 
   // F9: takes the first held task of the class if it was abandoned.
   bool DropAbandoned(uint8_t path_class) {
-    const Task* const head = classes_[path_class].held.front();
-    if (head == nullptr || !head->abandoned()) return false;
-    refused_.Push(TakeHeld(path_class));
+    WaitingTasks& held = classes_[path_class].held;
+    if (held.empty() || !held.oldest()->abandoned()) return false;
+    refused_.Push(held.TakeOldest());
     ++ready_;
+    NoteTaken(path_class);
     return true;
   }
 
-  Task* TakeHeld(uint8_t path_class) {
-    TaskList& held = classes_[path_class].held;
-    Task* const task = held.Pop();
+  void DropOverdue(uint8_t path_class) {  // F10
+    while (Task* const task = classes_[path_class].held.TakeOverdue(now_)) {
+      Fence::Count(fence_.states_[path_class].shed);
+      refused_.Push(task);
+      ++ready_;
+      NoteTaken(path_class);
+    }
+  }
+
+  // A held task of the class was taken.
+  void NoteTaken(uint8_t path_class) {
     --held_count_;
-    if (held.empty()) held_ &= ~BitOf(path_class);
+    if (classes_[path_class].held.empty()) held_ &= ~BitOf(path_class);
     NoteHeld(path_class);
-    return task;
   }
 
   void NoteHeld(uint8_t path_class) {
@@ -166,6 +179,7 @@ class FencedOrder final : public Order {
       left &= ~BitOf(path_class);
       while (DropAbandoned(path_class)) {
       }
+      DropOverdue(path_class);
       while ((held_ & BitOf(path_class)) != 0 && shares_.HasOwn(path_class)) GrantHeld(path_class);
     }
     while (held_ != 0 && shares_.HasIdle()) {
@@ -175,7 +189,9 @@ class FencedOrder final : public Order {
   }
 
   void GrantHeld(uint8_t path_class) {
-    Grant(TakeHeld(path_class), path_class);
+    Task* const task = classes_[path_class].held.Take();
+    NoteTaken(path_class);
+    Grant(task, path_class);
     while (DropAbandoned(path_class)) {
     }
   }
@@ -195,14 +211,33 @@ class FencedOrder final : public Order {
   Next PopFirst() {
     const bool refusal = local_.empty() || (!refused_.empty() && !last_was_refusal_);
     last_was_refusal_ = refusal;
-    return {.task = (refusal ? refused_ : local_).Pop(), .shed = refusal};
+    if (refusal) return {.task = refused_.Pop(), .shed = true};
+    Task* const overdue = local_.TakeOverdue(now_);
+    if (overdue == nullptr) return {.task = local_.Take()};
+    Fence::Count(fence_.states_[Fence::kLocal].shed);
+    return {.task = overdue, .shed = true};
+  }
+
+  Next PopGranted(uint8_t path_class) {
+    WaitingTasks& tasks = classes_[path_class].granted;
+    Task* task = tasks.TakeOverdue(now_);
+    const bool shed = task != nullptr;
+    if (shed) {  // F10
+      Fence::Count(fence_.states_[path_class].shed);
+      task->set_order_note(path_class | Fence::kShedWithPermit);
+    } else {
+      task = tasks.Take();
+    }
+    if (tasks.empty()) granted_ &= ~BitOf(path_class);
+    return {.task = task, .shed = shed};
   }
 
   Fence& fence_;
   FenceShares shares_;
   std::array<Class, Fence::kMaxClasses> classes_;
-  TaskList local_;
-  TaskList refused_;  // and abandoned ones
+  WaitingTasks local_;
+  TaskList refused_;  // and abandoned and overdue ones
+  TimePoint now_;     // the latest that Append() or Pop() heard of
   size_t held_count_ = 0;
   // Classes, as bits: of `held` tasks, as Fence::End() reads them, of `granted` tasks.
   uint64_t held_ = 0;
@@ -220,23 +255,32 @@ class FencedOrder final : public Order {
 // waits, until it ends.
 class DryRunOrder final : public Order {
  public:
-  explicit DryRunOrder(Fence* fence) : fence_(*fence), shares_(fence) {}
+  DryRunOrder(Fence* fence, const QueueOptions& queue)
+      : fence_(*fence), shares_(fence), tasks_(MakeFifoOrder(queue)) {}
 
   void SetThreads(uint32_t threads) override { shares_.SetThreads(threads); }
   void Append(TaskList& tasks) override {
     shares_.Refresh();
+    TaskList judged;
     while (Task* task = tasks.Pop()) {
       Judge(task);
-      tasks_.Push(task);
+      judged.Push(task);
     }
-    ready_ = tasks_.size();
+    tasks_->Append(judged);
+    ready_ = tasks_->ready();
   }
-  Next Pop(TimePoint) override {
-    --ready_;
-    return {.task = tasks_.Pop()};
+  Next Pop(TimePoint now) override {
+    Next next = tasks_->Pop(now);
+    ready_ = tasks_->ready();
+    if (next.shed) {
+      const uint8_t path_class = next.task->order_note();
+      Fence::Count(fence_.states_[path_class].shed);
+      next.task->set_order_note(path_class | Fence::kShedWithPermit);
+    }
+    return next;
   }
   void TakeAll(TaskList* left_over) override {
-    left_over->Append(tasks_);
+    tasks_->TakeAll(left_over);
     ready_ = 0;
   }
   size_t size() const override { return ready_; }
@@ -257,12 +301,12 @@ class DryRunOrder final : public Order {
 
   Fence& fence_;
   FenceShares shares_;
-  TaskList tasks_;
+  const std::unique_ptr<Order> tasks_;
 };
 
-std::unique_ptr<Order> MakeFencedOrder(Fence* fence) {
-  if (fence->options().mode == FenceMode::kDryRun) return std::make_unique<DryRunOrder>(fence);
-  return std::make_unique<FencedOrder>(fence);
+std::unique_ptr<Order> MakeFencedOrder(Fence* fence, const QueueOptions& queue) {
+  if (fence->options().mode == FenceMode::kDryRun) return std::make_unique<DryRunOrder>(fence, queue);
+  return std::make_unique<FencedOrder>(fence, queue);
 }
 
 }  // namespace curtail

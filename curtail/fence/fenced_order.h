@@ -29,11 +29,16 @@
 //      that uses more permits than it now has begins none until enough have ended.
 //  F9  A held task that was abandoned comes out, shed, when it becomes the first of its class. It
 //      takes no permit.
+//  F10 Each class has the queues of QueueOptions: of its held tasks, and of those with a permit;
+//      local tasks have one. A held task that is overdue comes out at once, shed, without a permit:
+//      Append() and Pop() bring the time. One with a permit that is overdue when its turn comes is
+//      shed, too. It keeps the permit until its answer, and its note says so (kShedWithPermit).
 #pragma once
 
 #include <memory>
 
 #include "curtail/exec/order.h"
+#include "curtail/exec/queue_options.h"
 #include "curtail/fence/fence.h"
 
 namespace curtail {
@@ -44,6 +49,6 @@ inline constexpr int kLocalInARow = 8;
 // The order of kStrict and kBorrow, or the one of kDryRun: first come, first served, which counts
 // what kStrict would have done. The fence outlives it. Allocates nothing after this call.
 // REQUIRES: the mode is not kOff; the fence has no other order.
-std::unique_ptr<Order> MakeFencedOrder(Fence* fence);
+std::unique_ptr<Order> MakeFencedOrder(Fence* fence, const QueueOptions& queue = {});
 
 }  // namespace curtail

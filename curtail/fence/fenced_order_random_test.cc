@@ -22,13 +22,13 @@ namespace {
 // A random life of one order. The properties: those of CheckAll(), and each task comes out once.
 class RandomLife {
  public:
-  RandomLife(uint64_t seed, FenceMode mode)
+  RandomLife(uint64_t seed, FenceMode mode, const QueueOptions& queue)
       : rng_(seed),
         mode_(mode),
         classes_(1 + static_cast<uint32_t>(rng_.Below(6))),
         threads_(2 + static_cast<uint32_t>(rng_.Below(30))),
         max_waiting_(1 + static_cast<uint32_t>(rng_.Below(20))),
-        s_({.mode = mode, .max_waiting = max_waiting_}, threads_, Present()) {
+        s_({.mode = mode, .max_waiting = max_waiting_}, threads_, Present(), queue) {
     stalled_ = rng_.Below(4) == 0 ? 0 : RandomClass();
   }
 
@@ -52,6 +52,7 @@ class RandomLife {
   uint8_t RandomClass() { return static_cast<uint8_t>(Fence::kFirst + rng_.Below(classes_)); }
 
   void Step() {
+    s_.now += std::chrono::microseconds(rng_.Below(4000));
     switch (rng_.Below(10)) {
       case 0:
         return ChangeLimits();
@@ -98,7 +99,7 @@ class RandomLife {
       if (s_.running_count() >= threads_) return;
       const bool others = Granted() > 0;
       s_.RunOne();
-      const bool first = s_.shed_last || s_.ran.back() == Fence::kLocal;
+      const bool first = s_.permit_last == Fence::kLocal;
       in_a_row_ = first && others ? in_a_row_ + 1 : 0;
       ASSERT_LE(in_a_row_, kLocalInARow) << "F7";
     }
@@ -161,7 +162,9 @@ TEST(FencedOrder, KeepsItsRulesInARandomLife) {
   for (uint64_t i = 0; i < 150; ++i) {
     for (const FenceMode mode : {FenceMode::kStrict, FenceMode::kBorrow}) {
       SCOPED_TRACE(testing::Message() << "life " << i << " " << FenceModeName(mode));
-      RandomLife(seed + i, mode).Live(300);
+      const QueueOptions queue{.shed = i % 2 == 0 ? ShedMode::kOff : ShedMode::kCodel,
+                               .mode = i % 4 < 2 ? QueueMode::kFifo : QueueMode::kLifo};
+      RandomLife(seed + i, mode, queue).Live(300);
       if (HasFailure()) return;
     }
   }

@@ -41,8 +41,9 @@ class FencedTask final : public Task {
 // An executor without threads: `threads` tasks run at once, until the test ends them.
 class FenceScaffold {
  public:
-  FenceScaffold(const FenceOptions& options, uint32_t threads, uint64_t present)
-      : fence(options), order(MakeFencedOrder(&fence)), threads_(threads) {
+  FenceScaffold(const FenceOptions& options, uint32_t threads, uint64_t present,
+                const QueueOptions& queue = {})
+      : fence(options), order(MakeFencedOrder(&fence, queue)), queue_(queue), threads_(threads) {
     for (size_t i = 0; i < kinds_.size(); ++i) kinds_[i].set_path_class(static_cast<uint8_t>(i));
     fence.SetPresent(present);
     SetThreads(threads);
@@ -68,7 +69,7 @@ class FenceScaffold {
     Append(list);
   }
   void Append(TaskList& list) {
-    list.Stamp(Now());
+    list.Stamp(now);
     order->Append(list);
     EXPECT_TRUE(list.empty());
   }
@@ -79,16 +80,22 @@ class FenceScaffold {
   }
   void RunOne() {
     const size_t ready = order->ready();
-    const Order::Next next = order->Pop(Now());
+    const Order::Next next = order->Pop(now);
     ASSERT_NE(next.task, nullptr) << "O3";
     ASSERT_LT(order->ready(), ready) << "O3";
     auto* const task = static_cast<FencedTask*>(next.task);
     ASSERT_EQ(++task->came_out, 1) << "O2";
-    const uint8_t path_class = task->order_note();
+    const uint8_t path_class = task->order_note() & ~Fence::kShedWithPermit;
     ran.push_back(path_class);
     shed_last = next.shed;
+    permit_last = Fence::PermitOf(task->order_note(), next.shed);
     if (next.shed) {
       ++shed;
+      if (!task->is_abandoned && task->shed_reason() == ShedReason::kOverdue) {
+        ASSERT_EQ(queue_.shed, ShedMode::kCodel);
+        ASSERT_GT(now - task->queued_at(), 2 * queue_.target) << "F10";
+      }
+      if (permit_last != Fence::kLocal && fence.End(permit_last)) Poke();
     } else if (path_class != Fence::kLocal) {
       ++running[path_class];
     }
@@ -112,8 +119,11 @@ class FenceScaffold {
   std::vector<uint8_t> ran;  // the classes of what came out, in order
   size_t shed = 0;
   bool shed_last = false;
+  uint8_t permit_last = Fence::kLocal;  // of the last task that came out
+  TimePoint now = TimePoint() + std::chrono::hours(1);
 
  private:
+  const QueueOptions queue_;
   uint32_t threads_;
   std::array<TaskKind, Fence::kMaxClasses> kinds_;
 };

@@ -169,6 +169,9 @@ class HostBuilder {
     }
     options.fence.mode = *fence;
     options.max_threads = flags_.max_threads;
+    const absl::StatusOr<QueueOptions> queue = internal::QueueFrom(flags_);
+    if (!queue.ok()) return queue.status();
+    options.queue = *queue;
     options.idle_timeout = FromSeconds(flags_.max_connection_idle_s);
     options.max_connection_age = FromSeconds(flags_.max_connection_age_s);
     options.max_connection_age_grace = FromSeconds(flags_.max_connection_age_grace_s);

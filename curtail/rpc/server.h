@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/exec/config.h"
+#include "curtail/exec/queue_options.h"
 #include "curtail/fence/fence.h"
 #include "curtail/rpc/call_observer.h"
 #include "curtail/rpc/server_stats.h"
@@ -102,6 +103,9 @@ struct ServerOptions {
   // Keeps a service that stalls from taking the threads of requests that do not call it. Off: all
   // requests wait in one queue. docs/design/fences.md says when to use it.
   FenceOptions fence;
+  // A queue of waiting requests may shed, or serve the newest first, while it stands. With fences
+  // each class has its own. docs/design/overload.md says when to use it.
+  QueueOptions queue;
   // Observers of each call, which outlive the server: four at most, or three beside a policy.
   std::vector<CallObserver*> observers;
   // Each call passes them before its handler (interceptor.h). They outlive the server.

@@ -63,6 +63,13 @@ struct LimitCount {
   uint64_t times = 0;
 };
 
+// Requests that overload control refused for one reason, or calls that they did not make.
+// docs/design/overload.md lists the reasons.
+struct RefusalCount {
+  std::string reason;
+  uint64_t times = 0;
+};
+
 // The fences of a server.
 struct FenceStats {
   FenceMode mode = FenceMode::kOff;
@@ -81,6 +88,7 @@ struct ServerStats {
   std::vector<HeldUpMethod> held_up;
   std::vector<LimitCount> limits;  // only those that were reached
   std::optional<FenceStats> fences;
+  std::vector<RefusalCount> refusals;  // only those that happened
 };
 
 }  // namespace curtail

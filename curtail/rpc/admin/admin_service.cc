@@ -95,6 +95,7 @@ void Fill(const FenceStats& stats, admin::v1::Fences* fences) {
   for (const FenceClassStats& from : stats.classes) {
     admin::v1::FenceClass* const to = fences->add_classes();
     to->set_name(from.name);
+    to->set_shed(from.shed);
     to->set_limit(from.limit);
     to->set_in_use(from.in_use);
     to->set_waiting(from.waiting);
@@ -169,6 +170,11 @@ admin::v1::GetStatusReply StatusMessage(const ServerStats& stats, TimePoint now)
     held_up->set_path(method.path);
     held_up->set_times(method.times);
     held_up->set_blocks(method.blocks);
+  for (const RefusalCount& refusal : stats.refusals) {
+    admin::v1::RefusalCount* const refused = status.add_refusals();
+    refused->set_reason(refusal.reason);
+    refused->set_times(refusal.times);
+  }
   }
   for (const LimitCount& limit : stats.limits) {
     admin::v1::LimitCount* const reached = status.add_limits();

@@ -60,6 +60,13 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
   flags.Add("--max-connection-idle", &f->max_connection_idle_s,
             "Seconds without a call after which a connection is told goodbye",
             {0.001, kMaxConnectionSeconds});
+  flags.Add("--shed", &f->shed, "Refuses requests that wait too long in a queue that stands: off or codel");
+  flags.Add("--queue", &f->queue,
+            "Which request is next: fifo, or lifo, the newest first while the queue stands");
+  flags.Add("--shed-target", &f->shed_target_ms,
+            "A queue stands if the least wait of an interval exceeds so many ms", {0.001, 60e3});
+  flags.Add("--shed-interval", &f->shed_interval_ms, "The interval in ms, at least twice the target",
+            {0.002, 600e3});
   flags.Add(
       "--max-connection-age", &f->max_connection_age_s,
       "Seconds after which a connection is told goodbye, so that its client looks for servers anew; 0: never",
@@ -91,6 +98,21 @@ absl::StatusOr<Surroundings> Surroundings::From(const HostFlags& flags) {
   Surroundings around;
   absl::Status status;
   for (const std::string& text : flags.peers) status.Update(AddNamed("--peer", text, &around.peers));
+absl::StatusOr<QueueOptions> QueueFrom(const HostFlags& flags) {
+  const std::optional<ShedMode> shed = ParseShedMode(flags.shed);
+  if (!shed) return absl::InvalidArgumentError(Join("--shed ", flags.shed, ": write off or codel"));
+  const std::optional<QueueMode> mode = ParseQueueMode(flags.queue);
+  if (!mode) return absl::InvalidArgumentError(Join("--queue ", flags.queue, ": write fifo or lifo"));
+  const QueueOptions options{.shed = *shed,
+                             .mode = *mode,
+                             .target = FromMillis(flags.shed_target_ms),
+                             .interval = FromMillis(flags.shed_interval_ms)};
+  if (absl::Status checked = options.Check(); !checked.ok()) {
+    return absl::InvalidArgumentError(Join("--shed-target, --shed-interval: ", Message(checked)));
+  }
+  return options;
+}
+
   for (const std::string& address : flags.leaves) {
     status.Update(AddNamed("--leaf", "leaf=" + address, &around.peers));
   }

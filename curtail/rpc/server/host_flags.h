@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "curtail/exec/queue_options.h"
 #include "curtail/rpc/flags.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/tls.h"
@@ -28,6 +29,8 @@ struct HostFlags {
   std::string config = "auto";
   std::string policy, profile, admin;
   std::string fence = "off";
+  std::string shed = "off", queue = "fifo";
+  double shed_target_ms = 5, shed_interval_ms = 100;
   bool any_machine = false;
   double slo_ms = 10;
   double cpu_weight = 0.1;
@@ -45,6 +48,9 @@ struct HostFlags {
 void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyKind*>& policies);
 // Adds the flags of an instance among others: its peers, its stores, its shard.
 void AddInstanceFlags(Flags& flags, HostFlags* f);
+
+// The queues that the flags describe. Errors: INVALID_ARGUMENT that names the flag.
+absl::StatusOr<QueueOptions> QueueFrom(const HostFlags& flags);
 
 using NamedAddresses = std::map<std::string, std::vector<std::string>, std::less<>>;
 

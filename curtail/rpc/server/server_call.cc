@@ -379,11 +379,20 @@ bool ServerCall::Abandon(size_t bytes) {
   return false;
 }
 
-absl::Status ServerCall::Begin(const WaitHint& hint) {
-  if (hint.shed) {
-    if (parts_->fence != nullptr) return parts_->fence->Refuse(order_note(), &context_);
-    return absl::ResourceExhaustedError("shed: it waited for a thread too long");
+absl::Status ServerCall::Shed(TimePoint now) {
+  switch (shed_reason()) {
+    case ShedReason::kFull:
+      return parts_->fence->Refuse(order_note(), &context_);
+    case ShedReason::kOverdue:
+      parts_->refusals.Count(internal::Refusal::kOverdue);
+      return internal::OverdueError(now - queued_at(), &context_);
   }
+  return absl::InternalError("shed");
+}
+
+absl::Status ServerCall::Begin(const WaitHint& hint) {
+  if (hint.shed) [[unlikely]]
+    return Shed(hint.now);
   if (context_.cancelled()) return absl::CancelledError("cancelled by the caller");
   if (connection_->overloaded()) [[unlikely]] {
     return absl::ResourceExhaustedError("the server holds too much for this client");

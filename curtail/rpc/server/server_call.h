@@ -107,6 +107,8 @@ class ServerCall : public Task, public internal::Answerable {
   bool LeaveQueue(size_t bytes);
   // The stream is over, and the call may still be queued: it will not run. True: the caller owns what Run() uses.
   bool Abandon(size_t bytes);
+  // The answer to a request that the order gave up.
+  absl::Status Shed(TimePoint now);
   // Begins a run: is it still worth while?
   absl::Status Begin(const WaitHint& hint);
   // Runs the handler and notes whether it took long.
@@ -134,7 +136,7 @@ class ServerCall : public Task, public internal::Answerable {
       return;
     context_.fence_ = parts_->fence.get();
     context_.method_ = method_->index;
-    context_.permit_ = hint.shed ? 0 : order_note();
+    context_.permit_ = Fence::PermitOf(order_note(), hint.shed);
     ran_ = false;
   }
   // The permit, which the taker gives back when the call is answered.

@@ -25,6 +25,7 @@
 
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
+#include "curtail/exec/fifo_order.h"
 #include "curtail/exec/spin_budget.h"
 #include "curtail/rpc/server/server_connection.h"
 #include "curtail/wire/metadata.h"
@@ -104,6 +105,7 @@ absl::Status ServerCore::Bind() {
   if (!poller_->status().ok()) return poller_->status();
   if (!response_.poller().status().ok()) return response_.poller().status();
   if (options_.listen.empty()) return absl::InvalidArgumentError("no address to listen on");
+  if (absl::Status checked = options_.queue.Check(); !checked.ok()) return checked;
   for (const std::string& key : options_.forward_metadata) {
     if (wire::IsCustomKey(key)) continue;
     return absl::InvalidArgumentError(
@@ -162,7 +164,11 @@ absl::Status ServerCore::StartExecutor() {
                         .fiber = {.stack_bytes = options_.fiber_stack_bytes, .max_live = options_.max_fibers},
                         .watcher = adaptation_ == nullptr ? nullptr : adaptation_->watcher(),
                         .on_blocking = WarnOfBlocking};
-  if (parts_.fence != nullptr) pools.order = [this] { return parts_.fence->NewOrder(); };
+  if (parts_.fence != nullptr) {
+    pools.order = [this] { return parts_.fence->NewOrder(); };
+  } else {
+    pools.order = [this] { return MakeFifoOrder(options_.queue); };
+  }
   executor_ = std::make_unique<Executor>(config, pools, this, &parts_.output, &response_);
   parts_.output.SubmitTo(executor_.get());
   if (parts_.fence != nullptr) parts_.fence->SubmitTo(executor_.get());
@@ -206,6 +212,7 @@ ServerStats ServerCore::Sample(bool process) {
   if (adaptation_ != nullptr) stats.policy = adaptation_->Stats();
   stats.held_up = parts_.methods.HeldUp();
   stats.limits = parts_.limits.Sample();
+  stats.refusals = parts_.refusals.Sample();
   if (parts_.fence != nullptr) stats.fences = parts_.fence->Sample();
   return stats;
 }

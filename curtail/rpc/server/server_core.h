@@ -46,6 +46,7 @@ class ServerCore final : public Receiver {
   const std::vector<std::string>& addresses() const { return addresses_; }
   Executor& executor() { return *executor_; }
   // Null without a policy that switches.
+  MethodTable& methods() { return parts_.methods; }
   const Adaptation* adaptation() const {
     return adaptation_ != nullptr && adaptation_->switches() ? adaptation_.get() : nullptr;
   }

@@ -27,12 +27,13 @@ class MethodTable;
 // once the server runs.
 class ServerFence {
  public:
-  explicit ServerFence(const FenceOptions& options) : fence_(options), classes_(&fence_) {}
+  ServerFence(const FenceOptions& options, const QueueOptions& queue)
+      : fence_(options), queue_(queue), classes_(&fence_) {}
 
   // Before the executor runs, once. Methods that never wait, and streams, which hold no thread of the pools, are local.
   void AddMethods(MethodTable& methods);
   // For the executor. It outlives the requests.
-  std::unique_ptr<Order> NewOrder() { return MakeFencedOrder(&fence_); }
+  std::unique_ptr<Order> NewOrder() { return MakeFencedOrder(&fence_, queue_); }
   void SubmitTo(Executor* executor) { executor_ = executor; }
 
   // Returns a request's permit, once. Never blocks.
@@ -52,6 +53,7 @@ class ServerFence {
   void WarnOfCall(uint32_t method, std::string_view path) const;
 
   Fence fence_;
+  const QueueOptions queue_;
   ClassTable classes_;
   Executor* executor_ = nullptr;  // immutable once the server runs
 };

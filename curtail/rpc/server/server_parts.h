@@ -17,6 +17,7 @@
 #include "curtail/rpc/server/memory_budget.h"
 #include "curtail/rpc/server/method_table.h"
 #include "curtail/rpc/server/observed_call.h"
+#include "curtail/rpc/server/overload.h"
 #include "curtail/rpc/server/server_fence.h"
 #include "curtail/rpc/server/timer_clock.h"
 #include "curtail/wire/session.h"
@@ -40,7 +41,8 @@ struct ServerParts {
         budget(options.max_held_bytes),
         admission(options.max_queue, options.max_queue_bytes),
         connections(static_cast<size_t>(options.max_connections)) {
-    if (options.fence.mode != FenceMode::kOff) fence = std::make_unique<ServerFence>(options.fence);
+    if (options.fence.mode != FenceMode::kOff)
+      fence = std::make_unique<ServerFence>(options.fence, options.queue);
     session.max_message_bytes = options.max_message_bytes;
     session.max_partial_bytes = kConnectionBytes;
   }
@@ -58,6 +60,7 @@ struct ServerParts {
   MethodTable methods;
   CallObservers observers;
   LimitCounters limits;
+  RefusalCounters refusals;
   std::unique_ptr<ServerFence> fence;  // null: off
 
   // Connections keep the clock alive.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// overload.h - counts what overload control refuses, and words the answers (docs/design/overload.md).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "curtail/base/clock.h"
+#include "curtail/rpc/server_stats.h"
+
+namespace curtail {
+
+class Context;
+
+namespace internal {
+
+// Why a request, or a call that it makes, was refused.
+enum class Refusal : uint8_t {
+  kOverdue,  // it waited too long in a queue that stood
+};
+inline constexpr size_t kRefusals = 1;
+
+// A RefusalCounters counts for each reason. Thread-safe.
+class RefusalCounters {
+ public:
+  void Count(Refusal reason) { counts_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed); }
+  // Those that happened, in order.
+  std::vector<RefusalCount> Sample() const;
+
+ private:
+  // Atomic, relaxed: they order nothing.
+  std::array<std::atomic<uint64_t>, kRefusals> counts_{};
+};
+
+// Tells the client of `context`, in trailing metadata, to try again no sooner than in `wait`: 1 ms at least, 10 s at
+// most.
+void AskToRetryAfter(Nanos wait, Context* context);
+
+// The answer to a request that has `waited` too long.
+absl::Status OverdueError(Nanos waited, Context* context);
+
+}  // namespace internal
+}  // namespace curtail
