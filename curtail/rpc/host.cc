@@ -154,6 +154,7 @@ class HostBuilder {
     if (!flags_.listen.empty()) options.listen = flags_.listen;
     options.config = *config;
     options.admin = flags_.admin;
+    options.http_admin = flags_.http_admin;
     if (const char* token = std::getenv("CURTAIL_ADMIN_TOKEN")) options.admin_token = token;
     options.policy = flags_.policy;
     options.policies = program_.policies;
@@ -168,10 +169,10 @@ class HostBuilder {
           Join("--fence ", flags_.fence, ": write off, dry-run, strict or borrow"));
     }
     options.fence.mode = *fence;
-    options.max_threads = flags_.max_threads;
     const absl::StatusOr<QueueOptions> queue = internal::QueueFrom(flags_);
     if (!queue.ok()) return queue.status();
     options.queue = *queue;
+    options.max_threads = flags_.max_threads;
     options.idle_timeout = FromSeconds(flags_.max_connection_idle_s);
     options.max_connection_age = FromSeconds(flags_.max_connection_age_s);
     options.max_connection_age_grace = FromSeconds(flags_.max_connection_age_grace_s);

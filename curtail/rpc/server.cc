@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "curtail/rpc/admin/admin_pages.h"
 #include "curtail/rpc/admin/admin_service.h"
 #include "curtail/rpc/server/builtin_services.h"
 #include "curtail/rpc/server/server_core.h"
@@ -12,8 +13,11 @@ namespace curtail {
 class Server::Impl {
  public:
   explicit Impl(ServerOptions options) : core(std::move(options)) {}
+  std::unique_ptr<internal::CallMetrics> metrics;  // null without HTTP admin port; an observer of core
   internal::ServerCore core;
-  std::unique_ptr<internal::ServerCore> admin;  // after core: it refers to it
+  // After core: they refer to it.
+  std::unique_ptr<internal::ServerCore> admin;
+  internal::AdminPages pages;
   bool drained = false;
 };
 
@@ -66,13 +70,26 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options,
     if (absl::Status added = impl->core.AddService(std::move(service)); !added.ok()) return added;
   }
   if (absl::Status bound = impl->core.Bind(); !bound.ok()) return bound;
-  if (absl::Status running = impl->core.Run(); !running.ok()) return running;
-  if (!impl->core.options().admin.empty()) {
-    auto admin = StartAdmin(impl->core.options().admin, &impl->core);
-    if (!admin.ok()) return admin.status();
-    impl->admin = *std::move(admin);
+  const std::string http_admin = core->options().http_admin;
+  if (!http_admin.empty()) {
+    impl->metrics = std::make_unique<internal::CallMetrics>(core->methods());
+    core->Observe(impl->metrics.get());
   }
-  return std::unique_ptr<Server>(new Server(std::move(impl)));
+  if (absl::Status running = impl->core.Run(); !running.ok()) return running;
+  std::unique_ptr<Server> server(new Server(std::move(impl)));  // drains if what follows fails
+  Impl& parts = *server->impl_;
+  if (!core->options().admin.empty()) {
+    auto admin = StartAdmin(core->options().admin, core);
+    if (!admin.ok()) return admin.status();
+    parts.admin = *std::move(admin);
+  }
+  if (!http_admin.empty()) {
+    auto pages =
+        internal::StartAdminPages(http_admin, core->options().admin_token, core, parts.metrics.get());
+    if (!pages.ok()) return pages.status();
+    parts.pages = *std::move(pages);
+  }
+  return server;
 }
 
 Server::~Server() {
@@ -81,6 +98,7 @@ Server::~Server() {
 
 const std::vector<std::string>& Server::addresses() const { return impl_->core.addresses(); }
 std::string Server::admin_address() const { return impl_->admin ? impl_->admin->addresses()[0] : ""; }
+std::string Server::http_admin_address() const { return impl_->pages.address; }
 Config Server::config() const { return impl_->core.executor().config(); }
 absl::Status Server::SwitchTo(const Config& config) { return impl_->core.SwitchTo(config); }
 
@@ -94,7 +112,9 @@ ServerStats Server::Sample(bool process) { return impl_->core.Sample(process); }
 absl::Status Server::Drain(Deadline deadline) {
   impl_->drained = true;
   if (impl_->admin != nullptr) impl_->admin->Drain(Deadline::In(std::chrono::seconds(1))).IgnoreError();
-  return impl_->core.Drain(deadline);
+  const absl::Status drained = impl_->core.Drain(deadline);  // /readyz says so meanwhile
+  impl_->pages.http.reset();
+  return drained;
 }
 
 }  // namespace curtail

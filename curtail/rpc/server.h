@@ -68,6 +68,11 @@ struct ServerOptions {
   // The secret of clients that may change the config over TCP: "authorization: Bearer TOKEN" in
   // their metadata. Empty: over TCP no client may.
   std::string admin_token;
+  // The address of the HTTP admin port; empty: none. Metrics for Prometheus, health, status and
+  // config (docs/observe.md). "127.0.0.1:9464", "unix:/path", or a port alone, which is on
+  // 127.0.0.1. POST changes the config over a Unix socket or with `admin_token`. Each request then
+  // takes some instructions more, and the port is one of the observers.
+  std::string http_admin;
   // The longest request accepted; longer ones end with RESOURCE_EXHAUSTED.
   size_t max_message_bytes = 32u << 20;
   // Connections held at once; further ones are closed on arrival. Each costs a file descriptor and
@@ -106,7 +111,8 @@ struct ServerOptions {
   // A queue of waiting requests may shed, or serve the newest first, while it stands. With fences
   // each class has its own. docs/design/overload.md says when to use it.
   QueueOptions queue;
-  // Observers of each call, which outlive the server: four at most, or three beside a policy.
+  // Observers of each call, which outlive the server: four at most, with the policy and
+  // the HTTP admin port.
   std::vector<CallObserver*> observers;
   // Each call passes them before its handler (interceptor.h). They outlive the server.
   std::vector<ServerInterceptor*> interceptors;
@@ -135,6 +141,8 @@ class Server {
   const std::vector<std::string>& addresses() const;
   // The address of the admin interface, empty without one.
   std::string admin_address() const;
+  // The address of the HTTP admin port, empty without one.
+  std::string http_admin_address() const;
 
   // The config in force.
   Config config() const;

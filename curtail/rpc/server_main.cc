@@ -60,6 +60,9 @@ int ServeUntilSignal(Server& server, Nanos drain) {
   }
   for (const std::string& address : server.addresses()) std::cout << "listening on " << address << "\n";
   if (!server.admin_address().empty()) std::cout << "admin on " << server.admin_address() << "\n";
+  if (!server.http_admin_address().empty()) {
+    std::cout << "HTTP admin on " << server.http_admin_address() << "\n";
+  }
   std::cout.flush();
   if (const auto policy = server.Sample().policy; policy && !policy->note.empty()) {
     std::cerr << "note: " << policy->note << "\n";

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "curtail/base/strings.h"
+#include "curtail/observe/http_admin_guard.h"
 #include "curtail/rpc/admin/admin.curtail.h"
 #include "curtail/rpc/server/server_core.h"
 
@@ -76,18 +77,10 @@ void Fill(const ThreadStats& of, admin::v1::Process* process) {
   process->set_run_delay_us(Micros(of.run_delay));
 }
 
-// Equal, in a time that depends on the lengths only.
-bool SameSecret(std::string_view a, std::string_view b) {
-  unsigned char differs = a.size() != b.size();
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-    differs |= static_cast<unsigned char>(a[i] ^ b[i]);
-  return differs == 0;
-}
-
 bool MayChange(const Context& ctx, std::string_view token) {
   if (ctx.peer().starts_with("unix:")) return true;
   const std::optional<std::string_view> given = ctx.metadata().Find("authorization");
-  return !token.empty() && given && SameSecret(*given, Join("Bearer ", token));
+  return !token.empty() && given && observe::SameSecret(*given, Join("Bearer ", token));
 }
 
 void Fill(const FenceStats& stats, admin::v1::Fences* fences) {
@@ -95,7 +88,6 @@ void Fill(const FenceStats& stats, admin::v1::Fences* fences) {
   for (const FenceClassStats& from : stats.classes) {
     admin::v1::FenceClass* const to = fences->add_classes();
     to->set_name(from.name);
-    to->set_shed(from.shed);
     to->set_limit(from.limit);
     to->set_in_use(from.in_use);
     to->set_waiting(from.waiting);
@@ -103,6 +95,7 @@ void Fill(const FenceStats& stats, admin::v1::Fences* fences) {
     to->set_queued(from.queued);
     to->set_refused(from.refused);
     to->set_borrowed(from.borrowed);
+    to->set_shed(from.shed);
   }
   for (const UndeclaredCalls& from : stats.undeclared) {
     admin::v1::UndeclaredCalls* const to = fences->add_undeclared();
@@ -170,11 +163,6 @@ admin::v1::GetStatusReply StatusMessage(const ServerStats& stats, TimePoint now)
     held_up->set_path(method.path);
     held_up->set_times(method.times);
     held_up->set_blocks(method.blocks);
-  for (const RefusalCount& refusal : stats.refusals) {
-    admin::v1::RefusalCount* const refused = status.add_refusals();
-    refused->set_reason(refusal.reason);
-    refused->set_times(refusal.times);
-  }
   }
   for (const LimitCount& limit : stats.limits) {
     admin::v1::LimitCount* const reached = status.add_limits();
@@ -182,6 +170,11 @@ admin::v1::GetStatusReply StatusMessage(const ServerStats& stats, TimePoint now)
     reached->set_times(limit.times);
   }
   if (stats.fences) Fill(*stats.fences, status.mutable_fences());
+  for (const RefusalCount& refusal : stats.refusals) {
+    admin::v1::RefusalCount* const refused = status.add_refusals();
+    refused->set_reason(refusal.reason);
+    refused->set_times(refusal.times);
+  }
   return status;
 }
 

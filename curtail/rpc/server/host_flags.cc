@@ -53,13 +53,13 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
       "Where `curtail status` looks, and over unix:PATH `curtail switch` changes the config; over TCP with "
       "CURTAIL_ADMIN_TOKEN (default: nowhere)");
   flags.Add(
+      "--http-admin", &f->http_admin,
+      "Where Prometheus finds /metrics, and a browser /status.json: HOST:PORT, unix:PATH, or PORT on this "
+      "machine only (default: nowhere)");
+  flags.Add(
       "--fence", &f->fence,
       "Keeps a service that stalls from taking the threads of requests that do not call it: off, dry-run, "
       "strict or borrow");
-  flags.Add("--drain", &f->drain_s, "Seconds for requests in flight after SIGTERM", {0, kMaxDrainSeconds});
-  flags.Add("--max-connection-idle", &f->max_connection_idle_s,
-            "Seconds without a call after which a connection is told goodbye",
-            {0.001, kMaxConnectionSeconds});
   flags.Add("--shed", &f->shed, "Refuses requests that wait too long in a queue that stands: off or codel");
   flags.Add("--queue", &f->queue,
             "Which request is next: fifo, or lifo, the newest first while the queue stands");
@@ -67,6 +67,10 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
             "A queue stands if the least wait of an interval exceeds so many ms", {0.001, 60e3});
   flags.Add("--shed-interval", &f->shed_interval_ms, "The interval in ms, at least twice the target",
             {0.002, 600e3});
+  flags.Add("--drain", &f->drain_s, "Seconds for requests in flight after SIGTERM", {0, kMaxDrainSeconds});
+  flags.Add("--max-connection-idle", &f->max_connection_idle_s,
+            "Seconds without a call after which a connection is told goodbye",
+            {0.001, kMaxConnectionSeconds});
   flags.Add(
       "--max-connection-age", &f->max_connection_age_s,
       "Seconds after which a connection is told goodbye, so that its client looks for servers anew; 0: never",
@@ -94,10 +98,6 @@ void AddInstanceFlags(Flags& flags, HostFlags* f) {
   flags.Add("--lanes", &f->lanes, "Sets of connections to the services that this one calls", {1, 256});
 }
 
-absl::StatusOr<Surroundings> Surroundings::From(const HostFlags& flags) {
-  Surroundings around;
-  absl::Status status;
-  for (const std::string& text : flags.peers) status.Update(AddNamed("--peer", text, &around.peers));
 absl::StatusOr<QueueOptions> QueueFrom(const HostFlags& flags) {
   const std::optional<ShedMode> shed = ParseShedMode(flags.shed);
   if (!shed) return absl::InvalidArgumentError(Join("--shed ", flags.shed, ": write off or codel"));
@@ -113,6 +113,10 @@ absl::StatusOr<QueueOptions> QueueFrom(const HostFlags& flags) {
   return options;
 }
 
+absl::StatusOr<Surroundings> Surroundings::From(const HostFlags& flags) {
+  Surroundings around;
+  absl::Status status;
+  for (const std::string& text : flags.peers) status.Update(AddNamed("--peer", text, &around.peers));
   for (const std::string& address : flags.leaves) {
     status.Update(AddNamed("--leaf", "leaf=" + address, &around.peers));
   }

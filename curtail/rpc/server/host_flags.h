@@ -27,7 +27,7 @@ struct HostFlags {
   std::string shard = "0/1";
   int lanes = 1;
   std::string config = "auto";
-  std::string policy, profile, admin;
+  std::string policy, profile, admin, http_admin;
   std::string fence = "off";
   std::string shed = "off", queue = "fifo";
   double shed_target_ms = 5, shed_interval_ms = 100;

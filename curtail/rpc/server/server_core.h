@@ -28,6 +28,8 @@ class ServerCore final : public Receiver {
 
   // Before Run(). Errors: see MethodTable::Add() and Listen().
   absl::Status AddService(std::unique_ptr<Service> service) { return parts_.methods.Add(std::move(service)); }
+  // Adds an observer to those of the options.
+  void Observe(CallObserver* observer) { options_.observers.push_back(observer); }
   absl::Status Bind();
   // Starts the executor and begins to accept.
   absl::Status Run();
@@ -44,9 +46,9 @@ class ServerCore final : public Receiver {
 
   const ServerOptions& options() const { return options_; }
   const std::vector<std::string>& addresses() const { return addresses_; }
+  MethodTable& methods() { return parts_.methods; }
   Executor& executor() { return *executor_; }
   // Null without a policy that switches.
-  MethodTable& methods() { return parts_.methods; }
   const Adaptation* adaptation() const {
     return adaptation_ != nullptr && adaptation_->switches() ? adaptation_.get() : nullptr;
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "curtail/rpc/admin/admin.pb.h"
+#include "curtail/rpc/admin/admin_json.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/deploy/status_text.h"
@@ -21,8 +22,8 @@ int RunStatus(const StatusFlags& flags, Console& console) {
     const absl::StatusOr<admin::v1::GetStatusReply> status = AdminClient(admin.address).GetStatus();
     if (!status.ok()) return AdminFailure(status.status(), admin.name, console);
     const bool named = admins->size() > 1 && !flags.json;
-    texts.push_back(
-        absl::StrCat(named ? admin.name + ": " : "", flags.json ? StatusJson(*status) : StatusText(*status)));
+    texts.push_back(absl::StrCat(named ? admin.name + ": " : "",
+                                 flags.json ? internal::StatusJson(*status) : StatusText(*status)));
   }
   if (flags.json && texts.size() > 1) {
     console.Print(absl::StrCat("[", absl::StrJoin(texts, ","), "]\n"));

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "curtail/rpc/admin/admin.pb.h"
-#include "nlohmann/json.hpp"
 
 namespace curtail::tool {
 namespace {
@@ -38,98 +38,23 @@ std::string PolicyText(const admin::v1::GetStatusReply& status) {
   return text;
 }
 
-nlohmann::json PolicyJson(const admin::v1::GetStatusReply& status) {
-  if (!status.has_policy()) return nullptr;
-  const admin::v1::Policy& policy = status.policy();
-  nlohmann::json decisions = nlohmann::json::array();
-  for (const admin::v1::Decision& decision : policy.decisions()) {
-    decisions.push_back({{"ago_ms", AgoMs(decision, status)},
-                         {"rate_per_s", decision.rate_per_s()},
-                         {"from", decision.from()},
-                         {"to", decision.to()},
-                         {"reason", decision.reason()},
-                         {"failure", decision.failure()}});
-  }
-  return {{"name", policy.name()},
-          {"note", policy.note()},
-          {"switches_by_itself", policy.switches_by_itself()},
-          {"rate_per_s", policy.rate_per_s()},
-          {"fast_rate_per_s", policy.fast_rate_per_s()},
-          {"paper_rate_per_s", policy.paper_rate_per_s()},
-          {"arrivals", policy.arrivals()},
-          {"evaluations", policy.evaluations()},
-          {"switches", policy.switches()},
-          {"failures", policy.failures()},
-          {"last_failure", policy.last_failure()},
-          {"decisions", std::move(decisions)}};
-}
-
-nlohmann::json PoolsJson(const admin::v1::GetStatusReply& status) {
-  nlohmann::json pools = nlohmann::json::array();
-  for (const admin::v1::Pool& pool : status.pools()) {
-    pools.push_back({{"name", pool.name()},
-                     {"threads", pool.threads()},
-                     {"active", pool.active()},
-                     {"waiting", pool.waiting()},
-                     {"parked", pool.parked()}});
-  }
-  return pools;
-}
-
-nlohmann::json HeldUpJson(const admin::v1::GetStatusReply& status) {
-  nlohmann::json methods = nlohmann::json::array();
-  for (const admin::v1::HeldUpMethod& method : status.held_up()) {
-    methods.push_back({{"path", method.path()}, {"times", method.times()}, {"blocks", method.blocks()}});
-  }
-  return methods;
-}
-
-nlohmann::json LimitsJson(const admin::v1::GetStatusReply& status) {
-  nlohmann::json limits = nlohmann::json::object();
-  for (const admin::v1::LimitCount& limit : status.limits()) limits[limit.name()] = limit.times();
-  return limits;
-}
-
 // A table of the path classes, and calls that were not declared; empty for a server without fences.
 std::string FencesText(const admin::v1::GetStatusReply& status) {
   if (!status.has_fences()) return "";
   const admin::v1::Fences& fences = status.fences();
   std::string text =
-      absl::StrFormat("\nfences %s\n%8s %8s %8s %10s %10s %10s %10s  %s\n", fences.mode(), "permits",
-                      "in use", "waiting", "begun", "queued", "refused", "borrowed", "services");
+      absl::StrFormat("\nfences %s\n%8s %8s %8s %10s %10s %10s %10s %10s  %s\n", fences.mode(), "permits",
+                      "in use", "waiting", "begun", "queued", "refused", "borrowed", "shed", "services");
   for (const admin::v1::FenceClass& c : fences.classes()) {
-    absl::StrAppendFormat(&text, "%8s %8d %8d %10d %10d %10d %10d  %s\n",
+    absl::StrAppendFormat(&text, "%8s %8d %8d %10d %10d %10d %10d %10d  %s\n",
                           c.limit() == 0 ? "-" : absl::StrCat(c.limit()), c.in_use(), c.waiting(), c.begun(),
-                          c.queued(), c.refused(), c.borrowed(), c.name());
+                          c.queued(), c.refused(), c.borrowed(), c.shed(), c.name());
   }
   for (const admin::v1::UndeclaredCalls& calls : fences.undeclared()) {
     absl::StrAppendFormat(&text, "%s called %s, which it has not declared: %d undeclared calls\n",
                           calls.method(), calls.service(), calls.times());
   }
   return text;
-}
-
-nlohmann::json FencesJson(const admin::v1::GetStatusReply& status) {
-  if (!status.has_fences()) return nullptr;
-  nlohmann::json classes = nlohmann::json::array();
-  for (const admin::v1::FenceClass& c : status.fences().classes()) {
-    classes.push_back({{"services", c.name()},
-                       {"permits", c.limit()},
-                       {"in_use", c.in_use()},
-                       {"waiting", c.waiting()},
-                       {"begun", c.begun()},
-                       {"queued", c.queued()},
-                       {"refused", c.refused()},
-                       {"borrowed", c.borrowed()}});
-  }
-  nlohmann::json undeclared = nlohmann::json::array();
-  for (const admin::v1::UndeclaredCalls& calls : status.fences().undeclared()) {
-    undeclared.push_back(
-        {{"method", calls.method()}, {"service", calls.service()}, {"times", calls.times()}});
-  }
-  return {{"mode", status.fences().mode()},
-          {"classes", std::move(classes)},
-          {"undeclared", std::move(undeclared)}};
 }
 
 }  // namespace
@@ -165,35 +90,10 @@ std::string StatusText(const admin::v1::GetStatusReply& status) {
   for (const admin::v1::LimitCount& limit : status.limits()) {
     absl::StrAppendFormat(&text, "limit %s: reached %d times by clients\n", limit.name(), limit.times());
   }
+  for (const admin::v1::RefusalCount& refusal : status.refusals()) {
+    absl::StrAppendFormat(&text, "overload: %d requests %s\n", refusal.times(), refusal.reason());
+  }
   return text + FencesText(status);
-}
-
-std::string StatusJson(const admin::v1::GetStatusReply& status) {
-  const admin::v1::Process& process = status.process();
-  const nlohmann::json document = {{"schema_version", 1},
-                                   {"config", status.config()},
-                                   {"pools", PoolsJson(status)},
-                                   {"spinning_threads", status.spinning_threads()},
-                                   {"sleeping_threads", status.sleeping_threads()},
-                                   {"fibers", status.fibers()},
-                                   {"queued", status.queued()},
-                                   {"begun", status.begun()},
-                                   {"queue_wait_us", status.queue_wait_us()},
-                                   {"max_queue_wait_us", status.max_queue_wait_us()},
-                                   {"connections", status.connections()},
-                                   {"open_calls", status.open_calls()},
-                                   {"held_bytes", status.held_bytes()},
-                                   {"held_up", HeldUpJson(status)},
-                                   {"limits", LimitsJson(status)},
-                                   {"fences", FencesJson(status)},
-                                   {"policy", PolicyJson(status)},
-                                   {"process",
-                                    {{"threads", process.threads()},
-                                     {"voluntary_switches", process.voluntary_switches()},
-                                     {"involuntary_switches", process.involuntary_switches()},
-                                     {"cpu_us", process.cpu_us()},
-                                     {"run_delay_us", process.run_delay_us()}}}};
-  return document.dump(2) + "\n";
 }
 
 }  // namespace curtail::tool

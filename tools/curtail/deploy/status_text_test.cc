@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "curtail/rpc/admin/admin.pb.h"
+#include "curtail/rpc/admin/admin_json.h"
 #include "nlohmann/json.hpp"
 
 namespace curtail::tool {
 namespace {
+
+using curtail::internal::StatusJson;
 
 admin::v1::GetStatusReply AStatus() {
   admin::v1::GetStatusReply status;
@@ -100,7 +103,10 @@ TEST(StatusJson, HasTheFieldsOfItsSchemaVersion) {
   held_up->set_path("/a.B/C"), held_up->set_times(3), held_up->set_blocks(true);
   admin::v1::LimitCount* const limit = status.add_limits();
   limit->set_name("resets"), limit->set_times(7);
-  EXPECT_TRUE(StatusText(status).ends_with("\nlimit resets: reached 7 times by clients\n"));
+  admin::v1::RefusalCount* const refusal = status.add_refusals();
+  refusal->set_reason("waited too long"), refusal->set_times(9);
+  EXPECT_TRUE(StatusText(status).ends_with(
+      "\nlimit resets: reached 7 times by clients\noverload: 9 requests waited too long\n"));
   const auto json = nlohmann::json::parse(StatusJson(status));
   EXPECT_EQ(json, nlohmann::json::parse(R"({
     "schema_version": 1, "config": "SDB1-4",
@@ -109,7 +115,7 @@ TEST(StatusJson, HasTheFieldsOfItsSchemaVersion) {
     "queue_wait_us": 3458764513820540928, "max_queue_wait_us": 11, "connections": 12, "open_calls": 13,
     "held_bytes": 14336,
     "held_up": [{"path": "/a.B/C", "times": 3, "blocks": true}], "limits": {"resets": 7},
-    "fences": null, "policy": null,
+    "refusals": {"waited too long": 9}, "fences": null, "policy": null,
     "process": {"threads": 14, "voluntary_switches": 15, "involuntary_switches": 16, "cpu_us": 17250000,
                 "run_delay_us": 18000}})"));
   AddPolicy(&status, 1);
@@ -131,20 +137,21 @@ TEST(StatusText, ShowsTheFences) {
   admin::v1::FenceClass* const users = status.mutable_fences()->add_classes();
   users->set_name("a.Users"), users->set_limit(4), users->set_in_use(3), users->set_waiting(2);
   users->set_begun(50), users->set_queued(6), users->set_refused(7), users->set_borrowed(8);
+  users->set_shed(11);
   admin::v1::UndeclaredCalls* const calls = status.mutable_fences()->add_undeclared();
   calls->set_method("/a.B/C"), calls->set_service("a.Posts"), calls->set_times(10);
   EXPECT_TRUE(StatusText(status).ends_with(
       "\nfences borrow\n"
-      " permits   in use  waiting      begun     queued    refused   borrowed  services\n"
-      "       -        0        0          9          0          0          0  local\n"
-      "       4        3        2         50          6          7          8  a.Users\n"
+      " permits   in use  waiting      begun     queued    refused   borrowed       shed  services\n"
+      "       -        0        0          9          0          0          0          0  local\n"
+      "       4        3        2         50          6          7          8         11  a.Users\n"
       "/a.B/C called a.Posts, which it has not declared: 10 undeclared calls\n"))
       << StatusText(status);
   const auto json = nlohmann::json::parse(StatusJson(status));
   EXPECT_EQ(json["fences"]["mode"], "borrow");
   EXPECT_EQ(json["fences"]["classes"][1], nlohmann::json::parse(R"({
     "services": "a.Users", "permits": 4, "in_use": 3, "waiting": 2, "begun": 50, "queued": 6, "refused": 7,
-    "borrowed": 8})"));
+    "borrowed": 8, "shed": 11})"));
   EXPECT_EQ(json["fences"]["undeclared"],
             nlohmann::json::parse(R"([{"method": "/a.B/C", "service": "a.Posts", "times": 10}])"));
 }

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/admin/admin_pages.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "curtail/base/strings.h"
+#include "curtail/observe/metrics_process.h"
+#include "curtail/rpc/admin/admin_json.h"
+#include "curtail/rpc/admin/admin_service.h"
+#include "curtail/rpc/server/server_core.h"
+#include "curtail/rpc/transport/socket.h"
+
+namespace curtail::internal {
+namespace {
+
+using observe::HttpAdminPage;
+using observe::HttpAdminReply;
+using observe::HttpAdminStats;
+using wire::HttpReply;
+using wire::HttpRequest;
+
+constexpr std::string_view kPlain = "text/plain; charset=utf-8";
+constexpr std::string_view kJson = "application/json";
+
+bool IsPort(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string OnLoopback(const std::string& text) {
+  const std::string_view port = std::string_view(text).substr(text.starts_with(':') ? 1 : 0);
+  return IsPort(port) ? Join("127.0.0.1:", port) : text;
+}
+
+observe::HttpAdminAccess AccessBy(const std::string& address, const std::string& token) {
+  observe::HttpAdminAccess access{.unix_socket = address.starts_with("unix"), .token = token};
+  const auto add = [&access](std::string name) {
+    for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    access.hosts.push_back(std::move(name));
+  };
+  if (Address::NeedsLookup(address)) add(address.substr(0, address.rfind(':')));
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0') add(name.data());
+  return access;
+}
+
+// Puts the config in force that is the body of the request.
+HttpReply SwitchConfig(ServerCore& core, const HttpRequest& request) {
+  std::string_view text = request.body;
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
+  const absl::StatusOr<Config> config = Config::Parse(text);
+  const std::string previous = core.executor().config().ToString();
+  absl::Status status = config.ok() ? core.SwitchTo(*config) : config.status();
+  if (status.ok()) return HttpAdminReply(200, kJson, SwitchedJson(previous, config->ToString()));
+  const int code = absl::IsFailedPrecondition(status) ? 409 : 400;
+  return HttpAdminReply(code, kPlain, Join(Message(status), "\n"));
+}
+
+std::vector<HttpAdminPage> Pages(ServerCore* core, const CallMetrics* calls) {
+  std::vector<HttpAdminPage> pages;
+  pages.push_back(
+      {"/metrics", [core, calls](const HttpRequest& request, const HttpAdminStats& port) {
+         const auto format = observe::MetricsFormatFor(request.headers.Find("accept").value_or(""));
+         return HttpAdminReply(200, observe::MetricsContentType(format),
+                               ServerMetrics(core->Sample(/*process=*/false), *calls, port, format));
+       }});
+  pages.push_back({"/healthz", [](const HttpRequest&, const HttpAdminStats&) {
+                     return HttpAdminReply(200, kPlain, "ok\n");
+                   }});
+  pages.push_back({"/readyz", [core](const HttpRequest&, const HttpAdminStats&) {
+                     if (core->draining()) return HttpAdminReply(503, kPlain, "draining\n");
+                     return HttpAdminReply(200, kPlain, "ok\n");
+                   }});
+  pages.push_back({"/status.json", [core](const HttpRequest&, const HttpAdminStats&) {
+                     const ServerStats stats = core->Sample(/*process=*/true);
+                     return HttpAdminReply(200, kJson, StatusJson(StatusMessage(stats, Now())));
+                   }});
+  pages.push_back(
+      {"/config",
+       [core](const HttpRequest&, const HttpAdminStats&) {
+         return HttpAdminReply(200, kJson, ConfigJson(core->Sample(/*process=*/false)));
+       },
+       [core](const HttpRequest& request, const HttpAdminStats&) { return SwitchConfig(*core, request); }});
+  pages.push_back({"/threads", [](const HttpRequest&, const HttpAdminStats&) {
+                     return HttpAdminReply(200, kJson, ThreadsJson(observe::ReadThreadUsages()));
+                   }});
+  return pages;
+}
+
+}  // namespace
+
+absl::StatusOr<AdminPages> StartAdminPages(const std::string& text, const std::string& token,
+                                           ServerCore* core, const CallMetrics* calls) {
+  const std::string wanted = OnLoopback(text);
+  const absl::StatusOr<Address> address = Address::Resolve(wanted);
+  if (!address.ok()) return address.status();
+  absl::StatusOr<UniqueFd> listener = Listen(*address);
+  if (!listener.ok()) return listener.status();
+  AdminPages pages{.address = BoundAddress(listener->get())};
+  auto http = observe::HttpAdmin::Start(*std::move(listener), {.access = AccessBy(wanted, token)},
+                                        Pages(core, calls));
+  if (!http.ok()) return http.status();
+  pages.http = *std::move(http);
+  return pages;
+}
+
+}  // namespace curtail::internal

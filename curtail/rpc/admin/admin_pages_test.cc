@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "curtail/observe/http_admin_testing.h"
+#include "curtail/rpc/admin/server_metrics.h"
+#include "curtail/rpc/rpc_testing.h"
+#include "curtail/rpc/server/method_table.h"
+#include "nlohmann/json.hpp"
+
+namespace curtail {
+namespace {
+
+using nlohmann::json;
+using observe::HttpPeer;
+using testing::HasSubstr;
+
+// The value of each series of a text.
+std::map<std::string, double> Series(const std::string& text) {
+  std::map<std::string, double> series;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("#")) continue;
+    const size_t space = line.rfind(' ');
+    EXPECT_TRUE(series.emplace(line.substr(0, space), std::atof(line.c_str() + space)).second)
+        << "twice: " << line;
+  }
+  return series;
+}
+
+class AdminPages : public testing::Test, protected RpcBase {
+ protected:
+  std::unique_ptr<Server> StartWithPort(ServerOptions options = {}) {
+    options.config = *Config::Parse("SDB1-4");
+    if (options.http_admin.empty()) options.http_admin = "0";
+    std::vector<std::unique_ptr<Service>> services;
+    services.push_back(std::make_unique<EchoService>(&gate_, std::vector<Channel*>(), &cancelled_));
+    auto server = Server::Start(std::move(options), std::move(services));
+    EXPECT_TRUE(server.ok()) << server.status();
+    return *std::move(server);
+  }
+
+  static HttpPeer::Reply Get(const Server& server, std::string_view path, std::string_view headers = "") {
+    return HttpPeer(server.http_admin_address()).Get(path, headers);
+  }
+};
+
+TEST_F(AdminPages, MetricsHaveEachAnsweredCall) {
+  constexpr int kThreads = 3, kEach = 40;
+  const auto server = StartWithPort();
+  std::vector<std::thread> callers;
+  for (int t = 0; t < kThreads; ++t) {
+    callers.emplace_back([&] {
+      Client client;
+      Channel channel(&client, server->addresses()[0]);
+      for (int i = 0; i < kEach; ++i) Call(channel, kEcho, i % 4 == 0 ? "fail" : "hello").IgnoreError();
+    });
+  }
+  HttpPeer scraper(server->http_admin_address());
+  const std::string echo = R"({rpc_service="test.Echo",rpc_method="Echo")";
+  double before = 0;
+  for (int i = 0; i < 5; ++i) {
+    const double now = Series(scraper.Get("/metrics").body)["rpc_server_duration_seconds_count" + echo + "}"];
+    EXPECT_GE(now, before);
+    before = now;
+  }
+  for (std::thread& caller : callers) caller.join();
+  const HttpPeer::Reply reply = scraper.Get("/metrics");
+  EXPECT_THAT(reply.head, HasSubstr("content-type: text/plain; version=0.0.4"));
+  auto series = Series(reply.body);
+  constexpr double kCalls = kThreads * kEach;
+  EXPECT_EQ(series["rpc_server_duration_seconds_count" + echo + "}"], kCalls);
+  EXPECT_EQ(series["rpc_server_duration_seconds_bucket" + echo + R"(,le="+Inf"})"], kCalls);
+  EXPECT_GT(series["rpc_server_duration_seconds_sum" + echo + "}"], 0);
+  EXPECT_EQ(series["rpc_server_calls_total" + echo + R"(,rpc_response_status_code="OK"})"], kCalls * 3 / 4);
+  EXPECT_EQ(series["rpc_server_calls_total" + echo + R"(,rpc_response_status_code="NOT_FOUND"})"],
+            kCalls / 4);
+  EXPECT_EQ(series.count(R"(curtail_config_info{config="SDB1-4",policy=""})"), 1u) << reply.body;
+  EXPECT_EQ(series["curtail_queue_begun_total"], kCalls);
+  EXPECT_EQ(series["curtail_http_admin_requests_total"], 6);
+  EXPECT_GT(series["process_cpu_seconds_total"], 0);
+}
+
+TEST_F(AdminPages, MetricsAreOpenMetricsForThoseThatAsk) {
+  const auto server = StartWithPort();
+  const HttpPeer::Reply reply =
+      Get(*server, "/metrics", "Accept: application/openmetrics-text;version=1.0.0\r\n");
+  EXPECT_THAT(reply.head, HasSubstr("content-type: application/openmetrics-text; version=1.0.0"));
+  EXPECT_TRUE(reply.body.ends_with("\n# EOF\n"));
+  EXPECT_THAT(reply.body, HasSubstr("\n# TYPE curtail_config info\n"));
+}
+
+TEST_F(AdminPages, LabelsAreNoBytesOfPeers) {
+  const auto server = StartWithPort();
+  Client client;
+  Channel channel(&client, server->addresses()[0]);
+  const Method<StringValue, StringValue> unknown{"/test.Evil/Method"};
+  EXPECT_EQ(Call(channel, unknown, "x").code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(Get(*server, "/metrics").body.find("Evil"), std::string::npos);
+}
+
+TEST_F(AdminPages, ReadyUntilItDrains) {
+  const auto server = StartWithPort();
+  Client client;
+  Channel channel(&client, server->addresses()[0]);
+  std::thread caller([&] { Call(channel, kHang, "x").IgnoreError(); });
+  ASSERT_TRUE(gate_.AwaitArrivals(1));
+  HttpPeer probe(server->http_admin_address());
+  EXPECT_EQ(probe.Get("/readyz").body, "ok\n");
+  std::thread drain([&] { EXPECT_TRUE(server->Drain(Deadline::In(kMaxTestWait)).ok()); });
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  HttpPeer::Reply reply = probe.Get("/readyz");
+  while (reply.status == 200 && !deadline.Expired()) reply = probe.Get("/readyz");
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(reply.body, "draining\n");
+  EXPECT_EQ(probe.Get("/healthz").status, 200);
+  gate_.Open();
+  caller.join();
+  drain.join();
+  EXPECT_TRUE(probe.Closed());
+}
+
+TEST_F(AdminPages, StatusConfigAndThreadsAreJson) {
+  const auto server = StartWithPort();
+  const json status = json::parse(Get(*server, "/status.json").body);
+  EXPECT_EQ(status["schema_version"], 1);
+  EXPECT_EQ(status["config"], "SDB1-4");
+  EXPECT_EQ(json::parse(Get(*server, "/config").body),
+            json({{"config", "SDB1-4"}, {"policy", nullptr}, {"switches_by_itself", false}}));
+  const json threads = json::parse(Get(*server, "/threads").body)["threads"];
+  int own = 0;
+  for (const json& thread : threads) own += thread["name"] == "http-admin" && thread["state"] == "R";
+  EXPECT_EQ(own, 1) << threads;
+}
+
+TEST_F(AdminPages, PostChangesTheConfigForThoseWhoMay) {
+  ServerOptions options;
+  options.admin_token = "secret";
+  const auto server = StartWithPort(std::move(options));
+  const auto post = [&](std::string_view body, std::string_view headers) {
+    HttpPeer peer(server->http_admin_address());
+    peer.Send(Join("POST /config HTTP/1.1\r\nHost: localhost\r\n", headers, "Content-Length: ", body.size(),
+                   "\r\n\r\n", body));
+    return peer.Read();
+  };
+  EXPECT_EQ(post("SIB1", "").status, 403);
+  EXPECT_EQ(server->config().ToString(), "SDB1-4");
+  EXPECT_EQ(post("XYZ", "Authorization: Bearer secret\r\n").status, 400);
+  const HttpPeer::Reply switched = post("SIB1\n", "Authorization: Bearer secret\r\n");
+  EXPECT_EQ(json::parse(switched.body), json({{"previous", "SDB1-4"}, {"config", "SIB1"}}));
+  EXPECT_EQ(server->config().ToString(), "SIB1");
+}
+
+TEST_F(AdminPages, UnixSocketMayChangeTheConfig) {
+  ServerOptions options;
+  options.http_admin = Join("unix:", testing::TempDir(), "/admin_pages_", getpid());
+  const auto server = StartWithPort(options);
+  HttpPeer peer(server->http_admin_address());
+  peer.Send("POST /config HTTP/1.1\r\nContent-Length: 4\r\nHost: localhost\r\n\r\nSIB1");
+  EXPECT_EQ(peer.Read().status, 200);
+  EXPECT_EQ(server->config().ToString(), "SIB1");
+  unlink(options.http_admin.c_str() + 5);
+}
+
+TEST_F(AdminPages, PortAloneIsOnThisMachineOnly) {
+  for (const char* text : {"0", ":0", "127.0.0.1:0"}) {
+    ServerOptions options;
+    options.http_admin = text;
+    EXPECT_THAT(StartWithPort(std::move(options))->http_admin_address(), testing::StartsWith("127.0.0.1:"))
+        << text;
+  }
+  EXPECT_EQ(StartServer("SIB1")->http_admin_address(), "");
+}
+
+TEST_F(AdminPages, StartFailsWhereItCannotListen) {
+  const auto server = StartWithPort();
+  ServerOptions options;
+  options.http_admin = server->http_admin_address();
+  EXPECT_EQ(Server::Start(options, {}).status().code(), absl::StatusCode::kAlreadyExists);
+  options.http_admin = "nowhere";
+  EXPECT_EQ(Server::Start(options, {}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+ServerStats StatsOfAllKinds() {
+  ServerStats stats;
+  stats.pools.config = *Config::Parse("SDB1-4");
+  stats.pools.pools = {{"workers", 4, 1, 2, 1}};
+  stats.policy = PolicyStats{.policy = "mine \"quoted\"\\\n", .switches_by_itself = true};
+  stats.limits = {{"queue", 3}};
+  stats.refusals = {{"shed", 2}};
+  stats.held_up = {{"/test.Echo/Echo", 2, true}};
+  stats.fences = FenceStats{.mode = FenceMode::kStrict,
+                            .classes = {{.name = "a.Users", .limit = 4, .in_use = 3}},
+                            .undeclared = {{"/a.B/C", "a.Posts", 10}}};
+  return stats;
+}
+
+// promtool is of Prometheus itself; what it thinks of names, types and help.
+TEST(ServerMetrics, PassPromtool) {
+  if (std::system("command -v promtool >/dev/null") != 0) {
+    GTEST_SKIP() << "promtool is not here: apt-get install prometheus";
+  }
+  internal::MethodTable methods;
+  Gate gate;
+  ASSERT_TRUE(methods.Add(std::make_unique<EchoService>(&gate, std::vector<Channel*>(), nullptr)).ok());
+  internal::CallMetrics calls(methods);
+  const std::string text =
+      internal::ServerMetrics(StatsOfAllKinds(), calls, {}, observe::MetricsFormat::kPrometheus);
+  Series(text);
+  std::FILE* const promtool = popen("promtool check metrics 2>&1", "w");
+  ASSERT_NE(promtool, nullptr);
+  std::fwrite(text.data(), 1, text.size(), promtool);
+  EXPECT_EQ(pclose(promtool), 0) << text;
+}
+
+}  // namespace
+}  // namespace curtail

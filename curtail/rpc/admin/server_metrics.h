@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// server_metrics.h - the activity of a server as metrics. docs/observe.md lists them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "curtail/observe/http_admin.h"
+#include "curtail/observe/metrics_calls.h"
+#include "curtail/observe/metrics_text.h"
+#include "curtail/rpc/call_observer.h"
+#include "curtail/rpc/server_stats.h"
+
+namespace curtail::internal {
+
+class MethodTable;
+
+// A CallMetrics counts the calls of a server's methods. The methods outlive it. Thread-safe.
+class CallMetrics final : public CallObserver {
+ public:
+  explicit CallMetrics(MethodTable& methods);
+
+  // CallObserver.
+  uint32_t Wants() const override { return kCallReplied; }
+  void Replied(const CallRecord& record, uint64_t) override {
+    calls_.Count(record.method, record.replied - record.arrived, static_cast<int>(record.code));
+  }
+
+  void WriteTo(observe::MetricsText& text) const;
+
+ private:
+  // One of the server's methods; the service is empty if its calls are not counted: streams last as their clients want.
+  struct Method {
+    std::string_view service, name;
+  };
+
+  // By the methods' indices.
+  const std::vector<Method> methods_;
+  observe::MetricsCalls calls_;
+};
+
+// All metrics: of the calls, of the server, of the process and of the port that shows them.
+std::string ServerMetrics(const ServerStats& stats, const CallMetrics& calls,
+                          const observe::HttpAdminStats& port, observe::MetricsFormat format);
+
+}  // namespace curtail::internal
