@@ -194,6 +194,7 @@ def test_refuses(tools):
     refused(104, ["no variable 'colour'", "leaf.KEY"], "hdsearch", "--set", "colour=red")
     refused(104, ["SERVICE=ADDRESS"], "hdsearch", "--use", "x")
     refused(104, ["config"], "hdsearch", "--config", "XYZ")
+    refused(104, ["--fence on", "strict or borrow"], "hdsearch", "--fence", "on")
     refused(1, ["mid-tier ended with code 104", "No such file"], "hdsearch", *SMALL, "--policy", "mutune", "--profile", "/nowhere.json")
     refused(1, ["does not fit", "--force"], "hdsearch", "--set", "data=synthetic:N=900000000,D=2048")
     own = tools.path("own.yaml")
@@ -211,8 +212,9 @@ def test_refuses(tools):
         address = "127.0.0.1:%d" % taken.getsockname()[1]
         refused(1, [address, "in use"], "hdsearch", *SMALL, "--set", "mid-tier.listen=" + address)
 
-    code, out, _ = tools.run("up", "hdsearch", "--scale", "--dry-run")
+    code, out, _ = tools.run("up", "hdsearch", "--scale", "--fence", "strict", "--dry-run")
     assert code == 0 and out.count("N=500000,D=2048") == 5 and "--shard 3/4" in out, out
+    assert out.count("--fence strict") == 5, out
 
 
 FOREIGN = [sys.executable, "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "foreign_server.py")]

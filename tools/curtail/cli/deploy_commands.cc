@@ -28,6 +28,9 @@ CLI::App* AddUp(CLI::App& app, UpFlags* f) {
   command->add_option("--config", f->config, "Threading model of the service that clients call");
   command->add_option("--policy", f->policy, "Changes it by the load: " + PolicyNames());
   command->add_option("--profile", f->profile, "What the policy goes by; see curtail train");
+  command->add_option(
+      "--fence", f->fence,
+      "Fences of every service whose run line has no --fence: off, dry-run, strict or borrow");
   command->add_option("--set", f->set, "NAME=VALUE: a variable of the topology, or SERVICE.KEY=VALUE")
       ->allow_extra_args(false);
   command->add_option("--use", f->use, "SERVICE=ADDRESS,...: instances that run already, not to be started")

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "curtail/exec/config.h"
+#include "curtail/fence/fence.h"
 #include "tools/curtail/deploy/instance_command.h"
 
 namespace curtail::tool {
@@ -371,6 +372,20 @@ absl::Status Topology::Set(std::string_view name, std::string_view value) {
         absl::StrCat(std::string(name), ": more than ", kMaxInstances, " instances"));
   }
   *service = std::move(changed);
+  return absl::OkStatus();
+}
+
+absl::Status Topology::Fence(std::string_view mode) {
+  if (!ParseFenceMode(mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--fence ", std::string(mode), ": write off, dry-run, strict or borrow"));
+  }
+  for (ServiceSpec& s : services) {
+    const bool own = std::any_of(s.run.begin(), s.run.end(), [](const std::string& word) {
+      return word == "--fence" || word.starts_with("--fence=");
+    });
+    if (s.IsHosted() && s.common_flags && !own) s.run.insert(s.run.end(), {"--fence", std::string(mode)});
+  }
   return absl::OkStatus();
 }
 

@@ -81,6 +81,8 @@ struct Topology {
   // Has one process be all gRPC services, which keeps their flags; stores stay processes. Errors: FAILED_PRECONDITION for
   // services that are not all one program.
   absl::Status MakeMonolith();
+  // Gives each curtail service this --fence, unless its command has one. Errors: INVALID_ARGUMENT for an unknown mode.
+  absl::Status Fence(std::string_view mode);
   // Takes instances that run already: "store=127.0.0.1:11211,unix:/run/m.sock". Errors: INVALID_ARGUMENT (no such
   // service, a wrong number of addresses).
   absl::Status Use(std::string_view service_and_addresses);

@@ -171,6 +171,22 @@ TEST(TopologyTest, AMonolithIsOneProcessAndItsStores) {
   EXPECT_THAT(std::string(two.MakeMonolith().message()), HasSubstr("b is another program"));
 }
 
+TEST(TopologyTest, AFenceIsForCurtailServicesWithoutOneOfTheirOwn) {
+  Topology t = Parsed(R"(application: shop
+services:
+  web: {run: shop --service web, calls: [cart, stock, cache], entry: true}
+  cart: {run: shop --service cart --fence borrow}
+  stock: {run: shop --service stock --fence=off}
+  cache: {run: "memcached -s ${address}", protocol: memcached}
+)");
+  ASSERT_TRUE(t.Fence("strict").ok());
+  EXPECT_THAT(t.Find("web")->run, ElementsAre("shop", "--service", "web", "--fence", "strict"));
+  EXPECT_THAT(t.Find("cart")->run, ElementsAre("shop", "--service", "cart", "--fence", "borrow"));
+  EXPECT_THAT(t.Find("stock")->run, ElementsAre("shop", "--service", "stock", "--fence=off"));
+  EXPECT_THAT(t.Find("cache")->run, ElementsAre("memcached", "-s", "${address}"));
+  EXPECT_EQ(t.Fence("on").code(), absl::StatusCode::kInvalidArgument);
+}
+
 constexpr char kForeign[] = R"(application: shop
 services:
   web: {run: "node web.js ${host} ${port} ${cart.address}", calls: [cart, stock], entry: true}

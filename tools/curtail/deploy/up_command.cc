@@ -65,6 +65,7 @@ absl::StatusOr<Topology> Wanted(const UpFlags& flags) {
   }
   for (const std::string& text : flags.use) status.Update(topology->Use(text));
   if (flags.monolith) status.Update(topology->MakeMonolith());
+  if (status.ok() && !flags.fence.empty()) status.Update(topology->Fence(flags.fence));
   if (!status.ok()) return status;
   const std::string entry = topology->entry().name;
   for (const auto& [key, value] :
