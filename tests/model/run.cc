@@ -53,6 +53,7 @@ int Run::Spawn(std::function<void()> body) {
   const int id = static_cast<int>(threads_.size());
   threads_.push_back(std::make_unique<Thread>());
   Thread& t = *threads_.back();
+  t.known = steps_.size();
   t.body = std::move(body);
   t.context = fiber(std::allocator_arg, StackPool(), [this, &t](fiber&& main) {
     main_ = std::move(main);
@@ -77,9 +78,21 @@ bool Run::Block(const char* what, const void* object, bool (*ready)(const void*)
   Decide();
   if (next_ != current_ || !failure_.empty()) Suspend();
   steps_.push_back({current_, what, object});
+  if (ready != nullptr) Synchronize(steps_.size());
   const bool was_ready = ready == nullptr || ready(context);
   self.ready = nullptr;
   return was_ready;
+}
+
+bool Run::ReadsStale(const LastWrite& write, bool seq_cst) {
+  const bool seen = ((write.seen_by >> current_) & 1) != 0;
+  if (stale_left_ == 0 || seen || (seq_cst && write.seq_cst) || write.step <= threads_[current_]->known)
+    return false;
+  candidates_ = {{current_}, {current_, true}};
+  if (Pick(1) == 0) return false;
+  --stale_left_;
+  steps_.push_back({current_, "finds the value before the last write", nullptr});
+  return true;
 }
 
 void Run::Yield() {
@@ -112,7 +125,7 @@ int64_t Run::NextMoment() const {
   for (const auto& t : threads_) {
     if (!t->done && t->ready != nullptr && t->until > now_) next = std::min(next, t->until);
   }
-  return next;
+  return next - kStart > horizon_ ? kForever : next;
 }
 
 size_t Run::List() {

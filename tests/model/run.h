@@ -8,6 +8,7 @@
 // "decision=index", and that is what a replay is given.
 #pragma once
 
+#include <algorithm>
 #include <boost/context/fiber.hpp>
 #include <cstdint>
 #include <functional>
@@ -26,7 +27,7 @@ inline constexpr int64_t kStart = 1'000'000'000;
 
 struct Candidate {
   int thread;
-  bool spurious = false;
+  bool spurious = false;  // it wakes up without cause, or reads a stale value
 };
 
 // A Chooser picks one of the candidates, the first `free` of which cost no preemption. It is asked only when
@@ -48,11 +49,26 @@ struct Step {
 class Run {
  public:
   Run(const Options& options, Chooser* chooser)
-      : chooser_(chooser), spurious_left_(options.spurious_wakeups) {}
+      : chooser_(chooser),
+        horizon_(options.horizon_ns),
+        spurious_left_(options.spurious_wakeups),
+        stale_left_(options.stale_reads) {}
 
   void Execute(const std::function<void()>& program);
   int Spawn(std::function<void()> body);
-  void Point(const char* what, const void* object) { Block(what, object, nullptr, nullptr, kForever, false); }
+  void AtomicPoint(const char* what, const void* object) {
+    Block(what, object, nullptr, nullptr, kForever, false);
+  }
+  void Point(const char* what, const void* object) {
+    AtomicPoint(what, object);
+    Synchronize(steps_.size());
+  }
+  // The present thread knows of all writes before `step`.
+  void Synchronize(size_t step) {
+    size_t& known = threads_[current_]->known;
+    known = std::max(known, step);
+  }
+  bool ReadsStale(const LastWrite& write, bool seq_cst);
   bool Block(const char* what, const void* object, bool (*ready)(const void*), const void* context,
              int64_t until, bool may_be_spurious);
   void Yield();
@@ -83,6 +99,7 @@ class Run {
     bool may_be_spurious = false;
     bool yielded = false;
     bool done = false;
+    size_t known = 0;  // it knows of all writes before this step
   };
 
   bool Enabled(const Thread& t) const {
@@ -100,7 +117,9 @@ class Run {
 
   static constexpr int kNone = -2;
   Chooser* const chooser_;
+  const int64_t horizon_;
   int spurious_left_;
+  int stale_left_;
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<int64_t> moments_;
   std::vector<Candidate> candidates_;

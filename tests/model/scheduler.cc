@@ -79,8 +79,9 @@ class RandomPriorities final : public Chooser {
   size_t Highest(const std::vector<Candidate>& candidates) {
     size_t best = 0;
     for (size_t i = 1; i < candidates.size(); ++i) {
+      const bool again = candidates[i].thread == candidates[best].thread;
       if (candidates[i].spurious && rng_() % 16 != 0) continue;
-      if (priorities_[candidates[i].thread] > priorities_[candidates[best].thread]) best = i;
+      if (again || priorities_[candidates[i].thread] > priorities_[candidates[best].thread]) best = i;
     }
     return best;
   }
@@ -238,6 +239,30 @@ int64_t ReadClock() {
 
 void Point(const char* what, const void* object) {
   if (g_run != nullptr) g_run->Point(what, object);
+}
+
+void AtomicPoint(const char* what, const void* object) {
+  if (g_run != nullptr) g_run->AtomicPoint(what, object);
+}
+
+void Wrote(LastWrite* write, bool seq_cst) {
+  if (g_run == nullptr) return;
+  *write = {.step = g_run->steps(), .seen_by = uint64_t{1} << g_run->current(), .seq_cst = seq_cst};
+}
+
+void ReadLast(LastWrite* write, bool acquire) {
+  if (g_run == nullptr) return;
+  write->seen_by |= uint64_t{1} << g_run->current();
+  if (acquire) g_run->Synchronize(write->step);
+}
+
+bool ReadsStale(const LastWrite& write, bool seq_cst) {
+  return g_run != nullptr && g_run->ReadsStale(write, seq_cst);
+}
+
+bool Mutant(int number) {
+  static const uint64_t chosen = FromEnvironment("CURTAIL_MODEL_MUTANT", 0);
+  return chosen == static_cast<uint64_t>(number);
 }
 
 bool BlockOn(const char* what, const void* object, bool (*ready)(const void*), const void* context,

@@ -14,8 +14,9 @@
 // The passage of time is one more thread: it may move the clock to the next deadline at any point.
 //
 // It finds deadlock, which is what a lost wake-up ends in, livelock, failed Check()s, and use of a
-// primitive after its end. What is not: effects of weak memory, since every operation is sequentially
-// consistent here, and data races on plain variables, which do not give way. ThreadSanitizer looks at those.
+// primitive after its end. Operations are sequentially consistent, but for loads that miss the last write
+// (Options::stale_reads): so it finds protocols that need stronger memory orders than they ask for. It does
+// not see data races on plain variables, which do not give way. ThreadSanitizer looks at those.
 //
 // Each thread has its own thread_local variables, as far as they are the executable's. An exception must not
 // be in flight at a scheduling point.
@@ -34,7 +35,12 @@ struct Options {
   int preemptions = 2;               // the bound of the exhaustive search; raise for short programs
   uint64_t random_schedules = 0;     // explored after it
   uint64_t max_schedules = 1 << 22;  // a search that needs more has failed, so that no limit hides
+  int64_t horizon_ns = INT64_MAX;    // the clock goes no further from the start; for timers without end
   int spurious_wakeups = 0;          // how many futex waits may end without cause, each as a preemption
+  // How many atomic loads may find the value before the last write, each as a preemption. Only where C++
+  // allows it: the write is another thread's, the orders of both are not seq_cst, and no acquire operation
+  // or lock of the reader came after the write and may have told of it.
+  int stale_reads = 0;
 };
 
 struct Outcome {
@@ -78,6 +84,22 @@ int64_t NowNs();
 int64_t ReadClock();
 // Another thread may run before what the caller does next, which `what` and `object` name in the trace.
 void Point(const char* what, const void* object);
+// The last write of an atomic object.
+struct LastWrite {
+  size_t step = 0;
+  uint64_t seen_by = ~uint64_t{0};  // threads, as bits
+  bool seq_cst = true;
+};
+// A Point() before an atomic operation, which synchronizes with nothing by itself.
+void AtomicPoint(const char* what, const void* object);
+// The caller writes.
+void Wrote(LastWrite* write, bool seq_cst);
+// The caller has read the last value; `acquire`: by an operation that synchronizes.
+void ReadLast(LastWrite* write, bool acquire);
+// The caller loads: true if it finds the value before, for which the scheduler decides.
+bool ReadsStale(const LastWrite& write, bool seq_cst);
+// True in the run of the tests that is to show that they find this mutant (mutants.cmake).
+bool Mutant(int number);
 // Like Point(), and goes on only when `ready(context)` or at `until`. Returns whether it was ready.
 bool BlockOn(const char* what, const void* object, bool (*ready)(const void*), const void* context,
              int64_t until, bool may_be_spurious = false);

@@ -35,6 +35,56 @@ TEST(Scheduler, FindsEveryOutcomeOfTheStoreBufferProgram) {
   EXPECT_EQ(outcomes, (std::set<std::string>{"01", "10", "11"}));
 }
 
+// With an order that is too weak a load may miss the other thread's store; with seq_cst, all four, it may not.
+TEST(Scheduler, FindsTheOutcomesOfWeakerOrders) {
+  constexpr std::memory_order kStrong = std::memory_order_seq_cst, kWeak = std::memory_order_acq_rel;
+  const auto release = [](std::memory_order o) { return o == kWeak ? std::memory_order_release : o; };
+  const auto acquire = [](std::memory_order o) { return o == kWeak ? std::memory_order_acquire : o; };
+  for (const std::memory_order stores : {kStrong, kWeak}) {
+    for (const std::memory_order loads : {kStrong, kWeak}) {
+      std::set<std::string> outcomes;
+      const Outcome outcome = Explore({.preemptions = 2, .random_schedules = 1000, .stale_reads = 1}, [&] {
+        std::atomic<int> x = 0, y = 0;
+        int seen_x = 0, seen_y = 0;
+        std::thread a([&] { x.store(1, release(stores)), seen_y = y.load(acquire(loads)); });
+        std::thread b([&] { y.store(1, release(stores)), seen_x = x.load(acquire(loads)); });
+        a.join(), b.join();
+        outcomes.insert(std::to_string(seen_x) + std::to_string(seen_y));
+      });
+      EXPECT_TRUE(outcome.ok) << outcome.report;
+      EXPECT_EQ(outcomes.contains("00"), stores == kWeak || loads == kWeak);
+    }
+  }
+}
+
+// Nothing is stale that the reader must know of: by an acquire, by a lock, because it saw it before, or as its own.
+TEST(Scheduler, NoLoadMissesWhatTheThreadMustKnow) {
+  const Outcome outcome = Explore({.preemptions = 2, .random_schedules = 1000, .stale_reads = 2}, [&] {
+    std::atomic<int> data = 0, flag = 0;
+    std::mutex mu;
+    std::thread writer([&] {
+      data.store(1, std::memory_order_relaxed);
+      flag.store(1, std::memory_order_release);
+      const std::lock_guard lock(mu);
+      data.store(2, std::memory_order_relaxed);
+    });
+    const bool told = flag.load(std::memory_order_acquire) == 1;
+    const int first = data.load(std::memory_order_relaxed);
+    model::Check(!told || first >= 1, "a stale read in spite of acquire");
+    model::Check(data.load(std::memory_order_relaxed) >= first, "a value that was seen is gone");
+    bool late;
+    {
+      const std::lock_guard lock(mu);
+      late = data.Peek() == 2;
+    }
+    model::Check(!late || data.load(std::memory_order_relaxed) == 2, "a stale read in spite of a lock");
+    data.fetch_add(1, std::memory_order_relaxed);
+    model::Check(data.load(std::memory_order_relaxed) != 0, "a stale read of its own write");
+    writer.join();
+  });
+  EXPECT_TRUE(outcome.ok) << outcome.report;
+}
+
 // Two threads of two steps each: the orders are the ways to merge them.
 TEST(Scheduler, ExploresEveryOrder) {
   std::multiset<std::string> orders;

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -48,41 +49,46 @@ class Alive {
   volatile uint32_t mark_ = kMark;
 };
 
-// std::atomic, sequentially consistent whatever order is asked for; its weak operations never fail for
-// nothing.
+// std::atomic. Its operations are sequentially consistent whatever order is asked for, but a load may miss
+// the last write (Options::stale_reads). Weak operations never fail for nothing.
 template <class T>
 class Atomic {
+  using Order = ::std::memory_order;
+
  public:
-  Atomic() : value_() {}
-  Atomic(T value) : value_(value) {}
+  Atomic() : value_(), before_() {}
+  Atomic(T value) : value_(value), before_(value) {}
   Atomic(const Atomic&) = delete;
 
-  T load(::std::memory_order = kOrder) const { return At("load"), value_; }
-  void store(T value, ::std::memory_order = kOrder) { At("store"), value_ = value; }
-  T exchange(T value, ::std::memory_order = kOrder) { return At("exchange"), ::std::exchange(value_, value); }
-  bool compare_exchange_strong(T& expected, T desired, ::std::memory_order = kOrder,
-                               ::std::memory_order = kOrder) {
+  T load(Order order = kOrder) const {
+    At("load");
+    if (ReadsStale(last_write_, order == kOrder)) return before_;
+    return ReadLast(&last_write_, Acquires(order)), value_;
+  }
+  void store(T value, Order order = kOrder) { At("store"), Write(value, order); }
+  T exchange(T value, Order order = kOrder) { return At("exchange"), Exchange(value, order); }
+  bool compare_exchange_strong(T& expected, T desired, Order order = kOrder, Order = kOrder) {
     At("compare-exchange");
+    ReadLast(&last_write_, true);
     if (value_ != expected) return expected = value_, false;
-    return value_ = desired, true;
+    return Write(desired, order), true;
   }
-  bool compare_exchange_weak(T& expected, T desired, ::std::memory_order = kOrder,
-                             ::std::memory_order = kOrder) {
-    return compare_exchange_strong(expected, desired);
-  }
-  template <class D>
-  T fetch_add(D by, ::std::memory_order = kOrder) {
-    return At("fetch_add"), ::std::exchange(value_, static_cast<T>(value_ + by));
+  bool compare_exchange_weak(T& expected, T desired, Order order = kOrder, Order failure = kOrder) {
+    return compare_exchange_strong(expected, desired, order, failure);
   }
   template <class D>
-  T fetch_sub(D by, ::std::memory_order = kOrder) {
-    return At("fetch_sub"), ::std::exchange(value_, static_cast<T>(value_ - by));
+  T fetch_add(D by, Order order = kOrder) {
+    return At("fetch_add"), Exchange(static_cast<T>(value_ + by), order);
   }
-  T fetch_or(T by, ::std::memory_order = kOrder) {
-    return At("fetch_or"), ::std::exchange(value_, static_cast<T>(value_ | by));
+  template <class D>
+  T fetch_sub(D by, Order order = kOrder) {
+    return At("fetch_sub"), Exchange(static_cast<T>(value_ - by), order);
   }
-  T fetch_and(T by, ::std::memory_order = kOrder) {
-    return At("fetch_and"), ::std::exchange(value_, static_cast<T>(value_ & by));
+  T fetch_or(T by, Order order = kOrder) {
+    return At("fetch_or"), Exchange(static_cast<T>(value_ | by), order);
+  }
+  T fetch_and(T by, Order order = kOrder) {
+    return At("fetch_and"), Exchange(static_cast<T>(value_ & by), order);
   }
 
   operator T() const { return load(); }
@@ -96,12 +102,25 @@ class Atomic {
   T Peek() const { return value_; }
 
  private:
-  static constexpr ::std::memory_order kOrder = ::std::memory_order_seq_cst;
+  static constexpr Order kOrder = ::std::memory_order_seq_cst;
+  static bool Acquires(Order order) {
+    return order != ::std::memory_order_relaxed && order != ::std::memory_order_release;
+  }
   void At(const char* what) const {
-    Point(what, this);
+    AtomicPoint(what, this);
     alive_.Verify();
   }
+  void Write(T value, Order order) {
+    before_ = ::std::exchange(value_, value);
+    Wrote(&last_write_, order == kOrder);
+  }
+  T Exchange(T value, Order order) {
+    ReadLast(&last_write_, Acquires(order));
+    return Write(value, order), before_;
+  }
   T value_;
+  T before_;
+  mutable LastWrite last_write_;
   Alive alive_;
 };
 
@@ -241,6 +260,12 @@ inline ssize_t write(int fd, const void*, size_t size) {
   return model::Write(fd), static_cast<ssize_t>(size);
 }
 inline int close(int fd) { return model::Close(fd), 0; }
+// A byte for each thing that there is to read.
+inline ssize_t recv(int fd, void*, size_t, int) {
+  const auto n = static_cast<ssize_t>(model::Read(fd));
+  if (n == 0) errno = EAGAIN;
+  return n == 0 ? -1 : n;
+}
 
 // Threads
 inline pthread_t pthread_self() { return static_cast<pthread_t>(model::ThreadId()); }
