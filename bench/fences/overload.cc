@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/fences/overload.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bench/common/round.h"
+#include "fences.curtail.h"
+
+namespace curtail::fences {
+namespace {
+
+constexpr char kOverloadLeaf[] = "SDB1-16";
+
+}  // namespace
+
+std::vector<double> OverloadShares() { return {0.2, 0.7, 1.2, 2.5, 5}; }
+
+OverloadStudy::OverloadStudy(const Results& results, const std::string& log_folder,
+                             const std::atomic<bool>& stop, Progress progress)
+    : results_(results), log_folder_(log_folder), stop_(stop), progress_(std::move(progress)) {}
+
+absl::Status OverloadStudy::Start(const Part& part) {
+  auto leaf = Tier::Start(
+      {.part = kLeafA, .variant = kOverloadLeaf, .addresses = {}, .service_time_ms = kOverloadServiceMs},
+      log_folder_, stop_);
+  if (!leaf.ok()) return leaf.status();
+  leaf_ = *std::move(leaf);
+  for (const Row& row : part.rows) {
+    auto shared = Tier::Start(
+        {.part = kShared, .variant = row.variant.name(), .addresses = {leaf_->address(), leaf_->address()}},
+        log_folder_, stop_);
+    if (!shared.ok()) return shared.status();
+    shared_.push_back(*std::move(shared));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Cell> OverloadStudy::MeasureLoad(size_t variant, const Variant& guards, double rate_per_s,
+                                                uint64_t seed) {
+  const Nanos phase = FromSeconds(results_.phase_s) * 2 / 3, warmup = phase / 3;
+  absl::StatusOr<RateCurve> curve = RateCurve::Constant(rate_per_s, warmup + phase);
+  if (!curve.ok()) return curve.status();
+  std::vector<ClassPlan> plans;
+  plans.push_back(
+      {"A", std::make_shared<FixedWorkload>(std::string(Shared::kA.path), ""), *std::move(curve)});
+  const auto mix = Mix::Make(std::move(plans), seed);
+  if (!mix.ok()) return mix.status();
+  return Drive({.target = shared_[variant]->address(),
+                .phases = {.warmup = warmup, .phase = phase, .slo = kSlo},
+                .timeout = guards.deadline ? kSlo : kTimeout,
+                .tiers = {leaf_.get(), shared_[variant].get()},
+                .stop = &stop_},
+               **mix);
+}
+
+absl::Status OverloadStudy::Measure(Part* part) {
+  if (absl::Status started = Start(*part); !started.ok()) return started;
+  const std::vector<double> shares = OverloadShares();
+  const bench::RoundPlan plan{.rounds = results_.rounds,
+                              .subjects = part->rows.size(),
+                              .order = bench::Order::kRotateByRound,
+                              .stop = &stop_};
+  return bench::RunRounds(plan, [&](const bench::Turn& turn) -> absl::Status {
+    Row& row = part->rows[turn.subject];
+    Cell all;
+    all.classes.resize(1);
+    for (const double share : shares) {
+      progress_(absl::StrCat(part->name, "  ", bench::RoundText(plan, turn), row.variant.name(), " at ",
+                             share, " x"));
+      const uint64_t seed = results_.seed + static_cast<uint64_t>(turn.round);
+      const auto cell = MeasureLoad(turn.subject, row.variant, share * kCapacityPerS, seed);
+      if (!cell.ok()) return cell.status();
+      AddPhase(*cell, &all);
+    }
+    row.rounds.push_back(std::move(all));
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace curtail::fences
