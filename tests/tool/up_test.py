@@ -108,7 +108,9 @@ def check_names(tools, found):
     code, out, _ = tools.run("logs", "hdsearch/leaf.0")
     assert code == 0 and "leaf-0 | --- " in out and "leaf-1" not in out, out
     code, out, _ = tools.run("ps")
-    assert code == 0 and all(p["admin"] in out for p in found.values()), out
+    assert code == 0 and all(p["admin"] in out and p["http_admin"] in out for p in found.values()), out
+    for p in found.values():
+        assert "rpc_server_duration_seconds_count" in metrics(p), p
     for args, texts in ((("switch", "hdserch", "FIB1"), ["hdserch is not up; hdsearch is; did you mean \"hdsearch\"?"]),
                         (("status", "hdsearch/leav"), ["there are leaf (2), mid-tier; did you mean \"leaf\"?"]),
                         (("load", "hdsearch/x", "--rps", "5", "--method", "a.B/C"), ["no service or process x"]),
@@ -116,6 +118,19 @@ def check_names(tools, found):
                         (("logs", "shop"), ["shop is not up; hdsearch is"])):
         code, _, err = tools.run(*args)
         assert code == 104 and all(text in err for text in texts), (code, err)
+
+
+def metrics(process):
+    """The text that Prometheus would scrape of a process."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(MAX_WAIT_S)
+        client.connect(process["http_admin"].removeprefix("unix:"))
+        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        text = b""
+        while block := client.recv(65536):
+            text += block
+    assert text.startswith(b"HTTP/1.1 200 "), text[:200]
+    return text.decode()
 
 
 def test_foreground(tools):

@@ -323,6 +323,8 @@ absl::Status Deployment::Spawn(Instance& instance) {
   if (service.IsHosted() && service.common_flags && options_.admin) {
     instance.admin = absl::StrCat("unix:", options_.folder, "/", instance.name, ".admin");
     setup.admin = instance.admin;
+    instance.http_admin = absl::StrCat("unix:", options_.folder, "/", instance.name, ".http");
+    setup.http_admin = instance.http_admin;
   }
   absl::StatusOr<std::vector<std::string>> argv =
       CommandOf(topology_, service, instance.number, addresses_, setup);
@@ -438,7 +440,7 @@ absl::Status Deployment::Check() {
 
 void Deployment::RemoveSockets(const Instance& instance) const {
   const std::string folder = absl::StrCat("unix:", options_.folder, "/");
-  for (const std::string& address : {instance.address, instance.admin}) {
+  for (const std::string& address : {instance.address, instance.admin, instance.http_admin}) {
     if (address.starts_with(folder)) unlink(address.c_str() + std::string_view("unix:").size());
   }
 }

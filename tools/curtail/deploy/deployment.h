@@ -31,8 +31,9 @@ struct Instance {
   std::string name;
   State state = State::kStarting;
   std::string address;
-  std::string admin;  // address; empty: none
-  std::string log;    // path
+  std::string admin;       // address; empty: none
+  std::string http_admin;  // with /metrics; address, empty: none
+  std::string log;         // path
   int restarts = 0;
   std::string problem;  // why it ended last, with the end of its log
   std::unique_ptr<Process> process;
@@ -49,7 +50,7 @@ std::string_view StateName(Instance::State state);
 struct DeploymentOptions {
   std::string folder;          // of logs and sockets; there already
   bool without_entry = false;  // leave out the service that clients call
-  bool admin = false;          // an admin interface for each curtail service, a socket in the folder
+  bool admin = false;  // the admin interfaces, gRPC and HTTP, of each curtail service: sockets in the folder
   Nanos start_timeout = std::chrono::seconds(120);
   // Hears of every change of an instance's state. May be empty.
   std::function<void(const Instance&)> observer;

@@ -122,6 +122,7 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
   add("--profile", setup.profile);
   add("--listen", setup.listen);
   add("--admin", setup.admin);
+  add("--http-admin", setup.http_admin);
   if (setup.memory_only) argv.push_back("--memory");
   return argv;
 }

@@ -19,6 +19,7 @@ struct InstanceSetup {
   std::string profile;
   std::string listen;
   std::string admin;
+  std::string http_admin;
   bool memory_only = false;             // say how much memory it takes, and end
   std::vector<std::string> more_flags;  // of its own
 };

@@ -61,24 +61,26 @@ std::string Age(int64_t since_unix_ms) {
 }
 
 std::string Table(const UpState& state) {
-  size_t name = 4, address = 7, config = 6;
+  size_t name = 4, address = 7, config = 6, admin = 5;
   for (const ProcessState& p : state.processes) {
     name = std::max(name, p.name.size());
     address = std::max(address, p.address.size());
     config = std::max(config, p.look->config.size());
+    admin = std::max(admin, p.admin.size());
   }
   std::string ends;
   std::string text = absl::StrFormat("%s, up for %s, looked after by process %d\n", state.application,
                                      Age(state.started_unix_ms), state.pid);
-  absl::StrAppendFormat(&text, "%-*s %8s %-9s %-11s %-*s %-*s %8s %9s %8s  %s\n", name, "NAME", "PID",
+  absl::StrAppendFormat(&text, "%-*s %8s %-9s %-11s %-*s %-*s %8s %9s %8s  %-*s  %s\n", name, "NAME", "PID",
                         "STATE", "HEALTH", address, "ADDRESS", config, "CONFIG", "CPU", "MEMORY", "RESTARTS",
-                        "ADMIN");
+                        admin, "ADMIN", "HTTP");
   for (const ProcessState& p : state.processes) {
     const ProcessLook& row = *p.look;
-    absl::StrAppendFormat(&text, "%-*s %8s %-9s %-11s %-*s %-*s %6.1f s %5.0f MiB %8d  %s\n", name, p.name,
-                          p.pid > 0 ? absl::StrCat(p.pid) : "-", p.state, row.health, address, p.address,
-                          config, row.config.empty() ? "-" : row.config, row.cpu_s, row.resident_mib,
-                          p.restarts, p.admin.empty() ? "-" : p.admin);
+    absl::StrAppendFormat(&text, "%-*s %8s %-9s %-11s %-*s %-*s %6.1f s %5.0f MiB %8d  %-*s  %s\n", name,
+                          p.name, p.pid > 0 ? absl::StrCat(p.pid) : "-", p.state, row.health, address,
+                          p.address, config, row.config.empty() ? "-" : row.config, row.cpu_s,
+                          row.resident_mib, p.restarts, admin, p.admin.empty() ? "-" : p.admin,
+                          p.http_admin.empty() ? "-" : p.http_admin);
     if (p.problem.empty()) continue;
     absl::StrAppend(&ends, p.name, " ", p.problem.substr(0, p.problem.find('\n')), ", ",
                     Age(p.problem_unix_ms), " ago\n");

@@ -89,6 +89,7 @@ std::string ToJson(const UpState& state) {
                          {"protocol", p.protocol},
                          {"address", p.address},
                          {"admin", p.admin},
+                         {"http_admin", p.http_admin},
                          {"under", p.under},
                          {"log", p.log},
                          {"restarts", p.restarts},
@@ -136,6 +137,7 @@ absl::StatusOr<UpState> ParseUpState(std::string_view text) {
     p.protocol = node["protocol"].Text();
     p.address = node["address"].Text();
     p.admin = node["admin"].Text();
+    p.http_admin = node["http_admin"].Text();
     p.under = node["under"].Text();
     p.log = node["log"].Text();
     p.restarts = node["restarts"].Int(kMaxPid);

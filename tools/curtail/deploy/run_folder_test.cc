@@ -38,7 +38,8 @@ UpState State() {
   state.settings = {{"data", "synthetic:N=5"}, {"leaf.shards", "2"}};
   ProcessState p;
   p.name = "leaf-0.1", p.service = "leaf", p.state = "ready", p.pid = 42, p.protocol = "grpc";
-  p.address = "127.0.0.1:7001", p.admin = "unix:/a", p.under = "SDB1-16", p.log = "/l";
+  p.address = "127.0.0.1:7001", p.admin = "unix:/a", p.http_admin = "unix:/h", p.under = "SDB1-16",
+  p.log = "/l";
   p.restarts = 3, p.problem = "was \"killed\"\nby \xff", p.problem_unix_ms = 4, p.since_unix_ms = 5;
   state.processes.push_back(p);
   return state;

@@ -182,6 +182,7 @@ class Reporter {
     p.protocol = instance.service->protocol;
     p.address = instance.address;
     p.admin = instance.admin;
+    p.http_admin = instance.http_admin;
     p.under = instance.service->policy.empty() ? instance.service->config : instance.service->policy;
     p.log = instance.log;
     p.restarts = instance.restarts;
