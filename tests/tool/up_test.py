@@ -133,6 +133,53 @@ def metrics(process):
     return text.decode()
 
 
+def test_observed(tools):
+    """The counts move with the requests; a count that the machine denies is named and is no zero."""
+    code, _, err = tools.run("observe", "hdsearch")
+    assert code == 104 and "hdsearch is not up" in err, (code, err)
+    process = up(tools)
+    load = tools.start("load", "hdsearch", "--rps", "100", "--duration", "20s", "--warmup", "0s", "--judged", "0")
+    code, out, err = tools.run("observe", "hdsearch", "--seconds", "2", "--json", "-")
+    assert code == 0 and re.search(r"^mid-tier: 1 process", err, re.M), (code, err)
+    services = {s["service"]: s for s in json.loads(out)["services"]}
+    assert sorted(services) == ["leaf", "mid-tier"] and services["leaf"]["processes"] == 2, out
+    for service in services.values():
+        counts, absent = service["counts"], service["absent"]
+        assert service["requests"] > 0 and counts["cpu_us"]["count"] > 0, service
+        assert counts["switches_voluntary"]["per_request"] > 0, service
+        for name in ("wakeups", "syscalls", "futex_waits", "instructions", "cache_misses", "hitm"):
+            assert (name in counts) != (name in absent), (name, service)
+        assert all(reason for reason in absent.values()), absent
+        if "wakeups" in counts:  # a thread that went to sleep was woken
+            assert counts["wakeups"]["per_request"] > 0, service
+        if "syscalls" in counts:  # each request is read and answered
+            assert counts["syscalls"]["per_request"] >= 2, service
+    code, out, _ = tools.run("observe", "hdsearch/leaf.1", "--seconds", "0.2")
+    assert code == 0 and out.startswith("leaf: 1 process, ") and "mid-tier" not in out, out
+    load.send_signal(signal.SIGINT)
+    load.communicate(timeout=MAX_WAIT_S)
+    running = tools.start("observe", "hdsearch", "--seconds", "600")
+    await_signal_handler(running)
+    running.send_signal(signal.SIGINT)
+    out, _ = running.communicate(timeout=MAX_WAIT_S)
+    assert running.returncode == 105 and "switches_voluntary" in out, (running.returncode, out)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=MAX_WAIT_S)
+    expect_nothing_left()
+
+
+def await_signal_handler(process):
+    """Until the process catches SIGINT."""
+    limit = time.monotonic() + MAX_WAIT_S
+    while time.monotonic() < limit:
+        with open(f"/proc/{process.pid}/status") as status:
+            caught = int(re.search(r"^SigCgt:\s*(\w+)", status.read(), re.M)[1], 16)
+        if caught & (1 << (signal.SIGINT - 1)):
+            return
+        time.sleep(0.01)
+    raise AssertionError("it catches no SIGINT")
+
+
 def test_foreground(tools):
     for ender in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         process = up(tools)

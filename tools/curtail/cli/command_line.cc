@@ -446,6 +446,7 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
       {AddCompare(app, &line->compare), Command::kCompare},
       {AddSwitch(app, &line->switch_to), Command::kSwitch},
       {AddStatus(app, &line->status), Command::kStatus},
+      {AddObserve(app, &line->observe), Command::kObserve},
       {AddReport(app, &line->report), Command::kReport},
       {AddCompareResults(app, &line->compare_results), Command::kCompareResults},
       {app.add_subcommand("version", "Print the version"), Command::kVersion},

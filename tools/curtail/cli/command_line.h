@@ -18,6 +18,7 @@
 #include "tools/curtail/load/compare_results_command.h"
 #include "tools/curtail/load/load_flags.h"
 #include "tools/curtail/load/report_command.h"
+#include "tools/curtail/observe/observe_command.h"
 #include "tools/curtail/train/train_command.h"
 #include "tools/curtail/train/verify_command.h"
 
@@ -36,6 +37,7 @@ enum class Command {
   kCompare,
   kSwitch,
   kStatus,
+  kObserve,
   kReport,
   kCompareResults
 };
@@ -53,6 +55,7 @@ struct CommandLine {
   CompareFlags compare;
   SwitchFlags switch_to;
   StatusFlags status;
+  ObserveFlags observe;
   ReportFlags report;
   CompareResultsFlags compare_results;
 };

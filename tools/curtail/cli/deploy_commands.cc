@@ -12,6 +12,7 @@
 #include "tools/curtail/deploy/status_command.h"
 #include "tools/curtail/deploy/switch_command.h"
 #include "tools/curtail/deploy/up_command.h"
+#include "tools/curtail/observe/observe_command.h"
 
 namespace curtail::tool {
 namespace {
@@ -93,6 +94,20 @@ CLI::App* AddStatus(CLI::App& app, StatusFlags* f) {
   command->add_option("TARGET", f->target, kAdminTargetHelp)->required();
   command->add_flag("--json", f->json, "As JSON");
   command->footer("Examples:\n  curtail status hdsearch\n  curtail status 127.0.0.1:9090 --json");
+  return command;
+}
+
+CLI::App* AddObserve(CLI::App& app, ObserveFlags* f) {
+  CLI::App* command = app.add_subcommand(
+      "observe", "The operating system's share: switches, wake-ups, system calls, a second and a request");
+  command->add_option("TARGET", f->target, "APP, APP/SERVICE or APP/SERVICE.INSTANCE of what is up")
+      ->required();
+  command->add_option("--seconds", f->seconds, "For so long")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  command->add_option("--json", f->json, "Write the result here as JSON; - is the standard output");
+  command->footer(
+      "Examples:\n  curtail observe hdsearch\n  curtail observe hdsearch/leaf --seconds 5 --json -");
   return command;
 }
 

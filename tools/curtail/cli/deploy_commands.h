@@ -11,6 +11,7 @@ namespace curtail::tool {
 
 struct DownFlags;
 struct LogsFlags;
+struct ObserveFlags;
 struct PsFlags;
 struct StatusFlags;
 struct SwitchFlags;
@@ -23,5 +24,6 @@ CLI::App* AddPs(CLI::App& app, PsFlags* f);
 CLI::App* AddLogs(CLI::App& app, LogsFlags* f);
 CLI::App* AddSwitch(CLI::App& app, SwitchFlags* f);
 CLI::App* AddStatus(CLI::App& app, StatusFlags* f);
+CLI::App* AddObserve(CLI::App& app, ObserveFlags* f);
 
 }  // namespace curtail::tool

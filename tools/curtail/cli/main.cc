@@ -34,6 +34,8 @@ int main(int argc, char** argv) {
       return RunSwitch(line.switch_to, console);
     case Command::kStatus:
       return RunStatus(line.status, console);
+    case Command::kObserve:
+      return RunObserve(line.observe, console, stop);
     case Command::kReport:
       return RunReport(line.report, console);
     case Command::kCompareResults:

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN: a counter for each event and thread, or CPU. The kernel only adds: no event is lost, no thread is sampled.
+// A tracepoint's number is read from tracefs. Events without a descriptor are named with the reason.
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "curtail/base/internal/unique_fd.h"
+#include "tools/curtail/observe/os_source.h"
+
+namespace curtail::tool {
+namespace {
+
+enum class Scope : uint8_t { kThreads, kCpus };
+
+struct Event {
+  const char* name;
+  uint32_t type;
+  uint64_t config;
+  const char* tracepoint = "";
+  const char* filter = "";
+  Scope scope = Scope::kThreads;
+};
+
+// FUTEX_WAIT and FUTEX_WAIT_BITSET, private or not, by either clock.
+constexpr char kFutexWaits[] =
+    "op == 0 || op == 128 || op == 256 || op == 384 || op == 9 || op == 137 || op == 265 || op == 393";
+// MEM_LOAD_L3_HIT_RETIRED.XSNP_HITM of Intel's processors since Haswell.
+constexpr uint64_t kIntelHitm = 0x04d2;
+
+constexpr Event kEvents[] = {
+    {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+    {"cache_misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
+    {"hitm", PERF_TYPE_RAW, kIntelHitm},
+    {"cpu_migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
+    // It happens in the thread that wakes another one, so each CPU counts, for the threads of the process.
+    {"wakeups", PERF_TYPE_TRACEPOINT, 0, "sched/sched_wakeup", "", Scope::kCpus},
+    {"syscalls", PERF_TYPE_TRACEPOINT, 0, "raw_syscalls/sys_enter"},
+    {"futex_waits", PERF_TYPE_TRACEPOINT, 0, "syscalls/sys_enter_futex", kFutexWaits},
+    {"syscalls_futex", PERF_TYPE_TRACEPOINT, 0, "syscalls/sys_enter_futex"},
+    {"syscalls_epoll_wait", PERF_TYPE_TRACEPOINT, 0, "syscalls/sys_enter_epoll_wait"},
+    {"syscalls_poll", PERF_TYPE_TRACEPOINT, 0, "syscalls/sys_enter_poll"},
+    {"syscalls_read", PERF_TYPE_TRACEPOINT, 0, "syscalls/sys_enter_read"},
+    {"syscalls_recvfrom", PERF_TYPE_TRACEPOINT, 0, "syscalls/sys_enter_recvfrom"},
+    {"syscalls_recvmsg", PERF_TYPE_TRACEPOINT, 0, "syscalls/sys_enter_recvmsg"},
+    {"syscalls_sendto", PERF_TYPE_TRACEPOINT, 0, "syscalls/sys_enter_sendto"},
+    {"syscalls_sendmsg", PERF_TYPE_TRACEPOINT, 0, "syscalls/sys_enter_sendmsg"},
+    {"syscalls_write", PERF_TYPE_TRACEPOINT, 0, "syscalls/sys_enter_write"},
+};
+
+std::string Denial(int error) {
+  std::string paranoid = "unknown";
+  std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> paranoid;
+  switch (error) {
+    case EACCES:
+    case EPERM:
+      return absl::StrCat("not permitted: perf_event_paranoid is ", paranoid,
+                          ", and this process lacks CAP_PERFMON or a seccomp filter forbids it");
+    case ENOSYS:
+      return "the kernel, or a seccomp filter, has no perf_event_open";
+    case ENOENT:
+    case ENODEV:
+    case EOPNOTSUPP:
+      return "this machine's processor shows no such counter";
+    case EMFILE:
+    case ENFILE:
+      return "too few descriptors: a counter takes one for each thread";
+    default:
+      return std::generic_category().message(error);
+  }
+}
+
+// Of the tracepoint's field `pid`: one of `threads`, which ascend. Runs of numbers keep it short: the kernel takes
+// a page at most.
+std::string ThreadsFilter(const std::vector<pid_t>& threads) {
+  std::string filter;
+  for (size_t first = 0, next = 0; first < threads.size(); first = next) {
+    next = first + 1;
+    while (next < threads.size() && threads[next] == threads[next - 1] + 1) ++next;
+    absl::StrAppend(&filter, filter.empty() ? "" : " || ", "(pid >= ", threads[first],
+                    " && pid <= ", threads[next - 1], ")");
+  }
+  return filter;
+}
+
+size_t Cpus() { return static_cast<size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF))); }
+
+bool IsIntel() {
+  std::ifstream cpus("/proc/cpuinfo");
+  for (std::string line; std::getline(cpus, line);) {
+    if (line.starts_with("vendor_id")) return line.find("GenuineIntel") != std::string::npos;
+  }
+  return false;
+}
+
+// Empty, or why the event has no number. Fills in the number.
+std::string Resolve(const Event& event, uint64_t* config) {
+  *config = event.config;
+  if (event.type == PERF_TYPE_RAW && !IsIntel()) return "no event of this processor is known for it";
+  if (event.type != PERF_TYPE_TRACEPOINT) return "";
+  for (const char* root : {"/sys/kernel/tracing/events/", "/sys/kernel/debug/tracing/events/"}) {
+    if (std::ifstream(absl::StrCat(root, event.tracepoint, "/id")) >> *config) return "";
+  }
+  return absl::StrCat("the tracepoint ", event.tracepoint,
+                      " cannot be read: tracefs is not mounted at /sys/kernel/tracing, is not permitted, or "
+                      "the kernel has none");
+}
+
+class PerfSource final : public OsSource {
+ public:
+  explicit PerfSource(pid_t pid) {
+    // The soft limit alone is often 1024.
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+      limit.rlim_cur = limit.rlim_max;
+      setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    std::error_code error;
+    std::vector<pid_t> threads;
+    std::filesystem::directory_iterator task(absl::StrCat("/proc/", pid, "/task"), error);
+    for (; !error && task != std::filesystem::directory_iterator(); task.increment(error)) {
+      pid_t thread = 0;
+      if (absl::SimpleAtoi(task->path().filename().string(), &thread)) threads.push_back(thread);
+    }
+    std::sort(threads.begin(), threads.end());
+    for (const Event& event : kEvents) Open(event, threads);
+  }
+
+  void Read(OsCounts* into) const override {
+    for (const auto& [name, counters] : counters_) {
+      double& sum = into->counts[name];
+      for (const internal::UniqueFd& counter : counters) {
+        uint64_t value = 0;
+        if (read(counter.get(), &value, sizeof(value)) == sizeof(value)) sum += static_cast<double>(value);
+      }
+    }
+    into->denied.insert(denied_.begin(), denied_.end());
+  }
+
+ private:
+  void Open(const Event& event, const std::vector<pid_t>& threads) {
+    perf_event_attr attributes{};
+    attributes.size = sizeof(attributes);
+    attributes.type = event.type;
+    uint64_t config = 0;
+    std::string why = Resolve(event, &config);
+    attributes.config = config;
+    attributes.exclude_hv = 1;
+    std::vector<internal::UniqueFd> counters;
+    const bool by_cpu = event.scope == Scope::kCpus;
+    const std::string filter = by_cpu ? ThreadsFilter(threads) : event.filter;
+    const size_t count = threads.empty() ? 0 : by_cpu ? Cpus() : threads.size();
+    for (size_t i = 0; why.empty() && i < count; ++i) {
+      const pid_t thread = by_cpu ? -1 : threads[i];
+      const int cpu = by_cpu ? static_cast<int>(i) : -1;
+      internal::UniqueFd counter(
+          static_cast<int>(syscall(SYS_perf_event_open, &attributes, thread, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+      // A thread that has ended, or a CPU that is off.
+      if (!counter && (errno == ESRCH || (by_cpu && errno == ENODEV))) continue;
+      if (!counter ||
+          (!filter.empty() && ioctl(counter.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0)) {
+        why = Denial(errno);
+      } else {
+        counters.push_back(std::move(counter));
+      }
+    }
+    if (why.empty() && counters.empty()) why = "the process has ended";
+    if (why.empty()) {
+      counters_[event.name] = std::move(counters);
+    } else {
+      denied_[event.name] = std::move(why);
+    }
+  }
+
+  std::map<std::string, std::vector<internal::UniqueFd>> counters_;
+  std::map<std::string, std::string> denied_;
+};
+
+}  // namespace
+
+std::unique_ptr<OsSource> NewPerfSource(pid_t pid) { return std::make_unique<PerfSource>(pid); }
+
+}  // namespace curtail::tool
