@@ -5,11 +5,14 @@
 // Server and client are in this process; each stack's client talks to its own server. The subjects take turns at each
 // work in each round, so that what disturbs the machine disturbs all.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "bench/common/program.h"
 #include "bench/common/report.h"
@@ -28,6 +31,7 @@ constexpr int kSchemaVersion = 1;
 
 struct Flags : bench::CommonFlags {
   std::vector<std::string> subjects;
+  std::string work;  // only those whose names contain it
   double seconds = 1;
 };
 
@@ -60,14 +64,15 @@ absl::StatusOr<double> Measure(StreamSubject& subject, const Work& work, double 
 
 struct Results {
   std::vector<std::string> subjects;
+  std::vector<Work> works;
   std::vector<std::vector<std::vector<double>>>
       cells;  // by work and subject: a value a round, none if interrupted
 
   bench::Table ToTable() const {
     bench::Table table{.names = 1, .rows = {{"messages a second"}}};
     for (const std::string& subject : subjects) table.rows[0].push_back(subject);
-    for (size_t w = 0; w < std::size(kWorks); ++w) {
-      bench::Row row = {kWorks[w].name};
+    for (size_t w = 0; w < works.size(); ++w) {
+      bench::Row row = {works[w].name};
       for (const std::vector<double>& cell : cells[w]) {
         const std::optional<bench::Spread> spread = bench::SpreadIfAny(cell);
         row.push_back(!spread
@@ -80,19 +85,19 @@ struct Results {
     return table;
   }
   bench::Json ToJson() const {
-    bench::Json works = bench::Json::array();
-    for (size_t w = 0; w < std::size(kWorks); ++w) {
+    bench::Json rows = bench::Json::array();
+    for (size_t w = 0; w < works.size(); ++w) {
       bench::Json per_s = bench::Json::object();
       for (size_t s = 0; s < subjects.size(); ++s) {
         const std::optional<bench::Spread> spread = bench::SpreadIfAny(cells[w][s]);
         per_s[subjects[s]] = spread ? bench::ToJson(*spread) : bench::Json();
       }
-      works.push_back({{"work", kWorks[w].name},
-                       {"messages_a_call", kWorks[w].count},
-                       {"message_bytes", kWorks[w].size},
-                       {"messages_per_s", per_s}});
+      rows.push_back({{"work", works[w].name},
+                      {"messages_a_call", works[w].count},
+                      {"message_bytes", works[w].size},
+                      {"messages_per_s", per_s}});
     }
-    return works;
+    return rows;
   }
 };
 
@@ -108,6 +113,7 @@ int main(int argc, char** argv) {
   app.add_option("--subjects", flags.subjects, "Stacks; any config after curtail-")
       ->delimiter(',')
       ->capture_default_str();
+  app.add_option("--work", flags.work, "Only works whose names contain this, such as '64 KiB'");
   app.add_option("--seconds", flags.seconds, "Of each measurement")
       ->check(CLI::Range(0.01, 600.0))
       ->capture_default_str();
@@ -123,17 +129,22 @@ int main(int argc, char** argv) {
     if (!subject.ok()) return bench::Fail("streams", subject.status());
     subjects.push_back(*std::move(subject));
   }
-  Results results{.subjects = flags.subjects, .cells = {}};
-  results.cells.assign(std::size(kWorks), std::vector<std::vector<double>>(subjects.size()));
+  Results results{.subjects = flags.subjects, .works = {}, .cells = {}};
+  std::copy_if(std::begin(kWorks), std::end(kWorks), std::back_inserter(results.works),
+               [&](const Work& work) { return absl::StrContains(work.name, flags.work); });
+  if (results.works.empty()) {
+    return bench::Fail("streams", absl::InvalidArgumentError(absl::StrCat("no such work: ", flags.work)));
+  }
+  results.cells.assign(results.works.size(), std::vector<std::vector<double>>(subjects.size()));
   const bench::RoundPlan plan{.rounds = flags.rounds,
-                              .loads = std::size(kWorks),
+                              .loads = results.works.size(),
                               .subjects = subjects.size(),
                               .order = bench::Order::kRotate,
                               .stop = &session.stop()};
   const absl::Status ended = bench::RunRounds(plan, [&](const bench::Turn& turn) -> absl::Status {
-    session.Progress(absl::StrCat(bench::RoundText(plan, turn), kWorks[turn.load].name, "  ",
+    session.Progress(absl::StrCat(bench::RoundText(plan, turn), results.works[turn.load].name, "  ",
                                   flags.subjects[turn.subject]));
-    auto rate = Measure(*subjects[turn.subject], kWorks[turn.load], flags.seconds);
+    auto rate = Measure(*subjects[turn.subject], results.works[turn.load], flags.seconds);
     if (!rate.ok()) return rate.status();
     results.cells[turn.load][turn.subject].push_back(*rate);
     return absl::OkStatus();
