@@ -216,6 +216,18 @@ absl::Status Session::Impl::Receive(std::string_view bytes) {
   return broken_;
 }
 
+// A buffer that grows by doubling copies a long message once more: so each stream makes room for all that it sends now.
+void Session::Impl::AppendQueued(size_t limit) {
+  while (!sendable_.empty() && send_window_ > 0 && out_.size() < limit) {
+    Stream* const s = sendable_.front();
+    const int64_t window = std::max<int64_t>(std::min(Window(s), send_window_), 0);
+    const size_t bytes =
+        std::min({s->queue.size(), static_cast<size_t>(window), limit - out_.size() + kMaxFrameBytes});
+    out_.reserve(out_.size() + bytes + (bytes / kMaxFrameBytes + 1) * kFrameHeaderBytes);
+    AppendQueuedData(s);
+  }
+}
+
 bool Session::Impl::Pull(std::string* out, size_t limit) {
   if (silent_) {
     out->append(std::exchange(plain_answer_, {}));
@@ -223,9 +235,7 @@ bool Session::Impl::Pull(std::string* out, size_t limit) {
   }
   if (!is_client() && preface_have_ < kPreface.size()) return false;
   if (broken_.ok()) OpenWaiting();
-  while (!sendable_.empty() && send_window_ > 0 && out->size() + out_.size() < limit) {
-    AppendQueuedData(sendable_.front());
-  }
+  if (!sendable_.empty()) AppendQueued(limit - std::min(limit, out->size()));
   if (out->empty()) {
     out->swap(out_);
   } else {

@@ -119,6 +119,8 @@ class Session::Impl {
   void Finish(Stream* s, absl::Status&& status, Metadata&& trailing = {});
   // Client: the same for a closed stream that the peer has certainly not seen.
   void FinishUnprocessed(Stream* s, absl::Status&& status);
+  // DATA of the streams in turns, until out_ holds `limit` bytes or more.
+  void AppendQueued(size_t limit);
 
   // session_send.cc
   void SendSettings();
