@@ -87,8 +87,10 @@ def test_background(tools):
     assert code == 0 and out == "hdsearch is down\n", (code, out)
     expect_nothing_left()
     assert ps(tools) == {}
-    code, _, err = tools.run("down", "hdsearch")
-    assert code == 1 and "hdsearch is not up; nothing is" in err, (code, err)
+    for args, wanted in ((("down", "hdsearch"), 0), (("ps", "hdsearch"), 1), (("down", "setalgebra"), 0),
+                         (("down", "hdserch"), 104), (("ps", "hdserch"), 104), (("down", "../x"), 104)):
+        code, _, err = tools.run(*args)
+        assert code == wanted and f"{args[1]} is not up; nothing is" in err, (args, code, err)
     code, out, _ = tools.run("logs", "hdsearch", "mid-tier")
     assert code == 0 and "mid-tier | --- " in out, "the logs outlive it"
 
@@ -326,6 +328,34 @@ def test_foreign(tools):
     assert again["web"]["address"] == web
     code, _, _ = tools.run("down", "foreign")
     assert code == 0
+    expect_nothing_left()
+
+
+def test_elsewhere(tools):
+    """Relative paths of a topology begin at its folder, those of the command line where the caller is."""
+    folder = tools.path("sub")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "elsewhere.yaml"), "w") as file:
+        file.write("application: elsewhere\nservices:\n  web: {run: \"./serve ${address} serving\", "
+                   "protocol: grpc, entry: true}\n")
+    with open(os.path.join(folder, "serve"), "w") as file:
+        file.write(f"#!/bin/sh\nexec {' '.join(FOREIGN)} \"$@\"\n")
+    os.chmod(file.name, 0o755)
+    path = os.path.relpath(file.name.replace("serve", "elsewhere.yaml"))
+    code, out, err = tools.run("up", path, "--detach")
+    assert code == 0 and "elsewhere is up: web at 127.0.0.1:" in out, (out, err)
+    assert tools.run("down", "elsewhere")[0] == 0
+    expect_nothing_left()
+
+    os.mkdir(tools.path("home"))
+    with open(tools.path("home/none.json"), "w") as file:
+        file.write("no profile")
+    with open(os.path.join(folder, "own.yaml"), "w") as file:
+        file.write(f"application: own\nservices:\n  web:\n    run: {tools.hdsearch} --service leaf --shard 0/1 "
+                   "--data synthetic:N=2000,D=16\n    entry: true\n")
+    profile = os.path.relpath(tools.path("home/none.json"))
+    code, out, err = tools.run("up", os.path.join(folder, "own.yaml"), "--policy", "mutune", "--profile", profile)
+    assert code == 1 and "No such file" not in err and "none.json" in err, (code, err)
     expect_nothing_left()
 
 

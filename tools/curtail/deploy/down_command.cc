@@ -14,6 +14,7 @@
 #include "curtail/rpc/transport/socket.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
+#include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/run_folder.h"
 
 namespace curtail::tool {
@@ -48,8 +49,13 @@ int RunDown(const DownFlags& flags, Console& console, const std::atomic<bool>& s
   // Still the keeper now that its number is held: then it was when the descriptor was opened.
   const absl::StatusOr<pid_t> still = KeeperOf(flags.application);
   if (!process || !still.ok() || *still != *keeper) {
+    // That nothing has to be ended is what the caller wants; a name that cannot be is the caller's mistake.
+    if (IsApplication(flags.application) || WasUp(flags.application)) {
+      console.Note(std::string(Message(NotUp(flags.application))));
+      return kOk;
+    }
     console.Error(std::string(Message(NotUp(flags.application))), "curtail ps lists what is up");
-    return kFailed;
+    return kBadConfig;
   }
   Send(process, SIGTERM);
   if (AwaitEnd(process, Deadline::In(*timeout), stop)) {

@@ -13,6 +13,7 @@
 #include "curtail/base/strings.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/deploy/admin_client.h"
+#include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/deployment.h"
 #include "tools/curtail/deploy/run_folder.h"
 
@@ -100,7 +101,7 @@ int RunPs(const PsFlags& flags, Console& console) {
     if (absl::IsNotFound(state.status()) && flags.application.empty()) continue;
     if (!state.ok()) {
       console.Error(std::string(Message(state.status())), "");
-      return kFailed;
+      return IsApplication(name) || WasUp(name) ? kFailed : kBadConfig;
     }
     for (ProcessState& process : state->processes) process.look = LookAt(process);
     absl::StrAppend(&json, json.empty() ? "" : ",\n", ToJson(*state));

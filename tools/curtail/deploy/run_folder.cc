@@ -231,6 +231,11 @@ std::vector<std::string> ApplicationsUp() {
   return names;
 }
 
+bool WasUp(const std::string& application) {
+  std::error_code error;
+  return IsFileName(application) && std::filesystem::exists(RunFolderOf(application), error);
+}
+
 absl::Status NotUp(std::string_view application) {
   const std::vector<std::string> up = ApplicationsUp();
   return absl::NotFoundError(absl::StrCat(std::string(application), " is not up; ",

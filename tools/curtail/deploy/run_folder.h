@@ -91,6 +91,8 @@ std::string RunFolderOf(std::string_view application);
 std::vector<std::string> ApplicationsUp();
 // NOT_FOUND: that it is not up, and what is.
 absl::Status NotUp(std::string_view application);
+// True if it has been up here, or is: its logs lie in its folder. Then its name is no mistake.
+bool WasUp(const std::string& application);
 // Errors: NotUp(); NOT_FOUND when it has only begun to start; INTERNAL.
 absl::StatusOr<UpState> ReadUpState(const std::string& application);
 // True if a process holds the lock.

@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -68,13 +70,25 @@ absl::StatusOr<Topology> Wanted(const UpFlags& flags) {
   if (status.ok() && !flags.fence.empty()) status.Update(topology->Fence(flags.fence));
   if (!status.ok()) return status;
   const std::string entry = topology->entry().name;
+  // Unlike what the topology names, a path of this command line begins where the caller is.
+  const std::string profile = flags.profile.empty() ? "" : std::filesystem::absolute(flags.profile).string();
   for (const auto& [key, value] :
-       {std::pair("config", &flags.config), {"policy", &flags.policy}, {"profile", &flags.profile}}) {
+       {std::pair("config", &flags.config), {"policy", &flags.policy}, {"profile", &profile}}) {
     if (!value->empty()) status.Update(topology->Set(absl::StrCat(entry, ".", key), *value));
   }
   if (status.ok()) status = topology->Check();
   if (!status.ok()) return status;
   return topology;
+}
+
+// A topology means the same from everywhere: relative paths in it begin at its own folder, where its processes run.
+absl::Status EnterFolderOf(const std::string& topology) {
+  const std::string folder = std::filesystem::path(topology).parent_path().string();
+  if (!IsTopologyFile(topology) || folder.empty()) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::current_path(folder, error);
+  if (!error) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("cannot enter ", folder, ": ", error.message()));
 }
 
 // ----- memory --------------------------------------------------------------------------------------------------------
@@ -401,6 +415,7 @@ int RunUp(const UpFlags& flags, Console& console, const std::atomic<bool>& stop)
     const absl::Status printed = PrintCommands(*topology, console);
     return printed.ok() ? kOk : FailUp(console, printed);
   }
+  if (absl::Status entered = EnterFolderOf(flags.application); !entered.ok()) return FailUp(console, entered);
   absl::StatusOr<std::unique_ptr<RunFolder>> folder = RunFolder::Take(topology->application);
   if (!folder.ok()) {
     const bool up = folder.status().code() == absl::StatusCode::kAlreadyExists;
