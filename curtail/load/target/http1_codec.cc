@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
-#include "curtail/load/target/http1_reader.h"
+#include "curtail/wire/http1_reader.h"
 #include "curtail/load/target/http_codec.h"
 
 namespace curtail::internal {

@@ -14,7 +14,7 @@
 
 #include "curtail/base/timer_heap.h"
 #include "curtail/load/target/http_connection.h"
-#include "curtail/load/target/http_url.h"
+#include "curtail/wire/http_url.h"
 #include "curtail/load/target/load_client.h"
 
 namespace curtail::internal {

@@ -13,16 +13,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "curtail/wire/http1_reader.h"
 #include "curtail/wire/metadata.h"
 
 namespace curtail::internal {
 
-// The most that a server may send for one reply.
-struct HttpLimits {
-  // Status line, header and trailer fields, and all interim replies.
-  static constexpr size_t kMaxHeadBytes = 64u << 10;
-  size_t max_body_bytes = 32u << 20;
-};
+using HttpLimits = HttpReplyLimits;
 
 // A request without what differs from one to the next.
 struct HttpEndpoint {

@@ -16,7 +16,7 @@
 #include "curtail/load/message/http_workload.h"
 #include "curtail/load/message/json_workload.h"
 #include "curtail/load/message/metadata_template.h"
-#include "curtail/load/target/http_url.h"
+#include "curtail/wire/http_url.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/run_folder.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/load/target/http_url.h"
+#include "curtail/wire/http_url.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/load/target/http1_reader.h"
+#include "curtail/wire/http1_reader.h"
 
 #include <string>
 #include <string_view>
@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr HttpLimits kLimits{.max_body_bytes = 1000};
+constexpr HttpReplyLimits kLimits{.max_body_bytes = 1000};
 
 // The outcome of some bytes: given at once, or one by one.
 struct Outcome {
@@ -153,11 +153,11 @@ TEST(Http1Reader, RefusesWhatIsNoHttp) {
 TEST(Http1Reader, HoldsServersToItsLimits) {
   const std::string line(2000, 'x');
   std::string head = "HTTP/1.1 200 OK\r\n";
-  while (head.size() <= HttpLimits::kMaxHeadBytes) head += Join("a: ", line, "\r\n");
+  while (head.size() <= HttpReplyLimits::kMaxHeadBytes) head += Join("a: ", line, "\r\n");
   std::string hints, trailers = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n";
-  while (hints.size() <= HttpLimits::kMaxHeadBytes) hints += "HTTP/1.1 103 Early Hints\r\n\r\n";
-  while (trailers.size() <= HttpLimits::kMaxHeadBytes + 100) trailers += Join("a: ", line, "\r\n");
-  const std::string endless = "HTTP/1.1 200 OK\r\na: " + std::string(HttpLimits::kMaxHeadBytes, 'x');
+  while (hints.size() <= HttpReplyLimits::kMaxHeadBytes) hints += "HTTP/1.1 103 Early Hints\r\n\r\n";
+  while (trailers.size() <= HttpReplyLimits::kMaxHeadBytes + 100) trailers += Join("a: ", line, "\r\n");
+  const std::string endless = "HTTP/1.1 200 OK\r\na: " + std::string(HttpReplyLimits::kMaxHeadBytes, 'x');
   const std::string chunk = Join("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", line);
   const std::string body = "HTTP/1.1 200 OK\r\n\r\n" + std::string(1001, 'x');
   const std::string chunks =

@@ -2,7 +2,7 @@
 //
 // http1_reader.h - takes the reply to one request out of the bytes of an HTTP/1.1 server (RFC 9112).
 //
-// Thread-compatible. The memory it holds is bounded by HttpLimits.
+// Thread-compatible. The memory it holds is bounded by HttpReplyLimits.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,19 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "curtail/load/target/http_codec.h"
 
 namespace curtail::internal {
 
+// The most that a server may send for one reply.
+struct HttpReplyLimits {
+  // Status line, header and trailer fields, and all interim replies.
+  static constexpr size_t kMaxHeadBytes = 64u << 10;
+  size_t max_body_bytes = 32u << 20;
+};
+
 class Http1Reader {
  public:
-  explicit Http1Reader(const HttpLimits& limits) : limits_(limits) {}
+  explicit Http1Reader(const HttpReplyLimits& limits) : limits_(limits) {}
 
   // The next bytes are the reply to a new request. `head_only`: it was a HEAD.
   void Begin(bool head_only);
@@ -57,7 +63,7 @@ class Http1Reader {
   absl::Status OnChunkSize();
   absl::Status TakeBody(std::string_view* bytes);
 
-  const HttpLimits limits_;
+  const HttpReplyLimits limits_;
   State state_ = State::kDone;
   std::string line_;
   size_t head_bytes_ = 0;

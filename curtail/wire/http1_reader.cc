@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN: lines and counted bytes take turns. All lines of a reply together are held to HttpLimits::kMaxHeadBytes but
+// DESIGN: lines and counted bytes take turns. All lines of a reply together are held to HttpReplyLimits::kMaxHeadBytes but
 // for chunk sizes, which are held to kMaxChunkLine each: a body may have any number of chunks, none of them empty.
-#include "curtail/load/target/http1_reader.h"
+#include "curtail/wire/http1_reader.h"
 
 #include <algorithm>
 #include <charconv>
@@ -91,11 +91,11 @@ absl::StatusOr<bool> Http1Reader::TakeLine(std::string_view* bytes) {
   const size_t end = bytes->find('\n');
   const size_t take = end == std::string_view::npos ? bytes->size() : end + 1;
   const bool chunk_line = state_ == State::kChunkSize || state_ == State::kChunkEnd;
-  const size_t limit = chunk_line ? kMaxChunkLine : HttpLimits::kMaxHeadBytes - head_bytes_;
+  const size_t limit = chunk_line ? kMaxChunkLine : HttpReplyLimits::kMaxHeadBytes - head_bytes_;
   if (line_.size() + take > limit) {
     return absl::ResourceExhaustedError(
         chunk_line ? Join("the size of a chunk has more than ", kMaxChunkLine, " bytes")
-                   : Join("the head of the reply has more than ", HttpLimits::kMaxHeadBytes, " bytes"));
+                   : Join("the head of the reply has more than ", HttpReplyLimits::kMaxHeadBytes, " bytes"));
   }
   line_.append(bytes->substr(0, take));
   bytes->remove_prefix(take);
