@@ -4,7 +4,7 @@
 //
 // The server tells of these events, in order; a bracket holds events that some calls do not have:
 //
-//   Arrived    [Dequeued  [Began  [ChildCalled  ChildAnswered]...]]    Replied
+//   Arrived    [Dequeued  [Began  [[ChildLeaves...  ChildCalled]  ChildAnswered]...]]    Replied  Over
 //
 // A call that a full queue refuses, or that its server drops, has no Dequeued event. A call that
 // was cancelled or late when its turn came has no Began event. Each message of a stream is a call
@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
+#include "curtail/wire/metadata.h"
 
 namespace curtail {
 
@@ -31,7 +32,11 @@ enum CallEvent : uint32_t {
   kChildCalled = 8,
   kChildAnswered = 16,
   kCallReplied = 32,
-  kAllCallEvents = 63,
+  kChildLeaves = 64,
+  kCallOver = 128,
+  kAllCallEvents = 255,
+  // Not an event: the observer chooses anew for each call which events it wants.
+  kChoosesByCall = 256,
 };
 
 // A CallRecord says what the server knows of a call so far. A time is zero before its event, and
@@ -47,16 +52,22 @@ struct CallRecord {
   TimePoint dequeued;                             // a thread took the request from the queue
   TimePoint began;                                // the handler was about to run
   TimePoint replied;                              // the reply was on its way to the connection
+  TimePoint over;                                 // the reply was handed to the kernel, or never will be
   absl::StatusCode code = absl::StatusCode::kOk;  // of the reply
 };
 
 // A ChildCall is one call that a handler made. An attempt after the first has no event.
 struct ChildCall {
-  size_t index = 0;         // among the calls of its fan-out
+  size_t index = 0;  // among the calls of its fan-out
+  // Among all calls that the request makes, from 1; 0 for a stream.
+  uint32_t ordinal = 0;
+  // The ordinal of the call within this process whose handler makes it; 0: the request's own does.
+  uint32_t within = 0;
   std::string_view path;    // of its method
   std::string_view target;  // of its channel
   TimePoint called;
-  TimePoint answered;                             // or found failed; zero before
+  TimePoint sent;      // serialized and handed to its connection; zero before, and within the process
+  TimePoint answered;  // or found failed; zero before
   absl::StatusCode code = absl::StatusCode::kOk;  // once answered
 };
 
@@ -67,16 +78,24 @@ class CallObserver {
   virtual ~CallObserver() = default;
   // A sum of CallEvents, the same each time. An event that no observer wants costs a branch.
   virtual uint32_t Wants() const = 0;
+  // With kChoosesByCall: the events that it wants of the call of this note, asked after Arrived().
+  virtual uint32_t WantsOf(uint64_t /*note*/) const { return Wants(); }
 
   // Returns a note of the observer's own, which the later events of the call bring back.
   virtual uint64_t Arrived(const CallRecord&) { return 0; }
   virtual void Dequeued(const CallRecord&, uint64_t /*note*/) {}
   virtual void Began(const CallRecord&, uint64_t /*note*/) {}
+  // Comes before each attempt is sent, which carries what the observer adds to `carried`. Streams
+  // have no other event.
+  virtual void ChildLeaves(const CallRecord&, const ChildCall&, wire::Metadata* /*carried*/,
+                           uint64_t /*note*/) {}
   virtual void ChildCalled(const CallRecord&, const ChildCall&, uint64_t /*note*/) {}
   // Comes when all calls of the fan-out have ended; `answered` says when this one did.
   virtual void ChildAnswered(const CallRecord&, const ChildCall&, uint64_t /*note*/) {}
   // Comes once for each call that arrived.
   virtual void Replied(const CallRecord&, uint64_t /*note*/) {}
+  // The last event, once for each call that arrived. The call's context is still there.
+  virtual void Over(const CallRecord&, uint64_t /*note*/) {}
 };
 
 }  // namespace curtail

@@ -21,6 +21,7 @@ Context::Context(Context* parent)
       identity_(parent->identity_),
       parent_(parent),
       observed_(parent->observed_),
+      within_(parent->within_),
       fence_(parent->fence_),
       method_(parent->method_),
       depth_(parent->depth_ + 1) {

@@ -139,6 +139,10 @@ class Context {
   // Tells observers of the calls that this request makes; null without such an observer. For the
   // runtime.
   const internal::ObservedCall* observed() const { return observed_; }
+  // The number of the call within this process whose handler has this context; 0: of none. For the
+  // runtime.
+  uint32_t within() const { return within_; }
+  void SetWithin(uint32_t ordinal) { within_ = ordinal; }
   // Hears of the same calls; null without fences. For the runtime.
   internal::ServerFence* fence() const { return fence_; }
   uint32_t method() const { return method_; }
@@ -186,6 +190,7 @@ class Context {
   const internal::PeerIdentity* identity_ = nullptr;  // likewise; null: without a certificate
   Context* const parent_ = nullptr;
   const internal::ObservedCall* observed_ = nullptr;
+  uint32_t within_ = 0;
   internal::ServerFence* fence_ = nullptr;  // of the server; null: off
   uint32_t method_ = 0;                     // the request's, for the fence
   uint8_t permit_ = 0;                      // the request's permit: its path class; 0: none

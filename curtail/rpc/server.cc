@@ -6,6 +6,7 @@
 #include "curtail/rpc/admin/admin_pages.h"
 #include "curtail/rpc/admin/admin_service.h"
 #include "curtail/rpc/server/builtin_services.h"
+#include "curtail/rpc/server/call_tracer.h"
 #include "curtail/rpc/server/server_core.h"
 
 namespace curtail {
@@ -13,7 +14,9 @@ namespace curtail {
 class Server::Impl {
  public:
   explicit Impl(ServerOptions options) : core(std::move(options)) {}
-  std::unique_ptr<internal::CallMetrics> metrics;  // null without HTTP admin port; an observer of core
+  // Observers of core; null without HTTP admin port, and without traces.
+  std::unique_ptr<internal::CallMetrics> metrics;
+  std::unique_ptr<internal::CallTracer> tracer;
   internal::ServerCore core;
   // After core: they refer to it.
   std::unique_ptr<internal::ServerCore> admin;
@@ -75,6 +78,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options,
     impl->metrics = std::make_unique<internal::CallMetrics>(core->methods());
     core->Observe(impl->metrics.get());
   }
+  if (!core->options().trace.to.empty()) {
+    auto tracer = internal::CallTracer::Start(core->options().trace, names, core->methods().InOrder().size());
+    if (!tracer.ok()) return tracer.status();
+    impl->tracer = *std::move(tracer);
+    core->Observe(impl->tracer.get());
+  }
   if (absl::Status running = impl->core.Run(); !running.ok()) return running;
   std::unique_ptr<Server> server(new Server(std::move(impl)));  // drains if what follows fails
   Impl& parts = *server->impl_;
@@ -84,8 +93,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options,
     parts.admin = *std::move(admin);
   }
   if (!http_admin.empty()) {
-    auto pages =
-        internal::StartAdminPages(http_admin, core->options().admin_token, core, parts.metrics.get());
+    auto pages = internal::StartAdminPages(http_admin, core->options().admin_token, core, parts.metrics.get(),
+                                           parts.tracer == nullptr ? nullptr : &parts.tracer->tracer());
     if (!pages.ok()) return pages.status();
     parts.pages = *std::move(pages);
   }

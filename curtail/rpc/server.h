@@ -17,6 +17,7 @@
 #include "curtail/rpc/server_stats.h"
 #include "curtail/rpc/service.h"
 #include "curtail/rpc/tls.h"
+#include "curtail/rpc/trace_options.h"
 
 namespace curtail {
 
@@ -73,6 +74,9 @@ struct ServerOptions {
   // 127.0.0.1. POST changes the config over a Unix socket or with `admin_token`. Each request then
   // takes some instructions more, and the port is one of the observers.
   std::string http_admin;
+  // Spans of calls, and the collector that gets them (docs/observe.md). Off by default. With traces
+  // on, child calls carry the trace with spans of their own; the tracer is one of the observers.
+  TraceOptions trace;
   // The longest request accepted; longer ones end with RESOURCE_EXHAUSTED.
   size_t max_message_bytes = 32u << 20;
   // Connections held at once; further ones are closed on arrival. Each costs a file descriptor and
@@ -102,17 +106,19 @@ struct ServerOptions {
   // The timeout of a request without a deadline of its own, so that every wait is bounded.
   Nanos default_timeout = std::chrono::seconds(60);
   // Keys of the caller's metadata that the calls of its handler carry on: by default the trace
-  // context (W3C). All others stay here, credentials first of all; a handler that wants to pass one
+  // context (W3C and B3), which `trace` replaces. All others stay here, credentials first of all; a handler that wants to pass one
   // on says so with Context::AddMetadata(). Lower case.
-  std::vector<std::string> forward_metadata = {"traceparent", "tracestate"};
+  std::vector<std::string> forward_metadata = {"traceparent",  "tracestate",  "b3",
+                                               "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid",
+                                               "x-b3-sampled", "x-b3-flags"};
   // Keeps a service that stalls from taking the threads of requests that do not call it. Off: all
   // requests wait in one queue. docs/design/fences.md says when to use it.
   FenceOptions fence;
   // A queue of waiting requests may shed, or serve the newest first, while it stands. With fences
   // each class has its own. docs/design/overload.md says when to use it.
   QueueOptions queue;
-  // Observers of each call, which outlive the server: four at most, with the policy and
-  // the HTTP admin port.
+  // Observers of each call, which outlive the server: four at most, with the policy, the HTTP admin
+  // port and the tracer.
   std::vector<CallObserver*> observers;
   // Each call passes them before its handler (interceptor.h). They outlive the server.
   std::vector<ServerInterceptor*> interceptors;

@@ -105,6 +105,21 @@ std::optional<std::string_view> Metadata::Find(std::string_view key) const {
   return std::nullopt;
 }
 
+void Metadata::EraseIf(bool (*drop)(std::string_view key)) {
+  size_t kept = 0;
+  for (size_t at = 0; at < entries_.size();) {
+    Sizes sizes;
+    std::memcpy(&sizes, entries_.data() + at, sizeof(sizes));
+    const size_t bytes = sizeof(sizes) + sizes.key + sizes.value;
+    if (!drop({entries_.data() + at + sizeof(sizes), sizes.key})) {
+      std::memmove(entries_.data() + kept, entries_.data() + at, bytes);
+      kept += bytes;
+    }
+    at += bytes;
+  }
+  entries_.resize(kept);
+}
+
 size_t Metadata::size() const { return static_cast<size_t>(std::distance(begin(), end())); }
 
 bool IsReservedKey(std::string_view key) {

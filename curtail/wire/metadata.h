@@ -66,6 +66,8 @@ class Metadata {
   // The first value of `key`, in whatever case, or nothing.
   std::optional<std::string_view> Find(std::string_view key) const;
   void Clear() { entries_.clear(); }
+  // Removes the entries whose keys `drop` names. Takes no memory.
+  void EraseIf(bool (*drop)(std::string_view key));
 
   bool empty() const { return entries_.empty(); }
   // Counts them.

@@ -161,6 +161,17 @@ TEST(Timeout, SurvivesTheWire) {
   }
 }
 
+TEST(Metadata, ErasesEntriesByKey) {
+  Metadata metadata;
+  for (const char* key : {"b", "a", "b", "c", "b"}) metadata.Add(key, std::string("of ") + key);
+  metadata.EraseIf([](std::string_view key) { return key == "b"; });
+  std::string left;
+  for (const auto& [key, value] : metadata) left += std::string(key) + "=" + std::string(value) + ";";
+  EXPECT_EQ(left, "a=of a;c=of c;");
+  metadata.EraseIf([](std::string_view) { return true; });
+  EXPECT_TRUE(metadata.empty());
+}
+
 TEST(PercentEncoding, EscapesWhatIsNotPrintable) {
   EXPECT_EQ(PercentEncode("plain text!"), "plain text!");
   EXPECT_EQ(PercentEncode("50% \n\xc3\xa4"), "50%25 %0A%C3%A4");

@@ -59,13 +59,13 @@ HttpReply SwitchConfig(ServerCore& core, const HttpRequest& request) {
   return HttpAdminReply(code, kPlain, Join(Message(status), "\n"));
 }
 
-std::vector<HttpAdminPage> Pages(ServerCore* core, const CallMetrics* calls) {
+std::vector<HttpAdminPage> Pages(ServerCore* core, const CallMetrics* calls, const observe::Tracer* tracer) {
   std::vector<HttpAdminPage> pages;
   pages.push_back(
-      {"/metrics", [core, calls](const HttpRequest& request, const HttpAdminStats& port) {
+      {"/metrics", [core, calls, tracer](const HttpRequest& request, const HttpAdminStats& port) {
          const auto format = observe::MetricsFormatFor(request.headers.Find("accept").value_or(""));
          return HttpAdminReply(200, observe::MetricsContentType(format),
-                               ServerMetrics(core->Sample(/*process=*/false), *calls, port, format));
+                               ServerMetrics(core->Sample(/*process=*/false), *calls, tracer, port, format));
        }});
   pages.push_back({"/healthz", [](const HttpRequest&, const HttpAdminStats&) {
                      return HttpAdminReply(200, kPlain, "ok\n");
@@ -87,13 +87,21 @@ std::vector<HttpAdminPage> Pages(ServerCore* core, const CallMetrics* calls) {
   pages.push_back({"/threads", [](const HttpRequest&, const HttpAdminStats&) {
                      return HttpAdminReply(200, kJson, ThreadsJson(observe::ReadThreadUsages()));
                    }});
+  pages.push_back({"/traces", [tracer](const HttpRequest&, const HttpAdminStats&) {
+                     if (tracer == nullptr) {
+                       return HttpAdminReply(404, kPlain,
+                                             "traces are off: start the server with --trace-to\n");
+                     }
+                     return HttpAdminReply(200, kJson, tracer->RecentJson());
+                   }});
   return pages;
 }
 
 }  // namespace
 
 absl::StatusOr<AdminPages> StartAdminPages(const std::string& text, const std::string& token,
-                                           ServerCore* core, const CallMetrics* calls) {
+                                           ServerCore* core, const CallMetrics* calls,
+                                           const observe::Tracer* tracer) {
   const std::string wanted = OnLoopback(text);
   const absl::StatusOr<Address> address = Address::Resolve(wanted);
   if (!address.ok()) return address.status();
@@ -101,7 +109,7 @@ absl::StatusOr<AdminPages> StartAdminPages(const std::string& text, const std::s
   if (!listener.ok()) return listener.status();
   AdminPages pages{.address = BoundAddress(listener->get())};
   auto http = observe::HttpAdmin::Start(*std::move(listener), {.access = AccessBy(wanted, token)},
-                                        Pages(core, calls));
+                                        Pages(core, calls, tracer));
   if (!http.ok()) return http.status();
   pages.http = *std::move(http);
   return pages;

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "curtail/observe/http_admin.h"
+#include "curtail/observe/tracer.h"
 #include "curtail/rpc/admin/server_metrics.h"
 
 namespace curtail::internal {
@@ -21,8 +22,9 @@ struct AdminPages {
 };
 
 // `text` is an address, or a port alone, with a colon or without: then the port is on 127.0.0.1 only. The server and the
-// metrics, which observe it, outlive the port. `token` as ServerOptions::admin_token.
+// metrics, which observe it, and the tracer outlive the port; the tracer may be null. `token` as ServerOptions::admin_token.
 absl::StatusOr<AdminPages> StartAdminPages(const std::string& text, const std::string& token,
-                                           ServerCore* core, const CallMetrics* calls);
+                                           ServerCore* core, const CallMetrics* calls,
+                                           const observe::Tracer* tracer);
 
 }  // namespace curtail::internal

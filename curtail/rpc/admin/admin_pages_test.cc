@@ -215,7 +215,7 @@ TEST(ServerMetrics, PassPromtool) {
   ASSERT_TRUE(methods.Add(std::make_unique<EchoService>(&gate, std::vector<Channel*>(), nullptr)).ok());
   internal::CallMetrics calls(methods);
   const std::string text =
-      internal::ServerMetrics(StatsOfAllKinds(), calls, {}, observe::MetricsFormat::kPrometheus);
+      internal::ServerMetrics(StatsOfAllKinds(), calls, nullptr, {}, observe::MetricsFormat::kPrometheus);
   Series(text);
   std::FILE* const promtool = popen("promtool check metrics 2>&1", "w");
   ASSERT_NE(promtool, nullptr);

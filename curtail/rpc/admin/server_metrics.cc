@@ -125,6 +125,18 @@ void WriteFences(MetricsText& text, const FenceStats& fences) {
   for (const UndeclaredCalls& calls : fences.undeclared) text.Sample({{"path", calls.method}}, calls.times);
 }
 
+void WriteTraces(MetricsText& text, const observe::TracerStats& stats) {
+  WriteCounter(text, "curtail_trace_spans_total", "Calls that became spans", stats.spans);
+  WriteCounter(text, "curtail_trace_delivered_total", "... that the collector took", stats.delivered);
+  text.Counter("curtail_trace_dropped_total", "Spans that the collector did not get");
+  text.Sample({{"reason", "full"}}, stats.full);
+  text.Sample({{"reason", "backlog"}}, stats.backlog);
+  text.Sample({{"reason", "refused"}}, stats.refused);
+  text.Counter("curtail_trace_malformed_total", "Trace contexts of callers that were ignored");
+  text.Sample({{"part", "context"}}, stats.bad_context);
+  text.Sample({{"part", "state"}}, stats.bad_state);
+}
+
 void WriteProcess(MetricsText& text) {
   const observe::ProcessUsage usage = observe::ReadProcessUsage();
   text.Counter("process_cpu_seconds_total", "CPU time of the process, user and system");
@@ -192,7 +204,7 @@ void CallMetrics::WriteTo(MetricsText& text) const {
   }
 }
 
-std::string ServerMetrics(const ServerStats& stats, const CallMetrics& calls,
+std::string ServerMetrics(const ServerStats& stats, const CallMetrics& calls, const observe::Tracer* tracer,
                           const observe::HttpAdminStats& port, observe::MetricsFormat format) {
   MetricsText text(format);
   calls.WriteTo(text);
@@ -200,6 +212,7 @@ std::string ServerMetrics(const ServerStats& stats, const CallMetrics& calls,
   WritePools(text, stats.pools);
   WriteConnections(text, stats);
   if (stats.fences) WriteFences(text, *stats.fences);
+  if (tracer != nullptr) WriteTraces(text, tracer->stats());
   WriteProcess(text);
   WritePort(text, port);
   return text.Finish();

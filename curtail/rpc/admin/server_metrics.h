@@ -10,6 +10,7 @@
 #include "curtail/observe/http_admin.h"
 #include "curtail/observe/metrics_calls.h"
 #include "curtail/observe/metrics_text.h"
+#include "curtail/observe/tracer.h"
 #include "curtail/rpc/call_observer.h"
 #include "curtail/rpc/server_stats.h"
 
@@ -41,8 +42,9 @@ class CallMetrics final : public CallObserver {
   observe::MetricsCalls calls_;
 };
 
-// All metrics: of the calls, of the server, of the process and of the port that shows them.
-std::string ServerMetrics(const ServerStats& stats, const CallMetrics& calls,
+// All metrics: of the calls, of the server, of its traces unless `tracer` is null, of the process and of the port that
+// shows them.
+std::string ServerMetrics(const ServerStats& stats, const CallMetrics& calls, const observe::Tracer* tracer,
                           const observe::HttpAdminStats& port, observe::MetricsFormat format);
 
 }  // namespace curtail::internal

@@ -17,6 +17,7 @@
 #include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/client/config/call_policy.h"
 #include "curtail/rpc/client/in_process_call.h"
+#include "curtail/rpc/server/observed_call.h"
 #include "curtail/rpc/stream.h"
 #include "curtail/rpc/stream/stream_pipe.h"
 #include "google/protobuf/message_lite.h"
@@ -121,6 +122,11 @@ class StreamCallOfClient final : public ClientStreamCall,
     if (deadline().when() <= now) return absl::DeadlineExceededError("deadline exceeded before the call");
     head.path.assign(path);
     head.metadata = ctx_.ChildMetadata();
+    if (ctx_.observed() != nullptr) {
+      ctx_.observed()->ChildLeaves(
+          {.within = ctx_.within(), .path = path, .target = channel_.target(), .called = now},
+          &head.metadata);
+    }
     if (!impl.options.interceptors.empty()) {
       if (absl::Status refused = leaving.Before(channel_, path, head.metadata); !refused.ok()) return refused;
     }

@@ -340,19 +340,40 @@ void Fanout::Collect(const absl::Status& refused) {
 }
 
 ChildCall Fanout::Child(size_t i) const {
-  return {.index = i, .path = batch_.path, .target = batch_.channels[i]->target(), .called = called_};
+  return {.index = i,
+          .ordinal = ordinal_ + static_cast<uint32_t>(i),
+          .within = ctx_.within(),
+          .path = batch_.PathOf(i),
+          .target = batch_.channels[i]->target(),
+          .called = called_};
 }
 
 void Fanout::BeforeSend() {
-  if (first_) called_ = now_;
+  if (first_) {
+    called_ = now_;
+    ordinal_ = ctx_.observed()->Number(static_cast<uint32_t>(size()));
+  }
   // Those that have no connection to go out on stay so.
   for (size_t i = 0; i < size(); ++i) {
     if (members_[i].wanted) members_[i].answered = now_;
   }
+  if (ctx_.observed()->wants(kChildLeaves)) TellLeaves();
+}
+
+void Fanout::TellLeaves() {
+  for (size_t i = 0; i < size(); ++i) {
+    if (ConnectionOf(i) != nullptr) ctx_.observed()->ChildLeaves(Child(i), &members_[i].head.metadata);
+  }
 }
 
 void Fanout::TellCalled() const {
-  for (size_t i = 0; i < size(); ++i) ctx_.observed()->ChildCalled(Child(i));
+  if (!ctx_.observed()->wants(kChildCalled)) return;
+  const TimePoint sent = Now();
+  for (size_t i = 0; i < size(); ++i) {
+    ChildCall child = Child(i);
+    child.sent = sent;
+    ctx_.observed()->ChildCalled(child);
+  }
 }
 
 void Fanout::TellFence() const {

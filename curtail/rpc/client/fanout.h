@@ -143,6 +143,7 @@ class Fanout : private Cancellable {
   // Tell the request's observers. REQUIRES: ctx_.observed().
   ChildCall Child(size_t i) const;
   void BeforeSend();
+  void TellLeaves();
   void TellCalled() const;
   void TellFence() const;
   void TellAnswered() const;
@@ -160,8 +161,9 @@ class Fanout : private Cancellable {
   bool policies_ = false;           // a method has a config
   bool intercepted_ = false;
   TimePoint resume_at_;
-  TimePoint now_;     // when it was about to be sent
-  TimePoint called_;  // ... first; for observers
+  TimePoint now_;         // when it was about to be sent
+  TimePoint called_;      // ... first; for observers
+  uint32_t ordinal_ = 0;  // of the first call, among all of the request; for observers
   // Atomic: calls and cancellations under way. Reaching zero is AllEnded().
   std::atomic<int> pending_{0};
   // Atomic: the thread that sets it posts the cancellations.

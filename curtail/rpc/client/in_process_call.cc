@@ -23,6 +23,7 @@
 #include "curtail/rpc/client/in_process_call.h"
 #include "curtail/rpc/client/leaving_call.h"
 #include "curtail/rpc/server/intercepted_call.h"
+#include "curtail/rpc/server/observed_call.h"
 #include "google/protobuf/message_lite.h"
 
 namespace curtail {
@@ -62,7 +63,8 @@ namespace {
 // The call at place `index` of a batch.
 struct Call {
   Call(const CallBatch& batch, size_t i)
-      : channel(*batch.channels[i]),
+      : index(i),
+        channel(*batch.channels[i]),
         service(channel.impl().in_process),
         method(service == nullptr ? nullptr : service->Find(batch.PathOf(i))),
         path(batch.PathOf(i)),
@@ -74,6 +76,7 @@ struct Call {
   bool never_waits() const { return method != nullptr && method->never_waits; }
   bool typed() const { return method->typed.accepts != nullptr && method->typed.accepts(request, *reply); }
 
+  const size_t index;  // in the batch
   const Channel& channel;
   const InProcess* const service;
   const MethodHandler* const method;
@@ -154,6 +157,33 @@ class Passage {
   size_t max_reply_bytes_ = SIZE_MAX;
 };
 
+// Tells the observers of the request about one call of it. What its handler calls is within this one.
+class ToldCall {
+ public:
+  // `ctx` is the handler's.
+  void Began(Context& ctx, const Call& call, const Context& parent) {
+    if (ctx.observed() == nullptr) return;
+    told_ = {.index = call.index,
+             .ordinal = ctx.observed()->Number(1),
+             .within = parent.within(),
+             .path = call.path,
+             .target = call.channel.target(),
+             .called = Now()};
+    ctx.SetWithin(told_.ordinal);
+    ctx.observed()->ChildLeaves(told_, &ctx.mutable_metadata());
+    ctx.observed()->ChildCalled(told_);
+  }
+  void Ended(const Context& ctx, const absl::Status& status) {
+    if (ctx.observed() == nullptr) return;
+    told_.answered = Now();
+    told_.code = status.code();
+    ctx.observed()->ChildAnswered(told_);
+  }
+
+ private:
+  ChildCall told_;
+};
+
 // Runs `f`, in which exceptions of user code end.
 template <class F>
 absl::Status Guarded(std::string_view path, F f) {
@@ -190,10 +220,13 @@ absl::Status Run(Context& ctx, const Call& call) {
 void RunHere(Context& parent, const CallBatch& batch, size_t i) {
   Context ctx(&parent, Context::Call());
   const Call call(batch, i);
+  ToldCall told;
+  told.Began(ctx, call, parent);
   Passage passage;
   absl::Status status = passage.Enter(ctx, call, parent.call_options());
   if (status.ok()) status = Run(ctx, call);
   *call.status = passage.Leave(ctx, call, std::move(status));
+  told.Ended(ctx, *call.status);
 }
 
 // The calls of a batch that go over connections, as a batch of its own.
@@ -249,7 +282,9 @@ class StartedHere final : public Answerable {
         ctx_(parent, Context::Call()),
         call_(batch, i),
         ended_(ended),
-        arg_(arg) {}
+        arg_(arg) {
+    told_.Began(ctx_, call_, *parent);
+  }
 
   // The object may be gone when this returns.
   void Start() {
@@ -297,6 +332,7 @@ class StartedHere final : public Answerable {
   void End(absl::Status status) {
     status = passage_.Leave(ctx_, call_, std::move(status));
     const bool ok = status.ok();
+    told_.Ended(ctx_, status);
     *call_.status = std::move(status);
     ended_(arg_, ok);
   }
@@ -304,6 +340,7 @@ class StartedHere final : public Answerable {
   const CallOptions& options_;  // of the whole batch
   Context ctx_;
   const Call call_;
+  ToldCall told_;
   Passage passage_;
   void (*const ended_)(void*, bool ok);
   void* const arg_;

@@ -25,6 +25,7 @@
 #include "curtail/rpc/client/leaving_call.h"
 #include "curtail/rpc/in_process.h"
 #include "curtail/rpc/server/intercepted_call.h"
+#include "curtail/rpc/server/observed_call.h"
 #include "curtail/rpc/service.h"
 #include "curtail/rpc/stream/message_queue.h"
 #include "curtail/rpc/stream/stream_end.h"
@@ -203,6 +204,11 @@ class LocalStream final : private LocalEnd, private Task {
         caller_(caller) {
     peer_ = &caller_;
     caller_.Connect(this);
+    if (caller.observed() != nullptr) {
+      caller.observed()->ChildLeaves(
+          {.within = caller.within(), .path = path, .target = service_.name(), .called = Now()},
+          &context_.mutable_metadata());
+    }
   }
 
   CallerEnd& caller() { return caller_; }

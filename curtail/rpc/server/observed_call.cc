@@ -18,24 +18,28 @@ absl::Status CallObservers::Add(CallObserver* observer) {
 template <class F>
 void ObservedCall::Tell(CallEvent event, F&& tell) const {
   for (size_t i = 0; i < observers_->count_; ++i) {
-    const CallObservers::Entry& entry = observers_->entries_[i];
-    if (entry.wants & event) tell(*entry.observer, notes_[i]);
+    if (wants_[i] & event) tell(*observers_->entries_[i].observer, notes_[i]);
   }
 }
 
 void ObservedCall::Arrived(const CallObservers& observers, std::string_view path, uint32_t method,
                            const Context& context, TimePoint now) {
-  wanted_ = observers.wanted_;
+  wanted_ = 0;
+  children_ = 0;
   observers_ = &observers;
   record_.path = path;
   record_.method = method;
   record_.context = &context;
   record_.arrived = now;
-  record_.dequeued = record_.began = record_.replied = TimePoint();
+  record_.dequeued = record_.began = record_.replied = record_.over = TimePoint();
   record_.code = absl::StatusCode::kOk;
   for (size_t i = 0; i < observers.count_; ++i) {
     const CallObservers::Entry& entry = observers.entries_[i];
     notes_[i] = entry.wants & kCallArrived ? entry.observer->Arrived(record_) : 0;
+    const uint32_t wants =
+        entry.wants & kChoosesByCall ? entry.observer->WantsOf(notes_[i]) & kAllCallEvents : entry.wants;
+    wants_[i] = static_cast<uint16_t>(wants);
+    wanted_ |= wants;
   }
 }
 
@@ -46,6 +50,11 @@ void ObservedCall::TellDequeued() const {
 void ObservedCall::TellBegan() {
   record_.began = Now();
   Tell(kCallBegan, [&](CallObserver& observer, uint64_t note) { observer.Began(record_, note); });
+}
+
+void ObservedCall::ChildLeaves(const ChildCall& child, wire::Metadata* carried) const {
+  Tell(curtail::kChildLeaves,
+       [&](CallObserver& observer, uint64_t note) { observer.ChildLeaves(record_, child, carried, note); });
 }
 
 void ObservedCall::ChildCalled(const ChildCall& child) const {
@@ -62,6 +71,15 @@ void ObservedCall::TellReplied(absl::StatusCode code) {
   record_.replied = Now();
   record_.code = code;
   Tell(kCallReplied, [&](CallObserver& observer, uint64_t note) { observer.Replied(record_, note); });
+}
+
+void ObservedCall::TellOver() {
+  Replied(absl::StatusCode::kCancelled);  // unless it was answered
+  if (wanted_ & kCallOver) {
+    record_.over = Now();
+    Tell(kCallOver, [&](CallObserver& observer, uint64_t note) { observer.Over(record_, note); });
+  }
+  wanted_ = 0;
 }
 
 }  // namespace curtail::internal

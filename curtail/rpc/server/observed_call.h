@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -37,7 +38,7 @@ class CallObservers {
 
 // An ObservedCall lies in a call and tells its events. All methods but Arrived() do nothing unless Arrived() was called
 // on a server with observers: that costs a load and a branch. Owned by the thread that has the call, except for
-// ChildCalled() and ChildAnswered(), which any thread of the call may use between Began() and Replied().
+// Number() and those about its children, which any thread of the call may use between Began() and Replied().
 class ObservedCall {
  public:
   // A request for `path` was there at `now`. REQUIRES: `observers` are not empty.
@@ -51,13 +52,23 @@ class ObservedCall {
   // True: an observer wants to hear of the calls that this one makes.
   bool Began() {
     if (wanted_ & kCallBegan) TellBegan();
-    return (wanted_ & (kChildCalled | kChildAnswered)) != 0;
+    return (wanted_ & (kChildLeaves | kChildCalled | kChildAnswered)) != 0;
   }
-  // The last event; from then on there is nothing to tell.
   void Replied(absl::StatusCode code) {
     if (wanted_ & kCallReplied) TellReplied(code);
-    wanted_ = 0;
+    wanted_ &= kCallOver;
   }
+  // The last event; from then on there is nothing to tell. A call that was not answered counts as cancelled.
+  void Over() {
+    if (wanted_ != 0) [[unlikely]]
+      TellOver();
+  }
+  // Numbers `n` calls that this one makes; returns the first number. Any thread of the call.
+  uint32_t Number(uint32_t n) const {
+    return std::atomic_ref(children_).fetch_add(n, std::memory_order_relaxed) + 1;
+  }
+  bool wants(CallEvent event) const { return (wanted_ & event) != 0; }
+  void ChildLeaves(const ChildCall& child, wire::Metadata* carried) const;
   void ChildCalled(const ChildCall& child) const;
   void ChildAnswered(const ChildCall& child) const;
 
@@ -65,6 +76,7 @@ class ObservedCall {
   void TellDequeued() const;
   void TellBegan();
   void TellReplied(absl::StatusCode code);
+  void TellOver();
   template <class F>
   void Tell(CallEvent event, F&& tell) const;
 
@@ -72,6 +84,9 @@ class ObservedCall {
   const CallObservers* observers_ = nullptr;
   CallRecord record_;
   std::array<uint64_t, CallObservers::kMost> notes_;
+  std::array<uint16_t, CallObservers::kMost> wants_;  // by each observer, of this call
+  // Atomic (atomic_ref, relaxed), so that the call can be copied before it begins: calls that it has made.
+  alignas(std::atomic_ref<uint32_t>::required_alignment) mutable uint32_t children_ = 0;
 };
 
 }  // namespace curtail::internal

@@ -148,7 +148,7 @@ class UnaryCall final : public ServerCall {
 
  private:
   void Free() override {
-    observed_.Replied(absl::StatusCode::kCancelled);  // unless it was answered
+    observed_.Over();
     Recycler<UnaryCall>::Give(this);
   }
   // Its turn came when its client no longer waited for the answer.
@@ -208,6 +208,7 @@ class EachMessageCall final : public ServerCall {
     if (requests_.size() >= kMaxWaitingMessages || waiting_bytes_ > kMaxWaitingBytes) {
       flooded_ = true;
       observed.Replied(absl::StatusCode::kResourceExhausted);
+      observed.Over();
     } else {
       requests_.push_back({std::move(message), observed});
     }
@@ -260,6 +261,7 @@ class EachMessageCall final : public ServerCall {
       if (ends) TellInterceptors(reply->status);
       Ref();  // the reply's
       request.observed.Replied(reply->status.code());
+      request.observed.Over();
       connection_->Post(reply);
       if (!ends) continue;
       permit = PermitToGiveBack();
@@ -285,7 +287,10 @@ class EachMessageCall final : public ServerCall {
   }
   void NeverRun(absl::StatusCode code) override {
     MutexLock lock(mu_);
-    for (Request& request : requests_) request.observed.Replied(code);
+    for (Request& request : requests_) {
+      request.observed.Replied(code);
+      request.observed.Over();
+    }
   }
 
   bool Schedule() CURTAIL_REQUIRES(mu_) {
