@@ -187,7 +187,9 @@ std::unique_ptr<Server> Serve(std::string_view how, std::unique_ptr<Service> ser
   ServerOptions options;
   const bool policy = how == "mutune" || how == "online";
   const bool fence = how == "fence";
-  options.config = *Config::Parse(policy ? "FIB1" : fence ? "SDB1-4" : how);
+  const bool trace = how == "trace";
+  options.config = *Config::Parse(policy ? "FIB1" : fence || trace ? "SDB1-4" : how);
+  if (trace) options.trace = {.to = "memory", .sample = 1};
   if (fence) options.fence.mode = FenceMode::kBorrow;
   options.max_threads = 8;
   if (policy) options.policy = how;
@@ -299,12 +301,12 @@ std::string NameOf(const testing::TestParamInfo<std::tuple<const char*, bool>>& 
 }
 INSTANTIATE_TEST_SUITE_P(StraightLine, AllocationTest,
                          testing::Combine(testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1", "auto", "FIP1",
-                                                          "FDB1-4", "mutune", "online", "fence"),
+                                                          "FDB1-4", "mutune", "online", "fence", "trace"),
                                           testing::Values(false)),
                          NameOf);
 INSTANTIATE_TEST_SUITE_P(Coroutine, AllocationTest,
                          testing::Combine(testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1", "auto", "FIP1",
-                                                          "FDB1-4", "ADB1-2-2", "mutune", "online", "fence"),
+                                                          "FDB1-4", "ADB1-2-2", "mutune", "online", "fence", "trace"),
                                           testing::Values(true)),
                          NameOf);
 

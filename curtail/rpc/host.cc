@@ -156,6 +156,10 @@ class HostBuilder {
     options.admin = flags_.admin;
     options.http_admin = flags_.http_admin;
     if (const char* token = std::getenv("CURTAIL_ADMIN_TOKEN")) options.admin_token = token;
+    options.trace = {.to = flags_.trace_to,
+                     .sample = flags_.trace_sample,
+                     .slow = FromMillis(flags_.trace_slow_ms),
+                     .service = flags_.monolith || flags_.service.empty() ? program_.name : flags_.service};
     options.policy = flags_.policy;
     options.policies = program_.policies;
     options.interceptors = program_.interceptors;

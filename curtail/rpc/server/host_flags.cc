@@ -57,6 +57,15 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
       "Where Prometheus finds /metrics, and a browser /status.json: HOST:PORT, unix:PATH, or PORT on this "
       "machine only (default: nowhere)");
   flags.Add(
+      "--trace-to", &f->trace_to,
+      "Where spans of requests go: zipkin=http://HOST:PORT, otlp=http://HOST:PORT, or memory, for /traces of "
+      "--http-admin (default: no traces)");
+  flags.Add("--trace-sample", &f->trace_sample,
+            "The share of requests that become spans, besides those that fail or are slow", {0, 1});
+  flags.Add("--trace-slow", &f->trace_slow_ms,
+            "Requests that take longer, in ms, become spans; 0: those beyond the p99.9 of their method",
+            {0, 3.6e6});
+  flags.Add(
       "--fence", &f->fence,
       "Keeps a service that stalls from taking the threads of requests that do not call it: off, dry-run, "
       "strict or borrow");

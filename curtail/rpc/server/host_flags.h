@@ -28,6 +28,8 @@ struct HostFlags {
   int lanes = 1;
   std::string config = "auto";
   std::string policy, profile, admin, http_admin;
+  std::string trace_to;
+  double trace_sample = 0.001, trace_slow_ms = 0;
   std::string fence = "off";
   std::string shed = "off", queue = "fifo";
   double shed_target_ms = 5, shed_interval_ms = 100;

@@ -32,6 +32,9 @@ CLI::App* AddUp(CLI::App& app, UpFlags* f) {
   command->add_option(
       "--fence", f->fence,
       "Fences of every service whose run line has no --fence: off, dry-run, strict or borrow");
+  command->add_option(
+      "--trace-to", f->trace_to,
+      "Where spans of every service go: zipkin=http://HOST:PORT, otlp=http://HOST:PORT or memory");
   command->add_option("--set", f->set, "NAME=VALUE: a variable of the topology, or SERVICE.KEY=VALUE")
       ->allow_extra_args(false);
   command->add_option("--use", f->use, "SERVICE=ADDRESS,...: instances that run already, not to be started")

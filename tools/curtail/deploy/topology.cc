@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "curtail/exec/config.h"
 #include "curtail/fence/fence.h"
+#include "curtail/observe/trace_exporter.h"
 #include "tools/curtail/deploy/instance_command.h"
 
 namespace curtail::tool {
@@ -375,17 +376,29 @@ absl::Status Topology::Set(std::string_view name, std::string_view value) {
   return absl::OkStatus();
 }
 
+void Topology::Give(std::string_view flag, std::string_view value) {
+  for (ServiceSpec& s : services) {
+    const bool own = std::any_of(s.run.begin(), s.run.end(), [flag](const std::string& word) {
+      return word == flag || word.starts_with(absl::StrCat(std::string(flag), "="));
+    });
+    if (s.IsHosted() && s.common_flags && !own) {
+      s.run.insert(s.run.end(), {std::string(flag), std::string(value)});
+    }
+  }
+}
+
 absl::Status Topology::Fence(std::string_view mode) {
   if (!ParseFenceMode(mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--fence ", std::string(mode), ": write off, dry-run, strict or borrow"));
   }
-  for (ServiceSpec& s : services) {
-    const bool own = std::any_of(s.run.begin(), s.run.end(), [](const std::string& word) {
-      return word == "--fence" || word.starts_with("--fence=");
-    });
-    if (s.IsHosted() && s.common_flags && !own) s.run.insert(s.run.end(), {"--fence", std::string(mode)});
-  }
+  Give("--fence", mode);
+  return absl::OkStatus();
+}
+
+absl::Status Topology::TraceTo(std::string_view target) {
+  if (absl::Status parsed = observe::ParseTraceTarget(target).status(); !parsed.ok()) return parsed;
+  Give("--trace-to", target);
   return absl::OkStatus();
 }
 

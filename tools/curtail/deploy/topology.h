@@ -83,6 +83,10 @@ struct Topology {
   absl::Status MakeMonolith();
   // Gives each curtail service this --fence, unless its command has one. Errors: INVALID_ARGUMENT for an unknown mode.
   absl::Status Fence(std::string_view mode);
+  // The same with --trace-to. Errors: INVALID_ARGUMENT for a target that services would refuse.
+  absl::Status TraceTo(std::string_view target);
+  // Gives each curtail service the flag, unless its command has it.
+  void Give(std::string_view flag, std::string_view value);
   // Takes instances that run already: "store=127.0.0.1:11211,unix:/run/m.sock". Errors: INVALID_ARGUMENT (no such
   // service, a wrong number of addresses).
   absl::Status Use(std::string_view service_and_addresses);

@@ -185,6 +185,10 @@ services:
   EXPECT_THAT(t.Find("stock")->run, ElementsAre("shop", "--service", "stock", "--fence=off"));
   EXPECT_THAT(t.Find("cache")->run, ElementsAre("memcached", "-s", "${address}"));
   EXPECT_EQ(t.Fence("on").code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_TRUE(t.TraceTo("memory").ok());
+  EXPECT_THAT(t.Find("stock")->run,
+              ElementsAre("shop", "--service", "stock", "--fence=off", "--trace-to", "memory"));
+  EXPECT_EQ(t.TraceTo("jaeger=http://a").code(), absl::StatusCode::kInvalidArgument);
 }
 
 constexpr char kForeign[] = R"(application: shop

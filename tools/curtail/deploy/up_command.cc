@@ -68,6 +68,7 @@ absl::StatusOr<Topology> Wanted(const UpFlags& flags) {
   for (const std::string& text : flags.use) status.Update(topology->Use(text));
   if (flags.monolith) status.Update(topology->MakeMonolith());
   if (status.ok() && !flags.fence.empty()) status.Update(topology->Fence(flags.fence));
+  if (status.ok() && !flags.trace_to.empty()) status.Update(topology->TraceTo(flags.trace_to));
   if (!status.ok()) return status;
   const std::string entry = topology->entry().name;
   // Unlike what the topology names, a path of this command line begins where the caller is.
