@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "bench/common/one_config_profile.h"
+#include "curtail/base/strings.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/server.h"
@@ -97,6 +98,10 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(const Config& config, const 
                                                     std::vector<std::unique_ptr<Service>> services) {
   ServerOptions options;
   options.config = config;
+  if (policy.starts_with("trace=")) {
+    options.trace = {.to = "memory", .sample = ParseNumber(policy.substr(6)).value_or(1)};
+    return Server::Start(std::move(options), std::move(services));
+  }
   options.policy = policy;
   if (policy.empty()) return Server::Start(std::move(options), std::move(services));
   absl::StatusOr<std::string> profile = OneConfigProfile(config, services[0]->FullName());

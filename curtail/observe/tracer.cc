@@ -19,7 +19,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <deque>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -38,7 +37,7 @@ namespace {
 
 using curtail::internal::UniqueFd;
 
-constexpr size_t kRingSize = 256;
+constexpr size_t kRingSize = 64;
 constexpr size_t kLargeBatch = 256u << 10;
 constexpr Nanos kLongestRetry = std::chrono::seconds(30);
 constexpr auto kRelaxed = std::memory_order_relaxed;
@@ -136,7 +135,8 @@ class Tracer::Impl {
   std::vector<std::unique_ptr<Ring>> rings_ CURTAIL_GUARDED_BY(rings_mu_);
 
   Mutex mu_;
-  std::deque<Span*> recent_ CURTAIL_GUARDED_BY(mu_);
+  std::array<Span*, kRecent> recent_ CURTAIL_GUARDED_BY(mu_){};  // a ring; null: none yet
+  size_t next_recent_ CURTAIL_GUARDED_BY(mu_) = 0;
   std::string batch_ CURTAIL_GUARDED_BY(mu_);
   uint64_t batch_spans_ CURTAIL_GUARDED_BY(mu_) = 0;
   TimePoint batch_due_ CURTAIL_GUARDED_BY(mu_);
@@ -152,6 +152,7 @@ class Tracer::Impl {
 
 absl::Status Tracer::Impl::Begin() {
   if (!wake_) return absl::ResourceExhaustedError("no file descriptor is left for traces");
+  for (size_t i = 0; i < kMostSpans; ++i) Recycler<Span>::Give(new Span);  // so that no call takes memory
   const SignalsKeptOut keep_out;
   thread_ = std::thread([this] { Run(); });
   pthread_setname_np(thread_.native_handle(), "trace-export");
@@ -165,7 +166,9 @@ Tracer::Impl::~Impl() {
     thread_.join();
   }
   MutexLock lock(mu_);
-  for (Span* span : recent_) Recycler<Span>::Give(span);
+  for (Span* span : recent_) {
+    if (span != nullptr) Recycler<Span>::Give(span);
+  }
 }
 
 Ring* Tracer::Impl::RingOfThread() {
@@ -220,7 +223,10 @@ std::string Tracer::Impl::RecentJson() {
   const WallClock clock;
   MutexLock lock(mu_);
   Drain();
-  for (auto at = recent_.rbegin(); at != recent_.rend(); ++at) json.Add(**at, clock);
+  for (size_t i = 1; i <= kRecent; ++i) {
+    const Span* const span = recent_[(next_recent_ + kRecent - i) % kRecent];
+    if (span != nullptr) json.Add(*span, clock);
+  }
   return json.Finish();
 }
 
@@ -287,10 +293,9 @@ void Tracer::Impl::Take(Span* span, const WallClock& clock) {
     exporter_->Add(*span, clock, batch_spans_ == 0, &batch_);
     ++batch_spans_;
   }
-  recent_.push_back(span);
-  if (recent_.size() <= kRecent) return;
-  Give(recent_.front());
-  recent_.pop_front();
+  Span* const oldest = std::exchange(recent_[next_recent_], span);
+  next_recent_ = (next_recent_ + 1) % kRecent;
+  if (oldest != nullptr) Give(oldest);
 }
 
 void Tracer::Impl::Send(TimePoint now) {

@@ -47,7 +47,7 @@ struct TracerStats {
 // A Tracer works until it is destroyed. Thread-safe; all that hand spans over have stopped before its end.
 class Tracer {
  public:
-  static constexpr size_t kMostSpans = 2048;
+  static constexpr size_t kMostSpans = 512;
   static constexpr size_t kMostBytes = 1u << 20;
   static constexpr size_t kRecent = 128;
   static constexpr size_t kMostThreads = 256;

@@ -241,7 +241,7 @@ TEST_P(MisbehavingTest, CostsDropsOnly) {
   EXPECT_EQ(stats.spans + stats.full, kSpans);
   EXPECT_EQ(stats.delivered, 0u);
   EXPECT_GT(Dropped(stats), 0u);
-  EXPECT_EQ(json::parse(tracer->RecentJson())["spans"].size(), Tracer::kRecent);
+  EXPECT_LE(json::parse(tracer->RecentJson())["spans"].size(), Tracer::kRecent);
   const TimePoint before = Now();
   tracer.reset();
   EXPECT_LT(Now() - before, TraceSender::kMostTime);
