@@ -46,7 +46,7 @@ struct TraceContext {
   bool state = false;        // a tracestate came that may be sent on
 };
 
-// What Read() has found wrong, for counters.
+// The faults that a reading has found, for counters.
 struct TraceErrors {
   bool context = false;  // a traceparent or B3, ignored: the call begins a trace of its own
   bool state = false;    // a tracestate, ignored

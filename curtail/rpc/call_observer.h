@@ -4,7 +4,7 @@
 //
 // The server tells of these events, in order; a bracket holds events that some calls do not have:
 //
-//   Arrived    [Dequeued  [Began  [[ChildLeaves...  ChildCalled]  ChildAnswered]...]]    Replied  Over
+//   Arrived  [Dequeued  [Began  [[ChildLeaves...  ChildCalled]  ChildAnswered]...]]  Replied  Over
 //
 // A call that a full queue refuses, or that its server drops, has no Dequeued event. A call that
 // was cancelled or late when its turn came has no Began event. Each message of a stream is a call
@@ -52,7 +52,7 @@ struct CallRecord {
   TimePoint dequeued;                             // a thread took the request from the queue
   TimePoint began;                                // the handler was about to run
   TimePoint replied;                              // the reply was on its way to the connection
-  TimePoint over;                                 // the reply was handed to the kernel, or never will be
+  TimePoint over;                                 // the reply was handed to the kernel, if it was
   absl::StatusCode code = absl::StatusCode::kOk;  // of the reply
 };
 

@@ -106,8 +106,8 @@ struct ServerOptions {
   // The timeout of a request without a deadline of its own, so that every wait is bounded.
   Nanos default_timeout = std::chrono::seconds(60);
   // Keys of the caller's metadata that the calls of its handler carry on: by default the trace
-  // context (W3C and B3), which `trace` replaces. All others stay here, credentials first of all; a handler that wants to pass one
-  // on says so with Context::AddMetadata(). Lower case.
+  // context (W3C and B3), which `trace` replaces. All others stay here, credentials first of all; a
+  // handler that wants to pass one on says so with Context::AddMetadata(). Lower case.
   std::vector<std::string> forward_metadata = {"traceparent",  "tracestate",  "b3",
                                                "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid",
                                                "x-b3-sampled", "x-b3-flags"};

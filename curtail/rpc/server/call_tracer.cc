@@ -32,7 +32,7 @@ using observe::SpanReason;
 using observe::TraceChoice;
 using observe::TraceContext;
 
-// What is known of a call so far.
+// The record of a call so far.
 struct CallTracer::Live {
   static constexpr size_t kMost = Span::kMostChildren;
   static_assert(kMost <= 32);
