@@ -306,7 +306,8 @@ INSTANTIATE_TEST_SUITE_P(StraightLine, AllocationTest,
                          NameOf);
 INSTANTIATE_TEST_SUITE_P(Coroutine, AllocationTest,
                          testing::Combine(testing::Values("SIB1", "SIP1", "SDB1-4", "FIB1", "auto", "FIP1",
-                                                          "FDB1-4", "ADB1-2-2", "mutune", "online", "fence", "trace"),
+                                                          "FDB1-4", "ADB1-2-2", "mutune", "online", "fence",
+                                                          "trace"),
                                           testing::Values(true)),
                          NameOf);
 

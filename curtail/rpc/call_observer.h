@@ -66,7 +66,7 @@ struct ChildCall {
   std::string_view path;    // of its method
   std::string_view target;  // of its channel
   TimePoint called;
-  TimePoint sent;      // serialized and handed to its connection; zero before, and within the process
+  TimePoint sent;      // serialized and handed to its connection; zero within the process
   TimePoint answered;  // or found failed; zero before
   absl::StatusCode code = absl::StatusCode::kOk;  // once answered
 };

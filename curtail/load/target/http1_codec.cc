@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
-#include "curtail/wire/http1_reader.h"
 #include "curtail/load/target/http_codec.h"
+#include "curtail/wire/http1_reader.h"
 
 namespace curtail::internal {
 namespace {

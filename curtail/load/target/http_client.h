@@ -14,8 +14,8 @@
 
 #include "curtail/base/timer_heap.h"
 #include "curtail/load/target/http_connection.h"
-#include "curtail/wire/http_url.h"
 #include "curtail/load/target/load_client.h"
+#include "curtail/wire/http_url.h"
 
 namespace curtail::internal {
 
