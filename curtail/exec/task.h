@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "curtail/base/clock.h"
+#include "curtail/exec/priority.h"
 #include "curtail/exec/wait.h"
 
 namespace curtail {
@@ -52,8 +53,9 @@ class TaskKind {
 
 // Why an order gave a task up.
 enum class ShedReason : uint8_t {
-  kFull,     // its queue was full
-  kOverdue,  // it waited too long in a queue that stood (codel.h)
+  kFull,           // its queue was full
+  kOverdue,        // it waited too long in a queue that stood (codel.h)
+  kLessImportant,  // the server admits only more important ones (priority_limit.h)
 };
 
 // A Task runs once, on a thread of the executor. It belongs to the code that queued it until Run()
@@ -68,6 +70,9 @@ class Task {
   virtual std::string_view name() const { return "a task"; }
   // Its share in a kind; null: it is of none.
   virtual TaskKind* kind() { return nullptr; }
+
+  // How important it is, for an order that refuses by that.
+  virtual Priority priority() const { return {}; }
 
   // True if its run would do nothing but give its place back. A hint.
   virtual bool abandoned() const { return false; }

@@ -50,7 +50,7 @@ struct FenceClassStats {
   uint64_t queued = 0;    // ... had to wait for it; kDryRun: would have had to
   uint64_t refused = 0;   // found the queue full; kDryRun: would have been refused
   uint64_t borrowed = 0;  // began with a permit of another class
-  uint64_t shed = 0;      // waited too long in a queue that stood
+  uint64_t shed = 0;      // waited too long in a queue that stood, or less important
 };
 
 // Calls that a method made to a service that it had not declared.

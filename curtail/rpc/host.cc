@@ -176,6 +176,10 @@ class HostBuilder {
     const absl::StatusOr<QueueOptions> queue = internal::QueueFrom(flags_);
     if (!queue.ok()) return queue.status();
     options.queue = *queue;
+    options.priorities.on = flags_.priorities == "on";
+    if (!options.priorities.on && flags_.priorities != "off") {
+      return absl::InvalidArgumentError(Join("--priorities ", flags_.priorities, ": write off or on"));
+    }
     options.max_threads = flags_.max_threads;
     options.idle_timeout = FromSeconds(flags_.max_connection_idle_s);
     options.max_connection_age = FromSeconds(flags_.max_connection_age_s);

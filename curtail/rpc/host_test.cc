@@ -60,6 +60,7 @@ TEST(Host, RefusesWhatIsMissingOrWrong) {
       {{"--service", "cart", "--shared", "11"}, "11"},
       {{"--service", "cart", "--config", "XYZ"}, "XYZ"},
       {{"--service", "cart", "--fence", "on"}, "write off, dry-run, strict or borrow"},
+      {{"--service", "cart", "--priorities", "yes"}, "write off or on"},
       {{"--service", "cart", "--shed", "on"}, "write off or codel"},
       {{"--service", "cart", "--queue", "fast"}, "write fifo or lifo"},
       {{"--service", "cart", "--shed-target", "60"}, "is shorter than twice its target"},

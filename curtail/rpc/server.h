@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/exec/config.h"
+#include "curtail/exec/priority.h"
 #include "curtail/exec/queue_options.h"
 #include "curtail/fence/fence.h"
 #include "curtail/rpc/call_observer.h"
@@ -117,6 +118,9 @@ struct ServerOptions {
   // A queue of waiting requests may shed, or serve the newest first, while it stands. With fences
   // each class has its own. docs/design/overload.md says when to use it.
   QueueOptions queue;
+  // Under overload, refuses the least important requests first, by the "curtail-priority" that they
+  // bring. Calls of the handlers carry it on. docs/design/overload.md says when to use it.
+  PriorityOptions priorities;
   // Observers of each call, which outlive the server: four at most, with the policy, the HTTP admin
   // port and the tracer.
   std::vector<CallObserver*> observers;

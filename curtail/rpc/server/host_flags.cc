@@ -76,6 +76,9 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
             "A queue stands if the least wait of an interval exceeds so many ms", {0.001, 60e3});
   flags.Add("--shed-interval", &f->shed_interval_ms, "The interval in ms, at least twice the target",
             {0.002, 600e3});
+  flags.Add(
+      "--priorities", &f->priorities,
+      "Under overload, refuses the least important requests first, by their curtail-priority: off or on");
   flags.Add("--drain", &f->drain_s, "Seconds for requests in flight after SIGTERM", {0, kMaxDrainSeconds});
   flags.Add("--max-connection-idle", &f->max_connection_idle_s,
             "Seconds without a call after which a connection is told goodbye",

@@ -32,6 +32,7 @@ struct HostFlags {
   double trace_sample = 0.001, trace_slow_ms = 0;
   std::string fence = "off";
   std::string shed = "off", queue = "fifo";
+  std::string priorities = "off";
   double shed_target_ms = 5, shed_interval_ms = 100;
   bool any_machine = false;
   double slo_ms = 10;

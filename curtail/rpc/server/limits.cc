@@ -14,7 +14,7 @@ constexpr Nanos kBetweenLines = std::chrono::seconds(10);
 std::string_view NameOf(size_t limit) {
   constexpr std::array<std::string_view, kAllLimits - wire::kLimits> kNames = {
       "handshake time", "header time", "stalled write", "idle time",   "deadline", "held bytes in all",
-      "queue",          "queue share", "connections",   "descriptors", "refused"};
+      "queue",          "queue share", "connections",   "descriptors", "priority", "refused"};
   if (limit < wire::kLimits) return wire::LimitName(static_cast<wire::Limit>(limit));
   return kNames[limit - wire::kLimits];
 }

@@ -28,9 +28,10 @@ enum class ServerLimit : uint8_t {
   kQueueShare,                 // ... of one connection
   kConnections,                // connections at once
   kDescriptors,                // of the process
+  kPriority,                   // a priority that cannot be read: the default holds
   kRefused,                    // no limit: calls that an interceptor refused
 };
-inline constexpr size_t kAllLimits = wire::kLimits + 11;
+inline constexpr size_t kAllLimits = wire::kLimits + 12;
 
 // A LimitCounters counts for each limit, and writes a line to stderr once in ten seconds at most for each but kRefused.
 // Thread-safe.

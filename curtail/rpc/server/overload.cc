@@ -12,7 +12,7 @@
 namespace curtail::internal {
 
 std::vector<RefusalCount> RefusalCounters::Sample() const {
-  constexpr std::array<std::string_view, kRefusals> kNames = {"waited too long"};
+  constexpr std::array<std::string_view, kRefusals> kNames = {"waited too long", "less important"};
   std::vector<RefusalCount> happened;
   for (size_t i = 0; i < kRefusals; ++i) {
     const uint64_t times = counts_[i].load(std::memory_order_relaxed);
@@ -32,6 +32,13 @@ absl::Status OverdueError(Nanos waited, Context* context) {
   return absl::ResourceExhaustedError(Join(
       "the server is overloaded: the request waited ",
       std::chrono::duration_cast<std::chrono::milliseconds>(waited).count(), " ms, and its queue stands"));
+}
+
+absl::Status LessImportantError(Priority priority, Context* context) {
+  AskToRetryAfter(std::chrono::seconds(1), context);
+  return absl::ResourceExhaustedError(
+      Join("the server is overloaded, and the request's priority, ", ToString(priority),
+           ", is less important than those that it admits (curtail-priority)"));
 }
 
 }  // namespace curtail::internal

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
+#include "curtail/exec/priority.h"
 #include "curtail/rpc/server_stats.h"
 
 namespace curtail {
@@ -21,9 +22,10 @@ namespace internal {
 
 // Why a request, or a call that it makes, was refused.
 enum class Refusal : uint8_t {
-  kOverdue,  // it waited too long in a queue that stood
+  kOverdue,        // it waited too long in a queue that stood
+  kLessImportant,  // the server admits only more important ones
 };
-inline constexpr size_t kRefusals = 1;
+inline constexpr size_t kRefusals = 2;
 
 // A RefusalCounters counts for each reason. Thread-safe.
 class RefusalCounters {
@@ -43,6 +45,8 @@ void AskToRetryAfter(Nanos wait, Context* context);
 
 // The answer to a request that has `waited` too long.
 absl::Status OverdueError(Nanos waited, Context* context);
+// The answer to a request that is less important than those that the server admits.
+absl::Status LessImportantError(Priority priority, Context* context);
 
 }  // namespace internal
 }  // namespace curtail

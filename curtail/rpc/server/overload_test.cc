@@ -22,10 +22,12 @@ class GatesService final : public Service {
   std::vector<MethodHandler> Handlers() override {
     return {{.name = "Pass",
              .handler = internal::UnaryHandler<StringValue, StringValue>(
-                 [this](Context&, const StringValue& in, StringValue* out) {
+                 [this](Context& ctx, const StringValue& in, StringValue* out) {
                    const size_t mine = next_++;
                    if (mine < gates_->size()) (*gates_)[mine].Pass();
+                   const Metadata carried = ctx.ChildMetadata();
                    *out = in;
+                   out->set_value(std::string(carried.Find(kPriorityKey).value_or("none")));
                    return absl::OkStatus();
                  })}};
   }
@@ -39,6 +41,7 @@ class GatesService final : public Service {
 };
 
 struct Answer {
+  StringValue reply;
   absl::Status status;
   ReplyMetadata metadata;
 };
@@ -48,10 +51,11 @@ class OverloadTest : public RpcBase, public testing::TestWithParam<FenceMode> {
  protected:
   ~OverloadTest() override { Join(); }
 
-  void Serve(const QueueOptions& queue) {
+  void Serve(const QueueOptions& queue, const PriorityOptions& priorities = {}) {
     ServerOptions options;
     options.config = *Config::Parse("SDB1-1");
     options.queue = queue;
+    options.priorities = priorities;
     options.fence.mode = GetParam();
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<GatesService>(&gates_));
@@ -61,12 +65,12 @@ class OverloadTest : public RpcBase, public testing::TestWithParam<FenceMode> {
     channel_ = std::make_unique<Channel>(&client_, server_->addresses()[0]);
   }
   // Makes a call on a thread of its own; returns when the server has queued it, behind `queued` others.
-  void Begin(size_t queued) {
+  void Begin(size_t queued, std::string_view priority = {}) {
     answers_.emplace_back(std::make_unique<Answer>());
-    callers_.emplace_back([this, answer = answers_.back().get()] {
+    callers_.emplace_back([this, answer = answers_.back().get(), priority = std::string(priority)] {
       Context ctx(kMaxTestWait);
-      StringValue reply;
-      answer->status = channel_->Call(ctx, kPass.path, Text("x"), &reply, &answer->metadata);
+      if (!priority.empty()) ctx.AddMetadata(kPriorityKey, priority);
+      answer->status = channel_->Call(ctx, kPass.path, Text("x"), &answer->reply, &answer->metadata);
     });
     EXPECT_TRUE(Becomes([&] { return server_->Sample().pools.queued == queued; }));
   }
@@ -150,6 +154,54 @@ TEST_P(OverloadTest, NothingIsShedByDefault) {
   EXPECT_TRUE(server_->Sample().refusals.empty());
 }
 
+// The requests that run and wait make the server overloaded. The least important one is refused then.
+TEST_P(OverloadTest, PrioritiesRefuseTheLeastImportantAndAreCarriedOn) {
+  Serve({}, {.on = true, .target = kTarget, .window = 2 * kTarget});
+  Begin(0, "3.64");
+  EXPECT_TRUE(gates_[0].AwaitArrivals(1));
+  Begin(1, "3.64");
+  Pass(3 * kTarget);
+  gates_[0].Open();
+  EXPECT_TRUE(gates_[1].AwaitArrivals(1));
+  Begin(1, "127.127");
+  Begin(2, "3.64");
+  Join();
+  for (const size_t served : {0, 1, 3}) {
+    EXPECT_TRUE(answers_[served]->status.ok()) << answers_[served]->status;
+    EXPECT_EQ(answers_[served]->reply.value(), "3.64");
+  }
+  EXPECT_EQ(answers_[2]->status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(Message(answers_[2]->status)),
+              testing::HasSubstr("priority, 127.127, is less important"));
+  EXPECT_EQ(answers_[2]->metadata.trailing.Find("grpc-retry-pushback-ms"), "1000");
+  EXPECT_EQ(Refused("less important"), 1u);
+  const ServerStats stats = server_->Sample();
+  if (stats.fences) {
+    EXPECT_EQ(stats.fences->classes[0].shed, 1u);
+  }
+}
+
+TEST_P(OverloadTest, APriorityThatCannotBeReadIsCountedAndTheDefaultHolds) {
+  Serve({}, {.on = true});
+  gates_[0].Open();
+  Begin(0, "128.0");
+  Join();
+  EXPECT_TRUE(answers_[0]->status.ok()) << answers_[0]->status;
+  const std::vector<LimitCount> limits = server_->Sample().limits;
+  ASSERT_EQ(limits.size(), 1u);
+  EXPECT_EQ(limits[0].name, "priority");
+  EXPECT_EQ(limits[0].times, 1u);
+}
+
+TEST_P(OverloadTest, APriorityIsNotReadWhenOff) {
+  Serve({});
+  gates_[0].Open();
+  Begin(0, "128.0");
+  Join();
+  EXPECT_EQ(answers_[0]->reply.value(), "none") << "nor carried on";
+  EXPECT_TRUE(server_->Sample().limits.empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Fences, OverloadTest,
                          testing::Values(FenceMode::kOff, FenceMode::kDryRun, FenceMode::kStrict),
                          [](const auto& info) {
@@ -162,6 +214,9 @@ TEST(OverloadOptions, AreChecked) {
   ServerOptions options;
   options.queue.target = Nanos(0);
   EXPECT_EQ(Server::Start(std::move(options), {}).status().code(), absl::StatusCode::kInvalidArgument);
+  ServerOptions other;
+  other.priorities.target = Nanos(0);
+  EXPECT_EQ(Server::Start(std::move(other), {}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -339,6 +339,8 @@ ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<Connection> conn
   call->connection_ = std::move(connection);
   call->method_ = &method;
   call->id_ = id;
+  if (parts.priorities != nullptr) [[unlikely]]
+    call->ReadPriority(peer);
   call->stream_open_ = true;
   call->refs_.store(1, std::memory_order_relaxed);
   parts.admission.CallOpened();
@@ -384,6 +386,17 @@ bool ServerCall::Abandon(size_t bytes) {
   return false;
 }
 
+void ServerCall::ReadPriority(std::string_view peer) {
+  priority_ = {};
+  const std::optional<std::string_view> text = context_.metadata_.Find(kPriorityKey);
+  if (!text) return;
+  if (const std::optional<Priority> read = ParsePriority(*text)) {
+    priority_ = *read;
+  } else {
+    parts_->limits.Reached(internal::ServerLimit::kPriority, peer);
+  }
+}
+
 absl::Status ServerCall::Shed(TimePoint now) {
   switch (shed_reason()) {
     case ShedReason::kFull:
@@ -391,6 +404,10 @@ absl::Status ServerCall::Shed(TimePoint now) {
     case ShedReason::kOverdue:
       parts_->refusals.Count(internal::Refusal::kOverdue);
       return internal::OverdueError(now - queued_at(), &context_);
+    case ShedReason::kLessImportant:
+      parts_->refusals.Count(internal::Refusal::kLessImportant);
+      if (parts_->fence != nullptr) parts_->fence->CountLessImportant(method_->kind.path_class());
+      return internal::LessImportantError(priority_, &context_);
   }
   return absl::InternalError("shed");
 }

@@ -73,6 +73,7 @@ class ServerCall : public Task, public internal::Answerable {
   void Drop() override { Unref(); }
   std::string_view name() const override { return method_->path; }
   TaskKind* kind() override { return &method_->kind; }
+  Priority priority() const override { return priority_; }
   bool abandoned() const override { return !placed_.load(std::memory_order_relaxed); }
   // A Responder's answer, or that it was destroyed without one. Unary calls only.
   std::string* ReplyBytes() override { return nullptr; }
@@ -107,6 +108,8 @@ class ServerCall : public Task, public internal::Answerable {
   bool LeaveQueue(size_t bytes);
   // The stream is over, and the call may still be queued: it will not run. True: the caller owns what Run() uses.
   bool Abandon(size_t bytes);
+  // Notes how important its client says that it is.
+  void ReadPriority(std::string_view peer);
   // The answer to a request that the order gave up.
   absl::Status Shed(TimePoint now);
   // Begins a run: is it still worth while?
@@ -171,6 +174,7 @@ class ServerCall : public Task, public internal::Answerable {
   internal::ServedMethod* method_ = nullptr;
   wire::StreamId id_ = 0;
   TimePoint due_;
+  Priority priority_;  // of a server that refuses by it
 
   // Owned by the thread that runs the request.
   Context context_;

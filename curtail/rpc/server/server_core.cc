@@ -26,6 +26,7 @@
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/fifo_order.h"
+#include "curtail/exec/priority_order.h"
 #include "curtail/exec/spin_budget.h"
 #include "curtail/rpc/server/server_connection.h"
 #include "curtail/wire/metadata.h"
@@ -106,6 +107,7 @@ absl::Status ServerCore::Bind() {
   if (!response_.poller().status().ok()) return response_.poller().status();
   if (options_.listen.empty()) return absl::InvalidArgumentError("no address to listen on");
   if (absl::Status checked = options_.queue.Check(); !checked.ok()) return checked;
+  if (absl::Status checked = options_.priorities.Check(); !checked.ok()) return checked;
   for (const std::string& key : options_.forward_metadata) {
     if (wire::IsCustomKey(key)) continue;
     return absl::InvalidArgumentError(
@@ -164,11 +166,12 @@ absl::Status ServerCore::StartExecutor() {
                         .fiber = {.stack_bytes = options_.fiber_stack_bytes, .max_live = options_.max_fibers},
                         .watcher = adaptation_ == nullptr ? nullptr : adaptation_->watcher(),
                         .on_blocking = WarnOfBlocking};
-  if (parts_.fence != nullptr) {
-    pools.order = [this] { return parts_.fence->NewOrder(); };
-  } else {
-    pools.order = [this] { return MakeFifoOrder(options_.queue); };
-  }
+  pools.order = [this] {
+    std::unique_ptr<Order> order =
+        parts_.fence != nullptr ? parts_.fence->NewOrder() : MakeFifoOrder(options_.queue);
+    if (parts_.priorities == nullptr) return order;
+    return MakePriorityOrder(parts_.priorities.get(), std::move(order));
+  };
   executor_ = std::make_unique<Executor>(config, pools, this, &parts_.output, &response_);
   parts_.output.SubmitTo(executor_.get());
   if (parts_.fence != nullptr) parts_.fence->SubmitTo(executor_.get());

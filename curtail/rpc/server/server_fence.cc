@@ -42,6 +42,7 @@ FenceStats ServerFence::Sample() const {
   std::vector<std::string> names = classes_.Names();
   for (size_t i = 0; i < names.size(); ++i) {
     FenceClassStats sample = fence_.Sample(static_cast<uint8_t>(i));
+    sample.shed += less_important_[i].load(std::memory_order_relaxed);
     if (sample.limit == 0 && sample.begun == 0) continue;
     sample.name = std::move(names[i]);
     stats.classes.push_back(std::move(sample));

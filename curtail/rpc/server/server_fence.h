@@ -3,6 +3,8 @@
 // server_fence.h - connects a server's requests to the permits of its path classes (curtail/fence).
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -47,6 +49,10 @@ class ServerFence {
   void Ended(uint32_t method) { classes_.Ended(method); }
   // The answer to a request that a full queue refused; tells the client when to try again.
   absl::Status Refuse(uint8_t path_class, Context* context) const;
+  // A request of the class was refused ahead of its queue, as less important than others.
+  void CountLessImportant(uint8_t path_class) {
+    less_important_[path_class].fetch_add(1, std::memory_order_relaxed);
+  }
   FenceStats Sample() const;
 
  private:
@@ -55,6 +61,8 @@ class ServerFence {
   Fence fence_;
   const QueueOptions queue_;
   ClassTable classes_;
+  // Atomic, relaxed: for statistics.
+  std::array<std::atomic<uint64_t>, Fence::kMaxClasses> less_important_{};
   Executor* executor_ = nullptr;  // immutable once the server runs
 };
 

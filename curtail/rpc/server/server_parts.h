@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "curtail/base/clock.h"
+#include "curtail/exec/priority_limit.h"
 #include "curtail/rpc/server.h"
 #include "curtail/rpc/server/admission.h"
 #include "curtail/rpc/server/connection_set.h"
@@ -36,15 +37,22 @@ struct ServerParts {
         max_age(options.max_connection_age),
         age_grace(options.max_connection_age_grace),
         write_timeout(options.write_timeout),
-        forward_metadata(options.forward_metadata),
+        forward_metadata(Forwarded(options)),
         interceptors(options.interceptors),
         budget(options.max_held_bytes),
         admission(options.max_queue, options.max_queue_bytes),
         connections(static_cast<size_t>(options.max_connections)) {
     if (options.fence.mode != FenceMode::kOff)
       fence = std::make_unique<ServerFence>(options.fence, options.queue);
+    if (options.priorities.on) priorities = std::make_unique<PriorityLimit>(options.priorities);
     session.max_message_bytes = options.max_message_bytes;
     session.max_partial_bytes = kConnectionBytes;
+  }
+
+  static std::vector<std::string> Forwarded(const ServerOptions& options) {
+    std::vector<std::string> keys = options.forward_metadata;
+    if (options.priorities.on) keys.emplace_back(kPriorityKey);
+    return keys;
   }
 
   // Immutable once the server runs.
@@ -61,7 +69,8 @@ struct ServerParts {
   CallObservers observers;
   LimitCounters limits;
   RefusalCounters refusals;
-  std::unique_ptr<ServerFence> fence;  // null: off
+  std::unique_ptr<ServerFence> fence;         // null: off
+  std::unique_ptr<PriorityLimit> priorities;  // likewise
 
   // Connections keep the clock alive.
   const std::shared_ptr<TimerClock> clock = std::make_shared<TimerClock>();

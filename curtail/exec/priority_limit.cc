@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/exec/priority_limit.h"
+
+#include <algorithm>
+
+namespace curtail {
+
+bool PriorityLimit::Admit(Priority priority, TimePoint now) {
+  if (came_ == 0) began_ = now;
+  if (now - began_ >= options_.window || came_ == kRequests) {  // P2
+    EndWindow();
+    began_ = now;
+  }
+  const uint32_t level = LevelOf(priority);
+  ++came_;
+  ++of_business_[priority.business];
+  ++of_level_[level];
+  first_ = std::min(first_, level);
+  const bool admitted = level <= limit_.load(std::memory_order_relaxed);  // P1
+  admitted_ += admitted;
+  return admitted;
+}
+
+void PriorityLimit::EndWindow() {
+  if (taken_ > 0) {
+    uint32_t limit = 0;
+    if (overdue_ || wait_ > taken_ * options_.target) {  // P4
+      limit = std::max(first_, LevelFor(admitted_ * 95 / 100, /*over=*/false));
+    } else {  // P5
+      limit = LevelFor(admitted_ + std::max(1u, came_ / 100), /*over=*/true);
+    }
+    limit_.store(limit, std::memory_order_relaxed);
+  }
+  came_ = admitted_ = taken_ = 0;
+  wait_ = Nanos::zero();
+  overdue_ = false;
+  first_ = kLast;
+  of_business_.fill(0);
+  of_level_.fill(0);
+}
+
+uint32_t PriorityLimit::LevelFor(uint32_t count, bool over) const {
+  const auto passes = [&](uint32_t sum) { return over ? sum >= count : sum > count; };
+  uint32_t sum = 0;
+  for (uint32_t business = 0; business < kLevels; ++business) {
+    if (!passes(sum + of_business_[business])) {
+      sum += of_business_[business];
+      continue;
+    }
+    uint32_t level = business * kLevels;
+    while (!passes(sum += of_level_[level])) ++level;
+    return over ? level : std::max(level, 1u) - 1;
+  }
+  return kLast;
+}
+
+}  // namespace curtail

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Priorities, and the rules P1 to P5 of priority_limit.h, in time that the test counts.
+#include "curtail/exec/priority.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <iostream>
+#include <memory>
+
+#include "curtail/base/rng.h"
+#include "curtail/exec/fifo_order.h"
+#include "curtail/exec/priority_order.h"
+
+namespace curtail {
+namespace {
+
+constexpr Nanos kMilli = std::chrono::milliseconds(1);
+
+TEST(Priority, HasOneForm) {
+  EXPECT_EQ(ParsePriority("3.17"), (Priority{3, 17}));
+  EXPECT_EQ(ParsePriority("0.0"), (Priority{0, 0}));
+  EXPECT_EQ(ParsePriority("127.127"), (Priority{127, 127}));
+  EXPECT_EQ(ToString({3, 17}), "3.17");
+  for (const char* text : {"", ".", "3", "3.", ".3", "3.17.1", "128.0", "0.128", "03.1", "1.00", "-1.0",
+                           "+1.0", " 1.0", "1.0 ", "1,0", "0x1.0", "1000.1", "a.b"}) {
+    EXPECT_FALSE(ParsePriority(text)) << text;
+  }
+  EXPECT_LT((Priority{3, 127}), (Priority{4, 0})) << "business counts first";
+}
+
+class PriorityTask final : public Task {
+ public:
+  explicit PriorityTask(Priority priority) : priority_(priority) {}
+  void Run(const WaitHint&) override {}
+  Priority priority() const override { return priority_; }
+
+  int came_out = 0;
+
+ private:
+  const Priority priority_;
+};
+
+// A server of one thread, which takes a millisecond for each request that it does not refuse.
+class PriorityScaffold {
+ public:
+  explicit PriorityScaffold(const QueueOptions& queue = {})
+      : order_(MakePriorityOrder(&limit, MakeFifoOrder(queue))) {}
+
+  void Arrive(Priority priority) {
+    PriorityTask& task = tasks_.emplace_back(priority);
+    TaskList list;
+    list.Push(&task);
+    list.Stamp(now);
+    const size_t ready = order_->ready();
+    order_->Append(list);
+    EXPECT_EQ(order_->ready(), ready + 1);
+    EXPECT_EQ(order_->size(), order_->ready());
+  }
+  void Serve() {
+    for (bool served = false; order_->ready() > 0 && !served;) {
+      const Order::Next next = order_->Pop(now);
+      auto& task = *static_cast<PriorityTask*>(next.task);
+      EXPECT_EQ(++task.came_out, 1) << "O2";
+      served = !next.shed;
+      ++counts[task.priority().business][served];
+    }
+    now += kMilli;
+  }
+  void Finish() {
+    while (order_->ready() > 0) Serve();
+    EXPECT_TRUE(std::all_of(tasks_.begin(), tasks_.end(), [](auto& t) { return t.came_out == 1; }));
+  }
+
+  PriorityLimit limit;
+  TimePoint now = TimePoint() + std::chrono::hours(1);
+  size_t counts[128][2] = {};  // of each business: refused, served
+
+ private:
+  std::unique_ptr<Order> order_;
+  std::deque<PriorityTask> tasks_;
+};
+
+Priority OfUser(uint8_t business, Rng& rng) { return {business, static_cast<uint8_t>(rng.Below(128))}; }
+
+// Half of the load is too much: what is important is served, and of the rest as many users as there is room for.
+void Overload(const QueueOptions& queue, uint64_t seed) {
+  Rng rng(seed);
+  PriorityScaffold s(queue);
+  for (int i = 0; i < 30'000; ++i) {
+    for (int k = 0; k < 2; ++k) s.Arrive(OfUser(rng.Below(10) == 0 ? 3 : 64, rng));
+    s.Serve();
+    if (i == 10'000) std::fill(&s.counts[0][0], &s.counts[0][0] + 256, size_t{0});
+  }
+  EXPECT_EQ(s.limit.limit().business, 64);
+  const double important =
+      static_cast<double>(s.counts[3][1]) / static_cast<double>(s.counts[3][0] + s.counts[3][1]);
+  EXPECT_GT(important, queue.any() ? 0.8 : 0.9999) << "only an overdue one was refused";
+  EXPECT_GT(s.counts[64][1], 12'000u);
+  EXPECT_GT(s.counts[64][0], 14'000u);
+  for (int i = 0; i < 200'000 && s.limit.limit() != Priority{127, 127}; ++i) {
+    if (i % 2 == 0) s.Arrive(OfUser(64, rng));
+    s.Serve();
+  }
+  EXPECT_EQ(s.limit.limit(), (Priority{127, 127})) << "all are admitted again";
+  s.Finish();
+}
+
+uint64_t PrintedSeed() {
+  const char* const given = std::getenv("CURTAIL_SEED");
+  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10)
+                                         : static_cast<uint64_t>(Now().time_since_epoch().count());
+  std::cout << "seed " << seed << "\n";
+  return seed;
+}
+
+TEST(PriorityLimit, ServesTheImportantAndAsManyOfTheRestAsItCan) { Overload({}, PrintedSeed()); }
+TEST(PriorityLimit, ActsBeforeAQueueThatSheds) { Overload({.shed = ShedMode::kCodel}, PrintedSeed()); }
+
+TEST(PriorityLimit, RefusesNothingWithoutOverload) {
+  Rng rng(1);
+  PriorityScaffold s;
+  for (int i = 0; i < 5000; ++i) {
+    if (i % 4 != 0) s.Arrive({static_cast<uint8_t>(rng.Below(128)), static_cast<uint8_t>(rng.Below(128))});
+    s.Serve();
+  }
+  EXPECT_EQ(s.limit.limit(), (Priority{127, 127}));
+  s.Finish();
+  for (const auto& count : s.counts) EXPECT_EQ(count[0], 0u);
+}
+
+// P4: where all are alike there is nothing to choose. A queue that sheds is for that.
+TEST(PriorityLimit, NeverRefusesTheMostImportant) {
+  PriorityScaffold s;
+  for (int i = 0; i < 5000; ++i) {
+    s.Arrive({}), s.Arrive({});
+    s.Serve();
+  }
+  EXPECT_EQ(s.limit.limit(), Priority());
+  s.Finish();
+  EXPECT_EQ(s.counts[64][0], 0u);
+}
+
+// P1, at random loads: whatever is refused, nothing less important would have been admitted.
+TEST(PriorityLimit, RefusesNoRequestAheadOfALessImportantOne) {
+  Rng rng(PrintedSeed());
+  PriorityLimit limit;
+  TimePoint now = TimePoint() + std::chrono::hours(1);
+  for (int i = 0; i < 50'000; ++i) {
+    now += Nanos(static_cast<int64_t>(rng.Below(2'000'000)));
+    const Priority priority{static_cast<uint8_t>(rng.Below(128)), static_cast<uint8_t>(rng.Below(128))};
+    const bool admitted = limit.Admit(priority, now);
+    ASSERT_EQ(admitted, priority <= limit.limit());
+    if (admitted) limit.Taken(rng.Below(40) * kMilli, rng.Below(5000) == 0);
+  }
+}
+
+}  // namespace
+}  // namespace curtail
