@@ -14,9 +14,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "absl/status/status.h"
+#include "curtail/base/clock.h"
+#include "curtail/fence/meter.h"
 
 namespace curtail {
 
@@ -38,6 +43,16 @@ struct FenceOptions {
   uint32_t permits = 256;
   // The requests of one class that may wait for a permit; more are refused. Raise for bursts.
   uint32_t max_waiting = 128;
+  // How the limits of classes come about: "fixed", or a limiter that follows each class
+  // (limiter/limiter.h).
+  std::string limit = "fixed";
+
+  // True if limits follow.
+  bool follows() const { return limit != "fixed"; }
+  // INVALID_ARGUMENT for an unknown limit. One that follows needs a mode that gives permits out,
+  // and fewer than kMaxFollowed permits.
+  absl::Status Check() const;
+  static constexpr uint32_t kMaxFollowed = 1u << 15;  // occupancy.h
 };
 
 // The present state of one class, and what it has counted since the start.
@@ -77,11 +92,18 @@ class Fence {
   // In the note of a task: it was shed, and has a permit to return.
   static constexpr uint8_t kShedWithPermit = 0x80;
 
-  explicit Fence(const FenceOptions& options) : options_(options) {}
+  // `origin`: requests come later.
+  explicit Fence(const FenceOptions& options, TimePoint origin = TimePoint())
+      : options_(options),
+        meter_(options.follows() ? std::make_unique<FenceMeter>(kMaxClasses, origin) : nullptr) {}
   Fence(const Fence&) = delete;
   Fence& operator=(const Fence&) = delete;
 
   const FenceOptions& options() const { return options_; }
+  // Null if the limits are fixed.
+  FenceMeter* meter() const { return meter_.get(); }
+  // All permits, of all classes.
+  uint32_t permits() const { return permits_.load(std::memory_order_relaxed); }
 
   // The limits. They hold from the next Append() of the order: submit an empty list after a raise.
   // A lower one interrupts no request. Limits that exceed the permits together are cut, the largest
@@ -147,6 +169,7 @@ class Fence {
 
   // Immutable after construction.
   const FenceOptions options_;
+  const std::unique_ptr<FenceMeter> meter_;
 
   std::array<State, kMaxClasses> states_;
   // Atomic: classes with requests held back, as bits. Written by the order; see rule F5.
@@ -154,6 +177,7 @@ class Fence {
   // Atomic: release after a change of a limit or of present_, acquire in FenceShares::Refresh().
   std::atomic<uint32_t> version_{1};
   std::atomic<uint64_t> present_{0};  // relaxed; published by version_
+  std::atomic<uint32_t> permits_{1};  // relaxed: written by FenceShares, under the executor's mutex
 };
 
 }  // namespace curtail

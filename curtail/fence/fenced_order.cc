@@ -124,6 +124,7 @@ class FencedOrder final : public Order {
     Fence::State& state = fence_.states_[path_class];
     if (shares_.Borrows(path_class)) Fence::Count(state.borrowed);
     Fence::Count(state.begun);
+    if (fence_.meter() != nullptr) fence_.meter()->Come(path_class, now_);
     classes_[path_class].granted.Push(task);
     granted_ |= BitOf(path_class);
     ++ready_;

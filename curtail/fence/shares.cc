@@ -48,6 +48,7 @@ FenceShares::FenceShares(Fence* fence)
 
 void FenceShares::SetThreads(uint32_t threads) {
   permits_ = PermitsOf(threads == 0 ? std::max<uint32_t>(1, fence_.options().permits) : threads);
+  fence_.permits_.store(permits_, std::memory_order_relaxed);
   Divide(fence_.version_.load(std::memory_order_acquire));
 }
 

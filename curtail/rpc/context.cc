@@ -71,7 +71,7 @@ void Context::Reset(Deadline deadline, std::string_view peer) {
   cancelled_.store(false, std::memory_order_relaxed);
 }
 
-void Context::ReturnPermit() { fence_->Return(std::exchange(permit_, uint8_t{0})); }
+void Context::ReturnPermit() { fence_->Return(std::exchange(permit_, uint8_t{0}), PermitEnd::kAnswered); }
 
 const PeerCertificate& Context::peer_certificate() const {
   static const PeerCertificate kNone;

@@ -173,6 +173,10 @@ class HostBuilder {
           Join("--fence ", flags_.fence, ": write off, dry-run, strict or borrow"));
     }
     options.fence.mode = *fence;
+    options.fence.limit = flags_.fence_limit;
+    if (absl::Status checked = options.fence.Check(); !checked.ok()) {
+      return absl::InvalidArgumentError(Join("--fence-limit ", flags_.fence_limit, ": ", Message(checked)));
+    }
     const absl::StatusOr<QueueOptions> queue = internal::QueueFrom(flags_);
     if (!queue.ok()) return queue.status();
     options.queue = *queue;

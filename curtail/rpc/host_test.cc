@@ -61,6 +61,8 @@ TEST(Host, RefusesWhatIsMissingOrWrong) {
       {{"--service", "cart", "--config", "XYZ"}, "XYZ"},
       {{"--service", "cart", "--fence", "on"}, "write off, dry-run, strict or borrow"},
       {{"--service", "cart", "--priorities", "yes"}, "write off or on"},
+      {{"--service", "cart", "--fence-limit", "best"}, "one of fixed, sct, aimd, vegas, gradient2, not best"},
+      {{"--service", "cart", "--fence-limit", "sct"}, "strict or borrow, not off"},
       {{"--service", "cart", "--shed", "on"}, "write off or codel"},
       {{"--service", "cart", "--queue", "fast"}, "write fifo or lifo"},
       {{"--service", "cart", "--shed-target", "60"}, "is shorter than twice its target"},

@@ -73,6 +73,7 @@ struct RefusalCount {
 // The fences of a server.
 struct FenceStats {
   FenceMode mode = FenceMode::kOff;
+  std::string limiter = "fixed";            // FenceOptions::limit
   std::vector<FenceClassStats> classes;     // those that have methods, or had requests
   std::vector<UndeclaredCalls> undeclared;  // of methods that declare their calls
 };

@@ -99,6 +99,7 @@ json FencesJson(const admin::v1::GetStatusReply& status) {
         {{"method", calls.method()}, {"service", calls.service()}, {"times", calls.times()}});
   }
   return {{"mode", status.fences().mode()},
+          {"limiter", status.fences().limiter()},
           {"classes", std::move(classes)},
           {"undeclared", std::move(undeclared)}};
 }

@@ -85,6 +85,7 @@ bool MayChange(const Context& ctx, std::string_view token) {
 
 void Fill(const FenceStats& stats, admin::v1::Fences* fences) {
   fences->set_mode(std::string(FenceModeName(stats.mode)));
+  fences->set_limiter(stats.limiter);
   for (const FenceClassStats& from : stats.classes) {
     admin::v1::FenceClass* const to = fences->add_classes();
     to->set_name(from.name);

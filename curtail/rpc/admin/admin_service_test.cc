@@ -60,6 +60,7 @@ TEST(AdminMessages, StatusHasAllThatTheServerCounts) {
                     .held_up = {{"/a.B/C", 19, true}},
                     .limits = {{"resets", 20}},
                     .fences = FenceStats{.mode = FenceMode::kStrict,
+                                         .limiter = "sct",
                                          .classes = {{"a.B", 21, 22, 23, 24, 25, 26, 27, 29}},
                                          .undeclared = {{"/a.B/C", "a.D", 28}}},
                     .refusals = {{"waited too long", 30}}};
@@ -89,7 +90,8 @@ TEST(AdminMessages, StatusHasAllThatTheServerCounts) {
   EXPECT_EQ(
       status.fences().ShortDebugString(),
       "mode: \"strict\" classes { name: \"a.B\" limit: 21 in_use: 22 waiting: 23 begun: 24 queued: 25 "
-      "refused: 26 borrowed: 27 shed: 29 } undeclared { method: \"/a.B/C\" service: \"a.D\" times: 28 }");
+      "refused: 26 borrowed: 27 shed: 29 } undeclared { method: \"/a.B/C\" service: \"a.D\" times: 28 } "
+      "limiter: \"sct\"");
   ASSERT_EQ(status.refusals_size(), 1);
   EXPECT_EQ(status.refusals(0).ShortDebugString(), "reason: \"waited too long\" times: 30");
 }

@@ -102,8 +102,8 @@ void WriteClasses(const FenceStats& fences, MetricsText& text, Field FenceClassS
 }
 
 void WriteFences(MetricsText& text, const FenceStats& fences) {
-  text.Info("curtail_fence_info", "The mode of the fences");
-  text.Sample({{"mode", FenceModeName(fences.mode)}}, uint64_t{1});
+  text.Info("curtail_fence_info", "The mode of the fences, and the limiter that their limits follow");
+  text.Sample({{"mode", FenceModeName(fences.mode)}, {"limiter", fences.limiter}}, uint64_t{1});
   text.Gauge("curtail_fence_permits", "Permits of a path class; 0: it needs none");
   WriteClasses(fences, text, &FenceClassStats::limit);
   text.Gauge("curtail_fence_permits_in_use", "Permits held by requests");

@@ -130,6 +130,31 @@ TEST_F(FenceServerTest, LearnsThePathOfAMethod) {
       << "now it is of the class of what it calls";
 }
 
+// A service that is gone: AIMD takes permits of its path away, and leaves the other's alone.
+TEST_F(FenceServerTest, TheLimitOfAPathFollowsItsService) {
+  limit_ = "aimd";
+  Serve(FenceMode::kStrict, "SDB1-8");
+  EXPECT_EQ(mid_->Sample().fences->limiter, "aimd");
+  EXPECT_EQ(ClassOf("test.Hold").limit, 3u);
+  ExpectQuick(3);
+  slow_leaf_.reset();
+  EXPECT_TRUE(Becomes([&] {
+    EXPECT_EQ(Call(*channel_, kSlow, "x").code(), absl::StatusCode::kUnavailable);
+    return ClassOf("test.Hold").limit < 3;
+  }));
+  ExpectQuick(3);
+  EXPECT_GE(ClassOf("test.Echo").limit, 3u);
+}
+
+TEST(FenceServer, RefusesALimitThatThereIsNot) {
+  ServerOptions options;
+  options.fence = {.mode = FenceMode::kStrict, .limit = "best"};
+  const auto server = Server::Start(std::move(options), {});
+  EXPECT_EQ(server.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(server.status().message(),
+            "a fence's limit is one of fixed, sct, aimd, vegas, gradient2, not best");
+}
+
 class Misnamed final : public Service {
  public:
   std::string_view FullName() const override { return "test.Misnamed"; }

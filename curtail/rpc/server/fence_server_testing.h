@@ -33,7 +33,7 @@ class FenceServerTest : public RpcBase, public testing::Test {
     options.config = *Config::Parse(config);
     // As many permits under models that hold no thread as under the synchronous ones: seven, of which
     // each class has three, and `unknown` one.
-    options.fence = {.mode = mode, .permits = 8, .max_waiting = 4};
+    options.fence = {.mode = mode, .permits = 8, .max_waiting = 4, .limit = limit_};
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<FencedMid>(&slow_channel_, &quick_channel_, &gate_));
     auto server = Server::Start(std::move(options), std::move(services));
@@ -99,6 +99,7 @@ class FenceServerTest : public RpcBase, public testing::Test {
   }
 
   const std::function<std::string(std::string leaf)> via_;
+  std::string limit_ = "fixed";  // of the server that Serve() starts
   Holder holder_;
   Client client_;
   std::unique_ptr<Server> slow_leaf_ = [this] {

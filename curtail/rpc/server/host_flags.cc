@@ -7,6 +7,7 @@
 
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
+#include "curtail/fence/limiter/limiter.h"
 #include "curtail/rpc/transport/socket.h"
 
 namespace curtail::internal {
@@ -69,6 +70,9 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
       "--fence", &f->fence,
       "Keeps a service that stalls from taking the threads of requests that do not call it: off, dry-run, "
       "strict or borrow");
+  flags.Add("--fence-limit", &f->fence_limit,
+            "How many requests of a path may run, with a strict or borrowing fence: fixed, or followed by " +
+                LimiterNames().substr(kFixedLimit.size() + 2));
   flags.Add("--shed", &f->shed, "Refuses requests that wait too long in a queue that stands: off or codel");
   flags.Add("--queue", &f->queue,
             "Which request is next: fifo, or lifo, the newest first while the queue stands");

@@ -30,7 +30,7 @@ struct HostFlags {
   std::string policy, profile, admin, http_admin;
   std::string trace_to;
   double trace_sample = 0.001, trace_slow_ms = 0;
-  std::string fence = "off";
+  std::string fence = "off", fence_limit = "fixed";
   std::string shed = "off", queue = "fifo";
   std::string priorities = "off";
   double shed_target_ms = 5, shed_interval_ms = 100;

@@ -120,7 +120,7 @@ class UnaryCall final : public ServerCall {
     reply_.pooled = true;
     std::shared_ptr<Connection> connection = connection_;
     ServerParts& parts = *parts_;
-    const Permit permit = PermitToGiveBack();
+    const Permit permit = PermitToGiveBack(reply_.status);
     connection->Post(&reply_);
     parts.output.Output(std::move(connection));
     permit.GiveBack();
@@ -153,7 +153,7 @@ class UnaryCall final : public ServerCall {
   }
   // Its turn came when its client no longer waited for the answer.
   void Forget() {
-    PermitToGiveBack().GiveBack();
+    PermitToGiveBack(absl::CancelledError()).GiveBack();
     Unref();
   }
   void NeverRun(absl::StatusCode code) override { observed_.Replied(code); }
@@ -237,7 +237,7 @@ class EachMessageCall final : public ServerCall {
         if (flooded_) begun = absl::ResourceExhaustedError("too many messages wait on this stream");
         last = requests_.empty();
         if (last && !ended_) {
-          permit = PermitToGiveBack();  // from now on another thread may run the call
+          permit = PermitToGiveBack(begun);  // from now on another thread may run the call
           scheduled_ = false;
           break;
         }
@@ -262,10 +262,9 @@ class EachMessageCall final : public ServerCall {
       Ref();  // the reply's
       request.observed.Replied(reply->status.code());
       request.observed.Over();
+      if (ends) permit = PermitToGiveBack(reply->status);
       connection_->Post(reply);
-      if (!ends) continue;
-      permit = PermitToGiveBack();
-      break;
+      if (ends) break;
     }
     std::shared_ptr<Connection> connection = connection_;
     ServerParts& parts = *parts_;

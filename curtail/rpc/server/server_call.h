@@ -147,16 +147,19 @@ class ServerCall : public Task, public internal::Answerable {
     void GiveBack() const {
       if (fence == nullptr) [[likely]]
         return;
-      if (permit != 0) fence->Return(permit);
-      if (ran) fence->Ended(method);
+      if (permit != 0) fence->Return(permit, end);
+      if (end != PermitEnd::kUnused) fence->Ended(method);
     }
     internal::ServerFence* fence = nullptr;  // null: fences are off
     uint32_t method = 0;
     uint8_t permit = 0;  // 0: none
-    bool ran = false;
+    PermitEnd end = PermitEnd::kUnused;
   };
-  Permit PermitToGiveBack() {
-    return {parts_->fence.get(), method_->index, std::exchange(context_.permit_, uint8_t{0}), ran_};
+  Permit PermitToGiveBack(const absl::Status& answer) {
+    internal::ServerFence* const fence = parts_->fence.get();
+    if (fence == nullptr) [[likely]]
+      return {};
+    return {fence, method_->index, std::exchange(context_.permit_, uint8_t{0}), fence->EndOf(ran_, answer)};
   }
   // Its handler is about to run.
   void Began(internal::ObservedCall& observed) {

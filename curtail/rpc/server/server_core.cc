@@ -108,6 +108,7 @@ absl::Status ServerCore::Bind() {
   if (options_.listen.empty()) return absl::InvalidArgumentError("no address to listen on");
   if (absl::Status checked = options_.queue.Check(); !checked.ok()) return checked;
   if (absl::Status checked = options_.priorities.Check(); !checked.ok()) return checked;
+  if (absl::Status checked = options_.fence.Check(); !checked.ok()) return checked;
   for (const std::string& key : options_.forward_metadata) {
     if (wire::IsCustomKey(key)) continue;
     return absl::InvalidArgumentError(
@@ -151,6 +152,11 @@ absl::Status ServerCore::Run() {
   if (absl::Status added = parts_.clock->Register(parts_.clock, *poller_); !added.ok()) return added;
   parts_.budget.OnRise([this] { housekeeper_->Rouse(); });
   housekeeper_->Start();
+  if (options_.fence.follows()) {
+    fence_limits_ =
+        std::make_shared<FenceLimits>(&parts_.fence->fence(), parts_.clock.get(), executor_.get());
+    fence_limits_->Start();
+  }
   for (const auto& listener : listeners_) {
     if (absl::Status added = listener->Register(listener); !added.ok()) return added;
   }

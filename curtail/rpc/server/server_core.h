@@ -14,6 +14,7 @@
 #include "curtail/rpc/client/response_receiver.h"
 #include "curtail/rpc/server.h"
 #include "curtail/rpc/server/adaptation.h"
+#include "curtail/rpc/server/fence_limits.h"
 #include "curtail/rpc/server/housekeeper.h"
 #include "curtail/rpc/server/listener.h"
 #include "curtail/rpc/server/server_parts.h"
@@ -79,6 +80,7 @@ class ServerCore final : public Receiver {
   std::unique_ptr<Adaptation> adaptation_;  // set by Run()
   ServerParts parts_;
   const std::shared_ptr<Housekeeper> housekeeper_ = std::make_shared<Housekeeper>(parts_);
+  std::shared_ptr<FenceLimits> fence_limits_;  // set by Run(); null: they are fixed
   std::unique_ptr<Executor> executor_;
 };
 

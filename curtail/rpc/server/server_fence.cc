@@ -25,7 +25,20 @@ void ServerFence::AddMethods(MethodTable& methods) {
   }
 }
 
-void ServerFence::Return(uint8_t permit) {
+PermitEnd ServerFence::EndOfError(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kUnavailable:
+      return PermitEnd::kDropped;
+    default:
+      return PermitEnd::kAnswered;
+  }
+}
+
+void ServerFence::Return(uint8_t permit, PermitEnd end) {
+  if (FenceMeter* const meter = fence_.meter(); meter != nullptr && permit != Fence::kLocal)
+    meter->Leave(permit, Now(), end);
   if (!fence_.End(permit)) return;
   TaskList none;
   executor_->Submit(none);
@@ -38,7 +51,8 @@ absl::Status ServerFence::Refuse(uint8_t path_class, Context* context) const {
 }
 
 FenceStats ServerFence::Sample() const {
-  FenceStats stats{.mode = fence_.options().mode, .undeclared = classes_.Undeclared()};
+  FenceStats stats{
+      .mode = fence_.options().mode, .limiter = fence_.options().limit, .undeclared = classes_.Undeclared()};
   std::vector<std::string> names = classes_.Names();
   for (size_t i = 0; i < names.size(); ++i) {
     FenceClassStats sample = fence_.Sample(static_cast<uint8_t>(i));

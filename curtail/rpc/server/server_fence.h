@@ -30,7 +30,7 @@ class MethodTable;
 class ServerFence {
  public:
   ServerFence(const FenceOptions& options, const QueueOptions& queue)
-      : fence_(options), queue_(queue), classes_(&fence_) {}
+      : fence_(options, Now()), queue_(queue), classes_(&fence_) {}
 
   // Before the executor runs, once. Methods that never wait, and streams, which hold no thread of the pools, are local.
   void AddMethods(MethodTable& methods);
@@ -38,8 +38,15 @@ class ServerFence {
   std::unique_ptr<Order> NewOrder() { return MakeFencedOrder(&fence_, queue_); }
   void SubmitTo(Executor* executor) { executor_ = executor; }
 
+  // Its permits.
+  Fence& fence() { return fence_; }
+
+  // How a request ends whose answer that is; `ran`: its handler did.
+  static PermitEnd EndOf(bool ran, const absl::Status& answer) {
+    return !ran ? PermitEnd::kUnused : answer.ok() ? PermitEnd::kAnswered : EndOfError(answer.code());
+  }
   // Returns a request's permit, once. Never blocks.
-  void Return(uint8_t permit);
+  void Return(uint8_t permit, PermitEnd end);
   // A request of `method` calls `path`, "/package.Service/Method".
   void Called(uint32_t method, std::string_view path) {
     if (classes_.Called(method, path)) [[unlikely]]
@@ -56,6 +63,7 @@ class ServerFence {
   FenceStats Sample() const;
 
  private:
+  static PermitEnd EndOfError(absl::StatusCode code);
   void WarnOfCall(uint32_t method, std::string_view path) const;
 
   Fence fence_;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "curtail/fence/limiter/limiter.h"
 #include "curtail/rpc/admin/admin.pb.h"
 
 namespace curtail::tool {
@@ -42,9 +43,11 @@ std::string PolicyText(const admin::v1::GetStatusReply& status) {
 std::string FencesText(const admin::v1::GetStatusReply& status) {
   if (!status.has_fences()) return "";
   const admin::v1::Fences& fences = status.fences();
-  std::string text =
-      absl::StrFormat("\nfences %s\n%8s %8s %8s %10s %10s %10s %10s %10s  %s\n", fences.mode(), "permits",
-                      "in use", "waiting", "begun", "queued", "refused", "borrowed", "shed", "services");
+  const bool follows = !fences.limiter().empty() && fences.limiter() != kFixedLimit;
+  const std::string limits = follows ? absl::StrCat(", limits follow ", fences.limiter()) : "";
+  std::string text = absl::StrFormat("\nfences %s%s\n%8s %8s %8s %10s %10s %10s %10s %10s  %s\n",
+                                     fences.mode(), limits, "permits", "in use", "waiting", "begun", "queued",
+                                     "refused", "borrowed", "shed", "services");
   for (const admin::v1::FenceClass& c : fences.classes()) {
     absl::StrAppendFormat(&text, "%8s %8d %8d %10d %10d %10d %10d %10d  %s\n",
                           c.limit() == 0 ? "-" : absl::StrCat(c.limit()), c.in_use(), c.waiting(), c.begun(),

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. A limiter begins with the share that its class has, and never asks for more than its class could get: what
+// the shares of the others leave, or an equal part. Otherwise it would climb while its class has no more permits, and
+// its cuts would then change nothing for a while. A class whose limit falls leaves permits to those whose limits rise.
+#include "curtail/fence/class_limits.h"
+
+#include "curtail/fence/shares.h"
+
+namespace curtail {
+
+ClassLimits::Closed ClassLimits::Close(TimePoint now) {
+  Closed closed;
+  if (now <= began_) return closed;
+  fence_.meter()->Hear(now);
+  std::array<FenceClassStats, Fence::kMaxClasses> stats;
+  Shares shares{};
+  for (uint8_t c = Fence::kLocal + 1; c < Fence::kMaxClasses; ++c) {
+    stats[c] = fence_.Sample(c);
+    shares[c] = stats[c].limit;
+  }
+  for (uint8_t c = Fence::kLocal + 1; c < Fence::kMaxClasses; ++c) CloseOf(c, stats[c], now, shares, &closed);
+  began_ = now;
+  return closed;
+}
+
+void ClassLimits::CloseOf(uint8_t path_class, const FenceClassStats& stats, TimePoint now, Shares& shares,
+                          Closed* closed) {
+  Class& c = classes_[path_class];
+  if (stats.limit == 0 && c.limiter == nullptr) return;
+  if (c.limiter == nullptr) c.limiter = MakeLimiter(fence_.options().limit, stats.limit);
+  const FenceMeter::Reading read = fence_.meter()->Read(path_class, now);
+  const uint64_t waited = stats.queued + stats.refused;
+  const Nanos length = now - began_;
+  const LoadBin bin{.length = length,
+                    .concurrency = read.held / InSeconds(length),
+                    .completed = read.answered,
+                    .dropped = read.dropped,
+                    .limited = waited != c.waited || stats.waiting > 0,
+                    .most = MostOf(path_class, shares)};
+  closed->busy |= bin.limited || stats.begun != c.begun || stats.in_use > 0;
+  c.waited = waited;
+  c.begun = stats.begun;
+  if (stats.limit == 0) return;  // its methods are of other classes now
+  const uint32_t limit = c.limiter->Next(bin);
+  if (limit == stats.limit) return;
+  fence_.SetLimit(path_class, limit);
+  shares[path_class] = limit;
+  closed->changed = true;
+}
+
+uint32_t ClassLimits::MostOf(uint8_t path_class, const Shares& shares) const {
+  Shares claims = shares;
+  claims[path_class] = fence_.permits();
+  FitClaims(claims, fence_.permits());
+  return claims[path_class];
+}
+
+}  // namespace curtail
