@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/observe/dashboard.h"
 #include "curtail/observe/metrics_process.h"
 #include "curtail/rpc/admin/admin_json.h"
 #include "curtail/rpc/admin/admin_service.h"
@@ -59,6 +60,29 @@ HttpReply SwitchConfig(ServerCore& core, const HttpRequest& request) {
   return HttpAdminReply(code, kPlain, Join(Message(status), "\n"));
 }
 
+// The dashboard shows this server as an application of one instance.
+void AddDashboard(ServerCore* core, const CallMetrics* calls, const observe::Tracer* tracer,
+                  std::vector<HttpAdminPage>* pages) {
+  std::string index = "pages of this server; a browser shows them as a dashboard:\n";
+  for (const HttpAdminPage& page : *pages) index += Join(page.path, "\n");
+  for (HttpAdminPage& page : observe::DashboardPages(std::move(index))) pages->push_back(std::move(page));
+  pages->push_back({"/dashboard.json", [core, calls, tracer](const HttpRequest&, const HttpAdminStats& port) {
+                      const ServerStats stats = core->Sample(/*process=*/true);
+                      observe::DashboardView view{.sample = port.requests,
+                                                  .traces = tracer != nullptr,
+                                                  .services = {{.name = "server", .entry = true}}};
+                      view.instances.push_back(
+                          {.name = "server",
+                           .service = "server",
+                           .state = core->draining() ? "draining" : "ready",
+                           .pid = getpid(),
+                           .pages = {{"/status.json", StatusJson(StatusMessage(stats, Now()))},
+                                     {"/metrics", ServerMetrics(stats, *calls, tracer, port,
+                                                                observe::MetricsFormat::kPrometheus)}}});
+                      return HttpAdminReply(200, kJson, observe::DashboardJson(view));
+                    }});
+}
+
 std::vector<HttpAdminPage> Pages(ServerCore* core, const CallMetrics* calls, const observe::Tracer* tracer) {
   std::vector<HttpAdminPage> pages;
   pages.push_back(
@@ -94,6 +118,7 @@ std::vector<HttpAdminPage> Pages(ServerCore* core, const CallMetrics* calls, con
                      }
                      return HttpAdminReply(200, kJson, tracer->RecentJson());
                    }});
+  AddDashboard(core, calls, tracer, &pages);
   return pages;
 }
 
@@ -102,14 +127,19 @@ std::vector<HttpAdminPage> Pages(ServerCore* core, const CallMetrics* calls, con
 absl::StatusOr<AdminPages> StartAdminPages(const std::string& text, const std::string& token,
                                            ServerCore* core, const CallMetrics* calls,
                                            const observe::Tracer* tracer) {
+  return StartAdminPort(text, token, Pages(core, calls, tracer));
+}
+
+absl::StatusOr<AdminPages> StartAdminPort(const std::string& text, const std::string& token,
+                                          std::vector<HttpAdminPage> served) {
   const std::string wanted = OnLoopback(text);
   const absl::StatusOr<Address> address = Address::Resolve(wanted);
   if (!address.ok()) return address.status();
   absl::StatusOr<UniqueFd> listener = Listen(*address);
   if (!listener.ok()) return listener.status();
   AdminPages pages{.address = BoundAddress(listener->get())};
-  auto http = observe::HttpAdmin::Start(*std::move(listener), {.access = AccessBy(wanted, token)},
-                                        Pages(core, calls, tracer));
+  auto http =
+      observe::HttpAdmin::Start(*std::move(listener), {.access = AccessBy(wanted, token)}, std::move(served));
   if (!http.ok()) return http.status();
   pages.http = *std::move(http);
   return pages;

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "curtail/observe/http_admin.h"
@@ -26,5 +27,9 @@ struct AdminPages {
 absl::StatusOr<AdminPages> StartAdminPages(const std::string& text, const std::string& token,
                                            ServerCore* core, const CallMetrics* calls,
                                            const observe::Tracer* tracer);
+
+// The same with pages of the caller's own.
+absl::StatusOr<AdminPages> StartAdminPort(const std::string& text, const std::string& token,
+                                          std::vector<observe::HttpAdminPage> served);
 
 }  // namespace curtail::internal

@@ -130,6 +130,27 @@ TEST_F(AdminPages, ReadyUntilItDrains) {
   EXPECT_TRUE(probe.Closed());
 }
 
+TEST_F(AdminPages, DashboardIsForBrowsersAndShowsThisServer) {
+  const auto server = StartWithPort();
+  const HttpPeer::Reply text = Get(*server, "/");
+  EXPECT_EQ(text.status, 200);
+  EXPECT_THAT(text.body, HasSubstr("\n/metrics\n")) << "a reader without gzip gets the list of pages";
+  for (const std::string_view path : {"/", "/dashboard.js", "/dashboard.css"}) {
+    const HttpPeer::Reply file = Get(*server, path, "Accept-Encoding: gzip, br\r\n");
+    EXPECT_EQ(file.status, 200) << path;
+    EXPECT_THAT(file.head, HasSubstr("content-encoding: gzip\r\n")) << path;
+    EXPECT_THAT(file.head, HasSubstr("content-security-policy: default-src 'none';")) << path;
+    EXPECT_TRUE(file.body.starts_with("\x1f\x8b")) << path;
+    EXPECT_LT(file.body.size(), 50'000u) << path << " is in every program";
+  }
+  const json document = json::parse(Get(*server, "/dashboard.json").body);
+  EXPECT_EQ(document["schema_version"], 1);
+  EXPECT_EQ(document["traces"], false);
+  const json& pages = document["instances"].at(0)["pages"];
+  EXPECT_EQ(json::parse(pages["/status.json"].get<std::string>())["config"], "SDB1-4");
+  EXPECT_THAT(pages["/metrics"].get<std::string>(), HasSubstr("\nrpc_server_calls_total{"));
+}
+
 TEST_F(AdminPages, StatusConfigAndThreadsAreJson) {
   const auto server = StartWithPort();
   const json status = json::parse(Get(*server, "/status.json").body);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/observe/dashboard.h"
+
+#include "curtail/observe/dashboard_files.h"
+#include "nlohmann/json.hpp"
+
+namespace curtail::observe {
+namespace {
+
+using nlohmann::json;
+
+// The page loads what this port serves, and nothing else; no other page may frame it.
+constexpr std::string_view kPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+wire::HttpReply Compressed(std::string_view type, std::string_view bytes) {
+  wire::HttpReply reply = HttpAdminReply(200, type, std::string(bytes));
+  reply.headers.emplace_back("content-encoding", "gzip");
+  reply.headers.emplace_back("content-security-policy", kPolicy);
+  reply.headers.emplace_back("referrer-policy", "no-referrer");
+  return reply;
+}
+
+HttpAdminPage File(std::string path, std::string_view type, std::string_view bytes) {
+  return {std::move(path),
+          [type, bytes](const wire::HttpRequest&, const HttpAdminStats&) { return Compressed(type, bytes); }};
+}
+
+}  // namespace
+
+std::string DashboardJson(const DashboardView& view) {
+  json services = json::array();
+  for (const DashboardService& s : view.services) {
+    services.push_back({{"name", s.name}, {"calls", s.calls}, {"entry", s.entry}});
+  }
+  json instances = json::array();
+  for (const DashboardInstance& i : view.instances) {
+    json pages = json::object();
+    for (const auto& [path, body] : i.pages) pages[path] = body;
+    instances.push_back({{"name", i.name},
+                         {"service", i.service},
+                         {"state", i.state},
+                         {"pid", i.pid},
+                         {"address", i.address},
+                         {"restarts", i.restarts},
+                         {"problem", i.problem},
+                         {"error", i.error},
+                         {"pages", std::move(pages)}});
+  }
+  const json document = {{"schema_version", 1},
+                         {"application", view.application},
+                         {"sample", view.sample},
+                         {"age_ms", view.age_ms},
+                         {"traces", view.traces},
+                         {"services", std::move(services)},
+                         {"instances", std::move(instances)}};
+  return document.dump(-1, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace) + "\n";
+}
+
+std::vector<HttpAdminPage> DashboardPages(std::string index) {
+  std::vector<HttpAdminPage> pages;
+  pages.push_back({"/", [text = std::move(index)](const wire::HttpRequest& request, const HttpAdminStats&) {
+                     const std::string_view takes = request.headers.Find("accept-encoding").value_or("");
+                     if (takes.find("gzip") == std::string_view::npos) {
+                       return HttpAdminReply(200, "text/plain; charset=utf-8", text);
+                     }
+                     return Compressed("text/html; charset=utf-8", kDashboardHtml);
+                   }});
+  pages.push_back(File("/dashboard.js", "text/javascript; charset=utf-8", kDashboardJs));
+  pages.push_back(File("/dashboard.css", "text/css; charset=utf-8", kDashboardCss));
+  return pages;
+}
+
+}  // namespace curtail::observe

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dashboard.h - the dashboard: pages for a browser, and the document that they show, once a second.
+//
+// The files are built from web/dashboard and lie in the program, compressed. docs/observe.md describes the dashboard.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "curtail/observe/http_admin.h"
+
+namespace curtail::observe {
+
+// A service of an application and the services that it calls.
+struct DashboardService {
+  std::string name;
+  std::vector<std::string> calls;
+  bool entry = false;
+};
+
+// A process, or a part of the application that runs elsewhere.
+struct DashboardInstance {
+  std::string name;
+  std::string service;
+  std::string state = "ready";  // as in `curtail ps`
+  int64_t pid = 0;              // 0: none now
+  std::string address;
+  int restarts = 0;
+  std::string problem;  // why it ended last
+  std::string error;    // why `pages` are missing; empty: they are not, or were not asked for
+  // "/status.json" and "/metrics" with their bodies.
+  std::vector<std::pair<std::string, std::string>> pages;
+};
+
+struct DashboardView {
+  std::string application;
+  uint64_t sample = 0;  // counts samples
+  int64_t age_ms = 0;   // of this one
+  bool traces = false;  // "/traces" has spans
+  std::vector<DashboardService> services;
+  std::vector<DashboardInstance> instances;
+};
+
+// "/dashboard.json": schema_version and the fields above; `pages` as an object of texts.
+std::string DashboardJson(const DashboardView& view);
+
+// "/" for browsers, and the files that it loads. Readers that take no gzip, such as curl, get `index` at "/".
+std::vector<HttpAdminPage> DashboardPages(std::string index);
+
+}  // namespace curtail::observe
