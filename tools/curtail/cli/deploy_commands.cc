@@ -39,6 +39,12 @@ CLI::App* AddUp(CLI::App& app, UpFlags* f) {
       ->allow_extra_args(false);
   command->add_option("--use", f->use, "SERVICE=ADDRESS,...: instances that run already, not to be started")
       ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--dashboard", f->dashboard,
+          "Show the whole application to a browser, at a PORT of this machine or HOST:PORT [a free port]")
+      ->expected(0, 1)
+      ->default_str("0");
   command->add_flag("--monolith", f->monolith,
                     "All services in one process, which call each other there; stores stay processes");
   command->add_flag("--scale", f->scale, "As large as in the paper; says first how much memory that takes");

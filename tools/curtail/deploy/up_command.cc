@@ -29,6 +29,7 @@
 #include "tools/curtail/deploy/deployment.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/topology.h"
+#include "tools/curtail/observe/dashboard.h"
 
 namespace curtail::tool {
 namespace {
@@ -219,10 +220,13 @@ class Reporter {
     Write();
   }
   void Ending() { ending_ = true; }
+  // Hears of each change from now on; outlives the reporter's use.
+  void ShowAt(Dashboard* dashboard) { dashboard_ = dashboard; }
 
  private:
   // A disk that is full must not end the application: the state is then older than it could be, and said once.
   void Write() {
+    if (dashboard_ != nullptr) dashboard_->Update(state_);
     const absl::Status written = folder_.Write(state_);
     if (!written.ok() && !complained_) console_.Error(std::string(Message(written)), "");
     complained_ = complained_ || !written.ok();
@@ -249,9 +253,11 @@ class Reporter {
   std::map<std::string, size_t> index_;
   int total_ = 0;
   bool up_ = false, ending_ = false, complained_ = false;
+  Dashboard* dashboard_ = nullptr;
 };
 
-std::string Summary(const Topology& topology, const Instance& entry, bool detached) {
+std::string Summary(const Topology& topology, const Instance& entry, const std::string& dashboard,
+                    bool detached) {
   const ServiceSpec& service = topology.entry();
   const std::string& under = service.policy.empty() ? service.config : service.policy;
   std::string text = absl::StrFormat("%s is up: %s at %s%s\n", topology.application, service.name,
@@ -263,6 +269,7 @@ std::string Summary(const Topology& topology, const Instance& entry, bool detach
     absl::StrAppendFormat(&text, "  admin: curtail switch %1$s SDB1-16    curtail status %1$s    at %2$s\n",
                           topology.application, entry.admin);
   }
+  if (!dashboard.empty()) absl::StrAppendFormat(&text, "  see:   http://%s/\n", dashboard);
   absl::StrAppendFormat(&text, "  look:  curtail ps %1$s    curtail logs %1$s\n  end:   %2$s\n",
                         topology.application,
                         detached ? absl::StrCat("curtail down ", topology.application) : "Ctrl-C");
@@ -273,7 +280,11 @@ std::string Summary(const Topology& topology, const Instance& entry, bool detach
 template <class OnUp>
 int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeout, const RunFolder& folder,
               Console& console, const std::atomic<bool>& stop, OnUp on_up) {
+  absl::StatusOr<std::unique_ptr<Dashboard>> dashboard =
+      flags.dashboard.empty() ? nullptr : Dashboard::Start(flags.dashboard, topology);
+  if (!dashboard.ok()) return FailUp(console, dashboard.status(), "--dashboard takes another address");
   Reporter reporter(topology, folder, console);
+  reporter.ShowAt(dashboard->get());
   reporter.Begin();
   if (absl::Status memory =
           CheckMemory(topology, flags, std::min(start_timeout, kMemoryTimeout), folder.path(), console, stop);
@@ -307,7 +318,7 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
     return FailUp(console, prepared, absl::StrCat("the logs are in ", folder.path()));
   }
   reporter.Up(entry);
-  on_up(first);
+  on_up(first, *dashboard == nullptr ? "" : (*dashboard)->address());
   while (!stop.load(std::memory_order_relaxed)) {
     (*deployment)->Tend();
     poll(nullptr, 0, kTendMs);  // a signal ends it
@@ -333,8 +344,8 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
     if (report >= 0) close(report);
     report = -1;
   };
-  const auto on_up = [&](const Instance& entry) {
-    console.Print(Summary(topology, entry, true));
+  const auto on_up = [&](const Instance& entry, const std::string& dashboard) {
+    console.Print(Summary(topology, entry, dashboard, true));
     fflush(stdout);
     const std::string log = absl::StrCat(folder.path(), "/curtail-up.log");
     const int to = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -426,10 +437,11 @@ int RunUp(const UpFlags& flags, Console& console, const std::atomic<bool>& stop)
   if (flags.detach) {
     return RunInBackground(*topology, flags, *start_timeout, *std::move(folder), console, stop);
   }
-  return Supervise(*topology, flags, *start_timeout, **folder, console, stop, [&](const Instance& entry) {
-    console.Print(Summary(*topology, entry, false));
-    fflush(stdout);
-  });
+  return Supervise(*topology, flags, *start_timeout, **folder, console, stop,
+                   [&](const Instance& entry, const std::string& dashboard) {
+                     console.Print(Summary(*topology, entry, dashboard, false));
+                     fflush(stdout);
+                   });
 }
 
 }  // namespace curtail::tool

@@ -21,7 +21,8 @@ struct UpFlags {
   std::vector<std::string> set;  // "leaf.shards=8", "data=..."
   std::vector<std::string> use;  // "store=127.0.0.1:11211"
   std::string trace_to;          // of every curtail service whose command says nothing of traces
-  std::string fence;  // of every curtail service whose command has none; empty: the services' default
+  std::string fence;      // of every curtail service whose command has none; empty: the services' default
+  std::string dashboard;  // an address or a port; empty: none
   bool monolith = false;
   bool scale = false;
   bool force = false;

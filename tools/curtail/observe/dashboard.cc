@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN: a thread reads all instances once a second, for as long as a browser has asked within kWatched. The pages hand
+// out its latest document, so any number of browsers costs the instances the same, and no page waits for an instance.
+#include "tools/curtail/observe/dashboard.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "curtail/base/strings.h"
+#include "curtail/exec/signals.h"
+#include "curtail/observe/dashboard.h"
+#include "curtail/rpc/admin/admin_pages.h"
+#include "tools/curtail/observe/page_reader.h"
+
+namespace curtail::tool {
+
+using observe::DashboardInstance;
+using observe::HttpAdminPage;
+using observe::HttpAdminReply;
+using observe::HttpAdminStats;
+using wire::HttpRequest;
+
+namespace {
+
+constexpr Nanos kEvery = std::chrono::seconds(1);
+constexpr Nanos kReadTime = std::chrono::milliseconds(500);
+constexpr Nanos kWatched = std::chrono::seconds(10);
+constexpr std::string_view kJson = "application/json";
+
+std::vector<observe::DashboardService> ServicesOf(const Topology& topology) {
+  std::vector<observe::DashboardService> services;
+  for (const ServiceSpec& spec : topology.services) {
+    observe::DashboardService& service = services.emplace_back();
+    service.name = spec.name;
+    service.entry = spec.entry;
+    for (const Wiring& call : spec.calls) service.calls.push_back(call.service);
+  }
+  return services;
+}
+
+DashboardInstance InstanceOf(const ProcessState& process) {
+  return {.name = process.name,
+          .service = process.service,
+          .state = process.state,
+          .pid = process.pid,
+          .address = process.address,
+          .restarts = process.restarts,
+          .problem = process.problem};
+}
+
+}  // namespace
+
+class Dashboard::Impl {
+ public:
+  explicit Impl(const Topology& topology)
+      : application_(topology.application), services_(ServicesOf(topology)) {}
+  ~Impl();
+
+  absl::Status Begin(const std::string& text);
+  const std::string& address() const { return pages_.address; }
+  void Update(const UpState& state);
+
+ private:
+  struct Sample {
+    observe::DashboardView view;
+    std::string traces = "[]";
+    TimePoint at;
+  };
+
+  void Run();
+  Sample Read(const UpState& state, bool traces) const;
+  wire::HttpReply Document();
+  wire::HttpReply Traces();
+
+  // Immutable once it has begun.
+  const std::string application_;
+  const std::vector<observe::DashboardService> services_;
+  internal::AdminPages pages_;
+
+  // Guarded by mu_: all below but the thread.
+  std::mutex mu_;
+  std::condition_variable changed_;
+  UpState state_;
+  Sample latest_;
+  TimePoint watched_, traces_watched_;  // when a browser asked last
+  bool stopping_ = false;
+
+  std::thread thread_;
+};
+
+Dashboard::Impl::~Impl() {
+  pages_.http.reset();
+  {
+    const std::lock_guard lock(mu_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::Status Dashboard::Impl::Begin(const std::string& text) {
+  latest_.view.application = application_;
+  latest_.view.services = services_;
+  std::vector<HttpAdminPage> pages = observe::DashboardPages(absl::StrCat(
+      "the dashboard of ", application_, " is for a browser; its data: /dashboard.json, /traces\n"));
+  pages.push_back(
+      {"/dashboard.json", [this](const HttpRequest&, const HttpAdminStats&) { return Document(); }});
+  pages.push_back({"/traces", [this](const HttpRequest&, const HttpAdminStats&) { return Traces(); }});
+  absl::StatusOr<internal::AdminPages> port = internal::StartAdminPort(text, /*token=*/"", std::move(pages));
+  if (!port.ok()) return port.status();
+  pages_ = *std::move(port);
+  const SignalsKeptOut keep_out;
+  thread_ = std::thread([this] { Run(); });
+  return absl::OkStatus();
+}
+
+void Dashboard::Impl::Update(const UpState& state) {
+  const std::lock_guard lock(mu_);
+  state_ = state;
+  changed_.notify_all();
+}
+
+void Dashboard::Impl::Run() {
+  std::unique_lock lock(mu_);
+  while (!stopping_) {
+    const TimePoint now = Now();
+    if (watched_ + kWatched < now) {
+      changed_.wait(lock);
+      continue;
+    }
+    const UpState state = state_;
+    const bool traces = now < traces_watched_ + kWatched;
+    lock.unlock();
+    Sample sample = Read(state, traces);
+    lock.lock();
+    sample.view.sample = latest_.view.sample + 1;
+    latest_ = std::move(sample);
+    changed_.wait_until(lock, now + kEvery, [this, now] { return stopping_ || Now() >= now + kEvery; });
+  }
+}
+
+Dashboard::Impl::Sample Dashboard::Impl::Read(const UpState& state, bool traces) const {
+  Sample sample;
+  sample.view.application = application_;
+  sample.view.services = services_;
+  sample.view.traces = true;
+  std::vector<PageWanted> wanted;
+  for (const ProcessState& process : state.processes) {
+    if (process.http_admin.empty() || process.pid == 0) continue;
+    wanted.push_back({process.http_admin, "/status.json"});
+    wanted.push_back({process.http_admin, "/metrics"});
+    if (traces) wanted.push_back({process.http_admin, "/traces"});
+  }
+  std::vector<absl::StatusOr<std::string>> bodies = ReadPages(wanted, Deadline::In(kReadTime));
+  std::string spans;
+  size_t next = 0;
+  for (const ProcessState& process : state.processes) {
+    DashboardInstance& instance = sample.view.instances.emplace_back(InstanceOf(process));
+    if (process.http_admin.empty() || process.pid == 0) continue;
+    for (int page = 0; page < 2; ++page, ++next) {
+      if (bodies[next].ok()) {
+        instance.pages.emplace_back(wanted[next].path, *std::move(bodies[next]));
+      } else {
+        instance.error = std::string(Message(bodies[next].status()));
+      }
+    }
+    if (!traces) continue;
+    // Each is a document of a service of ours; one without traces answers 404.
+    if (bodies[next].ok()) absl::StrAppend(&spans, spans.empty() ? "" : ",", *bodies[next]);
+    ++next;
+  }
+  sample.traces = absl::StrCat("[", spans, "]\n");
+  sample.at = Now();
+  return sample;
+}
+
+wire::HttpReply Dashboard::Impl::Document() {
+  const std::lock_guard lock(mu_);
+  const bool first = watched_ + kWatched < Now();
+  watched_ = Now();
+  if (first) changed_.notify_all();
+  observe::DashboardView& view = latest_.view;
+  view.age_ms = view.sample == 0 ? 0 : (Now() - latest_.at) / std::chrono::milliseconds(1);
+  return HttpAdminReply(200, kJson, observe::DashboardJson(view));
+}
+
+wire::HttpReply Dashboard::Impl::Traces() {
+  const std::lock_guard lock(mu_);
+  watched_ = traces_watched_ = Now();
+  changed_.notify_all();
+  return HttpAdminReply(200, kJson, latest_.traces);
+}
+
+absl::StatusOr<std::unique_ptr<Dashboard>> Dashboard::Start(const std::string& text,
+                                                            const Topology& topology) {
+  auto impl = std::make_unique<Impl>(topology);
+  if (absl::Status begun = impl->Begin(text); !begun.ok()) return begun;
+  return std::unique_ptr<Dashboard>(new Dashboard(std::move(impl)));
+}
+
+Dashboard::Dashboard(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Dashboard::~Dashboard() = default;
+const std::string& Dashboard::address() const { return impl_->address(); }
+void Dashboard::Update(const UpState& state) { impl_->Update(state); }
+
+}  // namespace curtail::tool

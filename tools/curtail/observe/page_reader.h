@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// page_reader.h - reads pages of HTTP admin ports, all at once.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
+
+namespace curtail::tool {
+
+struct PageWanted {
+  std::string address;  // "unix:PATH" or a numeric HOST:PORT
+  std::string path;
+};
+
+// The bodies, in the order of `wanted`, read at the same time. It takes until `deadline` at most, and 4 MiB a page.
+// Errors of a page: UNAVAILABLE (nobody listens, it is no HTTP), NOT_FOUND (a status other than 200),
+// DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED (too long).
+std::vector<absl::StatusOr<std::string>> ReadPages(const std::vector<PageWanted>& wanted, Deadline deadline);
+
+}  // namespace curtail::tool
