@@ -44,6 +44,13 @@ class StraightStreams final : public Service {
           log_->Add(std::string(absl::StatusCodeToString(stream.status().code())));
           return stream.status();
         }));
+    handlers.push_back(BidirectionalMethod<StringValue, StringValue>(
+        "Linger", [this](Context&, Stream& stream) -> absl::Status {
+          for (StringValue in; stream.Read(&in);) continue;
+          log_->Add("cut off");
+          log_->Await(2);
+          return stream.status();
+        }));
     handlers.push_back(internal::StraightLineMethod<StringValue, StringValue>(
         "One", MethodHandler::Kind::kUnary, /*never_waits=*/true,
         [](Context&, const StringValue&, StringValue*) { return absl::OkStatus(); }));
@@ -204,6 +211,19 @@ TEST_F(InProcessStraightTest, AWriterWaitsForAPeerThatDoesNotRead) {
   EXPECT_LT(written, 30) << "two directions of 64 KiB";
   const absl::Status status = stream.Finish();
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+}
+
+// The caller finds its deadline passed, although the handler takes its time to end.
+TEST_F(InProcessStraightTest, AWriterWaitsForAHandlerThatIsCutOff) {
+  Context ctx(milliseconds(20));
+  Stream stream = Open(ctx, "Linger");
+  log_.Await(1);
+  const StringValue part = Text(std::string(10'000, 'x'));
+  int written = 0;
+  while (written < 1'000 && stream.Write(part)) ++written;
+  EXPECT_LT(written, 10) << "one direction of 64 KiB";
+  log_.Add("go on");
+  EXPECT_TRUE(absl::IsDeadlineExceeded(stream.Finish()));
 }
 
 TEST_F(InProcessStraightTest, FinishingSkipsWhatWasNotRead) {

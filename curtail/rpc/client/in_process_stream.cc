@@ -7,7 +7,8 @@
 //      end only while it holds its own reference, under that end's mutex, and with no other mutex of the two.
 //  L2  A writer counts the bytes that its peer has not taken (sent_), and waits while they are more than kMost. The
 //      reader gives them back (Credit()) as it takes them. So a direction holds kMost and one message.
-//  L3  An end that drops what comes gives the bytes back at once: nobody waits for it.
+//  L3  An end that discards what comes gives the bytes back at once: its peer writes on. An end that is cut off gives
+//      nothing back, so that its peer waits for the end of the call, or for its own deadline.
 //  L4  The handler's context is no part of the caller's, which may be gone first. The caller's end passes the
 //      cancellation on. It is told of the handler's end (OnEnd()) once, and then the handler lets go.
 #include <atomic>
@@ -74,10 +75,11 @@ class LocalEnd : public StreamEnd {
     }
   }
 
-  // The peer's doing. False: the message is dropped.
+  // The peer's doing. False: the peer has the bytes back at once.
   bool OnMessage(std::string&& message) {
     MutexLock lock(mu_);
-    if (cut_ || over_ || discards_) return false;
+    if (cut_ || over_) return true;
+    if (discards_) return false;
     in_.Push(std::move(message));
     Wake(reader_);
     return true;
