@@ -17,9 +17,11 @@
 #include <iostream>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/base/terminal.h"
 #include "curtail/rpc/in_process.h"
 #include "curtail/rpc/server/host_flags.h"
 #include "curtail/rpc/server_main.h"
@@ -368,7 +370,10 @@ class CommandLine {
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      return app_.exit(error) == 0 ? 0 : kBadConfiguration;
+      std::ostringstream help;
+      const int code = app_.exit(error, help, std::cerr);
+      std::cout << HelpForTerminal(help.str());
+      return code == 0 ? 0 : kBadConfiguration;
     }
     const std::vector<std::string> unknown = app_.remaining(/*recurse=*/true);
     if (unknown.empty()) return std::nullopt;

@@ -7,12 +7,16 @@ Usage: tool_test.py CASE CURTAIL HDSEARCH SCRATCH_FOLDER
 Nothing here depends on how fast the machine is: tables must be there and recall right; latencies may be what they are.
 """
 
+import fcntl
 import json
 import os
+import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 
 from tooling import (MAX_WAIT_S, await_line, expect_no_escapes, expect_nothing_left, expect_valid, marked_processes,
                      run_case)
@@ -232,6 +236,31 @@ def test_help(tools):
         code, out, err = tools.run(*args)
         assert code == 104 and out == "", (code, out)
         assert "no application \"hdserch\"; there are hdsearch, " in err and "did you mean \"hdsearch\"?" in err, err
+
+
+def help_of_columns(tools, columns, *command):
+    """What `command` writes to a terminal so wide."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(command, env=tools.env, stdin=subprocess.DEVNULL, stdout=follower)
+    os.close(follower)
+    text = b""
+    try:
+        while part := os.read(leader, 65536):
+            text += part
+    except OSError:  # EIO: the last writer has gone
+        pass
+    os.close(leader)
+    assert process.wait(timeout=MAX_WAIT_S) == 0, command
+    return text.decode().replace("\r\n", "\n")
+
+
+def test_narrow_help(tools):
+    """Help fits the terminal: that of the command, and that of a service."""
+    for command in ((tools.curtail, "load", "--help"), (tools.hdsearch, "leaf", "--help")):
+        text = help_of_columns(tools, 60, *command)
+        wide = [line for line in text.splitlines() if len(line) > 60 and " " in line.strip()]
+        assert "--" in text and not wide, wide
 
 
 def test_docs(tools):

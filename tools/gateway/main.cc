@@ -6,9 +6,11 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <iostream>
+#include <sstream>
 
 #include "absl/time/time.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/terminal.h"
 #include "curtail/gateway/gateway.h"
 
 namespace curtail::gateway {
@@ -132,7 +134,10 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kBadConfiguration;
+    std::ostringstream help;
+    const int code = app.exit(error, help, std::cerr);
+    std::cout << HelpForTerminal(help.str());
+    return code == 0 ? 0 : kBadConfiguration;
   }
   Nanos drain{};
   const absl::StatusOr<std::unique_ptr<Gateway>> gateway = StartGateway(flags, &drain);

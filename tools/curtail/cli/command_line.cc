@@ -14,12 +14,12 @@
 #include "absl/strings/str_split.h"
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/terminal.h"
 #include "tools/curtail/cli/command_docs.h"
 #include "tools/curtail/cli/command_examples.h"
 #include "tools/curtail/cli/deploy_commands.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
-#include "tools/curtail/cli/wrap.h"
 #include "tools/curtail/compare/compare_plan.h"
 #include "tools/curtail/deploy/application.h"
 
@@ -412,7 +412,7 @@ std::optional<int> Parse(CLI::App& app, const DocCommands& docs, std::vector<std
     if (error.get_exit_code() == 0) {  // --help
       std::ostringstream help, nothing;
       app.exit(error, help, nothing);
-      console.Print(WrapText(help.str(), TerminalColumns(STDOUT_FILENO)));
+      console.Print(HelpForTerminal(help.str()));
       return kOk;
     }
     console.Error(error.what(), "see curtail --help, or curtail COMMAND --help");

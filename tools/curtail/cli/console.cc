@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "tools/curtail/cli/wrap.h"
+#include "curtail/base/terminal.h"
 
 namespace curtail::tool {
 namespace {

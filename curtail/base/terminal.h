@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// wrap.h - text in lines that a terminal has room for. Pure functions; any thread.
+// terminal.h - text that a terminal has room for and shows safely. Pure functions; any thread.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-namespace curtail::tool {
+namespace curtail {
 
 // `text` with each line of more than `columns` bytes broken at spaces. A line goes on below its own beginning, or below
 // the description where it is one of `--flag  description` and the terminal has room for that. Words stay whole.
 std::string WrapText(std::string_view text, size_t columns);
+
+// `help` as the terminal of the standard output has room for it; as it is where that is no terminal.
+std::string HelpForTerminal(std::string_view help);
 
 // Columns of the terminal that `fd` is; 0 where it is none or does not say.
 size_t TerminalColumns(int fd);
@@ -20,4 +23,4 @@ size_t TerminalColumns(int fd);
 // terminal, are written as "\x1b". Those of UTF-8 (U+0080 to U+009F) too.
 std::string Visible(std::string_view text);
 
-}  // namespace curtail::tool
+}  // namespace curtail

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/cli/wrap.h"
+#include "curtail/base/terminal.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-namespace curtail::tool {
+namespace curtail {
 namespace {
 
 // The least room for text beside an indentation.
@@ -61,6 +61,8 @@ std::string WrapText(std::string_view text, size_t columns) {
   return out;
 }
 
+std::string HelpForTerminal(std::string_view help) { return WrapText(help, TerminalColumns(STDOUT_FILENO)); }
+
 size_t TerminalColumns(int fd) {
   winsize size{};
   return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
@@ -90,4 +92,4 @@ std::string Visible(std::string_view text) {
   return out;
 }
 
-}  // namespace curtail::tool
+}  // namespace curtail

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/cli/wrap.h"
+#include "curtail/base/terminal.h"
 
 #include <sstream>
 
 #include "gtest/gtest.h"
 
-namespace curtail::tool {
+namespace curtail {
 namespace {
 
 TEST(WrapText, BreaksAtSpacesAndKeepsIndentation) {
@@ -55,4 +55,4 @@ TEST(Visible, EscapesWhatWouldActOnATerminal) {
 }
 
 }  // namespace
-}  // namespace curtail::tool
+}  // namespace curtail
