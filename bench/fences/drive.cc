@@ -59,6 +59,7 @@ RunOptions OptionsOf(const DrivePlan& plan, RunObserver* observer) {
   options.workload_name = "mix";
   options.channel.connections = kConnections;
   options.timeout = plan.timeout;
+  options.drawn_metadata = plan.metadata;
   options.warmup = plan.phases.warmup;
   options.spin = kSpin;
   options.stop = plan.stop;

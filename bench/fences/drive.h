@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "bench/fences/mix.h"
 #include "bench/fences/results.h"
 #include "bench/fences/serve.h"
+#include "curtail/load/message/metadata_template.h"
 
 namespace curtail::fences {
 
@@ -23,7 +25,8 @@ struct DrivePlan {
   std::string target;
   PhaseOptions phases;
   Nanos timeout = kTimeout;
-  std::vector<const Tier*> tiers;  // whose CPU counts beside the generator's
+  std::shared_ptr<const MetadataTemplate> metadata;  // of each request; null: none
+  std::vector<const Tier*> tiers;                    // whose CPU counts beside the generator's
   // Hears when the run began. May be empty.
   std::function<absl::Status(TimePoint start)> on_start;
   const std::atomic<bool>* stop = nullptr;

@@ -11,6 +11,8 @@ namespace curtail::fences {
 namespace {
 
 constexpr char kOverloadLeaf[] = "SDB1-16";
+// Of each request, whatever the variant; all priorities are as frequent.
+constexpr char kPriorities[] = "curtail-priority: {{uniform 0 127}}.{{uniform 0 127}}";
 
 }  // namespace
 
@@ -38,7 +40,8 @@ absl::Status OverloadStudy::Start(const Part& part) {
 
 absl::StatusOr<Cell> OverloadStudy::MeasureLoad(size_t variant, const Variant& guards, double rate_per_s,
                                                 uint64_t seed) {
-  const Nanos phase = FromSeconds(results_.phase_s) * 2 / 3, warmup = phase / 3;
+  // In the warm-up a control settles that learns what to admit.
+  const Nanos phase = FromSeconds(results_.phase_s) * 2 / 3, warmup = 2 * phase;
   absl::StatusOr<RateCurve> curve = RateCurve::Constant(rate_per_s, warmup + phase);
   if (!curve.ok()) return curve.status();
   std::vector<ClassPlan> plans;
@@ -46,9 +49,12 @@ absl::StatusOr<Cell> OverloadStudy::MeasureLoad(size_t variant, const Variant& g
       {"A", std::make_shared<FixedWorkload>(std::string(Shared::kA.path), ""), *std::move(curve)});
   const auto mix = Mix::Make(std::move(plans), seed);
   if (!mix.ok()) return mix.status();
+  const auto priorities = MetadataTemplate::Parse({kPriorities}, seed);
+  if (!priorities.ok()) return priorities.status();
   return Drive({.target = shared_[variant]->address(),
                 .phases = {.warmup = warmup, .phase = phase, .slo = kSlo},
                 .timeout = guards.deadline ? kSlo : kTimeout,
+                .metadata = std::make_shared<const MetadataTemplate>(*priorities),
                 .tiers = {leaf_.get(), shared_[variant].get()},
                 .stop = &stop_},
                **mix);

@@ -11,18 +11,20 @@
 
 #include "absl/status/statusor.h"
 #include "curtail/exec/config.h"
+#include "curtail/exec/priority.h"
 #include "curtail/exec/queue_options.h"
 #include "curtail/fence/fence.h"
 #include "curtail/rpc/server.h"
 
 namespace curtail::fences {
 
-// A Variant is written "SDB1-16", "SDB1-16+strict", "FIB1+borrow", "SDB1-16+queue64+codel+lifo+deadline".
+// A Variant is written "SDB1-16", "SDB1-16+strict", "FIB1+borrow", "SDB1-16+queue64+codel+lifo+priorities+deadline".
 struct Variant {
   Config config;
   FenceMode fence = FenceMode::kOff;
   std::optional<size_t> max_queue;
   QueueOptions queue;
+  PriorityOptions priorities;
   bool deadline = false;  // requests have a short one; the client's part
 
   // Errors: INVALID_ARGUMENT that says what would be right.
