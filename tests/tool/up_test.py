@@ -152,6 +152,11 @@ def test_observed(tools):
         for name in ("wakeups", "syscalls", "futex_waits", "instructions", "cache_misses", "hitm"):
             assert (name in counts) != (name in absent), (name, service)
         assert all(reason for reason in absent.values()), absent
+        latency = service["wakeup_latency"]
+        assert (latency is None) == ("wakeup_latency" in absent), service
+        if latency:  # no more wake-ups than threads that ran afterwards
+            assert 0 < latency["p50_us"] <= latency["p99_us"] <= latency["max_us"], latency
+            assert sum(band["count"] for band in latency["bands"]) == latency["count"] > service["requests"] / 2, service
         if "wakeups" in counts:  # a thread that went to sleep was woken
             assert counts["wakeups"]["per_request"] > 0, service
         if "syscalls" in counts:  # each request is read and answered

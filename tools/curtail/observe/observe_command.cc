@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "curtail/base/clock.h"
+#include "curtail/base/histogram.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/admin/admin.pb.h"
 #include "tools/curtail/cli/exit_code.h"
@@ -21,17 +23,22 @@
 #include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/deploy/target.h"
 #include "tools/curtail/observe/os_source.h"
+#include "tools/curtail/observe/wakeup_trace.h"
 
 namespace curtail::tool {
 namespace {
 
 constexpr int kSchemaVersion = 1;
 constexpr int kLookMs = 100;
+constexpr int kBarColumns = 40;
+constexpr char kWakeupLatency[] = "wakeup_latency";
 
 // A process, its sources, and what they had counted at the beginning.
 struct Observed {
   ProcessState process;
   std::vector<std::unique_ptr<OsSource>> sources;
+  std::unique_ptr<WakeupTrace> wakeups;  // null: `no_wakeups` says why
+  std::string no_wakeups;
   OsCounts before;
   std::optional<double> requests_before;
   TimePoint since;
@@ -43,6 +50,8 @@ struct ServiceShare {
   double seconds = 0;
   std::optional<double> requests;  // absent: some process does not count them
   OsCounts counts;
+  Histogram wakeup_latency;
+  uint64_t events_lost = 0;  // of the scheduler
 };
 
 std::optional<double> RequestsOf(const ProcessState& process) {
@@ -74,6 +83,7 @@ std::vector<Observed> BeginAll(std::vector<ProcessState> processes) {
     observed.sources.push_back(NewProcSource(observed.process.pid));
     observed.sources.push_back(NewPerfSource(observed.process.pid));
     observed.requests_before = RequestsOf(observed.process);
+    observed.wakeups = WakeupTrace::Start(observed.process.pid, &observed.no_wakeups);
     observed.before = ReadAll(observed);
     observed.since = Now();
   }
@@ -96,6 +106,83 @@ void AddTo(const Observed& observed, ServiceShare* share) {
     share->counts.counts[name] += std::max(0.0, count - before->second);
   }
   share->counts.denied.insert(after.denied.begin(), after.denied.end());
+  if (observed.wakeups == nullptr) {
+    share->counts.denied[kWakeupLatency] = observed.no_wakeups;
+  } else {
+    share->wakeup_latency.Merge(observed.wakeups->latencies());
+    share->events_lost += observed.wakeups->lost();
+  }
+}
+
+// Counts of latencies by powers of two.
+struct LatencyBand {
+  double below_us;
+  uint64_t count;
+};
+std::vector<LatencyBand> Bands(const Histogram& latencies) {
+  std::vector<LatencyBand> bands;
+  for (const Histogram::Bucket& bucket : latencies.Buckets()) {
+    const double us = std::max(1.0, static_cast<double>(bucket.low.count()) / 1e3);
+    const double below = std::exp2(std::floor(std::log2(us)) + 1);
+    if (bands.empty() || bands.back().below_us < below) bands.push_back({below, 0});
+    bands.back().count += bucket.count;
+  }
+  return bands;
+}
+
+double PercentileUs(const Histogram& latencies, double percent) {
+  return static_cast<double>(latencies.Percentile(percent).count()) / 1e3;
+}
+
+std::string LatencyText(const ServiceShare& share) {
+  const Histogram& latencies = share.wakeup_latency;
+  if (latencies.empty()) return "";
+  std::string text = absl::StrFormat(
+      "  %-22s p50 %.1f us, p90 %.1f, p99 %.1f, p99.9 %.1f, max %.1f, of %d wake-ups\n", kWakeupLatency,
+      PercentileUs(latencies, 50), PercentileUs(latencies, 90), PercentileUs(latencies, 99),
+      PercentileUs(latencies, 99.9), static_cast<double>(latencies.max().count()) / 1e3, latencies.count());
+  for (const LatencyBand& band : Bands(latencies)) {
+    const double part = static_cast<double>(band.count) / static_cast<double>(latencies.count());
+    absl::StrAppendFormat(&text, "  %20s us %7.2f %%  %s\n", absl::StrFormat("< %.0f", band.below_us),
+                          100 * part, std::string(static_cast<size_t>(std::lround(kBarColumns * part)), '#'));
+  }
+  if (share.events_lost > 0) {
+    absl::StrAppendFormat(&text, "  %d events of the scheduler found no room and were lost\n",
+                          share.events_lost);
+  }
+  return text;
+}
+
+nlohmann::json LatencyJson(const ServiceShare& share) {
+  const Histogram& latencies = share.wakeup_latency;
+  if (latencies.empty()) return nullptr;
+  nlohmann::json bands = nlohmann::json::array();
+  for (const LatencyBand& band : Bands(latencies))
+    bands.push_back({{"below_us", band.below_us}, {"count", band.count}});
+  return {{"count", latencies.count()},
+          {"p50_us", PercentileUs(latencies, 50)},
+          {"p90_us", PercentileUs(latencies, 90)},
+          {"p99_us", PercentileUs(latencies, 99)},
+          {"p999_us", PercentileUs(latencies, 99.9)},
+          {"max_us", static_cast<double>(latencies.max().count()) / 1e3},
+          {"events_lost", share.events_lost},
+          {"bands", std::move(bands)}};
+}
+
+// Until the time is over, or a signal comes.
+void Watch(std::vector<Observed>& observed, Nanos time, const std::atomic<bool>& stop) {
+  std::vector<pollfd> polled;
+  for (const Observed& each : observed) {
+    if (each.wakeups != nullptr) each.wakeups->AppendTo(&polled);
+  }
+  const Deadline end = Deadline::In(time);
+  while (!end.Expired() && !stop.load(std::memory_order_relaxed)) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end.Remaining());
+    poll(polled.data(), polled.size(), std::clamp(static_cast<int>(left.count()), 0, kLookMs));
+    for (Observed& each : observed) {
+      if (each.wakeups != nullptr) each.wakeups->Read();
+    }
+  }
 }
 
 std::string Text(const std::map<std::string, ServiceShare>& services) {
@@ -112,6 +199,7 @@ std::string Text(const std::map<std::string, ServiceShare>& services) {
       absl::StrAppendFormat(&text, "  %-22s %14.1f %14s\n", what, count / share.seconds,
                             each ? absl::StrFormat("%.2f", count / *share.requests) : "-");
     }
+    absl::StrAppend(&text, LatencyText(share));
     for (const auto& [what, why] : share.counts.denied)
       absl::StrAppendFormat(&text, "  %-22s absent: %s\n", what, why);
   }
@@ -131,6 +219,7 @@ std::string ToJson(const std::string& target, const std::map<std::string, Servic
                    {"seconds", share.seconds},
                    {"requests", share.requests ? nlohmann::json(*share.requests) : nlohmann::json()},
                    {"counts", std::move(counts)},
+                   {kWakeupLatency, LatencyJson(share)},
                    {"absent", share.counts.denied}});
   }
   const nlohmann::json json = {
@@ -156,17 +245,12 @@ int RunObserve(const ObserveFlags& flags, Console& console, const std::atomic<bo
   }
   absl::StatusOr<std::vector<ProcessState>> processes = ProcessesOf(flags.target);
   if (!processes.ok()) return AdminFailure(processes.status(), "", console);
-  const std::vector<Observed> observed = BeginAll(*std::move(processes));
+  std::vector<Observed> observed = BeginAll(*std::move(processes));
   if (observed.empty()) {
     console.Error(absl::StrCat(flags.target, " has no process on this machine"), "");
     return kFailed;
   }
-  const Deadline end =
-      Deadline::In(std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(flags.seconds)));
-  while (!end.Expired() && !stop.load(std::memory_order_relaxed)) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end.Remaining());
-    poll(nullptr, 0, std::clamp(static_cast<int>(left.count()), 0, kLookMs));  // a signal ends it
-  }
+  Watch(observed, std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(flags.seconds)), stop);
   std::map<std::string, ServiceShare> services;
   for (const Observed& each : observed) AddTo(each, &services[each.process.service]);
   console.Print(Text(services));

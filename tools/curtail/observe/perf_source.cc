@@ -3,24 +3,18 @@
 // DESIGN: a counter for each event and thread, or CPU. The kernel only adds: no event is lost, no thread is sampled.
 // A tracepoint's number is read from tracefs. Events without a descriptor are named with the reason.
 #include <linux/perf_event.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "curtail/base/internal/unique_fd.h"
 #include "tools/curtail/observe/os_source.h"
+#include "tools/curtail/observe/perf_events.h"
 
 namespace curtail::tool {
 namespace {
@@ -62,43 +56,6 @@ constexpr Event kEvents[] = {
     {"syscalls_write", PERF_TYPE_TRACEPOINT, 0, "syscalls/sys_enter_write"},
 };
 
-std::string Denial(int error) {
-  std::string paranoid = "unknown";
-  std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> paranoid;
-  switch (error) {
-    case EACCES:
-    case EPERM:
-      return absl::StrCat("not permitted: perf_event_paranoid is ", paranoid,
-                          ", and this process lacks CAP_PERFMON or a seccomp filter forbids it");
-    case ENOSYS:
-      return "the kernel, or a seccomp filter, has no perf_event_open";
-    case ENOENT:
-    case ENODEV:
-    case EOPNOTSUPP:
-      return "this machine's processor shows no such counter";
-    case EMFILE:
-    case ENFILE:
-      return "too few descriptors: a counter takes one for each thread";
-    default:
-      return std::generic_category().message(error);
-  }
-}
-
-// Of the tracepoint's field `pid`: one of `threads`, which ascend. Runs of numbers keep it short: the kernel takes
-// a page at most.
-std::string ThreadsFilter(const std::vector<pid_t>& threads) {
-  std::string filter;
-  for (size_t first = 0, next = 0; first < threads.size(); first = next) {
-    next = first + 1;
-    while (next < threads.size() && threads[next] == threads[next - 1] + 1) ++next;
-    absl::StrAppend(&filter, filter.empty() ? "" : " || ", "(pid >= ", threads[first],
-                    " && pid <= ", threads[next - 1], ")");
-  }
-  return filter;
-}
-
-size_t Cpus() { return static_cast<size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF))); }
-
 bool IsIntel() {
   std::ifstream cpus("/proc/cpuinfo");
   for (std::string line; std::getline(cpus, line);) {
@@ -112,12 +69,9 @@ std::string Resolve(const Event& event, uint64_t* config) {
   *config = event.config;
   if (event.type == PERF_TYPE_RAW && !IsIntel()) return "no event of this processor is known for it";
   if (event.type != PERF_TYPE_TRACEPOINT) return "";
-  for (const char* root : {"/sys/kernel/tracing/events/", "/sys/kernel/debug/tracing/events/"}) {
-    if (std::ifstream(absl::StrCat(root, event.tracepoint, "/id")) >> *config) return "";
-  }
-  return absl::StrCat("the tracepoint ", event.tracepoint,
-                      " cannot be read: tracefs is not mounted at /sys/kernel/tracing, is not permitted, or "
-                      "the kernel has none");
+  std::string why;
+  if (const std::optional<Tracepoint> found = Tracepoint::Find(event.tracepoint, &why)) *config = found->id();
+  return why;
 }
 
 class PerfSource final : public OsSource {
@@ -129,14 +83,7 @@ class PerfSource final : public OsSource {
       limit.rlim_cur = limit.rlim_max;
       setrlimit(RLIMIT_NOFILE, &limit);
     }
-    std::error_code error;
-    std::vector<pid_t> threads;
-    std::filesystem::directory_iterator task(absl::StrCat("/proc/", pid, "/task"), error);
-    for (; !error && task != std::filesystem::directory_iterator(); task.increment(error)) {
-      pid_t thread = 0;
-      if (absl::SimpleAtoi(task->path().filename().string(), &thread)) threads.push_back(thread);
-    }
-    std::sort(threads.begin(), threads.end());
+    const std::vector<pid_t> threads = ThreadsOf(pid);
     for (const Event& event : kEvents) Open(event, threads);
   }
 
@@ -162,18 +109,16 @@ class PerfSource final : public OsSource {
     attributes.exclude_hv = 1;
     std::vector<internal::UniqueFd> counters;
     const bool by_cpu = event.scope == Scope::kCpus;
-    const std::string filter = by_cpu ? ThreadsFilter(threads) : event.filter;
+    const std::string filter = by_cpu ? ThreadsFilter("pid", threads) : event.filter;
     const size_t count = threads.empty() ? 0 : by_cpu ? Cpus() : threads.size();
     for (size_t i = 0; why.empty() && i < count; ++i) {
       const pid_t thread = by_cpu ? -1 : threads[i];
       const int cpu = by_cpu ? static_cast<int>(i) : -1;
-      internal::UniqueFd counter(
-          static_cast<int>(syscall(SYS_perf_event_open, &attributes, thread, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+      internal::UniqueFd counter = OpenPerfEvent(attributes, thread, cpu, filter);
       // A thread that has ended, or a CPU that is off.
       if (!counter && (errno == ESRCH || (by_cpu && errno == ENODEV))) continue;
-      if (!counter ||
-          (!filter.empty() && ioctl(counter.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0)) {
-        why = Denial(errno);
+      if (!counter) {
+        why = PerfDenial(errno);
       } else {
         counters.push_back(std::move(counter));
       }
