@@ -175,8 +175,8 @@ class Server {
   // cancels the rest and stops all threads. Blocks; call once, from a thread that runs no handler.
   // Returns OK, or:
   // - DEADLINE_EXCEEDED with the number of requests that were cut off;
-  // - ABORTED if a handler ignores its cancellation for a second. Its thread runs on, and
-  //   destroying the server would wait for it.
+  // - ABORTED if a handler ignores its cancellation until `deadline`, and for a second at least.
+  //   Its thread runs on, and destroying the server would wait for it.
   absl::Status Drain(Deadline deadline);
 
  private:

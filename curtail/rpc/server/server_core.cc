@@ -11,7 +11,8 @@
 //      last stream.
 //  D3  The drainer waits until no connection is left, or the deadline.
 //  D4  What is left is aborted: streams end, their contexts are cancelled, replies go nowhere.
-//  D5  The pools stop. A handler that ignores its cancellation is waited for a little, then reported.
+//  D5  The pools stop. A handler that ignores its cancellation is waited for until the deadline, and for kStopGrace at
+//      least, then reported.
 #include "curtail/rpc/server/server_core.h"
 
 #include <malloc.h>
@@ -245,7 +246,8 @@ absl::Status ServerCore::Drain(Deadline deadline) {
   }
   parts_.output.StopMessages();
   TaskList left_over;
-  const bool stopped = executor_->Stop(Deadline::In(kStopGrace), &left_over);  // D5
+  const Deadline stop = std::max(deadline, Deadline::In(kStopGrace));
+  const bool stopped = executor_->Stop(stop, &left_over);  // D5
   while (Task* task = left_over.Pop()) task->Drop();
   if (!stopped) return absl::AbortedError("a handler did not return although its request was cancelled");
   parts_.output.FlushAll();
