@@ -17,6 +17,7 @@ Context::Context(Context* parent)
       properties_(parent->properties_),
       options_(parent->options_),
       forwarded_(parent->forwarded_),
+      refusals_(parent->refusals_),
       peer_(parent->peer_),
       identity_(parent->identity_),
       parent_(parent),
@@ -40,6 +41,7 @@ Context::Context(Call, const Context& caller)
     : deadline_(caller.deadline_),
       metadata_(caller.ChildMetadata()),
       forwarded_(caller.forwarded_),
+      refusals_(caller.refusals_),
       depth_(caller.depth_ + 1) {}
 
 Metadata Context::ChildMetadata() const {

@@ -39,6 +39,7 @@ namespace internal {
 
 class ObservedCall;
 class PeerIdentity;
+class RefusalCounters;
 class ServerFence;
 
 // INTERNAL if the handler added to its answer what may not be sent; the message names it.
@@ -146,6 +147,8 @@ class Context {
   // Hears of the same calls; null without fences. For the runtime.
   internal::ServerFence* fence() const { return fence_; }
   uint32_t method() const { return method_; }
+  // Counts the calls that this request does not make; null in a root context. For the runtime.
+  internal::RefusalCounters* refusals() const { return refusals_; }
   // Tells `part` of the cancellation, at once if it has happened, until Detach(). After Detach()
   // `part` hears of none. For the runtime. Any thread.
   void Attach(internal::Cancellable& part);
@@ -186,6 +189,7 @@ class Context {
   CallOptions options_;
   // Of the server: the keys that child calls carry on; null: none.
   const std::vector<std::string>* forwarded_ = nullptr;
+  internal::RefusalCounters* refusals_ = nullptr;     // of the server; null: of none
   std::string_view peer_;                             // the connection's
   const internal::PeerIdentity* identity_ = nullptr;  // likewise; null: without a certificate
   Context* const parent_ = nullptr;

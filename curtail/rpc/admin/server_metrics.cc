@@ -90,7 +90,8 @@ void WriteConnections(MetricsText& text, const ServerStats& stats) {
              "Memory held for clients: requests, unfinished messages, replies", uint64_t{stats.held_bytes});
   text.Counter("curtail_server_limits_reached_total", "Times that clients reached a limit of the server");
   for (const LimitCount& limit : stats.limits) text.Sample({{"limit", limit.name}}, limit.times);
-  text.Counter("curtail_server_refusals_total", "Requests that overload control refused");
+  text.Counter("curtail_server_refusals_total",
+               "Requests that overload control refused, and calls that it did not make");
   for (const RefusalCount& refusal : stats.refusals) text.Sample({{"reason", refusal.reason}}, refusal.times);
   text.Counter("curtail_server_held_up_total", "Times that a handler held a thread up that others needed");
   for (const HeldUpMethod& method : stats.held_up) text.Sample({{"path", method.path}}, method.times);

@@ -18,6 +18,7 @@
 #include "curtail/rpc/client/config/call_policy.h"
 #include "curtail/rpc/client/in_process_call.h"
 #include "curtail/rpc/server/observed_call.h"
+#include "curtail/rpc/server/overload.h"
 #include "curtail/rpc/stream.h"
 #include "curtail/rpc/stream/stream_pipe.h"
 #include "google/protobuf/message_lite.h"
@@ -119,7 +120,7 @@ class StreamCallOfClient final : public ClientStreamCall,
     attempts_.Begin(impl.policy(), path, ctx_.call_options().wait_for_ready);
     const MethodConfig* const method = attempts_.method();
     if (method != nullptr && method->timeout) limit_ = Deadline::At(now + *method->timeout);
-    if (deadline().when() <= now) return absl::DeadlineExceededError("deadline exceeded before the call");
+    if (deadline().when() <= now) return LateCallError(ctx_);
     head.path.assign(path);
     head.metadata = ctx_.ChildMetadata();
     if (ctx_.observed() != nullptr) {

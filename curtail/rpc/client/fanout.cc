@@ -8,6 +8,7 @@
 #include "curtail/exec/receiver.h"
 #include "curtail/rpc/client/hedging.h"
 #include "curtail/rpc/server/observed_call.h"
+#include "curtail/rpc/server/overload.h"
 #include "curtail/rpc/server/server_fence.h"
 #include "google/protobuf/message_lite.h"
 
@@ -68,7 +69,7 @@ bool Fanout::Members::Recycle() {
 absl::Status Fanout::Refusal() {
   if (ctx_.cancelled()) return absl::CancelledError("cancelled by the caller");
   now_ = Now();
-  if (ctx_.deadline().when() <= now_) return absl::DeadlineExceededError("deadline exceeded before the call");
+  if (ctx_.deadline().when() <= now_) return LateCallError(ctx_, size());
   return absl::OkStatus();
 }
 

@@ -24,6 +24,7 @@
 #include "curtail/rpc/client/leaving_call.h"
 #include "curtail/rpc/server/intercepted_call.h"
 #include "curtail/rpc/server/observed_call.h"
+#include "curtail/rpc/server/overload.h"
 #include "google/protobuf/message_lite.h"
 
 namespace curtail {
@@ -95,7 +96,7 @@ absl::Status ParseReply(const std::string& bytes, MessageLite* reply) {
 // Why the call must not begin at all, if so.
 absl::Status Refusal(const Context& ctx, const Call& call) {
   if (ctx.cancelled()) return absl::CancelledError("cancelled by the caller");
-  if (ctx.deadline().Expired()) return absl::DeadlineExceededError("deadline exceeded before the call");
+  if (ctx.deadline().Expired()) return LateCallError(ctx);
   if (ctx.depth() > InProcess::kMaxDepth) {
     return absl::ResourceExhaustedError(Join("calls in this process nest more than ", InProcess::kMaxDepth,
                                              " deep at ", call.path,

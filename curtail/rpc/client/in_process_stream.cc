@@ -27,6 +27,7 @@
 #include "curtail/rpc/in_process.h"
 #include "curtail/rpc/server/intercepted_call.h"
 #include "curtail/rpc/server/observed_call.h"
+#include "curtail/rpc/server/overload.h"
 #include "curtail/rpc/service.h"
 #include "curtail/rpc/stream/message_queue.h"
 #include "curtail/rpc/stream/stream_end.h"
@@ -397,7 +398,7 @@ class LocalCall final : public ClientStreamCall, private Cancellable {
  private:
   absl::Status Begin(std::string_view path, const WaitHint& hint) {
     if (ctx_.cancelled()) return absl::CancelledError("cancelled by the caller");
-    if (ctx_.deadline().Expired()) return absl::DeadlineExceededError("deadline exceeded before the call");
+    if (ctx_.deadline().Expired()) return LateCallError(ctx_);
     if (!channel_.impl().options.interceptors.empty()) {
       absl::Status refused = leaving_.Before(channel_, path, stream_->context().mutable_metadata());
       if (!refused.ok()) return refused;

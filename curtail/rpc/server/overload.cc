@@ -12,7 +12,9 @@
 namespace curtail::internal {
 
 std::vector<RefusalCount> RefusalCounters::Sample() const {
-  constexpr std::array<std::string_view, kRefusals> kNames = {"waited too long", "less important"};
+  constexpr std::array<std::string_view, kRefusals> kNames = {
+      "waited too long", "less important", "deadline passed before it came",
+      "deadline passed before it began", "call not made: its deadline had passed"};
   std::vector<RefusalCount> happened;
   for (size_t i = 0; i < kRefusals; ++i) {
     const uint64_t times = counts_[i].load(std::memory_order_relaxed);
@@ -39,6 +41,11 @@ absl::Status LessImportantError(Priority priority, Context* context) {
   return absl::ResourceExhaustedError(
       Join("the server is overloaded, and the request's priority, ", ToString(priority),
            ", is less important than those that it admits (curtail-priority)"));
+}
+
+absl::Status LateCallError(const Context& context, size_t calls) {
+  if (context.refusals() != nullptr) context.refusals()->Count(Refusal::kCallTooLate, calls);
+  return absl::DeadlineExceededError("deadline exceeded before the call");
 }
 
 }  // namespace curtail::internal

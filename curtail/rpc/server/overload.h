@@ -24,13 +24,18 @@ namespace internal {
 enum class Refusal : uint8_t {
   kOverdue,        // it waited too long in a queue that stood
   kLessImportant,  // the server admits only more important ones
+  kCameTooLate,    // its deadline had passed when it had come
+  kQueuedTooLong,  // its deadline passed while it was queued
+  kCallTooLate,    // its deadline had passed before the call
 };
-inline constexpr size_t kRefusals = 2;
+inline constexpr size_t kRefusals = 5;
 
 // A RefusalCounters counts for each reason. Thread-safe.
 class RefusalCounters {
  public:
-  void Count(Refusal reason) { counts_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed); }
+  void Count(Refusal reason, uint64_t times = 1) {
+    counts_[static_cast<size_t>(reason)].fetch_add(times, std::memory_order_relaxed);
+  }
   // Those that happened, in order.
   std::vector<RefusalCount> Sample() const;
 
@@ -47,6 +52,8 @@ void AskToRetryAfter(Nanos wait, Context* context);
 absl::Status OverdueError(Nanos waited, Context* context);
 // The answer to a request that is less important than those that the server admits.
 absl::Status LessImportantError(Priority priority, Context* context);
+// The end of so many `calls` that a request does not make because its deadline has passed. Its server counts them.
+absl::Status LateCallError(const Context& context, size_t calls = 1);
 
 }  // namespace internal
 }  // namespace curtail

@@ -334,6 +334,7 @@ ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<Connection> conn
   call->ended = false;
   std::swap(call->context_.metadata_, head.metadata);
   call->context_.forwarded_ = &parts.forward_metadata;
+  call->context_.refusals_ = &parts.refusals;
   call->parts_ = &parts;
   call->connection_ = std::move(connection);
   call->method_ = &method;
@@ -367,61 +368,6 @@ void Responder::Finish(absl::Status status, std::string reply) {
 std::string* Responder::reply() { return call_->ReplyBytes(); }
 
 void Responder::Finish(absl::Status status) { std::exchange(call_, nullptr)->Finish(std::move(status)); }
-
-bool ServerCall::LeaveQueue(size_t bytes) {
-  static_cast<internal::ServerConnection&>(*connection_).Dequeued();
-  if (placed_.exchange(false, std::memory_order_acq_rel)) [[likely]] {
-    parts_->admission.Left(bytes);
-    return true;
-  }
-  parts_->admission.AbandonedGone();
-  return false;
-}
-
-bool ServerCall::Abandon(size_t bytes) {
-  if (!placed_.load(std::memory_order_relaxed) || !parts_->admission.TryAbandon(bytes)) return false;
-  if (placed_.exchange(false, std::memory_order_acq_rel)) return true;
-  parts_->admission.NotAbandoned(bytes);
-  return false;
-}
-
-void ServerCall::ReadPriority(std::string_view peer) {
-  priority_ = {};
-  const std::optional<std::string_view> text = context_.metadata_.Find(kPriorityKey);
-  if (!text) return;
-  if (const std::optional<Priority> read = ParsePriority(*text)) {
-    priority_ = *read;
-  } else {
-    parts_->limits.Reached(internal::ServerLimit::kPriority, peer);
-  }
-}
-
-absl::Status ServerCall::Shed(TimePoint now) {
-  switch (shed_reason()) {
-    case ShedReason::kFull:
-      return parts_->fence->Refuse(order_note(), &context_);
-    case ShedReason::kOverdue:
-      parts_->refusals.Count(internal::Refusal::kOverdue);
-      return internal::OverdueError(now - queued_at(), &context_);
-    case ShedReason::kLessImportant:
-      parts_->refusals.Count(internal::Refusal::kLessImportant);
-      if (parts_->fence != nullptr) parts_->fence->CountLessImportant(method_->kind.path_class());
-      return internal::LessImportantError(priority_, &context_);
-  }
-  return absl::InternalError("shed");
-}
-
-absl::Status ServerCall::Begin(const WaitHint& hint) {
-  if (hint.shed) [[unlikely]]
-    return Shed(hint.now);
-  if (context_.cancelled()) return absl::CancelledError("cancelled by the caller");
-  if (connection_->overloaded()) [[unlikely]] {
-    return absl::ResourceExhaustedError("the server holds too much for this client");
-  }
-  if (context_.deadline().when() <= hint.now)
-    return absl::DeadlineExceededError("deadline exceeded while queued");
-  return absl::OkStatus();
-}
 
 absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hint, ObservedCall& observed,
                                     std::string* reply) {
@@ -489,11 +435,6 @@ void ServerCall::Send(Reply& reply, wire::Session& session) {
   }
   if (!reply.pooled) delete &reply;
   Unref();
-}
-
-void ServerCall::Refuse(const absl::Status& status, wire::Session& session) {
-  NeverRun(status.code());
-  if (stream_open_) session.EndCall(id_, status);
 }
 
 }  // namespace curtail

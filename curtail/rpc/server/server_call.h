@@ -67,6 +67,8 @@ class ServerCall : public Task, public internal::Answerable {
   void TakePlace() { placed_.store(true, std::memory_order_relaxed); }
   // Answers without running the handler; called by the strand's holder.
   void Refuse(const absl::Status& status, wire::Session& session);
+  // The same, because its deadline has passed.
+  void RefuseLate(wire::Session& session);
   // Bytes of the request, as they count for the queue's limit.
   virtual size_t queued_bytes() const = 0;
   // The executor will not run it: drops its reference.
@@ -104,6 +106,7 @@ class ServerCall : public Task, public internal::Answerable {
       CheckMetadata(reply);
   }
   void CheckMetadata(Reply& reply);
+  // server_call_overload.cc
   // Its turn has come: gives its place in the queue back. False: it was abandoned, and nothing is to be done.
   bool LeaveQueue(size_t bytes);
   // The stream is over, and the call may still be queued: it will not run. True: the caller owns what Run() uses.
@@ -114,6 +117,7 @@ class ServerCall : public Task, public internal::Answerable {
   absl::Status Shed(TimePoint now);
   // Begins a run: is it still worth while?
   absl::Status Begin(const WaitHint& hint);
+
   // Runs the handler and notes whether it took long.
   absl::Status RunHandler(std::string_view request, const WaitHint& hint, internal::ObservedCall& observed,
                           std::string* reply);

@@ -94,6 +94,10 @@ void ServerConnection::OnWritable(wire::StreamId, void* tag) {
 
 void ServerConnection::Queue(ServerCall& call) {
   if (call.in_line()) return call.AnswerInLine(session());
+  if (call.due() <= now()) [[unlikely]] {  // D1
+    call.RefuseLate(session());
+    return call.Drop();
+  }
   const bool has_share = queued_.fetch_add(1, std::memory_order_relaxed) >= parts_.admission.share();
   if (!has_share && parts_.admission.TryQueue(call.queued_bytes())) {
     call.TakePlace();

@@ -121,11 +121,6 @@ void Connection::Turn(uint32_t bits) {
   }
 }
 
-TimePoint Connection::now() {
-  if (now_ == TimePoint()) now_ = Now();
-  return now_;
-}
-
 void Connection::RunPosted() {
   Op* op = inbox_.exchange(nullptr, std::memory_order_acquire);
   Op* first = nullptr;

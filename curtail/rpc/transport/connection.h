@@ -123,7 +123,10 @@ class Connection : public PollHandler,
   bool standing() const { return connected_ && (tls_ == nullptr || tls_->standing()); }
   TaskList* ready() { return ready_; }
   // The time, read once for all that came with one read.
-  TimePoint now() final;
+  TimePoint now() final {
+    if (now_ == TimePoint()) now_ = Now();
+    return now_;
+  }
 
  private:
   // Bytes that go to the socket, of which the first `sent` are gone.

@@ -94,7 +94,7 @@ std::string StatusText(const admin::v1::GetStatusReply& status) {
     absl::StrAppendFormat(&text, "limit %s: reached %d times by clients\n", limit.name(), limit.times());
   }
   for (const admin::v1::RefusalCount& refusal : status.refusals()) {
-    absl::StrAppendFormat(&text, "overload: %d requests %s\n", refusal.times(), refusal.reason());
+    absl::StrAppendFormat(&text, "overload: %s, %d times\n", refusal.reason(), refusal.times());
   }
   return text + FencesText(status);
 }

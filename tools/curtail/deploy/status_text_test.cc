@@ -106,7 +106,7 @@ TEST(StatusJson, HasTheFieldsOfItsSchemaVersion) {
   admin::v1::RefusalCount* const refusal = status.add_refusals();
   refusal->set_reason("waited too long"), refusal->set_times(9);
   EXPECT_TRUE(StatusText(status).ends_with(
-      "\nlimit resets: reached 7 times by clients\noverload: 9 requests waited too long\n"));
+      "\nlimit resets: reached 7 times by clients\noverload: waited too long, 9 times\n"));
   const auto json = nlohmann::json::parse(StatusJson(status));
   EXPECT_EQ(json, nlohmann::json::parse(R"({
     "schema_version": 1, "config": "SDB1-4",

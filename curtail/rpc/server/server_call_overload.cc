@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. The ways by which a request ends without its handler: it is refused, shed, late or given up. A deadline is
+// looked at in three places, each with a counter (docs/design/overload.md):
+//
+//   D1  When the request has come whole, before it is queued. Its head may have come long before.
+//   D2  When its turn has come, or when its stream has ended while it was queued.
+//   D3  Before a call that its handler makes: see LateCallError().
+#include "curtail/rpc/server/server_call.h"
+#include "curtail/rpc/server/server_connection.h"
+
+namespace curtail {
+
+bool ServerCall::LeaveQueue(size_t bytes) {
+  static_cast<internal::ServerConnection&>(*connection_).Dequeued();
+  if (placed_.exchange(false, std::memory_order_acq_rel)) [[likely]] {
+    parts_->admission.Left(bytes);
+    return true;
+  }
+  parts_->admission.AbandonedGone();
+  return false;
+}
+
+bool ServerCall::Abandon(size_t bytes) {
+  if (!placed_.load(std::memory_order_relaxed) || !parts_->admission.TryAbandon(bytes)) return false;
+  if (placed_.exchange(false, std::memory_order_acq_rel)) {
+    if (due_ <= Now()) parts_->refusals.Count(internal::Refusal::kQueuedTooLong);  // D2
+    return true;
+  }
+  parts_->admission.NotAbandoned(bytes);
+  return false;
+}
+
+void ServerCall::ReadPriority(std::string_view peer) {
+  priority_ = {};
+  const std::optional<std::string_view> text = context_.metadata_.Find(kPriorityKey);
+  if (!text) return;
+  if (const std::optional<Priority> read = ParsePriority(*text)) {
+    priority_ = *read;
+  } else {
+    parts_->limits.Reached(internal::ServerLimit::kPriority, peer);
+  }
+}
+
+absl::Status ServerCall::Shed(TimePoint now) {
+  switch (shed_reason()) {
+    case ShedReason::kFull:
+      return parts_->fence->Refuse(order_note(), &context_);
+    case ShedReason::kOverdue:
+      parts_->refusals.Count(internal::Refusal::kOverdue);
+      return internal::OverdueError(now - queued_at(), &context_);
+    case ShedReason::kLessImportant:
+      parts_->refusals.Count(internal::Refusal::kLessImportant);
+      if (parts_->fence != nullptr) parts_->fence->CountLessImportant(method_->kind.path_class());
+      return internal::LessImportantError(priority_, &context_);
+  }
+  return absl::InternalError("shed");
+}
+
+absl::Status ServerCall::Begin(const WaitHint& hint) {
+  if (hint.shed) [[unlikely]]
+    return Shed(hint.now);
+  if (context_.deadline().when() <= hint.now) [[unlikely]] {  // D2
+    parts_->refusals.Count(internal::Refusal::kQueuedTooLong);
+    return absl::DeadlineExceededError("deadline exceeded while queued");
+  }
+  if (context_.cancelled()) return absl::CancelledError("cancelled by the caller");
+  if (connection_->overloaded()) [[unlikely]] {
+    return absl::ResourceExhaustedError("the server holds too much for this client");
+  }
+  return absl::OkStatus();
+}
+
+void ServerCall::Refuse(const absl::Status& status, wire::Session& session) {
+  NeverRun(status.code());
+  if (stream_open_) session.EndCall(id_, status);
+}
+
+void ServerCall::RefuseLate(wire::Session& session) {
+  parts_->refusals.Count(internal::Refusal::kCameTooLate);
+  Refuse(absl::DeadlineExceededError("deadline exceeded before the request had come"), session);
+}
+
+}  // namespace curtail
