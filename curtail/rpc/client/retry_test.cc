@@ -24,10 +24,11 @@ using testing::HasSubstr;
 
 constexpr Method<StringValue, StringValue> kDo{"/test.Flaky/Do"};
 
-// A retry policy for all methods: up to four attempts.
-std::string Retries(std::string_view backoff = "0.001s", std::string_view rest = "") {
-  return Join(R"({"methodConfig":[{"name":[{}],"retryPolicy":{"maxAttempts":4,"initialBackoff":")", backoff,
-              R"(","maxBackoff":")", backoff,
+// A retry policy for the method, or for those that `name` says: up to four attempts.
+std::string Retries(std::string_view backoff = "0.001s", std::string_view rest = "",
+                    std::string_view name = R"({"service":"test.Flaky","method":"Do"})") {
+  return Join(R"({"methodConfig":[{"name":[)", name, R"(],"retryPolicy":{"maxAttempts":4,"initialBackoff":")",
+              backoff, R"(","maxBackoff":")", backoff,
               R"(","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}])", rest, "}");
 }
 
@@ -261,6 +262,18 @@ TEST_F(RetryTest, AWrongConfigEndsEachCall) {
   EXPECT_THAT(std::string(Message(status)), HasSubstr("methodConfig[0].timeout"));
 }
 
+TEST_F(RetryTest, AMethodThatIsNotDeclaredIdempotentIsCalledOnceUnlessItIsNamed) {
+  for (const std::string_view name : {"{}", R"({"service":"test.Flaky"})"}) {
+    options_.service_config = Retries("0.001s", "", name);
+    channel_.reset();
+    flaky_->failures = 1;
+    EXPECT_EQ(Do().code(), absl::StatusCode::kUnavailable);
+    flaky_->failures = 1;
+    EXPECT_EQ(Start(), "UNAVAILABLE: as the test wants it");
+  }
+  EXPECT_EQ(flaky_->Seen(), std::vector<std::string>(4, "none"));
+}
+
 TEST_F(RetryTest, ACallThatWaitsForItsServerIsAnsweredWhenThatStarts) {
   const std::string address = server_->addresses()[0];
   server_.reset();
@@ -406,10 +419,56 @@ struct FailedCall final : ClientCall {
   void CancelHandled() override {}
 };
 
+// The policy of a service, or of all methods, is for those that their .proto declares idempotent.
+class BroadPolicyTest : public testing::TestWithParam<const char*> {
+ protected:
+  bool Retries(std::string_view path) {
+    Attempts attempts;
+    attempts.Begin(&policy_, path);
+    return attempts.MayGoOn(FailedCall(absl::StatusCode::kUnavailable));
+  }
+
+  CallPolicy policy_{*internal::ParseServiceConfig(curtail::Retries("1s", "", GetParam())), false};
+};
+INSTANTIATE_TEST_SUITE_P(Names, BroadPolicyTest,
+                         testing::Values("{}", R"({"service":"curtail.admin.v1.Admin"})"),
+                         [](const auto& info) { return info.index == 0 ? "All" : "Service"; });
+
+TEST_P(BroadPolicyTest, RepeatsMethodsThatAreDeclaredIdempotent) {
+  for (int times = 0; times < 2; ++times) EXPECT_TRUE(Retries("/curtail.admin.v1.Admin/GetStatus"));
+}
+
+TEST_P(BroadPolicyTest, RepeatsNoOthers) {
+  for (int times = 0; times < 2; ++times) {
+    EXPECT_FALSE(Retries("/curtail.admin.v1.Admin/Switch")) << "its .proto says nothing of it";
+    EXPECT_FALSE(Retries("/curtail.admin.v1.Admin/Unknown")) << "it has no .proto";
+    EXPECT_FALSE(Retries("/curtail.admin.v1/Admin"));
+    EXPECT_FALSE(Retries("/"));
+    EXPECT_FALSE(Retries(""));
+  }
+}
+
+TEST_P(BroadPolicyTest, SendsAgainWhatNoServerHasSeen) {
+  FailedCall call(absl::StatusCode::kUnavailable);
+  call.unprocessed = true;
+  Attempts attempts;
+  attempts.Begin(&policy_, "/curtail.admin.v1.Admin/Switch");
+  EXPECT_TRUE(attempts.MayGoOn(call));
+}
+
+TEST(Attempts, APolicyThatNamesTheMethodIsItsOwnersWord) {
+  CallPolicy policy(*internal::ParseServiceConfig(
+                        Retries("1s", "", R"({"service":"curtail.admin.v1.Admin","method":"Switch"})")),
+                    false);
+  Attempts attempts;
+  attempts.Begin(&policy, "/curtail.admin.v1.Admin/Switch");
+  EXPECT_TRUE(attempts.MayGoOn(FailedCall(absl::StatusCode::kUnavailable)));
+}
+
 TEST(Attempts, BackOffLongerAndLongerWithJitter) {
   CallPolicy policy(
       *internal::ParseServiceConfig(
-          R"({"methodConfig":[{"name":[{}],"retryPolicy":{"maxAttempts":5,"initialBackoff":"1s","maxBackoff":"3s",
+          R"({"methodConfig":[{"name":[{"service":"a.B","method":"C"}],"retryPolicy":{"maxAttempts":5,"initialBackoff":"1s","maxBackoff":"3s",
               "backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}]})"),
       false);
   const FailedCall call(absl::StatusCode::kUnavailable);

@@ -5,7 +5,7 @@
 //  Unseen   No server has seen it. At once, up to kMaxAttempts times, whatever the policy.
 //  Waits    No connection is to be had, and its method waits for one. When the next attempt to connect is due, until the
 //           call's deadline.
-//  Retry    Its method has a retry policy (https://github.com/grpc/proposal/blob/master/A6-client-retries.md). After a
+//  Retry    Its method has a retry policy, and is named there or declared idempotent (https://github.com/grpc/proposal/blob/master/A6-client-retries.md). After a
 //           backoff, or when the server said; never once the head of a reply has come, or if the deadline comes first.
 //  Hedged   Its method has a hedging policy, and all attempts that were sent have failed (hedging.cc sends more while one
 //           has not). As with Retry, but at once.

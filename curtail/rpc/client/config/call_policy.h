@@ -7,10 +7,12 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/rpc/client/client_connection.h"
+#include "curtail/rpc/client/config/idempotent_methods.h"
 #include "curtail/rpc/client/config/service_config.h"
 
 namespace curtail::internal {
@@ -40,15 +42,19 @@ class Throttle {
 class CallPolicy {
  public:
   CallPolicy(ServiceConfig config, bool wait_for_ready)
-      : config_(std::move(config)), throttle_(config_.throttle) {
+      : config_(std::move(config)), once_(config_.methods), throttle_(config_.throttle) {
+    for (MethodConfig& method : once_) method.retry.reset(), method.hedging.reset();
     otherwise_.wait_for_ready = wait_for_ready;
     wait_for_ready_ = wait_for_ready;
   }
 
-  // The config for calls of `path`; null if nothing applies to them.
-  const MethodConfig* Find(std::string_view path) const {
+  // The config for calls of `path`; null if nothing applies to them. Retries and hedging of a config that does not name
+  // the method itself are for idempotent methods only.
+  const MethodConfig* Find(std::string_view path) {
     const MethodConfig* const found = config_.Find(path);
-    return found == nullptr && wait_for_ready_ ? &otherwise_ : found;
+    if (found == nullptr) return wait_for_ready_ ? &otherwise_ : nullptr;
+    if (!found->MakesAgain() || config_.Names(path) || idempotent_.Contains(path)) return found;
+    return &once_[static_cast<size_t>(found - config_.methods.data())];
   }
   bool WaitsForReady(const MethodConfig& method) const {
     return method.wait_for_ready.value_or(wait_for_ready_);
@@ -57,6 +63,9 @@ class CallPolicy {
 
  private:
   const ServiceConfig config_;
+  std::vector<MethodConfig>
+      once_;  // those of config_ without retries and hedging; immutable after construction
+  IdempotentMethods idempotent_;
   MethodConfig otherwise_;  // immutable after construction, like the next
   bool wait_for_ready_;
   Throttle throttle_;

@@ -46,6 +46,9 @@ struct MethodConfig {
   std::optional<size_t> max_response_bytes;
   std::optional<RetryPolicy> retry;  // or
   std::optional<HedgingPolicy> hedging;
+
+  // True if a call may run more than once because of it.
+  bool MakesAgain() const { return retry.has_value() || hedging.has_value(); }
 };
 
 // Retries end for a while when too many calls fail: see Throttle in call_policy.h.
@@ -57,6 +60,10 @@ struct ThrottleConfig {
 struct ServiceConfig {
   // The config of "/package.Service/Method": its own, else the service's, else the one for all; null: none.
   const MethodConfig* Find(std::string_view path) const;
+  // True if it is the method's own.
+  bool Names(std::string_view path) const {
+    return !path.empty() && !path.ends_with('/') && names.find(path) != names.end();
+  }
 
   // By "/package.Service/Method", "/package.Service/" or "".
   std::map<std::string, size_t, std::less<>> names;
