@@ -19,6 +19,7 @@
 #include "tools/curtail/load/load_flags.h"
 #include "tools/curtail/load/report_command.h"
 #include "tools/curtail/observe/observe_command.h"
+#include "tools/curtail/observe/top_command.h"
 #include "tools/curtail/train/train_command.h"
 #include "tools/curtail/train/verify_command.h"
 
@@ -38,6 +39,7 @@ enum class Command {
   kSwitch,
   kStatus,
   kObserve,
+  kTop,
   kReport,
   kCompareResults
 };
@@ -56,6 +58,7 @@ struct CommandLine {
   SwitchFlags switch_to;
   StatusFlags status;
   ObserveFlags observe;
+  TopFlags top;
   ReportFlags report;
   CompareResultsFlags compare_results;
 };

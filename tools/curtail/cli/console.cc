@@ -46,7 +46,8 @@ void Write(FILE* file, std::string_view text) { (void)!std::fwrite(text.data(), 
 
 Console::Console()
     : err_is_terminal_(isatty(STDERR_FILENO) && !IsDumb()),
-      colour_(isatty(STDOUT_FILENO) && !IsDumb() && !NoColour()) {}
+      out_is_terminal_(isatty(STDOUT_FILENO) && !IsDumb()),
+      colour_(out_is_terminal_ && !NoColour()) {}
 
 void Console::Print(std::string_view text) {
   Progress({});

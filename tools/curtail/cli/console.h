@@ -38,6 +38,10 @@ class Console {
   void Progress(std::string_view text);
   bool shows_progress() const { return err_is_terminal_ && !quiet_; }
 
+  // True if stdout is a terminal that knows more than lines.
+  bool has_terminal() const { return out_is_terminal_; }
+  bool colour() const { return colour_; }
+
   // `text` in bold or in green, where results may have colours.
   std::string Bold(std::string_view text) const { return Styled("1", text); }
   std::string Green(std::string_view text) const { return Styled("32", text); }
@@ -47,6 +51,7 @@ class Console {
   std::string Styled(std::string_view code, std::string_view text) const;
 
   bool err_is_terminal_;
+  bool out_is_terminal_;
   bool colour_;
   bool quiet_ = false;
   FILE* results_ = stdout;

@@ -13,6 +13,8 @@
 #include "tools/curtail/deploy/switch_command.h"
 #include "tools/curtail/deploy/up_command.h"
 #include "tools/curtail/observe/observe_command.h"
+#include "tools/curtail/observe/top_command.h"
+#include "tools/curtail/observe/top_table.h"
 
 namespace curtail::tool {
 namespace {
@@ -117,6 +119,28 @@ CLI::App* AddObserve(CLI::App& app, ObserveFlags* f) {
   command->add_option("--json", f->json, "Write the result here as JSON; - is the standard output");
   command->footer(
       "Examples:\n  curtail observe hdsearch\n  curtail observe hdsearch/leaf --seconds 5 --json -");
+  return command;
+}
+
+CLI::App* AddTop(CLI::App& app, TopFlags* f) {
+  CLI::App* command =
+      app.add_subcommand("top", "Load, latency, errors and resources of each service, once a second");
+  command->add_option("APP", f->application, "Its name")->required();
+  command->add_option("--seconds", f->seconds, "For so long [until Ctrl-C, or the key q]")
+      ->check(CLI::Range(0.1, 1e7));
+  command->add_option("--sort", f->sort, "The largest first: calls, p99, errors, cpu or memory; or name")
+      ->check(CLI::IsMember(TopOrders()))
+      ->capture_default_str();
+  command->add_flag("--json", f->json, "A line of JSON a second");
+  command->footer(
+      "Fills the terminal; into a file or a pipe it prints a block a second. Services with a process that is "
+      "not\n"
+      "ready come first. Quantiles are of the calls of the last second, interpolated within the servers' "
+      "buckets.\n"
+      "Examples:\n"
+      "  curtail top hdsearch\n"
+      "  curtail top hdsearch --seconds 60 --sort p99 > top.txt\n"
+      "  curtail top hdsearch --json | jq -c '.services[] | [.service, .calls_per_s, .p99_us]'");
   return command;
 }
 

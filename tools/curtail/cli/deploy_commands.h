@@ -15,6 +15,7 @@ struct ObserveFlags;
 struct PsFlags;
 struct StatusFlags;
 struct SwitchFlags;
+struct TopFlags;
 struct UpFlags;
 
 // Each adds its command to `app`, which owns it. Parsing writes into `f`, which outlives it.
@@ -25,5 +26,6 @@ CLI::App* AddLogs(CLI::App& app, LogsFlags* f);
 CLI::App* AddSwitch(CLI::App& app, SwitchFlags* f);
 CLI::App* AddStatus(CLI::App& app, StatusFlags* f);
 CLI::App* AddObserve(CLI::App& app, ObserveFlags* f);
+CLI::App* AddTop(CLI::App& app, TopFlags* f);
 
 }  // namespace curtail::tool

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/cli/interrupt.h"
 
+#include <poll.h>
+
+#include <algorithm>
 #include <csignal>
+#include <cstdint>
 
 namespace curtail::tool {
 namespace {
@@ -35,6 +39,15 @@ const std::atomic<bool>& CatchInterrupts() {
   // Peers that go away, and `curtail ... | head`, are errors of write(), not the end.
   std::signal(SIGPIPE, SIG_IGN);
   return flag;
+}
+
+bool WaitUntil(TimePoint when, const std::atomic<bool>& stop) {
+  constexpr int64_t kMostMs = 100;
+  while (Now() < when && !stop.load(std::memory_order_relaxed)) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(when - Now()).count();
+    poll(nullptr, 0, static_cast<int>(std::clamp<int64_t>(left, 0, kMostMs)));  // a signal ends it
+  }
+  return !stop.load(std::memory_order_relaxed);
 }
 
 }  // namespace curtail::tool

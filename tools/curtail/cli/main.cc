@@ -36,6 +36,8 @@ int main(int argc, char** argv) {
       return RunStatus(line.status, console);
     case Command::kObserve:
       return RunObserve(line.observe, console, stop);
+    case Command::kTop:
+      return RunTop(line.top, console, stop);
     case Command::kReport:
       return RunReport(line.report, console);
     case Command::kCompareResults:

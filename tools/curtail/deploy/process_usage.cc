@@ -50,13 +50,6 @@ void ReadTicks(pid_t pid, ProcessUsage* usage) {
   fields >> usage->user_ticks >> usage->system_ticks;
 }
 
-double ResidentMib(pid_t pid) {
-  std::ifstream statm(absl::StrCat("/proc/", pid, "/statm"));
-  double size = 0, resident = 0;
-  statm >> size >> resident;
-  return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
-}
-
 double SwitchesOfThreads(pid_t pid) {
   double total = 0;
   std::error_code ignored;
@@ -80,6 +73,13 @@ Nanos CpuOf(pid_t pid) {
   timespec time{};
   if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) return Nanos::zero();
   return std::chrono::seconds(time.tv_sec) + Nanos(time.tv_nsec);
+}
+
+double ResidentMib(pid_t pid) {
+  std::ifstream statm(absl::StrCat("/proc/", pid, "/statm"));
+  double size = 0, resident = 0;
+  statm >> size >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
 ProcessCounters::~ProcessCounters() {

@@ -25,6 +25,8 @@ struct ProcessUsage {
 
 // User and system time of a process so far; zero when it cannot be read.
 Nanos CpuOf(pid_t pid);
+// Of its memory, what is in the machine's; zero when it cannot be read.
+double ResidentMib(pid_t pid);
 
 // The kernel's counters of one process. Thread-compatible.
 class ProcessCounters {

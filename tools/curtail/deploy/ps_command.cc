@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/deploy/ps_command.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +12,7 @@
 #include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/deployment.h"
+#include "tools/curtail/deploy/process_usage.h"
 #include "tools/curtail/deploy/run_folder.h"
 
 namespace curtail::tool {
@@ -22,13 +20,6 @@ namespace {
 
 // One that takes longer does not serve well enough to be called healthy.
 constexpr Nanos kLookTimeout = std::chrono::milliseconds(500);
-
-double ResidentMib(pid_t pid) {
-  std::ifstream in(absl::StrCat("/proc/", pid, "/statm"));
-  double total = 0, resident = 0;
-  in >> total >> resident;
-  return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1024.0 * 1024.0);
-}
 
 ProcessLook LookAt(const ProcessState& process) {
   ProcessLook row{.health = "-", .config = process.under};

@@ -250,7 +250,7 @@ int RunObserve(const ObserveFlags& flags, Console& console, const std::atomic<bo
     console.Error(absl::StrCat(flags.target, " has no process on this machine"), "");
     return kFailed;
   }
-  Watch(observed, std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(flags.seconds)), stop);
+  Watch(observed, FromSeconds(flags.seconds), stop);
   std::map<std::string, ServiceShare> services;
   for (const Observed& each : observed) AddTo(each, &services[each.process.service]);
   console.Print(Text(services));

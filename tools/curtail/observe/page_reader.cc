@@ -4,8 +4,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +18,7 @@
 namespace curtail::tool {
 namespace {
 
+constexpr int kStopLookMs = 100;  // for `stop`
 constexpr internal::HttpReplyLimits kLimits{.max_body_bytes = 4u << 20};
 
 // The request for one page and its reply, until `result` has an end.
@@ -73,11 +76,12 @@ void Fetch::Receive() {
 
 }  // namespace
 
-std::vector<absl::StatusOr<std::string>> ReadPages(const std::vector<PageWanted>& wanted, Deadline deadline) {
+std::vector<absl::StatusOr<std::string>> ReadPages(const std::vector<PageWanted>& wanted, Deadline deadline,
+                                                   const std::atomic<bool>* stop) {
   std::vector<Fetch> fetches(wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) fetches[i].Begin(wanted[i]);
   std::vector<pollfd> sockets(wanted.size());
-  while (!deadline.Expired()) {
+  while (!deadline.Expired() && (stop == nullptr || !stop->load(std::memory_order_relaxed))) {
     bool some = false;
     for (size_t i = 0; i < fetches.size(); ++i) {
       const Fetch& fetch = fetches[i];
@@ -87,7 +91,9 @@ std::vector<absl::StatusOr<std::string>> ReadPages(const std::vector<PageWanted>
     }
     if (!some) break;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.Remaining());
-    if (poll(sockets.data(), sockets.size(), static_cast<int>(left.count())) <= 0) continue;
+    if (poll(sockets.data(), sockets.size(),
+             static_cast<int>(std::min<int64_t>(left.count(), kStopLookMs))) <= 0)
+      continue;
     for (size_t i = 0; i < fetches.size(); ++i) {
       if (fetches[i].over || sockets[i].revents == 0) continue;
       if (fetches[i].sent < fetches[i].request.size()) {

@@ -3,6 +3,7 @@
 // page_reader.h - reads pages of HTTP admin ports, all at once.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,11 @@ struct PageWanted {
   std::string path;
 };
 
-// The bodies, in the order of `wanted`, read at the same time. It takes until `deadline` at most, and 4 MiB a page.
+// The bodies, in the order of `wanted`, read at the same time. It takes until `deadline` at most, and 4 MiB a page; once
+// `stop` is set, what has no end yet counts as late.
 // Errors of a page: UNAVAILABLE (nobody listens, it is no HTTP), NOT_FOUND (a status other than 200),
 // DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED (too long).
-std::vector<absl::StatusOr<std::string>> ReadPages(const std::vector<PageWanted>& wanted, Deadline deadline);
+std::vector<absl::StatusOr<std::string>> ReadPages(const std::vector<PageWanted>& wanted, Deadline deadline,
+                                                   const std::atomic<bool>* stop = nullptr);
 
 }  // namespace curtail::tool

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/observe/top_command.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "curtail/base/clock.h"
+#include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/cli/interrupt.h"
+#include "tools/curtail/deploy/admin_client.h"
+#include "tools/curtail/observe/top_table.h"
+#include "tools/curtail/observe/vitals.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr Nanos kTopEvery = std::chrono::seconds(1);
+
+TopPage PageOf(const ApplicationVitals& before, const ApplicationVitals& now, const std::string& sort) {
+  TopPage page{.application = now.application,
+               .time = absl::FormatTime("%H:%M:%S", absl::Now(), absl::LocalTimeZone()),
+               .services = Compare(before, now)};
+  SortServices(sort, &page.services);
+  return page;
+}
+
+std::string Plain(const std::vector<ScreenLine>& lines) {
+  std::string text;
+  for (const ScreenLine& line : lines) absl::StrAppend(&text, line.text, "\n");
+  return text;
+}
+
+// One run: looks once a second and shows the difference to the look before.
+class Top {
+ public:
+  Top(const TopFlags& flags, Console& console, const std::atomic<bool>& stop)
+      : flags_(flags), console_(console), stop_(stop) {}
+
+  // OK once it is over; else why there is nothing more to show.
+  absl::Status Run();
+
+ private:
+  absl::Status Show(bool first);
+  // False: it is to end.
+  bool Wait(TimePoint until);
+
+  const TopFlags& flags_;
+  Console& console_;
+  const std::atomic<bool>& stop_;
+  std::optional<Screen> screen_;
+  ApplicationVitals latest_;
+  TimePoint looked_;
+  TopPage page_;
+};
+
+absl::Status Top::Run() {
+  absl::StatusOr<ApplicationVitals> vitals = LookAt(flags_.application, stop_);
+  if (!vitals.ok()) return vitals.status();
+  latest_ = *std::move(vitals);
+  const TimePoint begun = looked_ = Now();
+  const TimePoint end = flags_.seconds > 0 ? begun + FromSeconds(flags_.seconds) : TimePoint::max();
+  if (!flags_.json && console_.has_terminal()) screen_.emplace(console_.colour());
+  page_ = PageOf(latest_, latest_, flags_.sort);
+  if (screen_) screen_->Draw(TopLines(page_, screen_->size()));
+  absl::Status shown;
+  for (int turn = 1; shown.ok() && looked_ < end; ++turn) {
+    if (!Wait(std::min(begun + turn * kTopEvery, end))) break;
+    shown = Show(turn == 1);
+  }
+  if (!screen_) return shown;
+  screen_.reset();
+  console_.Print(Plain(TopLines(page_, {.columns = 0, .lines = 0})));
+  return shown;
+}
+
+absl::Status Top::Show(bool first) {
+  absl::StatusOr<ApplicationVitals> vitals = LookAt(flags_.application, stop_);
+  if (!vitals.ok()) return absl::FailedPreconditionError(vitals.status().message());  // the name was right
+  const TimePoint now = Now();
+  page_ = PageOf(latest_, *vitals, flags_.sort);
+  if (screen_) {
+    screen_->Draw(TopLines(page_, screen_->size()));
+  } else if (flags_.json) {
+    const int64_t unix_ms = absl::ToUnixMillis(absl::Now());
+    if (absl::Status told = console_.Deliver(TopJson(page_, unix_ms, InSeconds(now - looked_))); !told.ok()) {
+      return told;
+    }
+  } else {
+    console_.Print(absl::StrCat(first ? "" : "\n", Plain(TopLines(page_, {.columns = 0, .lines = 0}))));
+  }
+  latest_ = *std::move(vitals);
+  looked_ = now;
+  return absl::OkStatus();
+}
+
+bool Top::Wait(TimePoint until) {
+  if (!screen_) return WaitUntil(until, stop_);
+  while (true) {
+    switch (screen_->Wait(until, stop_)) {
+      case Screen::Event::kTime:
+        return true;
+      case Screen::Event::kQuit:
+        return false;
+      case Screen::Event::kResized:
+        screen_->Draw(TopLines(page_, screen_->size()));
+    }
+  }
+}
+
+}  // namespace
+
+int RunTop(const TopFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  const absl::Status ended = Top(flags, console, stop).Run();
+  if (!ended.ok()) return AdminFailure(ended, "", console);
+  return stop.load(std::memory_order_relaxed) ? kInterrupted : kOk;
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/observe/vitals.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "curtail/base/strings.h"
+#include "tools/curtail/deploy/deployment.h"
+#include "tools/curtail/deploy/process_usage.h"
+#include "tools/curtail/observe/page_reader.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr Nanos kPagesTime = std::chrono::milliseconds(500);
+constexpr int64_t kProblemShownMs = 10'000;  // a process may be back before it was seen to be gone
+
+// Of health checks, reflection and the admin interface: none of the application's calls.
+bool IsOwn(std::string_view service) {
+  return service.starts_with("grpc.") || service.starts_with("curtail.admin.");
+}
+
+void ReadResources(ProcessVitals* of) {
+  const pid_t pid = of->process.pid;
+  if (pid <= 0) return;
+  std::error_code error;
+  const std::filesystem::directory_iterator tasks(absl::StrCat("/proc/", pid, "/task"), error);
+  if (error) return;
+  of->threads = static_cast<int>(std::distance(begin(tasks), end(tasks)));
+  of->cpu_s = InSeconds(CpuOf(pid));
+  of->resident_mib = ResidentMib(pid);
+}
+
+int64_t UnixMs() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+void AddProblem(const ProcessVitals& of, ServiceVitals* service) {
+  const ProcessState& process = of.process;
+  const bool recent = !process.problem.empty() && UnixMs() - process.problem_unix_ms < kProblemShownMs;
+  if (of.ready() && !recent) return;
+  std::string text = absl::StrCat(process.name, " is ", process.state);
+  if (!process.problem.empty())
+    absl::StrAppend(&text, ": it ", process.problem.substr(0, process.problem.find('\n')));
+  if (!of.error.empty()) absl::StrAppend(&text, ": ", of.error);
+  service->problems.push_back(std::move(text));
+}
+
+void AddTo(std::optional<double>* sum, double value) { *sum = sum->value_or(0) + value; }
+
+// Sums over the processes of a service.
+struct Sum {
+  ServiceVitals service;
+  std::set<std::string> configs;
+  CumulatedBuckets durations;
+  double begun = 0, queue_wait_s = 0;
+};
+
+void AddRates(const ProcessVitals& before, const ProcessVitals& now, Sum* sum) {
+  ServiceVitals& service = sum->service;
+  const double seconds = InSeconds(now.at - before.at);
+  if (seconds <= 0 || before.process.pid != now.process.pid) return;
+  if (before.threads && now.threads) AddTo(&service.cpus, std::max(0.0, now.cpu_s - before.cpu_s) / seconds);
+  if (!before.counted || !now.counted || now.calls.calls < before.calls.calls) return;
+  AddTo(&service.calls_per_s, (now.calls.calls - before.calls.calls) / seconds);
+  AddTo(&service.errors_per_s, std::max(0.0, now.calls.errors - before.calls.errors) / seconds);
+  for (const auto& [bound, count] : Since(before.calls.durations, now.calls.durations)) {
+    sum->durations[bound] += count;
+  }
+  sum->begun += now.begun - before.begun;
+  sum->queue_wait_s += now.queue_wait_s - before.queue_wait_s;
+}
+
+void Add(const ProcessVitals* before, const ProcessVitals& now, Sum* sum) {
+  ServiceVitals& service = sum->service;
+  ++service.processes;
+  service.ready += now.ready() ? 1 : 0;
+  service.restarts += now.process.restarts;
+  AddProblem(now, &service);
+  if (now.counted) {
+    AddTo(&service.queued, now.queued);
+    sum->configs.insert(now.config);
+  }
+  if (now.threads) {
+    AddTo(&service.threads, *now.threads);
+    AddTo(&service.resident_mib, now.resident_mib);
+  }
+  if (before != nullptr) AddRates(*before, now, sum);
+}
+
+ServiceVitals Finish(Sum sum) {
+  ServiceVitals& service = sum.service;
+  service.config = absl::StrJoin(sum.configs, ",");
+  service.p50_s = Quantile(sum.durations, 0.5);
+  service.p99_s = Quantile(sum.durations, 0.99);
+  if (sum.begun > 0) service.queue_wait_s = sum.queue_wait_s / sum.begun;
+  return std::move(service);
+}
+
+}  // namespace
+
+bool ProcessVitals::ready() const {
+  if (process.state == StateName(Instance::State::kExternal)) return true;
+  return process.state == StateName(Instance::State::kReady) && error.empty();
+}
+
+void ReadCounts(const std::string& metrics, ProcessVitals* into) {
+  into->counted = true;
+  for (const MetricSample& sample : ReadMetrics(metrics)) {
+    if (sample.name == "curtail_config_info") into->config = sample.Label("config");
+    if (sample.name == "curtail_queue_requests") into->queued = sample.value;
+    if (sample.name == "curtail_queue_begun_total") into->begun = sample.value;
+    if (sample.name == "curtail_queue_wait_seconds_total") into->queue_wait_s = sample.value;
+    if (!sample.name.starts_with("rpc_server_") || IsOwn(sample.Label("rpc_service"))) continue;
+    if (sample.name == "rpc_server_calls_total") {
+      into->calls.calls += sample.value;
+      if (sample.Label("rpc_response_status_code") != "OK") into->calls.errors += sample.value;
+    } else if (sample.name == "rpc_server_duration_seconds_bucket") {
+      if (const auto bound = BoundOf(sample)) into->calls.durations[*bound] += sample.value;
+    }
+  }
+}
+
+absl::StatusOr<ApplicationVitals> LookAt(const std::string& application, const std::atomic<bool>& stop) {
+  absl::StatusOr<UpState> state = ReadUpState(application);
+  if (!state.ok()) return state.status();
+  ApplicationVitals vitals{.application = state->application, .started_unix_ms = state->started_unix_ms};
+  std::vector<PageWanted> wanted;
+  for (ProcessState& process : state->processes) {
+    ProcessVitals& of = vitals.processes.emplace_back();
+    of.process = std::move(process);
+    if (of.process.http_admin.empty() || of.process.pid <= 0) continue;
+    wanted.push_back({of.process.http_admin, "/metrics"});
+  }
+  const auto pages = ReadPages(wanted, Deadline::In(kPagesTime), &stop);
+  size_t next = 0;
+  for (ProcessVitals& of : vitals.processes) {
+    ReadResources(&of);
+    of.at = Now();
+    if (of.process.http_admin.empty() || of.process.pid <= 0) continue;
+    const absl::StatusOr<std::string>& page = pages[next++];
+    if (page.ok()) {
+      ReadCounts(*page, &of);
+    } else {
+      of.error = std::string(Message(page.status()));
+    }
+  }
+  return vitals;
+}
+
+std::vector<ServiceVitals> Compare(const ApplicationVitals& before, const ApplicationVitals& now) {
+  std::map<std::string, const ProcessVitals*> earlier;
+  for (const ProcessVitals& of : before.processes) earlier[of.process.name] = &of;
+  std::map<std::string, Sum> sums;
+  for (const ProcessVitals& of : now.processes) {
+    Sum& sum = sums[of.process.service];
+    sum.service.name = of.process.service;
+    const auto found = earlier.find(of.process.name);
+    Add(found == earlier.end() ? nullptr : found->second, of, &sum);
+  }
+  std::vector<ServiceVitals> services;
+  for (auto& [name, sum] : sums) services.push_back(Finish(std::move(sum)));
+  return services;
+}
+
+}  // namespace curtail::tool
