@@ -159,7 +159,10 @@ bool Executor::HasDuties(const Thread& self) const {
 }
 
 void Executor::Step(Thread& self) {
-  if (!Settled(self)) Settle(self);
+  if (!Settled(self)) {
+    Settle(self);
+    if (self.role != kFiberInline) Unnest(self);
+  }
   // With no thread to spare, everybody is one.
   if (!aside_.empty() && self.fibers() == 0 && (self.role == kNone || Spare() == 0 || stopping_)) {
     return RunAside(self);
@@ -169,10 +172,7 @@ void Executor::Step(Thread& self) {
   const bool whole = part.receives && part.runs && self.role != kResponse;
   if (!whole || !seats_[kResponders].empty()) WakeForOthers(self);
   if (part.fibers) return StepFibers(self);
-  if (self.role == kNone) {
-    if (self.fibers() > 0) return StepFibers(self);  // S5
-    Disarm(self);
-  }
+  if (self.role == kNone && self.fibers() > 0) return StepFibers(self);  // S5
   if (part.runs && RunOne(self, this->*part.station)) return;
   if (FlushHeld(self)) return;
   if (part.receives && Receive(self, this->*part.station, *(this->*part.source))) return;

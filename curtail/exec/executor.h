@@ -176,7 +176,10 @@ class Executor {
   bool RunFibers(Thread& self, bool serving) CURTAIL_REQUIRES(mu_);
   void WaitForFibers(Thread& self, bool serving) CURTAIL_REQUIRES(mu_);
   void LeadWithFibers(Thread& self, bool wait) CURTAIL_REQUIRES(mu_);
+  // The thread's loop hears of the events of the reception, for now not, or not at all.
+  void Arm(Thread& self);
   void Disarm(Thread& self);
+  void Unnest(Thread& self);
 
   // The task whose turn it is, null if none is ready; notes how long it waited.
   // `*now` is the time, or zero: then it is read, if there is a task.

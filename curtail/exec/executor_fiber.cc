@@ -6,12 +6,15 @@
 // covers requests and replies. In addition to the rules of executor.cc:
 //
 //  F1  The reception is armed in a loop from the moment its thread leads until the thread, no longer leading,
-//      is woken for nothing. A leader that finds it armed and marked ready looks into it before it waits.
+//      is woken for nothing. A leader that finds it armed and marked ready looks into it before it waits. Only loops
+//      of threads that have led, and still have a role, nest it: each event of a socket calls all that nest it, armed
+//      or not, and the sender pays for that.
 //  F2  A thread that has live fibers and nothing to run sits in the seat of idle threads as others do, but
 //      waits in its loop. It may leave the seat by itself, under the mutex; the thread that takes it from there
 //      rouses it (FiberLoop::Rouse).
-//  F3  After kBatch steps the thread looks for events even if there is more to run, so neither replies nor
-//      requests wait behind an endless queue.
+//  F3  After kBatch steps the thread looks for events even if there is more to run, so neither replies nor requests
+//      wait behind an endless queue; after kSlowBatch steps if these took longer than kBatchTime. What the requests of
+//      a batch send leaves together, so large batches share writes.
 //  F4  Fibers that are ready go before requests that have not begun. But after one has yielded (Fiber::YieldIfLong),
 //      and so is ready again, the thread looks for events, and begins as many as kFresh requests first.
 #include <algorithm>
@@ -22,8 +25,10 @@
 namespace curtail {
 namespace {
 
-constexpr int kBatch = 16;
-constexpr int kFresh = kBatch / 2;
+constexpr int kBatch = 64;
+constexpr int kSlowBatch = 16;
+constexpr Nanos kBatchTime = std::chrono::microseconds(100);
+constexpr int kFresh = 8;
 
 }  // namespace
 
@@ -31,6 +36,25 @@ void Executor::Disarm(Thread& self) {
   if (self.signal == nullptr || !self.signal->armed) return;
   self.loop_owner->poller()->Disarm(reception_source_->poller().fd());
   self.signal->armed = self.signal->ready = false;
+}
+
+void Executor::Arm(Thread& self) {
+  ReceptionSignal& signal = *self.signal;
+  Poller& poller = *self.loop_owner->poller();
+  const int reception = reception_source_->poller().fd();
+  if (signal.nested) {
+    poller.Rearm(reception);
+  } else if (!(signal.nested = poller.Add(reception, self.signal).ok())) {
+    signal.ready = true;  // the kernel has no room for it: poll
+    return;
+  }
+  signal.armed = true;
+}
+
+void Executor::Unnest(Thread& self) {
+  if (self.signal == nullptr || !self.signal->nested) return;
+  self.loop_owner->poller()->Remove(reception_source_->poller().fd());
+  self.signal->nested = self.signal->armed = self.signal->ready = false;
 }
 
 void Executor::StepFibers(Thread& self) {
@@ -45,6 +69,7 @@ void Executor::StepFibers(Thread& self) {
   }
   if (FlushHeld(self)) return;
   self.steps = 0;
+  self.batch_began = TimePoint();
   WaitForFibers(self, serving);
   self.live_fibers = self.fibers();
 }
@@ -60,6 +85,10 @@ bool Executor::RunFibers(Thread& self, bool serving) {
   const bool resume = ready && task == nullptr;
   if (!resume && task == nullptr) return false;
   if (resume) self.fair = false;
+  if (task != nullptr) {
+    if (self.batch_began == TimePoint()) self.batch_began = now;
+    if (self.steps >= kSlowBatch && now - self.batch_began > kBatchTime) self.steps = kBatch;
+  }
   if (task != nullptr && !next.shed && NeedsItsOwnThread(*task)) {
     GiveAside(task);  // G4
     return true;
@@ -134,8 +163,7 @@ void Executor::LeadWithFibers(Thread& self, bool wait) {
   TaskList ready;
   {
     const ScopedWait scope(hint);
-    if (!signal.armed) loop.poller()->Rearm(receiver.poller().fd());
-    signal.armed = true;
+    if (!signal.armed) Arm(self);
     if (wait && !signal.ready) {
       self.waits.store(true, std::memory_order_relaxed);
       loop.Wait(self.parker, ticket, spin_here);

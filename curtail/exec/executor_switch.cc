@@ -15,15 +15,13 @@ absl::Status Executor::EnsureLoops() {
     MutexLock lock(mu_);
     if (loops_) return absl::OkStatus();
   }
-  const int reception = reception_source_->poller().fd();
   std::vector<std::pair<std::unique_ptr<FiberLoop>, std::shared_ptr<ReceptionSignal>>> made;
   for (size_t i = 0; i < threads_.size(); ++i) {
     made.emplace_back(std::make_unique<FiberLoop>(options_.fiber), std::make_shared<ReceptionSignal>());
     FiberLoop& loop = *made.back().first;
-    absl::Status status = loop.status();
-    if (status.ok()) status = loop.poller()->Add(reception, made.back().second);
-    if (!status.ok()) return absl::ResourceExhaustedError(Join("fibers: ", Message(status)));
-    loop.poller()->Disarm(reception);
+    if (absl::Status status = loop.status(); !status.ok()) {
+      return absl::ResourceExhaustedError(Join("fibers: ", Message(status)));
+    }
   }
   MutexLock lock(mu_);
   if (loops_) return absl::OkStatus();  // another thread was faster

@@ -34,6 +34,8 @@ struct Executor::ReceptionSignal final : PollHandler {
   bool ready = false;
   // ... and are reported to it.
   bool armed = false;
+  // The loop's poller holds the reception's.
+  bool nested = false;
 };
 
 // A Part is what a thread does in a role: the parts that models are composed of, as a table.
@@ -87,10 +89,11 @@ struct Executor::Thread {
   std::atomic<FiberLoop*> loop{nullptr};
   // Owned by the thread itself.
   std::vector<Poller::Ready> events;
-  bool held = false;  // it ran tasks since it last flushed
-  int steps = 0;      // on fibers, since it last looked for events
-  bool fair = false;  // one of its fibers has yielded: see F4
-  TimePoint now;      // what the clock said at the end of the step before; zero: it was not read, or is stale
+  bool held = false;      // it ran tasks since it last flushed
+  int steps = 0;          // on fibers, since it last looked for events
+  TimePoint batch_began;  // when the first request since then began; zero: there was none
+  bool fair = false;      // one of its fibers has yielded: see F4
+  TimePoint now;  // what the clock said at the end of the step before; zero: it was not read, or is stale
   // Atomic, relaxed: waits for events or replies; for the sensors.
   std::atomic<bool> waits{false};
   // Atomic, relaxed: the system's number of the thread, for the guard; zero before it runs.

@@ -5,8 +5,12 @@
 
 #include <cstring>
 #include <deque>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
+#include <set>
+#include <system_error>
 
 #include "curtail/exec/async.h"
 #include "curtail/exec/fiber.h"
@@ -307,6 +311,39 @@ TEST_F(FiberServerTest, TheSampleTellsWhoDoesWhat) {
   EXPECT_GT(stats.pools.queue_wait, Nanos::zero());
   EXPECT_EQ(stats.connections, 1u);
   EXPECT_GE(stats.process.threads, 64);
+}
+
+// How many epoll instances of this process watch another one.
+int NestedPollers() {
+  std::error_code error;
+  std::set<std::string> pollers;
+  for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    if (std::filesystem::read_symlink(fd, error) == "anon_inode:[eventpoll]")
+      pollers.insert(fd.path().filename());
+  }
+  int nested = 0;
+  for (const std::string& poller : pollers) {
+    std::ifstream info("/proc/self/fdinfo/" + poller);
+    bool found = false;
+    for (std::string word; info >> word;) {
+      if (word == "tfd:" && info >> word) found |= pollers.contains(word);
+    }
+    nested += found;
+  }
+  return nested;
+}
+
+// Each poller that watches the reception's takes its share of the time of whoever sends a byte to the server.
+TEST_F(FiberServerTest, OnlyAThreadThatReceivesWatchesTheReception) {
+  Serve("FIB1", {{"Echo", [](Context&, const StringValue&, StringValue*) { return absl::OkStatus(); }}});
+  for (const auto& [config, watching] : {std::pair("FIB1", 1), {"SIB1", 0}, {"SDB1-4", 0}, {"FIB1", 1}}) {
+    ASSERT_TRUE(server_->SwitchTo(*Config::Parse(config)).ok());
+    const Answer& answer = Begin("Echo");
+    ASSERT_TRUE(PollUntil([&] { return answer.done; })) << config;
+    EXPECT_TRUE(answer.status.ok()) << config << answer.status;
+    EXPECT_TRUE(PollUntil([watching = watching] { return NestedPollers() == watching; }))
+        << config << ": " << NestedPollers();
+  }
 }
 
 TEST_F(FiberServerTest, AForkedAndJoinedFanOutAnswersTheSame) {
