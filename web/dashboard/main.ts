@@ -3,7 +3,8 @@
 import { Chart, rateCurve, timeCurve } from "./charts";
 import { byId, element, replace, svg } from "./dom";
 import { bytes, clock, count, time } from "./format";
-import { drawMap } from "./map";
+import { Heat } from "./heat";
+import { callersFirst, drawMap } from "./map";
 import { Model, pointOf, type DashboardDocument } from "./model";
 import { matches, tracesOf, type Trace, type TracesDocument } from "./traces";
 
@@ -32,6 +33,8 @@ function choose(name: string): void {
   chosen = name;
   render();
 }
+
+const heat = new Heat(byId("heat"), choose);
 
 function header(document_: DashboardDocument): void {
   const name = document_.application || location.host;
@@ -104,6 +107,7 @@ function render(): void {
   const map = byId("map");
   replace(map, drawMap(model, chosen, map.clientWidth, choose));
   tiles();
+  heat.show(callersFirst(model.document.services), model.history, shownWindow(), chosen);
   const own = model.switches.filter((s) => model.of(chosen).some((v) => v.document.name === s.instance));
   for (const chart of charts) chart.show(model.history.get(chosen) ?? [], shownWindow(), own);
   switches();

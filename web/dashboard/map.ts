@@ -23,6 +23,11 @@ export function layersOf(services: { name: string; calls: string[] }[]): Map<str
   return depth;
 }
 
+export function callersFirst<S extends { name: string; calls: string[] }>(services: S[]): S[] {
+  const depth = layersOf(services);
+  return [...services].sort((a, b) => depth.get(a.name)! - depth.get(b.name)!);
+}
+
 function node(model: Model, name: string, x: number, y: number, chosen: boolean, choose: (name: string) => void): SVGElement {
   const views = model.of(name);
   const down = views.filter((v) => !v.up).length;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { layersOf } from "./map";
+import { callersFirst, layersOf } from "./map";
 import { histogramOf, parseMetrics, quantile } from "./metrics";
 import { HISTORY, Model, type DashboardDocument } from "./model";
 import { matches, tracesOf } from "./traces";
@@ -65,6 +65,7 @@ test("services lie one layer below their callers, circles included", () => {
   const layers = layersOf([{ name: "a", calls: ["b", "c"] }, { name: "b", calls: ["c"] }, { name: "c", calls: ["b"] }, { name: "d", calls: ["d"] }]);
   assert.equal(layers.get("a"), 0);
   assert.ok(layers.get("b")! > 0 && layers.get("c")! > 0 && layers.get("d") === 0);
+  assert.deepEqual(callersFirst([{ name: "leaf", calls: [] }, { name: "mid", calls: ["leaf"] }]).map((s) => s.name), ["mid", "leaf"]);
 });
 
 test("spans of several services are one trace", () => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A browser looks at an application that runs: node live_test.mjs CURTAIL [FOLDER OF PICTURES]
 //
-// A switch shows, a killed and a stopped leaf turn red and recover, a trace opens, axe finds no serious fault, and the console is
+// A switch shows, the heat map is drawn and read by the keyboard, a killed and a stopped leaf turn red and recover, a trace opens, axe finds no serious fault, and the console is
 // silent; in both themes and at 400 px.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -53,6 +53,23 @@ async function look(page, name) {
   if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
 }
 
+// Drawn once calm is known; read and chosen by the keyboard.
+async function expectHeat(page) {
+  const cells = (service, kind) => page.locator(`.heat-row[data-key="${service}"] .heat-${kind}[d^="M"]`);
+  await cells("leaf", "0").waitFor({ state: "attached", timeout: MAX_WAIT_MS });
+  await cells("mid-tier", "0").waitFor({ state: "attached", timeout: MAX_WAIT_MS });
+  const row = page.locator('.heat-row[data-key="mid-tier"]');
+  assert.match(await row.getAttribute("aria-label"), /^mid-tier: calm p99 \S+ (µs|ms|s), now [\d.]+ times calm, worst/);
+  await row.focus();
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("ArrowLeft");
+  assert.match(await page.locator("#heat-cell").textContent(), /^mid-tier, \d.*: (p99|no calls)/);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.locator("#tiles dd", { hasText: /^leaf$/ }).waitFor({ timeout: SHOWN_MS });
+  assert.equal(await page.evaluate(() => document.activeElement.dataset.key), "leaf");
+}
+
 async function check(page) {
   const node = (name) => page.locator(`.node[data-key="${name}"]`);
   const within = { timeout: SHOWN_MS };
@@ -68,6 +85,8 @@ async function check(page) {
   await node("mid-tier").focus();
   await page.keyboard.press("Space");
   await page.locator("#tiles dd", { hasText: /^mid-tier$/ }).waitFor(within);
+
+  await expectHeat(page);
 
   await page.locator("#search").fill("mid-tier leaf");
   const first = page.locator("#traces tbody button").first();
@@ -93,6 +112,7 @@ async function check(page) {
   process.kill(leaf().pid, "SIGKILL");
   await red.waitFor(within);
   await page.locator('tr.down[data-instance="leaf-1"]', { hasText: "killed by signal 9" }).waitFor(within);
+  await page.locator('.heat-row[data-key="leaf"] .heat-down[d^="M"]').waitFor({ state: "attached", timeout: SHOWN_MS });
   await look(page, "dashboard-killed");
   await fine.waitFor({ timeout: MAX_WAIT_MS });
   // Stopped, it answers nobody.
