@@ -6,6 +6,7 @@ import { bytes, clock, count, time } from "./format";
 import { Heat } from "./heat";
 import { callersFirst, drawMap } from "./map";
 import { Model, pointOf, type DashboardDocument } from "./model";
+import { Scatter } from "./scatter";
 import { matches, tracesOf, type Trace, type TracesDocument } from "./traces";
 
 const PERIOD_MS = 1000;
@@ -34,6 +35,7 @@ function choose(name: string): void {
   render();
 }
 
+const scatter = new Scatter(byId("scatter"), byId("scatter-table"));
 const heat = new Heat(byId("heat"), choose);
 
 function header(document_: DashboardDocument): void {
@@ -110,6 +112,7 @@ function render(): void {
   heat.show(callersFirst(model.document.services), model.history, shownWindow(), chosen);
   const own = model.switches.filter((s) => model.of(chosen).some((v) => v.document.name === s.instance));
   for (const chart of charts) chart.show(model.history.get(chosen) ?? [], shownWindow(), own);
+  scatter.show(model.history.get(chosen) ?? [], own);
   switches();
   fences();
   instances();
@@ -189,6 +192,12 @@ async function run(): Promise<void> {
   }
 }
 
+function restyle(): void {
+  for (const chart of charts) chart.restyle();
+  scatter.restyle();
+  render();
+}
+
 const themes = ["system", "light", "dark"];
 byId("theme").addEventListener("click", () => {
   const root = document.documentElement;
@@ -196,10 +205,9 @@ byId("theme").addEventListener("click", () => {
   if (next === "system") delete root.dataset["theme"];
   else root.dataset["theme"] = next;
   byId("theme").textContent = `Theme: ${next}`;
-  for (const chart of charts) chart.restyle();
-  render();
+  restyle();
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (charts.forEach((chart) => chart.restyle()), render()));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", restyle);
 byId("pause").addEventListener("click", () => {
   paused = !paused;
   byId("pause").setAttribute("aria-pressed", String(paused));

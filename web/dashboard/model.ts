@@ -93,7 +93,7 @@ export interface Point {
   resident: number;
   threads: number;
   switches: number;
-  down: number; // instances
+  down: number; // instances that are, or were within RESTART_SHOWN_S
   config: string;
 }
 
@@ -180,7 +180,7 @@ export function pointOf(views: InstanceView[], at: number): Point {
     resident: sum(views, (v) => v.resident),
     threads: sum(views, (v) => v.status?.process.threads ?? 0),
     switches: sum(views, (v) => v.switches),
-    down: sum(views, (v) => (v.up ? 0 : 1)),
+    down: sum(views, (v) => (v.up && !v.restarted ? 0 : 1)),
     config: [...new Set(views.map((v) => v.status?.config).filter((c) => c !== undefined))].join(", "),
   };
 }

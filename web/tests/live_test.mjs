@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A browser looks at an application that runs: node live_test.mjs CURTAIL [FOLDER OF PICTURES]
 //
-// A switch shows, the heat map is drawn and read by the keyboard, a killed and a stopped leaf turn red and recover, a trace opens, axe finds no serious fault, and the console is
+// A switch shows, in marks of latency by load as well, the heat map is drawn and read by the keyboard, a killed and a stopped leaf turn red and recover, a trace opens, axe finds no serious fault, and the console is
 // silent; in both themes and at 400 px.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -78,6 +78,12 @@ async function check(page) {
   await page.locator("#switches li", { hasText: "SDB1-4 → FIB1" }).waitFor(within);
   await page.locator("#tiles dd", { hasText: "FIB1" }).waitFor(within);
 
+  // Both configs have marks, and the switch leads from one to the other.
+  await page.locator("#scatter-table tr", { hasText: /^SDB1-4/ }).waitFor({ timeout: MAX_WAIT_MS });
+  await page.locator("#scatter-table tr", { hasText: /^FIB1/ }).waitFor({ timeout: MAX_WAIT_MS });
+  await page.locator("#scatter-note", { hasText: "switches: 1." }).waitFor({ timeout: MAX_WAIT_MS });
+  await expectHeat(page);
+
   // By the keyboard alone.
   await node("leaf").focus();
   await page.keyboard.press("Enter");
@@ -85,8 +91,6 @@ async function check(page) {
   await node("mid-tier").focus();
   await page.keyboard.press("Space");
   await page.locator("#tiles dd", { hasText: /^mid-tier$/ }).waitFor(within);
-
-  await expectHeat(page);
 
   await page.locator("#search").fill("mid-tier leaf");
   const first = page.locator("#traces tbody button").first();
