@@ -58,6 +58,7 @@ RunOptions OptionsOf(const DrivePlan& plan, RunObserver* observer) {
   options.targets = {plan.target};
   options.workload_name = "mix";
   options.channel.connections = kConnections;
+  options.channel.credits = plan.credits;
   options.timeout = plan.timeout;
   options.drawn_metadata = plan.metadata;
   options.warmup = plan.phases.warmup;

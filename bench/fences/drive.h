@@ -25,6 +25,7 @@ struct DrivePlan {
   std::string target;
   PhaseOptions phases;
   Nanos timeout = kTimeout;
+  bool credits = false;                              // ChannelOptions::credits
   std::shared_ptr<const MetadataTemplate> metadata;  // of each request; null: none
   std::vector<const Tier*> tiers;                    // whose CPU counts beside the generator's
   // Hears when the run began. May be empty.

@@ -21,7 +21,7 @@ using std::chrono::seconds;
 
 TEST(FenceVariant, ReadsAndPrintsItsName) {
   for (const char* name : {"SDB1-16", "SDB1-16+strict", "FIB1+borrow", "ADB1-4-4+dry-run",
-                           "SDB1-16+strict+queue64+codel+lifo+priorities+deadline"}) {
+                           "SDB1-16+strict+queue64+codel+lifo+priorities+credits+deadline"}) {
     const absl::StatusOr<Variant> variant = Variant::Parse(name);
     ASSERT_TRUE(variant.ok()) << variant.status();
     EXPECT_EQ(variant->name(), name);

@@ -37,7 +37,7 @@ constexpr char kExamples[] =
 
 Examples:
   fences --quick                                   # some seconds: that it works, not how well
-  fences --json fences.json --markdown fences.md   # about 16 minutes
+  fences --json fences.json --markdown fences.md   # about 18 minutes
   fences --only stall --variants SDB1-16,SDB1-16+strict --rounds 9
   fences --only overload --variants SDB1-16,SDB1-16+queue64
 

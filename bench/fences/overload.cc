@@ -54,6 +54,7 @@ absl::StatusOr<Cell> OverloadStudy::MeasureLoad(size_t variant, const Variant& g
   return Drive({.target = shared_[variant]->address(),
                 .phases = {.warmup = warmup, .phase = phase, .slo = kSlo},
                 .timeout = guards.deadline ? kSlo : kTimeout,
+                .credits = guards.admission.credits(),
                 .metadata = std::make_shared<const MetadataTemplate>(*priorities),
                 .tiers = {leaf_.get(), shared_[variant].get()},
                 .stop = &stop_},

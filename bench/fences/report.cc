@@ -50,7 +50,8 @@ std::string Head(const Results& r) {
       "All processes and the load generator share %d CPUs. A variant is the threading model of the shared "
       "services, and their guards: +strict or +borrow for fences, +queueN for a queue of N requests, +codel "
       "and +lifo for one that sheds or serves the newest first, +priorities for a server that refuses the "
-      "least important first, +deadline for a short one of each request. %d rounds over all variants in "
+      "least important first, +credits for clients that wait for credits, +deadline for a short one of each "
+      "request. %d rounds over all variants in "
       "turns, seed %d, phases of %g s. Cells are medians (lowest-highest) over the rounds; latency counts "
       "from the intended send time, and a request that was dropped counts as the timeout of 1 s in a "
       "p99.%s\n\n",

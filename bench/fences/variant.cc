@@ -15,6 +15,7 @@ constexpr std::string_view kQueue = "queue";
 constexpr std::string_view kCodel = "codel";
 constexpr std::string_view kLifo = "lifo";
 constexpr std::string_view kPriorities = "priorities";
+constexpr std::string_view kCredits = "credits";
 constexpr std::string_view kDeadline = "deadline";
 // Some requests of 20 ms each, as docs/design/overload.md advises.
 constexpr Nanos kShedTarget = std::chrono::milliseconds(50);
@@ -36,6 +37,10 @@ absl::Status Add(std::string_view guard, Variant* variant) {
     variant->priorities = {.on = true, .target = kShedTarget, .window = kPriorityWindow};
     return absl::OkStatus();
   }
+  if (guard == kCredits) {
+    variant->admission = {.mode = AdmissionMode::kCredits, .target = kShedTarget};
+    return absl::OkStatus();
+  }
   if (guard == kDeadline) {
     variant->deadline = true;
     return absl::OkStatus();
@@ -46,9 +51,9 @@ absl::Status Add(std::string_view guard, Variant* variant) {
     variant->max_queue = length;
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", std::string(guard),
-                   "\" is none of dry-run, strict, borrow, queueN, codel, lifo, priorities and deadline"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", std::string(guard),
+      "\" is none of dry-run, strict, borrow, queueN, codel, lifo, priorities, credits and deadline"));
 }
 
 }  // namespace
@@ -71,6 +76,7 @@ std::string Variant::name() const {
   if (queue.shed != ShedMode::kOff) absl::StrAppend(&text, "+", std::string(kCodel));
   if (queue.mode != QueueMode::kFifo) absl::StrAppend(&text, "+", std::string(kLifo));
   if (priorities.on) absl::StrAppend(&text, "+", std::string(kPriorities));
+  if (admission.credits()) absl::StrAppend(&text, "+", std::string(kCredits));
   if (deadline) absl::StrAppend(&text, "+", std::string(kDeadline));
   return text;
 }
@@ -82,6 +88,7 @@ ServerOptions Variant::Options() const {
   options.fence.mode = fence;
   options.queue = queue;
   options.priorities = priorities;
+  options.admission = admission;
   if (max_queue) options.max_queue = *max_queue;
   return options;
 }

@@ -18,14 +18,15 @@
 
 namespace curtail::fences {
 
-// A Variant is written "SDB1-16", "SDB1-16+strict", "FIB1+borrow", "SDB1-16+queue64+codel+lifo+priorities+deadline".
+// A Variant is written "SDB1-16", "SDB1-16+strict", "FIB1+borrow", "SDB1-16+queue64+codel+lifo+priorities+credits+deadline".
 struct Variant {
   Config config;
   FenceMode fence = FenceMode::kOff;
   std::optional<size_t> max_queue;
   QueueOptions queue;
   PriorityOptions priorities;
-  bool deadline = false;  // requests have a short one; the client's part
+  AdmissionOptions admission;  // with credits the client waits for them, too
+  bool deadline = false;       // requests have a short one; the client's part
 
   // Errors: INVALID_ARGUMENT that says what would be right.
   static absl::StatusOr<Variant> Parse(std::string_view text);

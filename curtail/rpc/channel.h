@@ -109,6 +109,10 @@ struct ChannelOptions {
   // Calls wait for a connection until their deadline instead of failing while there is none. The
   // service config may say otherwise of a method.
   bool wait_for_ready = false;
+  // Calls wait for credits of servers that give them (AdmissionOptions), instead of being refused
+  // there. One that gets none in half of its time ends with RESOURCE_EXHAUSTED. Other servers get
+  // the calls as they come.
+  bool credits = false;
   // The source of the servers' addresses, instead of the target, which then is their common name.
   std::shared_ptr<Resolver> resolver;
   // After a connection has failed the names are looked up again, but not more often than this.

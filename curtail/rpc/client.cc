@@ -177,7 +177,7 @@ Deadline Client::Impl::GiveUpConnecting() {
   std::erase_if(connecting, [&](const std::shared_ptr<ClientConnection>& connection) {
     const Deadline look_at = connection->look_at();
     if (look_at.infinite() || !connection->usable()) {
-      if (connection->keeps_alive()) connection->watched = false;  // the next call has it watched again
+      if (connection->looks_again()) connection->watched = false;  // the next call has it watched again
       return true;
     }
     if (look_at.Expired()) {

@@ -66,9 +66,11 @@ Env::~Env() {
   while (!impl_->kept.empty()) impl_->kept.pop_back();
 }
 
-const std::vector<Channel*>& Env::Channels(std::string_view service, const ChannelOptions& options) {
+const std::vector<Channel*>& Env::Channels(std::string_view service, const ChannelOptions& asked) {
   const auto known = impl_->peers.find(service);
   if (known != impl_->peers.end()) return known->second.pointers;
+  ChannelOptions options = asked;
+  options.credits |= impl_->flags->admission == "credits";
   Impl::Peer& peer = impl_->peers[std::string(service)];
   if (impl_->client == nullptr) {
     impl_->client = std::make_unique<Client>(ClientOptions{.lanes = impl_->flags->lanes});
@@ -186,6 +188,9 @@ class HostBuilder {
     if (!options.priorities.on && flags_.priorities != "off") {
       return absl::InvalidArgumentError(Join("--priorities ", flags_.priorities, ": write off or on"));
     }
+    const absl::StatusOr<AdmissionOptions> admission = internal::AdmissionFrom(flags_);
+    if (!admission.ok()) return admission.status();
+    options.admission = *admission;
     options.max_threads = flags_.max_threads;
     options.idle_timeout = FromSeconds(flags_.max_connection_idle_s);
     options.max_connection_age = FromSeconds(flags_.max_connection_age_s);

@@ -61,6 +61,7 @@ TEST(Host, RefusesWhatIsMissingOrWrong) {
       {{"--service", "cart", "--config", "XYZ"}, "XYZ"},
       {{"--service", "cart", "--fence", "on"}, "write off, dry-run, strict or borrow"},
       {{"--service", "cart", "--priorities", "yes"}, "write off or on"},
+      {{"--service", "cart", "--admission", "yes"}, "write off or credits"},
       {{"--service", "cart", "--fence-limit", "best"}, "one of fixed, sct, aimd, vegas, gradient2, not best"},
       {{"--service", "cart", "--fence-limit", "sct"}, "strict or borrow, not off"},
       {{"--service", "cart", "--shed", "on"}, "write off or codel"},

@@ -13,6 +13,7 @@
 #include "curtail/exec/config.h"
 #include "curtail/exec/priority.h"
 #include "curtail/exec/queue_options.h"
+#include "curtail/fence/credit_pool.h"
 #include "curtail/fence/fence.h"
 #include "curtail/rpc/call_observer.h"
 #include "curtail/rpc/server_stats.h"
@@ -121,6 +122,9 @@ struct ServerOptions {
   // Under overload, refuses the least important requests first, by the "curtail-priority" that they
   // bring. Calls of the handlers carry it on. docs/design/overload.md says when to use it.
   PriorityOptions priorities;
+  // Credits: clients of this library hold back what the server cannot begin soon, and others are
+  // refused. docs/design/overload.md says when to use it.
+  AdmissionOptions admission;
   // Observers of each call, which outlive the server: four at most, with the policy, the HTTP admin
   // port and the tracer.
   std::vector<CallObserver*> observers;

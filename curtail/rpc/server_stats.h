@@ -14,6 +14,7 @@
 #include "curtail/exec/config.h"
 #include "curtail/exec/stats.h"
 #include "curtail/exec/thread_stats.h"
+#include "curtail/fence/credit_pool.h"
 #include "curtail/fence/fence.h"
 
 namespace curtail {
@@ -90,6 +91,7 @@ struct ServerStats {
   std::vector<LimitCount> limits;  // only those that were reached
   std::optional<FenceStats> fences;
   std::vector<RefusalCount> refusals;  // only those that happened
+  std::optional<CreditStats> credits;  // empty: the server gives none
 };
 
 }  // namespace curtail

@@ -104,6 +104,13 @@ json FencesJson(const admin::v1::GetStatusReply& status) {
           {"undeclared", std::move(undeclared)}};
 }
 
+json CreditsJson(const admin::v1::GetStatusReply& status) {
+  if (!status.has_credits()) return nullptr;
+  return {{"total", status.credits().total()},
+          {"issued", status.credits().issued()},
+          {"accounts", status.credits().accounts()}};
+}
+
 }  // namespace
 
 std::string StatusJson(const admin::v1::GetStatusReply& status) {
@@ -124,6 +131,7 @@ std::string StatusJson(const admin::v1::GetStatusReply& status) {
                          {"held_up", HeldUpJson(status)},
                          {"limits", LimitsJson(status)},
                          {"refusals", RefusalsJson(status)},
+                         {"credits", CreditsJson(status)},
                          {"fences", FencesJson(status)},
                          {"policy", PolicyJson(status)},
                          {"process",

@@ -171,6 +171,12 @@ admin::v1::GetStatusReply StatusMessage(const ServerStats& stats, TimePoint now)
     reached->set_times(limit.times);
   }
   if (stats.fences) Fill(*stats.fences, status.mutable_fences());
+  if (stats.credits) {
+    admin::v1::Credits* const credits = status.mutable_credits();
+    credits->set_total(stats.credits->total);
+    credits->set_issued(stats.credits->issued);
+    credits->set_accounts(stats.credits->accounts);
+  }
   for (const RefusalCount& refusal : stats.refusals) {
     admin::v1::RefusalCount* const refused = status.add_refusals();
     refused->set_reason(refusal.reason);

@@ -93,6 +93,12 @@ void WriteConnections(MetricsText& text, const ServerStats& stats) {
   text.Counter("curtail_server_refusals_total",
                "Requests that overload control refused, and calls that it did not make");
   for (const RefusalCount& refusal : stats.refusals) text.Sample({{"reason", refusal.reason}}, refusal.times);
+  if (stats.credits) {
+    WriteGauge(text, "curtail_server_credits", "Requests that clients may have open together",
+               uint64_t{stats.credits->total});
+    WriteGauge(text, "curtail_server_credits_issued", "Credits of the connections together",
+               static_cast<uint64_t>(stats.credits->issued));
+  }
   text.Counter("curtail_server_held_up_total", "Times that a handler held a thread up that others needed");
   for (const HeldUpMethod& method : stats.held_up) text.Sample({{"path", method.path}}, method.times);
 }

@@ -74,6 +74,7 @@ class ClientCall {
   bool whole_request = false;            // of a stream: `message` is all that it sends
   bool watch = false;                    // it is the connection's own, and counts for nothing
   TimePoint due = TimePoint::max();      // when its time is over
+  TimePoint waits_since, leaves_by;      // with credits: since when, and until when it waits for one
   // The starter's own: the interceptors of its channel.
   LeavingCall leaving;
 
@@ -83,6 +84,7 @@ class ClientCall {
   ReplyMetadata metadata;
   bool unprocessed = false;  // the server has certainly not seen it: safe to send again
   bool committed = false;    // the head of its reply has come
+  bool no_credit = false;    // it waited for a credit, and was not made
 
  protected:
   ~ClientCall() = default;
@@ -97,6 +99,7 @@ class ClientCall {
   bool open_ = false;
   bool replied_ = false;
   bool cancelling_ = false;
+  bool has_credit_ = false;
 };
 
 }  // namespace curtail::internal

@@ -76,7 +76,7 @@ void ClientCall::ResetOutcome() {
   head.timeout.reset();
   EmptyForReuse(reply);
   metadata.Clear();
-  unprocessed = committed = open_ = replied_ = cancelling_ = false;
+  unprocessed = committed = no_credit = open_ = replied_ = cancelling_ = has_credit_ = false;
   id_ = 0;
 }
 
@@ -86,7 +86,12 @@ void ClientConnection::HandleOp(Op* op) {
   if (client_op->kind == ClientOp::Kind::kStart) return Start(call);
   if (client_op->kind == ClientOp::Kind::kTurn) return call.stream->OnTurn(session(), call.id_, true);
   call.cancelling_ = true;
-  if (call.open_) session().Cancel(call.id_);  // ends in OnCallEnd
+  if (call.open_) {
+    session().Cancel(call.id_);  // ends in OnCallEnd
+  } else if (credits_ != nullptr && credits_->Remove(&call)) {
+    call.status = absl::CancelledError("cancelled while it waited for a credit");
+    Finish(call);
+  }
   call.CancelHandled();
 }
 
@@ -99,6 +104,13 @@ void ClientConnection::Start(ClientCall& call) {
     call.unprocessed = true;
     return Finish(call);
   }
+  if (credits_ != nullptr && call.stream == nullptr && !call.watch) [[unlikely]] {
+    if (!TakeCredit(call)) return;
+  }
+  Send(call);
+}
+
+void ClientConnection::Send(ClientCall& call) {
   absl::StatusOr<wire::StreamId> id =
       call.stream != nullptr && !call.whole_request
           ? session().StartCall(call.head, &call)
@@ -110,6 +122,8 @@ void ClientConnection::Start(ClientCall& call) {
       usable_.store(false, std::memory_order_release);
       call.unprocessed = true;
     }
+    if (call.has_credit_) [[unlikely]]
+      credits_->Unsent();
     return Finish(call);
   }
   call.id_ = *id;
@@ -172,6 +186,11 @@ void ClientConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& statu
       call.status = absl::UnimplementedError("no message in answer to a unary call");
   }
   if (!call.status.ok()) call.reply.clear();
+  if (call.has_credit_) [[unlikely]] {
+    credits_->AnswerCame(call.status.ok(), call.metadata.trailing);
+    Finish(call);
+    return SendWaiting();
+  }
   Finish(call);
 }
 
@@ -179,6 +198,8 @@ void ClientConnection::OnGoaway(wire::StreamId, std::string_view why) {
   if (!why.empty()) goaway_why_ = Join("; the server said: ", why);
   usable_.store(false, std::memory_order_release);
   EndWatch();
+  if (credits_ != nullptr) [[unlikely]]
+    EndWaiting(absl::UnavailableError(Join(target_, ": server is going away")));
   if (shared_ != nullptr) shared_->Lost();
 }
 
@@ -191,21 +212,24 @@ void ClientConnection::Look() {
 void ClientConnection::HandleClock(uint32_t) {
   const TimePoint now = Now();
   if (look_at_.load(std::memory_order_relaxed) > now.time_since_epoch().count()) return;
+  if (credits_ != nullptr) [[unlikely]]
+    RefuseOverdue(now);
+  if (keepalive_.time == Nanos::zero()) return LookNext(TimePoint::max());
   const bool heard = std::exchange(heard_, session().inputs()) != session().inputs();
   if (session().open_streams() == 0) {  // the next call begins anew
     answer_by_ = TimePoint();
-    return LookAt(TimePoint::max());
+    return LookNext(TimePoint::max());
   }
   if (heard) {
     answer_by_ = TimePoint();
-    return LookAt(now + keepalive_.time);
+    return LookNext(now + keepalive_.time);
   }
   if (answer_by_ == TimePoint()) {
     answer_by_ = now + keepalive_.timeout;
     session().SendPing(0);
   }
-  if (now < answer_by_) return LookAt(std::min(answer_by_, now + keepalive_.time));
-  LookAt(TimePoint::max());
+  if (now < answer_by_) return LookNext(std::min(answer_by_, now + keepalive_.time));
+  LookNext(TimePoint::max());
   Close(absl::UnavailableError(
       Join("keepalive: the server is silent, and has not answered a PING within ",
            std::chrono::duration_cast<std::chrono::milliseconds>(keepalive_.timeout).count(), " ms")));
@@ -215,6 +239,8 @@ void ClientConnection::HandleClock(uint32_t) {
 void ClientConnection::HandleGoodbye(uint32_t) {
   usable_.store(false, std::memory_order_release);
   EndWatch();
+  if (credits_ != nullptr) [[unlikely]]
+    EndWaiting(absl::UnavailableError(Join(target_, ": connection closed on this side")));
   if (!standing() && session().open_streams() == 0) {
     return Close(absl::UnavailableError("connection closed on this side"));
   }
@@ -224,6 +250,8 @@ void ClientConnection::HandleGoodbye(uint32_t) {
 void ClientConnection::OnClosed(const absl::Status& why, bool connected) {
   why_closed_ = absl::UnavailableError(Join(target_, ": ", Message(why), goaway_why_));
   usable_.store(false, std::memory_order_release);
+  if (credits_ != nullptr) [[unlikely]]
+    EndWaiting(why_closed_);
   const std::shared_ptr<Slot> slot = slot_.lock();
   if (connected && greeted()) {
     if (shared_ != nullptr) shared_->Lost();

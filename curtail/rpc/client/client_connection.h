@@ -14,6 +14,7 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
 #include "curtail/rpc/client/client_call.h"
+#include "curtail/rpc/client/credit_queue.h"
 #include "curtail/rpc/client/health_watch.h"
 #include "curtail/rpc/client/slot.h"
 #include "curtail/rpc/transport/connection.h"
@@ -46,8 +47,13 @@ class ClientConnection final : public Connection {
     if (shared_ != nullptr) shared_->outstanding.fetch_add(1, std::memory_order_relaxed);
     if (keepalive_.time > Nanos::zero() && look_at_.load(std::memory_order_relaxed) == kNever) [[unlikely]]
       LookAt(Now() + keepalive_.time);
+    if (credits_ != nullptr) [[unlikely]]
+      NoteWait(call);
     Post(&call.start);
   }
+
+  // Calls wait for credits of the server from now on. Before the first Begin().
+  void UseCredits() { credits_ = std::make_unique<CreditQueue>(); }
 
   // True if new calls may be posted with some hope. Any thread.
   bool usable() const { return usable_.load(std::memory_order_acquire); }
@@ -73,7 +79,8 @@ class ClientConnection final : public Connection {
   bool ready() const {
     return standing_.load(std::memory_order_acquire) && (health_ == nullptr || health_->known());
   }
-  bool keeps_alive() const { return keepalive_.time > Nanos::zero(); }
+  // True if look_at() may come again after it was infinite.
+  bool looks_again() const { return keepalive_.time > Nanos::zero() || credits_ != nullptr; }
   // The server among those of its channel; null: it is the only one.
   const SharedBackend* server() const { return shared_.get(); }
   // True if its server has ever answered a call. Any thread.
@@ -100,6 +107,7 @@ class ClientConnection final : public Connection {
   void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, wire::Metadata&& trailing) override;
   void OnGoaway(wire::StreamId last, std::string_view why) override;
   void Start(ClientCall& call);
+  void Send(ClientCall& call);
   // The end of a call that Begin() began; the last touch of it.
   void Finish(ClientCall& call) {
     if (shared_ != nullptr) Count(call);
@@ -108,6 +116,19 @@ class ClientConnection final : public Connection {
   void Count(ClientCall& call);
   // Ends the watch of the server's health.
   void EndWatch();
+
+  // client_connection_credits.cc; all but the last REQUIRE credits_.
+  // Any thread: `call`, which is begun, may have to wait.
+  void NoteWait(ClientCall& call);
+  // False: it waits, or has ended.
+  bool TakeCredit(ClientCall& call);
+  void SendWaiting();
+  void Refuse(ClientCall& call, std::string_view why);
+  void RefuseOverdue(TimePoint now);
+  // Ends those that wait, which no server has seen.
+  void EndWaiting(const absl::Status& why);
+  // Looks at `when`, or when a call that waits is overdue.
+  void LookNext(TimePoint when);
 
   // Immutable after construction.
   const TimePoint give_up_;
@@ -119,6 +140,9 @@ class ClientConnection final : public Connection {
   const uint32_t row_;
   const std::optional<double> error_penalty_;  // nothing: reports of load are not read
   const std::unique_ptr<HealthWatch> health_;  // the object is thread-safe as it says; null: no watch
+
+  // Set before the first call, and the strand's holder's from then on; null: calls need no credits.
+  std::unique_ptr<CreditQueue> credits_;
 
   // Atomic. usable_ falls once (release, pairs with usable()); standing_ and greeted_ rise once; last_used_
   // is a hint.

@@ -321,6 +321,7 @@ void Fanout::Collect(const absl::Status& refused) {
   for (size_t i = 0; i < size(); ++i) failed |= !members_[i].status.ok();
   const bool cancelled = failed && ctx_.cancelled();
   const bool expired = failed && ctx_.deadline().Expired();
+  if (failed && ctx_.refusals() != nullptr) CountRefused();
   size_t largest = 0;
   for (size_t i = 0; i < size(); ++i) {
     absl::Status& status = batch_.statuses[i];
@@ -338,6 +339,12 @@ void Fanout::Collect(const absl::Status& refused) {
   if (ctx_.observed() != nullptr && refused.ok()) TellAnswered();
   if (intercepted_) [[unlikely]]
     TellInterceptors();
+}
+
+void Fanout::CountRefused() const {
+  for (size_t i = 0; i < size(); ++i) {
+    if (members_[i].no_credit) ctx_.refusals()->Count(Refusal::kCallNoCredit);
+  }
 }
 
 ChildCall Fanout::Child(size_t i) const {

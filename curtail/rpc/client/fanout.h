@@ -98,6 +98,8 @@ class Fanout : private Cancellable {
   // Has the interceptors look at call i. False: they refused it.
   bool Intercept(size_t i);
   void TellInterceptors();
+  // Tells the request's server of calls that got no credit.
+  void CountRefused() const;
   // Why a call that waits to be made again is not.
   absl::Status CutShort(size_t i, bool cancelled) const;
   // Finds what is said of the calls' methods.

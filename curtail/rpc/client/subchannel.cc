@@ -151,6 +151,7 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Subchannel::Connect(const std:
       settings_->session, *std::move(fd), poller, connected, std::move(tls), now + options.connect_timeout,
       slot, name_, shared_, Keepalive{options.keepalive_time, options.keepalive_timeout},
       settings_->observation);
+  if (options.credits) connection->UseCredits();
   connection->Touch(now);
   if (absl::Status added = connection->Register(); !added.ok()) return slot->Failed(added, shared_.get());
   connection->WatchHealth(now);  // what is sent first takes it along

@@ -83,6 +83,12 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
   flags.Add(
       "--priorities", &f->priorities,
       "Under overload, refuses the least important requests first, by their curtail-priority: off or on");
+  flags.Add(
+      "--admission", &f->admission,
+      "Gives clients credits by the wait of the queue, and waits for those of the services that this one "
+      "calls: off or credits");
+  flags.Add("--admission-target", &f->admission_target_ms, "The wait in ms that the credits aim at",
+            {0.001, 60e3});
   flags.Add("--drain", &f->drain_s, "Seconds for requests in flight after SIGTERM", {0, kMaxDrainSeconds});
   flags.Add("--max-connection-idle", &f->max_connection_idle_s,
             "Seconds without a call after which a connection is told goodbye",
@@ -127,6 +133,13 @@ absl::StatusOr<QueueOptions> QueueFrom(const HostFlags& flags) {
     return absl::InvalidArgumentError(Join("--shed-target, --shed-interval: ", Message(checked)));
   }
   return options;
+}
+
+absl::StatusOr<AdmissionOptions> AdmissionFrom(const HostFlags& flags) {
+  const std::optional<AdmissionMode> mode = ParseAdmissionMode(flags.admission);
+  if (!mode)
+    return absl::InvalidArgumentError(Join("--admission ", flags.admission, ": write off or credits"));
+  return AdmissionOptions{.mode = *mode, .target = FromMillis(flags.admission_target_ms)};
 }
 
 absl::StatusOr<Surroundings> Surroundings::From(const HostFlags& flags) {

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "curtail/exec/queue_options.h"
+#include "curtail/fence/credit_pool.h"
 #include "curtail/rpc/flags.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/tls.h"
@@ -33,6 +34,8 @@ struct HostFlags {
   std::string fence = "off", fence_limit = "fixed";
   std::string shed = "off", queue = "fifo";
   std::string priorities = "off";
+  std::string admission = "off";
+  double admission_target_ms = 5;
   double shed_target_ms = 5, shed_interval_ms = 100;
   bool any_machine = false;
   double slo_ms = 10;
@@ -54,6 +57,9 @@ void AddInstanceFlags(Flags& flags, HostFlags* f);
 
 // The queues that the flags describe. Errors: INVALID_ARGUMENT that names the flag.
 absl::StatusOr<QueueOptions> QueueFrom(const HostFlags& flags);
+
+// The admission that the flags describe. The same.
+absl::StatusOr<AdmissionOptions> AdmissionFrom(const HostFlags& flags);
 
 using NamedAddresses = std::map<std::string, std::vector<std::string>, std::less<>>;
 

@@ -12,9 +12,13 @@
 namespace curtail::internal {
 
 std::vector<RefusalCount> RefusalCounters::Sample() const {
-  constexpr std::array<std::string_view, kRefusals> kNames = {
-      "waited too long", "less important", "deadline passed before it came",
-      "deadline passed before it began", "call not made: its deadline had passed"};
+  constexpr std::array<std::string_view, kRefusals> kNames = {"waited too long",
+                                                              "less important",
+                                                              "deadline passed before it came",
+                                                              "deadline passed before it began",
+                                                              "call not made: its deadline had passed",
+                                                              "no credit",
+                                                              "call not made: no credit in time"};
   std::vector<RefusalCount> happened;
   for (size_t i = 0; i < kRefusals; ++i) {
     const uint64_t times = counts_[i].load(std::memory_order_relaxed);
@@ -41,6 +45,12 @@ absl::Status LessImportantError(Priority priority, Context* context) {
   return absl::ResourceExhaustedError(
       Join("the server is overloaded, and the request's priority, ", ToString(priority),
            ", is less important than those that it admits (curtail-priority)"));
+}
+
+absl::Status NoCreditError(Nanos target, Context* context) {
+  AskToRetryAfter(target, context);
+  return absl::ResourceExhaustedError(
+      "the server is overloaded, and its client has no credit for the request");
 }
 
 absl::Status LateCallError(const Context& context, size_t calls) {

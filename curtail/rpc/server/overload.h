@@ -27,8 +27,10 @@ enum class Refusal : uint8_t {
   kCameTooLate,    // its deadline had passed when it had come
   kQueuedTooLong,  // its deadline passed while it was queued
   kCallTooLate,    // its deadline had passed before the call
+  kNoCredit,       // its client has no credit for it
+  kCallNoCredit,   // the call got no credit in time
 };
-inline constexpr size_t kRefusals = 5;
+inline constexpr size_t kRefusals = 7;
 
 // A RefusalCounters counts for each reason. Thread-safe.
 class RefusalCounters {
@@ -52,6 +54,8 @@ void AskToRetryAfter(Nanos wait, Context* context);
 absl::Status OverdueError(Nanos waited, Context* context);
 // The answer to a request that is less important than those that the server admits.
 absl::Status LessImportantError(Priority priority, Context* context);
+// The answer to a request beyond its client's credits.
+absl::Status NoCreditError(Nanos target, Context* context);
 // The end of so many `calls` that a request does not make because its deadline has passed. Its server counts them.
 absl::Status LateCallError(const Context& context, size_t calls = 1);
 

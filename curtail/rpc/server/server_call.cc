@@ -342,6 +342,7 @@ ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<Connection> conn
   if (parts.priorities != nullptr) [[unlikely]]
     call->ReadPriority(peer);
   call->stream_open_ = true;
+  call->credit_ = Credit::kNone;
   call->refs_.store(1, std::memory_order_relaxed);
   parts.admission.CallOpened();
   return call;
@@ -431,6 +432,8 @@ void ServerCall::Send(Reply& reply, wire::Session& session) {
   if (stream_open_) {
     if (!reply.initial.empty()) session.SendHead(id_, reply.initial);
     if (reply.has_message) session.SendMessage(id_, std::move(reply.message));
+    if (credit_ == Credit::kOwn) [[unlikely]]
+      TellCredits();
     if (reply.ends) session.EndCall(id_, reply.status, context_.trailing_metadata());
   }
   if (!reply.pooled) delete &reply;

@@ -69,6 +69,10 @@ class ServerCall : public Task, public internal::Answerable {
   void Refuse(const absl::Status& status, wire::Session& session);
   // The same, because its deadline has passed.
   void RefuseLate(wire::Session& session);
+  // True if its client has a credit for it, or it needs none. GiveCreditBack() follows in any case.
+  bool TakeCredit(CreditAccount& account);
+  void GiveCreditBack(CreditAccount& account);
+  void RefuseWithoutCredit(CreditAccount& account, wire::Session& session);
   // Bytes of the request, as they count for the queue's limit.
   virtual size_t queued_bytes() const = 0;
   // The executor will not run it: drops its reference.
@@ -190,6 +194,10 @@ class ServerCall : public Task, public internal::Answerable {
 
   // Owned by the strand's holder.
   bool stream_open_ = true;
+  enum class Credit : uint8_t { kNone, kForeign, kOwn };
+  Credit credit_ = Credit::kNone;  // that it has; kOwn: its client knows credits
+  // Tells its client how many credits it has.
+  void TellCredits();
 
  private:
   // Atomic: references; the one who takes it to zero sees what the others did (acq_rel).

@@ -7,6 +7,12 @@
 //   D2  When its turn has come, or when its stream has ended while it was queued.
 //   D3  Before a call that its handler makes: see LateCallError().
 #include "curtail/rpc/server/server_call.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "curtail/rpc/client/credit_queue.h"
 #include "curtail/rpc/server/server_connection.h"
 
 namespace curtail {
@@ -60,6 +66,11 @@ absl::Status ServerCall::Shed(TimePoint now) {
 absl::Status ServerCall::Begin(const WaitHint& hint) {
   if (hint.shed) [[unlikely]]
     return Shed(hint.now);
+  if (parts_->credits != nullptr && method_->handler.kind == MethodHandler::Kind::kUnary &&
+      !parts_->credits->Taken(hint.now - queued_at(), hint.now)) [[unlikely]] {
+    parts_->refusals.Count(internal::Refusal::kOverdue);
+    return internal::OverdueError(hint.now - queued_at(), &context_);
+  }
   if (context_.deadline().when() <= hint.now) [[unlikely]] {  // D2
     parts_->refusals.Count(internal::Refusal::kQueuedTooLong);
     return absl::DeadlineExceededError("deadline exceeded while queued");
@@ -69,6 +80,37 @@ absl::Status ServerCall::Begin(const WaitHint& hint) {
     return absl::ResourceExhaustedError("the server holds too much for this client");
   }
   return absl::OkStatus();
+}
+
+bool ServerCall::TakeCredit(CreditAccount& account) {
+  if (method_->handler.kind != MethodHandler::Kind::kUnary) return true;
+  std::optional<uint32_t> demand;
+  if (const auto text = context_.metadata_.Find(internal::kDemandKey))
+    demand = ParseCredits(*text).value_or(0);
+  if (!account.Open(demand)) return false;
+  credit_ = demand ? Credit::kOwn : Credit::kForeign;
+  return true;
+}
+
+void ServerCall::GiveCreditBack(CreditAccount& account) {
+  if (credit_ == Credit::kNone) return;
+  if (credit_ == Credit::kForeign) account.Settle();
+  account.Ended();
+  credit_ = Credit::kNone;
+}
+
+void ServerCall::TellCredits() {
+  CreditAccount& account = static_cast<internal::ServerConnection&>(*connection_).account();
+  context_.trailing_.AddLowerCase(internal::kCreditsKey, std::to_string(account.Settle()));
+}
+
+void ServerCall::RefuseWithoutCredit(CreditAccount& account, wire::Session& session) {
+  parts_->refusals.Count(internal::Refusal::kNoCredit);
+  const absl::Status status = internal::NoCreditError(parts_->admission_target, &context_);
+  if (context_.metadata_.Find(internal::kDemandKey))
+    context_.trailing_.AddLowerCase(internal::kCreditsKey, std::to_string(std::max(account.credits(), 1u)));
+  NeverRun(status.code());
+  if (stream_open_) session.EndCall(id_, status, context_.trailing_metadata());
 }
 
 void ServerCall::Refuse(const absl::Status& status, wire::Session& session) {

@@ -14,7 +14,9 @@ ServerConnection::ServerConnection(ServerParts& parts, UniqueFd fd, std::shared_
                  std::move(tls)),
       parts_(parts),
       clock_(parts.clock),
-      peer_(std::move(peer)) {}
+      peer_(std::move(peer)) {
+  if (parts.credits != nullptr) account_.emplace(parts.credits.get());
+}
 
 ServerConnection::~ServerConnection() {
   clock_->Disarm(*this);
@@ -98,6 +100,10 @@ void ServerConnection::Queue(ServerCall& call) {
     call.RefuseLate(session());
     return call.Drop();
   }
+  if (account_ && !call.TakeCredit(*account_)) [[unlikely]] {
+    call.RefuseWithoutCredit(*account_, session());
+    return call.Drop();
+  }
   const bool has_share = queued_.fetch_add(1, std::memory_order_relaxed) >= parts_.admission.share();
   if (!has_share && parts_.admission.TryQueue(call.queued_bytes())) {
     call.TakePlace();
@@ -113,6 +119,8 @@ void ServerConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& statu
   if (tag == nullptr) return;
   auto* call = static_cast<ServerCall*>(tag);
   (call->ended ? running_ : unended_) -= call->queued_bytes();
+  if (account_) [[unlikely]]
+    call->GiveCreditBack(*account_);
   call->OnStreamEnd(status.ok());
 }
 

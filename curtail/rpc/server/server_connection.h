@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -39,6 +40,8 @@ class ServerConnection final : public Connection, public Clocked {
 
   // The bytes that its streams hold: see NewStreamCall().
   std::atomic<int64_t>* streamed() { return &streamed_; }
+  // Its credits; the strand's holder's. REQUIRES: the server gives some.
+  CreditAccount& account() { return *account_; }
   // Of its client; null without a verified certificate. Set before the first call.
   const PeerIdentity* identity() const { return identity_.get(); }
 
@@ -110,6 +113,7 @@ class ServerConnection final : public Connection, public Clocked {
   size_t unended_limit_ = SIZE_MAX;
   size_t running_ = 0;  // bytes of whole requests whose calls are open
   bool refusing_ = false;
+  std::optional<CreditAccount> account_;  // empty: the server gives no credits
 
   // Atomic, relaxed: a counter that readers and writers of streams change.
   std::atomic<int64_t> streamed_{0};

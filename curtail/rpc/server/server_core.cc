@@ -109,6 +109,7 @@ absl::Status ServerCore::Bind() {
   if (options_.listen.empty()) return absl::InvalidArgumentError("no address to listen on");
   if (absl::Status checked = options_.queue.Check(); !checked.ok()) return checked;
   if (absl::Status checked = options_.priorities.Check(); !checked.ok()) return checked;
+  if (absl::Status checked = options_.admission.Check(); !checked.ok()) return checked;
   if (absl::Status checked = options_.fence.Check(); !checked.ok()) return checked;
   for (const std::string& key : options_.forward_metadata) {
     if (wire::IsCustomKey(key)) continue;
@@ -223,6 +224,7 @@ ServerStats ServerCore::Sample(bool process) {
   stats.held_up = parts_.methods.HeldUp();
   stats.limits = parts_.limits.Sample();
   stats.refusals = parts_.refusals.Sample();
+  if (parts_.credits != nullptr) stats.credits = parts_.credits->Sample();
   if (parts_.fence != nullptr) stats.fences = parts_.fence->Sample();
   return stats;
 }

@@ -3,12 +3,15 @@
 // server_parts.h - what the connections and calls of a server use of it.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "curtail/base/clock.h"
 #include "curtail/exec/priority_limit.h"
+#include "curtail/fence/credit_pool.h"
 #include "curtail/rpc/server.h"
 #include "curtail/rpc/server/admission.h"
 #include "curtail/rpc/server/connection_set.h"
@@ -37,6 +40,7 @@ struct ServerParts {
         max_age(options.max_connection_age),
         age_grace(options.max_connection_age_grace),
         write_timeout(options.write_timeout),
+        admission_target(options.admission.target),
         forward_metadata(Forwarded(options)),
         interceptors(options.interceptors),
         budget(options.max_held_bytes),
@@ -45,6 +49,10 @@ struct ServerParts {
     if (options.fence.mode != FenceMode::kOff)
       fence = std::make_unique<ServerFence>(options.fence, options.queue);
     if (options.priorities.on) priorities = std::make_unique<PriorityLimit>(options.priorities);
+    if (options.admission.credits()) {
+      credits =
+          std::make_unique<CreditPool>(options.admission, std::max(1u, std::thread::hardware_concurrency()));
+    }
     session.max_message_bytes = options.max_message_bytes;
     session.max_partial_bytes = kConnectionBytes;
   }
@@ -62,6 +70,7 @@ struct ServerParts {
   const Nanos max_age;    // of connections; zero: none
   const Nanos age_grace;  // zero: without end
   const Nanos write_timeout;
+  const Nanos admission_target;                     // of the wait in the queue; with credits
   const std::vector<std::string> forward_metadata;  // keys that child calls carry on
   const ServerInterceptors interceptors;
   wire::SessionOptions session;
@@ -71,6 +80,7 @@ struct ServerParts {
   RefusalCounters refusals;
   std::unique_ptr<ServerFence> fence;         // null: off
   std::unique_ptr<PriorityLimit> priorities;  // likewise
+  std::unique_ptr<CreditPool> credits;        // likewise
 
   // Connections keep the clock alive.
   const std::shared_ptr<TimerClock> clock = std::make_shared<TimerClock>();

@@ -96,6 +96,10 @@ std::string StatusText(const admin::v1::GetStatusReply& status) {
   for (const admin::v1::RefusalCount& refusal : status.refusals()) {
     absl::StrAppendFormat(&text, "overload: %s, %d times\n", refusal.reason(), refusal.times());
   }
+  if (status.has_credits()) {
+    absl::StrAppendFormat(&text, "credits: %d, of which %d connections have %d\n", status.credits().total(),
+                          status.credits().accounts(), status.credits().issued());
+  }
   return text + FencesText(status);
 }
 

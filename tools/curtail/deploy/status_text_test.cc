@@ -107,6 +107,9 @@ TEST(StatusJson, HasTheFieldsOfItsSchemaVersion) {
   refusal->set_reason("waited too long"), refusal->set_times(9);
   EXPECT_TRUE(StatusText(status).ends_with(
       "\nlimit resets: reached 7 times by clients\noverload: waited too long, 9 times\n"));
+  admin::v1::Credits* const credits = status.mutable_credits();
+  credits->set_total(20), credits->set_issued(18), credits->set_accounts(3);
+  EXPECT_TRUE(StatusText(status).ends_with("times\ncredits: 20, of which 3 connections have 18\n"));
   const auto json = nlohmann::json::parse(StatusJson(status));
   EXPECT_EQ(json, nlohmann::json::parse(R"({
     "schema_version": 1, "config": "SDB1-4",
@@ -115,7 +118,8 @@ TEST(StatusJson, HasTheFieldsOfItsSchemaVersion) {
     "queue_wait_us": 3458764513820540928, "max_queue_wait_us": 11, "connections": 12, "open_calls": 13,
     "held_bytes": 14336,
     "held_up": [{"path": "/a.B/C", "times": 3, "blocks": true}], "limits": {"resets": 7},
-    "refusals": {"waited too long": 9}, "fences": null, "policy": null,
+    "refusals": {"waited too long": 9},
+    "credits": {"total": 20, "issued": 18, "accounts": 3}, "fences": null, "policy": null,
     "process": {"threads": 14, "voluntary_switches": 15, "involuntary_switches": 16, "cpu_us": 17250000,
                 "run_delay_us": 18000}})"));
   AddPolicy(&status, 1);

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Admission by credits over real connections: clients that know credits hold calls back, others are refused.
+#include <gmock/gmock.h>
+
+#include <deque>
+#include <thread>
+
+#include "curtail/rpc/client/credit_queue.h"
+#include "curtail/rpc/mid_tier_testing.h"
+
+namespace curtail {
+namespace {
+
+using internal::kCreditsKey;
+using internal::kDemandKey;
+using testing::HasSubstr;
+
+constexpr uint32_t kFirst = CreditAccount::kFirst;
+
+uint64_t TimesRefused(Server& server, std::string_view reason) {
+  for (const RefusalCount& refusal : server.Sample().refusals) {
+    if (refusal.reason == reason) return refusal.times;
+  }
+  return 0;
+}
+
+// Event-driven calls of one client. They are in flight together.
+class CreditCaller {
+ public:
+  CreditCaller(const std::string& target, bool credits)
+      : channel_(&client_, target, ChannelOptions{.credits = credits}) {}
+  ~CreditCaller() { AwaitAll(); }
+
+  void Start(std::string_view path, size_t calls, Nanos timeout = kMaxTestWait) {
+    for (size_t i = 0; i < calls; ++i) {
+      channel_.Start(path, Deadline::In(timeout), metadata, Text("x").SerializeAsString(),
+                     &answers_.emplace_back());
+    }
+  }
+  // Moves bytes until `condition` holds; false: it does not within the longest wait.
+  bool PollUntil(const std::function<bool()>& condition) {
+    for (const Deadline end = Deadline::In(kMaxTestWait); !condition() && !end.Expired();)
+      client_.Poll(Deadline::In(milliseconds(1)));
+    return condition();
+  }
+  bool AwaitAll() {
+    return PollUntil([&] { return ended() == answers_.size(); });
+  }
+  size_t ended() const {
+    return Count([](const Answer& a) { return a.done; });
+  }
+  size_t With(absl::StatusCode code) const {
+    return Count([code](const Answer& a) { return a.done && a.status.code() == code; });
+  }
+  // The first that ended so.
+  const ReplyMetadata* MetadataOf(absl::StatusCode code) const {
+    for (const Answer& a : answers_) {
+      if (a.done && a.status.code() == code) return &a.metadata;
+    }
+    return nullptr;
+  }
+  std::string MessageOf(absl::StatusCode code) const {
+    for (const Answer& a : answers_) {
+      if (a.done && a.status.code() == code) return std::string(Message(a.status));
+    }
+    return "";
+  }
+
+  Metadata metadata;  // of all calls
+
+ private:
+  struct Answer final : Completion {
+    void OnMetadata(ReplyMetadata&& m) override { metadata = std::move(m); }
+    void Done(absl::Status&& s, std::string&&) override { status = std::move(s), done = true; }
+    bool done = false;
+    absl::Status status;
+    ReplyMetadata metadata;
+  };
+  template <class Test>
+  size_t Count(Test test) const {
+    return static_cast<size_t>(std::count_if(answers_.begin(), answers_.end(), test));
+  }
+
+  Client client_;
+  Channel channel_;
+  std::deque<Answer> answers_;
+};
+
+class CreditsTest : public RpcBase, public testing::Test {
+ protected:
+  ~CreditsTest() override { gate_.Open(); }
+
+  // Its handlers of kHang wait until the gate opens. Nothing waits too long.
+  std::unique_ptr<Server> Serve(bool credits = true) {
+    ServerOptions options;
+    options.config = *Config::Parse("SDB1-64");
+    options.admission = {.mode = credits ? AdmissionMode::kCredits : AdmissionMode::kOff,
+                         .target = 10 * kMaxTestWait,
+                         .interval = milliseconds(1)};
+    std::vector<std::unique_ptr<Service>> services;
+    services.push_back(std::make_unique<EchoService>(&gate_, std::vector<Channel*>(), &cancelled_));
+    return *Server::Start(std::move(options), std::move(services));
+  }
+  static const std::string& At(Server& server) { return server.addresses()[0]; }
+};
+
+TEST_F(CreditsTest, AClientThatKnowsThemHoldsItsCallsBack) {
+  auto server = Serve();
+  CreditCaller caller(At(*server), true);
+  caller.Start(kHang.path, 20);
+  EXPECT_TRUE(caller.PollUntil([&] { return gate_.arrived() == static_cast<int>(kFirst); }));
+  for (int i = 0; i < 20; ++i) caller.PollUntil([&, n = 0]() mutable { return ++n > 2; });
+  EXPECT_EQ(server->Sample().open_calls, kFirst) << "the others wait at their client";
+  gate_.Open();
+  EXPECT_TRUE(caller.AwaitAll());
+  EXPECT_EQ(caller.With(absl::StatusCode::kOk), 20u);
+  EXPECT_TRUE(caller.MetadataOf(absl::StatusCode::kOk)->trailing.Find(kCreditsKey));
+  EXPECT_TRUE(server->Sample().refusals.empty());
+}
+
+TEST_F(CreditsTest, AForeignClientSeesOrdinaryGrpc) {
+  auto server = Serve();
+  const uint32_t floor = server->Sample().credits->total;
+  CreditCaller caller(At(*server), false);
+  caller.Start(kHang.path, floor + 7);
+  EXPECT_TRUE(caller.PollUntil([&] { return caller.ended() == 7; }));
+  EXPECT_EQ(caller.With(absl::StatusCode::kResourceExhausted), 7u);
+  EXPECT_THAT(caller.MessageOf(absl::StatusCode::kResourceExhausted), HasSubstr("no credit"));
+  const ReplyMetadata* const refused = caller.MetadataOf(absl::StatusCode::kResourceExhausted);
+  ASSERT_NE(refused, nullptr);
+  EXPECT_TRUE(refused->trailing.Find("grpc-retry-pushback-ms"));
+  EXPECT_FALSE(refused->trailing.Find(kCreditsKey));
+  EXPECT_EQ(TimesRefused(*server, "no credit"), 7u);
+  gate_.Open();
+  EXPECT_TRUE(caller.AwaitAll());
+  EXPECT_EQ(caller.With(absl::StatusCode::kOk), floor);
+  EXPECT_TRUE(caller.MetadataOf(absl::StatusCode::kOk) == nullptr ||
+              !caller.MetadataOf(absl::StatusCode::kOk)->trailing.Find(kCreditsKey));
+}
+
+TEST_F(CreditsTest, ClientsOfBothKindsAreServedBesideEachOther) {
+  auto server = Serve();
+  gate_.Open();
+  const auto run = [&](bool credits, size_t* ok, size_t* refused) {
+    CreditCaller caller(At(*server), credits);
+    for (int i = 0; i < 10; ++i) {
+      caller.Start(kEcho.path, credits ? 20 : 1);
+      EXPECT_TRUE(caller.AwaitAll());
+    }
+    *ok = caller.With(absl::StatusCode::kOk);
+    *refused = caller.With(absl::StatusCode::kResourceExhausted);
+  };
+  size_t ok[3], refused[3];
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < 3; ++i) threads.emplace_back([&, i] { run(i < 2, &ok[i], &refused[i]); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(ok[0] + ok[1], 400u) << "none of theirs is refused";
+  EXPECT_EQ(ok[2], 10u) << "one is for everybody";
+  EXPECT_EQ(TimesRefused(*server, "no credit"), 0u);
+  const Deadline end = Deadline::In(kMaxTestWait);
+  while (server->Sample().credits->accounts > 0 && !end.Expired()) std::this_thread::yield();
+  EXPECT_EQ(server->Sample().credits->issued, 0) << "credits come back with the connections";
+}
+
+TEST_F(CreditsTest, ACallWithoutCreditIsRefusedInTimeForItsCaller) {
+  auto server = Serve();
+  CreditCaller caller(At(*server), true);
+  caller.Start(kHang.path, kFirst + 3);
+  EXPECT_TRUE(caller.PollUntil([&] { return caller.ended() == 3; }));
+  EXPECT_EQ(caller.With(absl::StatusCode::kResourceExhausted), 3u);
+  EXPECT_THAT(caller.MessageOf(absl::StatusCode::kResourceExhausted), HasSubstr("no credit in time"));
+  gate_.Open();
+  EXPECT_TRUE(caller.AwaitAll());
+  EXPECT_EQ(caller.With(absl::StatusCode::kOk), kFirst);
+}
+
+TEST_F(CreditsTest, TooManyCallsThatWaitAreRefusedAtOnce) {
+  auto server = Serve();
+  CreditCaller caller(At(*server), true);
+  caller.Start(kHang.path, kFirst + internal::CreditQueue::kMostWaiting + 2);
+  EXPECT_TRUE(caller.PollUntil([&] { return caller.ended() >= 2; }));
+  EXPECT_THAT(caller.MessageOf(absl::StatusCode::kResourceExhausted), HasSubstr("too many calls wait"));
+  gate_.Open();
+  EXPECT_TRUE(caller.AwaitAll());
+}
+
+TEST_F(CreditsTest, CallsThatWaitEndWithTheirConnection) {
+  auto server = Serve();
+  CreditCaller caller(At(*server), true);
+  caller.Start(kHang.path, kFirst + 3);
+  EXPECT_TRUE(gate_.AwaitArrivals(0));
+  EXPECT_TRUE(caller.PollUntil([&] { return gate_.arrived() == static_cast<int>(kFirst); }));
+  std::thread drains([&] { (void)server->Drain(Deadline::In(milliseconds(1))); });
+  EXPECT_TRUE(caller.PollUntil([&] { return caller.ended() >= 3; }));
+  gate_.Open();
+  drains.join();
+  EXPECT_TRUE(caller.AwaitAll());
+  EXPECT_GE(caller.With(absl::StatusCode::kUnavailable), 3u);
+}
+
+TEST_F(CreditsTest, AServerWithoutThemGetsCallsAsTheyCome) {
+  auto server = Serve(/*credits=*/false);
+  CreditCaller caller(At(*server), true);
+  caller.Start(kEcho.path, 1);
+  EXPECT_TRUE(caller.AwaitAll());
+  caller.Start(kHang.path, 20);
+  EXPECT_TRUE(caller.PollUntil([&] { return gate_.arrived() == 20; }));
+  gate_.Open();
+  EXPECT_TRUE(caller.AwaitAll());
+  EXPECT_EQ(caller.With(absl::StatusCode::kOk), 21u);
+  EXPECT_FALSE(server->Sample().credits);
+}
+
+TEST_F(CreditsTest, AClaimThatCannotBeReadCountsAsNone) {
+  auto server = Serve();
+  for (const char* claim : {"x", "-1", "99999999999999999999"}) {
+    CreditCaller caller(At(*server), false);
+    caller.metadata.Add(kDemandKey, claim);
+    caller.Start(kEcho.path, 1);
+    EXPECT_TRUE(caller.AwaitAll());
+    const ReplyMetadata* const metadata = caller.MetadataOf(absl::StatusCode::kOk);
+    ASSERT_NE(metadata, nullptr);
+    const auto credits = metadata->trailing.Find(kCreditsKey);
+    ASSERT_TRUE(credits);
+    EXPECT_GE(*ParseCredits(*credits), 1u);
+  }
+}
+
+TEST_F(CreditsTest, OptionsAreChecked) {
+  ServerOptions options;
+  options.admission.target = Nanos(0);
+  EXPECT_EQ(Server::Start(std::move(options), {}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// The threading models of a mid-tier whose leaf gives credits and stands still.
+class CreditsModelTest : public MidTier {
+ protected:
+  CreditsModelTest() {
+    ServerOptions options;
+    options.config = *Config::Parse("SDB1-8");
+    options.admission = {.mode = AdmissionMode::kCredits, .target = 10 * kMaxTestWait};
+    std::vector<std::unique_ptr<Service>> services;
+    services.push_back(std::make_unique<EchoService>(&gate_, std::vector<Channel*>(), nullptr));
+    slow_ = *Server::Start(std::move(options), std::move(services));
+    to_slow_ = std::make_unique<Channel>(&client_, slow_->addresses()[0], ChannelOptions{.credits = true});
+    all_.assign(kFirst + 2, to_slow_.get());
+  }
+  ~CreditsModelTest() override { gate_.Open(), mid_.reset(); }
+
+  std::unique_ptr<Server> slow_;
+  std::unique_ptr<Channel> to_slow_;
+  std::vector<Channel*> all_;
+};
+INSTANTIATE_TEST_SUITE_P(Models, CreditsModelTest, testing::Values("SIB1", "SDB1-2", "FIB1", "ADB1-2-2"),
+                         ModelName);
+
+TEST_P(CreditsModelTest, CallsWithoutCreditEndBeforeTheirDeadline) {
+  ServeCoroutine([this](Context& ctx, const StringValue& in, StringValue* out) -> Coroutine {
+    ctx.ShortenDeadline(Deadline::In(seconds(2)));
+    out->set_value(Codes(co_await broadcast(ctx, std::span<Channel* const>(all_), kHang, in)));
+    co_return absl::OkStatus();
+  });
+  std::string codes;
+  // The handler's time is over when it has these.
+  EXPECT_EQ(Run("x", &codes).code(), absl::StatusCode::kOk);
+  std::string expected;
+  for (uint32_t i = 0; i < kFirst; ++i) expected += "DEADLINE_EXCEEDED;";
+  EXPECT_EQ(codes, expected + "RESOURCE_EXHAUSTED;RESOURCE_EXHAUSTED;");
+  EXPECT_EQ(TimesRefused(*mid_, "call not made: no credit in time"), 2u);
+}
+
+}  // namespace
+}  // namespace curtail
