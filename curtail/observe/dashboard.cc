@@ -48,13 +48,29 @@ std::string DashboardJson(const DashboardView& view) {
                          {"error", i.error},
                          {"pages", std::move(pages)}});
   }
+  json loads = json::array();
+  for (const DashboardLoad& l : view.loads) {
+    loads.push_back({{"pid", l.pid},
+                     {"command", l.command},
+                     {"label", l.label},
+                     {"elapsed_s", l.elapsed_s},
+                     {"total_s", l.total_s},
+                     {"ok", l.ok},
+                     {"failed", l.failed},
+                     {"in_flight", l.in_flight},
+                     {"due_per_s", l.due_per_s},
+                     {"sent_per_s", l.sent_per_s},
+                     {"p50_us", l.p50_us},
+                     {"p99_us", l.p99_us}});
+  }
   const json document = {{"schema_version", 1},
                          {"application", view.application},
                          {"sample", view.sample},
                          {"age_ms", view.age_ms},
                          {"traces", view.traces},
                          {"services", std::move(services)},
-                         {"instances", std::move(instances)}};
+                         {"instances", std::move(instances)},
+                         {"loads", std::move(loads)}};
   return document.dump(-1, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace) + "\n";
 }
 

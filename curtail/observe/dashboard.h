@@ -35,6 +35,23 @@ struct DashboardInstance {
   std::vector<std::pair<std::string, std::string>> pages;
 };
 
+// A load generator that calls the application now.
+struct DashboardLoad {
+  int64_t pid = 0;
+  std::string command;   // as it was typed, without secrets
+  std::string label;     // "run 2/5"
+  double elapsed_s = 0;  // since the start of the run
+  double total_s = 0;    // as planned; 0: open
+  uint64_t ok = 0;       // since then, as is `failed`
+  uint64_t failed = 0;
+  uint64_t in_flight = 0;
+  // Of the last second; latency is from the intended send time.
+  double due_per_s = 0;
+  double sent_per_s = 0;
+  double p50_us = 0;
+  double p99_us = 0;
+};
+
 struct DashboardView {
   std::string application;
   uint64_t sample = 0;  // counts samples
@@ -42,6 +59,7 @@ struct DashboardView {
   bool traces = false;  // "/traces" has spans
   std::vector<DashboardService> services;
   std::vector<DashboardInstance> instances;
+  std::vector<DashboardLoad> loads;
 };
 
 // "/dashboard.json": schema_version and the fields above; `pages` as an object of texts.

@@ -23,6 +23,8 @@ export function svg(name: string, attributes: Record<string, string | number> = 
   return made;
 }
 
+export const head = (...names: string[]) => element("thead", {}, element("tr", {}, ...names.map((name) => element("th", { scope: "col" }, name))));
+
 // Replaces what `parent` holds, and keeps the focus on the element with the same data-key.
 export function replace(parent: Element, ...children: Child[]): void {
   const focused = document.activeElement;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // main.ts - the page: asks for the document once a second and shows it.
 import { Chart, rateCurve, timeCurve } from "./charts";
-import { byId, element, replace, svg } from "./dom";
+import { byId, element, head, replace, svg } from "./dom";
 import { bytes, clock, count, time } from "./format";
+import { drawLoads } from "./loads";
 import { Heat } from "./heat";
 import { callersFirst, drawMap } from "./map";
 import { Model, pointOf, type DashboardDocument } from "./model";
@@ -73,8 +74,6 @@ function switches(): void {
   replace(byId("switches"), ...(rows.length > 0 ? rows : [element("li", { class: "hint" }, "none seen")]));
 }
 
-const head = (...names: string[]) => element("thead", {}, element("tr", {}, ...names.map((name) => element("th", { scope: "col" }, name))));
-
 function fences(): void {
   const classes = model.of(chosen).flatMap((v) => (v.status?.fences?.classes ?? []).map((c) => ({ instance: v.document.name, ...c })));
   const refusals = model.of(chosen).flatMap((v) => Object.entries(v.status?.refusals ?? {}).map(([why, times]) => `${v.document.name} refused ${times} (${why})`));
@@ -108,6 +107,7 @@ function render(): void {
   header(model.document);
   const map = byId("map");
   replace(map, drawMap(model, chosen, map.clientWidth, choose));
+  drawLoads(model.document);
   tiles();
   heat.show(callersFirst(model.document.services), model.history, shownWindow(), chosen);
   const own = model.switches.filter((s) => model.of(chosen).some((v) => v.document.name === s.instance));

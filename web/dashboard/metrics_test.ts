@@ -25,6 +25,7 @@ test("a quantile is interpolated within its bucket", () => {
 const documentAt = (calls: number, config: string, pid = 7, state = "ready"): DashboardDocument => ({
   schema_version: 1, application: "shop", sample: calls, age_ms: 0, traces: false,
   services: [{ name: "cart", calls: [], entry: true }],
+  loads: [],
   instances: [{ name: "cart", service: "cart", state, pid, address: "", restarts: 0, problem: "", error: "", pages: state === "ready" ? {
     "/metrics": `rpc_server_calls_total{rpc_service="a.B",rpc_method="C",rpc_response_status_code="OK"} ${calls}\nrpc_server_calls_total{rpc_service="grpc.health.v1.Health",rpc_method="Check",rpc_response_status_code="OK"} ${9 * calls}\n`,
     "/status.json": JSON.stringify({ config, queued: 0, begun: calls, queue_wait_us: 0, policy: null, process: { threads: 1, voluntary_switches: 0, involuntary_switches: 0, cpu_us: 0, run_delay_us: 0 } }),

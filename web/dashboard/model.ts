@@ -14,6 +14,21 @@ export interface InstanceDocument {
   pages: Record<string, string>;
 }
 
+export interface LoadDocument {
+  pid: number;
+  command: string;
+  label: string;
+  elapsed_s: number;
+  total_s: number; // 0: open
+  ok: number;
+  failed: number;
+  in_flight: number;
+  due_per_s: number;
+  sent_per_s: number;
+  p50_us: number;
+  p99_us: number;
+}
+
 export interface DashboardDocument {
   schema_version: number;
   application: string;
@@ -22,6 +37,7 @@ export interface DashboardDocument {
   traces: boolean;
   services: { name: string; calls: string[]; entry: boolean }[];
   instances: InstanceDocument[];
+  loads: LoadDocument[];
 }
 
 export interface FenceClass {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // scatter.ts - offered load against p99, a mark a second, by the config in force; switches are arrows.
 import uPlot from "uplot";
-import { byId, element, replace } from "./dom";
+import { byId, element, head, replace } from "./dom";
 import { count, time } from "./format";
 import type { Point, Switch } from "./model";
 
@@ -101,8 +101,7 @@ export class Scatter {
     this.plot.redraw(false, true);
     byId("scatter-note").textContent = marks.length === 0 ? "No calls yet." : `${marks.length} seconds with calls; switches: ${this.jumps.length}.`;
     const rows = rowsOf(this.groups).map((cells, i) => element("tr", {}, ...cells.map((cell, column) => (column === 0 ? element("td", {}, element("span", { class: `swatch config-${Math.min(i, MAX_CONFIGS)} shape-${i % shapes.length}` }), cell) : element("td", {}, cell)))));
-    const head = ["Config", "Seconds", "Requests/s", "p99, median", "p99, highest"].map((name) => element("th", { scope: "col" }, name));
-    replace(this.table, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows));
+    replace(this.table, head("Config", "Seconds", "Requests/s", "p99, median", "p99, highest"), element("tbody", {}, ...rows));
   }
 
   private make(): uPlot {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A browser looks at an application that runs: node live_test.mjs CURTAIL [FOLDER OF PICTURES]
 //
-// A switch shows, in marks of latency by load as well, the heat map is drawn and read by the keyboard, a killed and a stopped leaf turn red and recover, a trace opens, axe finds no serious fault, and the console is
+// A switch shows, in marks of latency by load as well, the heat map is drawn and read by the keyboard, runs of the load generator come and go, a killed and a stopped leaf turn red and recover, a trace opens, axe finds no serious fault, and the console is
 // silent; in both themes and at 400 px.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
@@ -70,6 +70,31 @@ async function expectHeat(page) {
   assert.equal(await page.evaluate(() => document.activeElement.dataset.key), "leaf");
 }
 
+// Runs of the load generator are there while they run, and go however they end. A file that lies is text.
+async function expectLoads(page) {
+  const row = (pid) => page.locator(`#loads tr[data-pid="${pid}"]`);
+  const within = { timeout: SHOWN_MS }, gone = { state: "detached", ...within };
+  await row(load.pid).locator("td", { hasText: /^1\d\d$|^[89]\d(\.\d)?$/ }).first().waitFor({ timeout: MAX_WAIT_MS });
+  assert.match(await row(load.pid).textContent(), /load hdsearch --rps 100/);
+
+  const folder = join(scratch, "curtail", "hdsearch"), file = (pid) => join(folder, `load-${pid}.json`);
+  const markup = '<img src="x" onerror="document.title=1"><script>document.title=2</script>';
+  const real = JSON.parse(readFileSync(file(load.pid), "utf8"));
+  writeFileSync(file(process.pid), JSON.stringify({ ...real, command: markup, label: "load" }));
+  await row(process.pid).locator("td", { hasText: markup }).waitFor(within);
+  assert.equal(await page.locator("#loads img, #loads script").count(), 0);
+  rmSync(file(process.pid));
+  await row(process.pid).waitFor(gone);
+
+  const killed = spawn(curtail, ["load", "hdsearch", "--rps", "10", "--duration", "120s"], { env, stdio: "ignore" });
+  const over = new Promise((resolve) => killed.once("exit", resolve));
+  await row(killed.pid).waitFor({ timeout: MAX_WAIT_MS });
+  killed.kill("SIGKILL");
+  await over;
+  await row(killed.pid).waitFor(gone);
+  assert.ok(!existsSync(file(killed.pid)), "the file of a killed run is removed");
+}
+
 async function check(page) {
   const node = (name) => page.locator(`.node[data-key="${name}"]`);
   const within = { timeout: SHOWN_MS };
@@ -83,6 +108,7 @@ async function check(page) {
   await page.locator("#scatter-table tr", { hasText: /^FIB1/ }).waitFor({ timeout: MAX_WAIT_MS });
   await page.locator("#scatter-note", { hasText: "switches: 1." }).waitFor({ timeout: MAX_WAIT_MS });
   await expectHeat(page);
+  await expectLoads(page);
 
   // By the keyboard alone.
   await node("leaf").focus();
@@ -126,6 +152,10 @@ async function check(page) {
   await expectAccessible(page, "a stopped leaf");
   process.kill(leaf().pid, "SIGCONT");
   await fine.waitFor({ timeout: MAX_WAIT_MS });
+
+  load.kill("SIGINT");
+  await page.locator("#loads-note", { hasText: "None runs" }).waitFor(within);
+  assert.equal(await page.locator("#loads tr").count(), 0);
 }
 
 const up = start(["up", "hdsearch", "--set", "data=synthetic:N=2000,D=16,seed=1", "--set", "leaf.shards=2", "--config", "SDB1-4", "--trace-to", "memory", "--dashboard"], /see: +(http:\S+)/);

@@ -27,6 +27,7 @@
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/cli/progress.h"
 #include "tools/curtail/deploy/config_watch.h"
+#include "tools/curtail/load/live_run.h"
 #include "tools/curtail/load/load_setup.h"
 #include "tools/curtail/load/one_call.h"
 #include "tools/curtail/load/request_log.h"
@@ -100,13 +101,15 @@ ReportOrigin OriginOf(const LoadFlags& flags) {
 // One `curtail load`: runs, reports and judges.
 class LoadTest {
  public:
-  // `first` are the requests of the first run.
+  // `first` are the requests of the first run; `run_folder` is that of the application, if it has one.
   LoadTest(const LoadFlags& flags, LoadSetup setup, WorkloadMaker workloads,
-           std::shared_ptr<const Workload> first, Console& console, const std::atomic<bool>& stop)
+           std::shared_ptr<const Workload> first, std::string run_folder, Console& console,
+           const std::atomic<bool>& stop)
       : flags_(flags),
         setup_(std::move(setup)),
         workloads_(std::move(workloads)),
         first_(std::move(first)),
+        run_folder_(std::move(run_folder)),
         console_(console),
         stop_(stop),
         origin_(OriginOf(flags)) {
@@ -135,6 +138,7 @@ class LoadTest {
   LoadSetup setup_;
   const WorkloadMaker workloads_;
   std::shared_ptr<const Workload> first_;  // until it is run
+  const std::string run_folder_;
   Console& console_;
   const std::atomic<bool>& stop_;
   const ReportOrigin origin_;
@@ -159,6 +163,9 @@ absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> r
   // A number of requests ends before the length does.
   const ProgressLine line(&console_, &live, label, flags_.requests > 0 ? Nanos::zero() : length,
                           [&] { return watch.Text(); });
+  const double total_s = flags_.requests > 0 ? 0 : std::chrono::duration<double>(length).count();
+  const LiveRunFile shown(run_folder_, {.command = flags_.command, .label = label, .total_s = total_s},
+                          &live);
   absl::StatusOr<LoadResult> result = absl::UnknownError("");
   if (setup_.curve) {
     absl::StatusOr<RateCurve> curve = *setup_.curve;
@@ -390,7 +397,7 @@ int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& s
   console.Print(absl::StrCat(console.Bold("load"), " ", PlanText(*plan), "\n"));
   if (flags.dry_run) return kOk;
   const std::vector<Threshold> find_max = setup->find_max;
-  LoadTest test(flags, *std::move(setup), *workloads, *std::move(first), console, stop);
+  LoadTest test(flags, *std::move(setup), *workloads, *std::move(first), targets->run_folder, console, stop);
   return find_max.empty() ? test.Repeat() : test.FindMax(find_max);
 }
 

@@ -241,11 +241,24 @@ absl::Status CheckCombination(const LoadFlags& flags) {
   return absl::OkStatus();
 }
 
+// The run folder of the application that all `targets`, APP or APP/SERVICE, are of; empty where there is none.
+std::string FolderOf(std::vector<std::string> targets) {
+  if (targets.size() > 1 && IsApplication(targets.front())) targets.erase(targets.begin());
+  std::string of;
+  for (const std::string& target : targets) {
+    const std::string name = target.substr(0, target.find('/'));
+    if (!of.empty() && name != of) return "";
+    of = name;
+  }
+  return IsUp(of) ? RunFolderOf(of) : "";
+}
+
 }  // namespace
 
 absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
   LoadTargets targets;
   targets.addresses = flags.targets;
+  targets.run_folder = FolderOf(flags.targets);
   if (!targets.addresses.empty() && IsApplication(targets.addresses.front())) {
     targets.application = targets.addresses.front();
     targets.addresses.erase(targets.addresses.begin());

@@ -27,7 +27,8 @@ struct LoadTargets {
   std::vector<std::string> addresses;
   std::string application;  // "hdsearch" if the flags name one
   std::map<std::string, std::string>
-      settings;  // of that application's topology, where it is known to be up there
+      settings;            // of that application's topology, where it is known to be up there
+  std::string run_folder;  // of the application that is called, if it is up here; else empty
   ChannelOptions channel;
   std::optional<HttpOptions> http;  // where the addresses are URLs
 };

@@ -15,6 +15,7 @@
 #include "curtail/exec/signals.h"
 #include "curtail/observe/dashboard.h"
 #include "curtail/rpc/admin/admin_pages.h"
+#include "tools/curtail/load/live_run.h"
 #include "tools/curtail/observe/page_reader.h"
 
 namespace curtail::tool {
@@ -174,6 +175,7 @@ Dashboard::Impl::Sample Dashboard::Impl::Read(const UpState& state, bool traces)
     if (bodies[next].ok()) absl::StrAppend(&spans, spans.empty() ? "" : ",", *bodies[next]);
     ++next;
   }
+  sample.view.loads = ReadLiveRuns(RunFolderOf(application_));
   sample.traces = absl::StrCat("[", spans, "]\n");
   sample.at = Now();
   return sample;
