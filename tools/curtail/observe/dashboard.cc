@@ -4,14 +4,14 @@
 // out its latest document, so any number of browsers costs the instances the same, and no page waits for an instance.
 #include "tools/curtail/observe/dashboard.h"
 
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
+#include "curtail/exec/parker.h"
 #include "curtail/exec/signals.h"
 #include "curtail/observe/dashboard.h"
 #include "curtail/rpc/admin/admin_pages.h"
@@ -73,7 +73,11 @@ class Dashboard::Impl {
     TimePoint at;
   };
 
+  static constexpr uint32_t kStopping = Parker::Signal(0);
+
   void Run();
+  // Until somebody notifies, or until `deadline`. True once it shall end.
+  bool Sleep(uint32_t ticket, Deadline deadline);
   Sample Read(const UpState& state, bool traces) const;
   wire::HttpReply Document();
   wire::HttpReply Traces();
@@ -83,30 +87,29 @@ class Dashboard::Impl {
   const std::vector<observe::DashboardService> services_;
   internal::AdminPages pages_;
 
-  // Guarded by mu_: all below but the thread.
-  std::mutex mu_;
-  std::condition_variable changed_;
-  UpState state_;
-  Sample latest_;
-  TimePoint watched_, traces_watched_;  // when a browser asked last
-  bool stopping_ = false;
+  Mutex mu_;
+  UpState state_ CURTAIL_GUARDED_BY(mu_);
+  Sample latest_ CURTAIL_GUARDED_BY(mu_);
+  // When a browser asked last.
+  TimePoint watched_ CURTAIL_GUARDED_BY(mu_);
+  TimePoint traces_watched_ CURTAIL_GUARDED_BY(mu_);
 
+  Parker wake_;  // of the thread: a browser asks again, or the end
   std::thread thread_;
 };
 
 Dashboard::Impl::~Impl() {
   pages_.http.reset();
-  {
-    const std::lock_guard lock(mu_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
+  wake_.Notify(kStopping);
   if (thread_.joinable()) thread_.join();
 }
 
 absl::Status Dashboard::Impl::Begin(const std::string& text) {
-  latest_.view.application = application_;
-  latest_.view.services = services_;
+  {
+    const MutexLock lock(mu_);
+    latest_.view.application = application_;
+    latest_.view.services = services_;
+  }
   std::vector<HttpAdminPage> pages = observe::DashboardPages(absl::StrCat(
       "the dashboard of ", application_, " is for a browser; its data: /dashboard.json, /traces\n"));
   pages.push_back(
@@ -121,27 +124,36 @@ absl::Status Dashboard::Impl::Begin(const std::string& text) {
 }
 
 void Dashboard::Impl::Update(const UpState& state) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   state_ = state;
-  changed_.notify_all();
+}
+
+bool Dashboard::Impl::Sleep(uint32_t ticket, Deadline deadline) {
+  if ((ticket & kStopping) == 0) wake_.Wait(ticket, deadline);
+  return (wake_.Ticket() & kStopping) != 0;
 }
 
 void Dashboard::Impl::Run() {
-  std::unique_lock lock(mu_);
-  while (!stopping_) {
+  while (true) {
+    // Before the look at what a notifier has changed.
+    const uint32_t ticket = wake_.Ticket();
     const TimePoint now = Now();
-    if (watched_ + kWatched < now) {
-      changed_.wait(lock);
+    MutexLock lock(mu_);
+    const bool watched = now <= watched_ + kWatched, traces = now < traces_watched_ + kWatched;
+    const UpState state = state_;
+    lock.Unlock();
+    if (!watched) {
+      if (Sleep(ticket, Deadline::Infinite())) return;
       continue;
     }
-    const UpState state = state_;
-    const bool traces = now < traces_watched_ + kWatched;
-    lock.unlock();
     Sample sample = Read(state, traces);
-    lock.lock();
+    lock.Lock();
     sample.view.sample = latest_.view.sample + 1;
     latest_ = std::move(sample);
-    changed_.wait_until(lock, now + kEvery, [this, now] { return stopping_ || Now() >= now + kEvery; });
+    lock.Unlock();
+    for (const TimePoint next = now + kEvery; Now() < next;) {
+      if (Sleep(wake_.Ticket(), Deadline::At(next))) return;
+    }
   }
 }
 
@@ -182,19 +194,19 @@ Dashboard::Impl::Sample Dashboard::Impl::Read(const UpState& state, bool traces)
 }
 
 wire::HttpReply Dashboard::Impl::Document() {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const bool first = watched_ + kWatched < Now();
   watched_ = Now();
-  if (first) changed_.notify_all();
+  if (first) wake_.Notify();
   observe::DashboardView& view = latest_.view;
   view.age_ms = view.sample == 0 ? 0 : (Now() - latest_.at) / std::chrono::milliseconds(1);
   return HttpAdminReply(200, kJson, observe::DashboardJson(view));
 }
 
 wire::HttpReply Dashboard::Impl::Traces() {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   watched_ = traces_watched_ = Now();
-  changed_.notify_all();
+  wake_.Notify();
   return HttpAdminReply(200, kJson, latest_.traces);
 }
 
