@@ -7,6 +7,7 @@ import { drawLoads } from "./loads";
 import { Heat } from "./heat";
 import { callersFirst, drawMap } from "./map";
 import { Model, pointOf, type DashboardDocument } from "./model";
+import { drawQueue } from "./queue";
 import { Scatter } from "./scatter";
 import { matches, tracesOf, type Trace, type TracesDocument } from "./traces";
 
@@ -27,7 +28,8 @@ const charts = [
   new Chart(byId("latency"), "Latency", [timeCurve("p99", (p) => p.p99, "--second"), timeCurve("p50", (p) => p.p50, "--accent")]),
   new Chart(byId("queue"), "Queue: mean wait for a thread", [timeCurve("wait", (p) => p.wait, "--accent")]),
   new Chart(byId("cpu"), "CPUs in use", [{ ...rateCurve("CPUs", (p) => p.cpu, "--accent"), value: (v) => v.toFixed(2) }]),
-  new Chart(byId("ctx"), "Context switches a second", [rateCurve("switches", (p) => p.switches, "--accent")]),
+  new Chart(byId("ctx"), "Context switches a second", [rateCurve("voluntary", (p) => p.voluntary, "--accent"), rateCurve("involuntary", (p) => p.involuntary, "--second")]),
+  new Chart(byId("delay"), "Ready without a CPU", [timeCurve("a second", (p) => p.runDelay, "--accent")]),
 ];
 const shownWindow = () => Number((byId("window") as HTMLSelectElement).value);
 
@@ -57,7 +59,7 @@ function tiles(): void {
   const rows: [string, string, string?][] = [
     ["Service", chosen],
     ["Config", last.config || "–"],
-    ...(policy?.switches_by_itself ? [["Policy", policy.name] as [string, string]] : []),
+    ...(policy?.switches_by_itself ? [["Policy", policy.name] as [string, string], ["Its load", `${count(policy.rate_per_s)}/s`] as [string, string]] : []),
     ["Requests/s", count(last.rate)],
     ["p50", time(last.p50)],
     ["p99", time(last.p99)],
@@ -74,29 +76,15 @@ function switches(): void {
   replace(byId("switches"), ...(rows.length > 0 ? rows : [element("li", { class: "hint" }, "none seen")]));
 }
 
-function fences(): void {
-  const classes = model.of(chosen).flatMap((v) => (v.status?.fences?.classes ?? []).map((c) => ({ instance: v.document.name, ...c })));
-  const refusals = model.of(chosen).flatMap((v) => Object.entries(v.status?.refusals ?? {}).map(([why, times]) => `${v.document.name} refused ${times} (${why})`));
-  const parts: HTMLElement[] = [element("p", { class: "hint" }, classes.length === 0 ? "Fences are off." : "", refusals.join(", "))];
-  if (classes.length > 0) {
-    parts.push(element("table", {}, head("Calls", "Instance", "Permits", "In use", "Waiting", "Refused", "Shed"), element("tbody", {}, ...classes.map((c) => {
-      const full = c.permits > 0 && c.in_use >= c.permits;
-      const used = c.permits > 0 ? element("meter", { min: "0", max: String(c.permits), value: String(c.in_use), "aria-label": `permits of ${c.services} in use` }) : "";
-      return element("tr", { class: full ? "down" : "" }, element("td", {}, c.services), element("td", {}, c.instance), element("td", {}, c.permits ? String(c.permits) : "any"), element("td", {}, used, ` ${c.in_use}`), element("td", {}, String(c.waiting)), element("td", {}, String(c.refused)), element("td", {}, String(c.shed)));
-    }))));
-  }
-  replace(byId("fences"), ...parts);
-}
-
 function instances(): void {
   const rows = model.instances.map((v) => {
     const point = pointOf([v], 0);
     const fine = v.up && !v.restarted;
     const why = fine ? "" : (v.document.error || v.document.problem).split("\n")[0]!;
-    const cells = [v.document.name, fine ? v.document.state : `${v.restarted ? "restarted" : v.document.state}${why ? `: ${why.slice(0, 80)}` : ""}`, v.status?.config ?? "–", count(v.rate), time(point.p50), time(point.p99), count(v.errors), `${(100 * v.cpu).toFixed(1)} %`, v.resident ? bytes(v.resident) : "–", v.status ? String(v.status.process.threads) : "–", count(v.switches), `${(100 * v.runDelay).toFixed(1)} %`, String(v.document.restarts)];
+    const cells = [v.document.name, fine ? v.document.state : `${v.restarted ? "restarted" : v.document.state}${why ? `: ${why.slice(0, 80)}` : ""}`, v.status?.config ?? "–", count(v.rate), time(point.p50), time(point.p99), count(v.errors), `${(100 * v.cpu).toFixed(1)} %`, v.resident ? bytes(v.resident) : "–", v.status ? String(v.status.process.threads) : "–", count(v.voluntary), count(v.involuntary), v.rate > 0 ? ((v.voluntary + v.involuntary) / v.rate).toFixed(1) : "–", `${(100 * v.runDelay).toFixed(1)} %`, String(v.document.restarts)];
     return element("tr", { class: fine ? (v.document.service === chosen ? "chosen" : "") : "down", "data-instance": v.document.name }, ...cells.map((cell, i) => element("td", i === 1 ? { class: fine ? "good" : "bad" } : {}, cell)));
   });
-  replace(byId("instances"), head("Process", "State", "Config", "Req/s", "p50", "p99", "Err/s", "CPU", "Memory", "Threads", "Switches/s", "Run delay", "Restarts"), element("tbody", {}, ...rows));
+  replace(byId("instances"), head("Process", "State", "Config", "Req/s", "p50", "p99", "Err/s", "CPU", "Memory", "Threads", "Voluntary/s", "Involuntary/s", "Switches/req", "Run delay", "Restarts"), element("tbody", {}, ...rows));
 }
 
 function render(): void {
@@ -114,7 +102,7 @@ function render(): void {
   for (const chart of charts) chart.show(model.history.get(chosen) ?? [], shownWindow(), own);
   scatter.show(model.history.get(chosen) ?? [], own);
   switches();
-  fences();
+  drawQueue(model.of(chosen));
   instances();
 }
 

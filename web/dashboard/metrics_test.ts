@@ -62,6 +62,16 @@ test("a switch is noted once, and the history is bounded", () => {
   assert.deepEqual(model.switches, [{ at: 20, instance: "cart", from: "SIB1", to: "FIB1", reason: "by an operator" }]);
 });
 
+test("what is no longer in the document is forgotten", () => {
+  const model = new Model();
+  model.take(documentAt(1, "SIB1"), 1);
+  const other = documentAt(2, "SIB1");
+  other.services[0]!.name = other.instances[0]!.name = other.instances[0]!.service = "user";
+  model.take(other, 2);
+  assert.deepEqual([...model.history.keys()], ["user"]);
+  assert.equal(model.of("cart").length, 0);
+});
+
 test("services lie one layer below their callers, circles included", () => {
   const layers = layersOf([{ name: "a", calls: ["b", "c"] }, { name: "b", calls: ["c"] }, { name: "c", calls: ["b"] }, { name: "d", calls: ["d"] }]);
   assert.equal(layers.get("a"), 0);

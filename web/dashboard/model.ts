@@ -45,8 +45,19 @@ export interface FenceClass {
   permits: number;
   in_use: number;
   waiting: number;
+  begun: number;
+  queued: number;
   refused: number;
+  borrowed: number;
   shed: number;
+}
+
+export interface Pool {
+  name: string;
+  threads: number;
+  active: number;
+  waiting: number;
+  parked: number;
 }
 
 export interface Decision {
@@ -59,14 +70,23 @@ export interface Decision {
 
 export interface Status {
   config: string;
+  pools: Pool[];
+  spinning_threads: number;
+  sleeping_threads: number; // that the config does not use
+  fibers: number;
   queued: number;
   begun: number;
   queue_wait_us: number;
+  max_queue_wait_us: number; // since the sample before
   open_calls: number;
   connections: number;
-  fences: { mode: string; classes: FenceClass[] } | null;
+  held_bytes: number;
+  held_up: { path: string; times: number; blocks: boolean }[];
+  limits: Record<string, number>;
+  fences: { mode: string; limiter: string; classes: FenceClass[]; undeclared: { method: string; service: string; times: number }[] } | null;
   refusals: Record<string, number>;
-  policy: { name: string; switches_by_itself: boolean; decisions: Decision[] } | null;
+  credits?: { total: number; issued: number; accounts: number } | null;
+  policy: { name: string; switches_by_itself: boolean; rate_per_s: number; failures: number; last_failure: string; decisions: Decision[] } | null;
   process: { threads: number; voluntary_switches: number; involuntary_switches: number; cpu_us: number; run_delay_us: number };
 }
 
@@ -79,6 +99,7 @@ interface Counters {
   latency: Histogram | null;
   status: Status | null;
   resident: number;
+  dropped: Record<string, number>; // spans, by reason
 }
 
 // An instance as it is shown.
@@ -92,7 +113,10 @@ export interface InstanceView {
   latency: Histogram | null; // of the calls since the sample before
   cpu: number; // CPUs in use
   resident: number; // bytes
-  switches: number; // context switches a second
+  voluntary: number; // context switches a second
+  involuntary: number;
+  refusedRate: number; // a second
+  dropped: Record<string, number>; // spans so far, by reason
   runDelay: number; // s a second
   queueWait: number | null; // s, mean
 }
@@ -108,7 +132,9 @@ export interface Point {
   cpu: number;
   resident: number;
   threads: number;
-  switches: number;
+  voluntary: number; // context switches a second
+  involuntary: number;
+  runDelay: number; // s a second, of all threads
   down: number; // instances that are, or were within RESTART_SHOWN_S
   config: string;
 }
@@ -128,10 +154,11 @@ const RESTART_SHOWN_S = 5; // a process may be back before it was seen to be gon
 const OWN = /^(grpc\.|curtail\.admin\.)/;
 
 export function readCounters(instance: InstanceDocument, at: number): Counters {
-  const counters: Counters = { at, pid: instance.pid, calls: 0, errors: 0, latency: null, status: null, resident: 0 };
+  const counters: Counters = { at, pid: instance.pid, calls: 0, errors: 0, latency: null, status: null, resident: 0, dropped: {} };
   const cumulated = new Map<string, Map<number, number>>();
   for (const { name, labels, value } of parseMetrics(instance.pages["/metrics"] ?? "")) {
     if (name === "process_resident_memory_bytes") counters.resident = value;
+    if (name === "curtail_trace_dropped_total") counters.dropped[labels["reason"] ?? ""] = value;
     if (OWN.test(labels["rpc_service"] ?? "")) continue;
     if (name === "rpc_server_calls_total") {
       counters.calls += value;
@@ -164,7 +191,10 @@ function viewOf(document: InstanceDocument, before: Counters | undefined, now: C
     latency: same && now.latency && before.latency ? difference(now.latency, before.latency) : null,
     cpu: rate((c) => c.status!.process.cpu_us) / 1e6,
     resident: now.resident,
-    switches: rate((c) => c.status!.process.voluntary_switches + c.status!.process.involuntary_switches),
+    voluntary: rate((c) => c.status!.process.voluntary_switches),
+    involuntary: rate((c) => c.status!.process.involuntary_switches),
+    refusedRate: rate((c) => Object.values(c.status!.refusals ?? {}).reduce((all, times) => all + times, 0)),
+    dropped: now.dropped,
     runDelay: rate((c) => c.status!.process.run_delay_us) / 1e6,
     queueWait: begun > 0 ? (now.status!.queue_wait_us - before!.status!.queue_wait_us) / begun / 1e6 : null,
   };
@@ -195,7 +225,9 @@ export function pointOf(views: InstanceView[], at: number): Point {
     cpu: sum(views, (v) => v.cpu),
     resident: sum(views, (v) => v.resident),
     threads: sum(views, (v) => v.status?.process.threads ?? 0),
-    switches: sum(views, (v) => v.switches),
+    voluntary: sum(views, (v) => v.voluntary),
+    involuntary: sum(views, (v) => v.involuntary),
+    runDelay: sum(views, (v) => v.runDelay),
     down: sum(views, (v) => (v.up && !v.restarted ? 0 : 1)),
     config: [...new Set(views.map((v) => v.status?.config).filter((c) => c !== undefined))].join(", "),
   };
@@ -223,6 +255,8 @@ export class Model {
       return viewOf(instance, before, now, this.noteRestart(instance, sampled));
     });
     this.counters = counters;
+    for (const name of this.restarts.keys()) if (!counters.has(name)) this.restarts.delete(name);
+    for (const name of this.history.keys()) if (!document.services.some((s) => s.name === name)) this.history.delete(name);
     for (const service of document.services) {
       const points = this.history.get(service.name) ?? [];
       points.push(pointOf(this.of(service.name), sampled));

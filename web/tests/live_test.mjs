@@ -136,6 +136,10 @@ async function check(page) {
   }
   await page.setViewportSize({ width: 1280, height: 900 });
 
+  await page.locator("#queue-now dt", { hasText: "Longest wait" }).waitFor(within);
+  await page.locator("#pools tbody tr", { hasText: "mid-tier" }).first().waitFor(within);
+  assert.match(await page.locator("#fence-text").textContent(), /^Fences/);
+
   // Killed, it is back soon and stays red for a while.
   const leaf = () => JSON.parse(run("ps", "--json"))[0].processes.find((p) => p.name === "leaf-1");
   const red = page.locator('.node.down[data-key="leaf"]'), fine = page.locator('.node[data-key="leaf"]:not(.down)');
