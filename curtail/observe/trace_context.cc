@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 #include <optional>
 
 namespace curtail::observe {
@@ -10,12 +12,12 @@ namespace {
 
 using wire::Metadata;
 
-constexpr size_t kHex = 16;          // digits of 64 bits
-constexpr size_t kParentBytes = 55;  // of traceparent, version 00
+constexpr size_t kHex = 16;  // digits of 64 bits
+constexpr size_t kParentBytes = wire::TraceParent::kBytes;
 constexpr size_t kMostStateBytes = 512;
 constexpr size_t kMostStateMembers = 32;
 
-constexpr std::string_view kParent = "traceparent";
+constexpr std::string_view kParent = wire::TraceParent::kKey;
 constexpr std::string_view kState = "tracestate";
 constexpr std::string_view kB3 = "b3";
 constexpr std::string_view kB3Trace = "x-b3-traceid";
@@ -24,26 +26,40 @@ constexpr std::string_view kB3ParentSpan = "x-b3-parentspanid";
 constexpr std::string_view kB3Sampled = "x-b3-sampled";
 constexpr std::string_view kB3Flags = "x-b3-flags";
 
-constexpr uint8_t kNoDigit = 0xff;
-constexpr std::array<uint8_t, 256> kDigits = [] {
-  std::array<uint8_t, 256> digits{};
-  digits.fill(kNoDigit);
-  for (uint8_t i = 0; i < 10; ++i) digits[static_cast<size_t>('0' + i)] = i;
-  for (uint8_t i = 0; i < 6; ++i) digits[static_cast<size_t>('a' + i)] = static_cast<uint8_t>(10 + i);
-  return digits;
-}();
+constexpr uint64_t kOnes = 0x0101010101010101;
+
+// The value of eight digits, one in each byte, the first of the text in the first byte.
+uint32_t ValueOf(uint64_t nibbles) {
+  if (std::endian::native == std::endian::little) nibbles = __builtin_bswap64(nibbles);
+  nibbles = (nibbles | nibbles >> 4) & 0x00ff00ff00ff00ff;
+  nibbles = (nibbles | nibbles >> 8) & 0x0000ffff0000ffff;
+  return static_cast<uint32_t>(nibbles | nibbles >> 16);
+}
+
+// Eight digits from eight nibbles.
+uint64_t TextOf(uint64_t nibbles) {
+  const uint64_t letters = ((nibbles + kOnes * 6) >> 4) & kOnes;  // 10 and above
+  return nibbles + kOnes * '0' + letters * ('a' - '0' - 10);
+}
 
 // At most 16 digits in lower case, and nothing else.
 bool ReadHex(std::string_view text, uint64_t* value) {
   uint64_t sum = 0;
-  uint8_t all = 0;
+  for (; text.size() >= 8; text.remove_prefix(8)) {
+    uint64_t digits;
+    std::memcpy(&digits, text.data(), sizeof(digits));
+    const uint64_t letters = (digits >> 6) & kOnes;
+    const uint64_t nibbles = ((digits & kOnes * 0xf) + letters * 9) & kOnes * 0xf;
+    if (TextOf(nibbles) != digits) return false;
+    sum = sum << 32 | ValueOf(nibbles);
+  }
   for (const char c : text) {
-    const uint8_t digit = kDigits[static_cast<uint8_t>(c)];
-    all |= digit;
-    sum = sum << 4 | (digit & 0xf);
+    const bool letter = c >= 'a' && c <= 'f';
+    if (!letter && (c < '0' || c > '9')) return false;
+    sum = sum << 4 | static_cast<uint64_t>(letter ? c - 'a' + 10 : c - '0');
   }
   *value = sum;
-  return (all & 0xf0) == 0;
+  return true;
 }
 
 // An entry that may come once.
@@ -240,11 +256,45 @@ TraceContext FirstOf(const Found& found, bool* malformed) {
   return context;
 }
 
+// traceparent, version 00.
+void WriteParent(const TraceId& trace, uint64_t span, bool chosen, char* to) {
+  std::memcpy(to, "00-", 3);
+  WriteHex(trace.high, to + 3);
+  WriteHex(trace.low, to + 19);
+  to[35] = '-';
+  WriteHex(span, to + 36);
+  std::memcpy(to + 52, chosen ? "-01" : "-00", 3);
+}
+
+// Says in the form that came what `parent` says.
+void AddB3(const TraceContext& context, std::string_view parent, Metadata* carried) {
+  const std::string_view trace = context.short_trace ? parent.substr(19, kHex) : parent.substr(3, 2 * kHex);
+  const std::string_view choice = parent.substr(54, 1);
+  if (context.b3 == TraceContext::B3::kMulti) {
+    carried->AddLowerCase(kB3Trace, trace);
+    carried->AddLowerCase(kB3Span, parent.substr(36, kHex));
+    carried->AddLowerCase(kB3Sampled, choice);
+    return;
+  }
+  std::array<char, 2 * kHex + 1 + kHex + 2> single;
+  char* at = std::copy(trace.begin(), trace.end(), single.data());
+  at = std::copy_n(parent.data() + 35, 1 + kHex + 1, at);  // "-SPAN-"
+  *at++ = choice[0];
+  carried->AddLowerCase(kB3, {single.data(), static_cast<size_t>(at - single.data())});
+}
+
 }  // namespace
 
 void WriteHex(uint64_t value, char* to) {
-  constexpr char kText[] = "0123456789abcdef";
-  for (size_t i = kHex; i-- > 0; value >>= 4) to[i] = kText[value & 0xf];
+  using Sixteen [[gnu::vector_size(16)]] = unsigned char;
+  if (std::endian::native == std::endian::little) value = __builtin_bswap64(value);
+  Sixteen bytes{};
+  std::memcpy(&bytes, &value, sizeof(value));
+  const Sixteen high = bytes >> 4, low = bytes & 0xf;
+  const Sixteen nibbles =
+      __builtin_shufflevector(high, low, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const Sixteen text = nibbles + '0' + (reinterpret_cast<Sixteen>(nibbles > 9) & ('a' - '0' - 10));
+  std::memcpy(to, &text, sizeof(text));
 }
 
 TraceContext ReadTraceContext(const Metadata& metadata, TraceErrors* errors) {
@@ -259,37 +309,19 @@ TraceContext ReadTraceContext(const Metadata& metadata, TraceErrors* errors) {
 }
 
 void AddTraceContext(const TraceContext& context, uint64_t span, bool chosen, const Metadata& received,
-                     Metadata* carried) {
-  std::array<char, kParentBytes> parent;
-  const std::string_view begin = "00-";
-  std::copy(begin.begin(), begin.end(), parent.begin());
-  WriteHex(context.trace.high, &parent[3]);
-  WriteHex(context.trace.low, &parent[19]);
-  parent[35] = '-';
-  WriteHex(span, &parent[36]);
-  parent[52] = '-';
-  parent[53] = '0';
-  parent[54] = chosen ? '1' : '0';
-  carried->AddLowerCase(kParent, {parent.data(), parent.size()});
-  if (context.state) {
+                     Metadata* carried, wire::TraceParent* parent) {
+  wire::TraceParent own;
+  wire::TraceParent& to = parent != nullptr ? *parent : own;
+  WriteParent(context.trace, span, chosen, to.text.data());
+  to.set = true;
+  if (parent == nullptr) carried->AddLowerCase(kParent, to.view());
+  if (context.state) [[unlikely]] {
     for (const auto& [key, value] : received) {
       if (key == kState) carried->AddLowerCase(key, value);
     }
   }
-  const std::string_view text(parent.data(), parent.size());
-  const std::string_view trace = context.short_trace ? text.substr(19, kHex) : text.substr(3, 2 * kHex);
-  const std::string_view choice = text.substr(54, 1);
-  if (context.b3 == TraceContext::B3::kMulti) {
-    carried->AddLowerCase(kB3Trace, trace);
-    carried->AddLowerCase(kB3Span, text.substr(36, kHex));
-    carried->AddLowerCase(kB3Sampled, choice);
-  } else if (context.b3 == TraceContext::B3::kSingle) {
-    std::array<char, 2 * kHex + 1 + kHex + 2> single;
-    char* at = std::copy(trace.begin(), trace.end(), single.data());
-    at = std::copy_n(text.data() + 35, 1 + kHex + 1, at);  // "-SPAN-"
-    *at++ = choice[0];
-    carried->AddLowerCase(kB3, {single.data(), static_cast<size_t>(at - single.data())});
-  }
+  if (context.b3 != TraceContext::B3::kNone) [[unlikely]]
+    AddB3(context, to.view(), carried);
 }
 
 bool IsTraceKey(std::string_view key) {

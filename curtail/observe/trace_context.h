@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "curtail/wire/metadata.h"
+#include "curtail/wire/trace_parent.h"
 
 namespace curtail::observe {
 
@@ -57,9 +58,10 @@ struct TraceErrors {
 TraceContext ReadTraceContext(const wire::Metadata& metadata, TraceErrors* errors);
 
 // Adds the entries by which a child call says that it is span `span` of the trace, and chosen or not. tracestate is copied
-// from `received`, the metadata that ReadTraceContext() read. REQUIRES: context.valid().
+// from `received`, the metadata that ReadTraceContext() read. The traceparent goes to `parent`; if that is null, to
+// `carried`, too. REQUIRES: context.valid().
 void AddTraceContext(const TraceContext& context, uint64_t span, bool chosen, const wire::Metadata& received,
-                     wire::Metadata* carried);
+                     wire::Metadata* carried, wire::TraceParent* parent);
 
 // True for the keys that ReadTraceContext() looks at.
 bool IsTraceKey(std::string_view key);

@@ -34,7 +34,7 @@ std::vector<std::string> Child(const Entries& entries, bool chosen = true) {
   const Metadata received = Of(entries);
   TraceErrors errors;
   Metadata carried;
-  AddTraceContext(ReadTraceContext(received, &errors), 0x11, chosen, received, &carried);
+  AddTraceContext(ReadTraceContext(received, &errors), 0x11, chosen, received, &carried, nullptr);
   std::vector<std::string> lines;
   for (const auto& [key, value] : carried) lines.push_back(std::string(key) + ": " + std::string(value));
   return lines;
@@ -164,6 +164,43 @@ TEST(TraceContext, ChildrenCarryB3InTheFormInWhichItCame) {
   EXPECT_THAT(Child({{"b3", std::string(kTrace) + "-00f067aa0ba902b7"}}, /*chosen=*/false),
               ElementsAre(std::string("traceparent: 00-") + kTrace + "-0000000000000011-00",
                           std::string("b3: ") + kTrace + "-0000000000000011-0"));
+}
+
+TEST(TraceContext, TheTraceparentHasAPlaceOfItsOwnIfThereIsOne) {
+  const Metadata received = Of({{"traceparent", kParent}, {"b3", "1"}});
+  TraceErrors errors;
+  Metadata carried;
+  wire::TraceParent parent;
+  AddTraceContext(ReadTraceContext(received, &errors), 0x11, true, received, &carried, &parent);
+  EXPECT_TRUE(parent.set);
+  EXPECT_EQ(parent.view(), std::string("00-") + kTrace + "-0000000000000011-01");
+  EXPECT_EQ(carried.Find("traceparent"), std::nullopt);
+  EXPECT_EQ(carried.Find("b3"), std::string(kTrace) + "-0000000000000011-1");
+}
+
+// Property: of all bytes only the digits are taken, at each place.
+TEST(TraceContext, TakesDigitsAndNothingElse) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const auto c = static_cast<char>(byte);
+    const bool digit = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+    for (const size_t at : {0u, 1u, 3u, 10u, 11u, 34u, 36u, 43u, 44u, 51u}) {
+      std::string parent = kParent;
+      parent[at] = c;
+      EXPECT_EQ(Read({{"traceparent", parent}}).valid(), digit) << byte << " at " << at;
+    }
+  }
+}
+
+TEST(TraceContext, WritesWhatItReads) {
+  for (const uint64_t value : {uint64_t{1}, uint64_t{0x9a}, uint64_t{0x0123456789abcdef}, ~uint64_t{0},
+                               uint64_t{0xfedcba9876543210}, uint64_t{0xa000000000000009}}) {
+    std::string text(16, ' ');
+    WriteHex(value, text.data());
+    char expected[17];
+    std::snprintf(expected, sizeof(expected), "%016llx", static_cast<unsigned long long>(value));
+    EXPECT_EQ(text, expected);
+    EXPECT_EQ(Read({{"traceparent", std::string("00-") + kTrace + "-" + text + "-01"}}).span, value);
+  }
 }
 
 TEST(TraceContext, MalformedTracestateStaysBehind) {

@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
 #include "curtail/wire/metadata.h"
+#include "curtail/wire/trace_parent.h"
 
 namespace curtail {
 
@@ -71,6 +72,13 @@ struct ChildCall {
   absl::StatusCode code = absl::StatusCode::kOk;  // once answered
 };
 
+// The things that a child call carries, for observers to add to.
+struct Carried {
+  wire::Metadata& metadata;
+  // Null: the call stays in the process, and has the metadata alone.
+  wire::TraceParent* trace_parent = nullptr;
+};
+
 // A CallObserver is told of the events that it wants. Thread-safe: any thread of the server's pools
 // tells of events. An observer must not throw, nor block: a connection or a reply waits meanwhile.
 class CallObserver {
@@ -87,8 +95,7 @@ class CallObserver {
   virtual void Began(const CallRecord&, uint64_t /*note*/) {}
   // Comes before each attempt is sent, which carries what the observer adds to `carried`. Streams
   // have no other event.
-  virtual void ChildLeaves(const CallRecord&, const ChildCall&, wire::Metadata* /*carried*/,
-                           uint64_t /*note*/) {}
+  virtual void ChildLeaves(const CallRecord&, const ChildCall&, Carried& /*carried*/, uint64_t /*note*/) {}
   virtual void ChildCalled(const CallRecord&, const ChildCall&, uint64_t /*note*/) {}
   // Comes when all calls of the fan-out have ended; `answered` says when this one did.
   virtual void ChildAnswered(const CallRecord&, const ChildCall&, uint64_t /*note*/) {}

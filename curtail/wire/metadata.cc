@@ -42,11 +42,22 @@ constexpr size_t kFirstBytes = 240;
 constexpr int64_t kMaxTimeoutDigits = 8;
 constexpr int64_t kMaxTimeoutValue = 99'999'999;
 
-bool IsKeyChar(char c) {
-  return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '_' || c == '-' || c == '.';
-}
+constexpr std::array<bool, 256> kKeyChars = [] {
+  std::array<bool, 256> chars{};
+  for (const char c : std::string_view("abcdefghijklmnopqrstuvwxyz0123456789_-.")) {
+    chars[static_cast<uint8_t>(c)] = true;
+  }
+  return chars;
+}();
 
 bool IsPrintable(char c) { return c >= ' ' && c <= '~'; }
+
+// The same of eight at a time. A byte below a space borrows from the next, one above '~' carries into it; either has
+// failed then.
+bool ArePrintable(uint64_t word) {
+  constexpr uint64_t kOnes = 0x0101010101010101;
+  return (((word - kOnes * ' ') | (word + kOnes * (0x80 - 0x7f)) | word) & kOnes * 0x80) == 0;
+}
 
 bool IsBase64Char(char c) { return absl::ascii_isalnum(c) || c == '+' || c == '/'; }
 
@@ -149,16 +160,23 @@ bool IsReservedKey(std::string_view key) {
 }
 
 bool IsCustomKey(std::string_view key) {
-  return !IsReservedKey(key) && std::all_of(key.begin(), key.end(), IsKeyChar);
+  if (IsReservedKey(key)) return false;
+  bool all = true;
+  for (const char c : key) all &= kKeyChars[static_cast<uint8_t>(c)];
+  return all;
 }
 
 bool IsTextValue(std::string_view value) {
   if (value.empty()) return true;
   if (value.front() == ' ' || value.back() == ' ') return false;
-  for (char c : value) {
-    if (!IsPrintable(c)) return false;
+  const char* at = value.data();
+  const char* const end = at + value.size();
+  for (; end - at >= 8; at += 8) {
+    uint64_t word;
+    std::memcpy(&word, at, sizeof(word));
+    if (!ArePrintable(word)) return false;
   }
-  return true;
+  return std::all_of(at, end, [](char c) { return IsPrintable(c); });
 }
 
 std::optional<Nanos> ParseTimeout(std::string_view text) {

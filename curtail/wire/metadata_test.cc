@@ -117,6 +117,19 @@ TEST(TextValue, RefusesControlBytesAndOuterSpace) {
     EXPECT_FALSE(IsTextValue(value)) << value;
 }
 
+// Property: each byte is judged alike, whatever its place and its neighbours.
+TEST(TextValue, JudgesEachByteAtEachPlace) {
+  for (int byte = 0; byte < 256; ++byte) {
+    for (const char neighbour : {'!', '~', 'a'}) {
+      for (size_t at = 1; at < 18; ++at) {
+        std::string value(19, neighbour);
+        value[at] = static_cast<char>(byte);
+        EXPECT_EQ(IsTextValue(value), byte >= ' ' && byte <= '~') << byte << " at " << at;
+      }
+    }
+  }
+}
+
 TEST(Timeout, ParsesEveryUnit) {
   EXPECT_EQ(ParseTimeout("1n"), Nanos(1));
   EXPECT_EQ(ParseTimeout("20u"), Nanos(microseconds(20)));

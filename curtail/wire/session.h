@@ -30,6 +30,7 @@
 #include "curtail/wire/encoding.h"
 #include "curtail/wire/limit.h"
 #include "curtail/wire/metadata.h"
+#include "curtail/wire/trace_parent.h"
 
 namespace curtail::wire {
 
@@ -40,6 +41,7 @@ struct RequestHead {
   std::string path;              // "/package.Service/Method"
   std::optional<Nanos> timeout;  // grpc-timeout, relative
   Metadata metadata;             // custom fields only
+  TraceParent trace_parent;      // client: left out where it does not fit the server's limit
   // Client: of the messages it sends. The server answers in the same.
   Encoding encoding = Encoding::kIdentity;
   // Client: the :authority of this call; empty: the session's.

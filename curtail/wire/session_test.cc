@@ -169,6 +169,53 @@ TEST(Session, StartCallRefusesMoreMetadataThanTheServerTakes) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("2000"));
 }
 
+TraceParent ParentOf(char digit) {
+  TraceParent parent;
+  parent.text.fill(digit);
+  parent.set = true;
+  return parent;
+}
+
+// Property: each call has its own traceparent or none, whatever entered the compression's table meanwhile.
+TEST(Session, ATraceparentIsOneOfTheMetadata) {
+  Pair pair;
+  std::vector<StreamId> ids;
+  const std::string digits = "aab-c0c1";
+  for (size_t i = 0; i < digits.size(); ++i) {
+    RequestHead head = Head(i < 4 ? "/a.B/C" : "/a.B/D");  // a new path moves the table's entries
+    if (digits[i] != '-') head.trace_parent = ParentOf(digits[i]);
+    if (i % 3 == 0) head.metadata.Add("k", "v");
+    ids.push_back(StartUnary(pair, "m", head));
+    if (i % 2 == 0) {
+      ASSERT_TRUE(pair.Pump().ok());
+    }
+  }
+  ASSERT_TRUE(pair.Pump().ok());
+  for (size_t i = 0; i < digits.size(); ++i) {
+    const Metadata& got = pair.server_events.calls[ids[i]].request.metadata;
+    EXPECT_EQ(got.size(), (digits[i] != '-' ? 1u : 0u) + (i % 3 == 0 ? 1u : 0u)) << i;
+    if (digits[i] == '-') EXPECT_EQ(got.Find("traceparent"), std::nullopt) << i;
+    else EXPECT_EQ(got.Find("traceparent"), std::string(TraceParent::kBytes, digits[i])) << i;
+    EXPECT_EQ(got.Find("k").has_value(), i % 3 == 0) << i;
+  }
+}
+
+TEST(Session, ATraceparentThatDoesNotFitIsLeftOut) {
+  SessionOptions small;
+  small.max_header_bytes = 2000;
+  Pair pair({}, small, 1);
+  ASSERT_TRUE(pair.Pump().ok());  // the client has seen the limit
+  RequestHead head = Head();
+  head.trace_parent = ParentOf('0');
+  const StreamId fits = StartUnary(pair, "m", head);
+  head.metadata.Add("k", std::string(1500, 'x'));
+  const StreamId full = StartUnary(pair, "m", head);
+  ASSERT_TRUE(pair.Pump().ok());
+  EXPECT_TRUE(pair.server_events.calls[fits].request.metadata.Find("traceparent").has_value());
+  EXPECT_TRUE(pair.server_events.calls[full].request.metadata.Find("k").has_value());
+  EXPECT_FALSE(pair.server_events.calls[full].request.metadata.Find("traceparent").has_value());
+}
+
 TEST(Session, StartCallRefusesWhatMayNotBeSent) {
   Pair pair;
   RequestHead reserved = Head(), text = Head(), huge = Head();

@@ -37,7 +37,7 @@ void Check(const Metadata& received) {
   if (!context.valid()) return;
   Require(context.span != 0);
   Metadata carried;
-  AddTraceContext(context, 0x1234, context.choice == TraceChoice::kYes, received, &carried);
+  AddTraceContext(context, 0x1234, context.choice == TraceChoice::kYes, received, &carried, nullptr);
   Require(curtail::wire::CheckMetadata(carried).ok());
   TraceErrors none;
   const TraceContext again = ReadTraceContext(carried, &none);

@@ -68,6 +68,7 @@ absl::Status TooLong(size_t bytes, size_t limit) {
 void ClientCall::Reset() {
   ResetOutcome();
   head.metadata.Clear();
+  head.trace_parent.set = false;
   EmptyForReuse(message);
 }
 

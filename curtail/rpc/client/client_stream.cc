@@ -126,7 +126,7 @@ class StreamCallOfClient final : public ClientStreamCall,
     if (ctx_.observed() != nullptr) {
       ctx_.observed()->ChildLeaves(
           {.within = ctx_.within(), .path = path, .target = channel_.target(), .called = now},
-          &head.metadata);
+          {head.metadata, &head.trace_parent});
     }
     if (!impl.options.interceptors.empty()) {
       if (absl::Status refused = leaving.Before(channel_, path, head.metadata); !refused.ok()) return refused;

@@ -370,7 +370,10 @@ void Fanout::BeforeSend() {
 
 void Fanout::TellLeaves() {
   for (size_t i = 0; i < size(); ++i) {
-    if (ConnectionOf(i) != nullptr) ctx_.observed()->ChildLeaves(Child(i), &members_[i].head.metadata);
+    wire::RequestHead& head = members_[i].head;
+    if (ConnectionOf(i) != nullptr) {
+      ctx_.observed()->ChildLeaves(Child(i), {head.metadata, &head.trace_parent});
+    }
   }
 }
 

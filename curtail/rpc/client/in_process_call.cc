@@ -171,7 +171,7 @@ class ToldCall {
              .target = call.channel.target(),
              .called = Now()};
     ctx.SetWithin(told_.ordinal);
-    ctx.observed()->ChildLeaves(told_, &ctx.mutable_metadata());
+    ctx.observed()->ChildLeaves(told_, {ctx.mutable_metadata()});
     ctx.observed()->ChildCalled(told_);
   }
   void Ended(const Context& ctx, const absl::Status& status) {

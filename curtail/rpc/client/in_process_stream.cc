@@ -210,7 +210,7 @@ class LocalStream final : private LocalEnd, private Task {
     if (caller.observed() != nullptr) {
       caller.observed()->ChildLeaves(
           {.within = caller.within(), .path = path, .target = service_.name(), .called = Now()},
-          &context_.mutable_metadata());
+          {context_.mutable_metadata()});
     }
   }
 

@@ -119,13 +119,13 @@ uint64_t CallTracer::Arrived(const CallRecord& call) {
   return reinterpret_cast<uint64_t>(&live);
 }
 
-void CallTracer::ChildLeaves(const CallRecord& call, const ChildCall& child, wire::Metadata* carried,
+void CallTracer::ChildLeaves(const CallRecord& call, const ChildCall& child, Carried& carried,
                              uint64_t note) {
   const Live& live = Live::Of(note);
   if (live.id == 0) return;
-  carried->EraseIf(&observe::IsTraceKey);
+  if (!carried.metadata.empty()) carried.metadata.EraseIf(&observe::IsTraceKey);
   observe::AddTraceContext(live.context, live.ChildId(child.ordinal), live.chosen, call.context->metadata(),
-                           carried);
+                           &carried.metadata, carried.trace_parent);
 }
 
 void CallTracer::ChildCalled(const CallRecord&, const ChildCall& child, uint64_t note) {

@@ -31,8 +31,7 @@ class CallTracer final : public CallObserver {
   uint32_t Wants() const override;
   uint32_t WantsOf(uint64_t note) const override;
   uint64_t Arrived(const CallRecord& call) override;
-  void ChildLeaves(const CallRecord& call, const ChildCall& child, wire::Metadata* carried,
-                   uint64_t note) override;
+  void ChildLeaves(const CallRecord& call, const ChildCall& child, Carried& carried, uint64_t note) override;
   void ChildCalled(const CallRecord& call, const ChildCall& child, uint64_t note) override;
   void ChildAnswered(const CallRecord& call, const ChildCall& child, uint64_t note) override;
   void Replied(const CallRecord& call, uint64_t note) override;

@@ -52,7 +52,7 @@ void ObservedCall::TellBegan() {
   Tell(kCallBegan, [&](CallObserver& observer, uint64_t note) { observer.Began(record_, note); });
 }
 
-void ObservedCall::ChildLeaves(const ChildCall& child, wire::Metadata* carried) const {
+void ObservedCall::ChildLeaves(const ChildCall& child, Carried carried) const {
   Tell(curtail::kChildLeaves,
        [&](CallObserver& observer, uint64_t note) { observer.ChildLeaves(record_, child, carried, note); });
 }

@@ -68,7 +68,7 @@ class ObservedCall {
     return std::atomic_ref(children_).fetch_add(n, std::memory_order_relaxed) + 1;
   }
   bool wants(CallEvent event) const { return (wanted_ & event) != 0; }
-  void ChildLeaves(const ChildCall& child, wire::Metadata* carried) const;
+  void ChildLeaves(const ChildCall& child, Carried carried) const;
   void ChildCalled(const ChildCall& child) const;
   void ChildAnswered(const ChildCall& child) const;
 

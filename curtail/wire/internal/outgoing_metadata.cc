@@ -29,6 +29,12 @@ std::string_view WhyNot(std::string_view key, std::string_view value) {
 
 bool MaySend(const Metadata::Entry& entry) { return WhyNot(entry.first, entry.second).empty(); }
 
+void SendEntry(const Metadata::Entry& entry,
+               absl::FunctionRef<void(std::string_view, std::string_view)> send) {
+  if (IsBinaryKey(entry.first)) return send(entry.first, Base64Encode(entry.second));
+  send(entry.first, entry.second);
+}
+
 }  // namespace
 
 void ForEachSendable(const Metadata& metadata,
@@ -37,12 +43,12 @@ void ForEachSendable(const Metadata& metadata,
   for (const Metadata::Entry& entry : metadata) {
     if (!MaySend(entry) || bytes + WireBytes(entry) > kMaxMetadataBytes) continue;
     bytes += WireBytes(entry);
-    if (IsBinaryKey(entry.first)) {
-      send(entry.first, Base64Encode(entry.second));
-    } else {
-      send(entry.first, entry.second);
-    }
+    SendEntry(entry, send);
   }
+}
+
+void ForEach(const Metadata& metadata, absl::FunctionRef<void(std::string_view, std::string_view)> send) {
+  for (const Metadata::Entry& entry : metadata) SendEntry(entry, send);
 }
 
 size_t ListBytes(const Metadata& metadata) {
@@ -51,19 +57,26 @@ size_t ListBytes(const Metadata& metadata) {
   return bytes;
 }
 
-}  // namespace internal
-
-absl::Status CheckMetadata(const Metadata& metadata) {
+absl::Status CheckMetadata(const Metadata& metadata, size_t* bytes) {
+  *bytes = 0;
   for (const auto& [key, value] : metadata) {
-    const std::string_view wrong = internal::WhyNot(key, value);
-    if (wrong.empty()) continue;
+    *bytes += WireBytes({key, value});
+    const std::string_view wrong = WhyNot(key, value);
+    if (wrong.empty()) [[likely]]
+      continue;
     return absl::InvalidArgumentError(
         Join("metadata \"", absl::CHexEscape({key.data(), key.size()}), "\" may not be sent: ", wrong));
   }
-  const size_t bytes = internal::ListBytes(metadata);
-  if (bytes <= internal::kMaxMetadataBytes) return absl::OkStatus();
+  if (*bytes <= kMaxMetadataBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      Join("metadata of ", bytes, " bytes may not be sent: at most ", internal::kMaxMetadataBytes));
+      Join("metadata of ", *bytes, " bytes may not be sent: at most ", kMaxMetadataBytes));
+}
+
+}  // namespace internal
+
+absl::Status CheckMetadata(const Metadata& metadata) {
+  size_t bytes = 0;
+  return internal::CheckMetadata(metadata, &bytes);
 }
 
 }  // namespace curtail::wire

@@ -136,6 +136,9 @@ class Session::Impl {
   void AppendRequestFields(const RequestHead& head);
   void AppendReplyHead();
   void AppendMetadata(const Metadata& metadata);
+  // REQUIRES: StartCall() has checked it.
+  void AppendRequestMetadata(const RequestHead& head);
+  void AppendTraceParent(const TraceParent& parent);
   void AppendTrailers(Stream* s, const absl::Status& status, const Metadata& trailing);
   // grpc-message and grpc-status-details-bin.
   void AppendError(const absl::Status& status);
@@ -253,6 +256,8 @@ class Session::Impl {
   size_t next_request_ = 0;
   EncodedFields reply_head_;
   bool sent_timeout_ = false;
+  bool sent_parent_ = false;
+  EncodedFields parent_name_;  // of the traceparent: all but its value
 
   // Flow control.
   int64_t send_window_ = internal::kDefaultWindow;         // what the peer takes on the connection

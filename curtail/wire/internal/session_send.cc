@@ -39,6 +39,7 @@ constexpr size_t kMaxStatusMessage = 2048;
 constexpr size_t kMaxDetailsBytes = 12u << 10;
 // A request's header list at most, besides its path, authority and metadata.
 constexpr size_t kOwnFieldBytes = 376;
+constexpr size_t kTraceParentBytes = TraceParent::kKey.size() + TraceParent::kBytes + 32;
 // A message that is longer, or finds as much output waiting, stands in its stream's queue until Pull().
 constexpr size_t kMaxDirectBytes = kMaxFrameBytes;
 constexpr size_t kMaxReady = 64u << 10;
@@ -160,8 +161,36 @@ void Session::Impl::AppendRequest(StreamId id, const RequestHead& head) {
     encoder_.Encode("grpc-accept-encoding", internal::kAcceptedEncodings, HpackEncoder::Indexing::kNone,
                     &out_);
   }
-  AppendMetadata(head.metadata);
+  AppendRequestMetadata(head);
   EndBlock(begin, id, false);
+}
+
+void Session::Impl::AppendRequestMetadata(const RequestHead& head) {
+  if (head.trace_parent.set) {
+    const size_t bytes = kOwnFieldBytes + head.path.size() + options_.authority.size() + kTraceParentBytes +
+                         internal::ListBytes(head.metadata);
+    if (bytes <= peer_header_bytes_) AppendTraceParent(head.trace_parent);
+  }
+  if (head.metadata.empty()) return;
+  internal::ForEach(head.metadata, [this](std::string_view name, std::string_view value) {
+    encoder_.Encode(name, value, HpackEncoder::Indexing::kNone, &out_);
+  });
+}
+
+// The first one enters the table, so that the later ones need not spell the name.
+void Session::Impl::AppendTraceParent(const TraceParent& parent) {
+  using enum HpackEncoder::Indexing;
+  if (parent_name_.generation == encoder_.generation()) [[likely]] {
+    out_.append(parent_name_.bytes).append(parent.view());
+    return;
+  }
+  const size_t begin = out_.size();
+  const bool first = !std::exchange(sent_parent_, true);
+  encoder_.Encode(TraceParent::kKey, parent.view(), first ? kIndex : kNone, &out_);
+  const size_t bytes = out_.size() - begin;
+  if (first || bytes <= parent.view().size()) return;  // inserted, or found whole
+  parent_name_.bytes.assign(out_, begin, bytes - parent.view().size());
+  parent_name_.generation = encoder_.generation();
 }
 
 void Session::Impl::AppendReplyHead() {
@@ -225,9 +254,9 @@ absl::StatusOr<Session::Impl::Stream*> Session::Impl::StartCall(const RequestHea
     return absl::InvalidArgumentError(Join("not an authority: ", head.authority));
   }
   if (!head.metadata.empty()) {
-    if (absl::Status status = CheckMetadata(head.metadata); !status.ok()) return status;
-    const size_t bytes =
-        internal::ListBytes(head.metadata) + kOwnFieldBytes + head.path.size() + options_.authority.size();
+    size_t bytes = 0;
+    if (absl::Status status = internal::CheckMetadata(head.metadata, &bytes); !status.ok()) return status;
+    bytes += kOwnFieldBytes + head.path.size() + options_.authority.size();
     if (bytes > peer_header_bytes_) {
       return absl::ResourceExhaustedError(
           Join("header fields of ", bytes, " bytes; the server takes ", peer_header_bytes_));
