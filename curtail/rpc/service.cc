@@ -4,6 +4,7 @@
 #include <climits>
 
 #include "curtail/base/strings.h"
+#include "curtail/rpc/serialize.h"
 #include "google/protobuf/message_lite.h"
 
 namespace curtail::internal {
@@ -16,7 +17,7 @@ absl::Status ParseRequest(std::string_view bytes, google::protobuf::MessageLite*
 }
 
 absl::Status SerializeReply(const google::protobuf::MessageLite& reply, std::string* bytes) {
-  if (reply.SerializeToString(bytes)) return absl::OkStatus();
+  if (Serialize(reply, bytes)) return absl::OkStatus();
   return absl::InternalError("cannot serialize the reply (larger than 2 GiB, or a required field is unset)");
 }
 

@@ -18,7 +18,7 @@
 //       has called an event looks at s->closed before it goes on with s, and at broken_ before the next frame.
 //   R3  Finish() is the only caller of OnCallEnd, once for each stream the owner knows.
 //   R4  Frames enter out_ in the order in which they are encoded, because HPACK requires it; so nothing encoded is
-//       ever taken back. A message that leaves at once goes straight from the caller's string into out_: one copy.
+//       ever taken back. A short message goes straight from the caller's string into out_: one copy.
 //   R5  A reply is over for the peer with its last frame; the owner hears so (OnCallEnd) from the Pull() that takes
 //       this frame. Until then its stream stands in leaving_, closed, and counts for max_concurrent_streams: a peer
 //       that does not read cannot make replies pile up.
@@ -28,6 +28,10 @@
 //       is held to max_partial_bytes. A clock is read only when an allowance is used up.
 //   R7  What a frame costs is linear in its bytes, however many streams there are: SETTINGS change all windows at once
 //       (StreamState::send_credit), and then look only at streams whose messages wait for a window.
+//   R8  Long messages are not copied. Gather() hands out their bytes where they lie; the message stays in its stream or,
+//       once that needs it no more, with the Lender, until the owner has written them. Of DATA that has not come whole
+//       only the header is kept: its bytes go into the message at once, or come there by Room(). Frames of other kinds,
+//       and padded ones, are held until they are whole. Limits and windows count bytes as they come.
 //
 // A server holds its output back until the client's preface has arrived, so that a peer that speaks HTTP/1 reads an
 // answer in its own language.
@@ -136,14 +140,14 @@ void Session::Impl::Finish(Stream* s, absl::Status&& status, Metadata&& trailing
   held_bytes_ -= s->reader.held_bytes();
   head_bytes_ -= s->head_bytes;
   s->reader.Reset();
-  queued_bytes_ -= s->queue.Clear();
+  queued_bytes_ -= DropQueue(s);
   if (!s->known) return;
   --open_streams_;
   events_->OnCallEnd(s->id, s->tag, std::move(status), std::move(trailing));
 }
 
 void Session::Impl::FinishUnprocessed(Stream* s, absl::Status&& status) {
-  events_->OnCallUnprocessed(s->id, s->tag, s->unary ? s->queue.TakeBack() : std::string());
+  events_->OnCallUnprocessed(s->id, s->tag, s->unary ? s->queue.TakeBack(lender_) : std::string());
   Finish(s, std::move(status));
 }
 
@@ -179,8 +183,9 @@ absl::Status Session::Impl::Receive(std::string_view bytes) {
   if (!is_client() && preface_have_ < kPreface.size()) {
     if (absl::Status status = TakePreface(&bytes); !status.ok()) return status;
   }
+  if (data_left_ > 0) TakeData(&bytes);
   // The rest of a frame that began earlier: its header first, which says how long it is.
-  for (size_t need = kFrameHeaderBytes; !partial_.empty();) {
+  for (size_t need = kFrameHeaderBytes; !partial_.empty() && broken_.ok();) {
     if (partial_.size() >= kFrameHeaderBytes) {
       const FrameHeader header = FrameHeader::Parse(partial_.data());
       need = kFrameHeaderBytes + header.length;
@@ -191,8 +196,13 @@ absl::Status Session::Impl::Receive(std::string_view bytes) {
         Trim(&partial_);
         break;
       }
-      if (header.length > kMaxFrameBytes) {
+      if (TooLong(header)) {
         ConnectionError(ErrorCode::kFrameSizeError, "a frame is longer than allowed");
+        break;
+      }
+      if (partial_.size() == kFrameHeaderBytes && BeginData(header)) {
+        partial_.clear();
+        TakeData(&bytes);
         break;
       }
     }
@@ -203,11 +213,16 @@ absl::Status Session::Impl::Receive(std::string_view bytes) {
   }
   while (broken_.ok() && bytes.size() >= kFrameHeaderBytes) {
     const FrameHeader header = FrameHeader::Parse(bytes.data());
-    if (header.length > kMaxFrameBytes) {
+    if (header.length > kMaxFrameBytes && TooLong(header)) {
       ConnectionError(ErrorCode::kFrameSizeError, "a frame is longer than allowed");
       break;
     }
-    if (bytes.size() < kFrameHeaderBytes + header.length) break;
+    if (bytes.size() < kFrameHeaderBytes + header.length) {
+      if (!BeginData(header)) break;
+      bytes.remove_prefix(kFrameHeaderBytes);
+      TakeData(&bytes);
+      return broken_;
+    }
     OnFrame(header, bytes.substr(kFrameHeaderBytes, header.length));
     Reap();
     bytes.remove_prefix(kFrameHeaderBytes + header.length);
@@ -216,15 +231,63 @@ absl::Status Session::Impl::Receive(std::string_view bytes) {
   return broken_;
 }
 
+// Only requests and replies have reasons to be long.
+bool Session::Impl::TooLong(const FrameHeader& header) {
+  took_long_ |= header.length > kMaxFrameBytes && header.type == FrameType::kData;
+  const bool may_be_long = header.type == FrameType::kData || header.type == FrameType::kHeaders ||
+                           header.type == FrameType::kContinuation;
+  return header.length > (may_be_long ? internal::kMaxLongFrameBytes : kMaxFrameBytes);
+}
+
+// Padded DATA waits for its padding; DATA that comes at a wrong time, for OnFrame() to say so.
+bool Session::Impl::BeginData(const FrameHeader& header) {
+  if (header.type != FrameType::kData || header.Has(internal::kPadded) || !got_settings_ || open_block_) {
+    return false;
+  }
+  data_ = header;
+  data_left_ = header.length;
+  return true;
+}
+
+void Session::Impl::TakeData(std::string_view* bytes) {
+  const auto n = static_cast<uint32_t>(std::min<size_t>(bytes->size(), data_left_));
+  if (n == 0) return;
+  data_left_ -= n;
+  OnDataPart(bytes->substr(0, n), n);
+  Reap();
+  bytes->remove_prefix(n);
+}
+
+std::span<char> Session::Impl::Room(size_t least) {
+  if (data_left_ < least || data_left_ == 0 || !broken_.ok()) return {};
+  Stream* const s = streams_.Find(data_.stream);
+  if (s == nullptr || s->done || s->got_end || s->unusual || s->waiting) return {};
+  const std::span<char> room = s->reader.Room(data_left_);
+  return room.size() < least ? std::span<char>() : room;
+}
+
+absl::Status Session::Impl::ReceivedInRoom(size_t bytes) {
+  if (Stream* const s = streams_.Find(data_.stream)) {
+    s->reader.Filled(bytes);
+    held_bytes_ += bytes;
+  }
+  data_left_ -= static_cast<uint32_t>(bytes);
+  OnDataPart({}, bytes);
+  Reap();
+  return broken_;
+}
+
 // A buffer that grows by doubling copies a long message once more: so each stream makes room for all that it sends now.
 void Session::Impl::AppendQueued(size_t limit) {
-  while (!sendable_.empty() && send_window_ > 0 && out_.size() < limit) {
+  while (!sendable_.empty() && send_window_ > 0 && ready() < limit) {
     Stream* const s = sendable_.front();
-    const int64_t window = std::max<int64_t>(std::min(Window(s), send_window_), 0);
-    const size_t bytes =
-        std::min({s->queue.size(), static_cast<size_t>(window), limit - out_.size() + kMaxFrameBytes});
-    out_.reserve(out_.size() + bytes + (bytes / kMaxFrameBytes + 1) * kFrameHeaderBytes);
-    AppendQueuedData(s);
+    if (lender_.pieces == nullptr) {
+      const int64_t window = std::max<int64_t>(std::min(Window(s), send_window_), 0);
+      const size_t bytes =
+          std::min({s->queue.size(), static_cast<size_t>(window), limit - out_.size() + kMaxFrameBytes});
+      out_.reserve(out_.size() + bytes + (bytes / kMaxFrameBytes + 1) * kFrameHeaderBytes);
+    }
+    AppendQueuedData(s, limit - ready());
   }
 }
 
@@ -255,6 +318,14 @@ bool Session::Impl::Pull(std::string* out, size_t limit) {
   }
   Reap();
   return !out_.empty() || (!sendable_.empty() && send_window_ > 0);
+}
+
+bool Session::Impl::Gather(Output* out, size_t limit) {
+  lender_.pieces = &out->pieces;
+  const bool more = Pull(&out->bytes, limit);
+  lender_.pieces = nullptr;
+  out->size = out->bytes.size() + std::exchange(lender_.lent_bytes, 0);
+  return more;
 }
 
 void Session::Impl::Abort(const absl::Status& why) {
@@ -294,11 +365,12 @@ std::vector<Session::OpenCall> Session::Impl::OpenCalls() const {
 
 size_t Session::Impl::memory_bytes() const {
   return (streams_.size() + leaving_.size()) * kStreamMemory + head_bytes_ + held_bytes_ + queued_bytes_ +
-         out_.size() + partial_.size() + block_.size();
+         out_.size() + partial_.size() + block_.size() + lender_.kept_bytes;
 }
 
 bool Session::Impl::input_unfinished() const {
   if (open_block_) return true;
+  if (data_left_ > 0) return open_streams_ == 0;
   if (partial_.empty()) return false;
   if (partial_.size() < kFrameHeaderBytes) return open_streams_ == 0;
   return open_streams_ == 0 || FrameHeader::Parse(partial_.data()).type != FrameType::kData;
@@ -341,7 +413,12 @@ Session::Session(Role role, const SessionOptions& options, Events* events)
 Session::~Session() = default;
 
 absl::Status Session::Receive(std::string_view bytes) { return impl_->Receive(bytes); }
+std::span<char> Session::Room(size_t least) { return impl_->Room(least); }
+absl::Status Session::ReceivedInRoom(size_t bytes) { return impl_->ReceivedInRoom(bytes); }
+bool Session::TookLong() { return impl_->TookLong(); }
 bool Session::Pull(std::string* out, size_t limit) { return impl_->Pull(out, limit); }
+bool Session::Gather(Output* out, size_t limit) { return impl_->Gather(out, limit); }
+void Session::Written() { impl_->Written(); }
 
 absl::StatusOr<StreamId> Session::StartCall(const RequestHead& head, void* tag) {
   absl::StatusOr<internal::Stream*> s = impl_->StartCall(head, tag);

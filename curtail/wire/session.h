@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -120,6 +121,24 @@ inline constexpr size_t kWritableBytes = 64u << 10;
 
 enum class Role { kClient, kServer };
 
+// Output to be written in order: `bytes`, each piece ahead of the byte at its offset.
+struct Output {
+  struct Piece {
+    size_t at;  // in `bytes`; they do not decrease
+    std::string_view bytes;
+  };
+
+  std::string bytes;
+  std::vector<Piece> pieces;
+  size_t size = 0;  // of all together
+
+  void Clear() {
+    bytes.clear();
+    pieces.clear();
+    size = 0;
+  }
+};
+
 // A Session is one end of one HTTP/2 connection.
 class Session {
  public:
@@ -136,12 +155,27 @@ class Session {
   // output is a GOAWAY, or an HTTP/1.1 400 for a peer that spoke HTTP/1. Streams open then may have
   // had no OnCallEnd: call Abort().
   [[nodiscard]] absl::Status Receive(std::string_view bytes);
+  // A place for the peer's next bytes, if `least` or more of them belong to one message: if the
+  // owner reads them there, they are not copied. Empty if there is none. Good until the next call
+  // of any method.
+  std::span<char> Room(size_t least = 16u << 10);
+  // As Receive() of the first `bytes` of Room(), which hold them.
+  [[nodiscard]] absl::Status ReceivedInRoom(size_t bytes);
+  // True if a long frame has begun since the last call. An owner that then reads little at first
+  // finds Room() for the rest of the next.
+  bool TookLong();
 
   // Appends pending output to `out` until there is none or `out` holds `limit` bytes or more (by
-  // less than a frame of 16 KiB). The limit does not hold back short messages and frames that are
+  // less than 16 KiB). The limit does not hold back short messages and frames that are
   // not DATA. Returns true if output is left. May call OnCallEnd, of replies that are now sent
   // whole.
   bool Pull(std::string* out, size_t limit = 256u << 10);
+  // The same for an `out` that is empty. Long messages are not copied: they are pieces, which the
+  // session keeps until the owner calls Written(), and which end with the session. The next call of
+  // Pull() or Gather() comes after Written().
+  bool Gather(Output* out, size_t limit = 256u << 10);
+  // All that Gather() handed out is written.
+  void Written();
 
   // Client: begins a call. Errors: UNAVAILABLE when the connection takes no new streams (GOAWAY,
   // ids used up); INVALID_ARGUMENT for metadata that may not be sent, which it names;

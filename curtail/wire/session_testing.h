@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "curtail/wire/output_testing.h"
 #include "curtail/wire/session.h"
 
 namespace curtail::wire {
@@ -122,7 +123,11 @@ struct Pair {
       moved = false;
       for (auto [from, to] : {std::pair(&client, &server), std::pair(&server, &client)}) {
         std::string bytes;
-        while (from->Pull(&bytes, bytes.size() + 1 + rng() % 70000)) continue;
+        if (rng() % 2 == 0) {
+          bytes = Gathered(from);
+        } else {
+          while (from->Pull(&bytes, bytes.size() + 1 + rng() % 70000)) continue;
+        }
         moved = moved || !bytes.empty();
         if (absl::Status status = Deliver(to, bytes, largest_piece); !status.ok()) result = status;
       }
@@ -130,10 +135,23 @@ struct Pair {
     return result;
   }
 
+  std::string Gathered(Session* from) {
+    std::string bytes;
+    for (bool more = true; more;) {
+      Output output;
+      more = from->Gather(&output, 1 + rng() % 70000);
+      bytes += Joined(output);
+      EXPECT_EQ(output.size, Joined(output).size());
+      from->Written();
+    }
+    return bytes;
+  }
+
   absl::Status Deliver(Session* to, std::string_view bytes, size_t largest_piece) {
     while (!bytes.empty()) {
       const size_t n = std::min<size_t>(bytes.size(), 1 + rng() % largest_piece);
-      if (absl::Status status = to->Receive(bytes.substr(0, n)); !status.ok()) return status;
+      if (absl::Status status = ReceiveByRooms(*to, bytes.substr(0, n), 1 + rng() % 4 * 1000); !status.ok())
+        return status;
       bytes.remove_prefix(n);
     }
     return absl::OkStatus();

@@ -7,6 +7,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/exec/receiver.h"
 #include "curtail/rpc/client/hedging.h"
+#include "curtail/rpc/serialize.h"
 #include "curtail/rpc/server/observed_call.h"
 #include "curtail/rpc/server/overload.h"
 #include "curtail/rpc/server/server_fence.h"
@@ -93,7 +94,7 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
     const MessageLite* const request = batch_.requests[i];
     if (before != nullptr && request == batch_.requests[i - 1]) {
       call.message = *before;
-    } else if (!request->SerializeToString(&call.message)) {
+    } else if (!Serialize(*request, &call.message)) {
       Refuse(call, absl::InternalError(
                        "cannot serialize the request (larger than 2 GiB, or a required field is unset)"));
       continue;

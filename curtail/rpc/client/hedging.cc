@@ -24,6 +24,7 @@
 #include <array>
 #include <utility>
 
+#include "curtail/rpc/serialize.h"
 #include "google/protobuf/message_lite.h"
 
 namespace curtail::internal {
@@ -111,7 +112,7 @@ void Fanout::SendHedge(HedgedCall& call, size_t at, TimePoint now) {
   attempt.head.metadata = ForAttempt(own.head.metadata, own.attempts.failed() + static_cast<int>(at) + 1);
   attempt.head.timeout.reset();
   attempt.SetTimeout(DeadlineOf(own), now);
-  if (!batch_.requests[call.index]->SerializeToString(&attempt.message)) return;
+  if (!Serialize(*batch_.requests[call.index], &attempt.message)) return;
   std::shared_ptr<ClientConnection> connection = ConnectHedge(call, attempt, now);
   if (connection == nullptr) return;
   {

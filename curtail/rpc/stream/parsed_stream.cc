@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/rpc/serialize.h"
 #include "curtail/rpc/stream.h"
 #include "google/protobuf/message_lite.h"
 
@@ -15,7 +16,7 @@ bool ParsedStream::Parse(google::protobuf::MessageLite* message) {
 }
 
 bool ParsedStream::Serialize(const google::protobuf::MessageLite& message) {
-  if (message.SerializeToString(&out_)) return true;
+  if (internal::Serialize(message, &out_)) return true;
   stream_->Fail(
       absl::InternalError("cannot serialize a message (larger than 2 GiB, or a required field is unset)"));
   return false;

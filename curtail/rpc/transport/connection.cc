@@ -9,6 +9,11 @@
 // writable. A closed connection stays an object for as long as somebody refers to it; operations posted to it
 // are still handled, by their owners' HandleOp(), which finds closed().
 //
+// Long messages travel between socket and memory of their own. One system call sends frame headers and the parts of
+// messages between them, which stay where they lie until the socket has taken them. A read puts the rest of a long
+// frame where its message is, and what follows into the buffer. When the frame before was long, a read takes little at
+// first: the next header shows how much of a message it may read to its place. TLS copies: it has to encrypt.
+//
 // TLS is a filter between socket and session (tls_stream.h), so that both are read and written as without it: what
 // comes out of recv() is decrypted and fed to the session at once and as a whole, so that nothing is left inside
 // when a turn ends; what the session gives is encrypted into the bytes to send. Until the handshake is over, only its
@@ -16,7 +21,10 @@
 #include "curtail/rpc/transport/connection.h"
 
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -28,6 +36,8 @@ namespace curtail::internal {
 namespace {
 
 constexpr size_t kReadChunk = 64u << 10;
+// Of a read beyond the end of a long message, or ahead of one: holds its first frames' headers.
+constexpr size_t kReadLittle = 4u << 10;
 // Chunks that one connection may read while others wait.
 constexpr int kReadBatch = 16;
 constexpr size_t kWriteChunk = 256u << 10;
@@ -36,19 +46,48 @@ constexpr size_t kOwnBuffer = 16u << 10;
 // A peer that takes no replies while asking for more is cut off at this many bytes.
 constexpr size_t kMaxQueuedBytes = 256u << 20;
 
+// Parts of output that one system call takes.
+constexpr size_t kMaxParts = 64;
+
+}  // namespace
+
 // The buffer of reads from a socket. One for each turn: what a turn ends may begin the turn of another connection on the
 // same thread.
-struct InputBuffer {
+struct Connection::InputBuffer {
   bool Recycle() { return true; }
   char bytes[kReadChunk];
 };
 
-}  // namespace
-
 bool Connection::OutputBuffer::Recycle() {
   sent = 0;
-  EmptyForReuse(bytes);
+  output.Clear();
+  EmptyForReuse(output.bytes);
   return true;
+}
+
+ssize_t Connection::OutputBuffer::Send(int fd) const {
+  const std::string_view bytes = output.bytes;
+  if (output.pieces.empty()) return send(fd, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+  iovec parts[kMaxParts];
+  size_t count = 0;
+  size_t skip = sent;
+  const auto add = [&](std::string_view part) {
+    const size_t skipped = std::min(skip, part.size());
+    skip -= skipped;
+    part.remove_prefix(skipped);
+    if (!part.empty() && count < kMaxParts) parts[count++] = {const_cast<char*>(part.data()), part.size()};
+  };
+  size_t from = 0;
+  for (const wire::Output::Piece& piece : output.pieces) {
+    add(bytes.substr(from, piece.at - from));
+    add(piece.bytes);
+    from = piece.at;
+  }
+  add(bytes.substr(from));
+  msghdr message = {};
+  message.msg_iov = parts;
+  message.msg_iovlen = count;
+  return sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
 Connection::Connection(wire::Role role, const wire::SessionOptions& options, UniqueFd fd,
@@ -153,27 +192,48 @@ bool Connection::FinishConnect() {
   return false;
 }
 
+ssize_t Connection::ReadSome(InputBuffer& buffer, bool first, bool* emptied, absl::Status* status) {
+  std::span<char> room;
+  if ((long_ || !first) && special_ == 0) room = session_.Room();
+  const size_t most = room.empty() && !long_ ? kReadChunk : kReadLittle;
+  ssize_t n = 0;
+  if (room.empty()) {
+    n = recv(fd_.get(), buffer.bytes, most, 0);
+  } else {
+    const iovec parts[] = {{room.data(), room.size()}, {buffer.bytes, most}};
+    n = readv(fd_.get(), parts, std::size(parts));
+  }
+  if (n <= 0) return n;
+  now_ = TimePoint();
+  const auto got = static_cast<size_t>(n);
+  *emptied = got < room.size() + most;
+  if (!room.empty()) *status = session_.ReceivedInRoom(std::min(got, room.size()));
+  if (got <= room.size() || !status->ok()) return n;
+  const std::string_view bytes(buffer.bytes, got - room.size());
+  *status = special_ != 0 ? ReceiveSpecial(bytes) : session_.Receive(bytes);
+  if (long_ || bytes.size() >= kReadLittle) long_ = session_.TookLong() || (long_ && !room.empty());
+  return n;
+}
+
 void Connection::ReadAll(bool hangup) {
   const auto buffer = Recycler<InputBuffer>::Borrow();
-  for (int i = 0; i < kReadBatch; ++i) {
-    const ssize_t n = recv(fd_.get(), buffer->bytes, kReadChunk, 0);
+  constexpr size_t kMost = kReadBatch * kReadChunk;
+  for (size_t left = kMost; left > 0;) {
+    bool emptied = false;
+    absl::Status status;
+    const ssize_t n = ReadSome(*buffer, /*first=*/left == kMost, &emptied, &status);
     if (n == 0) return Lost("connection closed by the peer");
     if (n < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       return Lost(Join("connection lost: ", std::strerror(errno)));
     }
-    now_ = TimePoint();
-    const std::string_view bytes(buffer->bytes, static_cast<size_t>(n));
-    if (special_ != 0) [[unlikely]] {
-      if (absl::Status status = ReceiveSpecial(bytes); !status.ok()) return Fail(status);
-    } else if (absl::Status status = session_.Receive(bytes); !status.ok()) {
-      return Fail(status);
-    }
+    if (!status.ok()) return Fail(status);
     if (closed_) return;
     // A short read emptied the socket: what comes later is a new edge. Not so after a hang-up, whose edge is
     // this one.
-    if (static_cast<size_t>(n) < kReadChunk && !hangup) return;
+    if (emptied && !hangup) return;
+    left -= std::min(left, std::max(static_cast<size_t>(n), kReadLittle));
     if (client_) continue;
     Looked();
     if (paused_ && !hangup) return;
@@ -185,20 +245,21 @@ void Connection::WriteAll() {
   bool more = true;  // the session may have output
   while (true) {
     if (out_ == nullptr) out_ = Recycler<OutputBuffer>::Borrow();
-    std::string& bytes = out_->bytes;
+    wire::Output& output = out_->output;
     size_t& sent = out_->sent;
-    if (sent == bytes.size()) {
-      bytes.clear();
+    if (sent == output.size) {
+      if (!output.pieces.empty()) session_.Written();
+      output.Clear();
       sent = 0;
       if (!more) break;
       if (tls_ == nullptr) {
-        more = session_.Pull(&bytes, kWriteChunk);
-      } else if (!PullSealed(&bytes)) {
+        more = session_.Gather(&output, kWriteChunk);
+      } else if (!PullSealed(&output)) {
         return Close(broken_);
       }
-      if (bytes.empty()) break;
+      if (output.size == 0) break;
     }
-    const ssize_t n = send(fd_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    const ssize_t n = out_->Send(fd_.get());
     if (n >= 0) {
       sent += static_cast<size_t>(n);
       written_ += static_cast<uint64_t>(n);
@@ -213,7 +274,7 @@ void Connection::WriteAll() {
       return;
     }
   }
-  if (out_->bytes.capacity() > kOwnBuffer) out_.reset();
+  if (out_->output.bytes.capacity() > kOwnBuffer) out_.reset();
   if (session_.Finished() && plain_ == nullptr) {
     Close(broken_.ok() ? absl::UnavailableError("connection closed") : broken_);
   }
@@ -247,21 +308,23 @@ absl::Status Connection::ReceiveSpecial(std::string_view bytes) {
   }
 }
 
-// With TLS: fills `bytes`, which is empty, with what is to be sent. False: it cannot, see broken_.
-bool Connection::PullSealed(std::string* bytes) {
+// With TLS: fills `output`, which is empty, with what is to be sent. False: it cannot, see broken_.
+bool Connection::PullSealed(wire::Output* output) {
   if (tls_->standing() && tls_->status().ok()) {
     if (plain_ == nullptr) {
       plain_ = Recycler<OutputBuffer>::Borrow();
-      session_.Pull(&plain_->bytes, kWriteChunk);
+      session_.Pull(&plain_->output.bytes, kWriteChunk);
     }
-    plain_->sent += tls_->Write(std::string_view(plain_->bytes).substr(plain_->sent));
-    if (plain_->sent == plain_->bytes.size()) plain_.reset();
+    const std::string_view plain = plain_->output.bytes;
+    plain_->sent += tls_->Write(plain.substr(plain_->sent));
+    if (plain_->sent == plain.size()) plain_.reset();
     if (!tls_->status().ok()) {
       broken_ = tls_->status();
       return false;
     }
   }
-  tls_->TakeOutput(bytes);
+  tls_->TakeOutput(&output->bytes);
+  output->size = output->bytes.size();
   return true;
 }
 
@@ -285,7 +348,7 @@ absl::Status Connection::Ended(std::string_view how) const {
 
 // Tells the peer that no more comes, if that can be done without waiting.
 void Connection::SayGoodbye() {
-  if (blocked_ || (out_ != nullptr && out_->sent < out_->bytes.size())) return;
+  if (blocked_ || outgoing() > 0) return;
   std::string last;
   tls_->Shutdown();
   tls_->TakeOutput(&last);
@@ -300,6 +363,8 @@ void Connection::Close(const absl::Status& status) {
   fd_.Reset();
   OnClosed(why, standing());
   session_.Abort(why);
+  out_.reset();
+  session_.Written();  // nobody will: no message is kept for that
 }
 
 }  // namespace curtail::internal

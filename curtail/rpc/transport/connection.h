@@ -7,6 +7,8 @@
 // With a TlsStream, what is read and sent goes through that.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -114,7 +116,7 @@ class Connection : public PollHandler,
   bool blocked() const { return blocked_; }
   uint64_t written() const { return written_; }
   // Bytes that go to the socket next.
-  size_t outgoing() const { return out_ == nullptr ? 0 : out_->bytes.size() - out_->sent; }
+  size_t outgoing() const { return out_ == nullptr ? 0 : out_->output.size - out_->sent; }
 
   // A new reference; null without TLS, or without a verified certificate.
   x509_st* PeerX509() const { return tls_ == nullptr ? nullptr : tls_->PeerX509(); }
@@ -132,10 +134,12 @@ class Connection : public PollHandler,
   // Bytes that go to the socket, of which the first `sent` are gone.
   struct OutputBuffer {
     bool Recycle();
-    std::string bytes;
+    // Writes what is left; returns what the system call does.
+    ssize_t Send(int fd) const;
+    wire::Output output;
     size_t sent = 0;
   };
-  using Output = Recycler<OutputBuffer>::Lease;
+  using Lease = Recycler<OutputBuffer>::Lease;
   static constexpr uint8_t kLooks = 3;
   enum Special : uint8_t {
     kSealed = 1,   // TLS
@@ -146,9 +150,13 @@ class Connection : public PollHandler,
   void RunPosted();
   bool FinishConnect();
   void ReadAll(bool hangup);
+  // One read, of a turn's `first` or later ones: long messages into their own memory, the rest into `buffer`. Returns
+  // what the system call does; `*emptied`: the socket has no more.
+  struct InputBuffer;
+  ssize_t ReadSome(InputBuffer& buffer, bool first, bool* emptied, absl::Status* status);
   void WriteAll();
   absl::Status ReceiveSpecial(std::string_view bytes);
-  bool PullSealed(std::string* bytes);
+  bool PullSealed(wire::Output* output);
   void Fail(const absl::Status& status);
   absl::Status Ended(std::string_view how) const;
   void Lost(std::string_view how) { Close(Ended(how)); }
@@ -177,10 +185,11 @@ class Connection : public PollHandler,
   uint8_t special_;      // kSealed, kOpening: why input is more than bytes for the session; 0 mostly
   bool blocked_;         // the socket takes no output for now
   bool paused_ = false;  // input stays in the socket
+  bool long_ = false;    // the peer has last sent a long message: the next may be one, too
   uint64_t written_ = 0;
   TimePoint now_;        // zero: not read
-  Output out_;           // bytes on their way out, if there are any
-  Output plain_;         // with TLS: frames that it has not taken yet
+  Lease out_;            // bytes on their way out, if there are any
+  Lease plain_;          // with TLS: frames that it has not taken yet
   std::string opening_;  // the first bytes a client has got
   absl::Status broken_;  // why the peer's bytes cannot be understood
   TaskList* ready_ = nullptr;

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "curtail/wire/output_testing.h"
 #include "curtail/wire/session.h"
 
 namespace curtail::wire::fuzz {
@@ -84,7 +85,7 @@ class Responder : public Events {
       case 1:
         return session->EndCall(id, absl::AbortedError("50%\n"));
       case 2:
-        return session->SendMessage(id, std::string(choices_ >> 16 & 0xfff, 'x'));
+        return session->SendMessage(id, std::string(choices_ >> 12 & 0x7fff, 'x'));
       case 3:
         return session->SendPing(choices_);
       case 4:
@@ -145,9 +146,16 @@ inline void Drive(Session& session, Responder& app, Input& input, bool make_fram
     } else {
       piece = input.Bytes(size);
     }
-    usable = session.Receive(piece).ok();
+    usable = ReceiveByRooms(session, piece, 1).ok();
     out.clear();
-    if ((size & 2) != 0) session.Pull(&out, 1 + size * 100);
+    Output gathered;
+    if ((size & 6) == 2) session.Pull(&out, 1 + size * 100);
+    if ((size & 6) == 6) session.Gather(&gathered, 1 + size * 100);
+    if (!gathered.pieces.empty()) {
+      app.Act(1);  // the pieces stay, whatever happens to their streams
+      Require(Joined(gathered).size() == gathered.size);
+      session.Written();
+    }
     Require(session.open_streams() == app.open());
     if (session.Finished()) break;
   }

@@ -14,8 +14,10 @@ namespace curtail::wire::internal {
 
 inline constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 inline constexpr size_t kFrameHeaderBytes = 9;
-// The largest frame we take, and the largest we send: HTTP/2's default.
+// The largest frame that any peer takes, and the largest that we send but for DATA: HTTP/2's default.
 inline constexpr uint32_t kMaxFrameBytes = 16384;
+// The largest that we take, and the largest DATA that we send if the peer takes them. A message of 64 KiB fits.
+inline constexpr uint32_t kMaxLongFrameBytes = 128u << 10;
 // The window of the connection and of a stream until somebody says otherwise.
 inline constexpr uint32_t kDefaultWindow = 65535;
 inline constexpr uint32_t kMaxWindow = 0x7fffffff;

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "curtail/base/string_bytes.h"
+
 namespace curtail::wire::internal {
 namespace {
 
@@ -14,6 +16,8 @@ namespace {
 constexpr size_t kFirstReservation = 1u << 20;
 // A queue that is empty keeps no more: a session keeps a thousand streams.
 constexpr size_t kKeptFront = 1u << 10;
+// A shorter part of a message is copied: that costs less than a part of its own in the system call.
+constexpr size_t kMinLent = 4u << 10;
 
 }  // namespace
 
@@ -30,30 +34,43 @@ MessageReader::Result MessageReader::Next(std::string_view* chunk, size_t max_me
     if (prefix_[0] > 1) return Result::kMalformed;
     if (length_ > max_message_bytes) return Result::kTooLong;
   }
-  const size_t take = std::min<size_t>(chunk->size(), length_ - partial_.size());
+  const size_t take = std::min<size_t>(chunk->size(), length_ - have_);
   const std::string_view bytes = chunk->substr(0, take);
   chunk->remove_prefix(take);
-  if (partial_.empty() && take == length_) {
+  if (have_ == 0 && take == length_) {
     message->assign(bytes);
   } else {
-    Append(bytes);
-    if (partial_.size() < length_) return Result::kNeedMore;
+    if (take > 0) {
+      if (have_ + take > partial_.size()) Grow(take);
+      std::memcpy(partial_.data() + have_, bytes.data(), take);
+      have_ += static_cast<uint32_t>(take);
+    }
+    if (have_ < length_) return Result::kNeedMore;
     *message = std::exchange(partial_, {});
+    have_ = 0;
   }
   prefix_have_ = 0;
   return Result::kMessage;
 }
 
-void MessageReader::Append(std::string_view bytes) {
-  const size_t needed = partial_.size() + bytes.size();
+void MessageReader::Grow(size_t bytes) {
+  const size_t needed = have_ + bytes;
   if (needed > partial_.capacity()) {
-    partial_.reserve(std::min<size_t>(length_, std::max({needed, 2 * partial_.size(), kFirstReservation})));
+    partial_.reserve(std::min<size_t>(length_, std::max({needed, size_t{2} * have_, kFirstReservation})));
   }
-  partial_.append(bytes);
+  ResizeForOverwrite(partial_, needed);
+}
+
+std::span<char> MessageReader::Room(size_t most) {
+  if (prefix_have_ < kPrefixBytes || have_ == length_) return {};
+  most = std::min<size_t>(most, length_ - have_);
+  if (have_ + most > partial_.size()) Grow(most);
+  return {partial_.data() + have_, most};
 }
 
 void MessageReader::Reset() {
   prefix_have_ = 0;
+  have_ = 0;
   if (partial_.capacity() > std::string().capacity()) std::string().swap(partial_);
   partial_.clear();
 }
@@ -70,7 +87,7 @@ void SendQueue::Push(std::string&& message, bool compressed) {
   }
 }
 
-void SendQueue::Take(size_t bytes, std::string* out) {
+void SendQueue::Take(size_t bytes, std::string* out, Lender& lender, bool keep_last) {
   bytes_ -= bytes;
   while (bytes > 0) {
     if (offset_ < kPrefixBytes) {
@@ -83,12 +100,24 @@ void SendQueue::Take(size_t bytes, std::string* out) {
       bytes -= n;
     }
     const size_t n = std::min(bytes, kPrefixBytes + front_.size() - offset_);
-    out->append(front_, offset_ - std::min(offset_, kPrefixBytes), n);
+    const std::string_view part =
+        std::string_view(front_).substr(offset_ - std::min(offset_, kPrefixBytes), n);
+    if (lender.pieces != nullptr && n >= kMinLent) {
+      lender.pieces->push_back({out->size(), part});
+      lender.lent_bytes += n;
+      lent_in_ = lender.number;
+    } else {
+      out->append(part);
+    }
     offset_ += n;
     bytes -= n;
     if (offset_ < kPrefixBytes + front_.size()) continue;
     offset_ = 0;
     has_front_ = next_ < rest_.size();
+    if (lent_in_ != 0 && !(keep_last && !has_front_)) {
+      if (lent_in_ == lender.number) lender.Keep(std::move(front_));
+      lent_in_ = 0;
+    }
     if (has_front_) std::tie(front_, front_compressed_) = std::move(rest_[next_++]);
     if (next_ * 2 >= rest_.size()) {  // amortised: each message is moved at most once more
       rest_.erase(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(next_));
@@ -97,9 +126,14 @@ void SendQueue::Take(size_t bytes, std::string* out) {
   }
 }
 
-size_t SendQueue::Clear() {
-  if (!used_) return 0;
+std::string SendQueue::TakeBack(Lender& lender) {
+  if (lent_in_ == lender.number) return front_;
+  return std::move(front_);
+}
+
+size_t SendQueue::Drop(Lender* lender) {
   const size_t dropped = bytes_;
+  if (lender != nullptr && lent_in_ == lender->number) lender->Keep(std::move(front_));
   // An assignment alone keeps the memory of the last message.
   if (front_.capacity() > kKeptFront) std::string().swap(front_);
   *this = SendQueue();

@@ -8,10 +8,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "curtail/wire/session.h"
 
 namespace curtail::wire::internal {
 
@@ -31,35 +34,67 @@ class MessageReader {
   // Takes bytes from the front of `chunk`. After one of the last two results the reader is beyond use.
   Result Next(std::string_view* chunk, size_t max_message_bytes, std::string* message);
 
+  // A place for the next bytes of the message, up to `most` of them. Empty if no message has begun.
+  std::span<char> Room(size_t most);
+  // The first `bytes` of Room() hold what has come. Follow with Next(), which finds out whether the message is whole.
+  void Filled(size_t bytes) { have_ += static_cast<uint32_t>(bytes); }
+
   // True if the last message, or the one that has begun, is compressed.
   bool compressed() const { return prefix_[0] == 1; }
   // True if the bytes so far end at a message's end.
   bool AtBoundary() const { return prefix_have_ == 0; }
   // Bytes of the unfinished message that are held.
-  size_t held_bytes() const { return partial_.size(); }
+  size_t held_bytes() const { return have_; }
   void Reset();
 
  private:
-  // Grows with what has arrived, so that a length alone reserves next to nothing.
-  void Append(std::string_view bytes);
+  // Makes room for `bytes` more. Grows with what has arrived, so that a length alone reserves next to nothing.
+  void Grow(size_t bytes);
 
   uint8_t prefix_[kPrefixBytes] = {};
   uint8_t prefix_have_ = 0;
   uint32_t length_ = 0;
+  // The bytes of partial_ that have arrived; the others are room.
+  uint32_t have_ = 0;
   std::string partial_;
+};
+
+// A Lender hands out long parts of messages where they lie, and keeps the messages until they are written.
+struct Lender {
+  // Those that are handed out now go here; null: they are copied.
+  std::vector<Output::Piece>* pieces = nullptr;
+  size_t lent_bytes = 0;
+  // Messages of which parts were lent, and which their streams need no more.
+  std::vector<std::string> kept;
+  size_t kept_bytes = 0;
+  // Counts up when what was lent is written.
+  uint32_t number = 1;
+
+  void Keep(std::string&& message) {
+    kept_bytes += message.size();
+    kept.push_back(std::move(message));
+  }
+  // All that was lent is written.
+  void Return() {
+    ++number;
+    kept.clear();
+    kept_bytes = 0;
+  }
 };
 
 // A SendQueue holds the messages of one stream that are not yet in DATA frames.
 class SendQueue {
  public:
   void Push(std::string&& message, bool compressed = false);
-  // Appends the next `bytes` of prefixes and messages to `out`. REQUIRES: bytes <= size(). The last message stays
-  // until Clear() or the next Push(), for TakeBack().
-  void Take(size_t bytes, std::string* out);
+  // Appends the next `bytes` of prefixes and messages to `out`, but for what `lender` lends. REQUIRES: bytes <= size().
+  // With `keep_last` the last message stays until Clear(), for TakeBack(). REQUIRES then: no Push() follows.
+  void Take(size_t bytes, std::string* out, Lender& lender, bool keep_last);
   // The message, of a queue that only ever had this one.
-  std::string TakeBack() { return std::move(front_); }
-  // Drops everything; returns how many bytes that were.
-  size_t Clear();
+  std::string TakeBack(Lender& lender);
+  // Drops everything, but for what `lender` has lent; returns how many bytes that were.
+  size_t Clear(Lender& lender) { return used_ ? Drop(&lender) : 0; }
+  // REQUIRES: no part of a message is lent.
+  size_t Clear() { return used_ ? Drop(nullptr) : 0; }
 
   // Bytes left to take, prefixes included.
   size_t size() const { return bytes_; }
@@ -68,14 +103,18 @@ class SendQueue {
   bool InsideMessage() const { return offset_ != 0; }
 
  private:
+  size_t Drop(Lender* lender);
+
   // The next message; unary calls never use more than this one.
   std::string front_;
+  // Lender::number when a part of front_ was lent; 0: none was.
+  uint32_t lent_in_ = 0;
   bool front_compressed_ = false;
-  // Bytes of the prefix and of front_ that were taken.
-  size_t offset_ = 0;
   bool has_front_ = false;
   // Since the last Clear().
   bool used_ = false;
+  // Bytes of the prefix and of front_ that were taken.
+  size_t offset_ = 0;
   // Messages after front_, from next_ on, and whether they are compressed.
   std::vector<std::pair<std::string, bool>> rest_;
   size_t next_ = 0;

@@ -5,8 +5,10 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -65,7 +67,12 @@ class Session::Impl {
   }
 
   absl::Status Receive(std::string_view bytes);
+  std::span<char> Room(size_t least);
+  absl::Status ReceivedInRoom(size_t bytes);
+  bool TookLong() { return std::exchange(took_long_, false); }
   bool Pull(std::string* out, size_t limit);
+  bool Gather(Output* out, size_t limit);
+  void Written() { lender_.Return(); }
   void Abort(const absl::Status& why);
   void SendPing(uint64_t payload);
   void SendGoaway();
@@ -119,8 +126,16 @@ class Session::Impl {
   void Finish(Stream* s, absl::Status&& status, Metadata&& trailing = {});
   // Client: the same for a closed stream that the peer has certainly not seen.
   void FinishUnprocessed(Stream* s, absl::Status&& status);
-  // DATA of the streams in turns, until out_ holds `limit` bytes or more.
+  // DATA of the streams in turns, until `limit` bytes or more are ready.
   void AppendQueued(size_t limit);
+  // Bytes that Pull() or Gather() would hand out now.
+  size_t ready() const { return out_.size() + lender_.lent_bytes; }
+  size_t DropQueue(Stream* s) { return s->queue.Clear(lender_); }
+  // True if the frame is longer than we have said that we take.
+  bool TooLong(const FrameHeader& header);
+  // Takes DATA as it comes, from its header on; false: this frame is held until it is whole.
+  bool BeginData(const FrameHeader& header);
+  void TakeData(std::string_view* bytes);
 
   // session_send.cc
   void SendSettings();
@@ -145,7 +160,7 @@ class Session::Impl {
   // After the last frame of a reply: the call ends with the next Pull().
   void Leave(Stream* s);
   void MarkReady(Stream* s);
-  void AppendQueuedData(Stream* s);
+  void AppendQueuedData(Stream* s, size_t limit);
   // Resets a stream because of what the peer did there.
   void RefuseStream(StreamId id, ErrorCode code);
   void AppendReset(StreamId id, ErrorCode code);
@@ -155,6 +170,10 @@ class Session::Impl {
   // session_receive.cc
   void OnFrame(const FrameHeader& header, std::string_view payload);
   void OnData(const FrameHeader& header, std::string_view payload);
+  // The next `bytes` of data_: they are `part`, or lie in the message already.
+  void OnDataPart(std::string_view part, size_t bytes);
+  // Content of a DATA frame, for which the windows were counted. `last`: the rest of it.
+  inline void OnContent(Stream* s, const FrameHeader& header, std::string_view content, bool last);
   bool CountReceived(Stream* s, uint32_t bytes);
   // The bytes that the peer may send on a stream before it hears of more.
   uint32_t StreamWindow() const;
@@ -249,6 +268,7 @@ class Session::Impl {
   std::string out_;
   size_t ready_bytes_ = 0;
   size_t queued_bytes_ = 0;  // of messages that wait in streams
+  internal::Lender lender_;  // of those that Gather() has handed out
   bool sent_reset_ = false;  // ever
   uint32_t reactions_ = 0;   // frames in out_ that the peer provoked
   internal::HpackEncoder encoder_;
@@ -266,10 +286,14 @@ class Session::Impl {
   uint32_t uncredited_ = 0;  // received on the connection without a WINDOW_UPDATE
   bool settings_acked_ = false;
   uint32_t peer_max_streams_;
-  uint32_t peer_header_bytes_ = UINT32_MAX;  // of fields in one block
+  uint32_t peer_data_bytes_ = internal::kMaxFrameBytes;  // of DATA in one frame
+  uint32_t peer_header_bytes_ = UINT32_MAX;              // of fields in one block
 
   // Input.
-  std::string partial_;  // a frame of which a part has arrived
+  std::string partial_;     // a frame of which a part has arrived
+  FrameHeader data_;        // ... or DATA, whose parts are not held,
+  uint32_t data_left_ = 0;  // and the bytes of it that are still to come
+  bool took_long_ = false;  // for TookLong()
   bool got_settings_ = false;
   size_t preface_have_ = 0;
   internal::HpackDecoder decoder_;

@@ -154,6 +154,20 @@ bool Session::Impl::TakeUnusual(Stream* s, size_t bytes, bool end) {
 
 // ----- DATA -----------------------------------------------------------------------------------------------
 
+[[gnu::always_inline]] inline void Session::Impl::OnContent(Stream* s, const FrameHeader& header,
+                                                            std::string_view content, bool last) {
+  if (s == nullptr) return RefuseClosed(header.stream);
+  if (s->closed) return;
+  if (s->got_end) return StreamError(s, ErrorCode::kStreamClosed);
+  if (is_client() && !s->got_head) return StreamError(s, ErrorCode::kProtocolError);
+  if (s->unusual && !TakeUnusual(s, content.size(), last && header.Has(kEndStream))) [[unlikely]]
+    return;
+  OnMessageBytes(s, content);
+  if (s->closed || !broken_.ok() || !last || !header.Has(kEndStream)) return;
+  if (!is_client()) return OnRequestEnd(s);
+  OnReplyEnd(s, internal::StatusFromHttp(s->http_status));
+}
+
 void Session::Impl::OnData(const FrameHeader& header, std::string_view payload) {
   if (Idle(header.stream)) return ConnectionError(ErrorCode::kProtocolError, "DATA without a stream");
   Stream* s = streams_.Find(header.stream);
@@ -161,16 +175,17 @@ void Session::Impl::OnData(const FrameHeader& header, std::string_view payload) 
   if (!CountReceived(s, header.length)) return;
   if (header.length == 0 && !header.Has(kEndStream) && !Spend(&empty_frames_, Limit::kEmptyFrames)) return;
   if (!Unpad(header, &payload)) return ConnectionError(ErrorCode::kProtocolError, "padding exceeds DATA");
-  if (s == nullptr) return RefuseClosed(header.stream);
-  if (s->closed) return;
-  if (s->got_end) return StreamError(s, ErrorCode::kStreamClosed);
-  if (is_client() && !s->got_head) return StreamError(s, ErrorCode::kProtocolError);
-  if (s->unusual && !TakeUnusual(s, payload.size(), header.Has(kEndStream))) [[unlikely]]
-    return;
-  OnMessageBytes(s, payload);
-  if (s->closed || !broken_.ok() || !header.Has(kEndStream)) return;
-  if (!is_client()) return OnRequestEnd(s);
-  OnReplyEnd(s, internal::StatusFromHttp(s->http_status));
+  OnContent(s, header, payload, /*last=*/true);
+}
+
+void Session::Impl::OnDataPart(std::string_view part, size_t bytes) {
+  const bool last = data_left_ == 0;
+  if (last) ++inputs_;
+  if (Idle(data_.stream)) return ConnectionError(ErrorCode::kProtocolError, "DATA without a stream");
+  Stream* s = streams_.Find(data_.stream);
+  if (s != nullptr && s->waiting) s = nullptr;
+  if (!CountReceived(s, static_cast<uint32_t>(bytes))) return;
+  OnContent(s, data_, part, last);
 }
 
 // Takes `bytes` off the windows, which are filled up when half is used. False: the peer sent more than they allowed.
@@ -280,7 +295,7 @@ void Session::Impl::Fail(Stream* s, absl::Status status) {
     const ErrorCode code = is_client() ? ErrorCode::kCancel : internal::ResetOf(status);
     return Reset(s, code, std::move(status));
   }
-  queued_bytes_ -= s->queue.Clear();
+  queued_bytes_ -= DropQueue(s);
   AppendTrailers(s, status, {});
   React();
   Leave(s);
@@ -359,6 +374,7 @@ bool Session::Impl::OnSetting(Setting setting, uint32_t value, NewSettings* chan
       peer_header_bytes_ = value;
       return true;
     case Setting::kMaxFrameSize:
+      peer_data_bytes_ = std::min(value, internal::kMaxLongFrameBytes);
       if (value >= internal::kMaxFrameBytes && value < 1u << 24) return true;
       ConnectionError(ErrorCode::kProtocolError, "MAX_FRAME_SIZE has a wrong value");
       return false;

@@ -58,6 +58,7 @@ void Session::Impl::SendSettings() {
       // Nobody uses the old priority tree; saying so spares both ends its upkeep.
       {Setting::kNoRfc7540Priorities, 1},
       {Setting::kInitialWindowSize, std::min(options_.stream_window_bytes, kMaxWindow)},
+      {Setting::kMaxFrameSize, internal::kMaxLongFrameBytes},
       {Setting::kMaxHeaderListSize, options_.max_header_bytes},
       {is_client() ? Setting::kEnablePush : Setting::kMaxConcurrentStreams,
        is_client() ? 0 : options_.max_concurrent_streams},
@@ -396,16 +397,17 @@ void Session::Impl::MarkReady(Stream* s) {
   to.Push(s);
 }
 
-// One DATA frame; streams take turns.
-void Session::Impl::AppendQueuedData(Stream* s) {
+// One DATA frame, of `limit` bytes or kMaxFrameBytes at most; streams take turns.
+void Session::Impl::AppendQueuedData(Stream* s, size_t limit) {
   sendable_.Remove(s);
   if (Window(s) <= 0) return blocked_.Push(s);  // SETTINGS have made it smaller
   const int64_t window = std::min(Window(s), send_window_);
-  const auto n = static_cast<uint32_t>(
-      std::min<uint64_t>({s->queue.size(), kMaxFrameBytes, static_cast<uint64_t>(window)}));
+  const size_t longest = std::min<size_t>(peer_data_bytes_, std::max<size_t>(limit, kMaxFrameBytes));
+  const auto n =
+      static_cast<uint32_t>(std::min<uint64_t>({s->queue.size(), longest, static_cast<uint64_t>(window)}));
   const bool last = s->ending && n == s->queue.size();
   AppendFrameHeader({n, FrameType::kData, last && is_client() ? kEndStream : uint8_t{0}, s->id}, &out_);
-  s->queue.Take(n, &out_);
+  s->queue.Take(n, &out_, lender_, s->unary);
   s->send_credit -= n;
   send_window_ -= n;
   queued_bytes_ -= n;
