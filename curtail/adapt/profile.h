@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // profile.h - the result of training: the latency of each config at each load, and where each
-// saturates.
+// saturates; the limits of path classes.
 //
 // Training fills `cells` and `loads`, calls Summarize() and stores ProfileJson(). A server reads it
 // with ParseProfile(), asks CheckProfileFits(), and hands it to a policy. The caller handles files.
@@ -62,6 +62,17 @@ struct ConfigSummary {
   friend bool operator==(const ConfigSummary&, const ConfigSummary&) = default;
 };
 
+// The limit of a path class (docs/design/fences.md), as the class alone under load shows it.
+struct ProfileFence {
+  std::vector<std::string> services;  // that its requests call, ascending
+  uint32_t limit = 0;                 // the least concurrency with the full throughput
+  double throughput_per_s = 0;        // the full one
+  uint32_t tried = 0;                 // the greatest concurrency that was measured
+  bool saturated = false;             // more concurrency than the limit brought no more
+  Config config;                      // under which the server ran
+  friend bool operator==(const ProfileFence&, const ProfileFence&) = default;
+};
+
 struct Profile {
   std::string service;  // its full gRPC name, "search.Search"
   std::string curtail_version;
@@ -71,6 +82,8 @@ struct Profile {
   std::vector<double> loads;  // trained, in requests a second, ascending
   std::vector<ProfileCell> cells;
   std::vector<ConfigSummary> configs;  // in the order in which they first appear in `cells`
+  // The limits of path classes; no two of the same services. A profile has cells, limits or both.
+  std::vector<ProfileFence> fences = {};
   friend bool operator==(const Profile&, const Profile&) = default;
 };
 

@@ -18,8 +18,11 @@ namespace curtail {
 namespace {
 
 using internal::kMaxCells;
+using internal::kMaxConcurrency;
 using internal::kMaxConfigs;
 using internal::kMaxCores;
+using internal::kMaxFences;
+using internal::kMaxFenceServices;
 using internal::kMaxLoads;
 using internal::kMaxRate;
 using internal::kMaxString;
@@ -50,6 +53,44 @@ MachineFingerprint ReadMachine(const JsonNode& node) {
           node["memory_gib"].Int(1 << 24)};
 }
 
+// Ascending names, none twice.
+std::vector<std::string> ReadServices(const JsonNode& node) {
+  std::vector<std::string> services;
+  node.ForItems(kMaxFenceServices, [&](const JsonNode& item) {
+    std::string service = item.Text(kMaxString);
+    if (service.empty()) item.Complain("must not be empty");
+    if (!services.empty() && service <= services.back()) item.Complain("must be after the one before it");
+    services.push_back(std::move(service));
+  });
+  if (services.empty()) node.Complain("must not be empty");
+  return services;
+}
+
+ProfileFence ReadFence(const JsonNode& node) {
+  node.AllowOnly({"services", "limit", "throughput_per_s", "tried", "saturated", "config"});
+  ProfileFence fence;
+  fence.services = ReadServices(node["services"]);
+  fence.limit = static_cast<uint32_t>(node["limit"].Int(kMaxConcurrency));
+  if (fence.limit == 0) node["limit"].Complain("must be at least 1");
+  fence.throughput_per_s = node["throughput_per_s"].Number(0, kMaxRate);
+  fence.tried = static_cast<uint32_t>(node["tried"].Int(kMaxConcurrency));
+  if (fence.tried < fence.limit) node["tried"].Complain("must not be below the limit");
+  fence.saturated = node["saturated"].Flag();
+  fence.config = ReadConfig(node["config"]);
+  return fence;
+}
+
+std::vector<ProfileFence> ReadFences(const JsonNode& node) {
+  std::vector<ProfileFence> fences;
+  std::set<std::vector<std::string>> seen;
+  node.ForItems(kMaxFences, [&](const JsonNode& item) {
+    fences.push_back(ReadFence(item));
+    if (!seen.insert(fences.back().services).second) item.Complain("repeats an earlier set of services");
+  });
+  if (fences.empty()) node.Complain("must not be empty");
+  return fences;
+}
+
 std::vector<double> ReadLoads(const JsonNode& node) {
   std::vector<double> loads;
   node.ForItems(kMaxLoads, [&](const JsonNode& item) {
@@ -57,7 +98,6 @@ std::vector<double> ReadLoads(const JsonNode& node) {
     if (!loads.empty() && load <= loads.back()) item.Complain("must be above the load before it");
     loads.push_back(load);
   });
-  if (loads.empty()) node.Complain("must not be empty");
   return loads;
 }
 
@@ -94,7 +134,6 @@ void ReadCells(const JsonNode& node, Profile& profile) {
       item.Complain("repeats an earlier config, load_per_s and repeat");
     }
   });
-  if (profile.cells.empty()) node.Complain("must not be empty");
 }
 
 ConfigSummary ReadSummary(const JsonNode& node) {
@@ -114,7 +153,7 @@ ConfigSummary ReadSummary(const JsonNode& node) {
 
 Profile ReadProfile(const JsonNode& root) {
   root.AllowOnly({"schema_version", "service", "curtail_version", "machine", "seed", "created", "loads_per_s",
-                  "cells", "configs"});
+                  "cells", "configs", "fences"});
   Profile profile;
   profile.service = root["service"].Text(kMaxString);
   if (profile.service.empty()) root["service"].Complain("must not be empty");
@@ -122,8 +161,12 @@ Profile ReadProfile(const JsonNode& root) {
   profile.machine = ReadMachine(root["machine"]);
   profile.seed = root["seed"].Count(std::numeric_limits<uint64_t>::max());
   profile.created = root["created"].Text(kMaxString);
+  if (root.Contains("fences")) profile.fences = ReadFences(root["fences"]);
   profile.loads = ReadLoads(root["loads_per_s"]);
+  const bool limits_alone = profile.loads.empty() && !profile.fences.empty();
+  if (profile.loads.empty() && !limits_alone) root["loads_per_s"].Complain("must not be empty");
   ReadCells(root["cells"], profile);
+  if (profile.cells.empty() && !limits_alone) root["cells"].Complain("must not be empty");
   return profile;
 }
 
@@ -172,6 +215,11 @@ Json CellJson(const ProfileCell& c) {
   return json;
 }
 
+Json FenceJson(const ProfileFence& f) {
+  return {{"services", f.services}, {"limit", f.limit},         {"throughput_per_s", f.throughput_per_s},
+          {"tried", f.tried},       {"saturated", f.saturated}, {"config", f.config.ToString()}};
+}
+
 // An array with an item a line.
 std::string Lines(const std::vector<std::string>& items) {
   std::string text = "[";
@@ -193,10 +241,12 @@ std::string TextOf(const Profile& profile) {
   std::string text = "{";
   for (const auto& [key, value] : head.items())
     text += Join("\n  ", internal::Compact(key), ": ", internal::Compact(value), ",");
-  std::vector<std::string> cells, configs;
+  std::vector<std::string> cells, configs, fences;
   for (const ProfileCell& cell : profile.cells) cells.push_back(internal::Compact(CellJson(cell)));
   for (const ConfigSummary& summary : profile.configs)
     configs.push_back(internal::Compact(SummaryJson(summary)));
+  for (const ProfileFence& fence : profile.fences) fences.push_back(internal::Compact(FenceJson(fence)));
+  if (!fences.empty()) text += Join("\n  \"fences\": ", Lines(fences), ",");
   return text + Join("\n  \"configs\": ", Lines(configs), ",\n  \"cells\": ", Lines(cells), "\n}\n");
 }
 

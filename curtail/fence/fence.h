@@ -18,8 +18,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/fence/meter.h"
 
@@ -36,6 +38,19 @@ enum class FenceMode : uint8_t {
 std::optional<FenceMode> ParseFenceMode(std::string_view text);
 std::string_view FenceModeName(FenceMode mode);
 
+// How many requests of one class may run.
+struct ClassLimit {
+  // That its requests call, by their full names, or names of stores; in any order.
+  std::vector<std::string> services;
+  uint32_t limit = 0;
+  friend bool operator==(const ClassLimit&, const ClassLimit&) = default;
+};
+
+// "a.Posts+a.Users", ascending: sets of services that are equal have one text.
+std::string ServicesText(std::vector<std::string> services);
+// Reads "a.Users+a.Posts=12". Errors: INVALID_ARGUMENT.
+absl::StatusOr<ClassLimit> ParseClassLimit(std::string_view text);
+
 struct FenceOptions {
   FenceMode mode = FenceMode::kOff;
   // The permits of all classes together, and a tenth, under models whose waiting requests hold no
@@ -46,13 +61,21 @@ struct FenceOptions {
   // How the limits of classes come about: "fixed", or a limiter that follows each class
   // (limiter/limiter.h).
   std::string limit = "fixed";
+  // The limits that these classes begin with; the others begin with equal shares. Limits that
+  // follow move on from there.
+  std::vector<ClassLimit> limits = {};
+  // Learns the path class of every method that may wait, whatever it declares: to check
+  // declarations, or to write them.
+  bool learn = false;
 
   // True if limits follow.
   bool follows() const { return limit != "fixed"; }
-  // INVALID_ARGUMENT for an unknown limit. One that follows needs a mode that gives permits out,
-  // and fewer than kMaxFollowed permits.
+  // INVALID_ARGUMENT for an unknown limit, and for classes without services, twice, or beyond
+  // kMaxLimits. A limit that follows needs a mode that gives permits out, and fewer than
+  // kMaxFollowed permits.
   absl::Status Check() const;
   static constexpr uint32_t kMaxFollowed = 1u << 15;  // occupancy.h
+  static constexpr size_t kMaxLimits = 61;            // sets of services that have a class
 };
 
 // The present state of one class, and what it has counted since the start.
@@ -66,6 +89,8 @@ struct FenceClassStats {
   uint64_t refused = 0;   // found the queue full; kDryRun: would have been refused
   uint64_t borrowed = 0;  // began with a permit of another class
   uint64_t shed = 0;      // waited too long in a queue that stood, or less important
+  // That are of the class now: "/package.Service/Method".
+  std::vector<std::string> methods = {};
 };
 
 // Calls that a method made to a service that it had not declared.
@@ -133,7 +158,7 @@ class Fence {
   uint32_t retry_after_ms(uint8_t path_class) const {
     return states_[path_class].retry_after_ms.load(std::memory_order_relaxed);
   }
-  // All but the name.
+  // All but the name and the methods.
   FenceClassStats Sample(uint8_t path_class) const;
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/fence/path_class.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -26,6 +27,13 @@ bool IsOf(std::string_view path, std::string_view service) {
 ClassTable::ClassTable(Fence* fence) : fence_(*fence) {}
 
 ClassTable::~ClassTable() = default;
+
+void ClassTable::BeginWith(const std::vector<ClassLimit>& limits) {
+  for (const ClassLimit& limit : limits) {
+    std::vector<std::string>& services = first_limits_.emplace_back(limit).services;
+    std::sort(services.begin(), services.end());
+  }
+}
 
 ClassTable::Method& ClassTable::Add(std::string_view method, TaskKind* kind) {
   Method& m = *methods_.emplace_back(std::make_unique<Method>());
@@ -130,7 +138,22 @@ uint8_t ClassTable::ClassOf(uint64_t services) {
   }
   if (classes_ == Fence::kMaxClasses) return Fence::kOther;
   sets_[classes_] = services;
+  if (const uint32_t first = FirstLimit(services); first != Fence::kNoLimit) {
+    fence_.SetLimit(static_cast<uint8_t>(classes_), first);
+  }
   return static_cast<uint8_t>(classes_++);
+}
+
+uint32_t ClassTable::FirstLimit(uint64_t services) const {
+  std::vector<std::string> names;
+  for (uint64_t left = services; left != 0; left &= left - 1) {
+    names.push_back(services_[static_cast<size_t>(std::countr_zero(left))]);
+  }
+  std::sort(names.begin(), names.end());
+  for (const ClassLimit& first : first_limits_) {
+    if (first.services == names) return first.limit;
+  }
+  return Fence::kNoLimit;
 }
 
 std::string ClassTable::NameOf(uint8_t path_class) const {
@@ -162,6 +185,12 @@ size_t ClassTable::Find(std::string_view name) const {
     if (NameOf(static_cast<uint8_t>(i)) == name) return i;
   }
   return Fence::kMaxClasses;
+}
+
+std::vector<std::vector<std::string>> ClassTable::Methods() const {
+  std::vector<std::vector<std::string>> methods(Fence::kMaxClasses);
+  for (const auto& m : methods_) methods[m->kind->path_class()].push_back(m->path);
+  return methods;
 }
 
 std::vector<UndeclaredCalls> ClassTable::Undeclared() const {

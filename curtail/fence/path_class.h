@@ -43,6 +43,9 @@ class ClassTable {
   ClassTable(const ClassTable&) = delete;
   ClassTable& operator=(const ClassTable&) = delete;
 
+  // The limits that classes begin with which have these services. Of several for one class the
+  // first holds. Before methods are added.
+  void BeginWith(const std::vector<ClassLimit>& limits);
   // Methods are numbered in the order in which they are added. `kind` is that of the method's
   // tasks; both outlive the table.
   void AddLearned(std::string_view method, TaskKind* kind);
@@ -68,6 +71,8 @@ class ClassTable {
   std::string Name(uint8_t path_class) const;
   // The class whose name that is; kMaxClasses if there is none.
   size_t Find(std::string_view name) const;
+  // The methods of each class so far, by their paths.
+  std::vector<std::vector<std::string>> Methods() const;
   // Methods that made undeclared calls.
   std::vector<UndeclaredCalls> Undeclared() const;
 
@@ -102,11 +107,14 @@ class ClassTable {
   void SetServices(Method& m, uint64_t services) CURTAIL_REQUIRES(mu_);
   void SetClass(Method& m, uint8_t path_class) CURTAIL_REQUIRES(mu_);
   uint8_t ClassOf(uint64_t services) CURTAIL_REQUIRES(mu_);
+  // The limit that the class of these services begins with; kNoLimit: an equal share.
+  uint32_t FirstLimit(uint64_t services) const CURTAIL_REQUIRES(mu_);
   std::string NameOf(uint8_t path_class) const CURTAIL_REQUIRES(mu_);
 
   Fence& fence_;
   // Immutable once the server runs; the methods guard themselves.
   std::vector<std::unique_ptr<Method>> methods_;
+  std::vector<ClassLimit> first_limits_;  // with ascending services
 
   mutable Mutex mu_;
   // The services of each class, as bits; from kFirst on.

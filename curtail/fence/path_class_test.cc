@@ -51,6 +51,27 @@ TEST_F(ClassTableTest, HasAClassForEachDeclaredSet) {
   EXPECT_EQ(table_.Find("a.Nobody"), Fence::kMaxClasses);
 }
 
+// Classes are told apart by their sets, in whatever order the services are named or found.
+TEST_F(ClassTableTest, BeginsWithTheLimitsOfItsSets) {
+  table_.BeginWith({{{"a.Users", "a.Posts"}, 5}, {{"a.Users"}, 3}});
+  table_.BeginWith({{{"a.Posts", "a.Users"}, 9}, {{"a.Late"}, 2}});  // the first holds
+  Declare("/a.S/One", {"a.Posts", "a.Users"});
+  Declare("/a.S/Two", {"a.Users"});
+  Declare("/a.S/Three", {"a.Posts"});
+  Learn("/a.S/Four");
+  FenceShares shares(&fence_);
+  shares.SetThreads(40);
+  EXPECT_EQ(shares.share(kinds_[0].path_class()), 5u);
+  EXPECT_EQ(shares.share(kinds_[1].path_class()), 3u);
+  EXPECT_GT(shares.share(kinds_[2].path_class()), 5u) << "it has no limit";
+  Run(3, ClassTable::kLearned, {"/a.Late/Get"});
+  shares.Refresh();
+  EXPECT_EQ(ClassOf(3), "a.Late");
+  EXPECT_EQ(shares.share(kinds_[3].path_class()), 2u) << "a learned class begins with it too";
+  EXPECT_THAT(table_.Methods()[kinds_[0].path_class()], ElementsAre("/a.S/One"));
+  EXPECT_THAT(table_.Methods()[kinds_[3].path_class()], ElementsAre("/a.S/Four"));
+}
+
 TEST_F(ClassTableTest, TellsOfUndeclaredCallsNowAndThen) {
   Declare("/a.S/One", {"a.Users"});
   EXPECT_FALSE(table_.Called(0, "/a.Users/Find"));

@@ -171,16 +171,9 @@ class HostBuilder {
     options.any_machine = flags_.any_machine;
     options.slo = FromMillis(flags_.slo_ms);
     options.cpu_weight = flags_.cpu_weight;
-    const std::optional<FenceMode> fence = ParseFenceMode(flags_.fence);
-    if (!fence) {
-      return absl::InvalidArgumentError(
-          Join("--fence ", flags_.fence, ": write off, dry-run, strict or borrow"));
-    }
-    options.fence.mode = *fence;
-    options.fence.limit = flags_.fence_limit;
-    if (absl::Status checked = options.fence.Check(); !checked.ok()) {
-      return absl::InvalidArgumentError(Join("--fence-limit ", flags_.fence_limit, ": ", Message(checked)));
-    }
+    const absl::StatusOr<FenceOptions> fence = internal::FenceFrom(flags_);
+    if (!fence.ok()) return fence.status();
+    options.fence = *fence;
     const absl::StatusOr<QueueOptions> queue = internal::QueueFrom(flags_);
     if (!queue.ok()) return queue.status();
     options.queue = *queue;

@@ -47,7 +47,8 @@ struct ServerOptions {
   // docs/design/adaptation.md shows one.
   std::vector<const PolicyKind*> policies;
   // The file of the profile that training wrote for one of the services on this machine. Not
-  // every policy needs one.
+  // every policy needs one. With fences, path classes begin with the limits in it, unless
+  // FenceOptions::limits has others.
   std::string profile;
   // Accepts a profile that was trained on another machine. Its loads and latencies are those of
   // that machine.

@@ -38,6 +38,7 @@ const std::string& ValidText() {
       }
     }
     Summarize(profile);
+    profile.fences = {{{"a.C", "a.D"}, 3, 100, 8, true, Config::Parse("SDB1-4").value()}};
     return ProfileJson(profile).value();
   }();
   return text;

@@ -8,9 +8,7 @@
 //   it still rises, and requests often waited   the limit grows by a tenth, to see whether it rises further
 //   else                                        the limit binds nothing, and stays
 //
-// A step changes it by a quarter at most. A point is made of bins in a row until it has ten answers, and twice as many as
-// there were requests: in a shorter time concurrency and throughput are those of different requests, and a steady
-// load of slow ones would look like a plateau. A bin that came late is no part of one, as it mixes concurrencies.
+// A step changes it by a quarter at most. Bins in a row make a point (points.h).
 //
 // A guard acts between the steps. If the throughput at the limit is below the knee's by 30 %, and by three deviations
 // of a random count, the knee has moved: a neighbour took CPUs, or a service below is slower. The limit falls by a fifth.
@@ -22,6 +20,7 @@
 
 #include "curtail/fence/limiter/knee.h"
 #include "curtail/fence/limiter/limiter.h"
+#include "curtail/fence/limiter/points.h"
 
 namespace curtail {
 namespace {
@@ -31,8 +30,6 @@ constexpr Nanos kStep = std::chrono::seconds(1);
 constexpr double kMostChange = 0.25;
 constexpr double kExplore = 0.1;
 constexpr double kOften = 0.5;  // of the points since the last step
-constexpr uint64_t kAnswers = 10;
-constexpr double kTurns = 2;
 constexpr double kFallen = 0.7;
 constexpr double kDeviations = 3;
 constexpr double kGuardCut = 0.8;
@@ -43,11 +40,7 @@ class Sct final : public Limiter {
 
   uint32_t Next(const LoadBin& bin) override {
     now_ += bin.length;
-    if (bin.length <= 2 * kLoadBin) {
-      Gather(bin);
-    } else {
-      part_ = {};
-    }
+    Gather(bin);
     while (!points_.empty() && points_.front().when < now_ - kWindow) points_.pop_front();
     if (now_ - stepped_ >= kStep && seen_ >= static_cast<double>(kKneePoints)) Step();
     limit_ = std::clamp<double>(limit_, 1, bin.most);
@@ -59,29 +52,13 @@ class Sct final : public Limiter {
     Nanos when{0};
     LoadPoint point;
   };
-  // The bins of a point that is not whole.
-  struct Part {
-    double seconds = 0;
-    double area = 0;  // of the concurrency, in seconds
-    uint64_t completed = 0;
-    bool limited = false;
-  };
-
   void Gather(const LoadBin& bin) {
-    part_.seconds += InSeconds(bin.length);
-    part_.area += bin.concurrency * InSeconds(bin.length);
-    part_.completed += bin.completed;
-    part_.limited |= bin.limited;
-    const auto completed = static_cast<double>(part_.completed);
-    const double concurrency = part_.area / part_.seconds;
-    if (part_.completed < kAnswers || completed < kTurns * concurrency) return;
-    const Part whole = part_;
-    part_ = {};
+    const std::optional<PointMaker::Whole> whole = maker_.Add(bin);
+    if (!whole) return;
     ++seen_;
-    limited_ += whole.limited ? 1 : 0;
-    const LoadPoint point{concurrency, completed / whole.seconds};
-    points_.push_back({now_, point});
-    Guard(point, whole.seconds);
+    limited_ += whole->limited ? 1 : 0;
+    points_.push_back({now_, whole->point});
+    Guard(whole->point, whole->seconds);
   }
 
   void Guard(const LoadPoint& point, double seconds) {
@@ -116,7 +93,7 @@ class Sct final : public Limiter {
   Nanos now_{0};  // the bins' lengths, together
   Nanos stepped_{0};
   std::deque<Timed> points_;  // of kWindow
-  Part part_;
+  PointMaker maker_;
   double plateau_ = 0;  // the throughput of the knee, a second; 0: none is known
   // Points since the last step, and those with requests that waited.
   double seen_ = 0;

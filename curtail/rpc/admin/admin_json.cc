@@ -91,7 +91,8 @@ json FencesJson(const admin::v1::GetStatusReply& status) {
                        {"queued", c.queued()},
                        {"refused", c.refused()},
                        {"borrowed", c.borrowed()},
-                       {"shed", c.shed()}});
+                       {"shed", c.shed()},
+                       {"methods", c.methods()}});
   }
   json undeclared = json::array();
   for (const admin::v1::UndeclaredCalls& calls : status.fences().undeclared()) {

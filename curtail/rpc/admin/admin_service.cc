@@ -97,6 +97,7 @@ void Fill(const FenceStats& stats, admin::v1::Fences* fences) {
     to->set_refused(from.refused);
     to->set_borrowed(from.borrowed);
     to->set_shed(from.shed);
+    for (const std::string& method : from.methods) to->add_methods(method);
   }
   for (const UndeclaredCalls& from : stats.undeclared) {
     admin::v1::UndeclaredCalls* const to = fences->add_undeclared();

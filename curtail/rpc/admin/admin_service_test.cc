@@ -61,7 +61,7 @@ TEST(AdminMessages, StatusHasAllThatTheServerCounts) {
                     .limits = {{"resets", 20}},
                     .fences = FenceStats{.mode = FenceMode::kStrict,
                                          .limiter = "sct",
-                                         .classes = {{"a.B", 21, 22, 23, 24, 25, 26, 27, 29}},
+                                         .classes = {{"a.B", 21, 22, 23, 24, 25, 26, 27, 29, {"/a.S/M"}}},
                                          .undeclared = {{"/a.B/C", "a.D", 28}}},
                     .refusals = {{"waited too long", 30}}};
   const admin::v1::GetStatusReply status = StatusMessage(stats, kNow);
@@ -87,11 +87,11 @@ TEST(AdminMessages, StatusHasAllThatTheServerCounts) {
   EXPECT_EQ(status.held_up(0).ShortDebugString(), "path: \"/a.B/C\" times: 19 blocks: true");
   ASSERT_EQ(status.limits_size(), 1);
   EXPECT_EQ(status.limits(0).ShortDebugString(), "name: \"resets\" times: 20");
-  EXPECT_EQ(
-      status.fences().ShortDebugString(),
-      "mode: \"strict\" classes { name: \"a.B\" limit: 21 in_use: 22 waiting: 23 begun: 24 queued: 25 "
-      "refused: 26 borrowed: 27 shed: 29 } undeclared { method: \"/a.B/C\" service: \"a.D\" times: 28 } "
-      "limiter: \"sct\"");
+  EXPECT_EQ(status.fences().ShortDebugString(),
+            "mode: \"strict\" classes { name: \"a.B\" limit: 21 in_use: 22 waiting: 23 begun: 24 queued: 25 "
+            "refused: 26 borrowed: 27 shed: 29 methods: \"/a.S/M\" } undeclared { method: \"/a.B/C\" "
+            "service: \"a.D\" times: 28 } "
+            "limiter: \"sct\"");
   ASSERT_EQ(status.refusals_size(), 1);
   EXPECT_EQ(status.refusals(0).ShortDebugString(), "reason: \"waited too long\" times: 30");
 }

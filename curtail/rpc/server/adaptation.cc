@@ -2,12 +2,8 @@
 #include "curtail/rpc/server/adaptation.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <utility>
 
-#include "curtail/adapt/machine.h"
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/adapt/profile.h"
 #include "curtail/base/strings.h"
@@ -23,36 +19,6 @@ constexpr Nanos kTick = std::chrono::milliseconds(20);
 constexpr Nanos kQuietAfter = std::chrono::seconds(2);
 constexpr Nanos kQuietTick = std::chrono::milliseconds(250);
 constexpr size_t kHistory = 4096;
-constexpr size_t kMaxProfileBytes = 64u << 20;
-
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
-  if (file == nullptr) return absl::InvalidArgumentError(std::strerror(errno));
-  std::string text;
-  char buffer[1 << 16];
-  while (const size_t n = std::fread(buffer, 1, sizeof buffer, file.get())) {
-    text.append(buffer, n);
-    if (text.size() > kMaxProfileBytes) return absl::InvalidArgumentError("larger than 64 MiB");
-  }
-  if (std::ferror(file.get())) return absl::InvalidArgumentError(std::strerror(errno));
-  return text;
-}
-
-absl::StatusOr<Profile> ReadProfile(const ServerOptions& options, const std::vector<std::string>& services) {
-  const auto wrong = [&](const absl::Status& why) {
-    return absl::InvalidArgumentError(Join("profile ", options.profile, ": ", Message(why)));
-  };
-  const absl::StatusOr<std::string> text = ReadFile(options.profile);
-  if (!text.ok()) return wrong(text.status());
-  absl::StatusOr<Profile> profile = ParseProfile(*text);
-  if (!profile.ok()) return wrong(profile.status());
-  const bool ours = std::find(services.begin(), services.end(), profile->service) != services.end();
-  const std::string& service = ours || services.empty() ? profile->service : services.front();
-  const absl::Status fits =
-      CheckProfileFits(*profile, service, ThisMachineFingerprint(), options.any_machine);
-  if (!fits.ok()) return wrong(fits);
-  return profile;
-}
 
 ServiceStyle StyleOf(const ConfigFilter& runs) {
   const bool sync = runs({.model = {Waiting::kSync}});
@@ -100,27 +66,17 @@ std::string LeftOut(const Profile& profile, const ConfigFilter& runs, const Conf
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Adaptation>> Adaptation::Make(const ServerOptions& options,
-                                                             const std::vector<std::string>& services,
+                                                             const Profile* profile,
                                                              const ConfigFilter& runs) {
-  if (options.policy.empty()) {
-    if (options.profile.empty()) return nullptr;
-    return absl::InvalidArgumentError(Join("profile ", options.profile,
-                                           " is given, but no policy that uses it, such as ",
-                                           PolicyThatUses(ProfileUse::kRequired)));
-  }
+  if (options.policy.empty()) return nullptr;
   if (options.slo <= Nanos(0)) return absl::InvalidArgumentError("the SLO of a policy is a time above zero");
   if (!(options.cpu_weight >= 0))
     return absl::InvalidArgumentError("the weight of CPU for a policy is zero or above");
-  std::optional<Profile> profile;
-  if (!options.profile.empty()) {
-    absl::StatusOr<Profile> read = ReadProfile(options, services);
-    if (!read.ok()) return read.status();
-    profile = *std::move(read);
-  }
+  if (profile != nullptr && profile->cells.empty()) profile = nullptr;  // it has limits of path classes alone
   std::unique_ptr<Adaptation> made(new Adaptation);
   made->spec_ = options.policy;
   made->first_ = options.config;
-  const absl::Status chosen = made->Choose(options, profile ? &*profile : nullptr, runs);
+  const absl::Status chosen = made->Choose(options, profile, runs);
   if (!chosen.ok()) return chosen;
   return made;
 }

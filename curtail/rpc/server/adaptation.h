@@ -39,12 +39,10 @@ namespace curtail::internal {
 // The adaptation of one server. After Start(), all methods but Stop() are for any thread.
 class Adaptation final : public CallObserver, private Actuator, private BlockingWatcher {
  public:
-  // Reads and checks what `options` ask for; null when they name no policy. `services` are the full names of the
-  // server's services, its own before those that each server has; `runs` says whether they can run under a
-  // config. Errors: INVALID_ARGUMENT that says what is wrong, with the file's name when it is the profile.
+  // Checks what `options` ask for; null when they name no policy. `profile`: what their file says; null for none. `runs`
+  // says whether the services can run under a config. Errors: INVALID_ARGUMENT that says what is wrong.
   static absl::StatusOr<std::unique_ptr<Adaptation>> Make(const ServerOptions& options,
-                                                          const std::vector<std::string>& services,
-                                                          const ConfigFilter& runs);
+                                                          const Profile* profile, const ConfigFilter& runs);
 
   // The config to start the executor with.
   const Config& first_config() const { return first_; }

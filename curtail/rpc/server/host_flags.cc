@@ -43,7 +43,8 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
   flags.Add("--config", &f->config, "Threading model and pool sizes");
   flags.Add("--policy", &f->policy,
             "Changes the config by the load: " + PolicyNames(policies) + " (default: the config stays)");
-  flags.Add("--profile", &f->profile, "What the policy goes by: a profile of this service and machine");
+  flags.Add("--profile", &f->profile,
+            "What the policy goes by, and the limits of fences: a profile of this service and machine");
   flags.Add("--any-machine", &f->any_machine, "Take a profile of another machine, too");
   flags.Add("--slo", &f->slo_ms, "The p99 in ms that a policy must not endanger by trying other configs",
             {0.001, 3.6e6});
@@ -70,9 +71,13 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
       "--fence", &f->fence,
       "Keeps a service that stalls from taking the threads of requests that do not call it: off, dry-run, "
       "strict or borrow");
-  flags.Add("--fence-limit", &f->fence_limit,
-            "How many requests of a path may run, with a strict or borrowing fence: fixed, or followed by " +
-                LimiterNames().substr(kFixedLimit.size() + 2));
+  flags.Add("--fence-learn", &f->fence_learn,
+            "Learn which services each method calls, whatever it declares; `curtail status --json` tells");
+  flags.Add("--fence-limit", &f->fence_limits,
+            "How many requests of a path may run: fixed, or with a strict or borrowing fence followed by " +
+                LimiterNames().substr(kFixedLimit.size() + 2) +
+                "; and SERVICE+SERVICE=N, with which the path that calls these services begins (default: as "
+                "the profile says, else alike)");
   flags.Add("--shed", &f->shed, "Refuses requests that wait too long in a queue that stands: off or codel");
   flags.Add("--queue", &f->queue,
             "Which request is next: fifo, or lifo, the newest first while the queue stands");
@@ -118,6 +123,31 @@ void AddInstanceFlags(Flags& flags, HostFlags* f) {
   flags.Add("--store", &f->stores, "NAME=ADDR,ADDR: a store of this service");
   flags.Add("--shard", &f->shard, "INDEX/COUNT: which part of the data this instance holds");
   flags.Add("--lanes", &f->lanes, "Sets of connections to the services that this one calls", {1, 256});
+}
+
+absl::StatusOr<FenceOptions> FenceFrom(const HostFlags& flags) {
+  const std::optional<FenceMode> mode = ParseFenceMode(flags.fence);
+  if (!mode) {
+    return absl::InvalidArgumentError(
+        Join("--fence ", flags.fence, ": write off, dry-run, strict or borrow"));
+  }
+  FenceOptions options{.mode = *mode};
+  options.learn = flags.fence_learn;
+  bool named = false;
+  for (const std::string& text : flags.fence_limits) {
+    absl::Status wrong;
+    if (text.find('=') == std::string::npos) {
+      if (std::exchange(named, true)) wrong = absl::InvalidArgumentError("there is one limiter");
+      options.limit = text;
+    } else if (absl::StatusOr<ClassLimit> limit = ParseClassLimit(text); limit.ok()) {
+      options.limits.push_back(*std::move(limit));
+    } else {
+      wrong = limit.status();
+    }
+    wrong.Update(options.Check());
+    if (!wrong.ok()) return absl::InvalidArgumentError(Join("--fence-limit ", text, ": ", Message(wrong)));
+  }
+  return options;
 }
 
 absl::StatusOr<QueueOptions> QueueFrom(const HostFlags& flags) {

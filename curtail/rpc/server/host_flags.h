@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "curtail/exec/queue_options.h"
 #include "curtail/fence/credit_pool.h"
+#include "curtail/fence/fence.h"
 #include "curtail/rpc/flags.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/tls.h"
@@ -31,7 +32,9 @@ struct HostFlags {
   std::string policy, profile, admin, http_admin;
   std::string trace_to;
   double trace_sample = 0.001, trace_slow_ms = 0;
-  std::string fence = "off", fence_limit = "fixed";
+  std::string fence = "off";
+  bool fence_learn = false;
+  std::vector<std::string> fence_limits;  // a limiter's name; "a.Users+a.Posts=12"
   std::string shed = "off", queue = "fifo";
   std::string priorities = "off";
   std::string admission = "off";
@@ -55,6 +58,8 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
 // Adds the flags of an instance among others: its peers, its stores, its shard.
 void AddInstanceFlags(Flags& flags, HostFlags* f);
 
+// The fence that the flags describe. Errors: INVALID_ARGUMENT that names the flag.
+absl::StatusOr<FenceOptions> FenceFrom(const HostFlags& flags);
 // The queues that the flags describe. Errors: INVALID_ARGUMENT that names the flag.
 absl::StatusOr<QueueOptions> QueueFrom(const HostFlags& flags);
 

@@ -29,6 +29,7 @@
 #include "curtail/exec/fifo_order.h"
 #include "curtail/exec/priority_order.h"
 #include "curtail/exec/spin_budget.h"
+#include "curtail/rpc/server/profile_file.h"
 #include "curtail/rpc/server/server_connection.h"
 #include "curtail/wire/metadata.h"
 
@@ -137,11 +138,17 @@ absl::Status ServerCore::Run() {
   if (options_.config.stand_ins && !parts_.methods.CheckModel(options_.config).ok()) {
     options_.config = *Config::Parse("AIB1-1");
   }
-  auto adaptation = Adaptation::Make(options_, parts_.methods.ServiceNames(),
+  const absl::StatusOr<std::optional<Profile>> profile =
+      ReadServerProfile(options_, parts_.methods.ServiceNames());
+  if (!profile.ok()) return profile.status();
+  auto adaptation = Adaptation::Make(options_, *profile ? &**profile : nullptr,
                                      [this](const Config& c) { return parts_.methods.CheckModel(c).ok(); });
   if (!adaptation.ok()) return adaptation.status();
   adaptation_ = *std::move(adaptation);
-  if (parts_.fence != nullptr) parts_.fence->AddMethods(parts_.methods);
+  if (parts_.fence != nullptr) {
+    if (*profile) parts_.fence->BeginWith(LimitsOf(**profile));
+    parts_.fence->AddMethods(parts_.methods);
+  }
   if (absl::Status started = StartExecutor(); !started.ok()) return started;
   std::vector<CallObserver*> observers = options_.observers;
   if (adaptation_ != nullptr) {

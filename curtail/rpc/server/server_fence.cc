@@ -13,11 +13,12 @@
 namespace curtail::internal {
 
 void ServerFence::AddMethods(MethodTable& methods) {
+  const bool learn = fence_.options().learn;
   for (ServedMethod* method : methods.InOrder()) {
     const bool stream = method->handler.kind == MethodHandler::Kind::kStream;
-    if (method->calls && !stream) {
+    if (method->calls && !stream && !learn) {
       classes_.AddDeclared(method->path, &method->kind, *method->calls);
-    } else if (stream || method->handler.never_waits) {
+    } else if (stream || (method->handler.never_waits && !learn)) {
       classes_.AddDeclared(method->path, &method->kind, {});
     } else {
       classes_.AddLearned(method->path, &method->kind);
@@ -54,11 +55,13 @@ FenceStats ServerFence::Sample() const {
   FenceStats stats{
       .mode = fence_.options().mode, .limiter = fence_.options().limit, .undeclared = classes_.Undeclared()};
   std::vector<std::string> names = classes_.Names();
+  std::vector<std::vector<std::string>> methods = classes_.Methods();
   for (size_t i = 0; i < names.size(); ++i) {
     FenceClassStats sample = fence_.Sample(static_cast<uint8_t>(i));
     sample.shed += less_important_[i].load(std::memory_order_relaxed);
     if (sample.limit == 0 && sample.begun == 0) continue;
     sample.name = std::move(names[i]);
+    sample.methods = std::move(methods[i]);
     stats.classes.push_back(std::move(sample));
   }
   return stats;

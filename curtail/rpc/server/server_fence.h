@@ -30,8 +30,12 @@ class MethodTable;
 class ServerFence {
  public:
   ServerFence(const FenceOptions& options, const QueueOptions& queue)
-      : fence_(options, Now()), queue_(queue), classes_(&fence_) {}
+      : fence_(options, Now()), queue_(queue), classes_(&fence_) {
+    classes_.BeginWith(options.limits);
+  }
 
+  // The limits that classes begin with for which the options have none. Before AddMethods().
+  void BeginWith(const std::vector<ClassLimit>& limits) { classes_.BeginWith(limits); }
   // Before the executor runs, once. Methods that never wait, and streams, which hold no thread of the pools, are local.
   void AddMethods(MethodTable& methods);
   // For the executor. It outlives the requests.

@@ -60,11 +60,16 @@ config: `hdsearch --policy mutune --profile profile.json`. A config that gives u
 application is started and ended by this; a server that runs already is switched through its admin interface, and gets its
 config back at the end. Train on the machine that serves: a profile is of one machine.
 
+With --fences it drives each path class alone, finds the fewest requests at once that have the full throughput, and adds them
+to the profile as limits: `hdsearch --fence strict --profile profile.json` begins with these. A server that runs already needs
+--fence dry-run for this; train it once for each of its methods, with the same --out.
+
 Examples:
   curtail train hdsearch --out profile.json              # about 30 minutes
   curtail train hdsearch --quick --out profile.json      # under 3 minutes
   curtail train hdsearch --dry-run                       # says what it would measure, and how long that takes
   curtail train hdsearch --out profile.json --resume     # goes on after Ctrl-C or a power cut
+  curtail train router --fences --out profile.json       # the limits of its path classes, about a minute
   curtail train 127.0.0.1:7000 --admin 127.0.0.1:9090 --method shop.Cart/Add --data @requests.jsonl --out cart.json
 
 Exit codes: 0 ok, 1 a process failed or no disk space, 104 bad flags, a missing program or data set, 105 interrupted.)";

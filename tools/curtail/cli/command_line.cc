@@ -283,6 +283,8 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags* f) {
   command->add_flag("--quick", f->quick, "Fewer configs and loads, shorter cells");
   command->add_flag("--dry-run", f->dry_run, "Print the plan and stop");
   command->add_flag("--resume", f->resume, "Go on with an interrupted training");
+  command->add_flag("--fences", f->fences,
+                    "Find how many requests of each path class should run at once, in place of configs");
   return command;
 }
 

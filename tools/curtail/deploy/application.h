@@ -38,6 +38,7 @@ struct MidTierSetup {
   Nanos slo{0};                      // zero: the server's default
   std::optional<double> cpu_weight;  // absent: the server's default
   std::string admin;                 // address; empty: none
+  std::string fence;                 // its mode; empty: the topology's
   std::vector<std::string> wrapper;  // a program and its flags to run it under, such as valgrind; empty: none
 };
 

@@ -106,7 +106,7 @@ absl::StatusOr<std::unique_ptr<Subject>> Subject::Make(const SubjectFlags& flags
 absl::StatusOr<std::unique_ptr<Subject>> Subject::Over(const Application& application, Tiers& tiers,
                                                        const std::atomic<bool>& stop) {
   std::unique_ptr<Subject> subject(new Subject(stop));
-  if (absl::Status started = subject->StartMidTier(application, tiers); !started.ok()) return started;
+  if (absl::Status started = subject->StartMidTier(application, tiers, {}); !started.ok()) return started;
   return subject;
 }
 
@@ -128,12 +128,12 @@ absl::Status Subject::StartApplication(const SubjectFlags& flags, Console& conso
   absl::StatusOr<std::unique_ptr<Tiers>> tiers = Tiers::Start(*application_, *logs_, stop_);
   if (!tiers.ok()) return tiers.status();
   own_tiers_ = *std::move(tiers);
-  return StartMidTier(*application_, *own_tiers_);
+  return StartMidTier(*application_, *own_tiers_, {.fence = flags.fence});
 }
 
-absl::Status Subject::StartMidTier(const Application& application, Tiers& tiers) {
+absl::Status Subject::StartMidTier(const Application& application, Tiers& tiers, MidTierSetup setup) {
   tiers_ = &tiers;
-  absl::StatusOr<std::unique_ptr<MidTier>> mid_tier = tiers.StartMidTier({}, /*admin=*/true);
+  absl::StatusOr<std::unique_ptr<MidTier>> mid_tier = tiers.StartMidTier(std::move(setup), /*admin=*/true);
   if (!mid_tier.ok()) return mid_tier.status();
   mid_tier_ = *std::move(mid_tier);
   workload_ = application.workload;
@@ -254,6 +254,32 @@ absl::StatusOr<ProfileCell> Subject::Measure(const Config& config, double load_p
     cell.cpu_cores = InSeconds(*cpu_after - *cpu_before) / InSeconds(elapsed);
   if (cell.saturated) Settle();
   return cell;
+}
+
+absl::StatusOr<Config> Subject::SetConfig(const std::string& config) {
+  if (!config.empty()) {
+    const absl::StatusOr<Config> wanted = Config::Parse(config);
+    if (!wanted.ok()) return wanted;
+    if (absl::Status switched = SwitchTo(*wanted); !switched.ok()) return switched;
+  }
+  const absl::StatusOr<std::string> now = admin_->GetConfig();
+  if (!now.ok()) return now.status();
+  return Config::Parse(*now);
+}
+
+absl::StatusOr<LoadResult> Subject::Drive(const Workload& workload, const DriveOptions& drive) {
+  RunOptions options = options_;
+  options.warmup = drive.warmup;
+  options.requests = drive.requests;
+  options.observer = drive.observer;
+  const auto outstanding = static_cast<size_t>(drive.outstanding);
+  options.channel.connections = static_cast<int>(std::min<size_t>(outstanding, 4));
+  absl::StatusOr<LoadResult> run = RunClosedLoop(options, workload, drive.outstanding, drive.length);
+  if (absl::Status status = Check(); !status.ok()) return status;
+  if (!run.ok()) return run.status();
+  if (run->interrupted) return absl::CancelledError("interrupted");
+  if (absl::Status refused = RefusesAll(*run); !refused.ok()) return refused;
+  return run;
 }
 
 absl::Status CheckTarget(const SubjectFlags& flags) {

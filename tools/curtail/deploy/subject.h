@@ -28,7 +28,17 @@ struct SubjectFlags {
   // The target, its TLS, and the requests, as for `curtail load`: the name of an application alone has it started.
   LoadFlags load;
   std::string admin;  // of a server that runs already
+  std::string fence;  // the mode of an application that is started; empty: the topology's
   ApplicationOptions application;
+};
+
+// Requests in closed loop.
+struct DriveOptions {
+  int outstanding = 1;
+  Nanos warmup{0};
+  Nanos length{0};
+  uint64_t requests = 0;            // at most; 0: as many as there is time for
+  RunObserver* observer = nullptr;  // may be null
 };
 
 // A Subject serves under one config after the other. Thread-compatible. Processes that it started end with it; a server
@@ -55,6 +65,15 @@ class Subject {
   absl::StatusOr<ProfileCell> Measure(const Config& config, double load_per_s, Nanos warmup, Nanos length,
                                       uint64_t seed);
 
+  // Puts a config in force, if one is given, and returns the one in force. Errors: as SwitchTo(), and for a text that is
+  // none.
+  absl::StatusOr<Config> SetConfig(const std::string& config);
+  // Sends requests of `workload`, which are of the same server, under the config in force. Errors: as Measure().
+  absl::StatusOr<LoadResult> Drive(const Workload& workload, const DriveOptions& drive);
+
+  // The requests that are sent to it.
+  const std::shared_ptr<const Workload>& workload() const { return workload_; }
+  AdminClient& admin() { return *admin_; }
   // For the profile: the full name of its service; what is sent to it.
   const std::string& service() const { return service_; }
   const std::string& description() const { return description_; }
@@ -69,7 +88,7 @@ class Subject {
  private:
   explicit Subject(const std::atomic<bool>& stop) : stop_(stop) {}
   absl::Status StartApplication(const SubjectFlags& flags, Console& console);
-  absl::Status StartMidTier(const Application& application, Tiers& tiers);
+  absl::Status StartMidTier(const Application& application, Tiers& tiers, MidTierSetup setup);
   absl::Status Reach(const SubjectFlags& flags, Console& console);
   absl::Status Check();
   // The CPU that the server's process has used so far; absent where it does not say.

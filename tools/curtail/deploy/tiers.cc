@@ -52,6 +52,7 @@ absl::StatusOr<std::unique_ptr<Process>> Tiers::Launch(std::string name, const M
   instance.admin = setup.admin;
   if (entry.common_flags) {
     instance.more_flags = {"--drain", "1"};
+    if (!setup.fence.empty()) instance.more_flags.insert(instance.more_flags.end(), {"--fence", setup.fence});
     if (setup.any_machine) instance.more_flags.push_back("--any-machine");
     if (setup.slo > Nanos(0)) {
       const double slo_ms = static_cast<double>(setup.slo.count()) / 1e6;

@@ -25,6 +25,7 @@
 #include "curtail/load/report/report.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
+#include "tools/curtail/train/fence_command.h"
 #include "tools/curtail/train/training_run.h"
 
 namespace curtail::tool {
@@ -193,6 +194,7 @@ int RunTrain(const TrainFlags& flags, Console& console, const std::atomic<bool>&
   if (absl::Status target = CheckTarget(flags.subject); !target.ok()) {
     return FailWith(console, target, "train", nullptr);
   }
+  if (flags.fences) return RunFenceTraining(flags, console, stop);
   absl::StatusOr<TrainingPlan> plan = MakePlan(flags);
   if (!plan.ok()) return FailWith(console, plan.status(), "train", nullptr);
   console.Print(absl::StrCat(console.Bold("train"), "    ", absl::StrJoin(flags.subject.load.targets, " "),

@@ -23,6 +23,7 @@ struct TrainFlags {
   bool quick = false;
   bool dry_run = false;
   bool resume = false;
+  bool fences = false;  // the limits of path classes, in place of configs at loads
 };
 
 // Runs it. Returns the exit code. What was measured is in OUT.partial at any time, from which --resume goes on.
