@@ -3,7 +3,7 @@
 // DESIGN. Additive increase, multiplicative decrease, after AIMDLimit of Netflix' concurrency-limits: one more a second
 // while the class uses half its limit or more; a tenth less when a request was dropped, or took over 5 s. A request
 // that this limit refused is no drop: it says nothing of the services.
-#include <algorithm>
+#include <cmath>
 
 #include "curtail/fence/limiter/window.h"
 
@@ -13,24 +13,18 @@ namespace {
 constexpr double kBackoff = 0.9;
 constexpr double kTimeout = 5;  // s
 
-class Aimd final : public Limiter {
+class Aimd final : public WindowedLimiter {
  public:
-  explicit Aimd(uint32_t first) : limit_(first) {}
-
-  uint32_t Next(const LoadBin& bin) override {
-    if (const auto window = bins_.Add(bin)) {
-      if (window->dropped > 0 || window->response_time() > kTimeout) {
-        limit_ = static_cast<uint32_t>(limit_ * kBackoff);
-      } else if (window->concurrency * 2 >= limit_) {
-        ++limit_;
-      }
-    }
-    return limit_ = std::clamp<uint32_t>(limit_, 1, bin.most);
-  }
+  explicit Aimd(uint32_t first) : WindowedLimiter(first) {}
 
  private:
-  WindowedBins bins_;
-  uint32_t limit_;
+  void Judge(const LimiterWindow& window) override {
+    if (window.dropped > 0 || window.response_time() > kTimeout) {
+      limit_ = std::floor(limit_ * kBackoff);
+    } else if (window.concurrency * 2 >= limit_) {
+      ++limit_;
+    }
+  }
 };
 
 }  // namespace

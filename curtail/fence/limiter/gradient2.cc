@@ -16,18 +16,12 @@ constexpr double kWarmUp = 10;
 constexpr double kSmoothing = 0.2;
 constexpr double kQueue = 4;
 
-class Gradient2 final : public Limiter {
+class Gradient2 final : public WindowedLimiter {
  public:
-  explicit Gradient2(uint32_t first) : limit_(first) {}
-
-  uint32_t Next(const LoadBin& bin) override {
-    if (const auto window = bins_.Add(bin)) Judge(*window);
-    limit_ = std::clamp<double>(limit_, 1, bin.most);
-    return static_cast<uint32_t>(limit_);
-  }
+  explicit Gradient2(uint32_t first) : WindowedLimiter(first) {}
 
  private:
-  void Judge(const LimiterWindow& window) {
+  void Judge(const LimiterWindow& window) override {
     const double now = window.response_time();
     // The plain mean at first, then one that forgets.
     ++windows_;
@@ -38,8 +32,6 @@ class Gradient2 final : public Limiter {
     limit_ = (1 - kSmoothing) * limit_ + kSmoothing * (limit_ * gradient + kQueue);
   }
 
-  WindowedBins bins_;
-  double limit_;
   double long_ = 0;  // s
   double windows_ = 0;
 };

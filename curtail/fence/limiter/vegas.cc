@@ -16,18 +16,12 @@ namespace {
 
 constexpr double kProbe = 30;
 
-class Vegas final : public Limiter {
+class Vegas final : public WindowedLimiter {
  public:
-  explicit Vegas(uint32_t first) : limit_(first) {}
-
-  uint32_t Next(const LoadBin& bin) override {
-    if (const auto window = bins_.Add(bin)) Judge(*window);
-    limit_ = std::clamp<double>(limit_, 1, bin.most);
-    return static_cast<uint32_t>(limit_);
-  }
+  explicit Vegas(uint32_t first) : WindowedLimiter(first) {}
 
  private:
-  void Judge(const LimiterWindow& window) {
+  void Judge(const LimiterWindow& window) override {
     const double now = window.response_time();
     if (++windows_ >= probe_at_ * limit_) {
       windows_ = 0;
@@ -51,9 +45,7 @@ class Vegas final : public Limiter {
     }
   }
 
-  WindowedBins bins_;
-  Rng rng_{1};  // spreads probes; the same in each run
-  double limit_;
+  Rng rng_{1};                                              // spreads probes; the same in each run
   double least_ = std::numeric_limits<double>::infinity();  // response time, s
   double windows_ = 0;                                      // since the last probe
   double probe_at_ = kProbe;

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
+#include <utility>
 
 #include "curtail/fence/limiter/limiter.h"
 
@@ -23,21 +23,26 @@ struct LimiterWindow {
   double response_time() const { return area / static_cast<double>(completed); }
 };
 
-// A WindowedBins adds bins up. Thread-compatible.
-class WindowedBins {
+// A WindowedLimiter judges windows of bins. Thread-compatible.
+class WindowedLimiter : public Limiter {
  public:
-  // The window that ends with `bin`, if one does.
-  std::optional<LimiterWindow> Add(const LoadBin& bin) {
+  uint32_t Next(const LoadBin& bin) final {
     window_.length += bin.length;
     window_.area += bin.concurrency * InSeconds(bin.length);
     window_.concurrency = std::max(window_.concurrency, bin.concurrency);
     window_.completed += bin.completed;
     window_.dropped += bin.dropped;
-    if (window_.length < kLength || window_.completed < kAnswers) return std::nullopt;
-    const LimiterWindow whole = window_;
-    window_ = {};
-    return whole;
+    if (window_.length >= kLength && window_.completed >= kAnswers) Judge(std::exchange(window_, {}));
+    limit_ = std::clamp<double>(limit_, 1, bin.most);
+    return static_cast<uint32_t>(limit_);
   }
+
+ protected:
+  explicit WindowedLimiter(uint32_t first) : limit_(first) {}
+  // Sets limit_ by a window that has ended. Next() keeps it in its bounds.
+  virtual void Judge(const LimiterWindow& window) = 0;
+
+  double limit_;
 
  private:
   static constexpr Nanos kLength = std::chrono::seconds(1);
