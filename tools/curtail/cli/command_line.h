@@ -20,6 +20,7 @@
 #include "tools/curtail/load/report_command.h"
 #include "tools/curtail/observe/observe_command.h"
 #include "tools/curtail/observe/top_command.h"
+#include "tools/curtail/observe/traces_command.h"
 #include "tools/curtail/train/train_command.h"
 #include "tools/curtail/train/verify_command.h"
 
@@ -40,6 +41,7 @@ enum class Command {
   kStatus,
   kObserve,
   kTop,
+  kTraces,
   kReport,
   kCompareResults
 };
@@ -59,6 +61,7 @@ struct CommandLine {
   StatusFlags status;
   ObserveFlags observe;
   TopFlags top;
+  TracesFlags traces;
   ReportFlags report;
   CompareResultsFlags compare_results;
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
 
 #include "curtail/base/terminal.h"
 
@@ -60,6 +61,14 @@ absl::Status Console::Deliver(std::string_view content) {
   if (std::fwrite(content.data(), 1, content.size(), stdout) == content.size() && std::fflush(stdout) == 0)
     return absl::OkStatus();
   return absl::ErrnoToStatus(errno, "cannot write to the standard output");
+}
+
+absl::Status Console::DeliverTo(const std::string& path, std::string_view content) {
+  if (path == "-") return Deliver(content);
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out << content;
+  out.close();
+  return out ? absl::OkStatus() : absl::InternalError("cannot write " + path);
 }
 
 void Console::Note(std::string_view line) {

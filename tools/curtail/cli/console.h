@@ -28,6 +28,8 @@ class Console {
   void Print(std::string_view text);
   // A result for programs, to stdout.
   absl::Status Deliver(std::string_view content);
+  // The same into a file; "-" is stdout.
+  absl::Status DeliverTo(const std::string& path, std::string_view content);
   // Something worth knowing that is no result; a line on stderr.
   void Note(std::string_view line);
   // "curtail: WHAT" and "  hint: HOW" on stderr; the hint may be empty.

@@ -15,6 +15,7 @@
 #include "tools/curtail/observe/observe_command.h"
 #include "tools/curtail/observe/top_command.h"
 #include "tools/curtail/observe/top_table.h"
+#include "tools/curtail/observe/traces_command.h"
 
 namespace curtail::tool {
 namespace {
@@ -37,6 +38,11 @@ CLI::App* AddUp(CLI::App& app, UpFlags* f) {
   command->add_option(
       "--trace-to", f->trace_to,
       "Where spans of every service go: zipkin=http://HOST:PORT, otlp=http://HOST:PORT or memory");
+  command
+      ->add_option("--trace-sample", f->trace_sample,
+                   "The share of requests that become spans, 0 to 1 [0.001]")
+      ->check(CLI::Range(0.0, 1.0))
+      ->needs("--trace-to");
   command->add_option("--set", f->set, "NAME=VALUE: a variable of the topology, or SERVICE.KEY=VALUE")
       ->allow_extra_args(false);
   command->add_option("--use", f->use, "SERVICE=ADDRESS,...: instances that run already, not to be started")
@@ -141,6 +147,27 @@ CLI::App* AddTop(CLI::App& app, TopFlags* f) {
       "  curtail top hdsearch\n"
       "  curtail top hdsearch --seconds 60 --sort p99 > top.txt\n"
       "  curtail top hdsearch --json | jq -c '.services[] | [.service, .calls_per_s, .p99_us]'");
+  return command;
+}
+
+CLI::App* AddTraces(CLI::App& app, TracesFlags* f) {
+  CLI::App* command = app.add_subcommand(
+      "traces",
+      "Where the time goes: network, queues, handlers; critical paths; which service makes requests slow");
+  command->add_option("TARGET", f->source, "APP that is up, or a FILE.json of spans")->required();
+  command->add_option("--seconds", f->seconds, "Collect spans for so long")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+  command->add_option("--slow", f->slow, "Requests that take longer are slow: 10ms [the slowest tenth]");
+  command->add_option("--json", f->json, "Write the result here as JSON; - is the standard output");
+  command->footer(
+      "The services must be traced: curtail up APP --trace-to memory --trace-sample 1. A file has what their "
+      "/traces says, or\n"
+      "that of the dashboard.\n"
+      "Examples:\n"
+      "  curtail traces hdsearch\n"
+      "  curtail traces hdsearch --seconds 30 --slow 10ms --json slow.json\n"
+      "  curl localhost:9460/traces > spans.json && curtail traces spans.json");
   return command;
 }
 

@@ -16,6 +16,7 @@ struct PsFlags;
 struct StatusFlags;
 struct SwitchFlags;
 struct TopFlags;
+struct TracesFlags;
 struct UpFlags;
 
 // Each adds its command to `app`, which owns it. Parsing writes into `f`, which outlives it.
@@ -27,5 +28,6 @@ CLI::App* AddSwitch(CLI::App& app, SwitchFlags* f);
 CLI::App* AddStatus(CLI::App& app, StatusFlags* f);
 CLI::App* AddObserve(CLI::App& app, ObserveFlags* f);
 CLI::App* AddTop(CLI::App& app, TopFlags* f);
+CLI::App* AddTraces(CLI::App& app, TracesFlags* f);
 
 }  // namespace curtail::tool

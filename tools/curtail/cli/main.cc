@@ -38,6 +38,8 @@ int main(int argc, char** argv) {
       return RunObserve(line.observe, console, stop);
     case Command::kTop:
       return RunTop(line.top, console, stop);
+    case Command::kTraces:
+      return RunTraces(line.traces, console, stop);
     case Command::kReport:
       return RunReport(line.report, console);
     case Command::kCompareResults:

@@ -70,6 +70,7 @@ absl::StatusOr<Topology> Wanted(const UpFlags& flags) {
   if (flags.monolith) status.Update(topology->MakeMonolith());
   if (status.ok() && !flags.fence.empty()) status.Update(topology->Fence(flags.fence));
   if (status.ok() && !flags.trace_to.empty()) status.Update(topology->TraceTo(flags.trace_to));
+  if (!flags.trace_sample.empty()) topology->Give("--trace-sample", flags.trace_sample);
   if (!status.ok()) return status;
   const std::string entry = topology->entry().name;
   // Unlike what the topology names, a path of this command line begins where the caller is.

@@ -20,6 +20,7 @@ struct UpFlags {
   std::string profile;
   std::vector<std::string> set;  // "leaf.shards=8", "data=..."
   std::vector<std::string> use;  // "store=127.0.0.1:11211"
+  std::string trace_sample;      // the share of requests; empty: the services' default
   std::string trace_to;          // of every curtail service whose command says nothing of traces
   std::string fence;      // of every curtail service whose command has none; empty: the services' default
   std::string dashboard;  // an address or a port; empty: none

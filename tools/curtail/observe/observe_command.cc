@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -227,14 +226,6 @@ std::string ToJson(const std::string& target, const std::map<std::string, Servic
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-absl::Status Write(const std::string& path, const std::string& text, Console& console) {
-  if (path == "-") return console.Deliver(text);
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  return out ? absl::OkStatus() : absl::InternalError(absl::StrCat("cannot write ", path));
-}
-
 }  // namespace
 
 int RunObserve(const ObserveFlags& flags, Console& console, const std::atomic<bool>& stop) {
@@ -255,8 +246,8 @@ int RunObserve(const ObserveFlags& flags, Console& console, const std::atomic<bo
   for (const Observed& each : observed) AddTo(each, &services[each.process.service]);
   console.Print(Text(services));
   if (!flags.json.empty()) {
-    if (const absl::Status written = Write(flags.json, ToJson(flags.target, services), console);
-        !written.ok()) {
+    const absl::Status written = console.DeliverTo(flags.json, ToJson(flags.target, services));
+    if (!written.ok()) {
       console.Error(std::string(Message(written)), "");
       return kFailed;
     }

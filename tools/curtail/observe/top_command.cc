@@ -13,6 +13,7 @@
 #include "curtail/base/clock.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/interrupt.h"
+#include "tools/curtail/cli/table.h"
 #include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/observe/top_table.h"
 #include "tools/curtail/observe/vitals.h"
@@ -28,12 +29,6 @@ TopPage PageOf(const ApplicationVitals& before, const ApplicationVitals& now, co
                .services = Compare(before, now)};
   SortServices(sort, &page.services);
   return page;
-}
-
-std::string Plain(const std::vector<ScreenLine>& lines) {
-  std::string text;
-  for (const ScreenLine& line : lines) absl::StrAppend(&text, line.text, "\n");
-  return text;
 }
 
 // One run: looks once a second and shows the difference to the look before.
@@ -75,7 +70,7 @@ absl::Status Top::Run() {
   }
   if (!screen_) return shown;
   screen_.reset();
-  console_.Print(Plain(TopLines(page_, {.columns = 0, .lines = 0})));
+  console_.Print(PlainText(TopLines(page_, {.columns = 0, .lines = 0})));
   return shown;
 }
 
@@ -92,7 +87,7 @@ absl::Status Top::Show(bool first) {
       return told;
     }
   } else {
-    console_.Print(absl::StrCat(first ? "" : "\n", Plain(TopLines(page_, {.columns = 0, .lines = 0}))));
+    console_.Print(absl::StrCat(first ? "" : "\n", PlainText(TopLines(page_, {.columns = 0, .lines = 0}))));
   }
   latest_ = *std::move(vitals);
   looked_ = now;

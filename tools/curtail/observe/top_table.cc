@@ -3,12 +3,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "tools/curtail/cli/table.h"
 
 namespace curtail::tool {
 namespace {
@@ -16,61 +15,6 @@ namespace {
 using Style = ScreenLine::Style;
 
 constexpr int kTopSchemaVersion = 1;
-constexpr size_t kGap = 2;
-
-struct Column {
-  std::string_view title;
-  int rank;  // 0 is the most important
-  bool left = false;
-};
-
-struct Row {
-  std::vector<std::string> cells;
-  Style style = Style::kPlain;
-};
-
-std::string Number(const std::optional<double>& value, int digits, double scale = 1) {
-  return value ? absl::StrFormat("%.*f", digits, *value * scale) : "-";
-}
-
-// For each column its width; 0: it is left out.
-std::vector<size_t> Fit(const std::vector<Column>& columns, const std::vector<Row>& rows, size_t room) {
-  std::vector<size_t> widths;
-  for (size_t i = 0; i < columns.size(); ++i) {
-    size_t& width = widths.emplace_back(columns[i].title.size());
-    for (const Row& row : rows) width = std::max(width, row.cells[i].size());
-    width += i == 0 ? 0 : kGap;
-  }
-  while (room > 0 && std::accumulate(widths.begin(), widths.end(), size_t{0}) > room) {
-    size_t least = 0;
-    for (size_t i = 1; i < columns.size(); ++i) {
-      if (widths[i] > 0 && columns[i].rank > columns[least].rank) least = i;
-    }
-    if (least == 0) break;  // what is left is cut off
-    widths[least] = 0;
-  }
-  return widths;
-}
-
-std::vector<ScreenLine> Table(const std::vector<Column>& columns, std::vector<Row> rows, size_t room) {
-  Row& titles = *rows.emplace(rows.begin());
-  titles.style = Style::kBold;
-  for (const Column& column : columns) titles.cells.emplace_back(column.title);
-  const std::vector<size_t> widths = Fit(columns, rows, room);
-  std::vector<ScreenLine> lines;
-  for (const Row& row : rows) {
-    ScreenLine& line = lines.emplace_back(ScreenLine{.text = "", .style = row.style});
-    for (size_t i = 0; i < columns.size(); ++i) {
-      if (widths[i] == 0) continue;
-      if (columns[i].left && i > 0) line.text.append(kGap, ' ');
-      const auto width = static_cast<int>(columns[i].left && i > 0 ? widths[i] - kGap : widths[i]);
-      absl::StrAppendFormat(&line.text, "%*s", columns[i].left ? -width : width, row.cells[i]);
-    }
-    line.text.resize(line.text.find_last_not_of(' ') + 1);
-    if (room > 0 && line.text.size() > room) line.text.resize(room);
-  }
-  return lines;
-}
 
 std::string Readiness(const ServiceVitals& service) {
   if (service.ready == 0) return "down";
@@ -78,20 +22,21 @@ std::string Readiness(const ServiceVitals& service) {
 }
 
 std::vector<ScreenLine> ServiceTable(const std::vector<ServiceVitals>& services, size_t room) {
-  static const std::vector<Column> columns = {{"SERVICE", 0, true}, {"UP", 1, true}, {"CALLS/S", 2},
-                                              {"P50 MS", 4},        {"P99 MS", 3},   {"ERR/S", 5},
-                                              {"CPU %", 6},         {"MIB", 7},      {"QUEUE", 8},
-                                              {"WAIT MS", 11},      {"THREADS", 10}, {"CONFIG", 9, true}};
-  std::vector<Row> rows;
+  static const std::vector<TableColumn> columns = {
+      {"SERVICE", 0, true}, {"UP", 1, true}, {"CALLS/S", 2},  {"P50 MS", 4},
+      {"P99 MS", 3},        {"ERR/S", 5},    {"CPU %", 6},    {"MIB", 7},
+      {"QUEUE", 8},         {"WAIT MS", 11}, {"THREADS", 10}, {"CONFIG", 9, true}};
+  std::vector<TableRow> rows;
   for (const ServiceVitals& service : services) {
-    rows.push_back(
-        {{service.name, Readiness(service), Number(service.calls_per_s, 1), Number(service.p50_s, 2, 1e3),
-          Number(service.p99_s, 2, 1e3), Number(service.errors_per_s, 1), Number(service.cpus, 1, 100),
-          Number(service.resident_mib, 0), Number(service.queued, 0), Number(service.queue_wait_s, 3, 1e3),
-          Number(service.threads, 0), service.config.empty() ? "-" : service.config},
-         service.ready < service.processes ? Style::kAlarm : Style::kPlain});
+    rows.push_back({{service.name, Readiness(service), NumberCell(service.calls_per_s, 1),
+                     NumberCell(service.p50_s, 2, 1e3), NumberCell(service.p99_s, 2, 1e3),
+                     NumberCell(service.errors_per_s, 1), NumberCell(service.cpus, 1, 100),
+                     NumberCell(service.resident_mib, 0), NumberCell(service.queued, 0),
+                     NumberCell(service.queue_wait_s, 3, 1e3), NumberCell(service.threads, 0),
+                     service.config.empty() ? "-" : service.config},
+                    service.ready < service.processes ? Style::kAlarm : Style::kPlain});
   }
-  return Table(columns, std::move(rows), room);
+  return TableLines(columns, std::move(rows), room);
 }
 
 // Leaves `lines` as they are within `most`, or says how many do not fit.
