@@ -55,7 +55,7 @@ std::optional<pid_t> LivePidOf(absl::string_view name) {
 
 bool IsGone(pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
 
-// What a file of ours has, if it is short and was written lately. Never blocks, whatever lies there.
+// The content of a file of ours that is short and was written lately. Never blocks, whatever lies there.
 std::optional<std::string> ReadFresh(const std::string& path) {
   const internal::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info{};
