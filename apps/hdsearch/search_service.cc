@@ -2,6 +2,7 @@
 #include "apps/hdsearch/search_service.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,7 @@ class SearchService final : public Search::CoroutineService {
     const auto replies = co_await fan_out(ctx, nearest.leaves, Leaf::kNearest, std::move(nearest.requests));
     co_return planner_.Merge(request, nearest, replies, reply);
   }
+  std::vector<DeclaredPath> Paths() const override { return {{"Query", {std::string(Leaf::kServiceName)}}}; }
 
  private:
   const QueryPlanner& planner_;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/recommend/predict_service.h"
 
+#include <string>
+#include <vector>
+
 #include "curtail/rpc/coroutine.h"
 #include "recommend.curtail.h"
 
@@ -16,6 +19,9 @@ class PredictService final : public Recommend::CoroutineService {
     const LeafRequest ask = planner_.Ask(request);
     const auto replies = co_await broadcast(ctx, planner_.leaves(), Leaf::kPredict, ask);
     co_return planner_.Merge(request, replies, reply);
+  }
+  std::vector<DeclaredPath> Paths() const override {
+    return {{"Predict", {std::string(Leaf::kServiceName)}}};
   }
 
  private:

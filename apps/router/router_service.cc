@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/router/write.h"
 #include "curtail/rpc/coroutine.h"
@@ -61,6 +62,10 @@ class RouterService final : public Router::CoroutineService {
   Coroutine Set(Context& ctx, const SetRequest& request, SetReply* reply) override;
   Coroutine Delete(Context& ctx, const DeleteRequest& request, DeleteReply* reply) override;
   Coroutine Replicas(Context& ctx, const ReplicasRequest& request, ReplicasReply* reply) override;
+  std::vector<DeclaredPath> Paths() const override {
+    const std::vector<std::string> leaves = {std::string(Store::kServiceName)};
+    return {{"Get", leaves}, {"Set", leaves}, {"Delete", leaves}, {"Replicas", {}}};
+  }
 
  private:
   Routing& routing_;

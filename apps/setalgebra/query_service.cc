@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/setalgebra/query_service.h"
 
+#include <string>
+#include <vector>
+
 #include "curtail/rpc/coroutine.h"
 #include "setalgebra.curtail.h"
 
@@ -17,6 +20,7 @@ class QueryService final : public SetAlgebra::CoroutineService {
     const auto replies = co_await broadcast(ctx, planner_.leaves(), Leaf::kIntersect, plan->request);
     co_return planner_.Merge(*plan, replies, reply);
   }
+  std::vector<DeclaredPath> Paths() const override { return {{"Query", {std::string(Leaf::kServiceName)}}}; }
 
  private:
   const QueryPlanner& planner_;
