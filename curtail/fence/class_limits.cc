@@ -13,13 +13,11 @@ ClassLimits::Closed ClassLimits::Close(TimePoint now) {
   Closed closed;
   if (now <= began_) return closed;
   fence_.meter()->Hear(now);
-  std::array<FenceClassStats, Fence::kMaxClasses> stats;
-  Shares shares{};
+  Shares shares{};  // 0: it has no permits
+  for (uint8_t c = Fence::kLocal + 1; c < Fence::kMaxClasses; ++c) shares[c] = fence_.Sample(c).limit;
   for (uint8_t c = Fence::kLocal + 1; c < Fence::kMaxClasses; ++c) {
-    stats[c] = fence_.Sample(c);
-    shares[c] = stats[c].limit;
+    if (shares[c] > 0 || classes_[c].limiter != nullptr) CloseOf(c, fence_.Sample(c), now, shares, &closed);
   }
-  for (uint8_t c = Fence::kLocal + 1; c < Fence::kMaxClasses; ++c) CloseOf(c, stats[c], now, shares, &closed);
   began_ = now;
   return closed;
 }
@@ -27,7 +25,6 @@ ClassLimits::Closed ClassLimits::Close(TimePoint now) {
 void ClassLimits::CloseOf(uint8_t path_class, const FenceClassStats& stats, TimePoint now, Shares& shares,
                           Closed* closed) {
   Class& c = classes_[path_class];
-  if (stats.limit == 0 && c.limiter == nullptr) return;
   if (c.limiter == nullptr) c.limiter = MakeLimiter(fence_.options().limit, stats.limit);
   const FenceMeter::Reading read = fence_.meter()->Read(path_class, now);
   const uint64_t waited = stats.queued + stats.refused;
@@ -50,10 +47,16 @@ void ClassLimits::CloseOf(uint8_t path_class, const FenceClassStats& stats, Time
 }
 
 uint32_t ClassLimits::MostOf(uint8_t path_class, const Shares& shares) const {
-  Shares claims = shares;
-  claims[path_class] = fence_.permits();
-  FitClaims(claims, fence_.permits());
-  return claims[path_class];
+  Shares claims;
+  size_t count = 0;
+  size_t mine = 0;
+  for (uint8_t c = 0; c < Fence::kMaxClasses; ++c) {
+    if (c != path_class && shares[c] == 0) continue;
+    if (c == path_class) mine = count;
+    claims[count++] = c == path_class ? fence_.permits() : shares[c];
+  }
+  FitClaims({claims.data(), count}, fence_.permits());
+  return claims[mine];
 }
 
 }  // namespace curtail
