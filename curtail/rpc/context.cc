@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/fence/path_id.h"
 #include "curtail/rpc/server/server_fence.h"
 #include "curtail/rpc/transport/peer_identity.h"
 
@@ -25,6 +26,7 @@ Context::Context(Context* parent)
       within_(parent->within_),
       fence_(parent->fence_),
       method_(parent->method_),
+      path_(parent->path_),
       depth_(parent->depth_ + 1) {
   parent->Attach(link_);
 }
@@ -42,6 +44,7 @@ Context::Context(Call, const Context& caller)
       metadata_(caller.ChildMetadata()),
       forwarded_(caller.forwarded_),
       refusals_(caller.refusals_),
+      path_(caller.path_),
       depth_(caller.depth_ + 1) {}
 
 Metadata Context::ChildMetadata() const {
@@ -57,6 +60,12 @@ Metadata Context::ChildMetadata() const {
   return carried;
 }
 
+void Context::AddPathTo(Metadata* carried) const {
+  if (carried->Find(kPathKey)) return;  // the handler's own
+  char buffer[8];
+  carried->AddLowerCase(kPathKey, FormatPathId(path_, buffer));
+}
+
 void Context::Reset(Deadline deadline, std::string_view peer) {
   deadline_ = deadline;
   metadata_.Clear();
@@ -69,6 +78,7 @@ void Context::Reset(Deadline deadline, std::string_view peer) {
   identity_ = nullptr;
   observed_ = nullptr;
   fence_ = nullptr;
+  path_ = 0;
   permit_ = 0;
   cancelled_.store(false, std::memory_order_relaxed);
 }

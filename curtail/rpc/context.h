@@ -137,6 +137,11 @@ class Context {
     if (permit_ != 0) ReturnPermit();
   }
 
+  // The id of the end-to-end path that the caller sent as "curtail-path": which method of which
+  // service it all began with (curtail/fence/path_id.h). Child calls carry it. 0: none, or the
+  // server has no fences.
+  uint32_t path() const { return path_; }
+
   // Tells observers of the calls that this request makes; null without such an observer. For the
   // runtime.
   const internal::ObservedCall* observed() const { return observed_; }
@@ -149,6 +154,8 @@ class Context {
   uint32_t method() const { return method_; }
   // Counts the calls that this request does not make; null in a root context. For the runtime.
   internal::RefusalCounters* refusals() const { return refusals_; }
+  // Adds the id to what a call carries. For the runtime. REQUIRES: path() is not 0.
+  void AddPathTo(Metadata* carried) const;
   // Tells `part` of the cancellation, at once if it has happened, until Detach(). After Detach()
   // `part` hears of none. For the runtime. Any thread.
   void Attach(internal::Cancellable& part);
@@ -197,6 +204,7 @@ class Context {
   uint32_t within_ = 0;
   internal::ServerFence* fence_ = nullptr;  // of the server; null: off
   uint32_t method_ = 0;                     // the request's, for the fence
+  uint32_t path_ = 0;                       // 0: none
   uint8_t permit_ = 0;                      // the request's permit: its path class; 0: none
   const int depth_ = 0;
   Link link_{this};

@@ -123,6 +123,8 @@ class StreamCallOfClient final : public ClientStreamCall,
     if (deadline().when() <= now) return LateCallError(ctx_);
     head.path.assign(path);
     head.metadata = ctx_.ChildMetadata();
+    if (ctx_.path() != 0) [[unlikely]]
+      ctx_.AddPathTo(&head.metadata);
     if (ctx_.observed() != nullptr) {
       ctx_.observed()->ChildLeaves(
           {.within = ctx_.within(), .path = path, .target = channel_.target(), .called = now},

@@ -146,6 +146,8 @@ bool Fanout::Connect(size_t i, const std::shared_ptr<Poller>& poller, const Meta
     call.connection.reset();
   }
   call.head.metadata = inherited;
+  if (ctx_.path() != 0) [[unlikely]]
+    ctx_.AddPathTo(&call.head.metadata);
   if (!channel.options.interceptors.empty() && !Intercept(i)) [[unlikely]] {
     call.committed = true;
     return false;

@@ -147,6 +147,7 @@ class ServerCall : public Task, public internal::Answerable {
       return;
     context_.fence_ = parts_->fence.get();
     context_.method_ = method_->index;
+    context_.path_ = internal::ServerFence::PathOf(context_.metadata());
     context_.permit_ = Fence::PermitOf(order_note(), hint.shed);
     ran_ = false;
   }

@@ -6,6 +6,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/exec/executor.h"
+#include "curtail/fence/path_id.h"
 #include "curtail/rpc/client/config/call_policy.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/server/method_table.h"
@@ -24,6 +25,11 @@ void ServerFence::AddMethods(MethodTable& methods) {
       classes_.AddLearned(method->path, &method->kind);
     }
   }
+}
+
+uint32_t ServerFence::PathIn(const Metadata& metadata) {
+  const std::optional<std::string_view> text = metadata.Find(kPathKey);
+  return text ? ParsePathId(*text).value_or(0) : 0;
 }
 
 PermitEnd ServerFence::EndOfError(absl::StatusCode code) {

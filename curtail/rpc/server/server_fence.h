@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "curtail/exec/order.h"
 #include "curtail/fence/fence.h"
 #include "curtail/fence/fenced_order.h"
 #include "curtail/fence/path_class.h"
+#include "curtail/rpc/call_options.h"
 #include "curtail/rpc/server_stats.h"
 
 namespace curtail {
@@ -42,6 +44,9 @@ class ServerFence {
   std::unique_ptr<Order> NewOrder() { return MakeFencedOrder(&fence_, queue_); }
   void SubmitTo(Executor* executor) { executor_ = executor; }
 
+  // The end-to-end path of a request that came with `metadata`; 0: none, or text that is none.
+  static uint32_t PathOf(const Metadata& metadata) { return metadata.empty() ? 0 : PathIn(metadata); }
+
   // Its permits.
   Fence& fence() { return fence_; }
 
@@ -67,6 +72,7 @@ class ServerFence {
   FenceStats Sample() const;
 
  private:
+  static uint32_t PathIn(const Metadata& metadata);
   static PermitEnd EndOfError(absl::StatusCode code);
   void WarnOfCall(uint32_t method, std::string_view path) const;
 
