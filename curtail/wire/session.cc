@@ -272,7 +272,7 @@ absl::Status Session::Impl::ReceivedInRoom(size_t bytes) {
     held_bytes_ += bytes;
   }
   data_left_ -= static_cast<uint32_t>(bytes);
-  OnDataPart({}, bytes);
+  OnDataPart("", bytes);
   Reap();
   return broken_;
 }
