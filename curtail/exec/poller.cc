@@ -135,6 +135,7 @@ void Poller::Wake() {
 bool Poller::Collect(Deadline deadline, std::vector<Ready>* ready, bool* late) {
   epoll_event events[kMaxEvents];
   const int n = EpollWait(epoll_fd_, events, deadline, late);
+  internal::event_clock.time = TimePoint();
   more_ = n == kMaxEvents;
   if (n <= 0) return false;
   MutexLock lock(mu_);

@@ -99,4 +99,33 @@ class Poller {
   std::vector<std::shared_ptr<PollHandler>> handlers_ CURTAIL_GUARDED_BY(mu_);
 };
 
+namespace internal {
+
+// Of EventTime(), for one thread.
+struct EventClock {
+  int scopes = 0;
+  TimePoint time;  // zero: not read since the last wait
+};
+inline constinit thread_local EventClock event_clock;
+
+}  // namespace internal
+
+// While a thread has one of these it handles an event that its last Poller::Wait() gave it.
+class EventScope {
+ public:
+  EventScope() { ++internal::event_clock.scopes; }
+  ~EventScope() { --internal::event_clock.scopes; }
+  EventScope(const EventScope&) = delete;
+  EventScope& operator=(const EventScope&) = delete;
+};
+
+// Now, for those that need not be exact: within an EventScope, all events of one Poller::Wait()
+// share a reading of the clock.
+inline TimePoint EventTime() {
+  internal::EventClock& clock = internal::event_clock;
+  if (clock.scopes == 0) return Now();
+  if (clock.time == TimePoint()) clock.time = Now();
+  return clock.time;
+}
+
 }  // namespace curtail

@@ -22,13 +22,23 @@ template <size_t n>
 class SpanText {
  public:
   void Assign(std::string_view text) {
-    size_ = static_cast<uint8_t>(std::min(text.size(), n));
-    std::memcpy(bytes_.data(), text.data(), size_);
+    const size_t size = std::min(text.size(), n);
+    size_ = static_cast<uint8_t>(size);
+    char* const to = bytes_.data();
+    const char* const from = text.data();
+    // Steps of a size that the compiler knows, the last of which overlaps the one before.
+    if (size >= kStep) [[likely]] {
+      for (size_t at = 0; at + kStep < size; at += kStep) std::memcpy(to + at, from + at, kStep);
+      std::memcpy(to + size - kStep, from + size - kStep, kStep);
+    } else {
+      std::memcpy(to, from, size);
+    }
   }
   std::string_view view() const { return {bytes_.data(), size_}; }
 
  private:
-  static_assert(n <= UINT8_MAX);
+  static constexpr size_t kStep = 16;
+  static_assert(n >= kStep && n <= UINT8_MAX);
   uint8_t size_ = 0;
   std::array<char, n> bytes_;
 };

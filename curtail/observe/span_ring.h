@@ -11,9 +11,11 @@
 //      (acquire). So no slot is read and written at a time.
 //  S4  A push into a full ring fails, and the producer keeps its item. It never waits, and never takes items out.
 //  S5  An item belongs to the ring from a push that succeeded, and to the consumer from its pop.
-//  S6  A push that leaves the ring half full or fuller says so. The consumer, once woken, pops until the ring is empty, so
-//      an item waits for the consumer's next turn at most.
+//  S6  A push that leaves the ring half full or fuller says so, and its producer rings the bell. The first to ring wakes
+//      the consumer. That hears the bell before it looks into the rings, and pops until they are empty: so an item that
+//      comes too late for it finds a bell that wakes the consumer again.
 //
+// tests/model checks all of it under every schedule; slots are atomic, relaxed, for its sake, which costs nothing.
 // `Atom` is std::atomic, or a model checker's.
 #pragma once
 
@@ -38,7 +40,7 @@ class SpanRing {
       seen_head_ = head_.load(std::memory_order_acquire);    // S3
       if (tail - seen_head_ == kSize) return Pushed::kFull;  // S4
     }
-    slots_[tail % kSize] = item;
+    slots_[tail % kSize].store(item, std::memory_order_relaxed);
     tail_.store(tail + 1, std::memory_order_release);  // S2
     if (tail + 1 - seen_head_ < kSize / 2) return Pushed::kFine;
     seen_head_ = head_.load(std::memory_order_acquire);
@@ -49,7 +51,7 @@ class SpanRing {
   T* Pop() {
     const uint32_t head = head_.load(std::memory_order_relaxed);
     if (head == tail_.load(std::memory_order_acquire)) return nullptr;  // S2
-    T* const item = slots_[head % kSize];
+    T* const item = slots_[head % kSize].load(std::memory_order_relaxed);
     head_.store(head + 1, std::memory_order_release);  // S3
     return item;
   }
@@ -61,7 +63,20 @@ class SpanRing {
   // Written by the consumer.
   alignas(64) Atom<uint32_t> head_{0};
   // By S2 and S3.
-  std::array<T*, kSize> slots_{};
+  std::array<Atom<T*>, kSize> slots_{};
+};
+
+// A SpanBell is what the producers of all rings wake their consumer with. Any thread.
+template <template <class> class Atom = std::atomic>
+class SpanBell {
+ public:
+  // True: the caller is to wake the consumer (S6).
+  bool Ring() { return !rung_.exchange(true, std::memory_order_acq_rel); }
+  // Consumer only, before it looks.
+  void Hear() { rung_.exchange(false, std::memory_order_acq_rel); }
+
+ private:
+  Atom<bool> rung_{false};
 };
 
 }  // namespace curtail::observe

@@ -56,26 +56,23 @@ uint64_t NextTracer() {
   return count.fetch_add(1, kRelaxed) + 1;
 }
 
-// splitmix64, a sequence a thread.
-uint64_t NextRandom() {
-  thread_local uint64_t state = [] {
-    uint64_t seed = 0;
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) {
-      seed = static_cast<uint64_t>(Now().time_since_epoch().count()) ^ reinterpret_cast<uintptr_t>(&seed);
-    }
-    return seed;
-  }();
-  uint64_t z = state += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
 uint64_t Threshold(double share) {
   return share <= 0 ? 0 : static_cast<uint64_t>(std::ldexp(std::min(share, 0.999999), 64));
 }
 
 }  // namespace
+
+namespace internal {
+
+uint64_t RandomSeed() {
+  uint64_t seed = 0;
+  if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) {
+    seed = static_cast<uint64_t>(Now().time_since_epoch().count()) ^ reinterpret_cast<uintptr_t>(&seed);
+  }
+  return seed | 1;
+}
+
+}  // namespace internal
 
 class Tracer::Impl {
  public:
@@ -121,8 +118,8 @@ class Tracer::Impl {
   SlowCalls* const slow_;
   const UniqueFd wake_;
 
-  // Atomic. Rule S6: the producer that sets it wakes the thread, which clears it before it drains (acq_rel).
-  std::atomic<bool> woken_{false};
+  // Thread-safe by itself; wakes the thread.
+  SpanBell<> bell_;
   // Atomic, relaxed: spans taken from the pool and not given back.
   std::atomic<size_t> out_{0};
   // Atomic, relaxed: statistics.
@@ -204,7 +201,7 @@ void Tracer::Impl::HandOver(Span* span) {
 }
 
 void Tracer::Impl::Wake() {
-  if (!woken_.exchange(true, std::memory_order_acq_rel)) eventfd_write(wake_.get(), 1);
+  if (bell_.Ring()) eventfd_write(wake_.get(), 1);
 }
 
 void Tracer::Impl::CountErrors(const TraceErrors& errors) {
@@ -268,7 +265,7 @@ void Tracer::Impl::Wait(TimePoint until) {
 }
 
 void Tracer::Impl::Drain() {
-  woken_.exchange(false, std::memory_order_acq_rel);
+  bell_.Hear();
   std::array<Ring*, kMostThreads> rings;
   size_t count = 0;
   {
@@ -355,13 +352,6 @@ absl::StatusOr<std::unique_ptr<Tracer>> Tracer::Start(TracerOptions options) {
   std::unique_ptr<Tracer> tracer(new Tracer(std::move(options)));
   if (absl::Status begun = tracer->impl_->Begin(); !begun.ok()) return begun;
   return tracer;
-}
-
-bool Tracer::Draw() { return NextRandom() < threshold_ || all_; }
-
-uint64_t Tracer::NewId() {
-  const uint64_t id = NextRandom();
-  return id != 0 ? id : 1;
 }
 
 void Tracer::CountErrors(const TraceErrors& errors) { impl_->CountErrors(errors); }

@@ -44,6 +44,24 @@ struct TracerStats {
   uint64_t bad_state = 0;    // tracestates, likewise
 };
 
+namespace internal {
+
+// The state of the random numbers of one thread; 0: to be seeded.
+inline thread_local constinit uint64_t random_state = 0;
+uint64_t RandomSeed();
+
+// splitmix64. Not for secrets.
+inline uint64_t NextRandom() {
+  if (random_state == 0) [[unlikely]]
+    random_state = RandomSeed();
+  uint64_t z = random_state += 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+}  // namespace internal
+
 // A Tracer works until it is destroyed. Thread-safe; all that hand spans over have stopped before its end.
 class Tracer {
  public:
@@ -60,9 +78,12 @@ class Tracer {
   Tracer& operator=(const Tracer&) = delete;
 
   // Draws: true for the share of calls that are chosen. Any thread.
-  bool Draw();
+  bool Draw() const { return internal::NextRandom() < threshold_ || all_; }
   // A random number that is not 0, not for secrets. Any thread.
-  static uint64_t NewId();
+  static uint64_t NewId() {
+    const uint64_t id = internal::NextRandom();
+    return id != 0 ? id : 1;
+  }
   // Counts a call that was not chosen. True if it is slow. Any thread.
   bool IsSlow(size_t method, Nanos duration) { return slow_.IsSlow(method, duration); }
   // Counts what a caller sent.

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -38,6 +39,12 @@ enum CallEvent : uint32_t {
   kAllCallEvents = 255,
   // Not an event: the observer chooses anew for each call which events it wants.
   kChoosesByCall = 256,
+  // Not an event: the observer gives room for the calls that a request makes, which are written
+  // there as they end. It is for one observer of a server; kChildAnswered costs more.
+  kKeepsChildren = 512,
+  // Not an event: the times of what it keeps are exact. Without it `sent` is zero, and all answers
+  // of one turn of events share a clock reading.
+  kExactChildTimes = 1024,
 };
 
 // A CallRecord says what the server knows of a call so far. A time is zero before its event, and
@@ -55,21 +62,23 @@ struct CallRecord {
   TimePoint replied;                              // the reply was on its way to the connection
   TimePoint over;                                 // the reply was handed to the kernel, if it was
   absl::StatusCode code = absl::StatusCode::kOk;  // of the reply
+  // Calls that the handler has made, once it has replied; counted for observers of such calls.
+  uint32_t children = 0;
 };
 
 // A ChildCall is one call that a handler made. An attempt after the first has no event.
 struct ChildCall {
-  size_t index = 0;  // among the calls of its fan-out
+  uint32_t index = 0;  // among the calls of its fan-out
   // Among all calls that the request makes, from 1; 0 for a stream.
   uint32_t ordinal = 0;
   // The ordinal of the call within this process whose handler makes it; 0: the request's own does.
   uint32_t within = 0;
-  std::string_view path;    // of its method
-  std::string_view target;  // of its channel
+  absl::StatusCode code = absl::StatusCode::kOk;  // once answered
+  std::string_view path;                          // of its method
+  std::string_view target;                        // of its channel
   TimePoint called;
   TimePoint sent;      // serialized and handed to its connection; zero within the process
   TimePoint answered;  // or found failed; zero before
-  absl::StatusCode code = absl::StatusCode::kOk;  // once answered
 };
 
 // The things that a child call carries, for observers to add to.
@@ -88,6 +97,10 @@ class CallObserver {
   virtual uint32_t Wants() const = 0;
   // With kChoosesByCall: the events that it wants of the call of this note, asked after Arrived().
   virtual uint32_t WantsOf(uint64_t /*note*/) const { return Wants(); }
+  // With kKeepsChildren: the room of the call of this note, asked after Arrived(). Call n of the
+  // request is written to place n - 1, if there is one; those that have not ended have no time
+  // `answered`.
+  virtual std::span<ChildCall> Room(uint64_t /*note*/) { return {}; }
 
   // Returns a note of the observer's own, which the later events of the call bring back.
   virtual uint64_t Arrived(const CallRecord&) { return 0; }

@@ -350,13 +350,14 @@ void Fanout::CountRefused() const {
   }
 }
 
-ChildCall Fanout::Child(size_t i) const {
-  return {.index = i,
-          .ordinal = ordinal_ + static_cast<uint32_t>(i),
-          .within = ctx_.within(),
-          .path = batch_.PathOf(i),
-          .target = batch_.channels[i]->target(),
-          .called = called_};
+inline void Fanout::Describe(size_t i, ChildCall* child) const {
+  child->index = static_cast<uint32_t>(i);
+  child->ordinal = ordinal_ + static_cast<uint32_t>(i);
+  child->within = ctx_.within();
+  child->path = batch_.PathOf(i);
+  child->target = batch_.channels[i]->target();
+  child->called = called_;
+  child->sent = sent_;
 }
 
 void Fanout::BeforeSend() {
@@ -375,17 +376,20 @@ void Fanout::TellLeaves() {
   for (size_t i = 0; i < size(); ++i) {
     wire::RequestHead& head = members_[i].head;
     if (ConnectionOf(i) != nullptr) {
-      ctx_.observed()->ChildLeaves(Child(i), {head.metadata, &head.trace_parent});
+      ChildCall child;
+      Describe(i, &child);
+      ctx_.observed()->ChildLeaves(child, {head.metadata, &head.trace_parent});
     }
   }
 }
 
-void Fanout::TellCalled() const {
+void Fanout::TellCalled() {
+  if (!ctx_.observed()->exact()) return;
+  sent_ = Now();
   if (!ctx_.observed()->wants(kChildCalled)) return;
-  const TimePoint sent = Now();
   for (size_t i = 0; i < size(); ++i) {
-    ChildCall child = Child(i);
-    child.sent = sent;
+    ChildCall child;
+    Describe(i, &child);
     ctx_.observed()->ChildCalled(child);
   }
 }
@@ -396,11 +400,17 @@ void Fanout::TellFence() const {
 }
 
 void Fanout::TellAnswered() const {
+  const ObservedCall& observed = *ctx_.observed();
+  const bool tell = observed.wants(kChildAnswered);
+  ChildCall own;
   for (size_t i = 0; i < size(); ++i) {
-    ChildCall child = Child(i);
-    child.answered = members_[i].answered;
-    child.code = batch_.statuses[i].code();
-    ctx_.observed()->ChildAnswered(child);
+    ChildCall* const place = observed.Place(ordinal_ + static_cast<uint32_t>(i));
+    if (place == nullptr && !tell) break;
+    ChildCall& child = place != nullptr ? *place : own;
+    Describe(i, &child);
+    child.answered = std::max(members_[i].answered, called_);
+    child.code = batch_.statuses[i].ok() ? absl::StatusCode::kOk : batch_.statuses[i].code();
+    if (tell) observed.ChildAnswered(child);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/client/response_receiver.h"
 #include "curtail/rpc/context.h"
+#include "curtail/rpc/server/observed_call.h"
 
 namespace curtail::internal {
 
@@ -137,16 +138,17 @@ class Fanout : private Cancellable {
   void Ended(Member& member) {
     if (hedges_ != nullptr && member.hedge != nullptr) [[unlikely]]
       return HedgeEnded(member);
-    if (ctx_.observed() != nullptr) member.answered = Now();
+    if (ctx_.observed() != nullptr) member.answered = ctx_.observed()->AnsweredAt();
     // One that no server has seen may be sent again.
     if (batch_.fail_fast && !member.status.ok() && !member.attempts.MayGoOn(member)) OnCancel();
     Complete();
   }
   // Tell the request's observers. REQUIRES: ctx_.observed().
-  ChildCall Child(size_t i) const;
+  // All but how it ended.
+  void Describe(size_t i, ChildCall* child) const;
   void BeforeSend();
   void TellLeaves();
-  void TellCalled() const;
+  void TellCalled();
   void TellFence() const;
   void TellAnswered() const;
   // One call fewer to wait for. The last to call it touches nothing afterwards.
@@ -165,6 +167,7 @@ class Fanout : private Cancellable {
   TimePoint resume_at_;
   TimePoint now_;         // when it was about to be sent
   TimePoint called_;      // ... first; for observers
+  TimePoint sent_;        // ... and was; for observers that want exact times, else zero
   uint32_t ordinal_ = 0;  // of the first call, among all of the request; for observers
   // Atomic: calls and cancellations under way. Reaching zero is AllEnded().
   std::atomic<int> pending_{0};

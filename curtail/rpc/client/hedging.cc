@@ -162,7 +162,7 @@ void Fanout::StopHedges(HedgedCall& call, const Member* winner) {
 
 void Fanout::HedgeEnded(Member& attempt) {
   HedgedCall& call = *attempt.hedge;
-  if (ctx_.observed() != nullptr) attempt.answered = Now();
+  if (ctx_.observed() != nullptr) attempt.answered = ctx_.observed()->AnsweredAt();
   const bool cut = attempt.cancelled.load(std::memory_order_relaxed);
   const bool ok = attempt.status.ok();
   const bool goes_on =

@@ -164,7 +164,7 @@ class ToldCall {
   // `ctx` is the handler's.
   void Began(Context& ctx, const Call& call, const Context& parent) {
     if (ctx.observed() == nullptr) return;
-    told_ = {.index = call.index,
+    told_ = {.index = static_cast<uint32_t>(call.index),
              .ordinal = ctx.observed()->Number(1),
              .within = parent.within(),
              .path = call.path,
@@ -178,6 +178,7 @@ class ToldCall {
     if (ctx.observed() == nullptr) return;
     told_.answered = Now();
     told_.code = status.code();
+    if (ChildCall* const place = ctx.observed()->Place(told_.ordinal)) *place = told_;
     ctx.observed()->ChildAnswered(told_);
   }
 

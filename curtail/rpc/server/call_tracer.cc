@@ -2,12 +2,13 @@
 //
 // DESIGN: the price of a call that does not become a span is the price of most.
 //
-//  - Such a call costs a record from a pool, a draw, and one clock reading at its reply and at each answer to it. Times of
-//    arrival and of dequeueing are there anyway. Views of names are copied only into a span.
+//  - Such a call costs a record from a pool, a draw, a clock reading at its reply, and one for all answers to it that
+//    come in one turn of events. Times of arrival and of dequeueing are there anyway. The calls that it makes are written
+//    to the record as they end, without asking the tracer. Views of names are copied only into a span.
 //  - A call that was not chosen, and whose caller sent no context, has no ids until it becomes a span, and its child calls
 //    carry none: servers behind it draw for themselves. So a span that failed or was slow stands alone then.
-//  - A call that was chosen has more clock readings: when its handler begins, when its child calls are sent, and when its
-//    reply was handed to the kernel.
+//  - A call that was chosen has more clock readings: when its handler begins, when its child calls are sent, at each
+//    answer, and when its reply was handed to the kernel.
 //
 // The spans of child calls have ids by the request's id and the child's ordinal, so that nothing need be kept of a call
 // between the moment when it leaves and its answer. Children may be told of on several threads at a time, each in a place
@@ -16,8 +17,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <bit>
 #include <utility>
 
 #include "curtail/base/strings.h"
@@ -35,7 +34,6 @@ using observe::TraceContext;
 // The record of a call so far.
 struct CallTracer::Live {
   static constexpr size_t kMost = Span::kMostChildren;
-  static_assert(kMost <= 32);
 
   // For its Recycler.
   bool Recycle() { return true; }
@@ -51,21 +49,12 @@ struct CallTracer::Live {
     const uint64_t child = id + ordinal * kOdd;
     return child != 0 ? child : kOdd;
   }
-  // The place of a child call; null: there is none.
-  ChildCall* Place(uint32_t ordinal) {
-    if (ordinal == 0) return nullptr;
-    if (ordinal <= kMost) return &children[ordinal - 1];
-    return nullptr;
-  }
-
   // Owned by the thread that has the call.
   TraceContext context;  // the caller's
   uint64_t id = 0;       // 0: not drawn yet
   bool chosen = false;
   // Each owned by the thread that tells of the child.
   std::array<ChildCall, kMost> children;
-  // Atomic, relaxed: the places that are taken, a bit each, and children without one.
-  std::atomic<uint32_t> taken{0}, left_out{0};
 };
 
 absl::StatusOr<std::unique_ptr<CallTracer>> CallTracer::Start(const TraceOptions& options,
@@ -89,25 +78,25 @@ absl::StatusOr<std::unique_ptr<CallTracer>> CallTracer::Start(const TraceOptions
 }
 
 uint32_t CallTracer::Wants() const {
-  return kCallArrived | kCallBegan | kChildLeaves | kChildCalled | kChildAnswered | kCallReplied | kCallOver |
-         kChoosesByCall;
+  return kCallArrived | kCallBegan | kChildLeaves | kCallReplied | kCallOver | kKeepsChildren |
+         kExactChildTimes | kChoosesByCall;
 }
 
 uint32_t CallTracer::WantsOf(uint64_t note) const {
   const Live& live = Live::Of(note);
   if (live.chosen) {
-    return kCallBegan | kChildLeaves | kChildCalled | kChildAnswered | kCallReplied | kCallOver;
+    return kCallBegan | kChildLeaves | kCallReplied | kCallOver | kKeepsChildren | kExactChildTimes;
   }
-  return live.id != 0 ? kChildLeaves | kChildAnswered | kCallReplied : kChildAnswered | kCallReplied;
+  return live.id != 0 ? kChildLeaves | kCallReplied | kKeepsChildren : kCallReplied | kKeepsChildren;
 }
+
+std::span<ChildCall> CallTracer::Room(uint64_t note) { return Live::Of(note).children; }
 
 uint64_t CallTracer::Arrived(const CallRecord& call) {
   Live& live = *Recycler<Live>::Take();
   const Metadata& received = call.context->metadata();
   live.context = TraceContext();
   live.id = 0;
-  live.taken.store(0, std::memory_order_relaxed);
-  live.left_out.store(0, std::memory_order_relaxed);
   if (!received.empty()) {
     observe::TraceErrors errors;
     live.context = observe::ReadTraceContext(received, &errors);
@@ -126,23 +115,6 @@ void CallTracer::ChildLeaves(const CallRecord& call, const ChildCall& child, Car
   if (!carried.metadata.empty()) carried.metadata.EraseIf(&observe::IsTraceKey);
   observe::AddTraceContext(live.context, live.ChildId(child.ordinal), live.chosen, call.context->metadata(),
                            &carried.metadata, carried.trace_parent);
-}
-
-void CallTracer::ChildCalled(const CallRecord&, const ChildCall& child, uint64_t note) {
-  if (ChildCall* const place = Live::Of(note).Place(child.ordinal)) place->sent = child.sent;
-}
-
-void CallTracer::ChildAnswered(const CallRecord&, const ChildCall& child, uint64_t note) {
-  Live& live = Live::Of(note);
-  ChildCall* const place = live.Place(child.ordinal);
-  if (place == nullptr) {
-    live.left_out.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  const TimePoint sent = live.chosen ? place->sent : TimePoint();
-  *place = child;
-  place->sent = sent;
-  live.taken.fetch_or(1u << (child.ordinal - 1), std::memory_order_relaxed);
 }
 
 void CallTracer::Replied(const CallRecord& call, uint64_t note) {
@@ -180,10 +152,12 @@ void CallTracer::HandOver(const CallRecord& call, Live& live, SpanReason reason)
   span->replied = std::max(call.replied, span->began);
   span->over = std::max(call.over, span->replied);
   span->code = static_cast<int>(call.code);
+  const uint32_t kept = std::min<uint32_t>(call.children, Live::kMost);
   span->child_count = 0;
-  span->children_left_out = live.left_out.load(std::memory_order_relaxed);
-  for (uint32_t taken = live.taken.load(std::memory_order_relaxed); taken != 0; taken &= taken - 1) {
-    const ChildCall& from = live.children[static_cast<size_t>(std::countr_zero(taken))];
+  span->children_left_out = call.children - kept;
+  for (uint32_t i = 0; i < kept; ++i) {
+    const ChildCall& from = live.children[i];
+    if (from.answered == TimePoint()) continue;
     ChildSpan& child = span->children[span->child_count++];
     child.path.Assign(from.path);
     child.target.Assign(from.target);

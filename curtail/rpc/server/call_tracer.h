@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,9 @@ class CallTracer final : public CallObserver {
   // CallObserver. The note is the address of the record.
   uint32_t Wants() const override;
   uint32_t WantsOf(uint64_t note) const override;
+  std::span<ChildCall> Room(uint64_t note) override;
   uint64_t Arrived(const CallRecord& call) override;
   void ChildLeaves(const CallRecord& call, const ChildCall& child, Carried& carried, uint64_t note) override;
-  void ChildCalled(const CallRecord& call, const ChildCall& child, uint64_t note) override;
-  void ChildAnswered(const CallRecord& call, const ChildCall& child, uint64_t note) override;
   void Replied(const CallRecord& call, uint64_t note) override;
   void Over(const CallRecord& call, uint64_t note) override;
 

@@ -5,8 +5,10 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "curtail/observe/http_admin_testing.h"
 #include "curtail/rpc/async.h"
@@ -84,7 +86,9 @@ class CallTracerTest : public RpcBase, public testing::TestWithParam<const char*
     return reply.value();
   }
   // The spans of a server's own methods once there are n, which a reply may be ahead of.
-  static std::vector<json> Spans(const Server& server, size_t n) {
+  static std::vector<json> Spans(const Server& server, size_t n) { return SpansOf(server, {}, n); }
+  // Of these traces; empty: of all.
+  static std::vector<json> SpansOf(const Server& server, const std::set<std::string>& traces, size_t n) {
     observe::HttpPeer peer(server.http_admin_address());
     std::vector<json> spans;
     const Deadline end = Deadline::In(kMaxTestWait);
@@ -92,7 +96,8 @@ class CallTracerTest : public RpcBase, public testing::TestWithParam<const char*
       spans.clear();
       const json page = json::parse(peer.Get("/traces").body);
       for (const json& span : page["spans"]) {
-        if (span["method"] == "/test.Mid/Run") spans.insert(spans.begin(), span);
+        if (span["method"] != "/test.Mid/Run") continue;
+        if (traces.empty() || traces.contains(span["trace"])) spans.insert(spans.begin(), span);
       }
     } while (spans.size() < n && !end.Expired());
     return spans;
@@ -122,40 +127,59 @@ INSTANTIATE_TEST_SUITE_P(Models, TracedStraightLineTest,
 
 int64_t Ns(const json& span, const char* part) { return span[part].get<int64_t>(); }
 
-// Property: whatever the model, the parts of a waterfall are in each other and sum up to the whole.
-TEST_P(TracedModelTest, PartsOfAWaterfallSumUpToTheWhole) {
-  constexpr size_t kCalls = 10;
+// The requests of one waterfall test: CURTAIL_TRACE_REQUESTS, or a number that takes no time.
+size_t WaterfallRequests() {
+  const char* const text = std::getenv("CURTAIL_TRACE_REQUESTS");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 120;
+}
+
+// The parts of a span of the mid-tier are in each other and sum up to the whole, those of its leaves in them.
+void ExpectSums(const json& span, const std::map<std::string, json>& leaf_by_parent) {
   constexpr int64_t kResolutionUs = 1;
+  const int64_t before = Ns(span, "queue_ns") + Ns(span, "entry_ns");
+  const int64_t handler = Ns(span, "handler_ns");
+  EXPECT_EQ(before + handler + Ns(span, "reply_ns"), Ns(span, "total_ns"));
+  for (const char* part : {"queue_ns", "entry_ns", "handler_ns", "reply_ns"}) EXPECT_GE(Ns(span, part), 0);
+  ASSERT_THAT(span["calls"], SizeIs(2)) << span;
+  for (const json& call : span["calls"]) {
+    EXPECT_GE(Ns(call, "start_ns"), before) << span;
+    EXPECT_LE(Ns(call, "start_ns") + Ns(call, "total_ns"), before + handler) << span;
+    EXPECT_GE(Ns(call, "send_ns"), 0);
+    EXPECT_EQ(call["parent"], span["id"]);
+    ASSERT_TRUE(leaf_by_parent.contains(call["id"])) << call;
+    const json& leaf = leaf_by_parent.at(call["id"]);
+    EXPECT_EQ(leaf["trace"], span["trace"]);
+    // The rest is the network's. The leaf's end may be told after its caller has the answer.
+    EXPECT_LE(Ns(leaf, "total_ns") - Ns(leaf, "reply_ns"), Ns(call, "total_ns"));
+    EXPECT_GE(Ns(leaf, "start_unix_us") + kResolutionUs,
+              Ns(span, "start_unix_us") + Ns(call, "start_ns") / 1000);
+  }
+}
+
+// Property: whatever the model, the parts of each waterfall sum up to the whole.
+TEST_P(TracedModelTest, PartsOfAWaterfallSumUpToTheWhole) {
+  constexpr size_t kBatch = 60;  // /traces has the latest 128 spans, and a leaf two of each request
   ServeFanOut();
-  for (size_t i = 0; i < kCalls; ++i) {
-    const auto answer = Run("x");
-    ASSERT_TRUE(answer.ok()) << answer.status();
-  }
-  const std::vector<json> spans = Spans(*mid_, kCalls), leaves = Spans(*leaf_, 2 * kCalls);
-  ASSERT_THAT(spans, SizeIs(kCalls));
-  ASSERT_THAT(leaves, SizeIs(2 * kCalls));
-  std::map<std::string, json> by_parent;
-  for (const json& leaf : leaves) by_parent[leaf["parent"]] = leaf;
-  for (const json& span : spans) {
-    const int64_t before = Ns(span, "queue_ns") + Ns(span, "entry_ns");
-    const int64_t handler = Ns(span, "handler_ns");
-    EXPECT_EQ(before + handler + Ns(span, "reply_ns"), Ns(span, "total_ns"));
-    for (const char* part : {"queue_ns", "entry_ns", "handler_ns", "reply_ns"}) EXPECT_GE(Ns(span, part), 0);
-    ASSERT_THAT(span["calls"], SizeIs(2)) << span;
-    for (const json& call : span["calls"]) {
-      EXPECT_GE(Ns(call, "start_ns"), before) << span;
-      EXPECT_LE(Ns(call, "start_ns") + Ns(call, "total_ns"), before + handler) << span;
-      EXPECT_GE(Ns(call, "send_ns"), 0);
-      EXPECT_EQ(call["parent"], span["id"]);
-      ASSERT_TRUE(by_parent.contains(call["id"])) << call;
-      const json& leaf = by_parent[call["id"]];
-      EXPECT_EQ(leaf["trace"], span["trace"]);
-      // The rest is the network's. The leaf's end may be told after its caller has the answer.
-      EXPECT_LE(Ns(leaf, "total_ns") - Ns(leaf, "reply_ns"), Ns(call, "total_ns"));
-      EXPECT_GE(Ns(leaf, "start_unix_us") + kResolutionUs,
-                Ns(span, "start_unix_us") + Ns(call, "start_ns") / 1000);
+  size_t seen = 0;
+  for (size_t left = WaterfallRequests(); left > 0 && !HasFailure(); left -= std::min(left, kBatch)) {
+    const size_t calls = std::min(left, kBatch);
+    std::set<std::string> traces;
+    for (size_t i = 0; i < calls; ++i) {
+      const absl::StatusOr<std::string> answer = Run("x");
+      ASSERT_TRUE(answer.ok()) << answer.status();
+      traces.insert(answer->substr(std::string("traceparent=00-").size(), std::size(kTrace) - 1));
     }
+    ASSERT_THAT(traces, SizeIs(calls));
+    const std::vector<json> spans = SpansOf(*mid_, traces, calls),
+                            leaves = SpansOf(*leaf_, traces, 2 * calls);
+    ASSERT_THAT(spans, SizeIs(calls));
+    ASSERT_THAT(leaves, SizeIs(2 * calls));
+    std::map<std::string, json> leaf_by_parent;
+    for (const json& leaf : leaves) leaf_by_parent[leaf["parent"]] = leaf;
+    for (const json& span : spans) ExpectSums(span, leaf_by_parent);
+    seen += spans.size();
   }
+  EXPECT_EQ(seen, WaterfallRequests());
 }
 
 TEST_P(TracedModelTest, ErrorsAreAlwaysCaptured) {

@@ -33,13 +33,16 @@ void ObservedCall::Arrived(const CallObservers& observers, std::string_view path
   record_.arrived = now;
   record_.dequeued = record_.began = record_.replied = record_.over = TimePoint();
   record_.code = absl::StatusCode::kOk;
+  room_ = {};
   for (size_t i = 0; i < observers.count_; ++i) {
     const CallObservers::Entry& entry = observers.entries_[i];
     notes_[i] = entry.wants & kCallArrived ? entry.observer->Arrived(record_) : 0;
-    const uint32_t wants =
-        entry.wants & kChoosesByCall ? entry.observer->WantsOf(notes_[i]) & kAllCallEvents : entry.wants;
+    const uint32_t wants = entry.wants & kChoosesByCall
+                               ? entry.observer->WantsOf(notes_[i]) & ~uint32_t{kChoosesByCall}
+                               : entry.wants;
     wants_[i] = static_cast<uint16_t>(wants);
     wanted_ |= wants;
+    if ((wants & kKeepsChildren) && room_.empty()) room_ = entry.observer->Room(notes_[i]);
   }
 }
 
@@ -70,6 +73,7 @@ void ObservedCall::ChildAnswered(const ChildCall& child) const {
 void ObservedCall::TellReplied(absl::StatusCode code) {
   record_.replied = Now();
   record_.code = code;
+  record_.children = children_;
   Tell(kCallReplied, [&](CallObserver& observer, uint64_t note) { observer.Replied(record_, note); });
 }
 

@@ -8,10 +8,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
+#include "curtail/exec/poller.h"
 #include "curtail/rpc/call_observer.h"
 
 namespace curtail::internal {
@@ -52,7 +54,7 @@ class ObservedCall {
   // True: an observer wants to hear of the calls that this one makes.
   bool Began() {
     if (wanted_ & kCallBegan) TellBegan();
-    return (wanted_ & (kChildLeaves | kChildCalled | kChildAnswered)) != 0;
+    return (wanted_ & (kChildLeaves | kChildCalled | kChildAnswered | kKeepsChildren)) != 0;
   }
   void Replied(absl::StatusCode code) {
     if (wanted_ & kCallReplied) TellReplied(code);
@@ -65,7 +67,17 @@ class ObservedCall {
   }
   // Numbers `n` calls that this one makes; returns the first number. Any thread of the call.
   uint32_t Number(uint32_t n) const {
-    return std::atomic_ref(children_).fetch_add(n, std::memory_order_relaxed) + 1;
+    const uint32_t before = std::atomic_ref(children_).fetch_add(n, std::memory_order_relaxed);
+    for (uint32_t i = before; i < room_.size() && i < before + n; ++i) room_[i].answered = TimePoint();
+    return before + 1;
+  }
+  // True: the times of the calls that this one makes are read from the clock each.
+  bool exact() const { return (wanted_ & (kChildCalled | kChildAnswered | kExactChildTimes)) != 0; }
+  // When an answer to one of them was there.
+  TimePoint AnsweredAt() const { return exact() ? Now() : EventTime(); }
+  // Where such a call is kept; null: nowhere.
+  ChildCall* Place(uint32_t ordinal) const {
+    return ordinal - 1 < room_.size() ? &room_[ordinal - 1] : nullptr;
   }
   bool wants(CallEvent event) const { return (wanted_ & event) != 0; }
   void ChildLeaves(const ChildCall& child, Carried carried) const;
@@ -82,6 +94,7 @@ class ObservedCall {
 
   uint32_t wanted_ = 0;  // by any observer; none: not observed, or over
   const CallObservers* observers_ = nullptr;
+  std::span<ChildCall> room_;
   CallRecord record_;
   std::array<uint64_t, CallObservers::kMost> notes_;
   std::array<uint16_t, CallObservers::kMost> wants_;  // by each observer, of this call

@@ -118,6 +118,7 @@ void Connection::OnEvents(uint32_t events, TaskList* ready) {
   if (events & EPOLLIN) bits |= kRead;
   if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) bits |= kRead | kHangup;
   if (events & EPOLLOUT) bits |= kWrite;
+  const EventScope scope;
   Kick(bits, ready);
 }
 

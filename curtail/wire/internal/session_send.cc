@@ -108,7 +108,7 @@ void Session::Impl::EndBlock(size_t begin, StreamId id, bool end_stream) {
 
 Session::Impl::EncodedFields* Session::Impl::FindRequestFields(std::string_view path) {
   for (EncodedFields& fields : requests_) {
-    if (fields.key == path && fields.generation == encoder_.generation()) return &fields;
+    if (fields.generation == encoder_.generation() && fields.key == path) return &fields;
   }
   return nullptr;
 }
@@ -162,14 +162,15 @@ void Session::Impl::AppendRequest(StreamId id, const RequestHead& head) {
     encoder_.Encode("grpc-accept-encoding", internal::kAcceptedEncodings, HpackEncoder::Indexing::kNone,
                     &out_);
   }
-  AppendRequestMetadata(head);
+  if (head.trace_parent.set || !head.metadata.empty()) [[unlikely]]
+    AppendRequestMetadata(head);
   EndBlock(begin, id, false);
 }
 
 void Session::Impl::AppendRequestMetadata(const RequestHead& head) {
   if (head.trace_parent.set) {
     const size_t bytes = kOwnFieldBytes + head.path.size() + options_.authority.size() + kTraceParentBytes +
-                         internal::ListBytes(head.metadata);
+                         (head.metadata.empty() ? 0 : internal::ListBytes(head.metadata));
     if (bytes <= peer_header_bytes_) AppendTraceParent(head.trace_parent);
   }
   if (head.metadata.empty()) return;
