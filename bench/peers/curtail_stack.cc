@@ -102,6 +102,10 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(const Config& config, const 
     options.trace = {.to = "memory", .sample = ParseNumber(policy.substr(6)).value_or(1)};
     return Server::Start(std::move(options), std::move(services));
   }
+  if (policy == "metrics") {
+    options.http_admin = "0";
+    return Server::Start(std::move(options), std::move(services));
+  }
   options.policy = policy;
   if (policy.empty()) return Server::Start(std::move(options), std::move(services));
   absl::StatusOr<std::string> profile = OneConfigProfile(config, services[0]->FullName());

@@ -21,6 +21,8 @@ namespace curtail::observe {
 template <size_t n>
 class SpanText {
  public:
+  static constexpr size_t kMost = n;
+
   void Assign(std::string_view text) {
     const size_t size = std::min(text.size(), n);
     size_ = static_cast<uint8_t>(size);

@@ -79,6 +79,9 @@ struct ChildCall {
   TimePoint called;
   TimePoint sent;      // serialized and handed to its connection; zero within the process
   TimePoint answered;  // or found failed; zero before
+  // Once answered: times that it was made again, and attempts that hedging made beside the first.
+  uint32_t retries = 0;
+  uint32_t hedges = 0;
 };
 
 // The things that a child call carries, for observers to add to.

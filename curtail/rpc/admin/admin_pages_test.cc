@@ -91,6 +91,53 @@ TEST_F(AdminPages, MetricsHaveEachAnsweredCall) {
   EXPECT_GT(series["process_cpu_seconds_total"], 0);
 }
 
+TEST_F(AdminPages, MetricsHaveEachCallThatAHandlerMakes) {
+  const auto leaf = StartWithPort(), other_leaf = StartWithPort();
+  const auto config = [](std::string_view policy) {
+    return Join(R"({"methodConfig":[{"name":[{"service":"test.Echo"}],)", policy, "}]}");
+  };
+  const std::string retry = config(
+      R"("retryPolicy":{"maxAttempts":3,"initialBackoff":"0.001s","maxBackoff":"0.001s","backoffMultiplier":1,
+         "retryableStatusCodes":["NOT_FOUND"]})");
+  const std::string hedge = config(
+      R"("hedgingPolicy":{"maxAttempts":3,"hedgingDelay":"1000s","nonFatalStatusCodes":["NOT_FOUND"]})");
+  const std::string at = leaf->addresses()[0];
+  const std::string retried = Join("ipv4:", at), hedged = other_leaf->addresses()[0];
+  Client client;
+  Channel plain(&client, at), retries(&client, retried, {.service_config = retry}),
+      hedges(&client, hedged, {.service_config = hedge});
+  ServerOptions options;
+  options.config = *Config::Parse("SDB1-4");
+  options.http_admin = "0";
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::make_unique<EchoService>(
+      &gate_, std::vector<Channel*>{&plain, &plain, &retries, &hedges}, &cancelled_));
+  auto mid = Server::Start(std::move(options), std::move(services));
+  ASSERT_TRUE(mid.ok()) << mid.status();
+  Client caller;
+  Channel to_mid(&caller, (*mid)->addresses()[0]);
+  constexpr int kEach = 10;
+  for (int i = 0; i < kEach; ++i) {
+    EXPECT_TRUE(Call(to_mid, kForward, "hello").ok());
+    EXPECT_FALSE(Call(to_mid, kForward, "fail").ok());
+  }
+  const std::string text = Get(**mid, "/metrics").body;
+  auto series = Series(text);
+  const auto edge = [&series](std::string_view name, std::string_view target, std::string_view more = "") {
+    return series[Join(name, R"({rpc_service="test.Echo",rpc_method="Echo",server_address=")", target, "\"",
+                       more, "}")];
+  };
+  EXPECT_EQ(edge("rpc_client_duration_seconds_count", at), 4 * kEach) << text;
+  EXPECT_GT(edge("rpc_client_duration_seconds_sum", at), 0);
+  EXPECT_EQ(edge("rpc_client_calls_total", at, R"(,rpc_response_status_code="OK")"), 2 * kEach);
+  EXPECT_EQ(edge("rpc_client_calls_total", at, R"(,rpc_response_status_code="NOT_FOUND")"), 2 * kEach);
+  EXPECT_EQ(edge("curtail_client_retries_total", at), 0);
+  EXPECT_EQ(edge("rpc_client_duration_seconds_count", retried), 2 * kEach) << "a call, however often made";
+  EXPECT_EQ(edge("curtail_client_retries_total", retried), 2 * kEach);
+  EXPECT_EQ(edge("curtail_client_hedges_total", hedged), 2 * kEach);
+  EXPECT_EQ(text.find("server_address=\"other\""), text.npos);
+}
+
 TEST_F(AdminPages, MetricsAreOpenMetricsForThoseThatAsk) {
   const auto server = StartWithPort();
   const HttpPeer::Reply reply =

@@ -14,6 +14,7 @@ namespace curtail::internal {
 namespace {
 
 using observe::MetricsCalls;
+using observe::MetricsEdges;
 using observe::MetricsText;
 
 constexpr std::array<std::string_view, MetricsCalls::kCodes> kCodeNames = {
@@ -24,10 +25,14 @@ constexpr std::array<std::string_view, MetricsCalls::kCodes> kCodeNames = {
 
 double Seconds(Nanos time) { return std::chrono::duration<double>(time).count(); }
 
-std::array<double, MetricsCalls::kBoundsNs.size()> BoundsInSeconds() {
-  std::array<double, MetricsCalls::kBoundsNs.size()> bounds;
-  for (size_t i = 0; i < bounds.size(); ++i)
-    bounds[i] = static_cast<double>(MetricsCalls::kBoundsNs[i]) / 1e9;
+// In seconds.
+const std::array<double, MetricsCalls::kBoundsNs.size()>& CallBounds() {
+  static const auto bounds = [] {
+    std::array<double, MetricsCalls::kBoundsNs.size()> seconds;
+    for (size_t i = 0; i < seconds.size(); ++i)
+      seconds[i] = static_cast<double>(MetricsCalls::kBoundsNs[i]) / 1e9;
+    return seconds;
+  }();
   return bounds;
 }
 
@@ -201,13 +206,59 @@ void CallMetrics::WriteTo(MetricsText& text) const {
                   counts[i].codes[code]);
     }
   }
-  static const std::array<double, MetricsCalls::kBoundsNs.size()> bounds = BoundsInSeconds();
   text.Histogram("rpc_server_duration_seconds", "Time from a whole request to its reply");
   for (size_t i = 0; i < methods_.size(); ++i) {
     const Method& method = methods_[i];
     if (method.service.empty()) continue;
-    text.HistogramSample({{"rpc_service", method.service}, {"rpc_method", method.name}}, bounds,
+    text.HistogramSample({{"rpc_service", method.service}, {"rpc_method", method.name}}, CallBounds(),
                          counts[i].buckets, Seconds(counts[i].sum));
+  }
+  WriteEdgesTo(text);
+}
+
+void CallMetrics::WriteEdgesTo(MetricsText& text) const {
+  struct Edge {
+    std::string_view service = "other", method = "other", target = "other";
+    MetricsEdges::Edge edge;
+  };
+  std::vector<Edge> edges;
+  // That of all others comes once there are some.
+  for (size_t i = edges_.size() == MetricsEdges::kMost ? 0 : 1; i < edges_.size(); ++i) {
+    Edge& named = edges.emplace_back();
+    named.edge = edges_.Read(i);
+    if (i == MetricsEdges::kOther) continue;
+    const std::string_view path = named.edge.path;
+    const size_t slash = path.rfind('/');  // a path has two
+    named.service = slash == 0 || slash == path.npos ? path : path.substr(1, slash - 1);
+    named.method = path.substr(slash == path.npos ? path.size() : slash + 1);
+    named.target = named.edge.target;
+  }
+  text.Counter("rpc_client_calls_total", "Calls that handlers made, by the status that came back");
+  for (const Edge& of : edges) {
+    for (size_t code = 0; code < MetricsCalls::kCodes; ++code) {
+      if (code > 0 && of.edge.counts.codes[code] == 0) continue;
+      text.Sample({{"rpc_service", of.service},
+                   {"rpc_method", of.method},
+                   {"server_address", of.target},
+                   {"rpc_response_status_code", kCodeNames[code]}},
+                  of.edge.counts.codes[code]);
+    }
+  }
+  const auto each = [&](uint64_t MetricsEdges::Edge::* count) {
+    for (const Edge& of : edges) {
+      text.Sample({{"rpc_service", of.service}, {"rpc_method", of.method}, {"server_address", of.target}},
+                  of.edge.*count);
+    }
+  };
+  text.Counter("curtail_client_retries_total", "Times that these were made again");
+  each(&MetricsEdges::Edge::retries);
+  text.Counter("curtail_client_hedges_total", "Attempts that hedging made beside the first");
+  each(&MetricsEdges::Edge::hedges);
+  text.Histogram("rpc_client_duration_seconds", "Time from a call to its answer");
+  for (const Edge& of : edges) {
+    text.HistogramSample(
+        {{"rpc_service", of.service}, {"rpc_method", of.method}, {"server_address", of.target}}, CallBounds(),
+        of.edge.counts.buckets, Seconds(of.edge.counts.sum));
   }
 }
 

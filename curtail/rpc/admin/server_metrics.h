@@ -9,6 +9,7 @@
 
 #include "curtail/observe/http_admin.h"
 #include "curtail/observe/metrics_calls.h"
+#include "curtail/observe/metrics_edges.h"
 #include "curtail/observe/metrics_text.h"
 #include "curtail/observe/tracer.h"
 #include "curtail/rpc/call_observer.h"
@@ -18,15 +19,21 @@ namespace curtail::internal {
 
 class MethodTable;
 
-// A CallMetrics counts the calls of a server's methods. The methods outlive it. Thread-safe.
+// A CallMetrics counts the calls of a server's methods, and those that their handlers make. The methods outlive it.
+// Thread-safe.
 class CallMetrics final : public CallObserver {
  public:
   explicit CallMetrics(MethodTable& methods);
 
   // CallObserver.
-  uint32_t Wants() const override { return kCallReplied; }
+  uint32_t Wants() const override { return kCallReplied | kChildAnswered; }
   void Replied(const CallRecord& record, uint64_t) override {
     calls_.Count(record.method, record.replied - record.arrived, static_cast<int>(record.code));
+  }
+
+  void ChildAnswered(const CallRecord&, const ChildCall& child, uint64_t) override {
+    edges_.Count(child.target, child.path, child.answered - child.called, static_cast<int>(child.code),
+                 child.retries, child.hedges);
   }
 
   void WriteTo(observe::MetricsText& text) const;
@@ -37,9 +44,12 @@ class CallMetrics final : public CallObserver {
     std::string_view service, name;
   };
 
+  void WriteEdgesTo(observe::MetricsText& text) const;
+
   // By the methods' indices.
   const std::vector<Method> methods_;
   observe::MetricsCalls calls_;
+  observe::MetricsEdges edges_;
 };
 
 // All metrics: of the calls, of the server, of its traces unless `tracer` is null, of the process and of the port that

@@ -31,6 +31,7 @@ Fanout::Fanout(Context& ctx, const CallBatch& batch)
   for (size_t i = 0; i < size(); ++i) {
     members_[i].fanout = this;
     members_[i].wanted = true;
+    members_[i].retries = members_[i].hedges = 0;
   }
 }
 
@@ -130,6 +131,7 @@ void Fanout::TakeDue() {
     Member& call = members_[i];
     if (call.again > std::max(now_, resume_at_)) continue;
     call.wanted = DeadlineOf(call).when() > now_;
+    if (call.wanted && call.connection != nullptr) ++call.retries;
     if (!call.wanted) call.status = CutShort(i, false);  // it waited for a connection until its deadline
     call.again = kNever;
   }
@@ -410,6 +412,8 @@ void Fanout::TellAnswered() const {
     Describe(i, &child);
     child.answered = std::max(members_[i].answered, called_);
     child.code = batch_.statuses[i].ok() ? absl::StatusCode::kOk : batch_.statuses[i].code();
+    child.retries = members_[i].retries;
+    child.hedges = members_[i].hedges;
     if (tell) observed.ChildAnswered(child);
   }
 }

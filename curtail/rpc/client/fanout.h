@@ -78,6 +78,8 @@ class Fanout : private Cancellable {
     std::atomic<bool> cancelled{false};
     HedgedCall* hedge = nullptr;  // with hedges_: the call that it is one of several attempts at
     TimePoint answered;           // for observers; zero without
+    uint32_t retries = 0,
+             hedges = 0;  // attempts after the first, in later rounds and beside it; for observers
   };
 
   // The calls of one fan-out; used again with the memory of their messages.

@@ -201,6 +201,7 @@ void Fanout::SettleHedges() {
     MutexLock lock(call.mu);
     Member* const best = call.winner != nullptr ? call.winner : call.last != nullptr ? call.last : &own;
     own.attempts.NoteHedges(call.sent, call.stop);
+    own.hedges += static_cast<uint32_t>(call.sent);
     if (best == &own) continue;
     own.status = std::move(best->status);
     own.reply.swap(best->reply);
