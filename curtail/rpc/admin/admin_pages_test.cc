@@ -94,7 +94,7 @@ TEST_F(AdminPages, MetricsHaveEachAnsweredCall) {
 TEST_F(AdminPages, MetricsHaveEachCallThatAHandlerMakes) {
   const auto leaf = StartWithPort(), other_leaf = StartWithPort();
   const auto config = [](std::string_view policy) {
-    return Join(R"({"methodConfig":[{"name":[{"service":"test.Echo"}],)", policy, "}]}");
+    return Join(R"({"methodConfig":[{"name":[{"service":"test.Echo","method":"Echo"}],)", policy, "}]}");
   };
   const std::string retry = config(
       R"("retryPolicy":{"maxAttempts":3,"initialBackoff":"0.001s","maxBackoff":"0.001s","backoffMultiplier":1,
