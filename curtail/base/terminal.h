@@ -9,18 +9,20 @@
 
 namespace curtail {
 
-// `text` with each line of more than `columns` bytes broken at spaces. A line goes on below its own beginning, or below
-// the description where it is one of `--flag  description` and the terminal has room for that. Words stay whole.
+// `text` with each line of more than `columns` bytes broken at spaces. A line goes on below its own
+// beginning, or below the description where it is one of `--flag  description` and the terminal has
+// room for that. Words stay whole.
 std::string WrapText(std::string_view text, size_t columns);
 
-// `help` as the terminal of the standard output has room for it; as it is where that is no terminal.
+// `help` as the terminal of the standard output has room for it; as it is where that is no
+// terminal.
 std::string HelpForTerminal(std::string_view help);
 
 // Columns of the terminal that `fd` is; 0 where it is none or does not say.
 size_t TerminalColumns(int fd);
 
-// `text` for a terminal: control characters other than tab and newline, which may come from a peer and would act on the
-// terminal, are written as "\x1b". Those of UTF-8 (U+0080 to U+009F) too.
+// `text` for a terminal: control characters other than tab and newline, which may come from a peer
+// and would act on the terminal, are written as "\x1b". Those of UTF-8 (U+0080 to U+009F) too.
 std::string Visible(std::string_view text);
 
 }  // namespace curtail

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 
 #include <cstdlib>
+#include <span>
 #include <utility>
 
 #include "curtail/rpc/server/server_fence.h"
@@ -31,6 +32,12 @@ absl::Status Session::Receive(std::string_view bytes) {
   return absl::OkStatus();
 }
 bool Session::Pull(std::string*, size_t) { return model::Link::Of(impl_->events).Pull(), false; }
+bool Session::Gather(Output*, size_t) { return model::Link::Of(impl_->events).Pull(), false; }
+void Session::Written() {}
+// No message here is long.
+std::span<char> Session::Room(size_t) { return {}; }
+absl::Status Session::ReceivedInRoom(size_t) { std::abort(); }
+bool Session::TookLong() { return false; }
 void Session::SendMessage(StreamId, std::string&& message) {
   model::Link::Of(impl_->events).Queue(std::move(message));
 }
