@@ -49,8 +49,7 @@ bool Write::Next() {
   if (options.replicas > 1) {
     // Neither the client's deadline nor its cancellation: even where one replica takes part now, another one
     // may be back before it has answered, and whoever missed the write is ejected.
-    part_.emplace(limit);
-    for (const auto& [key, value] : ctx_.ChildMetadata()) part_->AddMetadata(key, value);
+    part_.emplace(&ctx_, limit);
   } else {
     part_.emplace(&ctx_);
     part_->ShortenDeadline(limit);

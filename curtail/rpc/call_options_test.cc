@@ -39,6 +39,22 @@ TEST_P(CallOptionsTest, OneCallEndsBeforeItsParent) {
   EXPECT_EQ(answer, "DEADLINE_EXCEEDED;DEADLINE_EXCEEDED;x");
 }
 
+// A write that must reach all replicas, whatever becomes of its client.
+TEST_P(CallOptionsTest, OneCallGoesOnWhenItsParentIsCancelled) {
+  ServeCoroutine([&](Context& ctx, const StringValue&, StringValue* out) -> Coroutine {
+    Context ends(&ctx);
+    Context goes_on(&ctx, Deadline::In(kMaxTestWait));
+    ctx.Cancel();
+    const auto ended = co_await broadcast(ends, leaves_, kEcho, Text("x"));
+    const auto done = co_await broadcast(goes_on, leaves_, kEcho, Text("x"));
+    out->set_value(Codes(ended) + Codes(done));
+    co_return absl::OkStatus();
+  });
+  std::string answer;
+  EXPECT_TRUE(Run("", &answer).ok());
+  EXPECT_EQ(answer, "CANCELLED;CANCELLED;OK;OK;");
+}
+
 TEST_P(CallOptionsTest, SizesOfOneCallAreBounded) {
   class Here final : public Service {
    public:

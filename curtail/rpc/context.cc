@@ -11,8 +11,8 @@
 
 namespace curtail {
 
-Context::Context(Context* parent)
-    : deadline_(parent->deadline_),
+Context::Context(Context* parent, Deadline deadline)
+    : deadline_(deadline),
       metadata_(parent->metadata_),
       added_(parent->added_),
       properties_(parent->properties_),
@@ -21,13 +21,15 @@ Context::Context(Context* parent)
       refusals_(parent->refusals_),
       peer_(parent->peer_),
       identity_(parent->identity_),
-      parent_(parent),
       observed_(parent->observed_),
       within_(parent->within_),
       fence_(parent->fence_),
       method_(parent->method_),
       path_(parent->path_),
-      depth_(parent->depth_ + 1) {
+      depth_(parent->depth_ + 1) {}
+
+Context::Context(Context* parent) : Context(parent, parent->deadline_) {
+  parent_ = parent;
   parent->Attach(link_);
 }
 

@@ -67,6 +67,9 @@ class Context {
   // call options as they are now, and is cancelled with the parent. The parent outlives it. Only
   // the thread that runs the parent may make one.
   explicit Context(Context* parent);
+  // A part that must not be left half done: it has `deadline` instead of the parent's, and goes on
+  // when the parent is cancelled. The parent outlives it.
+  Context(Context* parent, Deadline deadline);
   // The context of a call in the same process: a part as above, whose metadata() is what the call
   // carries.
   struct Call {};
@@ -199,7 +202,7 @@ class Context {
   internal::RefusalCounters* refusals_ = nullptr;     // of the server; null: of none
   std::string_view peer_;                             // the connection's
   const internal::PeerIdentity* identity_ = nullptr;  // likewise; null: without a certificate
-  Context* const parent_ = nullptr;
+  Context* parent_ = nullptr;                         // whose cancellation is passed on; immutable
   const internal::ObservedCall* observed_ = nullptr;
   uint32_t within_ = 0;
   internal::ServerFence* fence_ = nullptr;  // of the server; null: off
