@@ -16,7 +16,7 @@ DOCUMENTS = {
     "report": ["report-2", "report-1", "report-7", "report-unknown-origin", "report-this-machine", "report-empty"],
     "comparison": ["comparison", "comparison-wide", "comparison-empty", "comparison-no-runs", "comparison-no-machine",
                    "comparison-many-changes"],
-    "profile": ["profile", "profile-saturated"],
+    "profile": ["profile", "profile-saturated", "profile-limits"],
 }
 # Documents of what a schema calls its parts.
 PARTS = {"report": [("result", "result")], "comparison": [], "profile": []}
@@ -49,7 +49,9 @@ CHANGES = {
         ("service", "", "service", "minLength"),
         ("cells/0/failed_share", 1.5, "cells/0/failed_share", "maximum"),
         ("loads_per_s/0", 0, "loads_per_s/0", "exclusiveMinimum"),
-        ("configs", [], "configs", "minItems"),
+        ("configs", "SIB1", "configs", "type"),
+        ("fences", [], "fences", "minItems"),
+        ("fences/0/limit", 0, "fences/0/limit", "minimum"),
         ("configs/0/points/0/unstable", None, "configs/0/points/0/unstable", "type"),
     ],
 }
