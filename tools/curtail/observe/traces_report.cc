@@ -80,8 +80,9 @@ std::string EdgeText(const TracesReport& report) {
 // The steps of a critical path, the longest first.
 std::vector<std::pair<std::pair<TraceName, TracePart>, int64_t>> Steps(const RequestClass& of) {
   std::vector<std::pair<std::pair<TraceName, TracePart>, int64_t>> steps(of.path.begin(), of.path.end());
-  std::stable_sort(steps.begin(), steps.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
   return steps;
 }
 

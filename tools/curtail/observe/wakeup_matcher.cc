@@ -6,9 +6,9 @@
 namespace curtail::tool {
 
 void WakeupMatcher::JudgeUntil(int64_t until_ns) {
-  // Stable: a CPU's own events of one instant stay in their order.
-  std::stable_sort(events_.begin(), events_.end(),
-                   [](const WakeupEvent& a, const WakeupEvent& b) { return a.at_ns < b.at_ns; });
+  std::sort(events_.begin(), events_.end(), [](const WakeupEvent& a, const WakeupEvent& b) {
+    return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.kind < b.kind;
+  });
   auto event = events_.begin();
   for (; event != events_.end() && event->at_ns < until_ns; ++event) {
     switch (event->kind) {
