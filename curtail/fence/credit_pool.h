@@ -18,7 +18,8 @@
 //  B5  An account keeps what it has open, one credit at least, and has kMostOfAccount at most,
 //      whatever its client says.
 //  B6  Answers are on their way for a while. So a client may have open the most that it was told,
-//      less one for each answer since.
+//      less one for each answer since. Answers of several threads may pass each other, so a client
+//      may now and then believe an older one, and have a request refused.
 //  B7  A client that knows no credits is held to its account here: a request beyond it is refused.
 //      Its account is settled when a request comes, too.
 //  B8  A request that has waited for more than twice the target is refused when its turn comes.

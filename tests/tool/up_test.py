@@ -373,15 +373,15 @@ def test_not_ready(tools):
             assert text in err, (text, err)
         expect_nothing_left()
 
-    brief = ("--start-timeout", "300ms")
+    brief = ("--start-timeout", "3s")
     refused(1, ["web ended with code 3", "the disk is on fire", "hosted: false"], "web", "${address} fails", "shards: 1")
     refused(1, ["web ended with code 3", "the disk is on fire"], "web", "127.0.0.1:1 fails", "hosted: true")
-    refused(1, ["web was not ready within 300ms", "NOT_SERVING", "protocol: tcp"], "web", "${address} not-serving",
+    refused(1, ["web was not ready within 3s", "NOT_SERVING", "protocol: tcp"], "web", "${address} not-serving",
             "protocol: grpc", *brief)
-    refused(1, ["was not ready within 300ms", "protocol: tcp"], "web", "${address} port", "protocol: grpc", *brief)
-    refused(1, ["was not ready within 300ms: at 127.0.0.1:", "nothing accepts connections"], "web", "${address} silent",
+    refused(1, ["was not ready within 3s", "protocol: tcp"], "web", "${address} port", "protocol: grpc", *brief)
+    refused(1, ["was not ready within 3s: at 127.0.0.1:", "nothing accepts connections"], "web", "${address} silent",
             "protocol: tcp", *brief)
-    refused(1, ["was not ready within 300ms: it did not say where it listens", "hosted: false"], "web",
+    refused(1, ["was not ready within 3s: it did not say where it listens", "hosted: false"], "web",
             "127.0.0.1:1 silent", "protocol: grpc", *brief)
     refused(104, ["web: say where it listens"], "web", "127.0.0.1:1 serving", "hosted: false")
     refused(104, ["config is for curtail services"], "web", "${address} serving", "shards: 1", "--config", "SIB1")
