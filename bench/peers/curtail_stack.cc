@@ -103,7 +103,7 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(const Config& config, const 
     return Server::Start(std::move(options), std::move(services));
   }
   if (policy == "metrics") {
-    options.http_admin = "0";
+    options.http_admin = std::string("0");  // g++ 12 warns of the assignment of a literal
     return Server::Start(std::move(options), std::move(services));
   }
   options.policy = policy;
