@@ -4,7 +4,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -21,13 +20,6 @@
 namespace curtail {
 
 inline constexpr Method<StringValue, StringValue> kWho{"/test.Who/Who"};
-
-// An address of this machine that only this process listens on, and no connection comes from: a server that is started
-// again at its port finds it free.
-inline std::string OwnLoopback() {
-  const int pid = getpid();
-  return Join("127.", 16 + pid / 65536 % 200, ".", pid / 256 % 256, ".", pid % 256, ":0");
-}
 
 // Answers with its name; "hang" waits at the gate first, and "fail N" fails on the server N.
 class WhoService final : public Service {
