@@ -21,8 +21,9 @@
 namespace curtail::fences {
 
 inline constexpr std::string_view kOverloadVariants =
-    "SDB1-16,SDB1-16+deadline,SDB1-16+queue64,SDB1-16+codel,SDB1-16+lifo,"
-    "SDB1-16+priorities,SDB1-16+credits,SDB1-16+borrow+queue64+codel+lifo+priorities+credits+deadline";
+    "SDB1-16,SDB1-16+deadline,SDB1-16+queue64,SDB1-16+codel,SDB1-16+lifo,SDB1-16+lifo+deadline,"
+    "SDB1-16+priorities,SDB1-16+credits,SDB1-16+credits+deadline,"
+    "SDB1-16+queue64+codel+lifo+priorities+credits+deadline";
 // Offered over what the leaf answers at most.
 std::vector<double> OverloadShares();
 // An answer within it is a good one. Guard "deadline" gives each request so long; else it has kTimeout.

@@ -5,10 +5,10 @@
 
 namespace curtail {
 
-bool PriorityLimit::Admit(Priority priority, TimePoint now) {
+bool PriorityLimit::Admit(Priority priority, TimePoint now, size_t waiting) {
   if (came_ == 0) began_ = now;
   if (now - began_ >= options_.window || came_ == kRequests) {  // P2
-    EndWindow();
+    EndWindow(now - began_, waiting);
     began_ = now;
   }
   const uint32_t level = LevelOf(priority);
@@ -21,17 +21,24 @@ bool PriorityLimit::Admit(Priority priority, TimePoint now) {
   return admitted;
 }
 
-void PriorityLimit::EndWindow() {
+void PriorityLimit::EndWindow(Nanos length, size_t waiting) {
+  const double ns = std::max(1.0, static_cast<double>(length.count()));
+  capacity_per_ns_ = std::max(run_ / ns, 0.9 * capacity_per_ns_);  // P4
   if (taken_ > 0) {
+    const double capacity = capacity_per_ns_ * ns;
     uint32_t limit = 0;
-    if (overdue_ || wait_ > taken_ * options_.target) {  // P4
-      limit = std::max(first_, LevelFor(admitted_ * 95 / 100, /*over=*/false));
-    } else {  // P5
-      limit = LevelFor(admitted_ + std::max(1u, came_ / 100), /*over=*/true);
+    if (overdue_ || wait_ > taken_ * options_.target) {  // P5
+      const double in_target = capacity_per_ns_ * static_cast<double>(options_.target.count());
+      const double backlog = std::max(0.0, static_cast<double>(waiting) - in_target);
+      const double next = std::max(0.25 * capacity, 0.95 * capacity - backlog);
+      limit = std::max(first_, LevelFor(static_cast<uint32_t>(next), /*over=*/false));
+    } else {  // P6
+      const uint32_t more = admitted_ + std::max(1u, came_ / 100);
+      limit = LevelFor(std::max(more, static_cast<uint32_t>(0.95 * capacity)), /*over=*/true);
     }
     limit_.store(limit, std::memory_order_relaxed);
   }
-  came_ = admitted_ = taken_ = 0;
+  came_ = admitted_ = taken_ = run_ = 0;
   wait_ = Nanos::zero();
   overdue_ = false;
   first_ = kLast;

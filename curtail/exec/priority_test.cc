@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Priorities, and the rules P1 to P5 of priority_limit.h, in time that the test counts.
+// Priorities, and the rules P1 to P6 of priority_limit.h, in time that the test counts.
 #include "curtail/exec/priority.h"
 
 #include <gtest/gtest.h>
@@ -47,8 +47,8 @@ class PriorityTask final : public Task {
 // A server of one thread, which takes a millisecond for each request that it does not refuse.
 class PriorityScaffold {
  public:
-  explicit PriorityScaffold(const QueueOptions& queue = {})
-      : order_(MakePriorityOrder(&limit, MakeFifoOrder(queue))) {}
+  explicit PriorityScaffold(const QueueOptions& queue = {}, const PriorityOptions& options = {.on = true})
+      : limit(options), order_(MakePriorityOrder(&limit, MakeFifoOrder(queue))) {}
 
   void Arrive(Priority priority) {
     PriorityTask& task = tasks_.emplace_back(priority);
@@ -67,6 +67,7 @@ class PriorityScaffold {
       EXPECT_EQ(++task.came_out, 1) << "O2";
       served = !next.shed;
       ++counts[task.priority().business][served];
+      if (served) last_wait = now - task.queued_at();
     }
     now += kMilli;
   }
@@ -78,6 +79,7 @@ class PriorityScaffold {
   PriorityLimit limit;
   TimePoint now = TimePoint() + std::chrono::hours(1);
   size_t counts[128][2] = {};  // of each business: refused, served
+  Nanos last_wait{0};          // of what was served
 
  private:
   std::unique_ptr<Order> order_;
@@ -120,6 +122,40 @@ uint64_t PrintedSeed() {
 TEST(PriorityLimit, ServesTheImportantAndAsManyOfTheRestAsItCan) { Overload({}, PrintedSeed()); }
 TEST(PriorityLimit, ActsBeforeAQueueThatSheds) { Overload({.shed = ShedMode::kCodel}, PrintedSeed()); }
 
+// P4, P5: five times what it can do. It finds its capacity at once, and wastes little of it.
+TEST(PriorityLimit, FindsWhatTheThreadsCanDo) {
+  const PriorityOptions options = {.on = true, .target = 20 * kMilli, .window = 50 * kMilli};
+  Rng rng(PrintedSeed());
+  PriorityScaffold s({}, options);
+  size_t late = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    if (i == 1000) std::fill(&s.counts[0][0], &s.counts[0][0] + 256, size_t{0});
+    for (int k = 0; k < 5; ++k) s.Arrive(OfUser(64, rng));
+    s.Serve();
+    late += i >= 1000 && s.last_wait > 100 * kMilli;
+  }
+  EXPECT_GT(s.counts[64][1], 8500u) << "of 9000 that there was time for";
+  EXPECT_LT(late, 90u);
+  s.Finish();
+}
+
+// P4: its threads stand still for a while, at a load that they can bear.
+TEST(PriorityLimit, RefusesFewAfterAStall) {
+  const PriorityOptions options = {.on = true, .target = 20 * kMilli, .window = 50 * kMilli};
+  Rng rng(PrintedSeed());
+  PriorityScaffold s({}, options);
+  for (int i = 0; i < 10'000; ++i) {
+    if (i % 10 < 7) s.Arrive(OfUser(64, rng));
+    if (i >= 5000 && i < 5100) {
+      s.now += kMilli;
+    } else {
+      s.Serve();
+    }
+  }
+  s.Finish();
+  EXPECT_LT(s.counts[64][0], 70u) << "no more than came in the stall";
+}
+
 TEST(PriorityLimit, RefusesNothingWithoutOverload) {
   Rng rng(1);
   PriorityScaffold s;
@@ -132,7 +168,7 @@ TEST(PriorityLimit, RefusesNothingWithoutOverload) {
   for (const auto& count : s.counts) EXPECT_EQ(count[0], 0u);
 }
 
-// P4: where all are alike there is nothing to choose. A queue that sheds is for that.
+// P5: where all are alike there is nothing to choose. A queue that sheds is for that.
 TEST(PriorityLimit, NeverRefusesTheMostImportant) {
   PriorityScaffold s;
   for (int i = 0; i < 5000; ++i) {
@@ -152,7 +188,7 @@ TEST(PriorityLimit, RefusesNoRequestAheadOfALessImportantOne) {
   for (int i = 0; i < 50'000; ++i) {
     now += Nanos(static_cast<int64_t>(rng.Below(2'000'000)));
     const Priority priority{static_cast<uint8_t>(rng.Below(128)), static_cast<uint8_t>(rng.Below(128))};
-    const bool admitted = limit.Admit(priority, now);
+    const bool admitted = limit.Admit(priority, now, rng.Below(100));
     ASSERT_EQ(admitted, priority <= limit.limit());
     if (admitted) limit.Taken(rng.Below(40) * kMilli, rng.Below(5000) == 0);
   }

@@ -4,7 +4,10 @@
 // come, and before each call of a handler. Each place has a counter.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "curtail/rpc/in_process.h"
 #include "curtail/rpc/mid_tier_testing.h"
@@ -145,6 +148,37 @@ TEST_P(QueuedRequestTest, NeverRunsOnceItsDeadlineHasPassed) {
   EXPECT_TRUE(Call(channel, kEcho, "x").ok());
   EXPECT_EQ(Refused(*server, kBeforeItBegan), 1u);
   EXPECT_EQ(gate_.arrived(), 1) << "its handler ran";
+}
+
+// D2: the queue leaves it less time than its method's handlers take.
+TEST_P(QueuedRequestTest, NeverRunsIfTooLittleTimeIsLeft) {
+  std::atomic<int> ran{0};
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::make_unique<OneMethod>(internal::StraightLineMethod<StringValue, StringValue>(
+      "Run", MethodHandler::Kind::kUnary, /*never_waits=*/false,
+      [&](Context&, const StringValue& in, StringValue*) {
+        ++ran;
+        WaitUntil(Now() + milliseconds(std::stoi(in.value())));
+        return absl::OkStatus();
+      })));
+  ServerOptions options;
+  options.config = *Config::Parse(GetParam());
+  auto server = Server::Start(std::move(options), std::move(services));
+  ASSERT_TRUE(server.ok()) << server.status();
+  Client client;
+  Channel channel(&client, (*server)->addresses()[0]);
+  EXPECT_TRUE(Call(channel, kRun, "300").ok());
+  std::thread first([&] { EXPECT_TRUE(Call(channel, kRun, "600").ok()); });
+  for (const Deadline end = Deadline::In(kMaxTestWait); ran < 2 && !end.Expired();) std::this_thread::yield();
+  Context ctx(milliseconds(650));
+  StringValue reply;
+  const absl::Status status = channel.Call(ctx, kRun.path, Text("0"), &reply);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+  first.join();
+  Context short_time(milliseconds(100));
+  EXPECT_TRUE(channel.Call(short_time, kRun.path, Text("0"), &reply).ok()) << "it did not wait in a queue";
+  EXPECT_EQ(Refused(**server, kBeforeItBegan), 1u);
+  EXPECT_EQ(ran, 3);
 }
 
 // The time of a handler is up before it calls. Its service calls no leaf.

@@ -391,7 +391,9 @@ absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hi
   context_.observed_ = nullptr;
   if (timed) {
     const Nanos suspended = fiber != nullptr ? fiber->suspended() : Nanos::zero();
-    method_->Took(Now() - begin - suspended);
+    const Nanos lasted = Now() - begin;
+    method_->Took(lasted - suspended);
+    if (status.ok()) method_->Lasted(lasted);
     if (suspended == Nanos::zero() && sleeps.End(*method_)) hint.executor->OnBlocking(method_->kind);
   }
   return status;

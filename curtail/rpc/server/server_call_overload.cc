@@ -4,7 +4,9 @@
 // looked at in three places, each with a counter (docs/design/overload.md):
 //
 //   D1  When the request has come whole, before it is queued. Its head may have come long before.
-//   D2  When its turn has come, or when its stream has ended while it was queued.
+//   D2  When its turn has come, or when its stream has ended while it was queued. One that waited for longer than
+//       the time that is left needs as much time as nine of ten of its method's handlers took: else a queue that
+//       stands in order of arrival gives each request its turn just before its deadline, and all are late.
 //   D3  Before a call that its handler makes: see LateCallError().
 #include "curtail/rpc/server/server_call.h"
 
@@ -71,9 +73,11 @@ absl::Status ServerCall::Begin(const WaitHint& hint) {
     parts_->refusals.Count(internal::Refusal::kOverdue);
     return internal::OverdueError(hint.now - queued_at(), &context_);
   }
-  if (context_.deadline().when() <= hint.now) [[unlikely]] {  // D2
+  const Nanos left = context_.deadline().when() - hint.now;
+  if (left <= std::min(method_->usual(), hint.now - queued_at())) [[unlikely]] {  // D2
     parts_->refusals.Count(internal::Refusal::kQueuedTooLong);
-    return absl::DeadlineExceededError("deadline exceeded while queued");
+    return absl::DeadlineExceededError(left <= Nanos::zero() ? "deadline exceeded while queued"
+                                                             : "too little time was left after the queue");
   }
   if (context_.cancelled()) return absl::CancelledError("cancelled by the caller");
   if (connection_->overloaded()) [[unlikely]] {
