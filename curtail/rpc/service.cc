@@ -10,9 +10,7 @@
 namespace curtail::internal {
 
 absl::Status ParseRequest(std::string_view bytes, google::protobuf::MessageLite* request) {
-  if (bytes.size() <= INT_MAX && request->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::OkStatus();
-  }
+  if (Parse(bytes, request)) return absl::OkStatus();
   return absl::InternalError(Join("request is no valid ", request->GetTypeName()));
 }
 

@@ -336,7 +336,7 @@ void Fanout::Collect(const absl::Status& refused) {
     const std::string& reply = members_[i].reply;
     largest = std::max(largest, reply.size());
     if (status = members_[i].attempts.CheckReply(reply.size()); !status.ok()) continue;
-    if (!batch_.replies[i]->ParseFromString(reply)) {
+    if (!Parse(reply, batch_.replies[i])) {
       status = absl::InternalError(Join("reply is no valid ", batch_.replies[i]->GetTypeName()));
     }
   }

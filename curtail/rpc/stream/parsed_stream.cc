@@ -10,7 +10,7 @@
 namespace curtail::internal {
 
 bool ParsedStream::Parse(google::protobuf::MessageLite* message) {
-  if (in_.size() <= INT_MAX && message->ParseFromArray(in_.data(), static_cast<int>(in_.size()))) return true;
+  if (internal::Parse(in_, message)) return true;
   stream_->Fail(absl::InternalError(Join("a message of the stream is no valid ", message->GetTypeName())));
   return false;
 }
