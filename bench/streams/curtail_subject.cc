@@ -84,6 +84,7 @@ class CurtailSubject final : public StreamSubject {
 std::vector<std::string> SubjectNames() {
   std::vector<std::string> names = {"curtail-auto", "curtail-SIB1", "curtail-FIB1"};
   if (MakeGrpcSubject() != nullptr) names.emplace_back("grpc-sync");
+  names.emplace_back("raw-socket");
   return names;
 }
 
@@ -93,6 +94,7 @@ absl::StatusOr<std::unique_ptr<StreamSubject>> MakeSubject(const std::string& na
     if (subject == nullptr) return absl::InvalidArgumentError("this build has no gRPC");
     return subject;
   }
+  if (name == "raw-socket") return MakeRawSubject();
   constexpr std::string_view kOurs = "curtail-";
   if (!name.starts_with(kOurs)) return absl::InvalidArgumentError(absl::StrCat("no such subject: ", name));
   auto config = Config::Parse(std::string_view(name).substr(kOurs.size()));

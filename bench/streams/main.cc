@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// streams: how many messages a second travel on one stream, with curtail and with grpc++.
+// streams: how many messages a second travel on one stream, with curtail, with grpc++ and with bare sockets.
 //
 // Server and client are in this process; each stack's client talks to its own server. The subjects take turns at each
 // work in each round, so that what disturbs the machine disturbs all.

@@ -24,10 +24,12 @@ class StreamSubject {
   virtual absl::Status Upload(int count, size_t size) = 0;
 };
 
-// The names of all subjects of this build: "curtail-auto", a config in place of "auto"; "grpc-sync".
+// The names of all subjects of this build: "curtail-auto", a config in place of "auto"; "grpc-sync"; "raw-socket".
 std::vector<std::string> SubjectNames();
 // Errors: INVALID_ARGUMENT for an unknown name, or why the server cannot start.
 absl::StatusOr<std::unique_ptr<StreamSubject>> MakeSubject(const std::string& name);
+// Errors: UNAVAILABLE, if there is no socket for it.
+absl::StatusOr<std::unique_ptr<StreamSubject>> MakeRawSubject();
 // Null in builds without gRPC.
 std::unique_ptr<StreamSubject> MakeGrpcSubject();
 

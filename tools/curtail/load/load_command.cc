@@ -316,7 +316,11 @@ int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
 
 // The plan of the first run.
 absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags, const LoadSetup& setup, const Workload& workload) {
-  if (!setup.curve) return PlanClosedLoop(setup.options, workload, flags.closed, setup.duration);
+  if (!setup.curve) {
+    LoadPlan plan = PlanClosedLoop(setup.options, workload, flags.closed, setup.duration);
+    plan.seed = flags.seed;
+    return plan;
+  }
   const absl::StatusOr<Schedule> schedule = Schedule::Make(*setup.curve, setup.gaps, flags.seed);
   if (!schedule.ok()) return schedule.status();
   return PlanOpenLoop(setup.options, workload, *schedule);
