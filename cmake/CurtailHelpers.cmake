@@ -75,7 +75,7 @@ endfunction()
 # curtail_test(NAME SOURCES ... LIBS ... [SHARDS n] [TIMEOUT s] [OPTIMISED] [SINGLE_THREADED]): a GoogleTest program; each
 # wait in it is bounded, so is the whole.
 #   SHARDS           the program waits more than it computes: n processes run a share of its tests each, as NAME_1 ...
-#   TIMEOUT          of each process, 120 by default
+#   TIMEOUT          of each process, 120 by default; twice that under a sanitizer
 #   OPTIMISED        it computes for long
 #   SINGLE_THREADED  its code shares no memory between threads: ThreadSanitizer has nothing to find there, and leaves it out
 function(curtail_test name)
@@ -85,6 +85,9 @@ function(curtail_test name)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
+  endif()
+  if(CURTAIL_SANITIZE)
+    math(EXPR ARG_TIMEOUT "2 * ${ARG_TIMEOUT}")
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gmock GTest::gtest_main curtail_options)
