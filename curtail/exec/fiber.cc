@@ -330,7 +330,7 @@ void FiberLoop::HandleEvents() {
 
 void FiberLoop::ExpireTimers() {
   if (timers_.empty()) return;
-  const TimePoint now = Now();
+  const TimePoint now = TimeOfTurn();
   while (!timers_.empty() && timers_.first().when() <= now) {
     Fiber& fiber = static_cast<Fiber&>(timers_.first());
     timers_.Remove(fiber);

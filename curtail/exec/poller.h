@@ -128,4 +128,11 @@ inline TimePoint EventTime() {
   return clock.time;
 }
 
+// Now, or when this thread began on the events of its last Poller::Wait(), if somebody asked then.
+// For those that look once a turn.
+inline TimePoint TimeOfTurn() {
+  const TimePoint time = internal::event_clock.time;
+  return time == TimePoint() ? Now() : time;
+}
+
 }  // namespace curtail

@@ -36,9 +36,4 @@ void SlowCalls::Update() {
   }
 }
 
-Nanos SlowCalls::limit(size_t method) const {
-  if (methods_ == nullptr) return limit_;
-  return Nanos(methods_[method].limit_ns.load(std::memory_order_relaxed));
-}
-
 }  // namespace curtail::observe

@@ -36,7 +36,9 @@ class SlowCalls {
   // Finds the limits anew for methods that have had kWindow calls since. One thread.
   void Update();
   // The limit of a method; Nanos::max() before it is known.
-  Nanos limit(size_t method) const;
+  Nanos limit(size_t method) const {
+    return methods_ == nullptr ? limit_ : Nanos(methods_[method].limit_ns.load(std::memory_order_relaxed));
+  }
 
   // The bucket has durations from its own bound to that of the next, in ns.
   static constexpr size_t kBuckets = 8 * 40;

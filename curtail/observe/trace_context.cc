@@ -14,6 +14,7 @@ using wire::Metadata;
 
 constexpr size_t kHex = 16;  // digits of 64 bits
 constexpr size_t kParentBytes = wire::TraceParent::kBytes;
+constexpr size_t kSpanAt = 36;  // within it
 constexpr size_t kMostStateBytes = 512;
 constexpr size_t kMostStateMembers = 32;
 
@@ -256,16 +257,6 @@ TraceContext FirstOf(const Found& found, bool* malformed) {
   return context;
 }
 
-// traceparent, version 00.
-void WriteParent(const TraceId& trace, uint64_t span, bool chosen, char* to) {
-  std::memcpy(to, "00-", 3);
-  WriteHex(trace.high, to + 3);
-  WriteHex(trace.low, to + 19);
-  to[35] = '-';
-  WriteHex(span, to + 36);
-  std::memcpy(to + 52, chosen ? "-01" : "-00", 3);
-}
-
 // Says in the form that came what `parent` says.
 void AddB3(const TraceContext& context, std::string_view parent, Metadata* carried) {
   const std::string_view trace = context.short_trace ? parent.substr(19, kHex) : parent.substr(3, 2 * kHex);
@@ -297,6 +288,19 @@ void WriteHex(uint64_t value, char* to) {
   std::memcpy(to, &text, sizeof(text));
 }
 
+void WriteTraceParent(const TraceId& trace, uint64_t span, bool chosen, wire::TraceParent* parent) {
+  char* const to = parent->text.data();
+  std::memcpy(to, "00-", 3);  // the version
+  WriteHex(trace.high, to + 3);
+  WriteHex(trace.low, to + 19);
+  to[kSpanAt - 1] = '-';
+  WriteHex(span, to + kSpanAt);
+  std::memcpy(to + 52, chosen ? "-01" : "-00", 3);
+  parent->set = true;
+}
+
+void SetSpan(uint64_t span, wire::TraceParent* parent) { WriteHex(span, parent->text.data() + kSpanAt); }
+
 TraceContext ReadTraceContext(const Metadata& metadata, TraceErrors* errors) {
   const Found found = Find(metadata);
   TraceContext context = FirstOf(found, &errors->context);
@@ -312,8 +316,7 @@ void AddTraceContext(const TraceContext& context, uint64_t span, bool chosen, co
                      Metadata* carried, wire::TraceParent* parent) {
   wire::TraceParent own;
   wire::TraceParent& to = parent != nullptr ? *parent : own;
-  WriteParent(context.trace, span, chosen, to.text.data());
-  to.set = true;
+  WriteTraceParent(context.trace, span, chosen, &to);
   if (parent == nullptr) carried->AddLowerCase(kParent, to.view());
   if (context.state) [[unlikely]] {
     for (const auto& [key, value] : received) {

@@ -63,6 +63,15 @@ TraceContext ReadTraceContext(const wire::Metadata& metadata, TraceErrors* error
 void AddTraceContext(const TraceContext& context, uint64_t span, bool chosen, const wire::Metadata& received,
                      wire::Metadata* carried, wire::TraceParent* parent);
 
+// True if traceparent is all that AddTraceContext() adds. Then many calls of one request may share a traceparent, but for
+// SetSpan().
+inline bool IsParentOnly(const TraceContext& context) {
+  return !context.state && context.b3 == TraceContext::B3::kNone;
+}
+void WriteTraceParent(const TraceId& trace, uint64_t span, bool chosen, wire::TraceParent* parent);
+// REQUIRES: WriteTraceParent() wrote it.
+void SetSpan(uint64_t span, wire::TraceParent* parent);
+
 // True for the keys that ReadTraceContext() looks at.
 bool IsTraceKey(std::string_view key);
 

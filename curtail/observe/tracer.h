@@ -69,6 +69,7 @@ class Tracer {
   static constexpr size_t kMostBytes = 1u << 20;
   static constexpr size_t kRecent = 128;
   static constexpr size_t kMostThreads = 256;
+  static constexpr int kLateShare = 8;
 
   // Errors: RESOURCE_EXHAUSTED without descriptors.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Tracer>> Start(TracerOptions options);
@@ -86,6 +87,8 @@ class Tracer {
   }
   // Counts a call that was not chosen. True if it is slow. Any thread.
   bool IsSlow(size_t method, Nanos duration) { return slow_.IsSlow(method, duration); }
+  // A share of the limit of slow calls: what a call has done sooner after its arrival does not make it slow. Any thread.
+  Nanos LateAfter(size_t method) const { return slow_.limit(method) / kLateShare; }
   // Counts what a caller sent.
   void CountErrors(const TraceErrors& errors);
 

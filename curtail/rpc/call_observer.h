@@ -37,33 +37,18 @@ enum CallEvent : uint32_t {
   kChildLeaves = 64,
   kCallOver = 128,
   kAllCallEvents = 255,
-  // Not an event: the observer chooses anew for each call which events it wants.
+  // Not an event: the observer chooses anew for each call which events it wants. Of calls of note 0
+  // it wants the same ones, which are asked for once.
   kChoosesByCall = 256,
-  // Not an event: the observer gives room for the calls that a request makes, which are written
-  // there as they end. It is for one observer of a server; kChildAnswered costs more.
+  // Not an event: the calls that a request makes are kept as they end, for CallRecord::kept.
+  // kChildAnswered costs more.
   kKeepsChildren = 512,
-  // Not an event: the times of what it keeps are exact. Without it `sent` is zero, and all answers
-  // of one turn of events share a clock reading.
+  // Not an event: the times of calls that a request makes are exact, as with kChildCalled. Without
+  // either `sent` is zero, and all answers of one turn of events share a clock reading.
   kExactChildTimes = 1024,
-};
-
-// A CallRecord says what the server knows of a call so far. A time is zero before its event, and
-// stays zero if no observer wants the event; `arrived` and `dequeued` are always set.
-struct CallRecord {
-  // Of the call's method, "/package.Service/Method"; lives as long as the server.
-  std::string_view path;
-  // Of the call's method, in the order in which the server's methods were added.
-  uint32_t method = 0;
-  // The call's metadata, deadline and caller.
-  const Context* context = nullptr;
-  TimePoint arrived;                              // the request was there whole
-  TimePoint dequeued;                             // a thread took the request from the queue
-  TimePoint began;                                // the handler was about to run
-  TimePoint replied;                              // the reply was on its way to the connection
-  TimePoint over;                                 // the reply was handed to the kernel, if it was
-  absl::StatusCode code = absl::StatusCode::kOk;  // of the reply
-  // Calls that the handler has made, once it has replied; counted for observers of such calls.
-  uint32_t children = 0;
+  // Not an event: of the calls that a request makes, those are kept that fail or end late, by
+  // LateAfter(). The others cost next to nothing. For one observer of a server.
+  kKeepsLateChildren = 2048,
 };
 
 // A ChildCall is one call that a handler made. An attempt after the first has no event.
@@ -84,6 +69,29 @@ struct ChildCall {
   uint32_t hedges = 0;
 };
 
+// A CallRecord says what the server knows of a call so far. A time is zero before its event, and
+// stays zero if no observer wants the event; `arrived` and `dequeued` are always set.
+struct CallRecord {
+  static constexpr size_t kMostKept = 24;
+
+  // Of the call's method, "/package.Service/Method"; lives as long as the server.
+  std::string_view path;
+  // Of the call's method, in the order in which the server's methods were added.
+  uint32_t method = 0;
+  // The call's metadata, deadline and caller.
+  const Context* context = nullptr;
+  TimePoint arrived;                              // the request was there whole
+  TimePoint dequeued;                             // a thread took the request from the queue
+  TimePoint began;                                // the handler was about to run
+  TimePoint replied;                              // the reply was on its way to the connection
+  TimePoint over;                                 // the reply was handed to the kernel, if it was
+  absl::StatusCode code = absl::StatusCode::kOk;  // of the reply
+  // Calls that the handler has made, once it has replied; counted for observers of such calls.
+  uint32_t children = 0;
+  // Of these those that were kept, in their order: the first kMostKept that ended.
+  std::span<const ChildCall> kept;
+};
+
 // The things that a child call carries, for observers to add to.
 struct Carried {
   wire::Metadata& metadata;
@@ -100,10 +108,9 @@ class CallObserver {
   virtual uint32_t Wants() const = 0;
   // With kChoosesByCall: the events that it wants of the call of this note, asked after Arrived().
   virtual uint32_t WantsOf(uint64_t /*note*/) const { return Wants(); }
-  // With kKeepsChildren: the room of the call of this note, asked after Arrived(). Call n of the
-  // request is written to place n - 1, if there is one; those that have not ended have no time
-  // `answered`.
-  virtual std::span<ChildCall> Room(uint64_t /*note*/) { return {}; }
+  // With kKeepsLateChildren: a child ends late if so much time has passed since its request came.
+  // Asked as children end, by any thread of the call.
+  virtual Nanos LateAfter(const CallRecord&) const { return Nanos::max(); }
 
   // Returns a note of the observer's own, which the later events of the call bring back.
   virtual uint64_t Arrived(const CallRecord&) { return 0; }

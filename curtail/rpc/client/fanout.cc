@@ -366,19 +366,20 @@ void Fanout::BeforeSend() {
   if (first_) {
     called_ = now_;
     ordinal_ = ctx_.observed()->Number(static_cast<uint32_t>(size()));
-  }
-  // Those that have no connection to go out on stay so.
-  for (size_t i = 0; i < size(); ++i) {
-    if (members_[i].wanted) members_[i].answered = now_;
+  } else {
+    // Those that have no connection to go out on stay so; in the first round an older time counts as `called_`.
+    for (size_t i = 0; i < size(); ++i) {
+      if (members_[i].wanted) members_[i].answered = now_;
+    }
   }
   if (ctx_.observed()->wants(kChildLeaves)) TellLeaves();
 }
 
 void Fanout::TellLeaves() {
+  ChildCall child;
   for (size_t i = 0; i < size(); ++i) {
     wire::RequestHead& head = members_[i].head;
     if (ConnectionOf(i) != nullptr) {
-      ChildCall child;
       Describe(i, &child);
       ctx_.observed()->ChildLeaves(child, {head.metadata, &head.trace_parent});
     }
@@ -403,15 +404,37 @@ void Fanout::TellFence() const {
 
 void Fanout::TellAnswered() const {
   const ObservedCall& observed = *ctx_.observed();
+  if (observed.wants(kKeepsLateChildren) && !observed.wants(kChildAnswered)) [[likely]] {
+    if (const TimePoint late = observed.Late(); AnyKept(late)) [[unlikely]]
+      TellEach(late, {});
+    return;
+  }
+  const TimePoint late = observed.wants(kKeepsLateChildren) ? observed.Late() : TimePoint::max();
+  TellEach(late, observed.wants(kKeepsChildren) ? observed.Keep(size()) : std::span<ChildCall>());
+}
+
+bool Fanout::AnyKept(TimePoint late) const {
+  bool any = false;
+  for (size_t i = 0; i < size(); ++i) any |= members_[i].answered > late || !batch_.statuses[i].ok();
+  return any;
+}
+
+void Fanout::TellEach(TimePoint late, std::span<ChildCall> room) const {
+  const ObservedCall& observed = *ctx_.observed();
   const bool tell = observed.wants(kChildAnswered);
-  ChildCall own;
+  const bool keeps_late = observed.wants(kKeepsLateChildren);
   for (size_t i = 0; i < size(); ++i) {
-    ChildCall* const place = observed.Place(ordinal_ + static_cast<uint32_t>(i));
-    if (place == nullptr && !tell) break;
-    ChildCall& child = place != nullptr ? *place : own;
+    const bool ok = batch_.statuses[i].ok();
+    const TimePoint answered = std::max(members_[i].answered, called_);
+    std::span<ChildCall> place = room.subspan(std::min(i, room.size()));
+    if (place.empty() && (answered > late || (!ok && keeps_late))) [[unlikely]]
+      place = observed.Keep(1);
+    if (place.empty() && !tell) continue;
+    ChildCall own;
+    ChildCall& child = place.empty() ? own : place.front();
     Describe(i, &child);
-    child.answered = std::max(members_[i].answered, called_);
-    child.code = batch_.statuses[i].ok() ? absl::StatusCode::kOk : batch_.statuses[i].code();
+    child.answered = answered;
+    child.code = ok ? absl::StatusCode::kOk : batch_.statuses[i].code();
     child.retries = members_[i].retries;
     child.hedges = members_[i].hedges;
     if (tell) observed.ChildAnswered(child);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 
 #include "curtail/base/timer_heap.h"
 #include "curtail/exec/recycler.h"
@@ -153,6 +154,10 @@ class Fanout : private Cancellable {
   void TellCalled();
   void TellFence() const;
   void TellAnswered() const;
+  // True if a call is to be kept of which that is not clear from the start.
+  bool AnyKept(TimePoint late) const;
+  // Those that `room` has no place for are kept if they failed or ended after `late`.
+  void TellEach(TimePoint late, std::span<ChildCall> room) const;
   // One call fewer to wait for. The last to call it touches nothing afterwards.
   void Complete() {
     if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) AllEnded();

@@ -178,11 +178,20 @@ class ToldCall {
     if (ctx.observed() == nullptr) return;
     told_.answered = Now();
     told_.code = status.code();
-    if (ChildCall* const place = ctx.observed()->Place(told_.ordinal)) *place = told_;
-    ctx.observed()->ChildAnswered(told_);
+    const ObservedCall& observed = *ctx.observed();
+    if (Kept(observed)) {
+      for (ChildCall& place : observed.Keep(1)) place = told_;
+    }
+    observed.ChildAnswered(told_);
   }
 
  private:
+  bool Kept(const ObservedCall& observed) const {
+    if (observed.wants(kKeepsChildren)) return true;
+    return observed.wants(kKeepsLateChildren) &&
+           (told_.code != absl::StatusCode::kOk || told_.answered > observed.Late());
+  }
+
   ChildCall told_;
 };
 

@@ -5,8 +5,11 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <map>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/mid_tier_testing.h"
@@ -234,6 +237,56 @@ TEST_P(CallObserverTest, HearsOfTheChildrenOfPartsOfACall) {
   });
   ASSERT_TRUE(Run("x").ok());
   EXPECT_EQ(recorder_.Events(1), kForwarded);
+}
+
+// Keeps the calls of requests that end late, as it says.
+class Keeper final : public CallObserver {
+ public:
+  uint32_t Wants() const override { return kCallReplied | kKeepsLateChildren; }
+  Nanos LateAfter(const CallRecord&) const override { return late.load(); }
+  void Replied(const CallRecord& call, uint64_t) override {
+    std::lock_guard lock(mu_);
+    kept_.clear();
+    for (const ChildCall& child : call.kept) {
+      EXPECT_LE(call.arrived, child.called);
+      EXPECT_LE(child.called, child.answered);
+      kept_.push_back(Join(child.ordinal, " ", absl::StatusCodeToString(child.code)));
+    }
+    left_out_ = call.children - call.kept.size();
+  }
+  // Of the last request: those kept, and how many were not.
+  std::pair<std::vector<std::string>, size_t> Last() {
+    std::lock_guard lock(mu_);
+    return {kept_, left_out_};
+  }
+
+  std::atomic<Nanos> late{Nanos::max()};
+
+ private:
+  std::mutex mu_;
+  std::vector<std::string> kept_;
+  size_t left_out_ = 0;
+};
+
+TEST_P(CallObserverTest, KeepsCallsThatFailOrEndLate) {
+  const std::string gone = StartServer("SIB1")->addresses()[0];
+  Channel dead(&client_, gone);
+  const std::vector<Channel*> channels = {&leaf_channel_, &dead};
+  Keeper keeper;
+  observers_ = {&keeper};
+  ServeCoroutine([&](Context& ctx, const StringValue& in, StringValue*) -> Coroutine {
+    for (int i = 0; i < 20; ++i) co_await fan_out(ctx, channels, kEcho, ToBoth(in));
+    co_return absl::OkStatus();
+  });
+  ASSERT_TRUE(Run("x").ok());
+  std::vector<std::string> failed, all;
+  for (int i = 1; i <= 20; ++i) failed.push_back(Join(2 * i, " UNAVAILABLE"));
+  for (int i = 1; i <= 12; ++i) all.insert(all.end(), {Join(2 * i - 1, " OK"), Join(2 * i, " UNAVAILABLE")});
+  EXPECT_EQ(keeper.Last(), std::pair(failed, size_t{20}));
+  keeper.late = Nanos(-1);
+  ASSERT_TRUE(Run("x").ok());
+  EXPECT_EQ(keeper.Last(), std::pair(all, size_t{40} - all.size())) << "as many as there is room for";
+  mid_.reset();  // before its observer, and the channel to nobody
 }
 
 TEST(CallObserver, TooManyAreRefused) {

@@ -2,17 +2,17 @@
 //
 // DESIGN: the price of a call that does not become a span is the price of most.
 //
-//  - Such a call costs a record from a pool, a draw, a clock reading at its reply, and one for all answers to it that
-//    come in one turn of events. Times of arrival and of dequeueing are there anyway. The calls that it makes are written
-//    to the record as they end, without asking the tracer. Views of names are copied only into a span.
+//  - Such a call costs a draw, a clock reading at its reply, and one for all answers to it that come in one turn of
+//    events. Times of arrival and of dequeueing are there anyway. It has no record. Of the calls that it makes, those are
+//    kept that failed or ended late, so late that the request may prove slow; the others are counted only. Views of names
+//    are copied only into a span.
 //  - A call that was not chosen, and whose caller sent no context, has no ids until it becomes a span, and its child calls
 //    carry none: servers behind it draw for themselves. So a span that failed or was slow stands alone then.
 //  - A call that was chosen has more clock readings: when its handler begins, when its child calls are sent, at each
-//    answer, and when its reply was handed to the kernel.
+//    answer, and when its reply was handed to the kernel. All its calls are kept.
 //
 // The spans of child calls have ids by the request's id and the child's ordinal, so that nothing need be kept of a call
-// between the moment when it leaves and its answer. Children may be told of on several threads at a time, each in a place
-// of its own. The handler has waited for them when it ends, so Replied() sees all.
+// between the moment when it leaves and its answer.
 #include "curtail/rpc/server/call_tracer.h"
 
 #include <algorithm>
@@ -31,10 +31,10 @@ using observe::SpanReason;
 using observe::TraceChoice;
 using observe::TraceContext;
 
-// The record of a call so far.
-struct CallTracer::Live {
-  static constexpr size_t kMost = Span::kMostChildren;
+static_assert(CallRecord::kMostKept <= Span::kMostChildren);
 
+// The record of a call that was chosen, or came with a context.
+struct CallTracer::Live {
   // For its Recycler.
   bool Recycle() { return true; }
   static Live& Of(uint64_t note) { return *reinterpret_cast<Live*>(note); }
@@ -49,12 +49,10 @@ struct CallTracer::Live {
     const uint64_t child = id + ordinal * kOdd;
     return child != 0 ? child : kOdd;
   }
-  // Owned by the thread that has the call.
   TraceContext context;  // the caller's
-  uint64_t id = 0;       // 0: not drawn yet
+  uint64_t id = 0;
   bool chosen = false;
-  // Each owned by the thread that tells of the child.
-  std::array<ChildCall, kMost> children;
+  wire::TraceParent parent;  // of child calls that carry no more, but for their ids
 };
 
 absl::StatusOr<std::unique_ptr<CallTracer>> CallTracer::Start(const TraceOptions& options,
@@ -79,54 +77,64 @@ absl::StatusOr<std::unique_ptr<CallTracer>> CallTracer::Start(const TraceOptions
 
 uint32_t CallTracer::Wants() const {
   return kCallArrived | kCallBegan | kChildLeaves | kCallReplied | kCallOver | kKeepsChildren |
-         kExactChildTimes | kChoosesByCall;
+         kKeepsLateChildren | kExactChildTimes | kChoosesByCall;
 }
 
 uint32_t CallTracer::WantsOf(uint64_t note) const {
-  const Live& live = Live::Of(note);
-  if (live.chosen) {
-    return kCallBegan | kChildLeaves | kCallReplied | kCallOver | kKeepsChildren | kExactChildTimes;
-  }
-  return live.id != 0 ? kChildLeaves | kCallReplied | kKeepsChildren : kCallReplied | kKeepsChildren;
+  if (note == 0) return kCallReplied | kKeepsLateChildren;
+  if (!Live::Of(note).chosen) return kChildLeaves | kCallReplied | kKeepsLateChildren;
+  return kCallBegan | kChildLeaves | kCallReplied | kCallOver | kKeepsChildren | kExactChildTimes;
 }
 
-std::span<ChildCall> CallTracer::Room(uint64_t note) { return Live::Of(note).children; }
+Nanos CallTracer::LateAfter(const CallRecord& call) const { return tracer_->LateAfter(call.method); }
 
 uint64_t CallTracer::Arrived(const CallRecord& call) {
-  Live& live = *Recycler<Live>::Take();
   const Metadata& received = call.context->metadata();
-  live.context = TraceContext();
-  live.id = 0;
+  const bool drawn = tracer_->Draw();
+  if (received.empty() && !drawn) [[likely]]
+    return 0;
+  return Begin(received, drawn);
+}
+
+[[gnu::noinline]] uint64_t CallTracer::Begin(const Metadata& received, bool drawn) {
+  TraceContext context;
   if (!received.empty()) {
     observe::TraceErrors errors;
-    live.context = observe::ReadTraceContext(received, &errors);
+    context = observe::ReadTraceContext(received, &errors);
     if (errors.context || errors.state) tracer_->CountErrors(errors);
   }
-  const TraceChoice choice = live.context.choice;
-  live.chosen = choice == TraceChoice::kYes || (choice == TraceChoice::kOpen && tracer_->Draw());
-  if (live.chosen || live.context.valid()) live.Identify();
+  const bool chosen = context.choice == TraceChoice::kYes || (context.choice == TraceChoice::kOpen && drawn);
+  if (!chosen && !context.valid()) return 0;
+  Live& live = *Recycler<Live>::Take();
+  live.context = context;
+  live.chosen = chosen;
+  live.Identify();
+  observe::WriteTraceParent(live.context.trace, live.id, chosen, &live.parent);
   return reinterpret_cast<uint64_t>(&live);
 }
 
 void CallTracer::ChildLeaves(const CallRecord& call, const ChildCall& child, Carried& carried,
                              uint64_t note) {
   const Live& live = Live::Of(note);
-  if (live.id == 0) return;
   if (!carried.metadata.empty()) carried.metadata.EraseIf(&observe::IsTraceKey);
+  if (carried.trace_parent != nullptr && observe::IsParentOnly(live.context)) [[likely]] {
+    *carried.trace_parent = live.parent;
+    return observe::SetSpan(live.ChildId(child.ordinal), carried.trace_parent);
+  }
   observe::AddTraceContext(live.context, live.ChildId(child.ordinal), live.chosen, call.context->metadata(),
                            &carried.metadata, carried.trace_parent);
 }
 
 void CallTracer::Replied(const CallRecord& call, uint64_t note) {
-  Live& live = Live::Of(note);
   const bool slow = tracer_->IsSlow(call.method, call.replied - call.arrived);
-  if (live.chosen) return;  // until Over()
-  if (call.code != absl::StatusCode::kOk) [[unlikely]] {
-    HandOver(call, live, SpanReason::kError);
-  } else if (slow) [[unlikely]] {
-    HandOver(call, live, SpanReason::kSlow);
+  const bool failed = call.code != absl::StatusCode::kOk;
+  if (note != 0 && Live::Of(note).chosen) return;  // until Over()
+  if (slow || failed) [[unlikely]] {
+    Live own;
+    if (note == 0) own.Identify();
+    HandOver(call, note == 0 ? own : Live::Of(note), failed ? SpanReason::kError : SpanReason::kSlow);
   }
-  Recycler<Live>::Give(&live);
+  if (note != 0) Recycler<Live>::Give(&Live::Of(note));
 }
 
 void CallTracer::Over(const CallRecord& call, uint64_t note) {
@@ -135,10 +143,9 @@ void CallTracer::Over(const CallRecord& call, uint64_t note) {
   Recycler<Live>::Give(&live);
 }
 
-void CallTracer::HandOver(const CallRecord& call, Live& live, SpanReason reason) {
+void CallTracer::HandOver(const CallRecord& call, const Live& live, SpanReason reason) {
   Span* const span = tracer_->TakeSpan();
   if (span == nullptr) return;
-  if (live.id == 0) live.Identify();
   span->trace = live.context.trace;
   span->id = live.id;
   span->parent = live.context.span;
@@ -152,13 +159,11 @@ void CallTracer::HandOver(const CallRecord& call, Live& live, SpanReason reason)
   span->replied = std::max(call.replied, span->began);
   span->over = std::max(call.over, span->replied);
   span->code = static_cast<int>(call.code);
-  const uint32_t kept = std::min<uint32_t>(call.children, Live::kMost);
-  span->child_count = 0;
-  span->children_left_out = call.children - kept;
-  for (uint32_t i = 0; i < kept; ++i) {
-    const ChildCall& from = live.children[i];
-    if (from.answered == TimePoint()) continue;
-    ChildSpan& child = span->children[span->child_count++];
+  span->child_count = static_cast<uint32_t>(call.kept.size());
+  span->children_left_out = call.children - span->child_count;
+  for (size_t i = 0; i < call.kept.size(); ++i) {
+    const ChildCall& from = call.kept[i];
+    ChildSpan& child = span->children[i];
     child.path.Assign(from.path);
     child.target.Assign(from.target);
     child.id = live.ChildId(from.ordinal);

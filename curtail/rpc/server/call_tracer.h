@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -17,8 +16,7 @@
 
 namespace curtail::internal {
 
-// A CallTracer writes down the times of each call, in a record from a pool, and hands those over to the tracer that were
-// chosen, failed or were slow. Thread-safe.
+// A CallTracer hands the calls over to the tracer that were chosen, failed or were slow. Thread-safe.
 class CallTracer final : public CallObserver {
  public:
   // `services` are the server's, `methods` how many methods it has. Errors: INVALID_ARGUMENT, RESOURCE_EXHAUSTED.
@@ -28,10 +26,10 @@ class CallTracer final : public CallObserver {
 
   const observe::Tracer& tracer() const { return *tracer_; }
 
-  // CallObserver. The note is the address of the record.
+  // CallObserver. The note is the address of a record; 0: the call has none, as most.
   uint32_t Wants() const override;
   uint32_t WantsOf(uint64_t note) const override;
-  std::span<ChildCall> Room(uint64_t note) override;
+  Nanos LateAfter(const CallRecord& call) const override;
   uint64_t Arrived(const CallRecord& call) override;
   void ChildLeaves(const CallRecord& call, const ChildCall& child, Carried& carried, uint64_t note) override;
   void Replied(const CallRecord& call, uint64_t note) override;
@@ -41,7 +39,9 @@ class CallTracer final : public CallObserver {
   struct Live;
 
   explicit CallTracer(std::unique_ptr<observe::Tracer> tracer) : tracer_(std::move(tracer)) {}
-  void HandOver(const CallRecord& call, Live& live, observe::SpanReason reason);
+  // The record of a call that was chosen, or whose caller sent a context; else 0.
+  uint64_t Begin(const wire::Metadata& received, bool drawn);
+  void HandOver(const CallRecord& call, const Live& live, observe::SpanReason reason);
 
   const std::unique_ptr<observe::Tracer> tracer_;
 };

@@ -246,6 +246,20 @@ TEST_F(CallTracerTest, SlowCallsAreCaptured) {
   EXPECT_EQ(spans[0]["captured"], "slow");
 }
 
+TEST_F(CallTracerTest, QuickCallsOfAFailedRequestAreCounted) {
+  trace_.sample = 0;
+  ServeMid(internal::CoroutineMethod<StringValue, StringValue>(
+      "Run", [this](Context& ctx, const StringValue& in, StringValue*) -> Coroutine {
+        co_await fan_out(ctx, leaves_, kRun, std::vector(2, in));
+        co_return absl::DataLossError("of its own");
+      }));
+  EXPECT_EQ(Run("x").status().code(), absl::StatusCode::kDataLoss);
+  const std::vector<json> spans = Spans(*mid_, 1);
+  ASSERT_THAT(spans, SizeIs(1));
+  EXPECT_THAT(spans[0]["calls"], IsEmpty());
+  EXPECT_EQ(spans[0]["calls_left_out"], 2);
+}
+
 TEST_F(CallTracerTest, NothingIsCapturedWithoutReason) {
   trace_.sample = 0;
   ServeFanOut();

@@ -1,17 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/server/observed_call.h"
 
+#include <utility>
+
 #include "curtail/base/strings.h"
+#include "curtail/exec/recycler.h"
 
 namespace curtail::internal {
+namespace {
+
+// Of the call of a note, of an observer that chooses.
+uint32_t EventsOf(const CallObserver& observer, uint64_t note) {
+  return observer.WantsOf(note) & ~uint32_t{kChoosesByCall};
+}
+
+}  // namespace
 
 absl::Status CallObservers::Add(CallObserver* observer) {
   if (count_ == kMost) {
     return absl::InvalidArgumentError(
         Join("a server has ", kMost, " observers of its calls at most, its policy included"));
   }
-  entries_[count_++] = {observer, observer->Wants()};
-  wanted_ |= observer->Wants();
+  const uint32_t wants = observer->Wants();
+  if ((wants & kKeepsLateChildren) && late_judge_ != nullptr) {
+    return absl::InvalidArgumentError("one observer of a server at most says which calls end late");
+  }
+  entries_[count_++] = {observer, wants, wants & kChoosesByCall ? EventsOf(*observer, 0) : wants};
+  wanted_ |= wants;
+  if (wants & kKeepsLateChildren) late_judge_ = observer;
   return absl::OkStatus();
 }
 
@@ -33,16 +49,16 @@ void ObservedCall::Arrived(const CallObservers& observers, std::string_view path
   record_.arrived = now;
   record_.dequeued = record_.began = record_.replied = record_.over = TimePoint();
   record_.code = absl::StatusCode::kOk;
-  room_ = {};
+  record_.kept = {};
+  kept_ = nullptr;
   for (size_t i = 0; i < observers.count_; ++i) {
     const CallObservers::Entry& entry = observers.entries_[i];
     notes_[i] = entry.wants & kCallArrived ? entry.observer->Arrived(record_) : 0;
-    const uint32_t wants = entry.wants & kChoosesByCall
-                               ? entry.observer->WantsOf(notes_[i]) & ~uint32_t{kChoosesByCall}
-                               : entry.wants;
+    uint32_t wants = entry.wants_of_none;
+    if (notes_[i] != 0 && (entry.wants & kChoosesByCall)) [[unlikely]]
+      wants = EventsOf(*entry.observer, notes_[i]);
     wants_[i] = static_cast<uint16_t>(wants);
     wanted_ |= wants;
-    if ((wants & kKeepsChildren) && room_.empty()) room_ = entry.observer->Room(notes_[i]);
   }
 }
 
@@ -74,7 +90,43 @@ void ObservedCall::TellReplied(absl::StatusCode code) {
   record_.replied = Now();
   record_.code = code;
   record_.children = children_;
+  if (kept_ != nullptr) ShowKept();
   Tell(kCallReplied, [&](CallObserver& observer, uint64_t note) { observer.Replied(record_, note); });
+  if (kept_ != nullptr && !(wanted_ & kCallOver)) GiveKept();
+}
+
+void ObservedCall::ShowKept() {
+  const size_t count = kept_->count.load(std::memory_order_relaxed);
+  const std::span<ChildCall> kept = std::span(kept_->calls).first(std::min(count, kept_->calls.size()));
+  const auto earlier = [](const ChildCall& a, const ChildCall& b) { return a.ordinal < b.ordinal; };
+  if (!std::is_sorted(kept.begin(), kept.end(), earlier)) std::sort(kept.begin(), kept.end(), earlier);
+  record_.kept = kept;
+}
+
+void ObservedCall::GiveKept() {
+  record_.kept = {};
+  Recycler<KeptCalls>::Give(std::exchange(kept_, nullptr));
+}
+
+std::span<ChildCall> ObservedCall::Keep(size_t n) const {
+  const std::atomic_ref<KeptCalls*> kept(kept_);
+  KeptCalls* room = kept.load(std::memory_order_acquire);
+  if (room == nullptr) {
+    KeptCalls* const fresh = Recycler<KeptCalls>::Take();
+    if (kept.compare_exchange_strong(room, fresh, std::memory_order_acq_rel)) {
+      room = fresh;
+    } else {
+      Recycler<KeptCalls>::Give(fresh);  // another thread was faster
+    }
+  }
+  const size_t first = std::min<size_t>(
+      room->count.fetch_add(static_cast<uint32_t>(n), std::memory_order_relaxed), room->calls.size());
+  return std::span(room->calls).subspan(first, std::min(n, room->calls.size() - first));
+}
+
+TimePoint ObservedCall::Late() const {
+  const Nanos after = observers_->late_judge_->LateAfter(record_);
+  return after < TimePoint::max() - record_.arrived ? record_.arrived + after : TimePoint::max();
 }
 
 void ObservedCall::TellOver() {
@@ -83,6 +135,7 @@ void ObservedCall::TellOver() {
     record_.over = Now();
     Tell(kCallOver, [&](CallObserver& observer, uint64_t note) { observer.Over(record_, note); });
   }
+  if (kept_ != nullptr) GiveKept();
   wanted_ = 0;
 }
 
