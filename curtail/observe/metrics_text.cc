@@ -91,13 +91,22 @@ void MetricsText::Sample(MetricLabels labels, double value) {
   text_ += Join(Number(value), "\n");
 }
 
+void MetricsText::Show(const MetricExemplar& exemplar) {
+  if (exemplar.trace.empty()) return;
+  text_ += Join(" # {trace_id=\"", Escaped(exemplar.trace, /*quotes=*/true), "\"} ", Number(exemplar.value),
+                " ", Number(exemplar.unix_s));
+}
+
 void MetricsText::HistogramSample(MetricLabels labels, std::span<const double> bounds,
-                                  std::span<const uint64_t> counts, double sum) {
+                                  std::span<const uint64_t> counts, double sum,
+                                  std::span<const MetricExemplar> exemplars) {
   uint64_t up_to = 0;
   for (size_t i = 0; i < counts.size(); ++i) {
     up_to += counts[i];
     Begin("_bucket", labels, i < bounds.size() ? Number(bounds[i]) : "+Inf");
-    text_ += Join(up_to, "\n");
+    text_ += Join(up_to);
+    if (i < exemplars.size() && has_exemplars()) Show(exemplars[i]);
+    text_ += '\n';
   }
   Begin("_sum", labels);
   text_ += Join(Number(sum), "\n");

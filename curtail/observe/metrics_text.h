@@ -35,6 +35,13 @@ struct MetricLabel {
 };
 using MetricLabels = std::initializer_list<MetricLabel>;
 
+// A call that shows what a bucket has.
+struct MetricExemplar {
+  std::string trace;  // its id; empty: there is none
+  double value = 0;
+  double unix_s = 0;  // when it was
+};
+
 // A MetricsText is written once, from first to last. Thread-compatible.
 class MetricsText {
  public:
@@ -52,10 +59,12 @@ class MetricsText {
   void Sample(MetricLabels labels, uint64_t value);
   void Sample(MetricLabels labels, double value);
   // A sample of a histogram: counts[i] values up to bounds[i], and above the bound before; the last count is of the rest.
-  // REQUIRES: counts.size() == bounds.size() + 1, bounds ascend.
+  // OpenMetrics shows exemplars[i] beside counts[i], if there are any.
+  // REQUIRES: counts.size() == bounds.size() + 1, bounds ascend; exemplars lie in their buckets.
   void HistogramSample(MetricLabels labels, std::span<const double> bounds, std::span<const uint64_t> counts,
-                       double sum);
+                       double sum, std::span<const MetricExemplar> exemplars = {});
 
+  bool has_exemplars() const { return format_ == MetricsFormat::kOpenMetrics; }
   // The whole text; the object is empty then.
   std::string Finish();
 
@@ -63,6 +72,7 @@ class MetricsText {
   void Family(std::string_view name, std::string_view suffix, std::string_view type, std::string_view help);
   // "name{labels,le="bound"}" and a space.
   void Begin(std::string_view suffix, MetricLabels labels, std::string_view bound = {});
+  void Show(const MetricExemplar& exemplar);
 
   const MetricsFormat format_;
   std::string name_;  // of the family

@@ -62,6 +62,31 @@ TEST(MetricsText, NamesFamiliesAsOpenMetricsDoes) {
   EXPECT_TRUE(text.ends_with("d_seconds_count 6\n# EOF\n")) << text;
 }
 
+TEST(MetricsText, ShowsExemplarsInOpenMetricsOnly) {
+  const std::array<MetricExemplar, 4> exemplars = {
+      {{},
+       {.trace = "ab\"c", .value = 0.25, .unix_s = 1520879607.789},
+       {},
+       {.trace = "1f", .value = 2, .unix_s = 3}}};
+  const auto written = [&](MetricsFormat format) {
+    MetricsText text(format);
+    text.Histogram("d_seconds", "D");
+    text.HistogramSample({}, kBounds, kCounts, 4.5, exemplars);
+    return text.Finish();
+  };
+  EXPECT_EQ(written(MetricsFormat::kOpenMetrics), R"(# HELP d_seconds D
+# TYPE d_seconds histogram
+d_seconds_bucket{le="1e-05"} 2
+d_seconds_bucket{le="0.5"} 2 # {trace_id="ab\"c"} 0.25 1520879607.789
+d_seconds_bucket{le="1.0"} 5
+d_seconds_bucket{le="+Inf"} 6 # {trace_id="1f"} 2.0 3.0
+d_seconds_sum 4.5
+d_seconds_count 6
+# EOF
+)");
+  EXPECT_EQ(written(MetricsFormat::kPrometheus).find(" # "), std::string::npos);
+}
+
 TEST(MetricsText, WritesNumbersThatReadAsTheSame) {
   MetricsText text(MetricsFormat::kPrometheus);
   text.Gauge("a", "A");

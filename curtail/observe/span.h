@@ -78,6 +78,7 @@ struct Span {
   uint64_t id = 0;
   uint64_t parent = 0;  // 0: the trace begins here
   SpanReason reason = SpanReason::kSampled;
+  uint32_t method = 0;  // of the server's
   SpanPath path;
   SpanAddress peer;
   TimePoint arrived;   // the request was there whole

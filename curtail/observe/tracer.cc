@@ -84,6 +84,7 @@ class Tracer::Impl {
         flush_time_(options.flush_time),
         slow_(slow),
         wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        exemplars_(options.methods),
         sender_(std::move(options.target.url)) {}
   ~Impl();
 
@@ -93,6 +94,7 @@ class Tracer::Impl {
   void CountErrors(const TraceErrors& errors);
   TracerStats stats() const;
   std::string RecentJson();
+  std::vector<BucketExemplars> exemplars();
 
  private:
   // Null when there are too many threads.
@@ -134,6 +136,7 @@ class Tracer::Impl {
   Mutex mu_;
   std::array<Span*, kRecent> recent_ CURTAIL_GUARDED_BY(mu_){};  // a ring; null: none yet
   size_t next_recent_ CURTAIL_GUARDED_BY(mu_) = 0;
+  Exemplars exemplars_ CURTAIL_GUARDED_BY(mu_);
   std::string batch_ CURTAIL_GUARDED_BY(mu_);
   uint64_t batch_spans_ CURTAIL_GUARDED_BY(mu_) = 0;
   TimePoint batch_due_ CURTAIL_GUARDED_BY(mu_);
@@ -227,6 +230,12 @@ std::string Tracer::Impl::RecentJson() {
   return json.Finish();
 }
 
+std::vector<BucketExemplars> Tracer::Impl::exemplars() {
+  MutexLock lock(mu_);
+  Drain();
+  return exemplars_.methods();
+}
+
 void Tracer::Impl::Run() {
   while (!stopping_.load(std::memory_order_acquire)) {
     Wait(NextTurn());  // E1
@@ -280,6 +289,9 @@ void Tracer::Impl::Drain() {
 
 void Tracer::Impl::Take(Span* span, const WallClock& clock) {
   spans_.fetch_add(1, kRelaxed);
+  exemplars_.Note(span->method, {.trace = span->trace,
+                                 .duration = span->replied - span->arrived,
+                                 .since_epoch = clock.SinceEpoch(span->replied)});
   if (exporter_ != nullptr && batch_.size() >= kMostBytes) {
     backlog_.fetch_add(1, kRelaxed);
   } else if (exporter_ != nullptr) {
@@ -359,5 +371,6 @@ Span* Tracer::TakeSpan() { return impl_->TakeSpan(); }
 void Tracer::HandOver(Span* span) { impl_->HandOver(span); }
 TracerStats Tracer::stats() const { return impl_->stats(); }
 std::string Tracer::RecentJson() const { return impl_->RecentJson(); }
+std::vector<BucketExemplars> Tracer::exemplars() const { return impl_->exemplars(); }
 
 }  // namespace curtail::observe

@@ -13,9 +13,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
+#include "curtail/observe/exemplars.h"
 #include "curtail/observe/slow_calls.h"
 #include "curtail/observe/span.h"
 #include "curtail/observe/trace_exporter.h"
@@ -99,6 +101,8 @@ class Tracer {
   TracerStats stats() const;
   // The latest spans, the newest first, as the page /traces has them (docs/observe.md).
   std::string RecentJson() const;
+  // The latest calls that became spans, by method and bucket.
+  std::vector<BucketExemplars> exemplars() const;
 
  private:
   class Impl;

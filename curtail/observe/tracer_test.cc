@@ -139,6 +139,7 @@ bool HandOverOne(Tracer& tracer, int code = 0) {
   if (span == nullptr) return false;
   span->trace = {1, 2};
   span->id = 3;
+  span->method = 0;
   span->parent = 4;
   span->reason = SpanReason::kSampled;
   span->path.Assign("/shop.Cart/Add");
@@ -162,6 +163,23 @@ bool HandOverOne(Tracer& tracer, int code = 0) {
   child.code = code;
   tracer.HandOver(span);
   return true;
+}
+
+TEST(Tracer, HasTheLatestSpanOfEachBucket) {
+  const auto tracer = StartTracer("memory");
+  const std::vector<BucketExemplars> before = tracer->exemplars();
+  ASSERT_THAT(before, SizeIs(1));
+  for (const Exemplar& none : before[0]) EXPECT_FALSE(none.valid());
+  ASSERT_TRUE(HandOverOne(*tracer));
+  const BucketExemplars buckets = tracer->exemplars()[0];
+  for (size_t i = 0; i < buckets.size(); ++i) {
+    const bool has_it = i == MetricsCalls::BucketOf(std::chrono::microseconds(111));
+    EXPECT_EQ(buckets[i].valid(), has_it) << i;
+    if (!has_it) continue;
+    EXPECT_EQ(buckets[i].trace, (TraceId{1, 2}));
+    EXPECT_EQ(buckets[i].duration, std::chrono::microseconds(111));
+    EXPECT_GT(buckets[i].since_epoch, std::chrono::hours(24 * 365 * 50));
+  }
 }
 
 uint64_t Dropped(const TracerStats& stats) { return stats.full + stats.backlog + stats.refused; }

@@ -38,6 +38,26 @@ def query(prometheus, text):
     return float(series[0]["value"][1]) if len(series) == 1 else None
 
 
+def wait_for_exemplar(prometheus, pages):
+    """An exemplar of the histogram names a trace that the service has."""
+    end = time.monotonic() + MAX_WAIT_S
+    seen = []
+    while time.monotonic() < end:
+        now = time.time()
+        question = urllib.parse.urlencode({"query": f"rpc_server_duration_seconds_bucket{{{PATH}}}", "start": now - 300, "end": now + 300})
+        with urllib.request.urlopen(f"{prometheus}/api/v1/query_exemplars?{question}", timeout=5) as reply:
+            seen = json.load(reply)["data"]
+        traces = {e["labels"]["trace_id"] for series in seen for e in series["exemplars"]}
+        if traces:
+            with urllib.request.urlopen(f"http://127.0.0.1:{pages}/traces", timeout=5) as reply:
+                known = {span["trace"] for span in json.load(reply)["spans"]}
+            assert traces <= known, (traces, known)
+            print("exemplars:", *sorted(traces))
+            return
+        time.sleep(0.1)
+    sys.exit(f"no exemplars after {MAX_WAIT_S} s: {seen}")
+
+
 def wait_for(prometheus, text, expected):
     end = time.monotonic() + MAX_WAIT_S
     seen = None
@@ -63,8 +83,9 @@ def main(curtail, toy):
             f'scrape_configs: [{{job_name: toy, static_configs: [{{targets: ["127.0.0.1:{pages}"]}}]}}]\n')
         with open(scratch / "log", "w+") as log:
             server = subprocess.Popen([toy, "--service", "count", "--listen", "127.0.0.1:0", "--http-admin", str(pages),
-                                       "--trace-to", "memory"], stdout=subprocess.PIPE, stderr=log, text=True)
+                                       "--trace-to", "memory", "--trace-sample", "1"], stdout=subprocess.PIPE, stderr=log, text=True)
             scraper = subprocess.Popen([program, f"--config.file={scratch}/prometheus.yml",
+                                        "--enable-feature=exemplar-storage",
                                         f"--storage.tsdb.path={scratch}/data", f"--web.listen-address=127.0.0.1:{port}"],
                                        stdout=log, stderr=log)
             try:
@@ -78,6 +99,7 @@ def main(curtail, toy):
                 wait_for(prometheus, f"rpc_server_duration_seconds_count{{{PATH}}}", CALLS)
                 wait_for(prometheus, f'rpc_server_duration_seconds_bucket{{{PATH},le="+Inf"}}', CALLS)
                 wait_for(prometheus, "count(curtail_config_info)", 1)
+                wait_for_exemplar(prometheus, pages)
                 wait_for(prometheus, "scrape_samples_scraped > bool 50", 1)
             finally:
                 for process in (scraper, server):

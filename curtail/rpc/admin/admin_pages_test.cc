@@ -136,6 +136,28 @@ TEST_F(AdminPages, MetricsHaveEachCallThatAHandlerMakes) {
   EXPECT_EQ(edge("curtail_client_retries_total", retried), 2 * kEach);
   EXPECT_EQ(edge("curtail_client_hedges_total", hedged), 2 * kEach);
   EXPECT_EQ(text.find("server_address=\"other\""), text.npos);
+  const auto connections = [&series](std::string_view name, std::string_view target) {
+    return series[Join("curtail_client_connection", name, R"({server_address=")", target, "\"}")];
+  };
+  for (const std::string& target : {at, retried, hedged}) {
+    EXPECT_GE(connections("s", target), 1) << target << text;
+    EXPECT_LE(connections("s", target), connections("_attempts_total", target));
+    EXPECT_EQ(connections("_failures_total", target), 0);
+  }
+}
+
+TEST_F(AdminPages, MetricsHaveConnectionsThatCannotBeMade) {
+  const auto server = StartWithPort();
+  const std::string gone = StartWithPort()->addresses()[0];
+  Client client;
+  const auto of_gone = [&](std::string_view name) {
+    return Series(Get(*server, "/metrics").body)[Join(name, R"({server_address=")", gone, "\"}")];
+  };
+  Channel dead(&client, gone);
+  EXPECT_EQ(Call(dead, kEcho, "x").code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(of_gone("curtail_client_connections"), 0);
+  EXPECT_EQ(of_gone("curtail_client_connection_attempts_total"), 1);
+  EXPECT_EQ(of_gone("curtail_client_connection_failures_total"), 1);
 }
 
 TEST_F(AdminPages, MetricsAreOpenMetricsForThoseThatAsk) {
@@ -145,6 +167,36 @@ TEST_F(AdminPages, MetricsAreOpenMetricsForThoseThatAsk) {
   EXPECT_THAT(reply.head, HasSubstr("content-type: application/openmetrics-text; version=1.0.0"));
   EXPECT_TRUE(reply.body.ends_with("\n# EOF\n"));
   EXPECT_THAT(reply.body, HasSubstr("\n# TYPE curtail_config info\n"));
+}
+
+// Property: an exemplar lies in its bucket, and its trace is among those of /traces.
+TEST_F(AdminPages, ExemplarsNameTraces) {
+  ServerOptions options;
+  options.trace = {.to = "memory", .sample = 1};
+  const auto server = StartWithPort(std::move(options));
+  Client client;
+  Channel channel(&client, server->addresses()[0]);
+  ASSERT_TRUE(Call(channel, kEcho, "hello").ok());
+  std::string text, line;
+  const std::string bucket =
+      R"(rpc_server_duration_seconds_bucket{rpc_service="test.Echo",rpc_method="Echo",le=")";
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (line.empty() && !deadline.Expired()) {  // the span may come after the answer
+    text = Get(*server, "/metrics", "Accept: application/openmetrics-text\r\n").body;
+    std::istringstream lines(text);
+    for (std::string one; std::getline(lines, one);) {
+      if (one.starts_with(bucket) && one.find(" # ") != one.npos) line = one;
+    }
+  }
+  ASSERT_NE(line, "") << text;
+  const std::string named = R"( # {trace_id=")";
+  const size_t at = line.find(named) + named.size();
+  EXPECT_THAT(Get(*server, "/traces").body, HasSubstr(line.substr(at, 32))) << line;
+  const double bound = std::atof(line.c_str() + bucket.size());
+  const double value = std::atof(line.c_str() + at + 32 + 3);
+  EXPECT_GT(value, 0);
+  EXPECT_LE(value, bound);
+  EXPECT_EQ(Get(*server, "/metrics").body.find("trace_id"), std::string::npos);
 }
 
 TEST_F(AdminPages, LabelsAreNoBytesOfPeers) {

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "curtail/observe/metrics_process.h"
+#include "curtail/rpc/client/connection_counts.h"
 #include "curtail/rpc/server/method_table.h"
 
 namespace curtail::internal {
@@ -34,6 +35,20 @@ const std::array<double, MetricsCalls::kBoundsNs.size()>& CallBounds() {
     return seconds;
   }();
   return bounds;
+}
+
+// Of the buckets of a method.
+std::vector<observe::MetricExemplar> ExemplarsOf(const observe::BucketExemplars& buckets) {
+  std::vector<observe::MetricExemplar> shown(buckets.size());
+  for (size_t i = 0; i < buckets.size(); ++i) {
+    if (!buckets[i].valid()) continue;
+    shown[i].trace.resize(32);
+    observe::WriteHex(buckets[i].trace.high, shown[i].trace.data());
+    observe::WriteHex(buckets[i].trace.low, shown[i].trace.data() + 16);
+    shown[i].value = Seconds(buckets[i].duration);
+    shown[i].unix_s = Seconds(buckets[i].since_epoch);
+  }
+  return shown;
 }
 
 void WriteGauge(MetricsText& text, std::string_view name, std::string_view help, double value) {
@@ -106,6 +121,19 @@ void WriteConnections(MetricsText& text, const ServerStats& stats) {
   }
   text.Counter("curtail_server_held_up_total", "Times that a handler held a thread up that others needed");
   for (const HeldUpMethod& method : stats.held_up) text.Sample({{"path", method.path}}, method.times);
+}
+
+void WriteClientConnections(MetricsText& text) {
+  const std::vector<ConnectionCounts::Row> rows = ConnectionCounts::OfProcess().Read();
+  const auto each = [&](uint64_t ConnectionCounts::Row::* count) {
+    for (const ConnectionCounts::Row& row : rows) text.Sample({{"server_address", row.target}}, row.*count);
+  };
+  text.Gauge("curtail_client_connections", "Connections of this process to other services");
+  each(&ConnectionCounts::Row::open);
+  text.Counter("curtail_client_connection_attempts_total", "Times that it began to connect");
+  each(&ConnectionCounts::Row::attempts);
+  text.Counter("curtail_client_connection_failures_total", "Attempts that failed, or were given up");
+  each(&ConnectionCounts::Row::failures);
 }
 
 template <class Field>
@@ -191,7 +219,10 @@ CallMetrics::CallMetrics(MethodTable& methods)
       }()),
       calls_(methods_.size()) {}
 
-void CallMetrics::WriteTo(MetricsText& text) const {
+void CallMetrics::WriteTo(MetricsText& text, const observe::Tracer* tracer) const {
+  // Ahead of the counts, so that they count these calls.
+  std::vector<observe::BucketExemplars> traced;
+  if (tracer != nullptr && text.has_exemplars()) traced = tracer->exemplars();
   std::vector<MetricsCalls::Counts> counts;
   for (size_t i = 0; i < methods_.size(); ++i) counts.push_back(calls_.Read(i));
   text.Counter("rpc_server_calls_total", "Calls answered, by the status of the answer");
@@ -210,8 +241,10 @@ void CallMetrics::WriteTo(MetricsText& text) const {
   for (size_t i = 0; i < methods_.size(); ++i) {
     const Method& method = methods_[i];
     if (method.service.empty()) continue;
+    std::vector<observe::MetricExemplar> exemplars;
+    if (i < traced.size()) exemplars = ExemplarsOf(traced[i]);
     text.HistogramSample({{"rpc_service", method.service}, {"rpc_method", method.name}}, CallBounds(),
-                         counts[i].buckets, Seconds(counts[i].sum));
+                         counts[i].buckets, Seconds(counts[i].sum), exemplars);
   }
   WriteEdgesTo(text);
 }
@@ -265,10 +298,11 @@ void CallMetrics::WriteEdgesTo(MetricsText& text) const {
 std::string ServerMetrics(const ServerStats& stats, const CallMetrics& calls, const observe::Tracer* tracer,
                           const observe::HttpAdminStats& port, observe::MetricsFormat format) {
   MetricsText text(format);
-  calls.WriteTo(text);
+  calls.WriteTo(text, tracer);
   WriteConfig(text, stats);
   WritePools(text, stats.pools);
   WriteConnections(text, stats);
+  WriteClientConnections(text);
   if (stats.fences) WriteFences(text, *stats.fences);
   if (tracer != nullptr) WriteTraces(text, tracer->stats());
   WriteProcess(text);

@@ -36,7 +36,8 @@ class CallMetrics final : public CallObserver {
                  child.retries, child.hedges);
   }
 
-  void WriteTo(observe::MetricsText& text) const;
+  // `tracer` shows which calls were traced; it may be null.
+  void WriteTo(observe::MetricsText& text, const observe::Tracer* tracer) const;
 
  private:
   // One of the server's methods; the service is empty if its calls are not counted: streams last as their clients want.

@@ -13,7 +13,7 @@ ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd
                                    std::unique_ptr<TlsStream> tls, TimePoint give_up,
                                    std::weak_ptr<Slot> slot, std::string target,
                                    std::shared_ptr<SharedBackend> shared, Keepalive keepalive,
-                                   Observation observation)
+                                   Observation observation, TargetConnections* counts)
     : Connection(wire::Role::kClient, options, std::move(fd), std::move(poller), connected, std::move(tls)),
       give_up_(give_up),
       slot_(std::move(slot)),
@@ -26,7 +26,23 @@ ClientConnection::ClientConnection(const wire::SessionOptions& options, UniqueFd
       health_(observation.health_service && shared_ != nullptr
                   ? std::make_unique<HealthWatch>(*shared_, *observation.health_service)
                   : nullptr),
-      standing_(standing()) {}
+      counts_(*counts),
+      standing_(standing()) {
+  if (standing()) CountStanding();
+}
+
+ClientConnection::~ClientConnection() { CountEnd(); }
+
+void ClientConnection::CountStanding() {
+  counted_ = Counted::kStanding;
+  counts_.stood.fetch_add(1, std::memory_order_relaxed);
+}
+
+void ClientConnection::CountEnd() {
+  const Counted before = std::exchange(counted_, Counted::kOver);
+  if (before == Counted::kAttempt) counts_.failures.fetch_add(1, std::memory_order_relaxed);
+  if (before == Counted::kStanding) counts_.closed.fetch_add(1, std::memory_order_relaxed);
+}
 
 void ClientConnection::WatchHealth(TimePoint now) {
   if (health_ != nullptr && usable() && health_->TakeStart(now)) Post(&health_->start);
@@ -136,6 +152,7 @@ void ClientConnection::Send(ClientCall& call) {
 
 void ClientConnection::OnConnected() {
   standing_.store(true, std::memory_order_release);
+  CountStanding();
   for (ClientCall* call : std::exchange(impatient_, {})) call->stream->OnStanding();
 }
 
@@ -251,6 +268,7 @@ void ClientConnection::HandleGoodbye(uint32_t) {
 void ClientConnection::OnClosed(const absl::Status& why, bool connected) {
   why_closed_ = absl::UnavailableError(Join(target_, ": ", Message(why), goaway_why_));
   usable_.store(false, std::memory_order_release);
+  CountEnd();
   if (credits_ != nullptr) [[unlikely]]
     EndWaiting(why_closed_);
   const std::shared_ptr<Slot> slot = slot_.lock();

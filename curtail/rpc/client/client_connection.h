@@ -14,6 +14,7 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
 #include "curtail/rpc/client/client_call.h"
+#include "curtail/rpc/client/connection_counts.h"
 #include "curtail/rpc/client/credit_queue.h"
 #include "curtail/rpc/client/health_watch.h"
 #include "curtail/rpc/client/slot.h"
@@ -40,7 +41,8 @@ class ClientConnection final : public Connection {
   ClientConnection(const wire::SessionOptions& options, UniqueFd fd, std::shared_ptr<Poller> poller,
                    bool connected, std::unique_ptr<TlsStream> tls, TimePoint give_up,
                    std::weak_ptr<Slot> slot, std::string target, std::shared_ptr<SharedBackend> shared,
-                   Keepalive keepalive, Observation observation);
+                   Keepalive keepalive, Observation observation, TargetConnections* counts);
+  ~ClientConnection() override;
 
   // Posts the start of `call`. Follow with a kick, now or after more posts.
   void Begin(ClientCall& call) {
@@ -116,6 +118,9 @@ class ClientConnection final : public Connection {
   void Count(ClientCall& call);
   // Ends the watch of the server's health.
   void EndWatch();
+  // Counts that it stands, or that it is over.
+  void CountStanding();
+  void CountEnd();
 
   // client_connection_credits.cc; all but the last REQUIRE credits_.
   // Any thread: `call`, which is begun, may have to wait.
@@ -140,6 +145,7 @@ class ClientConnection final : public Connection {
   const uint32_t row_;
   const std::optional<double> error_penalty_;  // nothing: reports of load are not read
   const std::unique_ptr<HealthWatch> health_;  // the object is thread-safe as it says; null: no watch
+  TargetConnections& counts_;                  // thread-safe by itself
 
   // Set before the first call, and the strand's holder's from then on; null: calls need no credits.
   std::unique_ptr<CreditQueue> credits_;
@@ -153,6 +159,8 @@ class ClientConnection final : public Connection {
   std::atomic<int64_t> look_at_{kNever};  // a hint, for keepalive
 
   // Owned by the strand's holder.
+  enum class Counted : uint8_t { kAttempt, kStanding, kOver };
+  Counted counted_ = Counted::kAttempt;
   uint64_t heard_ = 0;                  // session().inputs() at the last look
   TimePoint answer_by_;                 // of a PING, if nothing was heard since; else zero
   std::vector<ClientCall*> impatient_;  // streams begun before the transport stood

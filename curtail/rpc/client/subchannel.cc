@@ -17,7 +17,10 @@ constexpr Nanos kIdle = std::chrono::milliseconds(100);
 }  // namespace
 
 ConnectSettings::ConnectSettings(std::string t, ChannelOptions o, std::string authority, Observation seen)
-    : target(std::move(t)), options(std::move(o)), observation(std::move(seen)) {
+    : target(std::move(t)),
+      options(std::move(o)),
+      observation(std::move(seen)),
+      counts(ConnectionCounts::OfProcess().For(target)) {
   session.max_message_bytes = options.max_message_bytes;
   session.max_partial_bytes = std::max(session.max_partial_bytes, options.max_message_bytes);
   session.authority = std::move(authority);
@@ -140,8 +143,12 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Subchannel::Connect(const std:
   }
   slot->next_attempt = now + slot->backoff.Next(options.initial_backoff, options.max_backoff, now);
   bool connected = false;
+  settings_->counts->attempts.fetch_add(1, std::memory_order_relaxed);
   absl::StatusOr<UniqueFd> fd = StartConnect(address_, &connected);
-  if (!fd.ok()) return slot->Failed(fd.status(), shared_.get());
+  if (!fd.ok()) {
+    settings_->counts->failures.fetch_add(1, std::memory_order_relaxed);
+    return slot->Failed(fd.status(), shared_.get());
+  }
   std::unique_ptr<TlsStream> tls;
   if (const ClientTls* const client_tls = options.tls.get()) {
     tls = TlsStream::Client(*client_tls->context(), settings_->tls_host,
@@ -150,7 +157,7 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Subchannel::Connect(const std:
   auto connection = std::make_shared<ClientConnection>(
       settings_->session, *std::move(fd), poller, connected, std::move(tls), now + options.connect_timeout,
       slot, name_, shared_, Keepalive{options.keepalive_time, options.keepalive_timeout},
-      settings_->observation);
+      settings_->observation, settings_->counts);
   if (options.credits) connection->UseCredits();
   connection->Touch(now);
   if (absl::Status added = connection->Register(); !added.ok()) return slot->Failed(added, shared_.get());

@@ -13,6 +13,7 @@
 #include "curtail/exec/address.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/client_connection.h"
+#include "curtail/rpc/client/connection_counts.h"
 #include "curtail/rpc/client/poller_table.h"
 
 namespace curtail::internal {
@@ -24,6 +25,7 @@ struct ConnectSettings {
   const std::string target;  // for errors
   const ChannelOptions options;
   const Observation observation;
+  TargetConnections* const counts;
   wire::SessionOptions session;
   std::string tls_host;  // with TLS: the name that the certificate must have
 };

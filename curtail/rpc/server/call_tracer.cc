@@ -150,6 +150,7 @@ void CallTracer::HandOver(const CallRecord& call, const Live& live, SpanReason r
   span->id = live.id;
   span->parent = live.context.span;
   span->reason = reason;
+  span->method = call.method;
   span->path.Assign(call.path);
   span->peer.Assign(call.context->peer());
   // A call that waited in the queue to its end was never taken from it.
