@@ -71,9 +71,15 @@ struct ChildSpan {
 struct Span {
   static constexpr size_t kMostChildren = 24;
 
+  enum class Kind : uint8_t {
+    kServer,     // a call that was served, and the calls that it made
+    kCallsOnly,  // calls of a program that serves nobody: collectors get those alone
+  };
+
   // For its Recycler.
   bool Recycle() { return true; }
 
+  Kind kind = Kind::kServer;
   TraceId trace;
   uint64_t id = 0;
   uint64_t parent = 0;  // 0: the trace begins here

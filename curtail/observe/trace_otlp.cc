@@ -21,6 +21,19 @@ class Otlp final : public TraceExporter {
   }
 
   void Add(const Span& span, const WallClock& clock, bool first, std::string* batch) override {
+    if (span.kind == Span::Kind::kServer) AddServer(span, clock, first, batch);
+    for (size_t i = 0; i < span.child_count; ++i) {
+      AddChild(span, span.children[i], clock, first && i == 0 && span.kind != Span::Kind::kServer, batch);
+    }
+  }
+
+  void End(std::string* batch) override { batch->append("]}]}]}"); }
+
+ private:
+  // SpanKind.
+  static constexpr int kServer = 2, kClient = 3;
+
+  static void AddServer(const Span& span, const WallClock& clock, bool first, std::string* batch) {
     if (!first) batch->append(",\n");
     Open(span.trace, span.id, span.parent, kServer, span.path.view(), batch);
     Times(span.arrived, span.over, clock, batch);
@@ -41,17 +54,11 @@ class Otlp final : public TraceExporter {
       Number("curtail.calls_left_out", static_cast<int>(span.children_left_out), batch);
     }
     Close(span.code, batch);
-    for (size_t i = 0; i < span.child_count; ++i) AddChild(span, span.children[i], clock, batch);
   }
 
-  void End(std::string* batch) override { batch->append("]}]}]}"); }
-
- private:
-  // SpanKind.
-  static constexpr int kServer = 2, kClient = 3;
-
-  static void AddChild(const Span& span, const ChildSpan& child, const WallClock& clock, std::string* batch) {
-    batch->append(",\n");
+  static void AddChild(const Span& span, const ChildSpan& child, const WallClock& clock, bool first,
+                       std::string* batch) {
+    if (!first) batch->append(",\n");
     Open(span.trace, child.id, child.parent, kClient, child.path.view(), batch);
     Times(child.called, child.answered, clock, batch);
     if (child.sent != TimePoint()) {

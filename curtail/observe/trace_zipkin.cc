@@ -21,6 +21,16 @@ class Zipkin final : public TraceExporter {
   }
 
   void Add(const Span& span, const WallClock& clock, bool first, std::string* batch) override {
+    if (span.kind == Span::Kind::kServer) AddServer(span, clock, first, batch);
+    for (size_t i = 0; i < span.child_count; ++i) {
+      AddChild(span, span.children[i], clock, first && i == 0 && span.kind != Span::Kind::kServer, batch);
+    }
+  }
+
+  void End(std::string* batch) override { batch->append("]"); }
+
+ private:
+  void AddServer(const Span& span, const WallClock& clock, bool first, std::string* batch) const {
     if (!first) batch->append(",\n");
     Open(span.trace, span.id, span.parent, "SERVER", span.path.view(), batch);
     Times(span.arrived, span.over, clock, batch);
@@ -38,14 +48,11 @@ class Zipkin final : public TraceExporter {
     if (span.children_left_out > 0)
       batch->append(Join(",\"curtail.calls_left_out\":\"", span.children_left_out, "\""));
     batch->append("}}");
-    for (size_t i = 0; i < span.child_count; ++i) AddChild(span, span.children[i], clock, batch);
   }
 
-  void End(std::string* batch) override { batch->append("]"); }
-
- private:
-  void AddChild(const Span& span, const ChildSpan& child, const WallClock& clock, std::string* batch) const {
-    batch->append(",\n");
+  void AddChild(const Span& span, const ChildSpan& child, const WallClock& clock, bool first,
+                std::string* batch) const {
+    if (!first) batch->append(",\n");
     Open(span.trace, child.id, child.parent, "CLIENT", child.path.view(), batch);
     Times(child.called, child.answered, clock, batch);
     batch->append(",\"remoteEndpoint\":{\"serviceName\":");

@@ -10,6 +10,8 @@ import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import threading
 
 from tooling import MAX_WAIT_S, expect_no_escapes, expect_nothing_left
@@ -88,6 +90,21 @@ def test_parts(tools):
     assert code == 104 and "no spans" in err, (code, err)
     code, _, err = tools.run("traces", "toy", "--slow", "fast")
     assert code == 104 and "fast" in err, (code, err)
+    down(tools)
+
+
+def test_roots(tools):
+    """The generator's root spans are all of its requests, as long as it says; the spans of services are in their traces."""
+    processes = up(tools, "--trace-to", "memory", "--trace-sample", "0")
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "load", "spans_agree.py")
+    done = subprocess.run([sys.executable, "-B", script, tools.curtail, *read(processes)[1:-2], "--rps", "50", "--duration", "3s"],
+                          env=tools.env, capture_output=True, text=True, timeout=MAX_WAIT_S, check=False)
+    assert done.returncode == 0 and done.stdout.endswith("they agree\n"), done
+    assert re.search(r"traces +root spans of (\d+) of \1 requests\n", done.stdout), done.stdout
+    spans = [s for s in json.loads(spans_of(processes["front"]))["spans"] if s["method"] == "/curtail.toy.Front/Read"]
+    assert len(spans) > 50 and all(s["parent"] and s["captured"] == "sampled" for s in spans), spans
+    code, _, err = tools.run(*read(processes, "--rps", "50", "--duration", "1s", "--trace-to", "nowhere"))
+    assert code == 104 and "--trace-to" in err, (code, err)
     down(tools)
 
 

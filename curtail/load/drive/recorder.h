@@ -47,10 +47,12 @@ class Recorder {
   // The judged result of a run that sent until `end`: the end of the schedule, or the interruption.
   LoadResult Finish(Nanos end, bool interrupted, Nanos cpu, Nanos spin, const LoadChecks& checks = {});
 
- private:
+  // True if the request due at `intended` is in the measured window.
   bool Measured(Nanos intended) const {
     return intended >= result_.plan.warmup && intended < result_.plan.warmup + result_.plan.duration;
   }
+
+ private:
   void CountFailure(Nanos latency, const absl::Status& status);
   // Makes room in the series: two neighbours become one.
   void MergeIntervals();

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/load/drive/live.h"
+#include "curtail/load/drive/request_tracer.h"
 #include "curtail/load/drive/schedule.h"
 #include "curtail/load/message/metadata_template.h"
 #include "curtail/load/message/workload.h"
@@ -109,6 +110,8 @@ struct RunOptions {
   Live* live = nullptr;
   // Hears every request if not null.
   RunObserver* observer = nullptr;
+  // Begins traces with requests if not null.
+  RequestTracer* tracer = nullptr;
 };
 
 // The plans of such runs. Their results have the same but for two values that only a run shows:

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/observe/http_admin_testing.h"
 #include "curtail/rpc/server.h"
 #include "curtail/rpc/transport/socket.h"
 #include "gmock/gmock.h"
@@ -117,12 +118,11 @@ class Numbers : public Workload {
 class RunnerTest : public testing::Test {
  protected:
   // Serves with one thread, so that one stalled handler stalls every later request.
-  std::string Serve(int stall_at = -1, Gate* gate = nullptr) {
-    ServerOptions options;
+  std::string Serve(int stall_at = -1, Gate* gate = nullptr, ServerOptions options = {}) {
     options.config = *Config::Parse("SIB1");
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<Echo>(stall_at, gate, &calls_, &numbers_));
-    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options, std::move(services));
+    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(std::move(options), std::move(services));
     EXPECT_TRUE(server.ok()) << server.status();
     if (!server.ok()) return {};
     server_ = *std::move(server);
@@ -191,6 +191,40 @@ TEST_F(RunnerTest, EachRequestGoesToItsMethod) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->ok, result->sent);
   EXPECT_EQ(result->score.min, 1);
+}
+
+// Property: the requests that begin a trace have a root span and, at the server, one within it; the others have none.
+TEST_F(RunnerTest, RequestsBeginTraces) {
+  ServerOptions server;
+  server.http_admin = "127.0.0.1:0";
+  server.trace = {.to = "memory", .sample = 0};
+  RunOptions options = Options(Serve(-1, nullptr, std::move(server)));
+  auto tracer = RequestTracer::Start({.to = "memory", .sample = 0.5});
+  ASSERT_TRUE(tracer.ok()) << tracer.status();
+  options.tracer = tracer->get();
+  options.requests = 100;
+  const auto r = RunOpenLoop(options, Numbers(), Make(500, seconds(10)));
+  ASSERT_TRUE(r.ok()) << r.status();
+  const uint64_t roots = (*tracer)->roots().count();
+  EXPECT_GT(roots, 10u);
+  EXPECT_LT(roots, 90u);
+  EXPECT_LE((*tracer)->roots().max(), r->since_sent.max());
+  const auto spans = [&] {
+    const std::string page = observe::HttpPeer(server_->http_admin_address()).Get("/traces").body;
+    uint64_t children = 0;
+    for (size_t at = 0; (at = page.find(R"("parent": ")", at)) != page.npos; ++at) ++children;
+    return children;
+  };
+  const Deadline deadline = Deadline::In(kMaxWait);
+  while (spans() < roots && !deadline.Expired()) std::this_thread::yield();
+  EXPECT_EQ(spans(), roots);
+}
+
+TEST_F(RunnerTest, ATracerSaysWhatItCannotDo) {
+  EXPECT_EQ(RequestTracer::Start({.to = "jaeger=http://a"}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(RequestTracer::Start({.to = "memory", .sample = 2}).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(RunnerTest, LeavesTheWarmUpOut) {

@@ -146,6 +146,7 @@ void CallTracer::Over(const CallRecord& call, uint64_t note) {
 void CallTracer::HandOver(const CallRecord& call, const Live& live, SpanReason reason) {
   Span* const span = tracer_->TakeSpan();
   if (span == nullptr) return;
+  span->kind = Span::Kind::kServer;
   span->trace = live.context.trace;
   span->id = live.id;
   span->parent = live.context.span;

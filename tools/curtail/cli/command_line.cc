@@ -198,6 +198,16 @@ void AddOutputFlags(CLI::App& load, LoadFlags* f) {
                   "Write each request: run, when it was due, latency, ok; a comma-separated line each")
       ->group(group)
       ->excludes("--find-max");
+  CLI::Option* const trace_to = load.add_option("--trace-to", f->trace_to,
+                                                "Begin traces with requests, and send their root spans to "
+                                                "zipkin=http://HOST:PORT, otlp=http://HOST:PORT, or "
+                                                "nowhere: memory");
+  trace_to->group(group)->excludes("--find-max");
+  load.add_option("--trace-sample", f->trace_sample,
+                  "The share of requests that begin a trace; 1 if not given")
+      ->check(CLI::Range(0.0, 1.0))
+      ->group(group)
+      ->needs(trace_to);
   load.add_option("--fail-if", f->fail_if, "Conditions that must hold: 'p99<5ms,errors<0.1%'")->group(group);
   load.add_option("--admin", f->admin, "Admin address of the server: shows its threading config and switches")
       ->group(group);

@@ -143,7 +143,27 @@ class LoadTest {
   const std::atomic<bool>& stop_;
   const ReportOrigin origin_;
   RequestLog requests_;  // empty without --raw
+  std::string traces_;   // what became of the last run's, for the summary
 };
+
+// Says what became of the traces of a run, and that they agree with its result.
+std::string TracesText(const RequestTracer& tracer, const LoadResult& result) {
+  const Histogram& roots = tracer.roots();
+  // In a closed loop a request is sent when it is due.
+  const Histogram& sent = result.plan.closed() ? result.all : result.since_sent;
+  const observe::TracerStats stats = tracer.stats();
+  std::string text =
+      absl::StrFormat("traces        root spans of %d of %d requests", roots.count(), sent.count());
+  if (const uint64_t lost = stats.full + stats.backlog + stats.refused; lost > 0)
+    absl::StrAppendFormat(&text, "; %d spans were lost", lost);
+  for (const double percent : {50.0, 99.0, 99.9}) {
+    if (roots.empty() || sent.empty()) break;
+    const double root = InMillis(roots.Percentile(percent)), generator = InMillis(sent.Percentile(percent));
+    absl::StrAppendFormat(&text, "\n  p%-11g %.3f ms by root spans, %.3f ms since sent: %+.2f %%", percent,
+                          root, generator, generator > 0 ? (root / generator - 1) * 100 : 0.0);
+  }
+  return text + "\n";
+}
 
 absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> rate,
                                              const std::string& label) {
@@ -157,6 +177,14 @@ absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> r
   options.live = &live;
   if (number > 0 && options.drawn_metadata != nullptr) {
     if (absl::Status status = SetMetadata(flags_, seed, &options); !status.ok()) return status;
+  }
+  std::unique_ptr<RequestTracer> tracer;
+  if (!flags_.trace_to.empty()) {
+    auto started = RequestTracer::Start({.to = flags_.trace_to, .sample = flags_.trace_sample});
+    if (!started.ok())
+      return absl::Status(started.status().code(), absl::StrCat("--trace-to: ", started.status().message()));
+    tracer = *std::move(started);
+    options.tracer = tracer.get();
   }
   ConfigWatch watch(flags_.admin, &live);
   const Nanos length = options.warmup + setup_.duration;
@@ -181,6 +209,7 @@ absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> r
   if (result.ok()) {
     watch.Fill(result->series);
     result->plan.seed = seed;
+    traces_ = tracer != nullptr ? TracesText(*tracer, *result) : "";
   }
   return result;
 }
@@ -228,7 +257,7 @@ int LoadTest::Repeat() {
       break;
     }
     if (flags_.repeat > 1) console_.Print(console_.Bold(absl::StrFormat("run %d\n", run + 1)));
-    console_.Print(SummaryText(*result));
+    console_.Print(absl::StrCat(SummaryText(*result), traces_));
     report.runs.push_back(*std::move(result));
   }
   if (report.runs.size() > 1) console_.Print(BetweenRunsText(report));

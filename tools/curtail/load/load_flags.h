@@ -58,6 +58,8 @@ struct LoadFlags {
   std::string hgrm;
   std::string csv;
   std::string raw;
+  std::string trace_to;
+  double trace_sample = 1;
   std::string command;  // the command line, without secrets
   std::string fail_if;
   std::string find_max;

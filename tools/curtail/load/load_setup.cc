@@ -232,6 +232,10 @@ absl::Status CheckCombination(const LoadFlags& flags) {
   if (flags.closed > 0 && flags.arrivals != LoadFlags().arrivals) {
     return absl::InvalidArgumentError("--arrivals: a closed loop has none; it waits for replies");
   }
+  if (!flags.trace_to.empty() && flags.stream > 0) {
+    return absl::InvalidArgumentError(
+        "--trace-to: the messages of a stream share its trace; leave --stream out");
+  }
   if (flags.find_max.empty()) return absl::OkStatus();
   if (flags.rps <= 0) return absl::InvalidArgumentError("--find-max: say with --rps where to begin");
   if (!flags.fail_if.empty() || flags.repeat != 1) {

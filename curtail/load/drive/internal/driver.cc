@@ -35,6 +35,8 @@ struct Driver::Call final : Completion {
   Nanos intended{0};
   Nanos sent{0};
   bool active = false;
+  size_t target = 0;
+  RequestTracer::Root root;  // with a tracer
 
   void Done(absl::Status&& status, std::string&& reply) override { driver->Ended(this, status, reply); }
 };
@@ -136,17 +138,23 @@ void Driver::Send(uint64_t index, Nanos intended) {
   call->active = true;
   ++in_flight_;
   ++sent_;
+  // Each round begins one target later, so that no target gets the same lines of a file each time.
+  const size_t targets = options_.targets.size();
+  call->target = (index + index / targets) % targets;
+  const Metadata* metadata = &MetadataOf(index, &drawn_metadata_);
+  if (options_.tracer != nullptr) {
+    traced_metadata_ = *metadata;
+    call->root = options_.tracer->Begin(&traced_metadata_);
+    metadata = &traced_metadata_;
+  }
   const Nanos now = call->sent = Elapsed();
   recorder_.Sent(intended, now);
   if (intended >= warmup_) {
     if (first_measured_ == kNone) first_measured_ = index;
     sampler_.Sent(index - first_measured_, now);
   }
-  // Each round begins one target later, so that no target gets the same lines of a file each time.
-  const size_t targets = options_.targets.size();
-  client_->Start((index + index / targets) % targets, workload_.MethodOf(index),
-                 Deadline::At(start_ + intended + timeout_), MetadataOf(index, &drawn_metadata_),
-                 prepared_message_, call);
+  client_->Start(call->target, workload_.MethodOf(index), Deadline::At(start_ + intended + timeout_),
+                 *metadata, prepared_message_, call);
 }
 
 void Driver::Ended(Call* call, const absl::Status& status, std::string_view reply) {
@@ -155,6 +163,10 @@ void Driver::Ended(Call* call, const absl::Status& status, std::string_view repl
       status.ok() ? workload_.Score(call->index, reply) : std::numeric_limits<double>::quiet_NaN();
   recorder_.Done(call->intended, call->sent, done, status, score);
   Observe(call->intended, done - call->intended, status.ok());
+  if (options_.tracer != nullptr) {
+    options_.tracer->End(call->root, workload_.MethodOf(call->index), options_.targets[call->target],
+                         start_ + call->sent, start_ + done, status, recorder_.Measured(call->intended));
+  }
   if (call->intended >= warmup_) sampler_.Done(call->index - first_measured_, done - call->intended);
   ++(status.ok() ? ok_ : failed_);
   --in_flight_;

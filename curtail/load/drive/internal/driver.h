@@ -92,6 +92,7 @@ class Driver {
   // The message of request `prepared_index_`, when `prepared_`.
   std::string prepared_message_;
   Metadata drawn_metadata_;
+  Metadata traced_metadata_;  // that of the request that is sent, with its trace
   uint64_t prepared_index_ = 0;
   bool prepared_ = false;
 
