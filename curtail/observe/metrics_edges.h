@@ -16,6 +16,9 @@
 
 namespace curtail::observe {
 
+// Longer than those of spans: targets of one folder of sockets differ at their ends.
+using EdgeAddress = SpanText<127>;
+
 // A MetricsEdges counts the calls of kMost - 1 edges, the first that there are; the calls of all others count as those of
 // one more. Thread-safe; Count() takes no memory, and a lock only for the first call of an edge.
 //
@@ -26,10 +29,10 @@ class MetricsEdges {
   static constexpr size_t kMost = 64;
   static constexpr size_t kOther = 0;  // of the edges
 
-  // A call, in-process ones included, has ended. Names are cut off as those of spans are.
+  // A call, in-process ones included, has ended. Longer names are cut off.
   void Count(std::string_view target, std::string_view path, Nanos duration, int code, uint32_t retries,
              uint32_t hedges) {
-    target = target.substr(0, SpanAddress::kMost);
+    target = target.substr(0, EdgeAddress::kMost);
     path = path.substr(0, SpanPath::kMost);
     const size_t edge = Find(target, path);
     calls_.Count(edge, duration, code);
@@ -51,7 +54,7 @@ class MetricsEdges {
   static constexpr size_t kBuckets = 4 * kMost;  // mostly empty, so that a search is short
 
   struct Names {
-    SpanAddress target;
+    EdgeAddress target;
     SpanPath path;
   };
 

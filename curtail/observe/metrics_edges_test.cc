@@ -63,7 +63,7 @@ TEST(MetricsEdges, CutsLongNamesOff) {
   edges.Count(target + "more", path, kEdgeTime, 0, 0, 0);
   ASSERT_EQ(edges.size(), 2u);
   EXPECT_EQ(CallsOf(edges.Read(1)), 2u);
-  EXPECT_EQ(edges.Read(1).target.size(), SpanAddress::kMost);
+  EXPECT_EQ(edges.Read(1).target.size(), EdgeAddress::kMost);
 }
 
 // Property: no call is lost, and no edge is there twice.

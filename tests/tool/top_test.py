@@ -47,6 +47,7 @@ def test_lines(tools):
     expect_no_escapes(out)
     blocks = out.split("\n\n")
     assert len(blocks) == 4 and all("3 of 3 processes ready" in block for block in blocks), out
+    assert re.search(r"^CALLS OF +TO .*\nmid-tier +leaf +\d", blocks[-1], re.M), out
     last = numbers(blocks[-1])
     assert list(last) == ["leaf", "mid-tier"], out
     assert last["leaf"]["UP"] == "2/2" and last["mid-tier"]["UP"] == "1/1", last

@@ -26,7 +26,8 @@ constexpr Nanos kTopEvery = std::chrono::seconds(1);
 TopPage PageOf(const ApplicationVitals& before, const ApplicationVitals& now, const std::string& sort) {
   TopPage page{.application = now.application,
                .time = absl::FormatTime("%H:%M:%S", absl::Now(), absl::LocalTimeZone()),
-               .services = Compare(before, now)};
+               .services = Compare(before, now),
+               .edges = CompareEdges(before, now)};
   SortServices(sort, &page.services);
   return page;
 }

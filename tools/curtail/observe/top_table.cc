@@ -39,6 +39,20 @@ std::vector<ScreenLine> ServiceTable(const std::vector<ServiceVitals>& services,
   return TableLines(columns, std::move(rows), room);
 }
 
+std::vector<ScreenLine> EdgeTable(const std::vector<EdgeVitals>& edges, size_t room) {
+  static const std::vector<TableColumn> columns = {{"CALLS OF", 0, true}, {"TO", 1, true}, {"CALLS/S", 2},
+                                                   {"P50 MS", 4},         {"P99 MS", 3},   {"ERR/S", 5}};
+  if (edges.empty()) return {};
+  std::vector<TableRow> rows;
+  for (const EdgeVitals& edge : edges) {
+    rows.push_back(
+        {{edge.caller, edge.callee, NumberCell(edge.calls_per_s, 1), NumberCell(edge.p50_s, 2, 1e3),
+          NumberCell(edge.p99_s, 2, 1e3), NumberCell(edge.errors_per_s, 1)},
+         Style::kPlain});
+  }
+  return TableLines(columns, std::move(rows), room);
+}
+
 // Leaves `lines` as they are within `most`, or says how many do not fit.
 void CutTo(size_t most, std::vector<ScreenLine>* lines) {
   if (lines->size() <= most) return;
@@ -92,13 +106,18 @@ std::vector<ScreenLine> TopLines(const TopPage& page, ScreenSize room) {
       {absl::StrCat(page.application, "  ", page.time, "  ", ready, " of ", processes, " processes ready"),
        ready < processes ? Style::kAlarm : Style::kBold}};
   for (ScreenLine& line : ServiceTable(page.services, room.columns)) lines.push_back(std::move(line));
-  std::vector<ScreenLine> problems = Problems(page.services);
+  std::vector<ScreenLine> problems = Problems(page.services), edges = EdgeTable(page.edges, room.columns);
   if (room.lines > 0) {
+    constexpr size_t kFewestEdgeLines = 3;  // with a title and a line for those that do not fit
     CutTo(room.lines, &lines);
     CutTo(room.lines - lines.size(), &problems);
     if (lines.size() == room.lines) problems.clear();
+    const size_t left = room.lines - lines.size() - problems.size();
+    if (left < std::min(kFewestEdgeLines, edges.size())) edges.clear();
+    CutTo(left, &edges);
   }
   for (ScreenLine& line : problems) lines.push_back(std::move(line));
+  for (ScreenLine& line : edges) lines.push_back(std::move(line));
   for (ScreenLine& line : lines) {
     if (room.columns > 0 && line.text.size() > room.columns) line.text.resize(room.columns);
   }
@@ -124,11 +143,21 @@ std::string TopJson(const TopPage& page, int64_t unix_ms, double seconds) {
                         {"cpus", Json(service.cpus)},
                         {"resident_mib", Json(service.resident_mib)}});
   }
+  nlohmann::json edges = nlohmann::json::array();
+  for (const EdgeVitals& edge : page.edges) {
+    edges.push_back({{"caller", edge.caller},
+                     {"callee", edge.callee},
+                     {"calls_per_s", Json(edge.calls_per_s)},
+                     {"errors_per_s", Json(edge.errors_per_s)},
+                     {"p50_us", Json(edge.p50_s, 1e6)},
+                     {"p99_us", Json(edge.p99_s, 1e6)}});
+  }
   const nlohmann::json json = {{"schema_version", kTopSchemaVersion},
                                {"application", page.application},
                                {"unix_ms", unix_ms},
                                {"seconds", seconds},
-                               {"services", std::move(services)}};
+                               {"services", std::move(services)},
+                               {"edges", std::move(edges)}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

@@ -23,9 +23,10 @@ struct TopPage {
   std::string application;
   std::string time;  // of the day
   std::vector<ServiceVitals> services;
+  std::vector<EdgeVitals> edges;
 };
 // The page, within `room`: columns that have no room are left out, the least important first; rows, the last first, but for
-// a line that counts them. A room of 0 columns or lines is unbounded.
+// a line that counts them; edges before anything else. A room of 0 columns or lines is unbounded.
 std::vector<ScreenLine> TopLines(const TopPage& page, ScreenSize room);
 // The same numbers as one line of JSON.
 std::string TopJson(const TopPage& page, int64_t unix_ms, double seconds);

@@ -32,6 +32,12 @@ TopPage Page() {
           .services = {dead, Service("web", 1000, 0.5), Service("cart", 20, 0.25)}};
 }
 
+TopPage PageWithEdges() {
+  TopPage page = Page();
+  page.edges = {{"web", "cart", 20, 0.5, 0.001, 0.002}, {"web", "store", {}, {}, {}, {}}};
+  return page;
+}
+
 std::vector<std::string> Names(const std::vector<ServiceVitals>& services) {
   std::vector<std::string> names;
   for (const ServiceVitals& service : services) names.push_back(service.name);
@@ -59,13 +65,27 @@ TEST(TopTable, ShowsEveryServiceInLinesWithoutBounds) {
 
 TEST(TopTable, FitsEveryTerminal) {
   for (size_t columns = 1; columns <= 120; ++columns) {
-    for (size_t rows = 1; rows <= 9; ++rows) {
-      const std::vector<ScreenLine> lines = TopLines(Page(), {columns, rows});
+    for (size_t rows = 1; rows <= 12; ++rows) {
+      const std::vector<ScreenLine> lines = TopLines(PageWithEdges(), {columns, rows});
       ASSERT_FALSE(lines.empty());
       ASSERT_LE(lines.size(), rows) << columns;
       for (const ScreenLine& line : lines) ASSERT_LE(line.text.size(), columns) << line.text;
     }
   }
+}
+
+TEST(TopTable, ShowsEdgesWhereTheyFit) {
+  EXPECT_THAT(Joined(TopLines(PageWithEdges(), {.columns = 0, .lines = 0})),
+              testing::EndsWith("store-0 is waiting\n"
+                                "CALLS OF  TO     CALLS/S  P50 MS  P99 MS  ERR/S\n"
+                                "web       cart      20.0    1.00    2.00    0.5\n"
+                                "web       store        -       -       -      -\n"));
+  EXPECT_THAT(Joined(TopLines(PageWithEdges(), {80, 8})), Not(HasSubstr("CALLS OF")));
+  EXPECT_THAT(Joined(TopLines(PageWithEdges(), {80, 9})), HasSubstr("\nweb       store "));
+  const nlohmann::json json = nlohmann::json::parse(TopJson(PageWithEdges(), 1234, 1.5));
+  EXPECT_EQ(json["edges"][0]["callee"], "cart");
+  EXPECT_DOUBLE_EQ(json["edges"][0]["p99_us"].get<double>(), 2000);
+  EXPECT_TRUE(json["edges"][1]["calls_per_s"].is_null());
 }
 
 TEST(TopTable, LeavesOutTheLeastImportantColumnsAndSaysWhichRowsAreMissing) {

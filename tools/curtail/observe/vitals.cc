@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -55,6 +56,33 @@ void AddProblem(const ProcessVitals& of, ServiceVitals* service) {
 }
 
 void AddTo(std::optional<double>* sum, double value) { *sum = sum->value_or(0) + value; }
+
+// Adds a sample of the family whose names begin with `family`.
+void AddSample(const MetricSample& sample, std::string_view family, CallCounts* counts) {
+  const std::string_view kind = sample.name.substr(family.size());
+  if (kind == "calls_total") {
+    counts->calls += sample.value;
+    if (sample.Label("rpc_response_status_code") != "OK") counts->errors += sample.value;
+  } else if (kind == "duration_seconds_bucket") {
+    if (const auto bound = BoundOf(sample)) counts->durations[*bound] += sample.value;
+  }
+}
+
+// True if `address` is one of those that a target lists.
+bool Lists(std::string_view target, std::string_view address) {
+  const size_t at = address.empty() ? target.npos : target.find(address);
+  if (at == target.npos) return false;
+  const std::string_view after = target.substr(at + address.size());
+  return (at == 0 || target[at - 1] == ',' || target[at - 1] == ':' || target[at - 1] == '/') &&
+         (after.empty() || after.front() == ',');
+}
+
+std::string CalleeOf(const ApplicationVitals& vitals, const std::string& target) {
+  for (const ProcessVitals& of : vitals.processes) {
+    if (Lists(target, of.process.address)) return of.process.service;
+  }
+  return target;
+}
 
 // Sums over the processes of a service.
 struct Sum {
@@ -119,12 +147,10 @@ void ReadCounts(const std::string& metrics, ProcessVitals* into) {
     if (sample.name == "curtail_queue_requests") into->queued = sample.value;
     if (sample.name == "curtail_queue_begun_total") into->begun = sample.value;
     if (sample.name == "curtail_queue_wait_seconds_total") into->queue_wait_s = sample.value;
-    if (!sample.name.starts_with("rpc_server_") || IsOwn(sample.Label("rpc_service"))) continue;
-    if (sample.name == "rpc_server_calls_total") {
-      into->calls.calls += sample.value;
-      if (sample.Label("rpc_response_status_code") != "OK") into->calls.errors += sample.value;
-    } else if (sample.name == "rpc_server_duration_seconds_bucket") {
-      if (const auto bound = BoundOf(sample)) into->calls.durations[*bound] += sample.value;
+    if (sample.name.starts_with("rpc_server_") && !IsOwn(sample.Label("rpc_service"))) {
+      AddSample(sample, "rpc_server_", &into->calls);
+    } else if (sample.name.starts_with("rpc_client_")) {
+      AddSample(sample, "rpc_client_", &into->edges[std::string(sample.Label("server_address"))]);
     }
   }
 }
@@ -169,6 +195,38 @@ std::vector<ServiceVitals> Compare(const ApplicationVitals& before, const Applic
   std::vector<ServiceVitals> services;
   for (auto& [name, sum] : sums) services.push_back(Finish(std::move(sum)));
   return services;
+}
+
+std::vector<EdgeVitals> CompareEdges(const ApplicationVitals& before, const ApplicationVitals& now) {
+  std::map<std::string, const ProcessVitals*> earlier;
+  for (const ProcessVitals& of : before.processes) earlier[of.process.name] = &of;
+  struct EdgeSum {
+    EdgeVitals edge;
+    CumulatedBuckets durations;
+  };
+  std::map<std::pair<std::string, std::string>, EdgeSum> sums;
+  for (const ProcessVitals& of : now.processes) {
+    const auto was = earlier.find(of.process.name);
+    const double seconds = was == earlier.end() ? 0 : InSeconds(of.at - was->second->at);
+    for (const auto& [target, counts] : of.edges) {
+      EdgeSum& sum = sums[{of.process.service, CalleeOf(now, target)}];
+      if (seconds <= 0 || was->second->process.pid != of.process.pid || !was->second->counted) continue;
+      const auto found = was->second->edges.find(target);
+      const CallCounts none, &past = found == was->second->edges.end() ? none : found->second;
+      AddTo(&sum.edge.calls_per_s, std::max(0.0, counts.calls - past.calls) / seconds);
+      AddTo(&sum.edge.errors_per_s, std::max(0.0, counts.errors - past.errors) / seconds);
+      for (const auto& [bound, count] : Since(past.durations, counts.durations))
+        sum.durations[bound] += count;
+    }
+  }
+  std::vector<EdgeVitals> edges;
+  for (auto& [names, sum] : sums) {
+    std::tie(sum.edge.caller, sum.edge.callee) = names;
+    sum.edge.p50_s = Quantile(sum.durations, 0.5);
+    sum.edge.p99_s = Quantile(sum.durations, 0.99);
+    edges.push_back(std::move(sum.edge));
+  }
+  return edges;
 }
 
 }  // namespace curtail::tool

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ struct ProcessVitals {
   std::string error;     // why its pages could not be read; empty: they were, or it has none
   bool counted = false;  // it is a curtail service, and was read: the next fields are known
   CallCounts calls;      // of the application's own methods
+  std::map<std::string, CallCounts> edges;  // that its handlers made, by the target of their channel
   std::string config;
   double queued = 0, begun = 0, queue_wait_s = 0;
   // By /proc; absent: it has no process here.
@@ -68,5 +70,16 @@ struct ServiceVitals {
 
 // By name.
 std::vector<ServiceVitals> Compare(const ApplicationVitals& before, const ApplicationVitals& now);
+
+// The calls of one service to another between two looks, absent where nothing is known of them.
+struct EdgeVitals {
+  std::string caller;
+  std::string callee;  // a target that is no process of the application by its own name
+  std::optional<double> calls_per_s, errors_per_s;
+  std::optional<double> p50_s, p99_s;  // of the calls that ended meanwhile
+};
+
+// By caller and callee, those that there have been so far.
+std::vector<EdgeVitals> CompareEdges(const ApplicationVitals& before, const ApplicationVitals& now);
 
 }  // namespace curtail::tool

@@ -83,6 +83,42 @@ TEST(Vitals, AProcessThatWasReplacedHasNoRates) {
   EXPECT_EQ(cart.queued, 3);
 }
 
+// A process says so of its calls to a target.
+std::string Edge(const std::string& target, int calls, int errors) {
+  const std::string labels =
+      absl::StrCat("{rpc_service=\"shop.Stock\",rpc_method=\"Take\",server_address=\"", target, "\"");
+  return absl::StrCat("rpc_client_calls_total", labels, ",rpc_response_status_code=\"OK\"} ", calls - errors,
+                      "\nrpc_client_calls_total", labels, ",rpc_response_status_code=\"INTERNAL\"} ", errors,
+                      "\nrpc_client_duration_seconds_bucket", labels, ",le=\"0.001\"} 0",
+                      "\nrpc_client_duration_seconds_bucket", labels, ",le=\"0.002\"} ", calls,
+                      "\nrpc_client_duration_seconds_bucket", labels, ",le=\"+Inf\"} ", calls, "\n");
+}
+
+TEST(Vitals, AnEdgeIsTheCallsOfOneServiceToAnother) {
+  const auto look = [](Nanos at, int calls, int errors) {
+    ApplicationVitals vitals;
+    for (const char* name : {"cart-0", "cart-1", "stock-0", "stock-1"}) {
+      ProcessVitals& of = vitals.processes.emplace_back(Process(name, 1, at, 100));
+      of.process.address = absl::StrCat("unix:/run/", name, ".sock");
+      if (of.process.service != "cart") continue;
+      ReadCounts(Edge("unix:/run/stock-0.sock", calls, errors), &of);
+      ReadCounts(Edge("ipv4:unix:/run/other.sock,unix:/run/stock-1.sock", calls, 0), &of);
+      ReadCounts(Edge("unix:/run/stock-0.sock2", 1, 0), &of);
+    }
+    return vitals;
+  };
+  const std::vector<EdgeVitals> edges = CompareEdges(look(kSecond, 10, 0), look(3 * kSecond, 20, 4));
+  ASSERT_EQ(edges.size(), 2u);
+  EXPECT_EQ(edges[0].caller, "cart");
+  EXPECT_EQ(edges[0].callee, "stock");
+  EXPECT_DOUBLE_EQ(*edges[0].calls_per_s, 20);
+  EXPECT_DOUBLE_EQ(*edges[0].errors_per_s, 4);
+  EXPECT_NEAR(*edges[0].p50_s, 0.0015, 1e-9);
+  EXPECT_EQ(edges[1].callee, "unix:/run/stock-0.sock2");
+  EXPECT_DOUBLE_EQ(*edges[1].calls_per_s, 0);
+  EXPECT_EQ(edges[1].p50_s, std::nullopt);
+}
+
 TEST(Vitals, ADeadProcessIsNamedAndTheOthersCount) {
   const ApplicationVitals before{
       .processes = {Process("cart-0", 1, kSecond, 100), Process("cart-1", 2, kSecond, 100)}};
