@@ -67,6 +67,8 @@ class MidService final : public Mid::CoroutineService {
     co_return Leaves::Merge(std::move(replies), reply);
   }
 
+  std::vector<DeclaredPath> Paths() const override { return {{"Query", {std::string(Leaf::kServiceName)}}}; }
+
  private:
   const Leaves& leaves_;
 };
@@ -104,6 +106,10 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(const Config& config, const 
   }
   if (policy == "metrics") {
     options.http_admin = std::string("0");  // g++ 12 warns of the assignment of a literal
+    return Server::Start(std::move(options), std::move(services));
+  }
+  if (policy.starts_with("fence=")) {
+    options.fence = {.mode = FenceMode::kStrict, .limit = policy.substr(6)};
     return Server::Start(std::move(options), std::move(services));
   }
   options.policy = policy;
