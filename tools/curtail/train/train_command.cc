@@ -26,6 +26,7 @@
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/train/fence_command.h"
+#include "tools/curtail/train/profile_file.h"
 #include "tools/curtail/train/training_run.h"
 
 namespace curtail::tool {
@@ -140,11 +141,25 @@ absl::Status Begin(const TrainFlags& flags, const MachineFingerprint& machine, T
   return file.Open(before->whole_bytes);
 }
 
+// Limits of path classes that the profile at --out holds stay in it: only --fences measures them.
+void KeepFences(const std::string& out, Profile* profile, Console& console) {
+  const absl::StatusOr<Profile> before = ReadProfileFile(out, /*any_machine=*/true);
+  if (!before.ok() || before->fences.empty()) return;
+  const size_t count = before->fences.size();
+  const std::string limits =
+      absl::StrCat("the ", count, count == 1 ? " limit" : " limits", " of path classes in ", out);
+  if (absl::Status fits = CheckProfileFits(*before, profile->service, profile->machine); !fits.ok()) {
+    return console.Note(Join("not kept: ", limits, ": ", Message(fits)));
+  }
+  profile->fences = before->fences;
+  console.Note(absl::StrCat("kept: ", limits, "; --fences measures anew"));
+}
+
 // Writes the profile and says what it says.
 int Finish(const TrainFlags& flags, const Training& training, const Subject& subject,
            const MachineFingerprint& machine, CheckpointFile& file, Console& console) {
   const std::string created = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone());
-  const Profile profile = training.MakeProfile(CURTAIL_VERSION, machine, created);
+  Profile profile = training.MakeProfile(CURTAIL_VERSION, machine, created);
   const bool any = std::any_of(profile.cells.begin(), profile.cells.end(),
                                [](const ProfileCell& cell) { return !cell.saturated; });
   if (!any) {
@@ -155,6 +170,7 @@ int Finish(const TrainFlags& flags, const Training& training, const Subject& sub
     file.Remove();
     return kFailed;
   }
+  KeepFences(flags.out, &profile, console);
   const absl::StatusOr<std::string> json = ProfileJson(profile);
   if (!json.ok()) return FailWith(console, json.status(), "train", nullptr);
   if (absl::Status written = WriteFile(flags.out, *json); !written.ok()) {
