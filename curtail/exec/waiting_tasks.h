@@ -60,7 +60,9 @@ class WaitingTasks {
   // REQUIRES: there is one.
   Task* TakeOldest() {
     Task* const task = oldest_;
-    Remove(task);
+    oldest_ = task->next_;
+    (oldest_ != nullptr ? oldest_->prev_ : newest_) = nullptr;
+    --size_;
     return task;
   }
   // Moves all to the end of `list`, the oldest first.

@@ -95,7 +95,7 @@ TEST(FenceMeter, CountsARequestThatWaitedFromItsPermitOn) {
   EndOne(s, kA, PermitEnd::kDropped);
   s.now += 2 * kSecond;
   const FenceMeter::Reading read = s.fence.meter()->Read(kA, s.now);
-  EXPECT_DOUBLE_EQ(read.held, 3);
+  EXPECT_NEAR(read.held, 3, 1e-5);
   EXPECT_EQ(read.answered, 1u);
   EXPECT_EQ(read.dropped, 1u);
   s.Run();

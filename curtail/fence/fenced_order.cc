@@ -2,8 +2,8 @@
 //
 // DESIGN. Each class has two queues: tasks that wait for a permit, and tasks that have one. Masks of 64 bits name the
 // classes whose queues are not empty, so that an empty class costs nothing. A task passes through with two queue
-// operations, a virtual call for its class and two relaxed counters; the committed permits of kBorrow are summed only
-// when a class uses more than half its share.
+// operations, a virtual call for its class and one relaxed counter; the committed permits of kBorrow are summed only
+// when a class uses more than half its share. What happens only to tasks that wait is kept out of line.
 //
 // Permits are given at Append() and not at Pop(), because the executor wakes threads by ready(), which has to be exact.
 // A task with a permit waits for a thread only while all threads are busy with local tasks, or have not come back from
@@ -27,7 +27,7 @@ constexpr uint64_t BitOf(uint8_t path_class) { return uint64_t{1} << path_class;
 
 // The class of `classes` whose turn it is after `last`. REQUIRES: there is one.
 uint8_t NextAfter(uint64_t classes, uint8_t last) {
-  const uint64_t later = last + 1 < 64 ? classes & (~uint64_t{0} << (last + 1)) : 0;
+  const uint64_t later = classes & (~uint64_t{1} << last);
   return static_cast<uint8_t>(std::countr_zero(later != 0 ? later : classes));
 }
 
@@ -48,7 +48,8 @@ uint32_t MillisBetween(TimePoint from, TimePoint to) {
 
 class FencedOrder final : public Order {
  public:
-  FencedOrder(Fence* fence, const QueueOptions& queue) : fence_(*fence), shares_(fence), local_(queue) {
+  FencedOrder(Fence* fence, const QueueOptions& queue)
+      : fence_(*fence), looks_(queue.any()), shares_(fence), local_(queue) {
     for (Class& c : classes_) c.held.SetOptions(queue), c.granted.SetOptions(queue);
   }
 
@@ -106,10 +107,15 @@ class FencedOrder final : public Order {
       ++ready_;
       return;
     }
-    Class& c = classes_[path_class];
-    if (c.held.empty() && (shares_.HasOwn(path_class) || (held_ == 0 && shares_.HasIdle()))) {
+    if (classes_[path_class].held.empty() && shares_.HasOwn(path_class)) [[likely]]
       return Grant(task, path_class);
-    }
+    SortWithoutOwn(task, path_class);
+  }
+
+  // A task whose class has no permit of its own for it.
+  [[gnu::noinline]] void SortWithoutOwn(Task* task, uint8_t path_class) {
+    Class& c = classes_[path_class];
+    if (c.held.empty() && held_ == 0 && shares_.HasIdle()) return GrantIdle(task, path_class);
     while (c.held.size() >= fence_.options().max_waiting && DropAbandoned(path_class)) {
     }
     if (c.held.size() >= fence_.options().max_waiting) return Refuse(task, path_class);
@@ -122,12 +128,17 @@ class FencedOrder final : public Order {
 
   void Grant(Task* task, uint8_t path_class) {
     Fence::State& state = fence_.states_[path_class];
-    if (shares_.Borrows(path_class)) Fence::Count(state.borrowed);
     Fence::Count(state.begun);
     if (fence_.meter() != nullptr) fence_.meter()->Come(path_class, now_);
     classes_[path_class].granted.Push(task);
     granted_ |= BitOf(path_class);
     ++ready_;
+  }
+
+  // With a permit that no class needs.
+  void GrantIdle(Task* task, uint8_t path_class) {
+    if (shares_.Borrows(path_class)) Fence::Count(fence_.states_[path_class].borrowed);
+    Grant(task, path_class);
   }
 
   void Refuse(Task* task, uint8_t path_class) {  // F6
@@ -173,7 +184,7 @@ class FencedOrder final : public Order {
   }
 
   // Gives permits to tasks that are held back, as far as F3 allows.
-  void GiveToHeld() {
+  [[gnu::noinline]] void GiveToHeld() {
     const uint64_t all = held_;
     for (uint64_t left = all; left != 0;) {
       const uint8_t path_class = last_claimer_ = NextAfter(left, last_claimer_);
@@ -181,24 +192,25 @@ class FencedOrder final : public Order {
       while (DropAbandoned(path_class)) {
       }
       DropOverdue(path_class);
-      while ((held_ & BitOf(path_class)) != 0 && shares_.HasOwn(path_class)) GrantHeld(path_class);
+      while ((held_ & BitOf(path_class)) != 0 && shares_.HasOwn(path_class))
+        Grant(TakeHeld(path_class), path_class);
     }
     while (held_ != 0 && shares_.HasIdle()) {
       last_borrower_ = NextAfter(held_, last_borrower_);
-      GrantHeld(last_borrower_);
+      GrantIdle(TakeHeld(last_borrower_), last_borrower_);
     }
   }
 
-  void GrantHeld(uint8_t path_class) {
+  Task* TakeHeld(uint8_t path_class) {
     Task* const task = classes_[path_class].held.Take();
     NoteTaken(path_class);
-    Grant(task, path_class);
     while (DropAbandoned(path_class)) {
     }
+    return task;
   }
 
   // F5: names the classes that hold tasks back, then looks at the permits again.
-  void Announce() {
+  [[gnu::noinline]] void Announce() {
     const bool more = (held_ & ~announced_) != 0;
     announced_ = held_;
     fence_.held_.store(held_, std::memory_order_seq_cst);  // pairs with Fence::End()
@@ -213,27 +225,27 @@ class FencedOrder final : public Order {
     const bool refusal = local_.empty() || (!refused_.empty() && !last_was_refusal_);
     last_was_refusal_ = refusal;
     if (refusal) return {.task = refused_.Pop(), .shed = true};
-    Task* const overdue = local_.TakeOverdue(now_);
-    if (overdue == nullptr) return {.task = local_.Take()};
-    Fence::Count(fence_.states_[Fence::kLocal].shed);
-    return {.task = overdue, .shed = true};
+    return looks_ ? LookAt(local_, Fence::kLocal) : Next{.task = local_.TakeOldest()};
   }
 
   Next PopGranted(uint8_t path_class) {
     WaitingTasks& tasks = classes_[path_class].granted;
-    Task* task = tasks.TakeOverdue(now_);
-    const bool shed = task != nullptr;
-    if (shed) {  // F10
-      Fence::Count(fence_.states_[path_class].shed);
-      task->set_order_note(path_class | Fence::kShedWithPermit);
-    } else {
-      task = tasks.Take();
-    }
+    const Next next = looks_ ? LookAt(tasks, path_class) : Next{.task = tasks.TakeOldest()};
     if (tasks.empty()) granted_ &= ~BitOf(path_class);
-    return {.task = task, .shed = shed};
+    return next;
+  }
+
+  // The next of a queue that sheds, or serves the newest first, while it stands.
+  [[gnu::noinline]] Next LookAt(WaitingTasks& tasks, uint8_t path_class) {
+    Task* const overdue = tasks.TakeOverdue(now_);
+    if (overdue == nullptr) return {.task = tasks.Take()};
+    Fence::Count(fence_.states_[path_class].shed);  // F10
+    if (path_class != Fence::kLocal) overdue->set_order_note(path_class | Fence::kShedWithPermit);
+    return {.task = overdue, .shed = true};
   }
 
   Fence& fence_;
+  const bool looks_;  // QueueOptions::any()
   FenceShares shares_;
   std::array<Class, Fence::kMaxClasses> classes_;
   WaitingTasks local_;

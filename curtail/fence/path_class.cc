@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <utility>
 
 namespace curtail {
@@ -13,13 +12,6 @@ namespace {
 std::string_view ServiceOf(std::string_view path) {
   if (path.starts_with('/')) path.remove_prefix(1);
   return path.substr(0, path.find('/'));
-}
-
-// True if `path` is "/SERVICE/...". Most others differ in their length or at the end of their names.
-bool IsOf(std::string_view path, std::string_view service) {
-  const size_t size = service.size();
-  return path.size() > size + 1 && size > 0 && path[size + 1] == '/' && path[size] == service[size - 1] &&
-         std::memcmp(path.data() + 1, service.data(), size) == 0;
 }
 
 }  // namespace
@@ -58,9 +50,10 @@ void ClassTable::AddDeclared(std::string_view method, TaskKind* kind,
   SetServices(m, set);
 }
 
-bool ClassTable::Called(uint32_t method, std::string_view path) {
-  Method& m = *methods_[method];
+bool ClassTable::CalledAny(Method& m, std::string_view path) {
   const uint64_t bit = BitOfCallee(path);
+  // Release: another thread that reads it has not looked at service_count_.
+  m.last_called.store(&services_[static_cast<size_t>(std::countr_zero(bit))], std::memory_order_release);
   if (m.declared) {
     if ((m.services.load(std::memory_order_relaxed) & bit) != 0) [[likely]]
       return false;
@@ -81,7 +74,7 @@ bool ClassTable::Called(uint32_t method, std::string_view path) {
 uint64_t ClassTable::BitOfCallee(std::string_view path) {
   const size_t count = service_count_.load(std::memory_order_acquire);  // pairs with AddService()
   for (size_t i = 0; i < count; ++i) {
-    if (IsOf(path, services_[i])) return uint64_t{1} << i;
+    if (IsMethodOf(path, services_[i])) return uint64_t{1} << i;
   }
   return AddService(ServiceOf(path));
 }

@@ -41,7 +41,8 @@ class FenceShares {
   // True if the class may begin a request with a permit of its own (rule F3).
   bool HasOwn(uint8_t path_class) const {
     const uint64_t in_use = fence_.InUse(path_class);
-    if (in_use < floors_[path_class]) return true;
+    if (in_use < floors_[path_class]) [[likely]]
+      return true;
     return in_use < shares_[path_class] && Committed() < permits_;
   }
   // True if any class may begin a request with a permit that none needs. For kBorrow only.

@@ -43,10 +43,7 @@ PermitEnd ServerFence::EndOfError(absl::StatusCode code) {
   }
 }
 
-void ServerFence::Return(uint8_t permit, PermitEnd end) {
-  if (FenceMeter* const meter = fence_.meter(); meter != nullptr && permit != Fence::kLocal)
-    meter->Leave(permit, Now(), end);
-  if (!fence_.End(permit)) return;
+void ServerFence::GiveToHeld() {
   TaskList none;
   executor_->Submit(none);
 }

@@ -55,7 +55,12 @@ class ServerFence {
     return !ran ? PermitEnd::kUnused : answer.ok() ? PermitEnd::kAnswered : EndOfError(answer.code());
   }
   // Returns a request's permit, once. Never blocks.
-  void Return(uint8_t permit, PermitEnd end);
+  void Return(uint8_t permit, PermitEnd end) {
+    if (FenceMeter* const meter = fence_.meter(); meter != nullptr && permit != Fence::kLocal)
+      meter->Leave(permit, Now(), end);
+    if (fence_.End(permit)) [[unlikely]]
+      GiveToHeld();
+  }
   // A request of `method` calls `path`, "/package.Service/Method".
   void Called(uint32_t method, std::string_view path) {
     if (classes_.Called(method, path)) [[unlikely]]
@@ -74,6 +79,8 @@ class ServerFence {
  private:
   static uint32_t PathIn(const Metadata& metadata);
   static PermitEnd EndOfError(absl::StatusCode code);
+  // The order looks at the requests that it holds back.
+  void GiveToHeld();
   void WarnOfCall(uint32_t method, std::string_view path) const;
 
   Fence fence_;
