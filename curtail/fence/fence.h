@@ -80,15 +80,17 @@ struct FenceOptions {
 
 // The present state of one class, and what it has counted since the start.
 struct FenceClassStats {
-  std::string name;       // "local", "unknown", "other", or the services: "a.Users+a.Posts"
-  uint32_t limit = 0;     // its own permits now; 0: it needs none
-  uint64_t in_use = 0;    // permits held
-  uint32_t waiting = 0;   // requests without a permit
-  uint64_t begun = 0;     // requests that got a permit, or needed none
-  uint64_t queued = 0;    // ... had to wait for it; kDryRun: would have had to
-  uint64_t refused = 0;   // found the queue full; kDryRun: would have been refused
-  uint64_t borrowed = 0;  // began with a permit of another class
-  uint64_t shed = 0;      // waited too long in a queue that stood, or less important
+  std::string name;        // "local", "unknown", "other", or the services: "a.Users+a.Posts"
+  uint32_t limit = 0;      // its own permits now; 0: it needs none
+  uint64_t in_use = 0;     // permits held
+  uint32_t waiting = 0;    // requests without a permit
+  uint64_t begun = 0;      // requests that got a permit, or needed none
+  uint64_t queued = 0;     // ... had to wait for it; kDryRun: would have had to
+  uint64_t refused = 0;    // found the queue full; kDryRun: would have been refused
+  uint64_t borrowed = 0;   // began with a permit of another class
+  uint64_t shed = 0;       // waited too long in a queue that stood, or less important
+  uint64_t late = 0;       // their deadline had passed when they came, or before they began
+  uint64_t no_credit = 0;  // their client had no credit for them
   // That are of the class now: "/package.Service/Method".
   std::vector<std::string> methods = {};
 };
@@ -158,7 +160,7 @@ class Fence {
   uint32_t retry_after_ms(uint8_t path_class) const {
     return states_[path_class].retry_after_ms.load(std::memory_order_relaxed);
   }
-  // All but the name and the methods.
+  // What the order counts: all but the name, the methods, `late` and `no_credit`.
   FenceClassStats Sample(uint8_t path_class) const;
 
  private:

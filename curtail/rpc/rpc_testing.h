@@ -155,6 +155,7 @@ class RpcBase {
     options.listen = {std::move(listen)};
     options.config = *Config::Parse(config);
     options.forward_metadata = forward_metadata_;
+    options.fence.mode = fence_mode_;
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<EchoService>(&gate_, std::move(leaves), &cancelled_));
     auto server = Server::Start(std::move(options), std::move(services));
@@ -172,6 +173,7 @@ class RpcBase {
   }
 
   std::vector<std::string> forward_metadata_ = ServerOptions().forward_metadata;
+  FenceMode fence_mode_ = FenceMode::kOff;
   Gate gate_;
   std::atomic<int> cancelled_{0};
 };

@@ -92,6 +92,8 @@ json FencesJson(const admin::v1::GetStatusReply& status) {
                        {"refused", c.refused()},
                        {"borrowed", c.borrowed()},
                        {"shed", c.shed()},
+                       {"late", c.late()},
+                       {"no_credit", c.no_credit()},
                        {"methods", c.methods()}});
   }
   json undeclared = json::array();

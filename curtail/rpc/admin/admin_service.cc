@@ -97,6 +97,8 @@ void Fill(const FenceStats& stats, admin::v1::Fences* fences) {
     to->set_refused(from.refused);
     to->set_borrowed(from.borrowed);
     to->set_shed(from.shed);
+    to->set_late(from.late);
+    to->set_no_credit(from.no_credit);
     for (const std::string& method : from.methods) to->add_methods(method);
   }
   for (const UndeclaredCalls& from : stats.undeclared) {

@@ -41,6 +41,7 @@ PolicyStats APolicy() {
 }
 
 TEST(AdminMessages, StatusHasAllThatTheServerCounts) {
+  const FenceClassStats fenced{"a.B", 21, 22, 23, 24, 25, 26, 27, 29, 31, 32, {"/a.S/M"}};
   ServerStats stats{.pools = {.config = *Config::Parse("SDB1-4"),
                               .pools = {{"network", 1, 0, 1, 0}, {"workers", 4, 3, 2, 1}},
                               .spinning = 5,
@@ -61,7 +62,7 @@ TEST(AdminMessages, StatusHasAllThatTheServerCounts) {
                     .limits = {{"resets", 20}},
                     .fences = FenceStats{.mode = FenceMode::kStrict,
                                          .limiter = "sct",
-                                         .classes = {{"a.B", 21, 22, 23, 24, 25, 26, 27, 29, {"/a.S/M"}}},
+                                         .classes = {fenced},
                                          .undeclared = {{"/a.B/C", "a.D", 28}}},
                     .refusals = {{"waited too long", 30}}};
   const admin::v1::GetStatusReply status = StatusMessage(stats, kNow);
@@ -89,8 +90,8 @@ TEST(AdminMessages, StatusHasAllThatTheServerCounts) {
   EXPECT_EQ(status.limits(0).ShortDebugString(), "name: \"resets\" times: 20");
   EXPECT_EQ(status.fences().ShortDebugString(),
             "mode: \"strict\" classes { name: \"a.B\" limit: 21 in_use: 22 waiting: 23 begun: 24 queued: 25 "
-            "refused: 26 borrowed: 27 shed: 29 methods: \"/a.S/M\" } undeclared { method: \"/a.B/C\" "
-            "service: \"a.D\" times: 28 } "
+            "refused: 26 borrowed: 27 shed: 29 methods: \"/a.S/M\" late: 31 no_credit: 32 } "
+            "undeclared { method: \"/a.B/C\" service: \"a.D\" times: 28 } "
             "limiter: \"sct\"");
   ASSERT_EQ(status.refusals_size(), 1);
   EXPECT_EQ(status.refusals(0).ShortDebugString(), "reason: \"waited too long\" times: 30");

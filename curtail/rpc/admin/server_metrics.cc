@@ -160,6 +160,10 @@ void WriteFences(MetricsText& text, const FenceStats& fences) {
   WriteClasses(fences, text, &FenceClassStats::borrowed);
   text.Counter("curtail_fence_shed_total", "Requests that waited too long in the queue of their class");
   WriteClasses(fences, text, &FenceClassStats::shed);
+  text.Counter("curtail_fence_late_total", "Requests whose deadline passed before they could begin");
+  WriteClasses(fences, text, &FenceClassStats::late);
+  text.Counter("curtail_fence_no_credit_total", "Requests for which their client had no credit");
+  WriteClasses(fences, text, &FenceClassStats::no_credit);
   text.Counter("curtail_fence_undeclared_calls_total",
                "Calls of a method to services that it had not declared");
   for (const UndeclaredCalls& calls : fences.undeclared) text.Sample({{"path", calls.method}}, calls.times);

@@ -92,12 +92,13 @@ class CreditsTest : public RpcBase, public testing::Test {
   ~CreditsTest() override { gate_.Open(); }
 
   // Its handlers of kHang wait until the gate opens. Nothing waits too long.
-  std::unique_ptr<Server> Serve(bool credits = true) {
+  std::unique_ptr<Server> Serve(bool credits = true, FenceMode fence = FenceMode::kOff) {
     ServerOptions options;
     options.config = *Config::Parse("SDB1-64");
     options.admission = {.mode = credits ? AdmissionMode::kCredits : AdmissionMode::kOff,
                          .target = 10 * kMaxTestWait,
                          .interval = milliseconds(1)};
+    options.fence.mode = fence;
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<EchoService>(&gate_, std::vector<Channel*>(), &cancelled_));
     return *Server::Start(std::move(options), std::move(services));
@@ -137,6 +138,19 @@ TEST_F(CreditsTest, AForeignClientSeesOrdinaryGrpc) {
   EXPECT_EQ(caller.With(absl::StatusCode::kOk), floor);
   EXPECT_TRUE(caller.MetadataOf(absl::StatusCode::kOk) == nullptr ||
               !caller.MetadataOf(absl::StatusCode::kOk)->trailing.Find(kCreditsKey));
+}
+
+TEST_F(CreditsTest, EachPathClassCountsWhatHadNone) {
+  auto server = Serve(/*credits=*/true, FenceMode::kStrict);
+  CreditCaller caller(At(*server), false);
+  caller.Start(kHang.path, server->Sample().credits->total + 3);
+  EXPECT_TRUE(caller.PollUntil([&] { return caller.ended() == 3; }));
+  const ServerStats stats = server->Sample();
+  for (const FenceClassStats& of : stats.fences->classes) {
+    EXPECT_EQ(of.no_credit, of.name == "unknown" ? 3u : 0u) << of.name;
+  }
+  gate_.Open();
+  EXPECT_TRUE(caller.AwaitAll());
 }
 
 TEST_F(CreditsTest, ClientsOfBothKindsAreServedBesideEachOther) {

@@ -29,6 +29,15 @@ uint64_t Refused(Server& server, std::string_view reason) {
   return 0;
 }
 
+// The requests of one path class that a fence saw refused because they were late.
+uint64_t LateOf(Server& server, std::string_view path_class) {
+  const ServerStats stats = server.Sample();
+  for (const FenceClassStats& of : stats.fences->classes) {
+    if (of.name == path_class) return of.late;
+  }
+  return 0;
+}
+
 void WaitUntil(TimePoint when) {
   while (Now() <= when) std::this_thread::yield();
 }
@@ -107,47 +116,68 @@ class PatientClient final : wire::Events {
   absl::StatusCode code_ = absl::StatusCode::kUnknown;
 };
 
-class LateRequestTest : public RpcBase, public testing::TestWithParam<const char*> {};
+class LateRequestTest : public RpcBase, public testing::TestWithParam<const char*> {
+ protected:
+  // One request comes after its deadline. The server may end such a call by itself some 50 ms later. Then the next one
+  // shows it.
+  void ComeLate(Server& server) {
+    PatientClient client(server.addresses()[0]);
+    const Deadline end = Deadline::In(kMaxTestWait);
+    do {
+      const wire::StreamId id = client.Begin(kHang.path, Nanos(1));
+      client.Settle();
+      client.End(id);
+      EXPECT_EQ(client.Await(), absl::StatusCode::kDeadlineExceeded);
+    } while (Refused(server, kBeforeItCame) == 0 && !end.Expired());
+    EXPECT_EQ(Refused(server, kBeforeItCame), 1u);
+    EXPECT_EQ(gate_.arrived(), 0) << "its handler ran";
+  }
+  // The deadline of one request passes while it is queued behind another.
+  void QueueTooLong(Server& server) {
+    Client other;
+    Channel channel(&other, server.addresses()[0]);
+    std::thread first([&] { EXPECT_TRUE(Call(channel, kHang, "").ok()); });
+    EXPECT_TRUE(gate_.AwaitArrivals(1));
+
+    PatientClient client(server.addresses()[0]);
+    constexpr Nanos kTime = milliseconds(100);
+    client.Send(kHang.path, kTime);
+    for (const Deadline end = Deadline::In(kMaxTestWait);
+         server.Sample().pools.queued == 0 && !end.Expired();)
+      std::this_thread::yield();
+    WaitUntil(Now() + kTime);
+    gate_.Open();
+    EXPECT_EQ(client.Await(), absl::StatusCode::kDeadlineExceeded);
+    first.join();
+    EXPECT_TRUE(Call(channel, kEcho, "x").ok());
+    EXPECT_EQ(Refused(server, kBeforeItBegan), 1u);
+    EXPECT_EQ(gate_.arrived(), 1) << "its handler ran";
+  }
+};
 INSTANTIATE_TEST_SUITE_P(Models, LateRequestTest, testing::Values("SIB1", "SDB1-1", "FDB1-1"), ModelName);
 
-// The server may end such a call by itself some 50 ms later. Then the next one shows it.
-TEST_P(LateRequestTest, IsRefusedWhenItComesAfterItsDeadline) {
+TEST_P(LateRequestTest, IsRefusedWhenItComesAfterItsDeadline) { ComeLate(*StartServer(GetParam())); }
+
+TEST_P(LateRequestTest, CountsForItsPathClass) {
+  fence_mode_ = FenceMode::kStrict;
   auto server = StartServer(GetParam());
-  PatientClient client(server->addresses()[0]);
-  const Deadline end = Deadline::In(kMaxTestWait);
-  do {
-    const wire::StreamId id = client.Begin(kHang.path, Nanos(1));
-    client.Settle();
-    client.End(id);
-    EXPECT_EQ(client.Await(), absl::StatusCode::kDeadlineExceeded);
-  } while (Refused(*server, kBeforeItCame) == 0 && !end.Expired());
-  EXPECT_EQ(Refused(*server, kBeforeItCame), 1u);
-  EXPECT_EQ(gate_.arrived(), 0) << "its handler ran";
+  ComeLate(*server);
+  EXPECT_EQ(LateOf(*server, "unknown"), 1u);
+  EXPECT_EQ(LateOf(*server, "local"), 0u);
 }
 
 // Where requests wait in the server, and not in the socket.
 class QueuedRequestTest : public LateRequestTest {};
 INSTANTIATE_TEST_SUITE_P(Models, QueuedRequestTest, testing::Values("SDB1-1", "FDB1-1"), ModelName);
 
-TEST_P(QueuedRequestTest, NeverRunsOnceItsDeadlineHasPassed) {
-  auto server = StartServer(GetParam());
-  Client other;
-  Channel channel(&other, server->addresses()[0]);
-  std::thread first([&] { EXPECT_TRUE(Call(channel, kHang, "").ok()); });
-  EXPECT_TRUE(gate_.AwaitArrivals(1));
+TEST_P(QueuedRequestTest, NeverRunsOnceItsDeadlineHasPassed) { QueueTooLong(*StartServer(GetParam())); }
 
-  PatientClient client(server->addresses()[0]);
-  constexpr Nanos kTime = milliseconds(100);
-  client.Send(kHang.path, kTime);
-  for (const Deadline end = Deadline::In(kMaxTestWait); server->Sample().pools.queued == 0 && !end.Expired();)
-    std::this_thread::yield();
-  WaitUntil(Now() + kTime);
-  gate_.Open();
-  EXPECT_EQ(client.Await(), absl::StatusCode::kDeadlineExceeded);
-  first.join();
-  EXPECT_TRUE(Call(channel, kEcho, "x").ok());
-  EXPECT_EQ(Refused(*server, kBeforeItBegan), 1u);
-  EXPECT_EQ(gate_.arrived(), 1) << "its handler ran";
+TEST_P(QueuedRequestTest, CountsForItsPathClass) {
+  fence_mode_ = FenceMode::kStrict;
+  auto server = StartServer(GetParam());
+  QueueTooLong(*server);
+  EXPECT_EQ(LateOf(*server, "unknown"), 1u);
+  EXPECT_EQ(LateOf(*server, "local"), 0u);
 }
 
 // D2: the queue leaves it less time than its method's handlers take.

@@ -117,6 +117,8 @@ class ServerCall : public Task, public internal::Answerable {
   bool Abandon(size_t bytes);
   // Notes how important its client says that it is.
   void ReadPriority(std::string_view peer);
+  // It is refused, as `reason` says: counts that for the server, and for its path class.
+  void CountRefusal(internal::Refusal reason);
   // The answer to a request that the order gave up.
   absl::Status Shed(TimePoint now);
   // Begins a run: is it still worth while?

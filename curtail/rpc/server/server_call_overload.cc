@@ -32,7 +32,7 @@ bool ServerCall::LeaveQueue(size_t bytes) {
 bool ServerCall::Abandon(size_t bytes) {
   if (!placed_.load(std::memory_order_relaxed) || !parts_->admission.TryAbandon(bytes)) return false;
   if (placed_.exchange(false, std::memory_order_acq_rel)) {
-    if (due_ <= Now()) parts_->refusals.Count(internal::Refusal::kQueuedTooLong);  // D2
+    if (due_ <= Now()) CountRefusal(internal::Refusal::kQueuedTooLong);  // D2
     return true;
   }
   parts_->admission.NotAbandoned(bytes);
@@ -50,16 +50,20 @@ void ServerCall::ReadPriority(std::string_view peer) {
   }
 }
 
+void ServerCall::CountRefusal(internal::Refusal reason) {
+  parts_->refusals.Count(reason);
+  if (parts_->fence != nullptr) parts_->fence->CountRefusal(method_->kind.path_class(), reason);
+}
+
 absl::Status ServerCall::Shed(TimePoint now) {
   switch (shed_reason()) {
     case ShedReason::kFull:
       return parts_->fence->Refuse(order_note(), &context_);
     case ShedReason::kOverdue:
-      parts_->refusals.Count(internal::Refusal::kOverdue);
+      parts_->refusals.Count(internal::Refusal::kOverdue);  // the order counts it for the class
       return internal::OverdueError(now - queued_at(), &context_);
     case ShedReason::kLessImportant:
-      parts_->refusals.Count(internal::Refusal::kLessImportant);
-      if (parts_->fence != nullptr) parts_->fence->CountLessImportant(method_->kind.path_class());
+      CountRefusal(internal::Refusal::kLessImportant);
       return internal::LessImportantError(priority_, &context_);
   }
   return absl::InternalError("shed");
@@ -70,12 +74,12 @@ absl::Status ServerCall::Begin(const WaitHint& hint) {
     return Shed(hint.now);
   if (parts_->credits != nullptr && method_->handler.kind == MethodHandler::Kind::kUnary &&
       !parts_->credits->Taken(hint.now - queued_at(), hint.now)) [[unlikely]] {
-    parts_->refusals.Count(internal::Refusal::kOverdue);
+    CountRefusal(internal::Refusal::kOverdue);
     return internal::OverdueError(hint.now - queued_at(), &context_);
   }
   const Nanos left = context_.deadline().when() - hint.now;
   if (left <= std::min(method_->usual(), hint.now - queued_at())) [[unlikely]] {  // D2
-    parts_->refusals.Count(internal::Refusal::kQueuedTooLong);
+    CountRefusal(internal::Refusal::kQueuedTooLong);
     return absl::DeadlineExceededError(left <= Nanos::zero() ? "deadline exceeded while queued"
                                                              : "too little time was left after the queue");
   }
@@ -109,7 +113,7 @@ void ServerCall::TellCredits() {
 }
 
 void ServerCall::RefuseWithoutCredit(CreditAccount& account, wire::Session& session) {
-  parts_->refusals.Count(internal::Refusal::kNoCredit);
+  CountRefusal(internal::Refusal::kNoCredit);
   const absl::Status status = internal::NoCreditError(parts_->admission_target, &context_);
   if (context_.metadata_.Find(internal::kDemandKey))
     context_.trailing_.AddLowerCase(internal::kCreditsKey, std::to_string(std::max(account.credits(), 1u)));
@@ -123,7 +127,7 @@ void ServerCall::Refuse(const absl::Status& status, wire::Session& session) {
 }
 
 void ServerCall::RefuseLate(wire::Session& session) {
-  parts_->refusals.Count(internal::Refusal::kCameTooLate);
+  CountRefusal(internal::Refusal::kCameTooLate);
   Refuse(absl::DeadlineExceededError("deadline exceeded before the request had come"), session);
 }
 

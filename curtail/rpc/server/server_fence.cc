@@ -54,6 +54,13 @@ absl::Status ServerFence::Refuse(uint8_t path_class, Context* context) const {
       Join("too many requests wait for the same services: ", classes_.Name(path_class)));
 }
 
+void ServerFence::CountRefusal(uint8_t path_class, Refusal reason) {
+  Refusals& of = refusals_[path_class];
+  const bool late = reason == Refusal::kCameTooLate || reason == Refusal::kQueuedTooLong;
+  std::atomic<uint64_t>& counter = late ? of.late : reason == Refusal::kNoCredit ? of.no_credit : of.shed;
+  counter.fetch_add(1, std::memory_order_relaxed);
+}
+
 FenceStats ServerFence::Sample() const {
   FenceStats stats{
       .mode = fence_.options().mode, .limiter = fence_.options().limit, .undeclared = classes_.Undeclared()};
@@ -61,8 +68,12 @@ FenceStats ServerFence::Sample() const {
   std::vector<std::vector<std::string>> methods = classes_.Methods();
   for (size_t i = 0; i < names.size(); ++i) {
     FenceClassStats sample = fence_.Sample(static_cast<uint8_t>(i));
-    sample.shed += less_important_[i].load(std::memory_order_relaxed);
-    if (sample.limit == 0 && sample.begun == 0) continue;
+    const Refusals& refusals = refusals_[i];
+    sample.shed += refusals.shed.load(std::memory_order_relaxed);
+    sample.late = refusals.late.load(std::memory_order_relaxed);
+    sample.no_credit = refusals.no_credit.load(std::memory_order_relaxed);
+    const uint64_t seen = sample.begun + sample.shed + sample.late + sample.no_credit;
+    if (sample.limit == 0 && seen == 0) continue;
     sample.name = std::move(names[i]);
     sample.methods = std::move(methods[i]);
     stats.classes.push_back(std::move(sample));

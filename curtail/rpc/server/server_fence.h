@@ -16,6 +16,7 @@
 #include "curtail/fence/fenced_order.h"
 #include "curtail/fence/path_class.h"
 #include "curtail/rpc/call_options.h"
+#include "curtail/rpc/server/overload.h"
 #include "curtail/rpc/server_stats.h"
 
 namespace curtail {
@@ -70,10 +71,8 @@ class ServerFence {
   void Ended(uint32_t method) { classes_.Ended(method); }
   // The answer to a request that a full queue refused; tells the client when to try again.
   absl::Status Refuse(uint8_t path_class, Context* context) const;
-  // A request of the class was refused ahead of its queue, as less important than others.
-  void CountLessImportant(uint8_t path_class) {
-    less_important_[path_class].fetch_add(1, std::memory_order_relaxed);
-  }
+  // A request of the class was refused for a reason that the order does not count itself.
+  void CountRefusal(uint8_t path_class, Refusal reason);
   FenceStats Sample() const;
 
  private:
@@ -87,7 +86,12 @@ class ServerFence {
   const QueueOptions queue_;
   ClassTable classes_;
   // Atomic, relaxed: for statistics.
-  std::array<std::atomic<uint64_t>, Fence::kMaxClasses> less_important_{};
+  struct Refusals {
+    std::atomic<uint64_t> shed{0};  // beside those that the order shed
+    std::atomic<uint64_t> late{0};
+    std::atomic<uint64_t> no_credit{0};
+  };
+  std::array<Refusals, Fence::kMaxClasses> refusals_{};
   Executor* executor_ = nullptr;  // immutable once the server runs
 };
 

@@ -45,13 +45,13 @@ std::string FencesText(const admin::v1::GetStatusReply& status) {
   const admin::v1::Fences& fences = status.fences();
   const bool follows = !fences.limiter().empty() && fences.limiter() != kFixedLimit;
   const std::string limits = follows ? absl::StrCat(", limits follow ", fences.limiter()) : "";
-  std::string text = absl::StrFormat("\nfences %s%s\n%8s %8s %8s %10s %10s %10s %10s %10s  %s\n",
+  std::string text = absl::StrFormat("\nfences %s%s\n%8s %8s %8s %10s %10s %10s %10s %10s %10s %10s  %s\n",
                                      fences.mode(), limits, "permits", "in use", "waiting", "begun", "queued",
-                                     "refused", "borrowed", "shed", "services");
+                                     "refused", "borrowed", "shed", "late", "no credit", "services");
   for (const admin::v1::FenceClass& c : fences.classes()) {
-    absl::StrAppendFormat(&text, "%8s %8d %8d %10d %10d %10d %10d %10d  %s\n",
+    absl::StrAppendFormat(&text, "%8s %8d %8d %10d %10d %10d %10d %10d %10d %10d  %s\n",
                           c.limit() == 0 ? "-" : absl::StrCat(c.limit()), c.in_use(), c.waiting(), c.begun(),
-                          c.queued(), c.refused(), c.borrowed(), c.shed(), c.name());
+                          c.queued(), c.refused(), c.borrowed(), c.shed(), c.late(), c.no_credit(), c.name());
   }
   for (const admin::v1::UndeclaredCalls& calls : fences.undeclared()) {
     absl::StrAppendFormat(&text, "%s called %s, which it has not declared: %d undeclared calls\n",

@@ -142,15 +142,18 @@ TEST(StatusText, ShowsTheFences) {
   admin::v1::FenceClass* const users = status.mutable_fences()->add_classes();
   users->set_name("a.Users"), users->set_limit(4), users->set_in_use(3), users->set_waiting(2);
   users->set_begun(50), users->set_queued(6), users->set_refused(7), users->set_borrowed(8);
-  users->set_shed(11), users->add_methods("/a.Front/Show");
+  users->set_shed(11), users->set_late(12), users->set_no_credit(13), users->add_methods("/a.Front/Show");
   admin::v1::UndeclaredCalls* const calls = status.mutable_fences()->add_undeclared();
   calls->set_method("/a.B/C"), calls->set_service("a.Posts"), calls->set_times(10);
-  EXPECT_TRUE(StatusText(status).ends_with(
-      "\nfences borrow, limits follow sct\n"
-      " permits   in use  waiting      begun     queued    refused   borrowed       shed  services\n"
-      "       -        0        0          9          0          0          0          0  local\n"
-      "       4        3        2         50          6          7          8         11  a.Users\n"
-      "/a.B/C called a.Posts, which it has not declared: 10 undeclared calls\n"))
+  EXPECT_TRUE(
+      StatusText(status).ends_with("\nfences borrow, limits follow sct\n"
+                                   " permits   in use  waiting      begun     queued    refused   borrowed   "
+                                   "    shed       late  no credit  services\n"
+                                   "       -        0        0          9          0          0          0   "
+                                   "       0          0          0  local\n"
+                                   "       4        3        2         50          6          7          8   "
+                                   "      11         12         13  a.Users\n"
+                                   "/a.B/C called a.Posts, which it has not declared: 10 undeclared calls\n"))
       << StatusText(status);
   const auto json = nlohmann::json::parse(StatusJson(status));
   EXPECT_EQ(json["fences"]["mode"], "borrow");
@@ -159,7 +162,7 @@ TEST(StatusText, ShowsTheFences) {
   EXPECT_NE(StatusText(status).find("\nfences borrow\n"), std::string::npos);
   EXPECT_EQ(json["fences"]["classes"][1], nlohmann::json::parse(R"({
     "services": "a.Users", "permits": 4, "in_use": 3, "waiting": 2, "begun": 50, "queued": 6, "refused": 7,
-    "borrowed": 8, "shed": 11, "methods": ["/a.Front/Show"]})"));
+    "borrowed": 8, "shed": 11, "late": 12, "no_credit": 13, "methods": ["/a.Front/Show"]})"));
   EXPECT_EQ(json["fences"]["undeclared"],
             nlohmann::json::parse(R"([{"method": "/a.B/C", "service": "a.Posts", "times": 10}])"));
 }
