@@ -89,14 +89,13 @@ void CreditAccount::Settle(uint32_t pending, uint32_t demand) {
 
 uint32_t CreditAccount::Settle() {
   Settle(open_ - 1, demand_);
-  allowed_ = std::max(credits_, allowed_ - 1);
   return credits_;
 }
 
 bool CreditAccount::Open(std::optional<uint32_t> demand) {
   demand_ = std::min(demand.value_or(0), CreditPool::kMostOfAccount);
   if (!demand && open_ >= credits_) Settle(open_, 1);  // B7
-  if (open_ >= (demand ? std::max(credits_, allowed_) : credits_)) return false;
+  if (open_ >= (demand ? allowed_ : credits_)) return false;
   ++open_;
   return true;
 }

@@ -18,8 +18,9 @@
 //  B5  An account keeps what it has open, one credit at least, and has kMostOfAccount at most,
 //      whatever its client says.
 //  B6  Answers are on their way for a while. So a client may have open the most that it was told,
-//      less one for each answer since. Answers of several threads may pass each other, so a client
-//      may now and then believe an older one, and have a request refused.
+//      less one for each answer since, in the order in which answers leave. That is not the order
+//      of B4, as a long answer waits for its turn while shorter ones pass. An answer that crosses
+//      the cancellation of its call is not heard; its client may then have a request refused.
 //  B7  A client that knows no credits is held to its account here: a request beyond it is refused.
 //      Its account is settled when a request comes, too.
 //  B8  A request that has waited for more than twice the target is refused when its turn comes.
@@ -123,10 +124,21 @@ class CreditAccount {
   // A request came. `demand`: those that its client says wait behind it; nothing: it knows no
   // credits. Returns false if it has no credit. Otherwise Ended() follows.
   [[nodiscard]] bool Open(std::optional<uint32_t> demand);
-  // One that is open is being answered: settles the account. Returns the credits that its client
-  // has from now on.
+  // One that is open is being answered: settles the account. Returns the credits that its answer
+  // tells.
   uint32_t Settle();
-  void Ended() { --open_; }
+  // One that was open has ended. `told`: its answer leaves, and tells of so many credits; 0: none
+  // leaves, or it tells nothing.
+  void Ended(uint32_t told) {
+    --open_;
+    if (told > 0) allowed_ = std::max(told, allowed_ - 1);
+  }
+  // A request that Open() refused is answered at once. Returns the credits that its answer tells.
+  uint32_t Refused() {
+    const uint32_t told = std::max(credits_, 1u);
+    allowed_ = std::max(allowed_, told);
+    return told;
+  }
 
   uint32_t open() const { return open_; }
   uint32_t credits() const { return credits_; }

@@ -66,15 +66,15 @@ TEST_F(CreditPoolTest, AnAccountGetsWhatItsClientWantsAndAShareOfWhatIsLeft) {
   GrowTo(100);
   ASSERT_TRUE(account_.Open(10));
   EXPECT_EQ(account_.Settle(), 100u) << "10 that wait, and its share of what is left";
-  account_.Ended();
+  account_.Ended(100);
   EXPECT_EQ(pool_.Sample().issued, 100);
   CreditAccount other(&pool_);
   ASSERT_TRUE(other.Open(10));
   EXPECT_EQ(other.Settle(), 1u) << "none is left";
-  other.Ended();
+  other.Ended(1);
   ASSERT_TRUE(account_.Open(0));
   EXPECT_EQ(account_.Settle(), 99u) << "too many are given out";
-  account_.Ended();
+  account_.Ended(99);
 }
 
 TEST_F(CreditPoolTest, AnAccountWithoutDemandGivesItsCreditsBackWithItsNextAnswer) {
@@ -82,11 +82,11 @@ TEST_F(CreditPoolTest, AnAccountWithoutDemandGivesItsCreditsBackWithItsNextAnswe
   CreditAccount other(&pool_);
   ASSERT_TRUE(account_.Open(60));
   EXPECT_EQ(account_.Settle(), 100u);
-  account_.Ended();
+  account_.Ended(100);
   GrowTo(102);
   ASSERT_TRUE(account_.Open(0));
   EXPECT_EQ(account_.Settle(), 1u) << "its share of two";
-  account_.Ended();
+  account_.Ended(1);
   ASSERT_TRUE(other.Open(60));
   EXPECT_EQ(other.Settle(), 101u);
 }
@@ -102,11 +102,11 @@ TEST_F(CreditPoolTest, AClaimCannotExceedTheBound) {
 TEST_F(CreditPoolTest, AClientMayHaveOpenWhatItWasToldLately) {
   for (uint32_t i = 0; i < CreditAccount::kFirst; ++i) EXPECT_TRUE(account_.Open(0)) << "before it was told";
   EXPECT_FALSE(account_.Open(0));
-  for (uint32_t i = 0; i < CreditAccount::kFirst; ++i) account_.Settle(), account_.Ended();
+  for (uint32_t i = 0; i < CreditAccount::kFirst; ++i) account_.Ended(account_.Settle());
   GrowTo(50);
   ASSERT_TRUE(account_.Open(100));
   const uint32_t told = account_.Settle();
-  account_.Ended();
+  account_.Ended(told);
   EXPECT_EQ(told, 50u);
   for (uint32_t i = 0; i < told; ++i) ASSERT_TRUE(account_.Open(0)) << i;
   EXPECT_FALSE(account_.Open(100));
@@ -144,7 +144,7 @@ struct Load {
       took ? ++served : ++refused;
       if (took) waited += now - came;
       known[client] = accounts[client]->Settle();
-      accounts[client]->Ended();
+      accounts[client]->Ended(known[client]);
     }
   }
 
@@ -203,7 +203,7 @@ TEST(CreditPool, RandomClientsStayWithinTheRules) {
       case 3:
         if (account.open() == 0) break;
         EXPECT_GE(account.Settle(), std::max(account.open() - 1, 1u));
-        account.Ended();
+        account.Ended(account.credits());
         break;
       case 4:
         (void)account.Open(std::nullopt);
@@ -223,6 +223,63 @@ TEST(CreditPool, RandomClientsStayWithinTheRules) {
   accounts.clear();
   EXPECT_EQ(pool.Sample().issued, 0);
   EXPECT_EQ(pool.Sample().accounts, 0u);
+}
+
+// Property (B6): a client that keeps to what it heard last has no request refused, in whatever order answers leave, and
+// however long they are on their way.
+TEST(CreditPool, AClientThatKeepsToWhatItHeardIsNeverRefused) {
+  struct Answer {
+    bool settled = false;
+    uint32_t told = 0;
+  };
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    Rng rng(seed);
+    CreditPool pool(kOptions, 4);
+    CreditAccount other(&pool), account(&pool);
+    TimePoint now = TimePoint() + seconds(1000);
+    std::vector<Answer> at_server;
+    std::deque<uint32_t> on_the_way;  // what answers tell
+    uint32_t open = 0, heard = CreditAccount::kFirst;
+    for (int step = 0; step < 2000; ++step) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed << ", step " << step);
+      now += milliseconds(1);
+      (void)pool.Taken(rng.Below(3) == 0 ? 4 * kOptions.target : Nanos(0), now);
+      if (rng.Below(2) == 0) {
+        for (; open < heard; ++open) {
+          ASSERT_TRUE(account.Open(static_cast<uint32_t>(rng.Below(40))));
+          at_server.emplace_back();
+        }
+      }
+      for (size_t i = rng.Below(4); i > 0 && !at_server.empty(); --i) {
+        const size_t at = rng.Below(at_server.size());
+        Answer& answer = at_server[at];
+        if (!std::exchange(answer.settled, true)) {
+          answer.told = account.Settle();
+          continue;
+        }
+        account.Ended(answer.told);
+        on_the_way.push_back(answer.told);
+        at_server.erase(at_server.begin() + static_cast<std::ptrdiff_t>(at));
+      }
+      for (size_t i = rng.Below(4); i > 0 && !on_the_way.empty(); --i) {
+        heard = on_the_way.front();
+        on_the_way.pop_front();
+        --open;
+      }
+      if (rng.Below(8) == 0 && other.Open(std::nullopt)) other.Settle(), other.Ended(0);
+    }
+  }
+}
+
+TEST_F(CreditPoolTest, ARefusedRequestIsToldOnlyWhatHolds) {
+  for (uint32_t i = 0; i < CreditAccount::kFirst; ++i) ASSERT_TRUE(account_.Open(0));
+  GrowTo(50);
+  const uint32_t told = account_.Settle();  // its answer has not left
+  ASSERT_GT(told, CreditAccount::kFirst);
+  EXPECT_FALSE(account_.Open(0));
+  EXPECT_EQ(account_.Refused(), told);
+  for (uint32_t i = account_.open(); i < told; ++i) EXPECT_TRUE(account_.Open(0));
+  EXPECT_FALSE(account_.Open(0));
 }
 
 TEST(Credits, AreWholeNumbersUpToTheBound) {

@@ -69,9 +69,10 @@ class ServerCall : public Task, public internal::Answerable {
   void Refuse(const absl::Status& status, wire::Session& session);
   // The same, because its deadline has passed.
   void RefuseLate(wire::Session& session);
-  // True if its client has a credit for it, or it needs none. GiveCreditBack() follows in any case.
+  // True if its client has a credit for it, or it needs none. GiveCreditBack() follows in any case;
+  // `answered`: its answer has left whole.
   bool TakeCredit(CreditAccount& account);
-  void GiveCreditBack(CreditAccount& account);
+  void GiveCreditBack(CreditAccount& account, bool answered);
   void RefuseWithoutCredit(CreditAccount& account, wire::Session& session);
   // Bytes of the request, as they count for the queue's limit.
   virtual size_t queued_bytes() const = 0;
@@ -199,6 +200,7 @@ class ServerCall : public Task, public internal::Answerable {
   bool stream_open_ = true;
   enum class Credit : uint8_t { kNone, kForeign, kOwn };
   Credit credit_ = Credit::kNone;  // that it has; kOwn: its client knows credits
+  uint32_t told_ = 0;              // credits, by its answer
   // Tells its client how many credits it has.
   void TellCredits();
 

@@ -97,26 +97,28 @@ bool ServerCall::TakeCredit(CreditAccount& account) {
     demand = ParseCredits(*text).value_or(0);
   if (!account.Open(demand)) return false;
   credit_ = demand ? Credit::kOwn : Credit::kForeign;
+  told_ = 0;
   return true;
 }
 
-void ServerCall::GiveCreditBack(CreditAccount& account) {
+void ServerCall::GiveCreditBack(CreditAccount& account, bool answered) {
   if (credit_ == Credit::kNone) return;
   if (credit_ == Credit::kForeign) account.Settle();
-  account.Ended();
+  account.Ended(answered ? told_ : 0);
   credit_ = Credit::kNone;
 }
 
 void ServerCall::TellCredits() {
   CreditAccount& account = static_cast<internal::ServerConnection&>(*connection_).account();
-  context_.trailing_.AddLowerCase(internal::kCreditsKey, std::to_string(account.Settle()));
+  told_ = account.Settle();
+  context_.trailing_.AddLowerCase(internal::kCreditsKey, std::to_string(told_));
 }
 
 void ServerCall::RefuseWithoutCredit(CreditAccount& account, wire::Session& session) {
   CountRefusal(internal::Refusal::kNoCredit);
   const absl::Status status = internal::NoCreditError(parts_->admission_target, &context_);
   if (context_.metadata_.Find(internal::kDemandKey))
-    context_.trailing_.AddLowerCase(internal::kCreditsKey, std::to_string(std::max(account.credits(), 1u)));
+    context_.trailing_.AddLowerCase(internal::kCreditsKey, std::to_string(account.Refused()));
   NeverRun(status.code());
   if (stream_open_) session.EndCall(id_, status, context_.trailing_metadata());
 }

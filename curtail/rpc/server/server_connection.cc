@@ -120,7 +120,7 @@ void ServerConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& statu
   auto* call = static_cast<ServerCall*>(tag);
   (call->ended ? running_ : unended_) -= call->queued_bytes();
   if (account_) [[unlikely]]
-    call->GiveCreditBack(*account_);
+    call->GiveCreditBack(*account_, status.ok());
   call->OnStreamEnd(status.ok());
 }
 
