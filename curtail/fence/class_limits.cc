@@ -5,6 +5,8 @@
 // its cuts would then change nothing for a while. A class whose limit falls leaves permits to those whose limits rise.
 #include "curtail/fence/class_limits.h"
 
+#include <bit>
+
 #include "curtail/fence/shares.h"
 
 namespace curtail {
@@ -13,10 +15,15 @@ ClassLimits::Closed ClassLimits::Close(TimePoint now) {
   Closed closed;
   if (now <= began_) return closed;
   fence_.meter()->Hear(now);
-  Shares shares{};  // 0: it has no permits
-  for (uint8_t c = Fence::kLocal + 1; c < Fence::kMaxClasses; ++c) shares[c] = fence_.Sample(c).limit;
+  Shares shares{};     // 0: it has no permits
+  uint64_t known = 0;  // those that have some, or had, as bits
   for (uint8_t c = Fence::kLocal + 1; c < Fence::kMaxClasses; ++c) {
-    if (shares[c] > 0 || classes_[c].limiter != nullptr) CloseOf(c, fence_.Sample(c), now, shares, &closed);
+    shares[c] = fence_.share(c);
+    known |= uint64_t{shares[c] > 0 || classes_[c].limiter != nullptr} << c;
+  }
+  for (uint64_t left = known; left != 0; left &= left - 1) {
+    const auto c = static_cast<uint8_t>(std::countr_zero(left));
+    CloseOf(c, fence_.Sample(c), now, shares, &closed);
   }
   began_ = now;
   return closed;

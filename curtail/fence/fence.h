@@ -160,7 +160,11 @@ class Fence {
   uint32_t retry_after_ms(uint8_t path_class) const {
     return states_[path_class].retry_after_ms.load(std::memory_order_relaxed);
   }
-  // What the order counts: all but the name, the methods, `late` and `no_credit`.
+  // Its own permits now; 0: it needs none.
+  uint32_t share(uint8_t path_class) const {
+    return states_[path_class].share.load(std::memory_order_relaxed);
+  }
+  // All that the order counts; without the name, the methods, `late` and `no_credit`.
   FenceClassStats Sample(uint8_t path_class) const;
 
  private:

@@ -57,15 +57,24 @@ class FencedOrder final : public Order {
 
   void Append(TaskList& tasks) override {
     shares_.Refresh();  // F8
-    if (!tasks.empty()) now_ = std::max(now_, tasks.front()->queued_at());
-    if (held_ != 0) GiveToHeld();
-    while (Task* task = tasks.Pop()) Sort(task);
-    if (held_ != announced_) Announce();
+    if (tasks.size() != 1 || ready_ != 0 || held_ != 0 || looks_) return AppendAll(tasks);
+    Task* const task = tasks.Pop();
+    now_ = std::max(now_, task->queued_at());
+    const uint8_t path_class = Classify(task);
+    if (path_class == Fence::kLocal || !shares_.HasOwn(path_class)) return AppendOne(task, path_class);
+    CountBegun(path_class);
+    lone_ = task;
+    ready_ = 1;
   }
 
   Next Pop(TimePoint now) override {
-    --ready_;
     now_ = now;
+    --ready_;
+    if (lone_ != nullptr) {
+      last_served_ = lone_->order_note();
+      local_in_a_row_ = 0;
+      return {.task = std::exchange(lone_, nullptr)};
+    }
     const bool others = granted_ != 0;
     const bool first = !local_.empty() || !refused_.empty();
     if (first && (!others || local_in_a_row_ < kLocalInARow)) {  // F7
@@ -78,6 +87,7 @@ class FencedOrder final : public Order {
   }
 
   void TakeAll(TaskList* left_over) override {
+    if (lone_ != nullptr) left_over->Push(std::exchange(lone_, nullptr));
     left_over->Append(refused_);
     local_.MoveTo(left_over);
     for (Class& c : classes_) {
@@ -98,9 +108,26 @@ class FencedOrder final : public Order {
     WaitingTasks granted;  // with one
   };
 
-  void Sort(Task* task) {
+  [[gnu::noinline]] void AppendAll(TaskList& tasks) {
+    if (lone_ != nullptr) Queue(lone_, lone_->order_note()), lone_ = nullptr;
+    if (!tasks.empty()) now_ = std::max(now_, tasks.front()->queued_at());
+    if (held_ != 0) GiveToHeld();
+    while (Task* task = tasks.Pop()) Sort(task, Classify(task));
+    if (held_ != announced_) Announce();
+  }
+
+  [[gnu::noinline]] void AppendOne(Task* task, uint8_t path_class) {
+    Sort(task, path_class);
+    if (held_ != announced_) Announce();
+  }
+
+  static uint8_t Classify(Task* task) {
     const uint8_t path_class = ClassOf(*task);
     task->set_order_note(path_class);
+    return path_class;
+  }
+
+  void Sort(Task* task, uint8_t path_class) {
     if (path_class == Fence::kLocal) {
       Fence::Count(fence_.states_[path_class].begun);
       local_.Push(task);
@@ -127,12 +154,21 @@ class FencedOrder final : public Order {
   }
 
   void Grant(Task* task, uint8_t path_class) {
+    CountBegun(path_class);
+    Queue(task, path_class);
+    ++ready_;
+  }
+
+  void CountBegun(uint8_t path_class) {
     Fence::State& state = fence_.states_[path_class];
     Fence::Count(state.begun);
     if (fence_.meter() != nullptr) fence_.meter()->Come(path_class, now_);
+  }
+
+  // A task with a permit.
+  void Queue(Task* task, uint8_t path_class) {
     classes_[path_class].granted.Push(task);
     granted_ |= BitOf(path_class);
-    ++ready_;
   }
 
   // With a permit that no class needs.
@@ -225,12 +261,23 @@ class FencedOrder final : public Order {
     const bool refusal = local_.empty() || (!refused_.empty() && !last_was_refusal_);
     last_was_refusal_ = refusal;
     if (refusal) return {.task = refused_.Pop(), .shed = true};
-    return looks_ ? LookAt(local_, Fence::kLocal) : Next{.task = local_.TakeOldest()};
+    if (looks_) [[unlikely]]
+      return LookAt(local_, Fence::kLocal);
+    return {.task = local_.TakeOldest()};
   }
 
   Next PopGranted(uint8_t path_class) {
+    if (looks_) [[unlikely]]
+      return LookAtGranted(path_class);
     WaitingTasks& tasks = classes_[path_class].granted;
-    const Next next = looks_ ? LookAt(tasks, path_class) : Next{.task = tasks.TakeOldest()};
+    Task* const task = tasks.TakeOldest();
+    if (tasks.empty()) granted_ &= ~BitOf(path_class);
+    return {.task = task};
+  }
+
+  [[gnu::noinline]] Next LookAtGranted(uint8_t path_class) {
+    WaitingTasks& tasks = classes_[path_class].granted;
+    const Next next = LookAt(tasks, path_class);
     if (tasks.empty()) granted_ &= ~BitOf(path_class);
     return next;
   }
@@ -248,6 +295,7 @@ class FencedOrder final : public Order {
   const bool looks_;  // QueueOptions::any()
   FenceShares shares_;
   std::array<Class, Fence::kMaxClasses> classes_;
+  Task* lone_ = nullptr;  // has a permit, and is the only one that is ready: it needs no queue
   WaitingTasks local_;
   TaskList refused_;  // and abandoned and overdue ones
   TimePoint now_;     // the latest that Append() or Pop() heard of

@@ -50,9 +50,10 @@ void ClassTable::AddDeclared(std::string_view method, TaskKind* kind,
   SetServices(m, set);
 }
 
-bool ClassTable::CalledAny(Method& m, std::string_view path) {
+bool ClassTable::Called(uint32_t method, std::string_view path) {
+  Method& m = *methods_[method];
   const uint64_t bit = BitOfCallee(path);
-  // Release: another thread that reads it has not looked at service_count_.
+  // Release: a thread that reads it (Knows()) has not looked at service_count_.
   m.last_called.store(&services_[static_cast<size_t>(std::countr_zero(bit))], std::memory_order_release);
   if (m.declared) {
     if ((m.services.load(std::memory_order_relaxed) & bit) != 0) [[likely]]
@@ -73,10 +74,11 @@ bool ClassTable::CalledAny(Method& m, std::string_view path) {
 
 uint64_t ClassTable::BitOfCallee(std::string_view path) {
   const size_t count = service_count_.load(std::memory_order_acquire);  // pairs with AddService()
+  const std::string_view service = ServiceOf(path);
   for (size_t i = 0; i < count; ++i) {
-    if (IsMethodOf(path, services_[i])) return uint64_t{1} << i;
+    if (services_[i] == service) return uint64_t{1} << i;
   }
-  return AddService(ServiceOf(path));
+  return AddService(service);
 }
 
 uint64_t ClassTable::AddService(std::string_view service) {

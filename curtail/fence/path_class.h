@@ -56,15 +56,15 @@ class ClassTable {
 
   // A request of `method` called `path`, "/package.Service/Method". True: for the first time, or
   // again after a power of two of times, the method had not declared that service.
-  bool Called(uint32_t method, std::string_view path) {
-    Method& m = *methods_[method];
-    const std::string* const service = m.last_called.load(std::memory_order_acquire);  // see CalledAny()
-    if (service != nullptr && IsMethodOf(path, *service)) [[likely]] {
-      const uint64_t bit = uint64_t{1} << (service - services_.data());
-      if ((m.known().load(std::memory_order_relaxed) & bit) != 0) [[likely]]
-        return false;
-    }
-    return CalledAny(m, path);
+  bool Called(uint32_t method, std::string_view path);
+  // True if such a call would change nothing; false when in doubt. Quick for the service that the
+  // method called last.
+  bool Knows(uint32_t method, std::string_view path) const {
+    const Method& m = *methods_[method];
+    const std::string* const last = m.last_called.load(std::memory_order_acquire);  // see Called()
+    if (last == nullptr || last->size() < kWord || !IsMethodOf(path, *last)) return false;
+    const uint64_t bit = uint64_t{1} << (last - services_.data());
+    return (m.known().load(std::memory_order_relaxed) & bit) != 0;
   }
   // The method that has this number.
   std::string_view PathOf(uint32_t method) const { return methods_[method]->path; }
@@ -98,7 +98,7 @@ class ClassTable {
     // Atomic, relaxed: services as bits. Those called in this generation; those of the class.
     std::atomic<uint64_t> called{0};
     std::atomic<uint64_t> services{0};
-    // Atomic: one of services_, which Called() compares first; null: there was no call. A hint.
+    // Atomic: one of services_, which Knows() compares with; null: there was no call. A hint.
     std::atomic<const std::string*> last_called{nullptr};
     // Atomic, relaxed: counters.
     std::atomic<uint32_t> ended{0};
@@ -111,26 +111,24 @@ class ClassTable {
   };
   static constexpr size_t kMaxServices = 64;
 
-  // True if `path` is "/SERVICE/...".
+  // True if `path` is "/SERVICE/...". REQUIRES: the service has kWord bytes.
   static bool IsMethodOf(std::string_view path, std::string_view service) {
     const size_t size = service.size();
     return path.size() > size + 1 && path[size + 1] == '/' &&
            SameBytes(path.data() + 1, service.data(), size);
   }
-  // As memcmp(), without a call: names are short, and differ most often at their ends.
+  // As memcmp(), without a call: names are short. REQUIRES: kWord bytes.
+  static constexpr size_t kWord = 8;
   static bool SameBytes(const char* a, const char* b, size_t size) {
-    constexpr size_t kWord = 8;
-    if (size < kWord) return std::memcmp(a, b, size) == 0;
-    for (size_t at = size - kWord; std::memcmp(a + at, b + at, kWord) == 0; at -= kWord) {
-      if (at == 0) return true;
-      if (at < kWord) at = kWord;
+    const size_t last = size - kWord;
+    if (std::memcmp(a + last, b + last, kWord) != 0) return false;
+    for (size_t at = 0; at < last; at += kWord) {
+      if (std::memcmp(a + at, b + at, kWord) != 0) return false;
     }
-    return false;
+    return true;
   }
 
   Method& Add(std::string_view method, TaskKind* kind);
-  // Called(), whatever was called before.
-  bool CalledAny(Method& m, std::string_view path);
   // The bit of the service that has the method `path`.
   uint64_t BitOfCallee(std::string_view path);
   // The bit of a service, perhaps a new one.

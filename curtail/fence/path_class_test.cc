@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "curtail/base/rng.h"
 #include "curtail/fence/shares.h"
 
 namespace curtail {
@@ -84,6 +85,45 @@ TEST_F(ClassTableTest, TellsOfUndeclaredCallsNowAndThen) {
   EXPECT_EQ(table_.Undeclared()[0].service, "a.Posts");
   EXPECT_EQ(table_.Undeclared()[0].times, 1000u);
   EXPECT_EQ(ClassOf(0), "a.Users") << "what is declared holds";
+}
+
+TEST_F(ClassTableTest, KnowsTheServiceThatAMethodCalledLast) {
+  Declare("/a.S/One", {"social.v1.Users", "social.v1.Posts"});
+  EXPECT_FALSE(table_.Knows(0, "/social.v1.Users/Find")) << "there was no call";
+  table_.Called(0, "/social.v1.Users/Find");
+  EXPECT_TRUE(table_.Knows(0, "/social.v1.Users/Add"));
+  for (const char* other : {"/social.v1.Posts/Find", "/social.v2.Users/Find", "/Social.v1.Users/Find",
+                            "/social.v1.Users", "/social.v1.Users2/Find", "/social.v1.User/Find", ""}) {
+    EXPECT_FALSE(table_.Knows(0, other)) << other;
+  }
+  table_.Called(0, "/social.v1.Media/Find");
+  EXPECT_FALSE(table_.Knows(0, "/social.v1.Media/Find")) << "each undeclared call counts";
+}
+
+// Property: a caller that asks Knows() first, and then leaves Called() out, learns the same classes.
+TEST_F(ClassTableTest, WhatItKnowsChangesNothing) {
+  Fence other_fence{{.mode = FenceMode::kStrict}};
+  ClassTable other(&other_fence);
+  std::deque<TaskKind> other_kinds(3);
+  for (uint32_t m = 0; m < 3; ++m) {
+    Learn("/a.S/M" + std::to_string(m));
+    other.AddLearned("/a.S/M" + std::to_string(m), &other_kinds[m]);
+  }
+  Rng rng(7);
+  int known = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto m = static_cast<uint32_t>(rng.Below(3));
+    for (size_t calls = rng.Below(3); calls > 0; --calls) {
+      const uint64_t some = rng.Below(100) == 0 ? 4 : 2;
+      const std::string path = "/services." + std::string(1 + rng.Below(some), 'x') + "/Get";
+      table_.Called(m, path);
+      other.Knows(m, path) ? ++known : other.Called(m, path);
+    }
+    table_.Ended(m);
+    other.Ended(m);
+    ASSERT_EQ(other.Names()[other_kinds[m].path_class()], ClassOf(m)) << i;
+  }
+  EXPECT_GT(known, 5000);
 }
 
 TEST_F(ClassTableTest, LearnsTheClassOfAMethodFromItsCalls) {

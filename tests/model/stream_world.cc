@@ -62,7 +62,7 @@ int ConnectError(int) { return 0; }
 std::string ExplainOpening(std::string_view, bool) { return {}; }
 std::string_view ExplainEnd(const Progress&) { return {}; }
 
-void ServerFence::GiveToHeld() {}
+void ServerFence::Return(uint8_t, PermitEnd) {}
 const PeerCertificate& PeerIdentity::certificate() const { std::abort(); }
 
 // No connection here has TLS.

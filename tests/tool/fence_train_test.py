@@ -25,7 +25,7 @@ def read(path):
 def test_knee(tools):
     """Each class that calls a service has a knee, another training keeps it, and a fence begins with it."""
     profile = tools.path("profile.json")
-    code, out, _ = tools.run(*TRAIN, "--fences", "--quick", "--seconds", "0.2", "--out", profile)
+    code, out, _ = tools.run(*TRAIN, "--fences", "--quick", "--seconds", "0.4", "--out", profile)
     assert code == 0 and f"{LEAF}: Query" in out, (code, out)
     expect_valid("profile", profile)
     fences = read(profile)["fences"]

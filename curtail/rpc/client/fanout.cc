@@ -398,7 +398,12 @@ void Fanout::TellCalled() {
 }
 
 void Fanout::TellFence() const {
-  if (batch_.paths.empty()) return ctx_.fence()->Called(ctx_.method(), batch_.path);
+  if (!batch_.paths.empty()) [[unlikely]]
+    return TellFenceOfEach();
+  ctx_.fence()->Called(ctx_.method(), batch_.path);
+}
+
+void Fanout::TellFenceOfEach() const {
   for (const std::string_view path : batch_.paths) ctx_.fence()->Called(ctx_.method(), path);
 }
 

@@ -153,6 +153,7 @@ class Fanout : private Cancellable {
   void TellLeaves();
   void TellCalled();
   void TellFence() const;
+  void TellFenceOfEach() const;
   void TellAnswered() const;
   // True if a call is to be kept of which that is not clear from the start.
   bool AnyKept(TimePoint late) const;

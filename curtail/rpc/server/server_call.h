@@ -159,8 +159,7 @@ class ServerCall : public Task, public internal::Answerable {
     void GiveBack() const {
       if (fence == nullptr) [[likely]]
         return;
-      if (permit != 0) fence->Return(permit, end);
-      if (end != PermitEnd::kUnused) fence->Ended(method);
+      fence->Ended(method, permit, end);
     }
     internal::ServerFence* fence = nullptr;  // null: fences are off
     uint32_t method = 0;

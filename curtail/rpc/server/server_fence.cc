@@ -43,6 +43,30 @@ PermitEnd ServerFence::EndOfError(absl::StatusCode code) {
   }
 }
 
+void ServerFence::ReturnHere(uint8_t permit, PermitEnd end) {
+  if (permit == Fence::kLocal) return;
+  if (fence_.meter() != nullptr) return ReturnMeasured(permit, end);
+  if (fence_.End(permit)) [[unlikely]]
+    GiveToHeld();
+}
+
+void ServerFence::ReturnMeasured(uint8_t permit, PermitEnd end) {
+  fence_.meter()->Leave(permit, Now(), end);
+  if (fence_.End(permit)) [[unlikely]]
+    GiveToHeld();
+}
+
+void ServerFence::Return(uint8_t permit, PermitEnd end) { ReturnHere(permit, end); }
+
+void ServerFence::Ended(uint32_t method, uint8_t permit, PermitEnd end) {
+  if (end != PermitEnd::kUnused) classes_.Ended(method);
+  ReturnHere(permit, end);
+}
+
+void ServerFence::CalledNew(uint32_t method, std::string_view path) {
+  if (classes_.Called(method, path)) WarnOfCall(method, path);
+}
+
 void ServerFence::GiveToHeld() {
   TaskList none;
   executor_->Submit(none);

@@ -56,19 +56,14 @@ class ServerFence {
     return !ran ? PermitEnd::kUnused : answer.ok() ? PermitEnd::kAnswered : EndOfError(answer.code());
   }
   // Returns a request's permit, once. Never blocks.
-  void Return(uint8_t permit, PermitEnd end) {
-    if (FenceMeter* const meter = fence_.meter(); meter != nullptr && permit != Fence::kLocal)
-      meter->Leave(permit, Now(), end);
-    if (fence_.End(permit)) [[unlikely]]
-      GiveToHeld();
-  }
+  void Return(uint8_t permit, PermitEnd end);
+  // A request of `method` has ended: returns its permit, if it has one. Never blocks.
+  void Ended(uint32_t method, uint8_t permit, PermitEnd end);
   // A request of `method` calls `path`, "/package.Service/Method".
   void Called(uint32_t method, std::string_view path) {
-    if (classes_.Called(method, path)) [[unlikely]]
-      WarnOfCall(method, path);
+    if (!classes_.Knows(method, path)) [[unlikely]]
+      CalledNew(method, path);
   }
-  // A request of `method` has ended whose handler ran.
-  void Ended(uint32_t method) { classes_.Ended(method); }
   // The answer to a request that a full queue refused; tells the client when to try again.
   absl::Status Refuse(uint8_t path_class, Context* context) const;
   // A request of the class was refused for a reason that the order does not count itself.
@@ -78,8 +73,13 @@ class ServerFence {
  private:
   static uint32_t PathIn(const Metadata& metadata);
   static PermitEnd EndOfError(absl::StatusCode code);
+  // Return(), without a call.
+  [[gnu::always_inline]] inline void ReturnHere(uint8_t permit, PermitEnd end);
+  // Return() where limits follow.
+  [[gnu::noinline]] void ReturnMeasured(uint8_t permit, PermitEnd end);
   // The order looks at the requests that it holds back.
   void GiveToHeld();
+  void CalledNew(uint32_t method, std::string_view path);
   void WarnOfCall(uint32_t method, std::string_view path) const;
 
   Fence fence_;
