@@ -13,11 +13,11 @@
 //      with each window that took fewer. The backlog is what waits at a window's end beyond what
 //      threads take within the target. So a window in which all threads stood still moves nothing.
 //  P5  After an overloaded window the limit is the least important priority up to which the window
-//      had at most 95 % of the capacity less the backlog, and no less than a quarter of the capacity.
-//      The most important one of the window stays admitted.
-//  P6  After another window the limit is the first priority up to which it had the admitted requests
-//      and 1 % of all, or 95 % of the capacity if that is more; without such, every request is
-//      admitted. A window in which no thread took a request changes nothing.
+//      had at most 95 % of the capacity less the backlog, and no less than a quarter of the
+//      capacity. The most important one of the window stays admitted.
+//  P6  After another window the limit is the first priority up to which it had the admitted
+//      requests and 1 % of all, or 95 % of the capacity if that is more; without such, every
+//      request is admitted. A window in which no thread took a request changes nothing.
 //
 // DAGOR itself admits 5 % less after each overloaded window. The queue that the first windows left
 // keeps the next ones overloaded, so that its limit goes on to fall while the threads catch up. P4
