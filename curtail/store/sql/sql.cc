@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. One writer and some readers, each a thread with a connection of its own.
+//
+//  Q1  A job belongs to its caller until it is queued, then to the queue and its thread, until Finish(). Then it may
+//      be gone: the caller saw the signal, or the response pool has it.
+//  Q2  The writer takes what waits as one batch and one transaction. Each write has a savepoint, so that one that fails
+//      undoes only itself. All are told when the commit has ended, as none is durable before.
+//  Q3  Some errors end a transaction by themselves (a full disk, a damaged file). They undo the writes of the batch
+//      before them, which fail alike. Those behind them begin anew.
+//  Q4  A write is never interrupted once it runs, since SQLite would end the whole batch. A read is, at its deadline.
+#include "curtail/store/sql/sql.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <deque>
+#include <exception>
+#include <system_error>
+#include <thread>
+
+#include "curtail/base/mutex.h"
+#include "curtail/base/strings.h"
+#include "curtail/exec/executor.h"
+#include "curtail/exec/wait.h"
+
+namespace curtail {
+
+using internal::SqlJob;
+
+void internal::SqlJob::Wait() {
+  if ((done_.Ticket() & kDone) == 0) FlushBeforeWait();
+  for (uint32_t ticket = done_.Ticket(); (ticket & kDone) == 0; ticket = done_.Ticket()) {
+    done_.Wait(ticket, Deadline::Infinite());  // sure to end: a thread of the database has the job
+  }
+}
+
+void internal::SqlJob::Finish() {
+  if (executor == nullptr) {
+    done_.Notify(kDone);
+    return;
+  }
+  TaskList alone;
+  Executor* const pool = executor;  // Q1
+  alone.Push(this);
+  pool->SubmitResponse(alone);
+}
+
+void internal::SqlJob::Run(const WaitHint&) {
+  Executor* const pool = executor;  // Q1
+  coroutine.resume();
+  pool->AsyncEnded();
+}
+
+struct SqlDatabase::Impl {
+  // Jobs of one kind, and the threads that sleep for lack of them.
+  struct Lane {
+    // Takes up to `most` jobs, and sleeps until there are some. None: the thread ends.
+    std::vector<SqlJob*> Take(size_t most);
+    // False: the queue is full.
+    bool Put(SqlJob& job, size_t limit);
+    void Stop();
+    size_t Count();
+
+    Mutex mu;
+    std::deque<SqlJob*> jobs CURTAIL_GUARDED_BY(mu);
+    std::vector<Parker*> asleep CURTAIL_GUARDED_BY(mu);
+    bool stopping CURTAIL_GUARDED_BY(mu) = false;
+  };
+
+  Lane& LaneOf(const SqlJob& job) { return lanes[job.write ? 1 : 0]; }
+  void ReadJobs(SqlSession& session);
+  void WriteJobs(SqlSession& session);
+  void RunBatch(SqlSession& session, const std::vector<SqlJob*>& batch);
+  // Runs jobs from `next` on, in one transaction. Returns where another one has to begin.
+  size_t RunTransaction(SqlSession& session, const std::vector<SqlJob*>& batch, size_t next);
+  // True if the job is to be run; else it has its status.
+  bool BeginJob(SqlJob& job);
+  void RunWork(SqlSession& session, SqlJob& job);
+  void Stop();
+
+  SqlOptions options;
+  std::vector<std::unique_ptr<SqlSession>> sessions;  // the writer's first; each used by its thread
+  std::array<Lane, 2> lanes;                          // reads, writes
+  std::vector<std::thread> threads;
+  // Atomic; relaxed, statistics.
+  std::atomic<uint64_t> reads{0}, writes{0}, commits{0}, refused{0}, late{0}, failed{0};
+};
+
+std::vector<SqlJob*> SqlDatabase::Impl::Lane::Take(size_t most) {
+  Parker parker;
+  MutexLock lock(mu);
+  while (jobs.empty() && !stopping) {
+    const uint32_t ticket = parker.Ticket();
+    asleep.push_back(&parker);
+    lock.Unlock();
+    parker.Wait(ticket, Deadline::Infinite());
+    lock.Lock();
+    std::erase(asleep, &parker);
+  }
+  const size_t count = std::min(most, jobs.size());
+  const auto end = jobs.begin() + static_cast<std::ptrdiff_t>(count);
+  std::vector<SqlJob*> taken(jobs.begin(), end);
+  jobs.erase(jobs.begin(), end);
+  return taken;
+}
+
+bool SqlDatabase::Impl::Lane::Put(SqlJob& job, size_t limit) {
+  const MutexLock lock(mu);
+  if (jobs.size() >= limit) return false;
+  jobs.push_back(&job);
+  // Under the lock, as the sleeper's parker is on its stack.
+  if (!asleep.empty()) {
+    asleep.back()->Notify();
+    asleep.pop_back();
+  }
+  return true;
+}
+
+void SqlDatabase::Impl::Lane::Stop() {
+  const MutexLock lock(mu);
+  stopping = true;
+  for (Parker* parker : asleep) parker->Notify();
+}
+
+size_t SqlDatabase::Impl::Lane::Count() {
+  const MutexLock lock(mu);
+  return jobs.size();
+}
+
+bool SqlDatabase::Impl::BeginJob(SqlJob& job) {
+  if (!job.deadline.Expired()) return true;
+  late.fetch_add(1, std::memory_order_relaxed);
+  job.status = absl::DeadlineExceededError(Join(options.path, ": the deadline passed in the queue"));
+  return false;
+}
+
+void SqlDatabase::Impl::RunWork(SqlSession& session, SqlJob& job) {
+  (job.write ? writes : reads).fetch_add(1, std::memory_order_relaxed);
+  try {
+    job.status = job.work(session);
+  } catch (const std::exception& thrown) {
+    job.status = absl::InternalError(Join("a work on ", options.path, " threw: ", thrown.what()));
+  }
+  if (!job.status.ok()) failed.fetch_add(1, std::memory_order_relaxed);
+}
+
+void SqlDatabase::Impl::ReadJobs(SqlSession& session) {
+  while (true) {
+    const std::vector<SqlJob*> taken = lanes[0].Take(1);
+    if (taken.empty()) return;
+    SqlJob& job = *taken.front();
+    if (BeginJob(job)) {
+      session.SetDeadline(job.deadline);
+      job.status = session.Begin(/*write=*/false);
+      if (job.status.ok()) RunWork(session, job);
+      session.SetDeadline(Deadline::Infinite());
+      session.Rollback();
+    }
+    job.Finish();
+  }
+}
+
+void SqlDatabase::Impl::WriteJobs(SqlSession& session) {
+  while (true) {
+    const std::vector<SqlJob*> batch = lanes[1].Take(options.batch);
+    if (batch.empty()) return;
+    RunBatch(session, batch);
+    for (SqlJob* job : batch) job->Finish();  // Q2
+  }
+}
+
+void SqlDatabase::Impl::RunBatch(SqlSession& session, const std::vector<SqlJob*>& batch) {
+  for (size_t next = 0; next < batch.size();) next = RunTransaction(session, batch, next);
+}
+
+size_t SqlDatabase::Impl::RunTransaction(SqlSession& session, const std::vector<SqlJob*>& batch,
+                                         size_t first) {
+  const auto fail = [&](size_t end, const absl::Status& status) {
+    for (size_t i = first; i < end; ++i) {
+      if (batch[i]->status.ok()) batch[i]->status = status;
+    }
+    return end;
+  };
+  if (absl::Status begun = session.Begin(/*write=*/true); !begun.ok()) return fail(batch.size(), begun);
+  for (size_t i = first; i < batch.size(); ++i) {
+    SqlJob& job = *batch[i];
+    if (!BeginJob(job)) continue;
+    job.status = session.Execute("SAVEPOINT job");
+    if (job.status.ok()) RunWork(session, job);
+    if (!session.InTransaction()) {  // Q3
+      if (job.status.ok()) job.status = absl::InternalError("a work ended the transaction");
+      return fail(i + 1, job.status);
+    }
+    absl::Status kept = job.status.ok() ? absl::OkStatus() : session.Execute("ROLLBACK TO job");
+    kept.Update(session.Execute("RELEASE job"));
+    if (!kept.ok()) {
+      session.Rollback();
+      return fail(i + 1, kept);
+    }
+  }
+  commits.fetch_add(1, std::memory_order_relaxed);
+  const absl::Status committed = session.Commit();
+  return committed.ok() ? batch.size() : fail(batch.size(), committed);
+}
+
+void SqlDatabase::Impl::Stop() {
+  for (Lane& lane : lanes) lane.Stop();
+  for (std::thread& thread : threads) thread.join();
+  threads.clear();
+}
+
+SqlDatabase::SqlDatabase(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+SqlDatabase::~SqlDatabase() { impl_->Stop(); }
+
+absl::StatusOr<std::unique_ptr<SqlDatabase>> SqlDatabase::Open(SqlOptions options) {
+  auto impl = std::make_unique<Impl>();
+  SqlSession::Options session{.path = options.path,
+                              .busy_timeout = options.busy_timeout,
+                              .max_bytes = options.max_bytes,
+                              .sync = options.sync};
+  for (int i = 0; i <= std::max(1, options.readers); ++i) {
+    session.writes = i == 0;
+    absl::StatusOr<std::unique_ptr<SqlSession>> opened = SqlSession::Open(session);
+    if (!opened.ok()) return opened.status();
+    if (i == 0) {
+      if (absl::Status status = (*opened)->Migrate(options.migrations); !status.ok()) return status;
+    }
+    impl->sessions.push_back(*std::move(opened));
+  }
+  impl->options = std::move(options);
+  std::unique_ptr<SqlDatabase> db(new SqlDatabase(std::move(impl)));
+  Impl& it = *db->impl_;
+  try {
+    it.threads.emplace_back([&it] { it.WriteJobs(*it.sessions[0]); });
+    for (size_t i = 1; i < it.sessions.size(); ++i) {
+      it.threads.emplace_back([&it, i] { it.ReadJobs(*it.sessions[i]); });
+    }
+  } catch (const std::system_error&) {
+    return absl::ResourceExhaustedError(Join("no thread for ", it.options.path));
+  }
+  return db;
+}
+
+bool SqlDatabase::Submit(SqlJob& job) {
+  if (impl_->LaneOf(job).Put(job, impl_->options.queue)) return true;
+  impl_->refused.fetch_add(1, std::memory_order_relaxed);
+  job.status = absl::ResourceExhaustedError(Join(impl_->options.path, ": ", impl_->options.queue,
+                                                 job.write ? " writes" : " reads", " wait already"));
+  return false;
+}
+
+void SqlDatabase::RunToEnd(SqlJob& job) {
+  if (Submit(job)) job.Wait();
+}
+
+bool SqlDatabase::Suspend(SqlJob& job, std::coroutine_handle<> coroutine) {
+  Executor* const executor = CurrentWait().executor;
+  job.executor = executor;
+  job.coroutine = coroutine;
+  executor->AsyncBegun();
+  if (Submit(job)) return true;  // Q1
+  executor->AsyncEnded();
+  return false;
+}
+
+absl::Status SqlDatabase::Read(Deadline deadline, Work work) {
+  SqlJob job(work, deadline, /*write=*/false);
+  RunToEnd(job);
+  return std::move(job.status);
+}
+
+absl::Status SqlDatabase::Write(Deadline deadline, Work work) {
+  SqlJob job(work, deadline, /*write=*/true);
+  RunToEnd(job);
+  return std::move(job.status);
+}
+
+SqlStats SqlDatabase::Sample() const {
+  const auto of = [](const std::atomic<uint64_t>& counter) {
+    return counter.load(std::memory_order_relaxed);
+  };
+  SqlStats stats{.reads = of(impl_->reads),
+                 .writes = of(impl_->writes),
+                 .commits = of(impl_->commits),
+                 .refused = of(impl_->refused),
+                 .late = of(impl_->late),
+                 .failed = of(impl_->failed)};
+  for (Impl::Lane& lane : impl_->lanes) stats.waiting += lane.Count();
+  return stats;
+}
+
+}  // namespace curtail

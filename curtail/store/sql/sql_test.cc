@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Real files: what fits, what does not, damage, and many writers at once.
+#include "curtail/store/sql/sql.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <fstream>
+#include <stdexcept>
+#include <thread>
+
+#include "curtail/base/testing.h"
+#include "curtail/rpc/mid_tier_testing.h"
+#include "curtail/store/memcached_testing.h"
+
+namespace curtail {
+namespace {
+
+using testing::HasSubstr;
+
+const char kSchema[] = "CREATE TABLE items(id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT";
+
+class SqlTest : public testing::Test {
+ protected:
+  SqlOptions Options() const {
+    SqlOptions options;
+    options.path = dir_.File("test.db");
+    options.migrations = {kSchema};
+    options.sync = false;  // no test loses power
+    return options;
+  }
+  std::unique_ptr<SqlDatabase> Open(const SqlOptions& options) {
+    auto db = SqlDatabase::Open(options);
+    EXPECT_TRUE(db.ok()) << db.status();
+    return db.ok() ? *std::move(db) : nullptr;
+  }
+  static Deadline Soon() { return Deadline::In(kMaxTestWait); }
+  static absl::Status Insert(SqlDatabase& db, int64_t id, std::string_view text) {
+    return db.Write(Soon(), [&](SqlSession& s) {
+      return s.Execute("INSERT INTO items(id, text) VALUES (?1, ?2)", {id, text});
+    });
+  }
+  static int64_t Count(SqlDatabase& db) {
+    int64_t count = -1;
+    const absl::Status status = db.Read(Soon(), [&](SqlSession& s) {
+      return s.Query("SELECT count(*) FROM items", {}, [&](const SqlRow& row) { count = row.Integer(0); });
+    });
+    EXPECT_TRUE(status.ok()) << status;
+    return count;
+  }
+
+  TestDir dir_;
+};
+
+TEST_F(SqlTest, KeepsWhatWasWritten) {
+  const std::string bytes("a\0b\xff", 4);
+  {
+    auto db = Open(Options());
+    ASSERT_TRUE(Insert(*db, 1, bytes).ok());
+  }
+  auto db = Open(Options());
+  std::string text;
+  ASSERT_TRUE(db->Read(Soon(), [&](SqlSession& s) {
+                  return s.Query("SELECT text FROM items WHERE id = ?1", {1},
+                                 [&](const SqlRow& row) { text = row.Text(0); });
+                }).ok());
+  EXPECT_EQ(text, bytes);
+  struct stat file;
+  ASSERT_EQ(stat(dir_.File("test.db").c_str(), &file), 0);
+  EXPECT_EQ(file.st_mode & 0777, 0600u);
+}
+
+TEST_F(SqlTest, AFailedWorkUndoesItselfOnly) {
+  auto db = Open(Options());
+  ASSERT_TRUE(Insert(*db, 1, "a").ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(Insert(*db, 1, "b")));
+  const absl::Status status = db->Write(Soon(), [&](SqlSession& s) {
+    EXPECT_TRUE(s.Execute("INSERT INTO items(id, text) VALUES (2, 'c')").ok());
+    return absl::AbortedError("no");
+  });
+  EXPECT_TRUE(absl::IsAborted(status));
+  const absl::Status thrown =
+      db->Write(Soon(), [&](SqlSession&) -> absl::Status { throw std::runtime_error("odd"); });
+  EXPECT_TRUE(absl::IsInternal(thrown));
+  EXPECT_EQ(Count(*db), 1);
+  EXPECT_EQ(db->Sample().failed, 3u);
+}
+
+TEST_F(SqlTest, AReadChangesNothing) {
+  auto db = Open(Options());
+  const absl::Status status =
+      db->Read(Soon(), [](SqlSession& s) { return s.Execute("INSERT INTO items VALUES (1, 'a')"); });
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(Count(*db), 0);
+}
+
+TEST_F(SqlTest, NamesMistakes) {
+  auto db = Open(Options());
+  const auto run = [&](std::string_view sql, int64_t value) {
+    return db->Read(Soon(), [&](SqlSession& s) { return s.Execute(sql, {value}); });
+  };
+  EXPECT_TRUE(absl::IsInternal(run("SELEC 1", 1)));
+  EXPECT_TRUE(absl::IsInternal(run("SELECT ?1, ?2", 1)));
+  EXPECT_TRUE(absl::IsInternal(run("", 1)));
+  EXPECT_TRUE(run("SELECT ?1", 1).ok());
+}
+
+TEST_F(SqlTest, MigratesStepByStepAndRefusesANewerFile) {
+  SqlOptions options = Options();
+  ASSERT_TRUE(Insert(*Open(options), 1, "a").ok());
+  options.migrations.push_back("ALTER TABLE items ADD COLUMN rank INTEGER; UPDATE items SET rank = 7");
+  int64_t rank = 0;
+  ASSERT_TRUE(Open(options)
+                  ->Read(Soon(),
+                         [&](SqlSession& s) {
+                           return s.Query("SELECT rank FROM items", {},
+                                          [&](const SqlRow& row) { rank = row.Integer(0); });
+                         })
+                  .ok());
+  EXPECT_EQ(rank, 7);
+  const auto older = SqlDatabase::Open(Options());
+  EXPECT_TRUE(absl::IsFailedPrecondition(older.status())) << older.status();
+  options.migrations.push_back("CREATE TABLE broken(");
+  EXPECT_FALSE(SqlDatabase::Open(options).ok());
+  options.migrations.pop_back();
+  EXPECT_TRUE(SqlDatabase::Open(options).ok());  // nothing of the broken step has happened
+}
+
+TEST_F(SqlTest, ADamagedFileIsAnError) {
+  std::ofstream(dir_.File("test.db")) << std::string(8192, 'x');
+  const auto db = SqlDatabase::Open(Options());
+  EXPECT_TRUE(absl::IsDataLoss(db.status())) << db.status();
+}
+
+TEST_F(SqlTest, DamageBehindTheHeaderIsAnError) {
+  ASSERT_TRUE(Insert(*Open(Options()), 1, std::string(100'000, 'a')).ok());
+  std::fstream file(dir_.File("test.db"), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(4096);
+  file << std::string(4096, '\x55');
+  file.close();
+  auto db = Open(Options());
+  const absl::Status read =
+      db->Read(Soon(), [](SqlSession& s) { return s.Execute("SELECT sum(length(text)) FROM items"); });
+  EXPECT_TRUE(absl::IsDataLoss(read)) << read;
+  EXPECT_FALSE(Insert(*db, 2, "b").ok());
+}
+
+TEST_F(SqlTest, AFileThatIsFullRefusesAndStaysReadable) {
+  SqlOptions options = Options();
+  options.max_bytes = 256 << 10;
+  auto db = Open(options);
+  absl::Status status;
+  int64_t kept = 0;
+  while (status.ok() && kept < 1000) {
+    status = Insert(*db, kept, std::string(4096, 'a'));
+    if (status.ok()) ++kept;
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_GT(kept, 10);
+  EXPECT_EQ(Count(*db), kept);
+  ASSERT_TRUE(
+      db->Write(Soon(), [](SqlSession& s) { return s.Execute("DELETE FROM items WHERE id < 5"); }).ok());
+  EXPECT_TRUE(Insert(*db, kept, std::string(4096, 'a')).ok());
+}
+
+// The limit of the process stands for a full disk: write(2) fails.
+TEST_F(SqlTest, AFullDiskIsAnErrorAndLosesNothing) {
+  signal(SIGXFSZ, SIG_IGN);
+  auto db = Open(Options());
+  ASSERT_TRUE(Insert(*db, 1, "a").ok());
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit full{.rlim_cur = 128 << 10, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
+  const absl::Status status = Insert(*db, 2, std::string(1 << 20, 'b'));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_TRUE(absl::IsUnavailable(status) || absl::IsResourceExhausted(status)) << status;
+  EXPECT_EQ(Count(*db), 1);
+  EXPECT_TRUE(Insert(*db, 2, std::string(1 << 20, 'b')).ok());
+  EXPECT_EQ(Count(*db), 2);
+}
+
+TEST_F(SqlTest, NoWorkBeginsAfterItsDeadlineAndReadsEndAtIt) {
+  auto db = Open(Options());
+  const absl::Status late = db->Write(Deadline::In(Nanos(-1)), [](SqlSession&) {
+    ADD_FAILURE() << "it ran";
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late));
+  EXPECT_EQ(db->Sample().late, 1u);
+  const absl::Status slow = db->Read(Deadline::In(std::chrono::milliseconds(20)), [](SqlSession& s) {
+    return s.Execute(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
+  });
+  EXPECT_TRUE(absl::IsDeadlineExceeded(slow)) << slow;
+  EXPECT_EQ(Count(*db), 0);
+}
+
+TEST_F(SqlTest, TooManyThatWaitAreRefused) {
+  SqlOptions options = Options();
+  options.queue = 1;
+  auto db = Open(options);
+  std::atomic<bool> begun{false}, go{false};
+  std::thread holder([&] {
+    EXPECT_TRUE(db->Read(Soon(), [&](SqlSession&) {
+                    begun = true, begun.notify_all();
+                    go.wait(false);
+                    return absl::OkStatus();
+                  }).ok());
+  });
+  begun.wait(false);
+  std::thread waiter([&] { EXPECT_EQ(Count(*db), 0); });
+  while (db->Sample().waiting == 0) std::this_thread::yield();
+  const absl::Status refused = db->Read(Soon(), [](SqlSession&) { return absl::OkStatus(); });
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_EQ(db->Sample().refused, 1u);
+  go = true, go.notify_all();
+  holder.join(), waiter.join();
+}
+
+// Property: of writers in several threads and two clients of one file, every acknowledged write is there, no other is,
+// and writes that wait share commits.
+TEST_F(SqlTest, ConcurrentWritersStress) {
+  constexpr int kThreads = 8, kEach = 50;
+  auto one = Open(Options());
+  auto two = Open(Options());
+  const auto run = [&](int thread) {
+    SqlDatabase& db = thread % 2 == 0 ? *one : *two;
+    for (int i = 0; i < kEach; ++i) {
+      EXPECT_TRUE(Insert(db, thread * kEach + i, "a").ok());
+      EXPECT_TRUE(absl::IsAlreadyExists(Insert(db, thread * kEach + i, "b")));
+    }
+  };
+  run(0);  // alone first
+  std::vector<std::thread> threads;
+  for (int t = 1; t < kThreads; ++t) threads.emplace_back(run, t);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Count(*one), kThreads * kEach);
+  EXPECT_EQ(Count(*two), kThreads * kEach);
+  const SqlStats stats = one->Sample();
+  EXPECT_EQ(stats.writes, kThreads * kEach);
+  EXPECT_LE(stats.commits, stats.writes);
+}
+
+class SqlModels : public MidTier {
+ protected:
+  SqlModels() {
+    SqlOptions options;
+    options.path = dir_.File("test.db");
+    options.migrations = {kSchema};
+    options.sync = false;
+    db_ = *SqlDatabase::Open(options);
+  }
+  TestDir dir_;
+  std::unique_ptr<SqlDatabase> db_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Models, SqlModels,
+                         testing::Values("SIB1", "SDB1-2", "FIB1", "FDB1-2", "AIB1-1", "ADB1-2-2"),
+                         ModelName);
+
+// Each request waits twice; under all models, however few threads there are.
+TEST_P(SqlModels, ACoroutineWaitsAsItsModelWaits) {
+  ServeCoroutine([this](Context& ctx, const StringValue& in, StringValue* out) -> Coroutine {
+    int64_t id = 0;
+    absl::Status status = co_await db_->Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status inserted = s.Execute("INSERT INTO items(text) VALUES (?1)", {in.value()});
+      inserted.Update(
+          s.Query("SELECT last_insert_rowid()", {}, [&](const SqlRow& row) { id = row.Integer(0); }));
+      return inserted;
+    });
+    if (!status.ok()) co_return status;
+    co_return co_await db_->Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT text FROM items WHERE id = ?1", {id},
+                     [&](const SqlRow& row) { out->set_value(std::string(row.Text(0))); });
+    });
+  });
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([this, c] {
+      for (int i = 0; i < 25; ++i) {
+        const std::string text = Join(c, "-", i);
+        std::string answer;
+        const absl::Status status = Run(text, &answer);
+        ASSERT_TRUE(status.ok()) << status;
+        ASSERT_EQ(answer, text);
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+}  // namespace
+}  // namespace curtail
