@@ -1,5 +1,5 @@
 # curtail_app(NAME PROTOS a.proto ... SERVICES a.cc ... | SERVICE_FOLDER folder
-#             [CORE a.cc ...] [WORKLOAD a.cc ...] [LIBS lib ...])
+#             [CORE a.cc ...] [WORKLOAD a.cc ...] [COMMANDS a.cc ...] [LIBS lib ...] [HTTP])
 #
 # An application: the program NAME, which serves any of its services, from main.cc. With a SERVICE_FOLDER that file may be
 # missing: every source there, compose-post.cc, defines curtail::HostedService curtail::NAME::HostedComposePost(), and the
@@ -8,24 +8,34 @@
 #   PROTOS    the messages and services: NAME_proto
 #   SERVICES  a source a service: NAME_services
 #   WORKLOAD  what the tools send, with curtail::NAME::Requests() (apps/kit/requests.h): NAME_workload
+#   COMMANDS  sources of the program's own commands, with curtail::NAME::Commands(); for a main.cc that is missing
 #   LIBS      what the core links privately
+#   HTTP      the protos import google/api/annotations.proto
 # Applications with a WORKLOAD and a topology.yaml that are declared before tools/curtail are part of the command, and of an
 # installation.
 function(curtail_app name)
-  cmake_parse_arguments(ARG "" "SERVICE_FOLDER" "CORE;PROTOS;SERVICES;WORKLOAD;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "HTTP" "SERVICE_FOLDER" "CORE;PROTOS;SERVICES;WORKLOAD;COMMANDS;LIBS" ${ARGN})
   set(main main.cc)
   if(ARG_SERVICE_FOLDER)
     file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SERVICE_FOLDER}/*.cc)
     list(APPEND ARG_SERVICES ${found})
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/main.cc)
       set(main ${CMAKE_CURRENT_BINARY_DIR}/main.cc)
-      curtail_write_main(${name} ${main} ${found})
+      set(commands)
+      if(ARG_COMMANDS)
+        set(commands "curtail::${name}::Commands()")
+      endif()
+      curtail_write_main(${name} ${main} "${commands}" ${found})
     endif()
   endif()
   if(NOT ARG_SERVICES OR NOT ARG_PROTOS OR ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "curtail_app(${name}): wants PROTOS and SERVICES, but got \"${ARGN}\"")
   endif()
-  curtail_proto(${name}_proto PROTOS ${ARG_PROTOS} LIBS curtail::rpc)
+  set(http)
+  if(ARG_HTTP)
+    set(http LIBS curtail_http_annotations IMPORT_DIRS ${PROJECT_SOURCE_DIR}/curtail/gateway)
+  endif()
+  curtail_proto(${name}_proto PROTOS ${ARG_PROTOS} ${http})
   set(below ${name}_proto)
   if(ARG_CORE)
     add_library(${name}_core STATIC ${ARG_CORE})
@@ -38,7 +48,8 @@ function(curtail_app name)
   add_library(${name}_services STATIC ${ARG_SERVICES})
   target_include_directories(${name}_services PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   target_link_libraries(${name}_services PUBLIC apps_kit ${below} PRIVATE absl::strings ${ARG_LIBS} curtail_options)
-  curtail_executable(${name} SOURCES ${main} LIBS ${name}_services)
+  curtail_executable(${name} SOURCES ${main} ${ARG_COMMANDS} LIBS ${name}_services)
+  target_link_libraries(${name} PRIVATE absl::strings)
   if(ARG_WORKLOAD)
     add_library(${name}_workload STATIC ${ARG_WORKLOAD})
     target_link_libraries(${name}_workload PUBLIC apps_requests ${below} PRIVATE absl::strings curtail_options)
@@ -59,14 +70,18 @@ function(curtail_intrinsics)
   endif()
 endfunction()
 
-# curtail_write_main(NAME MAIN SOURCE...): writes the main() of an application over the services that the sources define.
-function(curtail_write_main name main)
+# curtail_write_main(NAME MAIN COMMANDS SOURCE...): writes the main() of an application over the services that the sources
+# define. COMMANDS is the expression of its commands, or empty.
+function(curtail_write_main name main commands)
   set(topology ${CMAKE_CURRENT_SOURCE_DIR}/topology.yaml)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${topology})
   file(STRINGS ${topology} title REGEX "^title: ")
   string(REGEX REPLACE "^title: *" "" title "${title}")
   set(declarations)
   set(entries)
+  if(commands)
+    string(APPEND declarations "std::vector<curtail::HostCommand> Commands();\n")
+  endif()
   foreach(source ${ARGN})
     get_filename_component(stem ${source} NAME_WE)
     string(REGEX MATCHALL "[^-_]+" words ${stem})
@@ -94,7 +109,8 @@ int main(int argc, char** argv) {
                             .title = R"title(@title@)title",
                             .examples = "Examples:\n  @name@ --monolith --listen 127.0.0.1:7000 --config FIB1",
                             .services = {
-@entries@                            }});
+@entries@                            },
+                            .commands = {@commands@}});
 }
 ]] @ONLY)
 endfunction()

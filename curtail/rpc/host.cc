@@ -7,7 +7,9 @@
 //  H3  Instances are made one after the other: one, or as a monolith all. Channels connect on first use, so services
 //      that call each other in a circle start in any order.
 //  H4  The server starts, and says "ready ADDRESS".
-//  H5  After the drain the server goes first, then each instance: its service, what it keeps, its channels.
+//  H5  Works that no request does begin now, as all services of the process can be called.
+//  H6  After the drain the works end, while what they call is there. Then the server goes, then each instance: its
+//      service, what it keeps, its channels.
 #include "curtail/rpc/host.h"
 
 #include <CLI/CLI.hpp>
@@ -58,6 +60,10 @@ struct Env::Impl {
   std::unique_ptr<Client> client;
   std::map<std::string, Peer, std::less<>> peers;
   std::vector<std::shared_ptr<void>> kept;
+  struct Work {
+    std::function<void()> start, stop;
+  };
+  std::vector<Work> works;  // while it serves
 };
 
 Env::Env(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -108,6 +114,9 @@ const std::vector<std::string>& Env::Store(std::string_view store) const {
 Shard Env::shard() const { return impl_->shard; }
 bool Env::quiet() const { return impl_->flags->quiet; }
 const std::vector<std::string>& Env::words() const { return impl_->flags->words; }
+void Env::WhileServing(std::function<void()> start, std::function<void()> stop) {
+  impl_->works.push_back({std::move(start), std::move(stop)});
+}
 void Env::KeepAlive(std::shared_ptr<void> object) { impl_->kept.push_back(std::move(object)); }
 
 // Builds the instances of a process, and serves them.
@@ -137,7 +146,14 @@ class HostBuilder {
     absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(*options, std::move(served_));
     if (!server.ok()) return server.status();
     for (const std::string& address : (*server)->addresses()) std::cout << "ready " << address << "\n";  // H4
-    return ServeUntilSignal(**server, FromSeconds(flags_.drain_s));
+    for (const Instance& instance : instances_) {
+      for (const auto& work : instance.env->impl_->works) work.start();  // H5
+    }
+    const int code = ServeUntilSignal(**server, FromSeconds(flags_.drain_s));
+    for (const Instance& instance : instances_) {
+      for (const auto& work : instance.env->impl_->works) work.stop();  // H6
+    }
+    return code;
   }
 
  private:

@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -108,6 +111,56 @@ TEST(Host, AMonolithsServicesFindEachOther) {
   shop.services[0].stores.clear();
   const HostRun run = RunHost(shop, {"--monolith", "--instances", "cart=2"});
   EXPECT_THAT(run.err, HasSubstr("2 carts, cart cart-0, cart cart-1"));
+}
+
+// A service whose works say on a pipe when they begin and end, and when what it keeps goes.
+class Working final : public Service {
+ public:
+  std::string_view FullName() const override { return "test.Working"; }
+  std::vector<MethodHandler> Handlers() override { return {}; }
+};
+
+int ServeWorking(int out) {
+  struct Kept {
+    ~Kept() { EXPECT_EQ(write(fd, "gone;", 5), 5); }
+    int fd;
+  };
+  const auto make = [out](Env& env) -> MadeService {
+    env.Keep(std::make_unique<Kept>(out));
+    env.WhileServing([out] { EXPECT_EQ(write(out, "start;", 6), 6); },
+                     [out] { EXPECT_EQ(write(out, "stop;", 5), 5); });
+    return std::make_unique<Working>();
+  };
+  const HostProgram program{.name = "works",
+                            .title = "Works.",
+                            .examples = "",
+                            .services = {{.name = "one", .make = make}, {.name = "two", .make = make}}};
+  std::vector<std::string> args = {"works", "--service", "one", "--listen", "127.0.0.1:0"};
+  std::vector<char*> argv;
+  for (std::string& arg : args) argv.push_back(arg.data());
+  return HostMain(static_cast<int>(argv.size()), argv.data(), program);
+}
+
+TEST(Host, WorksGoOnWhileTheProcessServes) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    close(ends[0]);
+    _exit(ServeWorking(ends[1]));
+  }
+  close(ends[1]);
+  std::string heard;
+  char buffer[64];
+  for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) {
+    heard.append(buffer, static_cast<size_t>(got));
+    if (heard == "start;") kill(pid, SIGTERM);
+  }
+  close(ends[0]);
+  int how = 0;
+  ASSERT_EQ(waitpid(pid, &how, 0), pid);
+  EXPECT_TRUE(WIFEXITED(how) && WEXITSTATUS(how) == 0) << how;
+  EXPECT_EQ(heard, "start;stop;gone;");
 }
 
 }  // namespace
