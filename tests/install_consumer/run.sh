@@ -60,7 +60,7 @@ for file in man/man1/curtail.1 bash-completion/completions/curtail zsh/site-func
   fish/vendor_completions.d/curtail.fish; do
   [[ -s $work/prefix/share/$file ]] || { echo "$file is not installed"; exit 1; }
 done
-for application in hdsearch recommend router setalgebra; do
+for application in hdsearch recommend router setalgebra social; do
   [[ -x $work/prefix/libexec/curtail/$application && -s $work/prefix/share/curtail/$application/topology.yaml ]] ||
     { echo "$application is not installed"; exit 1; }
 done

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/social/data.h"
+
+#include <utility>
+
+#include "apps/social/folder.h"
+#include "curtail/base/strings.h"
+
+namespace curtail::social {
+
+void AddDataFlags(Flags& flags, DataOptions* options) {
+  flags.Add("--data", &options->folder,
+            "Folder of the stores and the secret, auto: $XDG_STATE_HOME/curtail/social");
+  flags.Add("--no-sync", &options->no_sync, "What was acknowledged may be lost with the machine's power");
+}
+
+absl::StatusOr<std::unique_ptr<SqlDatabase>> OpenData(const DataOptions& options, std::string_view service,
+                                                      std::vector<std::string> migrations) {
+  const absl::StatusOr<std::string> folder = DataFolder(options.folder);
+  if (!folder.ok()) return folder.status();
+  SqlOptions sql;
+  sql.path = Join(*folder, "/", service, ".db");
+  sql.migrations = std::move(migrations);
+  sql.sync = !options.no_sync;
+  return SqlDatabase::Open(std::move(sql));
+}
+
+}  // namespace curtail::social

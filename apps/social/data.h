@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// data.h - where the services keep what they know: a file a service in one folder.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "curtail/rpc/flags.h"
+#include "curtail/store/sql/sql.h"
+
+namespace curtail::social {
+
+struct DataOptions {
+  // As for DataFolder().
+  std::string folder = "auto";
+  bool no_sync = false;
+};
+
+void AddDataFlags(Flags& flags, DataOptions* options);
+
+// FOLDER/SERVICE.db with the newest schema.
+absl::StatusOr<std::unique_ptr<SqlDatabase>> OpenData(const DataOptions& options, std::string_view service,
+                                                      std::vector<std::string> migrations);
+
+}  // namespace curtail::social

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/social/fill.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "apps/kit/parallel.h"
+#include "apps/social/folder.h"
+#include "apps/social/people.h"
+#include "curtail/base/rng.h"
+#include "curtail/base/strings.h"
+#include "curtail/rpc/channel.h"
+#include "social.curtail.h"
+
+namespace curtail::social {
+namespace {
+
+// A generated post of one of `users` users.
+ComposeRequest RequestOf(Rng& rng, uint64_t users, const std::string& token) {
+  const GeneratedPost post = GeneratePost(rng, users);
+  ComposeRequest request;
+  request.set_token(token);
+  request.set_text(post.text);
+  for (const uint64_t bytes : post.media_bytes) {
+    MediaItem* const item = request.add_media();
+    item->set_type("image/png");
+    item->set_bytes(bytes);
+  }
+  return request;
+}
+
+class SocialFiller {
+ public:
+  explicit SocialFiller(const FillOptions& options)
+      : options_(options), sessions_(options.users), is_new_(options.users) {}
+
+  // Calls step(i, stub) for each number below `count`, on several threads with a connection each.
+  absl::Status ForAll(const char* what, uint64_t count,
+                      const std::function<absl::Status(uint64_t, const Social::Stub&)>& step) {
+    apps::Progress progress(what, count, options_.quiet, what);
+    return apps::ForRanges(0, count, options_.threads, [&](size_t begin, size_t end) {
+      Client client;
+      Channel channel(&client, options_.target);
+      const Social::Stub stub(&channel);
+      for (size_t i = begin; i < end; ++i) {
+        if (absl::Status status = step(i, stub); !status.ok()) {
+          return absl::Status(status.code(),
+                              Join(what, " ", i, " at ", options_.target, ": ", Message(status)));
+        }
+        progress.Add(1);
+      }
+      return absl::OkStatus();
+    });
+  }
+
+  // The server hashes few passwords at once, and refuses more: then this waits for its turn.
+  absl::Status Enter(uint64_t user, const Social::Stub& stub) {
+    Credentials credentials;
+    credentials.set_name(NameOf(user));
+    credentials.set_password(PasswordOf(options_.seed, user));
+    const Deadline deadline = Deadline::In(FromSeconds(options_.timeout_s));
+    absl::Status status;
+    do {
+      Context ctx(deadline);
+      status = stub.Register(ctx, credentials, &sessions_[user]);
+      is_new_[user] = status.ok() ? 1 : 0;
+      if (absl::IsAlreadyExists(status)) {
+        Context again(deadline);
+        status = stub.Login(again, credentials, &sessions_[user]);
+      }
+      if (absl::IsResourceExhausted(status)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    } while (absl::IsResourceExhausted(status) && !deadline.Expired());
+    return status;
+  }
+
+  absl::Status Connect(const Follow& follow, const Social::Stub& stub) {
+    Context ctx(FromSeconds(options_.timeout_s));
+    Relation relation;
+    relation.set_token(sessions_[follow.first].token());
+    relation.set_name(NameOf(follow.second));
+    Changed changed;
+    return stub.Follow(ctx, relation, &changed);
+  }
+
+  absl::Status Write(uint64_t number, const Social::Stub& stub) {
+    Rng rng(options_.seed + 1 + number);
+    const uint64_t author = rng.Below(options_.users);
+    if (is_new_[author] == 0) return absl::OkStatus();
+    Context ctx(FromSeconds(options_.timeout_s));
+    Post post;
+    return stub.Compose(ctx, RequestOf(rng, options_.users, sessions_[author].token()), &post);
+  }
+
+  std::vector<LoadUser> Users() const {
+    std::vector<LoadUser> users;
+    for (const Session& session : sessions_)
+      users.push_back({session.user(), session.name(), session.token()});
+    return users;
+  }
+
+ private:
+  const FillOptions& options_;
+  std::vector<Session> sessions_;  // by number; each written by one thread
+  std::vector<char> is_new_;
+};
+
+}  // namespace
+
+absl::Status Fill(FillOptions options) {
+  const absl::StatusOr<std::string> folder = DataFolder(options.data);
+  if (!folder.ok()) return folder.status();
+  std::vector<Follow> follows;
+  if (!options.graph.empty()) {
+    absl::StatusOr<std::vector<Follow>> read = ReadFollows(options.graph, &options.users);
+    if (!read.ok()) return read.status();
+    follows = *std::move(read);
+  } else if (options.users < 2 || options.follows > options.users * (options.users - 1) / 4) {
+    return absl::InvalidArgumentError(Join(options.follows, " follows among ", options.users,
+                                           " users are too many: at most a quarter of all pairs"));
+  } else {
+    follows = GenerateFollows(options.seed, options.users, options.follows);
+  }
+  SocialFiller filler(options);
+  absl::Status status = filler.ForAll(
+      "users", options.users, [&](uint64_t i, const Social::Stub& stub) { return filler.Enter(i, stub); });
+  if (!status.ok()) return status;
+  if (absl::Status kept = WriteLoadUsers(*folder, filler.Users()); !kept.ok()) return kept;
+  status = filler.ForAll("follows", follows.size(), [&](uint64_t i, const Social::Stub& stub) {
+    return filler.Connect(follows[i], stub);
+  });
+  if (!status.ok()) return status;
+  return filler.ForAll("posts", options.posts,
+                       [&](uint64_t i, const Social::Stub& stub) { return filler.Write(i, stub); });
+}
+
+}  // namespace curtail::social

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fill.h - fills a social network through its front end, and leaves sessions for load tests.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace curtail::social {
+
+struct FillOptions {
+  std::string target;
+  std::string data = "auto";  // the folder for the sessions
+  std::string graph;          // an edge list; empty: generated
+  uint64_t users = 100;
+  uint64_t follows = 2000;
+  uint64_t posts = 500;
+  uint64_t seed = 1;
+  int threads = 8;
+  double timeout_s = 20;  // of one call
+  bool quiet = false;
+};
+
+// Registers the users, or logs them in if they are there, has them follow each other, and has the new ones compose.
+// Errors: the first of a call.
+[[nodiscard]] absl::Status Fill(FillOptions options);
+
+}  // namespace curtail::social

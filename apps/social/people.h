@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// people.h - generated users, follows and texts: the same for the same seed, at any size.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "curtail/base/rng.h"
+
+namespace curtail::social {
+
+// Users are numbered from 0.
+std::string NameOf(uint64_t user);
+// Known to whoever knows the seed: for load tests only.
+std::string PasswordOf(uint64_t seed, uint64_t user);
+
+// Who follows whom, by number.
+using Follow = std::pair<uint64_t, uint64_t>;
+
+// `count` of them. Some users have far more followers than others, as in real networks: the share of the most followed
+// tenth is one half. None is twice in the list, nor follows itself. REQUIRES: count <= users * (users - 1) / 4.
+std::vector<Follow> GenerateFollows(uint64_t seed, uint64_t users, uint64_t count);
+
+// Reads an edge list: two numbers a line, from 0 or 1 on, each edge in both directions, as socfb-Reed98 has them. Lines
+// that begin with % or #, and the sizes of a Matrix Market file, are left out. Sets `users` to one more than the greatest
+// number. Errors: those of the file; INVALID_ARGUMENT with the line.
+absl::StatusOr<std::vector<Follow>> ReadFollows(const std::string& path, uint64_t* users);
+
+// A text of 256 random characters with 1 to 6 mentions and 1 to 6 URLs, and the sizes of 1 to 5 media.
+struct GeneratedPost {
+  std::string text;
+  std::vector<uint64_t> media_bytes;
+};
+GeneratedPost GeneratePost(Rng& rng, uint64_t users);
+
+// A user's session, for load tests.
+struct LoadUser {
+  uint64_t id = 0;
+  std::string name;
+  std::string token;
+};
+// FOLDER/load-users, readable to this user only. Errors: NOT_FOUND with what to do; INTERNAL.
+absl::Status WriteLoadUsers(const std::string& folder, const std::vector<LoadUser>& users);
+absl::StatusOr<std::vector<LoadUser>> ReadLoadUsers(const std::string& folder);
+
+}  // namespace curtail::social

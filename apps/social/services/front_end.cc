@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Front end: what clients call. Finds out who calls and whom names mean, and hands on.
+#include <charconv>
+#include <chrono>
+
+#include "apps/social/data.h"
+#include "apps/social/folder.h"
+#include "apps/social/page.h"
+#include "apps/social/secrets.h"
+#include "content.curtail.h"
+#include "curtail/rpc/host.h"
+#include "curtail/rpc/jwt.h"
+#include "curtail/rpc/when_all.h"
+#include "social.curtail.h"
+#include "timelines.curtail.h"
+#include "users.curtail.h"
+
+namespace curtail::social {
+
+using SocialId = absl::StatusOr<uint64_t>;
+using GraphMethod = Method<Edge, Changed>;
+
+struct FrontEndService final : Social::CoroutineService {
+  FrontEndService(std::unique_ptr<JwtVerifier> v, Env& env)
+      : verifier(std::move(v)),
+        user(env.Stub<User>("user")),
+        graph(env.Stub<SocialGraph>("social-graph")),
+        compose(env.Stub<ComposePost>("compose-post")),
+        home(env.Stub<HomeTimeline>("home-timeline")),
+        timeline(env.Stub<UserTimeline>("user-timeline")),
+        url_shorten(env.Stub<UrlShorten>("url-shorten")) {}
+
+  Coroutine Register(Context& ctx, const Credentials& request, Session* reply) override {
+    return Forward(ctx, user.channel(), User::kRegister, request, reply);
+  }
+  Coroutine Login(Context& ctx, const Credentials& request, Session* reply) override {
+    return Forward(ctx, user.channel(), User::kLogin, request, reply);
+  }
+  Coroutine ExpandUrl(Context& ctx, const Code& request, Url* reply) override {
+    return Forward(ctx, url_shorten.channel(), UrlShorten::kExpand, request, reply);
+  }
+  Coroutine Follow(Context& ctx, const Relation& request, Changed* reply) override {
+    return ChangeGraph(ctx, SocialGraph::kFollow, request, reply);
+  }
+  Coroutine Unfollow(Context& ctx, const Relation& request, Changed* reply) override {
+    return ChangeGraph(ctx, SocialGraph::kUnfollow, request, reply);
+  }
+  Coroutine Block(Context& ctx, const Relation& request, Changed* reply) override {
+    return ChangeGraph(ctx, SocialGraph::kBlock, request, reply);
+  }
+  Coroutine Unblock(Context& ctx, const Relation& request, Changed* reply) override {
+    return ChangeGraph(ctx, SocialGraph::kUnblock, request, reply);
+  }
+  Coroutine ListFollowers(Context& ctx, const UserPage& request, People* reply) override {
+    return List(ctx, SocialGraph::kFollowers, request, reply);
+  }
+  Coroutine ListFollowing(Context& ctx, const UserPage& request, People* reply) override {
+    return List(ctx, SocialGraph::kFollowees, request, reply);
+  }
+
+  Coroutine Compose(Context& ctx, const ComposeRequest& request, Post* reply) override {
+    const SocialId caller = CallerOf(ctx, request.token());
+    if (!caller.ok()) co_return caller.status();
+    Draft draft;
+    draft.set_author(*caller);
+    draft.set_text(request.text());
+    *draft.mutable_media() = request.media();
+    co_return co_await Forward(ctx, compose.channel(), ComposePost::kCompose, draft, reply);
+  }
+
+  Coroutine DeletePost(Context& ctx, const PostRequest& request, Changed* reply) override {
+    const SocialId caller = CallerOf(ctx, request.token());
+    if (!caller.ok()) co_return caller.status();
+    PostOfAuthor post;
+    post.set_author(*caller);
+    post.set_post(request.id());
+    auto [deleted] = co_await WhenAll(ctx, Ask(compose, ComposePost::kDelete, post));
+    reply->set_changed(true);
+    co_return deleted.status();
+  }
+
+  Coroutine ReadHomeTimeline(Context& ctx, const HomePage& request, Posts* reply) override {
+    const SocialId caller = CallerOf(ctx, request.token());
+    if (!caller.ok()) co_return caller.status();
+    TimelinePage page;
+    page.set_viewer(*caller);
+    page.set_user(*caller);
+    page.set_before(request.before());
+    page.set_limit(request.limit());
+    co_return co_await Forward(ctx, home.channel(), HomeTimeline::kRead, page, reply);
+  }
+
+  Coroutine ReadUserTimeline(Context& ctx, const UserPage& request, Posts* reply) override {
+    TimelinePage page;
+    if (!TokenOf(ctx, request.token()).empty()) {
+      const SocialId caller = CallerOf(ctx, request.token());
+      if (!caller.ok()) co_return caller.status();
+      page.set_viewer(*caller);
+    }
+    const SocialId named = co_await Named(ctx, request.name());
+    if (!named.ok()) co_return named.status();
+    page.set_user(*named);
+    page.set_before(request.before());
+    page.set_limit(request.limit());
+    co_return co_await Forward(ctx, timeline.channel(), UserTimeline::kRead, page, reply);
+  }
+
+  std::vector<DeclaredPath> Paths() const override {
+    const std::string users(User::kServiceName), graphs(SocialGraph::kServiceName);
+    const std::string composers(ComposePost::kServiceName);
+    std::vector<DeclaredPath> paths = {
+        {"Register", {users}},
+        {"Login", {users}},
+        {"ExpandUrl", {std::string(UrlShorten::kServiceName)}},
+        {"Compose", {composers}},
+        {"DeletePost", {composers}},
+        {"ReadHomeTimeline", {std::string(HomeTimeline::kServiceName)}},
+        {"ReadUserTimeline", {users, std::string(UserTimeline::kServiceName)}},
+    };
+    for (const char* method : {"Follow", "Unfollow", "Block", "Unblock", "ListFollowers", "ListFollowing"}) {
+      paths.push_back({method, {users, graphs}});
+    }
+    return paths;
+  }
+
+  template <class Request, class Reply>
+  static Coroutine Forward(Context& ctx, Channel* channel, const Method<Request, Reply>& method,
+                           const std::type_identity_t<Request>& request, Reply* reply) {
+    auto replies = co_await broadcast(ctx, std::span(&channel, 1), method, request);
+    if (replies[0].ok()) reply->Swap(&*replies[0]);
+    co_return replies[0].status();
+  }
+
+  Coroutine ChangeGraph(Context& ctx, const GraphMethod& method, const Relation& request, Changed* reply) {
+    const SocialId caller = CallerOf(ctx, request.token());
+    if (!caller.ok()) co_return caller.status();
+    const SocialId named = co_await Named(ctx, request.name());
+    if (!named.ok()) co_return named.status();
+    Edge edge;
+    edge.set_from(*caller);
+    edge.set_to(*named);
+    co_return co_await Forward(ctx, graph.channel(), method, edge, reply);
+  }
+
+  Coroutine List(Context& ctx, const Method<EdgePage, Ids>& method, const UserPage& request, People* reply) {
+    const SocialId named = co_await Named(ctx, request.name());
+    if (!named.ok()) co_return named.status();
+    EdgePage page;
+    page.set_user(*named);
+    page.set_after(request.before());
+    page.set_limit(LimitOf(request.limit()));
+    auto [ids] = co_await WhenAll(ctx, Ask(graph, method, page));
+    if (!ids.ok()) co_return ids.status();
+    if (ids->ids_size() == static_cast<int>(page.limit())) reply->set_next(*ids->ids().rbegin());
+    auto [people] = co_await WhenAll(ctx, Ask(user, User::kById, *ids));
+    if (people.ok()) reply->mutable_people()->Swap(people->mutable_people());
+    co_return people.status();
+  }
+
+  // The user of that name.
+  Co<SocialId> Named(Context& ctx, const std::string& name) {
+    Names names;
+    names.add_names(name);
+    auto [found] = co_await WhenAll(ctx, Ask(user, User::kByName, names));
+    if (!found.ok()) co_return found.status();
+    if (found->people().empty()) co_return absl::NotFoundError("there is no user of that name");
+    co_return found->people(0).id();
+  }
+
+  static std::string_view TokenOf(const Context& ctx, std::string_view given) {
+    if (!given.empty()) return given;
+    const std::string_view header = ctx.metadata().Find("authorization").value_or("");
+    constexpr std::string_view kBearer = "Bearer ";
+    return header.starts_with(kBearer) ? header.substr(kBearer.size()) : "";
+  }
+
+  // Whose session it is.
+  SocialId CallerOf(const Context& ctx, std::string_view given) const {
+    const std::string_view token = TokenOf(ctx, given);
+    if (token.empty()) return absl::UnauthenticatedError("log in, and send the token of the session");
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const absl::StatusOr<JwtClaims> claims =
+        verifier->Verify(token, std::chrono::duration_cast<std::chrono::seconds>(now).count());
+    if (!claims.ok()) return claims.status();
+    uint64_t id = 0;
+    const std::string& text = claims->subject;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+    if (error == std::errc() && end == text.data() + text.size()) return id;
+    return absl::UnauthenticatedError("the token names no user");
+  }
+
+  const std::unique_ptr<JwtVerifier> verifier;
+  const User::Stub user;
+  const SocialGraph::Stub graph;
+  const ComposePost::Stub compose;
+  const HomeTimeline::Stub home;
+  const UserTimeline::Stub timeline;
+  const UrlShorten::Stub url_shorten;
+};
+
+HostedService HostedFrontEnd() {
+  auto data = std::make_shared<DataOptions>();
+  return {.name = "front-end",
+          .calls = {"user", "social-graph", "compose-post", "home-timeline", "user-timeline", "url-shorten"},
+          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .make = [data](Env& env) -> MadeService {
+            const absl::StatusOr<std::string> folder = DataFolder(data->folder);
+            if (!folder.ok()) return folder.status();
+            JwtOptions tokens;
+            auto secret = SecretOf(*folder + "/secret");
+            if (!secret.ok()) return secret.status();
+            tokens.secret = *std::move(secret);
+            tokens.issuer = kIssuer;
+            tokens.leeway_s = 0;
+            auto verifier = JwtVerifier::Load(tokens);
+            if (!verifier.ok()) return verifier.status();
+            return std::make_unique<FrontEndService>(*std::move(verifier), env);
+          }};
+}
+
+}  // namespace curtail::social

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text: shortens the URLs of a text and finds whom it mentions, both at once.
+#include "apps/social/page.h"
+#include "content.curtail.h"
+#include "curtail/rpc/host.h"
+#include "curtail/rpc/when_all.h"
+#include "users.curtail.h"
+
+namespace curtail::social {
+
+constexpr size_t kMostTextBytes = 4096;
+constexpr int kMostInText = 32;
+constexpr char kShortPrefix[] = "http://short-url/";
+
+// The parts of a text that mean more than themselves.
+struct TextParts {
+  struct Span {
+    size_t begin, size;
+  };
+  std::vector<Span> urls;
+  Names mentions;
+};
+
+bool IsNameChar(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
+
+TextParts PartsOf(std::string_view text) {
+  TextParts parts;
+  const auto end_of = [&](size_t from, auto goes_on) {
+    while (from < text.size() && goes_on(text[from])) ++from;
+    return from;
+  };
+  for (size_t at = 0; at < text.size();) {
+    const std::string_view rest = text.substr(at);
+    size_t end = at + 1;
+    if (rest.starts_with("http://") || rest.starts_with("https://")) {
+      end = end_of(at, [](char c) { return static_cast<unsigned char>(c) > ' '; });
+      parts.urls.push_back({at, end - at});
+    } else if (text[at] == '@') {
+      end = end_of(at + 1, IsNameChar);
+      if (end > at + 1) parts.mentions.add_names(std::string(text.substr(at + 1, end - at - 1)));
+    } else if (IsNameChar(text[at])) {
+      end = end_of(at, [](char c) { return IsNameChar(c) || c == '@'; });  // of a word, such as an address
+    }
+    at = end;
+  }
+  return parts;
+}
+
+struct TextService final : Text::CoroutineService {
+  TextService(UrlShorten::Stub u, UserMention::Stub m) : url_shorten(u), user_mention(m) {}
+
+  Coroutine Process(Context& ctx, const PlainText& request, ProcessedText* reply) override {
+    const std::string& text = request.text();
+    if (text.size() > kMostTextBytes) co_return absl::InvalidArgumentError("a text over 4096 bytes");
+    const TextParts parts = PartsOf(text);
+    absl::Status few = CheckCount(static_cast<int>(parts.urls.size()), kMostInText, "URLs");
+    few.Update(CheckCount(parts.mentions.names_size(), kMostInText, "mentions"));
+    if (!few.ok()) co_return few;
+    Urls urls;
+    for (const auto& span : parts.urls) urls.add_urls()->set_url(text.substr(span.begin, span.size));
+    auto both = co_await WhenAllOk(ctx, Ask(url_shorten, UrlShorten::kCreate, urls),
+                                   Ask(user_mention, UserMention::kResolve, parts.mentions));
+    if (!both.ok()) co_return both.status();
+    auto& [shortened, mentioned] = *both;
+    if (shortened.urls_size() != urls.urls_size()) co_return absl::InternalError("URLs were lost");
+    size_t from = 0;
+    for (int i = 0; i < shortened.urls_size(); ++i) {
+      const auto& span = parts.urls[static_cast<size_t>(i)];
+      reply->mutable_text()->append(text, from, span.begin - from);
+      reply->mutable_text()->append(kShortPrefix + shortened.urls(i).code());
+      from = span.begin + span.size;
+    }
+    reply->mutable_text()->append(text, from);
+    reply->mutable_urls()->Swap(shortened.mutable_urls());
+    reply->mutable_mentions()->Swap(mentioned.mutable_people());
+    co_return absl::OkStatus();
+  }
+
+  std::vector<DeclaredPath> Paths() const override {
+    return {{"Process", {std::string(UrlShorten::kServiceName), std::string(UserMention::kServiceName)}}};
+  }
+
+  const UrlShorten::Stub url_shorten;
+  const UserMention::Stub user_mention;
+};
+
+HostedService HostedText() {
+  return {.name = "text", .calls = {"url-shorten", "user-mention"}, .make = [](Env& env) {
+            return std::make_unique<TextService>(env.Stub<UrlShorten>("url-shorten"),
+                                                 env.Stub<UserMention>("user-mention"));
+          }};
+}
+
+}  // namespace curtail::social

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// URL shortener: random codes, so that nobody finds a URL by counting.
+#include "apps/social/data.h"
+#include "apps/social/page.h"
+#include "apps/social/secrets.h"
+#include "content.curtail.h"
+#include "curtail/rpc/coroutine.h"
+#include "curtail/rpc/host.h"
+
+namespace curtail::social {
+
+constexpr size_t kCodeLength = 10, kMostUrlBytes = 2048;
+constexpr int kMostUrls = 64;
+
+struct UrlShortenService final : UrlShorten::CoroutineService {
+  explicit UrlShortenService(SqlDatabase& d) : db(d) {}
+
+  Coroutine Create(Context& ctx, const Urls& request, Urls* reply) override {
+    if (absl::Status status = CheckCount(request.urls_size(), kMostUrls, "URLs"); !status.ok())
+      co_return status;
+    if (request.urls().empty()) co_return absl::OkStatus();
+    for (const Url& asked : request.urls()) {
+      if (asked.url().size() > kMostUrlBytes) co_return absl::InvalidArgumentError("a URL over 2048 bytes");
+      const absl::StatusOr<std::string> code = RandomCode();
+      if (!code.ok()) co_return code.status();
+      Url* const url = reply->add_urls();
+      url->set_code(*code);
+      url->set_url(asked.url());
+    }
+    // Of 62^10 codes none comes twice in practice; if one does, the caller gets ALREADY_EXISTS.
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status;
+      for (const Url& url : reply->urls()) {
+        status.Update(s.Execute("INSERT INTO urls(code, url) VALUES (?1, ?2)", {url.code(), url.url()}));
+      }
+      return status;
+    });
+  }
+
+  Coroutine Expand(Context& ctx, const Code& request, Url* reply) override {
+    absl::Status status = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT url FROM urls WHERE code = ?1", {request.code()}, [&](const SqlRow& row) {
+        reply->set_code(request.code());
+        reply->set_url(std::string(row.Text(0)));
+      });
+    });
+    if (status.ok() && reply->code().empty()) status = absl::NotFoundError("there is no such short URL");
+    co_return status;
+  }
+
+  Coroutine Delete(Context& ctx, const Urls& request, Nothing*) override {
+    if (absl::Status status = CheckCount(request.urls_size(), kMostUrls, "URLs"); !status.ok())
+      co_return status;
+    if (request.urls().empty()) co_return absl::OkStatus();
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status;
+      for (const Url& url : request.urls()) {
+        status.Update(s.Execute("DELETE FROM urls WHERE code = ?1", {url.code()}));
+      }
+      return status;
+    });
+  }
+
+  static absl::StatusOr<std::string> RandomCode() {
+    constexpr std::string_view kDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    absl::StatusOr<std::string> code = RandomBytes(kCodeLength);
+    if (!code.ok()) return code;
+    for (char& c : *code) c = kDigits[static_cast<unsigned char>(c) % kDigits.size()];
+    return code;
+  }
+
+  SqlDatabase& db;
+};
+
+HostedService HostedUrlShorten() {
+  auto data = std::make_shared<DataOptions>();
+  return {.name = "url-shorten",
+          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .make = [data](Env& env) -> MadeService {
+            auto db = OpenData(
+                *data, "url-shorten",
+                {"CREATE TABLE urls(code TEXT PRIMARY KEY, url TEXT NOT NULL) STRICT, WITHOUT ROWID"});
+            if (!db.ok()) return db.status();
+            return std::make_unique<UrlShortenService>(env.Keep(*std::move(db)));
+          }};
+}
+
+}  // namespace curtail::social

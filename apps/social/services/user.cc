@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// User: names, passwords and sessions.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+
+#include "apps/social/data.h"
+#include "apps/social/folder.h"
+#include "apps/social/page.h"
+#include "apps/social/secrets.h"
+#include "content.curtail.h"
+#include "curtail/exec/async.h"
+#include "curtail/rpc/host.h"
+#include "curtail/rpc/when_all.h"
+#include "users.curtail.h"
+
+namespace curtail::social {
+
+struct UserOptions {
+  DataOptions data;
+  double session_h = 24;
+  int hashes = 4;  // passwords that are hashed at once; each takes 16 MiB
+};
+
+absl::Status CheckCredentials(const Credentials& given) {
+  const std::string& name = given.name();
+  const bool named = !name.empty() && name.size() <= 32 && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
+  if (!named) return absl::InvalidArgumentError("a name is 1 to 32 of a-z, 0-9 and _");
+  if (given.password().size() >= 8 && given.password().size() <= 256) return absl::OkStatus();
+  return absl::InvalidArgumentError("a password has 8 to 256 bytes");
+}
+
+struct UserService final : User::CoroutineService {
+  UserService(const UserOptions& o, std::string s, SqlDatabase& d, UniqueId::Stub u)
+      : options(o), secret(std::move(s)), db(d), unique_id(u) {}
+
+  Coroutine Register(Context& ctx, const Credentials& request, Session* reply) override {
+    if (absl::Status status = CheckCredentials(request); !status.ok()) co_return status;
+    IdCount one;
+    one.set_count(1);
+    auto [ids] = co_await WhenAll(ctx, Ask(unique_id, UniqueId::kNext, one));
+    if (!ids.ok()) co_return ids.status();
+    const absl::StatusOr<std::string> hash = Hash([&] { return HashPassword(request.password()); });
+    if (!hash.ok()) co_return hash.status();
+    const uint64_t id = ids->ids(0);
+    absl::Status written = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      return s.Execute("INSERT INTO users(id, name, hash) VALUES (?1, ?2, ?3)",
+                       {id, request.name(), SqlValue::Bytes(*hash)});
+    });
+    if (absl::IsAlreadyExists(written)) co_return absl::AlreadyExistsError("the name is taken");
+    if (written.ok()) Open(id, request.name(), reply);
+    co_return written;
+  }
+
+  Coroutine Login(Context& ctx, const Credentials& request, Session* reply) override {
+    if (absl::Status status = CheckCredentials(request); !status.ok()) co_return status;
+    uint64_t id = 0;
+    std::string hash;
+    absl::Status read = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT id, hash FROM users WHERE name = ?1", {request.name()},
+                     [&](const SqlRow& row) { id = row.Unsigned(0), hash = row.Text(1); });
+    });
+    if (!read.ok()) co_return read;
+    // Of nobody's password, too, so that the time does not tell who there is.
+    const absl::StatusOr<std::string> right = Hash(
+        [&]() -> absl::StatusOr<std::string> { return IsPassword(request.password(), hash) ? "yes" : ""; });
+    if (!right.ok()) co_return right.status();
+    if (right->empty()) co_return absl::UnauthenticatedError("the name or the password is wrong");
+    Open(id, request.name(), reply);
+    co_return absl::OkStatus();
+  }
+
+  Coroutine ById(Context& ctx, const Ids& request, People* reply) override {
+    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status;
+      for (int i = 0; i < request.ids_size() && status.ok(); ++i) {
+        status = Find(s, "SELECT id, name FROM users WHERE id = ?1", request.ids(i), reply);
+      }
+      return status;
+    });
+  }
+
+  Coroutine ByName(Context& ctx, const Names& request, People* reply) override {
+    if (absl::Status status = CheckCount(request.names_size(), kMostIds, "names"); !status.ok()) {
+      co_return status;
+    }
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status;
+      for (int i = 0; i < request.names_size() && status.ok(); ++i) {
+        status = Find(s, "SELECT id, name FROM users WHERE name = ?1", request.names(i), reply);
+      }
+      return status;
+    });
+  }
+
+  std::vector<DeclaredPath> Paths() const override {
+    return {{"Register", {std::string(UniqueId::kServiceName)}}, {"Login", {}}, {"ById", {}}, {"ByName", {}}};
+  }
+
+  static absl::Status Find(SqlSession& s, std::string_view sql, SqlValue key, People* found) {
+    return s.Query(sql, {key}, [&](const SqlRow& row) {
+      Person* const person = found->add_people();
+      person->set_id(row.Unsigned(0));
+      person->set_name(std::string(row.Text(1)));
+    });
+  }
+
+  // Runs `f`, which takes long, aside; refuses more at once than there is memory for.
+  template <class F>
+  absl::StatusOr<std::string> Hash(F f) {
+    if (hashing.fetch_add(1, std::memory_order_relaxed) >= options.hashes) {
+      hashing.fetch_sub(1, std::memory_order_relaxed);
+      return absl::ResourceExhaustedError("too many passwords are checked at once; try again");
+    }
+    absl::StatusOr<std::string> result = Offload(f);
+    hashing.fetch_sub(1, std::memory_order_relaxed);
+    return result;
+  }
+
+  void Open(uint64_t id, const std::string& name, Session* session) const {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const int64_t now_s = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+    session->set_user(id);
+    session->set_name(name);
+    session->set_expires_s(now_s + static_cast<int64_t>(options.session_h * 3600));
+    session->set_token(SignToken(secret, id, now_s, session->expires_s()));
+  }
+
+  const UserOptions options;
+  const std::string secret;
+  SqlDatabase& db;
+  const UniqueId::Stub unique_id;
+  // Atomic; relaxed, a count.
+  std::atomic<int> hashing{0};
+};
+
+HostedService HostedUser() {
+  auto options = std::make_shared<UserOptions>();
+  return {.name = "user",
+          .calls = {"unique-id"},
+          .flags =
+              [options](Flags& flags) {
+                AddDataFlags(flags, &options->data);
+                flags.Add("--session", &options->session_h, "user: hours that a token is valid",
+                          {1e-3, 8760});
+                flags.Add("--hashes", &options->hashes, "user: passwords that are hashed at once", {1, 64});
+              },
+          .make = [options](Env& env) -> MadeService {
+            auto db = OpenData(options->data, "user",
+                               {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+                                " hash BLOB NOT NULL) STRICT"});
+            if (!db.ok()) return db.status();
+            auto secret = SecretOf(*DataFolder(options->data.folder) + "/secret");
+            if (!secret.ok()) return secret.status();
+            return std::make_unique<UserService>(*options, *std::move(secret), env.Keep(*std::move(db)),
+                                                 env.Stub<UniqueId>("unique-id"));
+          }};
+}
+
+}  // namespace curtail::social

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole application, in one process and in thirteen, as its clients see it.
+#include <gmock/gmock.h>
+
+#include "apps/social/social_testing.h"
+#include "curtail/base/strings.h"
+#include "curtail/base/testing.h"
+
+namespace curtail::social {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+struct Form {
+  const char* name;
+  const char* config;
+  bool monolith;
+};
+
+class SocialTest : public testing::TestWithParam<Form> {
+ protected:
+  std::vector<uint64_t> Home(const Session& by) {
+    std::vector<uint64_t> ids;
+    const absl::Status status = app_.Home(by, &ids);
+    EXPECT_TRUE(status.ok()) << status;
+    return ids;
+  }
+  std::vector<uint64_t> Timeline(const Session& by, const std::string& name) {
+    std::vector<uint64_t> ids;
+    const absl::Status status = app_.Timeline(by, name, &ids);
+    EXPECT_TRUE(status.ok()) << status;
+    return ids;
+  }
+  absl::Status Expand(const std::string& code, std::string* url) {
+    Code request;
+    request.set_code(code);
+    Url reply;
+    Context ctx(kMaxTestWait);
+    const absl::Status status = app_.Front().ExpandUrl(ctx, request, &reply);
+    *url = reply.url();
+    return status;
+  }
+
+  SocialDeployment app_{GetParam().config, GetParam().monolith};
+};
+
+INSTANTIATE_TEST_SUITE_P(Forms, SocialTest,
+                         testing::Values(Form{"MonolithSDB", "SDB1-16", true},
+                                         Form{"MonolithFIB", "FIB1", true},
+                                         Form{"MonolithADB", "ADB1-2-2", true},
+                                         Form{"Processes", "FIB1", false}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(SocialTest, PostsReachThoseWhoFollowAndThoseWhoAreMentioned) {
+  const Session ann = app_.Register("ann"), bob = app_.Register("bob"), eve = app_.Register("eve");
+  ASSERT_TRUE(app_.Follow(bob, "ann").ok());
+  ComposeRequest request;
+  request.set_token(ann.token());
+  request.set_text("see http://example.org/a?b=c, @eve and @nobody; mail me@bob");
+  request.add_media()->set_type("image/png");
+  Context ctx(kMaxTestWait);
+  Post post;
+  const absl::Status status = app_.Front().Compose(ctx, request, &post);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(post.author().name(), "ann");
+  EXPECT_EQ(post.author().id(), ann.user());
+  ASSERT_EQ(post.urls_size(), 1);
+  EXPECT_EQ(post.urls(0).url(), "http://example.org/a?b=c,");
+  EXPECT_EQ(post.text(),
+            Join("see http://short-url/", post.urls(0).code(), " @eve and @nobody; mail me@bob"));
+  ASSERT_EQ(post.mentions_size(), 1);
+  EXPECT_EQ(post.mentions(0).id(), eve.user());
+  ASSERT_EQ(post.media_size(), 1);
+  EXPECT_NE(post.media(0).id(), 0u);
+  std::string url;
+  ASSERT_TRUE(Expand(post.urls(0).code(), &url).ok());
+  EXPECT_EQ(url, "http://example.org/a?b=c,");
+
+  EXPECT_THAT(Timeline(bob, "ann"), ElementsAre(post.id()));
+  app_.AwaitQueue();
+  EXPECT_THAT(Home(bob), ElementsAre(post.id()));
+  EXPECT_THAT(Home(eve), ElementsAre(post.id()));
+  EXPECT_THAT(Home(ann), IsEmpty());
+
+  // A deleted post is nowhere, nor is what it was made of.
+  EXPECT_TRUE(absl::IsPermissionDenied(app_.Delete(bob, post.id())));
+  ASSERT_TRUE(app_.Delete(ann, post.id()).ok());
+  EXPECT_TRUE(absl::IsNotFound(app_.Delete(ann, post.id())));
+  EXPECT_THAT(Home(bob), IsEmpty());
+  EXPECT_THAT(Timeline(bob, "ann"), IsEmpty());
+  EXPECT_TRUE(absl::IsNotFound(Expand(post.urls(0).code(), &url)));
+}
+
+TEST_P(SocialTest, ThoseWhoBlockSeeNothingOfEachOther) {
+  const Session ann = app_.Register("ann"), bob = app_.Register("bob");
+  ASSERT_TRUE(app_.Follow(bob, "ann").ok());
+  const Post post = app_.Compose(ann, "hello @bob");
+  app_.AwaitQueue();
+  EXPECT_THAT(Home(bob), ElementsAre(post.id()));
+  ASSERT_TRUE(app_.Block(ann, "bob").ok());
+  EXPECT_THAT(Home(bob), IsEmpty());
+  EXPECT_THAT(Timeline(bob, "ann"), IsEmpty());
+  EXPECT_THAT(Timeline(Session(), "ann"), ElementsAre(post.id()));  // whoever is not logged in
+  EXPECT_TRUE(absl::IsPermissionDenied(app_.Follow(bob, "ann")));
+  ASSERT_TRUE(app_.Unblock(ann, "bob").ok());
+  EXPECT_THAT(Home(bob), ElementsAre(post.id()));  // it is mentioned
+  ASSERT_TRUE(app_.Follow(bob, "ann").ok());
+  EXPECT_THAT(Timeline(bob, "ann"), ElementsAre(post.id()));
+}
+
+TEST_P(SocialTest, RefusesWhatIsWrong) {
+  const Session ann = app_.Register("ann");
+  const auto enter = [&](const char* name, const char* password, bool fresh) {
+    Credentials credentials;
+    credentials.set_name(name), credentials.set_password(password);
+    Context ctx(kMaxTestWait);
+    Session session;
+    return fresh ? app_.Front().Register(ctx, credentials, &session)
+                 : app_.Front().Login(ctx, credentials, &session);
+  };
+  EXPECT_TRUE(absl::IsAlreadyExists(enter("ann", kTestPassword, true)));
+  EXPECT_TRUE(absl::IsInvalidArgument(enter("Ann!", kTestPassword, true)));
+  EXPECT_TRUE(absl::IsInvalidArgument(enter("bob", "short", true)));
+  EXPECT_TRUE(enter("ann", kTestPassword, false).ok());
+  EXPECT_TRUE(absl::IsUnauthenticated(enter("ann", "another password", false)));
+  EXPECT_TRUE(absl::IsUnauthenticated(enter("nobody", kTestPassword, false)));
+
+  Session forged = ann;
+  forged.mutable_token()->at(forged.token().size() - 10) ^= 1;
+  std::vector<uint64_t> ids;
+  EXPECT_TRUE(absl::IsUnauthenticated(app_.Home(forged, &ids)));
+  EXPECT_TRUE(absl::IsUnauthenticated(app_.Home(Session(), &ids)));
+  EXPECT_TRUE(absl::IsNotFound(app_.Timeline(ann, "nobody", &ids)));
+  EXPECT_TRUE(absl::IsNotFound(app_.Follow(ann, "nobody")));
+  EXPECT_TRUE(absl::IsInvalidArgument(app_.Follow(ann, "ann")));
+
+  const auto compose = [&](const std::string& text, const char* media) {
+    ComposeRequest request;
+    request.set_token(ann.token()), request.set_text(text);
+    if (*media != '\0') request.add_media()->set_type(media);
+    Context ctx(kMaxTestWait);
+    Post post;
+    return app_.Front().Compose(ctx, request, &post);
+  };
+  EXPECT_TRUE(absl::IsInvalidArgument(compose("", "")));
+  EXPECT_TRUE(absl::IsInvalidArgument(compose(std::string(5000, 'a'), "")));
+  EXPECT_TRUE(absl::IsInvalidArgument(compose("a", "text/html")));
+  EXPECT_THAT(Timeline(ann, "ann"), IsEmpty());
+}
+
+// A service that dies takes no acknowledged post with it.
+TEST(Social, AKilledServiceLosesNoPost) {
+  SocialDeployment app("FIB1", false);
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  ASSERT_TRUE(app.Follow(bob, "ann").ok());
+  std::vector<uint64_t> posts, home;
+  const auto compose = [&] { posts.insert(posts.begin(), app.Compose(ann, "more").id()); };
+  compose();
+  app.Kill("home-timeline");
+  for (int i = 0; i < 10; ++i) compose();  // acknowledged all the same
+  app.Kill("write-home-timeline");
+  app.Start("write-home-timeline");
+  app.Start("home-timeline");
+  compose();
+  app.AwaitQueue();
+  ASSERT_TRUE(app.Home(bob, &home).ok());
+  EXPECT_EQ(home, posts);
+  app.Kill("post-storage");
+  app.Start("post-storage");
+  ASSERT_TRUE(app.Timeline(bob, "ann", &home).ok());
+  EXPECT_EQ(home, posts);
+}
+
+TEST(Social, TimelinesAreTrimmed) {
+  SocialDeployment app("FIB1", true, {"--timeline-length", "8"});
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  ASSERT_TRUE(app.Follow(bob, "ann").ok());
+  std::vector<uint64_t> posts, ids;
+  for (int i = 0; i < 40; ++i) posts.insert(posts.begin(), app.Compose(ann, Join("number ", i)).id());
+  app.AwaitQueue();
+  const auto expect_trimmed = [&] {
+    EXPECT_GE(ids.size(), 8u);
+    EXPECT_LE(ids.size(), 10u);  // an eighth and one more
+    ids.resize(8), posts.resize(8);
+    EXPECT_EQ(ids, posts);
+  };
+  ASSERT_TRUE(app.Timeline(bob, "ann", &ids).ok());
+  expect_trimmed();
+  ASSERT_TRUE(app.Home(bob, &ids).ok());
+  expect_trimmed();
+}
+
+}  // namespace
+}  // namespace curtail::social

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the whole application, loads it, and uses it over REST. Usage: up_test.py FORM CURTAIL GATEWAY SOCIAL"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+
+MAX_WAIT_S = 90
+PROCESSES = {"processes": 14, "monolith": 2}
+
+
+def rest(address, verb, path, body=None, token=None):
+    """Status and JSON."""
+    headers = {"content-type": "application/json"}
+    if token:
+        headers["authorization"] = f"Bearer {token}"
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"http://{address}{path}", data, headers, method=verb)
+    try:
+        with urllib.request.urlopen(request, timeout=MAX_WAIT_S) as reply:
+            return reply.status, json.load(reply)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def use(address):
+    """What a client of HTTP does: two users, a post, its end."""
+    tokens = {}
+    for name in ("ann", "bob"):
+        status, session = rest(address, "POST", "/v1/users", {"name": name, "password": "a password"})
+        assert status == 200, session
+        tokens[name] = session["token"]
+    assert rest(address, "POST", "/v1/users", {"name": "ann", "password": "a password"})[0] == 409
+    assert rest(address, "POST", "/v1/sessions", {"name": "ann", "password": "wrong one"})[0] == 401
+    assert rest(address, "GET", "/v1/home")[0] == 401
+    assert rest(address, "PUT", "/v1/following/ann", token=tokens["bob"]) == (200, {"changed": True})
+    people = rest(address, "GET", "/v1/users/ann/followers")[1]["people"]
+    assert [person["name"] for person in people] == ["bob"], people
+
+    status, post = rest(address, "POST", "/v1/posts", token=tokens["ann"],
+                        body={"text": "hello @bob http://example.org/", "media": [{"type": "image/png", "bytes": "7"}]})
+    assert status == 200 and post["author"]["name"] == "ann" and post["mentions"][0]["name"] == "bob", post
+    code = post["urls"][0]["code"]
+    assert rest(address, "GET", f"/v1/urls/{code}")[1]["url"] == "http://example.org/"
+    status, posts = rest(address, "GET", "/v1/users/ann/posts?limit=5", token=tokens["bob"])
+    assert status == 200 and posts["posts"] == [post], posts
+    assert rest(address, "DELETE", f"/v1/posts/{post['id']}", token=tokens["bob"])[0] == 403
+    assert rest(address, "DELETE", f"/v1/posts/{post['id']}", token=tokens["ann"])[0] == 200
+    assert rest(address, "GET", f"/v1/urls/{code}")[0] == 404
+    assert rest(address, "PUT", "/v1/blocked/bob", token=tokens["ann"])[0] == 200
+    assert rest(address, "PUT", "/v1/following/ann", token=tokens["bob"])[0] == 403
+
+
+def main(form, curtail, gateway, social):
+    with tempfile.TemporaryDirectory() as scratch:
+        env = {**os.environ, "XDG_RUNTIME_DIR": scratch, "XDG_STATE_HOME": scratch + "/state", "NO_COLOR": "1",
+               "PATH": os.path.dirname(social) + ":" + os.environ["PATH"]}
+
+        def run(*args, codes=(0,)):
+            done = subprocess.run([curtail, *args], env=env, text=True, capture_output=True, timeout=MAX_WAIT_S)
+            print("$ curtail", *args, f"-> {done.returncode}\n{done.stdout}{done.stderr}")
+            assert done.returncode in codes, done.returncode
+            return done.stdout
+
+        sizes = [word for text in ("users=12", "follows=30", "posts=30") for word in ("--set", text)]
+        run("up", "social", "--detach", *sizes, *(["--monolith"] if form == "monolith" else []))
+        try:
+            processes = json.loads(run("ps", "--json"))[0]["processes"]
+            assert len(processes) == PROCESSES[form], processes
+            run("load", "social", "--rps", "40", "--duration", "2s", "--warmup", "100ms", "--timeout", "10s", "--json",
+                scratch + "/run.json", codes=(0, 98))
+            requests = json.load(open(scratch + "/run.json"))["runs"][0]["requests"]
+            assert requests["ok"] > 0 and requests["ok"] == requests["sent"], requests
+
+            entry = next(p["address"] for p in processes if p["name"] == "front-end")
+            front = subprocess.Popen([gateway, entry, "--listen", "127.0.0.1:0", "--forward-header", "authorization"],
+                                     text=True, stdout=subprocess.PIPE)
+            try:
+                use(re.search(r"listening on (\S+)", front.stdout.readline()).group(1))
+            finally:
+                front.send_signal(signal.SIGTERM)
+                front.communicate(timeout=MAX_WAIT_S)
+        finally:
+            run("down", "social")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
