@@ -175,6 +175,37 @@ TEST(Social, AKilledServiceLosesNoPost) {
   EXPECT_EQ(home, posts);
 }
 
+// An author whose post was refused finds it nowhere, even if the queue had it.
+TEST(Social, APostThatFailsHalfWayIsTakenBack) {
+  SocialDeployment app("FIB1", false);
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  ASSERT_TRUE(app.Follow(bob, "ann").ok());
+  app.Kill("user-timeline");
+  Post post;
+  const auto compose = [&](const char* text) {
+    ComposeRequest request;
+    request.set_token(ann.token());
+    request.set_text(text);
+    Context ctx(kMaxTestWait);
+    return app.Front().Compose(ctx, request, &post);
+  };
+  absl::Status status = compose("half a post");
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  app.Start("user-timeline");
+  // Channels try to connect again after a while.
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  do {
+    status = compose("a whole post");
+  } while (absl::IsUnavailable(status) && !deadline.Expired());
+  ASSERT_TRUE(status.ok()) << status;
+  app.AwaitQueue();
+  std::vector<uint64_t> ids;
+  ASSERT_TRUE(app.Timeline(bob, "ann", &ids).ok());
+  EXPECT_THAT(ids, ElementsAre(post.id()));
+  ASSERT_TRUE(app.Home(bob, &ids).ok());
+  EXPECT_THAT(ids, ElementsAre(post.id()));
+}
+
 TEST(Social, TimelinesAreTrimmed) {
   SocialDeployment app("FIB1", true, {"--timeline-length", "8"});
   const Session ann = app.Register("ann"), bob = app.Register("bob");
