@@ -25,4 +25,13 @@ absl::StatusOr<std::unique_ptr<SqlDatabase>> OpenData(const DataOptions& options
   return SqlDatabase::Open(std::move(sql));
 }
 
+absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
+                                      std::vector<std::string> migrations) {
+  auto opened = OpenData(options, service, std::move(migrations));
+  if (!opened.ok()) return opened.status();
+  SqlDatabase* const db = &env.Keep(*std::move(opened));
+  env.WhileServing([] {}, [db] { db->Stop(); });
+  return db;
+}
+
 }  // namespace curtail::social

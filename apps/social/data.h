@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "curtail/rpc/flags.h"
+#include "curtail/rpc/host.h"
 #include "curtail/store/sql/sql.h"
 
 namespace curtail::social {
@@ -25,5 +26,9 @@ void AddDataFlags(Flags& flags, DataOptions* options);
 // FOLDER/SERVICE.db with the newest schema.
 absl::StatusOr<std::unique_ptr<SqlDatabase>> OpenData(const DataOptions& options, std::string_view service,
                                                       std::vector<std::string> migrations);
+
+// The same for a service: the Env keeps it, and stops it when the process has drained.
+absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
+                                      std::vector<std::string> migrations);
 
 }  // namespace curtail::social

@@ -8,8 +8,8 @@
 //      that call each other in a circle start in any order.
 //  H4  The server starts, and says "ready ADDRESS".
 //  H5  Works that no request does begin now, as all services of the process can be called.
-//  H6  After the drain the works end, while what they call is there. Then the server goes, then each instance: its
-//      service, what it keeps, its channels.
+//  H6  After the drain the works end in the opposite order, while what they call is there. Then the server goes, then
+//      each instance: its service, what it keeps, its channels.
 #include "curtail/rpc/host.h"
 
 #include <CLI/CLI.hpp>
@@ -150,8 +150,9 @@ class HostBuilder {
       for (const auto& work : instance.env->impl_->works) work.start();  // H5
     }
     const int code = ServeUntilSignal(**server, FromSeconds(flags_.drain_s));
-    for (const Instance& instance : instances_) {
-      for (const auto& work : instance.env->impl_->works) work.stop();  // H6
+    for (auto instance = instances_.rbegin(); instance != instances_.rend(); ++instance) {
+      auto& works = instance->env->impl_->works;
+      for (auto work = works.rbegin(); work != works.rend(); ++work) work->stop();  // H6
     }
     return code;
   }

@@ -131,9 +131,9 @@ HostedService HostedHomeTimeline() {
                           {1, 1e6});
               },
           .make = [options](Env& env) -> MadeService {
-            auto db = OpenData(options->data, "home-timeline", {TimelineStore::kSchema});
+            auto db = OpenData(env, options->data, "home-timeline", {TimelineStore::kSchema});
             if (!db.ok()) return db.status();
-            return std::make_unique<HomeTimelineService>(env.Keep(*std::move(db)), options->length, env);
+            return std::make_unique<HomeTimelineService>(**db, options->length, env);
           }};
 }
 

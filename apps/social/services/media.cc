@@ -91,11 +91,11 @@ HostedService HostedMedia() {
           .calls = {"unique-id"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(*data, "media",
+            auto db = OpenData(env, *data, "media",
                                {"CREATE TABLE media(id INTEGER PRIMARY KEY, type TEXT NOT NULL,"
                                 " bytes INTEGER NOT NULL) STRICT"});
             if (!db.ok()) return db.status();
-            return std::make_unique<MediaService>(env.Keep(*std::move(db)), env.Stub<UniqueId>("unique-id"));
+            return std::make_unique<MediaService>(**db, env.Stub<UniqueId>("unique-id"));
           }};
 }
 

@@ -91,11 +91,11 @@ HostedService HostedPostStorage() {
               if (!address.ok()) return address.status();
               cache = std::make_unique<Memcached>(*std::move(address));
             }
-            auto db = OpenData(*data, "post-storage",
+            auto db = OpenData(env, *data, "post-storage",
                                {"CREATE TABLE posts(id INTEGER PRIMARY KEY, author INTEGER NOT NULL,"
                                 " post BLOB NOT NULL) STRICT"});
             if (!db.ok()) return db.status();
-            return std::make_unique<PostStorageService>(env.Keep(*std::move(db)), std::move(cache));
+            return std::make_unique<PostStorageService>(**db, std::move(cache));
           }};
 }
 

@@ -111,9 +111,9 @@ HostedService HostedSocialGraph() {
   return {.name = "social-graph",
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(*data, "social-graph", {kGraphSchema});
+            auto db = OpenData(env, *data, "social-graph", {kGraphSchema});
             if (!db.ok()) return db.status();
-            return std::make_unique<SocialGraphService>(env.Keep(*std::move(db)));
+            return std::make_unique<SocialGraphService>(**db);
           }};
 }
 

@@ -79,10 +79,10 @@ HostedService HostedUrlShorten() {
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
             auto db = OpenData(
-                *data, "url-shorten",
+                env, *data, "url-shorten",
                 {"CREATE TABLE urls(code TEXT PRIMARY KEY, url TEXT NOT NULL) STRICT, WITHOUT ROWID"});
             if (!db.ok()) return db.status();
-            return std::make_unique<UrlShortenService>(env.Keep(*std::move(db)));
+            return std::make_unique<UrlShortenService>(**db);
           }};
 }
 

@@ -150,13 +150,13 @@ HostedService HostedUser() {
                 flags.Add("--hashes", &options->hashes, "user: passwords that are hashed at once", {1, 64});
               },
           .make = [options](Env& env) -> MadeService {
-            auto db = OpenData(options->data, "user",
+            auto db = OpenData(env, options->data, "user",
                                {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
                                 " hash BLOB NOT NULL) STRICT"});
             if (!db.ok()) return db.status();
             auto secret = SecretOf(*DataFolder(options->data.folder) + "/secret");
             if (!secret.ok()) return secret.status();
-            return std::make_unique<UserService>(*options, *std::move(secret), env.Keep(*std::move(db)),
+            return std::make_unique<UserService>(*options, *std::move(secret), **db,
                                                  env.Stub<UniqueId>("unique-id"));
           }};
 }

@@ -75,9 +75,9 @@ HostedService HostedUserTimeline() {
                           {1, 1e6});
               },
           .make = [options](Env& env) -> MadeService {
-            auto db = OpenData(options->data, "user-timeline", {TimelineStore::kSchema});
+            auto db = OpenData(env, options->data, "user-timeline", {TimelineStore::kSchema});
             if (!db.ok()) return db.status();
-            return std::make_unique<UserTimelineService>(env.Keep(*std::move(db)), options->length, env);
+            return std::make_unique<UserTimelineService>(**db, options->length, env);
           }};
 }
 

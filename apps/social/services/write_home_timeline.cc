@@ -184,11 +184,11 @@ HostedService HostedWriteHomeTimeline() {
           .calls = {"social-graph", "home-timeline"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(*data, "write-home-timeline",
+            auto db = OpenData(env, *data, "write-home-timeline",
                                {"CREATE TABLE jobs(id INTEGER PRIMARY KEY AUTOINCREMENT, job BLOB NOT NULL,"
                                 " due_ms INTEGER NOT NULL, attempts INTEGER NOT NULL) STRICT"});
             if (!db.ok()) return db.status();
-            auto service = std::make_unique<WriteHomeTimelineService>(env.Keep(*std::move(db)), env);
+            auto service = std::make_unique<WriteHomeTimelineService>(**db, env);
             env.WhileServing([s = service.get()] { s->Start(); }, [s = service.get()] { s->Stop(); });
             return service;
           }};

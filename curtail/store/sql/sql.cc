@@ -8,7 +8,9 @@
 //      undoes only itself. All are told when the commit has ended, as none is durable before.
 //  Q3  Some errors end a transaction by themselves (a full disk, a damaged file). They undo the writes of the batch
 //      before them, which fail alike. Those behind them begin anew.
-//  Q4  A write is never interrupted once it runs, since SQLite would end the whole batch. A read is, at its deadline.
+//  Q4  A thread that resumes a caller touches the caller's loop, or executor, for a moment more. So the threads are joined
+//      before those go: Stop().
+//  Q5  A write is never interrupted once it runs, since SQLite would end the whole batch. A read is, at its deadline.
 #include "curtail/store/sql/sql.h"
 
 #include <algorithm>
@@ -57,7 +59,7 @@ struct SqlDatabase::Impl {
   struct Lane {
     // Takes up to `most` jobs, and sleeps until there are some. None: the thread ends.
     std::vector<SqlJob*> Take(size_t most);
-    // False: the queue is full.
+    // False: the queue is full, or has ended.
     bool Put(SqlJob& job, size_t limit);
     void Stop();
     size_t Count();
@@ -83,6 +85,8 @@ struct SqlDatabase::Impl {
   std::vector<std::unique_ptr<SqlSession>> sessions;  // the writer's first; each used by its thread
   std::array<Lane, 2> lanes;                          // reads, writes
   std::vector<std::thread> threads;
+  // Atomic; relaxed, as it only chooses the error of a call that no lane takes.
+  std::atomic<bool> stopped{false};
   // Atomic; relaxed, statistics.
   std::atomic<uint64_t> reads{0}, writes{0}, commits{0}, refused{0}, late{0}, failed{0};
 };
@@ -107,7 +111,7 @@ std::vector<SqlJob*> SqlDatabase::Impl::Lane::Take(size_t most) {
 
 bool SqlDatabase::Impl::Lane::Put(SqlJob& job, size_t limit) {
   const MutexLock lock(mu);
-  if (jobs.size() >= limit) return false;
+  if (stopping || jobs.size() >= limit) return false;
   jobs.push_back(&job);
   // Under the lock, as the sleeper's parker is on its stack.
   if (!asleep.empty()) {
@@ -205,6 +209,7 @@ size_t SqlDatabase::Impl::RunTransaction(SqlSession& session, const std::vector<
 }
 
 void SqlDatabase::Impl::Stop() {
+  stopped.store(true, std::memory_order_relaxed);
   for (Lane& lane : lanes) lane.Stop();
   for (std::thread& thread : threads) thread.join();
   threads.clear();
@@ -212,6 +217,7 @@ void SqlDatabase::Impl::Stop() {
 
 SqlDatabase::SqlDatabase(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SqlDatabase::~SqlDatabase() { impl_->Stop(); }
+void SqlDatabase::Stop() { impl_->Stop(); }
 
 absl::StatusOr<std::unique_ptr<SqlDatabase>> SqlDatabase::Open(SqlOptions options) {
   auto impl = std::make_unique<Impl>();
@@ -244,6 +250,10 @@ absl::StatusOr<std::unique_ptr<SqlDatabase>> SqlDatabase::Open(SqlOptions option
 
 bool SqlDatabase::Submit(SqlJob& job) {
   if (impl_->LaneOf(job).Put(job, impl_->options.queue)) return true;
+  if (impl_->stopped.load(std::memory_order_relaxed)) {
+    job.status = absl::UnavailableError(Join(impl_->options.path, ": it was stopped"));
+    return false;
+  }
   impl_->refused.fetch_add(1, std::memory_order_relaxed);
   job.status = absl::ResourceExhaustedError(Join(impl_->options.path, ": ", impl_->options.queue,
                                                  job.write ? " writes" : " reads", " wait already"));

@@ -110,6 +110,10 @@ class SqlDatabase {
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<SqlDatabase>> Open(SqlOptions options);
   // REQUIRES: no call is in progress.
   ~SqlDatabase();
+  // Ends the threads when the calls in progress have ended; later ones end with UNAVAILABLE. Call
+  // it, or the destructor, before the server goes whose handlers called: a thread that wakes a
+  // fiber looks at the fiber's loop until after the fiber has gone on.
+  void Stop();
   SqlDatabase(const SqlDatabase&) = delete;
   SqlDatabase& operator=(const SqlDatabase&) = delete;
 

@@ -200,6 +200,15 @@ TEST_F(SqlTest, NoWorkBeginsAfterItsDeadlineAndReadsEndAtIt) {
   EXPECT_EQ(Count(*db), 0);
 }
 
+TEST_F(SqlTest, NoCallIsLostOnceItHasStopped) {
+  auto db = Open(Options());
+  ASSERT_TRUE(Insert(*db, 1, "a").ok());
+  db->Stop();
+  db->Stop();
+  EXPECT_TRUE(absl::IsUnavailable(Insert(*db, 2, "b")));
+  EXPECT_EQ(Count(*Open(Options())), 1);
+}
+
 TEST_F(SqlTest, TooManyThatWaitAreRefused) {
   SqlOptions options = Options();
   options.queue = 1;
