@@ -65,9 +65,9 @@ class Env {
   // The words of the command line that are no flags; only for programs that take them.
   const std::vector<std::string>& words() const;
 
-  // Has the host call start() once the process serves, and stop() when it has drained, in the
-  // opposite order: for work that no request does, such as a queue's. start() does not wait; after
-  // stop() nothing of the work is left. It may call the peers from threads of its own.
+  // For work that no request does, such as a queue's. The host calls start() once the process
+  // serves, and stop() when it has drained, the last first. start() does not wait; after stop()
+  // nothing of the work is left. It may call the peers from threads of its own.
   void WhileServing(std::function<void()> start, std::function<void()> stop);
 
   // Has the Env own what outlives the service. Destroyed in the opposite order, after the service.
