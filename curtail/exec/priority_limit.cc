@@ -30,7 +30,8 @@ void PriorityLimit::EndWindow(Nanos length, size_t waiting) {
     if (overdue_ || wait_ > taken_ * options_.target) {  // P5
       const double in_target = capacity_per_ns_ * static_cast<double>(options_.target.count());
       const double backlog = std::max(0.0, static_cast<double>(waiting) - in_target);
-      const double next = std::max(0.25 * capacity, 0.95 * capacity - backlog);
+      double next = std::max(0.25 * capacity, 0.95 * capacity - backlog);
+      if (admitted_ >= run_) next = std::min(next, 0.95 * admitted_);
       limit = std::max(first_, LevelFor(static_cast<uint32_t>(next), /*over=*/false));
     } else {  // P6
       const uint32_t more = admitted_ + std::max(1u, came_ / 100);

@@ -14,7 +14,8 @@
 //      threads take within the target. So a window in which all threads stood still moves nothing.
 //  P5  After an overloaded window the limit is the least important priority up to which the window
 //      had at most 95 % of the capacity less the backlog, and no less than a quarter of the
-//      capacity. The most important one of the window stays admitted.
+//      capacity; at most 95 % of what it admitted, if threads ran no more than that. The most
+//      important one of the window stays admitted.
 //  P6  After another window the limit is the first priority up to which it had the admitted
 //      requests and 1 % of all, or 95 % of the capacity if that is more; without such, every
 //      request is admitted. A window in which no thread took a request changes nothing.

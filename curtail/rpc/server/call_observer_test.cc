@@ -275,7 +275,7 @@ TEST_P(CallObserverTest, KeepsCallsThatFailOrEndLate) {
   Keeper keeper;
   observers_ = {&keeper};
   ServeCoroutine([&](Context& ctx, const StringValue& in, StringValue*) -> Coroutine {
-    for (int i = 0; i < 20; ++i) co_await fan_out(ctx, channels, kEcho, ToBoth(in));
+    for (int i = 0; i < 20; ++i) (void)co_await fan_out(ctx, channels, kEcho, ToBoth(in));
     co_return absl::OkStatus();
   });
   ASSERT_TRUE(Run("x").ok());

@@ -158,7 +158,8 @@ void ExpectSums(const json& span, const std::map<std::string, json>& leaf_by_par
 
 // Property: whatever the model, the parts of each waterfall sum up to the whole.
 TEST_P(TracedModelTest, PartsOfAWaterfallSumUpToTheWhole) {
-  constexpr size_t kBatch = 60;  // /traces has the latest 128 spans, and a leaf two of each request
+  constexpr size_t kBatch =
+      30;  // a thread's ring has 64 spans, and one of a leaf may have two of each request
   ServeFanOut();
   size_t seen = 0;
   for (size_t left = WaterfallRequests(); left > 0 && !HasFailure(); left -= std::min(left, kBatch)) {
