@@ -251,7 +251,7 @@ TEST_F(CallTracerTest, QuickCallsOfAFailedRequestAreCounted) {
   trace_.sample = 0;
   ServeMid(internal::CoroutineMethod<StringValue, StringValue>(
       "Run", [this](Context& ctx, const StringValue& in, StringValue*) -> Coroutine {
-        co_await fan_out(ctx, leaves_, kRun, std::vector(2, in));
+        (void)co_await fan_out(ctx, leaves_, kRun, std::vector(2, in));
         co_return absl::DataLossError("of its own");
       }));
   EXPECT_EQ(Run("x").status().code(), absl::StatusCode::kDataLoss);
