@@ -32,7 +32,7 @@ class SpanText {
     if (size >= kStep) [[likely]] {
       for (size_t at = 0; at + kStep < size; at += kStep) std::memcpy(to + at, from + at, kStep);
       std::memcpy(to + size - kStep, from + size - kStep, kStep);
-    } else {
+    } else if (size > 0) {
       std::memcpy(to, from, size);
     }
   }
