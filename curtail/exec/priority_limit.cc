@@ -25,7 +25,8 @@ void PriorityLimit::EndWindow(Nanos length, size_t waiting) {
   const double ns = std::max(1.0, static_cast<double>(length.count()));
   capacity_per_ns_ = std::max(run_ / ns, 0.9 * capacity_per_ns_);  // P4
   if (taken_ > 0) {
-    const double capacity = capacity_per_ns_ * ns;
+    // A window has no more requests than that, however long it was.
+    const double capacity = std::min(capacity_per_ns_ * ns, kRequests + 1.0);
     uint32_t limit = 0;
     if (overdue_ || wait_ > taken_ * options_.target) {  // P5
       const double in_target = capacity_per_ns_ * static_cast<double>(options_.target.count());

@@ -180,6 +180,18 @@ TEST(PriorityLimit, NeverRefusesTheMostImportant) {
   EXPECT_EQ(s.counts[64][0], 0u);
 }
 
+// P4: capacity is a rate, and a window is as long as its requests stay away.
+TEST(PriorityLimit, AdmitsAllAfterAnIdleMonth) {
+  PriorityLimit limit({.on = true});
+  TimePoint now = TimePoint() + std::chrono::hours(1);
+  for (int i = 0; i < 5000; ++i) {
+    limit.Admit({}, now += kMilli / 100, 0);
+    limit.Taken(Nanos::zero(), false);
+  }
+  EXPECT_TRUE(limit.Admit({127, 127}, now + std::chrono::hours(24 * 30), 0));
+  EXPECT_EQ(limit.limit(), (Priority{127, 127}));
+}
+
 // P1, at random loads: whatever is refused, nothing less important would have been admitted.
 TEST(PriorityLimit, RefusesNoRequestAheadOfALessImportantOne) {
   Rng rng(PrintedSeed());

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "apps/social/data.h"
+#include "apps/social/hosted_timeline.h"
 #include "apps/social/page.h"
 #include "apps/social/timeline_store.h"
 #include "content.curtail.h"
@@ -116,25 +116,6 @@ struct HomeTimelineService final : HomeTimeline::CoroutineService {
   const SocialGraph::Stub graph;
 };
 
-HostedService HostedHomeTimeline() {
-  struct Options {
-    DataOptions data;
-    uint64_t length = 1000;
-  };
-  auto options = std::make_shared<Options>();
-  return {.name = "home-timeline",
-          .calls = {"post-storage", "social-graph"},
-          .flags =
-              [options](Flags& flags) {
-                AddDataFlags(flags, &options->data);
-                flags.Add("--timeline-length", &options->length, "Entries of a timeline that are kept",
-                          {1, 1e6});
-              },
-          .make = [options](Env& env) -> MadeService {
-            auto db = OpenData(env, options->data, "home-timeline", {TimelineStore::kSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<HomeTimelineService>(**db, options->length, env);
-          }};
-}
+HostedService HostedHomeTimeline() { return HostedTimeline<HomeTimelineService>("home-timeline"); }
 
 }  // namespace curtail::social

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // User timeline: what each user wrote, the newest so many.
-#include "apps/social/data.h"
+#include "apps/social/hosted_timeline.h"
 #include "apps/social/page.h"
 #include "apps/social/timeline_store.h"
 #include "content.curtail.h"
@@ -60,25 +60,6 @@ struct UserTimelineService final : UserTimeline::CoroutineService {
   const SocialGraph::Stub graph;
 };
 
-HostedService HostedUserTimeline() {
-  struct Options {
-    DataOptions data;
-    uint64_t length = 1000;
-  };
-  auto options = std::make_shared<Options>();
-  return {.name = "user-timeline",
-          .calls = {"post-storage", "social-graph"},
-          .flags =
-              [options](Flags& flags) {
-                AddDataFlags(flags, &options->data);
-                flags.Add("--timeline-length", &options->length, "Entries of a timeline that are kept",
-                          {1, 1e6});
-              },
-          .make = [options](Env& env) -> MadeService {
-            auto db = OpenData(env, options->data, "user-timeline", {TimelineStore::kSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<UserTimelineService>(**db, options->length, env);
-          }};
-}
+HostedService HostedUserTimeline() { return HostedTimeline<UserTimelineService>("user-timeline"); }
 
 }  // namespace curtail::social

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// hosted_timeline.h - what the services of the two timelines have in common, as programs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "apps/social/data.h"
+#include "apps/social/timeline_store.h"
+#include "curtail/rpc/host.h"
+
+namespace curtail::social {
+
+// `Service` is made of its database, the length of a timeline, and the Env.
+template <class Service>
+HostedService HostedTimeline(std::string name) {
+  struct Options {
+    DataOptions data;
+    uint64_t length = 1000;
+  };
+  auto options = std::make_shared<Options>();
+  HostedService hosted;
+  hosted.name = name;
+  hosted.calls = {"post-storage", "social-graph"};
+  hosted.flags = [options](Flags& flags) {
+    AddDataFlags(flags, &options->data);
+    flags.Add("--timeline-length", &options->length, "Entries of a timeline that are kept", {1, 1e6});
+  };
+  hosted.make = [options, name = std::move(name)](Env& env) -> MadeService {
+    auto db = OpenData(env, options->data, name, {TimelineStore::kSchema});
+    if (!db.ok()) return db.status();
+    return std::make_unique<Service>(**db, options->length, env);
+  };
+  return hosted;
+}
+
+}  // namespace curtail::social
