@@ -50,6 +50,8 @@ export interface FenceClass {
   refused: number;
   borrowed: number;
   shed: number;
+  late: number;
+  no_credit: number;
 }
 
 export interface Pool {

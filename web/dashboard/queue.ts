@@ -59,7 +59,7 @@ function poolRow(instance: string, pool: Pool): HTMLElement {
 function fenceRow(instance: string, c: FenceClass): HTMLElement {
   const full = c.permits > 0 && c.in_use >= c.permits;
   const used = c.permits > 0 ? element("meter", { min: "0", max: String(c.permits), value: String(c.in_use), "aria-label": `permits of ${c.services} in use` }) : "";
-  const cells = line(c.services, instance, c.permits ? String(c.permits) : "any", "", ...[c.waiting, c.begun, c.queued, c.borrowed, c.refused, c.shed].map(String));
+  const cells = line(c.services, instance, c.permits ? String(c.permits) : "any", "", ...[c.waiting, c.begun, c.queued, c.borrowed, c.refused, c.shed, c.late, c.no_credit].map(String));
   cells[3]!.append(used, ` ${c.in_use}`);
   return element("tr", { class: full ? "down" : "" }, ...cells);
 }
@@ -74,7 +74,7 @@ export function drawQueue(views: InstanceView[]): void {
   replace(byId("queue-now"), ...nowRows(views).map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
   table("pools", ["Pool", "Instance", "Threads", "Active", "Waiting", "Parked"], up.flatMap((v) => (v.status.pools ?? []).map((pool) => poolRow(v.document.name, pool))));
   byId("fence-text").textContent = fenceText(views);
-  table("fences", ["Calls", "Instance", "Permits", "In use", "Waiting", "Begun", "Queued", "Borrowed", "Refused", "Shed"], up.flatMap((v) => (v.status.fences?.classes ?? []).map((c) => fenceRow(v.document.name, c))));
+  table("fences", ["Calls", "Instance", "Permits", "In use", "Waiting", "Begun", "Queued", "Borrowed", "Refused", "Shed", "Late", "No credit"], up.flatMap((v) => (v.status.fences?.classes ?? []).map((c) => fenceRow(v.document.name, c))));
   const notes = notesOf(views);
   replace(byId("queue-notes"), ...(notes.length > 0 ? notes : ["nothing was refused, and no limit was reached"]).map((note) => element("li", {}, note)));
 }

@@ -26,7 +26,7 @@ function instance(service, i) {
   const status = {
     config, pools: [{ name: "worker", threads: 4, active: 1, waiting: 3, parked: 0 }], spinning_threads: 0, sleeping_threads: 0, fibers: 0, queued: sample % 5, begun: calls, queue_wait_us: calls * 3,
     max_queue_wait_us: 100, connections: 3, open_calls: 1, held_bytes: 1000, held_up: [], limits: {}, refusals: { "waited too long": sample },
-    fences: { mode: "strict", limiter: "sct", undeclared: [], classes: [{ services: "a b", permits: 8, in_use: sample % 9, waiting: 0, begun: calls, queued: 0, refused: 0, borrowed: 0, shed: 0 }] },
+    fences: { mode: "strict", limiter: "sct", undeclared: [], classes: [{ services: "a b", permits: 8, in_use: sample % 9, waiting: 0, begun: calls, queued: 0, refused: 0, borrowed: 0, shed: 0, late: 0, no_credit: 0 }] },
     policy: { name: "mutune", switches_by_itself: true, rate_per_s: 100, failures: 0, last_failure: "", decisions: [{ ago_ms: (sample % 45) * 1000, from: "SIB1", to: config, reason: "load", failure: "" }] },
     process: { threads: 20, voluntary_switches: calls * 2, involuntary_switches: sample, cpu_us: calls * 100, run_delay_us: calls },
   };

@@ -11,7 +11,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const [curtail, seconds = "120", rate = "1000"] = process.argv.slice(2);
-const WARM_S = 15, MAX_CPU = 0.01, MAX_GROWTH = 2 ** 20, TICKS = 100;
+const WARM_S = 15, LONGEST_ALONE_S = 120, MAX_CPU = 0.01, MAX_GROWTH = 2 ** 20, TICKS = 100;
+const alone_s = Math.min(Number(seconds) / 2, LONGEST_ALONE_S);
 const scratch = mkdtempSync(join(tmpdir(), "curtail-web-"));
 const env = { ...process.env, XDG_RUNTIME_DIR: scratch, TMPDIR: scratch, NO_COLOR: "1" };
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -48,12 +49,12 @@ try {
     assert.equal(reply.status, 200, path);
     return reply.json();
   };
-  load = spawn(curtail, ["load", "hdsearch", "--rps", rate, "--duration", "1h"], { env, stdio: "ignore" });
+  load = spawn(curtail, ["load", "hdsearch", "--rps", rate, "--duration", `${alone_s + Number(seconds) + 120}s`], { env, stdio: "ignore" });
   const state = () => JSON.parse(readFileSync(join(scratch, "curtail", "hdsearch", "state.json"), "utf8"));
   const keeper = state().pid, pids = state().processes.map((p) => p.pid);
   await pause(WARM_S * 1000);
   const alone = [look(keeper, pids)];
-  await pause(Number(seconds) * 500);
+  await pause(1000 * alone_s);
   alone.push(look(keeper, pids));
 
   const watch = async (turns) => {
