@@ -33,7 +33,7 @@
 #include "curtail/base/histogram.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/server.h"
-#include "curtail/store/memcached_testing.h"
+#include "curtail/store/store_testing.h"
 #include "nlohmann/json.hpp"
 
 namespace {

@@ -16,7 +16,7 @@
 #include "apps/router/router_service.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/server.h"
-#include "curtail/store/memcached_testing.h"
+#include "curtail/store/store_testing.h"
 #include "router.curtail.h"
 
 namespace curtail::router {

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "curtail/store/memcached_testing.h"
+#include "curtail/store/store_testing.h"
 
 namespace curtail {
 namespace {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "curtail/base/testing.h"
-#include "curtail/store/memcached_testing.h"
+#include "curtail/store/store_testing.h"
 
 namespace curtail {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "curtail/base/testing.h"
 #include "curtail/rpc/mid_tier_testing.h"
-#include "curtail/store/memcached_testing.h"
+#include "curtail/store/store_testing.h"
 
 namespace curtail {
 namespace {

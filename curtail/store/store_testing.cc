@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/store/memcached_testing.h"
+#include "curtail/store/store_testing.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -11,11 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -46,6 +48,11 @@ std::string Name() {
   return user == nullptr ? "root" : user->pw_name;
 }
 
+std::vector<std::string> With(std::vector<std::string> words, std::vector<std::string> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(words));
+  return words;
+}
+
 }  // namespace
 
 TestDir::TestDir() {
@@ -58,16 +65,14 @@ TestDir::~TestDir() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-MemcachedProcess::MemcachedProcess(std::string path, std::vector<std::string> extra)
-    : path_(std::move(path)), extra_(std::move(extra)) {
+StoreProcess::StoreProcess(std::string path, std::vector<std::string> words)
+    : path_(std::move(path)), words_(std::move(words)) {
   Start();
 }
 
-void MemcachedProcess::Start() {
+void StoreProcess::Start() {
   unlink(path_.c_str());
-  // Its own user, so that it changes none: that would take the signal of the parent's death away.
-  std::vector<std::string> words = {"memcached", "-u", Name(), "-s", path_, "-m", "64", "-t", "1"};
-  words.insert(words.end(), extra_.begin(), extra_.end());
+  std::vector<std::string> words = words_;
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -84,29 +89,38 @@ void MemcachedProcess::Start() {
   int fd;
   while ((fd = Connect(path_)) < 0) {
     int status = 0;
-    if (deadline.Expired() || waitpid(pid_, &status, WNOHANG) == pid_) Fail("memcached does not start");
+    if (deadline.Expired() || waitpid(pid_, &status, WNOHANG) == pid_) Fail(words_.front().c_str());
     poll(nullptr, 0, 1);  // between looks; nothing tells when a process listens
   }
   close(fd);
 }
 
-void MemcachedProcess::Kill() {
+void StoreProcess::Kill() {
   if (pid_ < 0) return;
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
   pid_ = -1;
 }
 
-void MemcachedProcess::Stall() {
+void StoreProcess::Stall() {
   kill(pid_, SIGSTOP);
   int status = 0;
-  if (waitpid(pid_, &status, WUNTRACED) != pid_ || !WIFSTOPPED(status)) Fail("memcached does not stop");
+  if (waitpid(pid_, &status, WUNTRACED) != pid_ || !WIFSTOPPED(status)) Fail("the store does not stop");
 }
 
-void MemcachedProcess::GoOn() { kill(pid_, SIGCONT); }
+void StoreProcess::GoOn() { kill(pid_, SIGCONT); }
+
+// Its own user, so that it changes none: that would take the signal of the parent's death away.
+MemcachedProcess::MemcachedProcess(const std::string& path, std::vector<std::string> extra)
+    : StoreProcess(path, With({"memcached", "-u", Name(), "-s", path, "-m", "64", "-t", "1"}, std::move(extra))) {}
+
+RedisProcess::RedisProcess(const std::string& path, std::vector<std::string> extra)
+    : StoreProcess(path, With({"redis-server", "--unixsocket", path, "--port", "0", "--save", "", "--appendonly", "no",
+                               "--loglevel", "warning", "--logfile", "/dev/null"},
+                              std::move(extra))) {}
 
 std::optional<std::string> MemcachedProcess::Look(std::string_view key) const {
-  const int fd = Connect(path_);
+  const int fd = Connect(path());
   if (fd < 0) Fail("memcached is gone");
   const timeval patience{.tv_sec = 20};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// redis_replies.h - Redis' replies out of bytes: hiredis reads them, in the memory that a bound allows.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "curtail/store/redis/redis.h"
+
+struct redisReader;
+
+namespace curtail::internal {
+
+// A RedisReplies takes bytes as they come. For one thread.
+class RedisReplies {
+ public:
+  // A reply has `max_elements` in all its arrays together, at most.
+  explicit RedisReplies(size_t max_elements);
+  ~RedisReplies();
+  RedisReplies(const RedisReplies&) = delete;
+  RedisReplies& operator=(const RedisReplies&) = delete;
+
+  // Appends the replies that are whole now. Errors, after which it is of no more use: UNAVAILABLE (these are no
+  // replies), RESOURCE_EXHAUSTED.
+  [[nodiscard]] absl::Status Feed(std::string_view bytes, std::vector<RedisReply>* replies);
+
+ private:
+  struct Free {
+    void operator()(redisReader* reader) const;
+  };
+  std::unique_ptr<redisReader, Free> reader_;
+  const size_t max_elements_;
+  size_t elements_left_;  // of the reply that is under way
+};
+
+}  // namespace curtail::internal
