@@ -5,6 +5,8 @@
 
 #include <sys/types.h>
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +25,11 @@ struct Growth {
 // A Series is what one process held from second to second. Thread-compatible.
 class Series {
  public:
-  Series(std::string name, pid_t pid) : name_(std::move(name)), pid_(pid) {}
+  // `heap_in_use` returns bytes, or nothing if it cannot tell now.
+  Series(std::string name, pid_t pid, std::function<std::optional<uint64_t>()> heap_in_use)
+      : name_(std::move(name)), pid_(pid), heap_in_use_(std::move(heap_in_use)) {}
 
-  void Sample() { samples_.push_back(HeldBy(pid_)); }
+  void Sample();
   Growth growth() const;
   // INTERNAL if it holds more and more. REQUIRES: some minutes of samples; less prove nothing.
   absl::Status CheckFlat() const;
@@ -34,6 +38,7 @@ class Series {
  private:
   std::string name_;
   pid_t pid_;
+  std::function<std::optional<uint64_t>()> heap_in_use_;
   std::vector<Held> samples_;
 };
 

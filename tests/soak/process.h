@@ -16,8 +16,10 @@ namespace curtail::soak {
 // The memory and descriptors of a process.
 struct Held {
   double resident_mib = 0;
+  double heap_mib = 0;  // given out by malloc(); 0: not known
   int descriptors = 0;
 };
+// Without the heap.
 Held HeldBy(pid_t pid);
 
 // A ServerProcess starts a program, and starts it again at the same addresses. Thread-compatible.

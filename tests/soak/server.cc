@@ -15,6 +15,7 @@
 #include "curtail/exec/sync.h"
 #include "curtail/rpc/server.h"
 #include "curtail/rpc/server_main.h"
+#include "heap.h"
 #include "soak.curtail.h"
 
 namespace curtail::soak {
@@ -58,6 +59,14 @@ absl::Status Join(const Replies<Packet>& replies, Packet* reply) {
   }
   return absl::OkStatus();
 }
+
+class SelfService final : public Self::CoroutineService {
+ public:
+  Coroutine Measure(Context&, const Packet&, Heap* reply) override {
+    reply->set_in_use(HeapInUse());
+    co_return absl::OkStatus();
+  }
+};
 
 class WovenService final : public Woven::CoroutineService {
  public:
@@ -176,6 +185,7 @@ int Run(Flags flags) {
   Client client;
   Channel leaf(&client, flags.leaf.empty() ? "unix:/none" : flags.leaf);
   std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::make_unique<SelfService>());
   if (flags.leaf.empty()) {
     services.push_back(std::make_unique<LeafService>());
   } else {

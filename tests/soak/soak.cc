@@ -16,8 +16,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,10 +29,13 @@
 #include "absl/strings/str_format.h"
 #include "caller.h"
 #include "curtail/base/testing.h"
+#include "curtail/rpc/channel.h"
 #include "curtail/rpc/tls_testing.h"
 #include "fleet.h"
+#include "heap.h"
 #include "memory.h"
 #include "nlohmann/json.hpp"
+#include "soak.curtail.h"
 
 namespace curtail::soak {
 namespace {
@@ -144,15 +149,29 @@ class Soak {
   double ran_s_ = 0;
 };
 
+// Asks a server for its heap.
+std::function<std::optional<uint64_t>()> HeapOf(Channel& channel) {
+  return [&channel]() -> std::optional<uint64_t> {
+    Context ctx(std::chrono::milliseconds(500));
+    Heap heap;
+    if (!Self::Stub(&channel).Measure(ctx, Packet(), &heap).ok()) return std::nullopt;
+    return heap.in_use();
+  };
+}
+
 absl::Status Soak::Run() {
   if (absl::Status started = fleet_.Start(); !started.ok()) return started;
   auto tls = ClientTls::Load({.ca_file = certificate_.file()});
   if (!tls.ok()) return tls.status();
-  series_ = {{"caller", getpid()}, {"steady", fleet_.steady().pid()}, {"leaf", fleet_.leaf().pid()}};
   const int descriptors = HeldBy(getpid()).descriptors;
   const TimePoint begun = Now();
   {
     Routes blocking(fleet_, *tls), events(fleet_, *tls);
+    Client client;
+    Channel steady(&client, fleet_.steady_target()), leaf(&client, fleet_.leaf().address());
+    series_ = {{"caller", getpid(), &HeapInUse},
+               {"steady", fleet_.steady().pid(), HeapOf(steady)},
+               {"leaf", fleet_.leaf().pid(), HeapOf(leaf)}};
     const End end(flags_.seconds);
     std::vector<std::thread> threads = StartThreads(blocking, events, end);
     Disturb(end);
@@ -227,12 +246,15 @@ std::string Soak::Table() const {
     out += absl::StrFormat("%-24s %9d %9.1f %9.1f  %s\n", kind, counts.took.count(),
                            InMillis(counts.took.Percentile(50)), InMillis(counts.took.Percentile(99)), ends);
   }
-  out += absl::StrFormat("\n%-24s %9s %9s %9s  %s\n", "memory, MiB", "early", "late", "most", "descriptors");
+  out +=
+      absl::StrFormat("\n%-24s %9s %9s %9s  %s\n", "resident, MiB", "early", "late", "most", "descriptors");
   for (const Series& one : series_) {
     const Growth g = one.growth();
     out += absl::StrFormat("%-24s %9.1f %9.1f %9.1f  %d, %d, %d\n", one.name(), g.early.resident_mib,
                            g.late.resident_mib, g.most.resident_mib, g.early.descriptors, g.late.descriptors,
                            g.most.descriptors);
+    out += absl::StrFormat("%-24s %9.1f %9.1f %9.1f\n", "  of it in use", g.early.heap_mib, g.late.heap_mib,
+                           g.most.heap_mib);
   }
   const Events& events = fleet_.events();
   absl::StrAppendFormat(
@@ -258,6 +280,8 @@ nlohmann::json Soak::Json() const {
                       {"early_mib", g.early.resident_mib},
                       {"late_mib", g.late.resident_mib},
                       {"most_mib", g.most.resident_mib},
+                      {"early_heap_mib", g.early.heap_mib},
+                      {"late_heap_mib", g.late.heap_mib},
                       {"early_descriptors", g.early.descriptors},
                       {"late_descriptors", g.late.descriptors}});
   }
