@@ -26,7 +26,7 @@ double MeanRecall(const std::string& text, size_t queries_wanted) {
   const DataSpec corpus = *DataSpec::Parse(text);
   const auto queries = LoadQueries(*DefaultQueries(corpus), queries_wanted);
   EXPECT_TRUE(queries.ok()) << queries.status();
-  const auto truth = BruteForce(corpus, *queries, 10, apps::CpuCount(), true);
+  const auto truth = BruteForce(corpus, *queries, 10, apps::Threads(0), true);
   EXPECT_TRUE(truth.ok()) << truth.status();
   const auto index = Build(text);
   double sum = 0;

@@ -36,7 +36,7 @@ const Fixture* Data() {
     auto queries = LoadQueries(*DefaultQueries(made->corpus), kQueries);
     if (!queries.ok()) return nullptr;
     made->queries = *std::move(queries);
-    auto truth = BruteForce(made->corpus, made->queries, kK, curtail::apps::CpuCount(), true);
+    auto truth = BruteForce(made->corpus, made->queries, kK, curtail::apps::Threads(0), true);
     if (!truth.ok()) return nullptr;
     made->truth = *std::move(truth);
     return made.release();  // lives as long as the program
@@ -63,7 +63,7 @@ void OurIndex(benchmark::State& state) {
   IndexOptions options;
   options.probes = static_cast<int>(state.range(0));
   options.candidates = static_cast<int>(state.range(1));
-  const auto index = HashIndex::Build(Data()->corpus, options, curtail::apps::CpuCount(), true);
+  const auto index = HashIndex::Build(Data()->corpus, options, curtail::apps::Threads(0), true);
   Measure(state, *Data(), [&](const QueryVector& query) { return (*index)->Lookup(query.floats(), kK); });
 }
 BENCHMARK(OurIndex)->Args({60, 500})->Args({90, 500})->Args({200, 1000})->Unit(benchmark::kMicrosecond);
@@ -95,7 +95,7 @@ std::vector<uint8_t> Signature(const Rotation& rotation, const float* x, const s
 
 void FaissMultiHash(benchmark::State& state) {
   if (Data() == nullptr) return state.SkipWithError("Fashion-MNIST is not installed");
-  const auto store = VectorStore::Load(Data()->corpus, Shard{}, LoadOptions{curtail::apps::CpuCount(), true});
+  const auto store = VectorStore::Load(Data()->corpus, Shard{}, LoadOptions{curtail::apps::Threads(0), true});
   const size_t rows = (*store)->rows(), d = (*store)->shape().dimension;
   std::vector<float> mean(d);
   for (size_t i = 0; i < rows; ++i) {

@@ -92,7 +92,7 @@ absl::Status PrintRecall(const RecallOptions& options) {
   absl::StatusOr<DataSpec> spec =
       options.queries.empty() ? DefaultQueries(*corpus) : DataSpec::Parse(options.queries);
   if (!spec.ok()) return spec.status();
-  const int threads = options.threads > 0 ? options.threads : apps::CpuCount();
+  const int threads = apps::Threads(options.threads);
   auto queries = LoadQueries(*spec, options.count);
   if (!queries.ok()) return queries.status();
   const auto start = Clock::now();

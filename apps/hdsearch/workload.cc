@@ -52,7 +52,7 @@ absl::StatusOr<GroundTruth> TruthFor(const WorkloadOptions& options, const DataS
     absl::StatusOr<GroundTruth> cached = ReadGroundTruth(path, judged.size(), options.k);
     if (cached.ok()) return cached;
   }
-  const int threads = options.threads > 0 ? options.threads : apps::CpuCount();
+  const int threads = apps::Threads(options.threads);
   absl::StatusOr<GroundTruth> truth = BruteForce(corpus, judged, options.k, threads, options.quiet);
   // A cache that cannot be written only costs the next run time.
   if (truth.ok() && !path.empty()) WriteGroundTruth(path, *truth).IgnoreError();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/kit/parallel.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,15 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "curtail/base/cpus.h"
+
 namespace curtail::apps {
 
-int CpuCount() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
-}
-
-int Threads(int flag) { return flag > 0 ? flag : CpuCount(); }
+int Threads(int flag) { return flag > 0 ? flag : UsableCpus(); }
 
 absl::Status ForRanges(size_t begin, size_t end, int threads,
                        const std::function<absl::Status(size_t begin, size_t end)>& body) {

@@ -15,9 +15,7 @@
 
 namespace curtail::apps {
 
-// CPUs this process may run on.
-int CpuCount();
-// As many as a flag says, one a CPU for 0.
+// As many as a flag says; for 0, one for each CPU that this process may use.
 int Threads(int flag);
 
 // Calls body(begin, end) for consecutive parts of [begin, end), one a thread, and returns when all have

@@ -24,8 +24,6 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-int Threads(int given) { return given > 0 ? given : apps::CpuCount(); }
-
 // Those of `ratings` that `keep` wants.
 Ratings Filter(const Ratings& ratings, const std::function<bool(const Rating&)>& keep) {
   Ratings kept{{}, ratings.low, ratings.high, 0, ratings.fingerprint};
@@ -61,7 +59,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Predictor>>> TrainShards(const Rating
           Join("no ratings for shard ", shard.ToString(), "; use fewer shards"));
     }
     leaves.push_back(std::make_unique<Predictor>(
-        TrainModel(part, shard, options.train, Threads(options.threads), quiet), options.neighbors));
+        TrainModel(part, shard, options.train, apps::Threads(options.threads), quiet), options.neighbors));
   }
   return leaves;
 }
@@ -85,7 +83,7 @@ absl::Status TrainToFile(const TrainFileOptions& options) {
   const absl::StatusOr<Shard> shard = Shard::Parse(options.shard);
   if (!shard.ok()) return shard.status();
   const absl::StatusOr<Model> model =
-      TrainModel(*spec, *shard, options.train, ReadOptions{Threads(options.threads), false});
+      TrainModel(*spec, *shard, options.train, ReadOptions{apps::Threads(options.threads), false});
   if (!model.ok()) return model.status();
   if (absl::Status status = WriteModel(*model, options.out); !status.ok()) return status;
   std::printf("%s: shard %s, %zu ratings of %zu users for %zu items, rank %u\n", options.out.c_str(),
@@ -98,7 +96,7 @@ absl::StatusOr<Evaluation> Evaluate(const EvaluateOptions& options, bool quiet) 
   if (absl::Status status = Check(options.train); !status.ok()) return status;
   const absl::StatusOr<DataSpec> spec = DataSpec::Parse(options.data);
   if (!spec.ok()) return spec.status();
-  const int threads = Threads(options.threads);
+  const int threads = apps::Threads(options.threads);
   const absl::StatusOr<Ratings> all = ReadRatings(*spec, Shard{}, ReadOptions{threads, quiet});
   if (!all.ok()) return all.status();
   const auto is_held_out = [&](const Rating& r) {
@@ -143,7 +141,7 @@ absl::Status PrintEvaluation(const EvaluateOptions& options) {
 absl::Status WriteRatings(const std::string& data, const std::string& path) {
   const absl::StatusOr<DataSpec> spec = DataSpec::Parse(data);
   if (!spec.ok()) return spec.status();
-  const absl::StatusOr<Ratings> ratings = ReadRatings(*spec, Shard{}, ReadOptions{apps::CpuCount(), false});
+  const absl::StatusOr<Ratings> ratings = ReadRatings(*spec, Shard{}, ReadOptions{apps::Threads(0), false});
   if (!ratings.ok()) return ratings.status();
   apps::OutputFile file(path);
   if (absl::Status status = file.Write("userId,movieId,rating,timestamp\n"); !status.ok()) return status;

@@ -103,7 +103,7 @@ absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const WorkloadOptions& op
   if (absl::Status status = Check(options.train); !status.ok()) return status;
   const absl::StatusOr<DataSpec> spec = DataSpec::Parse(options.data);
   if (!spec.ok()) return spec.status();
-  const int threads = options.threads > 0 ? options.threads : apps::CpuCount();
+  const int threads = apps::Threads(options.threads);
   const absl::StatusOr<Ratings> ratings = ReadRatings(*spec, Shard{}, ReadOptions{threads, options.quiet});
   if (!ratings.ok()) return ratings.status();
   const std::vector<Rating> pairs = DrawPairs(*ratings, options.count, options.seed);

@@ -91,7 +91,7 @@ uint64_t HashNumbers(uint64_t a, uint64_t b) {
 
 }  // namespace
 
-int PassThreads(int threads) { return threads > 0 ? threads : apps::CpuCount(); }
+int PassThreads(int threads) { return apps::Threads(threads); }
 
 absl::Status ForBatches(const DataSpec& spec, const PassOptions& options,
                         const std::function<absl::Status(int, const Batch&)>& body) {

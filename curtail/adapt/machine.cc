@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/adapt/machine.h"
 
-#include <sched.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
@@ -9,6 +8,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "curtail/base/cpus.h"
 #include "curtail/base/strings.h"
 
 namespace curtail {
@@ -30,8 +30,7 @@ std::string FieldOf(const char* path, std::string_view key) {
 MachineFingerprint ThisMachineFingerprint() {
   MachineFingerprint machine;
   machine.cpu_model = FieldOf("/proc/cpuinfo", "model name");
-  cpu_set_t set;
-  machine.cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+  machine.cpus = UsableCpus();
   if (utsname name{}; uname(&name) == 0) machine.kernel = Join(name.sysname, " ", name.release);
   if (struct sysinfo info{}; sysinfo(&info) == 0) {
     const double bytes = static_cast<double>(info.totalram) * info.mem_unit;

@@ -78,6 +78,7 @@
 #include <system_error>
 #include <utility>
 
+#include "curtail/base/cpus.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/blocking.h"
 #include "curtail/exec/executor_thread.h"

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "curtail/base/cpus.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/testing.h"
 #include "curtail/exec/blocking.h"

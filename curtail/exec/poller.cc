@@ -169,7 +169,8 @@ bool Poller::Wait(Deadline deadline, SpinBudget* spin, std::vector<Ready>* ready
       const bool came = SpinUntil(deadline, *spin, ready, &late);
       spin->Release();
       if (came || late) return late;
-    } else if (SpinUntil(std::min(deadline, Deadline::In(SpinBudget::kBriefSpin)), *spin, ready, &late)) {
+    } else if (spin->slots() > 0 &&
+               SpinUntil(std::min(deadline, Deadline::In(SpinBudget::kBriefSpin)), *spin, ready, &late)) {
       return false;
     }
     late = false;  // that was the end of the brief spin

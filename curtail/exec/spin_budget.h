@@ -3,8 +3,9 @@
 // spin_budget.h - keeps pollers from starving the threads they wait for.
 //
 // A poller that holds a CPU which the awaited work needs delays that work. A server therefore never
-// polls on all the CPUs it may use: at most that number less one. A thread without a slot spins
-// briefly and then blocks.
+// polls on all the CPUs it may use (curtail/base/cpus.h): at most that number less one. A thread
+// without a slot spins briefly and then blocks. Where there are no slots at all, it blocks at once:
+// on one CPU, or with a quota below 2, its spin would take the time of the work that it awaits.
 #pragma once
 
 #include <atomic>
@@ -12,9 +13,6 @@
 #include "curtail/base/clock.h"
 
 namespace curtail {
-
-// CPUs the process may run on (its affinity mask), at least 1.
-int UsableCpus();
 
 // A SpinBudget counts pollers. While it is closed, no thread polls, and pollers go on to block.
 // Thread-safe; never blocks.

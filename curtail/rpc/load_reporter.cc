@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "curtail/exec/spin_budget.h"
+#include "curtail/base/cpus.h"
 #include "curtail/rpc/client/balancer/reported_load.h"
 
 namespace curtail {
@@ -20,7 +20,7 @@ int64_t ProcessCpuNs() {
 
 }  // namespace
 
-LoadReporter::LoadReporter(Nanos period) : period_(std::max(period, Nanos(1))), cpus_(UsableCpus()) {
+LoadReporter::LoadReporter(Nanos period) : period_(std::max(period, Nanos(1))), cpus_(UsableCpuTime()) {
   MutexLock lock(mu_);
   measured_at_ = Now();
   cpu_ns_ = ProcessCpuNs();

@@ -38,7 +38,7 @@ class LoadReporter final : public ServerInterceptor {
 
   // Immutable after construction.
   const Nanos period_;
-  const int cpus_;
+  const double cpus_;
 
   // Atomic, relaxed: each stands for itself. The first three are those of the last period.
   std::atomic<double> cpu_{0};

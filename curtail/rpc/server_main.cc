@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "curtail/base/cpus.h"
 #include "curtail/base/strings.h"
-#include "curtail/exec/spin_budget.h"
 
 namespace curtail {
 namespace {
@@ -56,7 +56,7 @@ void UnblockStopSignals() {
 int ServeUntilSignal(Server& server, Nanos drain) {
   if (server.config().model.reception == Reception::kPoll && UsableCpus() == 1) {
     std::cerr << "oversubscribed: " << server.config().ToString()
-              << " polls, but there is one CPU only; it will block\n";
+              << " polls, but it may use one CPU only; it will block\n";
   }
   for (const std::string& address : server.addresses()) std::cout << "listening on " << address << "\n";
   if (!server.admin_address().empty()) std::cout << "admin on " << server.admin_address() << "\n";

@@ -271,12 +271,8 @@ inline ssize_t recv(int fd, void*, size_t, int) {
 inline pthread_t pthread_self() { return static_cast<pthread_t>(model::ThreadId()); }
 inline int pthread_setname_np(pthread_t, const char*) { return 0; }
 inline int sched_yield() { return model::Yield(), 0; }
-// These take another type than the real ones, which their arguments would find as well.
+// This takes another type than the real one, which its argument would find as well.
 inline int pthread_sigmask(int, sigset_t*, sigset_t*) { return 0; }
-struct cpu_set_t : ::cpu_set_t {};
-inline int sched_getaffinity(int, size_t, cpu_set_t* set) {
-  for (int i = 0; i < model::Cpus(); ++i) CPU_SET(i, set);
-  return 0;
-}
+inline int UsableCpus() { return model::Cpus(); }
 
 }  // namespace curtail

@@ -2,7 +2,6 @@
 //
 // The JSON half of report.h; result.schema.json beside it describes what is written here.
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "curtail/base/clock.h"
+#include "curtail/base/cpus.h"
 #include "curtail/base/internal/json_document.h"
 #include "curtail/load/report/internal/machine_json.h"
 #include "curtail/load/report/report.h"
@@ -233,8 +233,7 @@ absl::Status WriteAll(const std::string& path, std::string_view content, int fla
 
 ReportOrigin ThisOrigin(std::string_view curtail_version) {
   Machine machine;
-  cpu_set_t set;
-  machine.cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+  machine.cpus = UsableCpus();
   const std::string model = FirstLineOf("/proc/cpuinfo", "model name");
   const size_t begin = model.find_first_not_of("\t :");
   if (begin != std::string::npos) machine.cpu_model = model.substr(begin);

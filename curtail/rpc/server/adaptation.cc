@@ -6,8 +6,8 @@
 
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/adapt/profile.h"
+#include "curtail/base/cpus.h"
 #include "curtail/base/strings.h"
-#include "curtail/exec/spin_budget.h"
 
 namespace curtail::internal {
 namespace {

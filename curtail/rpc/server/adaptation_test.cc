@@ -3,7 +3,7 @@
 // Servers that choose their config by the load.
 #include <dirent.h>
 
-#include "curtail/exec/spin_budget.h"
+#include "curtail/base/cpus.h"
 #include "curtail/rpc/admin/admin_testing.h"
 #include "curtail/rpc/server/adaptation_testing.h"
 

@@ -25,6 +25,7 @@
 #include <utility>
 
 #include "curtail/adapt/policy_kind.h"
+#include "curtail/base/cpus.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/fifo_order.h"
 #include "curtail/exec/priority_order.h"

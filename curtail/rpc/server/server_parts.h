@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "curtail/base/clock.h"
+#include "curtail/base/cpus.h"
 #include "curtail/exec/priority_limit.h"
 #include "curtail/fence/credit_pool.h"
 #include "curtail/rpc/server.h"
@@ -50,8 +50,7 @@ struct ServerParts {
       fence = std::make_unique<ServerFence>(options.fence, options.queue);
     if (options.priorities.on) priorities = std::make_unique<PriorityLimit>(options.priorities);
     if (options.admission.credits()) {
-      credits =
-          std::make_unique<CreditPool>(options.admission, std::max(1u, std::thread::hardware_concurrency()));
+      credits = std::make_unique<CreditPool>(options.admission, static_cast<unsigned>(UsableCpus()));
     }
     session.max_message_bytes = options.max_message_bytes;
     session.max_partial_bytes = kConnectionBytes;

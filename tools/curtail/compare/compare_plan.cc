@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "curtail/adapt/envelope.h"
 #include "curtail/adapt/policy_kind.h"
+#include "curtail/base/cpus.h"
 #include "curtail/base/strings.h"
-#include "curtail/exec/spin_budget.h"
 
 namespace curtail::tool {
 namespace {
