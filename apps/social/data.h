@@ -18,10 +18,14 @@ namespace curtail::social {
 struct DataOptions {
   // As for DataFolder().
   std::string folder = "auto";
+  std::string secret;  // the file of the secret that signs tokens; empty: in the folder
   bool no_sync = false;
 };
 
 void AddDataFlags(Flags& flags, DataOptions* options);
+
+// The secret that signs tokens, as `options` say where it is. Errors: those of DataFolder() and SecretOf().
+absl::StatusOr<std::string> TokenSecret(const DataOptions& options);
 
 // FOLDER/SERVICE.db with the newest schema.
 absl::StatusOr<std::unique_ptr<SqlDatabase>> OpenData(const DataOptions& options, std::string_view service,

@@ -53,7 +53,8 @@ absl::StatusOr<std::string> ReadSecret(const std::string& path) {
     return absl::FailedPreconditionError(
         Join(path, " holds no secret of ", kSecretBytes, " bytes or more; remove it for a new one"));
   }
-  if ((file.st_mode & 077) != 0) {
+  // Its group may read it, as a container's does what is mounted for it.
+  if ((file.st_mode & 037) != 0) {
     return absl::FailedPreconditionError(Join(path, " can be read by others: chmod 600 ", path));
   }
   secret.resize(static_cast<size_t>(got));

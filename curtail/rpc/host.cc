@@ -77,6 +77,12 @@ const std::vector<Channel*>& Env::Channels(std::string_view service, const Chann
   if (known != impl_->peers.end()) return known->second.pointers;
   ChannelOptions options = asked;
   options.credits |= impl_->flags->admission == "credits";
+  if (!impl_->flags->balancer.empty() && options.balancer == ChannelOptions().balancer) {
+    options.balancer = impl_->flags->balancer;
+  }
+  if (impl_->flags->resolve_interval_s > 0) {
+    options.min_resolve_interval = FromSeconds(impl_->flags->resolve_interval_s);
+  }
   Impl::Peer& peer = impl_->peers[std::string(service)];
   if (impl_->client == nullptr) {
     impl_->client = std::make_unique<Client>(ClientOptions{.lanes = impl_->flags->lanes});

@@ -51,6 +51,12 @@ TEST(Host, HandsTheEnvToTheService) {
                         "127.0.0.1:2"));
 }
 
+TEST(Host, TakesTargetsOfSeveralServersForPeers) {
+  const HostRun run = Say({"--service", "cart", "--peer", "cart=dns:///no-such.invalid:8080,unix:/tmp/a",
+                           "--balancer", "round_robin", "--resolve-interval", "5"});
+  EXPECT_THAT(run.err, HasSubstr("2 carts, cart dns:///no-such.invalid:8080, cart unix:/tmp/a"));
+}
+
 TEST(Host, RefusesWhatIsMissingOrWrong) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{}, "--service"},
@@ -59,6 +65,8 @@ TEST(Host, RefusesWhatIsMissingOrWrong) {
       {{"--service", "front", "--peer", "cart=127.0.0.1:1"}, "--store cache=ADDR"},
       {{"--service", "cart", "--peer", "cart"}, "write NAME=ADDRESS"},
       {{"--service", "cart", "--peer", "cart=nonsense"}, "nonsense"},
+      {{"--service", "cart", "--peer", "cart=dns://server/cart:80"}, "dns:///NAME:PORT"},
+      {{"--service", "cart", "--balancer", "best"}, "--balancer: "},
       {{"--service", "cart", "--shard", "3/3"}, "3/3"},
       {{"--service", "cart", "--shared", "11"}, "11"},
       {{"--service", "cart", "--config", "XYZ"}, "XYZ"},

@@ -5,7 +5,6 @@
 #include <chrono>
 
 #include "apps/social/data.h"
-#include "apps/social/folder.h"
 #include "apps/social/page.h"
 #include "apps/social/secrets.h"
 #include "content.curtail.h"
@@ -205,10 +204,8 @@ HostedService HostedFrontEnd() {
           .calls = {"user", "social-graph", "compose-post", "home-timeline", "user-timeline", "url-shorten"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            const absl::StatusOr<std::string> folder = DataFolder(data->folder);
-            if (!folder.ok()) return folder.status();
             JwtOptions tokens;
-            auto secret = SecretOf(*folder + "/secret");
+            auto secret = TokenSecret(*data);
             if (!secret.ok()) return secret.status();
             tokens.secret = *std::move(secret);
             tokens.issuer = kIssuer;

@@ -6,7 +6,6 @@
 #include <chrono>
 
 #include "apps/social/data.h"
-#include "apps/social/folder.h"
 #include "apps/social/page.h"
 #include "apps/social/secrets.h"
 #include "content.curtail.h"
@@ -154,7 +153,7 @@ HostedService HostedUser() {
                                {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
                                 " hash BLOB NOT NULL) STRICT"});
             if (!db.ok()) return db.status();
-            auto secret = SecretOf(*DataFolder(options->data.folder) + "/secret");
+            auto secret = TokenSecret(options->data);
             if (!secret.ok()) return secret.status();
             return std::make_unique<UserService>(*options, *std::move(secret), **db,
                                                  env.Stub<UniqueId>("unique-id"));

@@ -8,6 +8,8 @@
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
 #include "curtail/fence/limiter/limiter.h"
+#include "curtail/rpc/client/balancer/balancer.h"
+#include "curtail/rpc/client/resolver/target.h"
 #include "curtail/rpc/transport/socket.h"
 
 namespace curtail::internal {
@@ -17,8 +19,16 @@ constexpr double kMaxDrainSeconds = 86400;
 constexpr double kMaxConnectionSeconds = 1e9;
 constexpr int kMaxInstances = 1024;
 
+// True if it is the target of a channel, or the address of a store. Errors: INVALID_ARGUMENT.
+absl::Status CheckTarget(const std::string& target) { return ParseTarget(target).status(); }
+absl::Status CheckAddress(const std::string& address) {
+  absl::Status known = Address::ResolveAll(address).status();
+  return absl::IsInvalidArgument(known) ? known : absl::OkStatus();
+}
+
 // Adds "NAME=ADDR,ADDR" to `named`.
-absl::Status AddNamed(const std::string& flag, const std::string& text, NamedAddresses* named) {
+absl::Status AddNamed(const std::string& flag, const std::string& text,
+                      absl::Status (*check)(const std::string&), NamedAddresses* named) {
   const size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
     return absl::InvalidArgumentError(Join(flag, " ", text, ": write NAME=ADDRESS,ADDRESS"));
@@ -27,9 +37,7 @@ absl::Status AddNamed(const std::string& flag, const std::string& text, NamedAdd
   for (size_t from = equals + 1; from <= text.size();) {
     const size_t comma = std::min(text.find(',', from), text.size());
     std::string address = text.substr(from, comma - from);
-    if (const absl::Status known = Address::ResolveAll(address).status(); absl::IsInvalidArgument(known)) {
-      return known;
-    }
+    if (absl::Status understood = check(address); !understood.ok()) return understood;
     addresses.push_back(std::move(address));
     from = comma + 1;
   }
@@ -118,10 +126,21 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
 }
 
 void AddInstanceFlags(Flags& flags, HostFlags* f) {
-  flags.Add("--peer", &f->peers, "NAME=ADDR,ADDR: the instances of a service that this one calls");
+  flags.Add(
+      "--peer", &f->peers,
+      "NAME=ADDR,ADDR: the instances of a service that this one calls; an address of several servers is "
+      "dns:///HOST:PORT");
   flags.Add("--leaf", &f->leaves, "ADDR: the same as --peer leaf=ADDR; repeat in shard order");
   flags.Add("--store", &f->stores, "NAME=ADDR,ADDR: a store of this service");
   flags.Add("--shard", &f->shard, "INDEX/COUNT: which part of the data this instance holds");
+  flags.Add("--balancer", &f->balancer,
+            "Which server of an address of several a call goes to: pick_first, round_robin, least_request or "
+            "weighted_round_robin (default: as the service says, else pick_first)");
+  flags.Add(
+      "--resolve-interval", &f->resolve_interval_s,
+      "Seconds that the servers of a name are known for at least, before a failure has it looked up again; "
+      "0: as the service says, else 30",
+      {0, 86400});
   flags.Add("--lanes", &f->lanes, "Sets of connections to the services that this one calls", {1, 256});
 }
 
@@ -175,11 +194,13 @@ absl::StatusOr<AdmissionOptions> AdmissionFrom(const HostFlags& flags) {
 absl::StatusOr<Surroundings> Surroundings::From(const HostFlags& flags) {
   Surroundings around;
   absl::Status status;
-  for (const std::string& text : flags.peers) status.Update(AddNamed("--peer", text, &around.peers));
+  for (const std::string& text : flags.peers)
+    status.Update(AddNamed("--peer", text, CheckTarget, &around.peers));
   for (const std::string& address : flags.leaves) {
-    status.Update(AddNamed("--leaf", "leaf=" + address, &around.peers));
+    status.Update(AddNamed("--leaf", "leaf=" + address, CheckTarget, &around.peers));
   }
-  for (const std::string& text : flags.stores) status.Update(AddNamed("--store", text, &around.stores));
+  for (const std::string& text : flags.stores)
+    status.Update(AddNamed("--store", text, CheckAddress, &around.stores));
   for (const std::string& text : flags.instances) {
     const size_t equals = std::min(text.find('='), text.size());
     const std::optional<double> count =
@@ -190,6 +211,10 @@ absl::StatusOr<Surroundings> Surroundings::From(const HostFlags& flags) {
       continue;
     }
     around.instances[text.substr(0, equals)] = static_cast<int>(*count);
+  }
+  if (!flags.balancer.empty() && !IsBalancer(flags.balancer)) {
+    const absl::Status unknown = MakeBalancer({.name = flags.balancer}, {}).status();
+    status.Update(absl::InvalidArgumentError(Join("--balancer: ", Message(unknown))));
   }
   absl::StatusOr<Shard> shard = Shard::Parse(flags.shard);
   status.Update(shard.status());

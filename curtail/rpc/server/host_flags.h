@@ -28,6 +28,8 @@ struct HostFlags {
   std::vector<std::string> peers, leaves, stores;
   std::string shard = "0/1";
   int lanes = 1;
+  std::string balancer;           // empty: as the service says
+  double resolve_interval_s = 0;  // 0: as the service says
   std::string config = "auto";
   std::string policy, profile, admin, http_admin;
   std::string trace_to;
