@@ -13,6 +13,7 @@ inline constexpr char kExamples[] = R"(Examples:
   curtail switch hdsearch SDB1-16                                # at once, while it serves; or its admin address
   curtail status hdsearch/leaf.0                                 # pools, queue, threads
   curtail load hdsearch --rps 500                                # about 12 s; the one that is up
+  curtail render hdsearch --to kubernetes | kubectl apply -f -   # the same application on a cluster
 
 Exit codes: 0 ok, 1 failed, 98 a load run is void, 99 a threshold does not hold, 104 bad configuration, 105 interrupted.)";
 
@@ -122,5 +123,19 @@ Examples:
 
 Exit codes: 0 it went down as it was told to (or is up: --detach), 1 a process failed, 104 bad flags or topology, a missing
 program, or too little memory, 105 interrupted before it was up.)";
+
+inline constexpr char kRenderExamples[] =
+    R"(Writes the topology of an application for machines that a cluster manages: plain manifests, a Helm chart, which is the same
+with its values to choose, or a Compose file for one machine. The pods run the programs that `curtail up` starts. `./dev image APP`
+builds the image; docs/kubernetes.md leads from there to an application that runs.
+
+Examples:
+  curtail render hdsearch --to kubernetes | kubectl apply -f -
+  curtail render hdsearch --to helm --output chart --image registry.example/hdsearch:1.0
+  curtail render router --to kubernetes --output router --set leaf.shards=2 --set store.shards=2
+  curtail render router --to helm --output chart --use store=cache-0:11211,cache-1:11211 --set store.shards=1 --set leaf.shards=1
+  curtail render ./shop.yaml --to compose --output shop
+
+Exit codes: 0 ok, 1 the output cannot be written, 104 bad flags or topology.)";
 
 }  // namespace curtail::tool

@@ -461,6 +461,7 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
       {AddObserve(app, &line->observe), Command::kObserve},
       {AddTop(app, &line->top), Command::kTop},
       {AddTraces(app, &line->traces), Command::kTraces},
+      {AddRender(app, &line->render), Command::kRender},
       {AddReport(app, &line->report), Command::kReport},
       {AddCompareResults(app, &line->compare_results), Command::kCompareResults},
       {app.add_subcommand("version", "Print the version"), Command::kVersion},

@@ -21,6 +21,7 @@
 #include "tools/curtail/observe/observe_command.h"
 #include "tools/curtail/observe/top_command.h"
 #include "tools/curtail/observe/traces_command.h"
+#include "tools/curtail/render/render_command.h"
 #include "tools/curtail/train/train_command.h"
 #include "tools/curtail/train/verify_command.h"
 
@@ -42,6 +43,7 @@ enum class Command {
   kObserve,
   kTop,
   kTraces,
+  kRender,
   kReport,
   kCompareResults
 };
@@ -62,6 +64,7 @@ struct CommandLine {
   ObserveFlags observe;
   TopFlags top;
   TracesFlags traces;
+  RenderFlags render;
   ReportFlags report;
   CompareResultsFlags compare_results;
 };

@@ -16,12 +16,24 @@
 #include "tools/curtail/observe/top_command.h"
 #include "tools/curtail/observe/top_table.h"
 #include "tools/curtail/observe/traces_command.h"
+#include "tools/curtail/render/render_command.h"
 
 namespace curtail::tool {
 namespace {
 
 constexpr char kAdminTargetHelp[] =
     "APP, APP/SERVICE or APP/SERVICE.INSTANCE of what is up, or an admin address (the server's --admin)";
+
+// How a topology is changed by a command line.
+void AddTopologyFlags(CLI::App& command, TopologyChanges* changes) {
+  command.add_option("--set", changes->set, "NAME=VALUE: a variable of the topology, or SERVICE.KEY=VALUE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--use", changes->use, "SERVICE=ADDRESS,...: instances that run already, not to be started")
+      ->allow_extra_args(false);
+  command.add_flag("--monolith", changes->monolith,
+                   "All services in one process, which call each other there; stores stay processes");
+}
 
 }  // namespace
 
@@ -43,24 +55,36 @@ CLI::App* AddUp(CLI::App& app, UpFlags* f) {
                    "The share of requests that become spans, 0 to 1 [0.001]")
       ->check(CLI::Range(0.0, 1.0))
       ->needs("--trace-to");
-  command->add_option("--set", f->set, "NAME=VALUE: a variable of the topology, or SERVICE.KEY=VALUE")
-      ->allow_extra_args(false);
-  command->add_option("--use", f->use, "SERVICE=ADDRESS,...: instances that run already, not to be started")
-      ->allow_extra_args(false);
+  AddTopologyFlags(*command, &f->changes);
   command
       ->add_option(
           "--dashboard", f->dashboard,
           "Show the whole application to a browser, at a PORT of this machine or HOST:PORT [a free port]")
       ->expected(0, 1)
       ->default_str("0");
-  command->add_flag("--monolith", f->monolith,
-                    "All services in one process, which call each other there; stores stay processes");
-  command->add_flag("--scale", f->scale, "As large as in the paper; says first how much memory that takes");
+  command->add_flag("--scale", f->changes.scale,
+                    "As large as in the paper; says first how much memory that takes");
   command->add_flag("--force", f->force, "Even if the memory will not do");
   command->add_option("--start-timeout", f->start_timeout, "For a service to be ready [2m, with --scale 15m]")
       ->capture_default_str();
   command->add_flag("--dry-run", f->dry_run, "Print the commands and stop");
   command->footer(kUpExamples);
+  return command;
+}
+
+CLI::App* AddRender(CLI::App& app, RenderFlags* f) {
+  CLI::App* command =
+      app.add_subcommand("render", "Write an application for Kubernetes, Helm or Docker Compose");
+  command->add_option("APP", f->application, ApplicationNames() + ", or a topology file")->required();
+  command->add_option("--to", f->to, "kubernetes, helm or compose")
+      ->required()
+      ->check(CLI::IsMember({"kubernetes", "helm", "compose"}));
+  command->add_option("-o,--output", f->output,
+                      "A folder for the files [kubernetes, compose: the standard output]");
+  command->add_option("--image", f->options.image, "The image of the application [APP:VERSION]");
+  AddTopologyFlags(*command, &f->changes);
+  command->add_flag("--scale", f->changes.scale, "As large as in the paper");
+  command->footer(kRenderExamples);
   return command;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// deploy_commands.h - the commands for what runs on this machine, and their flags; command_line.cc has the others.
+// deploy_commands.h - the commands for what runs, here or on a cluster, and their flags; command_line.cc has the others.
 #pragma once
 
 namespace CLI {
@@ -13,6 +13,7 @@ struct DownFlags;
 struct LogsFlags;
 struct ObserveFlags;
 struct PsFlags;
+struct RenderFlags;
 struct StatusFlags;
 struct SwitchFlags;
 struct TopFlags;
@@ -29,5 +30,6 @@ CLI::App* AddStatus(CLI::App& app, StatusFlags* f);
 CLI::App* AddObserve(CLI::App& app, ObserveFlags* f);
 CLI::App* AddTop(CLI::App& app, TopFlags* f);
 CLI::App* AddTraces(CLI::App& app, TracesFlags* f);
+CLI::App* AddRender(CLI::App& app, RenderFlags* f);
 
 }  // namespace curtail::tool

@@ -40,6 +40,8 @@ int main(int argc, char** argv) {
       return RunTop(line.top, console, stop);
     case Command::kTraces:
       return RunTraces(line.traces, console, stop);
+    case Command::kRender:
+      return RunRender(line.render, console);
     case Command::kReport:
       return RunReport(line.report, console);
     case Command::kCompareResults:

@@ -9,6 +9,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/cli/suggest.h"
 #include "tools/curtail/deploy/shipped_applications.h"
@@ -120,6 +121,25 @@ absl::StatusOr<Topology> LoadTopology(const std::string& name) {
   }
   return absl::NotFoundError(absl::StrCat(NoApplication(name).message(),
                                           "\na topology of your own is given by its path, ./NAME.yaml"));
+}
+
+absl::StatusOr<Topology> LoadTopology(const std::string& name, const TopologyChanges& changes) {
+  absl::StatusOr<Topology> topology = LoadTopology(name);
+  if (!topology.ok()) return topology;
+  absl::Status status;
+  if (changes.scale) status.Update(topology->Scale());
+  for (const std::string& text : changes.set) {
+    const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+    if (parts.size() != 2) {
+      status.Update(absl::InvalidArgumentError(absl::StrCat("--set '", text, "': write NAME=VALUE")));
+    } else {
+      status.Update(topology->Set(parts[0], parts[1]));
+    }
+  }
+  for (const std::string& text : changes.use) status.Update(topology->Use(text));
+  if (changes.monolith) status.Update(topology->MakeMonolith());
+  if (!status.ok()) return status;
+  return topology;
 }
 
 absl::StatusOr<std::shared_ptr<const Workload>> MakeRequests(

@@ -75,4 +75,14 @@ bool IsTopologyFile(std::string_view name);
 // Topology::Parse().
 absl::StatusOr<Topology> LoadTopology(const std::string& name);
 
+// The changes that a command line makes to a topology.
+struct TopologyChanges {
+  std::vector<std::string> set = {};  // "leaf.shards=8", "data=..."
+  std::vector<std::string> use = {};  // "store=127.0.0.1:11211"
+  bool monolith = false;
+  bool scale = false;
+};
+// LoadTopology() with these. Errors: its own, INVALID_ARGUMENT, FAILED_PRECONDITION.
+absl::StatusOr<Topology> LoadTopology(const std::string& name, const TopologyChanges& changes);
+
 }  // namespace curtail::tool

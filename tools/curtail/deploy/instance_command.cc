@@ -88,7 +88,7 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
   variables["replica"] = absl::StrCat(instance % service.replicas);
   variables["instance"] = absl::StrCat(instance);
   variables["config"] = setup.config;
-  variables["user"] = UserName();
+  variables["user"] = setup.user.empty() ? UserName() : setup.user;
   SetAddress(setup.listen, &variables);
   // Those that it calls: a program of its own kind names them in `run`.
   const auto wanted_of = [&](const Wiring& call) -> std::vector<std::string> {

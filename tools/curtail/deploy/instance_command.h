@@ -20,6 +20,7 @@ struct InstanceSetup {
   std::string listen;
   std::string admin;
   std::string http_admin;
+  std::string user;                     // ${user}; empty: the one that this process runs as
   bool memory_only = false;             // say how much memory it takes, and end
   std::vector<std::string> more_flags;  // of its own
 };

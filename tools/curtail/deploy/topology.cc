@@ -76,6 +76,10 @@ bool IsName(std::string_view text) {
   });
 }
 
+std::vector<std::string> Words(const YAML::Node& node, std::string_view what) {
+  return absl::StrSplit(Text(node, what), absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty());
+}
+
 std::string Name(const YAML::Node& node, std::string_view what) {
   std::string text = Text(node, what);
   if (!IsName(text)) Fail(node, absl::StrCat("'", text, "' is no name; take a-z, 0-9 and '-'"));
@@ -98,8 +102,16 @@ void AddWiring(const YAML::Node& node, const std::string& key, ServiceSpec* serv
 
 void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
   if (key == "run") {
-    s->run = absl::StrSplit(Text(value, key), absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty());
+    s->run = Words(value, key);
     if (s->run.empty()) Fail(value, "run: name a program");
+  } else if (key == "run_at_port") {
+    s->run_at_port = Words(value, key);
+  } else if (key == "keeps") {
+    s->keeps = Text(value, key);
+  } else if (key == "scales") {
+    s->scales = Truth(value, key);
+  } else if (key == "secrets") {
+    s->secrets = Values(value, key);
   } else if (key == "shards") {
     s->shards = Count(value, key);
   } else if (key == "replicas") {
@@ -131,10 +143,12 @@ void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
   } else if (key == "entry") {
     s->entry = Truth(value, key);
   } else {
-    Fail(value, absl::StrCat(
-                    "'", key,
-                    "' is no key of a service; there are run, shards, replicas, calls, stores, own, config, "
-                    "policy, profile, listen, cpus, protocol, hosted, memory_mib and entry"));
+    Fail(value,
+         absl::StrCat(
+             "'", key,
+             "' is no key of a service; there are run, shards, replicas, calls, stores, own, config, "
+             "policy, profile, listen, cpus, protocol, hosted, memory_mib, run_at_port, keeps, scales, "
+             "secrets and entry"));
   }
 }
 
@@ -224,7 +238,7 @@ Topology ReadTopology(const YAML::Node& root) {
     } else if (key == "scale") {
       t.scale = Values(value, key);
     } else if (key == "prepare") {
-      t.prepare = absl::StrSplit(Text(value, key), absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty());
+      t.prepare = Words(value, key);
     } else if (key == "services") {
       if (!value.IsMap()) Fail(value, "services must be NAME: with keys below it");
       for (const auto& [name, service] : Entries(value)) services.push_back(ReadService(name, service));
@@ -273,6 +287,14 @@ absl::Status Topology::Check() const {
                                                      s.external.size(), " addresses were given"));
     }
     if (absl::Status told = CheckTold(s); !told.ok()) return told;
+    if (!s.keeps.empty() && t.variables.count(s.keeps) == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          s.name, " keeps ", s.keeps, ", which is no variable; name the one that has its folder"));
+    }
+    if (s.scales && (!s.IsHosted() || !s.keeps.empty())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(s.name, ": scales is for curtail services that keep no data"));
+    }
     for (const Wiring& call : s.calls) {
       const ServiceSpec* callee = t.Find(call.service);
       if (call.own && callee->instances() != s.instances()) {
@@ -410,6 +432,7 @@ absl::Status Topology::MakeMonolith() {
   }
   ServiceSpec whole = old;
   whole.calls.clear();
+  whole.secrets.clear();  // they share a folder
   whole.shards = whole.replicas = 1;
   whole.run = {old.run.front(), "--monolith"};
   std::vector<ServiceSpec> kept;
@@ -422,6 +445,8 @@ absl::Status Topology::MakeMonolith() {
       return absl::FailedPreconditionError(absl::StrCat(application, " cannot be a monolith: ", s.name,
                                                         " is another program, ", s.run.front()));
     }
+    if (!s.keeps.empty()) whole.keeps = s.keeps;
+    whole.scales = whole.scales && s.scales;
     if (s.instances() > 1) {
       whole.run.insert(whole.run.end(), {"--instances", absl::StrCat(s.name, "=", s.instances())});
     }

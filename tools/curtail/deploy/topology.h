@@ -45,6 +45,15 @@ struct ServiceSpec {
   std::string protocol = "grpc";
   // As the file has it; see IsHosted().
   std::optional<bool> hosted;
+  // `run` of a program that must listen at a port, as on other machines than its callers'; empty: `run`.
+  std::vector<std::string> run_at_port;
+  // The variable that names the folder in which it keeps its data; empty: it keeps none.
+  std::string keeps;
+  // True if several processes may share the requests of an instance, as they do where a cluster scales it.
+  bool scales = false;
+  // Secrets that it shares with others, by the flag that takes the file of each: {"tokens", "--secret"}. Where services
+  // share a folder they find it there, and are not told.
+  std::map<std::string, std::string> secrets;
   // Of an instance, where the program cannot say it itself.
   double memory_mib = 0;
   // The one that clients call. Exactly one service is.

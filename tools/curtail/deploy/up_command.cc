@@ -54,21 +54,10 @@ int FailUp(Console& console, const absl::Status& status, const std::string& hint
 }
 
 absl::StatusOr<Topology> Wanted(const UpFlags& flags) {
-  absl::StatusOr<Topology> topology = LoadTopology(flags.application);
+  absl::StatusOr<Topology> topology = LoadTopology(flags.application, flags.changes);
   if (!topology.ok()) return topology;
   absl::Status status;
-  if (flags.scale) status.Update(topology->Scale());
-  for (const std::string& text : flags.set) {
-    const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
-    if (parts.size() != 2) {
-      status.Update(absl::InvalidArgumentError(absl::StrCat("--set '", text, "': write NAME=VALUE")));
-    } else {
-      status.Update(topology->Set(parts[0], parts[1]));
-    }
-  }
-  for (const std::string& text : flags.use) status.Update(topology->Use(text));
-  if (flags.monolith) status.Update(topology->MakeMonolith());
-  if (status.ok() && !flags.fence.empty()) status.Update(topology->Fence(flags.fence));
+  if (!flags.fence.empty()) status.Update(topology->Fence(flags.fence));
   if (status.ok() && !flags.trace_to.empty()) status.Update(topology->TraceTo(flags.trace_to));
   if (!flags.trace_sample.empty()) topology->Give("--trace-sample", flags.trace_sample);
   if (!status.ok()) return status;
@@ -419,7 +408,7 @@ absl::Status PrintCommands(const Topology& topology, Console& console) {
 
 int RunUp(const UpFlags& flags, Console& console, const std::atomic<bool>& stop) {
   const absl::StatusOr<Nanos> start_timeout = ParseDuration(!flags.start_timeout.empty() ? flags.start_timeout
-                                                            : flags.scale                ? "15m"
+                                                            : flags.changes.scale        ? "15m"
                                                                                          : "2m");
   if (!start_timeout.ok()) return FailUp(console, start_timeout.status());
   const absl::StatusOr<Topology> topology = Wanted(flags);

@@ -5,9 +5,9 @@
 
 #include <atomic>
 #include <string>
-#include <vector>
 
 #include "tools/curtail/cli/console.h"
+#include "tools/curtail/deploy/application.h"
 
 namespace curtail::tool {
 
@@ -18,14 +18,11 @@ struct UpFlags {
   std::string config;
   std::string policy;
   std::string profile;
-  std::vector<std::string> set;  // "leaf.shards=8", "data=..."
-  std::vector<std::string> use;  // "store=127.0.0.1:11211"
-  std::string trace_sample;      // the share of requests; empty: the services' default
-  std::string trace_to;          // of every curtail service whose command says nothing of traces
-  std::string fence;      // of every curtail service whose command has none; empty: the services' default
-  std::string dashboard;  // an address or a port; empty: none
-  bool monolith = false;
-  bool scale = false;
+  TopologyChanges changes;
+  std::string trace_sample;  // the share of requests; empty: the services' default
+  std::string trace_to;      // of every curtail service whose command says nothing of traces
+  std::string fence;         // of every curtail service whose command has none; empty: the services' default
+  std::string dashboard;     // an address or a port; empty: none
   bool force = false;
   bool dry_run = false;
   std::string start_timeout;  // empty: 2 min, with `scale` 15

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. An instance of the topology is a Service without an address of its own, so that its name resolves to its pods and
+// callers balance among them, and a Deployment; or a StatefulSet with a volume, if it keeps data. Programs that are no
+// curtail services look their callees up once, and are looked up once, hence their Service has an address.
+//
+// There is no hook before the end of a pod: a curtail service that gets SIGTERM says goodbye to its clients and answers
+// what is under way, and a client makes a call that no server has seen elsewhere.
+#include "tools/curtail/render/kubernetes.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/curtail/render/markers.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr int kDnsPort = 53;
+constexpr int kAfterDrainSeconds = 5;  // for a process to end once it has drained
+
+class Objects {
+ public:
+  explicit Objects(const Plan& plan) : plan_(plan), application_(plan.topology.application) {}
+
+  std::vector<ObjectFile> All() const {
+    std::vector<ObjectFile> files;
+    for (const ServicePlan& service : plan_.services) files.push_back(OfService(service));
+    if (!plan_.prepare.empty()) files.push_back({"prepare.yaml", {{PrepareJob(), {"prepare.enabled"}}}});
+    return files;
+  }
+
+ private:
+  ObjectFile OfService(const ServicePlan& service) const {
+    ObjectFile file{service.spec->name + ".yaml", {}};
+    std::vector<std::string> there;
+    if (!service.spec->IsHosted()) there.push_back(service.value + ".enabled");
+    const auto add = [&](Yaml object, std::vector<std::string> more = {}) {
+      more.insert(more.begin(), there.begin(), there.end());
+      file.objects.push_back({std::move(object), std::move(more)});
+    };
+    for (const Workload& workload : service.workloads) {
+      add(NetworkName(service, workload));
+      add(Pods(service, workload));
+      add(DisruptionBudget(service, workload), {"podDisruptionBudget.enabled"});
+      if (service.spec->scales) add(Autoscaler(service, workload), {"autoscaling.enabled"});
+    }
+    add(Policy(service), {"networkPolicy.enabled"});
+    if (service.spec->IsHosted()) add(Monitor(service), {"serviceMonitor.enabled"});
+    return file;
+  }
+
+  // ----- parts of several objects ------------------------------------------------------------------------------------
+
+  Yaml ServiceLabels(const std::string& service) const {
+    return Yaml::Map({{"app.kubernetes.io/name", application_}, {"app.kubernetes.io/component", service}});
+  }
+  Yaml Labels(const ServicePlan& service, const Workload& workload) const {
+    return ServiceLabels(service.spec->name).Add("curtail-instance", workload.instance);
+  }
+  Yaml Selector(Yaml labels) const { return Yaml::Map({{"matchLabels", std::move(labels)}}); }
+
+  Yaml Begin(const char* version, const char* kind, const std::string& name, Yaml labels) const {
+    return Yaml::Map({{"apiVersion", version},
+                      {"kind", kind},
+                      {"metadata", Yaml::Map({{"name", name}, {"labels", std::move(labels)}})}});
+  }
+
+  const char* PortName(const ServicePlan& service) const { return service.spec->grpc() ? "grpc" : "tcp"; }
+
+  // The security contexts of the restricted Pod Security Standard.
+  Yaml PodSecurity() const {
+    return Yaml::Map({{"runAsNonRoot", true},
+                      {"runAsUser", kUser},
+                      {"runAsGroup", kUser},
+                      {"fsGroup", kUser},
+                      {"seccompProfile", Yaml::Map({{"type", "RuntimeDefault"}})}});
+  }
+  Yaml ContainerSecurity() const {
+    return Yaml::Map({{"allowPrivilegeEscalation", false},
+                      {"readOnlyRootFilesystem", true},
+                      {"capabilities", Yaml::Map({{"drop", Yaml::List({"ALL"})}})}});
+  }
+
+  Yaml Container(const std::string& name, const std::vector<std::string>& command) const {
+    Yaml args = Yaml::List();
+    for (size_t i = 1; i < command.size(); ++i) args.Push(command[i]);
+    return Yaml::Map({{"name", name},
+                      {"image", ValueOf("image")},
+                      {"imagePullPolicy", ValueOf("imagePullPolicy")},
+                      {"command", Yaml::List({command.front()})},
+                      {"args", std::move(args)}});
+  }
+
+  // ----- a workload --------------------------------------------------------------------------------------------------
+
+  Yaml NetworkName(const ServicePlan& service, const Workload& workload) const {
+    Yaml ports = Yaml::List({Yaml::Map(
+        {{"name", PortName(service)}, {"port", service.port}, {"targetPort", PortName(service)}})});
+    if (service.spec->IsHosted()) {
+      ports.Push(Yaml::Map({{"name", "admin"}, {"port", kAdminPort}, {"targetPort", "admin"}}));
+    }
+    Yaml spec = Yaml::Map();
+    if (service.spec->IsHosted()) spec.Add("clusterIP", "None");
+    spec.Add("selector", Labels(service, workload)).Add("ports", std::move(ports));
+    return Begin("v1", "Service", workload.name, Labels(service, workload)).Add("spec", std::move(spec));
+  }
+
+  Yaml Pods(const ServicePlan& service, const Workload& workload) const {
+    Yaml spec = Yaml::Map();
+    if (service.spec->scales) {
+      spec.Add(IfNot("autoscaling.enabled") + "replicas", Yaml::Plain(ValueOf(service.value + ".replicas")));
+      spec.Add("strategy",
+               Yaml::Map({{"type", "RollingUpdate"},
+                          {"rollingUpdate", Yaml::Map({{"maxSurge", 1}, {"maxUnavailable", 0}})}}));
+    } else {
+      spec.Add("replicas", 1);
+      // Two of it must not serve at once.
+      if (!service.keeps_data()) spec.Add("strategy", Yaml::Map({{"type", "Recreate"}}));
+    }
+    if (service.keeps_data()) spec.Add("serviceName", workload.name);
+    spec.Add("selector", Selector(Labels(service, workload))).Add("template", Pod(service, workload));
+    if (service.keeps_data()) spec.Add("volumeClaimTemplates", Yaml::List({DataClaim()}));
+    return Begin("apps/v1", service.keeps_data() ? "StatefulSet" : "Deployment", workload.name,
+                 Labels(service, workload))
+        .Add("spec", std::move(spec));
+  }
+
+  Yaml DataClaim() const {
+    Yaml spec = Yaml::Map({{"accessModes", Yaml::List({"ReadWriteOnce"})}});
+    spec.Add(If("storage.className") + "storageClassName", ValueOf("storage.className"));
+    spec.Add("resources", Yaml::Map({{"requests", Yaml::Map({{"storage", ValueOf("storage.size")}})}}));
+    return Yaml::Map({{"metadata", Yaml::Map({{"name", "data"}})}, {"spec", std::move(spec)}});
+  }
+
+  Yaml Pod(const ServicePlan& service, const Workload& workload) const {
+    Yaml metadata = Yaml::Map({{"labels", Labels(service, workload)}});
+    if (service.spec->IsHosted()) {
+      metadata.Add("annotations", Yaml::Map({{"prometheus.io/scrape", "true"},
+                                             {"prometheus.io/port", absl::StrCat(kAdminPort)},
+                                             {"prometheus.io/path", "/metrics"}}));
+    }
+    Yaml spec = PodBase();
+    spec.Add("terminationGracePeriodSeconds", plan_.drain_s + kAfterDrainSeconds);
+    Yaml spread = Yaml::List();
+    for (const char* key : {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}) {
+      spread.Push(Yaml::Map({{"maxSkew", 1},
+                             {"topologyKey", key},
+                             {"whenUnsatisfiable", "ScheduleAnyway"},
+                             {"labelSelector", Selector(ServiceLabels(service.spec->name))}}));
+    }
+    spec.Add("topologySpreadConstraints", std::move(spread));
+    spec.Add("containers", Yaml::List({ServiceContainer(service, workload)}));
+    spec.Add("volumes", Volumes(service));
+    return Yaml::Map({{"metadata", std::move(metadata)}, {"spec", std::move(spec)}});
+  }
+
+  Yaml PodBase() const {
+    return Yaml::Map({{"automountServiceAccountToken", false},
+                      {"enableServiceLinks", false},
+                      {"securityContext", PodSecurity()}});
+  }
+
+  Yaml ServiceContainer(const ServicePlan& service, const Workload& workload) const {
+    Yaml container = Container(service.spec->name, workload.command);
+    Yaml ports = Yaml::List({Yaml::Map({{"name", PortName(service)}, {"containerPort", service.port}})});
+    if (service.spec->IsHosted()) {
+      const Yaml secret =
+          Yaml::Map({{"name", ValueOf("admin.tokenSecret")}, {"key", "token"}, {"optional", true}});
+      container.Add("env", Yaml::List({Yaml::Map({{"name", "CURTAIL_ADMIN_TOKEN"},
+                                                  {"valueFrom", Yaml::Map({{"secretKeyRef", secret}})}})}));
+      ports.Push(Yaml::Map({{"name", "admin"}, {"containerPort", kAdminPort}}));
+    }
+    container.Add("ports", std::move(ports));
+    AddProbes(service, &container);
+    container.Add("resources", Resources(service));
+    container.Add("securityContext", ContainerSecurity());
+    container.Add("volumeMounts", Mounts(service));
+    return container;
+  }
+
+  // One check with its times.
+  void AddProbe(const ServicePlan& service, const char* key, const char* page, const Yaml& times,
+                Yaml* container) const {
+    const auto probe = [&times](std::string kind, Yaml check) {
+      Yaml whole = times;
+      return whole.Add(std::move(kind), std::move(check));
+    };
+    // Others may have no health service.
+    if (!service.spec->IsHosted()) {
+      container->Add(key, probe("tcpSocket", Yaml::Map({{"port", service.port}})));
+      return;
+    }
+    const Yaml grpc = probe("grpc", Yaml::Map({{"port", service.port}}));
+    if (!service.spec->entry) {
+      container->Add(key, grpc);
+      return;
+    }
+    // The kubelet's gRPC checks speak no TLS.
+    container->Add(IfNot("tls.secret") + key, grpc);
+    container->Add(If("tls.secret") + key,
+                   probe("httpGet", Yaml::Map({{"path", page}, {"port", kAdminPort}})));
+  }
+
+  void AddProbes(const ServicePlan& service, Yaml* container) const {
+    AddProbe(service, "startupProbe", "/readyz",
+             Yaml::Map({{"periodSeconds", 1}, {"timeoutSeconds", 1}})
+                 .Add("failureThreshold", Yaml::Plain(ValueOf("startupSeconds"))),
+             container);
+    AddProbe(service, "readinessProbe", "/readyz",
+             Yaml::Map({{"periodSeconds", 2}, {"timeoutSeconds", 2}, {"failureThreshold", 3}}), container);
+    // Patient, so that overload ends no pod.
+    AddProbe(service, "livenessProbe", "/healthz",
+             Yaml::Map({{"periodSeconds", 20}, {"timeoutSeconds", 10}, {"failureThreshold", 6}}), container);
+  }
+
+  Yaml Resources(const ServicePlan& service) const {
+    Yaml resources = Yaml::Map();
+    for (const std::string kind : {"requests", "limits"}) {
+      Yaml amounts = Yaml::Map();
+      for (const std::string what : {"cpu", "memory"}) {
+        amounts.Add(what, ValueOf(absl::StrCat(service.value, ".resources.", kind, ".", what)));
+      }
+      resources.Add(kind, std::move(amounts));
+    }
+    return resources;
+  }
+
+  Yaml Mounts(const ServicePlan& service) const {
+    Yaml mounts = Yaml::List({Yaml::Map({{"name", "tmp"}, {"mountPath", "/tmp"}})});
+    if (service.keeps_data()) mounts.Push(Yaml::Map({{"name", "data"}, {"mountPath", kDataFolder}}));
+    if (!service.spec->secrets.empty()) {
+      mounts.Push(Yaml::Map({{"name", "secrets"}, {"mountPath", kSecretFolder}, {"readOnly", true}}));
+    }
+    if (service.spec->entry && service.spec->IsHosted()) {
+      mounts.Push(Yaml::Map(
+          {{If("tls.secret") + "name", "tls"}, {"mountPath", "/run/secrets/tls"}, {"readOnly", true}}));
+    }
+    return mounts;
+  }
+
+  Yaml Volumes(const ServicePlan& service) const {
+    Yaml volumes = Yaml::List({Yaml::Map({{"name", "tmp"}, {"emptyDir", Yaml::Map()}})});
+    if (!service.spec->secrets.empty()) {
+      Yaml sources = Yaml::List();
+      for (const auto& [secret, flag] : service.spec->secrets) {
+        const Yaml item = Yaml::Map({{"key", secret}, {"path", secret}});
+        sources.Push(Yaml::Map({{"secret", Yaml::Map({{"name", absl::StrCat(application_, "-", secret)},
+                                                      {"items", Yaml::List({item})}})}}));
+      }
+      // 0440: for the pod's group, and none else.
+      volumes.Push(
+          Yaml::Map({{"name", "secrets"},
+                     {"projected", Yaml::Map({{"defaultMode", 0440}, {"sources", std::move(sources)}})}}));
+    }
+    if (service.spec->entry && service.spec->IsHosted()) {
+      volumes.Push(
+          Yaml::Map({{If("tls.secret") + "name", "tls"},
+                     {"secret", Yaml::Map({{"secretName", ValueOf("tls.secret")}, {"defaultMode", 0440}})}}));
+    }
+    return volumes;
+  }
+
+  Yaml DisruptionBudget(const ServicePlan& service, const Workload& workload) const {
+    return Begin("policy/v1", "PodDisruptionBudget", workload.name, Labels(service, workload))
+        .Add("spec", Yaml::Map({{"maxUnavailable", 1}, {"selector", Selector(Labels(service, workload))}}));
+  }
+
+  Yaml Autoscaler(const ServicePlan& service, const Workload& workload) const {
+    // Of an adapter, in thousandths of a second.
+    const auto by_pods = [](const char* value, const char* metric) {
+      return Yaml::Map(
+          {{If(value) + "type", "Pods"},
+           {"pods", Yaml::Map({{"metric", Yaml::Map({{"name", metric}})},
+                               {"target", Yaml::Map({{"type", "AverageValue"},
+                                                     {"averageValue", ValueOf(value) + "m"}})}})}});
+    };
+    const Yaml cpu = Yaml::Map(
+        {{"type", "Resource"},
+         {"resource", Yaml::Map({{"name", "cpu"},
+                                 {"target", Yaml::Map({{"type", "Utilization"}})
+                                                .Add("averageUtilization",
+                                                     Yaml::Plain(ValueOf("autoscaling.cpuPercent")))}})}});
+    Yaml target = Yaml::Map({{"apiVersion", "apps/v1"}, {"kind", "Deployment"}, {"name", workload.name}});
+    Yaml spec = Yaml::Map({{"scaleTargetRef", std::move(target)}});
+    spec.Add("minReplicas", Yaml::Plain(ValueOf(service.value + ".replicas")));
+    spec.Add("maxReplicas", Yaml::Plain(ValueOf(service.value + ".maxReplicas")));
+    spec.Add("metrics",
+             Yaml::List({cpu, by_pods("autoscaling.queueWaitMs", "curtail_queue_wait_mean_seconds"),
+                         by_pods("autoscaling.p99Ms", "rpc_server_duration_p99_seconds")}));
+    return Begin("autoscaling/v2", "HorizontalPodAutoscaler", workload.name, Labels(service, workload))
+        .Add("spec", std::move(spec));
+  }
+
+  // ----- a service ---------------------------------------------------------------------------------------------------
+
+  Yaml PodsOf(const std::string& service) const {
+    return Yaml::Map({{"podSelector", Selector(ServiceLabels(service))}});
+  }
+  Yaml Port(int port, const char* protocol = "TCP") const {
+    return Yaml::Map({{"protocol", protocol}, {"port", port}});
+  }
+
+  // Its callers may reach it, and it those that it calls. Metrics may be read by every pod of the cluster.
+  Yaml Policy(const ServicePlan& service) const {
+    Yaml ingress = Yaml::List();
+    Yaml callers = Yaml::List();
+    for (const std::string& caller : service.callers) callers.Push(PodsOf(caller));
+    if (service.spec->entry) {
+      ingress.Push(Yaml::Map({{"ports", Yaml::List({Port(service.port)})}}));
+    } else if (!callers.empty()) {
+      ingress.Push(Yaml::Map({{"from", std::move(callers)}, {"ports", Yaml::List({Port(service.port)})}}));
+    }
+    if (service.spec->IsHosted()) {
+      const Yaml all = Yaml::List({Yaml::Map({{"namespaceSelector", Yaml::Map()}})});
+      ingress.Push(Yaml::Map({{"from", all}, {"ports", Yaml::List({Port(kAdminPort)})}}));
+    }
+    Yaml egress = Yaml::List();
+    if (service.spec->IsHosted() || !service.spec->calls.empty()) {
+      egress.Push(Yaml::Map({{"ports", Yaml::List({Port(kDnsPort, "UDP"), Port(kDnsPort)})}}));
+    }
+    for (const std::string& name : service.callees) {
+      const ServicePlan& callee = *plan_.Find(name);
+      egress.Push(
+          Yaml::Map({{"to", Yaml::List({PodsOf(name)})}, {"ports", Yaml::List({Port(callee.port)})}}));
+      if (!callee.spec->IsHosted()) {
+        egress.Push(Yaml::Map(
+            {{IfNot(callee.value + ".enabled") + "ports", Yaml::List({Yaml::Map({{"protocol", "TCP"}})})}}));
+      }
+    }
+    bool outside = false;
+    for (const Wiring& call : service.spec->calls) outside = outside || plan_.Find(call.service) == nullptr;
+    if (outside) egress.Push(Yaml::Map({{"ports", Yaml::List({Yaml::Map({{"protocol", "TCP"}})})}}));
+    if (service.spec->IsHosted()) {
+      egress.Push(Yaml::Map({{If("tracing.to") + "ports", Yaml::List({Port(4318), Port(9411)})}}));
+    }
+    Yaml spec = Yaml::Map({{"podSelector", Selector(ServiceLabels(service.spec->name))},
+                           {"policyTypes", Yaml::List({"Ingress", "Egress"})},
+                           {"ingress", std::move(ingress)},
+                           {"egress", std::move(egress)}});
+    return Begin("networking.k8s.io/v1", "NetworkPolicy", service.name, ServiceLabels(service.spec->name))
+        .Add("spec", std::move(spec));
+  }
+
+  Yaml Monitor(const ServicePlan& service) const {
+    const Yaml endpoint = Yaml::Map({{"port", "admin"}, {"path", "/metrics"}});
+    return Begin("monitoring.coreos.com/v1", "ServiceMonitor", service.name,
+                 ServiceLabels(service.spec->name))
+        .Add("spec", Yaml::Map({{"selector", Selector(ServiceLabels(service.spec->name))},
+                                {"endpoints", Yaml::List({endpoint})}}));
+  }
+
+  Yaml PrepareJob() const {
+    const std::string name = application_ + "-prepare";
+    Yaml container = Container("prepare", plan_.prepare);
+    container.Add("securityContext", ContainerSecurity());
+    Yaml mounts = Yaml::List(), volumes = Yaml::List();
+    for (const auto& [volume, path] : {std::pair("tmp", "/tmp"), {"data", kDataFolder}}) {
+      mounts.Push(Yaml::Map({{"name", volume}, {"mountPath", path}}));
+      volumes.Push(Yaml::Map({{"name", volume}, {"emptyDir", Yaml::Map()}}));
+    }
+    container.Add("volumeMounts", std::move(mounts));
+    Yaml pod = PodBase();
+    pod.Add("restartPolicy", "OnFailure");
+    pod.Add("containers", Yaml::List({std::move(container)}));
+    pod.Add("volumes", std::move(volumes));
+    Yaml job = Begin("batch/v1", "Job", name, ServiceLabels("prepare"));
+    // It fails until the application serves.
+    Yaml spec = Yaml::Map({{"backoffLimit", 30}});
+    spec.Add("template", Yaml::Map({{"metadata", Yaml::Map({{"labels", ServiceLabels("prepare")}})},
+                                    {"spec", std::move(pod)}}));
+    job.Find("metadata")->Add("annotations", Yaml::Map({{"helm.sh/hook", "post-install"}}));
+    return job.Add("spec", std::move(spec));
+  }
+
+  const Plan& plan_;
+  const std::string application_;
+};
+
+}  // namespace
+
+std::vector<ObjectFile> KubernetesObjects(const Plan& plan) { return Objects(plan).All(); }
+
+}  // namespace curtail::tool

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/render/manifests.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tools/curtail/render/kubernetes.h"
+#include "tools/curtail/render/markers.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr char kMadeBy[] = "# Made by curtail render; docs/kubernetes.md of curtail explains it.\n";
+
+std::string Filled(const Plan& plan, const std::string& text) { return FillIn(text, plan.values); }
+
+// The words of a command with values in the place of markers. A word whose condition does not hold is left out.
+std::vector<std::string> FilledCommand(const Plan& plan, const std::vector<std::string>& command) {
+  std::vector<std::string> words;
+  for (const std::string& word : command) {
+    std::string text = HasMarkers(word) ? Filled(plan, word) : absl::StrCat(word, "\n");
+    if (text.empty()) continue;
+    text.pop_back();  // the end of the line
+    words.push_back(std::move(text));
+  }
+  return words;
+}
+
+// ----- Compose ---------------------------------------------------------------------------------------------------------
+
+Yaml ComposeCommand(const Plan& plan, const std::vector<std::string>& command) {
+  Yaml words = Yaml::List();
+  for (const std::string& word : FilledCommand(plan, command))
+    words.Push(absl::StrReplaceAll(word, {{"$", "$$"}}));
+  return words;
+}
+
+// The keys that the containers of all services have in common.
+Yaml ComposeContainer(const Plan& plan, const std::vector<std::string>& command, const char* restart) {
+  return Yaml::Map({{"image", At(plan.values, "image")->text()},
+                    {"command", ComposeCommand(plan, command)},
+                    {"restart", restart},
+                    {"user", absl::StrCat(kUser, ":", kUser)},
+                    {"read_only", true},
+                    {"cap_drop", Yaml::List({"ALL"})},
+                    {"security_opt", Yaml::List({"no-new-privileges:true"})},
+                    {"tmpfs", Yaml::List({"/tmp"})}});
+}
+
+Yaml ComposeService(const Plan& plan, const ServicePlan& service, const Workload& workload) {
+  Yaml container = ComposeContainer(plan, workload.command, "unless-stopped");
+  container.Add("stop_grace_period", absl::StrCat(plan.drain_s + 5, "s"));
+  const auto limit = [&](const char* what) {
+    return At(plan.values, absl::StrCat(service.value, ".resources.limits.", what))->text();
+  };
+  const std::string memory = absl::StrReplaceAll(limit("memory"), {{"Mi", "m"}});
+  container.Add(
+      "deploy",
+      Yaml::Map(
+          {{"resources", Yaml::Map({{"limits", Yaml::Map({{"cpus", limit("cpu")}, {"memory", memory}})}})}}));
+  if (service.spec->entry) {
+    container.Add("ports", Yaml::List({absl::StrCat("127.0.0.1:", service.port, ":", service.port)}));
+  }
+  Yaml before = Yaml::List();
+  for (const std::string& callee : service.callees) {
+    for (const Workload& called : plan.Find(callee)->workloads) {
+      // Services that call each other in a circle start in the order of the plan.
+      if (plan.Find(callee) < &service) before.Push(called.name);
+    }
+  }
+  if (!before.empty()) container.Add("depends_on", std::move(before));
+  if (service.keeps_data())
+    container.Add("volumes", Yaml::List({absl::StrCat(workload.name, ":", kDataFolder)}));
+  if (!service.spec->secrets.empty()) {
+    Yaml secrets = Yaml::List();
+    for (const auto& [secret, flag] : service.spec->secrets) {
+      secrets.Push(Yaml::Map({{"source", secret}, {"target", absl::StrCat(kSecretFolder, "/", secret)}}));
+    }
+    container.Add("secrets", std::move(secrets));
+  }
+  return container;
+}
+
+}  // namespace
+
+std::vector<RenderedFile> PlainManifests(const Plan& plan) {
+  std::vector<RenderedFile> files;
+  for (const ObjectFile& file : KubernetesObjects(plan)) {
+    std::string text = kMadeBy;
+    for (const Object& object : file.objects) {
+      const bool there =
+          std::all_of(object.conditions.begin(), object.conditions.end(),
+                      [&](const std::string& path) { return At(plan.values, path)->IsTrue(); });
+      if (there) absl::StrAppend(&text, "---\n", Filled(plan, object.yaml.Write()));
+    }
+    files.push_back({file.file, std::move(text)});
+  }
+  return files;
+}
+
+std::vector<RenderedFile> HelmChart(const Plan& plan) {
+  const std::string& application = plan.topology.application;
+  Yaml chart = Yaml::Map({{"apiVersion", "v2"}, {"name", application}});
+  if (!plan.topology.title.empty()) chart.Add("description", plan.topology.title);
+  chart.Add("type", "application").Add("version", CURTAIL_VERSION).Add("appVersion", CURTAIL_VERSION);
+  chart.Add("kubeVersion", ">=1.27.0-0");
+  std::vector<RenderedFile> files = {{"Chart.yaml", kMadeBy + chart.Write()},
+                                     {"values.yaml", kMadeBy + plan.values.Write()}};
+  for (const ObjectFile& file : KubernetesObjects(plan)) {
+    std::string text = kMadeBy;
+    for (const Object& object : file.objects) {
+      std::string one = absl::StrCat("---\n", AsTemplate(object.yaml.Write()));
+      for (auto condition = object.conditions.rbegin(); condition != object.conditions.rend(); ++condition) {
+        one = TemplateIf(*condition, one);
+      }
+      text += one;
+    }
+    files.push_back({absl::StrCat("templates/", file.file), std::move(text)});
+  }
+  return files;
+}
+
+std::vector<RenderedFile> ComposeFile(const Plan& plan) {
+  Yaml services = Yaml::Map(), volumes = Yaml::Map(), secrets = Yaml::Map();
+  std::string entry;
+  for (const ServicePlan& service : plan.services) {
+    for (const Workload& workload : service.workloads) {
+      services.Add(workload.name, ComposeService(plan, service, workload));
+      if (service.keeps_data()) volumes.Add(workload.name, Yaml::Map());
+      if (service.spec->entry) entry = workload.name;
+    }
+    for (const auto& [secret, flag] : service.spec->secrets) {
+      if (secrets.Find(secret) == nullptr)
+        secrets.Add(secret, Yaml::Map({{"file", absl::StrCat("./", secret)}}));
+    }
+  }
+  if (!plan.prepare.empty()) {
+    // It fails until the application serves.
+    Yaml prepare = ComposeContainer(plan, plan.prepare, "on-failure");
+    prepare.Find("tmpfs")->Push(kDataFolder);
+    services.Add(absl::StrCat(plan.topology.application, "-prepare"),
+                 prepare.Add("depends_on", Yaml::List({entry})));
+  }
+  Yaml file = Yaml::Map({{"name", plan.topology.application}, {"services", std::move(services)}});
+  if (!volumes.empty()) file.Add("volumes", std::move(volumes));
+  if (!secrets.empty()) file.Add("secrets", std::move(secrets));
+  return {{"compose.yaml", kMadeBy + file.Write()}};
+}
+
+}  // namespace curtail::tool

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compares what is rendered with the files in testdata/. CURTAIL_REWRITE=1 in the environment writes these anew.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tools/curtail/deploy/application.h"
+#include "tools/curtail/deploy/shipped_applications.h"
+#include "tools/curtail/render/manifests.h"
+#include "tools/curtail/render/workloads.h"
+
+namespace curtail::tool {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+// Has one of everything that a topology can say.
+constexpr char kShop[] = R"(application: shop
+title: 'A shop: carts and searches'
+variables: {folder: auto, size: 64, note: "{{ two words }} $HOME"}
+services:
+  cache:
+    run: memcached -s ${address} -m ${size}
+    run_at_port: memcached -l ${host} -p ${port} -m ${size} -u ${user}
+    protocol: memcached
+    memory_mib: 80
+    shards: 2
+  leaf:
+    run: shop --service leaf --shard ${instance}/${leaf.shards} --drain 20
+    own: [cache]
+    shards: 2
+    config: SDB1-8
+  cart-store:
+    run: shop --service cart-store --data ${folder} --note ${note}
+    keeps: folder
+    secrets: {tokens: --secret}
+  pay:
+    run: node pay.js --port ${port} --carts ${cart-store.address}
+    calls: [cart-store]
+  front-end:
+    run: shop --service front-end --fence strict
+    calls: [leaf, cart-store, pay]
+    policy: online
+    secrets: {tokens: --secret}
+    scales: true
+    entry: true
+prepare: shop fill --target ${entry} --data ${folder}
+)";
+
+Plan PlanOf(const std::string& yaml, RenderOptions options = {.image = "registry.example/shop:1.2"}) {
+  absl::StatusOr<Topology> topology = Topology::Parse(yaml, "t.yaml");
+  EXPECT_TRUE(topology.ok()) << topology.status();
+  absl::StatusOr<Plan> plan = MakePlan(*std::move(topology), options);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return *std::move(plan);
+}
+
+std::string Problem(const std::string& yaml) {
+  absl::StatusOr<Topology> topology = Topology::Parse(yaml, "t.yaml");
+  EXPECT_TRUE(topology.ok()) << topology.status();
+  const absl::StatusOr<Plan> plan = MakePlan(*std::move(topology), {});
+  EXPECT_FALSE(plan.ok());
+  return std::string(plan.status().message());
+}
+
+void ExpectAsKept(const std::string& folder, const std::vector<RenderedFile>& files) {
+  for (const RenderedFile& file : files) {
+    const std::filesystem::path path = std::filesystem::path(CURTAIL_RENDER_TESTDATA) / folder / file.path;
+    const std::string text = absl::StrReplaceAll(file.text, {{CURTAIL_VERSION, "VERSION"}});
+    if (std::getenv("CURTAIL_REWRITE") != nullptr) {
+      std::filesystem::create_directories(path.parent_path());
+      std::ofstream(path) << text;
+    }
+    std::ifstream in(path);
+    const std::string kept{std::istreambuf_iterator<char>(in), {}};
+    EXPECT_EQ(text, kept) << path << "; CURTAIL_REWRITE=1 writes it anew";
+  }
+}
+
+TEST(Render, PlainManifestsAreAsKept) { ExpectAsKept("kubernetes", PlainManifests(PlanOf(kShop))); }
+TEST(Render, ChartIsAsKept) { ExpectAsKept("helm", HelmChart(PlanOf(kShop))); }
+TEST(Render, ComposeFileIsAsKept) { ExpectAsKept("compose", ComposeFile(PlanOf(kShop))); }
+
+// All objects, by "KIND NAME".
+std::map<std::string, YAML::Node> ObjectsOf(const std::vector<RenderedFile>& files) {
+  std::map<std::string, YAML::Node> objects;
+  for (const RenderedFile& file : files) {
+    for (const YAML::Node& node : YAML::LoadAll(file.text)) {
+      if (!node.IsMap()) continue;
+      const auto name =
+          absl::StrCat(node["kind"].as<std::string>(), " ", node["metadata"]["name"].as<std::string>());
+      EXPECT_TRUE(objects.emplace(name, node).second) << name << " is there twice";
+    }
+  }
+  return objects;
+}
+
+std::vector<std::string> ArgsOf(const YAML::Node& object) {
+  return object["spec"]["template"]["spec"]["containers"][0]["args"].as<std::vector<std::string>>();
+}
+
+TEST(Render, PodsRunTheCommandsOfTheTopology) {
+  auto objects = ObjectsOf(PlainManifests(PlanOf(kShop)));
+  EXPECT_THAT(ArgsOf(objects["Deployment shop-leaf-1"]),
+              AllOf(Contains("1/2"), Contains("cache=shop-cache-1:8080"), Contains("--listen=0.0.0.0:8080"),
+                    Contains("--config=SDB1-8")));
+  EXPECT_THAT(ArgsOf(objects["Deployment shop-front-end"]),
+              AllOf(Contains("leaf=dns:///shop-leaf-0:8080,dns:///shop-leaf-1:8080"),
+                    Contains("--policy=online"), Contains("--balancer=round_robin"),
+                    Contains("--secret=/run/secrets/curtail/tokens"), Not(Contains("--fence="))));
+  EXPECT_THAT(
+      ArgsOf(objects["StatefulSet shop-cart-store"]),
+      AllOf(Contains("/data"), Contains("{{ two words }} $HOME"), Not(Contains(HasSubstr("--balancer")))));
+  EXPECT_THAT(ArgsOf(objects["Deployment shop-pay"]),
+              ElementsAre("pay.js", "--port", "8080", "--carts", "shop-cart-store:8080"));
+  EXPECT_THAT(ArgsOf(objects["Deployment shop-cache-0"]),
+              ElementsAre("-l", "0.0.0.0", "-p", "8080", "-m", "64", "-u", "curtail"));
+  EXPECT_THAT(ArgsOf(objects["Job shop-prepare"]), Contains("shop-front-end:8080"));
+}
+
+TEST(Render, ScalesOnlyServicesThatSaySo) {
+  const auto objects = ObjectsOf(PlainManifests(PlanOf(kShop)));
+  std::vector<std::string> scaled;
+  for (const auto& [name, object] : objects) {
+    if (name.starts_with("HorizontalPodAutoscaler")) scaled.push_back(name);
+  }
+  EXPECT_THAT(scaled, ElementsAre("HorizontalPodAutoscaler shop-front-end"));
+  EXPECT_EQ(objects.at("Deployment shop-leaf-0")["spec"]["strategy"]["type"].as<std::string>(), "Recreate");
+}
+
+// A policy lets in those that call a service, and nobody else but readers of metrics.
+TEST(Render, OnlyCallersReachAService) {
+  const auto objects = ObjectsOf(PlainManifests(PlanOf(kShop)));
+  const YAML::Node leaf = objects.at("NetworkPolicy shop-leaf")["spec"];
+  ASSERT_EQ(leaf["ingress"].size(), 2u);
+  ASSERT_EQ(leaf["ingress"][0]["from"].size(), 1u);
+  EXPECT_EQ(leaf["ingress"][0]["from"][0]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
+                .as<std::string>(),
+            "front-end");
+  EXPECT_EQ(leaf["ingress"][1]["ports"][0]["port"].as<int>(), 9464);
+  EXPECT_EQ(leaf["egress"].size(), 2u) << "the name service, and its cache";
+  EXPECT_FALSE(objects.at("NetworkPolicy shop-front-end")["spec"]["ingress"][0]["from"].IsDefined());
+}
+
+// As the restricted Pod Security Standard asks.
+TEST(Render, EveryPodIsRestricted) {
+  for (const ShippedApplication& app : ShippedApplications()) {
+    SCOPED_TRACE(std::string(app.name));
+    int pods = 0;
+    for (const auto& [name, object] : ObjectsOf(PlainManifests(PlanOf(std::string(app.topology))))) {
+      SCOPED_TRACE(name);
+      if (!object["spec"]["template"].IsDefined()) continue;
+      const YAML::Node pod = object["spec"]["template"]["spec"];
+      ++pods;
+      EXPECT_TRUE(pod["securityContext"]["runAsNonRoot"].as<bool>());
+      EXPECT_EQ(pod["securityContext"]["seccompProfile"]["type"].as<std::string>(), "RuntimeDefault");
+      EXPECT_FALSE(pod["automountServiceAccountToken"].as<bool>());
+      const YAML::Node container = pod["containers"][0]["securityContext"];
+      EXPECT_FALSE(container["allowPrivilegeEscalation"].as<bool>());
+      EXPECT_TRUE(container["readOnlyRootFilesystem"].as<bool>());
+      EXPECT_EQ(container["capabilities"]["drop"][0].as<std::string>(), "ALL");
+    }
+    EXPECT_GT(pods, 1);
+  }
+}
+
+TEST(Render, NamesResolveToServices) {
+  for (const ShippedApplication& app : ShippedApplications()) {
+    SCOPED_TRACE(std::string(app.name));
+    const auto objects = ObjectsOf(PlainManifests(PlanOf(std::string(app.topology))));
+    int addresses = 0;
+    for (const auto& [name, object] : objects) {
+      if (!object["spec"]["template"].IsDefined()) continue;
+      for (std::string arg : ArgsOf(object)) {
+        for (size_t at; (at = arg.find(":8080")) != arg.npos; arg.erase(0, at + 5)) {
+          const size_t begin = arg.find_last_of("=,/", at) + 1;
+          const std::string host = arg.substr(begin, at - begin);
+          if (host == "0.0.0.0") continue;
+          ++addresses;
+          EXPECT_EQ(objects.count(absl::StrCat("Service ", host)), 1u) << name << ": " << arg;
+        }
+      }
+    }
+    EXPECT_GT(addresses, 1);
+  }
+}
+
+TEST(Render, UsesWhatRunsAlready) {
+  absl::StatusOr<Topology> topology = Topology::Parse(kShop, "t.yaml");
+  ASSERT_TRUE(topology.ok());
+  ASSERT_TRUE(topology->Use("cache=10.0.0.1:11211,10.0.0.2:11211").ok());
+  absl::StatusOr<Plan> plan = MakePlan(*std::move(topology), {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  auto objects = ObjectsOf(PlainManifests(*plan));
+  EXPECT_EQ(objects.count("Deployment shop-cache-0"), 0u);
+  EXPECT_THAT(ArgsOf(objects["Deployment shop-leaf-1"]), Contains("cache=10.0.0.2:11211"));
+}
+
+TEST(Render, ScalesToThePapersSize) {
+  for (const ShippedApplication& app : ShippedApplications()) {
+    absl::StatusOr<Topology> topology = LoadTopology(std::string(app.name), {.scale = true});
+    ASSERT_TRUE(topology.ok()) << topology.status();
+    EXPECT_TRUE(MakePlan(*std::move(topology), {}).ok()) << app.name;
+  }
+}
+
+TEST(Render, RefusesWhatHasNoMeaningOnACluster) {
+  const auto with = [](const std::string& keys) {
+    return absl::StrCat("application: a\nservices:\n  s:\n    entry: true\n", keys);
+  };
+  EXPECT_THAT(Problem(with("    run: memcached -s ${address}\n    protocol: memcached\n")),
+              HasSubstr("run_at_port"));
+  EXPECT_THAT(Problem(with("    run: x\n    profile: p.json\n")), HasSubstr("profile"));
+  EXPECT_THAT(Problem(with("    run: x --a «b»\n")), HasSubstr("cannot be rendered"));
+  EXPECT_THAT(Problem("application: 9\nservices:\n  s:\n    entry: true\n    run: x\n"),
+              HasSubstr("begin with a letter"));
+}
+
+}  // namespace
+}  // namespace curtail::tool

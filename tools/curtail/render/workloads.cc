@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/render/workloads.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "tools/curtail/deploy/instance_command.h"
+#include "tools/curtail/render/markers.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr size_t kMaxLabel = 63;  // of DNS
+constexpr double kUsualMib = 256;
+
+// "mid-tier" -> "midTier": templates cannot name a key with a dash.
+std::string ValueName(std::string_view service) {
+  std::string name;
+  for (size_t i = 0; i < service.size(); ++i) {
+    const bool starts = i > 0 && service[i - 1] == '-';
+    if (service[i] != '-')
+      name += starts ? absl::ascii_toupper(static_cast<unsigned char>(service[i])) : service[i];
+  }
+  return name;
+}
+
+bool Says(const ServiceSpec& service, std::string_view flag) {
+  return std::any_of(service.run.begin(), service.run.end(), [flag](const std::string& word) {
+    return word == flag || word.starts_with(absl::StrCat(std::string(flag), "="));
+  });
+}
+
+// The seconds of its --drain; 10 is the services' own.
+int DrainSeconds(const ServiceSpec& service) {
+  double seconds = 10;
+  for (size_t i = 0; i < service.run.size(); ++i) {
+    if (service.run[i] == "--drain" && i + 1 < service.run.size()) {
+      (void)absl::SimpleAtod(service.run[i + 1], &seconds);
+    } else if (service.run[i].starts_with("--drain=")) {
+      (void)absl::SimpleAtod(service.run[i].substr(8), &seconds);
+    }
+  }
+  return static_cast<int>(seconds + 0.999);
+}
+
+// The port at which its file says that a program of another make listens.
+int PortOf(const ServiceSpec& service) {
+  int port = 0;
+  if (service.IsHosted() || service.listen.empty()) return kServicePort;
+  const std::string& listen = service.listen.front();
+  return absl::SimpleAtoi(listen.substr(listen.rfind(':') + 1), &port) && port > 0 ? port : kServicePort;
+}
+
+// Errors: INVALID_ARGUMENT for what has no meaning on other machines.
+absl::Status Adapt(ServiceSpec* service) {
+  if (!service->run_at_port.empty()) service->run = service->run_at_port;
+  if (!service->profile.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        service->name,
+        ": its profile is of one machine, and pods run on many; leave it out, policy: online learns"));
+  }
+  if (!service->external.empty() || service->IsHosted()) return absl::OkStatus();
+  const bool told = !service->listen.empty() && !service->listen.front().starts_with("unix:");
+  if (service->TakesPort() || told) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(service->name,
+                   " listens at a Unix socket, which only its own machine has; give it run_at_port, a "
+                   "command with ${host} and ${port}"));
+}
+
+// Errors: INVALID_ARGUMENT for texts that would be taken for markers, or break a line of the output.
+absl::Status CheckTexts(const Topology& topology, const RenderOptions& options) {
+  std::vector<std::string> texts = topology.prepare;
+  texts.push_back(options.image);
+  for (const auto& [name, value] : topology.variables) texts.push_back(value);
+  for (const ServiceSpec& spec : topology.services) {
+    texts.insert(texts.end(), spec.run.begin(), spec.run.end());
+    texts.insert(texts.end(), spec.external.begin(), spec.external.end());
+    texts.push_back(spec.policy);
+  }
+  for (const std::string& text : texts) {
+    if (HasMarkers(text) || text.find('\n') != text.npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", text, "' has a line break or «, which cannot be rendered"));
+    }
+  }
+  for (const std::string& text : {options.image, topology.entry().policy}) {
+    if (text.find_first_of("\"\\ ") != text.npos) {
+      return absl::InvalidArgumentError(absl::StrCat("'", text, "' has a quote, a backslash or a space"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The flags that the cluster decides. Each but the first has a condition: the chart leaves out what is empty.
+void AddCommonFlags(const ServicePlan& service, bool calls_services, std::vector<std::string>* command) {
+  const ServiceSpec& spec = *service.spec;
+  const auto add = [&](std::string_view flag, const std::string& value, const std::string& condition = {}) {
+    if (Says(spec, flag)) return;
+    command->push_back(absl::StrCat(condition.empty() ? "" : If(condition), std::string(flag), "=", value));
+  };
+  const auto add_value = [&](std::string_view flag, const std::string& path) {
+    add(flag, ValueOf(path), path);
+  };
+  add("--listen", absl::StrCat("0.0.0.0:", kServicePort));
+  add("--http-admin", absl::StrCat("0.0.0.0:", kAdminPort));
+  add_value("--config", service.value + ".config");
+  add_value("--policy", service.value + ".policy");
+  add_value("--fence", "fence");
+  add_value("--trace-to", "tracing.to");
+  add("--trace-sample", ValueOf("tracing.sample"), "tracing.to");
+  add_value("--max-connection-age", "maxConnectionAgeSeconds");
+  if (calls_services) {
+    add_value("--balancer", "balancer");
+    add("--resolve-interval", "5");
+  }
+  for (const auto& [secret, flag] : spec.secrets) add(flag, absl::StrCat(kSecretFolder, "/", secret));
+  if (spec.entry) {
+    add("--tls-cert", "/run/secrets/tls/tls.crt", "tls.secret");
+    add("--tls-key", "/run/secrets/tls/tls.key", "tls.secret");
+  }
+}
+
+// The address of the callee's instance for a service that calls it.
+std::string AddressFor(const ServiceSpec& caller, const ServicePlan& callee, size_t instance) {
+  if (!callee.spec->IsHosted()) return ValueOf(absl::StrCat(callee.value, ".addresses.", instance));
+  const std::string& name = callee.workloads[instance].name;
+  return absl::StrCat(caller.IsHosted() ? "dns:///" : "", name, ":", callee.port);
+}
+
+Yaml Resources(const ServiceSpec& spec) {
+  const double mib = spec.memory_mib > 0 ? spec.memory_mib : kUsualMib;
+  const auto memory = [](double amount) { return absl::StrFormat("%.0fMi", amount); };
+  return Yaml::Map(
+      {{"requests", Yaml::Map({{"cpu", "250m"}, {"memory", memory(mib)}})},
+       {"limits", Yaml::Map({{"cpu", "2"}, {"memory", memory(spec.memory_mib > 0 ? 1.25 * mib : 1024)}})}});
+}
+
+Yaml ServiceValues(const ServicePlan& service) {
+  Yaml values = Yaml::Map();
+  if (service.spec->scales) {
+    values.Add("replicas", 1, "Pods of each instance; the least number where they are scaled");
+    values.Add("maxReplicas", 4);
+  }
+  if (service.spec->IsHosted()) {
+    values.Add("config", service.spec->config, "A threading model, such as SDB1-16; empty: auto");
+    values.Add("policy", service.spec->policy, "Changes it by the load, such as online; empty: it stays");
+  } else {
+    std::vector<Yaml> addresses;
+    for (const Workload& workload : service.workloads) {
+      addresses.emplace_back(absl::StrCat(workload.name, ":", service.port));
+    }
+    values.Add("enabled", true, "false: others run it, at these addresses");
+    values.Add("addresses", Yaml::List(std::move(addresses)));
+  }
+  values.Add("resources", Resources(*service.spec));
+  return values;
+}
+
+Yaml MakeValues(const Plan& plan, const RenderOptions& options) {
+  const std::string application = plan.topology.application;
+  Yaml services = Yaml::Map();
+  bool keeps = false;
+  for (const ServicePlan& service : plan.services) {
+    services.Add(ValueName(service.spec->name), ServiceValues(service));
+    keeps = keeps || service.keeps_data();
+  }
+  Yaml values = Yaml::Map();
+  values.Add("image",
+             options.image.empty() ? absl::StrCat(application, ":", CURTAIL_VERSION) : options.image);
+  values.Add("imagePullPolicy", "IfNotPresent");
+  values.Add("services", std::move(services));
+  values.Add("fence", "",
+             "Keeps a service that stalls from stopping others: dry-run, strict or borrow; empty: off");
+  values.Add("tracing", Yaml::Map({{"to", ""}, {"sample", Yaml::Plain("0.001")}}),
+             "Spans: zipkin=http://HOST:9411 or otlp=http://HOST:4318; empty: none");
+  values.Add("balancer", "round_robin", "How calls spread over the pods of an instance");
+  values.Add("maxConnectionAgeSeconds", 300, "So that callers find new pods");
+  values.Add("startupSeconds", 300, "For a pod to load its data");
+  values.Add(
+      "autoscaling",
+      Yaml::Map({{"enabled", true},
+                 {"cpuPercent", 70, "Of the CPU request"},
+                 {"queueWaitMs", 0, "The mean wait in the queue, of an adapter for metrics; 0: not by this"},
+                 {"p99Ms", 0, "The same with the p99 of requests"}}));
+  values.Add("podDisruptionBudget", Yaml::Map({{"enabled", true}}));
+  values.Add("networkPolicy", Yaml::Map({{"enabled", true}}), "Only callers reach a service");
+  values.Add("serviceMonitor", Yaml::Map({{"enabled", false}}), "For the Prometheus operator");
+  values.Add("admin", Yaml::Map({{"tokenSecret", application + "-admin"}}),
+             "A Secret with the key token, if there is one; with that token a client may change configs");
+  values.Add("tls", Yaml::Map({{"secret", ""}}),
+             "A Secret of type kubernetes.io/tls for the service that clients call; empty: no TLS");
+  if (keeps) {
+    values.Add("storage", Yaml::Map({{"size", "1Gi"}, {"className", "", "Empty: the cluster's default"}}),
+               "A volume for each service that keeps data");
+  }
+  if (!plan.prepare.empty())
+    values.Add("prepare", Yaml::Map({{"enabled", true}}), "The Job that fills the stores");
+  return values;
+}
+
+}  // namespace
+
+const ServicePlan* Plan::Find(const std::string& service) const {
+  const auto found =
+      std::find_if(services.begin(), services.end(), [&](const auto& s) { return s.spec->name == service; });
+  return found == services.end() ? nullptr : &*found;
+}
+
+absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
+  Plan plan;
+  plan.topology = std::move(given);
+  Topology& topology = plan.topology;
+  if (absl::Status plain = CheckTexts(topology, options); !plain.ok()) return plain;
+  for (ServiceSpec& spec : topology.services) {
+    if (absl::Status adapted = Adapt(&spec); !adapted.ok()) return adapted;
+    if (!spec.keeps.empty()) topology.variables[spec.keeps] = kDataFolder;
+  }
+  for (const ServiceSpec& spec : topology.services) {
+    if (!spec.external.empty()) continue;
+    ServicePlan service{.spec = &spec,
+                        .name = absl::StrCat(topology.application, "-", spec.name),
+                        .value = absl::StrCat("services.", ValueName(spec.name)),
+                        .port = PortOf(spec)};
+    for (int i = 0; i < spec.instances(); ++i) {
+      Workload workload;
+      workload.instance = absl::StrReplaceAll(InstanceName(spec, i), {{".", "-"}});
+      workload.name = absl::StrCat(topology.application, "-", workload.instance);
+      if (workload.name.size() > kMaxLabel ||
+          !absl::ascii_isalpha(static_cast<unsigned char>(workload.name[0]))) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("'", workload.name, "' is no name for a Kubernetes service; ",
+                         "begin with a letter and take ", kMaxLabel, " characters at most"));
+      }
+      service.workloads.push_back(std::move(workload));
+    }
+    plan.drain_s = std::max(plan.drain_s, DrainSeconds(spec));
+    plan.services.push_back(std::move(service));
+  }
+  for (ServicePlan& service : plan.services) {
+    Addresses addresses;
+    bool calls_services = false;
+    for (const Wiring& call : service.spec->calls) {
+      const ServicePlan* callee = plan.Find(call.service);
+      const ServiceSpec& spec = *topology.Find(call.service);
+      calls_services = calls_services || spec.IsHosted();
+      addresses[call.service] = spec.external;
+      if (callee == nullptr) continue;
+      service.callees.push_back(call.service);
+      for (size_t i = 0; i < callee->workloads.size(); ++i) {
+        addresses[call.service].push_back(AddressFor(*service.spec, *callee, i));
+      }
+    }
+    for (const ServicePlan& caller : plan.services) {
+      const auto& calls = caller.spec->calls;
+      const bool calls_it = std::any_of(
+          calls.begin(), calls.end(), [&](const Wiring& call) { return call.service == service.spec->name; });
+      if (calls_it) service.callers.push_back(caller.spec->name);
+    }
+    InstanceSetup setup;
+    setup.user = "curtail";
+    if (!service.spec->IsHosted()) setup.listen = absl::StrCat("0.0.0.0:", service.port);
+    for (int i = 0; i < service.spec->instances(); ++i) {
+      ServiceSpec bare = *service.spec;
+      bare.common_flags = false;
+      absl::StatusOr<std::vector<std::string>> command = CommandOf(topology, bare, i, addresses, setup);
+      if (!command.ok()) return command.status();
+      if (service.spec->IsHosted()) AddCommonFlags(service, calls_services, &*command);
+      service.workloads[static_cast<size_t>(i)].command = *std::move(command);
+    }
+  }
+  const ServicePlan* entry = plan.Find(topology.entry().name);
+  if (!topology.prepare.empty() && entry != nullptr) {
+    absl::StatusOr<std::vector<std::string>> prepare =
+        PrepareCommand(topology, absl::StrCat(entry->workloads.front().name, ":", entry->port));
+    if (!prepare.ok()) return prepare.status();
+    plan.prepare = *std::move(prepare);
+  }
+  plan.values = MakeValues(plan, options);
+  return plan;
+}
+
+}  // namespace curtail::tool

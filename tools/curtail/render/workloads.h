@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// workloads.h - a topology on more than one machine: its instances with names for addresses, and the values that can be
+// changed without rendering anew.
+//
+// An instance of the topology, leaf-2, is a workload: a name that callers know, and pods behind it that are alike. How many
+// pods is the cluster's business; how many instances, and which part of the data each has, is the topology's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/curtail/deploy/topology.h"
+#include "tools/curtail/render/yaml.h"
+
+namespace curtail::tool {
+
+inline constexpr int kServicePort = 8080;
+inline constexpr int kAdminPort = 9464;
+inline constexpr int kUser = 10001;
+inline constexpr char kDataFolder[] = "/data";
+inline constexpr char kSecretFolder[] = "/run/secrets/curtail";
+
+struct RenderOptions {
+  std::string image;  // empty: APPLICATION:VERSION
+};
+
+// One instance. `command` has markers (markers.h) where a value belongs.
+struct Workload {
+  std::string name;      // "hdsearch-leaf-2": a DNS label
+  std::string instance;  // "leaf-2"
+  std::vector<std::string> command;
+};
+
+// The instances of one service.
+struct ServicePlan {
+  const ServiceSpec* spec = nullptr;
+  std::string name;   // "hdsearch-leaf"
+  std::string value;  // "services.leaf": where its values lie
+  int port = kServicePort;
+  std::vector<Workload> workloads = {};
+  std::vector<std::string> callers = {};  // services
+  std::vector<std::string> callees = {};
+
+  bool keeps_data() const { return !spec->keeps.empty(); }
+};
+
+// Moves; a copy would refer to the topology of the other.
+struct Plan {
+  Topology topology;
+  std::vector<ServicePlan> services;  // those that are to be started, callees first
+  std::vector<std::string> prepare;   // a command; empty: none
+  Yaml values = Yaml::Map();          // of the chart, with comments
+  int drain_s = 10;                   // the longest of all services
+
+  const ServicePlan* Find(const std::string& service) const;
+};
+
+// Errors: INVALID_ARGUMENT (a name that is too long, a program that cannot listen at a port, what only one machine has).
+absl::StatusOr<Plan> MakePlan(Topology topology, const RenderOptions& options);
+
+}  // namespace curtail::tool
