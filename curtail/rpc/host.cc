@@ -380,6 +380,7 @@ class CommandLine {
   void AddCommands() {
     for (const HostCommand& command : program_.commands) {
       CLI::App* const sub = app_.add_subcommand(command.name, command.help);
+      sub->footer(command.examples);  // else it has the program's
       if (command.flags) command.flags(flags_.emplace_back(sub));
       sub->allow_extras();
       commands_.emplace_back(sub, &command);

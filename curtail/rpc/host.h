@@ -114,6 +114,7 @@ struct HostedService {
 struct HostCommand {
   std::string name;
   std::string help;
+  std::string examples = {};  // the end of `shop generate --help`
   std::function<void(Flags& flags)> flags = nullptr;
   std::function<absl::Status()> run;
 };

@@ -16,7 +16,9 @@
 namespace curtail {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 // A program whose services say in an error what their Env holds.
 HostProgram Shop(std::shared_ptr<int> shared) {
@@ -28,14 +30,17 @@ HostProgram Shop(std::shared_ptr<int> shared) {
     return absl::UnavailableError(text);
   };
   const auto add = [shared](Flags& flags) { flags.Add("--shared", shared.get(), "Of both", {0, 9}); };
-  return {
-      .name = "shop",
-      .title = "A shop.",
-      .examples = "",
-      .services = {{.name = "cart", .flags = add, .make = tell},
-                   {.name = "front", .calls = {"cart"}, .stores = {"cache"}, .flags = add, .make = tell},
-                   {.name = "beside", .own_stores = {"cache"}, .make = tell}},
-      .commands = {{.name = "check", .help = "Ends", .run = [] { return absl::DataLossError("checked"); }}}};
+  return {.name = "shop",
+          .title = "A shop.",
+          .examples = "Examples:\n  shop --monolith",
+          .services = {{.name = "cart", .flags = add, .make = tell},
+                       {.name = "front", .calls = {"cart"}, .stores = {"cache"}, .flags = add, .make = tell},
+                       {.name = "beside", .own_stores = {"cache"}, .make = tell}},
+          .commands = {{.name = "check",
+                        .help = "Ends",
+                        .examples = "Examples:\n  shop check",
+                        .run = [] { return absl::DataLossError("checked"); }},
+                       {.name = "bare", .help = "Ends", .run = [] { return absl::OkStatus(); }}}};
 }
 
 HostRun Say(std::vector<std::string> args) {
@@ -104,6 +109,13 @@ TEST(Host, HelpNamesServicesAndFlags) {
   for (const char* text : {"A shop.", "--service", "--monolith", "--peer", "--shared", "--config", "check"}) {
     EXPECT_THAT(run.out, HasSubstr(text));
   }
+}
+
+TEST(Host, HelpOfACommandHasItsOwnExamples) {
+  const HostRun all = Say({"--help"}), check = Say({"check", "--help"}), bare = Say({"bare", "--help"});
+  EXPECT_THAT(all.out, HasSubstr("shop --monolith"));
+  EXPECT_THAT(check.out, AllOf(HasSubstr("shop check"), Not(HasSubstr("shop --monolith"))));
+  EXPECT_THAT(bare.out, Not(HasSubstr("Examples")));
 }
 
 TEST(Host, MemoryNeedsNoPeers) {
