@@ -32,7 +32,8 @@ constexpr size_t kMaxProcesses = 1u << 16;
 constexpr int kMaxPid = 1 << 30;
 constexpr int kLockTries = 20;
 constexpr useconds_t kLockRetryUs = 10000;
-constexpr internal::JsonKind kKind = {"state of an application", 8, 32};
+// The settings have keys for each service.
+constexpr internal::JsonKind kKind = {"state of an application", 8, 8192};
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
 

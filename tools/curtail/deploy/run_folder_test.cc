@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "apps/kit/temp_dir.h"
+#include "curtail/base/strings.h"
 #include "tools/curtail/deploy/deployment.h"
 
 namespace curtail::tool {
@@ -70,6 +71,14 @@ TEST_F(RunFolderTest, IsUpForAsLongAsItIsHeld) {
   }
   EXPECT_FALSE(IsUp("shop")) << "the state of the past is no state";
   EXPECT_FALSE(ReadUpState("shop").ok());
+}
+
+TEST(UpState, HoldsTheSettingsOfManyServices) {
+  UpState state = State();
+  for (int i = 0; i < 1000; ++i) state.settings[Join("service-", i, ".shards")] = "1";
+  const auto read = ParseUpState(ToJson(state));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->settings, state.settings);
 }
 
 TEST_F(RunFolderTest, LooksDoNotGetInTheWay) {
