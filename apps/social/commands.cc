@@ -13,6 +13,9 @@ std::vector<HostCommand> Commands() {
   auto options = std::make_shared<FillOptions>();
   return {{.name = "fill",
            .help = "Register users, have them follow each other and compose posts",
+           .examples = R"(Examples:
+  social fill --target 127.0.0.1:7000 --users 962 --follows 37624 --posts 5000
+  social fill --target 127.0.0.1:7000 --graph socfb-Reed98.mtx)",
            .flags =
                [options](Flags& flags) {
                  flags.Add("--target", &options->target, "Address of the front end").Required();

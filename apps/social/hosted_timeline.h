@@ -23,7 +23,7 @@ HostedService HostedTimeline(std::string name) {
   auto options = std::make_shared<Options>();
   HostedService hosted;
   hosted.name = name;
-  hosted.calls = {"post-storage", "social-graph"};
+  hosted.calls = {"read-post"};
   hosted.flags = [options](Flags& flags) {
     AddDataFlags(flags, &options->data);
     flags.Add("--timeline-length", &options->length, "Entries of a timeline that are kept", {1, 1e6});

@@ -14,6 +14,11 @@ namespace curtail::social {
 
 // Ids in one request, and entries in a page of another service.
 inline constexpr int kMostIds = 1000;
+// Posts in one request of read-post: each may have two authors to look at.
+inline constexpr int kMostViewed = kMostIds / 2;
+// A text to search for, and what a part of the index finds at once.
+inline constexpr size_t kMostQueryBytes = 256;
+inline constexpr uint32_t kMostHits = 1100;
 
 inline uint32_t LimitOf(uint32_t asked) { return asked == 0 ? 20 : std::min<uint32_t>(asked, 100); }
 inline uint64_t BeforeOf(uint64_t asked) {

@@ -4,13 +4,18 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
+#include <thread>
 
 #include "apps/kit/temp_dir.h"
 #include "apps/social/data.h"
 #include "apps/social/folder.h"
 #include "apps/social/people.h"
+#include "apps/social/post_index.h"
 #include "apps/social/secrets.h"
+#include "apps/social/social_testing.h"
 #include "apps/social/timeline_store.h"
 #include "apps/social/workload.h"
 #include "curtail/base/strings.h"
@@ -21,7 +26,9 @@
 namespace curtail::social {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 TEST(SocialSecrets, AllProcessesGetOneSecretThatOthersCannotRead) {
   const apps::TempDir dir;
@@ -82,8 +89,8 @@ class TimelineStoreTest : public testing::Test {
     EXPECT_TRUE(
         db_->Read(Deadline::In(kMaxTestWait), [&](SqlSession& s) { return store_.Read(s, page, &entries); })
             .ok());
-    const Ids ids = IdsOf(entries);
-    return {ids.ids().begin(), ids.ids().end()};
+    const ViewRequest view = ViewOf(0, entries);
+    return {view.ids().begin(), view.ids().end()};
   }
   apps::TempDir dir_;
   const TimelineStore store_{16};
@@ -120,6 +127,112 @@ TEST_F(TimelineStoreTest, RemovedEntriesMakeRoom) {
                 return status;
               }).ok());
   EXPECT_EQ(Read(1).size(), 10u);
+}
+
+class PostIndexTest : public testing::Test {
+ protected:
+  std::unique_ptr<PostIndex> Open() {
+    auto index = PostIndex::Open(dir_.File("index"), /*sync=*/false);
+    EXPECT_TRUE(index.ok()) << index.status();
+    return *std::move(index);
+  }
+  static std::vector<uint64_t> Find(const PostIndex& index, const PostIndex::Query& query) {
+    std::vector<PostIndex::Hit> hits;
+    const absl::Status status = index.Find(query, &hits);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_TRUE(std::ranges::is_sorted(hits, std::greater<>(), &PostIndex::Hit::score));
+    std::vector<uint64_t> ids;
+    for (const PostIndex::Hit& hit : hits) ids.push_back(hit.post);
+    return ids;
+  }
+  static void Apply(PostIndex& index, const std::vector<PostIndex::Change>& changes) {
+    const absl::Status status = index.Apply(changes);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  apps::TempDir dir_;
+};
+
+TEST_F(PostIndexTest, FindsPostsThatHoldAllWords) {
+  auto index = Open();
+  const uint64_t late = uint64_t{1} << 62;
+  Apply(*index,
+        {{1, "The quick brown fox"}, {2, "the fox, the fox, the FOX!"}, {late, "a quick dog; ähnlich 東京"}});
+  EXPECT_THAT(Find(*index, {.text = "quick", .newest = true, .limit = 9}), ElementsAre(late, 1));
+  EXPECT_THAT(Find(*index, {.text = "fox THE", .limit = 9}), ElementsAre(2, 1));  // it is all of post 2
+  EXPECT_THAT(Find(*index, {.text = "fox dog", .limit = 9}), IsEmpty());
+  EXPECT_THAT(Find(*index, {.text = "ÄHNLICH", .limit = 9}), ElementsAre(late));
+  EXPECT_THAT(Find(*index, {.text = "quick -fox OR Q1 fo*", .limit = 9}), IsEmpty());  // no syntax
+  std::vector<PostIndex::Hit> hits;
+  EXPECT_TRUE(absl::IsInvalidArgument(index->Find({.text = " ... ", .limit = 9}, &hits)));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(index->Find({.text = "a b c d e f g h i j k l m n o p q", .limit = 9}, &hits)));
+}
+
+TEST_F(PostIndexTest, KeepsWhatWasAppliedLast) {
+  auto index = Open();
+  Apply(*index, {{1, "one"}, {2, "one"}});
+  Apply(*index, {{2, "two"}, {1, "", /*remove=*/true}, {7, "", /*remove=*/true}});
+  EXPECT_TRUE(absl::IsUnavailable(PostIndex::Open(dir_.File("index"), false).status()));  // in use
+  index = nullptr;
+  index = Open();
+  EXPECT_THAT(Find(*index, {.text = "one", .limit = 9}), IsEmpty());
+  EXPECT_THAT(Find(*index, {.text = "two", .limit = 9}), ElementsAre(2));
+  EXPECT_FALSE(PostIndex::Open(dir_.Write("file", "no index"), false).ok());
+}
+
+// Property: by time, a query finds what a look at every post finds, page after page.
+TEST_F(PostIndexTest, AgreesWithALookAtEveryPost) {
+  Rng rng(TestSeed());
+  auto index = Open();
+  std::map<uint64_t, std::set<uint64_t>> posts;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::string> texts(20);
+    std::vector<PostIndex::Change> changes;
+    for (std::string& text : texts) {
+      const uint64_t post = 1 + rng.Below(100);
+      const bool remove = rng.Below(4) == 0;
+      posts[post].clear();
+      for (uint64_t i = rng.Below(5); i > 0 && !remove; --i) {
+        const uint64_t word = rng.Below(6);
+        text += Join(" w", word);
+        posts[post].insert(word);
+      }
+      changes.push_back({post, text, remove});
+    }
+    Apply(*index, changes);
+    const uint64_t a = rng.Below(6), b = rng.Below(6);
+    std::vector<uint64_t> expected, found;
+    for (auto post = posts.rbegin(); post != posts.rend(); ++post) {
+      if (post->second.contains(a) && post->second.contains(b)) expected.push_back(post->first);
+    }
+    std::vector<uint64_t> page;
+    uint64_t before = 0;
+    do {
+      page = Find(*index, {.text = Join("w", a, " w", b), .newest = true, .before = before, .limit = 3});
+      found.insert(found.end(), page.begin(), page.end());
+      if (!page.empty()) before = page.back();
+    } while (page.size() == 3);
+    EXPECT_EQ(found, expected) << a << " " << b;
+  }
+}
+
+// Property: whoever searches while others change the index finds each post that stays.
+TEST_F(PostIndexTest, SearchesWhileItChangesStress) {
+  auto index = Open();
+  Apply(*index, {{1, "stays here"}});
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (uint64_t i = 0; i < 50; ++i) {
+        if (t == 0) {
+          Apply(*index, {{2 + i, "stays away"}, {i == 0 ? 999 : 1 + i, "", /*remove=*/true}});
+        } else {
+          EXPECT_THAT(Find(*index, {.text = "here stays", .limit = 9}), ElementsAre(1));
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(SocialPeople, GeneratedFollowsAreSkewedAndRepeatable) {

@@ -20,9 +20,11 @@ namespace curtail::social {
 namespace {
 
 const std::vector<std::string> kServices = {
-    "unique-id", "user",         "social-graph",  "user-mention",  "url-shorten",         "text",
-    "media",     "post-storage", "user-timeline", "home-timeline", "write-home-timeline", "compose-post",
-    "front-end"};
+    "unique-id", "user",          "social-graph",  "user-mention",        "url-shorten",  "text",
+    "media",     "post-storage",  "favorite",      "repost-reply",        "read-post",    "search-index",
+    "search",    "user-timeline", "home-timeline", "write-home-timeline", "compose-post", "front-end"};
+
+int InstancesOf(const std::string& service) { return service == "search-index" ? 2 : 1; }
 
 // True once the process has said that it is ready.
 bool AwaitReady(int fd) {
@@ -99,41 +101,63 @@ SocialDeployment::SocialDeployment(std::string config, bool monolith, std::vecto
   }
   ChannelOptions patient;
   patient.wait_for_ready = true;
-  front_ = std::make_unique<Channel>(&client_, AddressOf("front-end"), patient);
-  queue_ = std::make_unique<Channel>(&client_, AddressOf("write-home-timeline"), patient);
+  front_ = std::make_unique<Channel>(&client_, AddressOf("front-end", 0), patient);
+  queue_ = std::make_unique<Channel>(&client_, AddressOf("write-home-timeline", 0), patient);
+  index_ = std::make_unique<Channel>(&client_, AddressOf("search", 0), patient);
 }
 
-std::string SocialDeployment::AddressOf(const std::string& service) const {
-  return "unix:" + dir_.File(monolith_ ? "front-end" : service);
+std::string SocialDeployment::AddressOf(const std::string& service, int instance) const {
+  return Join("unix:", dir_.File(monolith_ ? "front-end" : service), instance);
 }
 
 void SocialDeployment::Start(const std::string& service) {
-  std::vector<std::string> args = {"--config",        config_,    "--data",
-                                   dir_.File("data"), "--listen", AddressOf(service)};
-  if (monolith_) {
-    args.insert(args.begin(), "--monolith");
-  } else {
-    args.insert(args.begin(), {"--service", service});
-    for (const std::string& peer : kServices)
-      args.insert(args.end(), {"--peer", Join(peer, "=", AddressOf(peer))});
+  const int count = monolith_ ? 1 : InstancesOf(service);
+  processes_[service].clear();
+  for (int i = 0; i < count; ++i) {
+    std::vector<std::string> args = {"--config",        config_,    "--data",
+                                     dir_.File("data"), "--listen", AddressOf(service, i)};
+    if (monolith_) {
+      args.insert(args.begin(), "--monolith");
+      for (const std::string& one : kServices) {
+        if (InstancesOf(one) > 1) args.insert(args.end(), {"--instances", Join(one, "=", InstancesOf(one))});
+      }
+    } else {
+      args.insert(args.begin(), {"--service", service});
+      args.insert(args.end(), {"--shard", Join(i, "/", count)});
+      for (const std::string& peer : kServices) {
+        std::string addresses = AddressOf(peer, 0);
+        for (int other = 1; other < InstancesOf(peer); ++other) addresses += "," + AddressOf(peer, other);
+        args.insert(args.end(), {"--peer", Join(peer, "=", addresses)});
+      }
+    }
+    args.insert(args.end(), flags_.begin(), flags_.end());
+    processes_[service].push_back(std::make_unique<SocialProcess>(std::move(args)));
   }
-  args.insert(args.end(), flags_.begin(), flags_.end());
-  processes_[service] = std::make_unique<SocialProcess>(std::move(args));
 }
 
-void SocialDeployment::Kill(const std::string& service) { processes_.at(service)->Kill(); }
+void SocialDeployment::Kill(const std::string& service) {
+  for (const auto& process : processes_.at(service)) process->Kill();
+}
 
-void SocialDeployment::AwaitQueue() {
+namespace {
+
+template <class Stub>
+void AwaitEmpty(const Stub& queue) {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   QueueState state;
   do {
     Context ctx(deadline);
-    const absl::Status status = WriteHomeTimeline::Stub(queue_.get()).Look(ctx, Nothing(), &state);
+    const absl::Status status = queue.Look(ctx, Nothing(), &state);
     ASSERT_TRUE(status.ok()) << status;
     ASSERT_FALSE(deadline.Expired()) << state.waiting() << " jobs wait";
     std::this_thread::yield();
   } while (state.waiting() > 0);
 }
+
+}  // namespace
+
+void SocialDeployment::AwaitQueue() { AwaitEmpty(WriteHomeTimeline::Stub(queue_.get())); }
+void SocialDeployment::AwaitIndex() { AwaitEmpty(social::Search::Stub(index_.get())); }
 
 Session SocialDeployment::Register(const std::string& name) {
   Credentials credentials;
@@ -148,13 +172,17 @@ Session SocialDeployment::Register(const std::string& name) {
 
 Post SocialDeployment::Compose(const Session& by, const std::string& text) {
   ComposeRequest request;
-  request.set_token(by.token());
   request.set_text(text);
-  Context ctx(kMaxTestWait);
   Post post;
-  const absl::Status status = Front().Compose(ctx, request, &post);
+  const absl::Status status = Compose(by, request, &post);
   EXPECT_TRUE(status.ok()) << status;
   return post;
+}
+
+absl::Status SocialDeployment::Compose(const Session& by, ComposeRequest request, Post* post) {
+  request.set_token(by.token());
+  Context ctx(kMaxTestWait);
+  return Front().Compose(ctx, request, post);
 }
 
 namespace {
@@ -164,6 +192,24 @@ Relation RelationOf(const Session& by, const std::string& name) {
   relation.set_token(by.token());
   relation.set_name(name);
   return relation;
+}
+PostRequest RequestOf(const Session& by, uint64_t post) {
+  PostRequest request;
+  request.set_token(by.token());
+  request.set_id(post);
+  return request;
+}
+PostPage PageOf(const Session& by, uint64_t post) {
+  PostPage page;
+  page.set_token(by.token());
+  page.set_id(post);
+  return page;
+}
+UserPage PageOf(const Session& by, const std::string& name) {
+  UserPage page;
+  page.set_token(by.token());
+  page.set_name(name);
+  return page;
 }
 
 }  // namespace
@@ -190,12 +236,39 @@ absl::Status SocialDeployment::Unblock(const Session& by, const std::string& nam
 }
 
 absl::Status SocialDeployment::Delete(const Session& by, uint64_t post) {
-  PostRequest request;
-  request.set_token(by.token());
-  request.set_id(post);
   Context ctx(kMaxTestWait);
   Changed changed;
-  return Front().DeletePost(ctx, request, &changed);
+  return Front().DeletePost(ctx, RequestOf(by, post), &changed);
+}
+
+absl::Status SocialDeployment::Get(const Session& by, uint64_t post, Post* reply) {
+  Context ctx(kMaxTestWait);
+  return Front().GetPost(ctx, RequestOf(by, post), reply);
+}
+
+absl::Status SocialDeployment::Like(const Session& by, uint64_t post, bool* changed) {
+  Context ctx(kMaxTestWait);
+  Changed reply;
+  const absl::Status status = Front().AddFavorite(ctx, RequestOf(by, post), &reply);
+  if (changed != nullptr) *changed = reply.changed();
+  return status;
+}
+
+absl::Status SocialDeployment::Unlike(const Session& by, uint64_t post, bool* changed) {
+  Context ctx(kMaxTestWait);
+  Changed reply;
+  const absl::Status status = Front().RemoveFavorite(ctx, RequestOf(by, post), &reply);
+  if (changed != nullptr) *changed = reply.changed();
+  return status;
+}
+
+absl::Status SocialDeployment::FavoredBy(const Session& by, uint64_t post, std::vector<std::string>* names) {
+  Context ctx(kMaxTestWait);
+  People people;
+  const absl::Status status = Front().ListFavoredBy(ctx, PageOf(by, post), &people);
+  names->clear();
+  for (const Person& person : people.people()) names->push_back(person.name());
+  return status;
 }
 
 absl::Status SocialDeployment::Home(const Session& by, std::vector<uint64_t>* ids) {
@@ -208,12 +281,63 @@ absl::Status SocialDeployment::Home(const Session& by, std::vector<uint64_t>* id
 
 absl::Status SocialDeployment::Timeline(const Session& by, const std::string& name,
                                         std::vector<uint64_t>* ids) {
-  UserPage page;
-  page.set_token(by.token());
-  page.set_name(name);
   return AllPages(
-      page, [&](Context& ctx, const UserPage& p, Posts* r) { return Front().ReadUserTimeline(ctx, p, r); },
-      ids);
+      PageOf(by, name),
+      [&](Context& ctx, const UserPage& p, Posts* r) { return Front().ReadUserTimeline(ctx, p, r); }, ids);
+}
+
+absl::Status SocialDeployment::Favorites(const Session& by, const std::string& name,
+                                         std::vector<uint64_t>* ids) {
+  return AllPages(
+      PageOf(by, name),
+      [&](Context& ctx, const UserPage& p, Posts* r) { return Front().ReadFavorites(ctx, p, r); }, ids);
+}
+
+absl::Status SocialDeployment::Replies(const Session& by, uint64_t post, std::vector<uint64_t>* ids) {
+  return AllPages(
+      PageOf(by, post),
+      [&](Context& ctx, const PostPage& p, Posts* r) { return Front().ReadReplies(ctx, p, r); }, ids);
+}
+
+absl::Status SocialDeployment::Reposts(const Session& by, uint64_t post, std::vector<uint64_t>* ids) {
+  return AllPages(
+      PageOf(by, post),
+      [&](Context& ctx, const PostPage& p, Posts* r) { return Front().ReadReposts(ctx, p, r); }, ids);
+}
+
+absl::Status SocialDeployment::Search(const Session& by, const std::string& text, bool newest,
+                                      std::vector<uint64_t>* ids) {
+  SearchRequest request;
+  request.set_token(by.token());
+  request.set_text(text);
+  request.set_newest(newest);
+  request.set_limit(7);
+  ids->clear();
+  do {
+    Context ctx(kMaxTestWait);
+    Posts posts;
+    if (absl::Status status = Front().SearchPosts(ctx, request, &posts); !status.ok()) return status;
+    for (const Post& post : posts.posts()) ids->push_back(post.id());
+    request.set_from(posts.next());
+  } while (request.from() != 0);
+  return absl::OkStatus();
+}
+
+absl::Status SocialDeployment::SearchUsers(const Session& by, const std::string& prefix,
+                                           std::vector<std::string>* names) {
+  NamePage page;
+  page.set_token(by.token());
+  page.set_prefix(prefix);
+  page.set_limit(2);
+  names->clear();
+  do {
+    Context ctx(kMaxTestWait);
+    FoundPeople people;
+    if (absl::Status status = Front().SearchUsers(ctx, page, &people); !status.ok()) return status;
+    for (const Person& person : people.people()) names->push_back(person.name());
+    page.set_after(people.next());
+  } while (!page.after().empty());
+  return absl::OkStatus();
 }
 
 }  // namespace curtail::social

@@ -6,14 +6,18 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "apps/kit/temp_dir.h"
 #include "curtail/rpc/channel.h"
+#include "search.curtail.h"
 #include "social.curtail.h"
 #include "timelines.curtail.h"
 
@@ -42,17 +46,21 @@ class SocialDeployment {
   // `config` of all of them. `monolith`: one process. `flags`: more of each process.
   SocialDeployment(std::string config, bool monolith, std::vector<std::string> flags = {});
 
-  // Of one service; not in a monolith.
+  // All instances of one service; not in a monolith.
   void Kill(const std::string& service);
   void Start(const std::string& service);
 
   Social::Stub Front() const { return Social::Stub(front_.get()); }
   // Waits until all that was composed is in the home timelines; fails the test if that takes too long.
   void AwaitQueue();
+  // The same for the index of the search.
+  void AwaitIndex();
 
   // A user that is logged in. Fails the test if it cannot.
   Session Register(const std::string& name);
   Post Compose(const Session& by, const std::string& text);
+  // `request` needs no token.
+  absl::Status Compose(const Session& by, ComposeRequest request, Post* post);
   absl::Status Follow(const Session& by, const std::string& name);
   absl::Status Unfollow(const Session& by, const std::string& name);
   absl::Status Block(const Session& by, const std::string& name);
@@ -61,18 +69,37 @@ class SocialDeployment {
   // The ids on all pages, newest first.
   absl::Status Home(const Session& by, std::vector<uint64_t>* ids);
   absl::Status Timeline(const Session& by, const std::string& name, std::vector<uint64_t>* ids);
+  absl::Status Replies(const Session& by, uint64_t post, std::vector<uint64_t>* ids);
+  absl::Status Reposts(const Session& by, uint64_t post, std::vector<uint64_t>* ids);
+  absl::Status Favorites(const Session& by, const std::string& name, std::vector<uint64_t>* ids);
+  // The names on the first page.
+  absl::Status FavoredBy(const Session& by, uint64_t post, std::vector<std::string>* names);
+  // The ids on all pages.
+  absl::Status Search(const Session& by, const std::string& text, bool newest, std::vector<uint64_t>* ids);
+  absl::Status SearchUsers(const Session& by, const std::string& prefix, std::vector<std::string>* names);
+  absl::Status Get(const Session& by, uint64_t post, Post* reply);
+  absl::Status Like(const Session& by, uint64_t post, bool* changed = nullptr);
+  absl::Status Unlike(const Session& by, uint64_t post, bool* changed = nullptr);
 
  private:
-  std::string AddressOf(const std::string& service) const;
+  std::string AddressOf(const std::string& service, int instance) const;
 
   const apps::TempDir dir_;
   const std::string config_;
   const bool monolith_;
   const std::vector<std::string> flags_;
-  std::map<std::string, std::unique_ptr<SocialProcess>> processes_;
+  std::map<std::string, std::vector<std::unique_ptr<SocialProcess>>> processes_;
   Client client_;
-  std::unique_ptr<Channel> front_, queue_;
+  std::unique_ptr<Channel> front_, queue_, index_;
 };
+
+// A random seed, or CURTAIL_TEST_SEED; printed.
+inline uint64_t TestSeed() {
+  const char* const given = std::getenv("CURTAIL_TEST_SEED");
+  const uint64_t seed = given == nullptr ? std::random_device()() : std::strtoull(given, nullptr, 10);
+  std::printf("CURTAIL_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
+  return seed;
+}
 
 inline constexpr char kTestPassword[] = "a password";
 

@@ -58,10 +58,11 @@ absl::Status TimelineStore::Read(SqlSession& session, const TimelinePage& page,
       });
 }
 
-Ids IdsOf(const std::vector<TimelineStore::Entry>& entries) {
-  Ids ids;
-  for (const auto& entry : entries) ids.add_ids(entry.post);
-  return ids;
+ViewRequest ViewOf(uint64_t viewer, const std::vector<TimelineStore::Entry>& entries) {
+  ViewRequest view;
+  view.set_viewer(viewer);
+  for (const auto& entry : entries) view.add_ids(entry.post);
+  return view;
 }
 
 uint64_t NextOf(const std::vector<TimelineStore::Entry>& entries, const TimelinePage& page) {

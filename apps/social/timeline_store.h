@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "content.pb.h"
 #include "curtail/store/sql/session.h"
 #include "timelines.pb.h"
 
@@ -36,7 +37,8 @@ class TimelineStore {
   const uint64_t length_, most_;
 };
 
-Ids IdsOf(const std::vector<TimelineStore::Entry>& entries);
+// For read-post.
+ViewRequest ViewOf(uint64_t viewer, const std::vector<TimelineStore::Entry>& entries);
 // For the request of the next page; 0 if this page was not full.
 uint64_t NextOf(const std::vector<TimelineStore::Entry>& entries, const TimelinePage& page);
 

@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
 
 MAX_WAIT_S = 90
-PROCESSES = {"processes": 14, "monolith": 2}
+PROCESSES = {"processes": 20, "monolith": 2}
 
 
 def rest(address, verb, path, body=None, token=None):
@@ -50,6 +51,25 @@ def use(address):
     assert rest(address, "GET", f"/v1/urls/{code}")[1]["url"] == "http://example.org/"
     status, posts = rest(address, "GET", "/v1/users/ann/posts?limit=5", token=tokens["bob"])
     assert status == 200 and posts["posts"] == [post], posts
+    assert rest(address, "PUT", f"/v1/favorites/{post['id']}", token=tokens["bob"]) == (200, {"changed": True})
+    status, reply = rest(address, "POST", "/v1/posts", {"text": "an answer", "reply_to": post["id"]}, tokens["bob"])
+    assert status == 200 and reply["replyTo"] == post["id"], reply
+    status, repost = rest(address, "POST", "/v1/posts", {"repost_of": post["id"]}, tokens["bob"])
+    assert status == 200, repost
+    seen = rest(address, "GET", f"/v1/posts/{post['id']}")[1]
+    assert (seen["favorites"], seen["replies"], seen["reposts"]) == ("1", "1", "1"), seen
+    for path, ids in ((f"/v1/posts/{post['id']}/replies", [reply["id"]]), ("/v1/users/bob/favorites", [post["id"]]),
+                      (f"/v1/posts/{post['id']}/reposts", [repost["id"]])):
+        assert [one["id"] for one in rest(address, "GET", path)[1]["posts"]] == ids, path
+    assert rest(address, "GET", f"/v1/posts/{post['id']}/favorites")[1]["people"][0]["name"] == "bob"
+    assert rest(address, "DELETE", f"/v1/favorites/{post['id']}", token=tokens["bob"])[0] == 200
+    found = rest(address, "GET", "/v1/search/users?prefix=an")[1]["people"]
+    assert [person["name"] for person in found] == ["ann"], found
+    deadline = time.monotonic() + MAX_WAIT_S
+    while not (found := rest(address, "GET", "/v1/search/posts?text=hello+BOB&newest=true")[1]):
+        assert time.monotonic() < deadline, "the index does not get the post"
+    assert [one["id"] for one in found["posts"]] == [post["id"]], found
+
     assert rest(address, "DELETE", f"/v1/posts/{post['id']}", token=tokens["bob"])[0] == 403
     assert rest(address, "DELETE", f"/v1/posts/{post['id']}", token=tokens["ann"])[0] == 200
     assert rest(address, "GET", f"/v1/urls/{code}")[0] == 404

@@ -2,14 +2,16 @@
 //
 // Compose post: asks for all parts of a post at once, stores it, then tells the timelines.
 //
-// A post is acknowledged when it is stored, in its author's timeline and in the queue of the home timelines. If one of
-// these fails, the post is taken back. Deletion goes the other way round and ends with the post itself, so that one
-// that failed half way can be repeated.
+// A post is acknowledged when it is stored, in its author's timeline and in the queues of the home timelines and of the
+// search, and a reply or repost when it is listed with what it refers to. If one of these fails, the post is taken back. Deletion goes the
+// other way round and ends with the post itself, so that one that failed half way can be repeated.
 #include <chrono>
 
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
+#include "reactions.curtail.h"
+#include "search.curtail.h"
 #include "timelines.curtail.h"
 #include "users.curtail.h"
 
@@ -25,22 +27,37 @@ struct ComposePostService final : ComposePost::CoroutineService {
         user(env.Stub<User>("user")),
         url_shorten(env.Stub<UrlShorten>("url-shorten")),
         storage(env.Stub<PostStorage>("post-storage")),
+        read_post(env.Stub<ReadPost>("read-post")),
+        favorite(env.Stub<Favorite>("favorite")),
+        repost_reply(env.Stub<RepostReply>("repost-reply")),
+        search(env.Stub<Search>("search")),
         user_timeline(env.Stub<UserTimeline>("user-timeline")),
         write_home(env.Stub<WriteHomeTimeline>("write-home-timeline")) {}
 
   Coroutine Compose(Context& ctx, const Draft& request, Post* reply) override {
-    if (request.text().empty() && request.media().empty())
+    const uint64_t repost = request.repost_of(), target = repost == 0 ? request.reply_to() : repost;
+    if (request.text().empty() && request.media().empty() && repost == 0)
       co_return absl::InvalidArgumentError("an empty post");
+    if (repost != 0 && request.reply_to() != 0)
+      co_return absl::InvalidArgumentError("a post replies or reposts, not both");
+    if (target != 0) {
+      ViewRequest view;
+      view.set_viewer(request.author());
+      view.add_ids(target);
+      auto [seen] = co_await WhenAll(ctx, Ask(read_post, ReadPost::kRead, view));
+      if (!seen.ok()) co_return seen.status();
+      if (seen->posts().empty()) co_return absl::NotFoundError("there is no such post to refer to");
+      Refer(seen->posts(0), repost != 0, reply);
+    }
     PlainText plain;
     plain.set_text(request.text());
     MediaItems items;
     *items.mutable_media() = request.media();
     IdCount one;
     one.set_count(1);
-    Ids author;
-    author.add_ids(request.author());
     auto parts = co_await WhenAllOk(ctx, Ask(text, Text::kProcess, plain), Ask(media, Media::kCreate, items),
-                                    Ask(unique_id, UniqueId::kNext, one), Ask(user, User::kById, author));
+                                    Ask(unique_id, UniqueId::kNext, one),
+                                    Ask(user, User::kById, IdOf(request.author())));
     if (!parts.ok()) co_return parts.status();
     auto& [processed, kept_media, ids, people] = *parts;
     if (people.people_size() != 1) co_return absl::NotFoundError("there is no such author");
@@ -53,35 +70,47 @@ struct ComposePostService final : ComposePost::CoroutineService {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     reply->set_created_ms(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 
-    auto [stored] = co_await WhenAll(ctx, Ask(storage, PostStorage::kStore, *reply));
-    absl::Status status = stored.status();
+    absl::Status status = co_await Store(ctx, *reply);
     if (status.ok()) {
       auto told = co_await WhenAllOk(ctx, Ask(user_timeline, UserTimeline::kAppend, EntryOf(*reply)),
-                                     Ask(write_home, WriteHomeTimeline::kEnqueue, JobOf(*reply, false)));
+                                     Ask(write_home, WriteHomeTimeline::kEnqueue, JobOf(*reply, false)),
+                                     Ask(search, Search::kEnqueue, IndexJobOf(*reply, false)));
       status = told.status();
     }
     if (!status.ok()) {
       Context last(&ctx, Deadline::In(kTakeBackTime));
       co_await WhenAll(last, Ask(storage, PostStorage::kDelete, RefOf(*reply)),
                        Ask(url_shorten, UrlShorten::kDelete, UrlsOf(*reply)),
-                       Ask(media, Media::kDelete, MediaOf(*reply)));
+                       Ask(media, Media::kDelete, MediaOf(*reply)),
+                       Ask(repost_reply, RepostReply::kForget, IdOf(reply->id())));
     }
     co_return status;
   }
 
+  // A reference comes first, as it may be refused: whoever follows it before the post is stored finds nothing yet.
+  Coroutine Store(Context& ctx, const Post& post) {
+    if (post.reply_to() != 0 || post.has_original()) {
+      auto [added] = co_await WhenAll(ctx, Ask(repost_reply, RepostReply::kAdd, ReferenceOf(post)));
+      if (!added.ok()) co_return added.status();
+    }
+    auto [stored] = co_await WhenAll(ctx, Ask(storage, PostStorage::kStore, post));
+    co_return stored.status();
+  }
+
   Coroutine Delete(Context& ctx, const PostOfAuthor& request, Nothing*) override {
-    Ids id;
-    id.add_ids(request.post());
+    const Ids id = IdOf(request.post());
     auto [found] = co_await WhenAll(ctx, Ask(storage, PostStorage::kRead, id));
     if (!found.ok()) co_return found.status();
     if (found->posts().empty()) co_return absl::NotFoundError("there is no such post");
     const Post& post = found->posts(0);
     if (post.author().id() != request.author())
       co_return absl::PermissionDeniedError("the post is another's");
-    auto told = co_await WhenAllOk(ctx, Ask(user_timeline, UserTimeline::kRemove, EntryOf(post)),
-                                   Ask(write_home, WriteHomeTimeline::kEnqueue, JobOf(post, true)),
-                                   Ask(url_shorten, UrlShorten::kDelete, UrlsOf(post)),
-                                   Ask(media, Media::kDelete, MediaOf(post)));
+    auto told = co_await WhenAllOk(
+        ctx, Ask(user_timeline, UserTimeline::kRemove, EntryOf(post)),
+        Ask(write_home, WriteHomeTimeline::kEnqueue, JobOf(post, true)),
+        Ask(search, Search::kEnqueue, IndexJobOf(post, true)),
+        Ask(url_shorten, UrlShorten::kDelete, UrlsOf(post)), Ask(media, Media::kDelete, MediaOf(post)),
+        Ask(favorite, Favorite::kForget, id), Ask(repost_reply, RepostReply::kForget, id));
     if (!told.ok()) co_return told.status();
     auto [deleted] = co_await WhenAll(ctx, Ask(storage, PostStorage::kDelete, request));
     co_return deleted.status();
@@ -90,11 +119,37 @@ struct ComposePostService final : ComposePost::CoroutineService {
   std::vector<DeclaredPath> Paths() const override {
     const std::string stored(PostStorage::kServiceName), media_of(Media::kServiceName);
     const std::string urls(UrlShorten::kServiceName), own(UserTimeline::kServiceName);
-    const std::string homes(WriteHomeTimeline::kServiceName);
+    const std::string homes(WriteHomeTimeline::kServiceName), refs(RepostReply::kServiceName);
+    const std::string searches(Search::kServiceName);
     return {{"Compose",
              {std::string(Text::kServiceName), media_of, std::string(UniqueId::kServiceName),
-              std::string(User::kServiceName), urls, stored, own, homes}},
-            {"Delete", {stored, own, homes, urls, media_of}}};
+              std::string(User::kServiceName), urls, stored, own, homes, std::string(ReadPost::kServiceName),
+              refs, searches}},
+            {"Delete",
+             {stored, own, homes, urls, media_of, std::string(Favorite::kServiceName), refs, searches}}};
+  }
+
+  // Has `post` refer to `target`. Whoever repeats a repost without a text repeats what that repeats.
+  static void Refer(const Post& target, bool repost, Post* post) {
+    if (!repost) return post->set_reply_to(target.id());
+    const bool bare = target.text().empty() && target.media().empty() && target.has_original();
+    const Post& original = bare ? target.original() : target;
+    post->mutable_original()->set_id(original.id());
+    *post->mutable_original()->mutable_author() = original.author();
+  }
+  static Reference ReferenceOf(const Post& post) {
+    Reference reference;
+    reference.set_post(post.id());
+    reference.set_author(post.author().id());
+    reference.set_repost(post.has_original());
+    reference.set_bare(post.has_original() && post.text().empty() && post.media().empty());
+    reference.set_of(post.has_original() ? post.original().id() : post.reply_to());
+    return reference;
+  }
+  static Ids IdOf(uint64_t id) {
+    Ids ids;
+    ids.add_ids(id);
+    return ids;
   }
 
   static PostOfAuthor RefOf(const Post& post) {
@@ -117,6 +172,13 @@ struct ComposePostService final : ComposePost::CoroutineService {
     job.set_remove(remove);
     return job;
   }
+  static IndexJob IndexJobOf(const Post& post, bool remove) {
+    IndexJob job;
+    job.set_post(post.id());
+    if (!remove) job.set_text(post.text());
+    job.set_remove(remove);
+    return job;
+  }
   static Urls UrlsOf(const Post& post) {
     Urls urls;
     *urls.mutable_urls() = post.urls();
@@ -134,14 +196,18 @@ struct ComposePostService final : ComposePost::CoroutineService {
   const User::Stub user;
   const UrlShorten::Stub url_shorten;
   const PostStorage::Stub storage;
+  const ReadPost::Stub read_post;
+  const Favorite::Stub favorite;
+  const RepostReply::Stub repost_reply;
+  const Search::Stub search;
   const UserTimeline::Stub user_timeline;
   const WriteHomeTimeline::Stub write_home;
 };
 
 HostedService HostedComposePost() {
   return {.name = "compose-post",
-          .calls = {"text", "media", "unique-id", "user", "url-shorten", "post-storage", "user-timeline",
-                    "write-home-timeline"},
+          .calls = {"text", "media", "unique-id", "user", "url-shorten", "post-storage", "read-post",
+                    "favorite", "repost-reply", "search", "user-timeline", "write-home-timeline"},
           .make = [](Env& env) { return std::make_unique<ComposePostService>(env); }};
 }
 

@@ -3,6 +3,7 @@
 // Front end: what clients call. Finds out who calls and whom names mean, and hands on.
 #include <charconv>
 #include <chrono>
+#include <unordered_set>
 
 #include "apps/social/data.h"
 #include "apps/social/page.h"
@@ -11,6 +12,8 @@
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/jwt.h"
 #include "curtail/rpc/when_all.h"
+#include "reactions.curtail.h"
+#include "search.curtail.h"
 #include "social.curtail.h"
 #include "timelines.curtail.h"
 #include "users.curtail.h"
@@ -26,6 +29,10 @@ struct FrontEndService final : Social::CoroutineService {
         user(env.Stub<User>("user")),
         graph(env.Stub<SocialGraph>("social-graph")),
         compose(env.Stub<ComposePost>("compose-post")),
+        read_post(env.Stub<ReadPost>("read-post")),
+        favorite(env.Stub<Favorite>("favorite")),
+        repost_reply(env.Stub<RepostReply>("repost-reply")),
+        search(env.Stub<Search>("search")),
         home(env.Stub<HomeTimeline>("home-timeline")),
         timeline(env.Stub<UserTimeline>("user-timeline")),
         url_shorten(env.Stub<UrlShorten>("url-shorten")) {}
@@ -65,6 +72,8 @@ struct FrontEndService final : Social::CoroutineService {
     draft.set_author(*caller);
     draft.set_text(request.text());
     *draft.mutable_media() = request.media();
+    draft.set_reply_to(request.reply_to());
+    draft.set_repost_of(request.repost_of());
     co_return co_await Forward(ctx, compose.channel(), ComposePost::kCompose, draft, reply);
   }
 
@@ -91,23 +100,110 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine ReadUserTimeline(Context& ctx, const UserPage& request, Posts* reply) override {
-    TimelinePage page;
-    if (!TokenOf(ctx, request.token()).empty()) {
-      const SocialId caller = CallerOf(ctx, request.token());
-      if (!caller.ok()) co_return caller.status();
-      page.set_viewer(*caller);
-    }
+    const SocialId viewer = ViewerOf(ctx, request.token());
+    if (!viewer.ok()) co_return viewer.status();
     const SocialId named = co_await Named(ctx, request.name());
     if (!named.ok()) co_return named.status();
+    TimelinePage page;
+    page.set_viewer(*viewer);
     page.set_user(*named);
     page.set_before(request.before());
     page.set_limit(request.limit());
     co_return co_await Forward(ctx, timeline.channel(), UserTimeline::kRead, page, reply);
   }
 
+  Coroutine GetPost(Context& ctx, const PostRequest& request, Post* reply) override {
+    const SocialId viewer = ViewerOf(ctx, request.token());
+    if (!viewer.ok()) co_return viewer.status();
+    co_return co_await See(ctx, *viewer, request.id(), reply);
+  }
+
+  Coroutine AddFavorite(Context& ctx, const PostRequest& request, Changed* reply) override {
+    const SocialId caller = CallerOf(ctx, request.token());
+    if (!caller.ok()) co_return caller.status();
+    Post post;
+    if (absl::Status seen = co_await See(ctx, *caller, request.id(), &post); !seen.ok()) co_return seen;
+    Liking like;
+    like.set_user(*caller);
+    like.set_post(post.id());
+    like.set_author(post.author().id());
+    co_return co_await Forward(ctx, favorite.channel(), Favorite::kAdd, like, reply);
+  }
+
+  Coroutine RemoveFavorite(Context& ctx, const PostRequest& request, Changed* reply) override {
+    const SocialId caller = CallerOf(ctx, request.token());
+    if (!caller.ok()) co_return caller.status();
+    Liking like;
+    like.set_user(*caller);
+    like.set_post(request.id());
+    co_return co_await Forward(ctx, favorite.channel(), Favorite::kRemove, like, reply);
+  }
+
+  Coroutine ListFavoredBy(Context& ctx, const PostPage& request, People* reply) override {
+    const SocialId viewer = ViewerOf(ctx, request.token());
+    if (!viewer.ok()) co_return viewer.status();
+    Post post;
+    if (absl::Status seen = co_await See(ctx, *viewer, request.id(), &post); !seen.ok()) co_return seen;
+    const ReactionPage page = PageOf(request.id(), request);
+    auto [ids] = co_await WhenAll(ctx, Ask(favorite, Favorite::kBy, page));
+    if (!ids.ok()) co_return ids.status();
+    reply->set_next(NextOf(*ids, page));
+    co_return co_await Introduce(ctx, *viewer, *ids, reply);
+  }
+
+  Coroutine ReadFavorites(Context& ctx, const UserPage& request, Posts* reply) override {
+    const SocialId viewer = ViewerOf(ctx, request.token());
+    if (!viewer.ok()) co_return viewer.status();
+    const SocialId named = co_await Named(ctx, request.name());
+    if (!named.ok()) co_return named.status();
+    const ReactionPage page = PageOf(*named, request);
+    auto both = co_await WhenAllOk(ctx, Ask(favorite, Favorite::kOf, page),
+                                   Ask(graph, SocialGraph::kLook, LookAt(*viewer, *named)));
+    if (!both.ok()) co_return both.status();
+    const auto& [ids, look] = *both;
+    if (!look.hidden().empty()) co_return absl::OkStatus();
+    reply->set_next(NextOf(ids, page));
+    co_return co_await Show(ctx, *viewer, ids, reply);
+  }
+
+  Coroutine ReadReplies(Context& ctx, const PostPage& request, Posts* reply) override {
+    return ReadReferences(ctx, RepostReply::kReplies, request, reply);
+  }
+  Coroutine ReadReposts(Context& ctx, const PostPage& request, Posts* reply) override {
+    return ReadReferences(ctx, RepostReply::kReposts, request, reply);
+  }
+
+  Coroutine SearchPosts(Context& ctx, const SearchRequest& request, Posts* reply) override {
+    const SocialId viewer = ViewerOf(ctx, request.token());
+    if (!viewer.ok()) co_return viewer.status();
+    SearchQuery query;
+    query.set_viewer(*viewer);
+    query.set_text(request.text());
+    query.set_newest(request.newest());
+    query.set_from(request.from());
+    query.set_limit(request.limit());
+    co_return co_await Forward(ctx, search.channel(), Search::kQuery, query, reply);
+  }
+
+  Coroutine SearchUsers(Context& ctx, const NamePage& request, FoundPeople* reply) override {
+    const SocialId viewer = ViewerOf(ctx, request.token());
+    if (!viewer.ok()) co_return viewer.status();
+    auto [found] = co_await WhenAll(ctx, Ask(user, User::kSearch, request));
+    if (!found.ok()) co_return found.status();
+    LookRequest look;
+    look.set_viewer(*viewer);
+    for (const Person& person : found->people()) look.add_authors(person.id());
+    auto [looked] = co_await WhenAll(ctx, Ask(graph, SocialGraph::kLook, look));
+    if (!looked.ok()) co_return looked.status();
+    PutSeen(*looked, found->mutable_people(), reply->mutable_people());
+    reply->set_next(found->next());
+    co_return absl::OkStatus();
+  }
+
   std::vector<DeclaredPath> Paths() const override {
     const std::string users(User::kServiceName), graphs(SocialGraph::kServiceName);
-    const std::string composers(ComposePost::kServiceName);
+    const std::string composers(ComposePost::kServiceName), posts(ReadPost::kServiceName);
+    const std::string likes(Favorite::kServiceName), refs(RepostReply::kServiceName);
     std::vector<DeclaredPath> paths = {
         {"Register", {users}},
         {"Login", {users}},
@@ -116,6 +212,15 @@ struct FrontEndService final : Social::CoroutineService {
         {"DeletePost", {composers}},
         {"ReadHomeTimeline", {std::string(HomeTimeline::kServiceName)}},
         {"ReadUserTimeline", {users, std::string(UserTimeline::kServiceName)}},
+        {"GetPost", {posts}},
+        {"AddFavorite", {posts, likes}},
+        {"RemoveFavorite", {likes}},
+        {"ListFavoredBy", {posts, likes, graphs, users}},
+        {"ReadFavorites", {users, likes, graphs, posts}},
+        {"ReadReplies", {posts, refs}},
+        {"ReadReposts", {posts, refs}},
+        {"SearchPosts", {std::string(Search::kServiceName)}},
+        {"SearchUsers", {users, graphs}},
     };
     for (const char* method : {"Follow", "Unfollow", "Block", "Unblock", "ListFollowers", "ListFollowing"}) {
       paths.push_back({method, {users, graphs}});
@@ -157,6 +262,79 @@ struct FrontEndService final : Social::CoroutineService {
     co_return people.status();
   }
 
+  // A post that the viewer may see. NOT_FOUND for any other.
+  Coroutine See(Context& ctx, uint64_t viewer, uint64_t id, Post* post) {
+    ViewRequest view;
+    view.set_viewer(viewer);
+    view.add_ids(id);
+    auto [seen] = co_await WhenAll(ctx, Ask(read_post, ReadPost::kRead, view));
+    if (!seen.ok()) co_return seen.status();
+    if (seen->posts().empty()) co_return absl::NotFoundError("there is no such post");
+    post->Swap(seen->mutable_posts(0));
+    co_return absl::OkStatus();
+  }
+
+  // Those of the posts that the viewer may see.
+  Coroutine Show(Context& ctx, uint64_t viewer, const Ids& ids, Posts* reply) {
+    ViewRequest view;
+    view.set_viewer(viewer);
+    *view.mutable_ids() = ids.ids();
+    auto [seen] = co_await WhenAll(ctx, Ask(read_post, ReadPost::kRead, view));
+    if (seen.ok()) reply->mutable_posts()->Swap(seen->mutable_posts());
+    co_return seen.status();
+  }
+
+  // Those of the users that the viewer may see, by rising id.
+  Coroutine Introduce(Context& ctx, uint64_t viewer, const Ids& ids, People* reply) {
+    LookRequest look;
+    look.set_viewer(viewer);
+    *look.mutable_authors() = ids.ids();
+    auto both = co_await WhenAllOk(ctx, Ask(user, User::kById, ids), Ask(graph, SocialGraph::kLook, look));
+    if (!both.ok()) co_return both.status();
+    auto& [people, looked] = *both;
+    PutSeen(looked, people.mutable_people(), reply->mutable_people());
+    co_return absl::OkStatus();
+  }
+  static void PutSeen(const LookReply& look, google::protobuf::RepeatedPtrField<Person>* people,
+                      google::protobuf::RepeatedPtrField<Person>* seen) {
+    const std::unordered_set<uint64_t> hidden(look.hidden().begin(), look.hidden().end());
+    for (Person& person : *people) {
+      if (!hidden.contains(person.id())) seen->Add()->Swap(&person);
+    }
+  }
+
+  Coroutine ReadReferences(Context& ctx, const Method<ReactionPage, Ids>& method, const PostPage& request,
+                           Posts* reply) {
+    const SocialId viewer = ViewerOf(ctx, request.token());
+    if (!viewer.ok()) co_return viewer.status();
+    Post post;
+    if (absl::Status seen = co_await See(ctx, *viewer, request.id(), &post); !seen.ok()) co_return seen;
+    const ReactionPage page = PageOf(request.id(), request);
+    auto [ids] = co_await WhenAll(ctx, Ask(repost_reply, method, page));
+    if (!ids.ok()) co_return ids.status();
+    reply->set_next(NextOf(*ids, page));
+    co_return co_await Show(ctx, *viewer, *ids, reply);
+  }
+
+  template <class Request>
+  static ReactionPage PageOf(uint64_t of, const Request& request) {
+    ReactionPage page;
+    page.set_of(of);
+    page.set_from(request.before());
+    page.set_limit(LimitOf(request.limit()));
+    return page;
+  }
+  // Where the page after one of these ids begins.
+  static uint64_t NextOf(const Ids& ids, const ReactionPage& page) {
+    return ids.ids_size() < static_cast<int>(page.limit()) ? 0 : *ids.ids().rbegin();
+  }
+  static LookRequest LookAt(uint64_t viewer, uint64_t user) {
+    LookRequest look;
+    look.set_viewer(viewer);
+    if (viewer != user) look.add_authors(user);
+    return look;
+  }
+
   // The user of that name.
   Co<SocialId> Named(Context& ctx, const std::string& name) {
     Names names;
@@ -172,6 +350,11 @@ struct FrontEndService final : Social::CoroutineService {
     const std::string_view header = ctx.metadata().Find("authorization").value_or("");
     constexpr std::string_view kBearer = "Bearer ";
     return header.starts_with(kBearer) ? header.substr(kBearer.size()) : "";
+  }
+
+  // Whose session it is; 0 without a token.
+  SocialId ViewerOf(const Context& ctx, std::string_view given) const {
+    return TokenOf(ctx, given).empty() ? SocialId(0) : CallerOf(ctx, given);
   }
 
   // Whose session it is.
@@ -193,6 +376,10 @@ struct FrontEndService final : Social::CoroutineService {
   const User::Stub user;
   const SocialGraph::Stub graph;
   const ComposePost::Stub compose;
+  const ReadPost::Stub read_post;
+  const Favorite::Stub favorite;
+  const RepostReply::Stub repost_reply;
+  const Search::Stub search;
   const HomeTimeline::Stub home;
   const UserTimeline::Stub timeline;
   const UrlShorten::Stub url_shorten;
@@ -201,7 +388,8 @@ struct FrontEndService final : Social::CoroutineService {
 HostedService HostedFrontEnd() {
   auto data = std::make_shared<DataOptions>();
   return {.name = "front-end",
-          .calls = {"user", "social-graph", "compose-post", "home-timeline", "user-timeline", "url-shorten"},
+          .calls = {"user", "social-graph", "compose-post", "read-post", "favorite", "repost-reply", "search",
+                    "home-timeline", "user-timeline", "url-shorten"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
             JwtOptions tokens;

@@ -22,12 +22,15 @@ struct UserOptions {
   int hashes = 4;  // passwords that are hashed at once; each takes 16 MiB
 };
 
-absl::Status CheckCredentials(const Credentials& given) {
-  const std::string& name = given.name();
+absl::Status CheckName(const std::string& name) {
   const bool named = !name.empty() && name.size() <= 32 && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
   });
-  if (!named) return absl::InvalidArgumentError("a name is 1 to 32 of a-z, 0-9 and _");
+  return named ? absl::OkStatus() : absl::InvalidArgumentError("a name is 1 to 32 of a-z, 0-9 and _");
+}
+
+absl::Status CheckCredentials(const Credentials& given) {
+  if (absl::Status status = CheckName(given.name()); !status.ok()) return status;
   if (given.password().size() >= 8 && given.password().size() <= 256) return absl::OkStatus();
   return absl::InvalidArgumentError("a password has 8 to 256 bytes");
 }
@@ -96,16 +99,34 @@ struct UserService final : User::CoroutineService {
     });
   }
 
+  Coroutine Search(Context& ctx, const NamePage& request, FoundPeople* reply) override {
+    if (absl::Status status = CheckName(request.prefix()); !status.ok()) co_return status;
+    const std::string end = request.prefix() + '{';  // after z, the last letter of names
+    const uint32_t limit = LimitOf(request.limit());
+    absl::Status read = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query(
+          "SELECT id, name FROM users WHERE name >= ?1 AND name < ?2 AND name > ?3 ORDER BY name LIMIT ?4",
+          {request.prefix(), end, request.after(), uint64_t{limit}},
+          [&](const SqlRow& row) { Put(row, reply->add_people()); });
+    });
+    if (reply->people_size() == static_cast<int>(limit)) reply->set_next(reply->people().rbegin()->name());
+    co_return read;
+  }
+
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Register", {std::string(UniqueId::kServiceName)}}, {"Login", {}}, {"ById", {}}, {"ByName", {}}};
+    return {{"Register", {std::string(UniqueId::kServiceName)}},
+            {"Login", {}},
+            {"ById", {}},
+            {"ByName", {}},
+            {"Search", {}}};
   }
 
   static absl::Status Find(SqlSession& s, std::string_view sql, SqlValue key, People* found) {
-    return s.Query(sql, {key}, [&](const SqlRow& row) {
-      Person* const person = found->add_people();
-      person->set_id(row.Unsigned(0));
-      person->set_name(std::string(row.Text(1)));
-    });
+    return s.Query(sql, {key}, [&](const SqlRow& row) { Put(row, found->add_people()); });
+  }
+  static void Put(const SqlRow& row, Person* person) {
+    person->set_id(row.Unsigned(0));
+    person->set_name(std::string(row.Text(1)));
   }
 
   // Runs `f`, which takes long, aside; refuses more at once than there is memory for.

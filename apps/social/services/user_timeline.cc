@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // User timeline: what each user wrote, the newest so many.
+#include <algorithm>
+
 #include "apps/social/hosted_timeline.h"
 #include "apps/social/page.h"
 #include "apps/social/timeline_store.h"
@@ -8,16 +10,12 @@
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
 #include "timelines.curtail.h"
-#include "users.curtail.h"
 
 namespace curtail::social {
 
 struct UserTimelineService final : UserTimeline::CoroutineService {
   UserTimelineService(SqlDatabase& d, uint64_t length, Env& env)
-      : db(d),
-        timelines(length),
-        storage(env.Stub<PostStorage>("post-storage")),
-        graph(env.Stub<SocialGraph>("social-graph")) {}
+      : db(d), timelines(length), read_post(env.Stub<ReadPost>("read-post")) {}
 
   Coroutine Append(Context& ctx, const TimelineEntry& request, Nothing*) override {
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
@@ -34,30 +32,22 @@ struct UserTimelineService final : UserTimeline::CoroutineService {
     std::vector<TimelineStore::Entry> entries;
     absl::Status read = co_await db.Reading(
         ctx.deadline(), [&](SqlSession& s) { return timelines.Read(s, request, &entries); });
-    if (!read.ok()) co_return read;
-    LookRequest look;
-    look.set_viewer(request.viewer());
-    if (request.viewer() != request.user()) look.add_authors(request.user());
-    auto both = co_await WhenAllOk(ctx, Ask(storage, PostStorage::kRead, IdsOf(entries)),
-                                   Ask(graph, SocialGraph::kLook, look));
-    if (!both.ok()) co_return both.status();
-    auto& [posts, seen] = *both;
-    if (!seen.hidden().empty()) co_return absl::OkStatus();
-    reply->mutable_posts()->Swap(posts.mutable_posts());
+    if (!read.ok() || entries.empty()) co_return read;
+    auto [seen] = co_await WhenAll(ctx, Ask(read_post, ReadPost::kRead, ViewOf(request.viewer(), entries)));
+    if (!seen.ok()) co_return seen.status();
+    if (std::ranges::find(seen->hidden(), request.user()) != seen->hidden().end()) co_return absl::OkStatus();
+    reply->mutable_posts()->Swap(seen->mutable_posts());
     reply->set_next(NextOf(entries, request));
     co_return absl::OkStatus();
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    const std::vector<std::string> read = {std::string(PostStorage::kServiceName),
-                                           std::string(SocialGraph::kServiceName)};
-    return {{"Append", {}}, {"Remove", {}}, {"Read", read}};
+    return {{"Append", {}}, {"Remove", {}}, {"Read", {std::string(ReadPost::kServiceName)}}};
   }
 
   SqlDatabase& db;
   const TimelineStore timelines;
-  const PostStorage::Stub storage;
-  const SocialGraph::Stub graph;
+  const ReadPost::Stub read_post;
 };
 
 HostedService HostedUserTimeline() { return HostedTimeline<UserTimelineService>("user-timeline"); }

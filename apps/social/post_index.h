@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// post_index.h - the words of posts in a folder of Xapian's: which posts hold all words of a query.
+//
+// A word is what Xapian takes for one, in any script, without case and as it is written: no stemming, as posts are in any
+// language. A query has no syntax; its text is cut into words as a post's is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace curtail::social {
+
+// A PostIndex is thread-safe. Its calls read and write files, and Apply() waits for the disk: for threads that may block.
+// Errors of all calls: DATA_LOSS (the folder is damaged), UNAVAILABLE (the disk, or another process that has the folder).
+class PostIndex {
+ public:
+  struct Change {
+    uint64_t post = 0;
+    std::string_view text;
+    bool remove = false;
+  };
+  struct Query {
+    std::string_view text;
+    bool newest = false;  // by id, instead of score
+    uint64_t before = 0;  // with `newest`: ids below it only; 0: all
+    uint32_t limit = 0;
+  };
+  struct Hit {
+    uint64_t post = 0;
+    double score = 0;
+  };
+  static constexpr size_t kMostWords = 16;
+
+  // Makes the folder if it is not there. `sync`: what was applied survives a loss of power.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<PostIndex>> Open(const std::string& folder, bool sync);
+  ~PostIndex();
+  PostIndex(const PostIndex&) = delete;
+  PostIndex& operator=(const PostIndex&) = delete;
+
+  // All of them or none. Queries that begin afterwards see them. Later changes of a post replace earlier ones.
+  [[nodiscard]] absl::Status Apply(std::span<const Change> changes);
+  // Sets `hits` to the best posts that hold all words, the best first, of equal scores the newer. Further errors:
+  // INVALID_ARGUMENT unless the text has 1 to kMostWords different words.
+  [[nodiscard]] absl::Status Find(const Query& query, std::vector<Hit>* hits) const;
+
+ private:
+  struct Impl;
+  explicit PostIndex(std::unique_ptr<Impl> impl);
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace curtail::social

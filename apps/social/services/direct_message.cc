@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Direct message: conversations of two users each.
+//
+// A message is a row. A conversation has two more, one for each party, which name its last message, so that a list of
+// conversations reads nothing else.
+#include <chrono>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "apps/social/data.h"
+#include "apps/social/page.h"
+#include "content.curtail.h"
+#include "curtail/rpc/host.h"
+#include "curtail/rpc/when_all.h"
+#include "messages.curtail.h"
+#include "users.curtail.h"
+
+namespace curtail::social {
+
+constexpr size_t kMostMessageBytes = 4096;
+
+const char kMessageSchema[] =
+    "CREATE TABLE messages(id INTEGER PRIMARY KEY, low INTEGER NOT NULL, high INTEGER NOT NULL,"
+    " author INTEGER NOT NULL, text TEXT NOT NULL, created_ms INTEGER NOT NULL) STRICT;"
+    "CREATE INDEX messages_of ON messages(low, high, id);"
+    "CREATE TABLE conversations(user INTEGER, other INTEGER, last INTEGER NOT NULL, PRIMARY KEY(user, other))"
+    " STRICT, WITHOUT ROWID;"
+    "CREATE INDEX newest ON conversations(user, last);";
+
+struct DirectMessageService final : DirectMessaging::CoroutineService {
+  DirectMessageService(SqlDatabase& d, Env& env)
+      : db(d),
+        unique_id(env.Stub<UniqueId>("unique-id")),
+        user(env.Stub<User>("user")),
+        graph(env.Stub<SocialGraph>("social-graph")) {}
+
+  Coroutine Send(Context& ctx, const MessageDraft& request, DirectMessage* reply) override {
+    if (request.text().empty() || request.text().size() > kMostMessageBytes)
+      co_return absl::InvalidArgumentError("a message has 1 to 4096 bytes");
+    if (request.from() == request.to()) co_return absl::InvalidArgumentError("nobody writes to itself");
+    IdCount one;
+    one.set_count(1);
+    Ids author;
+    author.add_ids(request.from());
+    auto all = co_await WhenAllOk(ctx, Ask(unique_id, UniqueId::kNext, one), Ask(user, User::kById, author),
+                                  Ask(graph, SocialGraph::kLook, LookAt(request.from(), request.to())));
+    if (!all.ok()) co_return all.status();
+    auto& [ids, people, look] = *all;
+    if (!look.hidden().empty()) co_return absl::PermissionDeniedError("one of the two blocks the other");
+    if (people.people_size() != 1) co_return absl::NotFoundError("there is no such author");
+    reply->set_id(ids.ids(0));
+    *reply->mutable_from() = people.people(0);
+    reply->set_text(request.text());
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    reply->set_created_ms(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+    const uint64_t low = std::min(request.from(), request.to()),
+                   high = std::max(request.from(), request.to());
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status = s.Execute(
+          "INSERT INTO messages(id, low, high, author, text, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+          {reply->id(), low, high, request.from(), request.text(), reply->created_ms()});
+      return status.ok() ? NoteLast(s, low, high) : status;
+    });
+  }
+
+  Coroutine List(Context& ctx, const MessagePage& request, Conversations* reply) override {
+    Conversations found;
+    Ids people;
+    const uint32_t limit = LimitOf(request.limit());
+    absl::Status read = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query(
+          "SELECT id, author, text, created_ms, other FROM conversations JOIN messages ON id = last"
+          " WHERE user = ?1 AND last < ?2 ORDER BY last DESC LIMIT ?3",
+          {request.user(), BeforeOf(request.before()), uint64_t{limit}}, [&](const SqlRow& row) {
+            Conversation* const one = found.add_conversations();
+            Put(row, one->mutable_last());
+            one->mutable_with()->set_id(row.Unsigned(4));
+            people.add_ids(row.Unsigned(4));
+          });
+    });
+    if (!read.ok() || found.conversations().empty()) co_return read;
+    LookRequest look;
+    look.set_viewer(request.user());
+    *look.mutable_authors() = people.ids();
+    people.add_ids(request.user());
+    auto both = co_await WhenAllOk(ctx, Ask(user, User::kById, people), Ask(graph, SocialGraph::kLook, look));
+    if (!both.ok()) co_return both.status();
+    auto& [named, looked] = *both;
+    const std::unordered_set<uint64_t> hidden(looked.hidden().begin(), looked.hidden().end());
+    const auto names = NamesOf(named);
+    if (found.conversations_size() == static_cast<int>(limit)) {
+      reply->set_next(found.conversations().rbegin()->last().id());
+    }
+    for (Conversation& one : *found.mutable_conversations()) {
+      if (hidden.contains(one.with().id())) continue;
+      Name(names, one.mutable_with());
+      Name(names, one.mutable_last()->mutable_from());
+      reply->add_conversations()->Swap(&one);
+    }
+    co_return absl::OkStatus();
+  }
+
+  Coroutine Read(Context& ctx, const MessagePage& request, DirectMessages* reply) override {
+    const uint64_t low = std::min(request.user(), request.other()),
+                   high = std::max(request.user(), request.other());
+    const uint32_t limit = LimitOf(request.limit());
+    Ids people;
+    people.add_ids(low), people.add_ids(high);
+    auto both = co_await WhenAllOk(ctx, Ask(user, User::kById, people),
+                                   Ask(graph, SocialGraph::kLook, LookAt(request.user(), request.other())));
+    if (!both.ok()) co_return both.status();
+    auto& [named, look] = *both;
+    if (!look.hidden().empty()) co_return absl::OkStatus();
+    const auto names = NamesOf(named);
+    absl::Status read = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query(
+          "SELECT id, author, text, created_ms FROM messages"
+          " WHERE low = ?1 AND high = ?2 AND id < ?3 ORDER BY id DESC LIMIT ?4",
+          {low, high, BeforeOf(request.before()), uint64_t{limit}}, [&](const SqlRow& row) {
+            DirectMessage* const message = reply->add_messages();
+            Put(row, message);
+            Name(names, message->mutable_from());
+          });
+    });
+    if (reply->messages_size() == static_cast<int>(limit)) reply->set_next(reply->messages().rbegin()->id());
+    co_return read;
+  }
+
+  Coroutine Delete(Context& ctx, const MessageOfUser& request, Nothing*) override {
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      uint64_t low = 0, high = 0, author = 0;
+      absl::Status status = s.Query("SELECT low, high, author FROM messages WHERE id = ?1",
+                                    {request.message()}, [&](const SqlRow& row) {
+                                      low = row.Unsigned(0), high = row.Unsigned(1), author = row.Unsigned(2);
+                                    });
+      if (!status.ok()) return status;
+      // To others it is as if there were none.
+      if (request.user() != low && request.user() != high)
+        return absl::NotFoundError("there is no such message");
+      if (request.user() != author) return absl::PermissionDeniedError("the other wrote it");
+      status = s.Execute("DELETE FROM messages WHERE id = ?1", {request.message()});
+      return status.ok() ? NoteLast(s, low, high) : status;
+    });
+  }
+
+  // Brings the conversation's two rows to its last message.
+  static absl::Status NoteLast(SqlSession& s, uint64_t low, uint64_t high) {
+    uint64_t last = 0;
+    absl::Status status = s.Query("SELECT max(id) FROM messages WHERE low = ?1 AND high = ?2", {low, high},
+                                  [&](const SqlRow& row) { last = row.Unsigned(0); });
+    for (const auto& [one, other] : {std::pair(low, high), std::pair(high, low)}) {
+      if (!status.ok()) return status;
+      status = last == 0 ? s.Execute("DELETE FROM conversations WHERE user = ?1 AND other = ?2", {one, other})
+                         : s.Execute("INSERT OR REPLACE INTO conversations VALUES (?1, ?2, ?3)",
+                                     {one, other, last});
+    }
+    return status;
+  }
+
+  static void Put(const SqlRow& row, DirectMessage* message) {
+    message->set_id(row.Unsigned(0));
+    message->mutable_from()->set_id(row.Unsigned(1));
+    message->set_text(std::string(row.Text(2)));
+    message->set_created_ms(row.Integer(3));
+  }
+  static std::unordered_map<uint64_t, std::string> NamesOf(const People& people) {
+    std::unordered_map<uint64_t, std::string> names;
+    for (const Person& person : people.people()) names[person.id()] = person.name();
+    return names;
+  }
+  static void Name(const std::unordered_map<uint64_t, std::string>& names, Person* person) {
+    if (const auto found = names.find(person->id()); found != names.end()) person->set_name(found->second);
+  }
+  static LookRequest LookAt(uint64_t viewer, uint64_t other) {
+    LookRequest look;
+    look.set_viewer(viewer);
+    look.add_authors(other);
+    return look;
+  }
+
+  std::vector<DeclaredPath> Paths() const override {
+    const std::string users(User::kServiceName), graphs(SocialGraph::kServiceName);
+    return {{"Send", {std::string(UniqueId::kServiceName), users, graphs}},
+            {"List", {users, graphs}},
+            {"Read", {users, graphs}},
+            {"Delete", {}}};
+  }
+
+  SqlDatabase& db;
+  const UniqueId::Stub unique_id;
+  const User::Stub user;
+  const SocialGraph::Stub graph;
+};
+
+HostedService HostedDirectMessage() {
+  auto data = std::make_shared<DataOptions>();
+  return {.name = "direct-message",
+          .calls = {"unique-id", "user", "social-graph"},
+          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .make = [data](Env& env) -> MadeService {
+            auto db = OpenData(env, *data, "direct-message", {kMessageSchema});
+            if (!db.ok()) return db.status();
+            return std::make_unique<DirectMessageService>(**db, env);
+          }};
+}
+
+}  // namespace curtail::social

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Favorite: who likes which post.
+//
+// A like may be on its way while its post is deleted. So a deleted post leaves a row behind, which refuses later likes:
+// no order of the two leaves a like of nothing.
+#include "apps/social/data.h"
+#include "apps/social/page.h"
+#include "curtail/rpc/coroutine.h"
+#include "curtail/rpc/host.h"
+#include "reactions.curtail.h"
+
+namespace curtail::social {
+
+const char kFavoriteSchema[] =
+    "CREATE TABLE likes(post INTEGER, user INTEGER, author INTEGER NOT NULL, PRIMARY KEY(post, user))"
+    " STRICT, WITHOUT ROWID;"
+    "CREATE INDEX likes_of ON likes(user, post);"
+    "CREATE INDEX received ON likes(author);"
+    "CREATE TABLE sizes(post INTEGER PRIMARY KEY, size INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE forgotten(post INTEGER PRIMARY KEY) STRICT;";
+
+struct FavoriteService final : Favorite::CoroutineService {
+  explicit FavoriteService(SqlDatabase& d) : db(d) {}
+
+  Coroutine Add(Context& ctx, const Liking& request, Changed* reply) override {
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      bool gone = false;
+      absl::Status status = s.Query("SELECT 1 FROM forgotten WHERE post = ?1", {request.post()},
+                                    [&](const SqlRow&) { gone = true; });
+      if (gone) return absl::NotFoundError("there is no such post");
+      status.Update(s.Execute("INSERT OR IGNORE INTO likes(post, user, author) VALUES (?1, ?2, ?3)",
+                              {request.post(), request.user(), request.author()}));
+      reply->set_changed(status.ok() && s.changes() > 0);
+      if (!reply->changed()) return status;
+      return s.Execute("INSERT INTO sizes VALUES (?1, 1) ON CONFLICT DO UPDATE SET size = size + 1",
+                       {request.post()});
+    });
+  }
+
+  Coroutine Remove(Context& ctx, const Liking& request, Changed* reply) override {
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status =
+          s.Execute("DELETE FROM likes WHERE post = ?1 AND user = ?2", {request.post(), request.user()});
+      reply->set_changed(status.ok() && s.changes() > 0);
+      if (!reply->changed()) return status;
+      return s.Execute("UPDATE sizes SET size = size - 1 WHERE post = ?1", {request.post()});
+    });
+  }
+
+  Coroutine Count(Context& ctx, const Ids& request, Counts* reply) override {
+    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    reply->mutable_counts()->Resize(request.ids_size(), 0);
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status;
+      for (int i = 0; i < request.ids_size(); ++i) {
+        status.Update(s.Query("SELECT size FROM sizes WHERE post = ?1", {request.ids(i)},
+                              [&](const SqlRow& row) { reply->set_counts(i, row.Unsigned(0)); }));
+      }
+      return status;
+    });
+  }
+
+  Coroutine By(Context& ctx, const ReactionPage& request, Ids* reply) override {
+    return List(ctx, "SELECT user FROM likes WHERE post = ?1 AND user > ?2 ORDER BY user LIMIT ?3", request,
+                request.from(), reply);
+  }
+  Coroutine Of(Context& ctx, const ReactionPage& request, Ids* reply) override {
+    return List(ctx, "SELECT post FROM likes WHERE user = ?1 AND post < ?2 ORDER BY post DESC LIMIT ?3",
+                request, BeforeOf(request.from()), reply);
+  }
+
+  Coroutine Forget(Context& ctx, const Ids& request, Nothing*) override {
+    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status;
+      for (const uint64_t post : request.ids()) {
+        status.Update(s.Execute("INSERT OR IGNORE INTO forgotten(post) VALUES (?1)", {post}));
+        status.Update(s.Execute("DELETE FROM likes WHERE post = ?1", {post}));
+        status.Update(s.Execute("DELETE FROM sizes WHERE post = ?1", {post}));
+      }
+      return status;
+    });
+  }
+
+  Coroutine List(Context& ctx, std::string_view sql, const ReactionPage& page, uint64_t from, Ids* reply) {
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query(sql, {page.of(), from, uint64_t{LimitOf(page.limit())}},
+                     [&](const SqlRow& row) { reply->add_ids(row.Unsigned(0)); });
+    });
+  }
+
+  SqlDatabase& db;
+};
+
+HostedService HostedFavorite() {
+  auto data = std::make_shared<DataOptions>();
+  return {.name = "favorite",
+          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .make = [data](Env& env) -> MadeService {
+            auto db = OpenData(env, *data, "favorite", {kFavoriteSchema});
+            if (!db.ok()) return db.status();
+            return std::make_unique<FavoriteService>(**db);
+          }};
+}
+
+}  // namespace curtail::social

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Read post: posts as one user sees them. Every way to read posts goes through here, so that what a block hides is
+// hidden on all of them.
+//
+// A post is hidden if its author, or that of what it repeats, blocks the viewer or is blocked by it. A repost without a
+// text is gone when its original is. Counts are no reason to show nothing: a post is shown without those that do not
+// come.
+#include <unordered_map>
+#include <unordered_set>
+
+#include "apps/social/page.h"
+#include "content.curtail.h"
+#include "curtail/rpc/host.h"
+#include "curtail/rpc/when_all.h"
+#include "reactions.curtail.h"
+#include "users.curtail.h"
+
+namespace curtail::social {
+
+struct ReadPostService final : ReadPost::CoroutineService {
+  explicit ReadPostService(Env& env)
+      : storage(env.Stub<PostStorage>("post-storage")),
+        graph(env.Stub<SocialGraph>("social-graph")),
+        favorite(env.Stub<Favorite>("favorite")),
+        repost_reply(env.Stub<RepostReply>("repost-reply")) {}
+
+  Coroutine Read(Context& ctx, const ViewRequest& request, View* reply) override {
+    if (absl::Status status = CheckCount(request.ids_size(), kMostViewed, "ids"); !status.ok())
+      co_return status;
+    if (request.ids().empty()) co_return absl::OkStatus();
+    Ids ids;
+    *ids.mutable_ids() = request.ids();
+    auto [posts, likes, refs] =
+        co_await WhenAll(ctx, Ask(storage, PostStorage::kRead, ids), Ask(favorite, Favorite::kCount, ids),
+                         Ask(repost_reply, RepostReply::kCount, ids));
+    if (!posts.ok()) co_return posts.status();
+    auto seen = co_await WhenAllOk(ctx, Ask(storage, PostStorage::kRead, OriginalsOf(*posts)),
+                                   Ask(graph, SocialGraph::kLook, AuthorsOf(request.viewer(), *posts)));
+    if (!seen.ok()) co_return seen.status();
+    auto& [originals, look] = *seen;
+    std::unordered_map<uint64_t, Post*> by_id;
+    for (Post& post : *originals.mutable_posts()) by_id[post.id()] = &post;
+    const std::unordered_set<uint64_t> hidden(look.hidden().begin(), look.hidden().end());
+    int next = 0;
+    for (int i = 0; i < ids.ids_size(); ++i) {
+      if (next == posts->posts_size() || posts->posts(next).id() != ids.ids(i)) {
+        reply->add_gone(ids.ids(i));
+        continue;
+      }
+      Post* const post = posts->mutable_posts(next++);
+      if (!PutOriginal(by_id, post)) {
+        reply->add_gone(post->id());
+        continue;
+      }
+      if (hidden.contains(post->author().id()) || hidden.contains(post->original().author().id())) continue;
+      if (likes.ok()) post->set_favorites(likes->counts(i));
+      if (refs.ok()) post->set_replies(refs->replies(i));
+      if (refs.ok()) post->set_reposts(refs->reposts(i));
+      reply->add_posts()->Swap(post);
+    }
+    reply->mutable_followed()->Swap(look.mutable_followed());
+    reply->mutable_hidden()->Swap(look.mutable_hidden());
+    co_return absl::OkStatus();
+  }
+
+  static Ids OriginalsOf(const Posts& posts) {
+    Ids ids;
+    for (const Post& post : posts.posts()) {
+      if (post.has_original()) ids.add_ids(post.original().id());
+    }
+    return ids;
+  }
+
+  static LookRequest AuthorsOf(uint64_t viewer, const Posts& posts) {
+    LookRequest look;
+    std::unordered_set<uint64_t> authors;
+    const auto add = [&](const Post& post) {
+      if (authors.insert(post.author().id()).second) look.add_authors(post.author().id());
+    };
+    look.set_viewer(viewer);
+    for (const Post& post : posts.posts()) {
+      add(post);
+      if (post.has_original()) add(post.original());
+    }
+    return look;
+  }
+
+  // Puts what a repost repeats in the place of the reference to it. False: the post is nothing without it.
+  static bool PutOriginal(const std::unordered_map<uint64_t, Post*>& originals, Post* post) {
+    if (!post->has_original()) return true;
+    const auto found = originals.find(post->original().id());
+    if (found == originals.end()) {
+      post->clear_original();
+      return !post->text().empty() || !post->media().empty();
+    }
+    *post->mutable_original() = *found->second;
+    post->mutable_original()->clear_original();
+    return true;
+  }
+
+  std::vector<DeclaredPath> Paths() const override {
+    return {{"Read",
+             {std::string(PostStorage::kServiceName), std::string(SocialGraph::kServiceName),
+              std::string(Favorite::kServiceName), std::string(RepostReply::kServiceName)}}};
+  }
+
+  const PostStorage::Stub storage;
+  const SocialGraph::Stub graph;
+  const Favorite::Stub favorite;
+  const RepostReply::Stub repost_reply;
+};
+
+HostedService HostedReadPost() {
+  return {.name = "read-post",
+          .calls = {"post-storage", "social-graph", "favorite", "repost-reply"},
+          .make = [](Env& env) { return std::make_unique<ReadPostService>(env); }};
+}
+
+}  // namespace curtail::social

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Repost and reply: which posts answer or repeat which. Deleted posts leave a row behind, as in favorite.
+#include "apps/social/data.h"
+#include "apps/social/page.h"
+#include "curtail/rpc/coroutine.h"
+#include "curtail/rpc/host.h"
+#include "reactions.curtail.h"
+
+namespace curtail::social {
+
+// Each post refers to one at most.
+const char kReferenceSchema[] =
+    "CREATE TABLE refs(post INTEGER PRIMARY KEY, author INTEGER NOT NULL, target INTEGER NOT NULL,"
+    " repost INTEGER NOT NULL, bare INTEGER NOT NULL) STRICT;"
+    "CREATE INDEX refs_of ON refs(target, repost, post);"
+    "CREATE UNIQUE INDEX once ON refs(target, author) WHERE bare = 1;"
+    "CREATE TABLE sizes(target INTEGER, repost INTEGER, size INTEGER NOT NULL, PRIMARY KEY(target, repost))"
+    " STRICT, WITHOUT ROWID;"
+    "CREATE TABLE forgotten(post INTEGER PRIMARY KEY) STRICT;";
+
+struct RepostReplyService final : RepostReply::CoroutineService {
+  explicit RepostReplyService(SqlDatabase& d) : db(d) {}
+
+  Coroutine Add(Context& ctx, const Reference& request, Nothing*) override {
+    const int repost = request.repost() ? 1 : 0, bare = request.bare() ? 1 : 0;
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      bool gone = false;
+      absl::Status status = s.Query("SELECT 1 FROM forgotten WHERE post = ?1", {request.of()},
+                                    [&](const SqlRow&) { gone = true; });
+      if (gone) return absl::NotFoundError("there is no such post");
+      if (!status.ok()) return status;
+      status = s.Execute("INSERT INTO refs(post, author, target, repost, bare) VALUES (?1, ?2, ?3, ?4, ?5)",
+                         {request.post(), request.author(), request.of(), repost, bare});
+      if (absl::IsAlreadyExists(status)) return absl::AlreadyExistsError("it was reposted before");
+      if (!status.ok()) return status;
+      return s.Execute("INSERT INTO sizes VALUES (?1, ?2, 1) ON CONFLICT DO UPDATE SET size = size + 1",
+                       {request.of(), repost});
+    });
+  }
+
+  Coroutine Count(Context& ctx, const Ids& request, ReferenceCounts* reply) override {
+    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    reply->mutable_replies()->Resize(request.ids_size(), 0);
+    reply->mutable_reposts()->Resize(request.ids_size(), 0);
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status;
+      for (int i = 0; i < request.ids_size(); ++i) {
+        status.Update(s.Query(
+            "SELECT repost, size FROM sizes WHERE target = ?1", {request.ids(i)}, [&](const SqlRow& row) {
+              auto* counts = row.Integer(0) != 0 ? reply->mutable_reposts() : reply->mutable_replies();
+              counts->Set(i, row.Unsigned(1));
+            }));
+      }
+      return status;
+    });
+  }
+
+  Coroutine Replies(Context& ctx, const ReactionPage& request, Ids* reply) override {
+    return List(ctx, request, 0, reply);
+  }
+  Coroutine Reposts(Context& ctx, const ReactionPage& request, Ids* reply) override {
+    return List(ctx, request, 1, reply);
+  }
+
+  Coroutine Forget(Context& ctx, const Ids& request, Nothing*) override {
+    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status;
+      for (const uint64_t post : request.ids()) status.Update(Forget(s, post));
+      return status;
+    });
+  }
+
+  static absl::Status Forget(SqlSession& s, uint64_t post) {
+    absl::Status status = s.Execute("INSERT OR IGNORE INTO forgotten(post) VALUES (?1)", {post});
+    status.Update(
+        s.Execute("UPDATE sizes SET size = size - 1 WHERE (target, repost) ="
+                  " (SELECT target, repost FROM refs WHERE post = ?1)",
+                  {post}));
+    status.Update(s.Execute("DELETE FROM refs WHERE post = ?1 OR target = ?1", {post}));
+    status.Update(s.Execute("DELETE FROM sizes WHERE target = ?1", {post}));
+    return status;
+  }
+
+  Coroutine List(Context& ctx, const ReactionPage& page, int repost, Ids* reply) {
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query(
+          "SELECT post FROM refs WHERE target = ?1 AND repost = ?2 AND post < ?3"
+          " ORDER BY post DESC LIMIT ?4",
+          {page.of(), repost, BeforeOf(page.from()), uint64_t{LimitOf(page.limit())}},
+          [&](const SqlRow& row) { reply->add_ids(row.Unsigned(0)); });
+    });
+  }
+
+  SqlDatabase& db;
+};
+
+HostedService HostedRepostReply() {
+  auto data = std::make_shared<DataOptions>();
+  return {.name = "repost-reply",
+          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .make = [data](Env& env) -> MadeService {
+            auto db = OpenData(env, *data, "repost-reply", {kReferenceSchema});
+            if (!db.ok()) return db.status();
+            return std::make_unique<RepostReplyService>(**db);
+          }};
+}
+
+}  // namespace curtail::social

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Search: asks all parts of the index at once, and merges what they find by score or by time.
+//
+// Posts reach the index behind the caller's back, many with one commit, through a queue on disk. Jobs of a post may
+// overtake each other, so the index may know a deleted post; then it is removed again when a search finds it.
+#include <algorithm>
+
+#include "apps/social/data.h"
+#include "apps/social/job_queue.h"
+#include "apps/social/page.h"
+#include "content.curtail.h"
+#include "curtail/rpc/host.h"
+#include "curtail/rpc/when_all.h"
+#include "search.curtail.h"
+
+namespace curtail::social {
+
+constexpr uint64_t kMostSkipped = kMostHits - 100;
+
+struct SearchService final : Search::CoroutineService {
+  SearchService(SqlDatabase& db, Env& env)
+      : parts(env.Channels("search-index")),
+        read_post(env.Stub<ReadPost>("read-post")),
+        queue(db, /*group=*/64, [this](std::span<JobQueue::Job> jobs) { Deliver(jobs); }) {
+    queue.WorkWhileServing(env);
+  }
+
+  Coroutine Enqueue(Context& ctx, const IndexJob& request, Nothing*) override {
+    if (request.text().empty() && !request.remove()) co_return absl::OkStatus();
+    co_return co_await queue.Put(ctx, request.SerializeAsString());
+  }
+  Coroutine Look(Context& ctx, const Nothing&, QueueState* reply) override { return queue.Look(ctx, reply); }
+
+  Coroutine Query(Context& ctx, const SearchQuery& request, Posts* reply) override {
+    const uint32_t limit = LimitOf(request.limit());
+    const uint64_t skipped = request.newest() ? 0 : request.from();
+    if (skipped > kMostSkipped) {
+      co_return absl::InvalidArgumentError(Join("a search by score shows ", kMostHits, " posts"));
+    }
+    IndexQuery query;
+    query.set_text(request.text());
+    query.set_newest(request.newest());
+    if (request.newest()) query.set_before(request.from());
+    query.set_limit(static_cast<uint32_t>(skipped) + limit);
+    auto found = co_await broadcast(ctx, parts, SearchIndex::kFind, query);
+    std::vector<Hit> hits;
+    for (auto& part : found) {
+      if (!part.ok()) co_return part.status();
+      hits.insert(hits.end(), part->hits().begin(), part->hits().end());
+    }
+    std::ranges::sort(hits, [](const Hit& a, const Hit& b) {
+      return a.score() != b.score() ? a.score() > b.score() : a.post() > b.post();
+    });
+    hits.erase(hits.begin(), hits.begin() + static_cast<ptrdiff_t>(std::min(skipped, hits.size())));
+    const bool more = hits.size() >= limit;
+    if (more) hits.resize(limit);
+    ViewRequest view;
+    view.set_viewer(request.viewer());
+    for (const Hit& hit : hits) view.add_ids(hit.post());
+    auto [seen] = co_await WhenAll(ctx, Ask(read_post, ReadPost::kRead, view));
+    if (!seen.ok()) co_return seen.status();
+    reply->mutable_posts()->Swap(seen->mutable_posts());
+    if (more && request.newest()) reply->set_next(hits.back().post());
+    if (more && !request.newest() && skipped + limit <= kMostSkipped) reply->set_next(skipped + limit);
+    for (const uint64_t post : seen->gone()) {
+      IndexJob stale;
+      stale.set_post(post);
+      stale.set_remove(true);
+      if (absl::Status put = co_await queue.Put(ctx, stale.SerializeAsString()); !put.ok()) co_return put;
+    }
+    co_return absl::OkStatus();
+  }
+
+  // A post's part follows from its id: Fibonacci hashing, as the low bits of ids are mostly zero.
+  size_t PartOf(uint64_t post) const { return (post * 0x9E3779B97F4A7C15u >> 32) % parts.size(); }
+
+  // Each part gets its jobs at once, and commits once.
+  void Deliver(std::span<JobQueue::Job> jobs) {
+    std::vector<IndexJobs> requests(parts.size());
+    std::vector<size_t> part_of;
+    for (const JobQueue::Job& job : jobs) {
+      IndexJob what;
+      what.ParseFromString(job.bytes);
+      part_of.push_back(PartOf(what.post()));
+      *requests[part_of.back()].add_jobs() = std::move(what);
+    }
+    std::vector<Channel*> channels;
+    std::vector<IndexJobs> wanted;
+    std::vector<size_t> place(parts.size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (requests[i].jobs().empty()) continue;
+      place[i] = channels.size();
+      channels.push_back(parts[i]);
+      wanted.push_back(std::move(requests[i]));
+    }
+    Context ctx(kJobTime);
+    const auto applied = ctx.FanOut(channels, SearchIndex::kApply, wanted);
+    for (size_t i = 0; i < jobs.size(); ++i) jobs[i].done = applied[place[part_of[i]]].ok();
+  }
+
+  std::vector<DeclaredPath> Paths() const override {
+    return {{"Enqueue", {}},
+            {"Look", {}},
+            {"Query", {std::string(SearchIndex::kServiceName), std::string(ReadPost::kServiceName)}}};
+  }
+
+  const std::vector<Channel*> parts;
+  const ReadPost::Stub read_post;
+  JobQueue queue;
+};
+
+HostedService HostedSearch() {
+  auto data = std::make_shared<DataOptions>();
+  return {.name = "search",
+          .calls = {"search-index", "read-post"},
+          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .make = [data](Env& env) -> MadeService {
+            auto db = OpenData(env, *data, "search", {JobQueue::kSchema});
+            if (!db.ok()) return db.status();
+            return std::make_unique<SearchService>(**db, env);
+          }};
+}
+
+}  // namespace curtail::social
