@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 
 MAX_WAIT_S = 90
-PROCESSES = {"processes": 20, "monolith": 2}
+PROCESSES = {"processes": 22, "monolith": 2}
 
 
 def rest(address, verb, path, body=None, token=None):
@@ -73,6 +73,14 @@ def use(address):
     assert rest(address, "DELETE", f"/v1/posts/{post['id']}", token=tokens["bob"])[0] == 403
     assert rest(address, "DELETE", f"/v1/posts/{post['id']}", token=tokens["ann"])[0] == 200
     assert rest(address, "GET", f"/v1/urls/{code}")[0] == 404
+    status, message = rest(address, "POST", "/v1/messages/bob", {"text": "a word"}, tokens["ann"])
+    assert status == 200 and message["from"]["name"] == "ann", message
+    assert rest(address, "GET", "/v1/messages/ann", token=tokens["bob"])[1]["messages"] == [message]
+    listed = rest(address, "GET", "/v1/messages", token=tokens["bob"])[1]["conversations"]
+    assert listed == [{"with": message["from"], "last": message}], listed
+    assert rest(address, "DELETE", f"/v1/messages/{message['id']}", token=tokens["bob"])[0] == 403
+    assert rest(address, "DELETE", f"/v1/messages/{message['id']}", token=tokens["ann"])[0] == 200
+    assert rest(address, "GET", "/v1/users/ann/statistics")[1] == {"followers": "1"}
     assert rest(address, "PUT", "/v1/blocked/bob", token=tokens["ann"])[0] == 200
     assert rest(address, "PUT", "/v1/following/ann", token=tokens["bob"])[0] == 403
 

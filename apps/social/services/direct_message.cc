@@ -4,6 +4,7 @@
 //
 // A message is a row. A conversation has two more, one for each party, which name its last message, so that a list of
 // conversations reads nothing else.
+#include <algorithm>
 #include <chrono>
 #include <unordered_map>
 #include <unordered_set>

@@ -83,6 +83,13 @@ struct FavoriteService final : Favorite::CoroutineService {
     });
   }
 
+  Coroutine Received(Context& ctx, const UserId& request, CountReply* reply) override {
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT count(*) FROM likes WHERE author = ?1", {request.user()},
+                     [&](const SqlRow& row) { reply->set_count(row.Unsigned(0)); });
+    });
+  }
+
   Coroutine List(Context& ctx, std::string_view sql, const ReactionPage& page, uint64_t from, Ids* reply) {
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
       return s.Query(sql, {page.of(), from, uint64_t{LimitOf(page.limit())}},

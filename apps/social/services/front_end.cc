@@ -12,6 +12,7 @@
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/jwt.h"
 #include "curtail/rpc/when_all.h"
+#include "messages.curtail.h"
 #include "reactions.curtail.h"
 #include "search.curtail.h"
 #include "social.curtail.h"
@@ -33,6 +34,8 @@ struct FrontEndService final : Social::CoroutineService {
         favorite(env.Stub<Favorite>("favorite")),
         repost_reply(env.Stub<RepostReply>("repost-reply")),
         search(env.Stub<Search>("search")),
+        messaging(env.Stub<DirectMessaging>("direct-message")),
+        statistics(env.Stub<UserStatistics>("user-statistics")),
         home(env.Stub<HomeTimeline>("home-timeline")),
         timeline(env.Stub<UserTimeline>("user-timeline")),
         url_shorten(env.Stub<UrlShorten>("url-shorten")) {}
@@ -200,10 +203,68 @@ struct FrontEndService final : Social::CoroutineService {
     co_return absl::OkStatus();
   }
 
+  Coroutine SendMessage(Context& ctx, const MessageRequest& request, DirectMessage* reply) override {
+    const SocialId caller = CallerOf(ctx, request.token());
+    if (!caller.ok()) co_return caller.status();
+    const SocialId named = co_await Named(ctx, request.to());
+    if (!named.ok()) co_return named.status();
+    MessageDraft draft;
+    draft.set_from(*caller);
+    draft.set_to(*named);
+    draft.set_text(request.text());
+    co_return co_await Forward(ctx, messaging.channel(), DirectMessaging::kSend, draft, reply);
+  }
+
+  Coroutine ListConversations(Context& ctx, const HomePage& request, Conversations* reply) override {
+    const SocialId caller = CallerOf(ctx, request.token());
+    if (!caller.ok()) co_return caller.status();
+    MessagePage page;
+    page.set_user(*caller);
+    page.set_before(request.before());
+    page.set_limit(request.limit());
+    co_return co_await Forward(ctx, messaging.channel(), DirectMessaging::kList, page, reply);
+  }
+
+  Coroutine ReadConversation(Context& ctx, const UserPage& request, DirectMessages* reply) override {
+    const SocialId caller = CallerOf(ctx, request.token());
+    if (!caller.ok()) co_return caller.status();
+    const SocialId named = co_await Named(ctx, request.name());
+    if (!named.ok()) co_return named.status();
+    MessagePage page;
+    page.set_user(*caller);
+    page.set_other(*named);
+    page.set_before(request.before());
+    page.set_limit(request.limit());
+    co_return co_await Forward(ctx, messaging.channel(), DirectMessaging::kRead, page, reply);
+  }
+
+  Coroutine DeleteMessage(Context& ctx, const PostRequest& request, Changed* reply) override {
+    const SocialId caller = CallerOf(ctx, request.token());
+    if (!caller.ok()) co_return caller.status();
+    MessageOfUser message;
+    message.set_message(request.id());
+    message.set_user(*caller);
+    auto [deleted] = co_await WhenAll(ctx, Ask(messaging, DirectMessaging::kDelete, message));
+    reply->set_changed(true);
+    co_return deleted.status();
+  }
+
+  Coroutine GetStatistics(Context& ctx, const UserRequest& request, Statistics* reply) override {
+    const SocialId viewer = ViewerOf(ctx, request.token());
+    if (!viewer.ok()) co_return viewer.status();
+    const SocialId named = co_await Named(ctx, request.name());
+    if (!named.ok()) co_return named.status();
+    StatisticsQuery query;
+    query.set_viewer(*viewer);
+    query.set_user(*named);
+    co_return co_await Forward(ctx, statistics.channel(), UserStatistics::kOf, query, reply);
+  }
+
   std::vector<DeclaredPath> Paths() const override {
     const std::string users(User::kServiceName), graphs(SocialGraph::kServiceName);
     const std::string composers(ComposePost::kServiceName), posts(ReadPost::kServiceName);
     const std::string likes(Favorite::kServiceName), refs(RepostReply::kServiceName);
+    const std::string messages(DirectMessaging::kServiceName);
     std::vector<DeclaredPath> paths = {
         {"Register", {users}},
         {"Login", {users}},
@@ -221,6 +282,11 @@ struct FrontEndService final : Social::CoroutineService {
         {"ReadReposts", {posts, refs}},
         {"SearchPosts", {std::string(Search::kServiceName)}},
         {"SearchUsers", {users, graphs}},
+        {"SendMessage", {users, messages}},
+        {"ListConversations", {messages}},
+        {"ReadConversation", {users, messages}},
+        {"DeleteMessage", {messages}},
+        {"GetStatistics", {users, std::string(UserStatistics::kServiceName)}},
     };
     for (const char* method : {"Follow", "Unfollow", "Block", "Unblock", "ListFollowers", "ListFollowing"}) {
       paths.push_back({method, {users, graphs}});
@@ -380,6 +446,8 @@ struct FrontEndService final : Social::CoroutineService {
   const Favorite::Stub favorite;
   const RepostReply::Stub repost_reply;
   const Search::Stub search;
+  const DirectMessaging::Stub messaging;
+  const UserStatistics::Stub statistics;
   const HomeTimeline::Stub home;
   const UserTimeline::Stub timeline;
   const UrlShorten::Stub url_shorten;
@@ -389,7 +457,7 @@ HostedService HostedFrontEnd() {
   auto data = std::make_shared<DataOptions>();
   return {.name = "front-end",
           .calls = {"user", "social-graph", "compose-post", "read-post", "favorite", "repost-reply", "search",
-                    "home-timeline", "user-timeline", "url-shorten"},
+                    "direct-message", "user-statistics", "home-timeline", "user-timeline", "url-shorten"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
             JwtOptions tokens;

@@ -62,6 +62,13 @@ struct PostStorageService final : PostStorage::CoroutineService {
     co_return cache->Set(KeyOf(request.post()), kDeletedMark, /*if_absent=*/false, ctx.deadline(), &stored);
   }
 
+  Coroutine CountOf(Context& ctx, const UserId& request, CountReply* reply) override {
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT count(*) FROM posts WHERE author = ?1", {request.user()},
+                     [&](const SqlRow& row) { reply->set_count(row.Unsigned(0)); });
+    });
+  }
+
   static std::string KeyOf(uint64_t post) { return Join("post", post); }
 
   // False without an answer of the cache: then SQLite knows.
@@ -93,7 +100,8 @@ HostedService HostedPostStorage() {
             }
             auto db = OpenData(env, *data, "post-storage",
                                {"CREATE TABLE posts(id INTEGER PRIMARY KEY, author INTEGER NOT NULL,"
-                                " post BLOB NOT NULL) STRICT"});
+                                " post BLOB NOT NULL) STRICT",
+                                "CREATE INDEX posts_of ON posts(author)"});
             if (!db.ok()) return db.status();
             return std::make_unique<PostStorageService>(**db, std::move(cache));
           }};

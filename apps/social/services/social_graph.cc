@@ -79,6 +79,18 @@ struct SocialGraphService final : SocialGraph::CoroutineService {
     });
   }
 
+  Coroutine CountOf(Context& ctx, const UserId& request, GraphCounts* reply) override {
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query(
+          "SELECT (SELECT count(*) FROM follows WHERE other = ?1),"
+          " (SELECT count(*) FROM follows WHERE user = ?1)",
+          {request.user()}, [&](const SqlRow& row) {
+            reply->set_followers(row.Unsigned(0));
+            reply->set_following(row.Unsigned(1));
+          });
+    });
+  }
+
   // True if one of them blocks the other.
   static absl::StatusOr<bool> Either(SqlSession& s, uint64_t a, uint64_t b) {
     bool blocked = false;
