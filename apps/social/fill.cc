@@ -33,6 +33,8 @@ ComposeRequest RequestOf(Rng& rng, uint64_t users, const std::string& token) {
   return request;
 }
 
+std::string TopicOf(uint64_t number) { return Join("topic_", number % 8); }
+
 class SocialFiller {
  public:
   explicit SocialFiller(const FillOptions& options)
@@ -95,6 +97,44 @@ class SocialFiller {
     return stub.Compose(ctx, RequestOf(rng, options_.users, sessions_[author].token()), &post);
   }
 
+  // Who has which ad, and who clicks which, follows from the numbers: each user likes one topic.
+  absl::Status Advertise(uint64_t number, const Social::Stub& stub) {
+    const uint64_t owner = number % options_.users;
+    if (is_new_[owner] == 0) return absl::OkStatus();
+    AdRequest request;
+    request.set_token(sessions_[owner].token());
+    request.mutable_ad()->set_title(Join("Ad ", number));
+    request.mutable_ad()->set_url(Join("http://example.org/", number));
+    request.mutable_ad()->set_topic(TopicOf(number));
+    Context ctx(FromSeconds(options_.timeout_s));
+    Ad ad;
+    return stub.CreateAd(ctx, request, &ad);
+  }
+
+  absl::Status LookAtAds(uint64_t user, const Social::Stub& stub) {
+    constexpr int kLooks = 4;
+    constexpr double kClicksLiked = 0.5, kClicksOther = 0.02;
+    Rng rng(options_.seed + user);
+    for (int i = 0; i < kLooks && is_new_[user] != 0; ++i) {
+      HomePage page;
+      page.set_token(sessions_[user].token());
+      page.set_limit(6);
+      Context ctx(FromSeconds(options_.timeout_s));
+      AdList shown;
+      if (absl::Status status = stub.ShowAds(ctx, page, &shown); !status.ok()) return status;
+      for (const Ad& ad : shown.ads()) {
+        if (rng.Uniform01() >= (ad.topic() == TopicOf(user) ? kClicksLiked : kClicksOther)) continue;
+        PostRequest click;
+        click.set_token(page.token());
+        click.set_id(ad.id());
+        Context again(FromSeconds(options_.timeout_s));
+        Ad clicked;
+        if (absl::Status status = stub.ClickAd(again, click, &clicked); !status.ok()) return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
   std::vector<LoadUser> Users() const {
     std::vector<LoadUser> users;
     for (const Session& session : sessions_)
@@ -133,8 +173,14 @@ absl::Status Fill(FillOptions options) {
     return filler.Connect(follows[i], stub);
   });
   if (!status.ok()) return status;
-  return filler.ForAll("posts", options.posts,
-                       [&](uint64_t i, const Social::Stub& stub) { return filler.Write(i, stub); });
+  status = filler.ForAll("posts", options.posts,
+                         [&](uint64_t i, const Social::Stub& stub) { return filler.Write(i, stub); });
+  if (!status.ok()) return status;
+  status = filler.ForAll("ads", options.ads,
+                         [&](uint64_t i, const Social::Stub& stub) { return filler.Advertise(i, stub); });
+  if (!status.ok() || options.ads == 0) return status;
+  return filler.ForAll("looks at ads", options.users,
+                       [&](uint64_t i, const Social::Stub& stub) { return filler.LookAtAds(i, stub); });
 }
 
 }  // namespace curtail::social

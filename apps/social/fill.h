@@ -17,6 +17,7 @@ struct FillOptions {
   uint64_t users = 100;
   uint64_t follows = 2000;
   uint64_t posts = 500;
+  uint64_t ads = 24;
   uint64_t seed = 1;
   int threads = 8;
   double timeout_s = 20;  // of one call

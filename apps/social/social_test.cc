@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole application, in one process and in thirteen, as its clients see it.
+// The whole application, in one process and in a process a service, as its clients see it.
 #include <gmock/gmock.h>
 
 #include "apps/social/social_testing.h"

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -19,13 +20,13 @@
 namespace curtail::social {
 namespace {
 
-const std::vector<std::string> kServices = {"unique-id",     "user",           "social-graph",
-                                            "user-mention",  "url-shorten",    "text",
-                                            "media",         "post-storage",   "favorite",
-                                            "repost-reply",  "read-post",      "search-index",
-                                            "search",        "direct-message", "user-statistics",
-                                            "user-timeline", "home-timeline",  "write-home-timeline",
-                                            "compose-post",  "front-end"};
+const std::vector<std::string> kServices = {
+    "unique-id",    "user",           "social-graph",    "user-mention",
+    "url-shorten",  "text",           "media",           "post-storage",
+    "favorite",     "repost-reply",   "read-post",       "search-index",
+    "search",       "direct-message", "user-statistics", "user-recommender",
+    "ads",          "user-timeline",  "home-timeline",   "write-home-timeline",
+    "compose-post", "front-end"};
 
 int InstancesOf(const std::string& service) { return service == "search-index" ? 2 : 1; }
 
@@ -161,6 +162,10 @@ void AwaitEmpty(const Stub& queue) {
 
 void SocialDeployment::AwaitQueue() { AwaitEmpty(WriteHomeTimeline::Stub(queue_.get())); }
 void SocialDeployment::AwaitIndex() { AwaitEmpty(social::Search::Stub(index_.get())); }
+
+void SocialDeployment::Train() const {
+  EXPECT_EQ(std::system(Join(SOCIAL_PROGRAM, " train --quiet --data ", dir_.File("data")).c_str()), 0);
+}
 
 Session SocialDeployment::Register(const std::string& name) {
   Credentials credentials;

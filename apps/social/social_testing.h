@@ -56,6 +56,9 @@ class SocialDeployment {
   // The same for the index of the search.
   void AwaitIndex();
 
+  // Runs `social train`.
+  void Train() const;
+
   // A user that is logged in. Fails the test if it cannot.
   Session Register(const std::string& name);
   Post Compose(const Session& by, const std::string& text);

@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 
 MAX_WAIT_S = 90
-PROCESSES = {"processes": 22, "monolith": 2}
+PROCESSES = {"processes": 24, "monolith": 2}
 
 
 def rest(address, verb, path, body=None, token=None):
@@ -80,6 +80,17 @@ def use(address):
     assert listed == [{"with": message["from"], "last": message}], listed
     assert rest(address, "DELETE", f"/v1/messages/{message['id']}", token=tokens["bob"])[0] == 403
     assert rest(address, "DELETE", f"/v1/messages/{message['id']}", token=tokens["ann"])[0] == 200
+    status, ad = rest(address, "POST", "/v1/ads", {"title": "Pears", "url": "http://example.org/", "topic": "fruit"},
+                      tokens["ann"])
+    assert status == 200, ad
+    deadline = time.monotonic() + MAX_WAIT_S
+    while ad not in rest(address, "GET", "/v1/ads?limit=10", token=tokens["bob"])[1]["ads"]:
+        assert time.monotonic() < deadline, "the ad is never drawn"
+    assert rest(address, "POST", f"/v1/ads/{ad['id']}/click", token=tokens["bob"]) == (200, ad)
+    assert rest(address, "POST", f"/v1/ads/{ad['id']}/click", token=tokens["bob"])[0] == 400
+    assert rest(address, "DELETE", f"/v1/ads/{ad['id']}", token=tokens["ann"])[0] == 200
+    status, people = rest(address, "GET", "/v1/suggestions?limit=3", token=tokens["bob"])
+    assert status == 200 and len(people["people"]) == 3, people
     assert rest(address, "GET", "/v1/users/ann/statistics")[1] == {"followers": "1"}
     assert rest(address, "PUT", "/v1/blocked/bob", token=tokens["ann"])[0] == 200
     assert rest(address, "PUT", "/v1/following/ann", token=tokens["bob"])[0] == 403

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Front end: what clients call. Finds out who calls and whom names mean, and hands on.
-#include <charconv>
-#include <chrono>
-#include <unordered_set>
 
 #include "apps/social/data.h"
 #include "apps/social/page.h"
-#include "apps/social/secrets.h"
+#include "apps/social/sessions.h"
+#include "apps/social/views.h"
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
-#include "curtail/rpc/jwt.h"
 #include "curtail/rpc/when_all.h"
 #include "messages.curtail.h"
+#include "models.curtail.h"
 #include "reactions.curtail.h"
 #include "search.curtail.h"
 #include "social.curtail.h"
@@ -21,21 +19,28 @@
 
 namespace curtail::social {
 
+// Who calls, and whom it names.
+struct CallerAndNamed {
+  uint64_t by = 0, named = 0;
+};
 using SocialId = absl::StatusOr<uint64_t>;
+using SocialPair = absl::StatusOr<CallerAndNamed>;
 using GraphMethod = Method<Edge, Changed>;
 
 struct FrontEndService final : Social::CoroutineService {
-  FrontEndService(std::unique_ptr<JwtVerifier> v, Env& env)
-      : verifier(std::move(v)),
+  FrontEndService(Sessions s, Env& env)
+      : sessions(std::move(s)),
         user(env.Stub<User>("user")),
         graph(env.Stub<SocialGraph>("social-graph")),
         compose(env.Stub<ComposePost>("compose-post")),
-        read_post(env.Stub<ReadPost>("read-post")),
+        views(env),
         favorite(env.Stub<Favorite>("favorite")),
         repost_reply(env.Stub<RepostReply>("repost-reply")),
         search(env.Stub<Search>("search")),
         messaging(env.Stub<DirectMessaging>("direct-message")),
         statistics(env.Stub<UserStatistics>("user-statistics")),
+        recommender(env.Stub<UserRecommender>("user-recommender")),
+        ads(env.Stub<Ads>("ads")),
         home(env.Stub<HomeTimeline>("home-timeline")),
         timeline(env.Stub<UserTimeline>("user-timeline")),
         url_shorten(env.Stub<UrlShorten>("url-shorten")) {}
@@ -69,7 +74,7 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine Compose(Context& ctx, const ComposeRequest& request, Post* reply) override {
-    const SocialId caller = CallerOf(ctx, request.token());
+    const SocialId caller = sessions.CallerOf(ctx, request.token());
     if (!caller.ok()) co_return caller.status();
     Draft draft;
     draft.set_author(*caller);
@@ -81,7 +86,7 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine DeletePost(Context& ctx, const PostRequest& request, Changed* reply) override {
-    const SocialId caller = CallerOf(ctx, request.token());
+    const SocialId caller = sessions.CallerOf(ctx, request.token());
     if (!caller.ok()) co_return caller.status();
     PostOfAuthor post;
     post.set_author(*caller);
@@ -92,7 +97,7 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine ReadHomeTimeline(Context& ctx, const HomePage& request, Posts* reply) override {
-    const SocialId caller = CallerOf(ctx, request.token());
+    const SocialId caller = sessions.CallerOf(ctx, request.token());
     if (!caller.ok()) co_return caller.status();
     TimelinePage page;
     page.set_viewer(*caller);
@@ -103,29 +108,27 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine ReadUserTimeline(Context& ctx, const UserPage& request, Posts* reply) override {
-    const SocialId viewer = ViewerOf(ctx, request.token());
-    if (!viewer.ok()) co_return viewer.status();
-    const SocialId named = co_await Named(ctx, request.name());
-    if (!named.ok()) co_return named.status();
+    const SocialPair who = co_await Both(ctx, sessions.ViewerOf(ctx, request.token()), request.name());
+    if (!who.ok()) co_return who.status();
     TimelinePage page;
-    page.set_viewer(*viewer);
-    page.set_user(*named);
+    page.set_viewer(who->by);
+    page.set_user(who->named);
     page.set_before(request.before());
     page.set_limit(request.limit());
     co_return co_await Forward(ctx, timeline.channel(), UserTimeline::kRead, page, reply);
   }
 
   Coroutine GetPost(Context& ctx, const PostRequest& request, Post* reply) override {
-    const SocialId viewer = ViewerOf(ctx, request.token());
+    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
     if (!viewer.ok()) co_return viewer.status();
-    co_return co_await See(ctx, *viewer, request.id(), reply);
+    co_return co_await views.See(ctx, *viewer, request.id(), reply);
   }
 
   Coroutine AddFavorite(Context& ctx, const PostRequest& request, Changed* reply) override {
-    const SocialId caller = CallerOf(ctx, request.token());
+    const SocialId caller = sessions.CallerOf(ctx, request.token());
     if (!caller.ok()) co_return caller.status();
     Post post;
-    if (absl::Status seen = co_await See(ctx, *caller, request.id(), &post); !seen.ok()) co_return seen;
+    if (absl::Status seen = co_await views.See(ctx, *caller, request.id(), &post); !seen.ok()) co_return seen;
     Liking like;
     like.set_user(*caller);
     like.set_post(post.id());
@@ -134,7 +137,7 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine RemoveFavorite(Context& ctx, const PostRequest& request, Changed* reply) override {
-    const SocialId caller = CallerOf(ctx, request.token());
+    const SocialId caller = sessions.CallerOf(ctx, request.token());
     if (!caller.ok()) co_return caller.status();
     Liking like;
     like.set_user(*caller);
@@ -143,30 +146,28 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine ListFavoredBy(Context& ctx, const PostPage& request, People* reply) override {
-    const SocialId viewer = ViewerOf(ctx, request.token());
+    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
     if (!viewer.ok()) co_return viewer.status();
     Post post;
-    if (absl::Status seen = co_await See(ctx, *viewer, request.id(), &post); !seen.ok()) co_return seen;
+    if (absl::Status seen = co_await views.See(ctx, *viewer, request.id(), &post); !seen.ok()) co_return seen;
     const ReactionPage page = PageOf(request.id(), request);
     auto [ids] = co_await WhenAll(ctx, Ask(favorite, Favorite::kBy, page));
     if (!ids.ok()) co_return ids.status();
     reply->set_next(NextOf(*ids, page));
-    co_return co_await Introduce(ctx, *viewer, *ids, reply);
+    co_return co_await views.Introduce(ctx, *viewer, *ids, reply);
   }
 
   Coroutine ReadFavorites(Context& ctx, const UserPage& request, Posts* reply) override {
-    const SocialId viewer = ViewerOf(ctx, request.token());
-    if (!viewer.ok()) co_return viewer.status();
-    const SocialId named = co_await Named(ctx, request.name());
-    if (!named.ok()) co_return named.status();
-    const ReactionPage page = PageOf(*named, request);
+    const SocialPair who = co_await Both(ctx, sessions.ViewerOf(ctx, request.token()), request.name());
+    if (!who.ok()) co_return who.status();
+    const ReactionPage page = PageOf(who->named, request);
     auto both = co_await WhenAllOk(ctx, Ask(favorite, Favorite::kOf, page),
-                                   Ask(graph, SocialGraph::kLook, LookAt(*viewer, *named)));
+                                   Ask(graph, SocialGraph::kLook, LookAt(who->by, who->named)));
     if (!both.ok()) co_return both.status();
     const auto& [ids, look] = *both;
     if (!look.hidden().empty()) co_return absl::OkStatus();
     reply->set_next(NextOf(ids, page));
-    co_return co_await Show(ctx, *viewer, ids, reply);
+    co_return co_await views.Show(ctx, who->by, ids, reply);
   }
 
   Coroutine ReadReplies(Context& ctx, const PostPage& request, Posts* reply) override {
@@ -177,7 +178,7 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine SearchPosts(Context& ctx, const SearchRequest& request, Posts* reply) override {
-    const SocialId viewer = ViewerOf(ctx, request.token());
+    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
     if (!viewer.ok()) co_return viewer.status();
     SearchQuery query;
     query.set_viewer(*viewer);
@@ -189,34 +190,26 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine SearchUsers(Context& ctx, const NamePage& request, FoundPeople* reply) override {
-    const SocialId viewer = ViewerOf(ctx, request.token());
+    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
     if (!viewer.ok()) co_return viewer.status();
     auto [found] = co_await WhenAll(ctx, Ask(user, User::kSearch, request));
     if (!found.ok()) co_return found.status();
-    LookRequest look;
-    look.set_viewer(*viewer);
-    for (const Person& person : found->people()) look.add_authors(person.id());
-    auto [looked] = co_await WhenAll(ctx, Ask(graph, SocialGraph::kLook, look));
-    if (!looked.ok()) co_return looked.status();
-    PutSeen(*looked, found->mutable_people(), reply->mutable_people());
-    reply->set_next(found->next());
-    co_return absl::OkStatus();
+    *reply = *std::move(found);
+    co_return co_await views.LeaveOutHidden(ctx, *viewer, reply->mutable_people());
   }
 
   Coroutine SendMessage(Context& ctx, const MessageRequest& request, DirectMessage* reply) override {
-    const SocialId caller = CallerOf(ctx, request.token());
-    if (!caller.ok()) co_return caller.status();
-    const SocialId named = co_await Named(ctx, request.to());
-    if (!named.ok()) co_return named.status();
+    const SocialPair who = co_await Both(ctx, sessions.CallerOf(ctx, request.token()), request.to());
+    if (!who.ok()) co_return who.status();
     MessageDraft draft;
-    draft.set_from(*caller);
-    draft.set_to(*named);
+    draft.set_from(who->by);
+    draft.set_to(who->named);
     draft.set_text(request.text());
     co_return co_await Forward(ctx, messaging.channel(), DirectMessaging::kSend, draft, reply);
   }
 
   Coroutine ListConversations(Context& ctx, const HomePage& request, Conversations* reply) override {
-    const SocialId caller = CallerOf(ctx, request.token());
+    const SocialId caller = sessions.CallerOf(ctx, request.token());
     if (!caller.ok()) co_return caller.status();
     MessagePage page;
     page.set_user(*caller);
@@ -226,20 +219,18 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine ReadConversation(Context& ctx, const UserPage& request, DirectMessages* reply) override {
-    const SocialId caller = CallerOf(ctx, request.token());
-    if (!caller.ok()) co_return caller.status();
-    const SocialId named = co_await Named(ctx, request.name());
-    if (!named.ok()) co_return named.status();
+    const SocialPair who = co_await Both(ctx, sessions.CallerOf(ctx, request.token()), request.name());
+    if (!who.ok()) co_return who.status();
     MessagePage page;
-    page.set_user(*caller);
-    page.set_other(*named);
+    page.set_user(who->by);
+    page.set_other(who->named);
     page.set_before(request.before());
     page.set_limit(request.limit());
     co_return co_await Forward(ctx, messaging.channel(), DirectMessaging::kRead, page, reply);
   }
 
   Coroutine DeleteMessage(Context& ctx, const PostRequest& request, Changed* reply) override {
-    const SocialId caller = CallerOf(ctx, request.token());
+    const SocialId caller = sessions.CallerOf(ctx, request.token());
     if (!caller.ok()) co_return caller.status();
     MessageOfUser message;
     message.set_message(request.id());
@@ -250,14 +241,31 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine GetStatistics(Context& ctx, const UserRequest& request, Statistics* reply) override {
-    const SocialId viewer = ViewerOf(ctx, request.token());
-    if (!viewer.ok()) co_return viewer.status();
-    const SocialId named = co_await Named(ctx, request.name());
-    if (!named.ok()) co_return named.status();
+    const SocialPair who = co_await Both(ctx, sessions.ViewerOf(ctx, request.token()), request.name());
+    if (!who.ok()) co_return who.status();
     StatisticsQuery query;
-    query.set_viewer(*viewer);
-    query.set_user(*named);
+    query.set_viewer(who->by);
+    query.set_user(who->named);
     co_return co_await Forward(ctx, statistics.channel(), UserStatistics::kOf, query, reply);
+  }
+
+  Coroutine SuggestUsers(Context& ctx, const HomePage& request, People* reply) override {
+    return ForCaller(ctx, recommender.channel(), UserRecommender::kRecommend, request, reply);
+  }
+  Coroutine ShowAds(Context& ctx, const HomePage& request, AdList* reply) override {
+    return ForCaller(ctx, ads.channel(), Ads::kShow, request, reply);
+  }
+  Coroutine CreateAd(Context& ctx, const AdRequest& request, Ad* reply) override {
+    return OfAd(ctx, Ads::kCreate, request.token(), request.ad(), reply);
+  }
+  Coroutine ClickAd(Context& ctx, const PostRequest& request, Ad* reply) override {
+    return OfAd(ctx, Ads::kClick, request.token(), AdOf(request.id()), reply);
+  }
+  Coroutine DeleteAd(Context& ctx, const PostRequest& request, Changed* reply) override {
+    Nothing nothing;
+    absl::Status deleted = co_await OfAd(ctx, Ads::kDelete, request.token(), AdOf(request.id()), &nothing);
+    reply->set_changed(true);
+    co_return deleted;
   }
 
   std::vector<DeclaredPath> Paths() const override {
@@ -287,7 +295,11 @@ struct FrontEndService final : Social::CoroutineService {
         {"ReadConversation", {users, messages}},
         {"DeleteMessage", {messages}},
         {"GetStatistics", {users, std::string(UserStatistics::kServiceName)}},
+        {"SuggestUsers", {std::string(UserRecommender::kServiceName)}},
     };
+    for (const char* method : {"ShowAds", "CreateAd", "ClickAd", "DeleteAd"}) {
+      paths.push_back({method, {std::string(Ads::kServiceName)}});
+    }
     for (const char* method : {"Follow", "Unfollow", "Block", "Unblock", "ListFollowers", "ListFollowing"}) {
       paths.push_back({method, {users, graphs}});
     }
@@ -302,14 +314,41 @@ struct FrontEndService final : Social::CoroutineService {
     co_return replies[0].status();
   }
 
-  Coroutine ChangeGraph(Context& ctx, const GraphMethod& method, const Relation& request, Changed* reply) {
-    const SocialId caller = CallerOf(ctx, request.token());
+  // For the caller, as many as the page has.
+  template <class Reply>
+  Coroutine ForCaller(Context& ctx, Channel* channel, const Method<RecommendQuery, Reply>& method,
+                      const HomePage& page, Reply* reply) {
+    const SocialId caller = sessions.CallerOf(ctx, page.token());
     if (!caller.ok()) co_return caller.status();
-    const SocialId named = co_await Named(ctx, request.name());
-    if (!named.ok()) co_return named.status();
+    RecommendQuery query;
+    query.set_user(*caller);
+    query.set_limit(page.limit());
+    co_return co_await Forward(ctx, channel, method, query, reply);
+  }
+
+  // An ad, and the caller that does something about it.
+  template <class Reply>
+  Coroutine OfAd(Context& ctx, const Method<AdOfUser, Reply>& method, const std::string& token, Ad ad,
+                 Reply* reply) {
+    const SocialId caller = sessions.CallerOf(ctx, token);
+    if (!caller.ok()) co_return caller.status();
+    AdOfUser what;
+    what.set_user(*caller);
+    what.mutable_ad()->Swap(&ad);
+    co_return co_await Forward(ctx, ads.channel(), method, what, reply);
+  }
+  static Ad AdOf(uint64_t id) {
+    Ad ad;
+    ad.set_id(id);
+    return ad;
+  }
+
+  Coroutine ChangeGraph(Context& ctx, const GraphMethod& method, const Relation& request, Changed* reply) {
+    const SocialPair who = co_await Both(ctx, sessions.CallerOf(ctx, request.token()), request.name());
+    if (!who.ok()) co_return who.status();
     Edge edge;
-    edge.set_from(*caller);
-    edge.set_to(*named);
+    edge.set_from(who->by);
+    edge.set_to(who->named);
     co_return co_await Forward(ctx, graph.channel(), method, edge, reply);
   }
 
@@ -328,58 +367,17 @@ struct FrontEndService final : Social::CoroutineService {
     co_return people.status();
   }
 
-  // A post that the viewer may see. NOT_FOUND for any other.
-  Coroutine See(Context& ctx, uint64_t viewer, uint64_t id, Post* post) {
-    ViewRequest view;
-    view.set_viewer(viewer);
-    view.add_ids(id);
-    auto [seen] = co_await WhenAll(ctx, Ask(read_post, ReadPost::kRead, view));
-    if (!seen.ok()) co_return seen.status();
-    if (seen->posts().empty()) co_return absl::NotFoundError("there is no such post");
-    post->Swap(seen->mutable_posts(0));
-    co_return absl::OkStatus();
-  }
-
-  // Those of the posts that the viewer may see.
-  Coroutine Show(Context& ctx, uint64_t viewer, const Ids& ids, Posts* reply) {
-    ViewRequest view;
-    view.set_viewer(viewer);
-    *view.mutable_ids() = ids.ids();
-    auto [seen] = co_await WhenAll(ctx, Ask(read_post, ReadPost::kRead, view));
-    if (seen.ok()) reply->mutable_posts()->Swap(seen->mutable_posts());
-    co_return seen.status();
-  }
-
-  // Those of the users that the viewer may see, by rising id.
-  Coroutine Introduce(Context& ctx, uint64_t viewer, const Ids& ids, People* reply) {
-    LookRequest look;
-    look.set_viewer(viewer);
-    *look.mutable_authors() = ids.ids();
-    auto both = co_await WhenAllOk(ctx, Ask(user, User::kById, ids), Ask(graph, SocialGraph::kLook, look));
-    if (!both.ok()) co_return both.status();
-    auto& [people, looked] = *both;
-    PutSeen(looked, people.mutable_people(), reply->mutable_people());
-    co_return absl::OkStatus();
-  }
-  static void PutSeen(const LookReply& look, google::protobuf::RepeatedPtrField<Person>* people,
-                      google::protobuf::RepeatedPtrField<Person>* seen) {
-    const std::unordered_set<uint64_t> hidden(look.hidden().begin(), look.hidden().end());
-    for (Person& person : *people) {
-      if (!hidden.contains(person.id())) seen->Add()->Swap(&person);
-    }
-  }
-
   Coroutine ReadReferences(Context& ctx, const Method<ReactionPage, Ids>& method, const PostPage& request,
                            Posts* reply) {
-    const SocialId viewer = ViewerOf(ctx, request.token());
+    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
     if (!viewer.ok()) co_return viewer.status();
     Post post;
-    if (absl::Status seen = co_await See(ctx, *viewer, request.id(), &post); !seen.ok()) co_return seen;
+    if (absl::Status seen = co_await views.See(ctx, *viewer, request.id(), &post); !seen.ok()) co_return seen;
     const ReactionPage page = PageOf(request.id(), request);
     auto [ids] = co_await WhenAll(ctx, Ask(repost_reply, method, page));
     if (!ids.ok()) co_return ids.status();
     reply->set_next(NextOf(*ids, page));
-    co_return co_await Show(ctx, *viewer, *ids, reply);
+    co_return co_await views.Show(ctx, *viewer, *ids, reply);
   }
 
   template <class Request>
@@ -401,6 +399,13 @@ struct FrontEndService final : Social::CoroutineService {
     return look;
   }
 
+  Co<SocialPair> Both(Context& ctx, SocialId by, const std::string& name) {
+    if (!by.ok()) co_return by.status();
+    const SocialId named = co_await Named(ctx, name);
+    if (!named.ok()) co_return named.status();
+    co_return CallerAndNamed{*by, *named};
+  }
+
   // The user of that name.
   Co<SocialId> Named(Context& ctx, const std::string& name) {
     Names names;
@@ -411,43 +416,18 @@ struct FrontEndService final : Social::CoroutineService {
     co_return found->people(0).id();
   }
 
-  static std::string_view TokenOf(const Context& ctx, std::string_view given) {
-    if (!given.empty()) return given;
-    const std::string_view header = ctx.metadata().Find("authorization").value_or("");
-    constexpr std::string_view kBearer = "Bearer ";
-    return header.starts_with(kBearer) ? header.substr(kBearer.size()) : "";
-  }
-
-  // Whose session it is; 0 without a token.
-  SocialId ViewerOf(const Context& ctx, std::string_view given) const {
-    return TokenOf(ctx, given).empty() ? SocialId(0) : CallerOf(ctx, given);
-  }
-
-  // Whose session it is.
-  SocialId CallerOf(const Context& ctx, std::string_view given) const {
-    const std::string_view token = TokenOf(ctx, given);
-    if (token.empty()) return absl::UnauthenticatedError("log in, and send the token of the session");
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    const absl::StatusOr<JwtClaims> claims =
-        verifier->Verify(token, std::chrono::duration_cast<std::chrono::seconds>(now).count());
-    if (!claims.ok()) return claims.status();
-    uint64_t id = 0;
-    const std::string& text = claims->subject;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-    if (error == std::errc() && end == text.data() + text.size()) return id;
-    return absl::UnauthenticatedError("the token names no user");
-  }
-
-  const std::unique_ptr<JwtVerifier> verifier;
+  const Sessions sessions;
   const User::Stub user;
   const SocialGraph::Stub graph;
   const ComposePost::Stub compose;
-  const ReadPost::Stub read_post;
+  const Views views;
   const Favorite::Stub favorite;
   const RepostReply::Stub repost_reply;
   const Search::Stub search;
   const DirectMessaging::Stub messaging;
   const UserStatistics::Stub statistics;
+  const UserRecommender::Stub recommender;
+  const Ads::Stub ads;
   const HomeTimeline::Stub home;
   const UserTimeline::Stub timeline;
   const UrlShorten::Stub url_shorten;
@@ -457,18 +437,13 @@ HostedService HostedFrontEnd() {
   auto data = std::make_shared<DataOptions>();
   return {.name = "front-end",
           .calls = {"user", "social-graph", "compose-post", "read-post", "favorite", "repost-reply", "search",
-                    "direct-message", "user-statistics", "home-timeline", "user-timeline", "url-shorten"},
+                    "direct-message", "user-statistics", "user-recommender", "ads", "home-timeline",
+                    "user-timeline", "url-shorten"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            JwtOptions tokens;
-            auto secret = TokenSecret(*data);
-            if (!secret.ok()) return secret.status();
-            tokens.secret = *std::move(secret);
-            tokens.issuer = kIssuer;
-            tokens.leeway_s = 0;
-            auto verifier = JwtVerifier::Load(tokens);
-            if (!verifier.ok()) return verifier.status();
-            return std::make_unique<FrontEndService>(*std::move(verifier), env);
+            auto sessions = Sessions::Load(*data);
+            if (!sessions.ok()) return sessions.status();
+            return std::make_unique<FrontEndService>(*std::move(sessions), env);
           }};
 }
 

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ads: what users want others to see, the likeliest to be clicked first. It counts what it shows and what is clicked,
+// from which `social train` learns. Without a model the newest come first.
+#include <algorithm>
+#include <atomic>
+#include <unordered_set>
+
+#include "apps/social/data.h"
+#include "apps/social/folder.h"
+#include "apps/social/model_file.h"
+#include "apps/social/page.h"
+#include "apps/social/train.h"
+#include "content.curtail.h"
+#include "curtail/base/rng.h"
+#include "curtail/rpc/host.h"
+#include "curtail/rpc/when_all.h"
+#include "models.curtail.h"
+#include "users.curtail.h"
+
+namespace curtail::social {
+
+constexpr int kMostAdsOfUser = 100;
+// The newest of all ads, among which it chooses.
+constexpr int kMostAds = 1000;
+constexpr uint32_t kMostShown = 10;
+
+const char kAdsSchema[] =
+    "CREATE TABLE ads(id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, title TEXT NOT NULL, url TEXT NOT NULL,"
+    " topic TEXT NOT NULL) STRICT;"
+    "CREATE INDEX ads_of ON ads(owner);"
+    "CREATE TABLE shows(user INTEGER, ad INTEGER, shown INTEGER NOT NULL, clicked INTEGER NOT NULL,"
+    " PRIMARY KEY(user, ad)) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX shows_of ON shows(ad);";
+
+struct AdsService final : Ads::CoroutineService {
+  AdsService(SqlDatabase& d, std::string path, Env& env)
+      : db(d),
+        file(std::move(path)),
+        unique_id(env.Stub<UniqueId>("unique-id")),
+        graph(env.Stub<SocialGraph>("social-graph")) {}
+
+  static absl::Status CheckAd(const Ad& ad) {
+    const auto fits = [](const std::string& text, size_t most) {
+      return !text.empty() && text.size() <= most;
+    };
+    if (!fits(ad.title(), 256)) return absl::InvalidArgumentError("the title of an ad has 1 to 256 bytes");
+    if (!fits(ad.url(), 2048)) return absl::InvalidArgumentError("the URL of an ad has 1 to 2048 bytes");
+    if (!fits(ad.topic(), 32)) return absl::InvalidArgumentError("the topic of an ad has 1 to 32 bytes");
+    return absl::OkStatus();
+  }
+
+  Coroutine Create(Context& ctx, const AdOfUser& request, Ad* reply) override {
+    if (absl::Status status = CheckAd(request.ad()); !status.ok()) co_return status;
+    IdCount one;
+    one.set_count(1);
+    auto [ids] = co_await WhenAll(ctx, Ask(unique_id, UniqueId::kNext, one));
+    if (!ids.ok()) co_return ids.status();
+    *reply = request.ad();
+    reply->set_id(ids->ids(0));
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      int64_t have = 0;
+      absl::Status status = s.Query("SELECT count(*) FROM ads WHERE owner = ?1", {request.user()},
+                                    [&](const SqlRow& row) { have = row.Integer(0); });
+      if (!status.ok()) return status;
+      if (have >= kMostAdsOfUser) return absl::ResourceExhaustedError("a user has a hundred ads at most");
+      return s.Execute("INSERT INTO ads(id, owner, title, url, topic) VALUES (?1, ?2, ?3, ?4, ?5)",
+                       {reply->id(), request.user(), reply->title(), reply->url(), reply->topic()});
+    });
+  }
+
+  Coroutine Delete(Context& ctx, const AdOfUser& request, Nothing*) override {
+    const uint64_t ad = request.ad().id();
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      uint64_t owner = 0;
+      absl::Status status = s.Query("SELECT owner FROM ads WHERE id = ?1", {ad},
+                                    [&](const SqlRow& row) { owner = row.Unsigned(0); });
+      if (!status.ok()) return status;
+      if (owner == 0) return absl::NotFoundError("there is no such ad");
+      if (owner != request.user()) return absl::PermissionDeniedError("the ad is another's");
+      status.Update(s.Execute("DELETE FROM shows WHERE ad = ?1", {ad}));
+      status.Update(s.Execute("DELETE FROM ads WHERE id = ?1", {ad}));
+      return status;
+    });
+  }
+
+  Coroutine Show(Context& ctx, const RecommendQuery& request, AdList* reply) override {
+    std::vector<Candidate> all;
+    std::unordered_set<uint64_t> owners;
+    absl::Status read = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT id, title, url, topic, owner FROM ads ORDER BY id DESC LIMIT ?1", {kMostAds},
+                     [&](const SqlRow& row) {
+                       Put(row, &all.emplace_back().ad);
+                       all.back().owner = row.Unsigned(4);
+                       owners.insert(all.back().owner);
+                     });
+    });
+    if (!read.ok() || all.empty()) co_return read;
+    LookRequest look;
+    look.set_viewer(request.user());
+    look.mutable_authors()->Assign(owners.begin(), owners.end());
+    auto [looked] = co_await WhenAll(ctx, Ask(graph, SocialGraph::kLook, look));
+    if (!looked.ok()) co_return looked.status();
+    const std::unordered_set<uint64_t> hidden(looked->hidden().begin(), looked->hidden().end());
+    std::erase_if(all, [&](const Candidate& one) { return hidden.contains(one.owner); });
+    Choose(request.user(), std::clamp<uint32_t>(request.limit(), 1, kMostShown), &all);
+    for (Candidate& one : all) reply->add_ads()->Swap(&one.ad);
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status;
+      for (const Ad& ad : reply->ads()) {
+        status.Update(
+            s.Execute("INSERT INTO shows VALUES (?1, ?2, 1, 0) ON CONFLICT DO UPDATE SET shown = shown + 1",
+                      {request.user(), ad.id()}));
+      }
+      return status;
+    });
+  }
+
+  Coroutine Click(Context& ctx, const AdOfUser& request, Ad* reply) override {
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status =
+          s.Execute("UPDATE shows SET clicked = clicked + 1 WHERE user = ?1 AND ad = ?2 AND clicked < shown",
+                    {request.user(), request.ad().id()});
+      if (!status.ok()) return status;
+      if (s.changes() == 0) return absl::FailedPreconditionError("the ad was not shown to the user so often");
+      return s.Query("SELECT id, title, url, topic FROM ads WHERE id = ?1", {request.ad().id()},
+                     [&](const SqlRow& row) { Put(row, reply); });
+    });
+  }
+
+  struct Candidate {
+    Ad ad;
+    uint64_t owner = 0;
+    double probability = 0.5;
+  };
+
+  // Leaves `limit` of them. The last of several is drawn, so that all are seen now and then.
+  void Choose(uint64_t viewer, size_t limit, std::vector<Candidate>* all) {
+    if (const auto model = file.Get(); model.ok()) {
+      for (Candidate& one : *all)
+        one.probability = ClickProbability(**model, FeaturesOf(viewer, one.ad.id(), one.ad.topic()));
+    }
+    std::ranges::stable_sort(*all, std::greater<>(), &Candidate::probability);
+    if (all->size() <= limit) return;
+    Rng rng(draws.fetch_add(1, std::memory_order_relaxed));
+    if (limit > 1) std::swap((*all)[limit - 1], (*all)[limit - 1 + rng.Below(all->size() - limit + 1)]);
+    all->resize(limit);
+  }
+
+  static void Put(const SqlRow& row, Ad* ad) {
+    ad->set_id(row.Unsigned(0));
+    ad->set_title(std::string(row.Text(1)));
+    ad->set_url(std::string(row.Text(2)));
+    ad->set_topic(std::string(row.Text(3)));
+  }
+
+  std::vector<DeclaredPath> Paths() const override {
+    return {{"Create", {std::string(UniqueId::kServiceName)}},
+            {"Delete", {}},
+            {"Show", {std::string(SocialGraph::kServiceName)}},
+            {"Click", {}}};
+  }
+
+  SqlDatabase& db;
+  ModelFile<AdsModel> file;
+  const UniqueId::Stub unique_id;
+  const SocialGraph::Stub graph;
+  // Atomic; relaxed, a seed for each draw.
+  std::atomic<uint64_t> draws{1};
+};
+
+HostedService HostedAds() {
+  auto data = std::make_shared<DataOptions>();
+  return {.name = "ads",
+          .calls = {"unique-id", "social-graph"},
+          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .make = [data](Env& env) -> MadeService {
+            const absl::StatusOr<std::string> folder = DataFolder(data->folder);
+            if (!folder.ok()) return folder.status();
+            auto db = OpenData(env, *data, "ads", {kAdsSchema});
+            if (!db.ok()) return db.status();
+            return std::make_unique<AdsService>(**db, Join(*folder, "/", kAdsModelFile), env);
+          }};
+}
+
+}  // namespace curtail::social

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/social/train.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <vector>
+
+#include "apps/social/folder.h"
+#include "apps/social/model_file.h"
+#include "curtail/base/strings.h"
+#include "curtail/store/sql/session.h"
+
+namespace curtail::social {
+namespace {
+
+// Reads a store that a service may be writing.
+absl::Status QueryStore(const std::string& path, std::string_view sql,
+                        absl::FunctionRef<void(const SqlRow& row)> row) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return absl::NotFoundError(Join(path, " is not there: --data names the folder of the services"));
+  }
+  SqlSession::Options options;
+  options.path = path;
+  options.writes = false;
+  auto session = SqlSession::Open(options);
+  return session.ok() ? (*session)->Query(sql, {}, row) : session.status();
+}
+
+absl::Status LearnFollows(const std::string& folder, const TrainOptions& options) {
+  std::vector<FollowOf> follows;
+  absl::Status status =
+      QueryStore(folder + "/social-graph.db", "SELECT user, other FROM follows",
+                 [&](const SqlRow& row) { follows.emplace_back(row.Unsigned(0), row.Unsigned(1)); });
+  if (!status.ok()) return status;
+  const absl::StatusOr<FollowModel> model = TrainFollows(follows, options.follows);
+  if (!model.ok()) return model.status();
+  if (!options.quiet) {
+    const absl::StatusOr<double> rank = HeldOutRank(follows, options.follows);
+    if (!rank.ok()) return rank.status();
+    std::printf("%zu follows of %d users: a follow held out ranks above a random pair in %.1f %%\n",
+                follows.size(), model->users_size(), 100 * *rank);
+  }
+  return WriteMessage(*model, Join(folder, "/", kFollowModelFile));
+}
+
+absl::Status LearnAds(const std::string& folder, const TrainOptions& options) {
+  std::vector<AdShown> shown;
+  uint64_t all = 0, clicked = 0;
+  absl::Status status = QueryStore(
+      folder + "/ads.db", "SELECT shows.user, ad, topic, shown, clicked FROM shows JOIN ads ON ads.id = ad",
+      [&](const SqlRow& row) {
+        shown.push_back({FeaturesOf(row.Unsigned(0), row.Unsigned(1), row.Text(2)),
+                         static_cast<uint32_t>(row.Unsigned(3)), static_cast<uint32_t>(row.Unsigned(4))});
+        all += shown.back().shown, clicked += shown.back().clicked;
+      });
+  if (!status.ok() || shown.empty()) return status;
+  const AdsModel model = TrainAds(shown, options.ads);
+  if (!options.quiet) {
+    std::printf("ads shown %llu times, clicked %llu times: log loss %.4f\n",
+                static_cast<unsigned long long>(all), static_cast<unsigned long long>(clicked),
+                LogLoss(model, shown));
+  }
+  return WriteMessage(model, Join(folder, "/", kAdsModelFile));
+}
+
+}  // namespace
+
+absl::Status Train(const TrainOptions& options) {
+  const absl::StatusOr<std::string> folder = DataFolder(options.data);
+  if (!folder.ok()) return folder.status();
+  absl::Status status = LearnFollows(*folder, options);
+  return status.ok() ? LearnAds(*folder, options) : status;
+}
+
+}  // namespace curtail::social

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// views.h - posts and people as one user sees them, for services that clients call.
+#pragma once
+
+#include <cstdint>
+
+#include "content.curtail.h"
+#include "curtail/rpc/coroutine.h"
+#include "curtail/rpc/host.h"
+#include "users.curtail.h"
+
+namespace curtail::social {
+
+// A Views asks read-post, user and social-graph. Immutable; thread-safe. `viewer` is 0 for nobody in particular.
+class Views {
+ public:
+  // REQUIRES: HostedService::calls names the three.
+  explicit Views(Env& env)
+      : read_post_(env.Stub<ReadPost>("read-post")),
+        user_(env.Stub<User>("user")),
+        graph_(env.Stub<SocialGraph>("social-graph")) {}
+
+  // A post that the viewer may see. NOT_FOUND for any other.
+  Coroutine See(Context& ctx, uint64_t viewer, uint64_t id, Post* post) const;
+  // Those of the posts that the viewer may see.
+  Coroutine Show(Context& ctx, uint64_t viewer, const Ids& ids, Posts* posts) const;
+  // Those of the users that the viewer may see.
+  Coroutine Introduce(Context& ctx, uint64_t viewer, const Ids& ids, People* people) const;
+  Coroutine LeaveOutHidden(Context& ctx, uint64_t viewer,
+                           google::protobuf::RepeatedPtrField<Person>* people) const;
+
+ private:
+  const ReadPost::Stub read_post_;
+  const User::Stub user_;
+  const SocialGraph::Stub graph_;
+};
+
+}  // namespace curtail::social
