@@ -13,7 +13,7 @@
 
 namespace curtail::social {
 
-// `Service` is made of its database, the length of a timeline, and the Env.
+// `Service` is made of its TimelineStore and the Env. The store is the Redis `timelines`, if there is one, else a file.
 template <class Service>
 HostedService HostedTimeline(std::string name) {
   struct Options {
@@ -29,9 +29,14 @@ HostedService HostedTimeline(std::string name) {
     flags.Add("--timeline-length", &options->length, "Entries of a timeline that are kept", {1, 1e6});
   };
   hosted.make = [options, name = std::move(name)](Env& env) -> MadeService {
-    auto db = OpenData(env, options->data, name, {TimelineStore::kSchema});
+    if (!env.Store("timelines").empty()) {
+      auto address = StoreAddress::Parse(env.Store("timelines").front());
+      if (!address.ok()) return address.status();
+      return std::make_unique<Service>(MakeRedisTimelines(*std::move(address), name, options->length), env);
+    }
+    auto db = OpenData(env, options->data, name, {kTimelineSchema});
     if (!db.ok()) return db.status();
-    return std::make_unique<Service>(**db, options->length, env);
+    return std::make_unique<Service>(MakeSqlTimelines(*db, options->length), env);
   };
   return hosted;
 }

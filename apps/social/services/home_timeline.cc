@@ -18,53 +18,44 @@
 namespace curtail::social {
 
 struct HomeTimelineService final : HomeTimeline::CoroutineService {
-  HomeTimelineService(SqlDatabase& d, uint64_t length, Env& env)
-      : db(d), timelines(length), read_post(env.Stub<ReadPost>("read-post")) {}
+  HomeTimelineService(std::unique_ptr<TimelineStore> store, Env& env)
+      : timelines(std::move(store)), read_post(env.Stub<ReadPost>("read-post")) {}
 
   Coroutine Add(Context& ctx, const HomeEntries& request, Nothing*) override {
     if (absl::Status status = CheckCount(request.users_size(), kMostIds, "users"); !status.ok())
       co_return status;
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status;
-      for (const uint64_t user : request.users()) {
-        status.Update(timelines.Add(s, {.user = user,
-                                        .post = request.post(),
-                                        .author = request.author(),
-                                        .mentioned = request.mentioned()}));
-      }
-      return status;
-    });
+    co_return co_await timelines->Add(ctx, EntriesOf(request));
   }
 
   Coroutine Remove(Context& ctx, const HomeEntries& request, Nothing*) override {
     if (absl::Status status = CheckCount(request.users_size(), kMostIds, "users"); !status.ok())
       co_return status;
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status;
-      for (const uint64_t user : request.users()) {
-        status.Update(timelines.Remove(s, user, request.post()));
-      }
-      return status;
-    });
+    co_return co_await timelines->Remove(ctx, EntriesOf(request));
+  }
+
+  static std::vector<TimelineStore::Entry> EntriesOf(const HomeEntries& request) {
+    std::vector<TimelineStore::Entry> entries;
+    for (const uint64_t user : request.users()) {
+      entries.push_back(
+          {.user = user, .post = request.post(), .author = request.author(), .mentioned = request.mentioned()});
+    }
+    return entries;
   }
 
   Coroutine Read(Context& ctx, const TimelinePage& request, Posts* reply) override {
     if (request.viewer() != request.user())
       co_return absl::PermissionDeniedError("the timeline is another's");
     std::vector<TimelineStore::Entry> entries;
-    absl::Status read = co_await db.Reading(
-        ctx.deadline(), [&](SqlSession& s) { return timelines.Read(s, request, &entries); });
+    absl::Status read = co_await timelines->Read(ctx, request, &entries);
     if (!read.ok() || entries.empty()) co_return read;
     auto [seen] = co_await WhenAll(ctx, Ask(read_post, ReadPost::kRead, ViewOf(request.viewer(), entries)));
     if (!seen.ok()) co_return seen.status();
     PutWanted(entries, &*seen, reply);
     reply->set_next(NextOf(entries, request));
     if (seen->gone().empty()) co_return absl::OkStatus();
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status;
-      for (const uint64_t post : seen->gone()) status.Update(timelines.Remove(s, request.user(), post));
-      return status;
-    });
+    std::vector<TimelineStore::Entry> gone;
+    for (const uint64_t post : seen->gone()) gone.push_back({.user = request.user(), .post = post});
+    co_return co_await timelines->Remove(ctx, std::move(gone));
   }
 
   // Moves the posts that the viewer wants to the reply. Both lists have the same order.
@@ -83,8 +74,7 @@ struct HomeTimelineService final : HomeTimeline::CoroutineService {
     return {{"Add", {}}, {"Remove", {}}, {"Read", {std::string(ReadPost::kServiceName)}}};
   }
 
-  SqlDatabase& db;
-  const TimelineStore timelines;
+  const std::unique_ptr<TimelineStore> timelines;
   const ReadPost::Stub read_post;
 };
 

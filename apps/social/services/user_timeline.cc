@@ -14,24 +14,20 @@
 namespace curtail::social {
 
 struct UserTimelineService final : UserTimeline::CoroutineService {
-  UserTimelineService(SqlDatabase& d, uint64_t length, Env& env)
-      : db(d), timelines(length), read_post(env.Stub<ReadPost>("read-post")) {}
+  UserTimelineService(std::unique_ptr<TimelineStore> store, Env& env)
+      : timelines(std::move(store)), read_post(env.Stub<ReadPost>("read-post")) {}
 
   Coroutine Append(Context& ctx, const TimelineEntry& request, Nothing*) override {
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      return timelines.Add(s, {.user = request.user(), .post = request.post(), .author = request.user()});
-    });
+    return timelines->Add(ctx, {{.user = request.user(), .post = request.post(), .author = request.user()}});
   }
 
   Coroutine Remove(Context& ctx, const TimelineEntry& request, Nothing*) override {
-    co_return co_await db.Writing(
-        ctx.deadline(), [&](SqlSession& s) { return timelines.Remove(s, request.user(), request.post()); });
+    return timelines->Remove(ctx, {{.user = request.user(), .post = request.post()}});
   }
 
   Coroutine Read(Context& ctx, const TimelinePage& request, Posts* reply) override {
     std::vector<TimelineStore::Entry> entries;
-    absl::Status read = co_await db.Reading(
-        ctx.deadline(), [&](SqlSession& s) { return timelines.Read(s, request, &entries); });
+    absl::Status read = co_await timelines->Read(ctx, request, &entries);
     if (!read.ok() || entries.empty()) co_return read;
     auto [seen] = co_await WhenAll(ctx, Ask(read_post, ReadPost::kRead, ViewOf(request.viewer(), entries)));
     if (!seen.ok()) co_return seen.status();
@@ -45,8 +41,7 @@ struct UserTimelineService final : UserTimeline::CoroutineService {
     return {{"Append", {}}, {"Remove", {}}, {"Read", {std::string(ReadPost::kServiceName)}}};
   }
 
-  SqlDatabase& db;
-  const TimelineStore timelines;
+  const std::unique_ptr<TimelineStore> timelines;
   const ReadPost::Stub read_post;
 };
 
