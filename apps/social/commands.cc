@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The commands of `social` that serve nothing.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "apps/social/fill.h"
+#include "apps/social/folder.h"
 #include "apps/social/train.h"
+#include "curtail/base/strings.h"
 #include "curtail/rpc/host.h"
 
 namespace curtail::social {
@@ -68,8 +76,41 @@ HostCommand TrainCommand() {
           .run = [options] { return Train(*options); }};
 }
 
+// Starts redis-server in this process's place, on data below the folder.
+absl::Status BecomeRedis(const std::string& data, const std::string& socket) {
+  const absl::StatusOr<std::string> folder = DataFolder(data);
+  if (!folder.ok()) return folder.status();
+  const std::string own = *folder + "/redis";
+  if (mkdir(own.c_str(), 0700) != 0 && errno != EEXIST) {
+    return absl::FailedPreconditionError(Join(own, ": ", std::strerror(errno)));
+  }
+  // Every acknowledged write is on the disk, as with SQLite.
+  execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket.c_str(), "--unixsocketperm",
+         "700", "--dir", own.c_str(), "--save", "", "--appendonly", "yes", "--appendfsync", "always",
+         "--loglevel", "warning", static_cast<char*>(nullptr));
+  return absl::FailedPreconditionError(Join("redis-server cannot be started: ", std::strerror(errno),
+                                            "; Debian has it in the package redis-server"));
+}
+
+HostCommand RedisCommand() {
+  struct Options {
+    std::string data, socket;
+  };
+  auto options = std::make_shared<Options>();
+  return {.name = "redis",
+          .help = "Run a redis-server that keeps its data in the folder of the stores",
+          .examples = R"(Examples:
+  social redis --socket /tmp/timelines)",
+          .flags =
+              [options](Flags& flags) {
+                flags.Add("--data", &options->data, "Folder of the stores");
+                flags.Add("--socket", &options->socket, "The Unix socket on which it listens").Required();
+              },
+          .run = [options] { return BecomeRedis(options->data, options->socket); }};
+}
+
 }  // namespace
 
-std::vector<HostCommand> Commands() { return {FillCommand(), TrainCommand()}; }
+std::vector<HostCommand> Commands() { return {FillCommand(), RedisCommand(), TrainCommand()}; }
 
 }  // namespace curtail::social

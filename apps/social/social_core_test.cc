@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -21,6 +22,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/jwt.h"
+#include "curtail/store/store_testing.h"
 #include "social.curtail.h"
 
 namespace curtail::social {
@@ -77,36 +79,64 @@ TEST(SocialFolder, IsPrivateAndFoundFromTheEnvironment) {
   EXPECT_TRUE(absl::IsFailedPrecondition(DataFolder(dir.Write("file", "")).status()));
 }
 
-class TimelineStoreTest : public testing::Test {
+enum class Kept { kInAFile, kInRedis };
+
+class TimelineStoreTest : public testing::TestWithParam<Kept> {
  protected:
-  absl::Status Write(const std::function<absl::Status(SqlSession&)>& work) {
-    return db_->Write(Deadline::In(kMaxTestWait), work);
+  using Entry = TimelineStore::Entry;
+
+  // Outside of a server a coroutine ends before Start() returns.
+  static absl::Status End(Coroutine coroutine) {
+    bool done = false;
+    coroutine.Start([](void* end) { *static_cast<bool*>(end) = true; }, &done);
+    EXPECT_TRUE(done);
+    return coroutine.Take();
   }
-  std::vector<uint64_t> Read(uint64_t user, uint64_t before = 0, uint32_t limit = 100) {
+  void Add(std::vector<Entry> entries) {
+    Context ctx(kMaxTestWait);
+    const absl::Status status = End(store_->Add(ctx, std::move(entries)));
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  void Remove(std::vector<Entry> entries) {
+    Context ctx(kMaxTestWait);
+    const absl::Status status = End(store_->Remove(ctx, std::move(entries)));
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  std::vector<Entry> Page(uint64_t user, uint64_t before = 0, uint32_t limit = 100) {
     TimelinePage page;
     page.set_user(user), page.set_before(before), page.set_limit(limit);
-    std::vector<TimelineStore::Entry> entries;
-    EXPECT_TRUE(
-        db_->Read(Deadline::In(kMaxTestWait), [&](SqlSession& s) { return store_.Read(s, page, &entries); })
-            .ok());
-    const ViewRequest view = ViewOf(0, entries);
+    Context ctx(kMaxTestWait);
+    std::vector<Entry> entries;
+    const absl::Status status = End(store_->Read(ctx, page, &entries));
+    EXPECT_TRUE(status.ok()) << status;
+    return entries;
+  }
+  std::vector<uint64_t> Read(uint64_t user, uint64_t before = 0, uint32_t limit = 100) {
+    const ViewRequest view = ViewOf(0, Page(user, before, limit));
     return {view.ids().begin(), view.ids().end()};
   }
+  std::unique_ptr<TimelineStore> Open() {
+    if (GetParam() == Kept::kInAFile) {
+      db_ = *OpenData({.folder = dir_.File("data"), .no_sync = true}, "test", {kTimelineSchema});
+      return MakeSqlTimelines(db_.get(), 16);
+    }
+    redis_.emplace(dir_.File("redis"));
+    return MakeRedisTimelines(*StoreAddress::Parse(redis_->address()), "test", 16);
+  }
+
   apps::TempDir dir_;
-  const TimelineStore store_{16};
-  std::unique_ptr<SqlDatabase> db_ =
-      *OpenData({.folder = dir_.File("data"), .no_sync = true}, "test", {TimelineStore::kSchema});
+  std::unique_ptr<SqlDatabase> db_;
+  std::optional<RedisProcess> redis_;
+  const std::unique_ptr<TimelineStore> store_ = Open();
 };
 
-TEST_F(TimelineStoreTest, KeepsTheNewestOfEachUser) {
-  ASSERT_TRUE(Write([&](SqlSession& s) {
-                absl::Status status;
-                for (uint64_t post = 1; post <= 1000; ++post) {
-                  status.Update(store_.Add(s, {.user = post % 2, .post = post, .author = 7}));
-                  status.Update(store_.Add(s, {.user = post % 2, .post = post, .author = 7}));
-                }
-                return status;
-              }).ok());
+TEST_P(TimelineStoreTest, KeepsTheNewestOfEachUser) {
+  std::vector<Entry> entries;
+  for (uint64_t post = 1; post <= 1000; ++post) {
+    entries.push_back({.user = post % 2, .post = post, .author = 7});
+    entries.push_back({.user = post % 2, .post = post, .author = 7});
+  }
+  Add(entries);
   for (uint64_t user : {0, 1}) {
     const std::vector<uint64_t> ids = Read(user);
     EXPECT_GE(ids.size(), 16u);
@@ -116,18 +146,39 @@ TEST_F(TimelineStoreTest, KeepsTheNewestOfEachUser) {
   EXPECT_EQ(Read(0, 998, 2), (std::vector<uint64_t>{996, 994}));
 }
 
-TEST_F(TimelineStoreTest, RemovedEntriesMakeRoom) {
-  ASSERT_TRUE(Write([&](SqlSession& s) {
-                absl::Status status;
-                for (uint64_t post = 1; post <= 500; ++post) {
-                  status.Update(store_.Add(s, {.user = 1, .post = post, .author = 7}));
-                  if (post > 10) status.Update(store_.Remove(s, 1, post));
-                  if (post > 10) status.Update(store_.Remove(s, 1, post));
-                }
-                return status;
-              }).ok());
+TEST_P(TimelineStoreTest, RemovedEntriesMakeRoom) {
+  for (uint64_t post = 1; post <= 50; ++post) {
+    Add({{.user = 1, .post = post, .author = 7}});
+    if (post > 10) Remove({{.user = 1, .post = post}, {.user = 1, .post = post}});
+  }
   EXPECT_EQ(Read(1).size(), 10u);
 }
+
+TEST_P(TimelineStoreTest, AMentionStays) {
+  Add({{.user = 1, .post = 5, .author = 7}});
+  Add({{.user = 1, .post = 5, .author = 7, .mentioned = true}});
+  Add({{.user = 1, .post = 5, .author = 7}, {.user = 1, .post = 6, .author = 8}});
+  const std::vector<Entry> entries = Page(1, 0, 2);
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_FALSE(entries[0].mentioned);
+  EXPECT_EQ(entries[1].post, 5u);
+  EXPECT_EQ(entries[1].author, 7u);
+  EXPECT_TRUE(entries[1].mentioned);
+  Remove({{.user = 1, .post = 5}});
+  EXPECT_EQ(Read(1), std::vector<uint64_t>{6});
+}
+
+TEST_P(TimelineStoreTest, LargeIdsKeepTheirOrder) {
+  constexpr uint64_t kFirst = (uint64_t{1} << 62) + 1;
+  Add({{.user = 1, .post = kFirst + 1},
+       {.user = 1, .post = kFirst},
+       {.user = 1, .post = 255},
+       {.user = 1, .post = 256}});
+  EXPECT_EQ(Read(1), (std::vector<uint64_t>{kFirst + 1, kFirst, 256, 255}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, TimelineStoreTest, testing::Values(Kept::kInAFile, Kept::kInRedis),
+                         [](const auto& info) { return info.param == Kept::kInAFile ? "File" : "Redis"; });
 
 class PostIndexTest : public testing::Test {
  protected:

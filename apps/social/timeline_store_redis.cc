@@ -66,8 +66,8 @@ class RedisTimelines final : public TimelineStore {
 
   Coroutine Read(Context& ctx, const TimelinePage& page, std::vector<Entry>* entries) override {
     const uint64_t limit = LimitOf(page.limit());
-    const auto reply = redis_.Run({"ZREVRANGEBYLEX", KeyOf(page.user()), Bound('(', BeforeOf(page.before())), "-",
-                                   "LIMIT", "0", Join(2 * limit)},
+    const auto reply = redis_.Run({"ZREVRANGEBYLEX", KeyOf(page.user()), Bound('(', BeforeOf(page.before())),
+                                   "-", "LIMIT", "0", Join(2 * limit)},
                                   ctx.deadline());
     if (!reply.ok()) co_return reply.status();
     for (const RedisReply& member : reply->elements) {

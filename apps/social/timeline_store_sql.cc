@@ -14,7 +14,8 @@ namespace {
 // It trims when an eighth is too many, as that looks at all of them.
 class SqlTimelines final : public TimelineStore {
  public:
-  SqlTimelines(SqlDatabase* db, uint64_t length) : db_(*db), length_(length), most_(length + length / 8 + 1) {}
+  SqlTimelines(SqlDatabase* db, uint64_t length)
+      : db_(*db), length_(length), most_(length + length / 8 + 1) {}
 
   Coroutine Add(Context& ctx, std::vector<Entry> entries) override {
     co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& session) {
@@ -35,7 +36,8 @@ class SqlTimelines final : public TimelineStore {
   Coroutine Read(Context& ctx, const TimelinePage& page, std::vector<Entry>* entries) override {
     co_return co_await db_.Reading(ctx.deadline(), [&](SqlSession& session) {
       return session.Query(
-          "SELECT post, author, mentioned FROM entries WHERE user = ?1 AND post < ?2 ORDER BY post DESC LIMIT ?3",
+          "SELECT post, author, mentioned FROM entries WHERE user = ?1 AND post < ?2 ORDER BY post DESC "
+          "LIMIT ?3",
           {page.user(), BeforeOf(page.before()), uint64_t{LimitOf(page.limit())}}, [&](const SqlRow& row) {
             entries->push_back({.user = page.user(),
                                 .post = row.Unsigned(0),

@@ -13,7 +13,8 @@ import urllib.error
 import urllib.request
 
 MAX_WAIT_S = 90
-PROCESSES = {"processes": 24, "monolith": 2}
+FORMS = {"processes": ["--set", "timelines.replicas=1"], "monolith": ["--monolith"]}
+PROCESSES = {"processes": 25, "monolith": 2}
 
 
 def rest(address, verb, path, body=None, token=None):
@@ -108,7 +109,7 @@ def main(form, curtail, gateway, social):
             return done.stdout
 
         sizes = [word for text in ("users=12", "follows=30", "posts=30") for word in ("--set", text)]
-        run("up", "social", "--detach", *sizes, *(["--monolith"] if form == "monolith" else []))
+        run("up", "social", "--detach", *sizes, *FORMS[form])
         try:
             processes = json.loads(run("ps", "--json"))[0]["processes"]
             assert len(processes) == PROCESSES[form], processes

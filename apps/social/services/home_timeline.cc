@@ -36,8 +36,10 @@ struct HomeTimelineService final : HomeTimeline::CoroutineService {
   static std::vector<TimelineStore::Entry> EntriesOf(const HomeEntries& request) {
     std::vector<TimelineStore::Entry> entries;
     for (const uint64_t user : request.users()) {
-      entries.push_back(
-          {.user = user, .post = request.post(), .author = request.author(), .mentioned = request.mentioned()});
+      entries.push_back({.user = user,
+                         .post = request.post(),
+                         .author = request.author(),
+                         .mentioned = request.mentioned()});
     }
     return entries;
   }

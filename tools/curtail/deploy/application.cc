@@ -137,7 +137,8 @@ absl::StatusOr<Topology> LoadTopology(const std::string& name, const TopologyCha
     }
   }
   for (const std::string& text : changes.use) status.Update(topology->Use(text));
-  if (changes.monolith) status.Update(topology->MakeMonolith());
+  if (status.ok()) status = topology->LeaveOutAbsent();
+  if (status.ok() && changes.monolith) status = topology->MakeMonolith();
   if (!status.ok()) return status;
   return topology;
 }
@@ -163,7 +164,9 @@ absl::StatusOr<std::unique_ptr<Application>> MakeApplication(std::string_view na
   if (known == nullptr) return NoApplication(name);
   absl::StatusOr<Topology> topology = LoadTopology(std::string(name));
   if (!topology.ok()) return topology.status();
-  if (absl::Status reshaped = Reshape(options, &*topology); !reshaped.ok()) return reshaped;
+  absl::Status shape = Reshape(options, &*topology);
+  if (shape.ok()) shape = topology->LeaveOutAbsent();
+  if (!shape.ok()) return shape;
   const apps::AppRequests described = known->requests();
   const RequestOptions requests = Completed(options, described, *topology);
   MadeWorkload workload = described.make(requests);

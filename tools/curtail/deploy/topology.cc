@@ -35,10 +35,11 @@ std::string Text(const YAML::Node& node, std::string_view what) {
   return node.Scalar();
 }
 
-int Count(const YAML::Node& node, std::string_view what) {
+int Count(const YAML::Node& node, std::string_view what, int least) {
   int value = 0;
-  if (!node.IsScalar() || !absl::SimpleAtoi(node.Scalar(), &value) || value < 1 || value > kMaxInstances) {
-    Fail(node, absl::StrCat(std::string(what), " must be a number from 1 to ", kMaxInstances));
+  if (!node.IsScalar() || !absl::SimpleAtoi(node.Scalar(), &value) || value < least ||
+      value > kMaxInstances) {
+    Fail(node, absl::StrCat(std::string(what), " must be a number from ", least, " to ", kMaxInstances));
   }
   return value;
 }
@@ -113,9 +114,9 @@ void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
   } else if (key == "secrets") {
     s->secrets = Values(value, key);
   } else if (key == "shards") {
-    s->shards = Count(value, key);
+    s->shards = Count(value, key, 1);
   } else if (key == "replicas") {
-    s->replicas = Count(value, key);
+    s->replicas = Count(value, key, 0);
   } else if (key == "calls" || key == "stores" || key == "own") {
     AddWiring(value, key, s);
   } else if (key == "config") {
@@ -395,6 +396,17 @@ absl::Status Topology::Set(std::string_view name, std::string_view value) {
         absl::StrCat(std::string(name), ": more than ", kMaxInstances, " instances"));
   }
   *service = std::move(changed);
+  return absl::OkStatus();
+}
+
+absl::Status Topology::LeaveOutAbsent() {
+  if (entry().instances() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(entry().name, " is what clients call: it needs a replica"));
+  }
+  const auto absent = [this](const Wiring& call) { return Find(call.service)->instances() == 0; };
+  for (ServiceSpec& s : services) std::erase_if(s.calls, absent);
+  std::erase_if(services, [](const ServiceSpec& s) { return s.instances() == 0; });
   return absl::OkStatus();
 }
 

@@ -100,6 +100,10 @@ struct Topology {
   // service, a wrong number of addresses).
   absl::Status Use(std::string_view service_and_addresses);
 
+  // Takes services without an instance (replicas: 0) out, with the wiring of their callers. Errors: INVALID_ARGUMENT if
+  // that is the entry.
+  absl::Status LeaveOutAbsent();
+
   // True if it still fits together after changes. Errors: INVALID_ARGUMENT.
   absl::Status Check() const;
 

@@ -106,6 +106,17 @@ TEST(TopologyTest, SetAndScaleChangeIt) {
   EXPECT_EQ(t.Find("leaf")->instances(), 32);
 }
 
+TEST(TopologyTest, AServiceWithoutReplicasIsNotThere) {
+  Topology t = Parsed(kStores);
+  ASSERT_TRUE(t.Set("store.replicas", "0").ok());
+  ASSERT_TRUE(t.LeaveOutAbsent().ok());
+  EXPECT_EQ(t.Find("store"), nullptr);
+  EXPECT_TRUE(t.Find("leaf")->calls.empty());
+  EXPECT_TRUE(t.Check().ok()) << t.Check();
+  ASSERT_TRUE(t.Set("mid-tier.replicas", "0").ok());
+  EXPECT_THAT(t.LeaveOutAbsent().message(), HasSubstr("mid-tier is what clients call"));
+}
+
 TEST(TopologyTest, EachOfItsOwnNeedsAsMany) {
   Topology t = Parsed(kStores);
   ASSERT_TRUE(t.Set("leaf.shards", "3").ok());

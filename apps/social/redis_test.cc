@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Timelines in a Redis, which dies.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "apps/kit/temp_dir.h"
+#include "apps/social/social_testing.h"
+#include "curtail/store/store_testing.h"
+
+namespace curtail::social {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class RedisTimelinesTest : public testing::Test {
+ protected:
+  std::vector<uint64_t> Home(const Session& by) {
+    std::vector<uint64_t> ids;
+    const absl::Status status = app_.Home(by, &ids);
+    EXPECT_TRUE(status.ok()) << status;
+    return ids;
+  }
+
+  apps::TempDir dir_;
+  RedisProcess redis_{dir_.File("redis"),
+                      {"--appendonly", "yes", "--appendfsync", "always", "--dir", dir_.File(".")}};
+  SocialDeployment app_{"FDB1-2", /*monolith=*/false, {"--store", "timelines=" + redis_.address()}};
+};
+
+TEST_F(RedisTimelinesTest, AnAcknowledgedPostOutlivesRedis) {
+  const Session ann = app_.Register("ann"), bob = app_.Register("bob");
+  ASSERT_TRUE(app_.Follow(bob, "ann").ok());
+  const uint64_t first = app_.Compose(ann, "before").id();
+  app_.AwaitQueue();
+  EXPECT_THAT(Home(bob), ElementsAre(first));
+  redis_.Kill();
+  ComposeRequest request;
+  request.set_text("meanwhile");
+  Post post;
+  EXPECT_TRUE(absl::IsUnavailable(app_.Compose(ann, request, &post)));
+  redis_.Start();
+  EXPECT_THAT(Home(bob), ElementsAre(first));
+  const uint64_t second = app_.Compose(ann, "after").id();
+  app_.AwaitQueue();
+  EXPECT_THAT(Home(bob), ElementsAre(second, first));
+  ASSERT_TRUE(app_.Delete(ann, first).ok());
+  app_.AwaitQueue();
+  std::vector<uint64_t> ids;
+  ASSERT_TRUE(app_.Timeline(bob, "ann", &ids).ok());
+  EXPECT_THAT(ids, ElementsAre(second));
+  EXPECT_THAT(Home(ann), IsEmpty());
+}
+
+}  // namespace
+}  // namespace curtail::social
