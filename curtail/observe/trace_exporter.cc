@@ -23,9 +23,20 @@ absl::Status BadTarget(std::string_view text, std::string_view why) {
 
 }  // namespace
 
-WallClock::WallClock()
-    : ahead_(std::chrono::duration_cast<Nanos>(std::chrono::system_clock::now().time_since_epoch()) -
-             Now().time_since_epoch()) {}
+// A thread that is held up between its readings would take them for one moment: of some, the closest count.
+WallClock::WallClock() {
+  constexpr int kReadings = 8;
+  constexpr Nanos kClose = std::chrono::microseconds(1);
+  Nanos closest = Nanos::max();
+  for (int i = 0; i < kReadings && closest > kClose; ++i) {
+    const TimePoint before = Now();
+    const auto wall = std::chrono::duration_cast<Nanos>(std::chrono::system_clock::now().time_since_epoch());
+    const Nanos apart = Now() - before;
+    if (apart >= closest) continue;
+    closest = apart;
+    ahead_ = wall - (before + apart / 2).time_since_epoch();
+  }
+}
 
 absl::StatusOr<TraceTarget> ParseTraceTarget(std::string_view text) {
   TraceTarget target;
