@@ -218,6 +218,7 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
   Plan plan;
   plan.topology = std::move(given);
   Topology& topology = plan.topology;
+  if (absl::Status there = topology.LeaveOutAbsent(); !there.ok()) return there;
   if (absl::Status plain = CheckTexts(topology, options); !plain.ok()) return plain;
   for (ServiceSpec& spec : topology.services) {
     if (absl::Status adapted = Adapt(&spec); !adapted.ok()) return adapted;
