@@ -112,12 +112,32 @@ void StoreProcess::GoOn() { kill(pid_, SIGCONT); }
 
 // Its own user, so that it changes none: that would take the signal of the parent's death away.
 MemcachedProcess::MemcachedProcess(const std::string& path, std::vector<std::string> extra)
-    : StoreProcess(path, With({"memcached", "-u", Name(), "-s", path, "-m", "64", "-t", "1"}, std::move(extra))) {}
+    : StoreProcess(path,
+                   With({"memcached", "-u", Name(), "-s", path, "-m", "64", "-t", "1"}, std::move(extra))) {}
 
 RedisProcess::RedisProcess(const std::string& path, std::vector<std::string> extra)
-    : StoreProcess(path, With({"redis-server", "--unixsocket", path, "--port", "0", "--save", "", "--appendonly", "no",
-                               "--loglevel", "warning", "--logfile", "/dev/null"},
+    : StoreProcess(path, With({"redis-server", "--unixsocket", path, "--port", "0", "--save", "",
+                               "--appendonly", "no", "--loglevel", "warning", "--logfile", "/dev/null"},
                               std::move(extra))) {}
+
+void RedisProcess::Start() {
+  StoreProcess::Start();
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  constexpr std::string_view kPing = "PING\r\n";
+  const int fd = Connect(path());
+  if (fd < 0) Fail("redis-server is gone");
+  const timeval patience{.tv_sec = 20};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  for (std::string answer; !answer.starts_with("+PONG");) {
+    char bytes[256];
+    if (deadline.Expired() || send(fd, kPing.data(), kPing.size(), MSG_NOSIGNAL) < 0)
+      Fail("redis-server does not load");
+    const ssize_t got = recv(fd, bytes, sizeof bytes, 0);
+    if (got <= 0) Fail("no answer of redis-server");
+    answer.assign(bytes, static_cast<size_t>(got));
+  }
+  close(fd);
+}
 
 std::optional<std::string> MemcachedProcess::Look(std::string_view key) const {
   const int fd = Connect(path());

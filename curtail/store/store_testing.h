@@ -68,6 +68,8 @@ class MemcachedProcess : public StoreProcess {
 class RedisProcess : public StoreProcess {
  public:
   explicit RedisProcess(const std::string& path, std::vector<std::string> extra = {});
+  // As StoreProcess::Start(), and returns when it has loaded the data of `extra`'s files.
+  void Start();
 };
 
 }  // namespace curtail

@@ -12,6 +12,7 @@ import base64
 import bz2
 import json
 import os
+import pathlib
 import re
 import signal
 import struct
@@ -176,6 +177,15 @@ def test_leaf_stalls(tools):
     down(tools, "hdsearch")
 
 
+def stand_still(pid):
+    """Stops a process, and returns when none of its threads runs."""
+    os.kill(pid, signal.SIGSTOP)
+    limit = time.monotonic() + 30
+    while not all(re.search(r"^State:\s+T", task.read_text(), re.MULTILINE)
+                  for task in pathlib.Path(f"/proc/{pid}/task").glob("*/status")):
+        assert time.monotonic() < limit, f"process {pid} does not stop"
+
+
 def check_partial(tools, application, data, config, method, request, answered, all_of):
     """With a leaf that stands still: an error by default; if asked for, what the others say, and that it is partial."""
     processes = up(tools, application, "--set", "data=" + data, "--config", config)
@@ -188,7 +198,7 @@ def check_partial(tools, application, data, config, method, request, answered, a
     assert code == 0 and reply[answered] == 4 and reply[all_of] == 4, (reply, err)
     whole = set(reply.get("documents", []))
     pid = processes["leaf-3"]["pid"]
-    os.kill(pid, signal.SIGSTOP)
+    stand_still(pid)
     code, reply, err, took = call(tools, address, method, partial)
     assert code == 0 and reply[answered] == 3 and reply[all_of] == 4, (reply, err)
     part = set(reply.get("documents", []))

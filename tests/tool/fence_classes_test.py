@@ -82,6 +82,10 @@ class App:
                     if not method.startswith(f"/curtail.{self.name}."):
                         continue
                     services = frozenset(of["services"].split("+"))
+                    if services == {"unknown"} and method in found:
+                        continue  # this instance had too few requests
+                    if found.get(method) == {"unknown"}:
+                        del found[method]
                     assert found.setdefault(method, services) == services, f"{method} differs between instances"
         return found
 

@@ -140,7 +140,9 @@ struct AdsService final : Ads::CoroutineService {
       for (Candidate& one : *all)
         one.probability = ClickProbability(**model, FeaturesOf(viewer, one.ad.id(), one.ad.topic()));
     }
-    std::ranges::stable_sort(*all, std::greater<>(), &Candidate::probability);
+    std::ranges::sort(*all, [](const Candidate& a, const Candidate& b) {
+      return a.probability != b.probability ? a.probability > b.probability : a.ad.id() < b.ad.id();
+    });
     if (all->size() <= limit) return;
     Rng rng(draws.fetch_add(1, std::memory_order_relaxed));
     if (limit > 1) std::swap((*all)[limit - 1], (*all)[limit - 1 + rng.Below(all->size() - limit + 1)]);

@@ -318,8 +318,10 @@ TEST(TopologyTest, ShippedOnesAreWhole) {
       if (scaled) {
         ASSERT_TRUE(t.Scale().ok());
       }
-      for (const ServiceSpec& s : t.services) {
-        const auto argv = CommandOf(t, s, s.instances() - 1, {}, {});
+      Topology started = t;
+      ASSERT_TRUE(started.LeaveOutAbsent().ok());
+      for (const ServiceSpec& s : started.services) {
+        const auto argv = CommandOf(started, s, s.instances() - 1, {}, {});
         EXPECT_TRUE(argv.ok()) << argv.status();
       }
     }
