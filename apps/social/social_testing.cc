@@ -20,13 +20,29 @@
 namespace curtail::social {
 namespace {
 
-const std::vector<std::string> kServices = {
-    "unique-id",    "user",           "social-graph",    "user-mention",
-    "url-shorten",  "text",           "media",           "post-storage",
-    "favorite",     "repost-reply",   "read-post",       "search-index",
-    "search",       "direct-message", "user-statistics", "user-recommender",
-    "ads",          "user-timeline",  "home-timeline",   "write-home-timeline",
-    "compose-post", "front-end"};
+const std::vector<std::string> kServices = {"unique-id",
+                                            "user",
+                                            "social-graph",
+                                            "user-mention",
+                                            "url-shorten",
+                                            "text",
+                                            "media",
+                                            "post-storage",
+                                            "favorite",
+                                            "repost-reply",
+                                            "read-post",
+                                            "search-index",
+                                            "search",
+                                            "direct-message",
+                                            "user-statistics",
+                                            "user-recommender",
+                                            "ads",
+                                            "media-frontend",
+                                            "user-timeline",
+                                            "home-timeline",
+                                            "write-home-timeline",
+                                            "compose-post",
+                                            "front-end"};
 
 int InstancesOf(const std::string& service) { return service == "search-index" ? 2 : 1; }
 

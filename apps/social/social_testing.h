@@ -56,6 +56,8 @@ class SocialDeployment {
   // The same for the index of the search.
   void AwaitIndex();
 
+  // A file of the data folder.
+  std::string DataFile(const std::string& name) const { return dir_.File("data") + "/" + name; }
   // Runs `social train`.
   void Train() const;
 

@@ -14,7 +14,7 @@ import urllib.request
 
 MAX_WAIT_S = 90
 FORMS = {"processes": ["--set", "timelines.replicas=1"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 25, "monolith": 2}
+PROCESSES = {"processes": 26, "monolith": 2}
 
 
 def rest(address, verb, path, body=None, token=None):
@@ -29,6 +29,39 @@ def rest(address, verb, path, body=None, token=None):
             return reply.status, json.load(reply)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
+
+
+def image_rest(address, path, token=None, data=None, kind="image/png"):
+    """Status, type and bytes; uploads `data` if there are any."""
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    if data is not None:
+        headers["content-type"] = kind
+    request = urllib.request.Request(f"http://{address}{path}", data, headers)
+    try:
+        with urllib.request.urlopen(request, timeout=MAX_WAIT_S) as reply:
+            return reply.status, reply.headers["content-type"], reply.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers["content-type"], error.read()
+
+
+def use_images(address, token):
+    """An image goes in, belongs to a post, comes out, and goes with the post."""
+    png = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 300
+    status, _, item = image_rest(address, "/v1/media", token, png)
+    assert status == 200, item
+    item = json.loads(item)
+    assert (item["type"], item["bytes"]) == ("image/png", str(len(png))), item
+    assert image_rest(address, "/v1/media", token, png, "image/gif")[0] == 400
+    assert image_rest(address, "/v1/media", token, b"<script>")[0] == 400
+    assert image_rest(address, "/v1/media", None, png)[0] == 401
+    path = f"/v1/media/{item['id']}"
+    assert image_rest(address, path)[0] == 404, "it is in no post yet"
+    status, post = rest(address, "POST", "/v1/posts", {"media": [{"id": item["id"]}]}, token)
+    assert status == 200 and post["media"] == [item], post
+    assert image_rest(address, path) == (200, "image/png", png)
+    assert rest(address, "POST", "/v1/posts", {"media": [{"id": item["id"]}]}, token)[0] == 400
+    assert rest(address, "DELETE", f"/v1/posts/{post['id']}", token=token)[0] == 200
+    assert image_rest(address, path)[0] == 404
 
 
 def use(address):
@@ -74,6 +107,7 @@ def use(address):
     assert rest(address, "DELETE", f"/v1/posts/{post['id']}", token=tokens["bob"])[0] == 403
     assert rest(address, "DELETE", f"/v1/posts/{post['id']}", token=tokens["ann"])[0] == 200
     assert rest(address, "GET", f"/v1/urls/{code}")[0] == 404
+    use_images(address, tokens["ann"])
     status, message = rest(address, "POST", "/v1/messages/bob", {"text": "a word"}, tokens["ann"])
     assert status == 200 and message["from"]["name"] == "ann", message
     assert rest(address, "GET", "/v1/messages/ann", token=tokens["bob"])[1]["messages"] == [message]

@@ -338,7 +338,7 @@ void Gateway::Impl::OnRequest(const std::shared_ptr<HttpConnection>& connection,
 absl::StatusOr<std::string> Gateway::Impl::MessageOf(const Incoming& in, const Transcoder::Match& match,
                                                      std::string_view query) const {
   if (in.asker.form.web()) return WebMessage(*in.asker.form.web(), in.request.body);
-  return transcoder_->Request(match, query, in.request.body);
+  return transcoder_->Request(match, query, in.request.body, HeaderOf(in.request, "content-type"));
 }
 
 absl::Status Gateway::Impl::Serve(Incoming& in) {
@@ -348,7 +348,8 @@ absl::Status Gateway::Impl::Serve(Incoming& in) {
   in.asker.form.SetRoute(match->route);
   const CatalogMethod& method = match->route->method;
   const std::string_view type = HeaderOf(in.request, "content-type");
-  const bool taken = type.starts_with(kJson) || (method.client_streaming && type.starts_with(kJsonLines));
+  const bool taken = match->route->raw_body || type.starts_with(kJson) ||
+                     (method.client_streaming && type.starts_with(kJsonLines));
   if (!in.asker.form.web() && !in.request.body.empty() && !taken) {
     return absl::InvalidArgumentError(
         Join("the body must be ", method.client_streaming ? kJsonLines : kJson, ", or gRPC-Web"));

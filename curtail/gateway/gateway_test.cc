@@ -78,6 +78,28 @@ TEST_F(GatewayTest, DeepJsonIsRefused) {
   EXPECT_THAT(Ask("PATCH /v1/shelves/1/books/2", deep), StartsWith("HTTP/1.1 400"));
 }
 
+TEST_F(GatewayTest, HttpBodiesAreBytesOfAnyType) {
+  const std::string image = "\x89PNG\0\r\n{"s;
+  EXPECT_THAT(
+      Ask("PUT /v1/shelves/1/books/2/cover", image, "content-type: image/png\r\n"),
+      AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("content-type: image/png; book=shelves/1/books/2\r\n"),
+            HasSubstr("\r\n\r\n" + image)));
+  EXPECT_THAT(Ask("PUT /v1/shelves/1/books/2/cover", "{", "content-type: application/json\r\n"),
+              HasSubstr("\r\n\r\n{"));
+  EXPECT_THAT(Ask("GET /v1/shelves/1/books/2/cover"),
+              HasSubstr("content-type: application/octet-stream\r\n"));
+  // A type that would end its header is none.
+  EXPECT_THAT(Ask("POST /v1/turn", "abc", "content-type: text/plain\r\n"),
+              AllOf(HasSubstr("content-type: application/octet-stream\r\n"), HasSubstr("\r\n\r\ncba"),
+                    Not(HasSubstr("stolen"))));
+  EXPECT_THAT(Ask("POST /v1/turn", "", "content-type: text/plain\r\n"),
+              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("content-type: application/json\r\n"),
+                    HasSubstr("nothing to turn")));
+  // By its name a method speaks JSON.
+  EXPECT_THAT(Ask("POST /library.Library/SetCover", R"({"image":{"contentType":"a/b","data":"YWJj"}})"),
+              HasSubstr(R"({"contentType":"a/b; book=","data":"YWJj"})"));
+}
+
 TEST_F(GatewayTest, OnlyNamedHeadersAreForwarded) {
   EXPECT_THAT(Ask("GET /v1/shelves/1/books/2", {}, "authorization: secret\r\n"), Not(HasSubstr("cover")));
   gateway_.reset();

@@ -9,6 +9,7 @@
 #include "curtail/gateway/internal/field_setter.h"
 #include "curtail/wire/metadata.h"
 #include "google/api/http.pb.h"
+#include "google/api/httpbody.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
 #include "google/protobuf/dynamic_message.h"
@@ -82,6 +83,31 @@ bool HasField(const pb::Descriptor* type, std::string_view path) {
     type = field->is_repeated() ? nullptr : field->message_type();
   }
   return false;
+}
+
+bool IsHttpBody(const pb::Descriptor* type) {
+  return type != nullptr && std::string_view(type->full_name()) == "google.api.HttpBody";
+}
+
+// The rule's body is bytes of any type.
+bool HasRawBody(const pb::Descriptor& request, const std::string& body) {
+  if (body == "*") return IsHttpBody(&request);
+  const pb::FieldDescriptor* const field = request.FindFieldByName(body);
+  return field != nullptr && !field->is_repeated() && IsHttpBody(field->message_type());
+}
+
+// The request whose body is these bytes.
+std::string WithRawBody(const Route& route, std::string_view body, std::string_view type) {
+  google::api::HttpBody raw;
+  raw.set_content_type(std::string(type));
+  raw.set_data(std::string(body));
+  if (route.body == "*") return raw.SerializeAsString();
+  pb::UnknownFieldSet request;
+  request.AddLengthDelimited(route.method.descriptor->input_type()->FindFieldByName(route.body)->number(),
+                             raw.SerializeAsString());
+  std::string bytes;
+  request.SerializeToString(&bytes);
+  return bytes;
 }
 
 absl::Status CheckRoute(const Route& route) {
@@ -203,7 +229,11 @@ absl::Status Transcoder::AddRoutes(const CatalogMethod& method) {
     absl::StatusOr<PathTemplate> path = PathTemplate::Parse(text);
     if (!path.ok()) return path.status();
     routes_.push_back({method, std::move(verb), *std::move(path), rule.body(), rule.response_body()});
-    if (absl::Status status = CheckRoute(routes_.back()); !status.ok()) return status;
+    Route& route = routes_.back();
+    if (absl::Status status = CheckRoute(route); !status.ok()) return status;
+    if (!method.unary() || route.path.text() == method.path) continue;
+    route.raw_body = HasRawBody(*method.descriptor->input_type(), route.body);
+    route.raw_reply = route.response_body.empty() && IsHttpBody(method.descriptor->output_type());
   }
   return absl::OkStatus();
 }
@@ -221,22 +251,26 @@ absl::StatusOr<Transcoder::Match> Transcoder::Find(std::string_view verb, std::s
 }
 
 absl::StatusOr<std::string> Transcoder::Request(const Match& match, std::string_view query,
-                                                std::string_view body) const {
+                                                std::string_view body, std::string_view type_of_body) const {
   const Route& route = *match.route;
   const pb::Descriptor& type = *route.method.descriptor->input_type();
   std::string json = "{}";
   if (route.body.empty() && !body.empty()) {
     return absl::InvalidArgumentError("this request takes no body");
   }
-  if (route.body == "*" && !body.empty()) json = body;
-  if (!route.body.empty() && route.body != "*" && !body.empty()) {
+  const bool in_json = !route.raw_body && !body.empty();
+  if (route.body == "*" && in_json) json = body;
+  if (!route.body.empty() && route.body != "*" && in_json) {
     // The body is one value: it cannot add fields beside its own.
     if (!Json::accept(body)) return absl::InvalidArgumentError("the body is no JSON");
     json = Join("{\"", std::string_view(type.FindFieldByName(route.body)->json_name()), "\":", body, "}");
   }
   std::string bytes;
-  const auto parsed = pb::util::JsonToBinaryString(impl_->resolver.get(), UrlOf(type), json, &bytes);
-  if (!parsed.ok()) {
+  if (route.raw_body) {
+    bytes = WithRawBody(route, body, type_of_body);
+  } else if (const auto parsed =
+                 pb::util::JsonToBinaryString(impl_->resolver.get(), UrlOf(type), json, &bytes);
+             !parsed.ok()) {
     return absl::InvalidArgumentError(Join("the body is no ", std::string_view(type.full_name()),
                                            " in JSON: ", std::string(parsed.message())));
   }
@@ -252,6 +286,19 @@ absl::StatusOr<std::string> Transcoder::Request(const Match& match, std::string_
     if (absl::Status status = internal::SetField(*message, field, value); !status.ok()) return status;
   }
   return message->SerializePartialAsString();
+}
+
+absl::StatusOr<RawReply> Transcoder::Raw(std::string_view bytes) {
+  google::api::HttpBody raw;
+  if (!raw.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::InternalError("the reply is no google.api.HttpBody");
+  }
+  RawReply reply{.type = std::move(*raw.mutable_content_type()), .bytes = std::move(*raw.mutable_data())};
+  // Nothing that would end a header.
+  const bool plain = !reply.type.empty() && std::all_of(reply.type.begin(), reply.type.end(),
+                                                        [](char c) { return c >= ' ' && c <= '~'; });
+  if (!plain) reply.type = "application/octet-stream";
+  return reply;
 }
 
 absl::StatusOr<std::string> Transcoder::Reply(const Route& route, std::string_view bytes) const {

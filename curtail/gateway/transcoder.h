@@ -25,6 +25,14 @@ struct Route {
   PathTemplate path;
   std::string body;           // the field that the body is: "*" all of the request, "" none
   std::string response_body;  // the field of the reply that is the response; "": all of it
+  // A google.api.HttpBody, which is bytes of any type instead of JSON: what the body becomes, and
+  // the whole reply.
+  bool raw_body = false, raw_reply = false;
+};
+
+// Bytes and the value of their header content-type.
+struct RawReply {
+  std::string type, bytes;
 };
 
 // The HTTP status that a call's status becomes (google/rpc/code.proto).
@@ -45,10 +53,12 @@ class Transcoder {
   // Errors: NOT_FOUND; UNIMPLEMENTED when the path has other verbs, which the message lists.
   [[nodiscard]] absl::StatusOr<Match> Find(std::string_view verb, std::string_view path) const;
 
-  // The serialized request of a call. `query` is what follows '?'.
+  // The serialized request of a call. `query` is what follows '?', `type` the body's header.
   // Errors: INVALID_ARGUMENT, which names the field, or says what is wrong with the JSON.
   [[nodiscard]] absl::StatusOr<std::string> Request(const Match& match, std::string_view query,
-                                                    std::string_view body) const;
+                                                    std::string_view body, std::string_view type = {}) const;
+  // A serialized google.api.HttpBody. Errors: INTERNAL (it is none).
+  [[nodiscard]] static absl::StatusOr<RawReply> Raw(std::string_view bytes);
   // A serialized reply as JSON. Errors: INTERNAL (no such message).
   [[nodiscard]] absl::StatusOr<std::string> Reply(const Route& route, std::string_view bytes) const;
   // An error as JSON: {"code": 5, "message": "...", "details": [...]}.

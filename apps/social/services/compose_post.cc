@@ -23,6 +23,7 @@ struct ComposePostService final : ComposePost::CoroutineService {
   explicit ComposePostService(Env& env)
       : text(env.Stub<Text>("text")),
         media(env.Stub<Media>("media")),
+        media_frontend(env.Stub<MediaFrontend>("media-frontend")),
         unique_id(env.Stub<UniqueId>("unique-id")),
         user(env.Stub<User>("user")),
         url_shorten(env.Stub<UrlShorten>("url-shorten")),
@@ -53,6 +54,7 @@ struct ComposePostService final : ComposePost::CoroutineService {
     plain.set_text(request.text());
     MediaItems items;
     *items.mutable_media() = request.media();
+    items.set_owner(request.author());
     IdCount one;
     one.set_count(1);
     auto parts = co_await WhenAllOk(ctx, Ask(text, Text::kProcess, plain), Ask(media, Media::kCreate, items),
@@ -82,6 +84,7 @@ struct ComposePostService final : ComposePost::CoroutineService {
       co_await WhenAll(last, Ask(storage, PostStorage::kDelete, RefOf(*reply)),
                        Ask(url_shorten, UrlShorten::kDelete, UrlsOf(*reply)),
                        Ask(media, Media::kDelete, MediaOf(*reply)),
+                       Ask(media_frontend, MediaFrontend::kDelete, MediaOf(*reply)),
                        Ask(repost_reply, RepostReply::kForget, IdOf(reply->id())));
     }
     co_return status;
@@ -110,7 +113,8 @@ struct ComposePostService final : ComposePost::CoroutineService {
         Ask(write_home, WriteHomeTimeline::kEnqueue, JobOf(post, true)),
         Ask(search, Search::kEnqueue, IndexJobOf(post, true)),
         Ask(url_shorten, UrlShorten::kDelete, UrlsOf(post)), Ask(media, Media::kDelete, MediaOf(post)),
-        Ask(favorite, Favorite::kForget, id), Ask(repost_reply, RepostReply::kForget, id));
+        Ask(media_frontend, MediaFrontend::kDelete, MediaOf(post)), Ask(favorite, Favorite::kForget, id),
+        Ask(repost_reply, RepostReply::kForget, id));
     if (!told.ok()) co_return told.status();
     auto [deleted] = co_await WhenAll(ctx, Ask(storage, PostStorage::kDelete, request));
     co_return deleted.status();
@@ -120,13 +124,14 @@ struct ComposePostService final : ComposePost::CoroutineService {
     const std::string stored(PostStorage::kServiceName), media_of(Media::kServiceName);
     const std::string urls(UrlShorten::kServiceName), own(UserTimeline::kServiceName);
     const std::string homes(WriteHomeTimeline::kServiceName), refs(RepostReply::kServiceName);
-    const std::string searches(Search::kServiceName);
-    return {{"Compose",
-             {std::string(Text::kServiceName), media_of, std::string(UniqueId::kServiceName),
-              std::string(User::kServiceName), urls, stored, own, homes, std::string(ReadPost::kServiceName),
-              refs, searches}},
-            {"Delete",
-             {stored, own, homes, urls, media_of, std::string(Favorite::kServiceName), refs, searches}}};
+    const std::string searches(Search::kServiceName), images(MediaFrontend::kServiceName);
+    return {
+        {"Compose",
+         {std::string(Text::kServiceName), media_of, std::string(UniqueId::kServiceName),
+          std::string(User::kServiceName), urls, stored, own, homes, std::string(ReadPost::kServiceName),
+          refs, searches, images}},
+        {"Delete",
+         {stored, own, homes, urls, media_of, std::string(Favorite::kServiceName), refs, searches, images}}};
   }
 
   // Has `post` refer to `target`. Whoever repeats a repost without a text repeats what that repeats.
@@ -192,6 +197,7 @@ struct ComposePostService final : ComposePost::CoroutineService {
 
   const Text::Stub text;
   const Media::Stub media;
+  const MediaFrontend::Stub media_frontend;
   const UniqueId::Stub unique_id;
   const User::Stub user;
   const UrlShorten::Stub url_shorten;
@@ -205,10 +211,11 @@ struct ComposePostService final : ComposePost::CoroutineService {
 };
 
 HostedService HostedComposePost() {
-  return {.name = "compose-post",
-          .calls = {"text", "media", "unique-id", "user", "url-shorten", "post-storage", "read-post",
-                    "favorite", "repost-reply", "search", "user-timeline", "write-home-timeline"},
-          .make = [](Env& env) { return std::make_unique<ComposePostService>(env); }};
+  return {
+      .name = "compose-post",
+      .calls = {"text", "media", "media-frontend", "unique-id", "user", "url-shorten", "post-storage",
+                "read-post", "favorite", "repost-reply", "search", "user-timeline", "write-home-timeline"},
+      .make = [](Env& env) { return std::make_unique<ComposePostService>(env); }};
 }
 
 }  // namespace curtail::social

@@ -33,6 +33,7 @@ struct FrontEndService final : Social::CoroutineService {
         user(env.Stub<User>("user")),
         graph(env.Stub<SocialGraph>("social-graph")),
         compose(env.Stub<ComposePost>("compose-post")),
+        images(env.Stub<MediaFrontend>("media-frontend")),
         views(env),
         favorite(env.Stub<Favorite>("favorite")),
         repost_reply(env.Stub<RepostReply>("repost-reply")),
@@ -116,6 +117,24 @@ struct FrontEndService final : Social::CoroutineService {
     page.set_before(request.before());
     page.set_limit(request.limit());
     co_return co_await Forward(ctx, timeline.channel(), UserTimeline::kRead, page, reply);
+  }
+
+  Coroutine UploadMedia(Context& ctx, const MediaUpload& request, MediaItem* reply) override {
+    const SocialId caller = sessions.CallerOf(ctx, request.token());
+    if (!caller.ok()) co_return caller.status();
+    ImageOfUser image;
+    image.set_owner(*caller);
+    *image.mutable_image() = request.image();
+    co_return co_await Forward(ctx, images.channel(), MediaFrontend::kPut, image, reply);
+  }
+
+  Coroutine DownloadMedia(Context& ctx, const PostRequest& request, google::api::HttpBody* reply) override {
+    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
+    if (!viewer.ok()) co_return viewer.status();
+    ImageQuery query;
+    query.set_viewer(*viewer);
+    query.set_id(request.id());
+    co_return co_await Forward(ctx, images.channel(), MediaFrontend::kGet, query, reply);
   }
 
   Coroutine GetPost(Context& ctx, const PostRequest& request, Post* reply) override {
@@ -281,6 +300,8 @@ struct FrontEndService final : Social::CoroutineService {
         {"DeletePost", {composers}},
         {"ReadHomeTimeline", {std::string(HomeTimeline::kServiceName)}},
         {"ReadUserTimeline", {users, std::string(UserTimeline::kServiceName)}},
+        {"UploadMedia", {std::string(MediaFrontend::kServiceName)}},
+        {"DownloadMedia", {std::string(MediaFrontend::kServiceName)}},
         {"GetPost", {posts}},
         {"AddFavorite", {posts, likes}},
         {"RemoveFavorite", {likes}},
@@ -420,6 +441,7 @@ struct FrontEndService final : Social::CoroutineService {
   const User::Stub user;
   const SocialGraph::Stub graph;
   const ComposePost::Stub compose;
+  const MediaFrontend::Stub images;
   const Views views;
   const Favorite::Stub favorite;
   const RepostReply::Stub repost_reply;
@@ -436,9 +458,9 @@ struct FrontEndService final : Social::CoroutineService {
 HostedService HostedFrontEnd() {
   auto data = std::make_shared<DataOptions>();
   return {.name = "front-end",
-          .calls = {"user", "social-graph", "compose-post", "read-post", "favorite", "repost-reply", "search",
-                    "direct-message", "user-statistics", "user-recommender", "ads", "home-timeline",
-                    "user-timeline", "url-shorten"},
+          .calls = {"user", "social-graph", "compose-post", "media-frontend", "read-post", "favorite",
+                    "repost-reply", "search", "direct-message", "user-statistics", "user-recommender", "ads",
+                    "home-timeline", "user-timeline", "url-shorten"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
             auto sessions = Sessions::Load(*data);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Media: what is known of pictures and videos.
+// Media: what is known of pictures and videos. Of uploaded ones media-frontend has the bytes.
 #include <algorithm>
 #include <array>
 
@@ -14,6 +14,8 @@ namespace curtail::social {
 
 constexpr int kMostMedia = 16;
 constexpr uint64_t kMostMediaBytes = uint64_t{1} << 32;
+// Images of a user that no post has yet.
+constexpr int64_t kMostUploads = 64;
 
 struct MediaService final : Media::CoroutineService {
   MediaService(SqlDatabase& d, UniqueId::Stub u) : db(d), unique_id(u) {}
@@ -22,6 +24,7 @@ struct MediaService final : Media::CoroutineService {
     static constexpr std::array<std::string_view, 5> kTypes = {"image/png", "image/jpeg", "image/gif",
                                                                "image/webp", "video/mp4"};
     for (const MediaItem& item : items.media()) {
+      if (item.id() != 0) continue;  // was uploaded
       if (std::ranges::find(kTypes, item.type()) == kTypes.end()) {
         return absl::InvalidArgumentError("a type of media other than png, jpeg, gif, webp and mp4");
       }
@@ -33,20 +36,75 @@ struct MediaService final : Media::CoroutineService {
   Coroutine Create(Context& ctx, const MediaItems& request, MediaItems* reply) override {
     if (absl::Status status = Check(request); !status.ok()) co_return status;
     if (request.media().empty()) co_return absl::OkStatus();
-    IdCount each;
-    each.set_count(static_cast<uint32_t>(request.media_size()));
-    auto [ids] = co_await WhenAll(ctx, Ask(unique_id, UniqueId::kNext, each));
-    if (!ids.ok()) co_return ids.status();
     *reply = request;
-    for (int i = 0; i < reply->media_size(); ++i) reply->mutable_media(i)->set_id(ids->ids(i));
+    IdCount fresh;
+    for (const MediaItem& item : request.media()) fresh.set_count(fresh.count() + (item.id() == 0 ? 1 : 0));
+    Ids ids;
+    if (fresh.count() > 0) {
+      auto [next] = co_await WhenAll(ctx, Ask(unique_id, UniqueId::kNext, fresh));
+      if (!next.ok()) co_return next.status();
+      ids = *std::move(next);
+    }
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       absl::Status status;
-      for (const MediaItem& item : reply->media()) {
-        status.Update(s.Execute("INSERT INTO media(id, type, bytes) VALUES (?1, ?2, ?3)",
-                                {item.id(), item.type(), item.bytes()}));
+      int used = 0;
+      for (MediaItem& item : *reply->mutable_media()) {
+        if (item.id() != 0) {
+          status.Update(Link(s, request.owner(), &item));
+          continue;
+        }
+        item.set_id(ids.ids(used++));
+        status.Update(
+            s.Execute("INSERT INTO media(id, type, bytes, owner, linked) VALUES (?1, ?2, ?3, ?4, 1)",
+                      {item.id(), item.type(), item.bytes(), request.owner()}));
       }
       return status;
     });
+  }
+
+  // Has an upload belong to a post of its owner, and completes what is known of it.
+  static absl::Status Link(SqlSession& s, uint64_t owner, MediaItem* item) {
+    absl::Status status = s.Execute("UPDATE media SET linked = 1 WHERE id = ?1 AND owner = ?2 AND linked = 0",
+                                    {item->id(), owner});
+    if (!status.ok()) return status;
+    if (s.changes() == 0) return absl::InvalidArgumentError("no image that its author uploaded for a post");
+    return s.Query("SELECT type, bytes FROM media WHERE id = ?1", {item->id()}, [&](const SqlRow& row) {
+      item->set_type(std::string(row.Text(0)));
+      item->set_bytes(row.Unsigned(1));
+    });
+  }
+
+  Coroutine Register(Context& ctx, const OwnedMedia& request, MediaItem* reply) override {
+    IdCount one;
+    one.set_count(1);
+    auto [ids] = co_await WhenAll(ctx, Ask(unique_id, UniqueId::kNext, one));
+    if (!ids.ok()) co_return ids.status();
+    *reply = request.item();
+    reply->set_id(ids->ids(0));
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      int64_t waiting = 0;
+      absl::Status status = s.Query("SELECT count(*) FROM media WHERE owner = ?1 AND linked = 0",
+                                    {request.owner()}, [&](const SqlRow& row) { waiting = row.Integer(0); });
+      if (!status.ok()) return status;
+      if (waiting >= kMostUploads) return absl::ResourceExhaustedError("64 images wait for a post");
+      return s.Execute("INSERT INTO media(id, type, bytes, owner, linked) VALUES (?1, ?2, ?3, ?4, 0)",
+                       {reply->id(), reply->type(), reply->bytes(), request.owner()});
+    });
+  }
+
+  Coroutine Find(Context& ctx, const MediaId& request, OwnedMedia* reply) override {
+    absl::Status status = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT type, bytes, owner, linked FROM media WHERE id = ?1", {request.id()},
+                     [&](const SqlRow& row) {
+                       reply->mutable_item()->set_id(request.id());
+                       reply->mutable_item()->set_type(std::string(row.Text(0)));
+                       reply->mutable_item()->set_bytes(row.Unsigned(1));
+                       reply->set_owner(row.Unsigned(2));
+                       reply->set_linked(row.Integer(3) != 0);
+                     });
+    });
+    if (status.ok() && !reply->has_item()) status = absl::NotFoundError("there is no such image");
+    co_return status;
   }
 
   Coroutine Read(Context& ctx, const Ids& request, MediaItems* reply) override {
@@ -78,7 +136,8 @@ struct MediaService final : Media::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Create", {std::string(UniqueId::kServiceName)}}, {"Read", {}}, {"Delete", {}}};
+    const std::vector<std::string> ids = {std::string(UniqueId::kServiceName)};
+    return {{"Create", ids}, {"Register", ids}, {"Find", {}}, {"Read", {}}, {"Delete", {}}};
   }
 
   SqlDatabase& db;
@@ -93,7 +152,10 @@ HostedService HostedMedia() {
           .make = [data](Env& env) -> MadeService {
             auto db = OpenData(env, *data, "media",
                                {"CREATE TABLE media(id INTEGER PRIMARY KEY, type TEXT NOT NULL,"
-                                " bytes INTEGER NOT NULL) STRICT"});
+                                " bytes INTEGER NOT NULL) STRICT",
+                                "ALTER TABLE media ADD COLUMN owner INTEGER NOT NULL DEFAULT 0;"
+                                "ALTER TABLE media ADD COLUMN linked INTEGER NOT NULL DEFAULT 1;"
+                                "CREATE INDEX uploads ON media(owner) WHERE linked = 0"});
             if (!db.ok()) return db.status();
             return std::make_unique<MediaService>(**db, env.Stub<UniqueId>("unique-id"));
           }};

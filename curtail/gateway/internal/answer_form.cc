@@ -20,17 +20,21 @@ HttpReply AnswerForm::Whole(const absl::Status& status, std::string_view message
                             const ReplyMetadata& metadata) const {
   if (web_) return WebReply(*web_, status, message, metadata);
   HttpReply reply;
-  absl::StatusOr<std::string> json = std::string();
-  if (status.ok()) {
-    json = transcoder_->Reply(*route_, message);
+  absl::StatusOr<RawReply> body = RawReply();
+  if (!status.ok()) {
+    body = status;
+  } else if (route_->raw_reply) {
+    body = Transcoder::Raw(message);
   } else {
-    json = status;
+    absl::StatusOr<std::string> json = transcoder_->Reply(*route_, message);
+    if (json.ok()) body = RawReply{std::string(kJson), *std::move(json)};
+    if (!json.ok()) body = json.status();
   }
-  reply.status = HttpStatusOf(json.status().code());
+  reply.status = HttpStatusOf(body.status().code());
   AddMetadata(metadata.initial, &reply);
   AddMetadata(metadata.trailing, &reply);
-  reply.headers.emplace_back("content-type", kJson);
-  reply.body = json.ok() ? *std::move(json) : transcoder_->Error(json.status());
+  reply.headers.emplace_back("content-type", body.ok() ? std::move(body->type) : std::string(kJson));
+  reply.body = body.ok() ? std::move(body->bytes) : transcoder_->Error(body.status());
   return reply;
 }
 

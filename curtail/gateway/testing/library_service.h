@@ -41,6 +41,18 @@ class LibraryService final : public library::Library::Service {
     *reply = request;
     return absl::OkStatus();
   }
+  absl::Status SetCover(Context&, const library::SetCoverRequest& request,
+                        google::api::HttpBody* reply) override {
+    *reply = request.image();
+    if (!reply->content_type().empty()) reply->mutable_content_type()->append("; book=" + request.name());
+    return absl::OkStatus();
+  }
+  absl::Status Turn(Context&, const google::api::HttpBody& request, google::api::HttpBody* reply) override {
+    if (request.data().empty()) return absl::InvalidArgumentError("nothing to turn");
+    reply->set_data({request.data().rbegin(), request.data().rend()});
+    reply->set_content_type("text/plain\r\nset-cookie: stolen");
+    return absl::OkStatus();
+  }
   absl::Status Watch(Context& ctx, const library::WatchRequest& request,
                      StreamWriter<library::Book>& stream) override {
     ctx.AddInitialMetadata("x-shelf", request.shelf());
