@@ -134,14 +134,14 @@ struct AdsService final : Ads::CoroutineService {
     double probability = 0.5;
   };
 
-  // Leaves `limit` of them. The last of several is drawn, so that all are seen now and then.
+  // Leaves `limit` of them, of equal ones the newer. The last of several is drawn, so that all are seen now and then.
   void Choose(uint64_t viewer, size_t limit, std::vector<Candidate>* all) {
     if (const auto model = file.Get(); model.ok()) {
       for (Candidate& one : *all)
         one.probability = ClickProbability(**model, FeaturesOf(viewer, one.ad.id(), one.ad.topic()));
     }
     std::ranges::sort(*all, [](const Candidate& a, const Candidate& b) {
-      return a.probability != b.probability ? a.probability > b.probability : a.ad.id() < b.ad.id();
+      return a.probability != b.probability ? a.probability > b.probability : a.ad.id() > b.ad.id();
     });
     if (all->size() <= limit) return;
     Rng rng(draws.fetch_add(1, std::memory_order_relaxed));
