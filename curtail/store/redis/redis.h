@@ -39,8 +39,8 @@ struct RedisReply {
   bool null() const { return kind == Kind::kNull; }
 
   Kind kind = Kind::kNull;
-  int64_t integer = 0;                   // kInteger
-  std::string text;                      // kText: any bytes; kError: the message
+  int64_t integer = 0;                    // kInteger
+  std::string text;                       // kText: any bytes; kError: the message
   std::vector<RedisReply> elements = {};  // kArray
 };
 
@@ -72,7 +72,8 @@ class Redis {
   const std::string& address() const { return pool_.address().text; }
 
   // One command. An error that Redis replies is an error of the call: RedisReply::status().
-  [[nodiscard]] absl::StatusOr<RedisReply> Run(std::initializer_list<std::string_view> words, Deadline deadline);
+  [[nodiscard]] absl::StatusOr<RedisReply> Run(std::initializer_list<std::string_view> words,
+                                               Deadline deadline);
   // All commands of a batch in one round trip: a reply for each, in order, errors included. Other commands may
   // come between them.
   [[nodiscard]] absl::StatusOr<std::vector<RedisReply>> Run(const RedisBatch& batch, Deadline deadline);

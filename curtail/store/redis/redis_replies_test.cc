@@ -18,7 +18,9 @@ absl::Status Read(std::string_view bytes, std::vector<RedisReply>* replies, size
 
 TEST(RedisReplies, ReadsEachKind) {
   std::vector<RedisReply> replies;
-  ASSERT_TRUE(Read("+OK\r\n:-12\r\n$-1\r\n$4\r\na\r\nb\r\n-WRONGTYPE no\r\n*2\r\n*1\r\n:1\r\n$0\r\n\r\n", &replies).ok());
+  ASSERT_TRUE(
+      Read("+OK\r\n:-12\r\n$-1\r\n$4\r\na\r\nb\r\n-WRONGTYPE no\r\n*2\r\n*1\r\n:1\r\n$0\r\n\r\n", &replies)
+          .ok());
   ASSERT_EQ(replies.size(), 6u);
   EXPECT_EQ(replies[0].text, "OK");
   EXPECT_EQ(replies[1].integer, -12);
@@ -53,7 +55,8 @@ TEST(RedisReplies, AnArrayTakesNoMoreMemoryThanItsBound) {
 }
 
 TEST(RedisReplies, OtherBytesAreAnError) {
-  for (const std::string_view bytes : {"HTTP/1.1 400 Bad Request\r\n", "$x\r\n", "$-2\r\n", "*-7\r\n", "\r\n"}) {
+  for (const std::string_view bytes :
+       {"HTTP/1.1 400 Bad Request\r\n", "$x\r\n", "$-2\r\n", "*-7\r\n", "\r\n"}) {
     std::vector<RedisReply> replies;
     EXPECT_EQ(Read(bytes, &replies).code(), absl::StatusCode::kUnavailable) << bytes;
   }

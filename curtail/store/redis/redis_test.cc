@@ -68,7 +68,8 @@ TEST_F(RedisTest, ABatchHasAReplyForEachCommandErrorsIncluded) {
 
 TEST_F(RedisTest, AnErrorOfTheCommandLeavesTheConnectionInOrder) {
   ASSERT_TRUE(client_.Run({"SET", "k", "v"}, Patience()).ok());
-  EXPECT_EQ(client_.Run({"LPUSH", "k", "w"}, Patience()).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(client_.Run({"LPUSH", "k", "w"}, Patience()).status().code(),
+            absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Get("k"), "v");
 }
 
@@ -107,7 +108,8 @@ TEST_F(RedisTest, ACallEndsAtItsDeadline) {
   EXPECT_EQ(client_.Check(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
   process_.GoOn();
   EXPECT_TRUE(client_.Check(Patience()).ok());
-  EXPECT_EQ(client_.Run({"GET", "k"}, Deadline::At(TimePoint())).status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(client_.Run({"GET", "k"}, Deadline::At(TimePoint())).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST_F(RedisTest, RepliesHaveABound) {

@@ -41,7 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::Status at_once = RedisReplies(kMost).Feed(bytes, &whole);
   RedisReplies reader(kMost);
   absl::Status status;
-  for (size_t at = 0; at < bytes.size() && status.ok(); at += step) status = reader.Feed(bytes.substr(at, step), &pieces);
+  for (size_t at = 0; at < bytes.size() && status.ok(); at += step)
+    status = reader.Feed(bytes.substr(at, step), &pieces);
   Require(status.ok() == at_once.ok());
   Require(std::equal(whole.begin(), whole.end(), pieces.begin(), pieces.end(), &Same));
   for (const RedisReply& reply : whole) Require(ValuesOf(reply) <= kMost + 1);
