@@ -105,7 +105,7 @@ def report(values, rng):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("curtail", help="the program, built with optimisation")
-    parser.add_argument("app", help="hdsearch, recommend, router, setalgebra")
+    parser.add_argument("app", choices=["hdsearch", "recommend", "router", "setalgebra"])
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--rps", type=int, default=500)
