@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How copies of one application under different flags of `curtail up` compare: their latency and throughput.
+
+Usage: measure.py CURTAIL APP --copy NAME[=FLAGS] --copy NAME=FLAGS ... [--rounds N] [--turns N] [--settle NAME=SECONDS]
+                  [--seconds S] [--rps R...] [--closed N] [--json FILE]
+
+In each round all copies start, and take turns: what disturbs the machine disturbs all of them, and what processes have by
+chance, such as where their memory lies, differs from round to round. A copy that learns is first given the load for the
+seconds that --settle says. A line compares a copy with the first one, turn by turn: the median of the ratios, with the
+interval that covers 95 % of the medians of 10,000 resamples of the turns.
+Ends with 1 if a run failed.
+
+Examples:
+  measure.py curtail hdsearch --copy off --copy "default=--trace-to memory" --copy "all=--trace-to memory --trace-sample 1"
+  measure.py curtail hdsearch --copy auto "--copy=online=--policy online" --settle online=60 --rounds 3 --turns 6 --closed 0
+  measure.py curtail router --copy auto "--copy=sdb1-16=--config SDB1-16" --rps 200 1000 3000 --rounds 2 --turns 8 --closed 0
+"""
+
+import argparse
+import json
+import pathlib
+import random
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\nended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def measure(curtail, name, load, seconds, seed):
+    """The result of one turn."""
+    command = [curtail, "load", *name, *load, "--warmup", "300ms", "--duration", f"{seconds}s", "--seed", str(seed)]
+    return json.loads(run([*command, "--quiet", "--json", "-"]))["runs"][0]
+
+
+def interval(values, rng):
+    """The median, and the interval of the medians of resamples."""
+    medians = sorted(statistics.median(rng.choices(values, k=len(values))) for _ in range(10000))
+    return statistics.median(values), medians[249], medians[9749]
+
+
+def write_copies(app, copies, folder):
+    """A topology for each copy, under a name of its own; the paths of the files."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    text = (root / "apps" / app / "topology.yaml").read_text()
+    files = {}
+    for copy in copies:
+        files[copy] = pathlib.Path(folder) / f"{app}-{copy}.yaml"
+        files[copy].write_text(re.sub(r"(?m)^application: .*$", f"application: {app}-{copy}", text))
+    return files
+
+
+def measures(options):
+    """The measures by name: the flags of the load, or None for that of the measure before, and the value of a run."""
+    loads = {}
+    for rps in options.rps:
+        loads[f"mean at {rps}/s, us"] = (["--rps", str(rps)], lambda r: r["latency_us"]["all"]["mean"])
+        for quantile in ("p50", "p99"):
+            loads[f"{quantile} at {rps}/s, us"] = (None, lambda r, q=quantile: r["latency_us"]["all"][q])
+    if options.closed > 0:
+        name = f"{options.closed} at a time, /s"
+        loads[name] = (["--closed", str(options.closed)], lambda r: r["rates_per_s"]["good"])
+    return loads
+
+
+def take_turn(options, files, order, seed, values):
+    for copy in order:
+        result = None
+        for measure_name, (load, value) in measures(options).items():
+            if load is not None:
+                result = measure(options.curtail, (options.app, files[copy].stem), load, options.seconds, seed)
+            values[measure_name][copy].append(value(result))
+
+
+def measure_rounds(options, files):
+    """For each measure and copy the values, a turn after another."""
+    values = {measure_name: {copy: [] for copy in files} for measure_name in measures(options)}
+    for round_number in range(options.rounds):
+        order = sorted(files, key=lambda _: random.random())
+        try:
+            for copy in order:
+                run([options.curtail, "up", str(files[copy]), "--detach", *options.copies[copy]])
+            for copy, seconds in options.settle.items():
+                measure(options.curtail, (options.app, files[copy].stem), ["--rps", str(options.rps[0])], seconds, 1000 + round_number)
+            for turn in range(options.turns):
+                take_turn(options, files, order, 1 + round_number * options.turns + turn, values)
+                order.reverse()
+        finally:
+            for copy in order:
+                subprocess.run([options.curtail, "down", files[copy].stem], capture_output=True, check=False)
+        print(f"\rround {round_number + 1} of {options.rounds}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    return values
+
+
+def pooled(values):
+    """The measures that several rates have, with the turns at all of them."""
+    together = {}
+    for measure_name, by_copy in values.items():
+        kind, at, _ = measure_name.partition(" at ")
+        for copy, numbers in by_copy.items() if at else ():
+            together.setdefault(f"{kind} at all rates, us", {}).setdefault(copy, []).extend(numbers)
+    return together
+
+
+def report(values, rng):
+    """Prints the table; the same for programs."""
+    rows = []
+    base = next(iter(next(iter(values.values()))))
+    print(f"{'measure':28}{'copy':12}{'median':>10}   ratio to {base}, 95 % interval")
+    for measure_name, by_copy in values.items():
+        for copy, numbers in by_copy.items():
+            ratios = [mine / other for mine, other in zip(numbers, by_copy[base])]
+            middle, low, high = interval(ratios, rng)
+            rows.append({"measure": measure_name, "copy": copy, "median": statistics.median(numbers),
+                         "ratio": middle, "low": low, "high": high, "turns": numbers})
+            beside = "" if copy == base else f"   {100 * (middle - 1):+.1f} %  ({100 * (low - 1):+.1f} to {100 * (high - 1):+.1f})"
+            print(f"{measure_name:28}{copy:12}{statistics.median(numbers):10.1f}{beside}")
+    return rows
+
+
+def named(text):
+    """NAME[=REST] in two."""
+    name, _, rest = text.partition("=")
+    if not re.fullmatch(r"[a-z0-9-]+", name):
+        raise argparse.ArgumentTypeError(f"'{name}': a name is of small letters, digits and '-'")
+    return name, rest
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("curtail", help="the program, built with optimisation")
+    parser.add_argument("app", choices=["hdsearch", "recommend", "router", "setalgebra"])
+    parser.add_argument("--copy", type=named, action="append", required=True, dest="copies", metavar="NAME[=FLAGS]")
+    parser.add_argument("--settle", type=named, action="append", default=[], metavar="NAME=SECONDS")
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--turns", type=int, default=1, help="of each copy in a round")
+    parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--rps", type=int, nargs="*", default=[500], help="requests a second, in turn; none: not measured")
+    parser.add_argument("--closed", type=int, default=16, help="requests at a time; 0: not measured")
+    parser.add_argument("--json", help="write the turns here")
+    options = parser.parse_args()
+    options.copies = {name: shlex.split(flags) for name, flags in options.copies}
+    options.settle = {name: float(seconds) for name, seconds in options.settle}
+    if unknown := set(options.settle) - set(options.copies):
+        parser.error(f"--settle: there is no copy {', '.join(sorted(unknown))}")
+    if options.settle and len(options.rps) != 1:
+        parser.error("--settle: a copy settles at one rate; give --rps one")
+    random.seed(1)
+    with tempfile.TemporaryDirectory() as folder:
+        values = measure_rounds(options, write_copies(options.app, options.copies, folder))
+    if len(options.rps) > 1:
+        values |= pooled(values)
+    rows = report(values, random.Random(1))
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps({"app": options.app, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
