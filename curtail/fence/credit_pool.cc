@@ -44,7 +44,7 @@ bool CreditPool::Taken(Nanos waited, TimePoint now) {
   const int64_t at = now.time_since_epoch().count();
   if (at >= end &&
       end_.compare_exchange_strong(end, at + options_.interval.count(), std::memory_order_relaxed)) {
-    Adjust();
+    if (end != kNotBegun) Adjust();
   }
   return waited <= 2 * options_.target;
 }

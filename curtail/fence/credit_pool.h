@@ -7,10 +7,11 @@
 //
 //  B1  A credit is the right to have one request open. The server has a pool of them, and each
 //      connection an account.
-//  B2  The pool changes once an interval. It grows by one credit if the requests that threads took
-//      had waited for no more than the target on average; by more with thousands of accounts. Else
-//      it shrinks by 2 % for each target that they waited longer, by half at most. An interval in
-//      which no thread took a request changes nothing.
+//  B2  The pool changes once an interval; the first interval begins with the first request. It
+//      grows by one credit if the requests that threads took had waited for no more than the target
+//      on average; by more with thousands of accounts. Else it shrinks by 2 % for each target that
+//      they waited longer, by half at most. An interval in which no thread took a request changes
+//      nothing.
 //  B3  The pool has `floor` credits at least, and kMostOfAccount for each account at most.
 //  B4  An account is settled when a request of it is answered. While credits are left
 //      it gets what it has open, what its client says that waits, and its share of those left. It
@@ -85,6 +86,8 @@ class CreditPool {
  private:
   friend class CreditAccount;
 
+  static constexpr int64_t kNotBegun = 0;
+
   // Ends an interval (B2).
   void Adjust();
   int64_t Left() const {
@@ -100,7 +103,7 @@ class CreditPool {
   std::atomic<uint32_t> total_;
   std::atomic<int64_t> issued_{0};
   std::atomic<uint32_t> accounts_{0};
-  std::atomic<int64_t> end_{0};  // of the interval
+  std::atomic<int64_t> end_{kNotBegun};  // of the interval
   std::atomic<int64_t> wait_{0};
   std::atomic<uint32_t> taken_{0};
 };

@@ -24,6 +24,8 @@ constexpr uint32_t kMost = CreditPool::kMostOfAccount;
 // A pool whose intervals the test ends.
 class CreditPoolTest : public testing::Test {
  protected:
+  CreditPoolTest() { (void)pool_.Taken(Nanos(0), now_); }
+
   // An interval in which one request had waited for so long ends; returns the pool.
   uint32_t After(Nanos waited) {
     now_ += kOptions.interval;
@@ -47,6 +49,14 @@ TEST_F(CreditPoolTest, GrowsByACreditAnIntervalUpToTheTarget) {
   EXPECT_EQ(pool_.Sample().total, 4u) << "the interval has not ended";
   for (uint32_t i = 0; i < 2 * kMost; ++i) After(Nanos(0));
   EXPECT_EQ(pool_.Sample().total, kMost) << "there is one account";
+}
+
+TEST_F(CreditPoolTest, TheFirstRequestBeginsTheFirstInterval) {
+  EXPECT_EQ(pool_.Sample().total, 2u);
+  (void)pool_.Taken(Nanos(0), now_ + kOptions.interval - Nanos(1));
+  EXPECT_EQ(pool_.Sample().total, 2u);
+  (void)pool_.Taken(Nanos(0), now_ + kOptions.interval);
+  EXPECT_EQ(pool_.Sample().total, 3u);
 }
 
 TEST_F(CreditPoolTest, ShrinksByTheExcessAndByHalfAtMost) {

@@ -91,13 +91,13 @@ class CreditsTest : public RpcBase, public testing::Test {
  protected:
   ~CreditsTest() override { gate_.Open(); }
 
-  // Its handlers of kHang wait until the gate opens. Nothing waits too long.
+  // Its handlers of kHang wait until the gate opens. Nothing waits too long, and the pool stays as it is.
   std::unique_ptr<Server> Serve(bool credits = true, FenceMode fence = FenceMode::kOff) {
     ServerOptions options;
     options.config = *Config::Parse("SDB1-64");
     options.admission = {.mode = credits ? AdmissionMode::kCredits : AdmissionMode::kOff,
                          .target = 10 * kMaxTestWait,
-                         .interval = milliseconds(1)};
+                         .interval = 10 * kMaxTestWait};
     options.fence.mode = fence;
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<EchoService>(&gate_, std::vector<Channel*>(), &cancelled_));
