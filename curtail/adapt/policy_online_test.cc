@@ -79,6 +79,7 @@ class World {
     return policy_->Decide(s);
   }
   const std::string& config() const { return config_; }
+  bool on_trial() const { return trial_; }
   std::map<std::string, int>& chosen() { return chosen_; }
 
  private:
@@ -260,6 +261,23 @@ TEST(Online, ATrialEndsTheMomentTheLoadLeavesItsBucket) {
     const Choice choice = world.AskAt(724 * factor);
     EXPECT_EQ(choice.config == ConfigOf(world.config()), factor == 1) << factor << " " << choice.reason;
   }
+}
+
+TEST(Online, AMomentOfAnotherLoadMovesNothingBetweenEquals) {
+  const std::vector<Queue> queues = {{"FIB1", 450, 9500}, {"SDB1-8", 440, 9500}};
+  int asked = 0;
+  for (uint64_t seed = 91; seed < 101; ++seed) {
+    PolicyOptions options;
+    options.seed = seed;
+    for (const Queue& queue : queues) options.configs.push_back(ConfigOf(queue.config));
+    World world(MakePolicy("online", nullptr, options).value(), seed, "FIB1");
+    world.Run(queues, 1800, [](double) { return 700.0; });
+    if (world.on_trial()) continue;
+    ++asked;
+    for (const double load : {1000.0, 1300.0})
+      EXPECT_EQ(world.AskAt(load).config, ConfigOf(world.config())) << load;
+  }
+  EXPECT_GT(asked, 5);
 }
 
 TEST(Online, BeginsWithWhatAutoRunsAtAnyLoad) {

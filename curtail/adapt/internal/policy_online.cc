@@ -13,6 +13,8 @@
 //      Each trial that gained nothing makes the next one at this load dearer by a quarter of the first.
 //  O5. A poller keeps a CPU busy. Its p99 counts as higher by `cpu_weight` wherever configs are compared, so that it
 //      runs, and is tried, only where it gains more than that.
+//  O6. A gain below kGain moves nothing, at one load or from one to another: a stall that looks like another load for a
+//      moment would else move it between equals.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -56,11 +58,11 @@ class Online final : public Policy {
   Choice Decide(const Signals& s) override {
     const std::optional<size_t> running = IndexOf(s.current);
     if (s.window != nullptr && running) Learn(*running, s);
-    if (!running || bucket_ < 0) return Enter(s, "begins");
+    if (!running || bucket_ < 0) return Enter(s, std::nullopt, "begins");
     const double load = s.rates.slow;
-    if (load > Knowledge::HighOf(bucket_) * kEdge) return Enter(s, "the load has risen");
+    if (load > Knowledge::HighOf(bucket_) * kEdge) return Enter(s, running, "the load has risen");
     const bool fell = load < Knowledge::LowOf(bucket_) / kEdge;
-    if (fell && (trial_ || s.now - entered_ >= dwell_)) return Enter(s, "the load has fallen");
+    if (fell && (trial_ || s.now - entered_ >= dwell_)) return Enter(s, running, "the load has fallen");
     if (s.window == nullptr || fell) return {s.current, "within the window"};
     return trial_ ? Continue(s) : Exploit(s, *running);
   }
@@ -71,11 +73,9 @@ class Online final : public Policy {
     if (found == knowledge_.configs().end()) return std::nullopt;
     return static_cast<size_t>(found - knowledge_.configs().begin());
   }
+  bool Polls(size_t config) const { return knowledge_.configs()[config].model.reception == Reception::kPoll; }
   // The p99 with the price of its CPU: O5.
-  double Priced(size_t config, double p99_us) const {
-    const bool polls = knowledge_.configs()[config].model.reception == Reception::kPoll;
-    return p99_us * (polls ? poller_price_ : 1);
-  }
+  double Priced(size_t config, double p99_us) const { return p99_us * (Polls(config) ? poller_price_ : 1); }
   Choice Use(size_t config, std::string_view reason) const { return {knowledge_.configs()[config], reason}; }
 
   static double RateOf(const LatencyWindow& window) {
@@ -115,14 +115,24 @@ class Online final : public Policy {
     budget_ = std::max(budget_, kBudgetAfterDrift);
   }
 
-  // Another load: take what is best there and forget about trials.
-  Choice Enter(const Signals& s, std::string_view reason) {
+  // Another load: takes what is best there and forgets about trials. Keeps what ran if that is about as good: O6.
+  Choice Enter(const Signals& s, std::optional<size_t> ran, std::string_view reason) {
+    if (trial_) ran = trial_->champion;
     trial_.reset();
     bucket_ = Knowledge::BucketOf(s.rates.slow);
     entered_ = s.now;
     drifting_ = 0;
     recent_ = {};
-    return Use(BestAt(s), reason);
+    const size_t best = BestAt(s);
+    return Use(ran && AsGood(*ran, best, s) ? *ran : best, reason);
+  }
+
+  // True if the one keeps up with the present load, burns no CPU, and is known to be about as good as the other.
+  bool AsGood(size_t one, size_t other, const Signals& s) const {
+    const std::optional<double> p99 = knowledge_.P99Nearby(one, bucket_),
+                                best = knowledge_.P99Nearby(other, bucket_);
+    return p99 && best && !Polls(one) && knowledge_.SafeToTry(one, bucket_, s.now) &&
+           !Better(other, *best, one, *p99);
   }
 
   // The config of lowest known p99 for the present bucket; where none is known, what is presumed.
