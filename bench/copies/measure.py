@@ -3,7 +3,7 @@
 """How copies of one application under different flags of `curtail up` compare: their latency and throughput.
 
 Usage: measure.py CURTAIL APP --copy NAME[=FLAGS] --copy NAME=FLAGS ... [--rounds N] [--turns N] [--settle NAME=SECONDS]
-                  [--seconds S] [--rps R...] [--closed N] [--json FILE]
+                  [--seconds S] [--rps R...] [--closed N] [--load FLAGS] [--json FILE]
 
 In each round all copies start, and take turns: what disturbs the machine disturbs all of them, and what processes have by
 chance, such as where their memory lies, differs from round to round. A copy that learns is first given the load for the
@@ -19,6 +19,7 @@ Examples:
 
 import argparse
 import json
+import os
 import pathlib
 import random
 import re
@@ -28,6 +29,9 @@ import subprocess
 import sys
 import tempfile
 
+WARMUP_S = 0.3
+
+
 def run(command):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -35,10 +39,27 @@ def run(command):
     return done.stdout
 
 
-def measure(curtail, name, load, seconds, seed):
-    """The result of one turn."""
-    command = [curtail, "load", *name, *load, "--warmup", "300ms", "--duration", f"{seconds}s", "--seed", str(seed)]
-    return json.loads(run([*command, "--quiet", "--json", "-"]))["runs"][0]
+def cpu_seconds(options, file):
+    """What the processes of the copy have used since they started."""
+    up = json.loads(run([options.curtail, "ps", file.stem, "--json"]))
+    ticks = 0
+    for pid in re.findall(r'"pid": ?(\d+)', json.dumps(up)):
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def measure(options, file, load, seconds, seed):
+    """The result of one turn of the copy of that file, and the CPU that its processes used."""
+    kept = own_data(file)
+    data = ["--corpus", str(kept)] if kept else []
+    command = [options.curtail, "load", options.app, file.stem, *data, *options.load, *load,
+               "--warmup", f"{WARMUP_S}s", "--duration", f"{seconds}s", "--seed", str(seed)]
+    before = cpu_seconds(options, file)
+    result = json.loads(run([*command, "--quiet", "--json", "-"]))["runs"][0]
+    requests = result["requests"]["ok"] * (1 + WARMUP_S / result["measured_s"])
+    result["cpu_us"] = 1e6 * (cpu_seconds(options, file) - before) / max(requests, 1)
+    return result
 
 
 def interval(values, rng):
@@ -58,6 +79,11 @@ def write_copies(app, copies, folder):
     return files
 
 
+def own_data(file):
+    """The folder of a copy of a service that keeps data; None for others."""
+    return file.with_suffix("") if "keeps: data" in file.read_text() else None
+
+
 def measures(options):
     """The measures by name: the flags of the load, or None for that of the measure before, and the value of a run."""
     loads = {}
@@ -65,9 +91,11 @@ def measures(options):
         loads[f"mean at {rps}/s, us"] = (["--rps", str(rps)], lambda r: r["latency_us"]["all"]["mean"])
         for quantile in ("p50", "p99"):
             loads[f"{quantile} at {rps}/s, us"] = (None, lambda r, q=quantile: r["latency_us"]["all"][q])
+        loads[f"CPU a request at {rps}/s, us"] = (None, lambda r: r["cpu_us"])
     if options.closed > 0:
         name = f"{options.closed} at a time, /s"
         loads[name] = (["--closed", str(options.closed)], lambda r: r["rates_per_s"]["good"])
+        loads[f"CPU a request, {options.closed} at a time, us"] = (None, lambda r: r["cpu_us"])
     return loads
 
 
@@ -76,7 +104,7 @@ def take_turn(options, files, order, seed, values):
         result = None
         for measure_name, (load, value) in measures(options).items():
             if load is not None:
-                result = measure(options.curtail, (options.app, files[copy].stem), load, options.seconds, seed)
+                result = measure(options, files[copy], load, options.seconds, seed)
             values[measure_name][copy].append(value(result))
 
 
@@ -87,9 +115,11 @@ def measure_rounds(options, files):
         order = sorted(files, key=lambda _: random.random())
         try:
             for copy in order:
-                run([options.curtail, "up", str(files[copy]), "--detach", *options.copies[copy]])
+                kept = own_data(files[copy])
+                data = ["--set", f"data={kept}"] if kept else []
+                run([options.curtail, "up", str(files[copy]), "--detach", *data, *options.copies[copy]])
             for copy, seconds in options.settle.items():
-                measure(options.curtail, (options.app, files[copy].stem), ["--rps", str(options.rps[0])], seconds, 1000 + round_number)
+                measure(options, files[copy], ["--rps", str(options.rps[0])], seconds, 1000 + round_number)
             for turn in range(options.turns):
                 take_turn(options, files, order, 1 + round_number * options.turns + turn, values)
                 order.reverse()
@@ -115,7 +145,7 @@ def report(values, rng):
     """Prints the table; the same for programs."""
     rows = []
     base = next(iter(next(iter(values.values()))))
-    print(f"{'measure':28}{'copy':12}{'median':>10}   ratio to {base}, 95 % interval")
+    print(f"{'measure':36}{'copy':12}{'median':>10}   ratio to {base}, 95 % interval")
     for measure_name, by_copy in values.items():
         for copy, numbers in by_copy.items():
             ratios = [mine / other for mine, other in zip(numbers, by_copy[base])]
@@ -123,7 +153,7 @@ def report(values, rng):
             rows.append({"measure": measure_name, "copy": copy, "median": statistics.median(numbers),
                          "ratio": middle, "low": low, "high": high, "turns": numbers})
             beside = "" if copy == base else f"   {100 * (middle - 1):+.1f} %  ({100 * (low - 1):+.1f} to {100 * (high - 1):+.1f})"
-            print(f"{measure_name:28}{copy:12}{statistics.median(numbers):10.1f}{beside}")
+            print(f"{measure_name:36}{copy:12}{statistics.median(numbers):10.1f}{beside}")
     return rows
 
 
@@ -138,7 +168,7 @@ def named(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("curtail", help="the program, built with optimisation")
-    parser.add_argument("app", choices=["hdsearch", "recommend", "router", "setalgebra"])
+    parser.add_argument("app", choices=["hdsearch", "recommend", "router", "setalgebra", "social"])
     parser.add_argument("--copy", type=named, action="append", required=True, dest="copies", metavar="NAME[=FLAGS]")
     parser.add_argument("--settle", type=named, action="append", default=[], metavar="NAME=SECONDS")
     parser.add_argument("--rounds", type=int, default=30)
@@ -146,6 +176,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--rps", type=int, nargs="*", default=[500], help="requests a second, in turn; none: not measured")
     parser.add_argument("--closed", type=int, default=16, help="requests at a time; 0: not measured")
+    parser.add_argument("--load", default="", type=shlex.split, metavar="FLAGS", help="more flags of `curtail load`, such as --mix home")
     parser.add_argument("--json", help="write the turns here")
     options = parser.parse_args()
     options.copies = {name: shlex.split(flags) for name, flags in options.copies}
