@@ -149,4 +149,5 @@ function(curtail_fuzzer name)
 endfunction()
 
 include(CurtailApp)
+include(CurtailEmbed)
 include(CurtailProto)

@@ -59,9 +59,10 @@ constexpr Nanos kStallUnderLoad = std::chrono::seconds(1);
 
 class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::Owner {
  public:
-  Impl(GatewayOptions options, std::unique_ptr<Transcoder> transcoder, UniqueFd listener)
+  Impl(GatewayOptions options, std::unique_ptr<Transcoder> transcoder, StaticFiles files, UniqueFd listener)
       : options_(std::move(options)),
         transcoder_(std::move(transcoder)),
+        files_(std::move(files)),
         address_(curtail::internal::BoundAddress(listener.get())),
         channel_(&client_, options_.target, options_.channel),
         listener_(std::make_shared<Listener>(this, std::move(listener))) {}
@@ -127,6 +128,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
   // Immutable after construction.
   const GatewayOptions options_;
   const std::unique_ptr<Transcoder> transcoder_;
+  const StaticFiles files_;
   const std::string address_;
 
   Client client_;
@@ -343,6 +345,11 @@ absl::StatusOr<std::string> Gateway::Impl::MessageOf(const Incoming& in, const T
 
 absl::Status Gateway::Impl::Serve(Incoming& in) {
   const auto [path, query] = SplitTarget(in.request.target);
+  if (const StaticFiles::File* const file = files_.Find(path)) {
+    absl::StatusOr<HttpReply> reply = StaticFiles::Answer(*file, in.request);
+    if (reply.ok()) Answer(in.asker, *std::move(reply));
+    return reply.status();
+  }
   absl::StatusOr<Transcoder::Match> match = transcoder_->Find(in.request.verb, path);
   if (!match.ok()) return match.status();
   in.asker.form.SetRoute(match->route);
@@ -449,11 +456,18 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(GatewayOptions options, 
   }
   absl::StatusOr<std::unique_ptr<Transcoder>> transcoder = Transcoder::Make(std::move(catalog));
   if (!transcoder.ok()) return transcoder.status();
+  absl::StatusOr<StaticFiles> files = StaticFiles::Make(std::exchange(options.files, {}));
+  if (!files.ok()) return files.status();
+  for (const std::string_view path : files->paths()) {
+    if (absl::IsNotFound((*transcoder)->Find("GET", path).status())) continue;
+    return absl::InvalidArgumentError(Join("the file at ", path, " hides a method's path"));
+  }
   const absl::StatusOr<Address> address = Address::Resolve(options.listen);
   if (!address.ok()) return address.status();
   absl::StatusOr<UniqueFd> listener = curtail::internal::Listen(*address);
   if (!listener.ok()) return listener.status();
-  auto impl = std::make_unique<Impl>(std::move(options), *std::move(transcoder), *std::move(listener));
+  auto impl = std::make_unique<Impl>(std::move(options), *std::move(transcoder), *std::move(files),
+                                     *std::move(listener));
   if (absl::Status status = impl->Begin(); !status.ok()) return status;
   return std::unique_ptr<Gateway>(new Gateway(std::move(impl)));
 }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/gateway/http_codec.h"
+#include "curtail/gateway/static_files.h"
 #include "curtail/load/message/catalog.h"
 #include "curtail/rpc/channel.h"
 
@@ -34,6 +35,8 @@ struct GatewayOptions {
   // The origins whose web pages may call: "https://app.example"; "*" for all. Pages of the gateway's
   // own origin always may.
   std::vector<std::string> allowed_origins;
+  // Served beside the methods, each at its path.
+  std::vector<StaticFile> files;
 
   // Limits. Beyond them connections are closed, requests are answered 503, or nothing is read.
   // docs/gateway.md has the table.
@@ -60,7 +63,7 @@ class Gateway {
  public:
   // Serves the methods of `catalog`, which the target has.
   // Errors: those of Listen() (transport/socket.h); INVALID_ARGUMENT for a wrong google.api.http
-  // option or a header that may not be forwarded.
+  // option, a header that may not be forwarded, or a file that is wrong or at a method's path.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Gateway>> Start(GatewayOptions options,
                                                                       Catalog catalog);
   // Stops at once, if Stop() was not called.

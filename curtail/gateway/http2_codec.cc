@@ -151,7 +151,8 @@ void Http2Codec::Reply(int32_t id, HttpReply reply) {
   };
   add(":status", status);
   for (const auto& [name, value] : stream->reply.headers) add(name, value);
-  if (!stream->open && stream->reply.status != 204) add("content-length", length);
+  const bool bodiless = stream->reply.status == 204 || stream->reply.status == 304;
+  if (!stream->open && !bodiless) add("content-length", length);
   const bool empty = (stream->reply.body.empty() && !stream->open) || stream->request.verb == "HEAD";
   const nghttp2_data_provider body{.source = {.ptr = stream}, .read_callback = &OnBody};
   nghttp2_submit_response(session_, id, fields.data(), fields.size(), empty ? nullptr : &body);

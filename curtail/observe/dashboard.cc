@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/observe/dashboard.h"
 
+#include "curtail/base/strings.h"
 #include "curtail/observe/dashboard_files.h"
 #include "nlohmann/json.hpp"
 
@@ -22,9 +23,10 @@ wire::HttpReply Compressed(std::string_view type, std::string_view bytes) {
   return reply;
 }
 
-HttpAdminPage File(std::string path, std::string_view type, std::string_view bytes) {
-  return {std::move(path),
-          [type, bytes](const wire::HttpRequest&, const HttpAdminStats&) { return Compressed(type, bytes); }};
+HttpAdminPage File(std::string_view type, const EmbeddedFile& file) {
+  return {Join("/", file.name), [type, bytes = file.bytes](const wire::HttpRequest&, const HttpAdminStats&) {
+            return Compressed(type, bytes);
+          }};
 }
 
 }  // namespace
@@ -76,15 +78,17 @@ std::string DashboardJson(const DashboardView& view) {
 
 std::vector<HttpAdminPage> DashboardPages(std::string index) {
   std::vector<HttpAdminPage> pages;
-  pages.push_back({"/", [text = std::move(index)](const wire::HttpRequest& request, const HttpAdminStats&) {
+  const std::span<const EmbeddedFile> files = DashboardFiles();
+  pages.push_back({"/", [text = std::move(index), html = files[0].bytes](const wire::HttpRequest& request,
+                                                                         const HttpAdminStats&) {
                      const std::string_view takes = request.headers.Find("accept-encoding").value_or("");
                      if (takes.find("gzip") == std::string_view::npos) {
                        return HttpAdminReply(200, "text/plain; charset=utf-8", text);
                      }
-                     return Compressed("text/html; charset=utf-8", kDashboardHtml);
+                     return Compressed("text/html; charset=utf-8", html);
                    }});
-  pages.push_back(File("/dashboard.js", "text/javascript; charset=utf-8", kDashboardJs));
-  pages.push_back(File("/dashboard.css", "text/css; charset=utf-8", kDashboardCss));
+  pages.push_back(File("text/javascript; charset=utf-8", files[1]));
+  pages.push_back(File("text/css; charset=utf-8", files[2]));
   return pages;
 }
 

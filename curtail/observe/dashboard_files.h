@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dashboard_files.h - the files of web/dist, compressed by gzip. CMake writes the source that defines them.
+// dashboard_files.h - the files of web/dist: html, js, css, compressed by gzip. CMake writes the source.
 #pragma once
 
-#include <string_view>
+#include <span>
+
+#include "curtail/base/embedded_file.h"
 
 namespace curtail::observe {
 
-extern const std::string_view kDashboardHtml, kDashboardJs, kDashboardCss;
+std::span<const EmbeddedFile> DashboardFiles();
 
 }  // namespace curtail::observe

@@ -63,7 +63,8 @@ struct Env::Impl {
   struct Work {
     std::function<void()> start, stop;
   };
-  std::vector<Work> works;  // while it serves
+  std::vector<Work> works;                       // while it serves
+  std::vector<std::unique_ptr<Service>> beside;  // until the server has them
 };
 
 Env::Env(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -123,6 +124,7 @@ const std::vector<std::string>& Env::words() const { return impl_->flags->words;
 void Env::WhileServing(std::function<void()> start, std::function<void()> stop) {
   impl_->works.push_back({std::move(start), std::move(stop)});
 }
+void Env::AlsoServe(std::unique_ptr<Service> service) { impl_->beside.push_back(std::move(service)); }
 void Env::KeepAlive(std::shared_ptr<void> object) { impl_->kept.push_back(std::move(object)); }
 
 // Builds the instances of a process, and serves them.
@@ -322,6 +324,7 @@ class HostBuilder {
   absl::Status Make(const HostedService& hosted, Env& env) {
     MadeService service = hosted.make(env);
     if (!service.ok()) return service.status();
+    for (auto& beside : env.impl_->beside) served_.push_back(std::move(beside));
     Instance& instance = instances_.back();
     if (!flags_.monolith) {
       served_.push_back(*std::move(service));

@@ -70,6 +70,10 @@ class Env {
   // nothing of the work is left. It may call the peers from threads of its own.
   void WhileServing(std::function<void()> start, std::function<void()> stop);
 
+  // Another gRPC service of this process, beside the one that is made: a page, an older API.
+  // Within a monolith none of the others calls it.
+  void AlsoServe(std::unique_ptr<Service> service);
+
   // Has the Env own what outlives the service. Destroyed in the opposite order, after the service.
   template <class T>
   T& Keep(std::unique_ptr<T> object) {

@@ -133,6 +133,35 @@ TEST(Host, AMonolithsServicesFindEachOther) {
   EXPECT_THAT(run.err, HasSubstr("2 carts, cart cart-0, cart cart-1"));
 }
 
+class Named final : public Service {
+ public:
+  explicit Named(std::string name) : name_(std::move(name)) {}
+  std::string_view FullName() const override { return name_; }
+  std::vector<MethodHandler> Handlers() override {
+    return {
+        {.name = "Go", .handler = [](Context&, std::string_view, std::string*) { return absl::OkStatus(); }}};
+  }
+
+ private:
+  const std::string name_;
+};
+
+TEST(Host, AServiceMayBringOthers) {
+  // Another of the same name: the server has got both.
+  const auto make = [](Env& env) -> MadeService {
+    env.AlsoServe(std::make_unique<Named>("test.Page"));
+    env.AlsoServe(std::make_unique<Named>("test.Page"));
+    return std::make_unique<Named>("test.Shop");
+  };
+  const HostProgram shop{
+      .name = "shop", .title = "A shop.", .examples = "", .services = {{.name = "shop", .make = make}}};
+  for (const char* form : {"--service=shop", "--monolith"}) {
+    const HostRun run = RunHost(shop, {form, "--listen", "127.0.0.1:0"});
+    EXPECT_EQ(run.code, 104);
+    EXPECT_THAT(run.err, HasSubstr("method /test.Page/Go is served twice"));
+  }
+}
+
 // A service whose works say on a pipe when they begin and end, and when what it keeps goes.
 class Working final : public Service {
  public:

@@ -144,10 +144,11 @@ void Http1Codec::Reply(int32_t stream, HttpReply reply) {
   if (!busy_ || adding_ || stream != stream_) return;
   chunked_ = reply.more && !old_;
   keep_alive_ = keep_alive_ && (chunked_ || !reply.more);
+  const bool bodiless = reply.status == 204 || reply.status == 304;
   const auto reason = http::obsolete_reason(static_cast<http::status>(reply.status));
   out_ += Join("HTTP/1.1 ", reply.status, " ", std::string_view(reason.data(), reason.size()), "\r\n");
   for (const auto& [name, value] : reply.headers) out_ += Join(name, ": ", value, "\r\n");
-  if (!reply.more && reply.status != 204) out_ += Join("content-length: ", reply.body.size(), "\r\n");
+  if (!reply.more && !bodiless) out_ += Join("content-length: ", reply.body.size(), "\r\n");
   if (chunked_) out_ += "transfer-encoding: chunked\r\n";
   if (!keep_alive_) out_ += "connection: close\r\n";
   out_ += "\r\n";
@@ -155,7 +156,7 @@ void Http1Codec::Reply(int32_t stream, HttpReply reply) {
     adding_ = true;
     return AddBody(stream, reply.body, /*last=*/false);
   }
-  if (!head_only_ && reply.status != 204) out_ += reply.body;
+  if (!head_only_ && !bodiless) out_ += reply.body;
   End(keep_alive_);
 }
 

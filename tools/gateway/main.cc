@@ -12,6 +12,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/base/terminal.h"
 #include "curtail/gateway/gateway.h"
+#include "curtail/gateway/page/page.h"
 
 namespace curtail::gateway {
 namespace {
@@ -117,6 +118,15 @@ absl::StatusOr<std::unique_ptr<Gateway>> StartGateway(Flags& flags, Nanos* drain
   }
   absl::StatusOr<Catalog> catalog = CatalogOf(flags);
   if (!catalog.ok()) return catalog.status();
+  if (catalog->FindMethod(kPageMethod).ok()) {
+    absl::StatusOr<std::vector<StaticFile>> page =
+        ReadPage(flags.options.target, flags.options.channel, kCatalogTimeout);
+    if (!page.ok()) {
+      return absl::Status(page.status().code(), Join("cannot read the page of ", flags.options.target, ": ",
+                                                     Message(page.status())));
+    }
+    flags.options.files = *std::move(page);
+  }
   return Gateway::Start(flags.options, *std::move(catalog));
 }
 

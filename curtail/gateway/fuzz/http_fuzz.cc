@@ -10,7 +10,9 @@
 
 #include "curtail/gateway/grpc_web.h"
 #include "curtail/gateway/http_codec.h"
+#include "curtail/gateway/internal/request_rules.h"
 #include "curtail/gateway/path_template.h"
+#include "curtail/gateway/static_files.h"
 
 namespace curtail::gateway {
 namespace {
@@ -23,6 +25,7 @@ void Require(bool holds) {
 }
 
 void Run(std::string_view prefix, std::string_view bytes, size_t piece, size_t hold_back) {
+  static const auto files = StaticFiles::Make({{"index.html", "<p>"}});
   const auto codec = MakeAnyHttpCodec(kLimits);
   std::vector<HttpRequest> requests;
   std::vector<int32_t> open;  // answers that come in parts
@@ -40,6 +43,9 @@ void Run(std::string_view prefix, std::string_view bytes, size_t piece, size_t h
     while (requests.size() > keep) {
       const HttpRequest& request = requests.back();
       WebMessage(WebForm::kText, request.body).IgnoreError();
+      const auto [path, query] = internal::SplitTarget(request.target);
+      Require(path.size() + query.size() <= request.target.size() + 1);
+      StaticFiles::Answer(*files->Find("/"), request).IgnoreError();
       const bool more = request.body.size() % 2 == 1;
       codec->Reply(request.stream,
                    {200, {{"x-verb", "v"}}, std::string(request.body.size() % 100, 'r'), more});
