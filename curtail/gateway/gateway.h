@@ -35,6 +35,9 @@ struct GatewayOptions {
   // The origins whose web pages may call: "https://app.example"; "*" for all. Pages of the gateway's
   // own origin always may.
   std::vector<std::string> allowed_origins;
+  // Takes requests whose body is a form (application/x-www-form-urlencoded) by rules with body "*". A
+  // page of any origin may send one, and browsers that name no origin then are not told apart.
+  bool accept_forms = false;
   // Served beside the methods, each at its path.
   std::vector<StaticFile> files;
 

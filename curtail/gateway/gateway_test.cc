@@ -78,6 +78,24 @@ TEST_F(GatewayTest, DeepJsonIsRefused) {
   EXPECT_THAT(Ask("PATCH /v1/shelves/1/books/2", deep), StartsWith("HTTP/1.1 400"));
 }
 
+TEST_F(GatewayTest, FormsAreTakenOnlyIfAsked) {
+  const std::string type = "content-type: application/x-www-form-urlencoded\r\n";
+  const std::string form = "name=a+b%26c&as_of=1970-01-01T00:01:00Z";
+  EXPECT_THAT(Ask("POST /library.Library/GetBook", form, type), StartsWith("HTTP/1.1 400"));
+  gateway_.reset();
+  options_.accept_forms = true;
+  EXPECT_THAT(Ask("POST /library.Library/GetBook", form, type),
+              AllOf(StartsWith("HTTP/1.1 200"), HasSubstr(R"({"name":"a b&c","title":"as of 60"})")));
+  EXPECT_THAT(Ask("POST /v1/shelves/9/books/9:checkout", "title=raw [\"x\"]", type),
+              HasSubstr(R"({"name":"shelves/9/books/9","title":"raw [\"x\"]"})"));
+  EXPECT_THAT(Ask("POST /library.Library/GetBook", "nothing=1", type), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Ask("PATCH /v1/shelves/1/books/2", "title=x", type), StartsWith("HTTP/1.1 400")) << "a part";
+  EXPECT_THAT(Ask("POST /library.Library/GetBook", "{}"), StartsWith("HTTP/1.1 200")) << "JSON still";
+  EXPECT_THAT(Ask("POST /library.Library/GetBook", form, type + "origin: https://evil.example\r\n"),
+              StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(Ask("GET /v1/shelves/1/books/2", {}, type), StartsWith("HTTP/1.1 200")) << "a type and no body";
+}
+
 TEST_F(GatewayTest, HttpBodiesAreBytesOfAnyType) {
   const std::string image = "\x89PNG\0\r\n{"s;
   EXPECT_THAT(

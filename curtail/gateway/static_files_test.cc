@@ -105,6 +105,13 @@ TEST_F(StaticFilesTest, NothingElseIsFound) {
   }
 }
 
+TEST_F(StaticFilesTest, AWholeUrlIsATarget) {
+  EXPECT_THAT(Ask("GET http://localhost:8080/app.js"), EndsWith("'use strict'"));
+  EXPECT_THAT(Ask("GET http://localhost:8080"), EndsWith("<p>hello"));
+  EXPECT_THAT(Ask("GET http://localhost:8080/v1/shelves/1/books/2?as_of=1970-01-01T00:01:00Z"),
+              HasSubstr("as of 60"));
+}
+
 TEST_F(StaticFilesTest, AFileMayNotHideAMethod) {
   const absl::StatusOr<Catalog> catalog =
       Catalog::FromServer(options_.target, options_.channel, kMaxTestWait);

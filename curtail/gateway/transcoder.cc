@@ -258,7 +258,11 @@ absl::StatusOr<std::string> Transcoder::Request(const Match& match, std::string_
   if (route.body.empty() && !body.empty()) {
     return absl::InvalidArgumentError("this request takes no body");
   }
-  const bool in_json = !route.raw_body && !body.empty();
+  const bool form = !route.raw_body && !body.empty() && type_of_body.starts_with(kForm);
+  if (form && route.body != "*") {
+    return absl::InvalidArgumentError("a form is a whole request, and this body is a part");
+  }
+  const bool in_json = !route.raw_body && !form && !body.empty();
   if (route.body == "*" && in_json) json = body;
   if (!route.body.empty() && route.body != "*" && in_json) {
     // The body is one value: it cannot add fields beside its own.
@@ -274,12 +278,15 @@ absl::StatusOr<std::string> Transcoder::Request(const Match& match, std::string_
     return absl::InvalidArgumentError(Join("the body is no ", std::string_view(type.full_name()),
                                            " in JSON: ", std::string(parsed.message())));
   }
-  if (match.bindings.empty() && query.empty()) return bytes;
+  if (match.bindings.empty() && query.empty() && !form) return bytes;
   const std::unique_ptr<pb::Message> message(impl_->factory.GetPrototype(&type)->New());
   if (!message->ParsePartialFromString(bytes)) return absl::InternalError("no message");
   if (!query.empty()) {
     if (route.body == "*") return absl::InvalidArgumentError("this request takes no query");
     if (absl::Status status = SetFromQuery(*message, route, query); !status.ok()) return status;
+  }
+  if (form) {
+    if (absl::Status status = SetFromQuery(*message, route, body); !status.ok()) return status;
   }
   // The path has the last word.
   for (const auto& [field, value] : match.bindings) {

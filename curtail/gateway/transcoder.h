@@ -30,6 +30,9 @@ struct Route {
   bool raw_body = false, raw_reply = false;
 };
 
+// The type of a body that is written as a query is.
+inline constexpr std::string_view kForm = "application/x-www-form-urlencoded";
+
 // Bytes and the value of their header content-type.
 struct RawReply {
   std::string type, bytes;
@@ -53,7 +56,8 @@ class Transcoder {
   // Errors: NOT_FOUND; UNIMPLEMENTED when the path has other verbs, which the message lists.
   [[nodiscard]] absl::StatusOr<Match> Find(std::string_view verb, std::string_view path) const;
 
-  // The serialized request of a call. `query` is what follows '?', `type` the body's header.
+  // The serialized request of a call. `query` is what follows '?', `type` the body's header: the body
+  // is JSON unless the route or `type` (a form) says otherwise.
   // Errors: INVALID_ARGUMENT, which names the field, or says what is wrong with the JSON.
   [[nodiscard]] absl::StatusOr<std::string> Request(const Match& match, std::string_view query,
                                                     std::string_view body, std::string_view type = {}) const;

@@ -57,6 +57,8 @@ void AddFlags(CLI::App& app, Flags* f) {
                  "A header that calls carry as metadata; no others do, credentials included");
   app.add_option("--allow-origin", f->options.allowed_origins,
                  "An origin whose web pages may call: https://app.example, or * for all");
+  app.add_flag("--accept-forms", f->options.accept_forms,
+               "Take application/x-www-form-urlencoded bodies, which web pages may send without asking");
   app.add_option("--timeout", f->timeout, "Of a call without grpc-timeout; longer ones are cut to it")
       ->capture_default_str();
   app.add_option("--stream-timeout", f->stream_timeout, "The same of methods that stream")

@@ -15,6 +15,11 @@ std::string_view HeaderOf(const HttpRequest& request, std::string_view key) {
 }
 
 std::pair<std::string_view, std::string_view> SplitTarget(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!target.starts_with(scheme)) continue;
+    target.remove_prefix(std::min(target.find_first_of("/?", scheme.size()), target.size()));
+    if (!target.starts_with('/')) return {"/", target.substr(std::min<size_t>(1, target.size()))};
+  }
   const size_t mark = std::min(target.find('?'), target.size());
   return {target.substr(0, mark), target.substr(std::min(mark + 1, target.size()))};
 }

@@ -17,7 +17,8 @@ namespace curtail::gateway::internal {
 // The value of a header; empty without it.
 std::string_view HeaderOf(const HttpRequest& request, std::string_view key);
 
-// The path of a target, and what follows '?'.
+// The path of a target, and what follows '?'. A whole URL is one, too (RFC 9112, 3.2.2): proxies and some load generators
+// send them.
 std::pair<std::string_view, std::string_view> SplitTarget(std::string_view target);
 
 // The origin that the answer has to name; empty for none.
