@@ -131,6 +131,22 @@ def use(address):
     assert rest(address, "PUT", "/v1/following/ann", token=tokens["bob"])[0] == 403
 
 
+def use_page(address):
+    """The page for browsers."""
+    with urllib.request.urlopen(f"http://{address}/", timeout=MAX_WAIT_S) as reply:
+        page, etag = reply.read().decode(), reply.headers["etag"]
+        assert reply.headers["content-type"].startswith("text/html"), reply.headers
+        assert "default-src 'none'" in reply.headers["content-security-policy"], reply.headers
+    for name in re.findall(r'(?:href|src)="(app[.]\w+)"', page):
+        with urllib.request.urlopen(f"http://{address}/{name}", timeout=MAX_WAIT_S) as reply:
+            assert reply.read(), name
+    try:
+        urllib.request.urlopen(urllib.request.Request(f"http://{address}/", headers={"if-none-match": etag}))
+        assert False, "the page is sent again"
+    except urllib.error.HTTPError as error:
+        assert error.code == 304, error.code
+
+
 def main(form, curtail, gateway, social):
     with tempfile.TemporaryDirectory() as scratch:
         env = {**os.environ, "XDG_RUNTIME_DIR": scratch, "XDG_STATE_HOME": scratch + "/state", "NO_COLOR": "1",
@@ -156,7 +172,9 @@ def main(form, curtail, gateway, social):
             front = subprocess.Popen([gateway, entry, "--listen", "127.0.0.1:0", "--forward-header", "authorization"],
                                      text=True, stdout=subprocess.PIPE)
             try:
-                use(re.search(r"listening on (\S+)", front.stdout.readline()).group(1))
+                address = re.search(r"listening on (\S+)", front.stdout.readline()).group(1)
+                use_page(address)
+                use(address)
             finally:
                 front.send_signal(signal.SIGTERM)
                 front.communicate(timeout=MAX_WAIT_S)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // main.ts - the page: asks for the document once a second and shows it.
 import { Chart, rateCurve, timeCurve } from "./charts";
-import { byId, element, head, replace, svg } from "./dom";
+import { byId, element, head, replace, svg } from "../shared/dom";
 import { bytes, clock, count, time } from "./format";
 import { drawLoads } from "./loads";
 import { Heat } from "./heat";
@@ -9,6 +9,7 @@ import { callersFirst, drawMap } from "./map";
 import { Model, pointOf, type DashboardDocument } from "./model";
 import { drawQueue } from "./queue";
 import { Scatter } from "./scatter";
+import { themeButton } from "../shared/theme";
 import { matches, tracesOf, type Trace, type TracesDocument } from "./traces";
 
 const PERIOD_MS = 1000;
@@ -186,15 +187,7 @@ function restyle(): void {
   render();
 }
 
-const themes = ["system", "light", "dark"];
-byId("theme").addEventListener("click", () => {
-  const root = document.documentElement;
-  const next = themes[(themes.indexOf(root.dataset["theme"] ?? "system") + 1) % 3]!;
-  if (next === "system") delete root.dataset["theme"];
-  else root.dataset["theme"] = next;
-  byId("theme").textContent = `Theme: ${next}`;
-  restyle();
-});
+themeButton(byId("theme"), restyle);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", restyle);
 byId("pause").addEventListener("click", () => {
   paused = !paused;

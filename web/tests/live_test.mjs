@@ -4,54 +4,16 @@
 // A switch shows, in marks of latency by load as well, the heat map is drawn and read by the keyboard, runs of the load generator come and go, a killed and a stopped leaf turn red and recover, a trace opens, axe finds no serious fault, and the console is
 // silent; in both themes and at 400 px.
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { chromium } from "playwright-core";
+import { end, expectAccessible, expectShown, launch, MAX_WAIT_MS, openPage, run, start } from "./kit.mjs";
 
 const [curtail, pictures] = process.argv.slice(2);
-const MAX_WAIT_MS = 60_000;
 const SHOWN_MS = 3000; // from an event to the page, on a machine that is busy with other tests
 const scratch = mkdtempSync(join(tmpdir(), "curtail-web-"));
 const env = { ...process.env, XDG_RUNTIME_DIR: scratch, TMPDIR: scratch, NO_COLOR: "1" };
-
-// The first match of `pattern` in what the command writes, which then runs on.
-function start(args, pattern) {
-  const child = spawn(curtail, args, { env, stdio: ["ignore", "pipe", "pipe"] });
-  const found = new Promise((resolve, reject) => {
-    let text = "";
-    const timer = setTimeout(() => reject(new Error(`no ${pattern} in: ${text}`)), MAX_WAIT_MS);
-    const read = (bytes) => {
-      const match = pattern.exec((text += bytes));
-      if (match) clearTimeout(timer), resolve(match);
-    };
-    child.stdout.on("data", read), child.stderr.on("data", read);
-    child.on("exit", (code) => reject(new Error(`curtail ${args[0]} ended with code ${code}: ${text}`)));
-  });
-  return { child, found };
-}
-
-function run(...args) {
-  const done = spawnSync(curtail, args, { env, encoding: "utf8", timeout: MAX_WAIT_MS });
-  assert.equal(done.status, 0, `curtail ${args.join(" ")}: ${done.stdout}${done.stderr}`);
-  return done.stdout;
-}
-
-async function expectAccessible(page, where) {
-  const found = await page.evaluate(async () => (await globalThis.axe.run()).violations.filter((v) => ["serious", "critical"].includes(v.impact)));
-  assert.deepEqual(found.map((v) => [v.id, v.nodes.map((n) => n.html)]), [], `axe, ${where}`);
-}
-
-// The page does not scroll sideways, whatever its parts do.
-async function expectFits(page, where) {
-  const [content, width] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-  assert.ok(content <= width, `${where}: ${content} px in a window of ${width} px`);
-}
-
-async function look(page, name) {
-  if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
-}
 
 // Drawn once calm is known; read and chosen by the keyboard.
 async function expectHeat(page) {
@@ -99,7 +61,7 @@ async function check(page) {
   const node = (name) => page.locator(`.node[data-key="${name}"]`);
   const within = { timeout: SHOWN_MS };
   await page.waitForFunction(() => /^\d/.test(document.querySelector(".node text:nth-of-type(2)")?.textContent ?? "") && !document.querySelector(".node text:nth-of-type(2)").textContent.startsWith("0 "), null, { timeout: MAX_WAIT_MS });
-  run("switch", "hdsearch", "FIB1");
+  run(curtail, ["switch", "hdsearch", "FIB1"], env);
   await page.locator("#switches li", { hasText: "SDB1-4 → FIB1" }).waitFor(within);
   await page.locator("#tiles dd", { hasText: "FIB1" }).waitFor(within);
 
@@ -126,28 +88,20 @@ async function check(page) {
   await page.locator("#waterfall .bar-client").first().waitFor(within);
   assert.ok((await page.locator("#waterfall .bar-server").count()) >= 2, "the leaves' spans are in the trace of the mid-tier");
 
-  for (const [theme, width, height] of [["light", 1280, 900], ["dark", 1280, 900], ["light", 400, 800], ["dark", 400, 800]]) {
-    await page.emulateMedia({ colorScheme: theme });
-    await page.setViewportSize({ width, height });
-    await page.waitForTimeout(300); // a frame or two, for the picture
-    await expectFits(page, `${theme}, ${width} px`);
-    await expectAccessible(page, `${theme}, ${width} px`);
-    await look(page, `dashboard-${theme}-${width}`);
-  }
-  await page.setViewportSize({ width: 1280, height: 900 });
+  await expectShown(page, "dashboard", pictures);
 
   await page.locator("#queue-now dt", { hasText: "Longest wait" }).waitFor(within);
   await page.locator("#pools tbody tr", { hasText: "mid-tier" }).first().waitFor(within);
   assert.match(await page.locator("#fence-text").textContent(), /^Fences/);
 
   // Killed, it is back soon and stays red for a while.
-  const leaf = () => JSON.parse(run("ps", "--json"))[0].processes.find((p) => p.name === "leaf-1");
+  const leaf = () => JSON.parse(run(curtail, ["ps", "--json"], env))[0].processes.find((p) => p.name === "leaf-1");
   const red = page.locator('.node.down[data-key="leaf"]'), fine = page.locator('.node[data-key="leaf"]:not(.down)');
   process.kill(leaf().pid, "SIGKILL");
   await red.waitFor(within);
   await page.locator('tr.down[data-instance="leaf-1"]', { hasText: "killed by signal 9" }).waitFor(within);
   await page.locator('.heat-row[data-key="leaf"] .heat-down[d^="M"]').waitFor({ state: "attached", timeout: SHOWN_MS });
-  await look(page, "dashboard-killed");
+  if (pictures) await page.screenshot({ path: join(pictures, "dashboard-killed.png"), fullPage: true });
   await fine.waitFor({ timeout: MAX_WAIT_MS });
   // Stopped, it answers nobody.
   process.kill(leaf().pid, "SIGSTOP");
@@ -162,27 +116,20 @@ async function check(page) {
   assert.equal(await page.locator("#loads tr").count(), 0);
 }
 
-const up = start(["up", "hdsearch", "--set", "data=synthetic:N=2000,D=16,seed=1", "--set", "leaf.shards=2", "--config", "SDB1-4", "--trace-to", "memory", "--dashboard"], /see: +(http:\S+)/);
+const up = start(curtail, ["up", "hdsearch", "--set", "data=synthetic:N=2000,D=16,seed=1", "--set", "leaf.shards=2", "--config", "SDB1-4", "--trace-to", "memory", "--dashboard"], env, /see: +(http:\S+)/);
 let load, browser;
 try {
   const url = (await up.found)[1];
   load = spawn(curtail, ["load", "hdsearch", "--rps", "100", "--duration", "120s"], { env, stdio: "ignore" });
-  browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  browser = await launch();
   const said = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && said.push(message.text()));
-  page.on("pageerror", (error) => said.push(String(error)));
-  // Not by a script of the page, which its Content-Security-Policy would refuse.
-  await page.addInitScript(readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8"));
-  await page.goto(url);
+  const page = await openPage(browser, url, said);
   await check(page);
   assert.deepEqual(said, [], "the console");
   console.log("the dashboard shows what it should");
 } finally {
   await browser?.close();
   load?.kill("SIGINT");
-  up.child.removeAllListeners("exit");
-  const ended = new Promise((resolve) => up.child.once("exit", resolve));
-  if (up.child.exitCode === null) up.child.kill("SIGINT"), await ended;
+  await end(up);
   rmSync(scratch, { recursive: true, force: true });
 }

@@ -4,9 +4,11 @@
 
 #include "apps/social/data.h"
 #include "apps/social/page.h"
+#include "apps/social/page_files.h"
 #include "apps/social/sessions.h"
 #include "apps/social/views.h"
 #include "content.curtail.h"
+#include "curtail/gateway/page/page.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
 #include "messages.curtail.h"
@@ -465,6 +467,7 @@ HostedService HostedFrontEnd() {
           .make = [data](Env& env) -> MadeService {
             auto sessions = Sessions::Load(*data);
             if (!sessions.ok()) return sessions.status();
+            env.AlsoServe(gateway::MakePage(PageFiles()));
             return std::make_unique<FrontEndService>(*std::move(sessions), env);
           }};
 }

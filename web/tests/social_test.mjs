@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two users of the social network's page: node social_test.mjs CURTAIL CURTAIL-GATEWAY SOCIAL [FOLDER OF PICTURES]
+//
+// They register, post a text that looks like markup and a picture, mention, find, follow and like each other, read timelines, delete, and
+// log out. A wrong password, a taken name and an expired token are told. What the page asks for is the gateway's, an inline script does not
+// run, axe finds no serious fault, and the console is silent; in both themes and at 400 px.
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { end, expectAccessible, expectShown, launch, MAX_WAIT_MS, openPage, run, start } from "./kit.mjs";
+
+const [curtail, gateway, social, pictures] = process.argv.slice(2);
+const UP_MS = 180_000; // with its users, on a machine that is busy
+const within = { timeout: 10_000 };
+const scratch = mkdtempSync(join(tmpdir(), "curtail-web-"));
+const env = { ...process.env, XDG_RUNTIME_DIR: scratch, XDG_STATE_HOME: join(scratch, "state"), TMPDIR: scratch, NO_COLOR: "1", PATH: `${dirname(social)}:${process.env.PATH}` };
+
+const HOSTILE = '<script>document.title="owned"</script><img src="x" onerror="document.title=1"> & "so" @bob see https://example.org/?a=<b>';
+const said = [];
+const problem = (page) => page.locator("#problem");
+const post = (page, text) => page.locator("#posts > li", { hasText: text });
+
+// The browser writes of each refused request to the console: this one is expected, and no other.
+async function expectRefusal(page, status, text, act) {
+  const logged = page.waitForEvent("console", within);
+  await act();
+  await problem(page).filter({ hasText: text }).waitFor(within);
+  await logged;
+  assert.deepEqual(said.splice(0).map((line) => line.replace(/\(.*/, "")), [`Failed to load resource: the server responded with a status of ${status} `]);
+}
+
+async function enter(page, name, password, button) {
+  await page.getByLabel("Name").fill(name);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: button }).click();
+}
+
+async function compose(page, text, picture) {
+  await page.getByLabel("Text").fill(text);
+  if (picture) await page.getByLabel("Picture").setInputFiles({ name: "picture.png", mimeType: "image/png", buffer: picture });
+  await page.getByRole("button", { name: "Post", exact: true }).click();
+  await page.locator("#note", { hasText: "Posted." }).waitFor(within);
+}
+
+// A picture to post.
+async function paint(browser) {
+  const page = await browser.newPage({ viewport: { width: 480, height: 160 } });
+  await page.setContent('<body style="margin: 0; background: linear-gradient(160deg, #1f66b8, #6cabf0 60%, #f0924f)">');
+  const png = await page.screenshot();
+  await page.close();
+  return png;
+}
+
+// Presses Refresh until the post has come: the fan-out goes on behind the author's back.
+async function awaitPost(page, text) {
+  const deadline = Date.now() + MAX_WAIT_MS;
+  while ((await post(page, text).count()) === 0) {
+    assert.ok(Date.now() < deadline, `the home timeline does not get "${text}"`);
+    await Promise.all([page.waitForResponse(/\/v1\/home/), page.getByRole("button", { name: "Refresh" }).click()]);
+  }
+}
+
+async function goHome(page) {
+  await page.getByRole("link", { name: "Home" }).click();
+  await page.getByRole("heading", { name: "Home", exact: true }).waitFor(within);
+}
+
+async function expectText(page) {
+  const article = post(page, "document.title");
+  await article.waitFor(within);
+  assert.equal((await article.locator("p").first().textContent()).trim(), HOSTILE);
+  assert.equal(await page.locator("#posts script, #posts img[src='x']").count(), 0);
+  assert.match(await page.title(), /Social network$/);
+  assert.equal(await article.getByRole("link", { name: "https://example.org" }).getAttribute("href"), "https://example.org/?a=<b>");
+  assert.equal(await article.getByRole("link", { name: "@bob" }).getAttribute("href"), "#/user/bob");
+  const picture = article.getByAltText("Picture by ann");
+  await page.waitForFunction((image) => image.naturalWidth === 480, await picture.elementHandle(), within);
+}
+
+async function story(ann, bob, picture) {
+  await ann.getByRole("heading", { name: "Log in, or register" }).waitFor(within);
+  await expectShown(ann, "social-entry", "");
+  await expectRefusal(ann, 401, "wrong", () => enter(ann, "ann", "not her password", "Log in"));
+  await enter(ann, "ann", "a password", "Register");
+  await ann.getByRole("heading", { name: "Home", exact: true }).waitFor(within);
+  assert.equal(await ann.evaluate(() => document.activeElement.id), "h-view");
+  await expectRefusal(bob, 409, "taken", () => enter(bob, "ann", "another password", "Register"));
+  // By the keyboard: the first button is what Enter presses, the next is Register.
+  await bob.getByLabel("Name").fill("bob");
+  await bob.keyboard.press("Tab");
+  await bob.keyboard.type("b password");
+  await bob.keyboard.press("Tab");
+  await bob.keyboard.press("Tab");
+  await bob.keyboard.press("Enter");
+  await bob.getByRole("heading", { name: "Home", exact: true }).waitFor(within);
+
+  await compose(ann, HOSTILE, picture);
+  await ann.getByRole("heading", { name: "Posts of ann" }).waitFor(within);
+  await expectText(ann);
+  await awaitPost(bob, "document.title");
+  await expectText(bob);
+  assert.equal(await post(bob, "document.title").getByRole("button", { name: "Delete" }).count(), 0);
+  await expectRefusal(ann, 400, "It did not work", async () => {
+    await ann.getByLabel("Picture").setInputFiles({ name: "picture.png", mimeType: "image/png", buffer: Buffer.from("no png") });
+    await ann.getByRole("button", { name: "Post", exact: true }).click();
+  });
+  await ann.getByLabel("Picture").setInputFiles([]);
+
+  // Bob finds Ann by her name, follows her, and sees what she posts from now on.
+  await bob.getByLabel("Search").fill("an");
+  await bob.keyboard.press("Enter");
+  await bob.getByRole("link", { name: "ann", exact: true }).first().click();
+  await bob.getByRole("heading", { name: "Posts of ann" }).waitFor(within);
+  await bob.getByRole("button", { name: "Follow" }).click();
+  await bob.getByRole("button", { name: "Unfollow" }).waitFor(within);
+  await bob.locator("#about", { hasText: "followers: 1" }).waitFor(within);
+  await compose(ann, "The second, for those who follow.");
+  await goHome(bob);
+  await awaitPost(bob, "The second");
+
+  // He likes one, by the keyboard, and the page knows it when it is loaded again.
+  const favorite = () => post(bob, "The second").getByRole("button", { name: /^Favourite/ });
+  await favorite().focus();
+  await bob.keyboard.press("Enter");
+  await post(bob, "The second").getByRole("button", { name: "Favourite (1)", pressed: true }).waitFor(within);
+  assert.match(await bob.evaluate(() => document.activeElement.dataset.key), /^favorite-/);
+  await bob.reload();
+  await post(bob, "The second").getByRole("button", { name: "Favourite (1)", pressed: true }).waitFor(within);
+  await favorite().click();
+  await post(bob, "The second").getByRole("button", { name: "Favourite (0)", pressed: false }).waitFor(within);
+
+  const deadline = Date.now() + MAX_WAIT_MS;
+  do {
+    assert.ok(Date.now() < deadline, "the search does not find the post");
+    await bob.getByLabel("Search").fill("second follow");
+    await Promise.all([bob.waitForResponse(/\/v1\/search\/posts/), bob.getByRole("button", { name: "Find" }).click()]);
+  } while ((await post(bob, "The second").count()) === 0);
+
+  await ann.reload();
+  await post(ann, "The second").waitFor(within);
+  await expectShown(ann, "social", pictures);
+  await bob.goto(`${new URL(bob.url()).origin}/#/user/ann`);
+  await bob.getByRole("button", { name: "Unfollow" }).click();
+  await bob.getByRole("button", { name: "Follow", exact: true }).waitFor(within);
+  await expectRefusal(bob, 404, "no user", () => bob.evaluate(() => (location.hash = "#/user/nobody_here")));
+
+  const own = post(ann, "document.title");
+  await own.getByRole("button", { name: "Delete" }).click();
+  await own.getByRole("button", { name: "Really delete?" }).click();
+  await own.waitFor({ state: "detached", timeout: within.timeout });
+  await ann.reload();
+  await post(ann, "The second").waitFor(within);
+  assert.equal(await own.count(), 0);
+}
+
+// A token like those of the service, but of an hour ago.
+function expiredToken(user) {
+  const now = Math.floor(Date.now() / 1000), encode = (json) => Buffer.from(JSON.stringify(json)).toString("base64url");
+  const text = `${encode({ alg: "HS256", typ: "JWT" })}.${encode({ iss: "curtail-social", sub: user, iat: now - 7200, exp: now - 3600 })}`;
+  const secret = readFileSync(join(env.XDG_STATE_HOME, "curtail", "social", "secret"));
+  return `${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`;
+}
+
+async function expectSessionEnds(ann, bob) {
+  await ann.evaluate((token) => {
+    const key = Object.keys(sessionStorage)[0];
+    sessionStorage.setItem(key, JSON.stringify({ ...JSON.parse(sessionStorage.getItem(key)), token }));
+  }, expiredToken("1"));
+  await ann.reload();
+  await ann.locator("#note", { hasText: "Your session has ended" }).waitFor(within);
+  await ann.getByRole("button", { name: "Log in" }).waitFor(within);
+  assert.equal(await ann.evaluate(() => sessionStorage.length), 0);
+  assert.ok(said.length > 0 && said.splice(0).every((line) => line.includes("status of 401")), "the token is refused");
+
+  await bob.getByRole("button", { name: "Log out" }).click();
+  await bob.locator("#note", { hasText: "Logged out" }).waitFor(within);
+  assert.equal(await bob.evaluate(() => sessionStorage.length), 0);
+  await bob.goBack();
+  await bob.getByRole("button", { name: "Log in" }).waitFor(within);
+  assert.equal(await bob.locator("#posts li").count(), 0);
+  await expectAccessible(bob, "after the session");
+}
+
+// What an attacker could get into the document does not run.
+async function expectNoInlineScript(page) {
+  await page.evaluate(() => {
+    const script = document.createElement("script");
+    script.textContent = 'document.title = "owned"';
+    document.body.append(script);
+  });
+  assert.equal(await page.title(), "Social network");
+  const refusals = said.splice(0);
+  assert.ok(refusals.length > 0 && refusals.every((line) => line.includes("Content Security Policy")), String(refusals));
+}
+
+const sizes = ["users=12", "follows=30", "posts=30"].flatMap((size) => ["--set", size]);
+run(curtail, ["up", "social", "--monolith", "--detach", ...sizes], env, UP_MS);
+let front, browser;
+try {
+  const address = JSON.parse(run(curtail, ["ps", "--json"], env))[0].processes.find((p) => p.name === "front-end").address;
+  front = start(gateway, [address, "--listen", "127.0.0.1:0", "--forward-header", "authorization"], env, /listening on (\S+)/);
+  const url = `http://${(await front.found)[1]}/`;
+  browser = await launch();
+  const [ann, bob] = [await openPage(browser, url, said), await openPage(browser, url, said)];
+  for (const page of [ann, bob]) page.on("request", (request) => assert.ok(request.url().startsWith(url) || request.url().startsWith("data:"), request.url()));
+  await story(ann, bob, await paint(browser));
+  await expectSessionEnds(ann, bob);
+  assert.deepEqual(said, [], "the console");
+  await expectNoInlineScript(bob);
+  console.log("two users of the social network see what they should");
+} finally {
+  await browser?.close();
+  if (front) await end(front, "SIGTERM");
+  run(curtail, ["down", "social"], env);
+  rmSync(scratch, { recursive: true, force: true });
+}
