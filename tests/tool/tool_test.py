@@ -394,6 +394,7 @@ def check_load_runs(tools, address, brief):
     assert " load " in result["command"] and "x-token: ***" in result["command"] and "abc" not in out
     assert result["request"] == "no bytes; x-id: {{uuid}}; x-token: ***", result["request"]
     expect_load(tools.run("load", address, "-c", "4", "-z", "200ms", *brief[6:], "--csv", path), 0)
+    expect_load(tools.run("load", f"dns:///localhost:{address.rsplit(':', 1)[1]}", "--balancer", "round_robin", *brief), 0)
     code, out, err = tools.run("load", address, "-c", "2", "-n", "20", "--method", "grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
                                "--stream", "3", "--data", '{"list_services": "*"}', "--json", "-")
     assert code == 0 and "a request is a message and its answer, on 3 streams in turn" in err, (code, err)
@@ -432,6 +433,7 @@ def check_load_refuses(tools, address, brief, health):
     expect_refusal(run(address, "--rps", "5"), 104, "either --method package.Service/Method")
     expect_refusal(run(address, "--rps", "-5", *health), 104, "--rps")
     expect_refusal(run(address, "--rps", "1e9", *health), 104, "--rps", "1e+07")
+    expect_refusal(run(address, *brief, "--balancer", "best"), 104, 'no balancer "best"', "round_robin")
     expect_refusal(run(address, *brief, "--timeout", "5"), 104, "--timeout", "write 10s")
     expect_refusal(run(address, *brief, "--fail-if", "p99<5"), 104, "--fail-if", "write 5ms")
     expect_refusal(run(address, "--rps", "5", "--method", "grpc.reflection.v1.ServerReflection/ServerReflectionInfo"), 104,

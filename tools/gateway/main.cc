@@ -19,6 +19,7 @@ namespace {
 
 constexpr int kBadConfiguration = 104;
 constexpr Nanos kCatalogTimeout = std::chrono::seconds(5);
+constexpr Nanos kResolveInterval = std::chrono::seconds(5);  // as the services of a cluster
 
 constexpr char kFooter[] =
     "Every method answers POST /package.Service/Method, and the paths of its google.api.http option.\n"
@@ -41,8 +42,11 @@ struct Flags {
 
 void AddFlags(CLI::App& app, Flags* f) {
   f->options.listen = "127.0.0.1:8000";
+  f->options.channel.balancer = "round_robin";
+  f->options.channel.min_resolve_interval = kResolveInterval;
   app.set_version_flag("--version", "curtail-gateway " CURTAIL_VERSION);
-  app.add_option("TARGET", f->options.target, "The gRPC server: HOST:PORT or unix:PATH")->required();
+  app.add_option("TARGET", f->options.target, "The gRPC server: HOST:PORT, dns:///NAME:PORT or unix:PATH")
+      ->required();
   app.add_option("--listen", f->options.listen, "Where HTTP is served; port 0 takes a free one")
       ->capture_default_str();
   app.add_option("--tls-cert", f->front_tls.certificate_file,
@@ -72,6 +76,9 @@ void AddFlags(CLI::App& app, Flags* f) {
       ->capture_default_str();
   app.add_option("--max-body", f->options.http.max_body_bytes,
                  "Bytes of a request's body; longer ones get 413")
+      ->capture_default_str();
+  app.add_option("--balancer", f->options.channel.balancer,
+                 "How calls spread over the servers of a name, dns:///NAME:PORT")
       ->capture_default_str();
   app.add_flag("--tls", f->tls, "Speak TLS to the target");
   app.add_option("--ca-file", f->tls_options.ca_file, "With --tls: the authorities to trust [the system's]");

@@ -34,6 +34,10 @@ void AddTargetFlags(CLI::App& load, LoadFlags* f, const char* targets) {
   load.add_option("--connections", f->connections,
                   "To each target, used in turn [1; over HTTP/1.1 64, or as many as --closed]")
       ->group(group);
+  load.add_option("--balancer", f->balancer,
+                  "How requests spread over the servers of a name, dns:///NAME:PORT, such as round_robin")
+      ->capture_default_str()
+      ->group(group);
   load.add_flag("--tls", f->tls, "Speak TLS")->group(group);
   load.add_option("--ca", f->ca, "Trust the certificates of this PEM file instead of the system's")
       ->group(group);

@@ -14,6 +14,7 @@ namespace curtail::tool {
 struct LoadFlags {
   std::vector<std::string> targets;  // addresses; the first may be the name of an application
   std::optional<int> connections;
+  std::string balancer = "pick_first";
   bool tls = false;
   std::string ca;
   std::string cert;

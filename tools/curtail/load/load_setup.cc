@@ -28,6 +28,7 @@ namespace {
 constexpr size_t kMaxDescription = 1000;
 constexpr size_t kMaxMessage = 32u << 20;
 constexpr Nanos kMaxBackoff = std::chrono::milliseconds(250);
+constexpr Nanos kResolveInterval = std::chrono::seconds(1);
 constexpr Nanos kReflectionTimeout = std::chrono::seconds(5);
 // Of an application: different requests at most, and how many replies are judged.
 constexpr size_t kRequests = 10000;
@@ -287,8 +288,10 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
     if (!addresses.ok()) return addresses.status();
     targets.addresses = *std::move(addresses);
   }
-  // A server that is back should be seen to be back: the default of up to 10 s spares real ones a storm of callers.
+  // A server that is back should be seen to be back: the defaults spare real ones a storm of callers.
   targets.channel.max_backoff = kMaxBackoff;
+  targets.channel.min_resolve_interval = kResolveInterval;
+  targets.channel.balancer = flags.balancer;
   const bool tls_flags = !flags.ca.empty() || !flags.cert.empty() || !flags.key.empty() ||
                          !flags.server_name.empty() || flags.insecure;
   const bool secure = flags.tls || (targets.http && HttpUrl::Parse(targets.addresses.front())->secure);
