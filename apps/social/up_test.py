@@ -169,6 +169,11 @@ def main(form, curtail, gateway, social):
             assert requests["ok"] > 0 and requests["ok"] == requests["sent"], requests
 
             entry = next(p["address"] for p in processes if p["name"] == "front-end")
+            # As on a cluster, where the stores are in other folders.
+            done = subprocess.run([social, "fill", "--target", entry, "--data", scratch + "/apart", "--users", "12",
+                                   "--follows", "0", "--posts", "0", "--ads", "0", "--train", "--quiet"], env=env, text=True,
+                                  capture_output=True, timeout=MAX_WAIT_S)
+            assert done.returncode == 0 and "nothing is learned" in done.stderr, done
             front = subprocess.Popen([gateway, entry, "--listen", "127.0.0.1:0", "--forward-header", "authorization"],
                                      text=True, stdout=subprocess.PIPE)
             try:
