@@ -110,6 +110,8 @@ class Objects {
     Yaml spec = Yaml::Map();
     if (service.spec->scales) {
       spec.Add(IfNot("autoscaling.enabled") + "replicas", Yaml::Plain(ValueOf(service.value + ".replicas")));
+      // So long an old pod stays, for callers that have not heard of the new one.
+      spec.Add("minReadySeconds", Yaml::Plain(ValueOf("minReadySeconds")));
       spec.Add("strategy",
                Yaml::Map({{"type", "RollingUpdate"},
                           {"rollingUpdate", Yaml::Map({{"maxSurge", 1}, {"maxUnavailable", 0}})}}));

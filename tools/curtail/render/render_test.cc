@@ -143,6 +143,15 @@ TEST(Render, ScalesOnlyServicesThatSaySo) {
   EXPECT_EQ(objects.at("Deployment shop-leaf-0")["spec"]["strategy"]["type"].as<std::string>(), "Recreate");
 }
 
+// A caller asks for names every 5 s, and gets answers that may be 30 s old.
+TEST(Render, AnOldPodStaysUntilCallersKnowItsSuccessor) {
+  const auto objects = ObjectsOf(PlainManifests(PlanOf(kShop)));
+  const YAML::Node front_end = objects.at("Deployment shop-front-end");
+  EXPECT_THAT(ArgsOf(front_end), Contains("--resolve-interval=5"));
+  EXPECT_EQ(front_end["spec"]["minReadySeconds"].as<int>(), 35);
+  EXPECT_EQ(front_end["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"].as<int>(), 0);
+}
+
 // A policy lets in those that call a service, and nobody else but readers of metrics.
 TEST(Render, OnlyCallersReachAService) {
   const auto objects = ObjectsOf(PlainManifests(PlanOf(kShop)));

@@ -19,6 +19,8 @@ namespace {
 
 constexpr size_t kMaxLabel = 63;  // of DNS
 constexpr double kUsualMib = 256;
+constexpr int kResolveSeconds = 5;                  // between the look-ups of a caller
+constexpr int kSeenSeconds = 30 + kResolveSeconds;  // the usual DNS of a cluster keeps answers for 30 s
 
 // "mid-tier" -> "midTier": templates cannot name a key with a dash.
 std::string ValueName(std::string_view service) {
@@ -119,7 +121,7 @@ void AddCommonFlags(const ServicePlan& service, bool calls_services, std::vector
   add_value("--max-connection-age", "maxConnectionAgeSeconds");
   if (calls_services) {
     add_value("--balancer", "balancer");
-    add("--resolve-interval", "5");
+    add("--resolve-interval", absl::StrCat(kResolveSeconds));
   }
   for (const auto& [secret, flag] : spec.secrets) add(flag, absl::StrCat(kSecretFolder, "/", secret));
   if (spec.entry) {
@@ -183,6 +185,8 @@ Yaml MakeValues(const Plan& plan, const RenderOptions& options) {
              "Spans: zipkin=http://HOST:9411 or otlp=http://HOST:4318; empty: none");
   values.Add("balancer", "round_robin", "How calls spread over the pods of an instance");
   values.Add("maxConnectionAgeSeconds", 300, "So that callers find new pods");
+  values.Add("minReadySeconds", kSeenSeconds,
+             "An old pod stays so long beside its successor: answers of the DNS may be 30 s old");
   values.Add("startupSeconds", 300, "For a pod to load its data");
   values.Add(
       "autoscaling",
