@@ -106,7 +106,7 @@ HostCommand RedisCommand() {
   return {.name = "redis",
           .help = "Run a redis-server that keeps its data in the folder of the stores",
           .examples = R"(Examples:
-  social redis --socket /tmp/timelines)",
+  social redis --socket /tmp/redis)",
           .flags =
               [options](Flags& flags) {
                 flags.Add("--data", &options->data, "Folder of the stores");

@@ -13,7 +13,7 @@
 
 namespace curtail::social {
 
-// `Service` is made of its TimelineStore and the Env. The store is the Redis `timelines`, if there is one, else a file.
+// `Service` is made of its TimelineStore and the Env. The store is the Redis `redis`, if there is one, else a file.
 template <class Service>
 HostedService HostedTimeline(std::string name) {
   struct Options {
@@ -29,8 +29,8 @@ HostedService HostedTimeline(std::string name) {
     flags.Add("--timeline-length", &options->length, "Entries of a timeline that are kept", {1, 1e6});
   };
   hosted.make = [options, name = std::move(name)](Env& env) -> MadeService {
-    if (!env.Store("timelines").empty()) {
-      auto address = StoreAddress::Parse(env.Store("timelines").front());
+    if (!env.Store("redis").empty()) {
+      auto address = StoreAddress::Parse(env.Store("redis").front());
       if (!address.ok()) return address.status();
       return std::make_unique<Service>(MakeRedisTimelines(*std::move(address), name, options->length), env);
     }

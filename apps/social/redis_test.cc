@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Timelines in a Redis, which dies.
+// Timelines and queues in a Redis, which dies, as those do that use it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class RedisTimelinesTest : public testing::Test {
+class SocialRedisTest : public testing::Test {
  protected:
   std::vector<uint64_t> Home(const Session& by) {
     std::vector<uint64_t> ids;
@@ -28,10 +28,10 @@ class RedisTimelinesTest : public testing::Test {
   apps::TempDir dir_;
   RedisProcess redis_{dir_.File("redis"),
                       {"--appendonly", "yes", "--appendfsync", "always", "--dir", dir_.File(".")}};
-  SocialDeployment app_{"FDB1-2", /*monolith=*/false, {"--store", "timelines=" + redis_.address()}};
+  SocialDeployment app_{"FDB1-2", /*monolith=*/false, {"--store", "redis=" + redis_.address()}};
 };
 
-TEST_F(RedisTimelinesTest, AnAcknowledgedPostOutlivesRedis) {
+TEST_F(SocialRedisTest, AnAcknowledgedPostOutlivesRedis) {
   const Session ann = app_.Register("ann"), bob = app_.Register("bob");
   ASSERT_TRUE(app_.Follow(bob, "ann").ok());
   const uint64_t first = app_.Compose(ann, "before").id();
@@ -53,6 +53,27 @@ TEST_F(RedisTimelinesTest, AnAcknowledgedPostOutlivesRedis) {
   ASSERT_TRUE(app_.Timeline(bob, "ann", &ids).ok());
   EXPECT_THAT(ids, ElementsAre(second));
   EXPECT_THAT(Home(ann), IsEmpty());
+}
+
+// The consumer dies with jobs that it took, and Redis dies after it.
+TEST_F(SocialRedisTest, AnAcknowledgedPostOutlivesTheConsumerAndRedis) {
+  const Session ann = app_.Register("ann"), bob = app_.Register("bob");
+  ASSERT_TRUE(app_.Follow(bob, "ann").ok());
+  app_.Kill("home-timeline");  // so that no job can be done
+  std::vector<uint64_t> posts;
+  for (int i = 0; i < 10; ++i) posts.insert(posts.begin(), app_.Compose(ann, "a post").id());
+  app_.AwaitFailedAttempt();
+  app_.Kill("write-home-timeline");
+  redis_.Kill();
+  redis_.Start();
+  app_.Start("write-home-timeline");
+  app_.Start("home-timeline");
+  app_.AwaitQueue();
+  app_.AwaitIndex();
+  EXPECT_EQ(Home(bob), posts);
+  std::vector<uint64_t> found;
+  ASSERT_TRUE(app_.Search(bob, "post", /*newest=*/true, &found).ok());
+  EXPECT_EQ(found, posts);
 }
 
 }  // namespace

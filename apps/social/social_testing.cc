@@ -161,23 +161,32 @@ void SocialDeployment::Kill(const std::string& service) {
 
 namespace {
 
-template <class Stub>
-void AwaitEmpty(const Stub& queue) {
+// Until `enough(state)`.
+template <class Stub, class Enough>
+void AwaitState(const Stub& queue, Enough enough) {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   QueueState state;
+  absl::Status status;
   do {
     Context ctx(deadline);
-    const absl::Status status = queue.Look(ctx, Nothing(), &state);
-    ASSERT_TRUE(status.ok()) << status;
+    status = queue.Look(ctx, Nothing(), &state);
+    // A connection to a process that was killed.
+    ASSERT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
     ASSERT_FALSE(deadline.Expired()) << state.waiting() << " jobs wait";
     std::this_thread::yield();
-  } while (state.waiting() > 0);
+  } while (!status.ok() || !enough(state));
 }
+
+bool NoneWaits(const QueueState& state) { return state.waiting() == 0; }
 
 }  // namespace
 
-void SocialDeployment::AwaitQueue() { AwaitEmpty(WriteHomeTimeline::Stub(queue_.get())); }
-void SocialDeployment::AwaitIndex() { AwaitEmpty(social::Search::Stub(index_.get())); }
+void SocialDeployment::AwaitQueue() { AwaitState(WriteHomeTimeline::Stub(queue_.get()), NoneWaits); }
+void SocialDeployment::AwaitIndex() { AwaitState(social::Search::Stub(index_.get()), NoneWaits); }
+void SocialDeployment::AwaitFailedAttempt() {
+  AwaitState(WriteHomeTimeline::Stub(queue_.get()),
+             [](const QueueState& state) { return state.failed_attempts() > 0; });
+}
 
 void SocialDeployment::Train() const {
   EXPECT_EQ(std::system(Join(SOCIAL_PROGRAM, " train --quiet --data ", dir_.File("data")).c_str()), 0);

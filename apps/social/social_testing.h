@@ -53,7 +53,9 @@ class SocialDeployment {
   Social::Stub Front() const { return Social::Stub(front_.get()); }
   // Waits until all that was composed is in the home timelines; fails the test if that takes too long.
   void AwaitQueue();
-  // The same for the index of the search.
+  // Waits until the delivery of a post has been tried in vain, by the process that runs now.
+  void AwaitFailedAttempt();
+  // As AwaitQueue(), for the index of the search.
   void AwaitIndex();
 
   // A file of the data folder.

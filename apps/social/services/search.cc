@@ -2,7 +2,7 @@
 //
 // Search: asks all parts of the index at once, and merges what they find by score or by time.
 //
-// Posts reach the index behind the caller's back, many with one commit, through a queue on disk. Jobs of a post may
+// Posts reach the index behind the caller's back, many with one commit, through a queue. Jobs of a post may
 // overtake each other, so the index may know a deleted post; then it is removed again when a search finds it.
 #include <algorithm>
 
@@ -19,10 +19,10 @@ namespace curtail::social {
 constexpr uint64_t kMostSkipped = kMostHits - 100;
 
 struct SearchService final : Search::CoroutineService {
-  SearchService(SqlDatabase& db, Env& env)
+  SearchService(std::unique_ptr<JobStore> jobs, Env& env)
       : parts(env.Channels("search-index")),
         read_post(env.Stub<ReadPost>("read-post")),
-        queue(db, /*group=*/64, [this](std::span<JobQueue::Job> jobs) { Deliver(jobs); }) {
+        queue(std::move(jobs), /*group=*/64, [this](std::span<Job> jobs) { Deliver(jobs); }) {
     queue.WorkWhileServing(env);
   }
 
@@ -76,10 +76,10 @@ struct SearchService final : Search::CoroutineService {
   size_t PartOf(uint64_t post) const { return (post * 0x9E3779B97F4A7C15u >> 32) % parts.size(); }
 
   // Each part gets its jobs at once, and commits once.
-  void Deliver(std::span<JobQueue::Job> jobs) {
+  void Deliver(std::span<Job> jobs) {
     std::vector<IndexJobs> requests(parts.size());
     std::vector<size_t> part_of;
-    for (const JobQueue::Job& job : jobs) {
+    for (const Job& job : jobs) {
       IndexJob what;
       what.ParseFromString(job.bytes);
       part_of.push_back(PartOf(what.post()));
@@ -116,9 +116,9 @@ HostedService HostedSearch() {
           .calls = {"search-index", "read-post"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(env, *data, "search", {JobQueue::kSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<SearchService>(**db, env);
+            auto jobs = OpenJobs(env, *data, "search");
+            if (!jobs.ok()) return jobs.status();
+            return std::make_unique<SearchService>(*std::move(jobs), env);
           }};
 }
 

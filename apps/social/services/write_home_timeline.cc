@@ -13,10 +13,10 @@
 namespace curtail::social {
 
 struct WriteHomeTimelineService final : WriteHomeTimeline::CoroutineService {
-  WriteHomeTimelineService(SqlDatabase& db, Env& env)
+  WriteHomeTimelineService(std::unique_ptr<JobStore> jobs, Env& env)
       : graph(env.Stub<SocialGraph>("social-graph")),
         home(env.Stub<HomeTimeline>("home-timeline")),
-        queue(db, /*group=*/1, [this](std::span<JobQueue::Job> jobs) {
+        queue(std::move(jobs), /*group=*/1, [this](std::span<Job> jobs) {
           FanOutJob job;
           job.ParseFromString(jobs[0].bytes);
           jobs[0].done = Deliver(job).ok();
@@ -73,9 +73,9 @@ HostedService HostedWriteHomeTimeline() {
           .calls = {"social-graph", "home-timeline"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(env, *data, "write-home-timeline", {JobQueue::kSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<WriteHomeTimelineService>(**db, env);
+            auto jobs = OpenJobs(env, *data, "write-home-timeline");
+            if (!jobs.ok()) return jobs.status();
+            return std::make_unique<WriteHomeTimelineService>(*std::move(jobs), env);
           }};
 }
 
