@@ -122,9 +122,15 @@ TEST_F(StaticFilesTest, AFileMayNotHideAMethod) {
   EXPECT_THAT(std::string(Message(status)), HasSubstr("/v1/watch/app.js"));
 }
 
-TEST(Page, AServerGivesItsFiles) {
+class PageTest : public testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Configs, PageTest, testing::Values("SDB1-2", "FIB1", "ADB1-2-2"),
+                         [](const auto& info) { return std::string(info.param, 3); });
+
+TEST_P(PageTest, AServerGivesItsFiles) {
   static const EmbeddedFile kFiles[] = {{"index.html", "<p>"}, {"app.js", {"\0\xff", 2}}};
   ServerOptions options;
+  options.config = *Config::Parse(GetParam());
   options.listen = {"127.0.0.1:0"};
   std::vector<std::unique_ptr<Service>> services;
   services.push_back(MakePage(kFiles));

@@ -3,22 +3,24 @@
 
 #include <utility>
 
+#include "curtail/rpc/coroutine.h"
 #include "page/page.curtail.h"
 
 namespace curtail::gateway {
 namespace {
 
-class PageService final : public Page::Service {
+// A coroutine, as those run under all models.
+class PageService final : public Page::CoroutineService {
  public:
   explicit PageService(std::span<const EmbeddedFile> files) : files_(files) {}
 
-  absl::Status Read(Context&, const PageRequest&, PageFiles* reply) override {
+  Coroutine Read(Context&, const PageRequest&, PageFiles* reply) override {
     for (const EmbeddedFile& file : files_) {
       PageFile* const copy = reply->add_files();
       copy->set_name(std::string(file.name));
       copy->set_data(std::string(file.bytes));
     }
-    return absl::OkStatus();
+    co_return absl::OkStatus();
   }
   std::vector<DeclaredPath> Paths() const override { return {{"Read", {}}}; }
 
