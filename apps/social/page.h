@@ -20,6 +20,9 @@ inline constexpr int kMostViewed = kMostIds / 2;
 inline constexpr size_t kMostQueryBytes = 256;
 inline constexpr uint32_t kMostHits = 1100;
 
+// Stands in a text for a URL, before its code.
+inline constexpr char kShortPrefix[] = "http://short-url/";
+
 inline uint32_t LimitOf(uint32_t asked) { return asked == 0 ? 20 : std::min<uint32_t>(asked, 100); }
 inline uint64_t BeforeOf(uint64_t asked) {
   constexpr auto kNewest = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());

@@ -67,9 +67,10 @@ class RedisTimelines final : public TimelineStore {
   Coroutine Read(Context& ctx, const TimelinePage& page, std::vector<Entry>* entries) override {
     const uint64_t limit = LimitOf(page.limit());
     const auto reply = redis_.Run({"ZREVRANGEBYLEX", KeyOf(page.user()), Bound('(', BeforeOf(page.before())),
-                                   "-", "LIMIT", "0", Join(2 * limit)},
+                                   "-", "LIMIT", "0", Join(2 * (page.skip() + limit))},
                                   ctx.deadline());
     if (!reply.ok()) co_return reply.status();
+    uint64_t skipped = 0, last = 0;
     for (const RedisReply& member : reply->elements) {
       if (member.text.size() != kMemberBytes) co_return absl::DataLossError("a timeline in Redis is damaged");
       const Entry entry{.user = page.user(),
@@ -77,7 +78,8 @@ class RedisTimelines final : public TimelineStore {
                         .author = NumberAt(member.text, 8),
                         .mentioned = member.text[16] != 0};
       // That with the mention comes first.
-      if (!entries->empty() && entries->back().post == entry.post) continue;
+      if (std::exchange(last, entry.post) == entry.post) continue;
+      if (skipped++ < page.skip()) continue;
       if (entries->size() == limit) break;
       entries->push_back(entry);
     }

@@ -37,8 +37,9 @@ class SqlTimelines final : public TimelineStore {
     co_return co_await db_.Reading(ctx.deadline(), [&](SqlSession& session) {
       return session.Query(
           "SELECT post, author, mentioned FROM entries WHERE user = ?1 AND post < ?2 ORDER BY post DESC "
-          "LIMIT ?3",
-          {page.user(), BeforeOf(page.before()), uint64_t{LimitOf(page.limit())}}, [&](const SqlRow& row) {
+          "LIMIT ?3 OFFSET ?4",
+          {page.user(), BeforeOf(page.before()), uint64_t{LimitOf(page.limit())}, uint64_t{page.skip()}},
+          [&](const SqlRow& row) {
             entries->push_back({.user = page.user(),
                                 .post = row.Unsigned(0),
                                 .author = row.Unsigned(1),

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -147,6 +148,86 @@ def use_page(address):
         assert error.code == 304, error.code
 
 
+def sends(address, request):
+    """Sends these bytes on a connection of their own. The status, the type and the body of the answer."""
+    host, port = address.rsplit(":", 1)
+    with socket.create_connection((host, int(port)), timeout=MAX_WAIT_S) as peer:
+        peer.sendall(request)
+        answer = b""
+        while b"\r\n\r\n" not in answer:
+            answer += peer.recv(65536)
+        head, _, body = answer.partition(b"\r\n\r\n")
+        fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:])
+        while len(body) < int(fields[b"content-length"]):
+            body += peer.recv(65536)
+    return int(head.split()[1]), fields[b"content-type"].decode(), body.decode()
+
+
+def expect_said(address, request, answer):
+    got = sends(address, request)
+    assert got == (200, "text/plain", answer + "\n"), (request, got)
+
+
+def graph_script(path, form):
+    """What scripts/init_social_graph.py of DeathStarBench sends, by aiohttp."""
+    return (f"POST /wrk2-api/{path} HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nAccept: */*\r\n"
+            f"Accept-Encoding: gzip, deflate\r\nUser-Agent: Python/3.11 aiohttp/3.8.4\r\n"
+            f"Content-Length: {len(form)}\r\n"
+            f"Content-Type: application/x-www-form-urlencoded\r\n\r\n{form}").encode()
+
+
+def wrk_script(verb, path, form=None):
+    """What wrk2/scripts/social-network/*.lua of DeathStarBench send, by wrk.format(): the target is a whole URL."""
+    length = f"Content-Length: {len(form)}\r\n" if form else ""
+    return (f"{verb} http://localhost:8080/wrk2-api/{path} HTTP/1.1\r\n"
+            f"Content-Type: application/x-www-form-urlencoded\r\n{length}Host: localhost:8080\r\n\r\n"
+            f"{form or ''}").encode()
+
+
+def use_wrk2(address):
+    """The scripts of DeathStarBench: users, follows, posts, timelines."""
+    for n in range(3):
+        user = (f"first_name=first_name_{n}&last_name=last_name_{n}&username=username_{n}"
+                f"&password=password_{n}&user_id={n}")
+        expect_said(address, graph_script("user/register", user), "Success!")
+    assert sends(address, graph_script("user/register", user))[0] == 409
+    assert sends(address, graph_script("user/register", user.replace("user_id=2", "user_id=7")))[0] == 400
+    assert sends(address, graph_script("user/register", "username=username_9"))[0] == 400
+    for follow in ("user_name=username_1&followee_name=username_0", "user_id=2&followee_id=0"):
+        expect_said(address, graph_script("user/follow", follow), "Success!")
+    assert sends(address, graph_script("user/unfollow", "user_id=2&followee_id=0"))[0] == 200
+    assert sends(address, graph_script("user/follow", "user_name=username_1&followee_name=username_8"))[0] == 404
+    quoted = ("username=username_0&user_id=0&text=first+%40username_2+http%3A%2F%2Fexample.org"
+              "&media_ids=%5B%22123456789012345678%22%5D&media_types=%5B%22png%22%5D&post_type=0")
+    expect_said(address, graph_script("post/compose", quoted), "Successfully upload post")
+    url = "http://" + "qWe4" * 16
+    form = (f"username=username_0&user_id=0&text={'aB3' * 85}x @username_2 @username_1 {url}"
+            '&media_ids=["123456789012345678","876543210987654321"]&media_types=["png","png"]&post_type=0')
+    expect_said(address, wrk_script("POST", "post/compose", form), "Successfully upload post")
+    assert sends(address, wrk_script("POST", "post/compose", "username=username_0&user_id=0&text="))[0] == 400
+
+    def read(kind, query):
+        status, content, body = sends(address, wrk_script("GET", f"{kind}-timeline/read?{query}"))
+        assert (status, content) == (200, "application/json"), body
+        return json.loads(body)
+
+    second, first = read("user", "user_id=0&start=0&stop=10")
+    assert first["text"].startswith("first @username_2 http://short-url/"), first
+    assert second["creator"] == {"user_id": "0", "username": "username_0"}, second
+    assert sorted(one["user_id"] for one in second["user_mentions"]) == ["1", "2"], second
+    assert [one["media_type"] for one in second["media"]] == ["png", "png"], second
+    assert second["urls"][0]["expanded_url"] == url and second["urls"][0]["shortened_url"] in second["text"], second
+    assert int(second["post_id"]) > int(first["post_id"]) and int(second["timestamp"]) > 0, second
+    assert read("user", "user_id=0&start=1&stop=11") == [first]
+    assert read("user", "user_id=0&start=57&stop=67") == []
+    deadline = time.monotonic() + MAX_WAIT_S
+    while read("home", "user_id=1&start=0&stop=10") != [second, first]:
+        assert time.monotonic() < deadline, "the home timeline does not get the posts"
+    assert read("home", "user_id=1&start=1&stop=2") == [first]
+    assert sends(address, wrk_script("GET", "home-timeline/read?user_id=1&start=0"))[0] == 400
+    assert sends(address, wrk_script("GET", "home-timeline/read?user_id=8&start=0&stop=10"))[0] == 404
+
+
 def main(form, curtail, gateway, social):
     with tempfile.TemporaryDirectory() as scratch:
         env = {**os.environ, "XDG_RUNTIME_DIR": scratch, "XDG_STATE_HOME": scratch + "/state", "NO_COLOR": "1",
@@ -159,7 +240,7 @@ def main(form, curtail, gateway, social):
             return done.stdout
 
         sizes = [word for text in ("users=12", "follows=30", "posts=30") for word in ("--set", text)]
-        run("up", "social", "--detach", *sizes, *FORMS[form])
+        run("up", "social", "--detach", *sizes, "--set", "wrk2_without_authentication=on", *FORMS[form])
         try:
             processes = json.loads(run("ps", "--json"))[0]["processes"]
             assert len(processes) == PROCESSES[form], processes
@@ -174,12 +255,13 @@ def main(form, curtail, gateway, social):
                                    "--follows", "0", "--posts", "0", "--ads", "0", "--train", "--quiet"], env=env, text=True,
                                   capture_output=True, timeout=MAX_WAIT_S)
             assert done.returncode == 0 and "nothing is learned" in done.stderr, done
-            front = subprocess.Popen([gateway, entry, "--listen", "127.0.0.1:0", "--forward-header", "authorization"],
-                                     text=True, stdout=subprocess.PIPE)
+            front = subprocess.Popen([gateway, entry, "--listen", "127.0.0.1:0", "--forward-header", "authorization",
+                                      "--accept-forms"], text=True, stdout=subprocess.PIPE)
             try:
                 address = re.search(r"listening on (\S+)", front.stdout.readline()).group(1)
                 use_page(address)
                 use(address)
+                use_wrk2(address)
             finally:
                 front.send_signal(signal.SIGTERM)
                 front.communicate(timeout=MAX_WAIT_S)

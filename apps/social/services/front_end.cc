@@ -7,6 +7,7 @@
 #include "apps/social/page_files.h"
 #include "apps/social/sessions.h"
 #include "apps/social/views.h"
+#include "apps/social/wrk2.h"
 #include "content.curtail.h"
 #include "curtail/gateway/page/page.h"
 #include "curtail/rpc/host.h"
@@ -458,18 +459,35 @@ struct FrontEndService final : Social::CoroutineService {
 };
 
 HostedService HostedFrontEnd() {
-  auto data = std::make_shared<DataOptions>();
-  return {.name = "front-end",
-          .calls = {"user", "social-graph", "compose-post", "media-frontend", "read-post", "favorite",
-                    "repost-reply", "search", "direct-message", "user-statistics", "user-recommender", "ads",
-                    "home-timeline", "user-timeline", "url-shorten"},
-          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto sessions = Sessions::Load(*data);
-            if (!sessions.ok()) return sessions.status();
-            env.AlsoServe(gateway::MakePage(PageFiles()));
-            return std::make_unique<FrontEndService>(*std::move(sessions), env);
-          }};
+  struct Options {
+    DataOptions data;
+    std::string wrk2 = "off";
+  };
+  auto options = std::make_shared<Options>();
+  return {
+      .name = "front-end",
+      .calls = {"user", "social-graph", "compose-post", "media-frontend", "read-post", "favorite",
+                "repost-reply", "search", "direct-message", "user-statistics", "user-recommender", "ads",
+                "home-timeline", "user-timeline", "url-shorten"},
+      .flags =
+          [options](Flags& flags) {
+            AddDataFlags(flags, &options->data);
+            flags.Add(
+                "--wrk2-without-authentication", &options->wrk2,
+                "front-end, off or on: the endpoints of DeathStarBench's wrk2 scripts, which trust anybody");
+          },
+      .make = [options](Env& env) -> MadeService {
+        auto sessions = Sessions::Load(options->data);
+        if (!sessions.ok()) return sessions.status();
+        env.AlsoServe(gateway::MakePage(PageFiles()));
+        if (options->wrk2 == "on") {
+          env.AlsoServe(MakeWrk2(env));
+        } else if (options->wrk2 != "off") {
+          return absl::InvalidArgumentError(
+              Join("--wrk2-without-authentication ", options->wrk2, ": off or on"));
+        }
+        return std::make_unique<FrontEndService>(*std::move(sessions), env);
+      }};
 }
 
 }  // namespace curtail::social

@@ -11,7 +11,6 @@ namespace curtail::social {
 
 constexpr size_t kMostTextBytes = 4096;
 constexpr int kMostInText = 32;
-constexpr char kShortPrefix[] = "http://short-url/";
 
 // The parts of a text that mean more than themselves.
 struct TextParts {
