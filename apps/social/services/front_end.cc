@@ -3,6 +3,7 @@
 // Front end: what clients call. Finds out who calls and whom names mean, and hands on.
 
 #include "apps/social/data.h"
+#include "apps/social/forward.h"
 #include "apps/social/page.h"
 #include "apps/social/page_files.h"
 #include "apps/social/sessions.h"
@@ -30,6 +31,21 @@ using SocialId = absl::StatusOr<uint64_t>;
 using SocialPair = absl::StatusOr<CallerAndNamed>;
 using GraphMethod = Method<Edge, Changed>;
 
+// Write requests for a caller.
+auto RecommendFor(const HomePage& request) {
+  return [&request](RecommendQuery& query, uint64_t caller) {
+    query.set_user(caller);
+    query.set_limit(request.limit());
+  };
+}
+
+auto AdOf(const PostRequest& request) {
+  return [&request](AdOfUser& what, uint64_t caller) {
+    what.set_user(caller);
+    what.mutable_ad()->set_id(request.id());
+  };
+}
+
 struct FrontEndService final : Social::CoroutineService {
   FrontEndService(Sessions s, Env& env)
       : sessions(std::move(s)),
@@ -50,13 +66,13 @@ struct FrontEndService final : Social::CoroutineService {
         url_shorten(env.Stub<UrlShorten>("url-shorten")) {}
 
   Coroutine Register(Context& ctx, const Credentials& request, Session* reply) override {
-    return Forward(ctx, user.channel(), User::kRegister, request, reply);
+    return Forward(ctx, user, User::kRegister, request, reply);
   }
   Coroutine Login(Context& ctx, const Credentials& request, Session* reply) override {
-    return Forward(ctx, user.channel(), User::kLogin, request, reply);
+    return Forward(ctx, user, User::kLogin, request, reply);
   }
   Coroutine ExpandUrl(Context& ctx, const Code& request, Url* reply) override {
-    return Forward(ctx, url_shorten.channel(), UrlShorten::kExpand, request, reply);
+    return Forward(ctx, url_shorten, UrlShorten::kExpand, request, reply);
   }
   Coroutine Follow(Context& ctx, const Relation& request, Changed* reply) override {
     return ChangeGraph(ctx, SocialGraph::kFollow, request, reply);
@@ -78,66 +94,49 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine Compose(Context& ctx, const ComposeRequest& request, Post* reply) override {
-    const SocialId caller = sessions.CallerOf(ctx, request.token());
-    if (!caller.ok()) co_return caller.status();
-    Draft draft;
-    draft.set_author(*caller);
-    draft.set_text(request.text());
-    *draft.mutable_media() = request.media();
-    draft.set_reply_to(request.reply_to());
-    draft.set_repost_of(request.repost_of());
-    co_return co_await Forward(ctx, compose.channel(), ComposePost::kCompose, draft, reply);
+    return ForCaller(ctx, compose, ComposePost::kCompose, request, reply, [&](auto& draft, auto caller) {
+      draft.set_author(caller);
+      draft.set_text(request.text());
+      *draft.mutable_media() = request.media();
+      draft.set_reply_to(request.reply_to());
+      draft.set_repost_of(request.repost_of());
+    });
   }
-
   Coroutine DeletePost(Context& ctx, const PostRequest& request, Changed* reply) override {
-    const SocialId caller = sessions.CallerOf(ctx, request.token());
-    if (!caller.ok()) co_return caller.status();
-    PostOfAuthor post;
-    post.set_author(*caller);
-    post.set_post(request.id());
-    auto [deleted] = co_await WhenAll(ctx, Ask(compose, ComposePost::kDelete, post));
-    reply->set_changed(true);
-    co_return deleted.status();
+    return Delete(ctx, compose, ComposePost::kDelete, request, reply, [&](auto& post, auto caller) {
+      post.set_author(caller);
+      post.set_post(request.id());
+    });
   }
 
   Coroutine ReadHomeTimeline(Context& ctx, const HomePage& request, Posts* reply) override {
-    const SocialId caller = sessions.CallerOf(ctx, request.token());
-    if (!caller.ok()) co_return caller.status();
-    TimelinePage page;
-    page.set_viewer(*caller);
-    page.set_user(*caller);
-    page.set_before(request.before());
-    page.set_limit(request.limit());
-    co_return co_await Forward(ctx, home.channel(), HomeTimeline::kRead, page, reply);
+    return ForCaller(ctx, home, HomeTimeline::kRead, request, reply, [&](auto& page, auto caller) {
+      page.set_viewer(caller);
+      page.set_user(caller);
+      SetPage(request, &page);
+    });
   }
-
   Coroutine ReadUserTimeline(Context& ctx, const UserPage& request, Posts* reply) override {
-    const SocialPair who = co_await Both(ctx, sessions.ViewerOf(ctx, request.token()), request.name());
-    if (!who.ok()) co_return who.status();
-    TimelinePage page;
-    page.set_viewer(who->by);
-    page.set_user(who->named);
-    page.set_before(request.before());
-    page.set_limit(request.limit());
-    co_return co_await Forward(ctx, timeline.channel(), UserTimeline::kRead, page, reply);
+    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
+    return ForBoth(ctx, viewer, request, timeline, UserTimeline::kRead, reply, [&](auto& page, auto who) {
+      page.set_viewer(who.by);
+      page.set_user(who.named);
+      SetPage(request, &page);
+    });
   }
 
   Coroutine UploadMedia(Context& ctx, const MediaUpload& request, MediaItem* reply) override {
-    const SocialId caller = sessions.CallerOf(ctx, request.token());
-    if (!caller.ok()) co_return caller.status();
-    ImageOfUser image;
-    image.set_owner(*caller);
-    *image.mutable_image() = request.image();
-    co_return co_await Forward(ctx, images.channel(), MediaFrontend::kPut, image, reply);
+    return ForCaller(ctx, images, MediaFrontend::kPut, request, reply, [&](auto& image, auto caller) {
+      image.set_owner(caller);
+      *image.mutable_image() = request.image();
+    });
   }
-
   Coroutine DownloadMedia(Context& ctx, const PostRequest& request, google::api::HttpBody* reply) override {
     const SocialId viewer = sessions.ViewerOf(ctx, request.token());
-    if (!viewer.ok()) co_return viewer.status();
-    ImageQuery query;
-    query.set_viewer(*viewer);
-    query.set_id(request.id());
-    co_return co_await Forward(ctx, images.channel(), MediaFrontend::kGet, query, reply);
+    return ForUser(ctx, viewer, images, MediaFrontend::kGet, reply, [&](auto& query, auto by) {
+      query.set_viewer(by);
+      query.set_id(request.id());
+    });
   }
 
   Coroutine GetPost(Context& ctx, const PostRequest& request, Post* reply) override {
@@ -155,16 +154,14 @@ struct FrontEndService final : Social::CoroutineService {
     like.set_user(*caller);
     like.set_post(post.id());
     like.set_author(post.author().id());
-    co_return co_await Forward(ctx, favorite.channel(), Favorite::kAdd, like, reply);
+    co_return co_await Forward(ctx, favorite, Favorite::kAdd, like, reply);
   }
 
   Coroutine RemoveFavorite(Context& ctx, const PostRequest& request, Changed* reply) override {
-    const SocialId caller = sessions.CallerOf(ctx, request.token());
-    if (!caller.ok()) co_return caller.status();
-    Liking like;
-    like.set_user(*caller);
-    like.set_post(request.id());
-    co_return co_await Forward(ctx, favorite.channel(), Favorite::kRemove, like, reply);
+    return ForCaller(ctx, favorite, Favorite::kRemove, request, reply, [&](auto& like, auto caller) {
+      like.set_user(caller);
+      like.set_post(request.id());
+    });
   }
 
   Coroutine ListFavoredBy(Context& ctx, const PostPage& request, People* reply) override {
@@ -201,14 +198,13 @@ struct FrontEndService final : Social::CoroutineService {
 
   Coroutine SearchPosts(Context& ctx, const SearchRequest& request, Posts* reply) override {
     const SocialId viewer = sessions.ViewerOf(ctx, request.token());
-    if (!viewer.ok()) co_return viewer.status();
-    SearchQuery query;
-    query.set_viewer(*viewer);
-    query.set_text(request.text());
-    query.set_newest(request.newest());
-    query.set_from(request.from());
-    query.set_limit(request.limit());
-    co_return co_await Forward(ctx, search.channel(), Search::kQuery, query, reply);
+    return ForUser(ctx, viewer, search, Search::kQuery, reply, [&](auto& query, auto by) {
+      query.set_viewer(by);
+      query.set_text(request.text());
+      query.set_newest(request.newest());
+      query.set_from(request.from());
+      query.set_limit(request.limit());
+    });
   }
 
   Coroutine SearchUsers(Context& ctx, const NamePage& request, FoundPeople* reply) override {
@@ -221,159 +217,134 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine SendMessage(Context& ctx, const MessageRequest& request, DirectMessage* reply) override {
-    const SocialPair who = co_await Both(ctx, sessions.CallerOf(ctx, request.token()), request.to());
-    if (!who.ok()) co_return who.status();
-    MessageDraft draft;
-    draft.set_from(who->by);
-    draft.set_to(who->named);
-    draft.set_text(request.text());
-    co_return co_await Forward(ctx, messaging.channel(), DirectMessaging::kSend, draft, reply);
+    const SocialId caller = sessions.CallerOf(ctx, request.token());
+    return ForBoth(ctx, caller, request, messaging, DirectMessaging::kSend, reply,
+                   [&](auto& draft, auto who) {
+                     draft.set_from(who.by);
+                     draft.set_to(who.named);
+                     draft.set_text(request.text());
+                   });
   }
-
   Coroutine ListConversations(Context& ctx, const HomePage& request, Conversations* reply) override {
-    const SocialId caller = sessions.CallerOf(ctx, request.token());
-    if (!caller.ok()) co_return caller.status();
-    MessagePage page;
-    page.set_user(*caller);
-    page.set_before(request.before());
-    page.set_limit(request.limit());
-    co_return co_await Forward(ctx, messaging.channel(), DirectMessaging::kList, page, reply);
+    return ForCaller(ctx, messaging, DirectMessaging::kList, request, reply, [&](auto& page, auto caller) {
+      page.set_user(caller);
+      SetPage(request, &page);
+    });
   }
-
   Coroutine ReadConversation(Context& ctx, const UserPage& request, DirectMessages* reply) override {
-    const SocialPair who = co_await Both(ctx, sessions.CallerOf(ctx, request.token()), request.name());
-    if (!who.ok()) co_return who.status();
-    MessagePage page;
-    page.set_user(who->by);
-    page.set_other(who->named);
-    page.set_before(request.before());
-    page.set_limit(request.limit());
-    co_return co_await Forward(ctx, messaging.channel(), DirectMessaging::kRead, page, reply);
-  }
-
-  Coroutine DeleteMessage(Context& ctx, const PostRequest& request, Changed* reply) override {
     const SocialId caller = sessions.CallerOf(ctx, request.token());
-    if (!caller.ok()) co_return caller.status();
-    MessageOfUser message;
-    message.set_message(request.id());
-    message.set_user(*caller);
-    auto [deleted] = co_await WhenAll(ctx, Ask(messaging, DirectMessaging::kDelete, message));
-    reply->set_changed(true);
-    co_return deleted.status();
+    return ForBoth(ctx, caller, request, messaging, DirectMessaging::kRead, reply, [&](auto& page, auto who) {
+      page.set_user(who.by);
+      page.set_other(who.named);
+      SetPage(request, &page);
+    });
+  }
+  Coroutine DeleteMessage(Context& ctx, const PostRequest& request, Changed* reply) override {
+    return Delete(ctx, messaging, DirectMessaging::kDelete, request, reply, [&](auto& message, auto caller) {
+      message.set_message(request.id());
+      message.set_user(caller);
+    });
   }
 
   Coroutine GetStatistics(Context& ctx, const UserRequest& request, Statistics* reply) override {
-    const SocialPair who = co_await Both(ctx, sessions.ViewerOf(ctx, request.token()), request.name());
-    if (!who.ok()) co_return who.status();
-    StatisticsQuery query;
-    query.set_viewer(who->by);
-    query.set_user(who->named);
-    co_return co_await Forward(ctx, statistics.channel(), UserStatistics::kOf, query, reply);
+    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
+    return ForBoth(ctx, viewer, request, statistics, UserStatistics::kOf, reply, [](auto& query, auto who) {
+      query.set_viewer(who.by);
+      query.set_user(who.named);
+    });
   }
 
   Coroutine SuggestUsers(Context& ctx, const HomePage& request, People* reply) override {
-    return ForCaller(ctx, recommender.channel(), UserRecommender::kRecommend, request, reply);
+    return ForCaller(ctx, recommender, UserRecommender::kRecommend, request, reply, RecommendFor(request));
   }
   Coroutine ShowAds(Context& ctx, const HomePage& request, AdList* reply) override {
-    return ForCaller(ctx, ads.channel(), Ads::kShow, request, reply);
+    return ForCaller(ctx, ads, Ads::kShow, request, reply, RecommendFor(request));
   }
   Coroutine CreateAd(Context& ctx, const AdRequest& request, Ad* reply) override {
-    return OfAd(ctx, Ads::kCreate, request.token(), request.ad(), reply);
+    return ForCaller(ctx, ads, Ads::kCreate, request, reply, [&](auto& what, auto caller) {
+      what.set_user(caller);
+      *what.mutable_ad() = request.ad();
+    });
   }
   Coroutine ClickAd(Context& ctx, const PostRequest& request, Ad* reply) override {
-    return OfAd(ctx, Ads::kClick, request.token(), AdOf(request.id()), reply);
+    return ForCaller(ctx, ads, Ads::kClick, request, reply, AdOf(request));
   }
   Coroutine DeleteAd(Context& ctx, const PostRequest& request, Changed* reply) override {
-    Nothing nothing;
-    absl::Status deleted = co_await OfAd(ctx, Ads::kDelete, request.token(), AdOf(request.id()), &nothing);
-    reply->set_changed(true);
-    co_return deleted;
+    return Delete(ctx, ads, Ads::kDelete, request, reply, AdOf(request));
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    const std::string users(User::kServiceName), graphs(SocialGraph::kServiceName);
-    const std::string composers(ComposePost::kServiceName), posts(ReadPost::kServiceName);
-    const std::string likes(Favorite::kServiceName), refs(RepostReply::kServiceName);
-    const std::string messages(DirectMessaging::kServiceName);
-    std::vector<DeclaredPath> paths = {
-        {"Register", {users}},
-        {"Login", {users}},
-        {"ExpandUrl", {std::string(UrlShorten::kServiceName)}},
-        {"Compose", {composers}},
-        {"DeletePost", {composers}},
-        {"ReadHomeTimeline", {std::string(HomeTimeline::kServiceName)}},
-        {"ReadUserTimeline", {users, std::string(UserTimeline::kServiceName)}},
-        {"UploadMedia", {std::string(MediaFrontend::kServiceName)}},
-        {"DownloadMedia", {std::string(MediaFrontend::kServiceName)}},
-        {"GetPost", {posts}},
-        {"AddFavorite", {posts, likes}},
-        {"RemoveFavorite", {likes}},
-        {"ListFavoredBy", {posts, likes, graphs, users}},
-        {"ReadFavorites", {users, likes, graphs, posts}},
-        {"ReadReplies", {posts, refs}},
-        {"ReadReposts", {posts, refs}},
-        {"SearchPosts", {std::string(Search::kServiceName)}},
-        {"SearchUsers", {users, graphs}},
-        {"SendMessage", {users, messages}},
-        {"ListConversations", {messages}},
-        {"ReadConversation", {users, messages}},
-        {"DeleteMessage", {messages}},
-        {"GetStatistics", {users, std::string(UserStatistics::kServiceName)}},
-        {"SuggestUsers", {std::string(UserRecommender::kServiceName)}},
-    };
-    for (const char* method : {"ShowAds", "CreateAd", "ClickAd", "DeleteAd"}) {
-      paths.push_back({method, {std::string(Ads::kServiceName)}});
-    }
-    for (const char* method : {"Follow", "Unfollow", "Block", "Unblock", "ListFollowers", "ListFollowing"}) {
-      paths.push_back({method, {users, graphs}});
-    }
+    std::vector<DeclaredPath> paths;
+    Declare<User>({"Register", "Login"}, &paths);
+    Declare<UrlShorten>({"ExpandUrl"}, &paths);
+    Declare<User, SocialGraph>(
+        {"Follow", "Unfollow", "Block", "Unblock", "ListFollowers", "ListFollowing", "SearchUsers"}, &paths);
+    Declare<ComposePost>({"Compose", "DeletePost"}, &paths);
+    Declare<HomeTimeline>({"ReadHomeTimeline"}, &paths);
+    Declare<User, UserTimeline>({"ReadUserTimeline"}, &paths);
+    Declare<MediaFrontend>({"UploadMedia", "DownloadMedia"}, &paths);
+    Declare<ReadPost>({"GetPost"}, &paths);
+    Declare<ReadPost, Favorite>({"AddFavorite"}, &paths);
+    Declare<Favorite>({"RemoveFavorite"}, &paths);
+    Declare<ReadPost, Favorite, SocialGraph, User>({"ListFavoredBy", "ReadFavorites"}, &paths);
+    Declare<ReadPost, RepostReply>({"ReadReplies", "ReadReposts"}, &paths);
+    Declare<Search>({"SearchPosts"}, &paths);
+    Declare<User, DirectMessaging>({"SendMessage", "ReadConversation"}, &paths);
+    Declare<DirectMessaging>({"ListConversations", "DeleteMessage"}, &paths);
+    Declare<User, UserStatistics>({"GetStatistics"}, &paths);
+    Declare<UserRecommender>({"SuggestUsers"}, &paths);
+    Declare<Ads>({"ShowAds", "CreateAd", "ClickAd", "DeleteAd"}, &paths);
     return paths;
   }
-
-  template <class Request, class Reply>
-  static Coroutine Forward(Context& ctx, Channel* channel, const Method<Request, Reply>& method,
-                           const std::type_identity_t<Request>& request, Reply* reply) {
-    auto replies = co_await broadcast(ctx, std::span(&channel, 1), method, request);
-    if (replies[0].ok()) reply->Swap(&*replies[0]);
-    co_return replies[0].status();
+  template <class... Callee>
+  static void Declare(std::initializer_list<const char*> methods, std::vector<DeclaredPath>* paths) {
+    for (const char* method : methods) paths->push_back({method, {std::string(Callee::kServiceName)...}});
   }
 
-  // For the caller, as many as the page has.
-  template <class Reply>
-  Coroutine ForCaller(Context& ctx, Channel* channel, const Method<RecommendQuery, Reply>& method,
-                      const HomePage& page, Reply* reply) {
-    const SocialId caller = sessions.CallerOf(ctx, page.token());
-    if (!caller.ok()) co_return caller.status();
-    RecommendQuery query;
-    query.set_user(*caller);
-    query.set_limit(page.limit());
-    co_return co_await Forward(ctx, channel, method, query, reply);
+  // Asks a service for the user `by`; fill(inner, user) writes the request. What it refers to outlives the call.
+  template <class Stub, class Inner, class Reply, class Fill>
+  static Coroutine ForUser(Context& ctx, SocialId by, const Stub& stub, const Method<Inner, Reply>& method,
+                           Reply* reply, Fill fill) {
+    if (!by.ok()) co_return by.status();
+    Inner inner;
+    fill(inner, *by);
+    co_return co_await Forward(ctx, stub, method, inner, reply);
   }
-
-  // An ad, and the caller that does something about it.
-  template <class Reply>
-  Coroutine OfAd(Context& ctx, const Method<AdOfUser, Reply>& method, const std::string& token, Ad ad,
-                 Reply* reply) {
-    const SocialId caller = sessions.CallerOf(ctx, token);
-    if (!caller.ok()) co_return caller.status();
-    AdOfUser what;
-    what.set_user(*caller);
-    what.mutable_ad()->Swap(&ad);
-    co_return co_await Forward(ctx, ads.channel(), method, what, reply);
+  template <class Stub, class Inner, class Request, class Reply, class Fill>
+  Coroutine ForCaller(Context& ctx, const Stub& stub, const Method<Inner, Reply>& method,
+                      const Request& request, Reply* reply, Fill fill) {
+    return ForUser(ctx, sessions.CallerOf(ctx, request.token()), stub, method, reply, fill);
   }
-  static Ad AdOf(uint64_t id) {
-    Ad ad;
-    ad.set_id(id);
-    return ad;
+  template <class Stub, class Inner, class Fill>
+  Coroutine Delete(Context& ctx, const Stub& stub, const Method<Inner, Nothing>& method, const auto& request,
+                   Changed* reply, Fill fill) {
+    Nothing nothing;
+    reply->set_changed(true);
+    co_return co_await ForCaller(ctx, stub, method, request, &nothing, fill);
   }
-
-  Coroutine ChangeGraph(Context& ctx, const GraphMethod& method, const Relation& request, Changed* reply) {
-    const SocialPair who = co_await Both(ctx, sessions.CallerOf(ctx, request.token()), request.name());
+  // The same for two: who asks, and the user that the request names.
+  template <class Stub, class Inner, class Request, class Reply, class Fill>
+  Coroutine ForBoth(Context& ctx, SocialId by, const Request& request, const Stub& stub,
+                    const Method<Inner, Reply>& method, Reply* reply, Fill fill) {
+    const SocialPair who = co_await Both(ctx, std::move(by), NameIn(request));
     if (!who.ok()) co_return who.status();
-    Edge edge;
-    edge.set_from(who->by);
-    edge.set_to(who->named);
-    co_return co_await Forward(ctx, graph.channel(), method, edge, reply);
+    Inner inner;
+    fill(inner, *who);
+    co_return co_await Forward(ctx, stub, method, inner, reply);
+  }
+  static const std::string& NameIn(const auto& request) { return request.name(); }
+  static const std::string& NameIn(const MessageRequest& request) { return request.to(); }
+
+  static void SetPage(const auto& request, auto* page) {
+    page->set_before(request.before());
+    page->set_limit(request.limit());
+  }
+  Coroutine ChangeGraph(Context& ctx, const GraphMethod& method, const Relation& request, Changed* reply) {
+    const SocialId caller = sessions.CallerOf(ctx, request.token());
+    return ForBoth(ctx, caller, request, graph, method, reply, [](Edge& edge, CallerAndNamed who) {
+      edge.set_from(who.by);
+      edge.set_to(who.named);
+    });
   }
 
   Coroutine List(Context& ctx, const Method<EdgePage, Ids>& method, const UserPage& request, People* reply) {
