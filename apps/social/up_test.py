@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 
 MAX_WAIT_S = 90
-FORMS = {"processes": ["--set", "timelines.replicas=1"], "monolith": ["--monolith"]}
+FORMS = {"processes": ["--set", "redis.replicas=1"], "monolith": ["--monolith"]}
 PROCESSES = {"processes": 26, "monolith": 2}
 
 
