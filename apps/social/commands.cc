@@ -16,6 +16,7 @@
 #include "apps/social/train.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/host.h"
+#include "curtail/store/sql/postgresql_server.h"
 
 namespace curtail::social {
 namespace {
@@ -98,25 +99,34 @@ absl::Status BecomeRedis(const std::string& data, const std::string& socket) {
                                             "; Debian has it in the package redis-server"));
 }
 
-HostCommand RedisCommand() {
+absl::Status StartPostgresql(const std::string& data, const std::string& socket) {
+  const absl::StatusOr<std::string> folder = DataFolder(data);
+  return folder.ok() ? BecomePostgresql(*folder + "/postgresql", socket) : folder.status();
+}
+
+// `become(data, socket)` starts the store `name`.
+HostCommand StoreCommand(const std::string& name, const std::string& server,
+                         absl::Status (*become)(const std::string& data, const std::string& socket)) {
   struct Options {
     std::string data, socket;
   };
   auto options = std::make_shared<Options>();
-  return {.name = "redis",
-          .help = "Run a redis-server that keeps its data in the folder of the stores",
-          .examples = R"(Examples:
-  social redis --socket /tmp/redis)",
+  return {.name = name,
+          .help = Join("Run a ", server, " that keeps its data in the folder of the stores"),
+          .examples = Join("Examples:\n  social ", name, " --socket /tmp/", name),
           .flags =
               [options](Flags& flags) {
                 flags.Add("--data", &options->data, "Folder of the stores");
                 flags.Add("--socket", &options->socket, "The Unix socket on which it listens").Required();
               },
-          .run = [options] { return BecomeRedis(options->data, options->socket); }};
+          .run = [options, become] { return become(options->data, options->socket); }};
 }
 
 }  // namespace
 
-std::vector<HostCommand> Commands() { return {FillCommand(), RedisCommand(), TrainCommand()}; }
+std::vector<HostCommand> Commands() {
+  return {FillCommand(), StoreCommand("redis", "redis-server", BecomeRedis),
+          StoreCommand("postgresql", "PostgreSQL server", StartPostgresql), TrainCommand()};
+}
 
 }  // namespace curtail::social

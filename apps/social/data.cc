@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/social/data.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "apps/social/folder.h"
@@ -23,20 +27,68 @@ absl::StatusOr<std::string> TokenSecret(const DataOptions& options) {
   return folder.ok() ? SecretOf(*folder + "/secret") : folder.status();
 }
 
+namespace {
+
+// Says beside the file of a service that its data is elsewhere.
+std::string NoteOf(const std::string& folder, std::string_view service) {
+  return Join(folder, "/", service, ".postgresql");
+}
+
+absl::Status WriteNote(const std::string& path, const std::string& address) {
+  if (address.empty()) {
+    std::error_code error;
+    std::filesystem::remove(path, error);
+    return absl::OkStatus();
+  }
+  std::ofstream note(path);
+  note << address << '\n';
+  return note.flush() ? absl::OkStatus() : absl::FailedPreconditionError(Join(path, " cannot be written"));
+}
+
+SqlOptions PlaceOf(const std::string& folder, std::string_view service, const std::string& postgresql) {
+  constexpr int kReaders = 4;  // a read in a server waits for it
+  SqlOptions sql;
+  sql.postgresql = postgresql;
+  if (postgresql.empty()) {
+    sql.path = Join(folder, "/", service, ".db");
+  } else {
+    sql.path = service;
+    std::ranges::replace(sql.path, '-', '_');
+    sql.readers = kReaders;
+  }
+  return sql;
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<SqlDatabase>> OpenData(const DataOptions& options, std::string_view service,
-                                                      std::vector<std::string> migrations) {
+                                                      std::vector<std::string> migrations,
+                                                      const std::string& postgresql) {
   const absl::StatusOr<std::string> folder = DataFolder(options.folder);
   if (!folder.ok()) return folder.status();
-  SqlOptions sql;
-  sql.path = Join(*folder, "/", service, ".db");
+  SqlOptions sql = PlaceOf(*folder, service, postgresql);
   sql.migrations = std::move(migrations);
   sql.sync = !options.no_sync;
+  if (absl::Status noted = WriteNote(NoteOf(*folder, service), postgresql); !noted.ok()) return noted;
   return SqlDatabase::Open(std::move(sql));
+}
+
+absl::Status LookAtData(const std::string& folder, std::string_view service, SqlDatabase::Work work) {
+  std::string postgresql;
+  std::getline(std::ifstream(NoteOf(folder, service)), postgresql);
+  const SqlOptions sql = PlaceOf(folder, service, postgresql);
+  std::error_code error;
+  if (postgresql.empty() && !std::filesystem::exists(sql.path, error)) {
+    return absl::NotFoundError(Join(sql.path, " is not there: --data names the folder of the services"));
+  }
+  return SqlDatabase::Look(sql, work);
 }
 
 absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
                                       std::vector<std::string> migrations) {
-  auto opened = OpenData(options, service, std::move(migrations));
+  const std::vector<std::string>& servers = env.Store("postgresql");
+  auto opened =
+      OpenData(options, service, std::move(migrations), servers.empty() ? std::string() : servers.front());
   if (!opened.ok()) return opened.status();
   SqlDatabase* const db = &env.Keep(*std::move(opened));
   env.WhileServing([] {}, [db] { db->Stop(); });

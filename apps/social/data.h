@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// data.h - where the services keep what they know: a file a service in one folder.
+// data.h - where the services keep what they know: a file a service in one folder, or PostgreSQL.
 #pragma once
 
 #include <memory>
@@ -27,11 +27,16 @@ void AddDataFlags(Flags& flags, DataOptions* options);
 // The secret that signs tokens, as `options` say where it is. Errors: those of DataFolder() and SecretOf().
 absl::StatusOr<std::string> TokenSecret(const DataOptions& options);
 
-// FOLDER/SERVICE.db with the newest schema.
+// FOLDER/SERVICE.db, or the schema of that name in the server `postgresql` (SqlOptions), with the newest schema.
 absl::StatusOr<std::unique_ptr<SqlDatabase>> OpenData(const DataOptions& options, std::string_view service,
-                                                      std::vector<std::string> migrations);
+                                                      std::vector<std::string> migrations,
+                                                      const std::string& postgresql = {});
 
-// The same for a service: the Env keeps it, and stops it when the process has drained.
+// Looks once at what a service keeps, where it was opened last.
+absl::Status LookAtData(const std::string& folder, std::string_view service, SqlDatabase::Work work);
+
+// For a service: in the store `postgresql`, if there is one, else in its file. The Env keeps it, and stops it when the
+// process has drained.
 absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
                                       std::vector<std::string> migrations);
 

@@ -5,14 +5,18 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <ostream>
 #include <set>
 #include <thread>
 
+#include "apps/kit/temp_dir.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
+#include "curtail/store/store_testing.h"
 
 namespace curtail::social {
 namespace {
@@ -110,10 +114,23 @@ class Model {
   std::set<std::pair<size_t, size_t>> follows_, blocks_;
 };
 
-class SocialModel : public testing::TestWithParam<const char*> {
+struct HowServed {
+  const char* name;
+  const char* config;
+  bool monolith;
+  bool postgresql = false;
+};
+void PrintTo(const HowServed& how, std::ostream* out) { *out << how.name; }
+
+class SocialModel : public testing::TestWithParam<HowServed> {
  protected:
   SocialModel() {
     for (size_t u = 0; u < kUsers; ++u) users_.push_back(app_.Register(Name(u)));
+  }
+  std::unique_ptr<PostgresqlProcess> StartPostgresql() const {
+    if (!GetParam().postgresql) return nullptr;
+    const std::string socket = dir_.File("s");
+    return std::make_unique<PostgresqlProcess>(socket, PostgresqlWords(socket, dir_.File("data")));
   }
   static std::string Name(size_t user) { return Join("user_", user); }
 
@@ -323,12 +340,21 @@ class SocialModel : public testing::TestWithParam<const char*> {
   Model model_;
   std::mutex graph_mu_;
   std::set<std::pair<size_t, uint64_t>> refused_;  // guarded by graph_mu_
-  SocialDeployment app_{GetParam(), /*monolith=*/std::string_view(GetParam()) != "FDB1-2"};
+  apps::TempDir dir_;
+  const std::unique_ptr<PostgresqlProcess> postgresql_ = StartPostgresql();
+  SocialDeployment app_{GetParam().config, GetParam().monolith,
+                        postgresql_ != nullptr
+                            ? std::vector<std::string>{"--store", "postgresql=" + postgresql_->address()}
+                            : std::vector<std::string>()};
   std::vector<Session> users_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Models, SocialModel, testing::Values("SDB1-16", "FDB1-2", "ADB1-2-2"),
-                         [](const auto& info) { return std::string(info.param).substr(0, 3); });
+INSTANTIATE_TEST_SUITE_P(Models, SocialModel,
+                         testing::Values(HowServed{"SDB", "SDB1-16", true}, HowServed{"FDB", "FDB1-2", false},
+                                         HowServed{"ADB", "ADB1-2-2", true},
+                                         HowServed{"FDBPostgresql", "FDB1-2", true, true},
+                                         HowServed{"ADBPostgresql", "ADB1-2-2", true, true}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 // Property: whatever many users do at once, each sees exactly what the model says once the queue is empty, and never
 // less of its own or a deleted post meanwhile.

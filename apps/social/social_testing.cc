@@ -192,6 +192,10 @@ void SocialDeployment::Train() const {
   EXPECT_EQ(std::system(Join(SOCIAL_PROGRAM, " train --quiet --data ", dir_.File("data")).c_str()), 0);
 }
 
+std::vector<std::string> PostgresqlWords(const std::string& socket, const std::string& data) {
+  return {SOCIAL_PROGRAM, "postgresql", "--socket", socket, "--data", data};
+}
+
 Session SocialDeployment::Register(const std::string& name) {
   Credentials credentials;
   credentials.set_name(name);

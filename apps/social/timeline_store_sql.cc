@@ -59,9 +59,9 @@ class SqlTimelines final : public TimelineStore {
 };
 
 absl::Status SqlTimelines::AddOne(SqlSession& session, const Entry& entry) const {
-  absl::Status status =
-      session.Execute("INSERT OR IGNORE INTO entries(user, post, author, mentioned) VALUES (?1, ?2, ?3, ?4)",
-                      {entry.user, entry.post, entry.author, entry.mentioned ? 1 : 0});
+  absl::Status status = session.Execute(
+      "INSERT INTO entries(user, post, author, mentioned) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+      {entry.user, entry.post, entry.author, entry.mentioned ? 1 : 0});
   if (!status.ok()) return status;
   if (session.changes() == 0) {
     if (!entry.mentioned) return absl::OkStatus();
@@ -70,7 +70,8 @@ absl::Status SqlTimelines::AddOne(SqlSession& session, const Entry& entry) const
   }
   uint64_t size = 0;
   status = session.Query(
-      "INSERT INTO sizes(user, size) VALUES (?1, 1) ON CONFLICT DO UPDATE SET size = size + 1 RETURNING size",
+      "INSERT INTO sizes(user, size) VALUES (?1, 1) ON CONFLICT(user) DO UPDATE SET size = sizes.size + 1 "
+      "RETURNING size",
       {entry.user}, [&](const SqlRow& row) { size = row.Unsigned(0); });
   return status.ok() && size > most_ ? Trim(session, entry.user) : status;
 }

@@ -2,35 +2,25 @@
 #include "apps/social/train.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <vector>
 
+#include "apps/social/data.h"
 #include "apps/social/folder.h"
 #include "apps/social/model_file.h"
 #include "curtail/base/strings.h"
-#include "curtail/store/sql/session.h"
 
 namespace curtail::social {
 namespace {
 
-// Reads a store that a service may be writing.
-absl::Status QueryStore(const std::string& path, std::string_view sql,
+absl::Status QueryStore(const std::string& folder, std::string_view service, std::string_view sql,
                         absl::FunctionRef<void(const SqlRow& row)> row) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
-    return absl::NotFoundError(Join(path, " is not there: --data names the folder of the services"));
-  }
-  SqlSession::Options options;
-  options.path = path;
-  options.writes = false;
-  auto session = SqlSession::Open(options);
-  return session.ok() ? (*session)->Query(sql, {}, row) : session.status();
+  return LookAtData(folder, service, [&](SqlSession& session) { return session.Query(sql, {}, row); });
 }
 
 absl::Status LearnFollows(const std::string& folder, const TrainOptions& options) {
   std::vector<FollowOf> follows;
   absl::Status status =
-      QueryStore(folder + "/social-graph.db", "SELECT user, other FROM follows",
+      QueryStore(folder, "social-graph", "SELECT user, other FROM follows",
                  [&](const SqlRow& row) { follows.emplace_back(row.Unsigned(0), row.Unsigned(1)); });
   if (!status.ok()) return status;
   const absl::StatusOr<FollowModel> model = TrainFollows(follows, options.follows);
@@ -48,7 +38,7 @@ absl::Status LearnAds(const std::string& folder, const TrainOptions& options) {
   std::vector<AdShown> shown;
   uint64_t all = 0, clicked = 0;
   absl::Status status = QueryStore(
-      folder + "/ads.db", "SELECT shows.user, ad, topic, shown, clicked FROM shows JOIN ads ON ads.id = ad",
+      folder, "ads", "SELECT shows.user, ad, topic, shown, clicked FROM shows JOIN ads ON ads.id = ad",
       [&](const SqlRow& row) {
         shown.push_back({FeaturesOf(row.Unsigned(0), row.Unsigned(1), row.Text(2)),
                          static_cast<uint32_t>(row.Unsigned(3)), static_cast<uint32_t>(row.Unsigned(4))});

@@ -71,6 +71,10 @@ StoreProcess::StoreProcess(std::string path, std::vector<std::string> words)
 }
 
 void StoreProcess::Start() {
+  if (!TryStart()) Fail(words_.front().c_str());
+}
+
+bool StoreProcess::TryStart() {
   unlink(path_.c_str());
   std::vector<std::string> words = words_;
   std::vector<char*> arguments;
@@ -89,10 +93,15 @@ void StoreProcess::Start() {
   int fd;
   while ((fd = Connect(path_)) < 0) {
     int status = 0;
-    if (deadline.Expired() || waitpid(pid_, &status, WNOHANG) == pid_) Fail(words_.front().c_str());
+    if (deadline.Expired()) Fail(words_.front().c_str());
+    if (waitpid(pid_, &status, WNOHANG) == pid_) {
+      pid_ = -1;
+      return false;
+    }
     poll(nullptr, 0, 1);  // between looks; nothing tells when a process listens
   }
   close(fd);
+  return true;
 }
 
 void StoreProcess::Kill() {
@@ -137,6 +146,13 @@ void RedisProcess::Start() {
     answer.assign(bytes, static_cast<size_t>(got));
   }
   close(fd);
+}
+
+void PostgresqlProcess::Start() {
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (!TryStart()) {
+    if (deadline.Expired()) Fail("the old server does not end");
+  }
 }
 
 std::optional<std::string> MemcachedProcess::Look(std::string_view key) const {

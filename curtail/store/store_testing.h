@@ -45,6 +45,8 @@ class StoreProcess {
 
  protected:
   const std::string& path() const { return path_; }
+  // As Start(). False: the process ended.
+  bool TryStart();
 
  private:
   // Immutable after construction.
@@ -69,6 +71,14 @@ class RedisProcess : public StoreProcess {
  public:
   explicit RedisProcess(const std::string& path, std::vector<std::string> extra = {});
   // As StoreProcess::Start(), and returns when it has loaded the data of `extra`'s files.
+  void Start();
+};
+
+// A PostgreSQL that `words` start.
+class PostgresqlProcess : public StoreProcess {
+ public:
+  using StoreProcess::StoreProcess;
+  // As StoreProcess::Start(). Waits until the parts of a killed server are gone. It may not serve yet.
   void Start();
 };
 

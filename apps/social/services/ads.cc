@@ -109,7 +109,8 @@ struct AdsService final : Ads::CoroutineService {
       absl::Status status;
       for (const Ad& ad : reply->ads()) {
         status.Update(
-            s.Execute("INSERT INTO shows VALUES (?1, ?2, 1, 0) ON CONFLICT DO UPDATE SET shown = shown + 1",
+            s.Execute("INSERT INTO shows VALUES (?1, ?2, 1, 0) "
+                      "ON CONFLICT(user, ad) DO UPDATE SET shown = shows.shown + 1",
                       {request.user(), ad.id()}));
       }
       return status;

@@ -153,8 +153,10 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
     for (const auto& [one, other] : {std::pair(low, high), std::pair(high, low)}) {
       if (!status.ok()) return status;
       status = last == 0 ? s.Execute("DELETE FROM conversations WHERE user = ?1 AND other = ?2", {one, other})
-                         : s.Execute("INSERT OR REPLACE INTO conversations VALUES (?1, ?2, ?3)",
-                                     {one, other, last});
+                         : s.Execute(
+                               "INSERT INTO conversations VALUES (?1, ?2, ?3) "
+                               "ON CONFLICT(user, other) DO UPDATE SET last = excluded.last",
+                               {one, other, last});
     }
     return status;
   }

@@ -29,12 +29,15 @@ struct FavoriteService final : Favorite::CoroutineService {
       absl::Status status = s.Query("SELECT 1 FROM forgotten WHERE post = ?1", {request.post()},
                                     [&](const SqlRow&) { gone = true; });
       if (gone) return absl::NotFoundError("there is no such post");
-      status.Update(s.Execute("INSERT OR IGNORE INTO likes(post, user, author) VALUES (?1, ?2, ?3)",
-                              {request.post(), request.user(), request.author()}));
+      status.Update(
+          s.Execute("INSERT INTO likes(post, user, author) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+                    {request.post(), request.user(), request.author()}));
       reply->set_changed(status.ok() && s.changes() > 0);
       if (!reply->changed()) return status;
-      return s.Execute("INSERT INTO sizes VALUES (?1, 1) ON CONFLICT DO UPDATE SET size = size + 1",
-                       {request.post()});
+      return s.Execute(
+          "INSERT INTO sizes VALUES (?1, 1) "
+          "ON CONFLICT(post) DO UPDATE SET size = sizes.size + 1",
+          {request.post()});
     });
   }
 
@@ -75,7 +78,7 @@ struct FavoriteService final : Favorite::CoroutineService {
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       absl::Status status;
       for (const uint64_t post : request.ids()) {
-        status.Update(s.Execute("INSERT OR IGNORE INTO forgotten(post) VALUES (?1)", {post}));
+        status.Update(s.Execute("INSERT INTO forgotten(post) VALUES (?1) ON CONFLICT DO NOTHING", {post}));
         status.Update(s.Execute("DELETE FROM likes WHERE post = ?1", {post}));
         status.Update(s.Execute("DELETE FROM sizes WHERE post = ?1", {post}));
       }

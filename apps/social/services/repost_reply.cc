@@ -34,8 +34,10 @@ struct RepostReplyService final : RepostReply::CoroutineService {
                          {request.post(), request.author(), request.of(), repost, bare});
       if (absl::IsAlreadyExists(status)) return absl::AlreadyExistsError("it was reposted before");
       if (!status.ok()) return status;
-      return s.Execute("INSERT INTO sizes VALUES (?1, ?2, 1) ON CONFLICT DO UPDATE SET size = size + 1",
-                       {request.of(), repost});
+      return s.Execute(
+          "INSERT INTO sizes VALUES (?1, ?2, 1) "
+          "ON CONFLICT(target, repost) DO UPDATE SET size = sizes.size + 1",
+          {request.of(), repost});
     });
   }
 
@@ -73,7 +75,7 @@ struct RepostReplyService final : RepostReply::CoroutineService {
   }
 
   static absl::Status Forget(SqlSession& s, uint64_t post) {
-    absl::Status status = s.Execute("INSERT OR IGNORE INTO forgotten(post) VALUES (?1)", {post});
+    absl::Status status = s.Execute("INSERT INTO forgotten(post) VALUES (?1) ON CONFLICT DO NOTHING", {post});
     status.Update(
         s.Execute("UPDATE sizes SET size = size - 1 WHERE (target, repost) ="
                   " (SELECT target, repost FROM refs WHERE post = ?1)",

@@ -24,7 +24,7 @@ struct SocialGraphService final : SocialGraph::CoroutineService {
       const absl::StatusOr<bool> blocked = Either(s, request.from(), request.to());
       if (!blocked.ok()) return blocked.status();
       if (*blocked) return absl::PermissionDeniedError("one of the two blocks the other");
-      return Change(s, "INSERT OR IGNORE INTO follows VALUES (?1, ?2)", request, reply);
+      return Change(s, "INSERT INTO follows VALUES (?1, ?2) ON CONFLICT DO NOTHING", request, reply);
     });
   }
 
@@ -41,7 +41,7 @@ struct SocialGraphService final : SocialGraph::CoroutineService {
           s.Execute("DELETE FROM follows WHERE (user = ?1 AND other = ?2) OR (user = ?2 AND other = ?1)",
                     {request.from(), request.to()});
       if (!status.ok()) return status;
-      return Change(s, "INSERT OR IGNORE INTO blocks VALUES (?1, ?2)", request, reply);
+      return Change(s, "INSERT INTO blocks VALUES (?1, ?2) ON CONFLICT DO NOTHING", request, reply);
     });
   }
 

@@ -25,6 +25,8 @@
 #include "curtail/base/strings.h"
 #include "curtail/exec/executor.h"
 #include "curtail/exec/wait.h"
+#include "curtail/store/sql/postgresql.h"
+#include "curtail/store/sql/sqlite.h"
 
 namespace curtail {
 
@@ -158,10 +160,10 @@ void SqlDatabase::Impl::ReadJobs(SqlSession& session) {
       session.SetDeadline(job.deadline);
       job.status = session.Begin(/*write=*/false);
       if (job.status.ok()) RunWork(session, job);
-      session.SetDeadline(Deadline::Infinite());
-      session.Rollback();
     }
-    job.Finish();
+    job.Finish();  // it need not wait for the end of the transaction
+    session.SetDeadline(Deadline::Infinite());
+    session.Rollback();
   }
 }
 
@@ -219,15 +221,37 @@ SqlDatabase::SqlDatabase(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SqlDatabase::~SqlDatabase() { impl_->Stop(); }
 void SqlDatabase::Stop() { impl_->Stop(); }
 
+namespace {
+
+absl::StatusOr<std::unique_ptr<SqlSession>> OpenSession(const SqlOptions& options, bool writes) {
+  if (options.postgresql.empty()) {
+    return internal::SqliteSession::Open({.path = options.path,
+                                          .busy_timeout = options.busy_timeout,
+                                          .max_bytes = options.max_bytes,
+                                          .sync = options.sync,
+                                          .writes = writes});
+  }
+  return internal::PostgresqlSession::Open({.address = options.postgresql,
+                                            .schema = options.path,
+                                            .patience = options.busy_timeout,
+                                            .sync = options.sync});
+}
+
+}  // namespace
+
+absl::Status SqlDatabase::Look(const SqlOptions& options, Work work) {
+  const absl::StatusOr<std::unique_ptr<SqlSession>> session = OpenSession(options, /*writes=*/false);
+  if (!session.ok()) return session.status();
+  absl::Status status = (*session)->Begin(/*write=*/false);
+  if (status.ok()) status = work(**session);
+  (*session)->Rollback();
+  return status;
+}
+
 absl::StatusOr<std::unique_ptr<SqlDatabase>> SqlDatabase::Open(SqlOptions options) {
   auto impl = std::make_unique<Impl>();
-  SqlSession::Options session{.path = options.path,
-                              .busy_timeout = options.busy_timeout,
-                              .max_bytes = options.max_bytes,
-                              .sync = options.sync};
   for (int i = 0; i <= std::max(1, options.readers); ++i) {
-    session.writes = i == 0;
-    absl::StatusOr<std::unique_ptr<SqlSession>> opened = SqlSession::Open(session);
+    absl::StatusOr<std::unique_ptr<SqlSession>> opened = OpenSession(options, /*writes=*/i == 0);
     if (!opened.ok()) return opened.status();
     if (i == 0) {
       if (absl::Status status = (*opened)->Migrate(options.migrations); !status.ok()) return status;

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sql.h - a client of one SQLite file for handlers, which wait as the threading model waits.
+// sql.h - a client of one SQLite file, or of one schema of a PostgreSQL server, for handlers, which
+// wait as the threading model waits.
 //
 //   absl::Status status = db.Read(ctx.deadline(), [&](SqlSession& s) {
 //     return s.Query("SELECT name FROM users WHERE id = ?1", {id}, [&](const SqlRow& row) { ... });
 //   });
 //
-// SQLite blocks its thread. So a few threads of the client's own run the work, and the caller
-// waits: a fiber as a fiber, a thread asleep. A coroutine writes `co_await db.Reading(...)`. Under
-// asynchronous models it leaves its thread, and the response pool resumes it.
+// SQLite blocks its thread, and work asks one thing after the other. So a few threads of the
+// client's own run the work, each with a connection, and the caller waits: a fiber as a fiber, a
+// thread asleep. A coroutine writes `co_await db.Reading(...)`. Under asynchronous models it leaves
+// its thread, and the response pool resumes it.
 //
 // One thread writes. It takes all writes that wait, up to a limit, and commits them together, so
 // that they share one fsync. A write that fails undoes nothing of the others.
 //
+// Statements are written for SQLite. PostgreSQL gets them as dialect.h says, which also has the rules
+// for a statement that both take.
+//
 // When not to use it: work that computes for long delays all writes behind it. Data that several
-// machines share needs a server.
+// machines share needs PostgreSQL.
 #pragma once
 
 #include <coroutine>
@@ -37,7 +42,12 @@ namespace curtail {
 class Executor;
 
 struct SqlOptions {
+  // The file; with `postgresql`, the name of the schema: lower-case letters, digits and _.
   std::string path;
+  // The server, "unix:PATH" or "HOST:PORT". PATH is a socket as servers make it,
+  // DIR/.s.PGSQL.NUMBER, or a link to one. libpq takes the rest from its environment: PGUSER,
+  // PGPASSWORD, PGDATABASE (postgres), PGSSLMODE. Empty: SQLite.
+  std::string postgresql = {};
   // The schema: migrations[i] is a script that leads from version i to i + 1.
   std::vector<std::string> migrations;
   // Threads that read. Raise it when reads wait for each other.
@@ -46,9 +56,10 @@ struct SqlOptions {
   size_t queue = 1024;
   // Writes that one commit takes.
   size_t batch = 64;
-  // How long another process may hold the file's lock.
+  // How long another process may hold the lock of the file, or of the schema. A server that has not
+  // answered in twice the time is given up.
   Nanos busy_timeout = std::chrono::seconds(5);
-  // The file grows to this at most; 0: to what the disk holds.
+  // A file grows to this at most; 0: to what the disk holds.
   uint64_t max_bytes = 0;
   // A write that was acknowledged survives a loss of power. Without it, only the process's end.
   bool sync = true;
@@ -106,8 +117,10 @@ class SqlDatabase {
  public:
   using Work = internal::SqlJob::Work;
 
-  // Errors: those of SqlSession; FAILED_PRECONDITION for a file of a newer program.
+  // Errors: those of SqlSession; FAILED_PRECONDITION for the schema of a newer program.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<SqlDatabase>> Open(SqlOptions options);
+  // Looks once at data that may be in use, on this thread, whatever the version of the schema.
+  [[nodiscard]] static absl::Status Look(const SqlOptions& options, Work work);
   // REQUIRES: no call is in progress.
   ~SqlDatabase();
   // Ends the threads when the calls in progress have ended; later ones end with UNAVAILABLE. Call
@@ -120,7 +133,7 @@ class SqlDatabase {
   // Runs `work` in a transaction that sees one state of the file and changes nothing.
   [[nodiscard]] absl::Status Read(Deadline deadline, Work work);
   // Runs `work` in a transaction, and commits it if `work` returns OK. After an error, be it of the
-  // commit, nothing of it has happened.
+  // commit, nothing of it has happened; but after UNAVAILABLE from a server it may have.
   [[nodiscard]] absl::Status Write(Deadline deadline, Work work);
   // The same for coroutines: co_await db.Reading(deadline, f).
   template <class F>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/store/sql/session.h"
+#include "curtail/store/sql/sqlite.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -10,7 +10,7 @@
 
 #include "curtail/base/strings.h"
 
-namespace curtail {
+namespace curtail::internal {
 namespace {
 
 // Instructions of SQLite's machine between two looks at the clock: some 100 us.
@@ -68,17 +68,23 @@ int Bind(sqlite3_stmt* statement, int index, const SqlValue& value) {
   return SQLITE_MISUSE;
 }
 
+class SqliteRow final : public SqlRow {
+ public:
+  explicit SqliteRow(sqlite3_stmt* statement) : statement_(statement) {}
+  int64_t Integer(int column) const override { return sqlite3_column_int64(statement_, column); }
+  std::string_view Text(int column) const override {
+    const auto* const bytes = static_cast<const char*>(sqlite3_column_blob(statement_, column));
+    const int size = sqlite3_column_bytes(statement_, column);
+    return bytes == nullptr ? std::string_view() : std::string_view(bytes, static_cast<size_t>(size));
+  }
+
+ private:
+  sqlite3_stmt* const statement_;
+};
+
 }  // namespace
 
-int64_t SqlRow::Integer(int column) const { return sqlite3_column_int64(statement_, column); }
-
-std::string_view SqlRow::Text(int column) const {
-  const auto* const bytes = static_cast<const char*>(sqlite3_column_blob(statement_, column));
-  const int size = sqlite3_column_bytes(statement_, column);
-  return bytes == nullptr ? std::string_view() : std::string_view(bytes, static_cast<size_t>(size));
-}
-
-absl::StatusOr<std::unique_ptr<SqlSession>> SqlSession::Open(const Options& options) {
+absl::StatusOr<std::unique_ptr<SqlSession>> SqliteSession::Open(const Options& options) {
   // SQLite would make it readable to all; its other files get the mode of this one.
   const int fd = open(options.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) {
@@ -86,7 +92,7 @@ absl::StatusOr<std::unique_ptr<SqlSession>> SqlSession::Open(const Options& opti
         Join(options.path, " cannot be opened: ", std::generic_category().message(errno)));
   }
   close(fd);
-  std::unique_ptr<SqlSession> session(new SqlSession);
+  std::unique_ptr<SqliteSession> session(new SqliteSession);
   session->path_ = options.path;
   constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   const int code = sqlite3_open_v2(options.path.c_str(), &session->db_, kFlags, nullptr);
@@ -95,7 +101,7 @@ absl::StatusOr<std::unique_ptr<SqlSession>> SqlSession::Open(const Options& opti
   return session;
 }
 
-absl::Status SqlSession::Configure(const Options& options) {
+absl::Status SqliteSession::Configure(const Options& options) {
   sqlite3_busy_timeout(db_, static_cast<int>(InMillis(options.busy_timeout)));
   std::string script = Join("PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = ", kWalBytes,
                             "; PRAGMA synchronous = ", options.sync ? "FULL" : "NORMAL",
@@ -106,7 +112,8 @@ absl::Status SqlSession::Configure(const Options& options) {
   if (!options.writes) {
     sqlite3_progress_handler(
         db_, kStepsPerLook,
-        [](void* self) -> int { return static_cast<SqlSession*>(self)->deadline_.Expired() ? 1 : 0; }, this);
+        [](void* self) -> int { return static_cast<SqliteSession*>(self)->deadline_.Expired() ? 1 : 0; },
+        this);
   }
   if (options.max_bytes == 0) return absl::OkStatus();
   uint64_t page_bytes = 4096;
@@ -116,17 +123,17 @@ absl::Status SqlSession::Configure(const Options& options) {
   return status;
 }
 
-SqlSession::~SqlSession() {
+SqliteSession::~SqliteSession() {
   for (const auto& [text, statement] : statements_) sqlite3_finalize(statement);
   sqlite3_close_v2(db_);
 }
 
-absl::Status SqlSession::Error(int code, std::string_view what) const {
+absl::Status SqliteSession::Error(int code, std::string_view what) const {
   const std::string_view reason = db_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(db_);
   return absl::Status(CodeOfSqlite(code), Join(path_, ": ", reason, " (", what, ")"));
 }
 
-absl::StatusOr<sqlite3_stmt*> SqlSession::Prepare(std::string_view sql) {
+absl::StatusOr<sqlite3_stmt*> SqliteSession::Prepare(std::string_view sql) {
   if (const auto known = statements_.find(sql); known != statements_.end()) return known->second;
   if (statements_.size() >= kMaxStatements) {
     return absl::InternalError(Join("more than ", kMaxStatements, " statements: are values part of them?"));
@@ -140,8 +147,8 @@ absl::StatusOr<sqlite3_stmt*> SqlSession::Prepare(std::string_view sql) {
   return statement;
 }
 
-absl::Status SqlSession::Query(std::string_view sql, std::initializer_list<SqlValue> values,
-                               absl::FunctionRef<void(const SqlRow& row)> row) {
+absl::Status SqliteSession::Query(std::string_view sql, std::initializer_list<SqlValue> values,
+                                  absl::FunctionRef<void(const SqlRow& row)> row) {
   const absl::StatusOr<sqlite3_stmt*> prepared = Prepare(sql);
   if (!prepared.ok()) return prepared.status();
   // However it ends, it holds no lock, and no value of the caller.
@@ -161,22 +168,18 @@ absl::Status SqlSession::Query(std::string_view sql, std::initializer_list<SqlVa
     const int code = sqlite3_step(statement.get());
     if (code == SQLITE_DONE) return absl::OkStatus();
     if (code != SQLITE_ROW) return Error(code, sql);
-    row(SqlRow(statement.get()));
+    row(SqliteRow(statement.get()));
   }
 }
 
-absl::Status SqlSession::Execute(std::string_view sql, std::initializer_list<SqlValue> values) {
-  return Query(sql, values, [](const SqlRow&) {});
-}
+int64_t SqliteSession::changes() const { return sqlite3_changes64(db_); }
 
-int64_t SqlSession::changes() const { return sqlite3_changes64(db_); }
-
-absl::Status SqlSession::RunScript(const std::string& script) {
+absl::Status SqliteSession::RunScript(const std::string& script) {
   const int code = sqlite3_exec(db_, script.c_str(), nullptr, nullptr, nullptr);
   return code == SQLITE_OK ? absl::OkStatus() : Error(code, script);
 }
 
-absl::Status SqlSession::Migrate(const std::vector<std::string>& steps) {
+absl::Status SqliteSession::Migrate(const std::vector<std::string>& steps) {
   // The lock is held from the look at the version on: another process may be at it, too.
   if (absl::Status status = Begin(/*write=*/true); !status.ok()) return status;
   size_t version = 0;
@@ -194,18 +197,18 @@ absl::Status SqlSession::Migrate(const std::vector<std::string>& steps) {
   return status;
 }
 
-absl::Status SqlSession::Begin(bool write) { return Execute(write ? "BEGIN IMMEDIATE" : "BEGIN"); }
+absl::Status SqliteSession::Begin(bool write) { return Execute(write ? "BEGIN IMMEDIATE" : "BEGIN"); }
 
-absl::Status SqlSession::Commit() {
+absl::Status SqliteSession::Commit() {
   absl::Status status = Execute("COMMIT");
   if (!status.ok()) Rollback();
   return status;
 }
 
-void SqlSession::Rollback() {
+void SqliteSession::Rollback() {
   if (InTransaction()) Execute("ROLLBACK").IgnoreError();  // fails only if there is nothing to undo
 }
 
-bool SqlSession::InTransaction() const { return sqlite3_get_autocommit(db_) == 0; }
+bool SqliteSession::InTransaction() { return sqlite3_get_autocommit(db_) == 0; }
 
-}  // namespace curtail
+}  // namespace curtail::internal

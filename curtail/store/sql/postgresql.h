@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// postgresql.h - a SqlSession on a schema of a PostgreSQL server, by libpq's asynchronous calls.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
+#include "curtail/store/sql/session.h"
+
+struct pg_conn;
+struct pg_result;
+
+namespace curtail::internal {
+
+// A PostgresqlSession is one connection, and makes a new one when that has broken. Every wait ends: at the deadline, or
+// when the server does not answer in Options::patience. For one thread at a time, which sleeps while it waits.
+class PostgresqlSession final : public SqlSession {
+ public:
+  struct Options {
+    // "unix:PATH" or "HOST:PORT". PATH is a socket as servers make it, DIR/.s.PGSQL.NUMBER, or a link to one. What else
+    // libpq wants to know is in its environment: PGUSER, PGPASSWORD, PGDATABASE (postgres), PGSSLMODE.
+    std::string address;
+    std::string schema;
+    Nanos patience = std::chrono::seconds(5);
+    bool sync = true;
+    // Of the rows that answer one statement. libpq holds one row at a time, of 1 GiB at most.
+    size_t max_reply_bytes = 16u << 20;
+  };
+  // Connects; waits for a server that starts. Errors: INVALID_ARGUMENT for the address or the schema (lower-case
+  // letters, digits and _), UNAVAILABLE, PERMISSION_DENIED.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<SqlSession>> Open(const Options& options);
+  ~PostgresqlSession() override;
+  PostgresqlSession(const PostgresqlSession&) = delete;
+  PostgresqlSession& operator=(const PostgresqlSession&) = delete;
+
+  [[nodiscard]] absl::Status Query(std::string_view sql, std::initializer_list<SqlValue> values,
+                                   absl::FunctionRef<void(const SqlRow& row)> row) override;
+  int64_t changes() const override { return changes_; }
+  [[nodiscard]] absl::Status Migrate(const std::vector<std::string>& steps) override;
+  // Connects again where that is needed. One that writes waits for the others of this schema, in all processes.
+  [[nodiscard]] absl::Status Begin(bool write) override;
+  // UNAVAILABLE: it may have happened.
+  [[nodiscard]] absl::Status Commit() override;
+  void Rollback() override;
+  bool InTransaction() override;
+
+ private:
+  explicit PostgresqlSession(const Options& options) : options_(options) {}
+
+  struct FreeResult {
+    void operator()(pg_result* result) const;
+  };
+  using Result = std::unique_ptr<pg_result, FreeResult>;
+
+  absl::Status Connect();
+  void Drop();
+  // By what libpq says of the connection.
+  absl::Status Broken(std::string_view how) const;
+  // The same, and drops it.
+  absl::Status Lost(std::string_view how = "is gone");
+  absl::Status ErrorOf(const Result& result, std::string_view sql);
+  // Waits for POLL* `events`. Errors: those of the end of the wait.
+  absl::Status Wait(short events, Deadline deadline) const;
+  Deadline EndOfAnswer() const;
+  // Sends what libpq holds, and takes the next result; null at the end of the answer. Errors drop the connection.
+  absl::StatusOr<Result> Next(Deadline deadline);
+  absl::Status Flush(Deadline deadline);
+  absl::Status Consume();
+  // Takes all results.
+  absl::Status Finish(std::string_view sql, absl::FunctionRef<void(const SqlRow& row)> row);
+  // The name of the prepared statement.
+  absl::StatusOr<std::string> Prepare(std::string_view sql, std::initializer_list<SqlValue> values);
+  // Statements with semicolons between them, not prepared; without their answers.
+  absl::Status RunScript(const std::string& script);
+
+  // Immutable after construction.
+  const Options options_;
+
+  pg_conn* connection_ = nullptr;
+  std::map<std::string, std::string, std::less<>> statements_;  // names of the prepared
+  int64_t changes_ = 0;
+};
+
+}  // namespace curtail::internal

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SqlDatabase against a real PostgreSQL, which stalls and dies.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "curtail/base/strings.h"
+#include "curtail/base/testing.h"
+#include "curtail/rpc/mid_tier_testing.h"
+#include "curtail/store/sql/dialect.h"
+#include "curtail/store/sql/sql.h"
+#include "curtail/store/store_testing.h"
+
+namespace curtail {
+namespace {
+
+using testing::HasSubstr;
+
+const char kItems[] =
+    "CREATE TABLE items(id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL UNIQUE) STRICT";
+
+// One server for all tests of the program, as it takes seconds to make. Each has a schema of its own.
+struct Server {
+  TestDir dir;
+  PostgresqlProcess process{dir.File("s"), {POSTGRESQL_SERVER, dir.File("data"), dir.File("s")}};
+};
+Server& TheServer() {
+  static Server server;
+  return server;
+}
+
+SqlOptions OptionsFor(std::string schema) {
+  SqlOptions options;
+  options.path = std::move(schema);
+  options.postgresql = TheServer().process.address();
+  options.migrations = {kItems};
+  options.readers = 2;
+  return options;
+}
+
+std::unique_ptr<SqlDatabase> Open(const SqlOptions& options) {
+  auto db = SqlDatabase::Open(options);
+  EXPECT_TRUE(db.ok()) << db.status();
+  return db.ok() ? *std::move(db) : nullptr;
+}
+
+Deadline Patience() { return Deadline::In(kMaxTestWait); }
+
+absl::Status Insert(SqlDatabase& db, int64_t id, std::string_view text) {
+  return db.Write(Patience(), [&](SqlSession& s) {
+    return s.Execute("INSERT INTO items(id, text) VALUES (?1, ?2)", {id, text});
+  });
+}
+
+int64_t Count(SqlDatabase& db) {
+  int64_t count = -1;
+  const absl::Status status = db.Read(Patience(), [&](SqlSession& s) {
+    return s.Query("SELECT count(*) FROM items", {}, [&](const SqlRow& row) { count = row.Integer(0); });
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  return count;
+}
+
+// Until a read ends so.
+void AwaitRead(SqlDatabase& db, absl::StatusCode code) {
+  const Deadline deadline = Patience();
+  absl::Status status;
+  do {
+    status = db.Read(Patience(), [&](SqlSession& s) { return s.Execute("SELECT 1"); });
+  } while (status.code() != code && !deadline.Expired());
+  EXPECT_EQ(status.code(), code) << status;
+}
+
+TEST(PostgresqlDialect, HasWhatTheApplicationsWrite) {
+  using internal::PostgresqlOf;
+  EXPECT_EQ(PostgresqlOf(
+                "CREATE TABLE e(user INTEGER, job BLOB, t TEXT, PRIMARY KEY(user)) STRICT, WITHOUT ROWID;"),
+            "CREATE TABLE e(\"user\" BIGINT, job BYTEA, t TEXT COLLATE \"C\", PRIMARY KEY(\"user\")) ;");
+  EXPECT_EQ(PostgresqlOf("SELECT e.user FROM users WHERE user = ?1 AND text = 'user ?1' LIMIT ?12"),
+            "SELECT e.\"user\" FROM users WHERE \"user\" = $1 AND text = 'user ?1' LIMIT $12");
+  EXPECT_EQ(PostgresqlOf("an 'open quote"), "an 'open quote");
+  EXPECT_EQ(PostgresqlOf(""), "");
+}
+
+TEST(Postgresql, KeepsWhatWasWritten) {
+  SqlOptions options = OptionsFor("keeps");
+  options.migrations.push_back(
+      "CREATE TABLE pairs(key BLOB PRIMARY KEY, value INTEGER) STRICT, WITHOUT ROWID");
+  auto db = Open(options);
+  const std::string bytes("a\0b\xff", 4);
+  constexpr int64_t kLarge = int64_t{1} << 62;
+  ASSERT_TRUE(db->Write(Patience(), [&](SqlSession& s) {
+                  absl::Status status =
+                      s.Execute("INSERT INTO pairs VALUES (?1, ?2)", {SqlValue::Bytes(bytes), -kLarge});
+                  status.Update(s.Execute("INSERT INTO pairs VALUES (?1, NULL)", {SqlValue::Bytes("")}));
+                  EXPECT_EQ(s.changes(), 1);
+                  return status;
+                }).ok());
+  db = Open(options);
+  std::vector<std::pair<std::string, int64_t>> rows;
+  ASSERT_TRUE(db->Read(Patience(), [&](SqlSession& s) {
+                  return s.Query("SELECT key, value FROM pairs ORDER BY key", {},
+                                 [&](const SqlRow& row) { rows.emplace_back(row.Text(0), row.Integer(1)); });
+                }).ok());
+  EXPECT_THAT(rows, testing::ElementsAre(std::pair("", 0), std::pair(bytes, -kLarge)));
+}
+
+TEST(Postgresql, AFailedWorkUndoesItselfOnly) {
+  auto db = Open(OptionsFor("failed"));
+  ASSERT_TRUE(Insert(*db, 1, "a").ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(Insert(*db, 1, "b")));
+  EXPECT_TRUE(absl::IsAlreadyExists(Insert(*db, 2, "a")));
+  const absl::Status undone = db->Write(Patience(), [](SqlSession& s) {
+    s.Execute("INSERT INTO items(text) VALUES ('c')").IgnoreError();
+    return absl::AbortedError("no");
+  });
+  EXPECT_TRUE(absl::IsAborted(undone));
+  EXPECT_TRUE(absl::IsInternal(db->Write(Patience(), [](SqlSession& s) -> absl::Status {
+    s.Execute("INSERT INTO items(text) VALUES ('d')").IgnoreError();
+    throw std::runtime_error("thrown");
+  })));
+  EXPECT_FALSE(db->Write(Patience(), [](SqlSession& s) {
+                   s.Execute("SELEC").IgnoreError();  // no error of a statement is lost
+                   return absl::OkStatus();
+                 }).ok());
+  EXPECT_FALSE(db->Read(Patience(), [](SqlSession& s) {
+                   return s.Execute("INSERT INTO items(text) VALUES ('e')");
+                 }).ok());
+  EXPECT_EQ(Count(*db), 1);
+}
+
+TEST(Postgresql, NamesMistakes) {
+  auto db = Open(OptionsFor("mistakes"));
+  const auto run = [&](std::string_view sql) {
+    return db->Read(Patience(), [&](SqlSession& s) { return s.Execute(sql, {1}); });
+  };
+  const absl::Status wrong = run("SELEC 1");
+  EXPECT_TRUE(absl::IsInternal(wrong));
+  EXPECT_THAT(std::string(Message(wrong)), HasSubstr("SELEC"));
+  EXPECT_FALSE(run("SELECT ?1 + ?2").ok());
+  EXPECT_FALSE(run("").ok());
+  EXPECT_TRUE(run("SELECT ?1").ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(Insert(*db, 1, std::string_view("a\0b", 3))));
+  SqlOptions options = OptionsFor("Mistakes; DROP");
+  EXPECT_TRUE(absl::IsInvalidArgument(SqlDatabase::Open(options).status()));
+  options = OptionsFor("mistakes");
+  for (const char* address : {"unix:/tmp/socket", "nothing", ":1"}) {
+    options.postgresql = address;
+    EXPECT_TRUE(absl::IsInvalidArgument(SqlDatabase::Open(options).status())) << address;
+  }
+  options.postgresql = "unix:" + TheServer().dir.File("none") + "/.s.PGSQL.1";
+  options.busy_timeout = std::chrono::milliseconds(10);
+  EXPECT_TRUE(absl::IsUnavailable(SqlDatabase::Open(options).status()));
+}
+
+TEST(Postgresql, MigratesStepByStepAndRefusesANewerSchema) {
+  SqlOptions options = OptionsFor("migrates");
+  ASSERT_TRUE(Insert(*Open(options), 1, "a").ok());
+  options.migrations.push_back("ALTER TABLE items ADD COLUMN rank INTEGER; UPDATE items SET rank = 7");
+  EXPECT_EQ(Count(*Open(options)), 1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(SqlDatabase::Open(OptionsFor("migrates")).status()));
+  options.migrations.push_back("CREATE TABLE more(id INTEGER); CREATE TABLE broken(");
+  EXPECT_FALSE(SqlDatabase::Open(options).ok());
+  options.migrations.pop_back();
+  EXPECT_EQ(Count(*Open(options)), 1);  // nothing of the broken step has happened
+}
+
+TEST(Postgresql, AnAnswerThatIsTooLongIsRefused) {
+  auto db = Open(OptionsFor("long"));
+  uint64_t rows = 0;
+  const absl::Status status = db->Read(Patience(), [&](SqlSession& s) {
+    return s.Query("SELECT generate_series(1, 100000000)", {}, [&](const SqlRow&) { ++rows; });
+  });
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_LT(rows, 1'000'000u);
+  EXPECT_EQ(Count(*db), 0);  // on another connection
+}
+
+TEST(Postgresql, AReadEndsAtItsDeadline) {
+  SqlOptions options = OptionsFor("late");
+  options.readers = 1;  // its connection ends with the first read
+  auto db = Open(options);
+  const auto sleep = [](SqlSession& s) { return s.Execute("SELECT pg_sleep(100)"); };
+  EXPECT_TRUE(absl::IsDeadlineExceeded(db->Read(Deadline::In(std::chrono::milliseconds(50)), sleep)));
+  TheServer().process.Stall();  // so that no connection is made
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      db->Read(Deadline::In(std::chrono::milliseconds(50)), [](SqlSession&) { return absl::OkStatus(); })));
+  TheServer().process.GoOn();
+  EXPECT_EQ(Count(*db), 0);
+}
+
+// Property: writes of two databases, as two processes have them, take turns; each sees what those before it did.
+TEST(Postgresql, WritersTakeTurnsStress) {
+  constexpr int kThreads = 4, kEach = 25;
+  auto one = Open(OptionsFor("turns")), two = Open(OptionsFor("turns"));
+  const auto run = [&](int thread) {
+    SqlDatabase& db = thread % 2 == 0 ? *one : *two;
+    for (int i = 0; i < kEach; ++i) {
+      const absl::Status status = db.Write(Patience(), [&](SqlSession& s) {
+        int64_t next = 0;
+        absl::Status looked =
+            s.Query("SELECT count(*) FROM items", {}, [&](const SqlRow& row) { next = row.Integer(0); });
+        if (!looked.ok()) return looked;
+        return s.Execute("INSERT INTO items(id, text) VALUES (?1, ?2)", {next, Join(thread, " ", i)});
+      });
+      EXPECT_TRUE(status.ok()) << status;
+    }
+  };
+  run(0);  // alone first
+  std::vector<std::thread> threads;
+  for (int t = 1; t < kThreads; ++t) threads.emplace_back(run, t);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Count(*one), kThreads * kEach);
+}
+
+TEST(Postgresql, WhatWasAcknowledgedOutlivesTheServer) {
+  auto db = Open(OptionsFor("outlives"));
+  std::atomic<bool> stop{false};
+  std::atomic<int64_t> written{0};
+  std::thread writer([&] {
+    for (int64_t id = 1; !stop.load(); ++id) {
+      if (!Insert(*db, id, Join(id)).ok()) break;
+      written.store(id);
+    }
+  });
+  const Deadline deadline = Patience();
+  while (written.load() < 10 && !deadline.Expired()) std::this_thread::yield();
+  TheServer().process.Kill();
+  stop.store(true);
+  writer.join();
+  AwaitRead(*db, absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(absl::IsUnavailable(Insert(*db, -1, "meanwhile")));
+  TheServer().process.Start();
+  AwaitRead(*db, absl::StatusCode::kOk);
+  EXPECT_GE(Count(*db), written.load());
+  EXPECT_GE(written.load(), 10);
+  EXPECT_TRUE(Insert(*db, -2, "afterwards").ok());
+}
+
+class PostgresqlModels : public MidTier {
+ protected:
+  std::unique_ptr<SqlDatabase> db_ = Open(OptionsFor("models"));
+};
+
+INSTANTIATE_TEST_SUITE_P(Models, PostgresqlModels,
+                         testing::Values("SIB1", "SDB1-2", "FIB1", "FDB1-2", "AIB1-1", "ADB1-2-2"),
+                         ModelName);
+
+// Each request waits twice; under all models, however few threads there are.
+TEST_P(PostgresqlModels, ACoroutineWaitsAsItsModelWaits) {
+  ServeCoroutine([this](Context& ctx, const StringValue& in, StringValue* out) -> Coroutine {
+    int64_t id = 0;
+    absl::Status status = co_await db_->Writing(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("INSERT INTO items(text) VALUES (?1) RETURNING id", {in.value()},
+                     [&](const SqlRow& row) { id = row.Integer(0); });
+    });
+    if (!status.ok()) co_return status;
+    co_return co_await db_->Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT text FROM items WHERE id = ?1", {id},
+                     [&](const SqlRow& row) { out->set_value(std::string(row.Text(0))); });
+    });
+  });
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([this, c] {
+      for (int i = 0; i < 10; ++i) {
+        const std::string text = Join(GetParam(), " ", c, "-", i);
+        std::string answer;
+        const absl::Status status = Run(text, &answer);
+        ASSERT_TRUE(status.ok()) << status;
+        ASSERT_EQ(answer, text);
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+}  // namespace
+}  // namespace curtail
