@@ -100,7 +100,7 @@ class SocialDeployment {
   std::unique_ptr<Channel> front_, queue_, index_;
 };
 
-// What starts `social postgresql` on a socket, for a PostgresqlProcess.
+// The command line of `social postgresql` on a socket, for a PostgresqlProcess.
 std::vector<std::string> PostgresqlWords(const std::string& socket, const std::string& data);
 
 // A random seed, or CURTAIL_TEST_SEED; printed.

@@ -22,6 +22,7 @@
 #include <system_error>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "curtail/base/strings.h"
 
 namespace curtail {
