@@ -135,8 +135,8 @@ def pooled(values):
     """The measures that several rates have, with the turns at all of them."""
     together = {}
     for measure_name, by_copy in values.items():
-        kind, at, _ = measure_name.partition(" at ")
-        for copy, numbers in by_copy.items() if at else ():
+        kind, _, rest = measure_name.partition(" at ")
+        for copy, numbers in by_copy.items() if rest.endswith("/s, us") else ():
             together.setdefault(f"{kind} at all rates, us", {}).setdefault(copy, []).extend(numbers)
     return together
 
