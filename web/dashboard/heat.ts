@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // heat.ts - services by time, each cell the p99 of a service over its own calm value.
-import { byId, element, svg } from "../shared/dom";
+import { byId, element, svg } from "../common/dom";
 import { clock, time } from "./format";
 import type { Point } from "./model";
 

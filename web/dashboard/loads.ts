@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // loads.ts - the load generators that call the application now.
-import { byId, element, head, replace } from "../shared/dom";
+import { byId, element, head, replace } from "../common/dom";
 import { count, time } from "./format";
 import type { DashboardDocument, LoadDocument } from "./model";
 

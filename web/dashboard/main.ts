@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // main.ts - the page: asks for the document once a second and shows it.
 import { Chart, rateCurve, timeCurve } from "./charts";
-import { byId, element, head, replace, svg } from "../shared/dom";
+import { byId, element, head, replace, svg } from "../common/dom";
 import { bytes, clock, count, time } from "./format";
 import { drawLoads } from "./loads";
 import { Heat } from "./heat";
@@ -9,7 +9,7 @@ import { callersFirst, drawMap } from "./map";
 import { Model, pointOf, type DashboardDocument } from "./model";
 import { drawQueue } from "./queue";
 import { Scatter } from "./scatter";
-import { themeButton } from "../shared/theme";
+import { themeButton } from "../common/theme";
 import { matches, tracesOf, type Trace, type TracesDocument } from "./traces";
 
 const PERIOD_MS = 1000;

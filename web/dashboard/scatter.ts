@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // scatter.ts - offered load against p99, a mark a second, by the config in force; switches are arrows.
 import uPlot from "uplot";
-import { byId, element, head, replace } from "../shared/dom";
+import { byId, element, head, replace } from "../common/dom";
 import { count, time } from "./format";
 import type { Point, Switch } from "./model";
 

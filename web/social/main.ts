@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // main.ts - the page: who is logged in, and which posts are shown. The part of the address behind '#' says which:
 // #/home, #/user/NAME, #/search/TEXT.
-import { byId, element, replace } from "../shared/dom";
-import { themeButton } from "../shared/theme";
+import { byId, element, replace } from "../common/dom";
+import { themeButton } from "../common/theme";
 import { call, keepSession, part, Refused, session, type Changed, type MediaItem, type People, type Post, type Posts, type Session, type Statistics } from "./api";
 import { onPress, personLink, postElement, type PostActions } from "./post";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // post.ts - a post as an element. All that a user wrote is text.
-import { element } from "../shared/dom";
+import { element } from "../common/dom";
 import type { MediaItem, Post } from "./api";
 import { piecesOf } from "./text";
 
