@@ -185,6 +185,8 @@ def main():
         parser.error(f"--settle: there is no copy {', '.join(sorted(unknown))}")
     if options.settle and len(options.rps) != 1:
         parser.error("--settle: a copy settles at one rate; give --rps one")
+    if not os.access(options.curtail, os.X_OK):
+        parser.error(f"{options.curtail} is no program; build it: cmake --build build/bench --target curtail_command {options.app}")
     random.seed(1)
     with tempfile.TemporaryDirectory() as folder:
         values = measure_rounds(options, write_copies(options.app, options.copies, folder))
