@@ -17,7 +17,6 @@
 #include "absl/strings/str_join.h"
 #include "bench/common/program.h"
 #include "curtail/load/report/report.h"
-#include "fanout.h"
 #include "plan.h"
 #include "pools.h"
 #include "report.h"
@@ -61,10 +60,10 @@ struct Flags : bench::CommonFlags {
 };
 
 void AddFlags(CLI::App& app, Flags* f) {
-  app.add_option("--service", f->service, "fanout, " + tool::ApplicationNames())
+  app.add_option("--service", f->service, tool::ApplicationNames())
       ->required()
       ->check([](const std::string& name) {
-        return name == "fanout" || tool::IsApplication(name) ? "" : "there is no service " + name;
+        return tool::IsApplication(name) ? "" : "there is no service " + name;
       });
   app.add_option("--configs", f->configs, "Configs to try, several for a model let the best one go on");
   app.add_option("--loads", f->loads, "Requests a second, or percent of the best throughput of any config")
@@ -197,7 +196,6 @@ bool AllWell(const Results& r) {
 
 absl::StatusOr<std::unique_ptr<tool::Application>> MakeService(const Flags& flags) {
   tool::ApplicationOptions options = flags.tiers;
-  if (flags.service == "fanout") return MakeFanout(options);
   // Small, so that the work of a leaf leaves the threading something to decide.
   if (flags.service == "hdsearch" && options.data.empty()) options.data = "synthetic:N=20000,D=128";
   return tool::MakeApplication(flags.service, options);
