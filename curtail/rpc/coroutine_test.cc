@@ -8,6 +8,7 @@
 #include <atomic>
 #include <thread>
 
+#include "curtail/exec/aside.h"
 #include "curtail/rpc/mid_tier_testing.h"
 
 namespace curtail {
@@ -201,6 +202,51 @@ TEST_P(CoroutineCancelTest, ACallerThatCancelsEndsTheWait) {
   caller.join();
   EXPECT_THAT(log_.Await(1), ElementsAre("CANCELLED;CANCELLED;"));
   ExpectHealthy();
+}
+
+TEST_P(CoroutineTest, AsideReturnsAndThrows) {
+  ServeCoroutine([](Context&, const StringValue& in, StringValue* out) -> Coroutine {
+    const std::string text = co_await Aside([&] {
+      if (in.value() == "throw") throw std::runtime_error("thrown aside");
+      return in.value() + "!";
+    });
+    out->set_value(text);
+    co_return absl::OkStatus();
+  });
+  std::string answer;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(Run(Join(i), &answer).ok());
+    ASSERT_EQ(answer, Join(i, "!"));
+  }
+  EXPECT_EQ(Run("throw", &answer).code(), absl::StatusCode::kInternal);
+}
+
+class AsideTest : public CoroutineBase {};
+INSTANTIATE_TEST_SUITE_P(Models, AsideTest, testing::Values("AIB1-1", "ADB1-1-1"), ModelName);
+
+TEST_P(AsideTest, LeavesTheThreadToOtherRequests) {
+  std::atomic<bool> begun{false}, other{false};
+  ServeCoroutine([&](Context&, const StringValue& in, StringValue* out) -> Coroutine {
+    if (in.value() == "other") {
+      other = true;
+      co_return absl::OkStatus();
+    }
+    begun = true;
+    const bool seen = co_await Aside([&] {
+      const Deadline deadline = Deadline::In(kMaxTestWait);
+      while (!other && !deadline.Expired()) std::this_thread::yield();
+      return other.load();
+    });
+    out->set_value(seen ? "seen" : "alone");
+    co_return absl::OkStatus();
+  });
+  std::string first, second;
+  std::thread caller([&] { EXPECT_TRUE(Run("first", &first).ok()); });
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (!begun && !deadline.Expired()) std::this_thread::yield();
+  EXPECT_TRUE(Run("other", &second).ok());
+  caller.join();
+  EXPECT_EQ(first, "seen");
 }
 
 struct Answer final : Completion {
