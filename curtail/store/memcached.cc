@@ -31,29 +31,37 @@ Memcached::Memcached(StoreAddress address, MemcachedOptions options)
 
 Memcached::~Memcached() = default;
 
-absl::Status Memcached::Exchange(const Command& command, Deadline deadline, Stream& stream, Answer* answer,
-                                 bool* sent, bool* closed) const {
+absl::Status Memcached::Exchange(const Command& command, Deadline deadline, Stream& stream,
+                                 OnAnswer on_answer, bool* sent, bool* closed) const {
   absl::Status status = stream.Send({command.head, command.body, command.tail}, deadline);
   *sent = status.ok();
-  size_t wanted = 0;
-  while (status.ok()) {
-    status = stream.Receive(wanted, deadline);
-    if (!status.ok()) break;
-    const memcached::ParsedAnswer parsed = memcached::ParseAnswer(stream.received());
-    wanted = parsed.wanted;
-    if (parsed.consumed == 0) continue;
-    *answer = parsed.answer;
-    const bool more = parsed.consumed < stream.received().size();
-    if (!more && answer->kind != Answer::Kind::kBroken) return absl::OkStatus();
-    return absl::UnavailableError(
-        Join("memcached ", address(), " answered what was not asked: ",
-             answer->kind == Answer::Kind::kBroken ? answer->text : "a second answer"));
+  size_t read = 0, wanted = 0;
+  for (size_t answers = 0; status.ok() && answers < command.answers;) {
+    const memcached::ParsedAnswer parsed = memcached::ParseAnswer(stream.received().substr(read));
+    if (parsed.consumed == 0) {
+      wanted = read + parsed.wanted;
+      status = stream.Receive(wanted, deadline);
+      continue;
+    }
+    read += parsed.consumed;
+    const Answer& answer = parsed.answer;
+    const bool second = answers + 1 == command.answers && read < stream.received().size();
+    if (second || answer.kind == Answer::Kind::kBroken) {
+      return absl::UnavailableError(Join("memcached ", address(), " answered what was not asked: ",
+                                         second ? "a second answer" : answer.text));
+    }
+    if (answer.kind != command.yes && answer.kind != command.no && answer.kind != Answer::Kind::kRefused) {
+      return absl::UnavailableError(
+          Join("memcached ", address(), " answered another command than it was asked, with \"",
+               answer.kind == Answer::Kind::kValue ? "a value" : answer.text, "\""));
+    }
+    on_answer(answers++, answer);
   }
   *closed = absl::IsUnavailable(status);
   return status;
 }
 
-absl::Status Memcached::RunOnce(const Command& command, Deadline deadline, Answer* answer,
+absl::Status Memcached::RunOnce(const Command& command, Deadline deadline, OnAnswer on_answer,
                                 StreamPool::Lease* lease, bool* again) {
   // The caller waits no longer.
   if (deadline.Expired()) {
@@ -61,17 +69,8 @@ absl::Status Memcached::RunOnce(const Command& command, Deadline deadline, Answe
   }
   bool sent = false;
   bool closed = false;
-  const absl::Status status = Exchange(command, deadline, **lease, answer, &sent, &closed);
-  if (status.ok()) {
-    if (answer->kind == command.yes || answer->kind == command.no || answer->kind == Answer::Kind::kRefused) {
-      return absl::OkStatus();
-    }
-    const std::string text =
-        Join("memcached ", address(), " answered another command than it was asked, with \"",
-             answer->kind == Answer::Kind::kValue ? "a value" : answer->text, "\"");
-    lease->Remove();
-    return absl::UnavailableError(text);
-  }
+  const absl::Status status = Exchange(command, deadline, **lease, on_answer, &sent, &closed);
+  if (status.ok()) return status;
   if (closed) lost_.store(UnixNanos(), std::memory_order_relaxed);
   *again = closed && lease->reused();
   std::unique_ptr<Stream> stream = lease->Remove();
@@ -81,6 +80,11 @@ absl::Status Memcached::RunOnce(const Command& command, Deadline deadline, Answe
 
 absl::Status Memcached::Run(const Command& command, Deadline deadline, Answer* answer,
                             StreamPool::Lease* lease) {
+  return Run(command, deadline, [&](size_t, const Answer& one) { *answer = one; }, lease);
+}
+
+absl::Status Memcached::Run(const Command& command, Deadline deadline, OnAnswer on_answer,
+                            StreamPool::Lease* lease) {
   if (command.writes) {
     if (absl::Status status = CheckNoneUnanswered(); !status.ok()) return status;
   }
@@ -89,12 +93,12 @@ absl::Status Memcached::Run(const Command& command, Deadline deadline, Answer* a
     return status;
   }
   bool again = false;
-  const absl::Status status = RunOnce(command, deadline, answer, lease, &again);
+  const absl::Status status = RunOnce(command, deadline, on_answer, lease, &again);
   // memcached was restarted since the connection was used last. All commands may be repeated: what the first
   // try did, if anything, went with the old memcached or is what this one does.
   if (!again) return status;
   if (absl::Status fresh = pool_.Take(true, deadline, lease); !fresh.ok()) return fresh;
-  return RunOnce(command, deadline, answer, lease, &again);
+  return RunOnce(command, deadline, on_answer, lease, &again);
 }
 
 absl::Status Memcached::CheckNoneUnanswered() {
@@ -131,6 +135,28 @@ absl::Status Memcached::Get(std::string_view key, Deadline deadline, bool* found
   if (answer.kind == Answer::Kind::kRefused) return Refused(answer);
   *found = answer.kind == Answer::Kind::kValue;
   if (*found) value->assign(answer.value);
+  return absl::OkStatus();
+}
+
+absl::Status Memcached::GetAll(std::span<const std::string> keys, Deadline deadline,
+                               std::vector<std::optional<std::string>>* values) {
+  values->assign(keys.size(), std::nullopt);
+  for (size_t begin = 0; begin < keys.size(); begin += kMaxGets) {
+    const std::span<const std::string> some = keys.subspan(begin, std::min(kMaxGets, keys.size() - begin));
+    std::string head;
+    for (const std::string& key : some) memcached::AppendGet(key, &head);
+    const Command command{
+        .head = head, .yes = Answer::Kind::kValue, .no = Answer::Kind::kMiss, .answers = some.size()};
+    absl::Status refused;
+    const auto put = [&](size_t number, const Answer& answer) {
+      if (answer.kind == Answer::Kind::kRefused) refused.Update(Refused(answer));
+      if (answer.kind == Answer::Kind::kValue) (*values)[begin + number] = std::string(answer.value);
+    };
+    StreamPool::Lease lease;
+    absl::Status status = Run(command, deadline, put, &lease);
+    status.Update(refused);
+    if (!status.ok()) return status;
+  }
   return absl::OkStatus();
 }
 

@@ -12,10 +12,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
@@ -46,6 +49,11 @@ class Memcached {
 
   // REQUIRES, of all: key and value pass memcached::CheckKey() and memcached::CheckValue().
   [[nodiscard]] absl::Status Get(std::string_view key, Deadline deadline, bool* found, std::string* value);
+  // The values of many keys, kMaxGets in a round trip; none for a key that is not there. After an
+  // error those that came before it are there.
+  [[nodiscard]] absl::Status GetAll(std::span<const std::string> keys, Deadline deadline,
+                                    std::vector<std::optional<std::string>>* values);
+  static constexpr size_t kMaxGets = 64;
   // `stored` is false only if `if_absent` and there is such a key. Further errors: INVALID_ARGUMENT
   // (larger than memcached takes, see its -I), RESOURCE_EXHAUSTED (it has no memory). After both
   // the key is gone.
@@ -66,16 +74,22 @@ class Memcached {
     bool writes = false;
     // The kinds that answer it, beside a refusal.
     memcached::Answer::Kind yes = memcached::Answer::Kind::kDone, no = memcached::Answer::Kind::kDone;
+    size_t answers = 1;
   };
+  // Hears of each answer by its number; of all of them again if the command is sent again. Views of
+  // the last one hold while the lease does.
+  using OnAnswer = absl::FunctionRef<void(size_t number, const memcached::Answer& answer)>;
 
+  absl::Status Run(const Command& command, Deadline deadline, OnAnswer on_answer, StreamPool::Lease* lease);
+  // The same for a command with one answer.
   absl::Status Run(const Command& command, Deadline deadline, memcached::Answer* answer,
                    StreamPool::Lease* lease);
   // One try; sets `again` if a pooled connection turned out to be closed, so that a fresh one is
   // worth a try.
-  absl::Status RunOnce(const Command& command, Deadline deadline, memcached::Answer* answer,
+  absl::Status RunOnce(const Command& command, Deadline deadline, OnAnswer on_answer,
                        StreamPool::Lease* lease, bool* again);
-  // Sends the command and reads the answer.
-  absl::Status Exchange(const Command& command, Deadline deadline, Stream& stream, memcached::Answer* answer,
+  // Sends the command and reads the answers.
+  absl::Status Exchange(const Command& command, Deadline deadline, Stream& stream, OnAnswer on_answer,
                         bool* sent, bool* closed) const;
   // UNAVAILABLE while an earlier write may still be carried out.
   absl::Status CheckNoneUnanswered();

@@ -64,6 +64,27 @@ TEST_F(MemcachedTest, ReadsBackWhatWasSet) {
   EXPECT_EQ(process_.Look("k"), values.back());
 }
 
+TEST_F(MemcachedTest, GetsManyAtOnce) {
+  std::vector<std::string> keys;
+  for (size_t i = 0; i < 2 * Memcached::kMaxGets + 3; ++i) {
+    keys.push_back("key " + std::to_string(i));
+    if (i % 3 == 0) continue;
+    ASSERT_TRUE(Set(keys.back(), std::string(i * 100, 'v'), Patience()).ok());
+  }
+  std::vector<std::optional<std::string>> values;
+  ASSERT_TRUE(client_.GetAll(keys, Patience(), &values).ok());
+  ASSERT_EQ(values.size(), keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    EXPECT_EQ(values[i], i % 3 == 0 ? std::nullopt : std::optional(std::string(i * 100, 'v'))) << i;
+  }
+  ASSERT_TRUE(client_.GetAll({}, Patience(), &values).ok());
+  EXPECT_TRUE(values.empty());
+  process_.Kill();
+  process_.Start();  // the connection is not noticed to be old
+  ASSERT_TRUE(client_.GetAll(keys, Patience(), &values).ok());
+  EXPECT_EQ(values, std::vector<std::optional<std::string>>(keys.size()));
+}
+
 TEST_F(MemcachedTest, SetIfAbsentDeleteAndFlush) {
   bool done = false;
   ASSERT_TRUE(client_.Set("k", "first", true, Patience(), &done).ok());
