@@ -6,8 +6,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,7 +36,7 @@ class PostgresqlSession final : public SqlSession {
     std::string schema;
     Nanos patience = std::chrono::seconds(5);
     bool sync = true;
-    // Of the rows that answer one statement. libpq holds one row at a time, of 1 GiB at most.
+    // Of the rows that answer one call, and of one row, which libpq holds whole.
     size_t max_reply_bytes = 16u << 20;
   };
   // Connects; waits for a server that starts. Errors: INVALID_ARGUMENT for the address or the schema (lower-case
@@ -44,11 +46,13 @@ class PostgresqlSession final : public SqlSession {
   PostgresqlSession(const PostgresqlSession&) = delete;
   PostgresqlSession& operator=(const PostgresqlSession&) = delete;
 
-  [[nodiscard]] absl::Status Query(std::string_view sql, std::initializer_list<SqlValue> values,
-                                   absl::FunctionRef<void(const SqlRow& row)> row) override;
+  [[nodiscard]] absl::Status QueryEach(std::string_view sql, size_t width, std::span<const SqlValue> values,
+                                       absl::FunctionRef<void(size_t run, const SqlRow& row)> row) override;
+  [[nodiscard]] absl::Status Later(std::string_view sql) override;
   int64_t changes() const override { return changes_; }
   [[nodiscard]] absl::Status Migrate(const std::vector<std::string>& steps) override;
-  // Connects again where that is needed. One that writes waits for the others of this schema, in all processes.
+  // Connects again where that is needed. The first statement has the errors of the beginning. One that writes waits for
+  // the others of this schema, in all processes.
   [[nodiscard]] absl::Status Begin(bool write) override;
   // UNAVAILABLE: it may have happened.
   [[nodiscard]] absl::Status Commit() override;
@@ -73,14 +77,31 @@ class PostgresqlSession final : public SqlSession {
   // Waits for POLL* `events`. Errors: those of the end of the wait.
   absl::Status Wait(short events, Deadline deadline) const;
   Deadline EndOfAnswer() const;
+  absl::Status TooLong() const;
+  absl::Status Gone() const;
+  absl::Status Strange();
+  // Drops the connection if the server has closed it.
+  void LookForItsEnd();
+
+  // A part of the pipeline that was sent, and not answered yet.
+  struct Sent {
+    enum class Kind : uint8_t { kPrepare, kUnwanted, kWanted, kSync };
+    Kind kind;
+    std::string sql;
+  };
+  // Queues a statement; what is not `wanted` runs without a look at its rows.
+  absl::Status Send(std::string_view sql, std::span<const SqlValue> values, bool wanted);
+  // Ends a part of the pipeline, and sends it as far as the socket takes it.
+  absl::Status Sync();
+  // Takes the answers to all that was sent. The runs are those of what is wanted. Returns the first error since the sync
+  // before the last; errors of the connection drop it.
+  absl::Status Receive(absl::FunctionRef<void(size_t run, const SqlRow& row)> row);
+  absl::Status TakeAnswer(const Sent& sent, Deadline deadline, size_t* bytes,
+                          absl::FunctionRef<void(const SqlRow& row)> row);
   // Sends what libpq holds, and takes the next result; null at the end of the answer. Errors drop the connection.
   absl::StatusOr<Result> Next(Deadline deadline);
   absl::Status Flush(Deadline deadline);
   absl::Status Consume();
-  // Takes all results.
-  absl::Status Finish(std::string_view sql, absl::FunctionRef<void(const SqlRow& row)> row);
-  // The name of the prepared statement.
-  absl::StatusOr<std::string> Prepare(std::string_view sql, std::initializer_list<SqlValue> values);
   // Statements with semicolons between them, not prepared; without their answers.
   absl::Status RunScript(const std::string& script);
 
@@ -89,6 +110,11 @@ class PostgresqlSession final : public SqlSession {
 
   pg_conn* connection_ = nullptr;
   std::map<std::string, std::string, std::less<>> statements_;  // names of the prepared
+  uint64_t prepared_ = 0;                                       // numbers the names
+  std::deque<Sent> sent_;
+  enum class Transaction : uint8_t { kNone, kOpen, kFailed };
+  Transaction transaction_ = Transaction::kNone;  // when all that was sent is done
+  bool reading_ = false;                          // Receive() runs, or was left by an exception
   int64_t changes_ = 0;
 };
 

@@ -179,6 +179,57 @@ TEST(Postgresql, AnAnswerThatIsTooLongIsRefused) {
   EXPECT_EQ(Count(*db), 0);  // on another connection
 }
 
+TEST(Postgresql, ARowThatIsTooLongIsNotHeldWhole) {
+  auto db = Open(OptionsFor("long_row"));
+  const absl::Status status =
+      db->Read(Patience(), [](SqlSession& s) { return s.Execute("SELECT repeat('x', 200000000)"); });
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_EQ(Count(*db), 0);
+}
+
+TEST(Postgresql, RunsAStatementManyTimesAtOnce) {
+  auto db = Open(OptionsFor("many"));
+  constexpr int kRuns = 1000;
+  std::vector<std::string> texts;
+  for (int i = 0; i < kRuns; ++i) texts.push_back(std::string(1000, 'x') + Join(i));
+  std::vector<SqlValue> values;
+  for (int i = 0; i < kRuns; ++i) values.push_back(i), values.push_back(texts[i]);
+  const auto insert = [&](SqlSession& s) {
+    return s.QueryEach("INSERT INTO items(id, text) VALUES (?1, ?2)", 2, values,
+                       [](size_t, const SqlRow&) {});
+  };
+  ASSERT_TRUE(db->Write(Patience(), insert).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(db->Write(Patience(), insert)));
+  std::vector<SqlValue> ids;
+  for (int i = kRuns; i >= -1; --i) ids.push_back(i);  // the ends are not there
+  std::vector<std::string> found(ids.size());
+  const auto read = [&](SqlSession& s) {
+    return s.QueryEach("SELECT text FROM items WHERE id = ?1", 1, ids,
+                       [&](size_t run, const SqlRow& row) { found[run] = row.Text(0); });
+  };
+  ASSERT_TRUE(db->Read(Patience(), read).ok());
+  for (int i = 0; i < kRuns; ++i)
+    EXPECT_EQ(found[static_cast<size_t>(kRuns - i)], texts[static_cast<size_t>(i)]);
+  EXPECT_EQ(found.front(), "");
+  EXPECT_EQ(found.back(), "");
+  EXPECT_FALSE(db->Read(Patience(), [&](SqlSession& s) {
+                   return s.QueryEach("SELECT 100 / ?1", 1, ids, [](size_t, const SqlRow&) {});
+                 }).ok());
+  EXPECT_EQ(Count(*db), kRuns);  // on a connection in order
+}
+
+TEST(Postgresql, AWorkThatThrowsAmongItsRowsLeavesNothingBehind) {
+  SqlOptions options = OptionsFor("throws");
+  options.readers = 1;
+  auto db = Open(options);
+  const absl::Status thrown = db->Read(Patience(), [](SqlSession& s) {
+    return s.Query("SELECT generate_series(1, 1000)", {},
+                   [](const SqlRow&) { throw std::runtime_error("thrown"); });
+  });
+  EXPECT_TRUE(absl::IsInternal(thrown)) << thrown;
+  EXPECT_EQ(Count(*db), 0);
+}
+
 TEST(Postgresql, AReadEndsAtItsDeadline) {
   SqlOptions options = OptionsFor("late");
   options.readers = 1;  // its connection ends with the first read

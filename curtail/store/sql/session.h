@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,13 +68,21 @@ class SqlSession {
   // Runs one statement with values for its parameters, "?1" first, and calls `row` for each row of
   // its answer. `row` does not use the session. REQUIRES: `sql` is one of at most kMaxStatements
   // texts of the program, never made of input.
-  [[nodiscard]] virtual absl::Status Query(std::string_view sql, std::initializer_list<SqlValue> values,
-                                           absl::FunctionRef<void(const SqlRow& row)> row) = 0;
+  [[nodiscard]] absl::Status Query(std::string_view sql, std::initializer_list<SqlValue> values,
+                                   absl::FunctionRef<void(const SqlRow& row)> row) {
+    return QueryEach(sql, values.size(), std::span(values.begin(), values.size()),
+                     [&](size_t, const SqlRow& one) { row(one); });
+  }
+  // The same for each `width` of the values, in few round trips where there is a server. `row` hears
+  // which run has the row, from 0. Ends with the first error.
+  [[nodiscard]] virtual absl::Status QueryEach(
+      std::string_view sql, size_t width, std::span<const SqlValue> values,
+      absl::FunctionRef<void(size_t run, const SqlRow& row)> row) = 0;
   // The same for one that has no answer.
   [[nodiscard]] absl::Status Execute(std::string_view sql, std::initializer_list<SqlValue> values = {}) {
     return Query(sql, values, [](const SqlRow&) {});
   }
-  // Rows that the last Execute() inserted, changed or deleted.
+  // Rows that the last statement inserted, changed or deleted.
   virtual int64_t changes() const = 0;
 
   static constexpr size_t kMaxStatements = 256;
@@ -81,6 +90,9 @@ class SqlSession {
   // For SqlDatabase, as what follows: brings the schema to the newest version. steps[i] leads from
   // version i to i + 1.
   [[nodiscard]] virtual absl::Status Migrate(const std::vector<std::string>& steps) = 0;
+  // Runs a statement with no values and no answer, at the latest with the next one, which then has
+  // its error.
+  [[nodiscard]] virtual absl::Status Later(std::string_view sql) { return Execute(sql); }
   [[nodiscard]] virtual absl::Status Begin(bool write) = 0;
   [[nodiscard]] virtual absl::Status Commit() = 0;
   virtual void Rollback() = 0;

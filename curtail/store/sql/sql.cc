@@ -192,17 +192,19 @@ size_t SqlDatabase::Impl::RunTransaction(SqlSession& session, const std::vector<
   for (size_t i = first; i < batch.size(); ++i) {
     SqlJob& job = *batch[i];
     if (!BeginJob(job)) continue;
-    job.status = session.Execute("SAVEPOINT job");
+    job.status = session.Later("SAVEPOINT job");
     if (job.status.ok()) RunWork(session, job);
+    // A server that is away is so for all.
+    const size_t end = absl::IsUnavailable(job.status) ? batch.size() : i + 1;
     if (!session.InTransaction()) {  // Q3
       if (job.status.ok()) job.status = absl::InternalError("a work ended the transaction");
-      return fail(i + 1, job.status);
+      return fail(end, job.status);
     }
     absl::Status kept = job.status.ok() ? absl::OkStatus() : session.Execute("ROLLBACK TO job");
-    kept.Update(session.Execute("RELEASE job"));
+    if (kept.ok()) kept = session.Later("RELEASE job");
     if (!kept.ok()) {
       session.Rollback();
-      return fail(i + 1, kept);
+      return fail(end, job.status.ok() ? kept : job.status);
     }
   }
   commits.fetch_add(1, std::memory_order_relaxed);

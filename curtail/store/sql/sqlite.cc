@@ -147,16 +147,27 @@ absl::StatusOr<sqlite3_stmt*> SqliteSession::Prepare(std::string_view sql) {
   return statement;
 }
 
-absl::Status SqliteSession::Query(std::string_view sql, std::initializer_list<SqlValue> values,
-                                  absl::FunctionRef<void(const SqlRow& row)> row) {
+absl::Status SqliteSession::QueryEach(std::string_view sql, size_t width, std::span<const SqlValue> values,
+                                      absl::FunctionRef<void(size_t run, const SqlRow& row)> row) {
   const absl::StatusOr<sqlite3_stmt*> prepared = Prepare(sql);
-  if (!prepared.ok()) return prepared.status();
+  absl::Status status = prepared.status();
+  const size_t runs = width == 0 ? 1 : values.size() / width;
+  for (size_t run = 0; status.ok() && run < runs; ++run) {
+    status = RunOnce(*prepared, sql, values.subspan(run * width, width),
+                     [&](const SqlRow& one) { row(run, one); });
+  }
+  return status;
+}
+
+absl::Status SqliteSession::RunOnce(sqlite3_stmt* prepared, std::string_view sql,
+                                    std::span<const SqlValue> values,
+                                    absl::FunctionRef<void(const SqlRow& row)> row) {
   // However it ends, it holds no lock, and no value of the caller.
   const auto reset = [](sqlite3_stmt* statement) {
     sqlite3_reset(statement);
     sqlite3_clear_bindings(statement);
   };
-  const std::unique_ptr<sqlite3_stmt, decltype(reset)> statement(*prepared, reset);
+  const std::unique_ptr<sqlite3_stmt, decltype(reset)> statement(prepared, reset);
   int index = 0;
   for (const SqlValue& value : values) {
     if (const int code = Bind(statement.get(), ++index, value); code != SQLITE_OK) return Error(code, sql);

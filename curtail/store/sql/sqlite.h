@@ -36,8 +36,8 @@ class SqliteSession final : public SqlSession {
   SqliteSession(const SqliteSession&) = delete;
   SqliteSession& operator=(const SqliteSession&) = delete;
 
-  [[nodiscard]] absl::Status Query(std::string_view sql, std::initializer_list<SqlValue> values,
-                                   absl::FunctionRef<void(const SqlRow& row)> row) override;
+  [[nodiscard]] absl::Status QueryEach(std::string_view sql, size_t width, std::span<const SqlValue> values,
+                                       absl::FunctionRef<void(size_t run, const SqlRow& row)> row) override;
   int64_t changes() const override;
   [[nodiscard]] absl::Status Migrate(const std::vector<std::string>& steps) override;
   [[nodiscard]] absl::Status Begin(bool write) override;
@@ -49,6 +49,8 @@ class SqliteSession final : public SqlSession {
   SqliteSession() = default;
   absl::Status Configure(const Options& options);
   absl::StatusOr<sqlite3_stmt*> Prepare(std::string_view sql);
+  absl::Status RunOnce(sqlite3_stmt* prepared, std::string_view sql, std::span<const SqlValue> values,
+                       absl::FunctionRef<void(const SqlRow& row)> row);
   absl::Status RunScript(const std::string& script);
   absl::Status Error(int code, std::string_view what) const;
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session's connection: how it is made, how it waits, how it ends. postgresql.cc has what is said on it.
+#include <libpq-fe.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+
+#include "curtail/base/strings.h"
+#include "curtail/store/sql/postgresql.h"
+#include "curtail/store/sql/postgresql_values.h"
+
+namespace curtail::internal {
+namespace {
+
+constexpr Nanos kPauseOfConnect = std::chrono::milliseconds(50);
+
+struct Place {
+  std::string host, port;
+};
+
+// Where libpq finds the server. None: the address is none.
+std::optional<Place> PlaceOf(std::string_view address) {
+  constexpr std::string_view kUnix = "unix:", kSocket = "/.s.PGSQL.";
+  if (!address.starts_with(kUnix)) {
+    const size_t colon = address.rfind(':');
+    if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+    std::string_view host = address.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    return Place{std::string(host), std::string(address.substr(colon + 1))};
+  }
+  std::string path(address.substr(kUnix.size()));
+  std::array<char, 4096> target;
+  if (const ssize_t size = readlink(path.c_str(), target.data(), target.size()); size > 0) {
+    const std::string_view to(target.data(), static_cast<size_t>(size));
+    path = to.starts_with('/') ? std::string(to) : Join(path.substr(0, path.rfind('/') + 1), to);
+  }
+  const size_t at = path.rfind(kSocket);
+  if (at == std::string::npos || at == 0) return std::nullopt;
+  return Place{path.substr(0, at), path.substr(at + kSocket.size())};
+}
+
+bool IsSchema(std::string_view name) {
+  return !name.empty() && name.size() < 64 &&
+         std::ranges::all_of(
+             name, [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SqlSession>> PostgresqlSession::Open(const Options& options) {
+  if (!IsSchema(options.schema)) return absl::InvalidArgumentError(Join(options.schema, " is no schema"));
+  std::unique_ptr<PostgresqlSession> session(new PostgresqlSession(options));
+  const Deadline deadline = Deadline::In(options.patience);
+  while (true) {
+    absl::Status status = session->Connect();
+    if (status.ok()) return session;
+    if (!absl::IsUnavailable(status) || deadline.Expired()) return status;
+    poll(nullptr, 0, static_cast<int>(InMillis(kPauseOfConnect)));  // it starts; nothing tells when it serves
+  }
+}
+
+PostgresqlSession::~PostgresqlSession() { Drop(); }
+
+void PostgresqlSession::Drop() {
+  PQfinish(connection_);
+  connection_ = nullptr;
+  statements_.clear();
+  sent_.clear();
+  transaction_ = Transaction::kNone;
+  reading_ = false;
+}
+
+absl::Status PostgresqlSession::Broken(std::string_view how) const {
+  const std::string reason = LineOf(PQerrorMessage(connection_));
+  return absl::UnavailableError(Join("postgresql ", options_.address, " ", how, ": ", reason));
+}
+
+absl::Status PostgresqlSession::Lost(std::string_view how) {
+  absl::Status status = Broken(how);
+  Drop();
+  return status;
+}
+
+absl::Status PostgresqlSession::Connect() {
+  Drop();
+  const std::optional<Place> place = PlaceOf(options_.address);
+  if (!place.has_value()) {
+    return absl::InvalidArgumentError(Join("no address of a PostgreSQL server: ", options_.address,
+                                           "; give HOST:PORT or unix:DIR/.s.PGSQL.5432"));
+  }
+  const char* const database = std::getenv("PGDATABASE");
+  const int64_t patience_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(options_.patience).count();
+  const std::string settings =
+      Join("-c search_path=", options_.schema, " -c lock_timeout=", patience_ms,
+           " -c client_connection_check_interval=1000", options_.sync ? "" : " -c synchronous_commit=off");
+  const std::array<const char*, 8> keys = {"host",    "port",       "dbname",           "client_encoding",
+                                           "options", "gssencmode", "application_name", nullptr};
+  const std::array<const char*, 8> values = {place->host.c_str(),
+                                             place->port.c_str(),
+                                             database == nullptr ? "postgres" : database,
+                                             "UTF8",
+                                             settings.c_str(),
+                                             "disable",
+                                             "curtail",
+                                             nullptr};
+  connection_ = PQconnectStartParams(keys.data(), values.data(), /*expand_dbname=*/0);
+  if (connection_ == nullptr) return absl::ResourceExhaustedError("no memory for a connection");
+  PQsetNoticeReceiver(connection_, [](void*, const PGresult*) {}, nullptr);
+  const Deadline deadline = EndOfAnswer();
+  for (PostgresPollingStatusType next = PGRES_POLLING_WRITING; next != PGRES_POLLING_OK;) {
+    if (PQstatus(connection_) == CONNECTION_BAD || next == PGRES_POLLING_FAILED)
+      return Lost("cannot be reached");
+    if (absl::Status waited = Wait(next == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline);
+        !waited.ok()) {
+      Drop();
+      return waited;
+    }
+    next = PQconnectPoll(connection_);
+  }
+  return PQsetnonblocking(connection_, 1) == 0 && PQenterPipelineMode(connection_) == 1 ? absl::OkStatus()
+                                                                                        : Lost();
+}
+
+Deadline PostgresqlSession::EndOfAnswer() const {
+  return std::min(deadline_, Deadline::In(2 * options_.patience));  // the server may wait for a lock before
+}
+
+absl::Status PostgresqlSession::Wait(short events, Deadline deadline) const {
+  pollfd entry{.fd = PQsocket(connection_), .events = events, .revents = 0};
+  while (true) {
+    const Nanos left = deadline.Remaining();
+    const timespec timeout{.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
+    const int ready = ppoll(&entry, 1, &timeout, nullptr);
+    if (ready > 0) return absl::OkStatus();
+    if (ready < 0 && errno != EINTR) return absl::UnavailableError("poll failed");
+    if (ready < 0 || !deadline.Expired()) continue;
+    const std::string late = Join("postgresql ", options_.address, " did not answer in time");
+    if (deadline_.Expired()) return absl::DeadlineExceededError(late);
+    return absl::UnavailableError(late);
+  }
+}
+
+}  // namespace curtail::internal
