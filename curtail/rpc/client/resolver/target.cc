@@ -73,6 +73,7 @@ absl::StatusOr<Target> ParseTarget(std::string_view text) {
 }
 
 absl::StatusOr<Target> ParseShort(std::string_view text) {
+  if (text.find(',') != text.npos) return ParseShortList(text);
   if (Address::NeedsLookup(text)) return ParseDns(text);
   absl::StatusOr<std::vector<Address>> addresses = Address::ResolveAll(text);
   if (!addresses.ok()) return addresses.status();

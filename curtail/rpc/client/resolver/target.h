@@ -35,6 +35,8 @@ absl::StatusOr<Target> ParseIpv4(std::string_view rest);
 absl::StatusOr<Target> ParseIpv6(std::string_view rest);
 absl::StatusOr<Target> ParseUnix(std::string_view rest);
 absl::StatusOr<Target> ParseUnixAbstract(std::string_view rest);
+// "HOST:PORT,...": numeric addresses, two at least.
+absl::StatusOr<Target> ParseShortList(std::string_view text);
 // "HOST:PORT": a numeric address, or a name to look up.
 absl::StatusOr<Target> ParseShort(std::string_view text);
 

@@ -34,6 +34,8 @@ TEST(Target, NumericFormsAreListsThatStay) {
   EXPECT_THAT(Understood("ipv4:///10.0.0.1:80"), ElementsAre("10.0.0.1:80", "10.0.0.1:80"));
   EXPECT_THAT(Understood("ipv6:[fd00::1]:80,[fd00::2]:80"),
               ElementsAre("[fd00::1]:80", "[fd00::1]:80", "[fd00::2]:80"));
+  EXPECT_THAT(Understood("10.0.0.1:80,[fd00::2]:80"),
+              ElementsAre("10.0.0.1:80", "10.0.0.1:80", "[fd00::2]:80"));
   for (const char* text :
        {"127.0.0.1:80", "ipv4:10.0.0.1:80,10.0.0.2:81", "unix:/a", "dns:///127.0.0.1:80"}) {
     EXPECT_FALSE(ParseTarget(text)->resolver->Changes()) << text;
@@ -78,6 +80,8 @@ TEST(Target, WhatIsWrongIsRefusedWithAHint) {
                            "ipv4:[::1]:80",
                            "ipv4:10.0.0.1:80,",
                            "ipv4:,10.0.0.1:80",
+                           "10.0.0.1:80,",
+                           "10.0.0.1:80,name:80",
                            "ipv6:::1:80",
                            "ipv6:10.0.0.1:80",
                            "unix:",
