@@ -10,6 +10,7 @@ listed in usr/share/sbom/APP.spdx.json, in SPDX 2.3. There is no shell and no co
 in this file: an image is for the machine that it is made on.
 """
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -40,12 +41,13 @@ def libraries(program):
     return sorted(set(re.findall(r"(?:=> )?(/\S+) \(0x", text)))
 
 
-def other_programs(app):
-    """What the topology runs besides the application itself."""
+def other_programs(app, program):
+    """What the topology runs besides the application itself: of the same build, or installed here."""
+    build = pathlib.Path(program).resolve().parents[2]
     topology = (SOURCES / "apps" / app / "topology.yaml").read_text()
     words = re.findall(r"^ *(?:run|run_at_port|prepare): *(\S+)", topology, re.M)
     for word in sorted(set(words) - {app}):
-        path = shutil.which(word)
+        path = shutil.which(word, path=f"{build}/tools/gateway:{os.environ['PATH']}")
         if path is None:
             sys.exit(f"the topology runs {word}, which is not installed here")
         yield word, path
@@ -99,7 +101,7 @@ def main(app, program, folder):
     root = pathlib.Path(folder)
     shutil.rmtree(root, ignore_errors=True)
     packages = set()
-    programs = [(app, program), *other_programs(app)]
+    programs = [(app, program), *other_programs(app, program)]
     for name, path in programs:
         copy(path, root / "usr/local/bin" / name)
         if name != app:

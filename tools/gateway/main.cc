@@ -45,7 +45,8 @@ void AddFlags(CLI::App& app, Flags* f) {
   f->options.channel.balancer = "round_robin";
   f->options.channel.min_resolve_interval = kResolveInterval;
   app.set_version_flag("--version", "curtail-gateway " CURTAIL_VERSION);
-  app.add_option("TARGET", f->options.target, "The gRPC server: HOST:PORT, dns:///NAME:PORT or unix:PATH")
+  app.add_option("TARGET", f->options.target,
+                 "The gRPC server, HOST:PORT, dns:///NAME:PORT or unix:PATH, or several, HOST:PORT,HOST:PORT")
       ->required();
   app.add_option("--listen", f->options.listen, "Where HTTP is served; port 0 takes a free one")
       ->capture_default_str();
@@ -77,8 +78,7 @@ void AddFlags(CLI::App& app, Flags* f) {
   app.add_option("--max-body", f->options.http.max_body_bytes,
                  "Bytes of a request's body; longer ones get 413")
       ->capture_default_str();
-  app.add_option("--balancer", f->options.channel.balancer,
-                 "How calls spread over the servers of a name, dns:///NAME:PORT")
+  app.add_option("--balancer", f->options.channel.balancer, "How calls spread over several servers")
       ->capture_default_str();
   app.add_flag("--tls", f->tls, "Speak TLS to the target");
   app.add_option("--ca-file", f->tls_options.ca_file, "With --tls: the authorities to trust [the system's]");

@@ -152,8 +152,9 @@ absl::StatusOr<std::string> FindProgram(const std::string& name) {
   const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   std::vector<std::string> folders = FoldersOf("CURTAIL_PATH");
   const size_t first_own = folders.size();
-  for (const std::string& folder : {std::string("."), std::string(CURTAIL_LIBEXEC_FROM_BIN),
-                                    absl::StrCat("../apps/", name), absl::StrCat("../../apps/", name)}) {
+  for (const std::string& folder :
+       {std::string("."), std::string(CURTAIL_LIBEXEC_FROM_BIN), std::string("../gateway"),
+        absl::StrCat("../apps/", name), absl::StrCat("../../apps/", name)}) {
     folders.push_back((own / folder).lexically_normal().string());
   }
   for (std::string& folder : FoldersOf("PATH")) folders.push_back(std::move(folder));
@@ -209,6 +210,12 @@ void Deployment::Enter(Instance& instance, Instance::State state) {
   if (options_.observer) options_.observer(instance);
 }
 
+bool Deployment::NeedsEntry(const ServiceSpec& service) const {
+  return service.entry || std::any_of(service.calls.begin(), service.calls.end(), [&](const Wiring& call) {
+           return call.service == topology_.entry().name && !service.IsHosted();
+         });
+}
+
 absl::Status Deployment::StartAll() {
   // All at once, so that no reference to an instance goes stale.
   size_t count = 0;
@@ -216,7 +223,7 @@ absl::Status Deployment::StartAll() {
   instances_.reserve(count);
   if (absl::Status reserved = ReserveAddresses(); !reserved.ok()) return reserved;
   for (const ServiceSpec& service : topology_.services) {
-    if (service.entry && options_.without_entry) continue;
+    if (options_.without_entry && NeedsEntry(service)) continue;
     if (absl::Status started = StartService(service); !started.ok()) return started;
   }
   return absl::OkStatus();

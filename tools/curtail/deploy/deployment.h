@@ -48,8 +48,9 @@ struct Instance {
 std::string_view StateName(Instance::State state);
 
 struct DeploymentOptions {
-  std::string folder;          // of logs and sockets; there already
-  bool without_entry = false;  // leave out the service that clients call
+  std::string folder;  // of logs and sockets; there already
+  // Leave out the service that clients call, and programs that are no curtail services and call it.
+  bool without_entry = false;
   bool admin = false;  // the admin interfaces, gRPC and HTTP, of each curtail service: sockets in the folder
   Nanos start_timeout = std::chrono::seconds(120);
   // Hears of every change of an instance's state. May be empty.
@@ -87,6 +88,8 @@ class Deployment {
   absl::Status StartAll();
   // Gives addresses to services that are called by one that starts before them, as in a circle of calls.
   absl::Status ReserveAddresses();
+  // True if it is what `without_entry` leaves out.
+  bool NeedsEntry(const ServiceSpec& service) const;
   absl::Status StartService(const ServiceSpec& service);
   absl::Status Spawn(Instance& instance);
   // True if it is ready, waiting for that until `deadline`. Errors: as Start().

@@ -102,7 +102,14 @@ absl::Status Topology::MakeMonolith() {
       whole.calls.push_back(std::move(store));
     }
   }
-  kept.push_back(std::move(whole));
+  // Behind the stores that it calls, before the programs that call it.
+  const auto calls_it = [&](const ServiceSpec& s) {
+    return std::any_of(s.calls.begin(), s.calls.end(),
+                       [&](const Wiring& w) { return w.service == old.name; });
+  };
+  const auto callers =
+      std::stable_partition(kept.begin(), kept.end(), [&](const ServiceSpec& s) { return !calls_it(s); });
+  kept.insert(callers, std::move(whole));
   services = std::move(kept);
   return Check();
 }

@@ -178,6 +178,16 @@ TEST(TopologyTest, AMonolithIsOneProcessAndItsStores) {
   EXPECT_THAT(*CommandOf(t, t.entry(), 0, addresses, {.config = "FIB1"}),
               ElementsAre("net", "--monolith", "--salt", "7", "--instances", "post=2", "--store",
                           "cache=c:1,c:2", "--config", "FIB1"));
+  Topology balanced = Parsed(R"(application: x
+services:
+  a: {run: x --service a, calls: [store], entry: true}
+  balancer: {run: "gateway ${a.address} --listen ${address}", protocol: http, calls: [a]}
+  store: {run: "memcached -s ${address}", protocol: memcached}
+)");
+  ASSERT_TRUE(balanced.MakeMonolith().ok());
+  std::vector<std::string> order;
+  for (const ServiceSpec& service : balanced.services) order.push_back(service.name);
+  EXPECT_THAT(order, ElementsAre("store", "a", "balancer"));
   Topology two = Parsed("application: x\nservices:\n  a: {run: a, calls: [b], entry: true}\n  b: {run: b}\n");
   EXPECT_THAT(std::string(two.MakeMonolith().message()), HasSubstr("b is another program"));
 }

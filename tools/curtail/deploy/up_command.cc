@@ -246,14 +246,24 @@ class Reporter {
   Dashboard* dashboard_ = nullptr;
 };
 
-std::string Summary(const Topology& topology, const Instance& entry, const std::string& dashboard,
-                    bool detached) {
+const Instance& EntryOf(const std::vector<Instance>& instances) {
+  return *std::find_if(instances.begin(), instances.end(),
+                       [](const Instance& instance) { return instance.service->entry; });
+}
+
+std::string Summary(const Topology& topology, const std::vector<Instance>& instances,
+                    const std::string& dashboard, bool detached) {
+  const Instance& entry = EntryOf(instances);
   const ServiceSpec& service = topology.entry();
   const std::string& under = service.policy.empty() ? service.config : service.policy;
   std::string text = absl::StrFormat("%s is up: %s at %s%s\n", topology.application, service.name,
                                      entry.address, under.empty() ? "" : " under " + under);
   if (IsApplication(topology.application)) {
     absl::StrAppendFormat(&text, "  load:  curtail load %s --rps 500\n", topology.application);
+  }
+  for (const Instance& instance : instances) {
+    if (instance.service->protocol == "http")
+      absl::StrAppendFormat(&text, "  HTTP:  http://%s/    %s\n", instance.address, instance.name);
   }
   if (!entry.admin.empty()) {
     absl::StrAppendFormat(&text, "  admin: curtail switch %1$s SDB1-16    curtail status %1$s    at %2$s\n",
@@ -298,9 +308,7 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
                      own ? "; a program that is no curtail service has the key hosted: false" : ""));
   }
   const std::vector<Instance>& instances = (*deployment)->instances();
-  const Instance& first =
-      *std::find_if(instances.begin(), instances.end(), [](const Instance& i) { return i.service->entry; });
-  const std::string entry = first.address;
+  const std::string entry = EntryOf(instances).address;
   if (!topology.prepare.empty()) console.Progress("all are ready; preparing");
   if (absl::Status prepared = Prepare(topology, entry, folder.path(), stop); !prepared.ok()) {
     console.Progress({});
@@ -308,7 +316,7 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
     return FailUp(console, prepared, absl::StrCat("the logs are in ", folder.path()));
   }
   reporter.Up(entry);
-  on_up(first, *dashboard == nullptr ? "" : (*dashboard)->address());
+  on_up(instances, *dashboard == nullptr ? "" : (*dashboard)->address());
   while (!stop.load(std::memory_order_relaxed)) {
     (*deployment)->Tend();
     poll(nullptr, 0, kTendMs);  // a signal ends it
@@ -334,8 +342,8 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
     if (report >= 0) close(report);
     report = -1;
   };
-  const auto on_up = [&](const Instance& entry, const std::string& dashboard) {
-    console.Print(Summary(topology, entry, dashboard, true));
+  const auto on_up = [&](const std::vector<Instance>& instances, const std::string& dashboard) {
+    console.Print(Summary(topology, instances, dashboard, true));
     fflush(stdout);
     const std::string log = absl::StrCat(folder.path(), "/curtail-up.log");
     const int to = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -428,8 +436,8 @@ int RunUp(const UpFlags& flags, Console& console, const std::atomic<bool>& stop)
     return RunInBackground(*topology, flags, *start_timeout, *std::move(folder), console, stop);
   }
   return Supervise(*topology, flags, *start_timeout, **folder, console, stop,
-                   [&](const Instance& entry, const std::string& dashboard) {
-                     console.Print(Summary(*topology, entry, dashboard, false));
+                   [&](const std::vector<Instance>& instances, const std::string& dashboard) {
+                     console.Print(Summary(*topology, instances, dashboard, false));
                      fflush(stdout);
                    });
 }
