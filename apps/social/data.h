@@ -35,6 +35,18 @@ absl::StatusOr<std::unique_ptr<SqlDatabase>> OpenData(const DataOptions& options
 // Looks once at what a service keeps, where it was opened last.
 absl::Status LookAtData(const std::string& folder, std::string_view service, SqlDatabase::Work work);
 
+// For SqlSession::QueryEach(): a run an id; or a run `first` with an id.
+template <class Ids>
+std::vector<SqlValue> Each(const Ids& ids) {
+  return {ids.begin(), ids.end()};
+}
+template <class Ids>
+std::vector<SqlValue> EachWith(uint64_t first, const Ids& ids) {
+  std::vector<SqlValue> values;
+  for (const uint64_t id : ids) values.push_back(first), values.push_back(id);
+  return values;
+}
+
 // For a service: in the store `postgresql`, if there is one, else in its file. The Env keeps it, and stops it when the
 // process has drained.
 absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,

@@ -18,19 +18,13 @@ class SqlTimelines final : public TimelineStore {
       : db_(*db), length_(length), most_(length + length / 8 + 1) {}
 
   Coroutine Add(Context& ctx, std::vector<Entry> entries) override {
-    co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& session) {
-      absl::Status status;
-      for (const Entry& entry : entries) status.Update(AddOne(session, entry));
-      return status;
-    });
+    co_return co_await db_.Writing(ctx.deadline(),
+                                   [&](SqlSession& session) { return AddAll(session, entries); });
   }
 
   Coroutine Remove(Context& ctx, std::vector<Entry> entries) override {
-    co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& session) {
-      absl::Status status;
-      for (const Entry& entry : entries) status.Update(RemoveOne(session, entry.user, entry.post));
-      return status;
-    });
+    co_return co_await db_.Writing(ctx.deadline(),
+                                   [&](SqlSession& session) { return RemoveAll(session, entries); });
   }
 
   Coroutine Read(Context& ctx, const TimelinePage& page, std::vector<Entry>* entries) override {
@@ -49,31 +43,42 @@ class SqlTimelines final : public TimelineStore {
   }
 
  private:
-  absl::Status AddOne(SqlSession& session, const Entry& entry) const;
-  absl::Status RemoveOne(SqlSession& session, uint64_t user, uint64_t post) const;
+  absl::Status AddAll(SqlSession& session, const std::vector<Entry>& entries) const;
+  static absl::Status RemoveAll(SqlSession& session, const std::vector<Entry>& entries);
   absl::Status Trim(SqlSession& session, uint64_t user) const;
-  absl::Status Shrink(SqlSession& session, uint64_t user, uint64_t by) const;
 
   SqlDatabase& db_;
   const uint64_t length_, most_;
 };
 
-absl::Status SqlTimelines::AddOne(SqlSession& session, const Entry& entry) const {
-  absl::Status status = session.Execute(
-      "INSERT INTO entries(user, post, author, mentioned) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
-      {entry.user, entry.post, entry.author, entry.mentioned ? 1 : 0});
-  if (!status.ok()) return status;
-  if (session.changes() == 0) {
-    if (!entry.mentioned) return absl::OkStatus();
-    return session.Execute("UPDATE entries SET mentioned = 1 WHERE user = ?1 AND post = ?2",
-                           {entry.user, entry.post});
+absl::Status SqlTimelines::AddAll(SqlSession& session, const std::vector<Entry>& entries) const {
+  std::vector<SqlValue> values;
+  for (const Entry& entry : entries) {
+    values.insert(values.end(), {entry.user, entry.post, entry.author, entry.mentioned ? 1 : 0});
   }
-  uint64_t size = 0;
-  status = session.Query(
+  std::vector<bool> added(entries.size());
+  absl::Status status = session.QueryEach(
+      "INSERT INTO entries(user, post, author, mentioned) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING"
+      " RETURNING 1",
+      4, values, [&](size_t run, const SqlRow&) { added[run] = true; });
+  if (!status.ok()) return status;
+  std::vector<SqlValue> users, mentioned, too_long;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const Entry& entry = entries[i];
+    if (added[i]) users.push_back(entry.user);
+    if (!added[i] && entry.mentioned) mentioned.insert(mentioned.end(), {entry.user, entry.post});
+  }
+  status = session.QueryEach(
       "INSERT INTO sizes(user, size) VALUES (?1, 1) ON CONFLICT(user) DO UPDATE SET size = sizes.size + 1 "
       "RETURNING size",
-      {entry.user}, [&](const SqlRow& row) { size = row.Unsigned(0); });
-  return status.ok() && size > most_ ? Trim(session, entry.user) : status;
+      1, users, [&](size_t run, const SqlRow& row) {
+        if (row.Unsigned(0) > most_) too_long.push_back(users[run]);
+      });
+  if (!status.ok()) return status;
+  status = session.QueryEach("UPDATE entries SET mentioned = 1 WHERE user = ?1 AND post = ?2", 2, mentioned,
+                             [](size_t, const SqlRow&) {});
+  for (const SqlValue& user : too_long) status.Update(Trim(session, static_cast<uint64_t>(user.integer())));
+  return status;
 }
 
 absl::Status SqlTimelines::Trim(SqlSession& session, uint64_t user) const {
@@ -82,17 +87,18 @@ absl::Status SqlTimelines::Trim(SqlSession& session, uint64_t user) const {
       " (SELECT post FROM entries WHERE user = ?1 ORDER BY post DESC LIMIT 1 OFFSET ?2)",
       {user, length_});
   if (!status.ok()) return status;
-  return Shrink(session, user, static_cast<uint64_t>(session.changes()));
+  return session.Execute("UPDATE sizes SET size = size - ?2 WHERE user = ?1", {user, session.changes()});
 }
 
-absl::Status SqlTimelines::Shrink(SqlSession& session, uint64_t user, uint64_t by) const {
-  return session.Execute("UPDATE sizes SET size = size - ?2 WHERE user = ?1", {user, by});
-}
-
-absl::Status SqlTimelines::RemoveOne(SqlSession& session, uint64_t user, uint64_t post) const {
-  absl::Status status = session.Execute("DELETE FROM entries WHERE user = ?1 AND post = ?2", {user, post});
-  if (!status.ok() || session.changes() == 0) return status;
-  return Shrink(session, user, 1);
+absl::Status SqlTimelines::RemoveAll(SqlSession& session, const std::vector<Entry>& entries) {
+  std::vector<SqlValue> values, users;
+  for (const Entry& entry : entries) values.insert(values.end(), {entry.user, entry.post});
+  absl::Status status =
+      session.QueryEach("DELETE FROM entries WHERE user = ?1 AND post = ?2 RETURNING 1", 2, values,
+                        [&](size_t run, const SqlRow&) { users.push_back(entries[run].user); });
+  if (!status.ok()) return status;
+  return session.QueryEach("UPDATE sizes SET size = size - 1 WHERE user = ?1", 1, users,
+                           [](size_t, const SqlRow&) {});
 }
 
 }  // namespace

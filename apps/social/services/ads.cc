@@ -106,14 +106,12 @@ struct AdsService final : Ads::CoroutineService {
     Choose(request.user(), std::clamp<uint32_t>(request.limit(), 1, kMostShown), &all);
     for (Candidate& one : all) reply->add_ads()->Swap(&one.ad);
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status;
-      for (const Ad& ad : reply->ads()) {
-        status.Update(
-            s.Execute("INSERT INTO shows VALUES (?1, ?2, 1, 0) "
-                      "ON CONFLICT(user, ad) DO UPDATE SET shown = shows.shown + 1",
-                      {request.user(), ad.id()}));
-      }
-      return status;
+      std::vector<SqlValue> shows;
+      for (const Ad& ad : reply->ads()) shows.push_back(request.user()), shows.push_back(ad.id());
+      return s.QueryEach(
+          "INSERT INTO shows VALUES (?1, ?2, 1, 0) "
+          "ON CONFLICT(user, ad) DO UPDATE SET shown = shows.shown + 1",
+          2, shows, [](size_t, const SqlRow&) {});
     });
   }
 

@@ -55,12 +55,9 @@ struct FavoriteService final : Favorite::CoroutineService {
     if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
     reply->mutable_counts()->Resize(request.ids_size(), 0);
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status;
-      for (int i = 0; i < request.ids_size(); ++i) {
-        status.Update(s.Query("SELECT size FROM sizes WHERE post = ?1", {request.ids(i)},
-                              [&](const SqlRow& row) { reply->set_counts(i, row.Unsigned(0)); }));
-      }
-      return status;
+      return s.QueryEach(
+          "SELECT size FROM sizes WHERE post = ?1", 1, Each(request.ids()),
+          [&](size_t run, const SqlRow& row) { reply->set_counts(static_cast<int>(run), row.Unsigned(0)); });
     });
   }
 

@@ -110,16 +110,13 @@ struct MediaService final : Media::CoroutineService {
   Coroutine Read(Context& ctx, const Ids& request, MediaItems* reply) override {
     if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status;
-      for (const uint64_t id : request.ids()) {
-        status.Update(s.Query("SELECT type, bytes FROM media WHERE id = ?1", {id}, [&](const SqlRow& row) {
-          MediaItem* const item = reply->add_media();
-          item->set_id(id);
-          item->set_type(std::string(row.Text(0)));
-          item->set_bytes(row.Unsigned(1));
-        }));
-      }
-      return status;
+      return s.QueryEach("SELECT id, type, bytes FROM media WHERE id = ?1", 1, Each(request.ids()),
+                         [&](size_t, const SqlRow& row) {
+                           MediaItem* const item = reply->add_media();
+                           item->set_id(row.Unsigned(0));
+                           item->set_type(std::string(row.Text(1)));
+                           item->set_bytes(row.Unsigned(2));
+                         });
     });
   }
 
@@ -127,11 +124,8 @@ struct MediaService final : Media::CoroutineService {
     if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
     if (request.ids().empty()) co_return absl::OkStatus();
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status;
-      for (const uint64_t id : request.ids()) {
-        status.Update(s.Execute("DELETE FROM media WHERE id = ?1", {id}));
-      }
-      return status;
+      return s.QueryEach("DELETE FROM media WHERE id = ?1", 1, Each(request.ids()),
+                         [](size_t, const SqlRow&) {});
     });
   }
 

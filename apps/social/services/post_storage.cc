@@ -7,6 +7,7 @@
 #include "apps/social/data.h"
 #include "apps/social/page.h"
 #include "content.curtail.h"
+#include "curtail/exec/aside.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
 #include "curtail/store/memcached.h"
@@ -29,26 +30,36 @@ struct PostStorageService final : PostStorage::CoroutineService {
 
   Coroutine Read(Context& ctx, const Ids& request, Posts* reply) override {
     if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
-    std::vector<std::string> found(static_cast<size_t>(request.ids_size()));
-    std::vector<int> missed;
-    for (int i = 0; i < request.ids_size(); ++i) {
-      if (!Cached(ctx, request.ids(i), &found[static_cast<size_t>(i)])) missed.push_back(i);
+    std::vector<std::optional<std::string>> found;
+    if (cache == nullptr) {
+      found.resize(static_cast<size_t>(request.ids_size()));
+    } else {
+      const std::vector<std::string> keys = KeysOf(request);
+      // Those without an answer of the cache SQLite knows.
+      (co_await Aside([&] { return cache->GetAll(keys, ctx.deadline(), &found); })).IgnoreError();
+    }
+    std::vector<size_t> missed;
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (!found[i]) missed.push_back(i);
     }
     if (!missed.empty()) {
       absl::Status read = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-        absl::Status status;
-        for (const int i : missed) {
-          status.Update(s.Query("SELECT post FROM posts WHERE id = ?1", {request.ids(i)},
-                                [&](const SqlRow& row) { found[static_cast<size_t>(i)] = row.Text(0); }));
-        }
-        return status;
+        std::vector<SqlValue> ids;
+        for (const size_t i : missed) ids.push_back(request.ids(static_cast<int>(i)));
+        return s.QueryEach("SELECT post FROM posts WHERE id = ?1", 1, ids,
+                           [&](size_t run, const SqlRow& row) { found[missed[run]] = row.Text(0); });
       });
       if (!read.ok()) co_return read;
+      if (cache != nullptr) {
+        co_await Aside([&] {
+          for (const size_t i : missed) AddToCache(ctx, request.ids(static_cast<int>(i)), found[i]);
+          return true;
+        });
+      }
     }
-    for (const int i : missed) AddToCache(ctx, request.ids(i), found[static_cast<size_t>(i)]);
-    for (const std::string& bytes : found) {
-      if (bytes.empty() || bytes == kDeletedMark) continue;
-      if (!reply->add_posts()->ParseFromString(bytes)) co_return absl::DataLossError("a post is damaged");
+    for (const auto& bytes : found) {
+      if (!bytes || *bytes == kDeletedMark) continue;
+      if (!reply->add_posts()->ParseFromString(*bytes)) co_return absl::DataLossError("a post is damaged");
     }
     co_return absl::OkStatus();
   }
@@ -59,7 +70,9 @@ struct PostStorageService final : PostStorage::CoroutineService {
     });
     if (!deleted.ok() || cache == nullptr) co_return deleted;
     bool stored = false;
-    co_return cache->Set(KeyOf(request.post()), kDeletedMark, /*if_absent=*/false, ctx.deadline(), &stored);
+    co_return co_await Aside([&] {
+      return cache->Set(KeyOf(request.post()), kDeletedMark, /*if_absent=*/false, ctx.deadline(), &stored);
+    });
   }
 
   Coroutine CountOf(Context& ctx, const UserId& request, CountReply* reply) override {
@@ -71,16 +84,16 @@ struct PostStorageService final : PostStorage::CoroutineService {
 
   static std::string KeyOf(uint64_t post) { return Join("post", post); }
 
-  // False without an answer of the cache: then SQLite knows.
-  bool Cached(Context& ctx, uint64_t post, std::string* bytes) {
-    bool found = false;
-    return cache != nullptr && cache->Get(KeyOf(post), ctx.deadline(), &found, bytes).ok() && found;
+  static std::vector<std::string> KeysOf(const Ids& request) {
+    std::vector<std::string> keys;
+    for (const uint64_t id : request.ids()) keys.push_back(KeyOf(id));
+    return keys;
   }
 
-  void AddToCache(Context& ctx, uint64_t post, const std::string& bytes) {
-    if (cache == nullptr || bytes.empty()) return;
+  void AddToCache(Context& ctx, uint64_t post, const std::optional<std::string>& bytes) {
+    if (!bytes) return;
     bool stored = false;
-    cache->Set(KeyOf(post), bytes, /*if_absent=*/true, ctx.deadline(), &stored).IgnoreError();
+    cache->Set(KeyOf(post), *bytes, /*if_absent=*/true, ctx.deadline(), &stored).IgnoreError();
   }
 
   SqlDatabase& db;

@@ -46,15 +46,12 @@ struct RepostReplyService final : RepostReply::CoroutineService {
     reply->mutable_replies()->Resize(request.ids_size(), 0);
     reply->mutable_reposts()->Resize(request.ids_size(), 0);
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status;
-      for (int i = 0; i < request.ids_size(); ++i) {
-        status.Update(s.Query(
-            "SELECT repost, size FROM sizes WHERE target = ?1", {request.ids(i)}, [&](const SqlRow& row) {
-              auto* counts = row.Integer(0) != 0 ? reply->mutable_reposts() : reply->mutable_replies();
-              counts->Set(i, row.Unsigned(1));
-            }));
-      }
-      return status;
+      return s.QueryEach("SELECT repost, size FROM sizes WHERE target = ?1", 1, Each(request.ids()),
+                         [&](size_t run, const SqlRow& row) {
+                           auto* counts =
+                               row.Integer(0) != 0 ? reply->mutable_reposts() : reply->mutable_replies();
+                           counts->Set(static_cast<int>(run), row.Unsigned(1));
+                         });
     });
   }
 

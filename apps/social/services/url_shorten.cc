@@ -30,11 +30,10 @@ struct UrlShortenService final : UrlShorten::CoroutineService {
     }
     // Of 62^10 codes none comes twice in practice; if one does, the caller gets ALREADY_EXISTS.
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status;
-      for (const Url& url : reply->urls()) {
-        status.Update(s.Execute("INSERT INTO urls(code, url) VALUES (?1, ?2)", {url.code(), url.url()}));
-      }
-      return status;
+      std::vector<SqlValue> values;
+      for (const Url& url : reply->urls()) values.push_back(url.code()), values.push_back(url.url());
+      return s.QueryEach("INSERT INTO urls(code, url) VALUES (?1, ?2)", 2, values,
+                         [](size_t, const SqlRow&) {});
     });
   }
 
@@ -54,11 +53,9 @@ struct UrlShortenService final : UrlShorten::CoroutineService {
       co_return status;
     if (request.urls().empty()) co_return absl::OkStatus();
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status;
-      for (const Url& url : request.urls()) {
-        status.Update(s.Execute("DELETE FROM urls WHERE code = ?1", {url.code()}));
-      }
-      return status;
+      std::vector<SqlValue> codes;
+      for (const Url& url : request.urls()) codes.push_back(url.code());
+      return s.QueryEach("DELETE FROM urls WHERE code = ?1", 1, codes, [](size_t, const SqlRow&) {});
     });
   }
 

@@ -78,11 +78,8 @@ struct UserService final : User::CoroutineService {
   Coroutine ById(Context& ctx, const Ids& request, People* reply) override {
     if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status;
-      for (int i = 0; i < request.ids_size() && status.ok(); ++i) {
-        status = Find(s, "SELECT id, name FROM users WHERE id = ?1", request.ids(i), reply);
-      }
-      return status;
+      return s.QueryEach("SELECT id, name FROM users WHERE id = ?1", 1, Each(request.ids()),
+                         [&](size_t, const SqlRow& row) { Put(row, reply->add_people()); });
     });
   }
 
@@ -91,11 +88,8 @@ struct UserService final : User::CoroutineService {
       co_return status;
     }
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status;
-      for (int i = 0; i < request.names_size() && status.ok(); ++i) {
-        status = Find(s, "SELECT id, name FROM users WHERE name = ?1", request.names(i), reply);
-      }
-      return status;
+      return s.QueryEach("SELECT id, name FROM users WHERE name = ?1", 1, Each(request.names()),
+                         [&](size_t, const SqlRow& row) { Put(row, reply->add_people()); });
     });
   }
 
@@ -121,9 +115,6 @@ struct UserService final : User::CoroutineService {
             {"Search", {}}};
   }
 
-  static absl::Status Find(SqlSession& s, std::string_view sql, SqlValue key, People* found) {
-    return s.Query(sql, {key}, [&](const SqlRow& row) { Put(row, found->add_people()); });
-  }
   static void Put(const SqlRow& row, Person* person) {
     person->set_id(row.Unsigned(0));
     person->set_name(std::string(row.Text(1)));
