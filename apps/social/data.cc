@@ -27,14 +27,9 @@ absl::StatusOr<std::string> TokenSecret(const DataOptions& options) {
   return folder.ok() ? SecretOf(*folder + "/secret") : folder.status();
 }
 
-namespace {
-
-// Says beside the file of a service that its data is elsewhere.
-std::string NoteOf(const std::string& folder, std::string_view service) {
-  return Join(folder, "/", service, ".postgresql");
-}
-
-absl::Status WriteNote(const std::string& path, const std::string& address) {
+absl::Status NotePlace(const std::string& folder, std::string_view service, std::string_view kind,
+                       const std::string& address) {
+  const std::string path = Join(folder, "/", service, ".", kind);
   if (address.empty()) {
     std::error_code error;
     std::filesystem::remove(path, error);
@@ -44,6 +39,15 @@ absl::Status WriteNote(const std::string& path, const std::string& address) {
   note << address << '\n';
   return note.flush() ? absl::OkStatus() : absl::FailedPreconditionError(Join(path, " cannot be written"));
 }
+
+std::string PlaceNoted(const std::string& folder, std::string_view service, std::string_view kind) {
+  std::string address;
+  std::ifstream note(Join(folder, "/", service, ".", kind));
+  std::getline(note, address);
+  return address;
+}
+
+namespace {
 
 SqlOptions PlaceOf(const std::string& folder, std::string_view service, const std::string& postgresql) {
   constexpr int kReaders = 4;  // a read in a server waits for it
@@ -69,13 +73,12 @@ absl::StatusOr<std::unique_ptr<SqlDatabase>> OpenData(const DataOptions& options
   SqlOptions sql = PlaceOf(*folder, service, postgresql);
   sql.migrations = std::move(migrations);
   sql.sync = !options.no_sync;
-  if (absl::Status noted = WriteNote(NoteOf(*folder, service), postgresql); !noted.ok()) return noted;
+  if (absl::Status noted = NotePlace(*folder, service, "postgresql", postgresql); !noted.ok()) return noted;
   return SqlDatabase::Open(std::move(sql));
 }
 
 absl::Status LookAtData(const std::string& folder, std::string_view service, SqlDatabase::Work work) {
-  std::string postgresql;
-  std::getline(std::ifstream(NoteOf(folder, service)), postgresql);
+  const std::string postgresql = PlaceNoted(folder, service, "postgresql");
   const SqlOptions sql = PlaceOf(folder, service, postgresql);
   std::error_code error;
   if (postgresql.empty() && !std::filesystem::exists(sql.path, error)) {

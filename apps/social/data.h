@@ -35,6 +35,12 @@ absl::StatusOr<std::unique_ptr<SqlDatabase>> OpenData(const DataOptions& options
 // Looks once at what a service keeps, where it was opened last.
 absl::Status LookAtData(const std::string& folder, std::string_view service, SqlDatabase::Work work);
 
+// Notes in the folder that a service has its data elsewhere, in the server of this `kind` at `address`; nowhere if that is
+// empty. Where that is, for programs that look at the data.
+absl::Status NotePlace(const std::string& folder, std::string_view service, std::string_view kind,
+                       const std::string& address);
+std::string PlaceNoted(const std::string& folder, std::string_view service, std::string_view kind);
+
 // For SqlSession::QueryEach(): a run an id; or a run `first` with an id.
 template <class Ids>
 std::vector<SqlValue> Each(const Ids& ids) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/social/data.h"
 #include "apps/social/timeline_store.h"
@@ -15,7 +16,7 @@ namespace curtail::social {
 
 // `Service` is made of its TimelineStore and the Env. The store is the Redis `redis`, if there is one, else a file.
 template <class Service>
-HostedService HostedTimeline(std::string name) {
+HostedService HostedTimeline(std::string name, std::vector<std::string> calls) {
   struct Options {
     DataOptions data;
     uint64_t length = 1000;
@@ -23,7 +24,7 @@ HostedService HostedTimeline(std::string name) {
   auto options = std::make_shared<Options>();
   HostedService hosted;
   hosted.name = name;
-  hosted.calls = {"read-post"};
+  hosted.calls = std::move(calls);
   hosted.flags = [options](Flags& flags) {
     AddDataFlags(flags, &options->data);
     flags.Add("--timeline-length", &options->length, "Entries of a timeline that are kept", {1, 1e6});

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "apps/social/job_store.h"
+#include "apps/social/redis_sets.h"
 #include "curtail/base/strings.h"
 #include "curtail/store/redis/redis.h"
 
@@ -54,11 +55,15 @@ class RedisJobs final : public JobStore {
       : redis_(std::move(address)), key_(std::move(key)), consumer_(std::move(consumer)), lease_(lease) {}
 
   Coroutine Put(Context& ctx, std::string bytes) override {
-    co_return redis_.Run({"EVAL", kAdd, "1", key_, Join(kMostJobs), kField, bytes}, ctx.deadline()).status();
+    RedisBatch batch;
+    batch.Add({"EVAL", kAdd, "1", key_, Join(kMostJobs), kField, bytes});
+    return RunAll(redis_, std::move(batch), ctx.deadline());
   }
 
   Coroutine Count(Context& ctx, uint64_t* jobs) override {
-    const auto length = redis_.Run({"XLEN", key_}, ctx.deadline());
+    RedisBatch batch;
+    batch.Add({"XLEN", key_});
+    const absl::StatusOr<RedisReply> length = co_await RunOne(redis_, std::move(batch), ctx.deadline());
     if (length.ok()) *jobs = static_cast<uint64_t>(length->integer);
     co_return length.status();
   }

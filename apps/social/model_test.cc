@@ -118,7 +118,7 @@ struct HowServed {
   const char* name;
   const char* config;
   bool monolith;
-  bool postgresql = false;
+  const char* store = nullptr;  // instead of the files
 };
 void PrintTo(const HowServed& how, std::ostream* out) { *out << how.name; }
 
@@ -127,11 +127,14 @@ class SocialModel : public testing::TestWithParam<HowServed> {
   SocialModel() {
     for (size_t u = 0; u < kUsers; ++u) users_.push_back(app_.Register(Name(u)));
   }
-  std::unique_ptr<PostgresqlProcess> StartPostgresql() const {
-    if (!GetParam().postgresql) return nullptr;
+  // Shared, as it ends by its own destructor.
+  std::shared_ptr<const StoreProcess> StartStore() const {
     const std::string socket = dir_.File("s");
-    return std::make_unique<PostgresqlProcess>(socket, PostgresqlWords(socket, dir_.File("data")));
+    if (Store().empty()) return nullptr;
+    if (Store() == "redis") return std::make_shared<RedisProcess>(socket);
+    return std::make_shared<PostgresqlProcess>(socket, PostgresqlWords(socket, dir_.File("data")));
   }
+  static std::string Store() { return GetParam().store == nullptr ? "" : GetParam().store; }
   static std::string Name(size_t user) { return Join("user_", user); }
 
   // Runs `act(rng, user)` `times` in each thread, for users that only that thread acts for.
@@ -346,10 +349,10 @@ class SocialModel : public testing::TestWithParam<HowServed> {
   std::mutex graph_mu_;
   std::set<std::pair<size_t, uint64_t>> refused_;  // guarded by graph_mu_
   apps::TempDir dir_;
-  const std::unique_ptr<PostgresqlProcess> postgresql_ = StartPostgresql();
+  const std::shared_ptr<const StoreProcess> store_ = StartStore();
   SocialDeployment app_{GetParam().config, GetParam().monolith,
-                        postgresql_ != nullptr
-                            ? std::vector<std::string>{"--store", "postgresql=" + postgresql_->address()}
+                        store_ != nullptr
+                            ? std::vector<std::string>{"--store", Join(Store(), "=", store_->address())}
                             : std::vector<std::string>()};
   std::vector<Session> users_;
 };
@@ -357,8 +360,10 @@ class SocialModel : public testing::TestWithParam<HowServed> {
 INSTANTIATE_TEST_SUITE_P(Models, SocialModel,
                          testing::Values(HowServed{"SDB", "SDB1-16", true}, HowServed{"FDB", "FDB1-2", false},
                                          HowServed{"ADB", "ADB1-2-2", true},
-                                         HowServed{"FDBPostgresql", "FDB1-2", true, true},
-                                         HowServed{"ADBPostgresql", "ADB1-2-2", true, true}),
+                                         HowServed{"FDBPostgresql", "FDB1-2", true, "postgresql"},
+                                         HowServed{"ADBPostgresql", "ADB1-2-2", true, "postgresql"},
+                                         HowServed{"FDBRedis", "FDB1-2", false, "redis"},
+                                         HowServed{"ADBRedis", "ADB1-2-2", true, "redis"}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // Property: whatever many users do at once, each sees exactly what the model says once the queue is empty, and never

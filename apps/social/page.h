@@ -24,6 +24,9 @@ inline constexpr uint32_t kMostHits = 1100;
 inline constexpr char kShortPrefix[] = "http://short-url/";
 
 inline uint32_t LimitOf(uint32_t asked) { return asked == 0 ? 20 : std::min<uint32_t>(asked, 100); }
+inline uint32_t EdgeLimitOf(uint32_t asked) {
+  return asked == 0 ? kMostIds : std::min<uint32_t>(asked, kMostIds);
+}
 inline uint64_t BeforeOf(uint64_t asked) {
   constexpr auto kNewest = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   return asked == 0 ? kNewest : std::min(asked, kNewest);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Timelines and queues in a Redis, which dies, as those do that use it.
+// The graph, timelines and queues in a Redis, which dies, as those do that use it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <vector>
 
 #include "apps/kit/temp_dir.h"
@@ -53,6 +54,9 @@ TEST_F(SocialRedisTest, AnAcknowledgedPostOutlivesRedis) {
   ASSERT_TRUE(app_.Timeline(bob, "ann", &ids).ok());
   EXPECT_THAT(ids, ElementsAre(second));
   EXPECT_THAT(Home(ann), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(app_.DataFile("social-graph.db")));
+  app_.Train();  // from the follow in Redis
+  EXPECT_TRUE(std::filesystem::exists(app_.DataFile("follow.model")));
 }
 
 // The consumer dies with jobs that it took, and Redis dies after it.

@@ -3,6 +3,8 @@
 // The whole application, in one process and in a process a service, as its clients see it.
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "apps/social/social_testing.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
@@ -110,6 +112,34 @@ TEST_P(SocialTest, ThoseWhoBlockSeeNothingOfEachOther) {
   EXPECT_THAT(Home(bob), ElementsAre(post.id()));  // it is mentioned
   ASSERT_TRUE(app_.Follow(bob, "ann").ok());
   EXPECT_THAT(Timeline(bob, "ann"), ElementsAre(post.id()));
+}
+
+// Property: when follows and a block of two users meet, the block is in force in the end, and neither follows the other.
+TEST_P(SocialTest, NobodyFollowsWhomItBlocksStress) {
+  const Session ann = app_.Register("ann"), bob = app_.Register("bob");
+  const auto followers = [&](const char* name) {
+    UserPage page;
+    page.set_name(name);
+    Context ctx(kMaxTestWait);
+    People people;
+    EXPECT_TRUE(app_.Front().ListFollowers(ctx, page, &people).ok());
+    return people.people_size();
+  };
+  const auto follow = [&](const Session& by, const char* name) {
+    const absl::Status status = app_.Follow(by, name);
+    EXPECT_TRUE(status.ok() || absl::IsPermissionDenied(status)) << status;
+  };
+  for (int round = 0; round < 20; ++round) {
+    follow(bob, "ann");
+    std::thread one([&] { follow(ann, "bob"); });
+    std::thread two([&] { follow(bob, "ann"); });
+    EXPECT_TRUE(app_.Block(ann, "bob").ok());
+    one.join(), two.join();
+    EXPECT_EQ(followers("ann"), 0);
+    EXPECT_EQ(followers("bob"), 0);
+    EXPECT_TRUE(absl::IsPermissionDenied(app_.Follow(bob, "ann")));
+    ASSERT_TRUE(app_.Unblock(ann, "bob").ok());
+  }
 }
 
 TEST_P(SocialTest, RefusesWhatIsWrong) {

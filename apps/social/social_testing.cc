@@ -22,6 +22,7 @@ namespace {
 
 const std::vector<std::string> kServices = {"unique-id",
                                             "user",
+                                            "block-user",
                                             "social-graph",
                                             "user-mention",
                                             "url-shorten",

@@ -6,22 +6,17 @@
 
 #include "apps/social/data.h"
 #include "apps/social/folder.h"
+#include "apps/social/graph_store.h"
 #include "apps/social/model_file.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::social {
 namespace {
 
-absl::Status QueryStore(const std::string& folder, std::string_view service, std::string_view sql,
-                        absl::FunctionRef<void(const SqlRow& row)> row) {
-  return LookAtData(folder, service, [&](SqlSession& session) { return session.Query(sql, {}, row); });
-}
-
 absl::Status LearnFollows(const std::string& folder, const TrainOptions& options) {
   std::vector<FollowOf> follows;
   absl::Status status =
-      QueryStore(folder, "social-graph", "SELECT user, other FROM follows",
-                 [&](const SqlRow& row) { follows.emplace_back(row.Unsigned(0), row.Unsigned(1)); });
+      ForEachFollow(folder, [&](uint64_t user, uint64_t other) { follows.emplace_back(user, other); });
   if (!status.ok()) return status;
   const absl::StatusOr<FollowModel> model = TrainFollows(follows, options.follows);
   if (!model.ok()) return model.status();
@@ -37,13 +32,15 @@ absl::Status LearnFollows(const std::string& folder, const TrainOptions& options
 absl::Status LearnAds(const std::string& folder, const TrainOptions& options) {
   std::vector<AdShown> shown;
   uint64_t all = 0, clicked = 0;
-  absl::Status status = QueryStore(
-      folder, "ads", "SELECT shows.user, ad, topic, shown, clicked FROM shows JOIN ads ON ads.id = ad",
-      [&](const SqlRow& row) {
-        shown.push_back({FeaturesOf(row.Unsigned(0), row.Unsigned(1), row.Text(2)),
-                         static_cast<uint32_t>(row.Unsigned(3)), static_cast<uint32_t>(row.Unsigned(4))});
-        all += shown.back().shown, clicked += shown.back().clicked;
-      });
+  absl::Status status = LookAtData(folder, "ads", [&](SqlSession& session) {
+    return session.Query(
+        "SELECT shows.user, ad, topic, shown, clicked FROM shows JOIN ads ON ads.id = ad", {},
+        [&](const SqlRow& row) {
+          shown.push_back({FeaturesOf(row.Unsigned(0), row.Unsigned(1), row.Text(2)),
+                           static_cast<uint32_t>(row.Unsigned(3)), static_cast<uint32_t>(row.Unsigned(4))});
+          all += shown.back().shown, clicked += shown.back().clicked;
+        });
+  });
   if (!status.ok() || shown.empty()) return status;
   const AdsModel model = TrainAds(shown, options.ads);
   if (!options.quiet) {

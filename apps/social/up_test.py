@@ -15,7 +15,7 @@ import urllib.request
 
 MAX_WAIT_S = 90
 FORMS = {"processes": ["--set", "redis.replicas=1"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 26, "monolith": 2}
+PROCESSES = {"processes": 27, "monolith": 2}
 
 
 def rest(address, verb, path, body=None, token=None):

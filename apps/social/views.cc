@@ -8,9 +8,9 @@
 namespace curtail::social {
 namespace {
 
-void EraseHidden(const LookReply& look, google::protobuf::RepeatedPtrField<Person>* people) {
+void EraseHidden(const Ids& those, google::protobuf::RepeatedPtrField<Person>* people) {
   const auto hidden = [&](const Person& person) {
-    return std::ranges::find(look.hidden(), person.id()) != look.hidden().end();
+    return std::ranges::find(those.ids(), person.id()) != those.ids().end();
   };
   people->erase(std::remove_if(people->begin(), people->end(), hidden), people->end());
 }
@@ -41,11 +41,12 @@ Coroutine Views::Introduce(Context& ctx, uint64_t viewer, const Ids& ids, People
   LookRequest look;
   look.set_viewer(viewer);
   *look.mutable_authors() = ids.ids();
-  auto both = co_await WhenAllOk(ctx, Ask(user_, User::kById, ids), Ask(graph_, SocialGraph::kLook, look));
+  auto both =
+      co_await WhenAllOk(ctx, Ask(user_, User::kById, ids), Ask(block_user_, BlockUser::kHidden, look));
   if (!both.ok()) co_return both.status();
-  auto& [found, looked] = *both;
+  auto& [found, hidden] = *both;
   people->mutable_people()->Swap(found.mutable_people());
-  EraseHidden(looked, people->mutable_people());
+  EraseHidden(hidden, people->mutable_people());
   co_return absl::OkStatus();
 }
 
@@ -54,9 +55,9 @@ Coroutine Views::LeaveOutHidden(Context& ctx, uint64_t viewer,
   LookRequest look;
   look.set_viewer(viewer);
   for (const Person& person : *people) look.add_authors(person.id());
-  auto [looked] = co_await WhenAll(ctx, Ask(graph_, SocialGraph::kLook, look));
-  if (looked.ok()) EraseHidden(*looked, people);
-  co_return looked.status();
+  auto [hidden] = co_await WhenAll(ctx, Ask(block_user_, BlockUser::kHidden, look));
+  if (hidden.ok()) EraseHidden(*hidden, people);
+  co_return hidden.status();
 }
 
 }  // namespace curtail::social

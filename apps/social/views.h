@@ -12,14 +12,14 @@
 
 namespace curtail::social {
 
-// A Views asks read-post, user and social-graph. Immutable; thread-safe. `viewer` is 0 for nobody in particular.
+// A Views asks read-post, user and block-user. Immutable; thread-safe. `viewer` is 0 for nobody in particular.
 class Views {
  public:
   // REQUIRES: HostedService::calls names the three.
   explicit Views(Env& env)
       : read_post_(env.Stub<ReadPost>("read-post")),
         user_(env.Stub<User>("user")),
-        graph_(env.Stub<SocialGraph>("social-graph")) {}
+        block_user_(env.Stub<BlockUser>("block-user")) {}
 
   // A post that the viewer may see. NOT_FOUND for any other.
   Coroutine See(Context& ctx, uint64_t viewer, uint64_t id, Post* post) const;
@@ -33,7 +33,7 @@ class Views {
  private:
   const ReadPost::Stub read_post_;
   const User::Stub user_;
-  const SocialGraph::Stub graph_;
+  const BlockUser::Stub block_user_;
 };
 
 }  // namespace curtail::social

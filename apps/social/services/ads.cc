@@ -38,7 +38,7 @@ struct AdsService final : Ads::CoroutineService {
       : db(d),
         file(std::move(path)),
         unique_id(env.Stub<UniqueId>("unique-id")),
-        graph(env.Stub<SocialGraph>("social-graph")) {}
+        block_user(env.Stub<BlockUser>("block-user")) {}
 
   static absl::Status CheckAd(const Ad& ad) {
     const auto fits = [](const std::string& text, size_t most) {
@@ -99,9 +99,9 @@ struct AdsService final : Ads::CoroutineService {
     LookRequest look;
     look.set_viewer(request.user());
     look.mutable_authors()->Assign(owners.begin(), owners.end());
-    auto [looked] = co_await WhenAll(ctx, Ask(graph, SocialGraph::kLook, look));
+    auto [looked] = co_await WhenAll(ctx, Ask(block_user, BlockUser::kHidden, look));
     if (!looked.ok()) co_return looked.status();
-    const std::unordered_set<uint64_t> hidden(looked->hidden().begin(), looked->hidden().end());
+    const std::unordered_set<uint64_t> hidden(looked->ids().begin(), looked->ids().end());
     std::erase_if(all, [&](const Candidate& one) { return hidden.contains(one.owner); });
     Choose(request.user(), std::clamp<uint32_t>(request.limit(), 1, kMostShown), &all);
     for (Candidate& one : all) reply->add_ads()->Swap(&one.ad);
@@ -158,14 +158,14 @@ struct AdsService final : Ads::CoroutineService {
   std::vector<DeclaredPath> Paths() const override {
     return {{"Create", {std::string(UniqueId::kServiceName)}},
             {"Delete", {}},
-            {"Show", {std::string(SocialGraph::kServiceName)}},
+            {"Show", {std::string(BlockUser::kServiceName)}},
             {"Click", {}}};
   }
 
   SqlDatabase& db;
   ModelFile<AdsModel> file;
   const UniqueId::Stub unique_id;
-  const SocialGraph::Stub graph;
+  const BlockUser::Stub block_user;
   // Atomic; relaxed, a seed for each draw.
   std::atomic<uint64_t> draws{1};
 };
@@ -173,7 +173,7 @@ struct AdsService final : Ads::CoroutineService {
 HostedService HostedAds() {
   auto data = std::make_shared<DataOptions>();
   return {.name = "ads",
-          .calls = {"unique-id", "social-graph"},
+          .calls = {"unique-id", "block-user"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
             const absl::StatusOr<std::string> folder = DataFolder(data->folder);

@@ -34,7 +34,7 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
       : db(d),
         unique_id(env.Stub<UniqueId>("unique-id")),
         user(env.Stub<User>("user")),
-        graph(env.Stub<SocialGraph>("social-graph")) {}
+        block_user(env.Stub<BlockUser>("block-user")) {}
 
   Coroutine Send(Context& ctx, const MessageDraft& request, DirectMessage* reply) override {
     if (request.text().empty() || request.text().size() > kMostMessageBytes)
@@ -45,10 +45,10 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
     Ids author;
     author.add_ids(request.from());
     auto all = co_await WhenAllOk(ctx, Ask(unique_id, UniqueId::kNext, one), Ask(user, User::kById, author),
-                                  Ask(graph, SocialGraph::kLook, LookAt(request.from(), request.to())));
+                                  Ask(block_user, BlockUser::kHidden, LookAt(request.from(), request.to())));
     if (!all.ok()) co_return all.status();
-    auto& [ids, people, look] = *all;
-    if (!look.hidden().empty()) co_return absl::PermissionDeniedError("one of the two blocks the other");
+    auto& [ids, people, hidden] = *all;
+    if (!hidden.ids().empty()) co_return absl::PermissionDeniedError("one of the two blocks the other");
     if (people.people_size() != 1) co_return absl::NotFoundError("there is no such author");
     reply->set_id(ids.ids(0));
     *reply->mutable_from() = people.people(0);
@@ -85,10 +85,11 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
     look.set_viewer(request.user());
     *look.mutable_authors() = people.ids();
     people.add_ids(request.user());
-    auto both = co_await WhenAllOk(ctx, Ask(user, User::kById, people), Ask(graph, SocialGraph::kLook, look));
+    auto both =
+        co_await WhenAllOk(ctx, Ask(user, User::kById, people), Ask(block_user, BlockUser::kHidden, look));
     if (!both.ok()) co_return both.status();
     auto& [named, looked] = *both;
-    const std::unordered_set<uint64_t> hidden(looked.hidden().begin(), looked.hidden().end());
+    const std::unordered_set<uint64_t> hidden(looked.ids().begin(), looked.ids().end());
     const auto names = NamesOf(named);
     if (found.conversations_size() == static_cast<int>(limit)) {
       reply->set_next(found.conversations().rbegin()->last().id());
@@ -108,11 +109,12 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
     const uint32_t limit = LimitOf(request.limit());
     Ids people;
     people.add_ids(low), people.add_ids(high);
-    auto both = co_await WhenAllOk(ctx, Ask(user, User::kById, people),
-                                   Ask(graph, SocialGraph::kLook, LookAt(request.user(), request.other())));
+    auto both =
+        co_await WhenAllOk(ctx, Ask(user, User::kById, people),
+                           Ask(block_user, BlockUser::kHidden, LookAt(request.user(), request.other())));
     if (!both.ok()) co_return both.status();
-    auto& [named, look] = *both;
-    if (!look.hidden().empty()) co_return absl::OkStatus();
+    auto& [named, hidden] = *both;
+    if (!hidden.ids().empty()) co_return absl::OkStatus();
     const auto names = NamesOf(named);
     absl::Status read = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
       return s.Query(
@@ -183,23 +185,23 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    const std::string users(User::kServiceName), graphs(SocialGraph::kServiceName);
-    return {{"Send", {std::string(UniqueId::kServiceName), users, graphs}},
-            {"List", {users, graphs}},
-            {"Read", {users, graphs}},
+    const std::string users(User::kServiceName), blocks(BlockUser::kServiceName);
+    return {{"Send", {std::string(UniqueId::kServiceName), users, blocks}},
+            {"List", {users, blocks}},
+            {"Read", {users, blocks}},
             {"Delete", {}}};
   }
 
   SqlDatabase& db;
   const UniqueId::Stub unique_id;
   const User::Stub user;
-  const SocialGraph::Stub graph;
+  const BlockUser::Stub block_user;
 };
 
 HostedService HostedDirectMessage() {
   auto data = std::make_shared<DataOptions>();
   return {.name = "direct-message",
-          .calls = {"unique-id", "user", "social-graph"},
+          .calls = {"unique-id", "user", "block-user"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
             auto db = OpenData(env, *data, "direct-message", {kMessageSchema});

@@ -29,7 +29,6 @@ struct CallerAndNamed {
 };
 using SocialId = absl::StatusOr<uint64_t>;
 using SocialPair = absl::StatusOr<CallerAndNamed>;
-using GraphMethod = Method<Edge, Changed>;
 
 // Write requests for a caller.
 auto RecommendFor(const HomePage& request) {
@@ -51,6 +50,7 @@ struct FrontEndService final : Social::CoroutineService {
       : sessions(std::move(s)),
         user(env.Stub<User>("user")),
         graph(env.Stub<SocialGraph>("social-graph")),
+        block_user(env.Stub<BlockUser>("block-user")),
         compose(env.Stub<ComposePost>("compose-post")),
         images(env.Stub<MediaFrontend>("media-frontend")),
         views(env),
@@ -75,16 +75,16 @@ struct FrontEndService final : Social::CoroutineService {
     return Forward(ctx, url_shorten, UrlShorten::kExpand, request, reply);
   }
   Coroutine Follow(Context& ctx, const Relation& request, Changed* reply) override {
-    return ChangeGraph(ctx, SocialGraph::kFollow, request, reply);
+    return ChangeEdge(ctx, graph, SocialGraph::kFollow, request, reply);
   }
   Coroutine Unfollow(Context& ctx, const Relation& request, Changed* reply) override {
-    return ChangeGraph(ctx, SocialGraph::kUnfollow, request, reply);
+    return ChangeEdge(ctx, graph, SocialGraph::kUnfollow, request, reply);
   }
   Coroutine Block(Context& ctx, const Relation& request, Changed* reply) override {
-    return ChangeGraph(ctx, SocialGraph::kBlock, request, reply);
+    return ChangeEdge(ctx, graph, SocialGraph::kBlock, request, reply);
   }
   Coroutine Unblock(Context& ctx, const Relation& request, Changed* reply) override {
-    return ChangeGraph(ctx, SocialGraph::kUnblock, request, reply);
+    return ChangeEdge(ctx, block_user, BlockUser::kRemove, request, reply);
   }
   Coroutine ListFollowers(Context& ctx, const UserPage& request, People* reply) override {
     return List(ctx, SocialGraph::kFollowers, request, reply);
@@ -181,10 +181,10 @@ struct FrontEndService final : Social::CoroutineService {
     if (!who.ok()) co_return who.status();
     const ReactionPage page = PageOf(who->named, request);
     auto both = co_await WhenAllOk(ctx, Ask(favorite, Favorite::kOf, page),
-                                   Ask(graph, SocialGraph::kLook, LookAt(who->by, who->named)));
+                                   Ask(block_user, BlockUser::kHidden, LookAt(who->by, who->named)));
     if (!both.ok()) co_return both.status();
-    const auto& [ids, look] = *both;
-    if (!look.hidden().empty()) co_return absl::OkStatus();
+    const auto& [ids, hidden] = *both;
+    if (!hidden.ids().empty()) co_return absl::OkStatus();
     reply->set_next(NextOf(ids, page));
     co_return co_await views.Show(ctx, who->by, ids, reply);
   }
@@ -277,8 +277,8 @@ struct FrontEndService final : Social::CoroutineService {
     std::vector<DeclaredPath> paths;
     Declare<User>({"Register", "Login"}, &paths);
     Declare<UrlShorten>({"ExpandUrl"}, &paths);
-    Declare<User, SocialGraph>(
-        {"Follow", "Unfollow", "Block", "Unblock", "ListFollowers", "ListFollowing", "SearchUsers"}, &paths);
+    Declare<User, SocialGraph>({"Follow", "Unfollow", "Block", "ListFollowers", "ListFollowing"}, &paths);
+    Declare<User, BlockUser>({"Unblock", "SearchUsers"}, &paths);
     Declare<ComposePost>({"Compose", "DeletePost"}, &paths);
     Declare<HomeTimeline>({"ReadHomeTimeline"}, &paths);
     Declare<User, UserTimeline>({"ReadUserTimeline"}, &paths);
@@ -286,7 +286,7 @@ struct FrontEndService final : Social::CoroutineService {
     Declare<ReadPost>({"GetPost"}, &paths);
     Declare<ReadPost, Favorite>({"AddFavorite"}, &paths);
     Declare<Favorite>({"RemoveFavorite"}, &paths);
-    Declare<ReadPost, Favorite, SocialGraph, User>({"ListFavoredBy", "ReadFavorites"}, &paths);
+    Declare<ReadPost, Favorite, BlockUser, User>({"ListFavoredBy", "ReadFavorites"}, &paths);
     Declare<ReadPost, RepostReply>({"ReadReplies", "ReadReposts"}, &paths);
     Declare<Search>({"SearchPosts"}, &paths);
     Declare<User, DirectMessaging>({"SendMessage", "ReadConversation"}, &paths);
@@ -339,9 +339,10 @@ struct FrontEndService final : Social::CoroutineService {
     page->set_before(request.before());
     page->set_limit(request.limit());
   }
-  Coroutine ChangeGraph(Context& ctx, const GraphMethod& method, const Relation& request, Changed* reply) {
+  Coroutine ChangeEdge(Context& ctx, const auto& stub, const Method<Edge, Changed>& method,
+                       const Relation& request, Changed* reply) {
     const SocialId caller = sessions.CallerOf(ctx, request.token());
-    return ForBoth(ctx, caller, request, graph, method, reply, [](Edge& edge, CallerAndNamed who) {
+    return ForBoth(ctx, caller, request, stub, method, reply, [](Edge& edge, CallerAndNamed who) {
       edge.set_from(who.by);
       edge.set_to(who.named);
     });
@@ -414,6 +415,7 @@ struct FrontEndService final : Social::CoroutineService {
   const Sessions sessions;
   const User::Stub user;
   const SocialGraph::Stub graph;
+  const BlockUser::Stub block_user;
   const ComposePost::Stub compose;
   const MediaFrontend::Stub images;
   const Views views;
@@ -437,9 +439,9 @@ HostedService HostedFrontEnd() {
   auto options = std::make_shared<Options>();
   return {
       .name = "front-end",
-      .calls = {"user", "social-graph", "compose-post", "media-frontend", "read-post", "favorite",
-                "repost-reply", "search", "direct-message", "user-statistics", "user-recommender", "ads",
-                "home-timeline", "user-timeline", "url-shorten"},
+      .calls = {"user", "social-graph", "block-user", "compose-post", "media-frontend", "read-post",
+                "favorite", "repost-reply", "search", "direct-message", "user-statistics", "user-recommender",
+                "ads", "home-timeline", "user-timeline", "url-shorten"},
       .flags =
           [options](Flags& flags) {
             AddDataFlags(flags, &options->data);

@@ -14,12 +14,15 @@
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
 #include "timelines.curtail.h"
+#include "users.curtail.h"
 
 namespace curtail::social {
 
 struct HomeTimelineService final : HomeTimeline::CoroutineService {
   HomeTimelineService(std::unique_ptr<TimelineStore> store, Env& env)
-      : timelines(std::move(store)), read_post(env.Stub<ReadPost>("read-post")) {}
+      : timelines(std::move(store)),
+        read_post(env.Stub<ReadPost>("read-post")),
+        graph(env.Stub<SocialGraph>("social-graph")) {}
 
   Coroutine Add(Context& ctx, const HomeEntries& request, Nothing*) override {
     if (absl::Status status = CheckCount(request.users_size(), kMostIds, "users"); !status.ok())
@@ -50,19 +53,32 @@ struct HomeTimelineService final : HomeTimeline::CoroutineService {
     std::vector<TimelineStore::Entry> entries;
     absl::Status read = co_await timelines->Read(ctx, request, &entries);
     if (!read.ok() || entries.empty()) co_return read;
-    auto [seen] = co_await WhenAll(ctx, Ask(read_post, ReadPost::kRead, ViewOf(request.viewer(), entries)));
-    if (!seen.ok()) co_return seen.status();
-    PutWanted(entries, &*seen, reply);
+    auto both = co_await WhenAllOk(ctx, Ask(read_post, ReadPost::kRead, ViewOf(request.viewer(), entries)),
+                                   Ask(graph, SocialGraph::kLook, AuthorsOf(request.viewer(), entries)));
+    if (!both.ok()) co_return both.status();
+    auto& [seen, followed] = *both;
+    PutWanted(entries, followed, &seen, reply);
     reply->set_next(NextOf(entries, request));
-    if (seen->gone().empty()) co_return absl::OkStatus();
+    if (seen.gone().empty()) co_return absl::OkStatus();
     std::vector<TimelineStore::Entry> gone;
-    for (const uint64_t post : seen->gone()) gone.push_back({.user = request.user(), .post = post});
+    for (const uint64_t post : seen.gone()) gone.push_back({.user = request.user(), .post = post});
     co_return co_await timelines->Remove(ctx, std::move(gone));
   }
 
+  static LookRequest AuthorsOf(uint64_t viewer, const std::vector<TimelineStore::Entry>& entries) {
+    LookRequest look;
+    look.set_viewer(viewer);
+    std::unordered_set<uint64_t> authors;
+    for (const auto& entry : entries) {
+      if (authors.insert(entry.author).second) look.add_authors(entry.author);
+    }
+    return look;
+  }
+
   // Moves the posts that the viewer wants to the reply. Both lists have the same order.
-  static void PutWanted(const std::vector<TimelineStore::Entry>& entries, View* seen, Posts* reply) {
-    const std::unordered_set<uint64_t> followed(seen->followed().begin(), seen->followed().end());
+  static void PutWanted(const std::vector<TimelineStore::Entry>& entries, const Ids& followees, View* seen,
+                        Posts* reply) {
+    const std::unordered_set<uint64_t> followed(followees.ids().begin(), followees.ids().end());
     int next = 0;
     for (const auto& entry : entries) {
       if (next == seen->posts_size()) return;
@@ -73,13 +89,18 @@ struct HomeTimelineService final : HomeTimeline::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Add", {}}, {"Remove", {}}, {"Read", {std::string(ReadPost::kServiceName)}}};
+    return {{"Add", {}},
+            {"Remove", {}},
+            {"Read", {std::string(ReadPost::kServiceName), std::string(SocialGraph::kServiceName)}}};
   }
 
   const std::unique_ptr<TimelineStore> timelines;
   const ReadPost::Stub read_post;
+  const SocialGraph::Stub graph;
 };
 
-HostedService HostedHomeTimeline() { return HostedTimeline<HomeTimelineService>("home-timeline"); }
+HostedService HostedHomeTimeline() {
+  return HostedTimeline<HomeTimelineService>("home-timeline", {"read-post", "social-graph"});
+}
 
 }  // namespace curtail::social

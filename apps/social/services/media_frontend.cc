@@ -36,7 +36,9 @@ std::string_view ImageTypeOf(std::string_view bytes) {
 
 struct MediaFrontendService final : MediaFrontend::CoroutineService {
   MediaFrontendService(std::string f, Env& env)
-      : folder(std::move(f)), media(env.Stub<Media>("media")), graph(env.Stub<SocialGraph>("social-graph")) {}
+      : folder(std::move(f)),
+        media(env.Stub<Media>("media")),
+        block_user(env.Stub<BlockUser>("block-user")) {}
 
   Coroutine Put(Context& ctx, const ImageOfUser& request, MediaItem* reply) override {
     const std::string& bytes = request.image().data();
@@ -75,9 +77,9 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     LookRequest look;
     look.set_viewer(request.viewer());
     if (request.viewer() != found->owner()) look.add_authors(found->owner());
-    auto [seen] = co_await WhenAll(ctx, Ask(graph, SocialGraph::kLook, look));
-    if (!seen.ok()) co_return seen.status();
-    const bool shown = found->linked() ? seen->hidden().empty() : request.viewer() == found->owner();
+    auto [hidden] = co_await WhenAll(ctx, Ask(block_user, BlockUser::kHidden, look));
+    if (!hidden.ok()) co_return hidden.status();
+    const bool shown = found->linked() ? hidden->ids().empty() : request.viewer() == found->owner();
     const bool read = shown && Offload([&] {
                         std::ifstream file(PathOf(request.id()), std::ios::binary);
                         reply->mutable_data()->assign(std::istreambuf_iterator<char>(file), {});
@@ -103,19 +105,19 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
   std::string PathOf(uint64_t id) const { return Join(folder, "/", id); }
 
   std::vector<DeclaredPath> Paths() const override {
-    const std::string items(Media::kServiceName), graphs(SocialGraph::kServiceName);
-    return {{"Put", {items}}, {"Get", {items, graphs}}, {"Delete", {}}};
+    const std::string items(Media::kServiceName), blocks(BlockUser::kServiceName);
+    return {{"Put", {items}}, {"Get", {items, blocks}}, {"Delete", {}}};
   }
 
   const std::string folder;
   const Media::Stub media;
-  const SocialGraph::Stub graph;
+  const BlockUser::Stub block_user;
 };
 
 HostedService HostedMediaFrontend() {
   auto data = std::make_shared<DataOptions>();
   return {.name = "media-frontend",
-          .calls = {"media", "social-graph"},
+          .calls = {"media", "block-user"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
             const absl::StatusOr<std::string> folder = DataFolder(data->folder);

@@ -21,7 +21,7 @@ namespace curtail::social {
 struct ReadPostService final : ReadPost::CoroutineService {
   explicit ReadPostService(Env& env)
       : storage(env.Stub<PostStorage>("post-storage")),
-        graph(env.Stub<SocialGraph>("social-graph")),
+        block_user(env.Stub<BlockUser>("block-user")),
         favorite(env.Stub<Favorite>("favorite")),
         repost_reply(env.Stub<RepostReply>("repost-reply")) {}
 
@@ -36,12 +36,12 @@ struct ReadPostService final : ReadPost::CoroutineService {
                          Ask(repost_reply, RepostReply::kCount, ids));
     if (!posts.ok()) co_return posts.status();
     auto seen = co_await WhenAllOk(ctx, Ask(storage, PostStorage::kRead, OriginalsOf(*posts)),
-                                   Ask(graph, SocialGraph::kLook, AuthorsOf(request.viewer(), *posts)));
+                                   Ask(block_user, BlockUser::kHidden, AuthorsOf(request.viewer(), *posts)));
     if (!seen.ok()) co_return seen.status();
-    auto& [originals, look] = *seen;
+    auto& [originals, not_these] = *seen;
     std::unordered_map<uint64_t, Post*> by_id;
     for (Post& post : *originals.mutable_posts()) by_id[post.id()] = &post;
-    const std::unordered_set<uint64_t> hidden(look.hidden().begin(), look.hidden().end());
+    const std::unordered_set<uint64_t> hidden(not_these.ids().begin(), not_these.ids().end());
     int next = 0;
     for (int i = 0; i < ids.ids_size(); ++i) {
       if (next == posts->posts_size() || posts->posts(next).id() != ids.ids(i)) {
@@ -59,8 +59,7 @@ struct ReadPostService final : ReadPost::CoroutineService {
       if (refs.ok()) post->set_reposts(refs->reposts(i));
       reply->add_posts()->Swap(post);
     }
-    reply->mutable_followed()->Swap(look.mutable_followed());
-    reply->mutable_hidden()->Swap(look.mutable_hidden());
+    reply->mutable_hidden()->Swap(not_these.mutable_ids());
     co_return absl::OkStatus();
   }
 
@@ -101,19 +100,19 @@ struct ReadPostService final : ReadPost::CoroutineService {
 
   std::vector<DeclaredPath> Paths() const override {
     return {{"Read",
-             {std::string(PostStorage::kServiceName), std::string(SocialGraph::kServiceName),
+             {std::string(PostStorage::kServiceName), std::string(BlockUser::kServiceName),
               std::string(Favorite::kServiceName), std::string(RepostReply::kServiceName)}}};
   }
 
   const PostStorage::Stub storage;
-  const SocialGraph::Stub graph;
+  const BlockUser::Stub block_user;
   const Favorite::Stub favorite;
   const RepostReply::Stub repost_reply;
 };
 
 HostedService HostedReadPost() {
   return {.name = "read-post",
-          .calls = {"post-storage", "social-graph", "favorite", "repost-reply"},
+          .calls = {"post-storage", "block-user", "favorite", "repost-reply"},
           .make = [](Env& env) { return std::make_unique<ReadPostService>(env); }};
 }
 

@@ -1,131 +1,105 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Social graph: who follows whom, and who blocks whom.
-#include "apps/social/data.h"
+// Social graph: who follows whom. Nobody follows a user whom it blocks, or who blocks it. Blocks are another service's,
+// so the order of steps keeps that rule, however a Follow and a Block meet:
+//
+//  F1  A follow is stored.   F2  Then the blocks are looked at.   F3  If there is one, the follow goes again.
+//  B1  A block is stored.    B2  Then the follows of the two go.
+//
+// A Follow that saw no block in F2 was stored before B1, so B2 ends it. If B2 fails, so does the Block, which is to be
+// repeated. If a process dies between F1 and F3, a follow may stay: it shows nothing while the block lasts.
+#include <chrono>
+
+#include "apps/social/graph_store.h"
 #include "apps/social/page.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
+#include "curtail/rpc/when_all.h"
 #include "users.curtail.h"
 
 namespace curtail::social {
 
-// Keyed by who acts; the index has the other direction.
-const char kGraphSchema[] =
-    "CREATE TABLE follows(user INTEGER, other INTEGER, PRIMARY KEY(user, other)) STRICT, WITHOUT ROWID;"
-    "CREATE INDEX followers ON follows(other, user);"
-    "CREATE TABLE blocks(user INTEGER, other INTEGER, PRIMARY KEY(user, other)) STRICT, WITHOUT ROWID;";
+constexpr Nanos kEndTime = std::chrono::seconds(2);
 
 struct SocialGraphService final : SocialGraph::CoroutineService {
-  explicit SocialGraphService(SqlDatabase& d) : db(d) {}
+  SocialGraphService(std::unique_ptr<GraphStore> s, Env& env)
+      : store(std::move(s)), block_user(env.Stub<BlockUser>("block-user")) {}
 
   Coroutine Follow(Context& ctx, const Edge& request, Changed* reply) override {
     if (request.from() == request.to()) co_return absl::InvalidArgumentError("nobody follows itself");
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      const absl::StatusOr<bool> blocked = Either(s, request.from(), request.to());
-      if (!blocked.ok()) return blocked.status();
-      if (*blocked) return absl::PermissionDeniedError("one of the two blocks the other");
-      return Change(s, "INSERT INTO follows VALUES (?1, ?2) ON CONFLICT DO NOTHING", request, reply);
-    });
+    bool changed = false;
+    absl::Status stored = co_await store->Follow(ctx, request, &changed);  // F1
+    if (!stored.ok()) co_return stored;
+    LookRequest look;
+    look.set_viewer(request.from());
+    look.add_authors(request.to());
+    auto [hidden] = co_await WhenAll(ctx, Ask(block_user, BlockUser::kHidden, look));  // F2
+    const bool blocked = hidden.ok() && !hidden->ids().empty();
+    if (hidden.ok() && !blocked) {
+      reply->set_changed(changed);
+      co_return absl::OkStatus();
+    }
+    if (blocked || changed) {
+      Context last(&ctx, Deadline::In(kEndTime));
+      absl::Status ended = co_await store->Unfollow(last, request, &changed);  // F3
+      if (!ended.ok()) co_return ended;
+    }
+    if (blocked) co_return absl::PermissionDeniedError("one of the two blocks the other");
+    co_return hidden.status();
   }
 
   Coroutine Unfollow(Context& ctx, const Edge& request, Changed* reply) override {
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      return Change(s, "DELETE FROM follows WHERE user = ?1 AND other = ?2", request, reply);
-    });
+    bool changed = false;
+    absl::Status status = co_await store->Unfollow(ctx, request, &changed);
+    reply->set_changed(changed);
+    co_return status;
   }
 
   Coroutine Block(Context& ctx, const Edge& request, Changed* reply) override {
-    if (request.from() == request.to()) co_return absl::InvalidArgumentError("nobody blocks itself");
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status =
-          s.Execute("DELETE FROM follows WHERE (user = ?1 AND other = ?2) OR (user = ?2 AND other = ?1)",
-                    {request.from(), request.to()});
-      if (!status.ok()) return status;
-      return Change(s, "INSERT INTO blocks VALUES (?1, ?2) ON CONFLICT DO NOTHING", request, reply);
-    });
-  }
-
-  Coroutine Unblock(Context& ctx, const Edge& request, Changed* reply) override {
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      return Change(s, "DELETE FROM blocks WHERE user = ?1 AND other = ?2", request, reply);
-    });
+    auto [blocked] = co_await WhenAll(ctx, Ask(block_user, BlockUser::kAdd, request));  // B1
+    if (!blocked.ok()) co_return blocked.status();
+    reply->Swap(&*blocked);
+    co_return co_await store->Part(ctx, request);  // B2
   }
 
   Coroutine Followers(Context& ctx, const EdgePage& request, Ids* reply) override {
-    return List(ctx, "SELECT user FROM follows WHERE other = ?1 AND user > ?2 ORDER BY user LIMIT ?3",
-                request, reply);
+    return store->Followers(ctx, request, reply);
   }
   Coroutine Followees(Context& ctx, const EdgePage& request, Ids* reply) override {
-    return List(ctx, "SELECT other FROM follows WHERE user = ?1 AND other > ?2 ORDER BY other LIMIT ?3",
-                request, reply);
+    return store->Followees(ctx, request, reply);
   }
 
-  Coroutine Look(Context& ctx, const LookRequest& request, LookReply* reply) override {
+  Coroutine Look(Context& ctx, const LookRequest& request, Ids* reply) override {
     if (absl::Status status = CheckCount(request.authors_size(), kMostIds, "authors"); !status.ok()) {
       co_return status;
     }
     if (request.viewer() == 0 || request.authors().empty()) co_return absl::OkStatus();
-    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      for (const uint64_t author : request.authors()) {
-        const absl::StatusOr<bool> hidden = Either(s, request.viewer(), author);
-        if (!hidden.ok()) return hidden.status();
-        if (*hidden) reply->add_hidden(author);
-        absl::Status status =
-            s.Query("SELECT 1 FROM follows WHERE user = ?1 AND other = ?2", {request.viewer(), author},
-                    [&](const SqlRow&) { reply->add_followed(author); });
-        if (!status.ok()) return status;
-      }
-      return absl::OkStatus();
-    });
+    co_return co_await store->Followed(ctx, request, reply);
   }
 
   Coroutine CountOf(Context& ctx, const UserId& request, GraphCounts* reply) override {
-    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.Query(
-          "SELECT (SELECT count(*) FROM follows WHERE other = ?1),"
-          " (SELECT count(*) FROM follows WHERE user = ?1)",
-          {request.user()}, [&](const SqlRow& row) {
-            reply->set_followers(row.Unsigned(0));
-            reply->set_following(row.Unsigned(1));
-          });
-    });
+    return store->Count(ctx, request.user(), reply);
   }
 
-  // True if one of them blocks the other.
-  static absl::StatusOr<bool> Either(SqlSession& s, uint64_t a, uint64_t b) {
-    bool blocked = false;
-    absl::Status status =
-        s.Query("SELECT 1 FROM blocks WHERE (user = ?1 AND other = ?2) OR (user = ?2 AND other = ?1)", {a, b},
-                [&](const SqlRow&) { blocked = true; });
-    if (!status.ok()) return status;
-    return blocked;
+  std::vector<DeclaredPath> Paths() const override {
+    const std::string blocks(BlockUser::kServiceName);
+    return {{"Follow", {blocks}}, {"Unfollow", {}}, {"Block", {blocks}}, {"Followers", {}},
+            {"Followees", {}},    {"Look", {}},     {"CountOf", {}}};
   }
 
-  static absl::Status Change(SqlSession& s, std::string_view sql, const Edge& edge, Changed* reply) {
-    absl::Status status = s.Execute(sql, {edge.from(), edge.to()});
-    reply->set_changed(s.changes() > 0);
-    return status;
-  }
-
-  Coroutine List(Context& ctx, std::string_view sql, const EdgePage& page, Ids* reply) {
-    const uint32_t limit = page.limit() == 0 ? kMostIds : std::min<uint32_t>(page.limit(), kMostIds);
-    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.Query(sql, {page.user(), page.after(), uint64_t{limit}},
-                     [&](const SqlRow& row) { reply->add_ids(row.Unsigned(0)); });
-    });
-  }
-
-  SqlDatabase& db;
+  const std::unique_ptr<GraphStore> store;
+  const BlockUser::Stub block_user;
 };
 
 HostedService HostedSocialGraph() {
   auto data = std::make_shared<DataOptions>();
   return {.name = "social-graph",
+          .calls = {"block-user"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(env, *data, "social-graph", {kGraphSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<SocialGraphService>(**db);
+            auto store = OpenGraph(env, *data);
+            if (!store.ok()) return store.status();
+            return std::make_unique<SocialGraphService>(*std::move(store), env);
           }};
 }
 

@@ -21,7 +21,10 @@ constexpr size_t kCandidates = 500;
 
 struct UserRecommenderService final : UserRecommender::CoroutineService {
   UserRecommenderService(std::string path, Env& env)
-      : file(std::move(path)), user(env.Stub<User>("user")), graph(env.Stub<SocialGraph>("social-graph")) {}
+      : file(std::move(path)),
+        user(env.Stub<User>("user")),
+        graph(env.Stub<SocialGraph>("social-graph")),
+        block_user(env.Stub<BlockUser>("block-user")) {}
 
   Coroutine Recommend(Context& ctx, const RecommendQuery& request, People* reply) override {
     const auto model = file.Get();
@@ -30,10 +33,12 @@ struct UserRecommenderService final : UserRecommender::CoroutineService {
     LookRequest look;
     look.set_viewer(request.user());
     look.mutable_authors()->Assign(best.begin(), best.end());
-    auto [known] = co_await WhenAll(ctx, Ask(graph, SocialGraph::kLook, look));
+    auto known = co_await WhenAllOk(ctx, Ask(graph, SocialGraph::kLook, look),
+                                    Ask(block_user, BlockUser::kHidden, look));
     if (!known.ok()) co_return known.status();
-    std::unordered_set<uint64_t> not_these(known->followed().begin(), known->followed().end());
-    not_these.insert(known->hidden().begin(), known->hidden().end());
+    const auto& [followed, hidden] = *known;
+    std::unordered_set<uint64_t> not_these(followed.ids().begin(), followed.ids().end());
+    not_these.insert(hidden.ids().begin(), hidden.ids().end());
     Ids chosen;
     for (const uint64_t one : best) {
       if (chosen.ids_size() == static_cast<int>(LimitOf(request.limit()))) break;
@@ -50,18 +55,21 @@ struct UserRecommenderService final : UserRecommender::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Recommend", {std::string(User::kServiceName), std::string(SocialGraph::kServiceName)}}};
+    return {{"Recommend",
+             {std::string(User::kServiceName), std::string(SocialGraph::kServiceName),
+              std::string(BlockUser::kServiceName)}}};
   }
 
   ModelFile<FollowModel> file;
   const User::Stub user;
   const SocialGraph::Stub graph;
+  const BlockUser::Stub block_user;
 };
 
 HostedService HostedUserRecommender() {
   auto data = std::make_shared<DataOptions>();
   return {.name = "user-recommender",
-          .calls = {"user", "social-graph"},
+          .calls = {"user", "social-graph", "block-user"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
             const absl::StatusOr<std::string> folder = DataFolder(data->folder);

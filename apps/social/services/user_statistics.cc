@@ -14,6 +14,7 @@ struct UserStatisticsService final : UserStatistics::CoroutineService {
   explicit UserStatisticsService(Env& env)
       : storage(env.Stub<PostStorage>("post-storage")),
         graph(env.Stub<SocialGraph>("social-graph")),
+        block_user(env.Stub<BlockUser>("block-user")),
         favorite(env.Stub<Favorite>("favorite")) {}
 
   Coroutine Of(Context& ctx, const StatisticsQuery& request, Statistics* reply) override {
@@ -24,10 +25,10 @@ struct UserStatisticsService final : UserStatistics::CoroutineService {
     look.add_authors(request.user());
     auto all = co_await WhenAllOk(
         ctx, Ask(storage, PostStorage::kCountOf, of), Ask(graph, SocialGraph::kCountOf, of),
-        Ask(favorite, Favorite::kReceived, of), Ask(graph, SocialGraph::kLook, look));
+        Ask(favorite, Favorite::kReceived, of), Ask(block_user, BlockUser::kHidden, look));
     if (!all.ok()) co_return all.status();
-    const auto& [posts, people, likes, looked] = *all;
-    if (!looked.hidden().empty()) co_return absl::OkStatus();  // as an empty timeline
+    const auto& [posts, people, likes, hidden] = *all;
+    if (!hidden.ids().empty()) co_return absl::OkStatus();  // as an empty timeline
     reply->set_posts(posts.count());
     reply->set_followers(people.followers());
     reply->set_following(people.following());
@@ -38,17 +39,18 @@ struct UserStatisticsService final : UserStatistics::CoroutineService {
   std::vector<DeclaredPath> Paths() const override {
     return {{"Of",
              {std::string(PostStorage::kServiceName), std::string(SocialGraph::kServiceName),
-              std::string(Favorite::kServiceName)}}};
+              std::string(Favorite::kServiceName), std::string(BlockUser::kServiceName)}}};
   }
 
   const PostStorage::Stub storage;
   const SocialGraph::Stub graph;
+  const BlockUser::Stub block_user;
   const Favorite::Stub favorite;
 };
 
 HostedService HostedUserStatistics() {
   return {.name = "user-statistics",
-          .calls = {"post-storage", "social-graph", "favorite"},
+          .calls = {"post-storage", "social-graph", "favorite", "block-user"},
           .make = [](Env& env) { return std::make_unique<UserStatisticsService>(env); }};
 }
 

@@ -45,6 +45,8 @@ struct UserTimelineService final : UserTimeline::CoroutineService {
   const ReadPost::Stub read_post;
 };
 
-HostedService HostedUserTimeline() { return HostedTimeline<UserTimelineService>("user-timeline"); }
+HostedService HostedUserTimeline() {
+  return HostedTimeline<UserTimelineService>("user-timeline", {"read-post"});
+}
 
 }  // namespace curtail::social

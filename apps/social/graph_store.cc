@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/social/graph_store.h"
+
+#include <utility>
+
+#include "apps/social/folder.h"
+
+namespace curtail::social {
+
+absl::StatusOr<std::unique_ptr<GraphStore>> OpenGraph(Env& env, const DataOptions& data) {
+  const absl::StatusOr<std::string> folder = DataFolder(data.folder);
+  if (!folder.ok()) return folder.status();
+  const std::string redis = env.Store("redis").empty() ? "" : env.Store("redis").front();
+  if (absl::Status noted = NotePlace(*folder, kGraphService, "redis", redis); !noted.ok()) return noted;
+  if (!redis.empty()) {
+    absl::StatusOr<StoreAddress> address = StoreAddress::Parse(redis);
+    if (!address.ok()) return address.status();
+    return MakeRedisGraph(*std::move(address));
+  }
+  auto db = OpenData(env, data, kGraphService, {kGraphSchema});
+  if (!db.ok()) return db.status();
+  return MakeSqlGraph(*db);
+}
+
+absl::Status ForEachFollow(const std::string& folder, OnFollow follow) {
+  const std::string redis = PlaceNoted(folder, kGraphService, "redis");
+  if (redis.empty()) return ForEachSqlFollow(folder, follow);
+  const absl::StatusOr<StoreAddress> address = StoreAddress::Parse(redis);
+  return address.ok() ? ForEachRedisFollow(*address, follow) : address.status();
+}
+
+}  // namespace curtail::social

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. Two sorted sets a user: `out`, of those whom it follows, and `in`, of its followers. A change is a transaction
+// of both, so no reader, and no Redis that is started again, finds one without the other.
+#include <cstdlib>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "apps/social/graph_store.h"
+#include "apps/social/page.h"
+#include "apps/social/redis_sets.h"
+#include "curtail/base/strings.h"
+#include "curtail/store/redis/redis.h"
+
+namespace curtail::social {
+namespace {
+
+constexpr char kPrefix[] = "social-graph:";
+// A look at all follows: keys, and ids, in a reply.
+constexpr char kKeysOfLook[] = "1000", kIdsOfLook[] = "10000";
+constexpr Nanos kLookTime = std::chrono::seconds(10);
+
+std::string OutOf(uint64_t user) { return Join(kPrefix, "out:", user); }
+std::string InOf(uint64_t user) { return Join(kPrefix, "in:", user); }
+
+std::string MemberOf(uint64_t user) {
+  std::string member;
+  AppendId(user, &member);
+  return member;
+}
+
+absl::Status Damaged() { return absl::DataLossError("the graph in Redis is damaged"); }
+
+absl::Status AppendIds(const RedisReply& members, std::vector<uint64_t>* ids) {
+  for (const RedisReply& member : members.elements) {
+    if (member.text.size() != kIdBytes) return Damaged();
+    ids->push_back(IdAt(member.text));
+  }
+  return absl::OkStatus();
+}
+
+class RedisGraph final : public GraphStore {
+ public:
+  explicit RedisGraph(StoreAddress address) : redis_(std::move(address)) {}
+
+  Coroutine Follow(Context& ctx, const Edge& edge, bool* changed) override {
+    RedisBatch batch;
+    batch.Add({"MULTI"});
+    batch.Add({"ZADD", OutOf(edge.from()), "0", MemberOf(edge.to())});
+    batch.Add({"ZADD", InOf(edge.to()), "0", MemberOf(edge.from())});
+    batch.Add({"EXEC"});
+    return Change(std::move(batch), ctx.deadline(), changed);
+  }
+
+  Coroutine Unfollow(Context& ctx, const Edge& edge, bool* changed) override {
+    RedisBatch batch;
+    batch.Add({"MULTI"});
+    Remove(edge.from(), edge.to(), &batch);
+    batch.Add({"EXEC"});
+    return Change(std::move(batch), ctx.deadline(), changed);
+  }
+
+  Coroutine Part(Context& ctx, const Edge& edge) override {
+    RedisBatch batch;
+    batch.Add({"MULTI"});
+    Remove(edge.from(), edge.to(), &batch);
+    Remove(edge.to(), edge.from(), &batch);
+    batch.Add({"EXEC"});
+    bool changed = false;
+    co_return co_await Change(std::move(batch), ctx.deadline(), &changed);
+  }
+
+  Coroutine Followers(Context& ctx, const EdgePage& page, Ids* ids) override {
+    return List(ctx, InOf(page.user()), page, ids);
+  }
+  Coroutine Followees(Context& ctx, const EdgePage& page, Ids* ids) override {
+    return List(ctx, OutOf(page.user()), page, ids);
+  }
+
+  Coroutine Followed(Context& ctx, const LookRequest& look, Ids* ids) override {
+    const std::string key = OutOf(look.viewer());
+    std::vector<std::string> members;
+    for (const uint64_t author : look.authors()) members.push_back(MemberOf(author));
+    std::vector<std::string_view> words = {"ZMSCORE", key};
+    words.insert(words.end(), members.begin(), members.end());
+    RedisBatch batch;
+    batch.Add(words);
+    const absl::StatusOr<RedisReply> scores = co_await RunOne(redis_, std::move(batch), ctx.deadline());
+    if (!scores.ok()) co_return scores.status();
+    if (scores->elements.size() != members.size()) co_return Damaged();
+    for (int i = 0; i < look.authors_size(); ++i) {
+      if (!scores->elements[static_cast<size_t>(i)].null()) ids->add_ids(look.authors(i));
+    }
+    co_return absl::OkStatus();
+  }
+
+  Coroutine Count(Context& ctx, uint64_t user, GraphCounts* counts) override {
+    RedisBatch batch;
+    batch.Add({"ZCARD", InOf(user)});
+    batch.Add({"ZCARD", OutOf(user)});
+    std::vector<RedisReply> replies;
+    absl::Status status = co_await RunAll(redis_, std::move(batch), ctx.deadline(), &replies);
+    if (!status.ok()) co_return status;
+    counts->set_followers(static_cast<uint64_t>(replies[0].integer));
+    counts->set_following(static_cast<uint64_t>(replies[1].integer));
+    co_return absl::OkStatus();
+  }
+
+ private:
+  static void Remove(uint64_t from, uint64_t to, RedisBatch* batch) {
+    batch->Add({"ZREM", OutOf(from), MemberOf(to)});
+    batch->Add({"ZREM", InOf(to), MemberOf(from)});
+  }
+
+  // Of a transaction whose first command says by a number whether it changes something.
+  Coroutine Change(RedisBatch batch, Deadline deadline, bool* changed) {
+    std::vector<RedisReply> replies;
+    absl::Status status = co_await RunAll(redis_, std::move(batch), deadline, &replies);
+    if (!status.ok()) co_return status;
+    for (const RedisReply& one : replies.back().elements) status.Update(one.status());
+    if (replies.back().elements.empty()) co_return Damaged();
+    *changed = replies.back().elements.front().integer > 0;
+    co_return status;
+  }
+
+  Coroutine List(Context& ctx, std::string key, const EdgePage& page, Ids* ids) {
+    RedisBatch batch;
+    batch.Add(
+        {"ZRANGEBYLEX", key, IdBound('(', page.after()), "+", "LIMIT", "0", Join(EdgeLimitOf(page.limit()))});
+    const absl::StatusOr<RedisReply> members = co_await RunOne(redis_, std::move(batch), ctx.deadline());
+    if (!members.ok()) co_return members.status();
+    std::vector<uint64_t> found;
+    absl::Status status = AppendIds(*members, &found);
+    ids->mutable_ids()->Add(found.begin(), found.end());
+    co_return status;
+  }
+
+  Redis redis_;
+};
+
+}  // namespace
+
+std::unique_ptr<GraphStore> MakeRedisGraph(StoreAddress address) {
+  return std::make_unique<RedisGraph>(std::move(address));
+}
+
+absl::Status ForEachRedisFollow(const StoreAddress& address, OnFollow follow) {
+  Redis redis(address);
+  const std::string prefix = Join(kPrefix, "out:");
+  std::unordered_set<std::string> seen;  // a scan may name a key again
+  std::string cursor = "0";
+  do {
+    const auto keys = redis.Run({"SCAN", cursor, "MATCH", prefix + "*", "COUNT", kKeysOfLook, "TYPE", "zset"},
+                                Deadline::In(kLookTime));
+    if (!keys.ok()) return keys.status();
+    if (keys->elements.size() != 2) return Damaged();
+    cursor = keys->elements[0].text;
+    for (const RedisReply& key : keys->elements[1].elements) {
+      if (!seen.insert(key.text).second) continue;
+      const uint64_t user = std::strtoull(key.text.c_str() + prefix.size(), nullptr, 10);
+      std::vector<uint64_t> others(1);
+      while (!others.empty()) {
+        const auto page =
+            redis.Run({"ZRANGEBYLEX", key.text, IdBound('(', others.back()), "+", "LIMIT", "0", kIdsOfLook},
+                      Deadline::In(kLookTime));
+        if (!page.ok()) return page.status();
+        others.clear();
+        if (absl::Status status = AppendIds(*page, &others); !status.ok()) return status;
+        for (const uint64_t other : others) follow(user, other);
+      }
+    }
+  } while (cursor != "0");
+  return absl::OkStatus();
+}
+
+}  // namespace curtail::social

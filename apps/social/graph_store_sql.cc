@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/social/graph_store.h"
+#include "apps/social/page.h"
+
+namespace curtail::social {
+
+// Keyed by who acts; the index has the other direction.
+const char kGraphSchema[] =
+    "CREATE TABLE follows(user INTEGER, other INTEGER, PRIMARY KEY(user, other)) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX followers ON follows(other, user);";
+
+namespace {
+
+class SqlGraph final : public GraphStore {
+ public:
+  explicit SqlGraph(SqlDatabase* db) : db_(*db) {}
+
+  Coroutine Follow(Context& ctx, const Edge& edge, bool* changed) override {
+    return Change(ctx, "INSERT INTO follows VALUES (?1, ?2) ON CONFLICT DO NOTHING", edge, changed);
+  }
+  Coroutine Unfollow(Context& ctx, const Edge& edge, bool* changed) override {
+    return Change(ctx, "DELETE FROM follows WHERE user = ?1 AND other = ?2", edge, changed);
+  }
+
+  Coroutine Part(Context& ctx, const Edge& edge) override {
+    co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) {
+      return s.Execute("DELETE FROM follows WHERE (user = ?1 AND other = ?2) OR (user = ?2 AND other = ?1)",
+                       {edge.from(), edge.to()});
+    });
+  }
+
+  Coroutine Followers(Context& ctx, const EdgePage& page, Ids* ids) override {
+    return List(ctx, "SELECT user FROM follows WHERE other = ?1 AND user > ?2 ORDER BY user LIMIT ?3", page,
+                ids);
+  }
+  Coroutine Followees(Context& ctx, const EdgePage& page, Ids* ids) override {
+    return List(ctx, "SELECT other FROM follows WHERE user = ?1 AND other > ?2 ORDER BY other LIMIT ?3", page,
+                ids);
+  }
+
+  Coroutine Followed(Context& ctx, const LookRequest& look, Ids* ids) override {
+    co_return co_await db_.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.QueryEach(
+          "SELECT 1 FROM follows WHERE user = ?1 AND other = ?2", 2, EachWith(look.viewer(), look.authors()),
+          [&](size_t run, const SqlRow&) { ids->add_ids(look.authors(static_cast<int>(run))); });
+    });
+  }
+
+  Coroutine Count(Context& ctx, uint64_t user, GraphCounts* counts) override {
+    co_return co_await db_.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query(
+          "SELECT (SELECT count(*) FROM follows WHERE other = ?1),"
+          " (SELECT count(*) FROM follows WHERE user = ?1)",
+          {user}, [&](const SqlRow& row) {
+            counts->set_followers(row.Unsigned(0));
+            counts->set_following(row.Unsigned(1));
+          });
+    });
+  }
+
+ private:
+  Coroutine Change(Context& ctx, std::string_view sql, const Edge& edge, bool* changed) {
+    co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status = s.Execute(sql, {edge.from(), edge.to()});
+      *changed = s.changes() > 0;
+      return status;
+    });
+  }
+
+  Coroutine List(Context& ctx, std::string_view sql, const EdgePage& page, Ids* ids) {
+    co_return co_await db_.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query(sql, {page.user(), page.after(), uint64_t{EdgeLimitOf(page.limit())}},
+                     [&](const SqlRow& row) { ids->add_ids(row.Unsigned(0)); });
+    });
+  }
+
+  SqlDatabase& db_;
+};
+
+}  // namespace
+
+std::unique_ptr<GraphStore> MakeSqlGraph(SqlDatabase* db) { return std::make_unique<SqlGraph>(db); }
+
+absl::Status ForEachSqlFollow(const std::string& folder, OnFollow follow) {
+  return LookAtData(folder, kGraphService, [&](SqlSession& session) {
+    return session.Query("SELECT user, other FROM follows", {},
+                         [&](const SqlRow& row) { follow(row.Unsigned(0), row.Unsigned(1)); });
+  });
+}
+
+}  // namespace curtail::social

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Block user: who blocks whom. Whoever shows something of one user to another asks here, once for all authors.
+#include "apps/social/data.h"
+#include "apps/social/page.h"
+#include "curtail/rpc/coroutine.h"
+#include "curtail/rpc/host.h"
+#include "users.curtail.h"
+
+namespace curtail::social {
+
+const char kBlockSchema[] =
+    "CREATE TABLE blocks(user INTEGER, other INTEGER, PRIMARY KEY(user, other)) STRICT, WITHOUT ROWID;";
+
+struct BlockUserService final : BlockUser::CoroutineService {
+  explicit BlockUserService(SqlDatabase& d) : db(d) {}
+
+  Coroutine Add(Context& ctx, const Edge& request, Changed* reply) override {
+    if (request.from() == request.to()) co_return absl::InvalidArgumentError("nobody blocks itself");
+    co_return co_await Change(ctx, "INSERT INTO blocks VALUES (?1, ?2) ON CONFLICT DO NOTHING", request,
+                              reply);
+  }
+  Coroutine Remove(Context& ctx, const Edge& request, Changed* reply) override {
+    return Change(ctx, "DELETE FROM blocks WHERE user = ?1 AND other = ?2", request, reply);
+  }
+
+  Coroutine Hidden(Context& ctx, const LookRequest& request, Ids* reply) override {
+    if (absl::Status status = CheckCount(request.authors_size(), kMostIds, "authors"); !status.ok()) {
+      co_return status;
+    }
+    if (request.viewer() == 0 || request.authors().empty()) co_return absl::OkStatus();
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.QueryEach(
+          "SELECT 1 WHERE EXISTS (SELECT 1 FROM blocks WHERE user = ?1 AND other = ?2)"
+          " OR EXISTS (SELECT 1 FROM blocks WHERE user = ?2 AND other = ?1)",
+          2, EachWith(request.viewer(), request.authors()),
+          [&](size_t run, const SqlRow&) { reply->add_ids(request.authors(static_cast<int>(run))); });
+    });
+  }
+
+  Coroutine Change(Context& ctx, std::string_view sql, const Edge& edge, Changed* reply) {
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status = s.Execute(sql, {edge.from(), edge.to()});
+      reply->set_changed(s.changes() > 0);
+      return status;
+    });
+  }
+
+  SqlDatabase& db;
+};
+
+HostedService HostedBlockUser() {
+  auto data = std::make_shared<DataOptions>();
+  return {.name = "block-user",
+          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .make = [data](Env& env) -> MadeService {
+            auto db = OpenData(env, *data, "block-user", {kBlockSchema});
+            if (!db.ok()) return db.status();
+            return std::make_unique<BlockUserService>(**db);
+          }};
+}
+
+}  // namespace curtail::social
