@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Starts the whole application, loads it, and uses it over REST. Usage: up_test.py FORM CURTAIL GATEWAY SOCIAL"""
+"""Starts the whole application, loads it, and uses it over REST. Usage: up_test.py FORM CURTAIL SOCIAL"""
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -14,8 +13,8 @@ import urllib.error
 import urllib.request
 
 MAX_WAIT_S = 90
-FORMS = {"processes": ["--set", "redis.replicas=1"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 27, "monolith": 2}
+FORMS = {"processes": ["--set", "redis.replicas=1", "--set", "front-end.replicas=2"], "monolith": ["--monolith"]}
+PROCESSES = {"processes": 29, "monolith": 3}
 
 
 def rest(address, verb, path, body=None, token=None):
@@ -228,7 +227,7 @@ def use_wrk2(address):
     assert sends(address, wrk_script("GET", "home-timeline/read?user_id=8&start=0&stop=10"))[0] == 404
 
 
-def main(form, curtail, gateway, social):
+def main(form, curtail, social):
     with tempfile.TemporaryDirectory() as scratch:
         env = {**os.environ, "XDG_RUNTIME_DIR": scratch, "XDG_STATE_HOME": scratch + "/state", "NO_COLOR": "1",
                "PATH": os.path.dirname(social) + ":" + os.environ["PATH"]}
@@ -240,7 +239,7 @@ def main(form, curtail, gateway, social):
             return done.stdout
 
         sizes = [word for text in ("users=12", "follows=30", "posts=30") for word in ("--set", text)]
-        run("up", "social", "--detach", *sizes, "--set", "wrk2_without_authentication=on", *FORMS[form])
+        said = run("up", "social", "--detach", *sizes, "--set", "wrk2_without_authentication=on", *FORMS[form])
         try:
             processes = json.loads(run("ps", "--json"))[0]["processes"]
             assert len(processes) == PROCESSES[form], processes
@@ -249,22 +248,20 @@ def main(form, curtail, gateway, social):
             requests = json.load(open(scratch + "/run.json"))["runs"][0]["requests"]
             assert requests["ok"] > 0 and requests["ok"] == requests["sent"], requests
 
-            entry = next(p["address"] for p in processes if p["name"] == "front-end")
+            fronts = [p for p in processes if p["service"] == "front-end"]
+            entry = fronts[0]["address"]
             # As on a cluster, where the stores are in other folders.
             done = subprocess.run([social, "fill", "--target", entry, "--data", scratch + "/apart", "--users", "12",
                                    "--follows", "0", "--posts", "0", "--ads", "0", "--train", "--quiet"], env=env, text=True,
                                   capture_output=True, timeout=MAX_WAIT_S)
             assert done.returncode == 0 and "nothing is learned" in done.stderr, done
-            front = subprocess.Popen([gateway, entry, "--listen", "127.0.0.1:0", "--forward-header", "authorization",
-                                      "--accept-forms"], text=True, stdout=subprocess.PIPE)
-            try:
-                address = re.search(r"listening on (\S+)", front.stdout.readline()).group(1)
-                use_page(address)
-                use(address)
-                use_wrk2(address)
-            finally:
-                front.send_signal(signal.SIGTERM)
-                front.communicate(timeout=MAX_WAIT_S)
+            address = next(p["address"] for p in processes if p["service"] == "load-balancer")
+            assert f"http://{address}/" in said, said
+            use_page(address)
+            use(address)
+            use_wrk2(address)
+            calls = [json.loads(run("status", "social/" + p["name"], "--json"))["begun"] for p in fronts]
+            assert form == "monolith" or all(count > 20 for count in calls), calls
         finally:
             run("down", "social")
 

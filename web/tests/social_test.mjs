@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two users of the social network's page: node social_test.mjs CURTAIL CURTAIL-GATEWAY SOCIAL [FOLDER OF PICTURES]
+// Two users of the social network's page: node social_test.mjs CURTAIL SOCIAL [FOLDER OF PICTURES]
 //
 // They register, post a text that looks like markup and a picture, mention, find, follow and like each other, read timelines, delete, and
 // log out. A wrong password, a taken name and an expired token are told. What the page asks for is the gateway's, an inline script does not
@@ -9,9 +9,9 @@ import { createHmac } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { end, expectAccessible, expectShown, launch, MAX_WAIT_MS, openPage, run, start } from "./kit.mjs";
+import { expectAccessible, expectShown, launch, MAX_WAIT_MS, openPage, run } from "./kit.mjs";
 
-const [curtail, gateway, social, pictures] = process.argv.slice(2);
+const [curtail, social, pictures] = process.argv.slice(2);
 const UP_MS = 180_000; // with its users, on a machine that is busy
 const within = { timeout: 10_000 };
 const scratch = mkdtempSync(join(tmpdir(), "curtail-web-"));
@@ -197,11 +197,10 @@ async function expectNoInlineScript(page) {
 
 const sizes = ["users=12", "follows=30", "posts=30"].flatMap((size) => ["--set", size]);
 run(curtail, ["up", "social", "--monolith", "--detach", ...sizes], env, UP_MS);
-let front, browser;
+let browser;
 try {
-  const address = JSON.parse(run(curtail, ["ps", "--json"], env))[0].processes.find((p) => p.name === "front-end").address;
-  front = start(gateway, [address, "--listen", "127.0.0.1:0", "--forward-header", "authorization"], env, /listening on (\S+)/);
-  const url = `http://${(await front.found)[1]}/`;
+  const address = JSON.parse(run(curtail, ["ps", "--json"], env))[0].processes.find((p) => p.name === "load-balancer").address;
+  const url = `http://${address}/`;
   browser = await launch();
   const [ann, bob] = [await openPage(browser, url, said), await openPage(browser, url, said)];
   for (const page of [ann, bob]) page.on("request", (request) => assert.ok(request.url().startsWith(url) || request.url().startsWith("data:"), request.url()));
@@ -212,7 +211,6 @@ try {
   console.log("two users of the social network see what they should");
 } finally {
   await browser?.close();
-  if (front) await end(front, "SIGTERM");
   run(curtail, ["down", "social"], env);
   rmSync(scratch, { recursive: true, force: true });
 }
