@@ -3,8 +3,8 @@
 // stream.h - one connection to a store, on which a handler waits as its threading model waits.
 //
 // On a fiber the wait is the fiber's: the socket is registered with the poller of the fiber's
-// thread, which goes on with other requests. Elsewhere the thread sleeps in poll(2). Every wait ends
-// at its deadline.
+// thread, which runs other requests meanwhile. Elsewhere the thread sleeps in poll(2). Every wait
+// ends at its deadline.
 //
 // Under asynchronous models a thread that waits holds up the pool. So coroutines call a store by
 // `co_await Aside(...)` (curtail/exec/aside.h). Continuation handlers have no such way.
