@@ -19,12 +19,14 @@ Examples:
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import random
 import re
 import shlex
+import signal
 import statistics
 import subprocess
 import sys
@@ -35,14 +37,12 @@ VOID = 98  # how `curtail load` ends when the generator itself was late
 TRIES = 4
 
 
-def output_of(command, done):
-    if done.returncode != 0:
+def run(command, fine=(0,)):
+    """What the command prints; the program ends if the command ends with another code than `fine`."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode not in fine:
         sys.exit(f"{' '.join(command)}\nended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout
-
-
-def run(command):
-    return output_of(command, subprocess.run(command, capture_output=True, text=True, check=False))
 
 
 def cpu_seconds(options, file):
@@ -63,10 +63,10 @@ def measure(options, file, load, seconds, seed):
                "--warmup", f"{WARMUP_S}s", "--duration", f"{seconds}s", "--seed", str(seed)]
     for last in range(TRIES - 1, -1, -1):
         before = cpu_seconds(options, file)
-        done = subprocess.run([*command, "--quiet", "--json", "-"], capture_output=True, text=True, check=False)
-        if done.returncode != VOID or last == 0:
+        report = json.loads(run([*command, "--quiet", "--json", "-"], (0, VOID) if last else options.fine))
+        if report["valid"]:
             break
-    result = json.loads(output_of(command, done))["runs"][0]
+    result = report["runs"][0]
     requests = result["requests"]["ok"] * (1 + WARMUP_S / result["measured_s"])
     result["cpu_us"] = 1e6 * (cpu_seconds(options, file) - before) / max(requests, 1)
     return result
@@ -92,6 +92,29 @@ def write_copies(app, copies, folder):
 def own_data(file):
     """The folder of a copy of a service that keeps data; None for others."""
     return file.with_suffix("") if "keeps: data" in file.read_text() else None
+
+
+def end_cleanly_on_signals():
+    """SIGTERM and SIGHUP unwind as Ctrl-C does, so that what was started ends."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+
+
+@contextlib.contextmanager
+def up(curtail, files, flags):
+    """The applications of the files are up, each with its flags of `curtail up`; at the end they are down."""
+    try:
+        for name, file in files.items():
+            kept = own_data(file)
+            data = ["--set", f"data={kept}"] if kept else []
+            run([curtail, "up", str(file), "--detach", *data, *flags[name]])
+        yield
+    finally:
+        # A second Ctrl-C would leave processes behind.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for file in files.values():
+            subprocess.run([curtail, "down", file.stem], capture_output=True, check=False, start_new_session=True)
+        signal.signal(signal.SIGINT, before)
 
 
 def measures(options):
@@ -123,19 +146,12 @@ def measure_rounds(options, files):
     values = {measure_name: {copy: [] for copy in files} for measure_name in measures(options)}
     for round_number in range(options.rounds):
         order = sorted(files, key=lambda _: random.random())
-        try:
-            for copy in order:
-                kept = own_data(files[copy])
-                data = ["--set", f"data={kept}"] if kept else []
-                run([options.curtail, "up", str(files[copy]), "--detach", *data, *options.copies[copy]])
+        with up(options.curtail, {copy: files[copy] for copy in order}, options.copies):
             for copy, seconds in options.settle.items():
                 measure(options, files[copy], ["--rps", str(options.rps[0])], seconds, 1000 + round_number)
             for turn in range(options.turns):
                 take_turn(options, files, order, 1 + round_number * options.turns + turn, values)
                 order.reverse()
-        finally:
-            for copy in order:
-                subprocess.run([options.curtail, "down", files[copy].stem], capture_output=True, check=False)
         print(f"\rround {round_number + 1} of {options.rounds}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     return values
@@ -197,7 +213,9 @@ def main():
         parser.error("--settle: a copy settles at one rate; give --rps one")
     if not os.access(options.curtail, os.X_OK):
         parser.error(f"{options.curtail} is no program; build it: cmake --build build/bench --target curtail_command {options.app}")
+    options.fine = (0,)
     random.seed(1)
+    end_cleanly_on_signals()
     with tempfile.TemporaryDirectory() as folder:
         values = measure_rounds(options, write_copies(options.app, options.copies, folder))
     if len(options.rps) > 1:

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The twelve threading models on all mid-tiers, which are the services that call others. One application is switched from
+model to model, `auto` among them."""
+
+import random
+
+import measure
+import picture
+import session
+
+MODELS = (
+    *("SIB16", "SIP2", "SDB1-16", "SDP1-4"),
+    *("AIB1-1", "AIP1-1", "ADB1-2-2", "ADP1-2-2"),
+    *("FIB1", "FIP1", "FDB1-4", "FDP1-2"),
+)
+RATE, AT_A_TIME = 200, 16
+BUDGET = {"rounds": 4, "seconds": 1}
+QUICK = {"rounds": 1, "seconds": 0.2}
+MEASURES = {
+    "p50": f"p50 at {RATE}/s, ms",
+    "p99": f"p99 at {RATE}/s, ms",
+    "cpu_us": f"CPU a request at {RATE}/s, ms",
+    "good": f"{AT_A_TIME} at a time, /s",
+}
+
+
+def mid_tiers(up):
+    """The services that call others, of the topology."""
+    found, service, services = [], "", False
+    for line in up.file.read_text().splitlines():
+        services = services or line == "services:"
+        if services and line.startswith("  ") and not line.startswith("   ") and line.rstrip().endswith(":"):
+            service = line.strip()[:-1]
+        elif line.strip().startswith("calls: ["):
+            found.append(service)
+    return found
+
+
+def turn(up, seconds, seed):
+    level = up.load(["--rps", str(RATE)], seconds, seed)
+    most = up.load(["--closed", str(AT_A_TIME)], seconds, seed)
+    latency = level["latency_us"]["all"]
+    return {"p50": latency["p50"], "p99": latency["p99"], "cpu_us": level["cpu_us"], "good": most["rates_per_s"]["good"]}
+
+
+def switch(up, tiers, config):
+    for tier in tiers:
+        measure.run([up.curtail, "switch", f"{up.name}/{tier}", config])
+
+
+def run(s):
+    turns = {model: [] for model in (*MODELS, "auto")}
+    rng = random.Random(1)
+    with s.up() as up:
+        tiers = mid_tiers(up)
+        for number in range(s.rounds):
+            for k, model in enumerate(sorted(turns, key=lambda _: rng.random())):
+                s.step(number * len(turns) + k, s.rounds * len(turns), model)
+                switch(up, tiers, model)
+                turns[model].append(turn(up, s.seconds, 1 + number))
+    return {"mid_tiers": tiers, "turns": turns}
+
+
+def of(turns, key):
+    return [one[key] / (1 if key == "good" else 1000) for one in turns]
+
+
+def table(result):
+    """Each beside auto."""
+    lines = []
+    for name, turns in result["turns"].items():
+        cells = [name]
+        for key in MEASURES:
+            _, low, high = session.estimate(session.ratios(of(turns, key), of(result["turns"]["auto"], key)))
+            beside = "" if name == "auto" else f" ({low:.2f}-{high:.2f})"
+            cells.append(picture.number(session.median(of(turns, key))) + beside)
+        lines.append(cells)
+    return session.markdown(["mid-tiers", *MEASURES.values()], lines)
+
+
+def dots(result, heading, note):
+    rows = [(name, [session.estimate(of(turns, key)) for key in ("p50", "p99")]) for name, turns in result["turns"].items()]
+    return picture.dots(
+        heading, f"{note}; {RATE} requests a second; lines: intervals of 95 %", "ms", ["p50", "p99"], rows, log=True
+    )
+
+
+def draw(result):
+    return dots(result, "The social network under the twelve models", "all mid-tiers under one model")

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the studies share: the social network up as processes, its load, the counts of its services, progress."""
+
+import contextlib
+import http.client
+import json
+import pathlib
+import random
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import types
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "copies"))
+import measure  # noqa: E402  (beside this folder)
+
+VOID = 98  # `curtail load` was itself late: its numbers are kept, and counted
+MOST_BUSY = 0.25  # CPUs that others may use when a study begins
+CALM_TRIES = 10  # seconds that it waits for that
+
+
+def cpus_used(seconds=1.0):
+    """How many CPUs the machine's programs used during that time."""
+
+    def busy():
+        fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        return (sum(fields) - fields[3] - fields[4]) / 100
+
+    before, begun = busy(), time.monotonic()
+    time.sleep(seconds)
+    return (busy() - before) / (time.monotonic() - begun)
+
+
+def wait_until_calm():
+    """How many CPUs others used in the last second; it waits for a second in which that was little, for a while."""
+    for _ in range(CALM_TRIES):
+        used = cpus_used()
+        if used <= MOST_BUSY:
+            break
+    return used
+
+
+def estimate(values, seed=1):
+    """The median of the values and the interval of 95 % of it, by resampling."""
+    return measure.interval(values, random.Random(seed))
+
+
+def ratios(values, base):
+    return [mine / other for mine, other in zip(values, base) if other > 0]
+
+
+def quantile(buckets, share):
+    """The quantile of cumulative counts by upper bound, interpolated within a bucket as Prometheus does; None: no counts."""
+    total = buckets[-1][1] if buckets else 0
+    if total <= 0:
+        return None
+    low, before = 0.0, 0.0
+    for bound, count in buckets:
+        if count >= share * total:
+            if bound == float("inf"):
+                return low
+            return low + (bound - low) * (share * total - before) / max(count - before, 1e-9)
+        low, before = bound, count
+    return low
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=5)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+def page(address, path):
+    connection = UnixConnection(address.removeprefix("unix:"))
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()
+
+
+BUCKET = re.compile(r'rpc_server_duration_seconds_bucket\{.*rpc_service="([^"]*)".*le="([^"]*)"\} (\d+)')
+
+
+class Application:
+    """One that is up. `run` is the namespace by which measure.py measures."""
+
+    def __init__(self, curtail, file):
+        self.curtail, self.file, self.name = curtail, file, file.stem
+        self.data = measure.own_data(file)
+        self.run = types.SimpleNamespace(curtail=curtail, app="social", load=[], fine=(0, VOID))
+        self.void = self.runs = 0
+
+    def processes(self):
+        return json.loads(measure.run([self.curtail, "ps", self.name, "--json"]))[0]["processes"]
+
+    def address(self):
+        """Of the service that clients call."""
+        return json.loads(measure.run([self.curtail, "ps", self.name, "--json"]))[0]["entry"]
+
+    def load(self, flags, seconds, seed):
+        """A run of `curtail load`, as its JSON has it, and the CPU of all processes for a request, `cpu_us`."""
+        result = measure.measure(self.run, self.file, flags, seconds, seed)
+        self.runs += 1
+        self.void += not result["valid"]
+        return result
+
+    @contextlib.contextmanager
+    def under_load(self, flags, seconds, seed=1):
+        """The load runs while the block does, for `seconds` at most."""
+        plan = f"--corpus {self.data} --quiet --warmup 0s --duration {seconds}s --seed {seed}"
+        command = [self.curtail, "load", "social", self.name, *plan.split(), *flags]
+        load = None
+        try:
+            load = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+            yield
+            if load.poll() is not None:
+                sys.exit(f"{' '.join(command)}\nended too soon, with {load.returncode}")
+        finally:
+            if load:
+                load.terminate()
+                load.wait()
+
+    def durations(self, processes):
+        """The counts by upper bound in seconds, cumulative, of the calls that each service answered, over its processes."""
+        services = {}
+        for process in processes:
+            counts = services.setdefault(process["service"], {})
+            text = page(process["http_admin"], "/metrics") if process["http_admin"] else ""
+            for name, bound, count in BUCKET.findall(text):
+                if not name.startswith(("grpc.", "curtail.admin")):
+                    counts[float(bound)] = counts.get(float(bound), 0) + int(count)
+        return {service: sorted(counts.items()) for service, counts in services.items()}
+
+
+def grown(before, after):
+    """The counts between two readings of durations()."""
+    since = {}
+    for service, counts in after.items():
+        old = dict(before.get(service, []))
+        since[service] = [(bound, count - old.get(bound, 0)) for bound, count in counts]
+    return since
+
+
+class Session:
+    """The options of a study: how long its runs are, and how often it repeats them."""
+
+    def __init__(self, options):
+        self.curtail, self.rounds, self.seconds = options.curtail, options.rounds, options.seconds
+        self.settings = [word for setting in options.set for word in ("--set", setting)]
+        self.begun = time.monotonic()
+        self.void = self.runs = 0
+
+    @contextlib.contextmanager
+    def up(self, name="study", flags=(), edit=lambda text: text):
+        """The social network, started for the block with these flags; edit() changes its topology's text."""
+        with tempfile.TemporaryDirectory(prefix="social-study-") as folder:
+            files = measure.write_copies("social", [name], folder)
+            files[name].write_text(edit(files[name].read_text()))
+            self.say("starting the social network")
+            with measure.up(self.curtail, files, {name: [*self.settings, *flags]}):
+                application = Application(self.curtail, files[name])
+                yield application
+                self.void += application.void
+                self.runs += application.runs
+
+    def say(self, words):
+        end = "" if sys.stderr.isatty() else "\n"
+        passed = int(time.monotonic() - self.begun)
+        print(
+            f"{chr(13) + chr(27) + '[K' if not end else ''}{passed // 60}:{passed % 60:02d} {words}",
+            end=end,
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def step(self, number, of, words):
+        passed = time.monotonic() - self.begun
+        left = f", {passed / number * (of - number):.0f} s left" if 0 < number < of else ""
+        self.say(f"{number} of {of}: {words}{left}")
+
+
+def markdown(head, rows):
+    """A table; the first column stands left, the others right."""
+    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
+
+
+def ms(us):
+    """Microseconds as milliseconds, with three digits that count."""
+    value = us / 1000
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def median(values):
+    return statistics.median(values) if values else float("nan")

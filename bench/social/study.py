@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The studies of the social network, beside those of the DeathStarBench paper: each starts it as processes of this machine,
+loads it, prints a table, and writes its numbers and a picture.
+
+  breakdown  where the time of requests goes, at low load and at saturation
+  skew       the highest load within p99 < 50 ms, by how few users send most requests
+  slow       one slow service: whose latency follows
+  models     the twelve threading models on the mid-tiers
+  policies   the policies that choose one
+  tracing    with traces and without
+  queries    latency by kind of request
+
+Each takes 2 to 6 minutes, and wants the machine for itself: it does not begin while other programs use it. Ctrl-C ends it,
+and all that it has started.
+
+Examples:
+  study.py breakdown --json breakdown.json --svg breakdown.svg
+  study.py skew --rounds 8 --seconds 0.5        # shorter, and less sure
+  study.py slow --from slow.json --svg slow.svg # draws again what was measured
+  study.py queries --quick --busy               # a try, on a machine that does other things
+
+Exit codes: 0 done, 1 a command failed or the machine is busy, 104 bad flags, 130 interrupted.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import pathlib
+import sys
+
+import session
+
+STUDIES = ("breakdown", "skew", "slow", "models", "policies", "tracing", "queries")
+CURTAIL = pathlib.Path(__file__).resolve().parents[2] / "build/bench/tools/curtail/curtail"
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.print_usage(sys.stderr)
+        self.exit(104, f"{self.prog}: {message}\n")
+
+
+def parse(words):
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", choices=STUDIES)
+    parser.add_argument(
+        "--curtail",
+        default=str(CURTAIL),
+        help="the program, built with optimisation, with `social` in the same build [build/bench's]",
+    )
+    parser.add_argument("--rounds", type=int, help="how often all is measured [as the study needs]")
+    parser.add_argument("--seconds", type=float, help="length of a run [as the study needs]")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="as of `curtail up`, such as users=500"
+    )
+    parser.add_argument("--quick", action="store_true", help="a few short runs, which say little")
+    parser.add_argument("--busy", action="store_true", help="measure although other programs use the machine")
+    parser.add_argument("--json", metavar="FILE", help="write the numbers here")
+    parser.add_argument("--svg", metavar="FILE", help="write the picture here")
+    parser.add_argument("--from", dest="source", metavar="FILE", help="measure nothing: the numbers of this file")
+    options = parser.parse_args(words)
+    study = importlib.import_module(options.study)
+    for name, usual in (study.QUICK if options.quick else study.BUDGET).items():
+        if getattr(options, name) is None:
+            setattr(options, name, usual)
+    if options.rounds < 1 or not 0.1 <= options.seconds <= 60:
+        parser.error("--rounds is 1 or more, --seconds 0.1 to 60")
+    if not options.source and not os.access(options.curtail, os.X_OK):
+        parser.error(
+            f"{options.curtail} is no program; build it: cmake --build build/bench --target curtail_command social"
+        )
+    return options, study
+
+
+def take(options, study):
+    """Measures. The result has what the machine did before."""
+    used = session.cpus_used() if options.busy else session.wait_until_calm()
+    if used > session.MOST_BUSY and not options.busy:
+        sys.exit(f"other programs used {used:.1f} CPUs in the last second: wait until they are done, or say --busy")
+    running = session.Session(options)
+    result = study.run(running)
+    running.say(f"done: {running.runs} runs of the load generator, {running.void} of them void\n")
+    return {
+        "study": options.study,
+        "rounds": options.rounds,
+        "seconds": options.seconds,
+        "cpus_used_before": round(used, 2),
+        "runs": running.runs,
+        "void": running.void,
+        **result,
+    }
+
+
+def main(words):
+    options, study = parse(words)
+    session.measure.end_cleanly_on_signals()
+    try:
+        result = json.loads(pathlib.Path(options.source).read_text()) if options.source else take(options, study)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    if result.get("study") != options.study:
+        sys.exit(f"{options.source} is of the study {result.get('study')}")
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(result, indent=1) + "\n")
+    if options.svg:
+        pathlib.Path(options.svg).write_text(study.draw(result))
+    print(study.table(result))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the studies. Usage: study_test.py parts|quick|interrupted CURTAIL
+
+parts: numbers and pictures, without the services. quick: one study as its users run it, briefly. interrupted: Ctrl-C leaves
+nothing.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+import xml.etree.ElementTree as xml
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import session  # noqa: E402  (it knows where measure and picture are)
+import breakdown  # noqa: E402
+import measure  # noqa: E402
+import models  # noqa: E402
+import picture  # noqa: E402
+import policies  # noqa: E402
+import queries  # noqa: E402
+import skew  # noqa: E402
+import slow  # noqa: E402
+import spans  # noqa: E402
+import tracing  # noqa: E402
+
+MAX_WAIT_S = 100
+STUDY = pathlib.Path(__file__).with_name("study.py")
+# Few users, so that it starts soon.
+SMALL = ["--set", "users=12", "--set", "follows=30", "--set", "posts=20"]
+INF = float("inf")
+
+
+def words(svg):
+    """All that a picture says; it must be XML."""
+    return [element.text for element in xml.fromstring(svg).iter() if element.text and element.text.strip()]
+
+
+class Numbers(unittest.TestCase):
+    def test_quantile_is_interpolated_within_its_bucket(self):
+        self.assertAlmostEqual(session.quantile([(0.01, 50), (0.02, 100), (INF, 100)], 0.75), 0.015)
+        self.assertAlmostEqual(session.quantile([(0.01, 100), (INF, 100)], 0.5), 0.005)
+
+    def test_quantile_beyond_the_last_bound_is_that_bound(self):
+        self.assertEqual(session.quantile([(0.01, 10), (INF, 100)], 0.99), 0.01)
+
+    def test_quantile_of_nothing_is_none(self):
+        self.assertIsNone(session.quantile([(0.01, 0), (INF, 0)], 0.5))
+        self.assertIsNone(session.quantile([], 0.5))
+
+    def test_grown_counts_are_those_since_the_first_reading(self):
+        since = session.grown({"user": [(0.01, 5), (INF, 8)]}, {"user": [(0.01, 7), (INF, 11)], "new": [(INF, 2)]})
+        self.assertEqual(since, {"user": [(0.01, 2), (INF, 3)], "new": [(INF, 2)]})
+
+    def test_interval_holds_the_median(self):
+        middle, low, high = session.estimate([1.0, 2.0, 3.0, 4.0, 100.0])
+        self.assertEqual(middle, 3.0)
+        self.assertTrue(1.0 <= low <= middle <= high <= 100.0)
+
+    def test_milliseconds_have_three_digits(self):
+        self.assertEqual([session.ms(us) for us in (1234, 12345, 123456, 1234567)], ["1.23", "12.3", "123", "1,235"])
+
+
+class Skew(unittest.TestCase):
+    def test_staircase_finds_the_rate_from_both_sides(self):
+        for first in (300, 1000, 4000):
+            stair = skew.Staircase(first)
+            rates = []
+            for _ in range(60):
+                rates.append(stair.rate)
+                stair.told(stair.rate < 1000)
+            for rate in rates[-8:]:
+                self.assertTrue(1000 / 1.1 < rate < 1000 * 1.1, f"from {first}: {rates}")
+
+    def test_blocks_leave_out_the_turns_before_all_are_near(self):
+        far = [{"rate": 1, "settled": False}]
+        near = [{"rate": rate, "settled": True} for rate in (100, 100, 400, 400, 50, 50, 50, 50, 9)]
+        result = {"trials": {str(s): far + near for s in skew.SKEWS}}
+        result["trials"]["99"] = far * 2 + near[1:]
+        found = skew.blocks(result, 0)
+        self.assertEqual(
+            [round(one, 6) for one in found], [round((100 * 400 * 400 * 50) ** 0.25, 6), round((50**3 * 9) ** 0.25, 6)]
+        )
+
+
+class Parts(unittest.TestCase):
+    def test_shares_of_a_critical_path_are_the_whole(self):
+        kind = {
+            "mean_us": 10,
+            "critical_path": [
+                {"service": "a", "part": "handler", "mean_us": 4},
+                {"service": "a", "part": "queue", "mean_us": 1},
+                {"service": "b", "part": "network", "mean_us": 3},
+                {"service": "b", "part": "serialize", "mean_us": 2},
+            ],
+        }
+        self.assertEqual(breakdown.shares(kind), {"a": 0.5, "between services": 0.5})
+
+    def test_mid_tiers_are_the_services_that_call(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = measure.write_copies("social", ["x"], folder)["x"]
+            found = models.mid_tiers(types.SimpleNamespace(file=file))
+        self.assertIn("front-end", found)
+        self.assertIn("compose-post", found)  # whose calls go over two lines
+        self.assertFalse({"post-cache", "post-storage", "favorite"} & set(found))
+        self.assertEqual(len(found), len(set(found)))
+
+    def test_upload_is_a_message_of_protobuf(self):
+        self.assertEqual(queries.field(1, b"ab"), b"\x0a\x02ab")
+        self.assertEqual(queries.field(2, b"x" * 300)[:3], b"\x12\xac\x02")
+
+    def test_a_stopped_process_runs_again(self):
+        with subprocess.Popen(["sleep", "60"]) as process:
+            try:
+                with slow.slow([process.pid]):
+                    os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+                os.waitid(os.P_PID, process.pid, os.WCONTINUED)
+            finally:
+                process.kill()
+
+
+class Pictures(unittest.TestCase):
+    def test_ticks_are_round_and_within(self):
+        self.assertEqual(picture.ticks(0, 100, False), [0, 20, 40, 60, 80, 100])
+        self.assertEqual(picture.ticks(0.9, 60, True), [1, 2, 5, 10, 20, 50])
+        self.assertEqual([round(at, 9) for at in picture.ticks(0.7, 1.4, True)], [0.8, 1.0, 1.2, 1.4])
+
+    def test_dots_show_each_value_and_its_interval(self):
+        svg = picture.dots(
+            "a <heading>",
+            "a note",
+            "ms",
+            ["p50", "p99"],
+            [("one", [(1, 0.5, 2), (10, 9, 30)]), ("two", [(3, 3, 3), None])],
+            log=True,
+        )
+        self.assertIn("a <heading>", words(svg))
+        self.assertIn("one, p99: 10 (9 to 30)", words(svg))
+        self.assertEqual(svg.count('class="whisker"'), 3)
+
+    def test_stacks_show_sums(self):
+        self.assertIn("30", words(picture.stacks("h", "n", "%", ["a", "b"], [("row", [10, 20])])))
+
+    def test_heat_has_a_cell_each_and_is_darker_where_it_says(self):
+        svg = picture.heat("h", "n", ["r"], ["a", "b", "c"], [[1.26, 250, None]], lambda i, k: (0, 1, 0)[k])
+        self.assertEqual(svg.count('class="cell"'), 3)
+        self.assertTrue({"1.3", "250"} <= set(words(svg)))
+        self.assertIn(picture.shade(1)[0], svg)
+
+    def test_all_studies_draw_and_tell(self):
+        def load(value):
+            return {"p50": 1000 * value, "p99": 9000 * value, "good": 500 / value, "cpu_us": 900 * value}
+
+        path = [{"service": "user", "part": part, "mean_us": us} for part, us in (("handler", 7.5), ("network", 2.5))]
+        kind = {"mean_us": 10.0, "p50_us": 9.0, "critical_path": path}
+        level = dict.fromkeys(spans.KINDS.values(), kind)
+        seen = {
+            "services": {"user": {"p99_ms": 40, "calls": 90}, "front-end": {"p99_ms": 55, "calls": 90}},
+            "culprits": {"post": {"service": "user", "slow": 5, "others": 9}},
+        }
+        calm = {"services": {"user": {"p99_ms": 1, "calls": 90}, "front-end": {"p99_ms": 3, "calls": 90}}, "culprits": {}}
+        told = {
+            breakdown: ({"rounds": [dict.fromkeys(breakdown.LEVELS, level)] * 2}, "75 (75-75)"),
+            skew: ({"trials": {str(s): [{"rate": 1000 - s, "settled": True}] * 8 for s in skew.SKEWS}}, "0.90 (0.90-0.90)"),
+            slow: (
+                {"order": ["user", "front-end"], "calm": [calm, calm], "rows": {"user": seen}},
+                "| user | 55 | front-end | 1 of 1 |",
+            ),
+            models: ({"turns": {"FIB1": [load(2)], "auto": [load(1)]}}, "2 (2.00-2.00)"),
+            policies: ({"turns": {"auto": [load(1)], "online": [load(1)]}}, "1 (1.00-1.00)"),
+            tracing: (
+                {"values": {"p50": {"off": [10, 10], "default": [11, 11], "all": [12, 12]}}},
+                "+20.0 % (+20.0 to +20.0)",
+            ),
+            queries: ({"rounds": {"repost": [[(2000, True)] * 4, [(4000, False)]]}}, "| repost | 5 | 1 |"),
+        }
+        for study, (result, line) in told.items():
+            result = json.loads(json.dumps(result))
+            self.assertIn(line, study.table(result), study.__name__)
+            self.assertGreater(len(words(study.draw(result))), 4, study.__name__)
+
+
+def start(curtail, folder, *flags):
+    """A study that has a run folder of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-B", str(STUDY), *flags, "--curtail", curtail, "--busy", *SMALL],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(folder),
+    )
+
+
+def environment(folder):
+    return {**os.environ, "XDG_RUNTIME_DIR": folder, "TMPDIR": folder}
+
+
+def check_nothing_is_left(curtail, folder):
+    up = subprocess.run(
+        [curtail, "ps"], env=environment(folder), capture_output=True, text=True, timeout=MAX_WAIT_S, check=True
+    )
+    assert up.stdout == "nothing is up\n", up.stdout
+    left = [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if folder.encode() in read(path)]
+    assert not left, [read(path) for path in left]
+
+
+def read(path):
+    try:
+        return path.read_bytes()
+    except OSError:  # it has ended
+        return b""
+
+
+def quick(curtail):
+    with tempfile.TemporaryDirectory() as folder:
+        numbers, drawn = pathlib.Path(folder) / "n.json", pathlib.Path(folder) / "n.svg"
+        study = start(curtail, folder, "breakdown", "--quick", "--json", str(numbers), "--svg", str(drawn))
+        try:
+            out, errors = study.communicate(timeout=MAX_WAIT_S)
+        finally:
+            study.kill()
+        assert study.returncode == 0, errors
+        result = json.loads(numbers.read_text())
+        home = result["rounds"][0]["low"]["home timeline"]
+        shares = breakdown.shares(home)
+        assert home["requests"] > 0 and abs(sum(shares.values()) - 1) < 0.01, home
+        assert "post-storage" in shares and "| mean, ms |" in out, out
+        again = subprocess.run(
+            [sys.executable, "-B", str(STUDY), "breakdown", "--from", str(numbers)],
+            capture_output=True,
+            text=True,
+            timeout=MAX_WAIT_S,
+            check=True,
+        )
+        assert again.stdout == out
+        assert any("post-storage" in word for word in words(drawn.read_text()))
+        check_nothing_is_left(curtail, folder)
+
+
+def interrupted(curtail):
+    with tempfile.TemporaryDirectory() as folder:
+        study = start(curtail, folder, "slow")
+        try:
+            # The moment at which a thread and a process start, and a service stands still.
+            assert any("post-cache is slow" in line for line in study.stderr)
+            study.send_signal(signal.SIGINT)
+            study.communicate(timeout=MAX_WAIT_S)
+        finally:
+            study.kill()
+        assert study.returncode == 130, study.returncode
+        check_nothing_is_left(curtail, folder)
+
+
+if __name__ == "__main__":
+    form, program = sys.argv[1:]
+    if form == "parts":
+        unittest.main(argv=sys.argv[:1])
+    else:
+        {"quick": quick, "interrupted": interrupted}[form](program)
