@@ -45,7 +45,7 @@ void RateSearch::Choose() {
 
 void RateSearch::ChooseAbove(double low, const Votes& votes) {
   if (low < options_.highest_per_s) {
-    next_ = std::min(low * 2, options_.highest_per_s);
+    next_ = std::min(low * options_.growth, options_.highest_per_s);
   } else if (votes.accepted()) {
     Finish(End::kHighestAccepted);
   } else {

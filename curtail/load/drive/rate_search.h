@@ -31,10 +31,13 @@ struct RateSearchOptions {
   // Ends when the lowest refused rate is at most this share above the accepted one
   double tolerance = 0.05;
   int max_trials = 60;
+  // From a rate that meets the condition to the next, as long as none has failed. REQUIRES: > 1
+  double growth = 2;
 };
 
-// A RateSearch doubles the rate until the condition fails. Then it halves, geometrically, the gap
-// between the highest rate that met the condition and the lowest that did not.
+// A RateSearch doubles the rate, or multiplies it by `growth`, until the condition fails. Then it
+// halves, geometrically, the gap between the highest rate that met the condition and the lowest
+// that did not.
 //
 // Two trials decide a rate, the third if those disagree, so that one hiccup of server or network
 // does not mislead. While doubling, one success is enough to go on; the last such rate is confirmed
