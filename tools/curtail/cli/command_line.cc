@@ -20,6 +20,7 @@
 #include "tools/curtail/cli/deploy_commands.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
+#include "tools/curtail/cli/request_flags.h"
 #include "tools/curtail/compare/compare_plan.h"
 #include "tools/curtail/deploy/application.h"
 
@@ -53,72 +54,6 @@ void AddTargetFlags(CLI::App& load, LoadFlags* f, const char* targets) {
       ->group(group);
 }
 
-// A number between these. CLI::Range alone lets "nan" pass.
-CLI::Validator Between(double low, double high) {
-  const CLI::Validator finite(
-      [](std::string& text) {
-        double number = 0;
-        const bool good = CLI::detail::lexical_cast(text, number) && std::isfinite(number);
-        return good ? std::string() : text + " is no number";
-      },
-      "");
-  return CLI::Range(low, high) & finite;
-}
-
-// 2.5k becomes 2500, 1M a million.
-CLI::Validator Number() {
-  return CLI::Validator(
-      [](std::string& text) {
-        const absl::StatusOr<double> number = ParseNumber(text);
-        if (!number.ok()) return std::string(number.status().message());
-        text = absl::StrFormat("%.17g", *number);
-        return std::string();
-      },
-      "");
-}
-
-// The requests.
-void AddMessageFlags(CLI::App& load, LoadFlags* f) {
-  const char* const group = "Requests";
-  load.add_option("--method", f->method, "package.Service/Method")->group(group);
-  CLI::Option* data = load.add_option("--data", f->data,
-                                      "The message as JSON, or @FILE with JSON or JSON lines; over HTTP the "
-                                      "body, as text or @FILE; empty "
-                                      "by default")
-                          ->group(group);
-  CLI::Option* hex =
-      load.add_option("--data-hex", f->data_hex, "The message as bytes in hexadecimal")->group(group);
-  CLI::Option* binary =
-      load.add_option("--data-binary", f->data_binary, "The message from a file")->group(group);
-  data->excludes(hex)->excludes(binary);
-  hex->excludes(binary);
-  load.add_option("--proto", f->protos, "Describes the messages; by default the server is asked (reflection)")
-      ->allow_extra_args(false)
-      ->group(group);
-  load.add_option("--import-path", f->import_paths, "Where the imports of --proto lie")
-      ->allow_extra_args(false)
-      ->group(group);
-  load.add_option("--stream", f->stream,
-                  "The method streams: over N streams that stay open; of requests only, N messages a stream; "
-                  "of replies only, 1")
-      ->check(CLI::Range(1, 100'000))
-      ->group(group);
-  load.add_option("--pick", f->pick, "Which line or query is next: in-turn, uniform, zipf:S, skew:S")
-      ->capture_default_str()
-      ->group(group);
-}
-
-// The options of single applications.
-template <class Map>
-void AddOwnOptions(CLI::App& app, const char* group, Map* values) {
-  for (const auto& [name, help] : OwnOptions()) {
-    app.add_option_function<std::string>(
-           Join(name.size() == 1 ? "-" : "--", name),
-           [values, name = name](const std::string& value) { (*values)[name] = value; }, help)
-        ->group(group);
-  }
-}
-
 void AddRequestFlags(CLI::App& load, LoadFlags* f) {
   const char* const group = "Requests";
   AddMessageFlags(load, f);
@@ -126,7 +61,8 @@ void AddRequestFlags(CLI::App& load, LoadFlags* f) {
   load.add_flag("--http2", f->http2, "Over HTTP: speak HTTP/2, without TLS with prior knowledge [HTTP/1.1]")
       ->group(group);
   load.add_option("--corpus", f->corpus, kCorpusHelp)->group(group);
-  AddOwnOptions(load, group, &f->own);
+  AddOwnOptions(load, group,
+                [f](const std::string& name, const std::string& value) { f->own[name] = value; });
   load.add_option("--leaves", f->leaves, "How many leaves the servers have [as in its topology]")
       ->check(CLI::Range(1, 64))
       ->group(group);
@@ -236,7 +172,7 @@ CLI::App* AddLoad(CLI::App& app, LoadFlags* f) {
 void AddApplicationFlags(CLI::App& app, ApplicationOptions* o) {
   const char* const group = "Application";
   app.add_option("--corpus", o->data, kCorpusHelp)->group(group);
-  AddOwnOptions(app, group, &o->own);
+  AddOwnOptions(app, group, [o](const std::string& name, const std::string& value) { o->own[name] = value; });
   app.add_option("--leaves", o->leaves, "Leaves, or shards of them [as in its topology]")
       ->check(CLI::Range(1, 64))
       ->group(group);

@@ -105,6 +105,15 @@ bool IsTopologyFile(std::string_view name) {
   return name.find('/') != std::string_view::npos || name.ends_with(".yaml");
 }
 
+absl::Status EnterFolderOf(const std::string& topology) {
+  const std::string folder = std::filesystem::path(topology).parent_path().string();
+  if (!IsTopologyFile(topology) || folder.empty()) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::current_path(folder, error);
+  if (!error) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("cannot enter ", folder, ": ", error.message()));
+}
+
 absl::StatusOr<Topology> LoadTopology(const std::string& name) {
   if (IsTopologyFile(name)) {
     std::error_code error;

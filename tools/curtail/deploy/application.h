@@ -71,6 +71,9 @@ absl::StatusOr<std::shared_ptr<const Workload>> MakeRequests(
     std::string_view name, const RequestOptions& options, const std::map<std::string, std::string>& settings);
 // True if it is the path of a topology: it has a '/' or ends in .yaml.
 bool IsTopologyFile(std::string_view name);
+// A topology means the same from everywhere: relative paths in it begin at its own folder, where its processes run. This
+// process goes there, if the name is a file's. Errors: INVALID_ARGUMENT.
+absl::Status EnterFolderOf(const std::string& name);
 // The topology of an application, or of a file. Errors: NOT_FOUND, INVALID_ARGUMENT (not a regular file), and those of
 // Topology::Parse().
 absl::StatusOr<Topology> LoadTopology(const std::string& name);

@@ -11,7 +11,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -29,6 +28,7 @@
 #include "tools/curtail/deploy/deployment.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/topology.h"
+#include "tools/curtail/deploy/up_reporter.h"
 #include "tools/curtail/observe/dashboard.h"
 
 namespace curtail::tool {
@@ -71,16 +71,6 @@ absl::StatusOr<Topology> Wanted(const UpFlags& flags) {
   if (status.ok()) status = topology->Check();
   if (!status.ok()) return status;
   return topology;
-}
-
-// A topology means the same from everywhere: relative paths in it begin at its own folder, where its processes run.
-absl::Status EnterFolderOf(const std::string& topology) {
-  const std::string folder = std::filesystem::path(topology).parent_path().string();
-  if (!IsTopologyFile(topology) || folder.empty()) return absl::OkStatus();
-  std::error_code error;
-  std::filesystem::current_path(folder, error);
-  if (!error) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("cannot enter ", folder, ": ", error.message()));
 }
 
 // ----- memory --------------------------------------------------------------------------------------------------------
@@ -157,95 +147,6 @@ absl::Status CheckMemory(const Topology& topology, const UpFlags& flags, Nanos t
 
 // ----- while it is up ------------------------------------------------------------------------------------------------
 
-int64_t UnixMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-// Keeps state.json as the deployment is, and tells the user.
-class Reporter {
- public:
-  Reporter(const Topology& topology, const RunFolder& folder, Console& console)
-      : folder_(folder), console_(console) {
-    state_.application = topology.application;
-    state_.pid = getpid();
-    state_.settings = topology.Settings();
-    state_.started_unix_ms = UnixMs();
-    for (const ServiceSpec& s : topology.services) total_ += s.instances();
-  }
-
-  // That there is something, if nothing to see yet.
-  void Begin() { Write(); }
-  void Changed(const Instance& instance) {
-    ProcessState p;
-    p.name = instance.name;
-    p.service = instance.service->name;
-    p.state = StateName(instance.state);
-    const bool lives =
-        instance.state == Instance::State::kStarting || instance.state == Instance::State::kReady;
-    p.pid = lives && instance.process != nullptr ? instance.process->pid() : 0;
-    p.protocol = instance.service->protocol;
-    p.address = instance.address;
-    p.admin = instance.admin;
-    p.http_admin = instance.http_admin;
-    p.under = instance.service->policy.empty() ? instance.service->config : instance.service->policy;
-    p.log = instance.log;
-    p.restarts = instance.restarts;
-    p.problem = instance.problem;
-    if (instance.state == Instance::State::kWaiting) p.problem_unix_ms = UnixMs();
-    p.since_unix_ms = UnixMs();
-    const auto found = index_.emplace(p.name, state_.processes.size());
-    if (found.second) state_.processes.emplace_back();
-    ProcessState& kept = state_.processes[found.first->second];
-    if (p.problem_unix_ms == 0) p.problem_unix_ms = kept.problem_unix_ms;
-    kept = std::move(p);
-    Write();
-    Tell(instance);
-  }
-  void Up(const std::string& entry) {
-    state_.entry = entry;
-    up_ = true;
-    console_.Progress({});
-    Write();
-  }
-  void Ending() { ending_ = true; }
-  // Hears of each change from now on; outlives the reporter's use.
-  void ShowAt(Dashboard* dashboard) { dashboard_ = dashboard; }
-
- private:
-  // A disk that is full must not end the application: the state is then older than it could be, and said once.
-  void Write() {
-    if (dashboard_ != nullptr) dashboard_->Update(state_);
-    const absl::Status written = folder_.Write(state_);
-    if (!written.ok() && !complained_) console_.Error(std::string(Message(written)), "");
-    complained_ = complained_ || !written.ok();
-  }
-  void Tell(const Instance& instance) {
-    if (ending_) return;
-    if (instance.state == Instance::State::kWaiting) {
-      console_.Note(absl::StrCat(instance.name, " ", instance.problem, "\nit is started again"));
-    } else if (up_ && instance.state == Instance::State::kReady) {
-      console_.Note(absl::StrCat(instance.name, " is back at ", instance.address));
-    } else if (!up_) {
-      const auto ready = std::count_if(state_.processes.begin(), state_.processes.end(), [](const auto& p) {
-        return p.state == StateName(Instance::State::kReady) ||
-               p.state == StateName(Instance::State::kExternal);
-      });
-      console_.Progress(absl::StrFormat("%d of %d are ready; %s is %s", ready, total_, instance.name,
-                                        StateName(instance.state)));
-    }
-  }
-
-  const RunFolder& folder_;
-  Console& console_;
-  UpState state_;
-  std::map<std::string, size_t> index_;
-  int total_ = 0;
-  bool up_ = false, ending_ = false, complained_ = false;
-  Dashboard* dashboard_ = nullptr;
-};
-
 const Instance& EntryOf(const std::vector<Instance>& instances) {
   return *std::find_if(instances.begin(), instances.end(),
                        [](const Instance& instance) { return instance.service->entry; });
@@ -283,7 +184,7 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
   absl::StatusOr<std::unique_ptr<Dashboard>> dashboard =
       flags.dashboard.empty() ? nullptr : Dashboard::Start(flags.dashboard, topology);
   if (!dashboard.ok()) return FailUp(console, dashboard.status(), "--dashboard takes another address");
-  Reporter reporter(topology, folder, console);
+  UpReporter reporter(topology, folder, console);
   reporter.ShowAt(dashboard->get());
   reporter.Begin();
   if (absl::Status memory =

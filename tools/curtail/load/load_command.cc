@@ -13,7 +13,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "curtail/load/drive/rate_search.h"
 #include "curtail/load/drive/recorder.h"
 #include "curtail/load/drive/shape.h"
@@ -31,6 +30,7 @@
 #include "tools/curtail/load/load_setup.h"
 #include "tools/curtail/load/one_call.h"
 #include "tools/curtail/load/request_log.h"
+#include "tools/curtail/load/trial.h"
 
 namespace curtail::tool {
 namespace {
@@ -125,9 +125,6 @@ class LoadTest {
  private:
   // Run number `number` of the plan, whose seed is the flags' plus that; at another rate if one is given.
   absl::StatusOr<LoadResult> RunOnce(int number, std::optional<double> rate, const std::string& label);
-  // True if the conditions hold, and by how much.
-  TrialOutcome Judge(const LoadResult& result, const std::vector<Threshold>& conditions,
-                     std::string* why) const;
   // Writes the files that the flags ask for; OK when all is written.
   absl::Status WriteResults(const LoadReport& report) const;
   // Prints a line a threshold. kOk where all are met in every run; kThreshold or, where only the generator's
@@ -269,24 +266,6 @@ int LoadTest::Repeat() {
   return verdict;
 }
 
-TrialOutcome LoadTest::Judge(const LoadResult& result, const std::vector<Threshold>& conditions,
-                             std::string* why) const {
-  bool met = true, undecided = true;
-  std::vector<std::string> parts;
-  for (const Threshold& condition : conditions) {
-    const ThresholdOutcome outcome = Evaluate(condition, result);
-    parts.push_back(Describe(outcome));
-    met &= outcome.met;
-    undecided &= outcome.met || outcome.undecided;
-  }
-  *why = absl::StrJoin(parts, ", ");
-  // A server that is this slow fails, however late the generator was.
-  if (!met && !undecided) return TrialOutcome::kNotMet;
-  if (result.valid()) return met ? TrialOutcome::kMet : TrialOutcome::kVoid;
-  *why = result.invalid.front();
-  return TrialOutcome::kVoid;
-}
-
 int ExitCodeOf(const RateSearch& search) {
   switch (search.end()) {
     case RateSearch::End::kConverged:
@@ -315,7 +294,7 @@ int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
     if (!result.ok()) failure = result.status();
     if (!result.ok() || result->interrupted) break;
     std::string why;
-    const TrialOutcome outcome = Judge(*result, conditions, &why);
+    const TrialOutcome outcome = JudgeTrial(*result, conditions, &why);
     const char* const word = outcome == TrialOutcome::kMet    ? "holds"
                              : outcome == TrialOutcome::kVoid ? "void"
                                                               : "fails";

@@ -33,7 +33,7 @@ constexpr Nanos kReadTime = std::chrono::milliseconds(500);
 constexpr Nanos kWatched = std::chrono::seconds(10);
 constexpr std::string_view kJson = "application/json";
 
-std::vector<observe::DashboardService> ServicesOf(const Topology& topology) {
+std::vector<observe::DashboardService> GraphOf(const Topology& topology) {
   std::vector<observe::DashboardService> services;
   for (const ServiceSpec& spec : topology.services) {
     observe::DashboardService& service = services.emplace_back();
@@ -59,7 +59,7 @@ DashboardInstance InstanceOf(const ProcessState& process) {
 class Dashboard::Impl {
  public:
   explicit Impl(const Topology& topology)
-      : application_(topology.application), services_(ServicesOf(topology)) {}
+      : application_(topology.application), services_(GraphOf(topology)) {}
   ~Impl();
 
   absl::Status Begin(const std::string& text);

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/deploy/up_reporter.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "curtail/base/strings.h"
+#include "tools/curtail/observe/dashboard.h"
+
+namespace curtail::tool {
+namespace {
+
+int64_t NowUnixMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+UpReporter::UpReporter(const Topology& topology, const RunFolder& folder, Console& console)
+    : folder_(folder), console_(console) {
+  state_.application = topology.application;
+  state_.pid = getpid();
+  state_.settings = topology.Settings();
+  state_.started_unix_ms = NowUnixMs();
+  for (const ServiceSpec& s : topology.services) total_ += s.instances();
+}
+
+void UpReporter::Changed(const Instance& instance) {
+  ProcessState p;
+  p.name = instance.name;
+  p.service = instance.service->name;
+  p.state = StateName(instance.state);
+  const bool lives =
+      instance.state == Instance::State::kStarting || instance.state == Instance::State::kReady;
+  p.pid = lives && instance.process != nullptr ? instance.process->pid() : 0;
+  p.protocol = instance.service->protocol;
+  p.address = instance.address;
+  p.admin = instance.admin;
+  p.http_admin = instance.http_admin;
+  p.under = instance.service->policy.empty() ? instance.service->config : instance.service->policy;
+  p.log = instance.log;
+  p.restarts = instance.restarts;
+  p.problem = instance.problem;
+  if (instance.state == Instance::State::kWaiting) p.problem_unix_ms = NowUnixMs();
+  p.since_unix_ms = NowUnixMs();
+  const auto found = index_.emplace(p.name, state_.processes.size());
+  if (found.second) state_.processes.emplace_back();
+  ProcessState& kept = state_.processes[found.first->second];
+  if (p.problem_unix_ms == 0) p.problem_unix_ms = kept.problem_unix_ms;
+  kept = std::move(p);
+  Write();
+  Tell(instance);
+}
+
+void UpReporter::Up(const std::string& entry) {
+  state_.entry = entry;
+  up_ = true;
+  console_.Progress({});
+  Write();
+}
+
+void UpReporter::Write() {
+  if (dashboard_ != nullptr) dashboard_->Update(state_);
+  const absl::Status written = folder_.Write(state_);
+  if (!written.ok() && !complained_) console_.Error(std::string(Message(written)), "");
+  complained_ = complained_ || !written.ok();
+}
+
+void UpReporter::Tell(const Instance& instance) {
+  if (ending_) return;
+  if (instance.state == Instance::State::kWaiting) {
+    console_.Note(absl::StrCat(instance.name, " ", instance.problem, "\nit is started again"));
+  } else if (up_ && instance.state == Instance::State::kReady) {
+    console_.Note(absl::StrCat(instance.name, " is back at ", instance.address));
+  } else if (!up_) {
+    const auto ready = std::count_if(state_.processes.begin(), state_.processes.end(), [](const auto& p) {
+      return p.state == StateName(Instance::State::kReady) ||
+             p.state == StateName(Instance::State::kExternal);
+    });
+    console_.Progress(absl::StrFormat("%d of %d are ready; %s is %s", ready, total_, instance.name,
+                                      StateName(instance.state)));
+  }
+}
+
+}  // namespace curtail::tool
