@@ -26,6 +26,8 @@ constexpr char kAdminTargetHelp[] =
 
 // How a topology is changed by a command line.
 void AddTopologyFlags(CLI::App& command, TopologyChanges* changes) {
+  command.add_option("--overlay", changes->overlay,
+                     "A file with keys of its services, as curtail provision writes it");
   command.add_option("--set", changes->set, "NAME=VALUE: a variable of the topology, or SERVICE.KEY=VALUE")
       ->allow_extra_args(false);
   command

@@ -136,6 +136,10 @@ absl::StatusOr<Topology> LoadTopology(const std::string& name, const TopologyCha
   absl::StatusOr<Topology> topology = LoadTopology(name);
   if (!topology.ok()) return topology;
   absl::Status status;
+  if (!changes.overlay.empty()) {
+    const absl::StatusOr<std::string> text = ReadWholeFile(changes.overlay, kMaxTopology);
+    status.Update(text.ok() ? topology->Overlay(*text, changes.overlay) : text.status());
+  }
   if (changes.scale) status.Update(topology->Scale());
   for (const std::string& text : changes.set) {
     const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));

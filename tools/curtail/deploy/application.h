@@ -80,6 +80,7 @@ absl::StatusOr<Topology> LoadTopology(const std::string& name);
 
 // The changes that a command line makes to a topology.
 struct TopologyChanges {
+  std::string overlay = {};           // a file, see Topology::Overlay(); comes before the others
   std::vector<std::string> set = {};  // "leaf.shards=8", "data=..."
   std::vector<std::string> use = {};  // "store=127.0.0.1:11211"
   bool monolith = false;

@@ -221,6 +221,13 @@ absl::Status Deployment::StartAll() {
   size_t count = 0;
   for (const ServiceSpec& s : topology_.services) count += static_cast<size_t>(s.instances());
   instances_.reserve(count);
+  const bool limited = std::any_of(topology_.services.begin(), topology_.services.end(),
+                                   [](const ServiceSpec& s) { return s.cpu > 0 && s.external.empty(); });
+  if (limited || options_.cpu_groups) {
+    absl::StatusOr<CpuGroups> groups = CpuGroups::Find();
+    if (!groups.ok()) return groups.status();
+    cpu_groups_ = *std::move(groups);
+  }
   if (absl::Status reserved = ReserveAddresses(); !reserved.ok()) return reserved;
   for (const ServiceSpec& service : topology_.services) {
     if (options_.without_entry && NeedsEntry(service)) continue;
@@ -346,6 +353,14 @@ absl::Status Deployment::Spawn(Instance& instance) {
   process.log_path = absl::StrCat(options_.folder, "/", instance.name, ".log");
   process.out_to_log = !service.IsHosted();
   instance.log = process.log_path;
+  if (options_.cpu_groups || service.cpu > 0) {
+    if (instance.cpu_group == nullptr) {
+      absl::StatusOr<std::unique_ptr<CpuGroup>> group = cpu_groups_->Make(instance.name);
+      if (!group.ok()) return group.status();
+      instance.cpu_group = *std::move(group);
+    }
+    process.cgroup_procs = instance.cpu_group->procs();
+  }
   if (!service.cpus.empty()) {
     absl::StatusOr<std::vector<int>> cpus = ParseCpus(service.cpus[number % service.cpus.size()]);
     if (!cpus.ok()) return cpus.status();
@@ -443,6 +458,24 @@ absl::Status Deployment::Check() {
         absl::StrCat(instance.name, " ", instance.process->HowItEnded(), instance.process->LogTail()));
   }
   return absl::OkStatus();
+}
+
+absl::Status Deployment::LimitCpu() {
+  absl::Status status;
+  for (const ServiceSpec& service : topology_.services) {
+    if (service.cpu > 0) status.Update(LimitCpu(service.name, service.cpu));
+  }
+  return status;
+}
+
+absl::Status Deployment::LimitCpu(const std::string& service, double cpus) {
+  absl::Status status;
+  for (const Instance& instance : instances_) {
+    if (instance.service->name == service && instance.cpu_group != nullptr) {
+      status.Update(instance.cpu_group->Limit(cpus));
+    }
+  }
+  return status;
 }
 
 void Deployment::RemoveSockets(const Instance& instance) const {

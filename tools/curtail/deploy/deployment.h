@@ -8,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
+#include "tools/curtail/deploy/cpu_groups.h"
 #include "tools/curtail/deploy/instance_command.h"
 #include "tools/curtail/deploy/process.h"
 #include "tools/curtail/deploy/topology.h"
@@ -35,7 +37,8 @@ struct Instance {
   std::string http_admin;  // with /metrics; address, empty: none
   std::string log;         // path
   int restarts = 0;
-  std::string problem;  // why it ended last, with the end of its log
+  std::string problem;                  // why it ended last, with the end of its log
+  std::unique_ptr<CpuGroup> cpu_group;  // outlives its processes; null: none
   std::unique_ptr<Process> process;
 
  private:
@@ -52,6 +55,7 @@ struct DeploymentOptions {
   // Leave out the service that clients call, and programs that are no curtail services and call it.
   bool without_entry = false;
   bool admin = false;  // the admin interfaces, gRPC and HTTP, of each curtail service: sockets in the folder
+  bool cpu_groups = false;  // for every instance; else only for those of services with a `cpu`
   Nanos start_timeout = std::chrono::seconds(120);
   // Hears of every change of an instance's state. May be empty.
   std::function<void(const Instance&)> observer;
@@ -61,7 +65,7 @@ class Deployment {
  public:
   // Starts service after service and waits until each is ready. `topology` and `stop` outlive the object. Errors: those of
   // Process and CommandOf; ABORTED (an instance ended, with the end of its log); DEADLINE_EXCEEDED; CANCELLED when `stop`
-  // was set. What had been started is ended.
+  // was set; those of CpuGroups where a service has a limit. What had been started is ended.
   static absl::StatusOr<std::unique_ptr<Deployment>> Start(const Topology& topology,
                                                            DeploymentOptions options,
                                                            const std::atomic<bool>& stop);
@@ -75,6 +79,10 @@ class Deployment {
   void Tend();
   // ABORTED when an instance has ended, for callers that do not want it back.
   absl::Status Check();
+  // Puts the limits of CPU time in force that the topology has. A start without them is not slow: call it once all serve.
+  absl::Status LimitCpu();
+  // Gives each instance of a service, which has groups, so many CPUs; 0: no limit. Errors: INTERNAL.
+  absl::Status LimitCpu(const std::string& service, double cpus);
   // Ends all, callers before those they call. Together they have `grace` to drain, each service a second at least; what is
   // left then is killed.
   void Stop(Nanos grace);
@@ -106,7 +114,8 @@ class Deployment {
   const Topology& topology_;
   const DeploymentOptions options_;
   const std::atomic<bool>& stop_;
-  std::vector<Instance> instances_;  // in the order of the topology
+  std::optional<CpuGroups> cpu_groups_;  // where a service needs one
+  std::vector<Instance> instances_;      // in the order of the topology
   Addresses addresses_;
 };
 

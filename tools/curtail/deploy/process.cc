@@ -138,6 +138,11 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Spawn(ProcessOptions options) 
   report.CloseWriteEnd();
   std::unique_ptr<Process> process(new Process(std::move(options), pid, out.TakeReadEnd()));
   if (process->options_.counted) process->counters_.Attach(pid);
+  if (const std::string& group = process->options_.cgroup_procs; !group.empty()) {
+    if (!(std::ofstream(group) << pid << std::flush)) {
+      return absl::InternalError(absl::StrCat("cannot put a process into the group of ", group));
+    }
+  }
   if (write(go.write_end, "g", 1) != 1) return absl::InternalError(absl::StrCat("write: ", ErrorText(errno)));
   const int error = ExecResult(report.read_end);
   if (error == 0) return process;

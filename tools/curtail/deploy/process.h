@@ -30,6 +30,8 @@ struct ProcessOptions {
   bool out_to_log = false;        // its standard output, too; AwaitLine() then never sees any
   std::vector<int> cpus;          // on which it may run; empty: those of this process
   int nice = 0;
+  std::string
+      cgroup_procs;      // the file of a group that it joins before it runs anything; empty: this process's
   bool counted = false;  // the kernel counts its context switches and instructions for Usage()
   // Instead of a program: the child is a copy of this process that calls this and ends with code 0. The calling thread
   // alone goes on in the copy, so the function must not need a lock that another thread may hold.

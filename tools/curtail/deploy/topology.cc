@@ -4,6 +4,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "curtail/exec/config.h"
+#include "tools/curtail/deploy/cpu_groups.h"
 #include "tools/curtail/deploy/instance_command.h"
 
 namespace curtail::tool {
@@ -19,6 +21,7 @@ namespace {
 
 constexpr size_t kMaxBytes = 1u << 20;
 constexpr int kMaxInstances = 1024;
+constexpr double kMaxCpu = 1024;
 
 // Where a node is and what is wrong with it. Thrown inside Parse() only, as yaml-cpp throws its own.
 struct Wrong {
@@ -130,6 +133,11 @@ void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
     s->listen = Texts(value, key);
   } else if (key == "cpus") {
     s->cpus = Texts(value, key);
+  } else if (key == "cpu") {
+    if (!value.IsScalar() || !absl::SimpleAtod(value.Scalar(), &s->cpu) ||
+        !(s->cpu == 0 || s->cpu >= kLeastCpu) || s->cpu > kMaxCpu) {
+      Fail(value, absl::StrCat("cpu must be a number of CPUs from ", kLeastCpu, " on; 0: no limit"));
+    }
   } else if (key == "protocol") {
     s->protocol = Name(value, key);
   } else if (key == "hosted") {
@@ -146,7 +154,7 @@ void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
          absl::StrCat(
              "'", key,
              "' is no key of a service; there are run, shards, replicas, calls, stores, own, config, "
-             "policy, profile, listen, cpus, protocol, hosted, memory_mib, run_at_port, keeps, scales, "
+             "policy, profile, listen, cpu, cpus, protocol, hosted, memory_mib, run_at_port, keeps, scales, "
              "secrets and entry"));
   }
 }
@@ -259,6 +267,36 @@ Topology ReadTopology(const YAML::Node& root) {
   return t;
 }
 
+// The result of `read` for a text. Errors: its own; INVALID_ARGUMENT with the place of what it, or yaml-cpp, threw.
+absl::Status Parsed(std::string_view yaml, std::string_view origin,
+                    const std::function<absl::Status(const YAML::Node& root)>& read) {
+  if (yaml.size() > kMaxBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(std::string(origin), ": longer than 1 MiB"));
+  }
+  const auto error = [origin](const YAML::Mark& mark, const std::string& what) {
+    return absl::InvalidArgumentError(absl::StrCat(std::string(origin), ":", mark.line + 1, ": ", what));
+  };
+  try {
+    return read(YAML::Load(std::string(yaml)));
+  } catch (const Wrong& wrong) {
+    return error(wrong.mark, wrong.what);
+  } catch (const YAML::Exception& wrong) {
+    return error(wrong.mark, wrong.msg);
+  }
+}
+
+// A key of a service that is there already.
+void ChangeKey(const std::string& key, const YAML::Node& value, ServiceSpec* service) {
+  if (key == "entry") Fail(value, "which service clients call is fixed");
+  ServiceSpec changed = *service;
+  if (key == "config") changed.policy.clear();
+  if (key == "policy") changed.config.clear();
+  ReadKey(key, value, &changed);
+  if (changed.instances() > kMaxInstances)
+    Fail(value, absl::StrCat("more than ", kMaxInstances, " instances"));
+  *service = std::move(changed);
+}
+
 }  // namespace
 
 bool ServiceSpec::IsHosted() const {
@@ -307,23 +345,15 @@ absl::Status Topology::Check() const {
 }
 
 absl::StatusOr<Topology> Topology::Parse(std::string_view yaml, std::string_view origin) {
-  if (yaml.size() > kMaxBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(std::string(origin), ": longer than 1 MiB"));
-  }
-  const auto error = [origin](const YAML::Mark& mark, const std::string& what) {
-    return absl::InvalidArgumentError(absl::StrCat(std::string(origin), ":", mark.line + 1, ": ", what));
-  };
-  try {
-    Topology t = ReadTopology(YAML::Load(std::string(yaml)));
-    if (absl::Status own = t.Check(); !own.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(std::string(origin), ": ", own.message()));
-    }
-    return t;
-  } catch (const Wrong& wrong) {
-    return error(wrong.mark, wrong.what);
-  } catch (const YAML::Exception& wrong) {
-    return error(wrong.mark, wrong.msg);
-  }
+  Topology t;
+  absl::Status parsed = Parsed(yaml, origin, [&](const YAML::Node& root) {
+    t = ReadTopology(root);
+    const absl::Status own = t.Check();
+    return own.ok() ? own
+                    : absl::InvalidArgumentError(absl::StrCat(std::string(origin), ": ", own.message()));
+  });
+  if (!parsed.ok()) return parsed;
+  return t;
 }
 
 std::map<std::string, std::string> Topology::Settings() const {
@@ -367,24 +397,39 @@ absl::Status Topology::Set(std::string_view name, std::string_view value) {
   if (service == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(application, " has no service '", parts[0], "'"));
   }
-  if (parts[1] == "entry") {
-    return absl::InvalidArgumentError(
-        absl::StrCat(std::string(name), ": which service clients call is fixed"));
-  }
-  ServiceSpec changed = *service;
-  if (parts[1] == "config") changed.policy.clear();
-  if (parts[1] == "policy") changed.config.clear();
   try {
-    ReadKey(parts[1], YAML::Node(std::string(value)), &changed);
+    ChangeKey(parts[1], YAML::Node(std::string(value)), service);
   } catch (const Wrong& wrong) {
     return absl::InvalidArgumentError(absl::StrCat(std::string(name), ": ", wrong.what));
   }
-  if (changed.instances() > kMaxInstances) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(std::string(name), ": more than ", kMaxInstances, " instances"));
-  }
-  *service = std::move(changed);
   return absl::OkStatus();
+}
+
+absl::Status Topology::Overlay(std::string_view yaml, std::string_view origin) {
+  Topology changed = *this;
+  return Parsed(yaml, origin, [&](const YAML::Node& root) {
+    if (!root.IsMap()) Fail(root, "an overlay has the keys application and services");
+    for (const auto& [key_node, value] : Entries(root)) {
+      const std::string key = Text(key_node, "a key");
+      if (key == "application") {
+        if (Text(value, key) != application)
+          Fail(value, absl::StrCat("it is of ", value.Scalar(), ", not of ", application));
+      } else if (key == "services") {
+        if (!value.IsMap()) Fail(value, "services must be NAME: with keys below it");
+        for (const auto& [name, keys] : Entries(value)) {
+          ServiceSpec* const service = changed.Find(Text(name, "a service's name"));
+          if (service == nullptr) Fail(name, absl::StrCat(application, " has no service ", name.Scalar()));
+          if (!keys.IsMap()) Fail(keys, absl::StrCat(service->name, " must have keys"));
+          for (const auto& [of, to] : Entries(keys)) ChangeKey(Text(of, "a key"), to, service);
+        }
+      } else {
+        Fail(key_node,
+             absl::StrCat("'", key, "' is no key of an overlay; there are application and services"));
+      }
+    }
+    *this = std::move(changed);
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace curtail::tool

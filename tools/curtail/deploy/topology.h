@@ -41,6 +41,8 @@ struct ServiceSpec {
   std::vector<std::string> listen;
   // Sets of CPUs ("0-1,3"), used in turn by the instances; empty: all.
   std::vector<std::string> cpus;
+  // The CPUs that an instance may use, enforced by a cgroup; 0: no limit.
+  double cpu = 0;
   // "grpc" is ready once it answers health checks; anything else when it accepts connections.
   std::string protocol = "grpc";
   // As the file has it; see IsHosted().
@@ -99,6 +101,10 @@ struct Topology {
   // Takes instances that run already: "store=127.0.0.1:11211,unix:/run/m.sock". Errors: INVALID_ARGUMENT (no such
   // service, a wrong number of addresses).
   absl::Status Use(std::string_view service_and_addresses);
+
+  // Puts the keys of services that an overlay has in force, as `curtail provision` writes them. Errors: INVALID_ARGUMENT
+  // with "ORIGIN:LINE: what is wrong".
+  absl::Status Overlay(std::string_view yaml, std::string_view origin);
 
   // Takes services without an instance (replicas: 0) out, with the wiring of their callers. Errors: INVALID_ARGUMENT if
   // that is the entry.

@@ -81,6 +81,7 @@ absl::Status Topology::MakeMonolith() {
                                                         " is another program, ", s.run.front()));
     }
     if (!s.keeps.empty()) whole.keeps = s.keeps;
+    if (!s.entry) whole.cpu += s.cpu * s.instances();
     whole.scales = whole.scales && s.scales;
     if (s.instances() > 1) {
       whole.run.insert(whole.run.end(), {"--instances", absl::StrCat(s.name, "=", s.instances())});

@@ -289,6 +289,56 @@ TEST(TopologyTest, UnknownVariablesAreNamed) {
   EXPECT_THAT(CommandOf(open, open.entry(), 0, {}, {}).status().message(), HasSubstr("without a }"));
 }
 
+constexpr char kTwoServices[] =
+    "application: x\nservices:\n  a: {run: a, policy: online, calls: [b], entry: true}\n  b: {run: b}\n";
+
+TEST(TopologyTest, AnOverlayChangesKeysOfServices) {
+  Topology t = Parsed(kTwoServices);
+  const absl::Status laid = t.Overlay(
+      "application: x\nservices:\n  a: {cpu: 0.25, config: FIB2}\n  b:\n    replicas: 2\n    cpu: 1.5\n",
+      "o.yaml");
+  ASSERT_TRUE(laid.ok()) << laid;
+  EXPECT_EQ(t.Find("a")->cpu, 0.25);
+  EXPECT_EQ(t.Find("a")->config, "FIB2");
+  EXPECT_EQ(t.Find("a")->policy, "") << "a config in place of the policy";
+  EXPECT_EQ(t.Find("b")->cpu, 1.5);
+  EXPECT_EQ(t.Find("b")->replicas, 2);
+  ASSERT_TRUE(t.Overlay("application: x\nservices: {}\n", "o.yaml").ok());
+  ASSERT_TRUE(t.Set("a.cpu", "0").ok());
+  EXPECT_EQ(t.Find("a")->cpu, 0);
+}
+
+TEST(TopologyTest, AMistakeInAnOverlayIsNamedAndChangesNothing) {
+  const std::pair<const char*, const char*> mistakes[] = {
+      {"application: y\n", "o.yaml:1: it is of y, not of x"},
+      {"services:\n  a: {cpu: 2}\n  c: {cpu: 1}\n", "o.yaml:3: x has no service c"},
+      {"services:\n  a: {cpu: 2}\n  b: {cpu: none}\n", "o.yaml:3: cpu must be a number of CPUs"},
+      {"services:\n  a: {cpu: 0.001}\n", "o.yaml:2: cpu must be"},
+      {"services:\n  a: {cpu: nan}\n", "o.yaml:2: cpu must be"},
+      {"services:\n  a: {entry: false}\n", "o.yaml:2: which service clients call is fixed"},
+      {"services:\n  a: {colour: red}\n", "'colour' is no key of a service"},
+      {"services:\n  a: {shards: 1000, replicas: 1000}\n", "more than 1024 instances"},
+      {"services:\n  a: red\n", "o.yaml:2: a must have keys"},
+      {"services: red\n", "o.yaml:1: services must be"},
+      {"variables: {x: 1}\n", "'variables' is no key of an overlay"},
+      {"- a\n", "o.yaml:1: an overlay has the keys"},
+      {"a: [\n", "o.yaml:"}};
+  for (const auto& [yaml, what] : mistakes) {
+    Topology t = Parsed(kTwoServices);
+    EXPECT_THAT(t.Overlay(yaml, "o.yaml").message(), HasSubstr(what)) << yaml;
+    EXPECT_EQ(t.Find("a")->cpu, 0) << yaml;
+  }
+}
+
+TEST(TopologyTest, AMonolithHasTheCpuTimeOfAllItsServices) {
+  Topology t = Parsed(
+      "application: x\nservices:\n  a: {run: p --service a, calls: [b], cpu: 0.5, entry: true}\n"
+      "  b: {run: p --service b, shards: 2, cpu: 0.25}\n  s: {run: 's ${address}', protocol: redis, cpu: "
+      "0.1}\n");
+  ASSERT_TRUE(t.MakeMonolith().ok());
+  EXPECT_EQ(t.entry().cpu, 1.0);
+}
+
 // Whatever stands in the file, it is an error or a topology whose commands can be made or refused.
 TEST(TopologyTest, AnyMutationIsReadOrRefused) {
   const uint64_t seed = 20261122;

@@ -216,6 +216,7 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
     reporter.Ending();
     return FailUp(console, prepared, absl::StrCat("the logs are in ", folder.path()));
   }
+  if (absl::Status limited = (*deployment)->LimitCpu(); !limited.ok()) return FailUp(console, limited);
   reporter.Up(entry);
   on_up(instances, *dashboard == nullptr ? "" : (*dashboard)->address());
   while (!stop.load(std::memory_order_relaxed)) {

@@ -140,9 +140,10 @@ std::string AddressFor(const ServiceSpec& caller, const ServicePlan& callee, siz
 Yaml Resources(const ServiceSpec& spec) {
   const double mib = spec.memory_mib > 0 ? spec.memory_mib : kUsualMib;
   const auto memory = [](double amount) { return absl::StrFormat("%.0fMi", amount); };
-  return Yaml::Map(
-      {{"requests", Yaml::Map({{"cpu", "250m"}, {"memory", memory(mib)}})},
-       {"limits", Yaml::Map({{"cpu", "2"}, {"memory", memory(spec.memory_mib > 0 ? 1.25 * mib : 1024)}})}});
+  const std::string cpu = absl::StrFormat("%.0fm", 1000 * spec.cpu);
+  return Yaml::Map({{"requests", Yaml::Map({{"cpu", spec.cpu > 0 ? cpu : "250m"}, {"memory", memory(mib)}})},
+                    {"limits", Yaml::Map({{"cpu", spec.cpu > 0 ? cpu : "2"},
+                                          {"memory", memory(spec.memory_mib > 0 ? 1.25 * mib : 1024)}})}});
 }
 
 Yaml ServiceValues(const ServicePlan& service) {
