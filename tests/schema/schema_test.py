@@ -16,10 +16,11 @@ DOCUMENTS = {
     "report": ["report-2", "report-1", "report-7", "report-unknown-origin", "report-this-machine", "report-empty"],
     "comparison": ["comparison", "comparison-wide", "comparison-empty", "comparison-no-runs", "comparison-no-machine",
                    "comparison-many-changes"],
+    "provision": ["provision", "provision-threads", "provision-nothing"],
     "profile": ["profile", "profile-saturated", "profile-limits"],
 }
 # Documents of what a schema calls its parts.
-PARTS = {"report": [("result", "result")], "comparison": [], "profile": []}
+PARTS = {"report": [("result", "result")], "comparison": [], "provision": [], "profile": []}
 
 REMOVE = object()
 # Where a document is changed and into what, where that is found, and the keyword that finds it.
@@ -41,6 +42,15 @@ CHANGES = {
         ("runs/0/series/due/5", "many", "runs/0/series/due/5", "type"),
         ("costs/0/on_front", "yes", "costs/0/on_front", "type"),
         ("summary/0/policies/0/standing", "winner", "summary/0/policies/0/standing", "enum"),
+    ],
+    "provision": [
+        ("rounds/0/verdict", "perhaps", "rounds/0/verdict", "enum"),
+        ("rounds/0/steps/0/lever", REMOVE, "rounds/0/steps/0", "required"),
+        ("rounds/0/good_share_after", 1.5, "rounds/0/good_share_after", "maximum"),
+        ("shares/front/colour", "red", "shares/front", "additionalProperties"),
+        ("shares/front/cpu", 0, "shares/front/cpu", "exclusiveMinimum"),
+        ("end", "tired", "end", "enum"),
+        ("schema_version", 2, "schema_version", "const"),
     ],
     "profile": [
         ("cells/2/p99_us", REMOVE, "cells/2", "required"),

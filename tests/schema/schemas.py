@@ -12,6 +12,7 @@ except ImportError as error:
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SCHEMAS = {"report": "curtail/load/report/result.schema.json",
            "comparison": "tools/curtail/compare/comparison.schema.json",
+           "provision": "tools/curtail/provision/provision.schema.json",
            "profile": "curtail/adapt/profile.schema.json"}
 
 # JSON Schema takes 5.0 as an integer. Readers of our documents may not, so the writers print 5.

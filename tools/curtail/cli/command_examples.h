@@ -105,6 +105,27 @@ Examples:
 
 Exit codes: 0 ok, 1 a process failed or no disk space, 104 bad flags or profile, 105 interrupted.)";
 
+inline constexpr char kProvisionExamples[] =
+    R"(Starts the application with equal shares, raises the load until the QoS fails, gives the service that saturates first a step more,
+and so on. A step is kept if turns with and without it can be told apart; else it says "cannot tell". It ends when no step helps,
+when all services that work saturate at about the same load, or when the CPUs or the time are spent; then it compares the same CPUs in equal
+shares.
+
+Levers: cpu, the time that each process may use, by a cgroup, which takes root or a delegated one; threads, the sizes of the
+services' pools, FIB1 to FIB2 or SDB1-4 to SDB1-8. Replicas are none: callers take the first instance, or shards.
+
+The overlay is written after every step that is kept, so Ctrl-C leaves what was found until then.
+
+Examples:
+  curtail provision social                                   # writes social-provisioned.yaml
+  curtail up social --overlay social-provisioned.yaml
+  curtail provision social --time 3m --json social.json --svg social.svg
+  curtail provision hdsearch --levers threads --config SDB1-1 --qos 'p99<20ms'
+  curtail provision ./shop.yaml --method shop.Front/Read --data '{"user": "ann"}'
+
+Exit codes: 0 ok, 1 a process failed, 98 the load generator was the limit, 99 no load was within the QoS, 104 bad flags or
+topology, or a lever that this machine lacks, 105 interrupted.)";
+
 inline constexpr char kUpExamples[] =
     R"(Starts every process of an application in the order in which they need each other, waits until each answers its health
 check, and starts again what ends by itself. Ctrl-C, closing the terminal or `curtail down` end all of them; none outlives

@@ -396,6 +396,7 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
       {AddTrain(app, &line->train), Command::kTrain},
       {AddVerify(app, &line->verify), Command::kVerify},
       {AddCompare(app, &line->compare), Command::kCompare},
+      {AddProvision(app, &line->provision), Command::kProvision},
       {AddSwitch(app, &line->switch_to), Command::kSwitch},
       {AddStatus(app, &line->status), Command::kStatus},
       {AddObserve(app, &line->observe), Command::kObserve},
@@ -410,7 +411,7 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
   AddDocs(app, &docs);
   if (const auto code = Parse(app, docs, {argv + std::min(argc, 1), argv + argc}, console)) return code;
   console.set_quiet(quiet);
-  line->load.command = CommandText({argv, argv + argc});
+  line->load.command = line->provision.command = CommandText({argv, argv + argc});
   for (const auto& [command, which] : commands) {
     if (*command) line->command = which;
   }

@@ -21,6 +21,7 @@
 #include "tools/curtail/observe/observe_command.h"
 #include "tools/curtail/observe/top_command.h"
 #include "tools/curtail/observe/traces_command.h"
+#include "tools/curtail/provision/provision_command.h"
 #include "tools/curtail/render/render_command.h"
 #include "tools/curtail/train/train_command.h"
 #include "tools/curtail/train/verify_command.h"
@@ -38,6 +39,7 @@ enum class Command {
   kTrain,
   kVerify,
   kCompare,
+  kProvision,
   kSwitch,
   kStatus,
   kObserve,
@@ -59,6 +61,7 @@ struct CommandLine {
   TrainFlags train;
   VerifyFlags verify;
   CompareFlags compare;
+  ProvisionFlags provision;
   SwitchFlags switch_to;
   StatusFlags status;
   ObserveFlags observe;

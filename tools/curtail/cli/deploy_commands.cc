@@ -5,6 +5,7 @@
 
 #include "curtail/adapt/policy_kind.h"
 #include "tools/curtail/cli/command_examples.h"
+#include "tools/curtail/cli/request_flags.h"
 #include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/down_command.h"
 #include "tools/curtail/deploy/logs_command.h"
@@ -16,6 +17,7 @@
 #include "tools/curtail/observe/top_command.h"
 #include "tools/curtail/observe/top_table.h"
 #include "tools/curtail/observe/traces_command.h"
+#include "tools/curtail/provision/provision_command.h"
 #include "tools/curtail/render/render_command.h"
 
 namespace curtail::tool {
@@ -87,6 +89,53 @@ CLI::App* AddRender(CLI::App& app, RenderFlags* f) {
   AddTopologyFlags(*command, &f->changes);
   command->add_flag("--scale", f->changes.scale, "As large as in the paper");
   command->footer(kRenderExamples);
+  return command;
+}
+
+CLI::App* AddProvision(CLI::App& app, ProvisionFlags* f) {
+  CLI::App* command = app.add_subcommand(
+      "provision", "Find how services should share this machine: more for the one that saturates first");
+  command->add_option("APP", f->application, ApplicationNames() + ", or a topology file")->required();
+  command->add_option("--qos", f->qos, "What must hold, with a bound of a percentile: 'p99<50ms,errors<1%'")
+      ->capture_default_str();
+  command->add_option("--rps", f->load.rps, "Requests a second at which it begins")
+      ->transform(Number())
+      ->capture_default_str();
+  command->add_option("--levers", f->levers, "cpu, threads or cpu,threads [what this machine has of them]");
+  command->add_option("--cpus", f->cpus, "CPUs that all processes may have together [this machine's]")
+      ->check(Between(0.01, 1024));
+  command
+      ->add_option("--cpu", f->cpu, "CPUs of each process at the start [a quarter of --cpus, in equal parts]")
+      ->check(Between(0.01, 1024));
+  command->add_option("--config", f->config, "Of every curtail service at the start [as in the topology]");
+  command->add_option("--threads", f->threads, "That a pool may have")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_option("--step", f->step, "The factor by which a step multiplies a share")
+      ->check(Between(1.1, 16))
+      ->capture_default_str();
+  command->add_option("--bound", f->bound_percent, "Loads are told apart by so many percent")
+      ->check(Between(1, 100))
+      ->capture_default_str();
+  command->add_option("--seconds", f->seconds, "Length of a turn; up to 5 times that at low loads")
+      ->check(Between(0.1, 3600))
+      ->capture_default_str();
+  command->add_option("--time", f->time, "No round begins later; the last searches come after it")
+      ->capture_default_str();
+  command->add_option("--seed", f->load.seed, "Of the arrivals")->capture_default_str();
+  command->add_option("-o,--out", f->out, "The overlay [APP-provisioned.yaml]");
+  command->add_option("--json", f->json, "Write the result here as JSON; - is the standard output");
+  command->add_option("--svg", f->svg, "Draw load over CPUs here");
+  AddTopologyFlags(*command, &f->changes);
+  command->add_option("--start-timeout", f->start_timeout, "For a service to be ready")
+      ->capture_default_str();
+  command->add_flag("--dry-run", f->dry_run, "Print the plan and stop");
+  AddMessageFlags(*command, &f->load);
+  AddOwnOptions(*command, "Requests",
+                [f](const std::string& name, const std::string& value) { f->load.own[name] = value; });
+  command->add_option("--timeout", f->load.timeout, "A call that takes longer has failed")
+      ->capture_default_str();
+  command->footer(kProvisionExamples);
   return command;
 }
 

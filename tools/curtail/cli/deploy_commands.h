@@ -12,6 +12,7 @@ namespace curtail::tool {
 struct DownFlags;
 struct LogsFlags;
 struct ObserveFlags;
+struct ProvisionFlags;
 struct PsFlags;
 struct RenderFlags;
 struct StatusFlags;
@@ -23,6 +24,7 @@ struct UpFlags;
 // Each adds its command to `app`, which owns it. Parsing writes into `f`, which outlives it.
 CLI::App* AddUp(CLI::App& app, UpFlags* f);
 CLI::App* AddDown(CLI::App& app, DownFlags* f);
+CLI::App* AddProvision(CLI::App& app, ProvisionFlags* f);
 CLI::App* AddPs(CLI::App& app, PsFlags* f);
 CLI::App* AddLogs(CLI::App& app, LogsFlags* f);
 CLI::App* AddSwitch(CLI::App& app, SwitchFlags* f);

@@ -30,6 +30,8 @@ int main(int argc, char** argv) {
       return RunVerify(line.verify, console, stop);
     case Command::kCompare:
       return RunCompare(line.compare, console, stop);
+    case Command::kProvision:
+      return RunProvision(line.provision, console, stop);
     case Command::kSwitch:
       return RunSwitch(line.switch_to, console);
     case Command::kStatus:

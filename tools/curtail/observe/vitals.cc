@@ -63,6 +63,8 @@ void AddSample(const MetricSample& sample, std::string_view family, CallCounts* 
   if (kind == "calls_total") {
     counts->calls += sample.value;
     if (sample.Label("rpc_response_status_code") != "OK") counts->errors += sample.value;
+  } else if (kind == "duration_seconds_sum") {
+    counts->seconds += sample.value;
   } else if (kind == "duration_seconds_bucket") {
     if (const auto bound = BoundOf(sample)) counts->durations[*bound] += sample.value;
   }
@@ -89,6 +91,7 @@ struct Sum {
   ServiceVitals service;
   std::set<std::string> configs;
   CumulatedBuckets durations;
+  double calls = 0, seconds = 0;
   double begun = 0, queue_wait_s = 0;
 };
 
@@ -103,6 +106,8 @@ void AddRates(const ProcessVitals& before, const ProcessVitals& now, Sum* sum) {
   for (const auto& [bound, count] : Since(before.calls.durations, now.calls.durations)) {
     sum->durations[bound] += count;
   }
+  sum->calls += now.calls.calls - before.calls.calls;
+  sum->seconds += std::max(0.0, now.calls.seconds - before.calls.seconds);
   sum->begun += now.begun - before.begun;
   sum->queue_wait_s += now.queue_wait_s - before.queue_wait_s;
 }
@@ -129,6 +134,7 @@ ServiceVitals Finish(Sum sum) {
   service.config = absl::StrJoin(sum.configs, ",");
   service.p50_s = Quantile(sum.durations, 0.5);
   service.p99_s = Quantile(sum.durations, 0.99);
+  if (sum.calls > 0) service.mean_s = sum.seconds / sum.calls;
   if (sum.begun > 0) service.queue_wait_s = sum.queue_wait_s / sum.begun;
   return std::move(service);
 }

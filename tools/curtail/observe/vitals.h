@@ -22,7 +22,8 @@ namespace curtail::tool {
 // Of one method, or of several together: calls so far.
 struct CallCounts {
   double calls = 0;
-  double errors = 0;  // of these
+  double errors = 0;   // of these
+  double seconds = 0;  // sum of their times
   CumulatedBuckets durations;
 };
 
@@ -62,7 +63,7 @@ struct ServiceVitals {
   int restarts = 0;
   std::vector<std::string> problems;  // of those that are not ready, or were not some seconds ago
   std::optional<double> calls_per_s, errors_per_s;
-  std::optional<double> p50_s, p99_s;          // of the calls that ended meanwhile
+  std::optional<double> p50_s, p99_s, mean_s;  // of the calls that ended meanwhile
   std::string config;                          // the configs in force; empty: none is known
   std::optional<double> queued, queue_wait_s;  // requests ready to run; the mean wait of those that began
   std::optional<double> threads, cpus, resident_mib;
