@@ -128,6 +128,9 @@ class Completion {
   // The metadata that came with the reply, or with the error. Just before Done(), and only if there
   // is any.
   virtual void OnMetadata(ReplyMetadata&&) {}
+  // An attempt that its server may have seen has failed, and a policy of the service config makes
+  // another one. Once for each.
+  virtual void OnRetry() {}
   virtual void Done(absl::Status&& status, std::string&& reply) = 0;
 };
 

@@ -74,8 +74,10 @@ bool Client::Impl::Again(StartedCall* call, TimePoint now) {
   const TimePoint ready_at = call->unprocessed && call->attempts.method() != nullptr
                                  ? call->channel->impl().NextAttempt(lanes[0]->poller())
                                  : TimePoint();
+  const int failed = call->attempts.failed();
   const std::optional<TimePoint> when = call->attempts.Again(*call, now, deadline, ready_at);
   if (!when) return false;
+  if (call->attempts.failed() > failed) call->done->OnRetry();
   call->connection.reset();
   if (*when <= now) {
     refused.push_back(call);

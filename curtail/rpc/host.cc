@@ -25,6 +25,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/base/terminal.h"
 #include "curtail/rpc/in_process.h"
+#include "curtail/rpc/retries.h"
 #include "curtail/rpc/server/host_flags.h"
 #include "curtail/rpc/server_main.h"
 #include "curtail/rpc/tls.h"
@@ -84,6 +85,7 @@ const std::vector<Channel*>& Env::Channels(std::string_view service, const Chann
   if (impl_->flags->resolve_interval_s > 0) {
     options.min_resolve_interval = FromSeconds(impl_->flags->resolve_interval_s);
   }
+  if (options.service_config.empty()) options.service_config = RetryConfig(impl_->flags->retries);
   Impl::Peer& peer = impl_->peers[std::string(service)];
   if (impl_->client == nullptr) {
     impl_->client = std::make_unique<Client>(ClientOptions{.lanes = impl_->flags->lanes});

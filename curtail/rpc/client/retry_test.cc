@@ -12,6 +12,7 @@
 #include "curtail/rpc/client/many_servers_testing.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/mid_tier_testing.h"
+#include "curtail/rpc/retries.h"
 
 namespace curtail {
 namespace {
@@ -124,12 +125,14 @@ class RetryTest : public testing::Test {
   // Event-driven; the message of the reply, or its status.
   std::string Start(Nanos timeout = kMaxTestWait) {
     struct Ended final : Completion {
+      void OnRetry() override { ++retries; }
       void Done(absl::Status&& status, std::string&& bytes) override {
         done = true;
         StringValue value;
         text = !status.ok() ? status.ToString() : value.ParseFromString(bytes) ? value.value() : "unreadable";
       }
       bool done = false;
+      int retries = 0;
       std::string text;
     } ended;
     const std::string request =
@@ -137,6 +140,7 @@ class RetryTest : public testing::Test {
     channel().Start(kDo.path, Deadline::In(timeout), {}, request, &ended);
     for (const Deadline end = Deadline::In(kMaxTestWait); !ended.done && !end.Expired();) client_.Poll(end);
     EXPECT_TRUE(ended.done);
+    heard_ = ended.retries;
     return ended.text;
   }
 
@@ -145,6 +149,7 @@ class RetryTest : public testing::Test {
   std::unique_ptr<Server> server_;
   ChannelOptions options_;
   std::unique_ptr<Channel> channel_;
+  int heard_ = 0;  // by the completion of the last event-driven call
 };
 
 TEST_F(RetryTest, ABlockingCallIsMadeAgain) {
@@ -160,6 +165,7 @@ TEST_F(RetryTest, AnEventDrivenCallIsMadeAgain) {
   flaky_->failures = 3;
   EXPECT_EQ(Start(), std::string(100'000, 'e'));
   EXPECT_THAT(flaky_->Seen(), ElementsAre("none", "1", "2", "3"));
+  EXPECT_EQ(heard_, 3);
 }
 
 TEST_F(RetryTest, TheLastAttemptsErrorIsTheCalls) {
@@ -167,6 +173,7 @@ TEST_F(RetryTest, TheLastAttemptsErrorIsTheCalls) {
   EXPECT_EQ(Do().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(flaky_->Seen().size(), 4u);
   EXPECT_THAT(Start(), HasSubstr("as the test wants it"));
+  EXPECT_EQ(heard_, 3);
   EXPECT_EQ(flaky_->Seen().size(), 8u);
 }
 
@@ -192,6 +199,19 @@ TEST_F(RetryTest, ACallWhoseReplyHasBegunIsNotRepeated) {
   EXPECT_EQ(Do().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(Start(), HasSubstr("UNAVAILABLE"));
   EXPECT_EQ(flaky_->Seen().size(), 2u);
+}
+
+TEST_F(RetryTest, TheUsualPolicyRetriesThatOftenTheMethodsThatItIsFor) {
+  const std::vector<std::string> methods = {"/test.Other/Do", std::string(kDo.path)};
+  options_.service_config = RetryConfig(kMaxRetries, methods);
+  flaky_->failures = 100;
+  EXPECT_EQ(Do().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(flaky_->Seen().size(), 1u + kMaxRetries);
+  options_.service_config = RetryConfig(2);
+  channel_.reset();
+  EXPECT_EQ(Do().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(flaky_->Seen().size(), 2u + kMaxRetries) << "its .proto does not declare it idempotent";
+  EXPECT_EQ(RetryConfig(0, methods), "");
 }
 
 TEST_F(RetryTest, TheServerSaysWhen) {

@@ -10,6 +10,7 @@
 #include "curtail/fence/limiter/limiter.h"
 #include "curtail/rpc/client/balancer/balancer.h"
 #include "curtail/rpc/client/resolver/target.h"
+#include "curtail/rpc/retries.h"
 #include "curtail/rpc/transport/socket.h"
 
 namespace curtail::internal {
@@ -141,6 +142,11 @@ void AddInstanceFlags(Flags& flags, HostFlags* f) {
       "Seconds that the servers of a name are known for at least, before a failure has it looked up again; "
       "0: as the service says, else 30",
       {0, 86400});
+  flags.Add(
+      "--retries", &f->retries,
+      "How often a call to another service that ends with UNAVAILABLE is made again at most, if its method "
+      "is declared idempotent",
+      {0, kMaxRetries});
   flags.Add("--lanes", &f->lanes, "Sets of connections to the services that this one calls", {1, 256});
 }
 

@@ -30,6 +30,7 @@ struct HostFlags {
   int lanes = 1;
   std::string balancer;           // empty: as the service says
   double resolve_interval_s = 0;  // 0: as the service says
+  int retries = 0;
   std::string config = "auto";
   std::string policy, profile, admin, http_admin;
   std::string trace_to;
