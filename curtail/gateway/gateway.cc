@@ -32,6 +32,7 @@
 #include "curtail/gateway/internal/stream_call.h"
 #include "curtail/gateway/transcoder.h"
 #include "curtail/rpc/client/lane.h"
+#include "curtail/rpc/retries.h"
 #include "curtail/rpc/transport/socket.h"
 #include "curtail/wire/metadata.h"
 
@@ -84,6 +85,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
   // A request that waits for the target.
   struct Call final : Completion {
     void OnMetadata(ReplyMetadata&& m) override { metadata = std::move(m); }
+    void OnRetry() override { impl->retried_.fetch_add(1, std::memory_order_relaxed); }
     void Done(absl::Status&& status, std::string&& reply) override { impl->OnDone(this, status, reply); }
 
     Impl* impl = nullptr;
@@ -151,7 +153,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
   std::atomic<TimePoint::rep> stop_by_{0}, end_streams_at_{0};
   std::atomic<bool> all_answered_{true};  // read after the join
   // Atomic: counters, and the number of connections; relaxed.
-  std::atomic<uint64_t> open_{0}, requests_{0}, failed_{0}, refused_{0}, timed_out_{0};
+  std::atomic<uint64_t> open_{0}, requests_{0}, failed_{0}, refused_{0}, retried_{0}, timed_out_{0};
 
   std::thread thread_;
 };
@@ -179,8 +181,8 @@ bool Gateway::Impl::Stop(Deadline deadline) {
 
 GatewayStats Gateway::Impl::stats() const {
   constexpr auto kRelaxed = std::memory_order_relaxed;
-  return {open_.load(kRelaxed), requests_.load(kRelaxed), failed_.load(kRelaxed), refused_.load(kRelaxed),
-          timed_out_.load(kRelaxed)};
+  return {open_.load(kRelaxed),    requests_.load(kRelaxed), failed_.load(kRelaxed),
+          refused_.load(kRelaxed), retried_.load(kRelaxed),  timed_out_.load(kRelaxed)};
 }
 
 Deadline Gateway::Impl::NextLook() const {
@@ -447,6 +449,19 @@ void Gateway::Impl::OnOutput(const std::shared_ptr<HttpConnection>& connection) 
   if (!std::exchange(connection->dirty, true)) dirty_.push_back(connection);
 }
 
+namespace {
+
+// The paths of unary methods that may run more than once.
+std::vector<std::string> IdempotentMethods(const Catalog& catalog) {
+  std::vector<std::string> paths;
+  for (const CatalogMethod& method : catalog.ListMethods()) {
+    if (method.unary() && method.idempotent) paths.push_back(method.path);
+  }
+  return paths;
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(GatewayOptions options, Catalog catalog) {
   for (std::string& header : options.forward_headers) {
     std::transform(header.begin(), header.end(), header.begin(),
@@ -454,6 +469,10 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(GatewayOptions options, 
     if (!wire::IsCustomKey(header)) {
       return absl::InvalidArgumentError(Join("header \"", header, "\" cannot be forwarded as metadata"));
     }
+  }
+  if (const std::vector<std::string> methods = IdempotentMethods(catalog);
+      !methods.empty() && options.channel.service_config.empty()) {
+    options.channel.service_config = RetryConfig(options.retries, methods);
   }
   absl::StatusOr<std::unique_ptr<Transcoder>> transcoder = Transcoder::Make(std::move(catalog));
   if (!transcoder.ok()) return transcoder.status();

@@ -28,7 +28,10 @@ struct GatewayOptions {
   ChannelOptions channel;
   // For calls whose client sends no grpc-timeout; longer ones are cut to it.
   Nanos timeout = std::chrono::seconds(30);
-  // The same for methods that stream.
+  // A call that ends with UNAVAILABLE is made again so often at most, if the catalog says that its
+  // method is idempotent; retries.h. At most kMaxRetries.
+  int retries = 0;
+  // The same as `timeout` for methods that stream.
   Nanos stream_timeout = std::chrono::hours(1);
   // The headers of a request that its call carries as metadata; no others, credentials included.
   std::vector<std::string> forward_headers;
@@ -58,6 +61,7 @@ struct GatewayStats {
   uint64_t requests = 0;     // taken
   uint64_t failed = 0;       // of these answered with a status of 500 and more, or in a stream with such
   uint64_t refused = 0;      // for a limit, or an origin
+  uint64_t retried = 0;      // calls that were made again, each time
   uint64_t timed_out = 0;    // connections and streams that were closed for being slow or idle
 };
 

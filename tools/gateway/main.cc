@@ -13,6 +13,7 @@
 #include "curtail/base/terminal.h"
 #include "curtail/gateway/gateway.h"
 #include "curtail/gateway/page/page.h"
+#include "curtail/rpc/retries.h"
 
 namespace curtail::gateway {
 namespace {
@@ -44,6 +45,7 @@ void AddFlags(CLI::App& app, Flags* f) {
   f->options.listen = "127.0.0.1:8000";
   f->options.channel.balancer = "round_robin";
   f->options.channel.min_resolve_interval = kResolveInterval;
+  f->options.retries = 2;
   app.set_version_flag("--version", "curtail-gateway " CURTAIL_VERSION);
   app.add_option("TARGET", f->options.target,
                  "The gRPC server, HOST:PORT, dns:///NAME:PORT or unix:PATH, or several, HOST:PORT,HOST:PORT")
@@ -65,6 +67,12 @@ void AddFlags(CLI::App& app, Flags* f) {
   app.add_flag("--accept-forms", f->options.accept_forms,
                "Take application/x-www-form-urlencoded bodies, which web pages may send without asking");
   app.add_option("--timeout", f->timeout, "Of a call without grpc-timeout; longer ones are cut to it")
+      ->capture_default_str();
+  app.add_option(
+         "--retries", f->options.retries,
+         "How often a call that ends with UNAVAILABLE is made again at most, if its method is declared "
+         "idempotent")
+      ->check(CLI::Range(0, kMaxRetries))
       ->capture_default_str();
   app.add_option("--stream-timeout", f->stream_timeout, "The same of methods that stream")
       ->capture_default_str();
@@ -172,8 +180,8 @@ int Main(int argc, char** argv) {
   const bool all = (*gateway)->Stop(Deadline::In(drain));
   const GatewayStats stats = (*gateway)->stats();
   std::cout << stats.requests << " requests, " << stats.failed << " failed, " << stats.refused << " refused, "
-            << stats.timed_out << " connections timed out" << (all ? "" : "; some were not answered")
-            << std::endl;
+            << stats.retried << " retries, " << stats.timed_out << " connections timed out"
+            << (all ? "" : "; some were not answered") << std::endl;
   return all ? 0 : 1;
 }
 

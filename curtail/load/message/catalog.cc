@@ -22,6 +22,7 @@ using google::protobuf::DescriptorPool;
 using google::protobuf::FileDescriptor;
 using google::protobuf::FileDescriptorProto;
 using google::protobuf::MethodDescriptor;
+using google::protobuf::MethodOptions;
 using google::protobuf::ServiceDescriptor;
 using google::protobuf::compiler::DiskSourceTree;
 using google::protobuf::compiler::MultiFileErrorCollector;
@@ -160,6 +161,7 @@ CatalogMethod Describe(const MethodDescriptor& method) {
           .reply_type = method.output_type()->full_name(),
           .client_streaming = method.client_streaming(),
           .server_streaming = method.server_streaming(),
+          .idempotent = method.options().idempotency_level() != MethodOptions::IDEMPOTENCY_UNKNOWN,
           .descriptor = &method};
 }
 

@@ -29,6 +29,7 @@ struct CatalogMethod {
   std::string reply_type;
   bool client_streaming = false;
   bool server_streaming = false;
+  bool idempotent = false;  // its .proto declares that it may run more than once
   // Valid as long as a copy of the catalog.
   const google::protobuf::MethodDescriptor* descriptor = nullptr;
 
