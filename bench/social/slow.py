@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import signal
+import statistics
 import threading
 import time
 
@@ -100,13 +101,19 @@ def run(s):
     return {"order": called, "calm": calm, "rows": rows}
 
 
+def p99s(result, name):
+    """Of a service, in ms, in all rows that have it."""
+    rows = (*result["calm"], *result["rows"].values())
+    return [one["services"][name]["p99_ms"] for one in rows if name in one["services"]]
+
+
 def calm_p99(result, name):
-    found = [one["services"][name]["p99_ms"] for one in result["calm"] if name in one["services"]]
-    return session.median(found)
+    """The lower quartile of its p99, as the dashboard has it: a disturbance while nothing is slow counts for little."""
+    return statistics.quantiles(p99s(result, name), n=4, method="inclusive")[0]
 
 
 def cells(result):
-    """The rows of the map: nothing slow, then each slow service; a cell is a p99 in ms."""
+    """The rows of the map: the calm values, then each slow service; a cell is a p99 in ms."""
     order = result["order"]
     found = [[calm_p99(result, name) for name in order]]
     for row in result["rows"].values():
@@ -120,10 +127,10 @@ def named(row, slow_one):
 
 
 def followers(result, slow_one):
-    """The other services whose p99 is over 20 ms and two and a half times the calm one, which is a bucket of the counts."""
+    """The other services whose p99 is higher than calm by half of a stop, or more."""
     p99 = {name: one["p99_ms"] for name, one in result["rows"][slow_one]["services"].items()}
-    limits = {name: max(20, 2.5 * calm_p99(result, name)) for name in result["order"] if name != slow_one}
-    return [name for name, limit in limits.items() if p99.get(name, 0) > limit]
+    others = [name for name in result["order"] if name != slow_one]
+    return [name for name in others if p99.get(name, 0) - calm_p99(result, name) >= 1000 * STOPPED_S / 2]
 
 
 def table(result):
@@ -141,13 +148,13 @@ def draw(result):
     calm = found[0]
 
     def share(i, k):
-        """The darkest is twenty times the calm p99, and more."""
-        return math.log(max(1.0, found[i][k] / max(calm[k], 0.5))) / math.log(20) if found[i][k] else 0
+        """The darkest is ten times the calm p99, and more; below 5 ms nothing counts."""
+        return math.log10(max(1.0, found[i][k] / max(calm[k], 5))) if found[i][k] else 0
 
     return picture.heat(
         "p99 of each service, in ms, while one of them stands still for 50 ms four times a second",
-        f"rows: the slow one; columns: whose p99; {RATE} requests a second; darker: more times the p99 of the first row",
-        ["nothing slow", *result["rows"]],
+        f"rows: the slow one; columns: whose p99; {RATE} requests a second; darker: more times the calm p99, the lower quartile of the column",
+        ["calm", *result["rows"]],
         result["order"],
         found,
         share,
