@@ -48,6 +48,10 @@ class Caller:
         """The name and the token of one of them."""
         return self.rng.choice(self.users)
 
+    def other(self, token):
+        """The name of a user who has another token."""
+        return self.rng.choice([name for name, held in self.users if held != token])
+
     def letters(self, count):
         return "".join(self.rng.choices(string.ascii_lowercase + string.digits, k=count))
 
@@ -107,7 +111,7 @@ KINDS = {
     "one post": ("GetPost", each(lambda caller, _: {"id": caller.rng.choice(caller.posts)})),
     "search": ("SearchPosts", each(lambda caller, _: {"text": caller.user()[0], "limit": 10})),
     "like": ("AddFavorite", each(lambda caller, _: {"id": caller.rng.choice(caller.posts)})),
-    "direct message": ("SendMessage", each(lambda caller, _: {"to": caller.user()[0], "text": caller.letters(256)})),
+    "direct message": ("SendMessage", each(lambda caller, token: {"to": caller.other(token), "text": caller.letters(256)})),
     "post, text": ("Compose", post()),
     "post with an image": ("Compose", post_with(IMAGE)),
     "upload of 100 KiB": ("UploadMedia", upload(IMAGE)),
