@@ -153,7 +153,7 @@ def draw(result):
 
     return picture.heat(
         "p99 of each service, in ms, while one of them stands still for 50 ms four times a second",
-        f"rows: the slow one; columns: whose p99; {RATE} requests a second; darker: more times the calm p99, the lower quartile of the column",
+        f"rows: the slow one; columns: whose p99; {RATE} requests a second; darker: more times the calm p99",
         ["calm", *result["rows"]],
         result["order"],
         found,
