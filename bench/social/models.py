@@ -3,6 +3,7 @@
 model to model, `auto` among them."""
 
 import random
+import re
 
 import measure
 import picture
@@ -25,15 +26,10 @@ MEASURES = {
 
 
 def mid_tiers(up):
-    """The services that call others, of the topology."""
-    found, service, services = [], "", False
-    for line in up.file.read_text().splitlines():
-        services = services or line == "services:"
-        if services and line.startswith("  ") and not line.startswith("   ") and line.rstrip().endswith(":"):
-            service = line.strip()[:-1]
-        elif line.strip().startswith("calls: ["):
-            found.append(service)
-    return found
+    """The services that call others, of the topology, without programs of another kind."""
+    services = up.file.read_text().split("\nservices:\n")[1]
+    blocks = dict(re.findall(r"(?ms)^  ([a-z-]+):(.*?)(?=^ {0,2}[a-z])", services))
+    return [name for name, block in blocks.items() if "\n    calls: [" in block and "protocol:" not in block]
 
 
 def turn(up, seconds, seed):

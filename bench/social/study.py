@@ -68,9 +68,8 @@ def parse(words):
     if options.rounds < 1 or not 0.1 <= options.seconds <= 60:
         parser.error("--rounds is 1 or more, --seconds 0.1 to 60")
     if not options.source and not os.access(options.curtail, os.X_OK):
-        parser.error(
-            f"{options.curtail} is no program; build it: cmake --build build/bench --target curtail_command social"
-        )
+        build = "cmake --build build/bench --target curtail_command curtail-gateway social"
+        parser.error(f"{options.curtail} is no program; build it: {build}")
     return options, study
 
 

@@ -108,7 +108,7 @@ class Parts(unittest.TestCase):
             found = models.mid_tiers(types.SimpleNamespace(file=file))
         self.assertIn("front-end", found)
         self.assertIn("compose-post", found)  # whose calls go over two lines
-        self.assertFalse({"post-cache", "post-storage", "favorite"} & set(found))
+        self.assertFalse({"post-cache", "post-storage", "favorite", "load-balancer"} & set(found))
         self.assertEqual(len(found), len(set(found)))
 
     def test_upload_is_a_message_of_protobuf(self):
