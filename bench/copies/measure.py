@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How copies of one application under different flags of `curtail up` compare: their latency and throughput.
 
-Usage: measure.py CURTAIL APP --copy NAME[=FLAGS] --copy NAME=FLAGS ... [--rounds N] [--turns N] [--settle NAME=SECONDS]
-                  [--seconds S] [--rps R...] [--closed N] [--load FLAGS] [--json FILE]
+Usage: measure.py CURTAIL APP --copy NAME[=FLAGS] --copy NAME=FLAGS ... [--run NAME=WORDS] [--rounds N] [--turns N]
+                  [--settle NAME=SECONDS] [--seconds S] [--rps R...] [--schedule S...] [--closed N...] [--load FLAGS] [--json FILE]
 
 In each round all copies start, and take turns: what disturbs the machine disturbs all of them, and what processes have by
 chance, such as where their memory lies, differs from round to round. A copy that learns is first given the load for the
@@ -16,11 +16,13 @@ Examples:
   measure.py curtail hdsearch --copy off --copy "default=--trace-to memory" --copy "all=--trace-to memory --trace-sample 1"
   measure.py curtail hdsearch --copy auto "--copy=online=--policy online" --settle online=60 --rounds 3 --turns 6 --closed 0
   measure.py curtail router --copy auto "--copy=sdb1-16=--config SDB1-16" --rps 200 1000 3000 --rounds 2 --turns 8 --closed 0
+  measure.py curtail social --copy curtail --copy grpc --run "grpc=$PWD/social_peer --stack grpc" --rps --closed 16 64 --load "--mix compose"
 """
 
 import argparse
 import contextlib
 import json
+import math
 import os
 import pathlib
 import random
@@ -55,7 +57,7 @@ def cpu_seconds(options, file):
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def measure(options, file, load, seconds, seed):
+def measure(options, file, load, seconds, seed, fine=(0,)):
     """The result of one turn of the copy of that file, and the CPU that its processes used."""
     kept = own_data(file)
     data = ["--corpus", str(kept)] if kept else []
@@ -78,14 +80,16 @@ def interval(values, rng):
     return statistics.median(values), medians[249], medians[9749]
 
 
-def write_copies(app, copies, folder):
-    """A topology for each copy, under a name of its own; the paths of the files."""
+def write_copies(app, copies, folder, programs=None):
+    """A topology for each copy, under a name of its own, with the words that stand for the app's program; the paths of the files."""
     root = pathlib.Path(__file__).resolve().parents[2]
     text = (root / "apps" / app / "topology.yaml").read_text()
     files = {}
     for copy in copies:
         files[copy] = pathlib.Path(folder) / f"{app}-{copy}.yaml"
-        files[copy].write_text(re.sub(r"(?m)^application: .*$", f"application: {app}-{copy}", text))
+        named = re.sub(r"(?m)^application: .*$", f"application: {app}-{copy}", text)
+        words = (programs or {}).get(copy, app)
+        files[copy].write_text(re.sub(rf"(?m)^( +run: ){app}(?= --service)", lambda line: line[1] + words, named))
     return files
 
 
@@ -125,10 +129,15 @@ def measures(options):
         for quantile in ("p50", "p99"):
             loads[f"{quantile} at {rps}/s, us"] = (None, lambda r, q=quantile: r["latency_us"]["all"][q])
         loads[f"CPU a request at {rps}/s, us"] = (None, lambda r: r["cpu_us"])
-    if options.closed > 0:
-        name = f"{options.closed} at a time, /s"
-        loads[name] = (["--closed", str(options.closed)], lambda r: r["rates_per_s"]["good"])
-        loads[f"CPU a request, {options.closed} at a time, us"] = (None, lambda r: r["cpu_us"])
+    for schedule in options.schedule:
+        loads[f"mean in {schedule}, us"] = (["--schedule", schedule], lambda r: r["latency_us"]["all"]["mean"])
+        loads[f"p99 in {schedule}, us"] = (None, lambda r: r["latency_us"]["all"]["p99"])
+        loads[f"failed in {schedule}"] = (None, lambda r: r["requests"]["failed"])
+        loads[f"void in {schedule}"] = (None, lambda r: int(not r["valid"]))
+    for closed in options.closed:
+        name = f"{closed} at a time, /s"
+        loads[name] = (["--closed", str(closed)], lambda r: r["rates_per_s"]["good"])
+        loads[f"CPU a request, {closed} at a time, us"] = (None, lambda r: r["cpu_us"])
     return loads
 
 
@@ -174,7 +183,7 @@ def report(values, rng):
     print(f"{'measure':36}{'copy':12}{'median':>10}   ratio to {base}, 95 % interval")
     for measure_name, by_copy in values.items():
         for copy, numbers in by_copy.items():
-            ratios = [mine / other for mine, other in zip(numbers, by_copy[base])]
+            ratios = [mine / other if other else math.nan for mine, other in zip(numbers, by_copy[base])]
             middle, low, high = interval(ratios, rng)
             rows.append({"measure": measure_name, "copy": copy, "median": statistics.median(numbers),
                          "ratio": middle, "low": low, "high": high, "turns": numbers})
@@ -196,28 +205,35 @@ def main():
     parser.add_argument("curtail", help="the program, built with optimisation")
     parser.add_argument("app", choices=["fanout", "hdsearch", "recommend", "router", "setalgebra", "social"])
     parser.add_argument("--copy", type=named, action="append", required=True, dest="copies", metavar="NAME[=FLAGS]")
+    parser.add_argument("--run", type=named, action="append", default=[], dest="programs", metavar="NAME=WORDS",
+                        help="what the copy runs in the place of the app's program")
     parser.add_argument("--settle", type=named, action="append", default=[], metavar="NAME=SECONDS")
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--turns", type=int, default=1, help="of each copy in a round")
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--rps", type=int, nargs="*", default=[500], help="requests a second, in turn; none: not measured")
-    parser.add_argument("--closed", type=int, default=16, help="requests at a time; 0: not measured")
+    parser.add_argument("--schedule", nargs="*", default=[], help="schedules of `curtail load`, in turn")
+    parser.add_argument("--closed", type=int, nargs="*", default=[16], help="requests at a time, in turn; none or 0: not measured")
     parser.add_argument("--load", default="", type=shlex.split, metavar="FLAGS", help="more flags of `curtail load`, such as --mix home")
     parser.add_argument("--json", help="write the turns here")
     options = parser.parse_args()
     options.copies = {name: shlex.split(flags) for name, flags in options.copies}
     options.settle = {name: float(seconds) for name, seconds in options.settle}
-    if unknown := set(options.settle) - set(options.copies):
-        parser.error(f"--settle: there is no copy {', '.join(sorted(unknown))}")
+    options.programs = dict(options.programs)
+    options.closed = [closed for closed in options.closed if closed > 0]
+    for flag, given in (("--settle", options.settle), ("--run", options.programs)):
+        if unknown := set(given) - set(options.copies):
+            parser.error(f"{flag}: there is no copy {', '.join(sorted(unknown))}")
     if options.settle and len(options.rps) != 1:
         parser.error("--settle: a copy settles at one rate; give --rps one")
     if not os.access(options.curtail, os.X_OK):
         parser.error(f"{options.curtail} is no program; build it: cmake --build build/bench --target curtail_command {options.app}")
-    options.fine = (0,)
+    # A schedule may go beyond what this machine bears, the generator included.
+    options.fine = (0, VOID) if options.schedule else (0,)
     random.seed(1)
     end_cleanly_on_signals()
     with tempfile.TemporaryDirectory() as folder:
-        values = measure_rounds(options, write_copies(options.app, options.copies, folder))
+        values = measure_rounds(options, write_copies(options.app, options.copies, folder, options.programs))
     if len(options.rps) > 1:
         values |= pooled(values)
     rows = report(values, random.Random(1))
