@@ -57,7 +57,7 @@ def cpu_seconds(options, file):
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def measure(options, file, load, seconds, seed, fine=(0,)):
+def measure(options, file, load, seconds, seed):
     """The result of one turn of the copy of that file, and the CPU that its processes used."""
     kept = own_data(file)
     data = ["--corpus", str(kept)] if kept else []

@@ -29,7 +29,8 @@ def run(s):
         turns=TURNS if s.seconds >= 1 else 1,
         seconds=s.seconds,
         rps=[RATE],
-        closed=AT_A_TIME,
+        schedule=[],
+        closed=[AT_A_TIME],
     )
     s.say("each round starts three copies")
     random.seed(1)
