@@ -471,9 +471,8 @@ absl::Status Deployment::LimitCpu() {
 absl::Status Deployment::LimitCpu(const std::string& service, double cpus) {
   absl::Status status;
   for (const Instance& instance : instances_) {
-    if (instance.service->name == service && instance.cpu_group != nullptr) {
-      status.Update(instance.cpu_group->Limit(cpus));
-    }
+    if (instance.service->name != service || instance.cpu_group == nullptr) continue;
+    status.Update(instance.cpu_group->Limit(cpus));
   }
   return status;
 }
@@ -489,6 +488,7 @@ void Deployment::Stop(Nanos grace) {
   const Deadline all = Deadline::In(grace);
   // Those of one service at once.
   for (auto service = topology_.services.rbegin(); service != topology_.services.rend(); ++service) {
+    LimitCpu(service->name, 0).IgnoreError();  // with little of it, a process would take long to end
     for (Instance& instance : instances_) {
       if (instance.service == &*service && instance.process != nullptr) instance.process->BeginToEnd();
     }
