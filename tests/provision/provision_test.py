@@ -31,10 +31,9 @@ def overlay(tools):
 
 
 def result(tools):
+    expect_valid("provision", tools.path("p.json"))
     with open(tools.path("p.json"), encoding="utf-8") as file:
-        document = json.load(file)
-    expect_valid("provision", document)
-    return document
+        return json.load(file)
 
 
 def test_threads(tools):
