@@ -83,6 +83,12 @@ void Recorder::CountFailure(Nanos latency, const absl::Status& status) {
   ++result_.errors[text];
 }
 
+void Recorder::Retried(Nanos intended, int retries) {
+  if (!Measured(intended)) return;
+  ++result_.retried;
+  result_.retries += static_cast<uint64_t>(retries);
+}
+
 void Recorder::Dropped(Nanos intended) {
   ++current_.failed;
   current_latency_.Record(result_.plan.timeout);

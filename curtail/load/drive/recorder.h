@@ -30,6 +30,8 @@ class Recorder {
   void Sent(Nanos intended, Nanos actual);
   // The request, sent at `actual`, ended at `done`. `score` is NaN when it was not judged.
   void Done(Nanos intended, Nanos actual, Nanos done, const absl::Status& status, double score);
+  // The same request was made again `retries` times before it ended.
+  void Retried(Nanos intended, int retries);
   // A request was due but not sent, because too many are in flight.
   void Dropped(Nanos intended);
   // The run gave a request, sent at `actual`, up at `now`; it had not ended.

@@ -59,6 +59,20 @@ TEST(Recorder, LeavesTheWarmUpOut) {
   EXPECT_EQ(r.score.mean(), 1.0);
 }
 
+TEST(Recorder, CountsRetriesOfMeasuredRequests) {
+  Recorder recorder(Plan(), "");
+  for (const auto& [at, retries] : {std::pair<Nanos, int>(0, 9), {seconds(2), 1}, {seconds(3), 2}}) {
+    recorder.Sent(at, at);
+    recorder.Done(at, at, at + milliseconds(1), absl::OkStatus(), kNoScore);
+    recorder.Retried(at, retries);
+  }
+  const LoadResult r = recorder.Finish(seconds(11), false, Nanos(0), Nanos(0));
+  EXPECT_EQ(r.sent, 2u);
+  EXPECT_EQ(r.ok, 2u);
+  EXPECT_EQ(r.retried, 2u);
+  EXPECT_EQ(r.retries, 3u);
+}
+
 TEST(Recorder, NoFailureImprovesAPercentile) {
   Recorder recorder(Plan(), "");
   for (int i = 0; i < 100; ++i) {

@@ -58,6 +58,7 @@ LoadPlan PlanOf(const RunOptions& options, const Workload& workload) {
   plan.connections = options.channel.connections;
   plan.warmup = options.warmup;
   plan.timeout = options.timeout;
+  plan.retries = options.retries;
   plan.requests = options.requests;
   return plan;
 }

@@ -75,8 +75,10 @@ struct RunOptions {
   std::optional<HttpOptions> http;
   // If set, the workload's method streams.
   std::optional<StreamOptions> stream;
-  // Connections to each target, TLS, the longest reply.
+  // Connections to each target, TLS, the longest reply, the service config.
   ChannelOptions channel;
+  // How often that makes a call again at most, for the report.
+  int retries = 0;
   // Sent with every request.
   Metadata metadata;
   // Draws the metadata of each request, in place of `metadata`, if not null.

@@ -169,11 +169,14 @@ std::string PlanText(const LoadPlan& plan) {
   }
   const std::string length =
       plan.requests == 0 ? Seconds(plan.duration) : absl::StrCat(plan.requests, " requests");
-  return absl::StrFormat("%s%s at %s%s: %s; %d connection%s, 1 thread; %s warm-up, then %s; timeout %s",
+  const std::string retries =
+      plan.retries == 0 ? ""
+                        : absl::StrCat("; up to ", plan.retries, plan.retries == 1 ? " retry" : " retries");
+  return absl::StrFormat("%s%s at %s%s: %s; %d connection%s, 1 thread; %s warm-up, then %s; timeout %s%s",
                          plan.method, plan.workload.empty() ? "" : absl::StrCat(" (", plan.workload, ")"),
                          plan.target, plan.tls ? " over TLS" : "", how, plan.connections,
                          plan.connections == 1 ? "" : "s", Seconds(plan.warmup), length,
-                         Seconds(plan.timeout));
+                         Seconds(plan.timeout), retries);
 }
 
 std::string SummaryText(const LoadResult& r) {
@@ -191,6 +194,8 @@ std::string SummaryText(const LoadResult& r) {
                                                   r.good_per_s, r.failed, 100 * r.failed_fraction())));
   if (r.dropped > 0)
     absl::StrAppend(&text, Row("", absl::StrCat(r.dropped, " not sent: too many in flight")));
+  if (r.plan.retries > 0)
+    absl::StrAppend(&text, Row("retried", absl::StrCat(r.retried, " requests, by ", r.retries, " calls")));
   absl::StrAppend(&text, LatencyTable(r, unit), Bars(r.all, unit), GeneratorText(r));
   if (r.score.count > 0) {
     absl::StrAppend(&text, Row(r.score.name, absl::StrFormat("mean %.4f, lowest %.4f, of %d replies",

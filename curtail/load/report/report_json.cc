@@ -81,6 +81,7 @@ Json PlanJson(const LoadPlan& p) {
                {"spin_us", InMicros(p.spin)},
                {"realtime", p.realtime}};
   if (p.requests > 0) json["requests"] = p.requests;
+  if (p.retries > 0) json["retries"] = p.retries;
   return json;
 }
 
@@ -129,6 +130,10 @@ void AddRun(const LoadResult& r, Json& json) {
   json["warnings"] = r.warnings;
   json["requests"] = {{"scheduled", r.scheduled}, {"sent", r.sent},       {"ok", r.ok},
                       {"failed", r.failed},       {"dropped", r.dropped}, {"unfinished", r.unfinished}};
+  if (r.plan.retries > 0) {
+    json["requests"]["retried"] = r.retried;
+    json["requests"]["retries"] = r.retries;
+  }
   json["rates_per_s"] = {{"scheduled", r.scheduled_per_s}, {"sent", r.sent_per_s}, {"good", r.good_per_s}};
   json["latency_us"] = {{"all", LatencyJson(r.all, r.neighbours())},
                         {"success", LatencyJson(r.success, r.neighbours())},

@@ -98,6 +98,9 @@ TEST(ReportJson, ShortThingsStandOnOneLine) {
 TEST(ReadReport, GivesBackWhatWasWritten) {
   std::vector<LoadReport> reports = {SampleReport(1), SampleReport(3), EmptyReport()};
   reports[0].runs[0].invalid.push_back("late");
+  reports[0].runs[0].plan.retries = 2;
+  reports[0].runs[0].retried = 3;
+  reports[0].runs[0].retries = 4;
   reports[0].runs[0].all.Record(Histogram::kMaxValue + Nanos(1));
   reports[1].runs[2].interrupted = true;
   reports[1].runs[0].plan.requests = 1000;

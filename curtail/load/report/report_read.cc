@@ -43,6 +43,8 @@ LoadPlan ReadPlan(const JsonNode& node) {
   p.warmup = node["warmup_s"].Sec();
   p.duration = node["duration_s"].Sec();
   if (node.Contains("requests")) p.requests = node["requests"].Count();
+  if (node.Contains("retries"))
+    p.retries = static_cast<int>(node["retries"].Count(std::numeric_limits<int>::max()));
   p.timeout = node["timeout_s"].Sec();
   p.spin = node["spin_us"].Us();
   p.realtime = node["realtime"].Flag();
@@ -109,6 +111,8 @@ void ReadCounters(const JsonNode& node, LoadResult& r) {
   r.failed = requests["failed"].Count();
   r.dropped = requests["dropped"].Count();
   r.unfinished = requests["unfinished"].Count();
+  if (requests.Contains("retried")) r.retried = requests["retried"].Count();
+  if (requests.Contains("retries")) r.retries = requests["retries"].Count();
   const JsonNode rates = node["rates_per_s"];
   r.scheduled_per_s = rates["scheduled"].Number(0, kMaxRate);
   r.sent_per_s = rates["sent"].Number(0, kMaxRate);

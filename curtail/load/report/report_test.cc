@@ -71,6 +71,19 @@ TEST(SummaryText, ShowsTableCodesAndScore) {
   EXPECT_THAT(text, Not(HasSubstr(std::string(41, '#'))));
 }
 
+TEST(SummaryText, CountsWhatWasRetriedWhereThatWasAskedFor) {
+  LoadResult run = EvenRun();
+  EXPECT_THAT(SummaryText(run), Not(HasSubstr("retried")));
+  EXPECT_THAT(PlanText(run.plan), Not(HasSubstr("retr")));
+  run.plan.retries = 1;
+  EXPECT_THAT(SummaryText(run), HasSubstr("\nretried       0 requests, by 0 calls\n"));
+  EXPECT_THAT(PlanText(run.plan), testing::EndsWith("timeout 1 s; up to 1 retry"));
+  run.plan.retries = 2;
+  run.retried = 12, run.retries = 13;
+  EXPECT_THAT(SummaryText(run), HasSubstr("\nretried       12 requests, by 13 calls\n"));
+  EXPECT_THAT(PlanText(run.plan), HasSubstr("up to 2 retries"));
+}
+
 TEST(SummaryText, RowsOfTheHistogramDiffer) {
   LoadResult r = EvenRun();
   r.all.Clear();

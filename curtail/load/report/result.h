@@ -37,6 +37,7 @@ struct LoadPlan {
   Nanos duration{0};      // of the measured window
   uint64_t requests = 0;  // after which it ends, if not before; 0: it does not
   Nanos timeout{0};
+  int retries = 0;        // of a call at most
   Nanos spin{0};          // of the sending thread before a send, at the end of the run
   bool realtime = false;  // the sending thread had real-time priority
 
@@ -92,6 +93,8 @@ struct LoadResult {
   uint64_t ok = 0;
   uint64_t failed = 0;   // includes dropped and unfinished
   uint64_t dropped = 0;  // not sent: too many calls in flight already
+  uint64_t retried = 0;  // failed, and were made again; then they count once, as ok or failed
+  uint64_t retries = 0;  // attempts at them after the first
   // Calls that the client did not end in time after their deadline; always a fault.
   uint64_t unfinished = 0;
 

@@ -15,6 +15,7 @@
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/terminal.h"
+#include "curtail/rpc/retries.h"
 #include "tools/curtail/cli/command_docs.h"
 #include "tools/curtail/cli/command_examples.h"
 #include "tools/curtail/cli/deploy_commands.h"
@@ -105,6 +106,13 @@ void AddArrivalFlags(CLI::App& load, LoadFlags* f) {
       ->group(group);
   load.add_option("--warmup", f->warmup, "Sent before, not measured [2s; none with -n]")->group(group);
   load.add_option("--timeout", f->timeout, "A call that takes longer has failed")
+      ->capture_default_str()
+      ->group(group);
+  load.add_option(
+          "--retries", f->retries,
+          "How often a call that ends with UNAVAILABLE is made again at most, if its method is declared "
+          "idempotent; its latency counts from the first time")
+      ->check(CLI::Range(0, kMaxRetries))
       ->capture_default_str()
       ->group(group);
   load.add_option("--seed", f->seed, "Of the schedule and of random fields")

@@ -390,15 +390,9 @@ int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& s
   if (!setup.ok()) return FailLoad(console, setup.status());
   if (absl::Status status = SetStream(given, *targets, &setup->options); !status.ok())
     return FailLoad(console, status);
-  int to_stdout = 0;
-  for (const std::string& path : {flags.json, flags.html, flags.hgrm, flags.csv, flags.raw}) {
-    if (absl::Status status = CheckWritable(path); !status.ok()) return FailLoad(console, status);
-    to_stdout += path == "-" ? 1 : 0;
-  }
-  if (to_stdout > 1) {
-    return FailLoad(console, absl::InvalidArgumentError("'-' is the standard output: one result fits there"));
-  }
-  if (to_stdout > 0) console.print_to_stderr();
+  if (absl::Status status = SetRetries(given, *targets, &setup->options); !status.ok())
+    return FailLoad(console, status);
+  if (absl::Status status = CheckOutputs(flags, console); !status.ok()) return FailLoad(console, status);
   const absl::StatusOr<WorkloadMaker> workloads = MakeWorkloads(flags, *targets, !console.shows_progress());
   if (!workloads.ok()) return FailLoad(console, workloads.status());
   absl::StatusOr<std::shared_ptr<const Workload>> first = (*workloads)(flags.seed);

@@ -36,6 +36,7 @@ struct LoadFlags {
   std::string spin = "auto";
   uint64_t seed = 1;
   int repeat = 1;
+  int retries = 0;
   bool realtime = true;
 
   std::string method;

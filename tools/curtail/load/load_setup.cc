@@ -16,6 +16,7 @@
 #include "curtail/load/message/http_workload.h"
 #include "curtail/load/message/json_workload.h"
 #include "curtail/load/message/metadata_template.h"
+#include "curtail/rpc/retries.h"
 #include "curtail/wire/http_url.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/application.h"
@@ -398,6 +399,29 @@ absl::Status SetStream(const LoadFlags& flags, const LoadTargets& targets, RunOp
   return absl::InvalidArgumentError(
       "--stream: a request to a method that streams replies is one whole stream; write --stream 1, and with "
       "--rps or --closed how many");
+}
+
+absl::Status SetRetries(const LoadFlags& flags, const LoadTargets& targets, RunOptions* options) {
+  if (flags.retries == 0) return absl::OkStatus();
+  if (targets.http || flags.stream > 0) {
+    return absl::InvalidArgumentError("--retries: only unary calls of gRPC are made again");
+  }
+  options->retries = flags.retries;
+  std::vector<std::string> methods;  // none: those of the application, which this program knows
+  if (!flags.method.empty()) {
+    const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
+    if (!catalog.ok()) return catalog.status();
+    const absl::StatusOr<CatalogMethod> method = catalog->FindMethod(flags.method);
+    if (!method.ok()) return method.status();
+    if (!method->idempotent) {
+      return absl::InvalidArgumentError(absl::StrCat("--retries: ", method->path.substr(1),
+                                                     " may do harm when it runs twice; if not, its "
+                                                     ".proto says so by the option idempotency_level"));
+    }
+    methods.push_back(method->path);
+  }
+  options->channel.service_config = RetryConfig(flags.retries, methods);
+  return absl::OkStatus();
 }
 
 absl::Status SetMetadata(const LoadFlags& flags, uint64_t seed, RunOptions* options) {

@@ -51,6 +51,10 @@ absl::StatusOr<RateCurve> MakeCurve(const LoadFlags& flags, Nanos warmup, uint64
 // INVALID_ARGUMENT naming the flag, or that the method does not stream; those of Catalog.
 absl::Status SetStream(const LoadFlags& flags, const LoadTargets& targets, RunOptions* options);
 
+// Puts what --retries asks for into `options`, for methods that are declared idempotent. Errors: INVALID_ARGUMENT naming
+// the flag; those of Catalog.
+absl::Status SetRetries(const LoadFlags& flags, const LoadTargets& targets, RunOptions* options);
+
 // Puts the metadata of the flags into `options`, drawn from `seed` where it has placeholders. Errors:
 // INVALID_ARGUMENT naming the flag.
 absl::Status SetMetadata(const LoadFlags& flags, uint64_t seed, RunOptions* options);

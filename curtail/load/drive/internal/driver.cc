@@ -36,8 +36,10 @@ struct Driver::Call final : Completion {
   Nanos sent{0};
   bool active = false;
   size_t target = 0;
+  int retries = 0;
   RequestTracer::Root root;  // with a tracer
 
+  void OnRetry() override { ++retries; }
   void Done(absl::Status&& status, std::string&& reply) override { driver->Ended(this, status, reply); }
 };
 
@@ -136,6 +138,7 @@ void Driver::Send(uint64_t index, Nanos intended) {
   call->index = index;
   call->intended = intended;
   call->active = true;
+  call->retries = 0;
   ++in_flight_;
   ++sent_;
   // Each round begins one target later, so that no target gets the same lines of a file each time.
@@ -162,6 +165,7 @@ void Driver::Ended(Call* call, const absl::Status& status, std::string_view repl
   const double score =
       status.ok() ? workload_.Score(call->index, reply) : std::numeric_limits<double>::quiet_NaN();
   recorder_.Done(call->intended, call->sent, done, status, score);
+  if (call->retries > 0) recorder_.Retried(call->intended, call->retries);
   Observe(call->intended, done - call->intended, status.ok());
   if (options_.tracer != nullptr) {
     options_.tracer->End(call->root, workload_.MethodOf(call->index), options_.targets[call->target],

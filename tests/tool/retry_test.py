@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Kills one of two servers that have calls in hand: with retries no request fails.
+
+Usage: retry_test.py CASE CURTAIL TOY SCRATCH_FOLDER
+
+A server is stopped before it is killed, until the other one has answered as many calls as go to both: so calls are in hand.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+from tooling import MAX_WAIT_S, expect_nothing_left, run_case
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+IN_HAND = 20
+
+
+class Count:
+    """The service count of the toy application, as a process of its own."""
+
+    def __init__(self, tools, number):
+        self.admin = tools.path(f"count-{number}.sock")
+        self.process = subprocess.Popen(
+            [tools.hdsearch, "--service", "count", "--listen", "127.0.0.1:0", "--http-admin", f"unix:{self.admin}"],
+            env=tools.env, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.address = re.search(r"ready (\S+)", self.process.stdout.readline())[1]
+
+    def served(self):
+        connection = http.client.HTTPConnection("localhost", timeout=MAX_WAIT_S)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.connect(self.admin)
+        connection.request("GET", "/metrics")
+        page = connection.getresponse().read().decode()
+        connection.close()
+        return sum(float(n) for n in re.findall(r"^rpc_server_duration_seconds_count\S* (\S+)", page, re.M))
+
+    def send(self, number):
+        self.process.send_signal(number)
+
+
+def wait_until(holds, what):
+    limit = time.monotonic() + MAX_WAIT_S
+    while not holds():
+        assert time.monotonic() < limit, what
+        time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def servers(tools):
+    both = [Count(tools, 0), Count(tools, 1)]
+    try:
+        yield both
+    finally:
+        for server in both:
+            server.send(signal.SIGKILL)
+            server.process.wait(timeout=MAX_WAIT_S)
+
+
+def target_of(both):
+    return "ipv4:" + ",".join(server.address for server in both)
+
+
+def kill_with_calls_in_hand(one, other):
+    one.send(signal.SIGSTOP)
+    before = other.served()
+    wait_until(lambda: other.served() >= before + IN_HAND, "the other server gets no calls")
+    one.send(signal.SIGKILL)
+
+
+def run_load(tools, name, *flags):
+    """The result of a load during which one of two servers is killed."""
+    result = tools.path(f"{name}.json")
+    with servers(tools) as both:
+        load = tools.start("load", target_of(both), "--balancer", "round_robin", "--rps", "200", "--method",
+                           "curtail.toy.Count/Number", "--data", '{"text": "one two"}', "--duration", "20m", "--warmup", "0s",
+                           "--timeout", "60s", "--json", result, *flags)
+        wait_until(lambda: all(server.served() > 10 for server in both), "not both get calls")
+        kill_with_calls_in_hand(*both)
+        before = both[1].served()
+        wait_until(lambda: both[1].served() > before + 100, "the load does not go on")
+        load.send_signal(signal.SIGINT)
+        out, err = load.communicate(timeout=MAX_WAIT_S)
+        print(out, err)
+        assert load.returncode == 105, load.returncode
+    with open(result, encoding="utf-8") as file:
+        return json.load(file), out
+
+
+def test_load(tools):
+    report, out = run_load(tools, "with", "--retries", "2")
+    requests = report["runs"][0]["requests"]
+    assert report["plan"]["retries"] == 2
+    assert requests["failed"] == 0 and requests["ok"] == requests["sent"], requests
+    assert IN_HAND / 2 < requests["retried"] <= requests["retries"], requests
+    assert re.search(rf"^retried +{requests['retried']} requests, by {requests['retries']} calls$", out, re.M), out
+    assert "up to 2 retries" in out
+    expect_nothing_left(1)
+
+
+def test_without(tools):
+    report, out = run_load(tools, "without")
+    run = report["runs"][0]
+    assert run["requests"]["failed"] > IN_HAND / 2 and set(run["codes"]) == {"OK", "UNAVAILABLE"}, run["codes"]
+    assert "retries" not in report["plan"] and "retried" not in run["requests"] and "retried" not in out
+
+
+def test_refuses(tools):
+    """Methods that are not declared idempotent, and what is no unary call of gRPC."""
+    toy = ("--proto", os.path.join(HERE, "../kit/toy.proto"), "--data", "{}", "--rps", "1", "--retries", "1")
+    for words, why in ((("127.0.0.1:1", "--method", "curtail.toy.Front/Compose", *toy), "may do harm when it runs twice"),
+                       (("http://127.0.0.1:1", "--rps", "1", "--retries", "1"), "only unary calls of gRPC"),
+                       (("127.0.0.1:1", "--method", "curtail.toy.Count/Number", *toy[:-1], "5"), "--retries")):
+        code, _, err = tools.run("load", *words)
+        assert code == 104 and why in err, (code, err)
+
+
+def test_gateway(tools):
+    gateway = os.path.join(os.path.dirname(tools.curtail), "../gateway/curtail-gateway")
+    answers = []
+
+    def ask(address):
+        connection = http.client.HTTPConnection(address, timeout=MAX_WAIT_S)
+        connection.request("POST", "/curtail.toy.Count/Number", '{"text": "one two"}', {"content-type": "application/json"})
+        reply = connection.getresponse()
+        answers.append((reply.status, json.loads(reply.read())))
+
+    with servers(tools) as both:
+        front = subprocess.Popen([gateway, target_of(both), "--listen", "127.0.0.1:0", "--retries", "2"], env=tools.env, text=True,
+                                 stdout=subprocess.PIPE)
+        address = re.search(r"listening on (\S+)", front.stdout.readline())[1]
+        both[0].send(signal.SIGSTOP)
+        threads = [threading.Thread(target=ask, args=(address,)) for _ in range(IN_HAND)]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: len(answers) >= IN_HAND / 2 - 1, "the other server does not answer")
+        both[0].send(signal.SIGKILL)
+        for thread in threads:
+            thread.join(timeout=MAX_WAIT_S)
+        assert len(answers) == IN_HAND and all(status == 200 and reply["number"] == 2 for status, reply in answers), answers
+        front.send_signal(signal.SIGTERM)
+        out, _ = front.communicate(timeout=MAX_WAIT_S)
+    assert int(re.search(r"(\d+) retries", out)[1]) > 0, out
+
+
+if __name__ == "__main__":
+    run_case(globals())
