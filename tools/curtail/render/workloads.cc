@@ -18,7 +18,9 @@ namespace curtail::tool {
 namespace {
 
 constexpr size_t kMaxLabel = 63;  // of DNS
-constexpr double kUsualMib = 256;
+constexpr double kUsualMib = 128;
+// The CPU that a service asks for, so that many small ones fit a node. One that scales is scaled by its use of this.
+constexpr char kCpu[] = "50m", kCpuOfScaled[] = "100m";
 constexpr int kResolveSeconds = 5;                  // between the look-ups of a caller
 constexpr int kSeenSeconds = 30 + kResolveSeconds;  // the usual DNS of a cluster keeps answers for 30 s
 
@@ -122,6 +124,7 @@ void AddCommonFlags(const ServicePlan& service, bool calls_services, std::vector
   if (calls_services) {
     add_value("--balancer", "balancer");
     add("--resolve-interval", absl::StrCat(kResolveSeconds));
+    add_value("--retries", "retries");
   }
   for (const auto& [secret, flag] : spec.secrets) add(flag, absl::StrCat(kSecretFolder, "/", secret));
   if (spec.entry) {
@@ -140,10 +143,12 @@ std::string AddressFor(const ServiceSpec& caller, const ServicePlan& callee, siz
 Yaml Resources(const ServiceSpec& spec) {
   const double mib = spec.memory_mib > 0 ? spec.memory_mib : kUsualMib;
   const auto memory = [](double amount) { return absl::StrFormat("%.0fMi", amount); };
-  const std::string cpu = absl::StrFormat("%.0fm", 1000 * spec.cpu);
-  return Yaml::Map({{"requests", Yaml::Map({{"cpu", spec.cpu > 0 ? cpu : "250m"}, {"memory", memory(mib)}})},
-                    {"limits", Yaml::Map({{"cpu", spec.cpu > 0 ? cpu : "2"},
-                                          {"memory", memory(spec.memory_mib > 0 ? 1.25 * mib : 1024)}})}});
+  const std::string own = absl::StrFormat("%.0fm", 1000 * spec.cpu);
+  const std::string_view usual = spec.scales ? kCpuOfScaled : kCpu;
+  return Yaml::Map(
+      {{"requests", Yaml::Map({{"cpu", spec.cpu > 0 ? own : std::string(usual)}, {"memory", memory(mib)}})},
+       {"limits", Yaml::Map({{"cpu", spec.cpu > 0 ? own : "2"},
+                             {"memory", memory(spec.memory_mib > 0 ? 1.25 * mib : 1024)}})}});
 }
 
 Yaml ServiceValues(const ServicePlan& service) {
@@ -185,6 +190,7 @@ Yaml MakeValues(const Plan& plan, const RenderOptions& options) {
   values.Add("tracing", Yaml::Map({{"to", ""}, {"sample", Yaml::Plain("0.001")}}),
              "Spans: zipkin=http://HOST:9411 or otlp=http://HOST:4318; empty: none");
   values.Add("balancer", "round_robin", "How calls spread over the pods of an instance");
+  values.Add("retries", 2, "Of a call whose pod was lost, if its method is declared idempotent; 0 to 4");
   values.Add("maxConnectionAgeSeconds", 300, "So that callers find new pods");
   values.Add("minReadySeconds", kSeenSeconds,
              "An old pod stays so long beside its successor: answers of the DNS may be 30 s old");
