@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collects the files of an application's image: its programs, the libraries that these load, its data.
 
-usage: image_root.py APP PROGRAM FOLDER
+usage: image_root.py APP PROGRAM CURTAIL FOLDER
 
-APP is a folder of apps/, PROGRAM what was built of it, FOLDER is made and is the image's root. The programs that the topology
-runs besides come from $PATH, and the data from apps/APP/image.data, a path a line. The packages of all that was copied are
+APP is a folder of apps/, PROGRAM what was built of it, CURTAIL the command, for load tests in a cluster, FOLDER is made and is
+the image's root. The programs that the topology runs besides come from $PATH, and the data from apps/APP/image.data, a path a line. The packages of all that was copied are
 listed in usr/share/sbom/APP.spdx.json, in SPDX 2.3. There is no shell and no compiler in the image, and no architecture
 in this file: an image is for the machine that it is made on.
 """
@@ -97,19 +97,20 @@ def sbom(app, version, packages):
             "packages": described, "relationships": relations}
 
 
-def main(app, program, folder):
+def main(app, program, curtail, folder):
     root = pathlib.Path(folder)
     shutil.rmtree(root, ignore_errors=True)
     packages = set()
-    programs = [(app, program), *other_programs(app, program)]
+    own = [(app, program), ("curtail", curtail)]
+    programs = [*own, *other_programs(app, program)]
     for name, path in programs:
         copy(path, root / "usr/local/bin" / name)
-        if name != app:
+        if (name, path) not in own:
             packages.add(package_of(path))
         for library in libraries(path):
             copy(library, root / library[1:])
             packages.add(package_of(library))
-    subprocess.run(["strip", root / "usr/local/bin" / app], check=False)
+    subprocess.run(["strip", *(root / "usr/local/bin" / name for name, _ in own)], check=False)
     extra = SOURCES / "apps" / app / "image.data"
     for path in extra.read_text().split() if extra.exists() else []:
         files = sorted(p for p in pathlib.Path(path).rglob("*") if p.is_file()) or [pathlib.Path(path)]
@@ -132,6 +133,6 @@ def main(app, program, folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) != 5:
         sys.exit(__doc__)
     main(*sys.argv[1:])

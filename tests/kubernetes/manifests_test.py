@@ -86,6 +86,9 @@ def check_schemas(curtail, apps, scratch):
     for app in apps:
         # Objects of a custom resource have no schema there; they are not in the plain manifests.
         objects = list(objects_of(render(curtail, app, "--to", "kubernetes")).values())
+        load = run(curtail, "load", app, "--kubernetes", "--rps", "100", "--dry-run")
+        assert load.returncode == 0, load.stderr
+        objects.append(yaml.safe_load(load.stdout))
         done = subprocess.run([python, "-c", JUDGE, VERSION], input=json.dumps(objects), text=True, capture_output=True,
                               timeout=MAX_WAIT_S)
         assert done.returncode == 0, f"{app}: {done.stderr[-3000:]}"

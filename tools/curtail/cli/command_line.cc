@@ -171,6 +171,13 @@ CLI::App* AddLoad(CLI::App& app, LoadFlags* f) {
       "HOST:PORT, unix:PATH or APP/SERVICE of what is up, or a URL, http:// or https://; several in turn; "
       "before them perhaps an "
       "application's name, whose address need not be given when it is up");
+  const char* const group = "Target";
+  load->add_flag("--kubernetes", f->kubernetes,
+                 "Run in the cluster that kubectl knows, beside the application")
+      ->group(group);
+  load->add_option("--namespace", f->cluster_namespace,
+                   "With --kubernetes: where the application is [kubectl's]")
+      ->group(group);
   AddRequestFlags(*load, f);
   AddArrivalFlags(*load, f);
   AddOutputFlags(*load, f);
@@ -358,6 +365,18 @@ void AddDocs(CLI::App& app, DocCommands* docs) {
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
 }
 
+// The flags that were given, each "--flag=value", as another process takes them.
+std::vector<std::string> GivenFlags(const CLI::App& command) {
+  std::vector<std::string> given;
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (!name.starts_with('-')) continue;
+    const char* const separator = name.starts_with("--") ? "=" : "";
+    for (const std::string& value : option->results()) given.push_back(absl::StrCat(name, separator, value));
+  }
+  return given;
+}
+
 // The exit code when the words end with what they print: an error, help, the man page, a completion.
 std::optional<int> Parse(CLI::App& app, const DocCommands& docs, std::vector<std::string> words,
                          Console& console) {
@@ -420,6 +439,7 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
   if (const auto code = Parse(app, docs, {argv + std::min(argc, 1), argv + argc}, console)) return code;
   console.set_quiet(quiet);
   line->load.command = line->provision.command = CommandText({argv, argv + argc});
+  if (line->load.kubernetes) line->load.given = GivenFlags(*app.get_subcommand("load"));
   for (const auto& [command, which] : commands) {
     if (*command) line->command = which;
   }

@@ -19,14 +19,13 @@
 #include "curtail/load/message/catalog.h"
 #include "curtail/load/message/json_workload.h"
 #include "curtail/load/report/report.h"
-#include "curtail/load/report/report_csv.h"
-#include "curtail/load/report/report_hgrm.h"
-#include "curtail/load/report/report_html.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/cli/progress.h"
 #include "tools/curtail/deploy/config_watch.h"
+#include "tools/curtail/load/cluster_load.h"
 #include "tools/curtail/load/live_run.h"
+#include "tools/curtail/load/load_results.h"
 #include "tools/curtail/load/load_setup.h"
 #include "tools/curtail/load/one_call.h"
 #include "tools/curtail/load/request_log.h"
@@ -70,13 +69,6 @@ std::string HintFor(const absl::Status& status) {
     default:
       return "see curtail load --help";
   }
-}
-
-int FailWriting(Console& console, const absl::Status& status) {
-  console.Error(std::string(status.message()), absl::IsResourceExhausted(status)
-                                                   ? "free some space, or write elsewhere"
-                                                   : "write elsewhere, or change the folder's permissions");
-  return kFailed;
 }
 
 // The error, and the exit code it stands for.
@@ -126,10 +118,7 @@ class LoadTest {
   // Run number `number` of the plan, whose seed is the flags' plus that; at another rate if one is given.
   absl::StatusOr<LoadResult> RunOnce(int number, std::optional<double> rate, const std::string& label);
   // Writes the files that the flags ask for; OK when all is written.
-  absl::Status WriteResults(const LoadReport& report) const;
-  // Prints a line a threshold. kOk where all are met in every run; kThreshold or, where only the generator's
-  // lateness stands against it, kVoid otherwise.
-  int CheckThresholds(const LoadReport& report);
+  absl::Status WriteAll(const LoadReport& report) const;
 
   const LoadFlags& flags_;
   LoadSetup setup_;
@@ -211,34 +200,10 @@ absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> r
   return result;
 }
 
-int LoadTest::CheckThresholds(const LoadReport& report) {
-  bool failed = false, undecided = false;
-  for (const Threshold& threshold : setup_.thresholds) {
-    for (size_t run = 0; run < report.runs.size(); ++run) {
-      const ThresholdOutcome outcome = Evaluate(threshold, report.runs[run]);
-      const std::string mark = outcome.met         ? console_.Green("ok    ")
-                               : outcome.undecided ? console_.Red("VOID  ")
-                                                   : console_.Red("FAILED");
-      const std::string which = report.runs.size() == 1 ? "" : absl::StrCat("  run ", run + 1);
-      console_.Print(absl::StrCat("threshold     ", mark, "  ", Describe(outcome), which, "\n"));
-      failed |= !outcome.met && !outcome.undecided;
-      undecided |= outcome.undecided;
-    }
-  }
-  return failed ? kThreshold : undecided ? kVoid : kOk;
-}
-
-absl::Status LoadTest::WriteResults(const LoadReport& report) const {
-  absl::Status first;
-  const auto write = [&](const std::string& path, const std::function<std::string()>& content) {
-    if (!path.empty()) first.Update(path == "-" ? console_.Deliver(content()) : WriteFile(path, content()));
-  };
-  write(flags_.json, [&] { return ReportJson(report, origin_); });
-  write(flags_.html, [&] { return ReportHtml(report, origin_); });
-  write(flags_.hgrm, [&] { return ReportHgrm(report); });
-  write(flags_.csv, [&] { return ReportCsv(report); });
-  write(flags_.raw, [&] { return requests_.Csv(); });
-  return first;
+absl::Status LoadTest::WriteAll(const LoadReport& report) const {
+  absl::Status written = WriteResults(flags_, report, origin_, console_);
+  if (!flags_.raw.empty()) written.Update(WriteResult(flags_.raw, requests_.Csv(), console_));
+  return written;
 }
 
 int LoadTest::Repeat() {
@@ -258,8 +223,8 @@ int LoadTest::Repeat() {
     report.runs.push_back(*std::move(result));
   }
   if (report.runs.size() > 1) console_.Print(BetweenRunsText(report));
-  const int verdict = CheckThresholds(report);
-  if (absl::Status status = WriteResults(report); !status.ok()) return FailWriting(console_, status);
+  const int verdict = CheckThresholds(setup_.thresholds, report, console_);
+  if (absl::Status status = WriteAll(report); !status.ok()) return FailWriting(console_, status);
   if (stop_) return kInterrupted;
   if (report.runs.size() < static_cast<size_t>(flags_.repeat)) return kFailed;
   if (!report.valid()) return kVoid;
@@ -315,8 +280,7 @@ int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
       search.generator_refused() && !void_because.empty() ? absl::StrCat(" (", void_because, ")") : "",
       "\n"));
   if (highest) {
-    if (absl::Status status = WriteResults(runs[*highest]); !status.ok())
-      return FailWriting(console_, status);
+    if (absl::Status status = WriteAll(runs[*highest]); !status.ok()) return FailWriting(console_, status);
   }
   if (!failure.ok()) return FailLoad(console_, failure);
   return stop_ ? kInterrupted : ExitCodeOf(search);
@@ -381,6 +345,7 @@ int ShowOneCall(const LoadFlags& flags, const LoadTargets& targets, const RunOpt
 }  // namespace
 
 int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  if (flags.kubernetes) return RunClusterLoad(flags, console, stop);
   const absl::StatusOr<LoadTargets> targets = MakeTargets(flags);
   if (!targets.ok()) return FailLoad(console, targets.status());
   if (flags.list) return ListMethods(flags, *targets, console);

@@ -23,6 +23,9 @@ struct LoadFlags {
   bool insecure = false;
   std::vector<std::string> metadata;
 
+  bool kubernetes = false;
+  std::string cluster_namespace;  // empty: kubectl's
+
   double rps = 0;
   int closed = 0;
   uint64_t requests = 0;  // 0: as many as the duration holds
@@ -33,10 +36,10 @@ struct LoadFlags {
   std::string duration;  // empty: 10 s, or what the trace takes
   std::string warmup;    // empty: 2 s, or none with `requests`
   std::string timeout = "1s";
+  int retries = 0;
   std::string spin = "auto";
   uint64_t seed = 1;
   int repeat = 1;
-  int retries = 0;
   bool realtime = true;
 
   std::string method;
@@ -62,7 +65,8 @@ struct LoadFlags {
   std::string raw;
   std::string trace_to;
   double trace_sample = 1;
-  std::string command;  // the command line, without secrets
+  std::string command;             // the command line, without secrets
+  std::vector<std::string> given;  // with `kubernetes`: the flags, each "--flag=value"
   std::string fail_if;
   std::string find_max;
   std::string admin;

@@ -8,6 +8,7 @@
 // what is under way, and a client makes a call that no server has seen elsewhere.
 #include "tools/curtail/render/kubernetes.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,11 +18,34 @@ namespace curtail::tool {
 namespace {
 
 constexpr int kDnsPort = 53;
+constexpr int kKeptSeconds = 600;      // the job of a load test, after its end
 constexpr int kAfterDrainSeconds = 5;  // for a process to end once it has drained
 
 class Objects {
  public:
   explicit Objects(const Plan& plan) : plan_(plan), application_(plan.topology.application) {}
+
+  Yaml LoadJob(const std::vector<std::string>& command) const {
+    Yaml pod = PodBase();
+    pod.Add("restartPolicy", "Never");
+    // The command that fills the stores may leave files in the folder of data that requests need, such as sessions.
+    const auto& prepare = plan_.prepare;
+    if (std::find(prepare.begin(), prepare.end(), kDataFolder) != prepare.end()) {
+      pod.Add("initContainers", Yaml::List({JobContainer("prepare", prepare)}));
+    }
+    Yaml load = JobContainer("load", command);
+    // Without a limit of CPU: a generator that is stopped measures itself.
+    load.Add("resources", Yaml::Map({{"requests", Yaml::Map({{"cpu", "100m"}, {"memory", "64Mi"}})},
+                                     {"limits", Yaml::Map({{"memory", "2Gi"}})}}));
+    pod.Add("containers", Yaml::List({std::move(load)}));
+    Yaml job = Yaml::Map({{"apiVersion", "batch/v1"}, {"kind", "Job"}});
+    job.Add("metadata",
+            Yaml::Map({{"generateName", application_ + "-load-"}, {"labels", ServiceLabels("load")}}));
+    // It is removed by who made it; if that is not to be, by the cluster.
+    Yaml spec = Yaml::Map({{"backoffLimit", 0}, {"ttlSecondsAfterFinished", kKeptSeconds}});
+    spec.Add("template", JobPod("load", std::move(pod)));
+    return job.Add("spec", std::move(spec));
+  }
 
   std::vector<ObjectFile> All() const {
     std::vector<ObjectFile> files;
@@ -39,7 +63,7 @@ class Objects {
       more.insert(more.begin(), there.begin(), there.end());
       file.objects.push_back({std::move(object), std::move(more)});
     };
-    for (const Workload& workload : service.workloads) {
+    for (const InstancePlan& workload : service.workloads) {
       add(NetworkName(service, workload));
       add(Pods(service, workload));
       add(DisruptionBudget(service, workload), {"podDisruptionBudget.enabled"});
@@ -55,7 +79,7 @@ class Objects {
   Yaml ServiceLabels(const std::string& service) const {
     return Yaml::Map({{"app.kubernetes.io/name", application_}, {"app.kubernetes.io/component", service}});
   }
-  Yaml Labels(const ServicePlan& service, const Workload& workload) const {
+  Yaml Labels(const ServicePlan& service, const InstancePlan& workload) const {
     return ServiceLabels(service.spec->name).Add("curtail-instance", workload.instance);
   }
   Yaml Selector(Yaml labels) const { return Yaml::Map({{"matchLabels", std::move(labels)}}); }
@@ -94,7 +118,7 @@ class Objects {
 
   // ----- a workload --------------------------------------------------------------------------------------------------
 
-  Yaml NetworkName(const ServicePlan& service, const Workload& workload) const {
+  Yaml NetworkName(const ServicePlan& service, const InstancePlan& workload) const {
     Yaml ports = Yaml::List({Yaml::Map(
         {{"name", PortName(service)}, {"port", service.port}, {"targetPort", PortName(service)}})});
     if (service.spec->IsHosted()) {
@@ -106,7 +130,7 @@ class Objects {
     return Begin("v1", "Service", workload.name, Labels(service, workload)).Add("spec", std::move(spec));
   }
 
-  Yaml Pods(const ServicePlan& service, const Workload& workload) const {
+  Yaml Pods(const ServicePlan& service, const InstancePlan& workload) const {
     Yaml spec = Yaml::Map();
     if (service.spec->scales) {
       spec.Add(IfNot("autoscaling.enabled") + "replicas", Yaml::Plain(ValueOf(service.value + ".replicas")));
@@ -135,7 +159,7 @@ class Objects {
     return Yaml::Map({{"metadata", Yaml::Map({{"name", "data"}})}, {"spec", std::move(spec)}});
   }
 
-  Yaml Pod(const ServicePlan& service, const Workload& workload) const {
+  Yaml Pod(const ServicePlan& service, const InstancePlan& workload) const {
     Yaml metadata = Yaml::Map({{"labels", Labels(service, workload)}});
     if (service.spec->IsHosted()) {
       metadata.Add("annotations", Yaml::Map({{"prometheus.io/scrape", "true"},
@@ -163,7 +187,7 @@ class Objects {
                       {"securityContext", PodSecurity()}});
   }
 
-  Yaml ServiceContainer(const ServicePlan& service, const Workload& workload) const {
+  Yaml ServiceContainer(const ServicePlan& service, const InstancePlan& workload) const {
     Yaml container = Container(service.spec->name, workload.command);
     Yaml ports = Yaml::List({Yaml::Map({{"name", PortName(service)}, {"containerPort", service.port}})});
     if (service.spec->IsHosted()) {
@@ -263,12 +287,12 @@ class Objects {
     return volumes;
   }
 
-  Yaml DisruptionBudget(const ServicePlan& service, const Workload& workload) const {
+  Yaml DisruptionBudget(const ServicePlan& service, const InstancePlan& workload) const {
     return Begin("policy/v1", "PodDisruptionBudget", workload.name, Labels(service, workload))
         .Add("spec", Yaml::Map({{"maxUnavailable", 1}, {"selector", Selector(Labels(service, workload))}}));
   }
 
-  Yaml Autoscaler(const ServicePlan& service, const Workload& workload) const {
+  Yaml Autoscaler(const ServicePlan& service, const InstancePlan& workload) const {
     // Of an adapter, in thousandths of a second.
     const auto by_pods = [](const char* value, const char* metric) {
       return Yaml::Map(
@@ -352,25 +376,37 @@ class Objects {
                                 {"endpoints", Yaml::List({endpoint})}}));
   }
 
-  Yaml PrepareJob() const {
-    const std::string name = application_ + "-prepare";
-    Yaml container = Container("prepare", plan_.prepare);
-    container.Add("securityContext", ContainerSecurity());
-    Yaml mounts = Yaml::List(), volumes = Yaml::List();
+  // ----- jobs --------------------------------------------------------------------------------------------------------
+
+  // A container that ends by itself, with the folders that it may write to.
+  Yaml JobContainer(const std::string& name, const std::vector<std::string>& command) const {
+    Yaml mounts = Yaml::List();
     for (const auto& [volume, path] : {std::pair("tmp", "/tmp"), {"data", kDataFolder}}) {
       mounts.Push(Yaml::Map({{"name", volume}, {"mountPath", path}}));
+    }
+    return Container(name, command)
+        .Add("securityContext", ContainerSecurity())
+        .Add("volumeMounts", std::move(mounts));
+  }
+
+  Yaml JobPod(const std::string& component, Yaml pod) const {
+    Yaml volumes = Yaml::List();
+    for (const char* volume : {"tmp", "data"}) {
       volumes.Push(Yaml::Map({{"name", volume}, {"emptyDir", Yaml::Map()}}));
     }
-    container.Add("volumeMounts", std::move(mounts));
+    pod.Add("volumes", std::move(volumes));
+    return Yaml::Map(
+        {{"metadata", Yaml::Map({{"labels", ServiceLabels(component)}})}, {"spec", std::move(pod)}});
+  }
+
+  Yaml PrepareJob() const {
     Yaml pod = PodBase();
     pod.Add("restartPolicy", "OnFailure");
-    pod.Add("containers", Yaml::List({std::move(container)}));
-    pod.Add("volumes", std::move(volumes));
-    Yaml job = Begin("batch/v1", "Job", name, ServiceLabels("prepare"));
+    pod.Add("containers", Yaml::List({JobContainer("prepare", plan_.prepare)}));
+    Yaml job = Begin("batch/v1", "Job", application_ + "-prepare", ServiceLabels("prepare"));
     // It fails until the application serves.
     Yaml spec = Yaml::Map({{"backoffLimit", 30}});
-    spec.Add("template", Yaml::Map({{"metadata", Yaml::Map({{"labels", ServiceLabels("prepare")}})},
-                                    {"spec", std::move(pod)}}));
+    spec.Add("template", JobPod("prepare", std::move(pod)));
     job.Find("metadata")->Add("annotations", Yaml::Map({{"helm.sh/hook", "post-install"}}));
     return job.Add("spec", std::move(spec));
   }
@@ -382,5 +418,9 @@ class Objects {
 }  // namespace
 
 std::vector<ObjectFile> KubernetesObjects(const Plan& plan) { return Objects(plan).All(); }
+
+Yaml LoadJob(const Plan& plan, const std::vector<std::string>& command) {
+  return Objects(plan).LoadJob(command);
+}
 
 }  // namespace curtail::tool

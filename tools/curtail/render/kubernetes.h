@@ -23,6 +23,9 @@ struct ObjectFile {
   std::vector<Object> objects;
 };
 
+// A job that runs `command` once, in the image of the application.
+Yaml LoadJob(const Plan& plan, const std::vector<std::string>& command);
+
 // A file for each service, and one for what fills its stores.
 std::vector<ObjectFile> KubernetesObjects(const Plan& plan);
 

@@ -50,7 +50,7 @@ Yaml ComposeContainer(const Plan& plan, const std::vector<std::string>& command,
                     {"tmpfs", Yaml::List({"/tmp"})}});
 }
 
-Yaml ComposeService(const Plan& plan, const ServicePlan& service, const Workload& workload) {
+Yaml ComposeService(const Plan& plan, const ServicePlan& service, const InstancePlan& workload) {
   Yaml container = ComposeContainer(plan, workload.command, "unless-stopped");
   container.Add("stop_grace_period", absl::StrCat(plan.drain_s + 5, "s"));
   const auto limit = [&](const char* what) {
@@ -66,7 +66,7 @@ Yaml ComposeService(const Plan& plan, const ServicePlan& service, const Workload
   }
   Yaml before = Yaml::List();
   for (const std::string& callee : service.callees) {
-    for (const Workload& called : plan.Find(callee)->workloads) {
+    for (const InstancePlan& called : plan.Find(callee)->workloads) {
       // Services that call each other in a circle start in the order of the plan.
       if (plan.Find(callee) < &service) before.Push(called.name);
     }
@@ -101,6 +101,10 @@ std::vector<RenderedFile> PlainManifests(const Plan& plan) {
   return files;
 }
 
+std::string LoadJobManifest(const Plan& plan, const std::vector<std::string>& command) {
+  return Filled(plan, LoadJob(plan, command).Write());
+}
+
 std::vector<RenderedFile> HelmChart(const Plan& plan) {
   const std::string& application = plan.topology.application;
   Yaml chart = Yaml::Map({{"apiVersion", "v2"}, {"name", application}});
@@ -127,7 +131,7 @@ std::vector<RenderedFile> ComposeFile(const Plan& plan) {
   Yaml services = Yaml::Map(), volumes = Yaml::Map(), secrets = Yaml::Map();
   std::string entry;
   for (const ServicePlan& service : plan.services) {
-    for (const Workload& workload : service.workloads) {
+    for (const InstancePlan& workload : service.workloads) {
       services.Add(workload.name, ComposeService(plan, service, workload));
       if (service.keeps_data()) volumes.Add(workload.name, Yaml::Map());
       if (service.spec->entry) entry = workload.name;

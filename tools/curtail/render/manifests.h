@@ -17,6 +17,9 @@ struct RenderedFile {
   std::string text;
 };
 
+// The job of a load test with this command. REQUIRES: no word of it HasMarkers().
+std::string LoadJobManifest(const Plan& plan, const std::vector<std::string>& command);
+
 std::vector<RenderedFile> PlainManifests(const Plan& plan);
 std::vector<RenderedFile> HelmChart(const Plan& plan);
 std::vector<RenderedFile> ComposeFile(const Plan& plan);

@@ -209,6 +209,22 @@ TEST(Render, NamesResolveToServices) {
   }
 }
 
+std::string LoadJobOf(const Plan& plan) {
+  return LoadJobManifest(plan,
+                         {"curtail", "load", "shop", "dns:///shop-front-end:8080", "--rps=100", "--json=-"});
+}
+
+TEST(Render, JobOfALoadTestIsAsKept) { ExpectAsKept("job", {{"load.yaml", LoadJobOf(PlanOf(kShop))}}); }
+
+// The command that fills the stores leaves sessions in the folder of data; requests of other applications need nothing.
+TEST(Render, ALoadTestIsPreparedWhereItNeedsFiles) {
+  const auto prepared = [](const std::string& yaml) {
+    return YAML::Load(LoadJobOf(PlanOf(yaml)))["spec"]["template"]["spec"]["initContainers"].IsDefined();
+  };
+  EXPECT_TRUE(prepared(kShop));
+  EXPECT_FALSE(prepared(absl::StrReplaceAll(kShop, {{"${entry} --data ${folder}", "${entry}"}})));
+}
+
 TEST(Render, UsesWhatRunsAlready) {
   absl::StatusOr<Topology> topology = Topology::Parse(kShop, "t.yaml");
   ASSERT_TRUE(topology.ok());

@@ -162,7 +162,7 @@ Yaml ServiceValues(const ServicePlan& service) {
     values.Add("policy", service.spec->policy, "Changes it by the load, such as online; empty: it stays");
   } else {
     std::vector<Yaml> addresses;
-    for (const Workload& workload : service.workloads) {
+    for (const InstancePlan& workload : service.workloads) {
       addresses.emplace_back(absl::StrCat(workload.name, ":", service.port));
     }
     values.Add("enabled", true, "false: others run it, at these addresses");
@@ -242,7 +242,7 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
                         .value = absl::StrCat("services.", ValueName(spec.name)),
                         .port = PortOf(spec)};
     for (int i = 0; i < spec.instances(); ++i) {
-      Workload workload;
+      InstancePlan workload;
       workload.instance = absl::StrReplaceAll(InstanceName(spec, i), {{".", "-"}});
       workload.name = absl::StrCat(topology.application, "-", workload.instance);
       if (workload.name.size() > kMaxLabel ||

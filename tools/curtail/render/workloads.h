@@ -27,7 +27,7 @@ struct RenderOptions {
 };
 
 // One instance. `command` has markers (markers.h) where a value belongs.
-struct Workload {
+struct InstancePlan {
   std::string name;      // "hdsearch-leaf-2": a DNS label
   std::string instance;  // "leaf-2"
   std::vector<std::string> command;
@@ -39,7 +39,7 @@ struct ServicePlan {
   std::string name;   // "hdsearch-leaf"
   std::string value;  // "services.leaf": where its values lie
   int port = kServicePort;
-  std::vector<Workload> workloads = {};
+  std::vector<InstancePlan> workloads = {};
   std::vector<std::string> callers = {};  // services
   std::vector<std::string> callees = {};
 

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/load/kubectl.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "tools/curtail/deploy/deployment.h"
+
+namespace curtail::tool {
+namespace {
+
+// Between looks at the signal that ends this command.
+constexpr Nanos kLook = std::chrono::milliseconds(200);
+constexpr size_t kMaxWords = 2000;  // bytes of what kubectl says of an error
+
+// The end of what kubectl wrote, without the words with which it begins.
+std::string Said(const ScratchFile& errors) {
+  std::string text(absl::StripAsciiWhitespace(errors.Content()));
+  if (text.size() > kMaxWords) text = text.substr(text.size() - kMaxWords);
+  return std::string(absl::StripPrefix(absl::StripPrefix(text, "error: "), "Error from server "));
+}
+
+}  // namespace
+
+ScratchFile::ScratchFile(std::string_view content) {
+  std::error_code error;
+  std::string pattern = (std::filesystem::temp_directory_path(error) / "curtail-kubectl-XXXXXX").string();
+  const int fd = mkstemp(pattern.data());
+  if (fd < 0) return;
+  close(fd);
+  path_ = std::move(pattern);
+  std::ofstream(path_, std::ios::binary) << content;
+}
+
+ScratchFile::~ScratchFile() {
+  if (!path_.empty()) (void)unlink(path_.c_str());
+}
+
+std::string ScratchFile::Content() const {
+  std::ifstream in(path_, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+absl::StatusOr<Kubectl> Kubectl::Find(const std::string& name_space) {
+  const absl::StatusOr<std::string> program = FindProgram("kubectl");
+  if (program.ok()) return Kubectl(*program, name_space);
+  return absl::FailedPreconditionError("kubectl is not in PATH: it knows the cluster, and who you are there");
+}
+
+std::string Kubectl::Where() const {
+  return name_space_.empty() ? "" : absl::StrCat(" in the namespace ", name_space_);
+}
+
+absl::StatusOr<std::unique_ptr<Process>> Kubectl::Start(std::vector<std::string> words) const {
+  ProcessOptions options{.name = "kubectl", .argv = {program_}};
+  if (!name_space_.empty()) options.argv.insert(options.argv.end(), {"--namespace", name_space_});
+  options.argv.insert(options.argv.end(), words.begin(), words.end());
+  return Process::Spawn(std::move(options));
+}
+
+absl::StatusOr<std::string> Kubectl::Run(std::vector<std::string> words, Nanos timeout,
+                                         const std::atomic<bool>* stop) const {
+  const ScratchFile errors;
+  ProcessOptions options{.name = "kubectl", .argv = {program_}, .log_path = errors.path()};
+  if (!name_space_.empty()) options.argv.insert(options.argv.end(), {"--namespace", name_space_});
+  options.argv.insert(options.argv.end(), words.begin(), words.end());
+  const absl::StatusOr<std::unique_ptr<Process>> started = Process::Spawn(std::move(options));
+  if (!started.ok()) return started.status();
+  Process& process = **started;
+  const Deadline deadline = Deadline::In(timeout);
+  while (true) {
+    absl::StatusOr<std::string> output = process.ReadToEnd(std::min(deadline, Deadline::In(kLook)));
+    if (output.ok()) {
+      if (process.Terminate(Nanos::zero()) == 0) return output;
+      const std::string said = Said(errors);
+      const absl::StatusCode code = absl::StrContains(said, "(NotFound)")
+                                        ? absl::StatusCode::kNotFound
+                                        : absl::StatusCode::kFailedPrecondition;
+      return absl::Status(code, absl::StrCat("kubectl: ", said.empty() ? process.HowItEnded() : said));
+    }
+    if (stop != nullptr && *stop) return absl::CancelledError("interrupted");
+    if (deadline.Expired()) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("kubectl ", absl::StrJoin(words, " "), ": no answer of the cluster in time"));
+    }
+  }
+}
+
+}  // namespace curtail::tool

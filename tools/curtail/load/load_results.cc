@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/load/load_results.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "curtail/load/report/report_csv.h"
+#include "curtail/load/report/report_hgrm.h"
+#include "curtail/load/report/report_html.h"
+#include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/cli/flags.h"
+
+namespace curtail::tool {
+
+absl::Status CheckOutputs(const LoadFlags& flags, Console& console) {
+  int to_stdout = 0;
+  for (const std::string& path : {flags.json, flags.html, flags.hgrm, flags.csv, flags.raw}) {
+    if (absl::Status status = CheckWritable(path); !status.ok()) return status;
+    to_stdout += path == "-" ? 1 : 0;
+  }
+  if (to_stdout > 1) {
+    return absl::InvalidArgumentError("'-' is the standard output: one result fits there");
+  }
+  if (to_stdout > 0) console.print_to_stderr();
+  return absl::OkStatus();
+}
+
+int CheckThresholds(const std::vector<Threshold>& thresholds, const LoadReport& report, Console& console) {
+  bool failed = false, undecided = false;
+  for (const Threshold& threshold : thresholds) {
+    for (size_t run = 0; run < report.runs.size(); ++run) {
+      const ThresholdOutcome outcome = Evaluate(threshold, report.runs[run]);
+      const std::string mark = outcome.met         ? console.Green("ok    ")
+                               : outcome.undecided ? console.Red("VOID  ")
+                                                   : console.Red("FAILED");
+      const std::string which = report.runs.size() == 1 ? "" : absl::StrCat("  run ", run + 1);
+      console.Print(absl::StrCat("threshold     ", mark, "  ", Describe(outcome), which, "\n"));
+      failed |= !outcome.met && !outcome.undecided;
+      undecided |= outcome.undecided;
+    }
+  }
+  return failed ? kThreshold : undecided ? kVoid : kOk;
+}
+
+absl::Status WriteResult(const std::string& path, std::string_view content, Console& console) {
+  return path == "-" ? console.Deliver(content) : WriteFile(path, content);
+}
+
+absl::Status WriteResults(const LoadFlags& flags, const LoadReport& report, const ReportOrigin& origin,
+                          Console& console) {
+  absl::Status first;
+  const auto write = [&](const std::string& path, const std::function<std::string()>& content) {
+    if (!path.empty()) first.Update(WriteResult(path, content(), console));
+  };
+  write(flags.json, [&] { return ReportJson(report, origin); });
+  write(flags.html, [&] { return ReportHtml(report, origin); });
+  write(flags.hgrm, [&] { return ReportHgrm(report); });
+  write(flags.csv, [&] { return ReportCsv(report); });
+  return first;
+}
+
+int FailWriting(Console& console, const absl::Status& status) {
+  console.Error(std::string(status.message()), absl::IsResourceExhausted(status)
+                                                   ? "free some space, or write elsewhere"
+                                                   : "write elsewhere, or change the folder's permissions");
+  return kFailed;
+}
+
+}  // namespace curtail::tool
