@@ -139,7 +139,7 @@ def test_flags(tools):
     code, out, err = tools.run("load", "hdsearch", "--kubernetes", "--rps", "2.5k", "-z", "3s", "--retries", "2", "--no-realtime",
                                "--json", "x.json", "--fail-if", "p99<1s", "--dry-run")
     assert code == 0, err
-    for word in ("--rps=2.5k", "--duration=3s", "--retries=2", "--realtime=false", "--balancer=round_robin", "--json=-",
+    for word in ("--rps=2500", "--duration=3s", "--retries=2", "--realtime=false", "--balancer=round_robin", "--json=-",
                  "dns:///hdsearch-mid-tier:8080", "--corpus=fashion-mnist"):
         assert word in out, (word, out)
     for word in ("x.json", "fail-if", "--kubernetes", "dry-run"):

@@ -19,6 +19,7 @@ REQUESTS = 200
 
 # Small data, and where requests that the application's workload lacks go: service of the topology, method, message.
 APPS = {
+    "fanout": ([], [("leaf", "Leaf/Echo", {})]),
     "hdsearch": (["data=synthetic:N=500,D=16"], [("leaf", "Leaf/Get", {})]),
     "recommend": (["data=synthetic:users=50,items=40,ratings=900,rank=2,noise=0.5,seed=1"], []),
     "router": (["records=200"], [("mid-tier", "Router/Delete", {"key": "none"}), ("mid-tier", "Router/Replicas", {}),

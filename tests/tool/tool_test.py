@@ -235,7 +235,7 @@ def test_help(tools):
                  ("up", "hdserch")):
         code, out, err = tools.run(*args)
         assert code == 104 and out == "", (code, out)
-        assert "no application \"hdserch\"; there are hdsearch, " in err and "did you mean \"hdsearch\"?" in err, err
+        assert "no application \"hdserch\"; there are fanout, " in err and "did you mean \"hdsearch\"?" in err, err
 
 
 def help_of_columns(tools, columns, *command):

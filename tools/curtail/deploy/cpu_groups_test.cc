@@ -20,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr Nanos kMaxWait = std::chrono::seconds(20);
+constexpr Nanos kPatience = std::chrono::seconds(20);
 
 // The files that the kernel has in a group, in a folder of the test: what is written where can be read back.
 class CpuGroupsTest : public testing::Test {
@@ -125,7 +125,7 @@ TEST_F(CpuGroupsTest, AProcessOfAGroupGetsNoMoreThanItsShare) {
                                  .cgroup_procs = (*group)->procs()});
   ASSERT_TRUE(process.ok()) << process.status();
   CpuGroupUse use;
-  const Deadline deadline = Deadline::In(kMaxWait);
+  const Deadline deadline = Deadline::In(kPatience);
   while (use.throttled < 5 && !deadline.Expired()) {
     const auto read = (*group)->Use();
     ASSERT_TRUE(read.ok()) << read.status();

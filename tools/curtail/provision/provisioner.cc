@@ -67,7 +67,7 @@ std::optional<ProvisionTurn> Provisioner::Next() const {
     case Phase::kJudge: {
       // Without, with; with, without; ...
       const bool with = turns_ % 4 == 1 || turns_ % 4 == 2;
-      return ProvisionTurn{with ? Purpose::kWith : Purpose::kWithout, rounds_.back().refused_per_s,
+      return ProvisionTurn{with ? Purpose::kWith : Purpose::kWithout, JudgedPerSecond(),
                            with ? &pending_ : &kept_, arrivals_};
     }
     case Phase::kDone:
@@ -144,7 +144,7 @@ bool Provisioner::Balanced(const std::vector<TierLoad>& tiers) const {
     ++loaded;
     least = std::min(least, used), most = std::max(most, used);
   }
-  return loaded > 1 && least * options_.factor >= most;
+  return loaded > 1 && least * options_.factor > most * (1 + kRounding);
 }
 
 // ----- steps ---------------------------------------------------------------------------------------------------------
@@ -187,6 +187,8 @@ std::optional<TierShare> Provisioner::Grown(const Saturation& of) {
   share.cpu = more;
   return share;
 }
+
+double Provisioner::JudgedPerSecond() const { return rounds_.back().refused_per_s * (1 + options_.bound); }
 
 double Provisioner::CpusOf(const Allocation& shares) const {
   double sum = 0;
@@ -241,7 +243,7 @@ void Provisioner::EndJudge(StepVerdict verdict) {
   highest_is_kept_ = false;
   const bool met = std::find(met_with_.begin(), met_with_.end(), false) == met_with_.end();
   phase_ = Phase::kSearch;
-  Search(met || !highest_ ? round.refused_per_s : *highest_, 1 + options_.bound);
+  Search(met || !highest_ ? JudgedPerSecond() : *highest_, 1 + options_.bound);
 }
 
 // ----- the end -------------------------------------------------------------------------------------------------------

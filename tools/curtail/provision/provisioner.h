@@ -9,8 +9,9 @@
 //     load that was refused.
 //  2. The services that were saturated at the refused load are candidates, see tier_load.h. The first one gets a step: its
 //     CPU time, or its threads, times `factor`.
-//  3. The shares with and without the step take turns at the refused load, with the same arrivals in a pair of turns. The
-//     share of requests answered within the QoS is compared in pairs by Student's t. The step is kept if the interval of the
+//  3. The shares with and without the step take turns at a load above the refused one by `bound`, which the step is to
+//     make possible, with the same arrivals in a pair of turns. The share of requests answered within the QoS is compared
+//     in pairs by Student's t. The step is kept if the interval of the
 //     mean difference, corrected for the number of looks, is above 0.
 //  4. A step that helps too little to be told may be one of several that only help together. So the next service that is
 //     saturated with the step gets one, too, up to kJointSteps. If they cannot be told together, none is kept.
@@ -153,6 +154,8 @@ class Provisioner {
   StepVerdict Judge();
   void EndJudge(StepVerdict verdict);
   void BeginEqual();
+  // The load of rule 3, in this round.
+  double JudgedPerSecond() const;
   double CpusOf(const Allocation& shares) const;
 
   const ProvisionOptions options_;

@@ -185,8 +185,10 @@ TEST(Provisioner, TurnsOfAPairHaveTheSameArrivalsAndChangeTheirOrder) {
   EXPECT_THAT(order, ElementsAre(Purpose::kWithout, Purpose::kWith, Purpose::kWith, Purpose::kWithout));
   for (size_t i = 0; i + 1 < judged.size(); i += 2) {
     EXPECT_EQ(judged[i].arrivals, judged[i + 1].arrivals);
-    if (i > 0) EXPECT_NE(judged[i].arrivals, judged[i - 1].arrivals);
-    EXPECT_EQ(judged[i].rate_per_s, p.rounds().front().refused_per_s);
+    if (i > 0) {
+      EXPECT_NE(judged[i].arrivals, judged[i - 1].arrivals);
+    }
+    EXPECT_DOUBLE_EQ(judged[i].rate_per_s, 1.1 * p.rounds().front().refused_per_s) << "above it by the bound";
   }
 }
 
@@ -250,10 +252,13 @@ TEST(Provisioner, VoidTurnsEndIt) {
 }
 
 TEST(Provisioner, AnInterruptionLeavesWhatWasKept) {
-  Model model{.cpu_s = {{"front", 0.001}, {"store", 0.0005}}};
+  Model model{.cpu_s = {{"front", 0.001}, {"store", 0.0002}}};
   const Allocation start = Equal({"front", "store"});
   Provisioner p(Options(start), start);
-  while (p.rounds().size() < 2) p.Tell(model.Run(*p.Next()));
+  while (p.rounds().size() < 2) {
+    ASSERT_TRUE(p.Next());
+    p.Tell(model.Run(*p.Next()));
+  }
   p.Finish(ProvisionEnd::kInterrupted);
   EXPECT_FALSE(p.Next());
   EXPECT_EQ(p.kept().at("front").cpu, 0.08);
@@ -264,7 +269,10 @@ TEST(Provisioner, WhenTheTimeIsOverItSaysWhatWasReached) {
   Model model{.cpu_s = {{"front", 0.001}, {"store", 0.0001}}};
   const Allocation start = Equal({"front", "store"});
   Provisioner p(Options(start), start);
-  while (p.rounds().size() < 2 || p.Next()->purpose != Purpose::kWith) p.Tell(model.Run(*p.Next()));
+  while (p.rounds().size() < 2 || p.Next()->purpose != Purpose::kWith) {
+    p.Tell(model.Run(*p.Next()));
+    ASSERT_TRUE(p.Next());
+  }
   p.Finish(ProvisionEnd::kTime);
   const std::vector<Purpose> rest = RunAll(p, [&](const ProvisionTurn& turn) { return model.Run(turn); });
   EXPECT_EQ(p.end(), ProvisionEnd::kTime);
