@@ -39,7 +39,7 @@ def result(tools):
 def test_threads(tools):
     """The clerk has too few threads: it is found, gets more, and the application serves more."""
     code, out, err = provision(tools, "--levers", "threads", "--threads", "4", "--qos", "p99<60ms", "--rps", "40",
-                               "--seconds", "0.4", "--bound", "25", "--time", "25s", "--svg", tools.path("p.svg"))
+                               "--seconds", "0.4", "--bound", "25", "--time", "60s", "--svg", tools.path("p.svg"))
     assert code == 0, code
     expect_no_escapes(out + err)
     document = result(tools)
@@ -61,7 +61,7 @@ def test_threads(tools):
 def test_cpu(tools):
     """The archive gets too little CPU time; so it is throttled first, and gets more."""
     code, out, err = provision(tools, "--levers", "cpu", "--cpu", "0.05", "--cpus", "0.4", "--qos", "p99<80ms", "--rps", "40",
-                               "--seconds", "0.4", "--bound", "30", "--time", "25s", "--set", "clerk.config=SDB1-64")
+                               "--seconds", "0.4", "--bound", "30", "--time", "60s", "--set", "clerk.config=SDB1-64")
     if code == 104 and "cannot be limited here" in err:
         sys.exit(CPU_DENIED)
     assert code == 0, code
