@@ -2,6 +2,8 @@
 //
 // The changes of a whole topology; Set(), which reads a value as the file has it, is in topology.cc.
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -108,10 +110,10 @@ absl::Status Topology::MakeMonolith() {
     return std::any_of(s.calls.begin(), s.calls.end(),
                        [&](const Wiring& w) { return w.service == old.name; });
   };
-  const auto callers =
-      std::stable_partition(kept.begin(), kept.end(), [&](const ServiceSpec& s) { return !calls_it(s); });
-  kept.insert(callers, std::move(whole));
-  services = std::move(kept);
+  services.clear();
+  std::copy_if(kept.begin(), kept.end(), std::back_inserter(services), std::not_fn(calls_it));
+  services.push_back(std::move(whole));
+  std::copy_if(kept.begin(), kept.end(), std::back_inserter(services), calls_it);
   return Check();
 }
 

@@ -2,6 +2,7 @@
 #include "tools/curtail/provision/provision_report.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -66,8 +67,9 @@ std::string RoundsTable(const ProvisionReport& report) {
 
 std::string SharesTable(const ProvisionReport& report) {
   std::vector<std::pair<std::string, TierShare>> order(report.kept.begin(), report.kept.end());
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return a.second.cpu > b.second.cpu; });
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return std::tie(b.second.cpu, a.first) < std::tie(a.second.cpu, b.first);
+  });
   std::vector<TableRow> rows;
   for (const auto& [name, share] : order) {
     std::optional<double> used;

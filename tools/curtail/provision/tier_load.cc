@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -79,9 +80,9 @@ std::vector<Saturation> SaturatedTiers(const std::vector<TierLoad>& tiers, const
     if (std::any_of(reached.begin(), reached.end(), [&](const auto& tier) { return names.count(tier) > 0; }))
       waits.insert(of.tier);
   }
-  std::stable_sort(found.begin(), found.end(), [&](const Saturation& a, const Saturation& b) {
+  std::sort(found.begin(), found.end(), [&](const Saturation& a, const Saturation& b) {
     const bool a_waits = waits.count(a.tier) > 0, b_waits = waits.count(b.tier) > 0;
-    return a_waits != b_waits ? b_waits : a.share > b.share;
+    return std::tie(a_waits, b.share, a.tier) < std::tie(b_waits, a.share, b.tier);
   });
   return found;
 }
