@@ -13,23 +13,13 @@
 #include "apps/fanout/services.h"
 #include "apps/fanout/workload.h"
 #include "curtail/rpc/host_testing.h"
-#include "curtail/rpc/server.h"
+#include "curtail/rpc/server_testing.h"
 #include "fanout.curtail.h"
 
 namespace curtail::fanout {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::unique_ptr<Server> Start(const std::string& config, std::unique_ptr<Service> service) {
-  std::vector<std::unique_ptr<Service>> services;
-  services.push_back(std::move(service));
-  ServerOptions options;
-  options.config = *Config::Parse(config);
-  auto server = Server::Start(std::move(options), std::move(services));
-  EXPECT_TRUE(server.ok()) << server.status();
-  return *std::move(server);
-}
 
 class FanoutTest : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Models, FanoutTest, testing::Values("SIB1", "SDB1-4", "FIB1", "AIB1-1"),
@@ -41,11 +31,11 @@ TEST_P(FanoutTest, AnswersTheWorkloadOnceAllLeavesHave) {
   std::vector<std::unique_ptr<Channel>> owned;
   std::vector<Channel*> channels;
   for (int i = 0; i < 3; ++i) {
-    leaves.push_back(Start("SIB1", MakeLeaf()));
+    leaves.push_back(StartServer("SIB1", MakeLeaf()));
     owned.push_back(std::make_unique<Channel>(&leaf_client, leaves.back()->addresses()[0]));
     channels.push_back(owned.back().get());
   }
-  const auto mid_tier = Start(GetParam(), MakeMidTier(channels));
+  const auto mid_tier = StartServer(GetParam(), MakeMidTier(channels));
   Channel channel(&client, mid_tier->addresses()[0]);
   const auto workload = Requests().make({});
   ASSERT_TRUE(workload.ok()) << workload.status();

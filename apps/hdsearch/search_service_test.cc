@@ -12,7 +12,7 @@
 #include "apps/hdsearch/ground_truth.h"
 #include "apps/hdsearch/leaf_service.h"
 #include "apps/hdsearch/messages.h"
-#include "curtail/rpc/server.h"
+#include "curtail/rpc/server_testing.h"
 #include "hdsearch.curtail.h"
 
 namespace curtail::hdsearch {
@@ -31,13 +31,13 @@ class Deployment {
     std::vector<Channel*> leaves;
     for (uint32_t i = 0; i < kLeaves; ++i) {
       auto store = VectorStore::Load(*DataSpec::Parse(kCorpus), Shard{i, kLeaves}, LoadOptions{1, true});
-      leaves_.push_back(Start(config, std::make_unique<LeafService>(*std::move(store))));
+      leaves_.push_back(StartServer(config, std::make_unique<LeafService>(*std::move(store))));
       channels_.push_back(std::make_unique<Channel>(&client_, leaves_.back()->addresses()[0]));
       leaves.push_back(channels_.back().get());
     }
     auto index = HashIndex::Build(*DataSpec::Parse(kCorpus), IndexOptions{}, 1, true);
     planner_ = std::make_unique<QueryPlanner>(*std::move(index), leaves);
-    mid_tier_ = Start(config, MakeSearchService(*planner_));
+    mid_tier_ = StartServer(config, MakeSearchService(*planner_));
     front_ = std::make_unique<Channel>(&front_client_, mid_tier_->addresses()[0]);
   }
 
@@ -49,16 +49,6 @@ class Deployment {
   void StopLeaf(size_t i) { leaves_[i].reset(); }
 
  private:
-  static std::unique_ptr<Server> Start(const std::string& config, std::unique_ptr<Service> service) {
-    std::vector<std::unique_ptr<Service>> services;
-    services.push_back(std::move(service));
-    ServerOptions options;
-    options.config = *Config::Parse(config);
-    auto server = Server::Start(std::move(options), std::move(services));
-    EXPECT_TRUE(server.ok()) << server.status();
-    return *std::move(server);
-  }
-
   Client client_, front_client_;
   std::vector<std::unique_ptr<Channel>> channels_;
   std::unique_ptr<Channel> front_;

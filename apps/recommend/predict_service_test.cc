@@ -15,7 +15,7 @@
 #include "apps/recommend/leaf_service.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/host_testing.h"
-#include "curtail/rpc/server.h"
+#include "curtail/rpc/server_testing.h"
 #include "recommend.curtail.h"
 
 namespace curtail::recommend {
@@ -55,16 +55,6 @@ class OddLeaf final : public Leaf::Service {
   LeafReply answer_;
 };
 
-std::unique_ptr<Server> Start(const std::string& config, std::unique_ptr<Service> service) {
-  std::vector<std::unique_ptr<Service>> services;
-  services.push_back(std::move(service));
-  ServerOptions options;
-  options.config = *Config::Parse(config);
-  auto server = Server::Start(std::move(options), std::move(services));
-  EXPECT_TRUE(server.ok()) << server.status();
-  return *std::move(server);
-}
-
 // A mid-tier and its leaves under a threading model. With `odd`, the last leaf is an OddLeaf, on threads of
 // its own.
 class Deployment {
@@ -81,12 +71,12 @@ class Deployment {
       } else {
         service = std::make_unique<LeafService>(std::make_unique<Predictor>(models_[i], kNeighbors));
       }
-      leaves_.push_back(Start(is_odd ? "SDB1-4" : config, std::move(service)));
+      leaves_.push_back(StartServer(is_odd ? "SDB1-4" : config, std::move(service)));
       channels_.push_back(std::make_unique<Channel>(&client_, leaves_.back()->addresses()[0]));
       channels.push_back(channels_.back().get());
     }
     planner_ = std::make_unique<PredictPlanner>(channels, leaf_timeout);
-    mid_tier_ = Start(config, MakePredictService(*planner_));
+    mid_tier_ = StartServer(config, MakePredictService(*planner_));
     front_ = std::make_unique<Channel>(&front_client_, mid_tier_->addresses()[0]);
   }
   ~Deployment() {

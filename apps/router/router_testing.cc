@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/router/leaf_service.h"
+#include "curtail/rpc/server_testing.h"
 
 namespace curtail::router {
 
@@ -17,8 +18,9 @@ Deployment::Deployment(const std::string& config, size_t shards, ReplicaOptions 
   ChannelOptions channel_options;
   channel_options.max_backoff = channel_options.initial_backoff = std::chrono::milliseconds(10);
   for (size_t i = 0; i < count; ++i) {
-    leaves_.push_back(Start(config, std::make_unique<LeafService>(
-                                        *StoreAddress::Parse(memcacheds_[i].address()), MemcachedOptions{})));
+    leaves_.push_back(StartServer(
+        config,
+        std::make_unique<LeafService>(*StoreAddress::Parse(memcacheds_[i].address()), MemcachedOptions{})));
     channels_.push_back(std::make_unique<Channel>(&client_, leaves_.back()->addresses()[0], channel_options));
   }
   EXPECT_THAT(StartMidTier(kPatience), testing::IsEmpty());
@@ -31,7 +33,7 @@ std::vector<std::string> Deployment::StartMidTier(Nanos patience) {
   EXPECT_TRUE(replicas.ok()) << replicas.status();
   routing_.replicas = *std::move(replicas);
   std::vector<std::string> found = routing_.replicas->Recall(Deadline::In(patience));
-  mid_tier_ = Start(config_, MakeRouterService(routing_));
+  mid_tier_ = StartServer(config_, MakeRouterService(routing_));
   front_ = std::make_unique<Channel>(&front_client_, mid_tier_->addresses()[0]);
   return found;
 }
@@ -41,16 +43,6 @@ std::vector<std::string> Deployment::RestartMidTier(Nanos patience) {
   mid_tier_.reset();
   routing_.replicas.reset();
   return StartMidTier(patience);
-}
-
-std::unique_ptr<Server> Deployment::Start(const std::string& config, std::unique_ptr<Service> service) {
-  std::vector<std::unique_ptr<Service>> services;
-  services.push_back(std::move(service));
-  ServerOptions options;
-  options.config = *Config::Parse(config);
-  auto server = Server::Start(std::move(options), std::move(services));
-  EXPECT_TRUE(server.ok()) << server.status();
-  return *std::move(server);
 }
 
 absl::Status Deployment::Set(const std::string& key, const std::string& value, SetReply* reply,

@@ -71,7 +71,6 @@ class Deployment {
   ReplicaSet& replicas() { return *routing_.replicas; }
 
  private:
-  static std::unique_ptr<Server> Start(const std::string& config, std::unique_ptr<Service> service);
   std::vector<std::string> StartMidTier(Nanos patience);
 
   // Immutable after construction.

@@ -20,7 +20,7 @@
 #include "apps/setalgebra/workload.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
-#include "curtail/rpc/server.h"
+#include "curtail/rpc/server_testing.h"
 #include "setalgebra.curtail.h"
 
 namespace curtail::setalgebra {
@@ -33,16 +33,6 @@ using Ids = std::vector<uint32_t>;
 constexpr Nanos kPatience = std::chrono::seconds(20);
 constexpr uint64_t kSeed = 20261122;
 constexpr size_t kStopWords = 50;
-
-std::unique_ptr<Server> StartServer(const std::string& config, std::unique_ptr<Service> service) {
-  std::vector<std::unique_ptr<Service>> services;
-  services.push_back(std::move(service));
-  ServerOptions options;
-  options.config = *Config::Parse(config);
-  auto server = Server::Start(std::move(options), std::move(services));
-  EXPECT_TRUE(server.ok()) << server.status();
-  return *std::move(server);
-}
 
 // A Leaf that answers only when it is told to go on, or when its time is up.
 class StalledLeaf final : public Leaf::Service {

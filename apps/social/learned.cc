@@ -53,7 +53,7 @@ bool DrawOther(uint64_t users, const std::unordered_set<uint64_t>& known, Rng& r
 // `used(i)`: follow i is trained on, and the others are as if they were not there.
 template <class Used>
 absl::StatusOr<FollowModel> Train(const Numbered& all, const FollowTraining& training, Used used) {
-  if (all.users.size() < 2) return absl::InvalidArgumentError("nobody follows anybody yet");
+  if (all.users.size() < 2) return absl::InvalidArgumentError("no user follows another yet");
   Rng rng(training.seed);
   recommend::Ratings ratings;
   ratings.low = 0, ratings.high = 1;
@@ -68,7 +68,7 @@ absl::StatusOr<FollowModel> Train(const Numbered& all, const FollowTraining& tra
     if (DrawOther(all.users.size(), known, rng, &other))
       ratings.list.push_back({other.first, other.second, 0});
   }
-  if (ratings.list.empty()) return absl::InvalidArgumentError("nobody follows anybody yet");
+  if (ratings.list.empty()) return absl::InvalidArgumentError("no user follows another yet");
   recommend::SortAndMerge(&ratings);
   const recommend::Matrix matrix = recommend::MakeMatrix(ratings);
   const double pairs = static_cast<double>(ratings.list.size()) / static_cast<double>(matrix.users.size());

@@ -115,7 +115,7 @@ TEST_P(SocialTest, ThoseWhoBlockSeeNothingOfEachOther) {
 }
 
 // Property: when follows and a block of two users meet, the block is in force in the end, and neither follows the other.
-TEST_P(SocialTest, NobodyFollowsWhomItBlocksStress) {
+TEST_P(SocialTest, NoFollowOutlivesABlockStress) {
   const Session ann = app_.Register("ann"), bob = app_.Register("bob");
   const auto followers = [&](const char* name) {
     UserPage page;

@@ -12,7 +12,7 @@
 
 namespace curtail::social {
 
-// A Views asks read-post, user and block-user. Immutable; thread-safe. `viewer` is 0 for nobody in particular.
+// A Views asks read-post, user and block-user. Immutable; thread-safe. `viewer` is 0 for a caller without a session.
 class Views {
  public:
   // REQUIRES: HostedService::calls names the three.

@@ -449,19 +449,6 @@ void Gateway::Impl::OnOutput(const std::shared_ptr<HttpConnection>& connection) 
   if (!std::exchange(connection->dirty, true)) dirty_.push_back(connection);
 }
 
-namespace {
-
-// The paths of unary methods that may run more than once.
-std::vector<std::string> IdempotentMethods(const Catalog& catalog) {
-  std::vector<std::string> paths;
-  for (const CatalogMethod& method : catalog.ListMethods()) {
-    if (method.unary() && method.idempotent) paths.push_back(method.path);
-  }
-  return paths;
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(GatewayOptions options, Catalog catalog) {
   for (std::string& header : options.forward_headers) {
     std::transform(header.begin(), header.end(), header.begin(),
@@ -470,7 +457,7 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(GatewayOptions options, 
       return absl::InvalidArgumentError(Join("header \"", header, "\" cannot be forwarded as metadata"));
     }
   }
-  if (const std::vector<std::string> methods = IdempotentMethods(catalog);
+  if (const std::vector<std::string> methods = catalog.IdempotentMethods();
       !methods.empty() && options.channel.service_config.empty()) {
     options.channel.service_config = RetryConfig(options.retries, methods);
   }

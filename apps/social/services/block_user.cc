@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Block user: who blocks whom. Whoever shows something of one user to another asks here, once for all authors.
+// Block user: which users block which. A service that shows something of one user to another asks here, once for all
+// authors.
 #include "apps/social/data.h"
 #include "apps/social/page.h"
 #include "curtail/rpc/coroutine.h"
@@ -16,7 +17,7 @@ struct BlockUserService final : BlockUser::CoroutineService {
   explicit BlockUserService(SqlDatabase& d) : db(d) {}
 
   Coroutine Add(Context& ctx, const Edge& request, Changed* reply) override {
-    if (request.from() == request.to()) co_return absl::InvalidArgumentError("nobody blocks itself");
+    if (request.from() == request.to()) co_return absl::InvalidArgumentError("a user cannot block itself");
     co_return co_await Change(ctx, "INSERT INTO blocks VALUES (?1, ?2) ON CONFLICT DO NOTHING", request,
                               reply);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Social graph: who follows whom. Nobody follows a user whom it blocks, or who blocks it. Blocks are another service's,
+// Social graph: which users follow which. No user follows one that it blocks, or that blocks it. Blocks are another service's,
 // so the order of steps keeps that rule, however a Follow and a Block meet:
 //
 //  F1  A follow is stored.   F2  Then the blocks are looked at.   F3  If there is one, the follow goes again.
@@ -26,7 +26,7 @@ struct SocialGraphService final : SocialGraph::CoroutineService {
       : store(std::move(s)), block_user(env.Stub<BlockUser>("block-user")) {}
 
   Coroutine Follow(Context& ctx, const Edge& request, Changed* reply) override {
-    if (request.from() == request.to()) co_return absl::InvalidArgumentError("nobody follows itself");
+    if (request.from() == request.to()) co_return absl::InvalidArgumentError("a user cannot follow itself");
     bool changed = false;
     absl::Status stored = co_await store->Follow(ctx, request, &changed);  // F1
     if (!stored.ok()) co_return stored;

@@ -271,6 +271,14 @@ std::vector<CatalogMethod> Catalog::ListMethods() const {
   return methods;
 }
 
+std::vector<std::string> Catalog::IdempotentMethods() const {
+  std::vector<std::string> paths;
+  for (const CatalogMethod& method : ListMethods()) {
+    if (method.unary() && method.idempotent) paths.push_back(method.path);
+  }
+  return paths;
+}
+
 const std::vector<std::string>& Catalog::services() const { return impl_->services; }
 
 }  // namespace curtail

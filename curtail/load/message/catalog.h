@@ -63,6 +63,8 @@ class Catalog {
 
   // All methods by service, streaming ones included.
   std::vector<CatalogMethod> ListMethods() const;
+  // The paths of unary methods that are declared to do no harm when they run twice.
+  std::vector<std::string> IdempotentMethods() const;
   // The services, including those without a usable description.
   const std::vector<std::string>& services() const;
 

@@ -3,10 +3,10 @@
 // DESIGN. The threads of SqlDatabase wait here, so that no thread of a model does. The socket is libpq's. These files
 // wait for it with poll(2) and a deadline, and libpq reads and writes what is there.
 //
-//  P1  Statements go out in a pipeline. What nobody waits for, such as the beginning of a transaction, a savepoint, and
-//      the preparation of a statement, leaves with the next statement that somebody waits for: one round trip.
+//  P1  Statements go out in a pipeline. One whose answer no caller reads, such as the beginning of a transaction, a
+//      savepoint, and the preparation of a statement, leaves with the next one that a caller reads: one round trip.
 //  P2  A sync ends a part of the pipeline. After an error the server skips the rest of its part, and the first error is
-//      that of whoever waits for the part.
+//      that of the caller that waits for the part.
 //  P3  The end of a read's transaction is sent and not waited for. Its answer is taken before that of the next statement.
 //  P4  A transaction begins on a new connection where the old one has closed: nothing of it can have happened before.
 //  P5  An answer that is late, or longer than it may be, ends the connection, since the rest of it would still come.
@@ -33,6 +33,7 @@ namespace {
 
 constexpr char kGone[] = "is gone";
 // Runs of a statement that leave together.
+constexpr int kMostLooks = 64;  // at a connection between transactions, for an answer that was not waited for
 constexpr size_t kMostRuns = 256;
 
 struct ErrorClass {
@@ -141,7 +142,7 @@ absl::Status PostgresqlSession::TakeAnswer(const Sent& sent, Deadline deadline, 
         }
         row(PostgresqlRow(result->get()));
         break;
-      case PGRES_TUPLES_OK:  // the end of the rows, or those that nobody wants
+      case PGRES_TUPLES_OK:  // the end of the rows, or those that no caller reads
         break;
       case PGRES_COMMAND_OK:
         if (sent.kind == Sent::Kind::kWanted)
@@ -174,7 +175,7 @@ absl::Status PostgresqlSession::Receive(absl::FunctionRef<void(size_t run, const
       const absl::StatusOr<Result> result = Next(deadline);
       if (!result.ok()) return result.status();
       if (PQresultStatus(result->get()) != PGRES_PIPELINE_SYNC) return Strange();
-      if (!sent_.empty()) status = absl::OkStatus();  // P2: nobody waits for that part
+      if (!sent_.empty()) status = absl::OkStatus();  // P2: no caller waits for that part
       continue;
     }
     const bool wanted = sent.kind == Sent::Kind::kWanted;
@@ -298,8 +299,8 @@ absl::Status PostgresqlSession::Migrate(const std::vector<std::string>& steps) {
 void PostgresqlSession::LookForItsEnd() {
   pollfd entry{.fd = PQsocket(connection_), .events = POLLIN, .revents = 0};
   // An idle server says nothing unless it closes the connection.
-  while (connection_ != nullptr && poll(&entry, 1, 0) != 0) {
-    if (reading_ || sent_.empty() || PQconsumeInput(connection_) == 0) Drop();
+  for (int looks = 0; connection_ != nullptr && poll(&entry, 1, 0) != 0; ++looks) {
+    if (looks == kMostLooks || reading_ || sent_.empty() || PQconsumeInput(connection_) == 0) Drop();
   }
 }
 

@@ -115,6 +115,7 @@ TEST_F(CpuGroupsTest, RemovesWhatKilledProcessesLeft) {
 // With the kernel of this machine.
 TEST_F(CpuGroupsTest, AProcessOfAGroupGetsNoMoreThanItsShare) {
   const auto groups = CpuGroups::Find();
+  // 2026-11-25: containers often have no CPU cgroup that may be written; the tests above use a folder.
   if (!groups.ok()) GTEST_SKIP() << groups.status();
   auto group = groups->Make("spin");
   ASSERT_TRUE(group.ok()) << group.status();

@@ -124,11 +124,6 @@ class Deployment {
 absl::Status Prepare(const Topology& topology, const std::string& entry, const std::string& folder,
                      const std::atomic<bool>& stop);
 
-// The path of a program that a topology names: as it is when it has a slash, otherwise in the folders of $CURTAIL_PATH,
-// beside this program, where an installation or a build has the applications, or in $PATH. Errors: NOT_FOUND, which says
-// where it looked.
-absl::StatusOr<std::string> FindProgram(const std::string& name);
-
 // "0-2,5" -> {0, 1, 2, 5}. Errors: INVALID_ARGUMENT.
 absl::StatusOr<std::vector<int>> ParseCpus(std::string_view text);
 

@@ -16,6 +16,7 @@
 #include "apps/kit/temp_dir.h"
 #include "curtail/base/strings.h"
 #include "tools/curtail/deploy/deployment.h"
+#include "tools/curtail/deploy/find_program.h"
 
 namespace curtail::tool {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "tools/curtail/deploy/find_program.h"
 
 namespace curtail::tool {
 namespace {

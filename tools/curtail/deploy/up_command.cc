@@ -26,6 +26,7 @@
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/deployment.h"
+#include "tools/curtail/deploy/find_program.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/topology.h"
 #include "tools/curtail/deploy/up_reporter.h"

@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "tools/curtail/deploy/deployment.h"
+#include "tools/curtail/deploy/find_program.h"
 
 namespace curtail::tool {
 namespace {

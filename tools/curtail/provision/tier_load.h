@@ -5,7 +5,7 @@
 // Two things can be short, and each has a lever that gives more of it:
 //
 //  cpu      the time that the service's cgroup grants. Evidence: the share of its periods (cpu_groups.h) in which an
-//           instance had used its time up and had to wait for the next. Nobody else's slowness makes it rise.
+//           instance had used its time up and had to wait for the next. The slowness of other services does not raise it.
 //  threads  of its pools. Evidence: the share of its calls' time that they waited for a thread. A service whose threads
 //           wait for those that it calls shows it, too. So it comes after them.
 //
