@@ -91,9 +91,10 @@ TEST_F(FiberTest, ANotificationBeforeTheWaitIsNotLost) {
 
 TEST_F(FiberTest, DeadlinesEndWaitsInOrder) {
   std::vector<int> order;
+  const auto start = Now();
   for (const int ms : {9, 3, 6}) {
-    Start([&order, ms] {
-      SleepUntil(Deadline::In(std::chrono::milliseconds(ms)));
+    Start([&order, start, ms] {
+      SleepUntil(Deadline::At(start + std::chrono::milliseconds(ms)));
       order.push_back(ms);
     });
   }
