@@ -26,10 +26,30 @@ if(CURTAIL_BUILD_FUZZERS)
   target_compile_options(curtail_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# curtail_unoptimised(TARGET): TARGET is compiled without optimisation, in two thirds of the time, under a sanitizer in one
-# third. For code whose speed matters to no test; the sanitizers find no less in it.
+# curtail_unoptimised(TARGET): where CURTAIL_UNOPTIMISED is on, TARGET is compiled without optimisation, in two thirds of the time,
+# under a sanitizer in one third. For code whose speed matters to no test; the sanitizers find no less in it.
 function(curtail_unoptimised target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
+  if(NOT CURTAIL_UNOPTIMISED)
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE -O0)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL STATIC_LIBRARY)
+    curtail_precompile(${target} unoptimised)
+  endif()
+endfunction()
+
+# curtail_uncovered(TARGET): no fuzzer runs its code.
+function(curtail_uncovered target)
+  if(CURTAIL_BUILD_FUZZERS)
+    target_compile_options(${target} PRIVATE -fno-sanitize=fuzzer-no-link)
+  endif()
+endfunction()
+
+# curtail_test_options(TARGET): as the sources of tests are compiled.
+function(curtail_test_options target)
+  curtail_unoptimised(${target})
+  curtail_uncovered(${target})
 endfunction()
 
 # curtail_large_batches(TARGET): batches of a unity build with twice as many sources. For libraries that every build has;
@@ -59,6 +79,7 @@ function(curtail_library layer)
   add_library(curtail::${layer} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${layer} VERIFY_INTERFACE_HEADER_SETS ON)
   curtail_large_batches(${target})
+  curtail_precompile(${target} library)
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:curtail_options>)
@@ -91,11 +112,11 @@ function(curtail_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gmock GTest::gtest_main curtail_options)
-  if(NOT ARG_OPTIMISED)
-    curtail_unoptimised(${name})
-  endif()
-  if(CURTAIL_BUILD_FUZZERS)
-    target_compile_options(${name} PRIVATE -fno-sanitize=fuzzer-no-link)  # a fuzzer does not run this code
+  if(ARG_OPTIMISED)
+    curtail_uncovered(${name})
+  else()
+    curtail_test_options(${name})
+    curtail_precompile(${name} test)
   endif()
   if(NOT ARG_SHARDS)
     add_test(NAME ${name} COMMAND ${name})
@@ -148,6 +169,7 @@ function(curtail_fuzzer name)
   add_dependencies(test_programs ${name})
 endfunction()
 
+include(CurtailPrecompile)
 include(CurtailApp)
 include(CurtailEmbed)
 include(CurtailProto)
