@@ -74,7 +74,7 @@ def wait_until(what, holds, seconds=MAX_WAIT_S):
             return result
         if time.monotonic() > until:
             raise TimeoutError(f"waited {seconds} s: {what}")
-        time.sleep(0.2)
+        time.sleep(0.5)  # a look by kubectl is dear
 
 
 def output_of(*command, check=True, text=None, env=None, timeout=MAX_WAIT_S):
