@@ -40,9 +40,14 @@ void internal::SqlJob::Wait() {
 }
 
 void internal::SqlJob::Finish() {
-  if (executor == nullptr) {
+  if (coroutine == nullptr) {
     done_.Notify(kDone);
     return;
+  }
+  if (executor == nullptr) {
+    const WaitHint hint{.waiting = Waiting::kAsync};
+    const ScopedWait wait(hint);
+    return coroutine.resume();  // Q1
   }
   TaskList alone;
   Executor* const pool = executor;  // Q1
@@ -294,9 +299,9 @@ bool SqlDatabase::Suspend(SqlJob& job, std::coroutine_handle<> coroutine) {
   Executor* const executor = CurrentWait().executor;
   job.executor = executor;
   job.coroutine = coroutine;
-  executor->AsyncBegun();
+  if (executor != nullptr) executor->AsyncBegun();
   if (Submit(job)) return true;  // Q1
-  executor->AsyncEnded();
+  if (executor != nullptr) executor->AsyncEnded();
   return false;
 }
 

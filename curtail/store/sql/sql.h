@@ -10,7 +10,7 @@
 // SQLite blocks its thread, and work asks one thing after the other. So a few threads of the
 // client's own run the work, each with a connection, and the caller waits: a fiber as a fiber, a
 // thread asleep. A coroutine writes `co_await db.Reading(...)`. Under asynchronous models it leaves
-// its thread, and the response pool resumes it.
+// its thread, and the response pool resumes it; in a program without that pool the client's thread.
 //
 // One thread writes. It takes all writes that wait, up to a limit, and commits them together, so
 // that they share one fsync. A write that fails undoes nothing of the others.
@@ -95,9 +95,9 @@ class SqlJob final : public Task {
   const Deadline deadline;
   const bool write;
   absl::Status status;
-  // Of a coroutine that has left its thread: what resumes it; else null.
-  Executor* executor = nullptr;
+  // A coroutine that has left its thread, and what resumes it: null for the thread of the database.
   std::coroutine_handle<> coroutine;
+  Executor* executor = nullptr;
 
  private:
   static constexpr uint32_t kDone = Parker::Signal(0);
@@ -150,7 +150,7 @@ class SqlDatabase {
   // For SqlAwaiter. False: it is not queued, and has its status.
   bool Submit(internal::SqlJob& job);
   void RunToEnd(internal::SqlJob& job);
-  // Has the response pool resume `coroutine` when the job has ended. False: go on at once.
+  // Has `coroutine` resumed when the job has ended. False: go on at once.
   bool Suspend(internal::SqlJob& job, std::coroutine_handle<> coroutine);
 
  private:
@@ -169,7 +169,7 @@ class [[nodiscard]] SqlAwaiter {
   SqlAwaiter& operator=(const SqlAwaiter&) = delete;
 
   bool await_ready() {
-    if (CurrentWait().waiting == Waiting::kAsync && CurrentWait().executor != nullptr) return false;
+    if (CurrentWait().waiting == Waiting::kAsync) return false;
     db_.RunToEnd(job_);
     return true;
   }

@@ -10,10 +10,13 @@
 
 #include <atomic>
 #include <fstream>
+#include <semaphore>
 #include <stdexcept>
 #include <thread>
 
 #include "curtail/base/testing.h"
+#include "curtail/exec/wait.h"
+#include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/mid_tier_testing.h"
 #include "curtail/store/store_testing.h"
 
@@ -253,6 +256,36 @@ TEST_F(SqlTest, ConcurrentWritersStress) {
   const SqlStats stats = one->Sample();
   EXPECT_EQ(stats.writes, kThreads * kEach);
   EXPECT_LE(stats.commits, stats.writes);
+}
+
+// A program with a runtime of its own says that nobody waits; then no pool of curtail's resumes the coroutine.
+TEST_F(SqlTest, ACoroutineWithoutAPoolGoesOnOnTheThreadOfTheDatabase) {
+  const auto db = Open(Options());
+  const std::thread::id caller = std::this_thread::get_id();
+  std::thread::id writer, reader;
+  Coroutine both = [](SqlDatabase& d, std::thread::id* wrote, std::thread::id* read) -> Coroutine {
+    absl::Status status = co_await d.Writing(
+        Soon(), [](SqlSession& s) { return s.Execute("INSERT INTO items(id, text) VALUES (1, 'a')"); });
+    *wrote = std::this_thread::get_id();
+    if (!status.ok()) co_return status;
+    EXPECT_EQ(CurrentWait().waiting, Waiting::kAsync);
+    co_return co_await d.Reading(Soon(), [read](SqlSession& s) {
+      *read = std::this_thread::get_id();
+      return s.Query("SELECT id FROM items WHERE id = 1", {}, [](const SqlRow&) {});
+    });
+  }(*db, &writer, &reader);
+  std::binary_semaphore ended(0);
+  {
+    const WaitHint hint{.waiting = Waiting::kAsync};
+    const ScopedWait wait(hint);
+    both.Start([](void* e) { static_cast<std::binary_semaphore*>(e)->release(); }, &ended);
+  }
+  ASSERT_TRUE(ended.try_acquire_for(kMaxTestWait));
+  EXPECT_TRUE(both.Take().ok());
+  EXPECT_EQ(Count(*db), 1);
+  EXPECT_NE(writer, caller);
+  EXPECT_NE(reader, caller);
+  EXPECT_NE(reader, writer);
 }
 
 class SqlModels : public MidTier {
