@@ -25,7 +25,9 @@ function(curtail_app name)
       if(ARG_COMMANDS)
         set(commands "curtail::${name}::Commands()")
       endif()
-      curtail_write_main(${name} ${main} "${commands}" ${found})
+      set(services ${CMAKE_CURRENT_BINARY_DIR}/hosted_services.cc)
+      curtail_write_main(${name} ${main} ${services} "${commands}" ${found})
+      list(APPEND ARG_SERVICES ${services})
     endif()
   endif()
   if(NOT ARG_SERVICES OR NOT ARG_PROTOS OR ARG_UNPARSED_ARGUMENTS)
@@ -72,17 +74,18 @@ function(curtail_intrinsics)
   endif()
 endfunction()
 
-# curtail_write_main(NAME MAIN COMMANDS SOURCE...): writes the main() of an application over the services that the sources
-# define. COMMANDS is the expression of its commands, or empty.
-function(curtail_write_main name main commands)
+# curtail_write_main(NAME MAIN SERVICES COMMANDS SOURCE...): writes the main() of an application over the services that the sources
+# define, and in SERVICES beside it HostedServices(), their list. COMMANDS is the expression of its commands, or empty.
+function(curtail_write_main name main services commands)
   set(topology ${CMAKE_CURRENT_SOURCE_DIR}/topology.yaml)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${topology})
   file(STRINGS ${topology} title REGEX "^title: ")
   string(REGEX REPLACE "^title: *" "" title "${title}")
   set(declarations)
   set(entries)
+  set(command_declaration)
   if(commands)
-    string(APPEND declarations "std::vector<curtail::HostCommand> Commands();\n")
+    set(command_declaration "std::vector<curtail::HostCommand> Commands();\n")
   endif()
   foreach(source ${ARGN})
     get_filename_component(stem ${source} NAME_WE)
@@ -94,15 +97,30 @@ function(curtail_write_main name main commands)
       string(TOUPPER ${first} first)
       string(APPEND function ${first}${rest})
     endforeach()
-    string(APPEND declarations "curtail::HostedService ${function}();\n")
-    string(APPEND entries "                  curtail::${name}::${function}(),\n")
+    string(APPEND declarations "HostedService ${function}();\n")
+    string(APPEND entries "          ${function}(),\n")
   endforeach()
+  file(CONFIGURE OUTPUT ${services} CONTENT [[
+// Made by CMake from the folder of services.
+#include <vector>
+
+#include "curtail/rpc/host.h"
+
+namespace curtail::@name@ {
+@declarations@
+std::vector<HostedService> HostedServices() {
+  return {
+@entries@  };
+}
+
+}  // namespace curtail::@name@
+]] @ONLY)
   file(CONFIGURE OUTPUT ${main} CONTENT [[
 // Made by CMake from the folder of services.
 #include "curtail/rpc/host.h"
 
 namespace curtail::@name@ {
-@declarations@
+@command_declaration@std::vector<curtail::HostedService> HostedServices();
 }  // namespace curtail::@name@
 
 int main(int argc, char** argv) {
@@ -110,8 +128,7 @@ int main(int argc, char** argv) {
                            {.name = "@name@",
                             .title = R"title(@title@)title",
                             .examples = "Examples:\n  @name@ --monolith --listen 127.0.0.1:7000 --config FIB1",
-                            .services = {
-@entries@                            },
+                            .services = curtail::@name@::HostedServices(),
                             .commands = {@commands@}});
 }
 ]] @ONLY)
