@@ -50,8 +50,12 @@ def run(command, fine=(0,)):
 def cpu_seconds(options, file):
     """What the processes of the copy have used since they started."""
     up = json.loads(run([options.curtail, "ps", file.stem, "--json"]))
+    return cpu_seconds_of(re.findall(r'"pid": ?(\d+)', json.dumps(up)))
+
+
+def cpu_seconds_of(pids):
     ticks = 0
-    for pid in re.findall(r'"pid": ?(\d+)', json.dumps(up)):
+    for pid in pids:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")

@@ -161,10 +161,11 @@ class Session:
         self.void = self.runs = 0
 
     @contextlib.contextmanager
-    def up(self, name="study", flags=(), edit=lambda text: text):
-        """The social network, started for the block with these flags; edit() changes its topology's text."""
+    def up(self, name="study", flags=(), edit=lambda text: text, program="social"):
+        """The social network, started for the block with these flags; edit() changes its topology's text. `program` are the
+        words that stand for the program of its services."""
         with tempfile.TemporaryDirectory(prefix="social-study-") as folder:
-            files = measure.write_copies("social", [name], folder)
+            files = measure.write_copies("social", [name], folder, {name: program})
             files[name].write_text(edit(files[name].read_text()))
             self.say("starting the social network")
             with measure.up(self.curtail, files, {name: [*self.settings, *flags]}):

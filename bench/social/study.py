@@ -10,6 +10,7 @@ loads it, prints a table, and writes its numbers and a picture.
   policies   the policies that choose one
   tracing    with traces and without
   queries    latency by kind of request
+  stacks     the same handlers with fibers, with a thread a call, and on grpc++
 
 Each takes 2 to 6 minutes, and wants the machine for itself: it does not begin while other programs use it. Ctrl-C ends it,
 and all that it has started.
@@ -32,7 +33,7 @@ import sys
 
 import session
 
-STUDIES = ("breakdown", "skew", "slow", "models", "policies", "tracing", "queries")
+STUDIES = ("breakdown", "skew", "slow", "models", "policies", "tracing", "queries", "stacks")
 CURTAIL = pathlib.Path(__file__).resolve().parents[2] / "build/bench/tools/curtail/curtail"
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the studies. Usage: study_test.py parts|quick|interrupted CURTAIL
+"""Tests of the studies. Usage: study_test.py parts|quick|stacks|interrupted CURTAIL
 
-parts: numbers and pictures, without the services. quick: one study as its users run it, briefly. interrupted: Ctrl-C leaves
-nothing.
+parts: numbers and pictures, without the services. quick: one study as its users run it, briefly. stacks: the one that has
+other programs, too. interrupted: Ctrl-C leaves nothing.
 """
 
 import json
@@ -28,9 +28,10 @@ import queries  # noqa: E402
 import skew  # noqa: E402
 import slow  # noqa: E402
 import spans  # noqa: E402
+import stacks  # noqa: E402
 import tracing  # noqa: E402
 
-MAX_WAIT_S = 100
+MAX_WAIT_S = 160
 STUDY = pathlib.Path(__file__).with_name("study.py")
 # Few users, so that it starts soon.
 SMALL = ["--set", "users=12", "--set", "follows=30", "--set", "posts=20"]
@@ -155,7 +156,7 @@ class Pictures(unittest.TestCase):
 
     def test_all_studies_draw_and_tell(self):
         def load(value):
-            return {"p50": 1000 * value, "p99": 9000 * value, "good": 500 / value, "cpu_us": 900 * value}
+            return {"p50": 1000 * value, "p99": 9000 * value, "good": 500 / value, "cpu_us": 900 * value, "failed": 1}
 
         path = [{"service": "user", "part": part, "mean_us": us} for part, us in (("handler", 7.5), ("network", 2.5))]
         kind = {"mean_us": 10.0, "p50_us": 9.0, "critical_path": path}
@@ -177,6 +178,10 @@ class Pictures(unittest.TestCase):
             tracing: (
                 {"values": {"p50": {"off": [10, 10], "default": [11, 11], "all": [12, 12]}}},
                 "+20.0 % (+20.0 to +20.0)",
+            ),
+            stacks: (
+                {"at_a_time": 32, "turns": {s: {mix: [load(v)] * 2 for mix in stacks.MIXES} for v, s in enumerate(stacks.STACKS, 1)}},
+                "| compose, curtail, fibers | 250 (250-250) | 0.50 (0.50-0.50) | 1.50 (1.50-1.50) | 1.80 | 18.0 | 2 |",
             ),
             queries: ({"rounds": {"repost": [[(2000, True)] * 4, [(4000, False)]]}}, "| repost | 5 | 1 |"),
         }
@@ -217,30 +222,53 @@ def read(path):
         return b""
 
 
-def quick(curtail):
+def end(study):
+    """Has it end with what it has started, unless it has."""
+    if study.poll() is None:
+        study.send_signal(signal.SIGINT)
+        try:
+            study.communicate(timeout=MAX_WAIT_S / 4)
+        except subprocess.TimeoutExpired:
+            study.kill()
+
+
+def briefly(curtail, name, check):
+    """Runs a study as its users do; check(numbers, words of its picture) judges it. It is the same when it is drawn again."""
     with tempfile.TemporaryDirectory() as folder:
         numbers, drawn = pathlib.Path(folder) / "n.json", pathlib.Path(folder) / "n.svg"
-        study = start(curtail, folder, "breakdown", "--quick", "--json", str(numbers), "--svg", str(drawn))
+        study = start(curtail, folder, name, "--quick", "--json", str(numbers), "--svg", str(drawn))
         try:
             out, errors = study.communicate(timeout=MAX_WAIT_S)
         finally:
-            study.kill()
+            end(study)
         assert study.returncode == 0, errors
-        result = json.loads(numbers.read_text())
-        home = result["rounds"][0]["low"]["home timeline"]
-        shares = breakdown.shares(home)
-        assert home["requests"] > 0 and abs(sum(shares.values()) - 1) < 0.01, home
-        assert "post-storage" in shares and "| mean, ms |" in out, out
+        check(json.loads(numbers.read_text()), words(drawn.read_text()))
         again = subprocess.run(
-            [sys.executable, "-B", str(STUDY), "breakdown", "--from", str(numbers)],
+            [sys.executable, "-B", str(STUDY), name, "--from", str(numbers)],
             capture_output=True,
             text=True,
             timeout=MAX_WAIT_S,
             check=True,
         )
-        assert again.stdout == out
-        assert any("post-storage" in word for word in words(drawn.read_text()))
+        assert again.stdout == out and out.startswith("| "), out
         check_nothing_is_left(curtail, folder)
+
+
+def check_breakdown(result, drawn):
+    home = result["rounds"][0]["low"]["home timeline"]
+    shares = breakdown.shares(home)
+    assert home["requests"] > 0 and abs(sum(shares.values()) - 1) < 0.01, home
+    assert "post-storage" in shares
+    assert any("post-storage" in word for word in drawn)
+
+
+def check_stacks(result, drawn):
+    configs = result["configs"]
+    assert configs["fibers"] == ["FIB1"] and configs["threads"] == ["SDB1-16"], configs  # of all services
+    for stack, name in stacks.NAMES.items():
+        for mix in stacks.MIXES:
+            assert all(one["good"] > 0 and one["failed"] == 0 for one in result["turns"][stack][mix]), result
+        assert name in drawn, drawn
 
 
 def interrupted(curtail):
@@ -252,7 +280,7 @@ def interrupted(curtail):
             study.send_signal(signal.SIGINT)
             study.communicate(timeout=MAX_WAIT_S)
         finally:
-            study.kill()
+            end(study)
         assert study.returncode == 130, study.returncode
         check_nothing_is_left(curtail, folder)
 
@@ -262,4 +290,9 @@ if __name__ == "__main__":
     if form == "parts":
         unittest.main(argv=sys.argv[:1])
     else:
-        {"quick": quick, "interrupted": interrupted}[form](program)
+        forms = {
+            "quick": lambda: briefly(program, "breakdown", check_breakdown),
+            "stacks": lambda: briefly(program, "stacks", check_stacks),
+            "interrupted": lambda: interrupted(program),
+        }
+        forms[form]()
