@@ -347,6 +347,28 @@ TEST_F(StandInsTest, ComeForThreadsThatSleepInATask) {
   EXPECT_TRUE(started_.Await(kThreads + 1));
 }
 
+// Computes for several looks of the guard, then sleeps until `all` have started.
+class ComputingMeetingTask final : public Task {
+ public:
+  ComputingMeetingTask(Counter* started, int all, Counter* met) : meeting_(started, all, met) {}
+  void Run(const WaitHint& hint) override {
+    const Deadline deadline = Deadline::In(std::chrono::milliseconds(10));
+    while (!deadline.Expired()) {
+    }
+    meeting_.Run(hint);
+  }
+
+ private:
+  MeetingTask meeting_;
+};
+
+TEST_F(StandInsTest, ComeForThreadsThatSleepAfterTheyHaveComputed) {
+  std::vector<ComputingMeetingTask> tasks(kThreads, ComputingMeetingTask(&started_, kThreads, &met_));
+  const auto executor = Start();
+  for (ComputingMeetingTask& task : tasks) receiver_.Feed(&task);
+  EXPECT_TRUE(met_.Await(kThreads));
+}
+
 TEST_F(StandInsTest, TasksOfAKindThatBlocksHaveThreadsOfTheirOwn) {
   TaskKind kind;
   constexpr int kAll = kThreads - 1;  // all but the one that receives

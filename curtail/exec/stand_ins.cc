@@ -6,7 +6,8 @@
 // of the pool, a stand-in. In addition to the rules of executor.cc and executor_fiber.cc:
 //
 //  G1  The guard looks at the fiber loops every kLook. A thread whose loop is in the same run (FiberLoop::run) at two
-//      looks in a row is held up. The kernel says whether it sleeps or computes.
+//      looks in a row is held up. The kernel says whether it sleeps or computes. One that computes is looked at again, as it
+//      may sleep later in the same run; one that slept counts as asleep until the run ends.
 //  G2  As long as a thread is held up, the role has room for one more: for each thread that sleeps, and for threads
 //      that compute as far as there are CPUs. A sleeping thread of the pool takes it, leads, and begins the requests
 //      that wait. Requests that the held-up thread has begun stay with it.
@@ -86,6 +87,7 @@ bool TaskKind::Ran(bool asleep) {
 struct Executor::Suspect {
   Thread* thread;
   FiberLoop::Run run;
+  bool known;  // that it computes, since an earlier look
   bool asleep;
 };
 
@@ -110,6 +112,7 @@ Nanos Executor::Guard() {
   for (Suspect& suspect : suspects) {
     suspect.asleep = Sleeps(suspect.thread->tid.load(std::memory_order_relaxed));
   }
+  std::erase_if(suspects, [](const Suspect& suspect) { return suspect.known && !suspect.asleep; });
   NoteHolds(suspects);
   for (const Suspect& suspect : suspects) {
     TaskKind* const kind = suspect.run.kind;
@@ -129,8 +132,8 @@ bool Executor::FindSuspects(std::vector<Suspect>* suspects) {  // G1
     runs += run.number;
     running = running || run.running();
     const bool same = run.running() && run.number == thread->run_seen;
-    if (same && thread->hold == Hold::kNone && config_.stand_ins)
-      suspects->push_back({thread.get(), run, false});
+    if (same && thread->hold != Hold::kAsleep && config_.stand_ins)
+      suspects->push_back({thread.get(), run, thread->hold == Hold::kBusy, false});
     thread->run_seen = run.number;
   }
   quiet_looks_ = running || runs != runs_seen_ ? 0 : quiet_looks_ + 1;
@@ -144,6 +147,7 @@ void Executor::NoteHolds(const std::vector<Suspect>& suspects) {
   for (const Suspect& suspect : suspects) {
     Thread& thread = *suspect.thread;
     if (thread.loop.load(std::memory_order_relaxed)->run().number != suspect.run.number) continue;
+    if (thread.hold == Hold::kBusy) --held_busy_;
     thread.hold = suspect.asleep ? Hold::kAsleep : Hold::kBusy;
     ++(suspect.asleep ? held_asleep_ : held_busy_);
     ++role_changes_;
