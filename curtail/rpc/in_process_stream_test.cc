@@ -134,7 +134,9 @@ TEST_P(InProcessStreamTest, DeadlineReachesTheLeaf) {
     reached = stream.Read(&reply);
     while (stream.Read(&reply)) continue;
     EXPECT_EQ(stream.Finish().code(), absl::StatusCode::kDeadlineExceeded);
-    if (reached) EXPECT_GT(leaf_seen_.log.Await(ended + 1).size(), ended) << "the leaf goes on";
+    if (reached) {
+      EXPECT_GT(leaf_seen_.log.Await(ended + 1).size(), ended) << "the leaf goes on";
+    }
   }
 }
 
