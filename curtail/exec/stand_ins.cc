@@ -116,7 +116,8 @@ Nanos Executor::Guard() {
   NoteHolds(suspects);
   for (const Suspect& suspect : suspects) {
     TaskKind* const kind = suspect.run.kind;
-    if (kind != nullptr && kind->HeldUp(suspect.asleep)) OnBlocking(*kind);
+    // A run counts once; one that computes at first says little of its kind when it sleeps for a moment.
+    if (kind != nullptr && !suspect.known && kind->HeldUp(suspect.asleep)) OnBlocking(*kind);
   }
   return kLook;
 }
