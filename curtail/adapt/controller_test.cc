@@ -156,7 +156,7 @@ TEST(Controller, AtACrossingWithASteadyLoadSwitchesAtMostOnceASecond) {
 }
 
 TEST(Controller, AFlashCrowdIsFollowedWithinFiveMillisecondsAndLeftAgain) {
-  int worst = 0;
+  std::vector<int> needed;
   Nanos longest{0};
   for (uint64_t seed = kSeed; seed < kSeed + 20; ++seed) {
     FakeServer server("SDB1-50");
@@ -167,7 +167,7 @@ TEST(Controller, AFlashCrowdIsFollowedWithinFiveMillisecondsAndLeftAgain) {
     const TimePoint crowd = traffic.now();
     // SDP1-20 sustains 4000/s; it may be chosen on the way.
     const int arrivals = traffic.Run(8000, seconds(1), [&] { return server.text() == "SDB1-50"; });
-    worst = std::max(worst, arrivals);
+    needed.push_back(arrivals);
     longest = std::max(longest, traffic.now() - crowd);
     EXPECT_LT(traffic.now() - crowd, milliseconds(5)) << arrivals << " arrivals";
     traffic.Run(8000, seconds(1));
@@ -179,8 +179,9 @@ TEST(Controller, AFlashCrowdIsFollowedWithinFiveMillisecondsAndLeftAgain) {
     EXPECT_EQ(server.text(), "SIP1");
     EXPECT_LE(controller.Stats().switches, 6u);
   }
-  std::printf("100 to 8000/s: SDB1-50 after at most %d arrivals, %.2f ms\n", worst,
-              std::chrono::duration<double, std::milli>(longest).count());
+  std::sort(needed.begin(), needed.end());
+  std::printf("100 to 8000/s: SDB1-50 mostly after %d arrivals, at most after %d, %.2f ms\n", needed[needed.size() / 2],
+              needed.back(), std::chrono::duration<double, std::milli>(longest).count());
 }
 
 TEST(Controller, SilenceLeadsBackWithoutArrivals) {

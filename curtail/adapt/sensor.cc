@@ -8,6 +8,12 @@
 // large ones, hence several lengths. Some of the arrivals that betray a change may have come before it, so the
 // average starts once more from the first 7 or more, and again from the first 33, that came after it was
 // noticed. Rates that climb slowly are followed by the average, within `slow_time`.
+//
+// A thread that reads late finds many requests at once, which looks like a crowd for a moment. It gives itself away
+// by the silence before them, which the average makes implausible: a crowd comes when it likes, mostly after a
+// usual gap. So a length that begins among arrivals that a stall may have held up counts from the stall's begin. The
+// average says how many those may be, so that a crowd after a long gap is noticed some arrivals later. For the same
+// reason one short silence is no sign of a fall; a second one is.
 #include "curtail/adapt/sensor.h"
 #include "curtail/base/clock.h"
 
@@ -19,6 +25,9 @@ namespace {
 
 // Arrivals that are worth a look although nothing has changed.
 constexpr double kHastyShare = 1e-3;
+// Arrivals that a silence must have kept out, on average, to be taken for a stall: one gap in twenty is as long by
+// chance.
+constexpr double kStalled = 3;
 
 constexpr uint64_t kEmpty = ~uint64_t{0};  // no time: it would be one nanosecond before the clock's start
 
@@ -42,6 +51,12 @@ double ErlangBelow(int shape, double x) {
 
 size_t UsedEntries(int entries) {
   return static_cast<size_t>(std::clamp(entries, ArrivalRing::kMinEntries, ArrivalRing::kMaxEntries));
+}
+
+// How many arrivals a stall held up at most, where so many were to be expected: one in a thousand held up more. A half
+// more come while those are read, or because the average is too low.
+uint64_t MostHeldUp(double expected) {
+  return static_cast<uint64_t>(1.5 * expected + 3.1 * std::sqrt(expected)) + 2;
 }
 
 // How far the true rate may lie above that of `arrivals`: the quantile of the Gamma distribution by the formula of
@@ -138,6 +153,7 @@ Rates LoadEstimator::Update(TimePoint now) {
   const std::span<const TimePoint> times(recent_.data(), n);
   now = std::max({now, last_, n > 0 ? times[0] : now});
   const bool arrived = ring_.count() != counted_;
+  NoticeStall(times);
   Average(now);
   NoticeChange(times, now, arrived);
   Rates rates;
@@ -153,6 +169,25 @@ Rates LoadEstimator::Update(TimePoint now) {
     hasty_ns_.store(static_cast<int64_t>(std::min(hasty_ns, 1e15)), std::memory_order_relaxed);
   }
   return rates;
+}
+
+void LoadEstimator::NoticeStall(std::span<const TimePoint> youngest_first) {
+  if (seconds_ <= 0 || youngest_first.empty()) return;
+  const uint64_t count = ring_.count();
+  const double slow = arrivals_ / seconds_;
+  for (size_t i = std::min<size_t>(count - counted_, youngest_first.size() - 1); i-- > 0;) {  // oldest first
+    const TimePoint from = youngest_first[i + 1], end = youngest_first[i];
+    if (end - from > options_.longest_stall) continue;
+    const double expected = Between(from, end) * slow;
+    if (expected < kStalled) continue;
+    const uint64_t before = count - i - 1;
+    // One soon after another prolongs it: a length may begin among the arrivals of either.
+    const bool soon = stall_.last > 0 && before < stall_.last + kScales.back();
+    if (soon && end - stall_.from > options_.longest_stall) stall_.from = newest_.from, stall_.before = newest_.before;
+    newest_ = {.from = from, .before = before, .last = before + MostHeldUp(expected)};
+    if (!soon) stall_ = newest_;
+    stall_.last = std::max(stall_.last, newest_.last);
+  }
 }
 
 void LoadEstimator::Average(TimePoint now) {
@@ -175,22 +210,32 @@ void LoadEstimator::Average(TimePoint now) {
 void LoadEstimator::NoticeChange(std::span<const TimePoint> youngest_first, TimePoint now, bool arrived) {
   const double slow = seconds_ > 0 ? arrivals_ / seconds_ : 0;
   const double burst = InSeconds(options_.burst);
+  const uint64_t count = ring_.count();
   double low = 0, high = 0;  // what the most telling lengths say of the rate
   size_t low_at = 0, high_at = 0;
+  Nanos silence = now - (youngest_first.empty() ? now : youngest_first[0]);  // the longest so far
+  size_t seen = 1;
   for (size_t i = 0; i < kScales.size(); ++i) {
     const auto n = static_cast<size_t>(kScales[i]);
     // Arrivals from before the last change are no evidence of what came after it.
     if (n > youngest_first.size() || youngest_first[n - 1] < since_) break;
     const double age = std::max(Between(youngest_first[n - 1], now), burst);
-    if (at_least_[i] / age > low) low = at_least_[i] / age, low_at = i;
-    if (high == 0 || at_most_[i] / age < high) high = at_most_[i] / age, high_at = i;
+    const double longest = HeldUp(count - n) ? Between(stall_.from, now) : age;
+    if (at_least_[i] / longest > low) low = at_least_[i] / longest, low_at = i;
+    for (; seen < n; ++seen) silence = std::max(silence, youngest_first[seen - 1] - youngest_first[seen]);
+    const double shortest = silence > options_.longest_stall ? age : std::max(age - InSeconds(silence), burst);
+    if (high == 0 || at_most_[i] / shortest < high) high = at_most_[i] / shortest, high_at = i;
   }
   const bool rose = low > slow && arrived;  // silence is no news of a rise
   if (high == 0 || !(rose || slow > high)) return Refine(youngest_first, now);
-  const int n = kScales[rose ? low_at : high_at];
-  since_ = youngest_first[static_cast<size_t>(n) - 1];
+  uint64_t n = static_cast<uint64_t>(kScales[rose ? low_at : high_at]);
+  since_ = youngest_first[n - 1];
+  if (rose && HeldUp(count - n)) {
+    since_ = stall_.from;
+    n = count - stall_.before + 1;
+  }
   // Unbiased at an arrival, as a rise is noticed, and at any other moment, as a fall is.
-  Restart(rose ? n - 2 : n - 1, std::max(Between(since_, now), burst));
+  Restart(static_cast<double>(rose ? n - 2 : n - 1), std::max(Between(since_, now), burst));
   changed_at_ = counted_;
   refined_ = 0;
   ++changes_;
@@ -200,7 +245,7 @@ void LoadEstimator::Refine(std::span<const TimePoint> youngest_first, TimePoint 
   if (refined_ == kRefineAfter.size()) return;
   const auto least = static_cast<size_t>(kRefineAfter[refined_]);
   const size_t n = std::min<size_t>(ring_.count() - changed_at_, kScales.back());
-  if (n < least || youngest_first.size() < n) return;
+  if (n < least || youngest_first.size() < n || HeldUp(ring_.count() - n)) return;
   since_ = youngest_first[n - 1];
   Restart(static_cast<double>(n) - 2, std::max(Between(since_, now), InSeconds(options_.burst)));
   ++refined_;

@@ -100,6 +100,9 @@ struct SensorOptions {
   // Arrivals closer together than this may be one burst of a client that sends several requests at
   // once. They count as spread over this time.
   Nanos burst = std::chrono::milliseconds(1);
+  // A silence that the slow estimate makes implausible, and that was no longer than this, may be a
+  // stall of the thread that reads: no fall, and what comes after it counts as spread over it.
+  Nanos longest_stall = std::chrono::milliseconds(250);
 };
 
 // Requests a second; zero before there are enough arrivals.
@@ -141,6 +144,18 @@ class LoadEstimator {
   static constexpr std::array<int, 5> kScales = {5, 7, 9, 17, 33};  // arrivals
   static constexpr std::array<int, 2> kRefineAfter = {7, 33};       // arrivals
 
+  // A silence that may be a stall of the thread that reads, and the arrivals that it may have held
+  // up: those after the first `before` ones, up to the `last`.
+  struct Stall {
+    TimePoint from;  // the last arrival before it
+    uint64_t before = 0;
+    uint64_t last = 0;
+  };
+
+  // Looks for a stall among the arrivals since the last update.
+  void NoticeStall(std::span<const TimePoint> youngest_first);
+  // For the arrival before which there were so many.
+  bool HeldUp(uint64_t before) const { return before >= stall_.before && before < stall_.last; }
   void Average(TimePoint now);
   // Compares with the last arrivals; starts afresh when they contradict.
   void NoticeChange(std::span<const TimePoint> youngest_first, TimePoint now, bool arrived);
@@ -163,6 +178,8 @@ class LoadEstimator {
   std::vector<TimePoint> recent_;
   TimePoint last_ = TimePoint::min();
   TimePoint since_ = TimePoint::min();  // the oldest arrival after the last change
+  Stall stall_;   // one, or several that followed one another
+  Stall newest_;  // of those
   uint64_t counted_ = 0;
   double arrivals_ =
       0;  // weighted by age, and the time they came in, weighted the same: the rate is the quotient

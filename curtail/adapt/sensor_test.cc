@@ -320,6 +320,46 @@ TEST(LoadEstimator, ABurstIsNoHighLoad) {
   EXPECT_LT(highest, 1000);
 }
 
+// The server reads nothing for 5 to 100 ms now and then, and after that all that came. Two such stalls within a few
+// arrivals look like a fall.
+TEST(LoadEstimator, AStallIsNeitherAFallNorARise) {
+  for (const double rate : {300.0, 1300.0, 5000.0}) {
+    Feed feed(kArrivalSeed + static_cast<uint64_t>(rate));
+    Rng rng(kArrivalSeed);
+    feed.Run(rate, static_cast<int>(4 * rate), 8);
+    int falls = 0, rises = 0;
+    for (int stall = 0; stall < 200; ++stall) {
+      double lowest = rate, highest = rate;
+      const auto note = [&](const Rates& rates) {
+        lowest = std::min(lowest, rates.slow), highest = std::max(highest, rates.slow);
+      };
+      const TimePoint begin = feed.arrivals.now();
+      const Nanos length(static_cast<int64_t>(5e6 + 95e6 * rng.Uniform01()));
+      if (stall % 2 == 0) note(feed.estimator.Update(begin + length / 2));
+      TimePoint read = begin + length, came;
+      while ((came = feed.arrivals.Next(rate)) < read) {
+        feed.estimator.Add(read);
+        note(feed.estimator.Update(read));
+        read += std::chrono::microseconds(20);
+      }
+      feed.estimator.Add(came);
+      for (int n = 33 + static_cast<int>(rate * 0.6 * rng.Uniform01()); n > 0; --n) note(feed.Run(rate, 1));
+      falls += lowest < 0.6 * rate, rises += highest > 1.4 * rate;
+    }
+    std::printf("%.0f/s: of 200 stalls %d taken for a fall, %d for a rise\n", rate, falls, rises);
+    EXPECT_LE(falls + rises, 2) << rate;  // short ones, of which nine requests came by chance
+  }
+}
+
+TEST(LoadEstimator, ARiseAfterAStallIsNoticed) {
+  Feed feed(kArrivalSeed);
+  feed.Run(1000, 3000);
+  const TimePoint stalled = feed.arrivals.now() + milliseconds(20);
+  for (TimePoint came; (came = feed.arrivals.Next(1000)) < stalled;) feed.estimator.Add(stalled);
+  while (feed.Run(8000, 1).slow < 4000 && feed.arrivals.now() < stalled + seconds(1)) continue;
+  EXPECT_LT(feed.arrivals.now() - stalled, milliseconds(40));
+}
+
 TEST(LoadEstimator, TakesTimesThatGoBack) {
   LoadEstimator estimator({});
   for (int i = 0; i < 100; ++i) estimator.Add(TimeAt(milliseconds(1000 + i)));
