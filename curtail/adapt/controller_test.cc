@@ -180,8 +180,9 @@ TEST(Controller, AFlashCrowdIsFollowedWithinFiveMillisecondsAndLeftAgain) {
     EXPECT_LE(controller.Stats().switches, 6u);
   }
   std::sort(needed.begin(), needed.end());
-  std::printf("100 to 8000/s: SDB1-50 mostly after %d arrivals, at most after %d, %.2f ms\n", needed[needed.size() / 2],
-              needed.back(), std::chrono::duration<double, std::milli>(longest).count());
+  std::printf("100 to 8000/s: SDB1-50 mostly after %d arrivals, at most after %d, %.2f ms\n",
+              needed[needed.size() / 2], needed.back(),
+              std::chrono::duration<double, std::milli>(longest).count());
 }
 
 TEST(Controller, SilenceLeadsBackWithoutArrivals) {

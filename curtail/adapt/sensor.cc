@@ -183,7 +183,8 @@ void LoadEstimator::NoticeStall(std::span<const TimePoint> youngest_first) {
     const uint64_t before = count - i - 1;
     // One soon after another prolongs it: a length may begin among the arrivals of either.
     const bool soon = stall_.last > 0 && before < stall_.last + kScales.back();
-    if (soon && end - stall_.from > options_.longest_stall) stall_.from = newest_.from, stall_.before = newest_.before;
+    if (soon && end - stall_.from > options_.longest_stall)
+      stall_.from = newest_.from, stall_.before = newest_.before;
     newest_ = {.from = from, .before = before, .last = before + MostHeldUp(expected)};
     if (!soon) stall_ = newest_;
     stall_.last = std::max(stall_.last, newest_.last);
@@ -223,7 +224,8 @@ void LoadEstimator::NoticeChange(std::span<const TimePoint> youngest_first, Time
     const double longest = HeldUp(count - n) ? Between(stall_.from, now) : age;
     if (at_least_[i] / longest > low) low = at_least_[i] / longest, low_at = i;
     for (; seen < n; ++seen) silence = std::max(silence, youngest_first[seen - 1] - youngest_first[seen]);
-    const double shortest = silence > options_.longest_stall ? age : std::max(age - InSeconds(silence), burst);
+    const double shortest =
+        silence > options_.longest_stall ? age : std::max(age - InSeconds(silence), burst);
     if (high == 0 || at_most_[i] / shortest < high) high = at_most_[i] / shortest, high_at = i;
   }
   const bool rose = low > slow && arrived;  // silence is no news of a rise

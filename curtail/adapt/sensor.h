@@ -178,8 +178,8 @@ class LoadEstimator {
   std::vector<TimePoint> recent_;
   TimePoint last_ = TimePoint::min();
   TimePoint since_ = TimePoint::min();  // the oldest arrival after the last change
-  Stall stall_;   // one, or several that followed one another
-  Stall newest_;  // of those
+  Stall stall_;                         // one, or several that followed one another
+  Stall newest_;                        // of those
   uint64_t counted_ = 0;
   double arrivals_ =
       0;  // weighted by age, and the time they came in, weighted the same: the rate is the quotient

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DESIGN (reasons: docs/design/adaptation.md). Time goes in windows, each under one config at one load. Mostly
-// the best known config runs. Once enough requests have been served for the exploration's share, another one is
-// put on trial for some hundred requests; whether it is worth a trial is decided by what its p99 is at least,
+// the config that won so far runs. Once enough requests have been served for the exploration's share, another one is
+// put on trial, by turns with it; whether it is worth a trial is decided by what its p99 is at least,
 // so one that cannot win is left alone until that knowledge has faded.
 //
 //  O1. A config that is known not to keep up with the load is never chosen while there is another, on trial or not.
-//  O2. Trials begin only while the best known p99 leaves room below the SLO, and with a config that kept up with nearly
-//      this load before or has threads to spare by Little's law.
-//  O3. A trial ends at once when the load leaves its bucket, and after the first window that says it is lost.
+//  O2. Trials begin only while the best known p99 leaves room below the SLO, or with a config that is known to be far
+//      better; and only with one that kept up with nearly this load before or has threads to spare by Little's law.
+//  O3. A trial ends at once when the load leaves its bucket, and after the first turn that says it is lost. Where the
+//      running config keeps up, nothing but a trial moves the policy at one load: measurements of two times compare the
+//      machine's moods. Each load keeps the config that won there.
 //  O4. Requests of trials are paid for from a budget that grows by `explore_share` of all requests.
 //      Each trial that gained nothing makes the next one at this load dearer by a quarter of the first.
 //  O5. A poller keeps a CPU busy. Its p99 counts as higher by `cpu_weight` wherever configs are compared, so that it
@@ -19,10 +21,12 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "curtail/adapt/internal/online_knowledge.h"
+#include "curtail/adapt/internal/paired_trial.h"
 #include "curtail/adapt/internal/policies.h"
 #include "curtail/base/rng.h"
 
@@ -30,20 +34,19 @@ namespace curtail::internal {
 namespace {
 
 constexpr double kTrialSamples = 300;  // the p99 is then known to some 12 %
-constexpr double kSureSamples = 1000;  // ... and to 7 %
 constexpr double kDearer = 0.25;       // of the first trial's price, after a trial without gain
 constexpr double kDearest = 16;        // times that price
 constexpr double kBudgetCap = kDearest * kTrialSamples;
 constexpr double kBudgetAfterDrift = 4 * kTrialSamples;
-constexpr Nanos kHold = std::chrono::seconds(5);  // between two switches to what is known, at one load
-constexpr double kRoom = 0.8;                     // of the SLO
-constexpr double kGain = 0.1;                     // less is no reason to switch
-constexpr double kBorrowedGain = 0.3;             // a neighbouring load may mislead by so much
-constexpr double kKeptUp = 0.8;                   // of the arrivals that must be answered
-constexpr double kDrift = 1.4;                    // factor between a window's p99 and the known one
-constexpr double kDriftSamples = 1000;            // of a window that is compared so
-constexpr int kDriftWindows = 3;                  // in a row
-constexpr double kEdge = 1.1;                     // how far beyond its bucket the load must be
+constexpr double kFarBetter = 1.5;      // the factor between two known p99
+constexpr double kRoom = 0.8;           // of the SLO
+constexpr double kGain = 0.1;           // less is no reason to switch
+constexpr double kBorrowedGain = 0.3;   // a neighbouring load may mislead by so much
+constexpr double kKeptUp = 0.8;         // of the arrivals that must be answered
+constexpr double kDrift = 1.4;          // factor between a window's p99 and the known one
+constexpr double kDriftSamples = 1000;  // of a window that is compared so
+constexpr int kDriftWindows = 3;        // in a row
+constexpr double kEdge = 1.1;           // how far beyond its bucket the load must be
 
 class Online final : public Policy {
  public:
@@ -78,6 +81,12 @@ class Online final : public Policy {
   double Priced(size_t config, double p99_us) const { return p99_us * (Polls(config) ? poller_price_ : 1); }
   Choice Use(size_t config, std::string_view reason) const { return {knowledge_.configs()[config], reason}; }
 
+  // The same; it stays until another one wins at this load.
+  Choice Settle(size_t config, std::string_view reason) {
+    champions_[static_cast<size_t>(bucket_)] = config;
+    return Use(config, reason);
+  }
+
   static double RateOf(const LatencyWindow& window) {
     return static_cast<double>(window.arrivals) /
            std::max(std::chrono::duration<double>(window.length).count(), 1e-9);
@@ -87,14 +96,24 @@ class Online final : public Policy {
     const LatencyWindow& window = *s.window;
     const double n = window.latencies.weight();
     const int bucket = Knowledge::BucketOf(RateOf(window));
-    if (!trial_) budget_ = std::min(budget_ + share_ * static_cast<double>(window.arrivals), kBudgetCap);
-    const bool behind = window.arrivals >= 100 && n < kKeptUp * static_cast<double>(window.arrivals);
+    const auto arrivals = static_cast<double>(window.arrivals);
+    if (!trial_ || !trial_->challengers_turn()) budget_ = std::min(budget_ + share_ * arrivals, kBudgetCap);
+    const bool behind = arrivals >= 100 && n < kKeptUp * arrivals;
     const bool hopeless = n >= 50 && window.latencies.P99AtLeastUs() > 10 * slo_us_;
     if (behind || hopeless) return knowledge_.LearnSaturation(config, bucket, s.now);
     if (n < 1) return;
     if (!trial_) NoticeDrift(config, bucket, window);
+    if (!trial_) NoteTurn(window);
     knowledge_.Learn(config, bucket, s.now, window);
   }
+
+  void NoteTurn(const LatencyWindow& window) {
+    turn_.Merge(window.latencies);
+    if (turn_.weight() < PairedTrial::kTurn) return;
+    champions_p99_ = turn_.QuantileUs(0.99);
+    turn_ = {};
+  }
+  void ForgetTurn() { champions_p99_.reset(), turn_ = {}; }
 
   // The machine, the data or a neighbour changed: what is known of the running config is wrong, so of the
   // others, too.
@@ -115,24 +134,48 @@ class Online final : public Policy {
     budget_ = std::max(budget_, kBudgetAfterDrift);
   }
 
-  // Another load: takes what is best there and forgets about trials. Keeps what ran if that is about as good: O6.
+  // Another load: takes what ran there before, or else what is best there, and forgets about trials. Keeps what ran if
+  // that is about as good: O6.
   Choice Enter(const Signals& s, std::optional<size_t> ran, std::string_view reason) {
-    if (trial_) ran = trial_->champion;
+    if (trial_) ran = trial_->champion();
     trial_.reset();
+    ForgetTurn();
     bucket_ = Knowledge::BucketOf(s.rates.slow);
     entered_ = s.now;
     drifting_ = 0;
     recent_ = {};
     const size_t best = BestAt(s);
+    if (const std::optional<size_t> champion = ChampionNearby(s); champion && !FarBetter(best, *champion)) {
+      return Use(*champion, reason);
+    }
     return Use(ran && AsGood(*ran, best, s) ? *ran : best, reason);
   }
 
-  // True if the one keeps up with the present load, burns no CPU, and is known to be about as good as the other.
+  // The config that won at the present load, or at the nearest one up to an octave away, and keeps up with this one.
+  std::optional<size_t> ChampionNearby(const Signals& s) const {
+    for (const int away : {0, -1, 1, -2, 2}) {
+      const int bucket = bucket_ + away;
+      if (bucket < 0 || bucket >= Knowledge::kBuckets) continue;
+      const std::optional<size_t> champion = champions_[static_cast<size_t>(bucket)];
+      if (champion && knowledge_.SafeToTry(*champion, bucket_, s.now)) return champion;
+    }
+    return std::nullopt;
+  }
+
+  // True if the one is known so well, and to be so much better, that the machine's moods do not explain it.
+  bool FarBetter(size_t one, size_t other) const {
+    const std::optional<double> p99 = knowledge_.P99(one, bucket_), others = knowledge_.P99(other, bucket_);
+    return p99 && others && knowledge_.Weight(one, bucket_) >= kTrialSamples &&
+           Priced(one, *p99) * kFarBetter < Priced(other, *others);
+  }
+
+  // True if the one keeps up with the present load, burns no CPU, and may be about as good as the other.
   bool AsGood(size_t one, size_t other, const Signals& s) const {
     const std::optional<double> p99 = knowledge_.P99Nearby(one, bucket_),
                                 best = knowledge_.P99Nearby(other, bucket_);
+    const double at_least = knowledge_.P99AtLeast(one, bucket_);
     return p99 && best && !Polls(one) && knowledge_.SafeToTry(one, bucket_, s.now) &&
-           !Better(other, *best, one, *p99);
+           !Better(other, *best, one, at_least > 0 ? at_least : *p99);
   }
 
   // The config of lowest known p99 for the present bucket; where none is known, what is presumed.
@@ -150,22 +193,25 @@ class Online final : public Policy {
 
   Choice Exploit(const Signals& s, size_t running) {
     const std::optional<double> present = knowledge_.P99(running, bucket_);
-    if (knowledge_.Excluded(running, bucket_, s.now)) return Use(BestAt(s), "does not keep up");
+    if (knowledge_.Excluded(running, bucket_, s.now)) return Settle(BestAt(s), "does not keep up");
     if (!present) return {s.current, "not known yet"};
-    const size_t best = BestAt(s);
-    const std::optional<double> known = knowledge_.P99(best, bucket_);
-    if (best != running && known && s.now - chosen_ >= kHold && Better(best, *known, running, *present)) {
-      chosen_ = s.now;
-      return Use(best, "lower known p99");
+    const bool may_try = budget_ >= TrialPrice() && champions_p99_;
+    if (*present > kRoom * slo_us_) {  // O2
+      const size_t best = BestAt(s);
+      if (may_try && FarBetter(best, running)) return Begin(running, best, "known to be better");
+      if (*present > slo_us_ && s.now - entered_ >= dwell_) return Rescue(s, running);
+      return {s.current, "no room below the SLO"};
     }
-    if (*present > slo_us_ && s.now - entered_ >= dwell_) return Rescue(s, running);
-    if (*present > kRoom * slo_us_) return {s.current, "no room below the SLO"};  // O2
-    if (knowledge_.Weight(running, bucket_) < kTrialSamples || budget_ < TrialPrice())
-      return {s.current, "best known"};
+    if (!may_try || knowledge_.Weight(running, bucket_) < kTrialSamples) return {s.current, "best known"};
     const std::optional<size_t> challenger = Challenger(s, running, *present);
     if (!challenger) return {s.current, "best known"};
-    trial_ = Trial{running, *challenger, 0};
-    return Use(*challenger, "trial");
+    return Begin(running, *challenger, "trial");
+  }
+
+  Choice Begin(size_t running, size_t challenger, std::string_view reason) {
+    trial_.emplace(running, challenger, Priced(challenger, 1) / Priced(running, 1), kGain, *champions_p99_);
+    trial_reason_ = reason;
+    return Use(challenger, reason);
   }
 
   // The SLO is missed: try what can hold most requests, if it was not tried.
@@ -176,7 +222,7 @@ class Online final : public Policy {
     if (strongest == running || tried || knowledge_.Excluded(strongest, bucket_, s.now)) {
       return {s.current, "the SLO is missed, and nothing better is known"};
     }
-    return Use(strongest, "the SLO is missed");
+    return Settle(strongest, "the SLO is missed");
   }
 
   // Which config might be better than the present one and may be tried; of those the one that might be best.
@@ -202,25 +248,23 @@ class Online final : public Policy {
   }
 
   Choice Continue(const Signals& s) {
-    trial_->samples += s.window->latencies.weight();
-    budget_ -= static_cast<double>(s.window->arrivals);  // O4
-    const size_t challenger = trial_->challenger, champion = trial_->champion;
-    const bool excluded = knowledge_.Excluded(challenger, bucket_, s.now);
-    const std::optional<double> present = knowledge_.P99(champion, bucket_);
-    const bool lost = excluded || Priced(challenger, knowledge_.P99AtLeast(challenger, bucket_)) >
-                                      Priced(champion, present.value_or(INFINITY));  // O3
-    const double wanted = Close(challenger, champion, present) ? kSureSamples : kTrialSamples;
-    if (!lost && trial_->samples < wanted) return {s.current, "trial"};
-    trial_.reset();
-    ++fruitless_[static_cast<size_t>(bucket_)];
-    if (lost) return Use(champion, "trial lost");
-    const std::optional<double> found = knowledge_.P99(challenger, bucket_);
-    if (found && present && Better(challenger, *found, champion, *present)) {
-      fruitless_[static_cast<size_t>(bucket_)] = 0;
-      chosen_ = s.now;
-      return Use(challenger, "trial won");
+    const size_t challenger = trial_->challenger(), champion = trial_->champion();
+    if (trial_->challengers_turn()) budget_ -= static_cast<double>(s.window->arrivals);  // O4
+    PairedTrial::Verdict verdict = trial_->Add(s.window->latencies);
+    if (knowledge_.Excluded(challenger, bucket_, s.now)) verdict = PairedTrial::Verdict::kLost;
+    if (verdict == PairedTrial::Verdict::kOpen) {
+      if (budget_ > 0 || trial_->samples() < kTrialSamples) {
+        return Use(trial_->running(), trial_->challengers_turn() ? trial_reason_ : "compared");
+      }
+      verdict = PairedTrial::Verdict::kEqual;
     }
-    return Use(champion, "trial ended");
+    trial_.reset();
+    ForgetTurn();
+    ++fruitless_[static_cast<size_t>(bucket_)];
+    if (verdict == PairedTrial::Verdict::kLost) return Use(champion, "trial lost");
+    if (verdict == PairedTrial::Verdict::kEqual) return Use(champion, "trial ended");
+    fruitless_[static_cast<size_t>(bucket_)] = 0;
+    return Settle(challenger, "trial won");
   }
 
   // The budget that the next trial at this load takes.
@@ -233,19 +277,6 @@ class Online final : public Policy {
     return Priced(one, one_us) < Priced(other, other_us) * (1 - kGain);
   }
 
-  // True if a few samples cannot tell the two apart and more may be had.
-  bool Close(size_t challenger, size_t champion, std::optional<double> present) const {
-    const std::optional<double> found = knowledge_.P99(challenger, bucket_);
-    return found && present && budget_ > 0 &&
-           std::abs(Priced(challenger, *found) / Priced(champion, *present) - 1) < 2 * kGain;
-  }
-
-  struct Trial {
-    size_t champion;
-    size_t challenger;
-    double samples;
-  };
-
   Knowledge knowledge_;
   const double poller_price_;
   const double slo_us_;
@@ -254,10 +285,14 @@ class Online final : public Policy {
   Rng rng_;
   int bucket_ = -1;  // of the load that the present config was chosen for
   TimePoint entered_{};
-  std::optional<Trial> trial_;
+  std::array<std::optional<size_t>, Knowledge::kBuckets> champions_{};  // what won at each load
+  std::optional<PairedTrial> trial_;
+  std::string_view trial_reason_;
+  // The p99 in the running config's last turn, where no trial is on, and what came since.
+  std::optional<double> champions_p99_;
+  LatencySketch turn_;
   double budget_ = 0;                                 // requests that trials may take
   std::array<int, Knowledge::kBuckets> fruitless_{};  // trials without gain, since the last one with, by load
-  TimePoint chosen_{};                                // the last switch to what is known
   // Latencies of the running config that are not compared with what is known yet; then such windows
   // in a row, negative for better than known.
   LatencySketch recent_;

@@ -59,12 +59,13 @@ class Adaptation final : public CallObserver, private Actuator, private Blocking
   bool switches() const { return controller_ != nullptr; }
 
   // CallObserver; an observer only if it switches. The note is the number of switches before the arrival: rule C4 of
-  // controller.h.
-  uint32_t Wants() const override { return kCallArrived | (wants_latencies_ ? kCallReplied : uint32_t{0}); }
+  // controller.h. A latency ends when the connection has taken the reply: until then a model that answers on another thread
+  // lets it wait for the one that has the strand.
+  uint32_t Wants() const override { return kCallArrived | (wants_latencies_ ? kCallOver : uint32_t{0}); }
   uint64_t Arrived(const CallRecord& call) override { return controller_->OnArrival(call.arrived); }
-  void Replied(const CallRecord& call, uint64_t note) override {
+  void Over(const CallRecord& call, uint64_t note) override {
     if (call.dequeued == TimePoint()) return;  // refused or dropped: not for the config's speed
-    controller_->OnLatency(call.replied - call.arrived, static_cast<uint32_t>(note));
+    controller_->OnLatency(call.over - call.arrived, static_cast<uint32_t>(note));
   }
 
   // With the last `decisions` of the 4096 that are remembered.
