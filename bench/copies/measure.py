@@ -191,7 +191,7 @@ def report(values, rng):
             middle, low, high = interval(ratios, rng)
             rows.append({"measure": measure_name, "copy": copy, "median": statistics.median(numbers),
                          "ratio": middle, "low": low, "high": high, "turns": numbers})
-            beside = "" if copy == base else f"   {100 * (middle - 1):+.1f} %  ({100 * (low - 1):+.1f} to {100 * (high - 1):+.1f})"
+            beside = "" if copy == base or math.isnan(middle) else f"   {100 * (middle - 1):+.1f} %  ({100 * (low - 1):+.1f} to {100 * (high - 1):+.1f})"
             print(f"{measure_name:36}{copy:12}{statistics.median(numbers):10.1f}{beside}")
     return rows
 

@@ -184,6 +184,21 @@ class Cluster:
                                          "required": {"nodeSelectorTerms": [{"matchExpressions": [node]}]}}}})
         self.kubectl("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": volumes}))
 
+    def kill_kubelet(self):
+        """Without a goodbye: pods go on, and none is started, ended or watched until restart_kubelet()."""
+        entry = next(entry for entry in self.processes if entry[0] == "kubelet")
+        self.processes.remove(entry)
+        entry[1].kill()
+        entry[1].wait()
+
+    def restart_kubelet(self):
+        """Returns when the API server has heard from it and has the node as ready."""
+        def renewed():
+            return self.get("lease", NODE, "--namespace", "kube-node-lease")["spec"]["renewTime"]
+        before = renewed()
+        self._run_kubelet()
+        wait_until("the kubelet does not come back", lambda: renewed() != before and self._ready())
+
     # ----- its parts --------------------------------------------------------------------------------------------------------
 
     def _run(self, name, *command):
@@ -191,6 +206,11 @@ class Cluster:
             process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                        env=self.env)
         self.processes.append((name, process))
+
+    def _run_kubelet(self):
+        self._run("kubelet", self.programs / "hyperkube", "kubelet", f"--config={self.folder}/kubelet.json",
+                  f"--kubeconfig={self.config}", f"--hostname-override={NODE}", f"--node-ip={ADDRESS}",
+                  f"--root-dir={self.folder}/kubelet")
 
     def _wait(self, what, *command, seconds=MAX_WAIT_S):
         def holds():
@@ -284,8 +304,7 @@ root = "{folder}/containerd"
         output_of("cc", "-static", "-O1", "-o", pause / "pause", HERE / "programs/pause.c")
         image_tar.write(pause, "localhost/pause:1", folder / "pause.tar", {"Entrypoint": ["/pause"]})
         self.load_image(folder / "pause.tar")
-        self._run("kubelet", hyperkube, "kubelet", f"--config={folder}/kubelet.json", f"--kubeconfig={self.config}",
-                  f"--hostname-override={NODE}", f"--node-ip={ADDRESS}", f"--root-dir={folder}/kubelet")
+        self._run_kubelet()
         self._run("kube-proxy", hyperkube, "kube-proxy", f"--kubeconfig={self.config}", f"--hostname-override={NODE}",
                   "--proxy-mode=iptables", "--oom-score-adj=0", "--conntrack-max-per-core=0", "--conntrack-min=0",
                   "--conntrack-tcp-timeout-established=0s", "--conntrack-tcp-timeout-close-wait=0s")
