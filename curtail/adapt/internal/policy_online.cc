@@ -83,6 +83,7 @@ class Online final : public Policy {
 
   // The same; it stays until another one wins at this load.
   Choice Settle(size_t config, std::string_view reason) {
+    ForgetTurn();
     champions_[static_cast<size_t>(bucket_)] = config;
     return Use(config, reason);
   }
@@ -134,7 +135,7 @@ class Online final : public Policy {
     budget_ = std::max(budget_, kBudgetAfterDrift);
   }
 
-  // Another load: takes what ran there before, or else what is best there, and forgets about trials. Keeps what ran if
+  // Another load: takes what won there or nearby, or else what is best there, and forgets about trials. Keeps what ran if
   // that is about as good: O6.
   Choice Enter(const Signals& s, std::optional<size_t> ran, std::string_view reason) {
     if (trial_) ran = trial_->champion();
