@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <string_view>
 #include <utility>
@@ -68,7 +69,11 @@ bool TaskKind::HeldUp(bool asleep) {
   held_up_.fetch_add(1, std::memory_order_relaxed);
   if (!asleep || blocks_.exchange(true, std::memory_order_relaxed)) return false;
   contrary_.store(0, std::memory_order_relaxed);
-  return true;
+  return BeginsToBlock();
+}
+
+bool TaskKind::BeginsToBlock() {
+  return std::has_single_bit(began_.fetch_add(1, std::memory_order_relaxed) + 1);
 }
 
 bool TaskKind::Ran(bool asleep) {
@@ -81,7 +86,7 @@ bool TaskKind::Ran(bool asleep) {
   const bool change = runs >= (before ? kRunsToClear : kRunsToBlock);
   contrary_.store(change ? 0 : runs, std::memory_order_relaxed);
   if (change) blocks_.store(asleep, std::memory_order_relaxed);
-  return change && asleep;
+  return change && asleep && BeginsToBlock();
 }
 
 struct Executor::Suspect {

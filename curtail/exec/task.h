@@ -33,10 +33,10 @@ class TaskKind {
   uint64_t held_up() const { return held_up_.load(std::memory_order_relaxed); }
 
   // A task held its thread up. `asleep`: it used no CPU, so that such tasks now block. True if they
-  // did not before.
+  // did not before, for the first time or a power of two of times: so often an operator is told.
   bool HeldUp(bool asleep);
   // A task that ran for a while and did not suspend its fiber has ended; `asleep` if its thread
-  // slept meanwhile. True if such tasks now block, and did not before.
+  // slept meanwhile. True as HeldUp().
   bool Ran(bool asleep);
 
  private:
@@ -44,11 +44,15 @@ class TaskKind {
   static constexpr uint32_t kRunsToBlock = 4;
   static constexpr uint32_t kRunsToClear = 64;
 
+  // They block from now on. True as HeldUp().
+  bool BeginsToBlock();
+
   // Atomic, relaxed: hints. Threads that count at once may lose a run.
   std::atomic<bool> blocks_{false};
   std::atomic<uint8_t> path_class_{0};
   std::atomic<uint64_t> held_up_{0};
   std::atomic<uint32_t> contrary_{0};  // runs in a row that blocks_ did not foresee
+  std::atomic<uint32_t> began_{0};     // times that they began to block
 };
 
 // Why an order gave a task up.
