@@ -16,9 +16,10 @@ namespace curtail {
 
 // How a request returned its permit.
 enum class PermitEnd : uint8_t {
-  kUnused,    // its handler did not run
-  kAnswered,  // or it left its path early
-  kDropped,   // the handler's answer was overload or a deadline
+  kUnused,     // its handler did not run
+  kAnswered,   // or it left its path early
+  kDropped,    // the handler's answer was overload or a deadline
+  kCancelled,  // its caller no longer waited: for a limiter the same as an answer
 };
 
 // A FenceMeter is the meters of all classes. Come() under the executor's mutex, Leave() and Hear()

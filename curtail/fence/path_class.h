@@ -5,7 +5,8 @@
 // A method declares the services that it may call, or the table learns them. A learned method is
 // `unknown` until kLearned of its requests have ended. From then on its class is what its recent
 // requests called: a service is added with the first call, and left out after kGeneration to twice
-// as many requests without one. The calls of a declared method are compared with its declaration.
+// as many whole requests without one: those that a deadline, an overload or their callers cut short
+// may have ended before that call. The calls of a declared method are compared with its declaration.
 //
 // Everything here has a fixed bound: 63 services have a bit of their own, and 61 sets of services
 // have a class of their own. The rest share one.
@@ -68,10 +69,10 @@ class ClassTable {
   }
   // The method that has this number.
   std::string_view PathOf(uint32_t method) const { return methods_[method]->path; }
-  // A request of `method` has ended.
-  void Ended(uint32_t method) {
+  // A request of `method` has ended; `whole`: nothing cut it short.
+  void Ended(uint32_t method, bool whole) {
     Method& m = *methods_[method];
-    if (m.declared) return;
+    if (m.declared || (!whole && m.ended.load(std::memory_order_relaxed) >= kLearned)) return;
     const uint32_t ended = m.ended.fetch_add(1, std::memory_order_relaxed) + 1;
     if (ended == kLearned || ended % kGeneration == 0) NextGeneration(m);
   }

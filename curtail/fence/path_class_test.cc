@@ -27,10 +27,10 @@ class ClassTableTest : public testing::Test {
     kinds_.emplace_back();
     table_.AddDeclared(path, &kinds_.back(), services);
   }
-  void Run(uint32_t method, int times, const std::vector<std::string>& calls) {
+  void Run(uint32_t method, int times, const std::vector<std::string>& calls, bool whole = true) {
     for (int i = 0; i < times; ++i) {
       for (const std::string& path : calls) table_.Called(method, path);
-      table_.Ended(method);
+      table_.Ended(method, whole);
     }
   }
 
@@ -119,8 +119,8 @@ TEST_F(ClassTableTest, WhatItKnowsChangesNothing) {
       table_.Called(m, path);
       other.Knows(m, path) ? ++known : other.Called(m, path);
     }
-    table_.Ended(m);
-    other.Ended(m);
+    table_.Ended(m, true);
+    other.Ended(m, true);
     ASSERT_EQ(other.Names()[other_kinds[m].path_class()], ClassOf(m)) << i;
   }
   EXPECT_GT(known, 5000);
@@ -147,6 +147,22 @@ TEST_F(ClassTableTest, ForgetsAServiceThatNoRecentRequestCalled) {
   Run(0, ClassTable::kGeneration, {"/a.Users/Find"});
   EXPECT_EQ(ClassOf(0), "a.Users+a.Posts") << "called in the generation before";
   Run(0, ClassTable::kGeneration, {"/a.Users/Find"});
+  EXPECT_EQ(ClassOf(0), "a.Users");
+}
+
+TEST_F(ClassTableTest, ForgetsNothingForRequestsThatWereCutShort) {
+  Learn("/a.S/One");
+  Run(0, ClassTable::kLearned, {"/a.Users/Find", "/a.Posts/Find"});
+  Run(0, 4 * ClassTable::kGeneration, {"/a.Users/Find"}, /*whole=*/false);
+  EXPECT_EQ(ClassOf(0), "a.Users+a.Posts");
+  Run(0, 2 * ClassTable::kGeneration, {"/a.Users/Find"});
+  EXPECT_EQ(ClassOf(0), "a.Users");
+}
+
+// Else the requests of a method whose callee is dead would never share a class.
+TEST_F(ClassTableTest, LearnsFromRequestsThatWereCutShort) {
+  Learn("/a.S/One");
+  Run(0, ClassTable::kLearned, {"/a.Users/Find"}, /*whole=*/false);
   EXPECT_EQ(ClassOf(0), "a.Users");
 }
 

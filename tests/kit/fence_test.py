@@ -29,7 +29,8 @@ def main(curtail, toy):
 
         def run(*args):
             done = subprocess.run([curtail, *args], env=env, text=True, capture_output=True, timeout=MAX_WAIT_S)
-            print("$ curtail", *args, f"-> {done.returncode}\n{done.stdout}{done.stderr}")
+            shown = f"({len(done.stdout)} bytes)\n" if "--json" in args else done.stdout
+            print("$ curtail", *args, f"-> {done.returncode}\n{shown}{done.stderr}")
             return done
 
         def up(*args):

@@ -11,6 +11,7 @@
 
 #include "curtail/fence/path_class.h"
 #include "curtail/rpc/server/fence_server_testing.h"
+#include "curtail/rpc/server/server_fence.h"
 
 namespace curtail {
 namespace {
@@ -144,6 +145,20 @@ TEST_F(FenceServerTest, TheLimitOfAPathFollowsItsService) {
   }));
   ExpectQuick(3);
   EXPECT_GE(ClassOf("test.Echo").limit, 3u);
+}
+
+// Requests that were cut short may have ended before a call, so that a learned class forgets nothing for them.
+TEST(FenceServer, TellsRequestsThatWereCutShortFromAnswers) {
+  using internal::ServerFence;
+  for (const absl::Status& answer : {absl::OkStatus(), absl::NotFoundError("x"), absl::InternalError("x")}) {
+    EXPECT_EQ(ServerFence::EndOf(/*ran=*/true, answer), PermitEnd::kAnswered) << answer;
+  }
+  EXPECT_EQ(ServerFence::EndOf(true, absl::CancelledError()), PermitEnd::kCancelled);
+  for (const absl::Status& answer :
+       {absl::DeadlineExceededError("x"), absl::UnavailableError("x"), absl::ResourceExhaustedError("x")}) {
+    EXPECT_EQ(ServerFence::EndOf(true, answer), PermitEnd::kDropped) << answer;
+  }
+  EXPECT_EQ(ServerFence::EndOf(/*ran=*/false, absl::CancelledError()), PermitEnd::kUnused);
 }
 
 TEST(FenceServer, RefusesALimitThatThereIsNot) {

@@ -38,6 +38,8 @@ PermitEnd ServerFence::EndOfError(absl::StatusCode code) {
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kUnavailable:
       return PermitEnd::kDropped;
+    case absl::StatusCode::kCancelled:
+      return PermitEnd::kCancelled;
     default:
       return PermitEnd::kAnswered;
   }
@@ -59,7 +61,7 @@ void ServerFence::ReturnMeasured(uint8_t permit, PermitEnd end) {
 void ServerFence::Return(uint8_t permit, PermitEnd end) { ReturnHere(permit, end); }
 
 void ServerFence::Ended(uint32_t method, uint8_t permit, PermitEnd end) {
-  if (end != PermitEnd::kUnused) classes_.Ended(method);
+  if (end != PermitEnd::kUnused) classes_.Ended(method, /*whole=*/end == PermitEnd::kAnswered);
   ReturnHere(permit, end);
 }
 

@@ -120,9 +120,11 @@ class FenceRun {
     const auto status = subject_.admin().GetStatus();
     if (!status.ok()) return status.status();
     for (const std::string& method : group.methods) {
-      if (ClassOfMethod(*status, method) == group.path_class) continue;
-      return absl::FailedPreconditionError(absl::StrCat(
-          method, " called other services while it was measured: declare those that it may call (Paths())"));
+      const std::string now = ClassOfMethod(*status, method);
+      if (now == group.path_class) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat(method, " called other services while it was measured (", now, ", before ",
+                       group.path_class, "): declare those that it may call (Paths())"));
     }
     return ProfileFence{.services = ServicesOf(group.path_class),
                         .limit = static_cast<uint32_t>(std::max(1L, std::lround(knee->lower))),
