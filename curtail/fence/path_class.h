@@ -5,8 +5,9 @@
 // A method declares the services that it may call, or the table learns them. A learned method is
 // `unknown` until kLearned of its requests have ended. From then on its class is what its recent
 // requests called: a service is added with the first call, and left out after kGeneration to twice
-// as many whole requests without one: those that a deadline, an overload or their callers cut short
-// may have ended before that call. The calls of a declared method are compared with its declaration.
+// as many whole requests without one. Requests that a deadline, an overload or their callers cut
+// short leave none out: they may have ended before that call. The calls of a declared method are
+// compared with its declaration.
 //
 // Everything here has a fixed bound: 63 services have a bit of their own, and 61 sets of services
 // have a class of their own. The rest share one.
