@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "curtail/base/mutex.h"
 #include "curtail/exec/config.h"
 #include "curtail/exec/fiber.h"
+#include "curtail/exec/guard_pace.h"
 #include "curtail/exec/order.h"
 #include "curtail/exec/parker.h"
 #include "curtail/exec/poller.h"
@@ -144,8 +146,11 @@ class Executor {
   int StandIns() const CURTAIL_REQUIRES(mu_);
   absl::Status StartGuard();
   // One look at all threads; returns the time until the next.
-  Nanos Guard();
-  bool FindSuspects(std::vector<Suspect>* suspects);
+  Nanos Guard(TimePoint now);
+  // Finds the threads whose loop is in a run. If there is none, the time until the next look.
+  std::optional<Nanos> FindRunning(std::vector<Suspect>* running);
+  // Leaves those of `running` that are held up.
+  void FindHeldUp(TimePoint now, std::vector<Suspect>* running);
   void NoteHolds(const std::vector<Suspect>& suspects);
   bool NeedsItsOwnThread(Task& task) const CURTAIL_REQUIRES(mu_);
   // True if the guard sleeps, and has to be woken: a task is about to run.
@@ -237,8 +242,9 @@ class Executor {
   Nanos max_queue_wait_ CURTAIL_GUARDED_BY(mu_){0};
 
   // Owned by the guard.
-  uint64_t runs_seen_ = 0;  // the sum over all threads at its last look
-  int quiet_looks_ = 0;     // since that changed
+  GuardPace pace_;
+  TimePoint looked_;        // when it last looked
+  uint64_t runs_seen_ = 0;  // the sum over all threads then
 
   // Held to start and to stop the guard, before mu_.
   Mutex guard_mu_;

@@ -5,9 +5,10 @@
 // every other request. The guard, a thread of its own, notices and gives the role of the thread to a sleeping thread
 // of the pool, a stand-in. In addition to the rules of executor.cc and executor_fiber.cc:
 //
-//  G1  The guard looks at the fiber loops every kLook. A thread whose loop is in the same run (FiberLoop::run) at two
-//      looks in a row is held up. The kernel says whether it sleeps or computes. One that computes is looked at again, as it
-//      may sleep later in the same run; one that slept counts as asleep until the run ends.
+//  G1  The guard looks at the fiber loops, as often as GuardPace says. A thread whose loop is in the same run
+//      (FiberLoop::run) at two looks in a row is held up if it sleeps, or if it used more than half of a CPU between
+//      them: one that waits for a CPU would have to share that with its stand-in. One that computes is looked at again,
+//      as it may sleep later in the same run; one that slept counts as asleep until the run ends.
 //  G2  As long as a thread is held up, the role has room for one more: for each thread that sleeps, and for threads
 //      that compute as far as there are CPUs. A sleeping thread of the pool takes it, leads, and begins the requests
 //      that wait. Requests that the held-up thread has begun stay with it.
@@ -17,7 +18,7 @@
 //      for threads without a role. There it waits as synchronous models wait, and holds no other task up. As many run at once
 //      as there are threads without a role; the others wait for one, in their order. Runs that do not sleep, one after
 //      the other, bring the kind back to the fibers (TaskKind).
-//  G5  After kQuietLooks without a run the guard sleeps until a thread that is about to run something wakes it. Both
+//  G5  Some time after the last run the guard sleeps until a thread that is about to run something wakes it. Both
 //      sides decide under the mutex: a run either comes before the guard's last look, which sees it, or finds
 //      guard_sleeps_ set. So an idle server makes no look.
 //
@@ -28,11 +29,13 @@
 //    nothing, and give them back as they return.
 //  - Stop() while a task waits for a thread of its own: no thread ends before these tasks have run (HasDuties).
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -43,8 +46,6 @@
 namespace curtail {
 namespace {
 
-constexpr Nanos kLook = std::chrono::milliseconds(2);
-constexpr int kQuietLooks = 64;
 // Until a run wakes the guard.
 constexpr Nanos kAsleep = std::chrono::hours(1);
 
@@ -61,6 +62,15 @@ bool Sleeps(int tid) {
   const size_t name_end = stat.rfind(") ");
   return name_end != std::string_view::npos && name_end + 2 < stat.size() &&
          (stat[name_end + 2] == 'S' || stat[name_end + 2] == 'D');
+}
+
+// The CPU time that the thread has used; zero when in doubt.
+Nanos CpuTimeOf(int tid) {
+  constexpr clockid_t kOfAThread = 4, kScheduled = 2;  // as pthread_getcpuclockid() makes them
+  timespec used{};
+  if (clock_gettime((~static_cast<clockid_t>(tid) << 3) | kOfAThread | kScheduled, &used) != 0)
+    return Nanos(0);
+  return std::chrono::seconds(used.tv_sec) + Nanos(used.tv_nsec);
 }
 
 }  // namespace
@@ -92,8 +102,9 @@ bool TaskKind::Ran(bool asleep) {
 struct Executor::Suspect {
   Thread* thread;
   FiberLoop::Run run;
+  bool lasts;  // the look before found the same run, and no look found it asleep
   bool known;  // that it computes, since an earlier look
-  bool asleep;
+  bool asleep = false;
 };
 
 int Executor::StandIns() const {  // G2
@@ -105,47 +116,55 @@ int Executor::StandIns() const {  // G2
 absl::Status Executor::StartGuard() {
   MutexLock lock(guard_mu_);
   if (guard_started_) return absl::OkStatus();
-  absl::Status started = guard_.Start("guard", [this](TimePoint) { return Guard(); });
+  absl::Status started = guard_.Start("guard", [this](TimePoint now) { return Guard(now); });
   guard_started_ = started.ok();
   return started;
 }
 
-Nanos Executor::Guard() {
+Nanos Executor::Guard(TimePoint now) {
   std::vector<Suspect> suspects;
-  if (!FindSuspects(&suspects)) return kAsleep;
-  if (suspects.empty()) return kLook;
-  for (Suspect& suspect : suspects) {
-    suspect.asleep = Sleeps(suspect.thread->tid.load(std::memory_order_relaxed));
-  }
-  std::erase_if(suspects, [](const Suspect& suspect) { return suspect.known && !suspect.asleep; });
-  NoteHolds(suspects);
+  const std::optional<Nanos> next = FindRunning(&suspects);
+  if (!next) FindHeldUp(now, &suspects);
+  looked_ = now;
+  if (next) return *next;
+  if (!suspects.empty()) NoteHolds(suspects);
   for (const Suspect& suspect : suspects) {
     TaskKind* const kind = suspect.run.kind;
     // A run counts once; one that computes at first says little of its kind when it sleeps for a moment.
     if (kind != nullptr && !suspect.known && kind->HeldUp(suspect.asleep)) OnBlocking(*kind);
   }
-  return kLook;
+  return pace_.Next({.running = true, .ran = true, .held = !suspects.empty()}).value_or(GuardPace::kShort);
 }
 
-bool Executor::FindSuspects(std::vector<Suspect>* suspects) {  // G1
+std::optional<Nanos> Executor::FindRunning(std::vector<Suspect>* running) {
   MutexLock lock(mu_);
   uint64_t runs = 0;
-  bool running = false;
   for (const auto& thread : threads_) {
     const FiberLoop* const loop = thread->loop.load(std::memory_order_relaxed);
     if (loop == nullptr) continue;
     const FiberLoop::Run run = loop->run();
     runs += run.number;
-    running = running || run.running();
-    const bool same = run.running() && run.number == thread->run_seen;
-    if (same && thread->hold != Hold::kAsleep && config_.stand_ins)
-      suspects->push_back({thread.get(), run, thread->hold == Hold::kBusy, false});
+    const bool lasts = run.number == thread->run_seen && thread->hold != Hold::kAsleep;
     thread->run_seen = run.number;
+    if (run.running()) running->push_back({thread.get(), run, lasts, thread->hold == Hold::kBusy});
   }
-  quiet_looks_ = running || runs != runs_seen_ ? 0 : quiet_looks_ + 1;
-  runs_seen_ = runs;
-  guard_sleeps_ = quiet_looks_ >= kQuietLooks || !config_.stand_ins;  // G5
-  return !guard_sleeps_;
+  const bool ran = std::exchange(runs_seen_, runs) != runs;
+  if (config_.stand_ins && !running->empty()) return std::nullopt;
+  const std::optional<Nanos> next = config_.stand_ins ? pace_.Next({.ran = ran}) : std::nullopt;
+  guard_sleeps_ = !next;  // G5
+  return next.value_or(kAsleep);
+}
+
+void Executor::FindHeldUp(TimePoint now, std::vector<Suspect>* running) {  // G1
+  std::erase_if(*running, [&](Suspect& suspect) {
+    Thread& thread = *suspect.thread;
+    const int tid = thread.tid.load(std::memory_order_relaxed);
+    const Nanos cpu = CpuTimeOf(tid);
+    const Nanos used = cpu - std::exchange(thread.cpu_seen, cpu);
+    if (!suspect.lasts) return true;
+    suspect.asleep = Sleeps(tid);
+    return !suspect.asleep && (suspect.known || 2 * used < now - looked_);
+  });
 }
 
 void Executor::NoteHolds(const std::vector<Suspect>& suspects) {
