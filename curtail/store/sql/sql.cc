@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN. One writer and some readers, each a thread with a connection of its own.
+// DESIGN. One writer and some readers, each a connection. Each has a thread, which runs the jobs that wait. Callers run
+// reads of a file themselves as far as that is quicker.
 //
 //  Q1  A job belongs to its caller until it is queued, then to the queue and its thread, until Finish(). Then it may
 //      be gone: the caller saw the signal, or the response pool has it.
@@ -11,6 +12,11 @@
 //  Q4  A thread that resumes a caller touches the caller's loop, or executor, for a moment more. So the threads are joined
 //      before those go: Stop().
 //  Q5  A write is never interrupted once it runs, since SQLite would end the whole batch. A read is, at its deadline.
+//  Q6  A connection belongs to its lane while it is idle, and to whichever thread took it meanwhile.
+//  Q7  A caller runs a read itself if a connection is idle and no read waits. Another thread would cost it two wake-ups. A
+//      thread that would sleep meanwhile may always do so. One that serves other requests, of a fiber or an asynchronous
+//      model, does so while reads are quick on average: they find their pages in memory. The average moves with each
+//      read, on whichever thread, so a slow one sends the next reads to the reader.
 #include "curtail/store/sql/sql.h"
 
 #include <algorithm>
@@ -61,25 +67,50 @@ void internal::SqlJob::Run(const WaitHint&) {
   pool->AsyncEnded();
 }
 
+namespace {
+
+// A read that takes no longer on average is run by its caller: some times what two wake-ups cost.
+constexpr int64_t kQuickNs = 200'000;
+// The average follows the last so many reads. None counts for more than kMostNs: its thread may have waited for a CPU.
+constexpr int64_t kReadsInAverage = 16;
+constexpr int64_t kMostNs = 2'000'000;
+
+}  // namespace
+
 struct SqlDatabase::Impl {
-  // Jobs of one kind, and the threads that sleep for lack of them.
+  struct Taken {
+    std::vector<SqlJob*> jobs;
+    SqlSession* session = nullptr;
+  };
+
+  // Jobs of one kind, the connections for them, and the threads that sleep for lack of either.
   struct Lane {
-    // Takes up to `most` jobs, and sleeps until there are some. None: the thread ends.
-    std::vector<SqlJob*> Take(size_t most);
+    // Takes up to `most` jobs and a connection, and sleeps until there are both. No job: the thread ends.
+    Taken Take(size_t most);
+    // A connection, if one is idle and no job waits for it. Null: there is none.
+    SqlSession* TakeIdle();
+    void GiveBack(SqlSession* session);
     // False: the queue is full, or has ended.
     bool Put(SqlJob& job, size_t limit);
     void Stop();
     size_t Count();
+    // Wakes a thread for a job and a connection.
+    void WakeOne() CURTAIL_REQUIRES(mu);
 
     Mutex mu;
     std::deque<SqlJob*> jobs CURTAIL_GUARDED_BY(mu);
+    std::vector<SqlSession*> idle CURTAIL_GUARDED_BY(mu);
     std::vector<Parker*> asleep CURTAIL_GUARDED_BY(mu);
     bool stopping CURTAIL_GUARDED_BY(mu) = false;
   };
 
   Lane& LaneOf(const SqlJob& job) { return lanes[job.write ? 1 : 0]; }
-  void ReadJobs(SqlSession& session);
-  void WriteJobs(SqlSession& session);
+  void ReadJobs();
+  void WriteJobs();
+  void RunRead(SqlSession& session, SqlJob& job);
+  void EndRead(SqlSession* session);
+  // True if the present thread has run the job: Q7.
+  bool RunHere(SqlJob& job);
   void RunBatch(SqlSession& session, const std::vector<SqlJob*>& batch);
   // Runs jobs from `next` on, in one transaction. Returns where another one has to begin.
   size_t RunTransaction(SqlSession& session, const std::vector<SqlJob*>& batch, size_t next);
@@ -89,19 +120,21 @@ struct SqlDatabase::Impl {
   void Stop();
 
   SqlOptions options;
-  std::vector<std::unique_ptr<SqlSession>> sessions;  // the writer's first; each used by its thread
+  std::vector<std::unique_ptr<SqlSession>> sessions;  // the writer's first
   std::array<Lane, 2> lanes;                          // reads, writes
   std::vector<std::thread> threads;
   // Atomic; relaxed, as it only chooses the error of a call that no lane takes.
   std::atomic<bool> stopped{false};
+  // Atomic; relaxed, a hint: of a read, as an average that moves. A read may be lost in it.
+  std::atomic<int64_t> read_ns{0};
   // Atomic; relaxed, statistics.
   std::atomic<uint64_t> reads{0}, writes{0}, commits{0}, refused{0}, late{0}, failed{0};
 };
 
-std::vector<SqlJob*> SqlDatabase::Impl::Lane::Take(size_t most) {
+SqlDatabase::Impl::Taken SqlDatabase::Impl::Lane::Take(size_t most) {
   Parker parker;
   MutexLock lock(mu);
-  while (jobs.empty() && !stopping) {
+  while (jobs.empty() ? !stopping : idle.empty()) {
     const uint32_t ticket = parker.Ticket();
     asleep.push_back(&parker);
     lock.Unlock();
@@ -111,21 +144,42 @@ std::vector<SqlJob*> SqlDatabase::Impl::Lane::Take(size_t most) {
   }
   const size_t count = std::min(most, jobs.size());
   const auto end = jobs.begin() + static_cast<std::ptrdiff_t>(count);
-  std::vector<SqlJob*> taken(jobs.begin(), end);
+  Taken taken{.jobs = {jobs.begin(), end}};
   jobs.erase(jobs.begin(), end);
+  if (count > 0) {
+    taken.session = idle.back();
+    idle.pop_back();
+  }
   return taken;
+}
+
+SqlSession* SqlDatabase::Impl::Lane::TakeIdle() {
+  const MutexLock lock(mu);
+  if (stopping || idle.empty() || !jobs.empty()) return nullptr;
+  SqlSession* const session = idle.back();
+  idle.pop_back();
+  return session;
+}
+
+void SqlDatabase::Impl::Lane::GiveBack(SqlSession* session) {
+  const MutexLock lock(mu);
+  idle.push_back(session);
+  if (!jobs.empty()) WakeOne();
 }
 
 bool SqlDatabase::Impl::Lane::Put(SqlJob& job, size_t limit) {
   const MutexLock lock(mu);
   if (stopping || jobs.size() >= limit) return false;
   jobs.push_back(&job);
-  // Under the lock, as the sleeper's parker is on its stack.
-  if (!asleep.empty()) {
-    asleep.back()->Notify();
-    asleep.pop_back();
-  }
+  if (!idle.empty()) WakeOne();
   return true;
+}
+
+// Under the lock, as the sleeper's parker is on its stack.
+void SqlDatabase::Impl::Lane::WakeOne() {
+  if (asleep.empty()) return;
+  asleep.back()->Notify();
+  asleep.pop_back();
 }
 
 void SqlDatabase::Impl::Lane::Stop() {
@@ -156,28 +210,55 @@ void SqlDatabase::Impl::RunWork(SqlSession& session, SqlJob& job) {
   if (!job.status.ok()) failed.fetch_add(1, std::memory_order_relaxed);
 }
 
-void SqlDatabase::Impl::ReadJobs(SqlSession& session) {
+void SqlDatabase::Impl::RunRead(SqlSession& session, SqlJob& job) {
+  if (!BeginJob(job)) return;
+  const TimePoint begun = Now();
+  session.SetDeadline(job.deadline);
+  job.status = session.Begin(/*write=*/false);
+  if (job.status.ok()) RunWork(session, job);
+  const int64_t average = read_ns.load(std::memory_order_relaxed);
+  const int64_t took = std::min<int64_t>((Now() - begun).count(), kMostNs);
+  read_ns.store(average + (took - average) / kReadsInAverage, std::memory_order_relaxed);
+}
+
+void SqlDatabase::Impl::ReadJobs() {
   while (true) {
-    const std::vector<SqlJob*> taken = lanes[0].Take(1);
-    if (taken.empty()) return;
-    SqlJob& job = *taken.front();
-    if (BeginJob(job)) {
-      session.SetDeadline(job.deadline);
-      job.status = session.Begin(/*write=*/false);
-      if (job.status.ok()) RunWork(session, job);
-    }
-    job.Finish();  // it need not wait for the end of the transaction
-    session.SetDeadline(Deadline::Infinite());
-    session.Rollback();
+    const Taken taken = lanes[0].Take(1);
+    if (taken.jobs.empty()) return;
+    RunRead(*taken.session, *taken.jobs.front());
+    taken.jobs.front()->Finish();  // it need not wait for the end of the transaction
+    EndRead(taken.session);
   }
 }
 
-void SqlDatabase::Impl::WriteJobs(SqlSession& session) {
+void SqlDatabase::Impl::EndRead(SqlSession* session) {
+  session->SetDeadline(Deadline::Infinite());
+  session->Rollback();
+  lanes[0].GiveBack(session);
+}
+
+bool SqlDatabase::Impl::RunHere(SqlJob& job) {
+  if (job.write || !options.postgresql.empty()) return false;
+  const WaitHint& hint = CurrentWait();
+  const bool quick = read_ns.load(std::memory_order_relaxed) <= kQuickNs;
+  // A thread that runs coroutines of no pool may be the writer.
+  const bool serves = hint.waiting != Waiting::kSync;
+  if (serves && (!quick || (hint.waiting == Waiting::kAsync && hint.executor == nullptr))) return false;
+  SqlSession* const session = lanes[0].TakeIdle();
+  if (session == nullptr) return false;
+  if (!quick) FlushBeforeWait();
+  RunRead(*session, job);
+  EndRead(session);
+  return true;
+}
+
+void SqlDatabase::Impl::WriteJobs() {
   while (true) {
-    const std::vector<SqlJob*> batch = lanes[1].Take(options.batch);
-    if (batch.empty()) return;
-    RunBatch(session, batch);
-    for (SqlJob* job : batch) job->Finish();  // Q2
+    const Taken taken = lanes[1].Take(options.batch);
+    if (taken.jobs.empty()) return;
+    RunBatch(*taken.session, taken.jobs);
+    for (SqlJob* job : taken.jobs) job->Finish();  // Q2
+    lanes[1].GiveBack(taken.session);
   }
 }
 
@@ -268,11 +349,10 @@ absl::StatusOr<std::unique_ptr<SqlDatabase>> SqlDatabase::Open(SqlOptions option
   impl->options = std::move(options);
   std::unique_ptr<SqlDatabase> db(new SqlDatabase(std::move(impl)));
   Impl& it = *db->impl_;
+  for (size_t i = 0; i < it.sessions.size(); ++i) it.lanes[i == 0 ? 1 : 0].GiveBack(it.sessions[i].get());
   try {
-    it.threads.emplace_back([&it] { it.WriteJobs(*it.sessions[0]); });
-    for (size_t i = 1; i < it.sessions.size(); ++i) {
-      it.threads.emplace_back([&it, i] { it.ReadJobs(*it.sessions[i]); });
-    }
+    it.threads.emplace_back([&it] { it.WriteJobs(); });
+    for (size_t i = 1; i < it.sessions.size(); ++i) it.threads.emplace_back([&it] { it.ReadJobs(); });
   } catch (const std::system_error&) {
     return absl::ResourceExhaustedError(Join("no thread for ", it.options.path));
   }
@@ -291,8 +371,10 @@ bool SqlDatabase::Submit(SqlJob& job) {
   return false;
 }
 
+bool SqlDatabase::RunHere(SqlJob& job) { return impl_->RunHere(job); }
+
 void SqlDatabase::RunToEnd(SqlJob& job) {
-  if (Submit(job)) job.Wait();
+  if (!RunHere(job) && Submit(job)) job.Wait();
 }
 
 bool SqlDatabase::Suspend(SqlJob& job, std::coroutine_handle<> coroutine) {

@@ -8,8 +8,8 @@
 //   });
 //
 // SQLite blocks its thread, and work asks one thing after the other. So a few threads of the
-// client's own run the work, each with a connection, and the caller waits: a fiber as a fiber, a
-// thread asleep. A coroutine writes `co_await db.Reading(...)`. Under asynchronous models it leaves
+// client's own run the work, and the caller waits: a fiber as a fiber, a thread asleep. While reads
+// of a file are quick, a caller runs them itself: that costs it no wake-up. A coroutine writes `co_await db.Reading(...)`. Under asynchronous models it leaves
 // its thread, and the response pool resumes it; in a program without that pool the client's thread.
 //
 // One thread writes. It takes all writes that wait, up to a limit, and commits them together, so
@@ -110,7 +110,7 @@ template <class F>
 class SqlAwaiter;
 
 // A SqlDatabase is thread-safe. Its calls wait as the threading model in force waits. The work of a
-// call runs on another thread, once, while the caller waits. Errors of all calls: those of the
+// call runs once, on the caller's thread or on another one while the caller waits. Errors of all calls: those of the
 // work, those of SqlSession, RESOURCE_EXHAUSTED if too much waits, DEADLINE_EXCEEDED. A deadline
 // ends a read, and a write that has not begun.
 class SqlDatabase {
@@ -147,7 +147,9 @@ class SqlDatabase {
 
   SqlStats Sample() const;
 
-  // For SqlAwaiter. False: it is not queued, and has its status.
+  // For SqlAwaiter. True: the present thread has run the job.
+  bool RunHere(internal::SqlJob& job);
+  // False: it is not queued, and has its status.
   bool Submit(internal::SqlJob& job);
   void RunToEnd(internal::SqlJob& job);
   // Has `coroutine` resumed when the job has ended. False: go on at once.
@@ -169,7 +171,7 @@ class [[nodiscard]] SqlAwaiter {
   SqlAwaiter& operator=(const SqlAwaiter&) = delete;
 
   bool await_ready() {
-    if (CurrentWait().waiting == Waiting::kAsync) return false;
+    if (CurrentWait().waiting == Waiting::kAsync) return db_.RunHere(job_);
     db_.RunToEnd(job_);
     return true;
   }

@@ -258,6 +258,27 @@ TEST_F(SqlTest, ConcurrentWritersStress) {
   EXPECT_LE(stats.commits, stats.writes);
 }
 
+TEST_F(SqlTest, AThreadThatWouldSleepReadsByItself) {
+  const auto db = Open(Options());
+  std::thread::id reader, writer;
+  for (const Nanos time : {Nanos(0), Nanos(std::chrono::milliseconds(5))}) {
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_TRUE(db->Read(Soon(), [&](SqlSession&) {
+                      reader = std::this_thread::get_id();
+                      for (const Deadline end = Deadline::In(time); !end.Expired();) {
+                      }
+                      return absl::OkStatus();
+                    }).ok());
+      ASSERT_EQ(reader, std::this_thread::get_id());
+    }
+  }
+  ASSERT_TRUE(db->Write(Soon(), [&](SqlSession&) {
+                  writer = std::this_thread::get_id();
+                  return absl::OkStatus();
+                }).ok());
+  EXPECT_NE(writer, std::this_thread::get_id()) << "it may share a commit";
+}
+
 // A program with a runtime of its own says that nobody waits; then no pool of curtail's resumes the coroutine.
 TEST_F(SqlTest, ACoroutineWithoutAPoolGoesOnOnTheThreadOfTheDatabase) {
   const auto db = Open(Options());
@@ -334,6 +355,41 @@ TEST_P(SqlModels, ACoroutineWaitsAsItsModelWaits) {
     });
   }
   for (std::thread& caller : callers) caller.join();
+}
+
+class SqlServing : public SqlModels {
+ protected:
+  // True if the thread that runs the handler runs its read, too, which takes `time`.
+  bool ReadsByItself(Nanos time) {
+    took_ = time;
+    const absl::Status status = Run("x");
+    EXPECT_TRUE(status.ok()) << status;
+    return by_itself_;
+  }
+
+  Nanos took_{0};
+  std::atomic<bool> by_itself_{false};
+};
+
+INSTANTIATE_TEST_SUITE_P(Models, SqlServing, testing::Values("FIB1", "ADB1-1-1"), ModelName);
+
+// A thread with other requests reads by itself as long as reads are quick.
+TEST_P(SqlServing, LeavesSlowReadsToTheReader) {
+  ServeCoroutine([this](Context& ctx, const StringValue&, StringValue*) -> Coroutine {
+    const std::thread::id caller = std::this_thread::get_id();
+    co_return co_await db_->Reading(ctx.deadline(), [this, caller](SqlSession&) {
+      by_itself_ = std::this_thread::get_id() == caller;
+      for (const Deadline end = Deadline::In(took_); !end.Expired();) {
+      }
+      return absl::OkStatus();
+    });
+  });
+  for (int i = 0; i < 20; ++i) ReadsByItself(std::chrono::milliseconds(5));
+  EXPECT_FALSE(ReadsByItself(Nanos(0)));
+  const Deadline end = Deadline::In(kMaxTestWait);
+  bool again = false;
+  while (!again && !end.Expired()) again = ReadsByItself(Nanos(0));
+  EXPECT_TRUE(again);
 }
 
 }  // namespace
