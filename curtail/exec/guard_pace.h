@@ -14,10 +14,9 @@ namespace curtail {
 // A GuardPace keeps the guard's looks in proportion to their use. A look wakes a thread: tens of
 // services on one machine would pay for more looks than they serve requests.
 //
-//  - While a run is in progress the next look comes after kShort, so that two looks find a run that
+//  - After a look that found a run in progress, another comes after kShort: the two find a run that
 //    lasts.
-//  - Each look between two runs doubles the time to the next one, up to kLong: a thread that mostly
-//    waits is seldom held up.
+//  - Otherwise each look doubles the time to the next one, up to kLong.
 //  - For kWary after a thread was held up every look comes after kShort: its handlers do so.
 //  - After kQuiet without a run the guard sleeps until there is one.
 //
@@ -39,17 +38,22 @@ class GuardPace {
   std::optional<Nanos> Next(const Look& look) {
     wary_ = look.held ? kWary : wary_ - std::min(wary_, next_);
     quiet_ = look.running || look.ran ? Nanos(0) : quiet_ + next_;
-    next_ = look.running || wary_ > Nanos(0) ? kShort : std::min(2 * next_, kLong);
+    again_ = look.running && !again_;
+    if (wary_ > Nanos(0)) gap_ = kShort;
+    else if (!again_) gap_ = std::min(2 * gap_, kLong);
+    next_ = again_ ? kShort : gap_;
     if (quiet_ < kQuiet) return next_;
     quiet_ = Nanos(0);
-    next_ = kShort;
+    next_ = gap_ = kShort;
     return std::nullopt;
   }
 
  private:
   Nanos next_ = kShort;
-  Nanos wary_{0};   // left of it
-  Nanos quiet_{0};  // without a run so far
+  Nanos gap_ = kShort;  // between looks, but for those that look again
+  bool again_ = false;  // the next look is such a one
+  Nanos wary_{0};       // left of it
+  Nanos quiet_{0};      // without a run so far
 };
 
 }  // namespace curtail
