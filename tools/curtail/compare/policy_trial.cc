@@ -107,6 +107,8 @@ absl::Status Trial::Run(const PolicyChoice& policy, const Scenario& scenario, ui
   const absl::StatusOr<std::unique_ptr<MidTier>> mid_tier =
       (*tiers)->StartMidTier(SetupOf(policy, options_), /*admin=*/true);
   if (!mid_tier.ok()) return mid_tier.status();
+  const absl::StatusOr<std::shared_ptr<const Workload>> workload = application_.requests();
+  if (!workload.ok()) return workload.status();
   AdminClient admin((*mid_tier)->admin());
   absl::StatusOr<std::string> first_config = admin.GetConfig();
   if (!first_config.ok()) return first_config.status();
@@ -126,7 +128,7 @@ absl::Status Trial::Run(const PolicyChoice& policy, const Scenario& scenario, ui
   const TimePoint begun = Now();
   const absl::StatusOr<LoadResult> result = [&] {
     const ProgressLine line(&console_, &live, label, schedule->length());
-    return RunOpenLoop(run, *application_.workload, *schedule);
+    return RunOpenLoop(run, **workload, *schedule);
   }();
   const double elapsed = static_cast<double>((Now() - begun).count());
   measured->server_cpu = (*mid_tier)->Cpu() - cpu;

@@ -19,8 +19,6 @@ namespace {
 
 constexpr size_t kMaxTopology = 1u << 20;
 
-using MadeWorkload = absl::StatusOr<std::unique_ptr<Workload>>;
-
 const ShippedApplication* Find(std::string_view name) {
   const auto all = ShippedApplications();
   const auto found = std::find_if(all.begin(), all.end(), [name](const auto& a) { return a.name == name; });
@@ -182,13 +180,20 @@ absl::StatusOr<std::unique_ptr<Application>> MakeApplication(std::string_view na
   if (!shape.ok()) return shape;
   const apps::AppRequests described = known->requests();
   const RequestOptions requests = Completed(options, described, *topology);
-  MadeWorkload workload = described.make(requests);
-  if (!workload.ok()) return workload.status();
+  std::function<absl::StatusOr<std::shared_ptr<const Workload>>()> make =
+      [described, requests]() -> absl::StatusOr<std::shared_ptr<const Workload>> {
+    return described.make(requests);
+  };
+  if (topology->prepare.empty()) {
+    absl::StatusOr<std::shared_ptr<const Workload>> made = make();
+    if (!made.ok()) return made.status();
+    make = [workload = *std::move(made)] { return workload; };
+  }
   auto application = std::make_unique<Application>();
   application->name = known->name;
   application->service = described.service;
   application->description = Describe(*topology, requests);
-  application->workload = *std::move(workload);
+  application->requests = std::move(make);
   application->topology = *std::move(topology);
   return application;
 }

@@ -6,6 +6,7 @@
 // its workload library. A new application is its folder, which curtail_app() declares.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -48,7 +49,9 @@ struct Application {
   std::string
       service;  // the full gRPC name of what clients call, as profiles have it: "curtail.hdsearch.Search"
   std::string description;  // for reports: one sentence without a full stop
-  std::shared_ptr<const Workload> workload;
+  // Makes what clients send. Requests may be of data that the topology prepares, such as users: call it when a mid-tier
+  // serves. Errors: NOT_FOUND, INVALID_ARGUMENT.
+  std::function<absl::StatusOr<std::shared_ptr<const Workload>>()> requests;
   Topology topology;
 };
 
@@ -62,7 +65,7 @@ std::string ApplicationNames();
 // NOT_FOUND: that there is no application of this name, which there are, and which was probably meant.
 absl::Status NoApplication(std::string_view name);
 
-// Errors: NOT_FOUND (the name, the data), INVALID_ARGUMENT (the data).
+// Errors: NOT_FOUND (the name, data that nothing prepares), INVALID_ARGUMENT (the same).
 absl::StatusOr<std::unique_ptr<Application>> MakeApplication(std::string_view name,
                                                              const ApplicationOptions& options);
 // The requests to one that runs already, with the settings of its topology; what it has no setting for is as in the

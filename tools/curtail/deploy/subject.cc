@@ -136,7 +136,9 @@ absl::Status Subject::StartMidTier(const Application& application, Tiers& tiers,
   absl::StatusOr<std::unique_ptr<MidTier>> mid_tier = tiers.StartMidTier(std::move(setup), /*admin=*/true);
   if (!mid_tier.ok()) return mid_tier.status();
   mid_tier_ = *std::move(mid_tier);
-  workload_ = application.workload;
+  absl::StatusOr<std::shared_ptr<const Workload>> workload = application.requests();
+  if (!workload.ok()) return workload.status();
+  workload_ = *std::move(workload);
   service_ = application.service;
   description_ = absl::StrCat(application.description, Digest(*workload_));
   options_.targets = {mid_tier_->address()};
