@@ -75,6 +75,10 @@ constexpr int64_t kQuickNs = 200'000;
 constexpr int64_t kReadsInAverage = 16;
 constexpr int64_t kMostNs = 2'000'000;
 
+// The present thread is a database's. It may run on in a coroutine of no pool (SqlJob::Finish()), whose reads would hold
+// up what waits for that thread.
+thread_local bool of_a_database = false;
+
 }  // namespace
 
 struct SqlDatabase::Impl {
@@ -239,11 +243,9 @@ void SqlDatabase::Impl::EndRead(SqlSession* session) {
 
 bool SqlDatabase::Impl::RunHere(SqlJob& job) {
   if (job.write || !options.postgresql.empty()) return false;
-  const WaitHint& hint = CurrentWait();
+  const bool sleeps = CurrentWait().waiting == Waiting::kSync;
   const bool quick = read_ns.load(std::memory_order_relaxed) <= kQuickNs;
-  // A thread that runs coroutines of no pool may be the writer.
-  const bool serves = hint.waiting != Waiting::kSync;
-  if (serves && (!quick || (hint.waiting == Waiting::kAsync && hint.executor == nullptr))) return false;
+  if (of_a_database || (!sleeps && !quick)) return false;
   SqlSession* const session = lanes[0].TakeIdle();
   if (session == nullptr) return false;
   if (!quick) FlushBeforeWait();
@@ -351,8 +353,12 @@ absl::StatusOr<std::unique_ptr<SqlDatabase>> SqlDatabase::Open(SqlOptions option
   Impl& it = *db->impl_;
   for (size_t i = 0; i < it.sessions.size(); ++i) it.lanes[i == 0 ? 1 : 0].GiveBack(it.sessions[i].get());
   try {
-    it.threads.emplace_back([&it] { it.WriteJobs(); });
-    for (size_t i = 1; i < it.sessions.size(); ++i) it.threads.emplace_back([&it] { it.ReadJobs(); });
+    for (size_t i = 0; i < it.sessions.size(); ++i) {
+      it.threads.emplace_back([&it, writes = i == 0] {
+        of_a_database = true;
+        writes ? it.WriteJobs() : it.ReadJobs();
+      });
+    }
   } catch (const std::system_error&) {
     return absl::ResourceExhaustedError(Join("no thread for ", it.options.path));
   }
