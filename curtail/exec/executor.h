@@ -148,10 +148,10 @@ class Executor {
   // One look at all threads; returns the time until the next.
   Nanos Guard(TimePoint now);
   // Finds the threads whose loop is in a run. If there is none, the time until the next look.
-  std::optional<Nanos> FindRunning(std::vector<Suspect>* running);
-  // Leaves those of `running` that are held up.
-  void FindHeldUp(TimePoint now, std::vector<Suspect>* running);
-  void NoteHolds(const std::vector<Suspect>& suspects);
+  std::optional<Nanos> FindRunning();
+  // Leaves those that are held up.
+  void FindHeldUp(TimePoint now);
+  void NoteHolds();
   bool NeedsItsOwnThread(Task& task) const CURTAIL_REQUIRES(mu_);
   // True if the guard sleeps, and has to be woken: a task is about to run.
   bool GuardSleeps() CURTAIL_REQUIRES(mu_);
@@ -243,6 +243,7 @@ class Executor {
 
   // Owned by the guard.
   GuardPace pace_;
+  std::vector<Suspect> suspects_;
   TimePoint looked_;        // when it last looked
   uint64_t runs_seen_ = 0;  // the sum over all threads then
 

@@ -109,6 +109,15 @@ struct Executor::Thread {
   size_t live_fibers = 0;  // for the sensors
 };
 
+// A thread in a run, as a look of the guard found it.
+struct Executor::Suspect {
+  Thread* thread;
+  FiberLoop::Run run;
+  bool lasts;  // the look before found the same run, and no look found it asleep
+  bool known;  // that it computes, since an earlier look
+  bool asleep = false;
+};
+
 inline void Executor::UnparkLast(Seat seat) {
   if (!seats_[seat].empty()) Rouse(TakeLast(seat));
 }

@@ -99,14 +99,6 @@ bool TaskKind::Ran(bool asleep) {
   return change && asleep && BeginsToBlock();
 }
 
-struct Executor::Suspect {
-  Thread* thread;
-  FiberLoop::Run run;
-  bool lasts;  // the look before found the same run, and no look found it asleep
-  bool known;  // that it computes, since an earlier look
-  bool asleep = false;
-};
-
 int Executor::StandIns() const {  // G2
   if (!config_.stand_ins) return 0;
   const int room = static_cast<int>(threads_.size()) - config_.threads();
@@ -122,21 +114,21 @@ absl::Status Executor::StartGuard() {
 }
 
 Nanos Executor::Guard(TimePoint now) {
-  std::vector<Suspect> suspects;
-  const std::optional<Nanos> next = FindRunning(&suspects);
-  if (!next) FindHeldUp(now, &suspects);
+  suspects_.clear();
+  const std::optional<Nanos> next = FindRunning();
+  if (!next) FindHeldUp(now);
   looked_ = now;
   if (next) return *next;
-  if (!suspects.empty()) NoteHolds(suspects);
-  for (const Suspect& suspect : suspects) {
+  if (!suspects_.empty()) NoteHolds();
+  for (const Suspect& suspect : suspects_) {
     TaskKind* const kind = suspect.run.kind;
     // A run counts once; one that computes at first says little of its kind when it sleeps for a moment.
     if (kind != nullptr && !suspect.known && kind->HeldUp(suspect.asleep)) OnBlocking(*kind);
   }
-  return pace_.Next({.running = true, .ran = true, .held = !suspects.empty()}).value_or(GuardPace::kShort);
+  return pace_.Next({.running = true, .ran = true, .held = !suspects_.empty()}).value_or(GuardPace::kShort);
 }
 
-std::optional<Nanos> Executor::FindRunning(std::vector<Suspect>* running) {
+std::optional<Nanos> Executor::FindRunning() {
   MutexLock lock(mu_);
   uint64_t runs = 0;
   for (const auto& thread : threads_) {
@@ -146,17 +138,17 @@ std::optional<Nanos> Executor::FindRunning(std::vector<Suspect>* running) {
     runs += run.number;
     const bool lasts = run.number == thread->run_seen && thread->hold != Hold::kAsleep;
     thread->run_seen = run.number;
-    if (run.running()) running->push_back({thread.get(), run, lasts, thread->hold == Hold::kBusy});
+    if (run.running()) suspects_.push_back({thread.get(), run, lasts, thread->hold == Hold::kBusy});
   }
   const bool ran = std::exchange(runs_seen_, runs) != runs;
-  if (config_.stand_ins && !running->empty()) return std::nullopt;
+  if (config_.stand_ins && !suspects_.empty()) return std::nullopt;
   const std::optional<Nanos> next = config_.stand_ins ? pace_.Next({.ran = ran}) : std::nullopt;
   guard_sleeps_ = !next;  // G5
   return next.value_or(kAsleep);
 }
 
-void Executor::FindHeldUp(TimePoint now, std::vector<Suspect>* running) {  // G1
-  std::erase_if(*running, [&](Suspect& suspect) {
+void Executor::FindHeldUp(TimePoint now) {  // G1
+  std::erase_if(suspects_, [&](Suspect& suspect) {
     Thread& thread = *suspect.thread;
     const int tid = thread.tid.load(std::memory_order_relaxed);
     const Nanos cpu = CpuTimeOf(tid);
@@ -167,9 +159,9 @@ void Executor::FindHeldUp(TimePoint now, std::vector<Suspect>* running) {  // G1
   });
 }
 
-void Executor::NoteHolds(const std::vector<Suspect>& suspects) {
+void Executor::NoteHolds() {
   MutexLock lock(mu_);
-  for (const Suspect& suspect : suspects) {
+  for (const Suspect& suspect : suspects_) {
     Thread& thread = *suspect.thread;
     if (thread.loop.load(std::memory_order_relaxed)->run().number != suspect.run.number) continue;
     if (thread.hold == Hold::kBusy) --held_busy_;
@@ -178,7 +170,7 @@ void Executor::NoteHolds(const std::vector<Suspect>& suspects) {
     ++role_changes_;
   }
   int vacant = Allowed(kFiberInline) - holders_[kFiberInline];
-  for (size_t i = 0; i < suspects.size(); ++i) {
+  for (size_t i = 0; i < suspects_.size(); ++i) {
     // A parked holder of the role is as good as a thread that has yet to take it.
     if (!seats_[kRunners].empty()) {
       UnparkLast(kRunners);
