@@ -17,7 +17,7 @@ namespace curtail {
 namespace {
 
 inline constexpr Method<StringValue, StringValue> kTell{"/test.Paths/Tell"};
-inline constexpr Method<StringValue, StringValue> kPass{"/test.Paths/Pass"};
+inline constexpr Method<StringValue, StringValue> kPassOn{"/test.Paths/Pass"};
 
 std::string Hex(uint32_t id) {
   char buffer[8];
@@ -77,7 +77,7 @@ class FencePath : public RpcBase, public testing::TestWithParam<const char*> {
     Context ctx(kMaxTestWait);
     if (!id.empty()) ctx.AddMetadata(kPathKey, id);
     StringValue reply;
-    const absl::Status status = channel.Call(ctx, kPass.path, Text("x"), &reply);
+    const absl::Status status = channel.Call(ctx, kPassOn.path, Text("x"), &reply);
     EXPECT_TRUE(status.ok()) << status;
     return reply.value();
   }
@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(Models, FencePath, testing::Values("SIB2", "SDB1-4", "F
                          [](const auto& info) { return std::string(info.param).substr(0, 3); });
 
 TEST_P(FencePath, IsCarriedOn) {
-  const std::string id = Hex(PathIdOf(kPass.path));
+  const std::string id = Hex(PathIdOf(kPassOn.path));
   EXPECT_EQ(AtTheEnd(FenceMode::kStrict, id), id + " " + id);
   EXPECT_EQ(AtTheEnd(FenceMode::kDryRun, "00c0ffee"), "00c0ffee 00c0ffee");
 }
