@@ -39,8 +39,11 @@ class GuardPace {
     wary_ = look.held ? kWary : wary_ - std::min(wary_, next_);
     quiet_ = look.running || look.ran ? Nanos(0) : quiet_ + next_;
     again_ = look.running && !again_;
-    if (wary_ > Nanos(0)) gap_ = kShort;
-    else if (!again_) gap_ = std::min(2 * gap_, kLong);
+    if (wary_ > Nanos(0)) {
+      gap_ = kShort;
+    } else if (!again_) {
+      gap_ = std::min(2 * gap_, kLong);
+    }
     next_ = again_ ? kShort : gap_;
     if (quiet_ < kQuiet) return next_;
     quiet_ = Nanos(0);

@@ -27,6 +27,7 @@
 #include <system_error>
 #include <thread>
 
+#include "absl/cleanup/cleanup.h"
 #include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/executor.h"
@@ -248,9 +249,9 @@ bool SqlDatabase::Impl::RunHere(SqlJob& job) {
   if (of_a_database || (!sleeps && !quick)) return false;
   SqlSession* const session = lanes[0].TakeIdle();
   if (session == nullptr) return false;
+  const absl::Cleanup end = [&] { EndRead(session); };  // whatever the work throws
   if (!quick) FlushBeforeWait();
   RunRead(*session, job);
-  EndRead(session);
   return true;
 }
 

@@ -9,14 +9,15 @@
 //
 // SQLite blocks its thread, and work asks one thing after the other. So a few threads of the
 // client's own run the work, and the caller waits: a fiber as a fiber, a thread asleep. While reads
-// of a file are quick, a caller runs them itself: that costs it no wake-up. A coroutine writes `co_await db.Reading(...)`. Under asynchronous models it leaves
-// its thread, and the response pool resumes it; in a program without that pool the client's thread.
+// of a file are quick, a caller runs them itself, on its own stack: that costs it no wake-up. A
+// coroutine writes `co_await db.Reading(...)`. Under asynchronous models it leaves its thread, and
+// the response pool resumes it; in a program without that pool the client's thread.
 //
 // One thread writes. It takes all writes that wait, up to a limit, and commits them together, so
 // that they share one fsync. A write that fails undoes nothing of the others.
 //
-// Statements are written for SQLite. PostgreSQL gets them as dialect.h says, which also has the rules
-// for a statement that both take.
+// Statements are written for SQLite. PostgreSQL gets them as dialect.h says, which also has the
+// rules for a statement that both take.
 //
 // When not to use it: work that computes for long delays all writes behind it. Data that several
 // machines share needs PostgreSQL.
@@ -110,9 +111,9 @@ template <class F>
 class SqlAwaiter;
 
 // A SqlDatabase is thread-safe. Its calls wait as the threading model in force waits. The work of a
-// call runs once, on the caller's thread or on another one while the caller waits. Errors of all calls: those of the
-// work, those of SqlSession, RESOURCE_EXHAUSTED if too much waits, DEADLINE_EXCEEDED. A deadline
-// ends a read, and a write that has not begun.
+// call runs once, on the caller's thread or on another one while the caller waits. Errors of all
+// calls: those of the work, those of SqlSession, RESOURCE_EXHAUSTED if too much waits,
+// DEADLINE_EXCEEDED. A deadline ends a read, and a write that has not begun.
 class SqlDatabase {
  public:
   using Work = internal::SqlJob::Work;

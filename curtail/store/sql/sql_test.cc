@@ -279,6 +279,12 @@ TEST_F(SqlTest, AThreadThatWouldSleepReadsByItself) {
   EXPECT_NE(writer, std::this_thread::get_id()) << "it may share a commit";
 }
 
+TEST_F(SqlTest, AReadThatThrowsAnythingGivesItsConnectionBack) {
+  const auto db = Open(Options());
+  EXPECT_THROW((void)db->Read(Soon(), [](SqlSession&) -> absl::Status { throw 1; }), int);
+  EXPECT_EQ(Count(*db), 0);
+}
+
 // A program with a runtime of its own says that nobody waits; then no pool of curtail's resumes the coroutine.
 TEST_F(SqlTest, ACoroutineWithoutAPoolGoesOnOnTheThreadOfTheDatabase) {
   const auto db = Open(Options());

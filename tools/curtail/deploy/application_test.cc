@@ -2,7 +2,6 @@
 #include "tools/curtail/deploy/application.h"
 
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include "curtail/base/strings.h"
