@@ -118,17 +118,19 @@ class SocialWorkload final : public Workload {
   const ItemChoice choice_;
 };
 
+absl::Status CheckMix(std::string_view mix) {
+  if (mix == "mixed" || mix == "home" || mix == "user" || mix == "compose") return absl::OkStatus();
+  return absl::InvalidArgumentError(Join("mix is '", mix, "'; write mixed, home, user or compose"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Workload>> MakeSocialWorkload(std::vector<LoadUser> users,
                                                              const SocialWorkloadOptions& options) {
-  const std::string& mix = options.mix;
-  if (mix != "mixed" && mix != "home" && mix != "user" && mix != "compose") {
-    return absl::InvalidArgumentError(Join("mix is '", mix, "'; write mixed, home, user or compose"));
-  }
+  if (absl::Status status = CheckMix(options.mix); !status.ok()) return status;
   absl::StatusOr<ItemChoice> choice = ParseItemChoice(options.users, users.size(), options.seed);
   if (!choice.ok()) return choice.status();
-  return std::make_unique<SocialWorkload>(std::move(users), mix, options.seed, *std::move(choice));
+  return std::make_unique<SocialWorkload>(std::move(users), options.mix, options.seed, *std::move(choice));
 }
 
 apps::AppRequests Requests() {
@@ -136,12 +138,14 @@ apps::AppRequests Requests() {
           .options = {{"mix", "mixed, home, user or compose [mixed]"},
                       {"senders", "which users send: uniform, zipf:S or skew:S [uniform]"}},
           .make = [](const apps::RequestOptions& o) -> absl::StatusOr<std::unique_ptr<Workload>> {
+            SocialWorkloadOptions options;
+            options.mix = o.Text("mix", options.mix);
+            if (absl::Status status = CheckMix(options.mix); !status.ok())
+              return status;  // before there are users
             const absl::StatusOr<std::string> folder = DataFolder(o.data);
             if (!folder.ok()) return folder.status();
             absl::StatusOr<std::vector<LoadUser>> users = ReadLoadUsers(*folder);
             if (!users.ok()) return users.status();
-            SocialWorkloadOptions options;
-            options.mix = o.Text("mix", options.mix);
             options.users = o.Text("senders", options.users);
             return MakeSocialWorkload(*std::move(users), options);
           }};

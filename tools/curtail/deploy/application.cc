@@ -184,11 +184,11 @@ absl::StatusOr<std::unique_ptr<Application>> MakeApplication(std::string_view na
       [described, requests]() -> absl::StatusOr<std::shared_ptr<const Workload>> {
     return described.make(requests);
   };
-  if (topology->prepare.empty()) {
-    absl::StatusOr<std::shared_ptr<const Workload>> made = make();
-    if (!made.ok()) return made.status();
-    make = [workload = *std::move(made)] { return workload; };
-  }
+  const bool prepares = !topology->prepare.empty();
+  absl::StatusOr<std::shared_ptr<const Workload>> made = make();
+  // What is prepared may be missing so far; a wrong option is wrong at once.
+  if (!made.ok() && !(prepares && absl::IsNotFound(made.status()))) return made.status();
+  if (!prepares) make = [workload = *std::move(made)] { return workload; };
   auto application = std::make_unique<Application>();
   application->name = known->name;
   application->service = described.service;

@@ -16,6 +16,8 @@ TEST(Application, RequestsOfDataThatIsPreparedAreMadeLater) {
   const auto application = MakeApplication("social", options);
   ASSERT_TRUE(application.ok()) << application.status();
   EXPECT_TRUE(absl::IsNotFound((*application)->requests().status())) << (*application)->requests().status();
+  options.own["mix"] = "nonsense";
+  EXPECT_TRUE(absl::IsInvalidArgument(MakeApplication("social", options).status())) << "no need to start it";
 }
 
 TEST(Application, ThereIsNoOther) {
