@@ -186,7 +186,7 @@ absl::StatusOr<std::unique_ptr<Application>> MakeApplication(std::string_view na
   };
   const bool prepares = !topology->prepare.empty();
   absl::StatusOr<std::shared_ptr<const Workload>> made = make();
-  // What is prepared may be missing so far; a wrong option is wrong at once.
+  // Data that is prepared may be missing so far; a wrong option is wrong at once.
   if (!made.ok() && !(prepares && absl::IsNotFound(made.status()))) return made.status();
   if (!prepares) make = [workload = *std::move(made)] { return workload; };
   auto application = std::make_unique<Application>();
