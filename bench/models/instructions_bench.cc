@@ -134,7 +134,12 @@ class Counter {
   }
 
   // Returns how many were answered: those under way at the end come on top.
-  absl::StatusOr<uint64_t> Send(const std::string& address, int outstanding, uint64_t requests) const {
+  absl::StatusOr<uint64_t> Send(const std::string& address, int outstanding, uint64_t requests) {
+    if (requests_ == nullptr) {
+      absl::StatusOr<std::shared_ptr<const Workload>> made = service_.requests();
+      if (!made.ok()) return made.status();
+      requests_ = *std::move(made);
+    }
     CountDown count(requests);
     RunOptions options;
     options.targets = {address};
@@ -143,8 +148,7 @@ class Counter {
     options.timeout = std::chrono::seconds(10);  // valgrind takes some fifty times as long
     options.stop = &count.stop();
     options.observer = &count;
-    const absl::StatusOr<LoadResult> result =
-        RunClosedLoop(options, *service_.workload, outstanding, kRunLimit);
+    const absl::StatusOr<LoadResult> result = RunClosedLoop(options, *requests_, outstanding, kRunLimit);
     if (!result.ok()) return result.status();
     if (count.failed() > 0) {
       return absl::UnavailableError(absl::StrCat(count.failed(), " of ", count.ended(), " requests failed"));
@@ -163,6 +167,7 @@ class Counter {
   const tool::LogFolder& logs_;
   const std::string policy_;
   const std::atomic<bool>& stop_;
+  std::shared_ptr<const Workload> requests_;  // null until the first call: see Application::requests
 };
 
 std::string NameOf(const Subject& subject, const std::string& policy) {

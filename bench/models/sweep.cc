@@ -46,21 +46,26 @@ absl::Status Sweep::GoOn() {
 }
 
 absl::StatusOr<LoadResult> Sweep::Drive(const std::string& address, const Load& load, double seconds,
-                                        uint64_t seed, Live* live) const {
+                                        uint64_t seed, Live* live) {
+  if (requests_ == nullptr) {
+    absl::StatusOr<std::shared_ptr<const Workload>> requests = service_.requests();
+    if (!requests.ok()) return requests.status();
+    requests_ = *std::move(requests);
+  }
   RunOptions options;
   options.targets = {address};
   options.workload_name = service_.name;
   options.warmup = Nanos::zero();
   options.stop = &stop_;
   options.live = live;
-  if (load.closed()) return RunClosedLoop(options, *service_.workload, load.outstanding, Seconds(seconds));
+  if (load.closed()) return RunClosedLoop(options, *requests_, load.outstanding, Seconds(seconds));
   const absl::StatusOr<Schedule> schedule = Schedule::Poisson(load.rate_per_s, Seconds(seconds), seed);
   if (!schedule.ok()) return schedule.status();
-  return RunOpenLoop(options, *service_.workload, *schedule);
+  return RunOpenLoop(options, *requests_, *schedule);
 }
 
 absl::StatusOr<Measurement> Sweep::Measure(tool::MidTier& mid_tier, const Load& load, double seconds,
-                                           uint64_t seed) const {
+                                           uint64_t seed) {
   const Turn turn(&mid_tier);
   // A run of its own, so that what it consumes is not counted; nor are the switches of the threads that the
   // end of the pause woke only to sleep again, some for each of them.

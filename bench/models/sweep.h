@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/load/drive/live.h"
+#include "curtail/load/message/workload.h"
 #include "results.h"
 #include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/tiers.h"
@@ -58,10 +59,10 @@ class Sweep {
   absl::Status MeasureCell(Results* results, size_t row, size_t load, int round);
   // One cell. Errors: UNIMPLEMENTED when the server refuses all calls; what else kept it from running.
   absl::StatusOr<Measurement> Measure(tool::MidTier& mid_tier, const Load& load, double seconds,
-                                      uint64_t seed) const;
-  // One run of the load generator.
+                                      uint64_t seed);
+  // One run of the load generator. Errors: those of Application::requests, and of the run.
   absl::StatusOr<LoadResult> Drive(const std::string& address, const Load& load, double seconds,
-                                   uint64_t seed, Live* live) const;
+                                   uint64_t seed, Live* live);
   // CANCELLED or ABORTED if the sweep cannot go on.
   absl::Status GoOn();
 
@@ -71,6 +72,7 @@ class Sweep {
   const uint64_t seed_;
   const std::atomic<bool>& stop_;
   const std::function<void(const std::string&)> progress_;
+  std::shared_ptr<const Workload> requests_;  // null until the first run: see Application::requests
   // Of the rows, in their order; null where one could not be started or has died.
   std::vector<std::unique_ptr<tool::MidTier>> mid_tiers_;
 };
