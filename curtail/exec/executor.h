@@ -47,8 +47,9 @@ struct ExecutorOptions {
   BlockingWatcher* watcher = nullptr;
   // Makes the order of waiting requests, once. Null: first come, first served (fifo_order.h).
   std::function<std::unique_ptr<Order>()> order = nullptr;
-  // Under a config with stand-ins: hears that tasks of a kind were found to block. Called once a
-  // kind, unless they cease to block; by any thread, which holds no lock.
+  // Under a config with stand-ins: hears that tasks of a kind were found to block. Called when they
+  // begin to, and when they begin again for the second, fourth, eighth time and so on; by any
+  // thread, which holds no lock.
   std::function<void(const TaskKind& kind)> on_blocking = nullptr;
 };
 
@@ -232,6 +233,7 @@ class Executor {
   size_t aside_live_ CURTAIL_GUARDED_BY(mu_) = 0;  // those and the ones that run
   int held_asleep_ CURTAIL_GUARDED_BY(mu_) = 0;    // threads of each Hold
   int held_busy_ CURTAIL_GUARDED_BY(mu_) = 0;
+  int runs_ CURTAIL_GUARDED_BY(mu_) = 0;  // of fibers, in progress or about to begin
   bool guard_sleeps_ CURTAIL_GUARDED_BY(mu_) = false;
   bool stopping_ CURTAIL_GUARDED_BY(mu_) = false;
   int alive_ CURTAIL_GUARDED_BY(mu_) = 0;              // threads whose loop has not ended

@@ -102,7 +102,8 @@ bool Executor::RunFibers(Thread& self, bool serving) {
   hint.shed = next.shed;
   hint.more_ready = true;  // what fibers post leaves at the end of the batch
   self.held = true;
-  const bool wake_guard = GuardSleeps();
+  ++runs_;
+  const bool wake_guard = GuardSleeps();  // G5
   mu_.Unlock();
   Rouse(heir);
   if (wake_guard) WakeGuard();
@@ -118,6 +119,7 @@ bool Executor::RunFibers(Thread& self, bool serving) {
     }
   }
   mu_.Lock();
+  --runs_;
   if (self.hold != Hold::kNone) Release(self);
   self.live_fibers = loop.live();
   return true;

@@ -115,6 +115,7 @@ absl::Status Executor::SwitchTo(const Config& config) {
   if (absl::Status prepared = Prepare(config); !prepared.ok()) return prepared;
   bool wake_reception = false;
   bool wake_response = false;
+  bool wake_guard = false;
   {
     MutexLock lock(mu_);
     PutInForce(config);
@@ -126,9 +127,11 @@ absl::Status Executor::SwitchTo(const Config& config) {
     for (int i = 0; i < config.threads(); ++i) UnparkLast(kSleepers);
     wake_reception = reception_.leading;
     wake_response = response_.leading;
+    wake_guard = GuardSleeps();  // G5
   }
   if (wake_reception) reception_source_->Wake();  // S2
   if (wake_response) response_source_->Wake();
+  if (wake_guard) WakeGuard();
   return absl::OkStatus();
 }
 

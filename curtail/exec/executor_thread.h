@@ -116,6 +116,7 @@ struct Executor::Suspect {
   bool lasts;  // the look before found the same run, and no look found it asleep
   bool known;  // that it computes, since an earlier look
   bool asleep = false;
+  bool computes = false;
 };
 
 inline void Executor::UnparkLast(Seat seat) {

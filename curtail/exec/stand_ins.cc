@@ -19,8 +19,9 @@
 //      as there are threads without a role; the others wait for one, in their order. Runs that do not sleep, one after
 //      the other, bring the kind back to the fibers (TaskKind).
 //  G5  Some time after the last run the guard sleeps until a thread that is about to run something wakes it. Both
-//      sides decide under the mutex: a run either comes before the guard's last look, which sees it, or finds
-//      guard_sleeps_ set. So an idle server makes no look.
+//      sides decide under the mutex: a run either comes before the guard's last look, which finds it in runs_, though
+//      its loop may not tell yet, or finds guard_sleeps_ set. So an idle server makes no look. A switch to a config
+//      with stand-ins wakes the guard, as runs may have begun that did not wake it.
 //
 // Races considered:
 //  - The run ends between the guard's look and the mutex: the guard compares the number of the run again under the
@@ -140,7 +141,7 @@ std::optional<Nanos> Executor::FindRunning() {
     thread->run_seen = run.number;
     if (run.running()) suspects_.push_back({thread.get(), run, lasts, thread->hold == Hold::kBusy});
   }
-  const bool ran = std::exchange(runs_seen_, runs) != runs;
+  const bool ran = std::exchange(runs_seen_, runs) != runs || runs_ > 0;
   if (config_.stand_ins && !suspects_.empty()) return std::nullopt;
   const std::optional<Nanos> next = config_.stand_ins ? pace_.Next({.ran = ran}) : std::nullopt;
   guard_sleeps_ = !next;  // G5
@@ -148,15 +149,15 @@ std::optional<Nanos> Executor::FindRunning() {
 }
 
 void Executor::FindHeldUp(TimePoint now) {  // G1
-  std::erase_if(suspects_, [&](Suspect& suspect) {
+  for (Suspect& suspect : suspects_) {
     Thread& thread = *suspect.thread;
     const int tid = thread.tid.load(std::memory_order_relaxed);
     const Nanos cpu = CpuTimeOf(tid);
     const Nanos used = cpu - std::exchange(thread.cpu_seen, cpu);
-    if (!suspect.lasts) return true;
-    suspect.asleep = Sleeps(tid);
-    return !suspect.asleep && (suspect.known || 2 * used < now - looked_);
-  });
+    suspect.asleep = suspect.lasts && Sleeps(tid);
+    suspect.computes = suspect.lasts && !suspect.known && 2 * used >= now - looked_;
+  }
+  std::erase_if(suspects_, [](const Suspect& suspect) { return !suspect.asleep && !suspect.computes; });
 }
 
 void Executor::NoteHolds() {

@@ -10,6 +10,7 @@
 #include "curtail/base/cpus.h"
 #include "curtail/exec/executor.h"
 #include "curtail/exec/executor_testing.h"
+#include "curtail/exec/guard_pace.h"
 
 namespace curtail {
 namespace {
@@ -66,9 +67,10 @@ TEST_F(StandInsTest, ComeForThreadsThatSleepInATask) {
 // Computes for several looks of the guard, then sleeps until `all` have started.
 class ComputingMeetingTask final : public Task {
  public:
-  ComputingMeetingTask(Counter* started, int all, Counter* met) : meeting_(started, all, met) {}
+  ComputingMeetingTask(Counter* started, int all, Counter* met, Nanos computes = 5 * GuardPace::kShort)
+      : meeting_(started, all, met), computes_(computes) {}
   void Run(const WaitHint& hint) override {
-    const Deadline deadline = Deadline::In(std::chrono::milliseconds(10));
+    const Deadline deadline = Deadline::In(computes_);
     while (!deadline.Expired()) {
     }
     meeting_.Run(hint);
@@ -76,6 +78,7 @@ class ComputingMeetingTask final : public Task {
 
  private:
   MeetingTask meeting_;
+  const Nanos computes_;
 };
 
 TEST_F(StandInsTest, ComeForThreadsThatSleepAfterTheyHaveComputed) {
@@ -199,6 +202,19 @@ TEST_F(StandInsTest, ASwitchWhileThreadsAreHeldUpLeavesNone) {
   EXPECT_EQ(Holders(*executor, 3), 3);
   ASSERT_TRUE(executor->SwitchTo(Config::Auto()).ok());
   EXPECT_EQ(Holders(*executor, 1), 1);
+}
+
+// The task computes until the guard has looked at a config without stand-ins, and sleeps.
+TEST_F(StandInsTest, ComeForAThreadThatSleptBeforeTheSwitch) {
+  const auto executor = Start();
+  ASSERT_TRUE(executor->SwitchTo(*Config::Parse("FIB1")).ok());
+  ComputingMeetingTask first(&started_, 2, &met_, 3 * GuardPace::kLong);
+  receiver_.Feed(&first);
+  ASSERT_TRUE(started_.Await(1));
+  ASSERT_TRUE(executor->SwitchTo(Config::Auto()).ok());
+  MeetingTask second(&started_, 2, &met_);
+  receiver_.Feed(&second);
+  EXPECT_TRUE(met_.Await(2));
 }
 
 TEST(TaskKind, BlocksAfterARowOfSleepsAndNoMoreAfterALongerRowWithout) {

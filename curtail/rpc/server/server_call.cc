@@ -44,7 +44,7 @@ class SleepCounter {
     waits_ = waits_of_thread;
     sleeps_ = Sleeps();
   }
-  // True if the method's handlers now block, and did not before.
+  // As TaskKind::Ran(): true if the method's handlers now block, and the log is to say so.
   bool End(ServedMethod& method) {
     if (!counts_ || method.took() < kLong) return counts_ && method.kind.Ran(/*asleep=*/false);
     return method.kind.Ran(Sleeps() - sleeps_ > waits_of_thread - waits_);
