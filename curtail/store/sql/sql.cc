@@ -15,8 +15,10 @@
 //  Q6  A connection belongs to its lane while it is idle, and to whichever thread took it meanwhile.
 //  Q7  A caller runs a read itself if a connection is idle and no read waits. Another thread would cost it two wake-ups. A
 //      thread that would sleep meanwhile may always do so. One that serves other requests, of a fiber or an asynchronous
-//      model, does so while reads are quick on average: they find their pages in memory. The average moves with each
-//      read, on whichever thread, so a slow one sends the next reads to the reader.
+//      model, does so while reads are quick, as those are that find their pages in memory. A read, on whichever thread,
+//      that takes longer than kQuickNs owes the difference, and a quicker one pays back. While much is owed, reads are
+//      the reader's. So whatever the mix of reads, they hold up callers' threads for kQuickNs on average.
+//  Q8  The connections of a lane are idle when Stop() returns, so that no caller uses one any more.
 #include "curtail/store/sql/sql.h"
 
 #include <algorithm>
@@ -27,10 +29,10 @@
 #include <system_error>
 #include <thread>
 
-#include "absl/cleanup/cleanup.h"
 #include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/executor.h"
+#include "curtail/exec/fiber.h"
 #include "curtail/exec/wait.h"
 #include "curtail/store/sql/postgresql.h"
 #include "curtail/store/sql/sqlite.h"
@@ -72,9 +74,10 @@ namespace {
 
 // A read that takes no longer on average is run by its caller: some times what two wake-ups cost.
 constexpr int64_t kQuickNs = 200'000;
-// The average follows the last so many reads. None counts for more than kMostNs: its thread may have waited for a CPU.
-constexpr int64_t kReadsInAverage = 16;
-constexpr int64_t kMostNs = 2'000'000;
+// Reads may owe this much: a thread that waits for a CPU does.
+constexpr int64_t kToleratedNs = 2'000'000;
+// They owe no more, so that some thousand quick reads pay it back.
+constexpr int64_t kMostNs = 1'000'000'000;
 
 // The present thread is a database's. It may run on in a coroutine of no pool (SqlJob::Finish()), whose reads would hold
 // up what waits for that thread.
@@ -98,6 +101,8 @@ struct SqlDatabase::Impl {
     // False: the queue is full, or has ended.
     bool Put(SqlJob& job, size_t limit);
     void Stop();
+    // Waits until `count` connections are idle: Q8. After Stop(), when the lane's threads have ended.
+    void AwaitIdle(size_t count);
     size_t Count();
     // Wakes a thread for a job and a connection.
     void WakeOne() CURTAIL_REQUIRES(mu);
@@ -130,8 +135,8 @@ struct SqlDatabase::Impl {
   std::vector<std::thread> threads;
   // Atomic; relaxed, as it only chooses the error of a call that no lane takes.
   std::atomic<bool> stopped{false};
-  // Atomic; relaxed, a hint: of a read, as an average that moves. A read may be lost in it.
-  std::atomic<int64_t> read_ns{0};
+  // Atomic; relaxed, a hint: Q7. A read may be lost in it.
+  std::atomic<int64_t> owed_ns{0};
   // Atomic; relaxed, statistics.
   std::atomic<uint64_t> reads{0}, writes{0}, commits{0}, refused{0}, late{0}, failed{0};
 };
@@ -169,7 +174,7 @@ SqlSession* SqlDatabase::Impl::Lane::TakeIdle() {
 void SqlDatabase::Impl::Lane::GiveBack(SqlSession* session) {
   const MutexLock lock(mu);
   idle.push_back(session);
-  if (!jobs.empty()) WakeOne();
+  if (!jobs.empty() || stopping) WakeOne();
 }
 
 bool SqlDatabase::Impl::Lane::Put(SqlJob& job, size_t limit) {
@@ -193,6 +198,19 @@ void SqlDatabase::Impl::Lane::Stop() {
   for (Parker* parker : asleep) parker->Notify();
 }
 
+void SqlDatabase::Impl::Lane::AwaitIdle(size_t count) {
+  Parker parker;
+  MutexLock lock(mu);
+  while (idle.size() < count) {
+    const uint32_t ticket = parker.Ticket();
+    asleep.push_back(&parker);
+    lock.Unlock();
+    parker.Wait(ticket, Deadline::Infinite());  // sure to end: a read has a deadline
+    lock.Lock();
+    std::erase(asleep, &parker);
+  }
+}
+
 size_t SqlDatabase::Impl::Lane::Count() {
   const MutexLock lock(mu);
   return jobs.size();
@@ -211,6 +229,8 @@ void SqlDatabase::Impl::RunWork(SqlSession& session, SqlJob& job) {
     job.status = job.work(session);
   } catch (const std::exception& thrown) {
     job.status = absl::InternalError(Join("a work on ", options.path, " threw: ", thrown.what()));
+  } catch (...) {
+    job.status = absl::InternalError(Join("a work on ", options.path, " threw"));
   }
   if (!job.status.ok()) failed.fetch_add(1, std::memory_order_relaxed);
 }
@@ -221,9 +241,8 @@ void SqlDatabase::Impl::RunRead(SqlSession& session, SqlJob& job) {
   session.SetDeadline(job.deadline);
   job.status = session.Begin(/*write=*/false);
   if (job.status.ok()) RunWork(session, job);
-  const int64_t average = read_ns.load(std::memory_order_relaxed);
-  const int64_t took = std::min<int64_t>((Now() - begun).count(), kMostNs);
-  read_ns.store(average + (took - average) / kReadsInAverage, std::memory_order_relaxed);
+  const int64_t owed = owed_ns.load(std::memory_order_relaxed) + (Now() - begun).count() - kQuickNs;
+  owed_ns.store(std::clamp<int64_t>(owed, 0, kMostNs), std::memory_order_relaxed);
 }
 
 void SqlDatabase::Impl::ReadJobs() {
@@ -245,13 +264,14 @@ void SqlDatabase::Impl::EndRead(SqlSession* session) {
 bool SqlDatabase::Impl::RunHere(SqlJob& job) {
   if (job.write || !options.postgresql.empty()) return false;
   const bool sleeps = CurrentWait().waiting == Waiting::kSync;
-  const bool quick = read_ns.load(std::memory_order_relaxed) <= kQuickNs;
+  const bool quick = owed_ns.load(std::memory_order_relaxed) <= kToleratedNs;
   if (of_a_database || (!sleeps && !quick)) return false;
   SqlSession* const session = lanes[0].TakeIdle();
   if (session == nullptr) return false;
-  const absl::Cleanup end = [&] { EndRead(session); };  // whatever the work throws
   if (!quick) FlushBeforeWait();
   RunRead(*session, job);
+  EndRead(session);
+  Fiber::YieldIfLong();  // quick reads one after the other are a long run
   return true;
 }
 
@@ -306,6 +326,7 @@ void SqlDatabase::Impl::Stop() {
   for (Lane& lane : lanes) lane.Stop();
   for (std::thread& thread : threads) thread.join();
   threads.clear();
+  if (!sessions.empty()) lanes[0].AwaitIdle(sessions.size() - 1);
 }
 
 SqlDatabase::SqlDatabase(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
