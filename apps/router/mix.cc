@@ -150,7 +150,7 @@ absl::Status CheckMix(const Reading& reading, std::string_view name) {
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return absl::NotFoundError(
+    return absl::InvalidArgumentError(
         Join("workload \"", path, "\" is none of a, b, c, d, f, and no file that can be read"));
   }
   std::string text(kMaxFileBytes + 1, '\0');

@@ -140,13 +140,15 @@ apps::AppRequests Requests() {
           .make = [](const apps::RequestOptions& o) -> absl::StatusOr<std::unique_ptr<Workload>> {
             SocialWorkloadOptions options;
             options.mix = o.Text("mix", options.mix);
-            if (absl::Status status = CheckMix(options.mix); !status.ok())
-              return status;  // before there are users
+            options.users = o.Text("senders", options.users);
+            // Before there are users, which tell the rest.
+            absl::Status status = CheckMix(options.mix);
+            status.Update(ParseItemChoice(options.users, 1, options.seed).status());
+            if (!status.ok()) return status;
             const absl::StatusOr<std::string> folder = DataFolder(o.data);
             if (!folder.ok()) return folder.status();
             absl::StatusOr<std::vector<LoadUser>> users = ReadLoadUsers(*folder);
             if (!users.ok()) return users.status();
-            options.users = o.Text("senders", options.users);
             return MakeSocialWorkload(*std::move(users), options);
           }};
 }

@@ -16,8 +16,19 @@ TEST(Application, RequestsOfDataThatIsPreparedAreMadeLater) {
   const auto application = MakeApplication("social", options);
   ASSERT_TRUE(application.ok()) << application.status();
   EXPECT_TRUE(absl::IsNotFound((*application)->requests().status())) << (*application)->requests().status();
-  options.own["mix"] = "nonsense";
-  EXPECT_TRUE(absl::IsInvalidArgument(MakeApplication("social", options).status())) << "no need to start it";
+}
+
+TEST(Application, AWrongOptionIsWrongBeforeAnythingStarts) {
+  ApplicationOptions options;
+  options.data = Join(testing::TempDir(), "application_test.", getpid(), "/none");
+  for (const char* option : {"mix", "senders"}) {
+    options.own = {{option, "nonsense"}};
+    const absl::Status status = MakeApplication("social", options).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << option << ": " << status;
+  }
+  ApplicationOptions router;
+  router.own = {{"queries", "nonsense"}};
+  EXPECT_TRUE(absl::IsInvalidArgument(MakeApplication("router", router).status()));
 }
 
 TEST(Application, ThereIsNoOther) {
