@@ -174,6 +174,28 @@ class Session:
                 self.void += application.void
                 self.runs += application.runs
 
+    def take_turns(self, copies, turns, rps=(), schedule=(), closed=(), programs=None):
+        """The values of measure.py, by measure and copy, a turn after another. `copies` has the flags of each; `turns` are those
+        of a round."""
+        options = types.SimpleNamespace(
+            curtail=self.curtail,
+            app="social",
+            load=[],
+            fine=(0, VOID),
+            copies={name: [*self.settings, *flags] for name, flags in copies.items()},
+            settle={},
+            rounds=self.rounds,
+            turns=turns if self.seconds >= 1 else 1,
+            seconds=self.seconds,
+            rps=rps,
+            schedule=schedule,
+            closed=closed,
+        )
+        self.say(f"each round starts {len(copies)} copies")
+        random.seed(1)
+        with tempfile.TemporaryDirectory(prefix="social-study-") as folder:
+            return measure.measure_rounds(options, measure.write_copies("social", copies, folder, programs))
+
     def say(self, words):
         end = "" if sys.stderr.isatty() else "\n"
         passed = int(time.monotonic() - self.begun)

@@ -3,6 +3,7 @@
 """The studies of the social network, beside those of the DeathStarBench paper: each starts it as processes of this machine,
 loads it, prints a table, and writes its numbers and a picture.
 
+  monolith   services as processes, and the same in one process: latency over load
   breakdown  where the time of requests goes, at low load and at saturation
   skew       the highest load within p99 < 50 ms, by how few users send most requests
   slow       one slow service: whose latency follows
@@ -11,6 +12,7 @@ loads it, prints a table, and writes its numbers and a picture.
   tracing    with traces and without
   queries    latency by kind of request
   stacks     the same handlers with fibers, with a thread a call, and on grpc++
+  fences     a pool of threads, asynchronous calls, fences and fibers under traces of load
 
 Each takes 2 to 6 minutes, and wants the machine for itself: it does not begin while other programs use it. Ctrl-C ends it,
 and all that it has started.
@@ -33,7 +35,7 @@ import sys
 
 import session
 
-STUDIES = ("breakdown", "skew", "slow", "models", "policies", "tracing", "queries", "stacks")
+STUDIES = ("monolith", "breakdown", "skew", "slow", "models", "policies", "tracing", "queries", "stacks", "fences")
 CURTAIL = pathlib.Path(__file__).resolve().parents[2] / "build/bench/tools/curtail/curtail"
 
 

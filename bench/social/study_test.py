@@ -20,8 +20,10 @@ import xml.etree.ElementTree as xml
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import session  # noqa: E402  (it knows where measure and picture are)
 import breakdown  # noqa: E402
+import fences  # noqa: E402
 import measure  # noqa: E402
 import models  # noqa: E402
+import monolith  # noqa: E402
 import picture  # noqa: E402
 import policies  # noqa: E402
 import queries  # noqa: E402
@@ -182,6 +184,26 @@ class Pictures(unittest.TestCase):
             stacks: (
                 {"at_a_time": 32, "turns": {s: {mix: [load(v)] * 2 for mix in stacks.MIXES} for v, s in enumerate(stacks.STACKS, 1)}},
                 "| compose, curtail, fibers | 250 (250-250) | 0.50 (0.50-0.50) | 1.50 (1.50-1.50) | 1.80 | 18.0 | 2 |",
+            ),
+            monolith: (
+                {
+                    "values": {
+                        f"{what} at {rate}/s, us": {"services": [2000] * 2, "monolith": [500] * 2, "redis": [2000] * 2}
+                        for what in ("p50", "p99", "CPU a request")
+                        for rate in monolith.RATES
+                    }
+                },
+                "| p50 at 100/s, ms | 2.00 | 0.50 (0.25-0.25) | 2.00 (1.00-1.00) |",
+            ),
+            fences: (
+                {
+                    "values": {
+                        f"{what} in {fences.schedule(trace)}{unit}": {c: [4000 * v] * 2 for v, c in enumerate(fences.COPIES, 1)}
+                        for what, unit in (("mean", ", us"), ("p99", ", us"), ("failed", ""))
+                        for trace in fences.TRACES
+                    }
+                },
+                "| slow, asynchronous calls | 8 (8-8) | 2.00 (2.00-2.00) | 8 (8-8) | 16000 | 244, 598, 0 |",
             ),
             queries: ({"rounds": {"repost": [[(2000, True)] * 4, [(4000, False)]]}}, "| repost | 5 | 1 |"),
         }

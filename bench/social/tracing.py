@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tracing costs: off, one request in 1000, all (DeathStarBench, section 3.7)."""
 
-import random
-import tempfile
-import types
-
-import measure
 import picture
 import session
 
@@ -18,24 +13,7 @@ QUICK = {"rounds": 1, "seconds": 0.2}
 
 
 def run(s):
-    options = types.SimpleNamespace(
-        curtail=s.curtail,
-        app="social",
-        load=[],
-        fine=(0, session.VOID),
-        copies={name: [*s.settings, *flags] for name, flags in COPIES.items()},
-        settle={},
-        rounds=s.rounds,
-        turns=TURNS if s.seconds >= 1 else 1,
-        seconds=s.seconds,
-        rps=[RATE],
-        schedule=[],
-        closed=[AT_A_TIME],
-    )
-    s.say("each round starts three copies")
-    random.seed(1)
-    with tempfile.TemporaryDirectory(prefix="social-study-") as folder:
-        return {"values": measure.measure_rounds(options, measure.write_copies("social", COPIES, folder))}
+    return {"values": s.take_turns(COPIES, TURNS, rps=[RATE], closed=[AT_A_TIME])}
 
 
 def compared(result):
