@@ -327,14 +327,19 @@ class Objects {
     return Yaml::Map({{"protocol", protocol}, {"port", port}});
   }
 
+  // True if the outside calls it: the entry, what speaks HTTP, and what no other service is there for.
+  static bool IsOpen(const ServicePlan& service) {
+    return service.spec->entry || service.spec->protocol == "http" || service.callers.empty();
+  }
+
   // Its callers may reach it, and it those that it calls. Metrics may be read by every pod of the cluster.
   Yaml Policy(const ServicePlan& service) const {
     Yaml ingress = Yaml::List();
     Yaml callers = Yaml::List();
     for (const std::string& caller : service.callers) callers.Push(PodsOf(caller));
-    if (service.spec->entry) {
+    if (IsOpen(service)) {
       ingress.Push(Yaml::Map({{"ports", Yaml::List({Port(service.port)})}}));
-    } else if (!callers.empty()) {
+    } else {
       ingress.Push(Yaml::Map({{"from", std::move(callers)}, {"ports", Yaml::List({Port(service.port)})}}));
     }
     if (service.spec->IsHosted()) {

@@ -14,6 +14,7 @@ namespace curtail::tool {
 namespace {
 
 constexpr char kMadeBy[] = "# Made by curtail render; docs/kubernetes.md of curtail explains it.\n";
+constexpr int kFirstHttpPort = 8000;  // of this machine
 
 std::string Filled(const Plan& plan, const std::string& text) { return FillIn(text, plan.values); }
 
@@ -50,7 +51,27 @@ Yaml ComposeContainer(const Plan& plan, const std::vector<std::string>& command,
                     {"tmpfs", Yaml::List({"/tmp"})}});
 }
 
-Yaml ComposeService(const Plan& plan, const ServicePlan& service, const InstancePlan& workload) {
+// The ports of this machine at which the containers are reached, by their names: the entry's is its own, and those that
+// speak HTTP have the ports from 8000 on.
+std::map<std::string, int> PublishedPorts(const Plan& plan) {
+  const ServicePlan* const entry = plan.Find(plan.topology.entry().name);
+  std::map<std::string, int> ports;
+  int next = kFirstHttpPort;
+  for (const ServicePlan& service : plan.services) {
+    for (const InstancePlan& workload : service.workloads) {
+      if (&service == entry) {
+        ports[workload.name] = service.port;
+      } else if (service.spec->protocol == "http") {
+        if (entry != nullptr && next == entry->port) ++next;
+        ports[workload.name] = next++;
+      }
+    }
+  }
+  return ports;
+}
+
+Yaml ComposeService(const Plan& plan, const ServicePlan& service, const InstancePlan& workload,
+                    const std::map<std::string, int>& published) {
   Yaml container = ComposeContainer(plan, workload.command, "unless-stopped");
   container.Add("stop_grace_period", absl::StrCat(plan.drain_s + 5, "s"));
   const auto limit = [&](const char* what) {
@@ -61,8 +82,8 @@ Yaml ComposeService(const Plan& plan, const ServicePlan& service, const Instance
       "deploy",
       Yaml::Map(
           {{"resources", Yaml::Map({{"limits", Yaml::Map({{"cpus", limit("cpu")}, {"memory", memory}})}})}}));
-  if (service.spec->entry) {
-    container.Add("ports", Yaml::List({absl::StrCat("127.0.0.1:", service.port, ":", service.port)}));
+  if (const auto port = published.find(workload.name); port != published.end()) {
+    container.Add("ports", Yaml::List({absl::StrCat("127.0.0.1:", port->second, ":", service.port)}));
   }
   Yaml before = Yaml::List();
   for (const std::string& callee : service.callees) {
@@ -130,9 +151,10 @@ std::vector<RenderedFile> HelmChart(const Plan& plan) {
 std::vector<RenderedFile> ComposeFile(const Plan& plan) {
   Yaml services = Yaml::Map(), volumes = Yaml::Map(), secrets = Yaml::Map();
   std::string entry;
+  const std::map<std::string, int> published = PublishedPorts(plan);
   for (const ServicePlan& service : plan.services) {
     for (const InstancePlan& workload : service.workloads) {
-      services.Add(workload.name, ComposeService(plan, service, workload));
+      services.Add(workload.name, ComposeService(plan, service, workload, published));
       if (service.keeps_data()) volumes.Add(workload.name, Yaml::Map());
       if (service.spec->entry) entry = workload.name;
     }

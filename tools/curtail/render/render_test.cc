@@ -28,6 +28,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::Pair;
 
 // Has one of everything that a topology can say.
 constexpr char kShop[] = R"(application: shop
@@ -59,6 +60,10 @@ services:
     secrets: {tokens: --secret}
     scales: true
     entry: true
+  gateway:
+    run: curtail-gateway ${front-end.address} --listen ${host}:${port}
+    protocol: http
+    calls: [front-end]
 prepare: shop fill --target ${entry} --data ${folder}
 )";
 
@@ -163,7 +168,44 @@ TEST(Render, OnlyCallersReachAService) {
             "front-end");
   EXPECT_EQ(leaf["ingress"][1]["ports"][0]["port"].as<int>(), 9464);
   EXPECT_EQ(leaf["egress"].size(), 2u) << "the name service, and its cache";
-  EXPECT_FALSE(objects.at("NetworkPolicy shop-front-end")["spec"]["ingress"][0]["from"].IsDefined());
+}
+
+// Clients call the entry and what speaks HTTP, and may call what no other service does.
+TEST(Render, TheOutsideReachesWhatItCalls) {
+  const auto is_open = [](const YAML::Node& policy) {
+    const YAML::Node first = policy["spec"]["ingress"][0];
+    return first.IsDefined() && !first["from"].IsDefined() && first["ports"][0]["port"].as<int>() == 8080;
+  };
+  const auto objects = ObjectsOf(PlainManifests(PlanOf(kShop)));
+  EXPECT_TRUE(is_open(objects.at("NetworkPolicy shop-front-end")));
+  EXPECT_TRUE(is_open(objects.at("NetworkPolicy shop-gateway")));
+  EXPECT_FALSE(is_open(objects.at("NetworkPolicy shop-pay")));
+  const auto more = ObjectsOf(PlainManifests(PlanOf(R"(application: a
+services:
+  page:
+    run: page --port ${port}
+    protocol: http
+  front:
+    run: a --service front
+    calls: [page]
+    entry: true
+  batch:
+    run: a --service batch
+    calls: [front]
+)")));
+  EXPECT_TRUE(is_open(more.at("NetworkPolicy a-page"))) << "a browser asks for it as well";
+  EXPECT_TRUE(is_open(more.at("NetworkPolicy a-batch"))) << "nobody else could have a use for it";
+}
+
+TEST(Render, ComposePublishesTheEntryAndHttp) {
+  const YAML::Node services = YAML::Load(ComposeFile(PlanOf(kShop)).front().text)["services"];
+  std::map<std::string, std::string> ports;
+  for (const auto& service : services) {
+    if (service.second["ports"].IsDefined())
+      ports[service.first.as<std::string>()] = service.second["ports"][0].as<std::string>();
+  }
+  EXPECT_THAT(ports, ElementsAre(Pair("shop-front-end", "127.0.0.1:8080:8080"),
+                                 Pair("shop-gateway", "127.0.0.1:8000:8080")));
 }
 
 // As the restricted Pod Security Standard asks.
