@@ -31,7 +31,7 @@ class Objects {
     // The command that fills the stores may leave files in the folder of data that requests need, such as sessions.
     const auto& prepare = plan_.prepare;
     if (std::find(prepare.begin(), prepare.end(), kDataFolder) != prepare.end()) {
-      pod.Add("initContainers", Yaml::List({JobContainer("prepare", prepare)}));
+      pod.Add("initContainers", Yaml::List({PrepareContainer()}));
     }
     Yaml load = JobContainer("load", command);
     // Without a limit of CPU: a generator that is stopped measures itself.
@@ -168,17 +168,25 @@ class Objects {
     }
     Yaml spec = PodBase();
     spec.Add("terminationGracePeriodSeconds", plan_.drain_s + kAfterDrainSeconds);
-    Yaml spread = Yaml::List();
-    for (const char* key : {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}) {
-      spread.Push(Yaml::Map({{"maxSkew", 1},
-                             {"topologyKey", key},
-                             {"whenUnsatisfiable", "ScheduleAnyway"},
-                             {"labelSelector", Selector(ServiceLabels(service.spec->name))}}));
-    }
-    spec.Add("topologySpreadConstraints", std::move(spread));
+    spec.Add("topologySpreadConstraints", Spread(service, workload));
     spec.Add("containers", Yaml::List({ServiceContainer(service, workload)}));
     spec.Add("volumes", Volumes(service));
     return Yaml::Map({{"metadata", std::move(metadata)}, {"spec", std::move(spec)}});
+  }
+
+  // Pods of one instance stand in for each other, so they are what must lie apart. Those of a Deployment that is replaced
+  // do not count.
+  Yaml Spread(const ServicePlan& service, const InstancePlan& workload) const {
+    Yaml spread = Yaml::List();
+    for (const char* key : {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}) {
+      Yaml constraint = Yaml::Map({{"maxSkew", 1},
+                                   {"topologyKey", key},
+                                   {"whenUnsatisfiable", "ScheduleAnyway"},
+                                   {"labelSelector", Selector(Labels(service, workload))}});
+      if (!service.keeps_data()) constraint.Add("matchLabelKeys", Yaml::List({"pod-template-hash"}));
+      spread.Push(std::move(constraint));
+    }
+    return spread;
   }
 
   Yaml PodBase() const {
@@ -199,7 +207,7 @@ class Objects {
     }
     container.Add("ports", std::move(ports));
     AddProbes(service, &container);
-    container.Add("resources", Resources(service));
+    container.Add("resources", Resources(service.value + ".resources"));
     container.Add("securityContext", ContainerSecurity());
     container.Add("volumeMounts", Mounts(service));
     return container;
@@ -240,12 +248,13 @@ class Objects {
              Yaml::Map({{"periodSeconds", 20}, {"timeoutSeconds", 10}, {"failureThreshold", 6}}), container);
   }
 
-  Yaml Resources(const ServicePlan& service) const {
+  // `value` is where the chart has them.
+  Yaml Resources(const std::string& value) const {
     Yaml resources = Yaml::Map();
     for (const std::string kind : {"requests", "limits"}) {
       Yaml amounts = Yaml::Map();
       for (const std::string what : {"cpu", "memory"}) {
-        amounts.Add(what, ValueOf(absl::StrCat(service.value, ".resources.", kind, ".", what)));
+        amounts.Add(what, ValueOf(absl::StrCat(value, ".", kind, ".", what)));
       }
       resources.Add(kind, std::move(amounts));
     }
@@ -404,10 +413,14 @@ class Objects {
         {{"metadata", Yaml::Map({{"labels", ServiceLabels(component)}})}, {"spec", std::move(pod)}});
   }
 
+  Yaml PrepareContainer() const {
+    return JobContainer("prepare", plan_.prepare).Add("resources", Resources("prepare.resources"));
+  }
+
   Yaml PrepareJob() const {
     Yaml pod = PodBase();
     pod.Add("restartPolicy", "OnFailure");
-    pod.Add("containers", Yaml::List({JobContainer("prepare", plan_.prepare)}));
+    pod.Add("containers", Yaml::List({PrepareContainer()}));
     Yaml job = Begin("batch/v1", "Job", application_ + "-prepare", ServiceLabels("prepare"));
     // It fails until the application serves.
     Yaml spec = Yaml::Map({{"backoffLimit", 30}});

@@ -157,6 +157,21 @@ TEST(Render, AnOldPodStaysUntilCallersKnowItsSuccessor) {
   EXPECT_EQ(front_end["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"].as<int>(), 0);
 }
 
+// Two instances have different parts of the data, so it is the pods of one that must not share a machine.
+TEST(Render, PodsOfAnInstanceLieApart) {
+  const auto objects = ObjectsOf(PlainManifests(PlanOf(kShop)));
+  const auto spread = [&](const std::string& object) {
+    return objects.at(object)["spec"]["template"]["spec"]["topologySpreadConstraints"];
+  };
+  for (const YAML::Node& constraint : spread("Deployment shop-leaf-1")) {
+    EXPECT_EQ(constraint["labelSelector"]["matchLabels"]["curtail-instance"].as<std::string>(), "leaf-1");
+    EXPECT_EQ(constraint["matchLabelKeys"][0].as<std::string>(), "pod-template-hash");
+  }
+  EXPECT_EQ(spread("Deployment shop-leaf-1").size(), 2u);
+  EXPECT_FALSE(spread("StatefulSet shop-cart-store")[0]["matchLabelKeys"].IsDefined())
+      << "its pods have no such label";
+}
+
 // A policy lets in those that call a service, and nobody else but readers of metrics.
 TEST(Render, OnlyCallersReachAService) {
   const auto objects = ObjectsOf(PlainManifests(PlanOf(kShop)));
@@ -265,6 +280,26 @@ TEST(Render, ALoadTestIsPreparedWhereItNeedsFiles) {
   };
   EXPECT_TRUE(prepared(kShop));
   EXPECT_FALSE(prepared(absl::StrReplaceAll(kShop, {{"${entry} --data ${folder}", "${entry}"}})));
+}
+
+// A namespace with a quota takes no pod of which a container does not say what it needs.
+TEST(Render, EveryContainerSaysWhatItNeeds) {
+  const auto check = [](const YAML::Node& pod) {
+    for (const char* list : {"initContainers", "containers"}) {
+      for (const YAML::Node& container : pod[list]) {
+        SCOPED_TRACE(container["name"].as<std::string>());
+        EXPECT_TRUE(container["resources"]["requests"]["cpu"].IsDefined());
+        EXPECT_TRUE(container["resources"]["requests"]["memory"].IsDefined());
+        EXPECT_TRUE(container["resources"]["limits"]["memory"].IsDefined());
+      }
+    }
+  };
+  const Plan plan = PlanOf(kShop);
+  for (const auto& [name, object] : ObjectsOf(PlainManifests(plan))) {
+    SCOPED_TRACE(name);
+    if (object["spec"]["template"].IsDefined()) check(object["spec"]["template"]["spec"]);
+  }
+  check(YAML::Load(LoadJobOf(plan))["spec"]["template"]["spec"]);
 }
 
 TEST(Render, UsesWhatRunsAlready) {

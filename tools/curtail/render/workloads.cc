@@ -212,8 +212,12 @@ Yaml MakeValues(const Plan& plan, const RenderOptions& options) {
     values.Add("storage", Yaml::Map({{"size", "1Gi"}, {"className", "", "Empty: the cluster's default"}}),
                "A volume for each service that keeps data");
   }
-  if (!plan.prepare.empty())
-    values.Add("prepare", Yaml::Map({{"enabled", true}}), "The Job that fills the stores");
+  if (!plan.prepare.empty()) {
+    const Yaml little = Yaml::Map({{"requests", Yaml::Map({{"cpu", kCpu}, {"memory", "64Mi"}})},
+                                   {"limits", Yaml::Map({{"cpu", "1"}, {"memory", "512Mi"}})}});
+    values.Add("prepare", Yaml::Map({{"enabled", true}, {"resources", little}}),
+               "The Job that fills the stores");
+  }
   return values;
 }
 
