@@ -39,8 +39,8 @@ class Objects {
                                      {"limits", Yaml::Map({{"memory", "2Gi"}})}}));
     pod.Add("containers", Yaml::List({std::move(load)}));
     Yaml job = Yaml::Map({{"apiVersion", "batch/v1"}, {"kind", "Job"}});
-    job.Add("metadata",
-            Yaml::Map({{"generateName", application_ + "-load-"}, {"labels", ServiceLabels("load")}}));
+    job.Add("metadata", Yaml::Map({{"generateName", application_ + "-load-"},
+                                   {"labels", Described(ServiceLabels("load"))}}));
     // It is removed by who made it; if that is not to be, by the cluster.
     Yaml spec = Yaml::Map({{"backoffLimit", 0}, {"ttlSecondsAfterFinished", kKeptSeconds}});
     spec.Add("template", JobPod("load", std::move(pod)));
@@ -76,18 +76,24 @@ class Objects {
 
   // ----- parts of several objects ------------------------------------------------------------------------------------
 
+  // The labels of ServiceLabels() and Labels() are those by which objects find pods, and never change.
   Yaml ServiceLabels(const std::string& service) const {
     return Yaml::Map({{"app.kubernetes.io/name", application_}, {"app.kubernetes.io/component", service}});
   }
   Yaml Labels(const ServicePlan& service, const InstancePlan& workload) const {
     return ServiceLabels(service.spec->name).Add("curtail-instance", workload.instance);
   }
+  // With those that tell people and tools of which installation an object is a part.
+  Yaml Described(Yaml labels) const {
+    labels.Add("app.kubernetes.io/instance", ValueOf("Release.Name"));
+    return labels.Add("app.kubernetes.io/managed-by", ValueOf("Release.Service"));
+  }
   Yaml Selector(Yaml labels) const { return Yaml::Map({{"matchLabels", std::move(labels)}}); }
 
   Yaml Begin(const char* version, const char* kind, const std::string& name, Yaml labels) const {
     return Yaml::Map({{"apiVersion", version},
                       {"kind", kind},
-                      {"metadata", Yaml::Map({{"name", name}, {"labels", std::move(labels)}})}});
+                      {"metadata", Yaml::Map({{"name", name}, {"labels", Described(std::move(labels))}})}});
   }
 
   const char* PortName(const ServicePlan& service) const { return service.spec->grpc() ? "grpc" : "tcp"; }
@@ -160,7 +166,7 @@ class Objects {
   }
 
   Yaml Pod(const ServicePlan& service, const InstancePlan& workload) const {
-    Yaml metadata = Yaml::Map({{"labels", Labels(service, workload)}});
+    Yaml metadata = Yaml::Map({{"labels", Described(Labels(service, workload))}});
     if (service.spec->IsHosted()) {
       metadata.Add("annotations", Yaml::Map({{"prometheus.io/scrape", "true"},
                                              {"prometheus.io/port", absl::StrCat(kAdminPort)},
@@ -190,9 +196,11 @@ class Objects {
   }
 
   Yaml PodBase() const {
-    return Yaml::Map({{"automountServiceAccountToken", false},
-                      {"enableServiceLinks", false},
-                      {"securityContext", PodSecurity()}});
+    return Yaml::Map(
+        {{"automountServiceAccountToken", false},
+         {"enableServiceLinks", false},
+         {If("imagePullSecrets") + "imagePullSecrets", Yaml::Map({{BlockOf("imagePullSecrets"), ""}})},
+         {"securityContext", PodSecurity()}});
   }
 
   Yaml ServiceContainer(const ServicePlan& service, const InstancePlan& workload) const {
@@ -372,7 +380,10 @@ class Objects {
     for (const Wiring& call : service.spec->calls) outside = outside || plan_.Find(call.service) == nullptr;
     if (outside) egress.Push(Yaml::Map({{"ports", Yaml::List({Yaml::Map({{"protocol", "TCP"}})})}}));
     if (service.spec->IsHosted()) {
-      egress.Push(Yaml::Map({{If("tracing.to") + "ports", Yaml::List({Port(4318), Port(9411)})}}));
+      egress.Push(Yaml::Map(
+          {{If("tracing.to") + "ports",
+            Yaml::List(
+                {Yaml::Map({{"protocol", "TCP"}}).Add("port", Yaml::Plain(PortOfUrl("tracing.to")))})}}));
     }
     Yaml spec = Yaml::Map({{"podSelector", Selector(ServiceLabels(service.spec->name))},
                            {"policyTypes", Yaml::List({"Ingress", "Egress"})},
@@ -384,10 +395,12 @@ class Objects {
 
   Yaml Monitor(const ServicePlan& service) const {
     const Yaml endpoint = Yaml::Map({{"port", "admin"}, {"path", "/metrics"}});
-    return Begin("monitoring.coreos.com/v1", "ServiceMonitor", service.name,
-                 ServiceLabels(service.spec->name))
-        .Add("spec", Yaml::Map({{"selector", Selector(ServiceLabels(service.spec->name))},
-                                {"endpoints", Yaml::List({endpoint})}}));
+    Yaml monitor =
+        Begin("monitoring.coreos.com/v1", "ServiceMonitor", service.name, ServiceLabels(service.spec->name));
+    const std::string own = "serviceMonitor.labels";
+    monitor.Find("metadata")->Find("labels")->Add(If(own) + BlockOf(own), "");
+    return monitor.Add("spec", Yaml::Map({{"selector", Selector(ServiceLabels(service.spec->name))},
+                                          {"endpoints", Yaml::List({endpoint})}}));
   }
 
   // ----- jobs --------------------------------------------------------------------------------------------------------
@@ -409,8 +422,8 @@ class Objects {
       volumes.Push(Yaml::Map({{"name", volume}, {"emptyDir", Yaml::Map()}}));
     }
     pod.Add("volumes", std::move(volumes));
-    return Yaml::Map(
-        {{"metadata", Yaml::Map({{"labels", ServiceLabels(component)}})}, {"spec", std::move(pod)}});
+    return Yaml::Map({{"metadata", Yaml::Map({{"labels", Described(ServiceLabels(component))}})},
+                      {"spec", std::move(pod)}});
   }
 
   Yaml PrepareContainer() const {

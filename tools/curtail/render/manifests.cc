@@ -16,7 +16,11 @@ namespace {
 constexpr char kMadeBy[] = "# Made by curtail render; docs/kubernetes.md of curtail explains it.\n";
 constexpr int kFirstHttpPort = 8000;  // of this machine
 
-std::string Filled(const Plan& plan, const std::string& text) { return FillIn(text, plan.values); }
+std::string Filled(const Plan& plan, const std::string& text) {
+  Yaml values = plan.values;
+  values.Add("Release", Yaml::Map({{"Name", plan.topology.application}, {"Service", "curtail"}}));
+  return FillIn(text, values);
+}
 
 // The words of a command with values in the place of markers. A word whose condition does not hold is left out.
 std::vector<std::string> FilledCommand(const Plan& plan, const std::vector<std::string>& command) {

@@ -8,8 +8,12 @@
 //   «services.leaf.replicas»    the value: replicas: «services.leaf.replicas»
 //   «?tracing.to»key: ...       this line, and the lines below it that are set in further, only if the value is true
 //   «!tracing.to»key: ...       only if it is not
+//   «tracing.to:port»           the port of the URL that is the value; 80 if it names none
+//   «*imagePullSecrets»: ""     in the line's place all of a map or a list
+//   «Release.Name»              no value, but known to Helm; elsewhere `values` has it all the same
 //
-// A condition stands in front of a key, or in front of an item of a list. Pure functions; any thread.
+// A condition stands in front of a key, or in front of an item of a list; a block is a key, maybe after a condition. Pure
+// functions; any thread.
 #pragma once
 
 #include <string>
@@ -23,6 +27,9 @@ namespace curtail::tool {
 std::string ValueOf(std::string_view path);
 std::string If(std::string_view path);
 std::string IfNot(std::string_view path);
+// "«path:port»" and "«*path»".
+std::string PortOfUrl(std::string_view path);
+std::string BlockOf(std::string_view path);
 
 // True if the text could be mistaken for one that has markers.
 bool HasMarkers(std::string_view text);

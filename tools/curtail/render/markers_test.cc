@@ -12,6 +12,9 @@ Yaml Values() {
   return Yaml::Map({{"replicas", 3},
                     {"name", "shop"},
                     {"none", ""},
+                    {"to", "otlp=http://[fd00::1]:4318/v1:2/traces"},
+                    {"labels", Yaml::Map({{"team", "carts"}, {"on", "true"}})},
+                    {"Release", Yaml::Map({{"Name", "first"}})},
                     {"store", Yaml::Map({{"on", true}, {"addresses", Yaml::List({"a:1", "b:2"})}})}});
 }
 
@@ -38,6 +41,34 @@ TEST(Markers, AreConditionsOfItems) {
                                         "--b=", ValueOf("name"), "\"\n- ", If("none"), "c: 1\n  d: 2\n- ",
                                         If("name"), "e: 1\n  ", If("none"), "f: 2\n");
   EXPECT_EQ(FillIn(text, Values()), "- \"--b=shop\"\n- e: 1\n");
+}
+
+TEST(Markers, ArePortsOfUrls) {
+  const std::string text = absl::StrCat("port: ", PortOfUrl("to"), "\n");
+  EXPECT_EQ(FillIn(text, Values()), "port: 4318\n");
+  for (const char* url : {"memory", "zipkin=http://collector", "otlp=http://[fd00::12]/x"}) {
+    EXPECT_EQ(FillIn(text, Yaml::Map({{"to", url}})), "port: 80\n") << url;
+  }
+  EXPECT_EQ(
+      AsTemplate(text),
+      "port: {{ .Values.to | regexFind \":[0-9]+(/.*)?$\" | regexFind \"[0-9]+\" | default \"80\" }}\n");
+}
+
+TEST(Markers, AreMapsAndLists) {
+  const std::string text = absl::StrCat("labels:\n  a: 1\n  ", If("labels"), BlockOf("labels"),
+                                        ": \"\"\nlist:\n  ", BlockOf("store.addresses"), ": \"\"\n");
+  EXPECT_EQ(FillIn(text, Values()),
+            "labels:\n  a: 1\n  team: carts\n  on: \"true\"\nlist:\n  - a:1\n  - b:2\n");
+  EXPECT_EQ(
+      AsTemplate(text),
+      "labels:\n  a: 1\n{{- if .Values.labels }}\n  {{- toYaml .Values.labels | nindent 2 }}\n{{- end }}\n"
+      "list:\n  {{- toYaml .Values.store.addresses | nindent 2 }}\n");
+}
+
+TEST(Markers, AreWhatHelmKnows) {
+  const std::string text = absl::StrCat("a: ", ValueOf("Release.Name"), "\n");
+  EXPECT_EQ(FillIn(text, Values()), "a: first\n");
+  EXPECT_EQ(AsTemplate(text), "a: {{ .Release.Name }}\n");
 }
 
 TEST(Markers, LeaveOtherTextAlone) {

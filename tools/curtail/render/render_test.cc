@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -210,6 +211,47 @@ services:
 )")));
   EXPECT_TRUE(is_open(more.at("NetworkPolicy a-page"))) << "a browser asks for it as well";
   EXPECT_TRUE(is_open(more.at("NetworkPolicy a-batch"))) << "nobody else could have a use for it";
+}
+
+TEST(Render, SpansLeaveByThePortOfTheirCollector) {
+  const std::vector<RenderedFile> chart = HelmChart(PlanOf(kShop));
+  const auto leaf = std::find_if(chart.begin(), chart.end(),
+                                 [](const RenderedFile& file) { return file.path == "templates/leaf.yaml"; });
+  ASSERT_NE(leaf, chart.end());
+  EXPECT_THAT(leaf->text, HasSubstr("port: {{ .Values.tracing.to | regexFind"));
+}
+
+// Selectors of workloads cannot be changed, and a release may be installed over one that had no such labels.
+TEST(Render, ObjectsSayWhatTheyArePartOf) {
+  for (const auto& [name, object] : ObjectsOf(PlainManifests(PlanOf(kShop)))) {
+    SCOPED_TRACE(name);
+    std::vector<YAML::Node> described = {object["metadata"]["labels"]};
+    const YAML::Node pod = object["spec"]["template"];
+    if (pod.IsDefined()) described.push_back(pod["metadata"]["labels"]);
+    for (const YAML::Node& labels : described) {
+      EXPECT_EQ(labels["app.kubernetes.io/instance"].as<std::string>(), "shop");
+      EXPECT_EQ(labels["app.kubernetes.io/managed-by"].as<std::string>(), "curtail");
+    }
+    const YAML::Node selector = object["spec"]["selector"];
+    if (!selector.IsDefined()) continue;
+    EXPECT_THAT(YAML::Dump(selector), Not(HasSubstr("kubernetes.io/instance")));
+  }
+}
+
+TEST(Render, PodsPullWithTheSecretsThatAreGiven) {
+  const Plan plan = PlanOf(kShop, {.image = "shop", .image_pull_secrets = {"one", "two"}});
+  auto objects = ObjectsOf(PlainManifests(plan));
+  objects["Job load"] = YAML::Load(LoadJobManifest(plan, {"curtail", "load"}));
+  int pods = 0;
+  for (const auto& [name, object] : objects) {
+    const YAML::Node pod = object["spec"]["template"];
+    if (!pod.IsDefined()) continue;
+    ++pods;
+    const YAML::Node secrets = pod["spec"]["imagePullSecrets"];
+    ASSERT_EQ(secrets.size(), 2u) << name;
+    EXPECT_EQ(secrets[1]["name"].as<std::string>(), "two");
+  }
+  EXPECT_GT(pods, 8);
 }
 
 TEST(Render, ComposePublishesTheEntryAndHttp) {

@@ -184,6 +184,10 @@ Yaml MakeValues(const Plan& plan, const RenderOptions& options) {
   values.Add("image",
              options.image.empty() ? absl::StrCat(application, ":", CURTAIL_VERSION) : options.image);
   values.Add("imagePullPolicy", "IfNotPresent");
+  Yaml pull_secrets = Yaml::List();
+  for (const std::string& name : options.image_pull_secrets) pull_secrets.Push(Yaml::Map({{"name", name}}));
+  values.Add("imagePullSecrets", std::move(pull_secrets),
+             "Of a registry that asks who pulls: - name: SECRET");
   values.Add("services", std::move(services));
   values.Add("fence", "",
              "Keeps a service that stalls from stopping others: dry-run, strict or borrow; empty: off");
@@ -203,7 +207,10 @@ Yaml MakeValues(const Plan& plan, const RenderOptions& options) {
                  {"p99Ms", 0, "The same with the p99 of requests"}}));
   values.Add("podDisruptionBudget", Yaml::Map({{"enabled", true}}));
   values.Add("networkPolicy", Yaml::Map({{"enabled", true}}), "Only callers reach a service");
-  values.Add("serviceMonitor", Yaml::Map({{"enabled", false}}), "For the Prometheus operator");
+  values.Add("serviceMonitor",
+             Yaml::Map({{"enabled", false},
+                        {"labels", Yaml::Map(), "By which a Prometheus chooses it, such as release: NAME"}}),
+             "For the Prometheus operator");
   values.Add("admin", Yaml::Map({{"tokenSecret", application + "-admin"}}),
              "A Secret with the key token, if there is one; with that token a client may change configs");
   values.Add("tls", Yaml::Map({{"secret", ""}}),

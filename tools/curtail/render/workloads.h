@@ -23,7 +23,8 @@ inline constexpr char kDataFolder[] = "/data";
 inline constexpr char kSecretFolder[] = "/run/secrets/curtail";
 
 struct RenderOptions {
-  std::string image;  // empty: APPLICATION:VERSION
+  std::string image;                                 // empty: APPLICATION:VERSION
+  std::vector<std::string> image_pull_secrets = {};  // names
 };
 
 // One instance. `command` has markers (markers.h) where a value belongs.
