@@ -13,7 +13,7 @@ std::vector<HostCommand> Commands() {
            .help = "Set all records of a workload",
            .flags =
                [options](Flags& flags) {
-                 flags.Add("--target", &options->target, "Address of the mid-tier").Required();
+                 apps::AddTargetFlags(flags, &options->target, "Address of the mid-tier");
                  flags.Add("--workload", &options->workload.workload,
                            "YCSB's a, b, c, d, f, or a .properties file");
                  flags.Add("--records", &options->workload.records,

@@ -21,11 +21,11 @@ namespace {
 // A Filler is for one thread.
 class Filler {
  public:
-  Filler(const FillOptions& options, Mix mix)
+  Filler(const FillOptions& options, Mix mix, const ChannelOptions& channel)
       : options_(options),
         mix_(std::move(mix)),
         timeout_(std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(options.timeout_s))),
-        channel_(&client_, options.target),
+        channel_(&client_, options.target.address, channel),
         progress_("setting records", mix_.records, options.quiet, "records") {}
 
   absl::Status Run() {
@@ -66,7 +66,7 @@ class Filler {
     }
     if (!status.ok() && failure_.ok()) {
       failure_ = absl::Status(status.code(), Join("record ", slot->record, " (", KeyOf(mix_, slot->record),
-                                                  ") at ", options_.target, ": ", Message(status)));
+                                                  ") at ", options_.target.address, ": ", Message(status)));
     }
     progress_.Add(1);
     Send(slot);
@@ -89,7 +89,9 @@ absl::Status Fill(const FillOptions& options) {
   absl::StatusOr<Mix> mix = MixOf(options.workload);
   if (!mix.ok()) return mix.status();
   if (options.in_flight == 0) return absl::InvalidArgumentError("no set may be in flight; want 1 or more");
-  return Filler(options, *std::move(mix)).Run();
+  const absl::StatusOr<ChannelOptions> channel = apps::ChannelOptionsOf(options.target);
+  if (!channel.ok()) return channel.status();
+  return Filler(options, *std::move(mix), *channel).Run();
 }
 
 }  // namespace curtail::router

@@ -11,6 +11,7 @@
 #include "apps/kit/temp_dir.h"
 #include "apps/router/fill.h"
 #include "apps/router/router_testing.h"
+#include "curtail/rpc/tls_testing.h"
 
 namespace curtail::router {
 namespace {
@@ -196,7 +197,7 @@ TEST(Mix, SaysWhatIsWrongAndWhere) {
 TEST(Workload, EveryGetIsRightAfterTheRecordsWereSet) {
   Deployment deployment("SIB1", 2, Patient(2));
   for (const std::string letter : {"a", "d", "f"}) {
-    FillOptions fill{.target = deployment.front()->target(), .quiet = true};
+    FillOptions fill{.target = {.address = deployment.front()->target()}, .quiet = true};
     fill.workload = {.workload = letter, .records = 300, .value_bytes = 200};
     const absl::Status filled = Fill(fill);
     ASSERT_TRUE(filled.ok()) << filled;
@@ -214,10 +215,25 @@ TEST(Workload, EveryGetIsRightAfterTheRecordsWereSet) {
   }
 }
 
+// The server speaks no TLS, so what speaks it cannot set a record.
+TEST(Fill, SpeaksTlsWhereItIsToldTo) {
+  Deployment deployment("SIB1", 1, Patient(1));
+  const TestCertificate authority({.names = ""});
+  FillOptions fill{.target = {.address = deployment.front()->target()}, .timeout_s = 2, .quiet = true};
+  fill.workload = {.records = 3};
+  EXPECT_TRUE(Fill(fill).ok());
+  fill.target.ca_file = authority.file();
+  EXPECT_THAT(std::string(Fill(fill).message()), HasSubstr("--ca-file needs --tls"));
+  fill.target.tls = true;
+  EXPECT_EQ(Fill(fill).code(), absl::StatusCode::kUnavailable);
+  fill.target.ca_file = "/no/such/file";
+  EXPECT_THAT(std::string(Fill(fill).message()), HasSubstr("/no/such/file"));
+}
+
 TEST(Fill, SaysWhichRecordFailed) {
   Deployment deployment("SIB1", 1, Patient(1));
   deployment.memcached(0).Kill();
-  FillOptions fill{.target = deployment.front()->target(), .quiet = true};
+  FillOptions fill{.target = {.address = deployment.front()->target()}, .quiet = true};
   const absl::Status status = Fill(fill);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("record "));

@@ -21,6 +21,21 @@
 namespace curtail::social {
 namespace {
 
+// Trains on the stores of a folder, or says that it has none: on a cluster every service has a folder of its own, and this
+// command another.
+absl::Status TrainOnStores(const std::string& data) {
+  TrainOptions options;
+  options.data = data;
+  options.quiet = true;
+  absl::Status trained = Train(options);
+  if (!absl::IsNotFound(trained)) return trained;
+  std::cerr
+      << "nothing is learned: " << Message(trained)
+      << "\n--train wants a --data that has the stores of all services; on a cluster each has a volume of "
+         "its own\n";
+  return absl::OkStatus();
+}
+
 HostCommand FillCommand() {
   struct Options : FillOptions {
     bool train = false;
@@ -33,7 +48,7 @@ HostCommand FillCommand() {
   social fill --target 127.0.0.1:7000 --graph socfb-Reed98.mtx)",
           .flags =
               [options](Flags& flags) {
-                flags.Add("--target", &options->target, "Address of the front end").Required();
+                apps::AddTargetFlags(flags, &options->target, "Address of the front end");
                 flags.Add("--data", &options->data, "Folder that gets the sessions for load tests");
                 flags.Add("--graph", &options->graph,
                           "Edge list that says who follows whom, such as socfb-Reed98");
@@ -50,15 +65,7 @@ HostCommand FillCommand() {
               },
           .run = [options]() -> absl::Status {
             absl::Status filled = Fill(*options);
-            if (!filled.ok() || !options->train) return filled;
-            TrainOptions train;
-            train.data = options->data;
-            train.quiet = true;
-            absl::Status trained = Train(train);
-            if (!absl::IsNotFound(trained)) return trained;
-            // On a cluster every service has a folder of its own, and this command another.
-            std::cerr << "nothing is learned: " << Message(trained) << "\n";
-            return absl::OkStatus();
+            return filled.ok() && options->train ? TrainOnStores(options->data) : filled;
           }};
 }
 

@@ -37,8 +37,8 @@ std::string TopicOf(uint64_t number) { return Join("topic_", number % 8); }
 
 class SocialFiller {
  public:
-  explicit SocialFiller(const FillOptions& options)
-      : options_(options), sessions_(options.users), is_new_(options.users) {}
+  SocialFiller(const FillOptions& options, const ChannelOptions& channel)
+      : options_(options), channel_(channel), sessions_(options.users), is_new_(options.users) {}
 
   // Calls step(i, stub) for each number below `count`, on several threads with a connection each.
   absl::Status ForAll(const char* what, uint64_t count,
@@ -46,12 +46,12 @@ class SocialFiller {
     apps::Progress progress(what, count, options_.quiet, what);
     return apps::ForRanges(0, count, options_.threads, [&](size_t begin, size_t end) {
       Client client;
-      Channel channel(&client, options_.target);
+      Channel channel(&client, options_.target.address, channel_);
       const Social::Stub stub(&channel);
       for (size_t i = begin; i < end; ++i) {
         if (absl::Status status = step(i, stub); !status.ok()) {
           return absl::Status(status.code(),
-                              Join(what, " ", i, " at ", options_.target, ": ", Message(status)));
+                              Join(what, " ", i, " at ", options_.target.address, ": ", Message(status)));
         }
         progress.Add(1);
       }
@@ -144,6 +144,7 @@ class SocialFiller {
 
  private:
   const FillOptions& options_;
+  const ChannelOptions& channel_;
   std::vector<Session> sessions_;  // by number; each written by one thread
   std::vector<char> is_new_;
 };
@@ -164,7 +165,9 @@ absl::Status Fill(FillOptions options) {
   } else {
     follows = GenerateFollows(options.seed, options.users, options.follows);
   }
-  SocialFiller filler(options);
+  const absl::StatusOr<ChannelOptions> channel = apps::ChannelOptionsOf(options.target);
+  if (!channel.ok()) return channel.status();
+  SocialFiller filler(options, *channel);
   absl::Status status = filler.ForAll(
       "users", options.users, [&](uint64_t i, const Social::Stub& stub) { return filler.Enter(i, stub); });
   if (!status.ok()) return status;

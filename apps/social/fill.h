@@ -7,11 +7,12 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "apps/kit/target.h"
 
 namespace curtail::social {
 
 struct FillOptions {
-  std::string target;
+  apps::Target target;
   std::string data = "auto";  // the folder for the sessions
   std::string graph;          // an edge list; empty: generated
   uint64_t users = 100;
@@ -25,7 +26,7 @@ struct FillOptions {
 };
 
 // Registers the users, or logs them in if they are there, has them follow each other, and has the new ones compose.
-// Errors: the first of a call.
+// Errors: of the target's flags; the first of a call.
 [[nodiscard]] absl::Status Fill(FillOptions options);
 
 }  // namespace curtail::social
