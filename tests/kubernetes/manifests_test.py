@@ -125,6 +125,7 @@ def check_helm(curtail, apps, scratch):
         kinds = {kind for kind, _ in objects}
         assert "ServiceMonitor" in kinds and not kinds & {"HorizontalPodAutoscaler", "NetworkPolicy"}, kinds
         assert "--fence=strict" in done.stdout and "--tls-cert=/run/secrets/tls/tls.crt" in done.stdout
+        assert "prepare" not in entry or "--ca-file=/run/secrets/tls/ca.crt" in done.stdout
         for (kind, name), o in objects.items():
             pod = o["spec"].get("template", {}).get("spec")
             assert pod is None or pod["imagePullSecrets"] == [{"name": "registry"}], name

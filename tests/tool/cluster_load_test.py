@@ -29,6 +29,10 @@ path = folder + "/answer-" + name
 if name == "logs" and os.path.exists(folder + "/hangs"):
     while not os.path.exists(folder + "/answer-delete-done"):
         time.sleep(0.01)
+if name == "create":
+    manifest = sys.argv[sys.argv.index("--filename") + 1]
+    with open(folder + "/created", "w") as created:
+        created.write(open(manifest).read())
 if name == "delete":
     open(folder + "/answer-delete-done", "w").close()
 if not os.path.exists(path):
@@ -112,6 +116,18 @@ def test_no_result(tools):
         Cluster(tools, logs=broken)
         code, _, err = cluster.load()
         assert code == 1 and "has no result" in err, (broken, code, err)
+
+
+def test_as_installed(tools):
+    """The pod has the image of the application's pods, the secrets that pull it, and TLS where they have it."""
+    for more, expected in (("first second\ncertificate", True), ("\n", False)):
+        cluster = Cluster(tools, logs="", **{"get-deployment_hdsearch-mid-tier": "registry.example/hdsearch:1\n" + more})
+        cluster.load()
+        with open(os.path.join(cluster.folder, "created"), encoding="utf-8") as file:
+            created = file.read()
+        assert 'image: "registry.example/hdsearch:1"' in created, created
+        for word in ('- "--tls"', "--ca=/run/secrets/tls/ca.crt", 'secretName: "certificate"', "- name: second"):
+            assert (word in created) == expected, (word, created)
 
 
 def test_interrupted(tools):

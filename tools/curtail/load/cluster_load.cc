@@ -15,6 +15,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "curtail/base/internal/json_document.h"
 #include "curtail/load/report/report.h"
 #include "curtail/load/report/report_read.h"
@@ -94,18 +95,29 @@ std::string EntryOf(const Plan& plan) {
   return absl::StrCat(entry.keeps_data() ? "statefulset/" : "deployment/", entry.workloads.front().name);
 }
 
-absl::StatusOr<Plan> PlanFor(const LoadFlags& flags, const std::string& image) {
+absl::StatusOr<Plan> PlanFor(const LoadFlags& flags, const RenderOptions& options) {
   absl::StatusOr<Topology> topology = LoadTopology(flags.targets.front());
   if (!topology.ok()) return topology.status();
-  return MakePlan(*std::move(topology), {.image = image});
+  return MakePlan(*std::move(topology), options);
 }
 
-// The image that the application's pods have. Errors: NOT_FOUND, which says what is missing.
-absl::StatusOr<std::string> ImageOf(const Kubectl& kubectl, const std::string& application,
-                                    const std::string& entry, const std::atomic<bool>& stop) {
-  absl::StatusOr<std::string> image = kubectl.Run(
-      {"get", entry, "--output=jsonpath={.spec.template.spec.containers[0].image}"}, kAnswer, &stop);
-  if (!absl::IsNotFound(image.status())) return image;
+// The image that the application's pods have, the secrets with which it is pulled, and that of TLS. Errors: NOT_FOUND, which
+// says what is missing.
+absl::StatusOr<RenderOptions> InstalledAs(const Kubectl& kubectl, const std::string& application,
+                                          const std::string& entry, const std::atomic<bool>& stop) {
+  // A line each.
+  constexpr char kAsked[] = R"(--output=jsonpath={.spec.template.spec.containers[0].image}{"\n"})"
+                            R"({.spec.template.spec.imagePullSecrets[*].name}{"\n"})"
+                            R"({.spec.template.spec.volumes[?(@.name=="tls")].secret.secretName})";
+  const absl::StatusOr<std::string> told = kubectl.Run({"get", entry, kAsked}, kAnswer, &stop);
+  if (told.ok()) {
+    std::vector<std::string> lines = absl::StrSplit(*told, '\n');
+    lines.resize(3);
+    return RenderOptions{.image = lines[0],
+                         .image_pull_secrets = absl::StrSplit(lines[1], ' ', absl::SkipEmpty()),
+                         .tls_secret = lines[2]};
+  }
+  if (!absl::IsNotFound(told.status())) return told.status();
   if (!kubectl.name_space().empty()) {
     const absl::Status there =
         kubectl.Run({"get", "namespace", kubectl.name_space(), "--output=name"}, kAnswer, &stop).status();
@@ -304,7 +316,7 @@ int RunClusterLoad(const LoadFlags& flags, Console& console, const std::atomic<b
   // Of it only the thresholds are used here; but what is wrong is better said before a pod finds out.
   const absl::StatusOr<LoadSetup> setup = MakeSetup(flags, {.application = flags.targets.front()});
   if (!setup.ok()) return Fail(console, setup.status());
-  absl::StatusOr<Plan> plan = PlanFor(flags, "");
+  absl::StatusOr<Plan> plan = PlanFor(flags, {});
   if (!plan.ok()) return Fail(console, plan.status());
   const std::vector<std::string> command = CommandOfPod(flags, *plan);
   for (const std::string& word : command) {
@@ -319,9 +331,10 @@ int RunClusterLoad(const LoadFlags& flags, Console& console, const std::atomic<b
   if (absl::Status status = CheckOutputs(flags, console); !status.ok()) return Fail(console, status);
   const absl::StatusOr<Kubectl> kubectl = Kubectl::Find(flags.cluster_namespace);
   if (!kubectl.ok()) return Fail(console, kubectl.status());
-  const absl::StatusOr<std::string> image = ImageOf(*kubectl, flags.targets.front(), EntryOf(*plan), stop);
-  if (!image.ok()) return Fail(console, image.status());
-  plan = PlanFor(flags, *image);
+  const absl::StatusOr<RenderOptions> installed =
+      InstalledAs(*kubectl, flags.targets.front(), EntryOf(*plan), stop);
+  if (!installed.ok()) return Fail(console, installed.status());
+  plan = PlanFor(flags, *installed);
   if (!plan.ok()) return Fail(console, plan.status());
   const ScratchFile manifest(LoadJobManifest(*plan, command));
   const absl::StatusOr<std::string> created =

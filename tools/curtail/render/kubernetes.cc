@@ -33,7 +33,10 @@ class Objects {
     if (std::find(prepare.begin(), prepare.end(), kDataFolder) != prepare.end()) {
       pod.Add("initContainers", Yaml::List({PrepareContainer()}));
     }
-    Yaml load = JobContainer("load", command);
+    std::vector<std::string> words = command;
+    words.push_back(If("tls.secret") + "--tls");
+    words.push_back(absl::StrCat(If("tls.secret"), "--ca=", kTlsFolder, "/ca.crt"));
+    Yaml load = JobContainer("load", words);
     // Without a limit of CPU: a generator that is stopped measures itself.
     load.Add("resources", Yaml::Map({{"requests", Yaml::Map({{"cpu", "100m"}, {"memory", "64Mi"}})},
                                      {"limits", Yaml::Map({{"memory", "2Gi"}})}}));
@@ -275,11 +278,21 @@ class Objects {
     if (!service.spec->secrets.empty()) {
       mounts.Push(Yaml::Map({{"name", "secrets"}, {"mountPath", kSecretFolder}, {"readOnly", true}}));
     }
-    if (service.spec->entry && service.spec->IsHosted()) {
-      mounts.Push(Yaml::Map(
-          {{If("tls.secret") + "name", "tls"}, {"mountPath", "/run/secrets/tls"}, {"readOnly", true}}));
-    }
+    if (ServesTls(service) || service.calls_entry) mounts.Push(TlsMount());
     return mounts;
+  }
+
+  static bool ServesTls(const ServicePlan& service) {
+    return service.spec->entry && service.spec->IsHosted();
+  }
+  Yaml TlsMount() const {
+    return Yaml::Map({{If("tls.secret") + "name", "tls"}, {"mountPath", kTlsFolder}, {"readOnly", true}});
+  }
+  // Callers of the entry get the authority's certificate and not the key.
+  Yaml TlsVolume(bool with_key) const {
+    Yaml secret = Yaml::Map({{"secretName", ValueOf("tls.secret")}, {"defaultMode", 0440}});
+    if (!with_key) secret.Add("items", Yaml::List({Yaml::Map({{"key", "ca.crt"}, {"path", "ca.crt"}})}));
+    return Yaml::Map({{If("tls.secret") + "name", "tls"}, {"secret", std::move(secret)}});
   }
 
   Yaml Volumes(const ServicePlan& service) const {
@@ -296,11 +309,7 @@ class Objects {
           Yaml::Map({{"name", "secrets"},
                      {"projected", Yaml::Map({{"defaultMode", 0440}, {"sources", std::move(sources)}})}}));
     }
-    if (service.spec->entry && service.spec->IsHosted()) {
-      volumes.Push(
-          Yaml::Map({{If("tls.secret") + "name", "tls"},
-                     {"secret", Yaml::Map({{"secretName", ValueOf("tls.secret")}, {"defaultMode", 0440}})}}));
-    }
+    if (ServesTls(service) || service.calls_entry) volumes.Push(TlsVolume(ServesTls(service)));
     return volumes;
   }
 
@@ -411,6 +420,7 @@ class Objects {
     for (const auto& [volume, path] : {std::pair("tmp", "/tmp"), {"data", kDataFolder}}) {
       mounts.Push(Yaml::Map({{"name", volume}, {"mountPath", path}}));
     }
+    mounts.Push(TlsMount());
     return Container(name, command)
         .Add("securityContext", ContainerSecurity())
         .Add("volumeMounts", std::move(mounts));
@@ -421,6 +431,7 @@ class Objects {
     for (const char* volume : {"tmp", "data"}) {
       volumes.Push(Yaml::Map({{"name", volume}, {"emptyDir", Yaml::Map()}}));
     }
+    volumes.Push(TlsVolume(/*with_key=*/false));
     pod.Add("volumes", std::move(volumes));
     return Yaml::Map({{"metadata", Yaml::Map({{"labels", Described(ServiceLabels(component))}})},
                       {"spec", std::move(pod)}});

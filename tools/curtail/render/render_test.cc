@@ -344,6 +344,43 @@ TEST(Render, EveryContainerSaysWhatItNeeds) {
   check(YAML::Load(LoadJobOf(plan))["spec"]["template"]["spec"]);
 }
 
+// The key of the TLS secret that an object's pods get, "all" of them, or "none".
+std::string TlsKeyOf(const YAML::Node& object) {
+  for (const YAML::Node& volume : object["spec"]["template"]["spec"]["volumes"]) {
+    if (volume["name"].as<std::string>() != "tls") continue;
+    EXPECT_EQ(volume["secret"]["secretName"].as<std::string>(), "certificate");
+    const YAML::Node items = volume["secret"]["items"];
+    return items.IsDefined() ? items[0]["key"].as<std::string>() : "all";
+  }
+  return "none";
+}
+
+// The gateway, what fills the stores, and the load call the entry.
+TEST(Render, CallersOfTheEntrySpeakTls) {
+  const Plan plan = PlanOf(kShop, {.image = "shop", .tls_secret = "certificate"});
+  auto objects = ObjectsOf(PlainManifests(plan));
+  const YAML::Node load = YAML::Load(LoadJobOf(plan));
+  const auto trusts = AllOf(Contains("--tls"), Contains("--ca-file=/run/secrets/tls/ca.crt"));
+  EXPECT_THAT(ArgsOf(objects["Deployment shop-front-end"]), Contains("--tls-key=/run/secrets/tls/tls.key"));
+  EXPECT_THAT(ArgsOf(objects["Deployment shop-gateway"]), trusts);
+  EXPECT_THAT(ArgsOf(objects["Job shop-prepare"]), trusts);
+  EXPECT_THAT(ArgsOf(load), AllOf(Contains("--tls"), Contains("--ca=/run/secrets/tls/ca.crt")));
+  const YAML::Node before = load["spec"]["template"]["spec"]["initContainers"][0];
+  EXPECT_THAT(before["args"].as<std::vector<std::string>>(), trusts);
+  EXPECT_EQ(before["volumeMounts"][2]["mountPath"].as<std::string>(), "/run/secrets/tls");
+  EXPECT_EQ(TlsKeyOf(objects["Deployment shop-front-end"]), "all");
+  EXPECT_EQ(TlsKeyOf(objects["Deployment shop-gateway"]), "ca.crt");
+  EXPECT_EQ(TlsKeyOf(objects["Job shop-prepare"]), "ca.crt");
+  EXPECT_EQ(TlsKeyOf(load), "ca.crt");
+  EXPECT_EQ(TlsKeyOf(objects["Deployment shop-leaf-0"]), "none");
+}
+
+TEST(Render, NothingSpeaksTlsWithoutACertificate) {
+  const Plan plan = PlanOf(kShop);
+  for (const RenderedFile& file : PlainManifests(plan)) EXPECT_THAT(file.text, Not(HasSubstr("tls")));
+  EXPECT_THAT(LoadJobOf(plan), Not(HasSubstr("tls")));
+}
+
 TEST(Render, UsesWhatRunsAlready) {
   absl::StatusOr<Topology> topology = Topology::Parse(kShop, "t.yaml");
   ASSERT_TRUE(topology.ok());

@@ -128,9 +128,15 @@ void AddCommonFlags(const ServicePlan& service, bool calls_services, std::vector
   }
   for (const auto& [secret, flag] : spec.secrets) add(flag, absl::StrCat(kSecretFolder, "/", secret));
   if (spec.entry) {
-    add("--tls-cert", "/run/secrets/tls/tls.crt", "tls.secret");
-    add("--tls-key", "/run/secrets/tls/tls.key", "tls.secret");
+    add("--tls-cert", absl::StrCat(kTlsFolder, "/tls.crt"), "tls.secret");
+    add("--tls-key", absl::StrCat(kTlsFolder, "/tls.key"), "tls.secret");
   }
+}
+
+// The flags of a program that calls the entry: those of curtail-gateway, which commands of applications have as well.
+void AddTlsFlags(std::vector<std::string>* command) {
+  command->push_back(If("tls.secret") + "--tls");
+  command->push_back(absl::StrCat(If("tls.secret"), "--ca-file=", kTlsFolder, "/ca.crt"));
 }
 
 // The address of the callee's instance for a service that calls it.
@@ -213,8 +219,9 @@ Yaml MakeValues(const Plan& plan, const RenderOptions& options) {
              "For the Prometheus operator");
   values.Add("admin", Yaml::Map({{"tokenSecret", application + "-admin"}}),
              "A Secret with the key token, if there is one; with that token a client may change configs");
-  values.Add("tls", Yaml::Map({{"secret", ""}}),
-             "A Secret of type kubernetes.io/tls for the service that clients call; empty: no TLS");
+  values.Add(
+      "tls", Yaml::Map({{"secret", options.tls_secret}}),
+      "A Secret of type kubernetes.io/tls, with ca.crt, for the service that clients call; empty: no TLS");
   if (keeps) {
     values.Add("storage", Yaml::Map({{"size", "1Gi"}, {"className", "", "Empty: the cluster's default"}}),
                "A volume for each service that keeps data");
@@ -274,6 +281,7 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
       const ServicePlan* callee = plan.Find(call.service);
       const ServiceSpec& spec = *topology.Find(call.service);
       calls_services = calls_services || spec.IsHosted();
+      service.calls_entry = service.calls_entry || (spec.entry && !service.spec->IsHosted());
       addresses[call.service] = spec.external;
       if (callee == nullptr) continue;
       service.callees.push_back(call.service);
@@ -296,6 +304,7 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
       absl::StatusOr<std::vector<std::string>> command = CommandOf(topology, bare, i, addresses, setup);
       if (!command.ok()) return command.status();
       if (service.spec->IsHosted()) AddCommonFlags(service, calls_services, &*command);
+      if (service.calls_entry) AddTlsFlags(&*command);
       service.workloads[static_cast<size_t>(i)].command = *std::move(command);
     }
   }
@@ -305,6 +314,7 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
         PrepareCommand(topology, absl::StrCat(entry->workloads.front().name, ":", entry->port));
     if (!prepare.ok()) return prepare.status();
     plan.prepare = *std::move(prepare);
+    AddTlsFlags(&plan.prepare);
   }
   plan.values = MakeValues(plan, options);
   return plan;

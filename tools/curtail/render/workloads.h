@@ -21,10 +21,12 @@ inline constexpr int kAdminPort = 9464;
 inline constexpr int kUser = 10001;
 inline constexpr char kDataFolder[] = "/data";
 inline constexpr char kSecretFolder[] = "/run/secrets/curtail";
+inline constexpr char kTlsFolder[] = "/run/secrets/tls";
 
 struct RenderOptions {
   std::string image;                                 // empty: APPLICATION:VERSION
   std::vector<std::string> image_pull_secrets = {};  // names
+  std::string tls_secret = {};                       // of the entry; empty: it speaks no TLS
 };
 
 // One instance. `command` has markers (markers.h) where a value belongs.
@@ -43,6 +45,9 @@ struct ServicePlan {
   std::vector<InstancePlan> workloads = {};
   std::vector<std::string> callers = {};  // services
   std::vector<std::string> callees = {};
+
+  // True of a program of another make that calls the entry, and so speaks TLS where the entry does.
+  bool calls_entry = false;
 
   bool keeps_data() const { return !spec->keeps.empty(); }
 };
