@@ -16,6 +16,9 @@ const std::string kPng("\x89PNG\r\n\x1a\n\0pixels", 15);
 
 class MediaTest : public testing::TestWithParam<bool> {
  protected:
+  explicit MediaTest(std::vector<std::string> flags = {})
+      : app_(GetParam() ? "ADB1-2-2" : "FIB1", /*monolith=*/true, std::move(flags)) {}
+
   absl::Status Upload(const Session& by, const std::string& bytes, const std::string& type, MediaItem* item) {
     MediaUpload request;
     request.set_token(by.token());
@@ -45,7 +48,7 @@ class MediaTest : public testing::TestWithParam<bool> {
     return static_cast<size_t>(std::distance(begin(folder), end(folder)));
   }
 
-  SocialDeployment app_{GetParam() ? "ADB1-2-2" : "FIB1", /*monolith=*/true};
+  SocialDeployment app_;
   const Session ann_ = app_.Register("ann"), bob_ = app_.Register("bob");
 };
 
@@ -97,6 +100,31 @@ TEST_P(MediaTest, OnlyImagesOfBoundedSizeAndNumberAreTaken) {
   EXPECT_EQ(Files(), 65u);
   std::string bytes;
   EXPECT_TRUE(absl::IsNotFound(Download(ann_, 12345, &bytes)));
+}
+
+// An upload is too old once there is another.
+class ImpatientMediaTest : public MediaTest {
+ protected:
+  ImpatientMediaTest() : MediaTest({"--upload", "0"}) {}
+};
+
+INSTANTIATE_TEST_SUITE_P(Models, ImpatientMediaTest, testing::Bool(),
+                         [](const auto& info) { return std::string(info.param ? "ADB" : "FIB"); });
+
+TEST_P(ImpatientMediaTest, UploadsThatNoPostTakesExpire) {
+  MediaItem posted, first, last;
+  Post post, other;
+  ASSERT_TRUE(Upload(ann_, kPng, "image/png", &posted).ok());
+  ASSERT_TRUE(Compose(ann_, posted.id(), &post).ok());
+  ASSERT_TRUE(Upload(ann_, kPng, "image/png", &first).ok());
+  for (int i = 0; i < 65; ++i)
+    ASSERT_TRUE(Upload(i % 2 == 0 ? bob_ : ann_, kPng, "image/png", &last).ok()) << i;
+  EXPECT_EQ(Files(), 2u);
+  std::string bytes;
+  EXPECT_TRUE(absl::IsNotFound(Download(ann_, first.id(), &bytes)));
+  EXPECT_TRUE(absl::IsInvalidArgument(Compose(ann_, first.id(), &other)));
+  EXPECT_TRUE(Compose(bob_, last.id(), &other).ok());
+  EXPECT_TRUE(Download(bob_, posted.id(), &bytes).ok());
 }
 
 }  // namespace

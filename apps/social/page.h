@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 
@@ -19,6 +20,13 @@ inline constexpr int kMostViewed = kMostIds / 2;
 // A text to search for, and what a part of the index finds at once.
 inline constexpr size_t kMostQueryBytes = 256;
 inline constexpr uint32_t kMostHits = 1100;
+
+// An id is 41 bits of milliseconds, kMachineBits of the machine, kCounterBits of a counter.
+inline constexpr int kMachineBits = 10, kCounterBits = 12;
+// Ids that were given so long before `id`, or earlier, are less.
+inline uint64_t IdBefore(uint64_t id, std::chrono::milliseconds age) {
+  return id - std::min(id, static_cast<uint64_t>(age.count()) << (kMachineBits + kCounterBits));
+}
 
 // Stands in a text for a URL, before its code.
 inline constexpr char kShortPrefix[] = "http://short-url/";

@@ -13,6 +13,7 @@
 #include "apps/kit/temp_dir.h"
 #include "apps/social/data.h"
 #include "apps/social/folder.h"
+#include "apps/social/page.h"
 #include "apps/social/people.h"
 #include "apps/social/post_index.h"
 #include "apps/social/secrets.h"
@@ -298,6 +299,16 @@ TEST(SocialPeople, GeneratedFollowsAreSkewedAndRepeatable) {
     if (to < 100) ++popular;
   }
   EXPECT_NEAR(static_cast<double>(popular) / 20'000, 0.5, 0.1);
+}
+
+TEST(SocialIds, TellHowLongAgoTheyWereGiven) {
+  constexpr std::chrono::hours kDay(24);
+  constexpr uint64_t kMs = uint64_t{1} << 22;
+  const uint64_t id = 86'400'000 * kMs + 4097;
+  EXPECT_EQ(IdBefore(id, std::chrono::milliseconds(0)), id);
+  EXPECT_EQ(IdBefore(id, kDay), 4097u);
+  EXPECT_EQ(IdBefore(id + kMs, kDay), kMs + 4097);
+  EXPECT_EQ(IdBefore(id - kMs, kDay), 0u);
 }
 
 TEST(SocialPeople, ReadsEdgeLists) {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Media: what is known of pictures and videos. Of uploaded ones media-frontend has the bytes.
+//
+// An upload that no post takes expires. Each new one tells of some that did: from then on no post can have them, so that
+// media-frontend may remove the bytes first and the row last. The time is that of the ids.
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "apps/social/data.h"
 #include "apps/social/page.h"
@@ -16,9 +20,18 @@ constexpr int kMostMedia = 16;
 constexpr uint64_t kMostMediaBytes = uint64_t{1} << 32;
 // Images of a user that no post has yet.
 constexpr int64_t kMostUploads = 64;
+// That one call removes.
+constexpr int kMostExpired = 16;
 
+struct MediaOptions {
+  DataOptions data;
+  double upload_h = 24;
+};
+
+// Of a row `linked` says: 0, it waits for a post; 1, a post has it; 2, it has expired.
 struct MediaService final : Media::CoroutineService {
-  MediaService(SqlDatabase& d, UniqueId::Stub u) : db(d), unique_id(u) {}
+  MediaService(const MediaOptions& o, SqlDatabase& d, UniqueId::Stub u)
+      : patience(static_cast<int64_t>(o.upload_h * 3'600'000)), db(d), unique_id(u) {}
 
   static absl::Status Check(const MediaItems& items) {
     static constexpr std::array<std::string_view, 5> kTypes = {"image/png", "image/jpeg", "image/gif",
@@ -74,28 +87,43 @@ struct MediaService final : Media::CoroutineService {
     });
   }
 
-  Coroutine Register(Context& ctx, const OwnedMedia& request, MediaItem* reply) override {
+  Coroutine Register(Context& ctx, const OwnedMedia& request, Registered* reply) override {
     IdCount one;
     one.set_count(1);
     auto [ids] = co_await WhenAll(ctx, Ask(unique_id, UniqueId::kNext, one));
     if (!ids.ok()) co_return ids.status();
-    *reply = request.item();
-    reply->set_id(ids->ids(0));
+    MediaItem* const item = reply->mutable_item();
+    *item = request.item();
+    item->set_id(ids->ids(0));
+    const uint64_t oldest = IdBefore(item->id(), patience);
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      reply->clear_expired();
+      absl::Status status = Expire(s, oldest, reply);
+      if (!status.ok()) return status;
       int64_t waiting = 0;
-      absl::Status status = s.Query("SELECT count(*) FROM media WHERE owner = ?1 AND linked = 0",
-                                    {request.owner()}, [&](const SqlRow& row) { waiting = row.Integer(0); });
+      status = s.Query("SELECT count(*) FROM media WHERE owner = ?1 AND linked = 0 AND id >= ?2",
+                       {request.owner(), oldest}, [&](const SqlRow& row) { waiting = row.Integer(0); });
       if (!status.ok()) return status;
       if (waiting >= kMostUploads) return absl::ResourceExhaustedError("64 images wait for a post");
       return s.Execute("INSERT INTO media(id, type, bytes, owner, linked) VALUES (?1, ?2, ?3, ?4, 0)",
-                       {reply->id(), reply->type(), reply->bytes(), request.owner()});
+                       {item->id(), item->type(), item->bytes(), request.owner()});
     });
+  }
+
+  // Takes some uploads of before `oldest` away from posts.
+  static absl::Status Expire(SqlSession& s, uint64_t oldest, Registered* reply) {
+    absl::Status status =
+        s.Query("SELECT id FROM media WHERE linked <> 1 AND id < ?1 ORDER BY id LIMIT ?2",
+                {oldest, kMostExpired}, [&](const SqlRow& row) { reply->add_expired(row.Unsigned(0)); });
+    if (!status.ok() || reply->expired().empty()) return status;
+    return s.QueryEach("UPDATE media SET linked = 2 WHERE id = ?1", 1, Each(reply->expired()),
+                       [](size_t, const SqlRow&) {});
   }
 
   Coroutine Find(Context& ctx, const MediaId& request, OwnedMedia* reply) override {
     absl::Status status = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.Query("SELECT type, bytes, owner, linked FROM media WHERE id = ?1", {request.id()},
-                     [&](const SqlRow& row) {
+      return s.Query("SELECT type, bytes, owner, linked FROM media WHERE id = ?1 AND linked < 2",
+                     {request.id()}, [&](const SqlRow& row) {
                        reply->mutable_item()->set_id(request.id());
                        reply->mutable_item()->set_type(std::string(row.Text(0)));
                        reply->mutable_item()->set_bytes(row.Unsigned(1));
@@ -134,24 +162,31 @@ struct MediaService final : Media::CoroutineService {
     return {{"Create", ids}, {"Register", ids}, {"Find", {}}, {"Read", {}}, {"Delete", {}}};
   }
 
+  const std::chrono::milliseconds patience;
   SqlDatabase& db;
   const UniqueId::Stub unique_id;
 };
 
 HostedService HostedMedia() {
-  auto data = std::make_shared<DataOptions>();
+  auto options = std::make_shared<MediaOptions>();
   return {.name = "media",
           .calls = {"unique-id"},
-          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(env, *data, "media",
+          .flags =
+              [options](Flags& flags) {
+                AddDataFlags(flags, &options->data);
+                flags.Add("--upload", &options->upload_h, "media: hours that an upload waits for a post",
+                          {0, 8760});
+              },
+          .make = [options](Env& env) -> MadeService {
+            auto db = OpenData(env, options->data, "media",
                                {"CREATE TABLE media(id INTEGER PRIMARY KEY, type TEXT NOT NULL,"
                                 " bytes INTEGER NOT NULL) STRICT",
                                 "ALTER TABLE media ADD COLUMN owner INTEGER NOT NULL DEFAULT 0;"
                                 "ALTER TABLE media ADD COLUMN linked INTEGER NOT NULL DEFAULT 1;"
-                                "CREATE INDEX uploads ON media(owner) WHERE linked = 0"});
+                                "CREATE INDEX uploads ON media(owner) WHERE linked = 0",
+                                "CREATE INDEX unposted ON media(id) WHERE linked <> 1"});
             if (!db.ok()) return db.status();
-            return std::make_unique<MediaService>(**db, env.Stub<UniqueId>("unique-id"));
+            return std::make_unique<MediaService>(*options, **db, env.Stub<UniqueId>("unique-id"));
           }};
 }
 

@@ -51,8 +51,16 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     owned.set_owner(request.owner());
     owned.mutable_item()->set_type(std::string(type));
     owned.mutable_item()->set_bytes(bytes.size());
-    auto [kept] = co_await WhenAll(ctx, Ask(media, Media::kRegister, owned));
-    if (!kept.ok()) co_return kept.status();
+    auto [registered] = co_await WhenAll(ctx, Ask(media, Media::kRegister, owned));
+    if (!registered.ok()) co_return registered.status();
+    if (!registered->expired().empty()) {
+      Ids expired;
+      expired.mutable_ids()->Swap(registered->mutable_expired());
+      // The next upload repeats it if it fails.
+      if (Offload([&] { return Remove(expired); }).ok())
+        co_await WhenAll(ctx, Ask(media, Media::kDelete, expired));
+    }
+    MediaItem* const kept = registered->mutable_item();
     absl::Status written = Offload([&] {
       apps::OutputFile file(PathOf(kept->id()));
       absl::Status status = file.Write(bytes);
@@ -65,7 +73,7 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
       co_await WhenAll(last, Ask(media, Media::kDelete, id));
       co_return absl::ResourceExhaustedError("the image cannot be kept");
     }
-    reply->Swap(&*kept);
+    reply->Swap(kept);
     co_return absl::OkStatus();
   }
 
@@ -92,14 +100,16 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
 
   Coroutine Delete(Context&, const Ids& request, Nothing*) override {
     if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
-    co_return Offload([&] {
-      absl::Status status;
-      for (const uint64_t id : request.ids()) {
-        if (unlink(PathOf(id).c_str()) != 0 && errno != ENOENT)
-          status.Update(absl::InternalError("an image stays"));
-      }
-      return status;
-    });
+    co_return Offload([&] { return Remove(request); });
+  }
+
+  absl::Status Remove(const Ids& ids) const {
+    absl::Status status;
+    for (const uint64_t id : ids.ids()) {
+      if (unlink(PathOf(id).c_str()) != 0 && errno != ENOENT)
+        status.Update(absl::InternalError("an image stays"));
+    }
+    return status;
   }
 
   std::string PathOf(uint64_t id) const { return Join(folder, "/", id); }

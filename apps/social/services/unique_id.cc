@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Unique ids: 41 bits of milliseconds, 10 of the machine, 12 of a counter. They ascend at one machine, and across
+// Unique ids, in the form of page.h. They ascend at one machine, and across
 // machines as far as the clocks agree. Twitter's Snowflake has the same form.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 
+#include "apps/social/page.h"
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
 
 namespace curtail::social {
 
-constexpr int kCounterBits = 12, kMachineBits = 10;
 // 2024-01-01, so that the bits last until 2093.
 constexpr int64_t kIdEpochMs = 1'704'067'200'000;
 
