@@ -114,6 +114,7 @@ class PostgresqlSession final : public SqlSession {
   std::deque<Sent> sent_;
   enum class Transaction : uint8_t { kNone, kOpen, kFailed };
   Transaction transaction_ = Transaction::kNone;  // when all that was sent is done
+  bool was_there_ = false;                        // a connection was made
   bool reading_ = false;                          // Receive() runs, or was left by an exception
   int64_t changes_ = 0;
 };

@@ -91,6 +91,8 @@ absl::Status PostgresqlSession::Connect() {
   Drop();
   const std::optional<Place> place = PlaceOf(options_.address);
   if (!place.has_value()) {
+    // The link to a socket goes and comes with its server.
+    if (was_there_) return absl::UnavailableError(Join("postgresql ", options_.address, " is gone"));
     return absl::InvalidArgumentError(Join("no address of a PostgreSQL server: ", options_.address,
                                            "; give HOST:PORT or unix:DIR/.s.PGSQL.5432"));
   }
@@ -124,6 +126,7 @@ absl::Status PostgresqlSession::Connect() {
     }
     next = PQconnectPoll(connection_);
   }
+  was_there_ = true;
   return PQsetnonblocking(connection_, 1) == 0 && PQenterPipelineMode(connection_) == 1 ? absl::OkStatus()
                                                                                         : Lost();
 }

@@ -3,6 +3,7 @@
 // SqlDatabase against a real PostgreSQL, which stalls and dies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -283,6 +284,8 @@ TEST(Postgresql, WhatWasAcknowledgedOutlivesTheServer) {
   stop.store(true);
   writer.join();
   AwaitRead(*db, absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(absl::IsUnavailable(Insert(*db, -1, "meanwhile")));
+  unlink(TheServer().dir.File("s").c_str());  // as before the next server
   EXPECT_TRUE(absl::IsUnavailable(Insert(*db, -1, "meanwhile")));
   TheServer().process.Start();
   AwaitRead(*db, absl::StatusCode::kOk);
