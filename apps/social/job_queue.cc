@@ -38,15 +38,15 @@ void JobQueue::Work() {
   while (!stopping_.load(std::memory_order_acquire)) {
     const uint32_t ticket = news_.Ticket();
     std::vector<Job> jobs;
-    const absl::Status taken = store_->Take(&jobs);
-    if (!taken.ok()) {
-      news_.Wait(ticket, Deadline::In(kPauseOfStore));
-    } else if (jobs.empty()) {
+    absl::Status status = store_->Take(&jobs);
+    if (status.ok() && jobs.empty()) {
       news_.Wait(ticket, store_->NextLook());
-    } else if (const size_t attempted = AttemptAll(jobs);
-               !store_->Settle(std::span(jobs).first(attempted)).ok()) {
-      failed_.fetch_add(1, std::memory_order_relaxed);
+    } else if (status.ok()) {
+      status = store_->Settle(std::span(jobs).first(AttemptAll(jobs)));
+      // The same jobs come again, as of a store that can be read and not written.
+      if (!status.ok()) failed_.fetch_add(1, std::memory_order_relaxed);
     }
+    if (!status.ok()) news_.Wait(ticket, Deadline::In(kPauseOfStore));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,24 +63,9 @@ bool AwaitReady(int fd) {
   return true;
 }
 
-// All pages of a timeline, by a call of one.
-template <class Page, class Read>
-absl::Status AllPages(Page page, Read read, std::vector<uint64_t>* ids) {
-  ids->clear();
-  page.set_limit(7);
-  do {
-    Context ctx(kMaxTestWait);
-    Posts posts;
-    if (absl::Status status = read(ctx, page, &posts); !status.ok()) return status;
-    for (const Post& post : posts.posts()) ids->push_back(post.id());
-    page.set_before(posts.next());
-  } while (page.before() != 0);
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-SocialProcess::SocialProcess(std::vector<std::string> args) {
+SocialProcess::SocialProcess(std::vector<std::string> args, uint64_t most_file_bytes) {
   args.insert(args.begin(), SOCIAL_PROGRAM);
   std::vector<char*> argv;
   for (std::string& arg : args) argv.push_back(arg.data());
@@ -89,6 +75,11 @@ SocialProcess::SocialProcess(std::vector<std::string> args) {
   pid_ = fork();
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (most_file_bytes != 0) {
+      const rlimit limit{.rlim_cur = most_file_bytes, .rlim_max = most_file_bytes};
+      signal(SIGXFSZ, SIG_IGN);  // so that the write fails instead
+      if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(126);
+    }
     dup2(out[1], STDOUT_FILENO);
     execv(argv[0], argv.data());
     _exit(127);
@@ -113,6 +104,15 @@ void SocialProcess::Kill() {
   pid_ = -1;
 }
 
+void SocialProcess::Stall() const {
+  kill(pid_, SIGSTOP);
+  int how = 0;
+  EXPECT_EQ(waitpid(pid_, &how, WUNTRACED), pid_);
+  EXPECT_TRUE(WIFSTOPPED(how)) << how;
+}
+
+void SocialProcess::GoOn() const { kill(pid_, SIGCONT); }
+
 SocialDeployment::SocialDeployment(std::string config, bool monolith, std::vector<std::string> flags)
     : config_(std::move(config)), monolith_(monolith), flags_(std::move(flags)) {
   if (monolith) {
@@ -131,7 +131,7 @@ std::string SocialDeployment::AddressOf(const std::string& service, int instance
   return Join("unix:", dir_.File(monolith_ ? "front-end" : service), instance);
 }
 
-void SocialDeployment::Start(const std::string& service) {
+void SocialDeployment::Start(const std::string& service, uint64_t most_file_bytes) {
   const int count = monolith_ ? 1 : InstancesOf(service);
   processes_[service].clear();
   for (int i = 0; i < count; ++i) {
@@ -152,12 +152,20 @@ void SocialDeployment::Start(const std::string& service) {
       }
     }
     args.insert(args.end(), flags_.begin(), flags_.end());
-    processes_[service].push_back(std::make_unique<SocialProcess>(std::move(args)));
+    processes_[service].push_back(std::make_unique<SocialProcess>(std::move(args), most_file_bytes));
   }
 }
 
 void SocialDeployment::Kill(const std::string& service) {
   for (const auto& process : processes_.at(service)) process->Kill();
+}
+
+void SocialDeployment::Stall(const std::string& service) const {
+  for (const auto& process : processes_.at(service)) process->Stall();
+}
+
+void SocialDeployment::GoOn(const std::string& service) const {
+  for (const auto& process : processes_.at(service)) process->GoOn();
 }
 
 namespace {
@@ -201,7 +209,7 @@ Session SocialDeployment::Register(const std::string& name) {
   Credentials credentials;
   credentials.set_name(name);
   credentials.set_password(kTestPassword);
-  Context ctx(kMaxTestWait);
+  Context ctx(patience_);
   Session session;
   const absl::Status status = Front().Register(ctx, credentials, &session);
   EXPECT_TRUE(status.ok()) << status;
@@ -219,7 +227,7 @@ Post SocialDeployment::Compose(const Session& by, const std::string& text) {
 
 absl::Status SocialDeployment::Compose(const Session& by, ComposeRequest request, Post* post) {
   request.set_token(by.token());
-  Context ctx(kMaxTestWait);
+  Context ctx(patience_);
   return Front().Compose(ctx, request, post);
 }
 
@@ -253,39 +261,39 @@ UserPage PageOf(const Session& by, const std::string& name) {
 }  // namespace
 
 absl::Status SocialDeployment::Follow(const Session& by, const std::string& name) {
-  Context ctx(kMaxTestWait);
+  Context ctx(patience_);
   Changed changed;
   return Front().Follow(ctx, RelationOf(by, name), &changed);
 }
 absl::Status SocialDeployment::Unfollow(const Session& by, const std::string& name) {
-  Context ctx(kMaxTestWait);
+  Context ctx(patience_);
   Changed changed;
   return Front().Unfollow(ctx, RelationOf(by, name), &changed);
 }
 absl::Status SocialDeployment::Block(const Session& by, const std::string& name) {
-  Context ctx(kMaxTestWait);
+  Context ctx(patience_);
   Changed changed;
   return Front().Block(ctx, RelationOf(by, name), &changed);
 }
 absl::Status SocialDeployment::Unblock(const Session& by, const std::string& name) {
-  Context ctx(kMaxTestWait);
+  Context ctx(patience_);
   Changed changed;
   return Front().Unblock(ctx, RelationOf(by, name), &changed);
 }
 
 absl::Status SocialDeployment::Delete(const Session& by, uint64_t post) {
-  Context ctx(kMaxTestWait);
+  Context ctx(patience_);
   Changed changed;
   return Front().DeletePost(ctx, RequestOf(by, post), &changed);
 }
 
 absl::Status SocialDeployment::Get(const Session& by, uint64_t post, Post* reply) {
-  Context ctx(kMaxTestWait);
+  Context ctx(patience_);
   return Front().GetPost(ctx, RequestOf(by, post), reply);
 }
 
 absl::Status SocialDeployment::Like(const Session& by, uint64_t post, bool* changed) {
-  Context ctx(kMaxTestWait);
+  Context ctx(patience_);
   Changed reply;
   const absl::Status status = Front().AddFavorite(ctx, RequestOf(by, post), &reply);
   if (changed != nullptr) *changed = reply.changed();
@@ -293,7 +301,7 @@ absl::Status SocialDeployment::Like(const Session& by, uint64_t post, bool* chan
 }
 
 absl::Status SocialDeployment::Unlike(const Session& by, uint64_t post, bool* changed) {
-  Context ctx(kMaxTestWait);
+  Context ctx(patience_);
   Changed reply;
   const absl::Status status = Front().RemoveFavorite(ctx, RequestOf(by, post), &reply);
   if (changed != nullptr) *changed = reply.changed();
@@ -301,12 +309,26 @@ absl::Status SocialDeployment::Unlike(const Session& by, uint64_t post, bool* ch
 }
 
 absl::Status SocialDeployment::FavoredBy(const Session& by, uint64_t post, std::vector<std::string>* names) {
-  Context ctx(kMaxTestWait);
+  Context ctx(patience_);
   People people;
   const absl::Status status = Front().ListFavoredBy(ctx, PageOf(by, post), &people);
   names->clear();
   for (const Person& person : people.people()) names->push_back(person.name());
   return status;
+}
+
+template <class Page, class Read>
+absl::Status SocialDeployment::AllPages(Page page, Read read, std::vector<uint64_t>* ids) const {
+  ids->clear();
+  page.set_limit(7);
+  do {
+    Context ctx(patience_);
+    Posts posts;
+    if (absl::Status status = read(ctx, page, &posts); !status.ok()) return status;
+    for (const Post& post : posts.posts()) ids->push_back(post.id());
+    page.set_before(posts.next());
+  } while (page.before() != 0);
+  return absl::OkStatus();
 }
 
 absl::Status SocialDeployment::Home(const Session& by, std::vector<uint64_t>* ids) {
@@ -352,7 +374,7 @@ absl::Status SocialDeployment::Search(const Session& by, const std::string& text
   request.set_limit(7);
   ids->clear();
   do {
-    Context ctx(kMaxTestWait);
+    Context ctx(patience_);
     Posts posts;
     if (absl::Status status = Front().SearchPosts(ctx, request, &posts); !status.ok()) return status;
     for (const Post& post : posts.posts()) ids->push_back(post.id());
@@ -369,7 +391,7 @@ absl::Status SocialDeployment::SearchUsers(const Session& by, const std::string&
   page.set_limit(2);
   names->clear();
   do {
-    Context ctx(kMaxTestWait);
+    Context ctx(patience_);
     FoundPeople people;
     if (absl::Status status = Front().SearchUsers(ctx, page, &people); !status.ok()) return status;
     for (const Person& person : people.people()) names->push_back(person.name());

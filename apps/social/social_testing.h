@@ -16,6 +16,8 @@
 
 #include "absl/status/status.h"
 #include "apps/kit/temp_dir.h"
+#include "curtail/base/clock.h"
+#include "curtail/base/testing.h"
 #include "curtail/rpc/channel.h"
 #include "search.curtail.h"
 #include "social.curtail.h"
@@ -26,8 +28,9 @@ namespace curtail::social {
 // One process of the program; it ends with this object, or with the test. Thread-compatible.
 class SocialProcess {
  public:
-  // Returns when it serves; fails the test if it does not.
-  explicit SocialProcess(std::vector<std::string> args);
+  // Returns when it serves; fails the test if it does not. `most_file_bytes`: a write beyond fails, as on a full disk;
+  // 0 for no bound.
+  explicit SocialProcess(std::vector<std::string> args, uint64_t most_file_bytes = 0);
   ~SocialProcess() { Stop(); }
   SocialProcess(const SocialProcess&) = delete;
   SocialProcess& operator=(const SocialProcess&) = delete;
@@ -35,6 +38,9 @@ class SocialProcess {
   // Drains it, and expects that it ends well.
   void Stop();
   void Kill();
+  // Holds it up, as a machine does that swaps; and lets it go on.
+  void Stall() const;
+  void GoOn() const;
 
  private:
   pid_t pid_ = -1;
@@ -48,7 +54,13 @@ class SocialDeployment {
 
   // All instances of one service; not in a monolith.
   void Kill(const std::string& service);
-  void Start(const std::string& service);
+  void Stall(const std::string& service) const;
+  void GoOn(const std::string& service) const;
+  // `most_file_bytes`: as for SocialProcess.
+  void Start(const std::string& service, uint64_t most_file_bytes = 0);
+
+  // How long a call of a client may take; kMaxTestWait at first. No call is in progress.
+  void SetPatience(Nanos patience) { patience_ = patience; }
 
   Social::Stub Front() const { return Social::Stub(front_.get()); }
   // Waits until all that was composed is in the home timelines; fails the test if that takes too long.
@@ -90,11 +102,15 @@ class SocialDeployment {
 
  private:
   std::string AddressOf(const std::string& service, int instance) const;
+  // All pages of a timeline, by a call of one.
+  template <class Page, class Read>
+  absl::Status AllPages(Page page, Read read, std::vector<uint64_t>* ids) const;
 
   const apps::TempDir dir_;
   const std::string config_;
   const bool monolith_;
   const std::vector<std::string> flags_;
+  Nanos patience_ = kMaxTestWait;
   std::map<std::string, std::vector<std::unique_ptr<SocialProcess>>> processes_;
   Client client_;
   std::unique_ptr<Channel> front_, queue_, index_;

@@ -3,8 +3,9 @@
 // Compose post: asks for all parts of a post at once, stores it, then tells the timelines.
 //
 // A post is acknowledged when it is stored, in its author's timeline and in the queues of the home timelines and of the
-// search, and a reply or repost when it is listed with what it refers to. If one of these fails, the post is taken back. Deletion goes the
-// other way round and ends with the post itself, so that one that failed half way can be repeated.
+// search, and a reply or repost when it is listed with what it refers to. If one of these fails, the post is taken back.
+// The queues come last: where taking back fails, too, none has a post at home that is not in its author's timeline.
+// Deletion goes the other way round and ends with the post itself, so that one that failed half way can be repeated.
 #include <chrono>
 
 #include "content.curtail.h"
@@ -74,30 +75,38 @@ struct ComposePostService final : ComposePost::CoroutineService {
 
     absl::Status status = co_await Store(ctx, *reply);
     if (status.ok()) {
-      auto told = co_await WhenAllOk(ctx, Ask(user_timeline, UserTimeline::kAppend, EntryOf(*reply)),
-                                     Ask(write_home, WriteHomeTimeline::kEnqueue, JobOf(*reply, false)),
+      auto told = co_await WhenAllOk(ctx, Ask(write_home, WriteHomeTimeline::kEnqueue, JobOf(*reply, false)),
                                      Ask(search, Search::kEnqueue, IndexJobOf(*reply, false)));
       status = told.status();
     }
-    if (!status.ok()) {
-      Context last(&ctx, Deadline::In(kTakeBackTime));
-      co_await WhenAll(last, Ask(storage, PostStorage::kDelete, RefOf(*reply)),
-                       Ask(url_shorten, UrlShorten::kDelete, UrlsOf(*reply)),
-                       Ask(media, Media::kDelete, MediaOf(*reply)),
-                       Ask(media_frontend, MediaFrontend::kDelete, MediaOf(*reply)),
-                       Ask(repost_reply, RepostReply::kForget, IdOf(reply->id())));
-    }
+    if (!status.ok()) co_await TakeBack(ctx, *reply);
     co_return status;
   }
 
+  Coroutine TakeBack(Context& ctx, const Post& post) {
+    Context last(&ctx, Deadline::In(kTakeBackTime));
+    auto taken = co_await WhenAll(last, Ask(storage, PostStorage::kDelete, RefOf(post)),
+                                  Ask(url_shorten, UrlShorten::kDelete, UrlsOf(post)),
+                                  Ask(media, Media::kDelete, MediaOf(post)),
+                                  Ask(media_frontend, MediaFrontend::kDelete, MediaOf(post)),
+                                  Ask(repost_reply, RepostReply::kForget, IdOf(post.id())));
+    // A post that is still there stays in the timeline.
+    if (std::get<0>(taken).ok())
+      co_await WhenAll(last, Ask(user_timeline, UserTimeline::kRemove, EntryOf(post)));
+    co_return absl::OkStatus();
+  }
+
+  // Also puts it into its author's timeline, which shows it once it is stored.
   // A reference comes first, as it may be refused: whoever follows it before the post is stored finds nothing yet.
   Coroutine Store(Context& ctx, const Post& post) {
     if (post.reply_to() != 0 || post.has_original()) {
       auto [added] = co_await WhenAll(ctx, Ask(repost_reply, RepostReply::kAdd, ReferenceOf(post)));
       if (!added.ok()) co_return added.status();
     }
-    auto [stored] = co_await WhenAll(ctx, Ask(storage, PostStorage::kStore, post));
-    co_return stored.status();
+    // Both are waited for, so that none comes after it was taken back.
+    auto [stored, listed] = co_await WhenAll(ctx, Ask(storage, PostStorage::kStore, post),
+                                             Ask(user_timeline, UserTimeline::kAppend, EntryOf(post)));
+    co_return stored.ok() ? listed.status() : stored.status();
   }
 
   Coroutine Delete(Context& ctx, const PostOfAuthor& request, Nothing*) override {

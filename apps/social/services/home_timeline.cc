@@ -62,7 +62,8 @@ struct HomeTimelineService final : HomeTimeline::CoroutineService {
     if (seen.gone().empty()) co_return absl::OkStatus();
     std::vector<TimelineStore::Entry> gone;
     for (const uint64_t post : seen.gone()) gone.push_back({.user = request.user(), .post = post});
-    co_return co_await timelines->Remove(ctx, std::move(gone));
+    (co_await timelines->Remove(ctx, std::move(gone))).IgnoreError();  // the next reader meets them again
+    co_return absl::OkStatus();
   }
 
   static LookRequest AuthorsOf(uint64_t viewer, const std::vector<TimelineStore::Entry>& entries) {

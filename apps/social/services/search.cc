@@ -67,7 +67,7 @@ struct SearchService final : Search::CoroutineService {
       IndexJob stale;
       stale.set_post(post);
       stale.set_remove(true);
-      if (absl::Status put = co_await queue.Put(ctx, stale.SerializeAsString()); !put.ok()) co_return put;
+      (co_await queue.Put(ctx, stale.SerializeAsString())).IgnoreError();  // the next search finds it again
     }
     co_return absl::OkStatus();
   }

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random users at once, beside a ledger of what each was told, while services and stores die, stand still and have no
+// room to write.
+//
+// Property: once the queue is empty, a post that was acknowledged and not deleted is in its author's timeline once, and
+// once in the home of each who follows or is mentioned. A post whose deletion was acknowledged is nowhere, meanwhile
+// neither. A refused post may be there, then in its author's timeline too, and never twice. Once a fault has ended, posts
+// are acknowledged again.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <system_error>
+#include <thread>
+
+#include "apps/kit/temp_dir.h"
+#include "apps/social/social_testing.h"
+#include "curtail/base/rng.h"
+#include "curtail/base/strings.h"
+#include "curtail/base/testing.h"
+#include "curtail/store/store_testing.h"
+
+namespace curtail::social {
+namespace {
+
+constexpr size_t kAuthors = 6, kActors = 3;
+// Of a client. Short, so that a service that stands still does not hold up the test.
+constexpr Nanos kPatience = std::chrono::seconds(1);
+constexpr int kActsInFault = 10, kPostsBetween = 4;
+
+// A Ledger holds what the users were told. Thread-safe.
+class Ledger {
+ public:
+  enum class Fate : uint8_t { kKept, kInDoubt, kDeleted };  // in doubt: a deletion failed
+  struct Entry {
+    size_t author = 0;
+    std::set<size_t> mentioned = {};
+    Fate fate = Fate::kKept;
+  };
+
+  void Keep(uint64_t post, Entry entry) {
+    const std::lock_guard lock(mu_);
+    EXPECT_TRUE(posts_.emplace(post, std::move(entry)).second) << post << " twice";
+  }
+  void Refuse(size_t author, std::string text) {
+    const std::lock_guard lock(mu_);
+    refused_.emplace(author, std::move(text));
+  }
+  void Set(uint64_t post, Fate fate) {
+    const std::lock_guard lock(mu_);
+    posts_.at(post).fate = fate;
+  }
+  bool Refused(size_t author, const std::string& text) const {
+    const std::lock_guard lock(mu_);
+    return refused_.contains({author, text});
+  }
+  std::map<uint64_t, Entry> Posts() const {
+    const std::lock_guard lock(mu_);
+    return posts_;
+  }
+  // Those of `fate` that `wanted(entry)` chooses.
+  template <class Wanted>
+  std::vector<uint64_t> Those(Fate fate, Wanted wanted) const {
+    const std::lock_guard lock(mu_);
+    std::vector<uint64_t> ids;
+    for (const auto& [id, entry] : posts_) {
+      if (entry.fate == fate && wanted(entry)) ids.push_back(id);
+    }
+    return ids;
+  }
+  std::vector<uint64_t> Deleted() const {
+    return Those(Fate::kDeleted, [](const Entry&) { return true; });
+  }
+
+ private:
+  mutable std::mutex mu_;
+  // Guarded by mu_.
+  std::map<uint64_t, Entry> posts_;
+  std::set<std::pair<size_t, std::string>> refused_;
+};
+
+// Acts counts what the users have done. Thread-safe.
+class Acts {
+ public:
+  enum class Kind : uint8_t { kPosted, kRefused, kOther };  // a post acknowledged, or refused
+
+  void Did(Kind kind) {
+    {
+      const std::lock_guard lock(mu_);
+      all_ += 1;
+      posted_ += kind == Kind::kPosted ? 1 : 0;
+      refused_ += kind == Kind::kRefused ? 1 : 0;
+    }
+    done_.notify_all();
+  }
+  // Until so many more were done. False: that took too long.
+  bool Await(int more) { return Await(&all_, more); }
+  bool AwaitPosted(int more) { return Await(&posted_, more); }
+  bool AwaitRefused(int more) { return Await(&refused_, more); }
+
+ private:
+  bool Await(const int* count, int more) {
+    std::unique_lock lock(mu_);
+    const int wanted = *count + more;
+    return done_.wait_for(lock, kMaxTestWait, [&] { return *count >= wanted; });
+  }
+
+  std::mutex mu_;
+  std::condition_variable done_;
+  int all_ = 0, posted_ = 0, refused_ = 0;  // guarded by mu_
+};
+
+struct Fault {
+  std::string name;
+  std::function<void()> strike, mend;
+  bool readable = false, refuses = false;  // timelines can be read meanwhile; some post is refused
+};
+
+class SocialFaults : public testing::TestWithParam<const char*> {
+ protected:
+  SocialFaults() {
+    for (size_t u = 0; u < kAuthors; ++u) users_.push_back(app_.Register(Called(u)));
+    for (size_t u = 0; u < kAuthors; ++u) {
+      for (size_t other = 0; other < kAuthors; ++other) {
+        if (!Follows(u, other)) continue;
+        EXPECT_TRUE(app_.Follow(users_[u], Called(other)).ok());
+      }
+    }
+  }
+  std::unique_ptr<RedisProcess> StartRedis() const {
+    if (std::string(GetParam()) != "redis") return nullptr;
+    return std::make_unique<RedisProcess>(
+        dir_.File("r"),
+        std::vector<std::string>{"--appendonly", "yes", "--appendfsync", "always", "--dir", dir_.File(".")});
+  }
+  std::unique_ptr<PostgresqlProcess> StartPostgresql() const {
+    if (std::string(GetParam()) != "postgresql") return nullptr;
+    return std::make_unique<PostgresqlProcess>(dir_.File("s"),
+                                               PostgresqlWords(dir_.File("s"), dir_.File("data")));
+  }
+  std::vector<std::string> StoreFlags() const {
+    std::vector<std::string> flags = {"--store", "post-cache=" + cache_.address()};
+    if (redis_ != nullptr) flags.insert(flags.end(), {"--store", "redis=" + redis_->address()});
+    if (postgresql_ != nullptr)
+      flags.insert(flags.end(), {"--store", "postgresql=" + postgresql_->address()});
+    return flags;
+  }
+  static std::string Called(size_t user) { return Join("user_", user); }
+  static bool Follows(size_t user, size_t author) {
+    return user != author && (author + kAuthors - user) % kAuthors <= kAuthors / 2;
+  }
+
+  // Has each thread act for users of its own until Rest().
+  void BeginActs() {
+    for (size_t t = 0; t < kActors; ++t) {
+      threads_.emplace_back([this, t] {
+        Rng rng(seed_ * kActors + t);
+        while (!resting_.load(std::memory_order_relaxed)) {
+          acts_.Did(Act(rng, t + kActors * rng.Below(kAuthors / kActors)));
+        }
+      });
+    }
+  }
+  void Rest() {
+    resting_.store(true, std::memory_order_relaxed);
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Acts::Kind Act(Rng& rng, size_t user) {
+    const uint64_t what = rng.Below(10);
+    if (what < 4) return ComposeOne(rng, user);
+    if (what < 6) {
+      DeleteOne(rng, user);
+    } else if (what < 8) {
+      ReadOwn(user);
+    } else {
+      ReadHome(user);
+    }
+    return Acts::Kind::kOther;
+  }
+  static void ExpectFault(const absl::Status& status) {
+    EXPECT_TRUE(absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) << status;
+  }
+  Acts::Kind ComposeOne(Rng& rng, size_t user) {
+    std::set<size_t> mentioned;
+    std::string text = Join("post ", next_text_.fetch_add(1, std::memory_order_relaxed));
+    while (rng.Below(3) == 0) {
+      const size_t other = rng.Below(kAuthors);
+      if (mentioned.insert(other).second) text += " @" + Called(other);
+    }
+    ComposeRequest request;
+    request.set_text(text);
+    Post post;
+    const absl::Status status = app_.Compose(users_[user], request, &post);
+    if (status.ok()) {
+      ledger_.Keep(post.id(), {.author = user, .mentioned = mentioned});
+      return Acts::Kind::kPosted;
+    }
+    ExpectFault(status);
+    ledger_.Refuse(user, text);
+    return Acts::Kind::kRefused;
+  }
+  void DeleteOne(Rng& rng, size_t user) {
+    using enum Ledger::Fate;
+    const auto own = [&](const Ledger::Entry& entry) { return entry.author == user; };
+    const Ledger::Fate fate = rng.Below(4) == 0 ? kInDoubt : kKept;
+    const std::vector<uint64_t> posts = ledger_.Those(fate, own);
+    if (posts.empty()) return;
+    const uint64_t post = posts[rng.Below(posts.size())];
+    const absl::Status status = app_.Delete(users_[user], post);
+    const bool gone = status.ok() || (fate == kInDoubt && absl::IsNotFound(status));
+    if (!gone) ExpectFault(status);
+    ledger_.Set(post, gone ? kDeleted : kInDoubt);
+  }
+  static void ExpectOnceAndNone(const std::vector<uint64_t>& ids, const std::vector<uint64_t>& deleted) {
+    EXPECT_EQ(std::ranges::adjacent_find(ids, std::less_equal<>()), ids.end()) << "twice, or in no order";
+    for (const uint64_t id : deleted) EXPECT_EQ(std::ranges::find(ids, id), ids.end()) << id << " is deleted";
+  }
+  static void ExpectAll(const std::vector<uint64_t>& ids, const std::vector<uint64_t>& kept) {
+    for (const uint64_t id : kept) EXPECT_NE(std::ranges::find(ids, id), ids.end()) << id << " is lost";
+  }
+  void ReadOwn(size_t user) {
+    std::vector<uint64_t> ids;
+    const absl::Status status = app_.Timeline(users_[user], Called(user), &ids);
+    if (!status.ok()) return ExpectFault(status);
+    ExpectAll(ids, KeptOf(user));
+    ExpectOnceAndNone(ids, ledger_.Those(Ledger::Fate::kDeleted,
+                                         [&](const Ledger::Entry& entry) { return entry.author == user; }));
+  }
+  std::vector<uint64_t> KeptOf(size_t author) const {
+    return ledger_.Those(Ledger::Fate::kKept, [&](const Ledger::Entry& one) { return one.author == author; });
+  }
+  void ReadHome(size_t user) {
+    const std::vector<uint64_t> deleted = ledger_.Deleted();
+    std::vector<uint64_t> ids;
+    const absl::Status status = app_.Home(users_[user], &ids);
+    if (!status.ok()) return ExpectFault(status);
+    ExpectOnceAndNone(ids, deleted);
+  }
+
+  Fault KillService(const std::string& service) {
+    return {.name = service + " is killed",
+            .strike = [this, service] { app_.Kill(service); },
+            .mend = [this, service] { app_.Start(service); }};
+  }
+  Fault FillDisk(const std::string& service) {
+    return {.name = service + " has no room",
+            .strike =
+                [this, service] {
+                  app_.Kill(service);
+                  std::error_code none;
+                  const uint64_t log = std::filesystem::file_size(app_.DataFile(service + ".db-wal"), none);
+                  app_.Start(service, std::max<uint64_t>(none ? 0 : log, kSharedBytes) + kRoomBytes);
+                },
+            .mend =
+                [this, service] {
+                  app_.Kill(service);
+                  app_.Start(service);
+                },
+            .readable = true,
+            .refuses = service != "home-timeline"};  // it is told behind the caller's back
+  }
+  // In random order.
+  std::vector<Fault> Faults(Rng& rng) {
+    std::vector<Fault> faults;
+    for (const char* service : {"post-storage", "user-timeline", "home-timeline", "write-home-timeline"}) {
+      faults.push_back(KillService(service));
+    }
+    constexpr const char* kOthers[] = {"front-end", "compose-post", "read-post", "social-graph", "unique-id",
+                                       "search",    "repost-reply", "favorite",  "block-user",   "user"};
+    faults.push_back(KillService(kOthers[rng.Below(std::size(kOthers))]));
+    faults.push_back({.name = "write-home-timeline stands still",
+                      .strike = [this] { app_.Stall("write-home-timeline"); },
+                      .mend = [this] { app_.GoOn("write-home-timeline"); }});
+    faults.push_back({.name = "the cache is killed",
+                      .strike = [this] { cache_.Kill(); },
+                      .mend = [this] { cache_.Start(); }});
+    if (redis_ != nullptr) {
+      faults.push_back({.name = "redis is killed",
+                        .strike = [this] { redis_->Kill(); },
+                        .mend = [this] { redis_->Start(); }});
+    } else if (postgresql_ != nullptr) {
+      faults.push_back({.name = "postgresql is killed",
+                        .strike = [this] { postgresql_->Kill(); },
+                        .mend = [this] { postgresql_->Start(); }});
+    } else {
+      for (const char* service : {"post-storage", "user-timeline", "home-timeline", "write-home-timeline"}) {
+        faults.push_back(FillDisk(service));
+      }
+    }
+    for (size_t i = faults.size(); i > 1; --i) std::swap(faults[i - 1], faults[rng.Below(i)]);
+    return faults;
+  }
+  void Endure(const Fault& fault) {
+    std::printf("%s\n", fault.name.c_str());
+    const testing::ScopedTrace trace(__FILE__, __LINE__, fault.name);
+    fault.strike();
+    EXPECT_TRUE(acts_.Await(kActsInFault));
+    EXPECT_TRUE(!fault.refuses || acts_.AwaitRefused(1));
+    if (fault.readable) {
+      std::vector<uint64_t> ids;
+      for (const Session& user : users_) {
+        if (!Patiently([&] { return app_.Home(user, &ids); }).ok()) break;
+      }
+    }
+    fault.mend();
+    EXPECT_TRUE(acts_.AwaitPosted(kPostsBetween)) << "no post was acknowledged since";
+  }
+
+  // Until it is so, or it has an error that is no fault's.
+  template <class Call>
+  absl::Status Patiently(Call call) const {
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    absl::Status status;
+    do {
+      status = call();
+    } while ((absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) && !deadline.Expired());
+    EXPECT_TRUE(status.ok() || absl::IsNotFound(status)) << status;
+    return status;
+  }
+  // A deletion that failed half way can be repeated.
+  void RepeatDeletions() {
+    for (const auto& [id, entry] : ledger_.Posts()) {
+      if (entry.fate != Ledger::Fate::kInDoubt) continue;
+      const Session& author = users_[entry.author];
+      const uint64_t post = id;
+      (void)Patiently([&] { return app_.Delete(author, post); });
+      ledger_.Set(post, Ledger::Fate::kDeleted);
+    }
+  }
+  struct Lists {
+    std::vector<std::vector<uint64_t>> timelines, homes;
+  };
+  Lists ReadAll() {
+    Lists all{.timelines = std::vector<std::vector<uint64_t>>(kAuthors),
+              .homes = std::vector<std::vector<uint64_t>>(kAuthors)};
+    for (size_t u = 0; u < kAuthors; ++u) {
+      (void)Patiently([&] { return app_.Home(users_[u], &all.homes[u]); });
+      const Session& other = users_[(u + 1) % kAuthors];
+      (void)Patiently([&] { return app_.Timeline(other, Called(u), &all.timelines[u]); });
+    }
+    return all;
+  }
+  void ExpectAcknowledged(const Lists& all) {
+    const std::vector<uint64_t> deleted = ledger_.Deleted();
+    for (size_t u = 0; u < kAuthors; ++u) {
+      const testing::ScopedTrace trace(__FILE__, __LINE__, Called(u));
+      ExpectAll(all.timelines[u], KeptOf(u));
+      ExpectOnceAndNone(all.timelines[u], deleted);
+      ExpectAll(all.homes[u], ledger_.Those(Ledger::Fate::kKept, [&](const Ledger::Entry& entry) {
+        return entry.author != u && (Follows(u, entry.author) || entry.mentioned.contains(u));
+      }));
+      ExpectOnceAndNone(all.homes[u], deleted);
+    }
+    for (const uint64_t id : deleted) {
+      Post post;
+      EXPECT_TRUE(absl::IsNotFound(app_.Get(users_[0], id, &post))) << id;
+    }
+  }
+  // Empty if those that were refused are there in whole and once, or not at all.
+  std::string ComplaintOf(const Lists& all) {
+    const std::map<uint64_t, Ledger::Entry> known = ledger_.Posts();
+    std::set<uint64_t> in_timelines;
+    std::set<std::string> texts;
+    for (size_t u = 0; u < kAuthors; ++u) {
+      for (const uint64_t id : all.timelines[u]) {
+        in_timelines.insert(id);
+        if (known.contains(id)) continue;
+        Post post;
+        if (const absl::Status got = app_.Get(users_[u], id, &post); !got.ok()) return got.ToString();
+        if (!ledger_.Refused(u, post.text())) return Join("nobody wrote ", id, ": ", post.text());
+        if (!texts.insert(post.text()).second) return Join("twice: ", post.text());
+      }
+    }
+    for (size_t u = 0; u < kAuthors; ++u) {
+      for (const uint64_t id : all.homes[u]) {
+        if (!in_timelines.contains(id))
+          return Join(id, " is in the home of ", u, ", not in its author's timeline");
+      }
+    }
+    return {};
+  }
+
+  // One page of the log's index, which SQLite maps; and little more than nothing.
+  static constexpr uint64_t kSharedBytes = 32 << 10, kRoomBytes = 8 << 10;
+
+  const uint64_t seed_ = TestSeed();
+  Ledger ledger_;
+  Acts acts_;
+  std::atomic<bool> resting_{false};    // relaxed: it orders nothing
+  std::atomic<uint64_t> next_text_{0};  // relaxed: only unique
+  std::vector<std::thread> threads_;
+  apps::TempDir dir_;
+  MemcachedProcess cache_{dir_.File("m")};
+  const std::unique_ptr<RedisProcess> redis_ = StartRedis();
+  const std::unique_ptr<PostgresqlProcess> postgresql_ = StartPostgresql();
+  SocialDeployment app_{"FDB1-2", /*monolith=*/false, StoreFlags()};
+  std::vector<Session> users_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Stores, SocialFaults, testing::Values("files", "redis", "postgresql"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(SocialFaults, WhatWasAcknowledgedIsKeptStress) {
+  Rng rng(seed_);
+  app_.SetPatience(kPatience);
+  BeginActs();
+  EXPECT_TRUE(acts_.AwaitPosted(kPostsBetween));
+  for (const Fault& fault : Faults(rng)) {
+    Endure(fault);
+    if (HasFailure()) break;
+  }
+  Rest();
+  app_.SetPatience(kMaxTestWait);
+  RepeatDeletions();
+  app_.AwaitQueue();
+  Lists all = ReadAll();
+  ExpectAcknowledged(all);
+  // Posts that were refused last may still be taken back.
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  std::string complaint;
+  while (!(complaint = ComplaintOf(all)).empty() && !deadline.Expired()) all = ReadAll();
+  EXPECT_EQ(complaint, "");
+}
+
+}  // namespace
+}  // namespace curtail::social
