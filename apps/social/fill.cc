@@ -158,6 +158,7 @@ absl::Status Fill(FillOptions options) {
   if (!options.graph.empty()) {
     absl::StatusOr<std::vector<Follow>> read = ReadFollows(options.graph, &options.users);
     if (!read.ok()) return read.status();
+    if (options.users < 2) return absl::InvalidArgumentError(Join(options.graph, " has no two users"));
     follows = *std::move(read);
   } else if (options.users < 2 || options.follows > options.users * (options.users - 1) / 4) {
     return absl::InvalidArgumentError(Join(options.follows, " follows among ", options.users,

@@ -53,6 +53,7 @@ absl::StatusOr<std::vector<Follow>> ReadFollows(const std::string& path, uint64_
   bool matrix_market = false;
   size_t number = 0;
   *users = 0;
+  uint64_t first = 1;
   for (std::string line; std::getline(file, line);) {
     ++number;
     if (line.starts_with("%%MatrixMarket")) matrix_market = true;
@@ -65,11 +66,16 @@ absl::StatusOr<std::vector<Follow>> ReadFollows(const std::string& path, uint64_
       return absl::InvalidArgumentError(Join(path, ":", number, ": want two numbers up to ", kMost));
     }
     *users = std::max({*users, from + 1, to + 1});
+    first = std::min({first, from, to});
     if (from == to) continue;
     follows.insert({from, to});
     follows.insert({to, from});
   }
-  return std::vector<Follow>(follows.begin(), follows.end());
+  std::vector<Follow> all(follows.begin(), follows.end());
+  if (first == 0 || *users == 0) return all;
+  *users -= 1;
+  for (auto& [from, to] : all) --from, --to;
+  return all;
 }
 
 GeneratedPost GeneratePost(Rng& rng, uint64_t users) {

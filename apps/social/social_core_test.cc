@@ -314,10 +314,15 @@ TEST(SocialIds, TellHowLongAgoTheyWereGiven) {
 TEST(SocialPeople, ReadsEdgeLists) {
   const apps::TempDir dir;
   uint64_t users = 0;
-  const std::vector<Follow> both = {{1, 2}, {2, 1}, {2, 3}, {3, 2}};
+  const std::vector<Follow> both = {{0, 1}, {1, 0}, {1, 2}, {2, 1}};
   EXPECT_EQ(*ReadFollows(dir.Write("a", "# edges\n1 2\n2 3\n3 3\n\n"), &users), both);
-  EXPECT_EQ(users, 4u);
+  EXPECT_EQ(users, 3u);
   EXPECT_EQ(*ReadFollows(dir.Write("b", "%%MatrixMarket matrix\n% c\n3 3 2\n2 1\n3 2\n"), &users), both);
+  EXPECT_EQ(users, 3u);
+  EXPECT_EQ(*ReadFollows(dir.Write("z", "1 0\n2 1\n3 3\n"), &users), both);  // from 0 on
+  EXPECT_EQ(users, 4u);
+  EXPECT_EQ(*ReadFollows(dir.Write("n", "# none\n"), &users), std::vector<Follow>());
+  EXPECT_EQ(users, 0u);
   for (const char* bad : {"1\n", "1 x\n", "1 999999999999\n"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(ReadFollows(dir.Write("c", bad), &users).status())) << bad;
   }

@@ -15,6 +15,7 @@ import urllib.request
 MAX_WAIT_S = 90
 FORMS = {"processes": ["--set", "redis.replicas=1", "--set", "front-end.replicas=2"], "monolith": ["--monolith"]}
 PROCESSES = {"processes": 29, "monolith": 3}
+SIZES = {"processes": ["users=12", "follows=30", "posts=30"], "monolith": ["graph=FOLDER/ring", "posts=30"]}
 
 
 def rest(address, verb, path, body=None, token=None):
@@ -238,7 +239,9 @@ def main(form, curtail, social):
             assert done.returncode in codes, done.returncode
             return done.stdout
 
-        sizes = [word for text in ("users=12", "follows=30", "posts=30") for word in ("--set", text)]
+        sizes = [word for text in SIZES[form] for word in ("--set", text.replace("FOLDER", scratch))]
+        with open(scratch + "/ring", "w", encoding="ascii") as ring:
+            ring.writelines(f"{user} {user % 12 + 1}\n" for user in range(1, 13))
         said = run("up", "social", "--detach", *sizes, "--set", "wrk2_without_authentication=on", *FORMS[form])
         try:
             processes = json.loads(run("ps", "--json"))[0]["processes"]
@@ -258,6 +261,9 @@ def main(form, curtail, social):
             address = next(p["address"] for p in processes if p["service"] == "load-balancer")
             assert f"http://{address}/" in said, said
             use_page(address)
+            if form == "monolith":
+                people = rest(address, "GET", "/v1/users/user_0/followers")[1]["people"]
+                assert sorted(person["name"] for person in people) == ["user_1", "user_11"], people
             use(address)
             use_wrk2(address)
             calls = [json.loads(run("status", "social/" + p["name"], "--json"))["begun"] for p in fronts]
