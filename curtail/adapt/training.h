@@ -62,7 +62,8 @@ struct TrainingPlan {
 absl::Status CheckPlan(const TrainingPlan& plan);
 
 // Plans without service and workload, for a machine with that many CPUs. The full one is expected
-// to take half an hour; the quick one takes three minutes at most. Remove the configs under which
+// to take half an hour; the quick one takes three minutes at most. Both measure "auto", with which
+// servers begin, and not FIB1, which is "auto" without stand-ins. Remove the configs under which
 // the service cannot run.
 TrainingPlan DefaultTraining(int cpus);
 TrainingPlan QuickTraining(int cpus);

@@ -167,12 +167,12 @@ std::vector<Config> DefaultTrainingConfigs(int cpus, bool quick) {
   cpus = std::clamp(cpus, 1, kMaxInlineThreads);
   constexpr Model kSib{}, kSip{.reception = Reception::kPoll}, kSdb{.execution = Execution::kDispatch};
   constexpr Model kSdp{Waiting::kSync, Execution::kDispatch, Reception::kPoll};
-  constexpr Model kFib{.waiting = Waiting::kFiber}, kFdb{Waiting::kFiber, Execution::kDispatch};
+  constexpr Model kFdb{Waiting::kFiber, Execution::kDispatch};
   constexpr Model kFip{.waiting = Waiting::kFiber, .reception = Reception::kPoll};
   constexpr Model kAib{.waiting = Waiting::kAsync}, kAdb{Waiting::kAsync, Execution::kDispatch};
   constexpr Model kAip{.waiting = Waiting::kAsync, .reception = Reception::kPoll};
-  std::vector<Config> configs = {{kSib, 1}, {kSip, 1}, {kSdb, 1, 16}, {kSdb, 1, kPaperSyncWorkers},
-                                 {kFib, 1}, {kFip, 1}};
+  std::vector<Config> configs = {{kSib, 1},      {kSip, 1}, {kSdb, 1, 16}, {kSdb, 1, kPaperSyncWorkers},
+                                 Config::Auto(), {kFip, 1}};
   if (!quick) {
     const int inline_threads = std::min(8 * cpus, kMaxInlineThreads);
     configs.insert(configs.end(), {{kSib, inline_threads},

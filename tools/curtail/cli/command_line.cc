@@ -282,7 +282,7 @@ CLI::App* AddVerify(CLI::App& app, VerifyFlags* f) {
 }
 
 std::string PoliciesHelp() {
-  const std::vector<std::string> fixed = {"two fixed ones"};
+  const std::vector<std::string> fixed = {FixedPolicy(Config::Auto()), "the best fixed ones at both ends"};
   return absl::StrCat("Policies [", absl::StrJoin(UsualPolicies(fixed), ", "), "]");
 }
 

@@ -18,6 +18,13 @@ constexpr Nanos kWarmup = std::chrono::seconds(1);
 // Profiles have the highest load that was sustained in training; this share of it is sustained on other days, too.
 constexpr double kSafe = 0.85;
 
+// True if the service is not of continuations alone: then some config without them is in the profile.
+bool CanRunAuto(const Profile& profile) {
+  const ConfigFilter runs = RunsUnder(ServiceStyle::kStraightLine);
+  return std::any_of(profile.configs.begin(), profile.configs.end(),
+                     [&runs](const ConfigSummary& of) { return runs(of.config); });
+}
+
 Nanos Scaled(double seconds, double scale) { return Nanos(static_cast<int64_t>(seconds * scale * 1e9)); }
 
 }  // namespace
@@ -52,8 +59,13 @@ std::vector<std::string> UsualPolicies(std::span<const std::string> fixed) {
 }
 
 std::vector<std::string> DefaultPolicies(const LoadRange& range, const Profile& profile) {
-  std::vector<std::string> fixed = {FixedPolicy(range.low)};
-  if (range.peak != range.low) fixed.push_back(FixedPolicy(range.peak));
+  std::vector<std::string> fixed;
+  if (CanRunAuto(profile)) fixed.push_back(FixedPolicy(Config::Auto()));
+  for (const Config& end : {range.low, range.peak}) {
+    if (std::find(fixed.begin(), fixed.end(), FixedPolicy(end)) == fixed.end()) {
+      fixed.push_back(FixedPolicy(end));
+    }
+  }
   std::vector<std::string> policies = UsualPolicies(fixed);
   std::erase_if(policies, [&](const std::string& label) {
     return !CheckPolicy(ParsePolicyChoice(label), &profile).ok();

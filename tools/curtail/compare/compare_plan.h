@@ -32,8 +32,9 @@ absl::StatusOr<LoadRange> RangeOf(const Profile& profile);
 // The policies that are compared when the user names none: those of which the table says so
 // (PolicyKind::compared), and `fixed` behind the first, against which the others are judged.
 std::vector<std::string> UsualPolicies(std::span<const std::string> fixed);
-// The same with the best configs at both ends of the range for the fixed ones, and without the
-// policies that the profile does not suffice for.
+// The same with these for the fixed ones: "auto", with which servers begin, unless the service is of
+// continuations alone, and the best configs at both ends of the range. Without the policies that the
+// profile does not suffice for.
 std::vector<std::string> DefaultPolicies(const LoadRange& range, const Profile& profile);
 
 // True if a server could be started under this policy. Errors: INVALID_ARGUMENT that says what is

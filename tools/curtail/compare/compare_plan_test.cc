@@ -44,11 +44,21 @@ TEST(ComparePlan, UsualPoliciesAreThoseThatTheProfileSufficesFor) {
   const Profile profile = SteppedProfile();
   const LoadRange range = RangeOf(profile).value();
   EXPECT_THAT(DefaultPolicies(range, profile),
-              ElementsAre("mutune", Join("static:", range.low.ToString()),
+              ElementsAre("mutune", "static:auto", Join("static:", range.low.ToString()),
                           Join("static:", range.peak.ToString()), "fm", "ipi", "tbd", "online"));
   const Profile in_line = MakeProfile({100, 200}, {{"SIP1", 1e18, [](double) { return 1.0; }}});
   EXPECT_THAT(DefaultPolicies(RangeOf(in_line).value(), in_line),
-              ElementsAre("mutune", "static:SIP1", "tbd", "online"));
+              ElementsAre("mutune", "static:auto", "static:SIP1", "tbd", "online"));
+}
+
+TEST(ComparePlan, AutoIsComparedOnceAndOnlyWhereItCanRun) {
+  const auto flat = [](double) { return 1.0; };
+  const Profile best = MakeProfile({100, 200}, {{"auto", 1e18, flat}});
+  EXPECT_THAT(DefaultPolicies(RangeOf(best).value(), best),
+              ElementsAre("mutune", "static:auto", "tbd", "online"));
+  const Profile continuations = MakeProfile({100, 200}, {{"AIB1-1", 1e18, flat}});
+  EXPECT_THAT(DefaultPolicies(RangeOf(continuations).value(), continuations),
+              ElementsAre("mutune", "static:AIB1-1", "tbd", "online"));
 }
 
 TEST(ComparePlan, SaysWhyAPolicyCannotBeCompared) {
