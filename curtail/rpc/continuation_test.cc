@@ -231,7 +231,9 @@ TEST_P(ContinuationTest, RunsUnderNoOtherModel) {
     EXPECT_THAT(Message(server.status()), HasSubstr("/test.Mid/Run"));
   }
   Serve(method);
-  EXPECT_EQ(mid_->SwitchTo(*Config::Parse("SIB1")).code(), absl::StatusCode::kInvalidArgument);
+  for (const char* config : {"SIB1", "auto"}) {
+    EXPECT_EQ(mid_->SwitchTo(*Config::Parse(config)).code(), absl::StatusCode::kInvalidArgument) << config;
+  }
   EXPECT_TRUE(Run("").ok());
 }
 

@@ -178,6 +178,7 @@ TEST_F(FiberServerTest, UnderAutoWhatBlocksHasThreadsOfItsOwn) {
       {{"Block", [&](Context&, const StringValue&,
                      StringValue*) { return gate.Pass() ? absl::OkStatus() : absl::InternalError("stuck"); }},
        {"Quick", [](Context&, const StringValue&, StringValue*) { return absl::OkStatus(); }}});
+  testing::internal::CaptureStderr();
   for (int i = 0; i < kCalls; ++i) Begin("Block");
   ASSERT_TRUE(PollUntil([&] { return gate.arrived() == kCalls; }));
   Answer& quick = Begin("Quick");
@@ -191,6 +192,12 @@ TEST_F(FiberServerTest, UnderAutoWhatBlocksHasThreadsOfItsOwn) {
   EXPECT_EQ(held_up[0].path, "/test.Functions/Block");
   EXPECT_TRUE(held_up[0].blocks);
   EXPECT_GE(held_up[0].times, 1u);
+  channel_.reset();
+  server_.reset();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "curtail: /test.Functions/Block sleeps outside of curtail's waits, in a lock, a file or a "
+            "blocking call; "
+            "from now on each of its calls has a thread of its own\n");
 }
 
 TEST_F(FiberServerTest, PartsOfARequestCallOthersAtTheSameTime) {
