@@ -228,9 +228,19 @@ def test_help(tools):
     code, whole, _ = tools.run("--help")
     assert code == 0 and tools.run("help")[1] == whole == tools.run("help", "help")[1]
     assert tools.run("help", "load")[1] == tools.run("load", "--help")[1]
+    demo = tools.run("help", "demo")[1]
+    assert "flash crowd" in demo and "mutune" in demo and "under auto" in demo and "ramp" not in demo, demo
     expect_refusal(tools.run("lod", "--rps", "5"), 104, "no command \"lod\"; did you mean \"load\"?", "curtail help")
     expect_refusal(tools.run("help", "swich"), 104, "did you mean \"switch\"?")
     expect_refusal(tools.run("--quiet", "dance"), 104, "no command \"dance\"\n")
+    expect_refusal(tools.run("load", "a:1", "--rsp", "5"), 104, "--rsp; did you mean \"--rps\"?\n", "hint: see curtail load --help\n")
+    expect_refusal(tools.run("top", "hdsearch", "--quite"), 104, "did you mean \"--quiet\"?", "hint: see curtail top --help\n")
+    expect_refusal(tools.run("up", "hdsearch", "--lowres=5"), 104, "--lowres=5\n")
+    expect_refusal(tools.run("report"), 104, "file is required\n", "hint: see curtail report --help\n")
+    expect_refusal(tools.run(), 104, "hint: see curtail --help\n")
+    for command in ("load", "logs", "observe", "top", "traces", "status", "switch", "down", "ps"):
+        code, _, err = tools.run(command, "hdserach", *(("--rps", "5") if command == "load" else ()))
+        assert code in (1, 104) and "hdserach is not up; nothing is; did you mean \"hdsearch\"?" in err, (code, err)
     for args in (("train", "hdserch"), ("verify", "hdserch", "x.json"), ("compare", "hdserch", "--flash-crowd", "1..2"),
                  ("up", "hdserch")):
         code, out, err = tools.run(*args)

@@ -50,6 +50,15 @@ bool TakesApplication(const CLI::App& command) {
   return absl::StrContains(name, "APP") || absl::StrContains(name, "TARGET");
 }
 
+// `app` and the command among its words, if there is one.
+std::vector<const CLI::App*> GivenCommands(const CLI::App& app) {
+  std::vector<const CLI::App*> given = {&app};
+  for (const CLI::App* command : CommandsOf(app)) {
+    if (command->parsed()) given.push_back(command);
+  }
+  return given;
+}
+
 std::string CommandNames(const CLI::App& app) {
   return absl::StrJoin(CommandsOf(app), " ",
                        [](std::string* out, const CLI::App* command) { out->append(command->get_name()); });
@@ -192,7 +201,8 @@ std::string ResolveHelp(const CLI::App& app, std::vector<std::string>* words) {
                                   [](const std::string& word) { return !word.starts_with("-"); });
   if (first == words->end()) return "";
   const bool help = *first == "help";
-  const auto named = help ? std::next(first) : first;
+  auto named = help ? std::next(first) : first;
+  if (named != words->end() && named->starts_with("-")) named = words->end();  // "help --help"
   const std::vector<std::string> names = absl::StrSplit(CommandNames(app), ' ');
   if (named != words->end() && std::find(names.begin(), names.end(), *named) == names.end()) {
     return absl::StrCat("there is no command \"", *named, "\"", DidYouMean(*named, names));
@@ -201,6 +211,27 @@ std::string ResolveHelp(const CLI::App& app, std::vector<std::string>* words) {
   const bool whole = named == words->end() || *named == "help";
   *words = whole ? std::vector<std::string>{"--help"} : std::vector<std::string>{*named, "--help"};
   return "";
+}
+
+std::string FlagMeant(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* of : GivenCommands(app)) {
+    for (const CLI::Option* flag : FlagsOf(*of)) {
+      for (std::string& name : NamesOf(*flag)) names.push_back(std::move(name));
+    }
+  }
+  for (const std::string& word : app.remaining(/*recurse=*/true)) {
+    if (!word.starts_with("--")) continue;  // all short ones are near each other
+    std::string meant = DidYouMean(word.substr(0, word.find('=')), names);
+    if (!meant.empty()) return meant;
+  }
+  return "";
+}
+
+std::string HelpHint(const CLI::App& app) {
+  std::string command;
+  for (const CLI::App* of : GivenCommands(app)) command += of->get_name() + " ";
+  return absl::StrCat("see ", command, "--help");
 }
 
 std::string ManPage(const CLI::App& app, std::string_view version) {

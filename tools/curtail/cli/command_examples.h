@@ -45,8 +45,10 @@ condition does not hold, 104 bad flags, 105 interrupted.)";
 
 inline constexpr char kDemoExamples[] =
     R"(Starts HDSearch (4 leaves and a mid-tier) on this machine, measures some configs of the mid-tier at rising loads, and
-then serves a ramp and a flash crowd: under the adaptive policy with that profile, under its best config for the lowest
-and for the highest load, and under the policies of others. Every process it starts ends with it.
+then serves a flash crowd: under mutune, the policy that goes by these measurements, and under auto, the config with which
+servers begin. It serves the same crowd as a service whose libraries block and which therefore cannot use fibers: under
+mutune with the synchronous configs alone, and under those of them that are best at the lowest and at the highest load.
+Every process it starts ends with it.
 
 Examples:
   curtail demo                                    # under 3 minutes; writes curtail-demo.html

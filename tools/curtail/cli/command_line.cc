@@ -217,7 +217,7 @@ CLI::App* AddDemo(CLI::App& app, DemoFlags* f) {
   demo->add_option("--html", f->html, "Write the report here")->capture_default_str()->take_last();
   demo->add_option("--json", f->json, "Write the results here as JSON");
   demo->add_option("--profile", f->profile, "Keep the profile here");
-  demo->add_flag("--quick", f->quick, "A flash crowd only, three policies, short");
+  demo->add_flag("--quick", f->quick, "Three loads, the first three policies, one round");
   AddApplicationFlags(*demo, &f->application);
   return demo;
 }
@@ -394,7 +394,8 @@ std::optional<int> Parse(CLI::App& app, const DocCommands& docs, std::vector<std
       console.Print(HelpForTerminal(help.str()));
       return kOk;
     }
-    console.Error(error.what(), "see curtail --help, or curtail COMMAND --help");
+    const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    console.Error(absl::StrCat(error.what(), unknown ? FlagMeant(app) : ""), HelpHint(app));
     return kBadConfig;
   }
   if (!*docs.man && !*docs.completion) return std::nullopt;

@@ -70,9 +70,9 @@ int NoLogs(const LogsFlags& flags, const std::vector<std::string>& names, Consol
   } else if (IsUp(flags.application)) {
     console.Error(absl::StrCat(flags.application, " has no logs yet"), "");
   } else {
-    console.Error(
-        absl::StrCat(std::string(Message(NotUp(flags.application))), "; it left no logs here either"),
-        "curtail ps lists what is up");
+    console.Error(absl::StrCat(flags.application,
+                               " left no logs here: ", std::string(Message(NotUp(flags.application)))),
+                  "curtail ps lists what is up");
   }
   return kBadConfig;
 }

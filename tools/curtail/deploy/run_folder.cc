@@ -19,6 +19,7 @@
 #include "curtail/base/internal/json_document.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/cli/suggest.h"
+#include "tools/curtail/deploy/shipped_applications.h"
 
 namespace curtail::tool {
 namespace {
@@ -67,6 +68,12 @@ absl::Status MakePrivate(const std::string& path) {
         path, " is not a folder that only this user can write to; set XDG_RUNTIME_DIR to one that is"));
   }
   return absl::OkStatus();
+}
+
+std::vector<std::string> ShippedNames() {
+  std::vector<std::string> names;
+  for (const ShippedApplication& shipped : ShippedApplications()) names.emplace_back(shipped.name);
+  return names;
 }
 
 bool IsHeld(const std::string& lock_path) {
@@ -239,11 +246,13 @@ bool WasUp(const std::string& application) {
 
 absl::Status NotUp(std::string_view application) {
   const std::vector<std::string> up = ApplicationsUp();
+  std::string meant = DidYouMean(application, up);
+  if (meant.empty() && !WasUp(std::string(application))) meant = DidYouMean(application, ShippedNames());
   return absl::NotFoundError(absl::StrCat(std::string(application), " is not up; ",
                                           up.empty()       ? "nothing is"
                                           : up.size() == 1 ? up.front() + " is"
                                                            : absl::StrJoin(up, ", ") + " are",
-                                          DidYouMean(application, up)));
+                                          meant));
 }
 
 absl::StatusOr<UpState> ReadUpState(const std::string& application) {

@@ -89,7 +89,7 @@ class RunFolder {
 // Of the user's applications, whether up or not.
 std::string RunFolderOf(std::string_view application);
 std::vector<std::string> ApplicationsUp();
-// NOT_FOUND: that it is not up, and what is.
+// NOT_FOUND: that it is not up, what is, and which of these or of the shipped applications was probably meant.
 absl::Status NotUp(std::string_view application);
 // True if it has been up here, or is: its logs lie in its folder. Then its name is no mistake.
 bool WasUp(const std::string& application);

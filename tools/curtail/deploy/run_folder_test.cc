@@ -23,6 +23,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class RunFolderTest : public testing::Test {
  protected:
@@ -72,6 +73,19 @@ TEST_F(RunFolderTest, IsUpForAsLongAsItIsHeld) {
   }
   EXPECT_FALSE(IsUp("shop")) << "the state of the past is no state";
   EXPECT_FALSE(ReadUpState("shop").ok());
+}
+
+TEST_F(RunFolderTest, SuggestsShippedApplicationsThatAreNotUp) {
+  EXPECT_THAT(ReadUpState("hdserach").status().message(),
+              HasSubstr("hdserach is not up; nothing is; did you mean \"hdsearch\"?"));
+  EXPECT_THAT(ReadUpState("hdsearch").status().message(), Not(HasSubstr("did you mean")));
+  const auto shop = RunFolder::Take("hdsearch2");
+  ASSERT_TRUE(shop.ok()) << shop.status();
+  EXPECT_THAT(ReadUpState("hdserach").status().message(),
+              HasSubstr("hdsearch2 is; did you mean \"hdsearch2\"?"))
+      << "what is up comes first";
+  EXPECT_TRUE(RunFolder::Take("rooter").ok());
+  EXPECT_THAT(ReadUpState("rooter").status().message(), Not(HasSubstr("did you mean"))) << "it was up here";
 }
 
 TEST(UpState, HoldsTheSettingsOfManyServices) {
