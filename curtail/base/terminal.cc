@@ -12,18 +12,34 @@ namespace {
 // The least room for text beside an indentation.
 constexpr size_t kLeastText = 24;
 constexpr size_t kShallow = 6;  // where a description goes on that has no room below itself
+constexpr size_t kLabel = 12;   // the longest label before a text
+
+size_t LongestWord(std::string_view text) {
+  size_t longest = 0;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    longest = std::max(longest, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return longest;
+}
 
 // Where the lines begin in which `line` goes on.
 size_t HangingIndent(std::string_view line, size_t columns) {
   const size_t begin = std::min(line.find_first_not_of(' '), line.size());
-  if (begin == 0) return 0;
   const size_t gap = line.find("  ", begin);
   const size_t description = gap == std::string_view::npos ? gap : line.find_first_not_of(' ', gap);
+  const bool label = gap <= kLabel && description != std::string_view::npos &&
+                     description + kLeastText <= columns &&
+                     line.find("  ", description) == std::string_view::npos;
+  if (begin == 0 && !label) return 0;
   if (description == std::string_view::npos) {
     const size_t indent = begin < kShallow ? begin + 2 : begin;  // deep ones are descriptions on their own
     return indent + kLeastText <= columns ? indent : 0;
   }
-  if (description + kLeastText <= columns) return description;
+  const size_t longest = LongestWord(line.substr(description));
+  const bool only_shallow = description + longest > columns && kShallow + longest <= columns;
+  if (description + kLeastText <= columns && !only_shallow) return description;
   return kShallow + kLeastText <= columns ? kShallow : 0;
 }
 

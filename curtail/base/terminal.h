@@ -11,7 +11,8 @@ namespace curtail {
 
 // `text` with each line of more than `columns` bytes broken at spaces. A line goes on below its own
 // beginning, or below the description where it is one of `--flag  description` and the terminal has
-// room for that. Words stay whole.
+// room for that. Of lines that are not indented only those with a label, `time  about 3 min`, go on
+// below the text. Words stay whole.
 std::string WrapText(std::string_view text, size_t columns);
 
 // `help` as the terminal of the standard output has room for it; as it is where that is no

@@ -26,6 +26,14 @@ TEST(WrapText, DescriptionsGoOnBelowThemselves) {
   EXPECT_EQ(WrapText("  --flag TEXT         what this flag is for, and why", 40),
             "  --flag TEXT         what this flag is\n      for, and why")
       << "too narrow for that";
+  EXPECT_EQ(WrapText("  --flag TEXT         takes application/x-www-form-urlencoded bodies", 50),
+            "  --flag TEXT         takes\n      application/x-www-form-urlencoded bodies")
+      << "a word that has no room below the description";
+  EXPECT_EQ(WrapText("time     about three minutes, five at most", 34),
+            "time     about three minutes, five\n         at most");
+  EXPECT_EQ(WrapText("time     about three minutes, five at most", 30),
+            "time     about three minutes,\nfive at most")
+      << "too narrow for that";
 }
 
 TEST(WrapText, NoLineIsTooLongAndNoWordIsLost) {

@@ -22,6 +22,7 @@
 #include <sstream>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/terminal.h"
 #include "curtail/rpc/in_process.h"
@@ -369,7 +370,9 @@ class CommandLine {
     if (choice) {
       std::vector<std::string> names;
       for (const HostedService& service : program_.services) names.push_back(service.name);
-      app_.add_option("--service", f->service, "What to be")->check(CLI::IsMember(names));
+      // The names are in the text, as CLI11 writes those of IsMember as one word that no terminal has room for.
+      app_.add_option("--service", f->service, Join("What to be: ", absl::StrJoin(names, ", ")))
+          ->check(CLI::IsMember(names).description(""));
       flags.Add("--monolith", &f->monolith, "Be all services in one process, which call each other there");
       flags.Add("--instances", &f->instances, "SERVICE=COUNT: with --monolith, how many of a service [1]");
       flags.Add("--memory", &f->memory, "Print how many bytes this service will hold, and exit");

@@ -248,11 +248,12 @@ def test_help(tools):
         assert "no application \"hdserch\"; there are fanout, " in err and "did you mean \"hdsearch\"?" in err, err
 
 
-def help_of_columns(tools, columns, *command):
-    """What `command` writes to a terminal so wide."""
+def shown(tools, columns, *command, stream="stdout"):
+    """What `command` writes to a terminal so wide, which its stdout or stderr is."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = subprocess.Popen(command, env=tools.env, stdin=subprocess.DEVNULL, stdout=follower)
+    streams = {"stdout": subprocess.DEVNULL, stream: follower}
+    process = subprocess.Popen(command, env={**tools.env, "TERM": "xterm"}, stdin=subprocess.DEVNULL, **streams)
     os.close(follower)
     text = b""
     try:
@@ -265,17 +266,39 @@ def help_of_columns(tools, columns, *command):
     return text.decode().replace("\r\n", "\n")
 
 
+def commands_in(help_text):
+    return re.findall(r"^  ([a-z-]+)  +\S", help_text.partition("\nSubcommands:")[2].partition("\n\n")[0], re.M)
+
+
+def expect_fits(text, columns):
+    wide = [line for line in text.splitlines() if len(line) > columns and " " in line.strip()]
+    assert text and not wide, wide
+
+
 def test_narrow_help(tools):
-    """Help fits the terminal: that of the command, and that of a service."""
-    for command in ((tools.curtail, "load", "--help"), (tools.hdsearch, "leaf", "--help")):
-        text = help_of_columns(tools, 60, *command)
-        wide = [line for line in text.splitlines() if len(line) > 60 and " " in line.strip()]
-        assert "--" in text and not wide, wide
+    """Help and plans fit the terminal: those of each command, and the help of each program."""
+    programs = [tools.curtail, *os.environ["CURTAIL_PROGRAMS"].split(":")]
+    assert {"social", "curtail-gateway"} <= {os.path.basename(program) for program in programs}, programs
+    for program in programs:
+        whole = subprocess.run([program, "--help"], text=True, capture_output=True, check=True, timeout=MAX_WAIT_S).stdout
+        for words in [], *([command] for command in commands_in(whole)):
+            for columns in (60, 80):
+                text = shown(tools, columns, program, *words, "--help")
+                assert "--help" in text, text
+                expect_fits(text, columns)
+    loads = ("--scenarios", "steady", "--loads", "100,200,400,800,1600,3200,6400,12800,25600")
+    for plan in (("train", "hdsearch"), ("train", "hdsearch", "--fences"), ("provision", "hdsearch"),
+                 ("compare", "hdsearch", "--policies", "online,static:auto,static:FIB1,static:SIP1,static:SDB1-16", *loads),
+                 ("load", "127.0.0.1:7000", "--schedule", "flash-crowd:100..8000", "--method", "/grpc.health.v1.Health/Check",
+                  "--data-hex", "")):
+        text = shown(tools, 60, tools.curtail, *plan, "--dry-run")
+        expect_fits(text, 60)
+        assert "train" not in plan or re.search(r"^configs  SIB1.*,$\n^         \S", text, re.M) or "--fences" in plan, text
 
 
 def test_docs(tools):
     """The man page and the completions know every command and its flags."""
-    commands = re.findall(r"^  ([a-z-]+)  +\S", tools.run("--help")[1].partition("\nSubcommands:")[2].partition("\n\n")[0], re.M)
+    commands = commands_in(tools.run("--help")[1])
     assert {"up", "load", "help", "man", "completion"} <= set(commands), commands
     code, page, _ = tools.run("man")
     assert code == 0 and page.startswith(".TH CURTAIL 1 ") and "\\-\\-start\\-timeout" in page, page[:200]
@@ -322,11 +345,22 @@ def test_load(tools):
         check_load_runs(tools, address, brief)
         check_load_refuses(tools, address, brief, health)
         check_load_looks(tools, address, brief)
+        check_load_progress(tools, address, health)
     finally:
         server.terminate()
         server.wait(timeout=MAX_WAIT_S)
     expect_refusal(tools.run("load", address, *brief), 1, "127.0.0.1", "hint: is the server running")
     expect_nothing_left()
+
+
+def check_load_progress(tools, address, health):
+    """What is drawn while a load runs has room in the terminal, so that the next drawing covers it."""
+    for columns in (80, 60):
+        text = shown(tools, columns, tools.curtail, "load", address, "-c", "2", "--warmup", "0s", "-z", "900ms", *health,
+                     stream="stderr")
+        lines = re.split(r"[\r\n]|\x1b\[[AJ]", text)
+        assert any("in flight" in line for line in lines), text
+        assert all(len(line) < columns for line in lines), lines
 
 
 def test_switch(tools):

@@ -56,6 +56,10 @@ void Console::Print(std::string_view text) {
   std::fflush(results_);
 }
 
+void Console::PrintWrapped(std::string_view text) {
+  Print(WrapText(text, TerminalColumns(fileno(results_))));
+}
+
 absl::Status Console::Deliver(std::string_view content) {
   Progress({});
   if (std::fwrite(content.data(), 1, content.size(), stdout) == content.size() && std::fflush(stdout) == 0)

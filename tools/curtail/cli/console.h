@@ -26,6 +26,8 @@ class Console {
 
   // A result.
   void Print(std::string_view text);
+  // The same with lines for which the terminal has no room broken at spaces; tables are for Print().
+  void PrintWrapped(std::string_view text);
   // A result for programs, to stdout.
   absl::Status Deliver(std::string_view content);
   // The same into a file; "-" is stdout.

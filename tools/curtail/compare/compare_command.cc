@@ -170,7 +170,7 @@ int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bo
   for (const std::string& path : {flags.json, flags.html}) {
     if (absl::Status status = CheckWritable(path); !status.ok()) return FailCompare(console, status);
   }
-  console.Print(absl::StrCat(console.Bold("compare"), " ", PlanText(flags, *plan)));
+  console.PrintWrapped(absl::StrCat(console.Bold("compare"), " ", PlanText(flags, *plan)));
   if (flags.dry_run) return kOk;
   PolicyComparison comparison = DescribeComparison(*plan);
   comparison.profile = profile ? absl::StrCat(flags.profile, ", trained ", profile->created) : "";

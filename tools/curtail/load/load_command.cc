@@ -365,7 +365,7 @@ int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& s
   if (flags.debug) return ShowOneCall(flags, *targets, setup->options, **first, console);
   const absl::StatusOr<LoadPlan> plan = PlanOf(flags, *setup, **first);
   if (!plan.ok()) return FailLoad(console, plan.status());
-  console.Print(absl::StrCat(console.Bold("load"), " ", PlanText(*plan), "\n"));
+  console.PrintWrapped(absl::StrCat(console.Bold("load"), " ", PlanText(*plan), "\n"));
   if (flags.dry_run) return kOk;
   const std::vector<Threshold> find_max = setup->find_max;
   LoadTest test(flags, *std::move(setup), *workloads, *std::move(first), targets->run_folder, console, stop);

@@ -342,8 +342,8 @@ int RunProvision(const ProvisionFlags& flags, Console& console, const std::atomi
   if (flags.json == "-") console.print_to_stderr();
   const absl::StatusOr<ProvisionPlan> plan = PlanOf(flags, console);
   if (!plan.ok()) return Fail(console, plan.status());
-  console.Print(absl::StrCat(console.Bold("provision"), "  ", plan->topology.application, ": ",
-                             PlanText(flags, *plan)));
+  console.PrintWrapped(absl::StrCat(console.Bold("provision"), "  ", plan->topology.application, ": ",
+                                    PlanText(flags, *plan)));
   if (flags.dry_run) return kOk;
   if (absl::Status entered = EnterFolderOf(flags.application); !entered.ok()) return Fail(console, entered);
   const absl::StatusOr<std::unique_ptr<RunFolder>> folder = RunFolder::Take(plan->topology.application);

@@ -212,7 +212,7 @@ int RunFenceTraining(const TrainFlags& flags, Console& console, const std::atomi
   };
   const absl::StatusOr<SweepPlan> plan = PlanOf(flags);
   if (!plan.ok()) return fail(plan.status(), nullptr);
-  console.Print(absl::StrFormat(
+  console.PrintWrapped(absl::StrFormat(
       "%s    %s\nfences   each path class alone, 1, 2, 4, ... requests at once, %d times %s each\n",
       console.Bold("train"), absl::StrJoin(flags.subject.load.targets, " "), plan->passes,
       AboutText(plan->step)));

@@ -213,8 +213,8 @@ int RunTrain(const TrainFlags& flags, Console& console, const std::atomic<bool>&
   if (flags.fences) return RunFenceTraining(flags, console, stop);
   absl::StatusOr<TrainingPlan> plan = MakePlan(flags);
   if (!plan.ok()) return FailWith(console, plan.status(), "train", nullptr);
-  console.Print(absl::StrCat(console.Bold("train"), "    ", absl::StrJoin(flags.subject.load.targets, " "),
-                             "\n", PlanText(*plan)));
+  console.PrintWrapped(absl::StrCat(console.Bold("train"), "    ",
+                                    absl::StrJoin(flags.subject.load.targets, " "), "\n", PlanText(*plan)));
   if (flags.dry_run) return kOk;
   CheckpointFile file(absl::StrCat(flags.out, ".partial"));
   if (absl::Status status = CheckOutput(flags, file); !status.ok())

@@ -92,9 +92,10 @@ int RunVerify(const VerifyFlags& given, Console& console, const std::atomic<bool
   if (!profile.ok()) return FailWith(console, profile.status(), "verify", nullptr);
   absl::StatusOr<Verification> verification = MakeVerification(flags, *profile);
   if (!verification.ok()) return FailWith(console, verification.status(), "verify", nullptr);
-  console.Print(absl::StrFormat("%s   %s of %s, trained %s; held-out loads %s; %d cells at most\n",
-                                console.Bold("verify"), flags.profile, profile->service, profile->created,
-                                absl::StrJoin(verification->loads(), ", "), verification->left_at_most()));
+  console.PrintWrapped(absl::StrFormat("%s   %s of %s, trained %s; held-out loads %s; %d cells at most\n",
+                                       console.Bold("verify"), flags.profile, profile->service,
+                                       profile->created, absl::StrJoin(verification->loads(), ", "),
+                                       verification->left_at_most()));
   console.Print(ProfileSummary(*profile));
   if (flags.dry_run) return kOk;
   absl::StatusOr<std::unique_ptr<Subject>> subject = Subject::Make(flags.subject, console, stop);
