@@ -188,7 +188,7 @@ TEST(Mix, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(error("readproportion=0.5\nupdateproportion=0.4"), HasSubstr("add up to 0.9"));
   EXPECT_THAT(error("readproportion=0.05\nupdateproportion=0\nscanproportion=0.95"), HasSubstr("has scans"));
   EXPECT_THAT(error("fieldlength=1000000"), HasSubstr("have 10000000 bytes"));
-  EXPECT_EQ(MixOf({.workload = "/no/such/file"}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(MixOf({.workload = "/no/such/file"}).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(MixOf({.workload = "e"}).status().message()), HasSubstr("has scans"));
   EXPECT_FALSE(MixOf({.value_bytes = 8}).ok());
 }
