@@ -51,7 +51,7 @@ HostCommand FillCommand() {
                 apps::AddTargetFlags(flags, &options->target, "Address of the front end");
                 flags.Add("--data", &options->data, "Folder that gets the sessions for load tests");
                 flags.Add("--graph", &options->graph,
-                          "Edge list that says who follows whom, such as socfb-Reed98");
+                          "Edge list that says who follows whom, such as socfb-Reed98; none: generated");
                 flags.Add("--users", &options->users, "Without --graph: how many", {2, 1e7});
                 flags.Add("--follows", &options->follows, "Without --graph: how many", {0, 1e8});
                 flags.Add("--posts", &options->posts, "How many new users compose in all", {0, 1e8});

@@ -37,7 +37,7 @@ namespace {
 constexpr size_t kAuthors = 6, kActors = 3;
 // Of a client. Short, so that a service that stands still does not hold up the test.
 constexpr Nanos kPatience = std::chrono::seconds(1);
-constexpr int kActsInFault = 10, kPostsBetween = 4;
+constexpr int kActsInFault = 8, kPostsBetween = 4;
 
 // A Ledger holds what the users were told. Thread-safe.
 class Ledger {

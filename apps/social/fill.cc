@@ -155,7 +155,7 @@ absl::Status Fill(FillOptions options) {
   const absl::StatusOr<std::string> folder = DataFolder(options.data);
   if (!folder.ok()) return folder.status();
   std::vector<Follow> follows;
-  if (!options.graph.empty()) {
+  if (options.graph != "none") {
     absl::StatusOr<std::vector<Follow>> read = ReadFollows(options.graph, &options.users);
     if (!read.ok()) return read.status();
     if (options.users < 2) return absl::InvalidArgumentError(Join(options.graph, " has no two users"));

@@ -13,8 +13,8 @@ namespace curtail::social {
 
 struct FillOptions {
   apps::Target target;
-  std::string data = "auto";  // the folder for the sessions
-  std::string graph;          // an edge list; empty: generated
+  std::string data = "auto";   // the folder for the sessions
+  std::string graph = "none";  // an edge list; none: generated
   uint64_t users = 100;
   uint64_t follows = 2000;
   uint64_t posts = 500;

@@ -236,6 +236,39 @@ TEST(Social, APostThatFailsHalfWayIsTakenBack) {
   EXPECT_THAT(ids, ElementsAre(post.id()));
 }
 
+// A post that nobody takes back is in no home without being in its author's timeline.
+TEST(Social, APostWhoseComposerDiesIsAtNoHomeAlone) {
+  SocialDeployment app("FIB1", false);
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  ASSERT_TRUE(app.Follow(bob, "ann").ok());
+  app.Stall("user-timeline");
+  std::thread composing([&] {
+    ComposeRequest request;
+    request.set_text("half a post");
+    Post post;
+    const absl::Status status = app.Compose(ann, request, &post);
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  });
+  UserRequest request;
+  request.set_token(ann.token());
+  request.set_name("ann");
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  Statistics statistics;
+  while (statistics.posts() == 0 && !deadline.Expired()) {  // until it is stored
+    Context ctx(deadline);
+    EXPECT_TRUE(app.Front().GetStatistics(ctx, request, &statistics).ok());
+  }
+  EXPECT_EQ(statistics.posts(), 1u);
+  app.Kill("compose-post");
+  composing.join();
+  app.Kill("user-timeline");  // without a look at what waits for it
+  app.Start("user-timeline");
+  app.AwaitQueue();
+  std::vector<uint64_t> ids;
+  ASSERT_TRUE(app.Home(bob, &ids).ok());
+  EXPECT_THAT(ids, IsEmpty());
+}
+
 TEST(Social, TimelinesAreTrimmed) {
   SocialDeployment app("FIB1", true, {"--timeline-length", "8"});
   const Session ann = app.Register("ann"), bob = app.Register("bob");

@@ -79,7 +79,7 @@ struct ComposePostService final : ComposePost::CoroutineService {
                                      Ask(search, Search::kEnqueue, IndexJobOf(*reply, false)));
       status = told.status();
     }
-    if (!status.ok()) co_await TakeBack(ctx, *reply);
+    if (!status.ok()) (co_await TakeBack(ctx, *reply)).IgnoreError();
     co_return status;
   }
 
