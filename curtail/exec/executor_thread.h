@@ -98,8 +98,9 @@ struct Executor::Thread {
   std::atomic<bool> waits{false};
   // Atomic, relaxed: the system's number of the thread, for the guard; zero before it runs.
   std::atomic<int> tid{0};
-  // Owned by the guard: FiberLoop::Run::number at its last look, and the CPU time used by then.
+  // Owned by the guard: FiberLoop::Run::number at its last look, the look that saw it first, and the CPU time used by then.
   uint64_t run_seen = 0;
+  TimePoint run_since;
   Nanos cpu_seen{0};
   // Guarded by mu_.
   Hold hold = Hold::kNone;

@@ -7,7 +7,8 @@
 //
 //  G1  The guard looks at the fiber loops, as often as GuardPace says. A thread whose loop is in the same run
 //      (FiberLoop::run) at two looks in a row is held up if it sleeps, or if it used more than half of a CPU between
-//      them: one that waits for a CPU would have to share that with its stand-in. One that computes is looked at again,
+//      them: one that waits for a CPU would have to share that with its stand-in. After kLongRun it is held up in any
+//      case, so that on a busy machine, too, no run holds up the others for good. One that computes is looked at again,
 //      as it may sleep later in the same run; one that slept counts as asleep until the run ends.
 //  G2  As long as a thread is held up, the role has room for one more: for each thread that sleeps, and for threads
 //      that compute as far as there are CPUs. A sleeping thread of the pool takes it, leads, and begins the requests
@@ -49,6 +50,9 @@ namespace {
 
 // Until a run wakes the guard.
 constexpr Nanos kAsleep = std::chrono::hours(1);
+
+// A thread that waits for a CPU is let alone for so long: some turns of the kernel's scheduler.
+constexpr Nanos kLongRun = std::chrono::milliseconds(100);
 
 // True if the kernel says that the thread sleeps. False when in doubt.
 bool Sleeps(int tid) {
@@ -154,8 +158,10 @@ void Executor::FindHeldUp(TimePoint now) {  // G1
     const int tid = thread.tid.load(std::memory_order_relaxed);
     const Nanos cpu = CpuTimeOf(tid);
     const Nanos used = cpu - std::exchange(thread.cpu_seen, cpu);
+    if (!suspect.lasts) thread.run_since = now;
+    const bool computes = 2 * used >= now - looked_ || now - thread.run_since >= kLongRun;
     suspect.asleep = suspect.lasts && Sleeps(tid);
-    suspect.computes = suspect.lasts && !suspect.known && 2 * used >= now - looked_;
+    suspect.computes = suspect.lasts && !suspect.known && computes;
   }
   std::erase_if(suspects_, [](const Suspect& suspect) { return !suspect.asleep && !suspect.computes; });
 }

@@ -126,14 +126,13 @@ TEST_F(StandInsTest, OneThreadAloneRunsWhatBlocksToo) {
   EXPECT_TRUE(met_.Await(10));
 }
 
-// Computes until another task has run, for `longest`.
+// Computes until another task has run, for `longest`; lets other threads of the machine go first.
 class ComputingTask final : public Task {
  public:
   ComputingTask(std::atomic<bool>* end, Nanos longest) : end_(end), longest_(longest) {}
   void Run(const WaitHint&) override {
     const Deadline deadline = Deadline::In(longest_);
-    while (!end_->load() && !deadline.Expired()) {
-    }
+    while (!end_->load() && !deadline.Expired()) std::this_thread::yield();
     met_ = end_->load();
   }
   // True if the other ran meanwhile. For when both have.
@@ -172,6 +171,28 @@ TEST_F(StandInsTest, ComeForThreadsThatComputeIfThereAreCpus) {
   EXPECT_EQ(Holders(*executor, 1), 1);
   executor.reset();
   EXPECT_EQ(computing.met(), comes);
+}
+
+// On a busy machine the thread gets less than half of a CPU. Otherwise what waits would wait for the end of the run.
+TEST_F(StandInsTest, ComeForThreadsThatComputeForLongBesideOthers) {
+  if (UsableCpus() == 1) return;
+  std::atomic<bool> end{false};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 4 * UsableCpus(); ++i) {
+    others.emplace_back([&end] {
+      while (!end.load()) {
+      }
+    });
+  }
+  ComputingTask computing(&end, kMaxTestWait);
+  EndingTask ending(&end, &met_);
+  auto executor = Start();
+  receiver_.Feed(&computing);
+  receiver_.Feed(&ending);
+  EXPECT_TRUE(met_.Await(1));
+  executor.reset();
+  for (std::thread& other : others) other.join();
+  EXPECT_TRUE(computing.met());
 }
 
 TEST_F(StandInsTest, StopHandsBackWhatWaitsForAThread) {
