@@ -5,6 +5,8 @@
 #include <bit>
 #include <utility>
 
+#include "curtail/base/cpus.h"
+
 namespace curtail {
 
 Controller::Controller(std::unique_ptr<Policy> policy, Actuator* actuator, ControllerOptions options)
@@ -79,19 +81,24 @@ void Controller::BeginWindow(TimePoint now, uint64_t arrivals) {
   for (std::atomic<uint32_t>& count : latencies_) count.store(0, std::memory_order_relaxed);
   window_start_ = now;
   window_arrivals_ = arrivals;
+  window_cpu_ = ProcessCpuTime();
 }
 
 bool Controller::CloseWindow(TimePoint now, uint64_t arrivals) {
   if (options_.latency_window <= Nanos(0)) return false;
   if (window_start_ == TimePoint::min()) BeginWindow(now, arrivals);
   if (now - window_start_ < options_.latency_window) return false;
-  window_ = {.length = now - window_start_, .arrivals = arrivals - std::min(arrivals, window_arrivals_)};
+  const Nanos cpu = ProcessCpuTime();
+  window_ = {.length = now - window_start_,
+             .arrivals = arrivals - std::min(arrivals, window_arrivals_),
+             .cpu = cpu - window_cpu_};
   for (size_t i = 0; i < latencies_.size(); ++i) {
     const uint32_t count = latencies_[i].exchange(0, std::memory_order_relaxed);
     if (count > 0) window_.latencies.AddBucket(i, count);
   }
   window_start_ = now;
   window_arrivals_ = arrivals;
+  window_cpu_ = cpu;
   return true;
 }
 

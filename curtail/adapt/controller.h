@@ -180,6 +180,7 @@ class Controller {
   LatencyWindow window_ CURTAIL_GUARDED_BY(busy_);
   TimePoint window_start_ CURTAIL_GUARDED_BY(busy_) = TimePoint::min();
   uint64_t window_arrivals_ CURTAIL_GUARDED_BY(busy_) = 0;  // before window_start_
+  Nanos window_cpu_ CURTAIL_GUARDED_BY(busy_){0};           // likewise
   // An arrival was evaluated since the last timer
   bool fresh_ CURTAIL_GUARDED_BY(busy_) = false;
   // Arrivals that may be evaluated because they came suspiciously soon, and all arrivals at its

@@ -26,6 +26,7 @@ enum class Trigger { kArrival, kTimer, kBlocked };
 struct LatencyWindow {
   Nanos length{0};
   uint64_t arrivals = 0;
+  Nanos cpu{0};  // that the process used; zero: not known
   // Of requests that came and ended in it, or in earlier ones under this config
   LatencySketch latencies;
 };

@@ -78,6 +78,8 @@ class World {
     s.current = ConfigOf(config_);
     return policy_->Decide(s);
   }
+  // Configs that block use so many CPUs from now on.
+  void SetCores(double cores) { cores_ = cores; }
   // From now on the machine itself slows everything down: by turns of some seconds, and in single windows.
   void MakeNoisy() { noisy_ = true; }
   const std::string& config() const { return config_; }
@@ -129,6 +131,8 @@ class World {
 
   LatencyWindow Serve(const Queue& queue, double load) {
     LatencyWindow window{.length = kWindow};
+    const bool polls = ConfigOf(queue.config).model.reception == Reception::kPoll;
+    window.cpu = Nanos(static_cast<int64_t>((polls ? std::max(cores_, 1.0) : cores_) * kWindowS * 1e9));
     for (double t = rng_.Exponential(1 / load); t < kWindowS; t += rng_.Exponential(1 / load))
       ++window.arrivals;
     const auto done = std::min<uint64_t>(window.arrivals, static_cast<uint64_t>(queue.capacity * kWindowS));
@@ -151,6 +155,7 @@ class World {
   std::string config_;
   bool trial_ = false;
   bool noisy_ = false;
+  double cores_ = 0;
   double turn_ = 0;
   double t_ = 1;
   struct Seen {
@@ -331,13 +336,14 @@ TEST(Online, BeginsWithWhatAutoRunsAtAnyLoad) {
 
 TEST(Online, APollerRunsOnlyWhereItGainsMoreThanTheWeight) {
   // The share of the second half hour that the poller runs in.
-  const auto share = [](double poller_us, double weight) {
+  const auto share = [](double poller_us, double weight, double cores = 0) {
     const std::vector<Queue> queues = {{"FIB1", 450, 9500}, {"FIP1", poller_us, 9500}};
     PolicyOptions options;
     options.seed = 81;
     options.cpu_weight = weight;
     for (const Queue& queue : queues) options.configs.push_back(ConfigOf(queue.config));
     World world(MakePolicy("online", nullptr, options).value(), 81, queues.front().config);
+    world.SetCores(cores);
     const auto load = [](double) { return 700.0; };
     world.Run(queues, 1800, load);
     world.chosen().clear();
@@ -348,6 +354,9 @@ TEST(Online, APollerRunsOnlyWhereItGainsMoreThanTheWeight) {
   EXPECT_GT(share(300, 0.1), 0.9) << "a third faster";
   EXPECT_GT(share(360, 0), 0.9) << "a fifth faster, and latency alone counts";
   EXPECT_LT(share(300, 1), 0.05) << "half the p99 would have to go";
+  EXPECT_LT(share(300, 0.1, 0.1), 0.05) << "a third faster for ten times the CPU";
+  EXPECT_GT(share(150, 0.1, 0.1), 0.9) << "a third of the p99 for ten times the CPU";
+  EXPECT_GT(share(300, 0.1, 0.6), 0.9) << "a third faster for little more CPU";
 }
 
 TEST(Online, AFlashCrowdLeadsToAConfigThatHoldsItAtOnce) {

@@ -6,6 +6,7 @@
 #include "curtail/base/cpus.h"
 
 #include <sched.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cmath>
@@ -99,6 +100,12 @@ double CpuQuota(const std::string& root) {
 }
 
 double UsableCpuTime() { return std::min<double>(AffinityCpus(), CpuQuota()); }
+
+Nanos ProcessCpuTime() {
+  timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + Nanos(time.tv_nsec);
+}
 
 int UsableCpus() { return std::max(1, static_cast<int>(UsableCpuTime())); }
 

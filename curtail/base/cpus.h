@@ -3,11 +3,13 @@
 // cpus.h - the CPUs that this process may use: those of its affinity mask, within the CPU time that
 // its control groups grant, as a container's CPU limit does.
 //
-// Each call reads files of /proc and of the control groups, so call it when something is set up.
-// Any thread. A limit that is changed later is seen by later calls only.
+// Each call but ProcessCpuTime() reads files of /proc and of the control groups, so call it when
+// something is set up. Any thread. A limit that is changed later is seen by later calls only.
 #pragma once
 
 #include <string>
+
+#include "curtail/base/clock.h"
 
 namespace curtail {
 
@@ -23,5 +25,8 @@ int UsableCpus();
 
 // The CPU time that the process can use, in CPUs, not rounded.
 double UsableCpuTime();
+
+// The CPU time of all threads of this process so far.
+Nanos ProcessCpuTime();
 
 }  // namespace curtail

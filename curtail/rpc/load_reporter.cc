@@ -1,29 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/load_reporter.h"
 
-#include <time.h>
-
 #include <algorithm>
 
 #include "curtail/base/cpus.h"
 #include "curtail/rpc/client/balancer/reported_load.h"
 
 namespace curtail {
-namespace {
-
-// The CPU time of this process so far.
-int64_t ProcessCpuNs() {
-  timespec time = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
-}
-
-}  // namespace
-
 LoadReporter::LoadReporter(Nanos period) : period_(std::max(period, Nanos(1))), cpus_(UsableCpuTime()) {
   MutexLock lock(mu_);
   measured_at_ = Now();
-  cpu_ns_ = ProcessCpuNs();
+  cpu_ns_ = ProcessCpuTime().count();
   due_.store((measured_at_ + period_).time_since_epoch().count(), std::memory_order_relaxed);
 }
 
@@ -51,7 +38,7 @@ void LoadReporter::Measure(TimePoint now) {
   MutexLock lock(mu_);
   const double seconds = InSeconds(now - measured_at_);
   if (seconds <= 0) return;
-  const int64_t cpu_ns = ProcessCpuNs();
+  const int64_t cpu_ns = ProcessCpuTime().count();
   const uint64_t calls = calls_.load(std::memory_order_relaxed);
   const uint64_t errors = errors_.load(std::memory_order_relaxed);
   cpu_.store(static_cast<double>(cpu_ns - cpu_ns_) / 1e9 / seconds / cpus_, std::memory_order_relaxed);

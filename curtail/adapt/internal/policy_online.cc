@@ -13,8 +13,9 @@
 //      machine's moods. Each load keeps the config that won there.
 //  O4. Requests of trials are paid for from a budget that grows by `explore_share` of all requests.
 //      Each trial that gained nothing makes the next one at this load dearer by a quarter of the first.
-//  O5. A poller keeps a CPU busy. Its p99 counts as higher by `cpu_weight` wherever configs are compared, so that it
-//      runs, and is tried, only where it gains more than that.
+//  O5. A poller keeps a CPU busy. Its p99 counts as higher wherever configs are compared, so that it runs, and is tried,
+//      only where it gains more: by `cpu_weight` times the CPU that it takes beyond what configs that block take at this
+//      load, as a multiple of theirs, and by `cpu_weight` at least.
 //  O6. A gain below kGain moves nothing, at one load or from one to another: a stall that looks like another load for a
 //      moment would else move it between equals.
 #include <algorithm>
@@ -46,13 +47,14 @@ constexpr double kKeptUp = 0.8;         // of the arrivals that must be answered
 constexpr double kDrift = 1.4;          // factor between a window's p99 and the known one
 constexpr double kDriftSamples = 1000;  // of a window that is compared so
 constexpr int kDriftWindows = 3;        // in a row
+constexpr double kNewest = 0.2;         // of a window, in the mean of the CPU that is used
 constexpr double kEdge = 1.1;           // how far beyond its bucket the load must be
 
 class Online final : public Policy {
  public:
   Online(std::vector<Config> configs, std::optional<Envelope> expected, const PolicyOptions& options)
       : knowledge_(std::move(configs), std::move(expected)),
-        poller_price_(1 + std::max(options.cpu_weight, 0.0)),
+        cpu_weight_(std::max(options.cpu_weight, 0.0)),
         slo_us_(std::chrono::duration<double, std::micro>(options.slo).count()),
         share_(std::clamp(options.explore_share, 0.0, 0.5)),
         dwell_(options.dwell),
@@ -78,7 +80,11 @@ class Online final : public Policy {
   }
   bool Polls(size_t config) const { return knowledge_.configs()[config].model.reception == Reception::kPoll; }
   // The p99 with the price of its CPU: O5.
-  double Priced(size_t config, double p99_us) const { return p99_us * (Polls(config) ? poller_price_ : 1); }
+  double Priced(size_t config, double p99_us) const { return p99_us * (Polls(config) ? PollerPrice() : 1); }
+  double PollerPrice() const {
+    const double cores = bucket_ < 0 ? 0 : cores_[static_cast<size_t>(bucket_)];
+    return 1 + cpu_weight_ * (cores > 0 ? std::max(1.0, (1 - cores) / cores) : 1);
+  }
   Choice Use(size_t config, std::string_view reason) const { return {knowledge_.configs()[config], reason}; }
 
   // The same; it stays until another one wins at this load.
@@ -103,9 +109,17 @@ class Online final : public Policy {
     const bool hopeless = n >= 50 && window.latencies.P99AtLeastUs() > 10 * slo_us_;
     if (behind || hopeless) return knowledge_.LearnSaturation(config, bucket, s.now);
     if (n < 1) return;
+    if (!Polls(config)) NoteCores(bucket, window);
     if (!trial_) NoticeDrift(config, bucket, window);
     if (!trial_) NoteTurn(window);
     knowledge_.Learn(config, bucket, s.now, window);
+  }
+
+  void NoteCores(int bucket, const LatencyWindow& window) {
+    if (window.cpu <= Nanos(0) || window.length <= Nanos(0)) return;
+    const double cores = InSeconds(window.cpu) / InSeconds(window.length);
+    double& known = cores_[static_cast<size_t>(bucket)];
+    known = known > 0 ? known + kNewest * (cores - known) : cores;
   }
 
   void NoteTurn(const LatencyWindow& window) {
@@ -279,7 +293,7 @@ class Online final : public Policy {
   }
 
   Knowledge knowledge_;
-  const double poller_price_;
+  const double cpu_weight_;
   const double slo_us_;
   const double share_;
   const Nanos dwell_;
@@ -287,6 +301,7 @@ class Online final : public Policy {
   int bucket_ = -1;  // of the load that the present config was chosen for
   TimePoint entered_{};
   std::array<std::optional<size_t>, Knowledge::kBuckets> champions_{};  // what won at each load
+  std::array<double, Knowledge::kBuckets> cores_{};  // used by configs that block, by load; zero: not known
   std::optional<PairedTrial> trial_;
   std::string_view trial_reason_;
   // The p99 in the running config's last turn, where no trial is on, and what came since.
