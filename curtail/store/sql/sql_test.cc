@@ -4,9 +4,11 @@
 #include "curtail/store/sql/sql.h"
 
 #include <gmock/gmock.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include <atomic>
 #include <fstream>
@@ -395,14 +397,39 @@ TEST_P(SqlModels, ACoroutineWaitsAsItsModelWaits) {
 class SqlServing : public SqlModels {
  protected:
   // True if the thread that runs the handler runs its read, too, which takes `time`.
-  bool ReadsByItself(Nanos time) {
-    took_ = time;
+  bool ReadsByItself(Nanos time, bool computes = true) {
+    took_ = time, computes_ = computes;
     const absl::Status status = Run("x");
     EXPECT_TRUE(status.ok()) << status;
     return by_itself_;
   }
 
+  static Nanos ThreadCpu() {
+    timespec time = {};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + Nanos(time.tv_nsec);
+  }
+
+  void ServeReads() {
+    ServeCoroutine([this](Context& ctx, const StringValue&, StringValue*) -> Coroutine {
+      const std::thread::id caller = std::this_thread::get_id();
+      co_return co_await db_->Reading(ctx.deadline(), [this, caller](SqlSession&) {
+        by_itself_ = std::this_thread::get_id() == caller;
+        if (computes_) {
+          for (const Nanos end = ThreadCpu() + took_; ThreadCpu() < end;) {
+          }
+        } else {
+          for (const Deadline end = Deadline::In(took_); !end.Expired();) sched_yield();
+        }
+        return absl::OkStatus();
+      });
+    });
+    while (!ReadsByItself(Nanos(0))) {  // the first one may have slept
+    }
+  }
+
   Nanos took_{0};
+  bool computes_ = true;
   std::atomic<bool> by_itself_{false};
 };
 
@@ -410,23 +437,36 @@ INSTANTIATE_TEST_SUITE_P(Models, SqlServing, testing::Values("FIB1", "ADB1-1-1")
 
 // A thread with other requests reads by itself as long as reads are quick.
 TEST_P(SqlServing, LeavesSlowReadsToTheReader) {
-  ServeCoroutine([this](Context& ctx, const StringValue&, StringValue*) -> Coroutine {
-    const std::thread::id caller = std::this_thread::get_id();
-    co_return co_await db_->Reading(ctx.deadline(), [this, caller](SqlSession&) {
-      by_itself_ = std::this_thread::get_id() == caller;
-      for (const Deadline end = Deadline::In(took_); !end.Expired();) {
-      }
-      return absl::OkStatus();
-    });
-  });
-  while (!ReadsByItself(Nanos(0))) {  // the first one may have waited for a CPU
-  }
+  ServeReads();
   ReadsByItself(std::chrono::milliseconds(20));  // one is enough
   EXPECT_FALSE(ReadsByItself(Nanos(0)));
   const Deadline end = Deadline::In(kMaxTestWait);
   bool again = false;
   while (!again && !end.Expired()) again = ReadsByItself(Nanos(0));
   EXPECT_TRUE(again);
+}
+
+// Other threads want the only CPU that the server may use.
+TEST_P(SqlServing, AReadThatWaitsForACpuIsNotSlow) {
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  ServeReads();  // its threads inherit the CPU
+  std::atomic<bool> done{false};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 4; ++i) {
+    others.emplace_back([&] {
+      while (!done.load(std::memory_order_relaxed)) {
+      }
+    });
+  }
+  ReadsByItself(std::chrono::milliseconds(20), /*computes=*/false);
+  done.store(true, std::memory_order_relaxed);
+  for (std::thread& other : others) other.join();
+  EXPECT_TRUE(ReadsByItself(Nanos(0)));
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
 }  // namespace
