@@ -161,6 +161,27 @@ TEST_F(GatewayStreamTest, BothMayStream) {
                        "{\"error\":{\"code\":9,\"message\":\"it cannot be copied\",\"details\":[]}}\n"));
 }
 
+TEST_F(GatewayStreamTest, RawBytesAreTheWholeBody) {
+  EXPECT_THAT(Stream("GET /v1/scan/a?count=3&titleBytes=2"),
+              AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("content-type: text/plain\r\n"),
+                    EndsWith("\r\n\r\naabbcc")));
+  EXPECT_THAT(Ask("GET /v1/scan/a?failWith=5"),
+              AllOf(StartsWith("HTTP/1.1 404"), HasSubstr("content-type: application/json\r\n")));
+  EXPECT_THAT(Stream("POST /library.Library/Scan", "{\"count\":1,\"titleBytes\":3}",
+                     "content-type: application/json\r\n"),
+              EndsWith("{\"result\":{\"contentType\":\"text/plain\",\"data\":\"YWFh\"}}\n"))
+      << "by its name";
+}
+
+TEST_F(GatewayStreamTest, AnErrorBreaksRawBytesOff) {
+  Peer peer = Connect();
+  Send(peer, "GET /v1/scan/a?count=1&titleBytes=3&failWith=13");
+  EXPECT_TRUE(peer.Closed());
+  EXPECT_THAT(peer.ReadSome(), Not(EndsWith("0\r\n\r\n"))) << "there is more";
+  EXPECT_EQ(gateway().stats().failed, 1u);
+  EXPECT_THAT(Ask("GET /v1/shelves/1/books/2"), StartsWith("HTTP/1.1 200"));
+}
+
 TEST_F(GatewayStreamTest, ASlowReaderStopsTheServerAndALostOneEndsTheCall) {
   {
     Peer peer = Connect();

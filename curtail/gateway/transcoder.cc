@@ -231,7 +231,7 @@ absl::Status Transcoder::AddRoutes(const CatalogMethod& method) {
     routes_.push_back({method, std::move(verb), *std::move(path), rule.body(), rule.response_body()});
     Route& route = routes_.back();
     if (absl::Status status = CheckRoute(route); !status.ok()) return status;
-    if (!method.unary() || route.path.text() == method.path) continue;
+    if (method.client_streaming || route.path.text() == method.path) continue;
     route.raw_body = HasRawBody(*method.descriptor->input_type(), route.body);
     route.raw_reply = route.response_body.empty() && IsHttpBody(method.descriptor->output_type());
   }

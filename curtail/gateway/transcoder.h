@@ -26,7 +26,7 @@ struct Route {
   std::string body;           // the field that the body is: "*" all of the request, "" none
   std::string response_body;  // the field of the reply that is the response; "": all of it
   // A google.api.HttpBody, which is bytes of any type instead of JSON: what the body becomes, and
-  // the whole reply.
+  // the whole reply, or each of a stream's.
   bool raw_body = false, raw_reply = false;
 };
 

@@ -38,23 +38,24 @@ HttpReply AnswerForm::Whole(const absl::Status& status, std::string_view message
   return reply;
 }
 
-HttpReply AnswerForm::Head(const Metadata& initial) const {
+HttpReply AnswerForm::Head(const Metadata& initial, std::string_view type) const {
   HttpReply reply;
   if (web_) {
     reply.headers = WebHeaders(*web_, initial);
   } else {
     AddMetadata(initial, &reply);
-    reply.headers.emplace_back("content-type", kJsonLines);
+    reply.headers.emplace_back("content-type", type);
   }
   reply.more = true;
   return reply;
 }
 
-absl::StatusOr<std::string> AnswerForm::Part(std::string_view message) const {
-  if (web_) return WebPart(*web_, message);
-  absl::StatusOr<std::string> json = transcoder_->Reply(*route_, message);
-  if (!json.ok()) return json;
-  return Join("{\"result\":", *json, "}\n");
+absl::StatusOr<RawReply> AnswerForm::Part(std::string_view message) const {
+  if (web_) return RawReply{{}, WebPart(*web_, message)};
+  if (raw()) return Transcoder::Raw(message);
+  const absl::StatusOr<std::string> json = transcoder_->Reply(*route_, message);
+  if (!json.ok()) return json.status();
+  return RawReply{std::string(kJsonLines), Join("{\"result\":", *json, "}\n")};
 }
 
 std::string AnswerForm::End(const absl::Status& status, const Metadata& trailing) const {

@@ -34,11 +34,15 @@ class AnswerForm {
   // A whole answer. `message` is ignored unless `status` is OK.
   HttpReply Whole(const absl::Status& status, std::string_view message, const ReplyMetadata& metadata) const;
 
-  // The parts of a stream: its head, each message, and the end.
-  HttpReply Head(const Metadata& initial) const;
+  // The parts of a stream: its head, each message, and the end. The first part says which type the
+  // whole has: kJsonLines, or that of raw bytes.
+  HttpReply Head(const Metadata& initial, std::string_view type) const;
   // Errors: INTERNAL, if the bytes are no such message.
-  [[nodiscard]] absl::StatusOr<std::string> Part(std::string_view message) const;
+  [[nodiscard]] absl::StatusOr<RawReply> Part(std::string_view message) const;
+  // REQUIRES: `status` is OK, or the parts are not raw.
   std::string End(const absl::Status& status, const Metadata& trailing) const;
+  // Bytes as they are, in which no error can be told.
+  bool raw() const { return !web_ && route_->raw_reply; }
 
  private:
   const Transcoder* transcoder_;

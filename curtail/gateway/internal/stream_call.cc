@@ -2,7 +2,8 @@
 //
 // DESIGN. Backpressure goes through: what a reader does not take stays in its connection up to kMaxUnsent, then in replies_
 // up to kMaxReplies, and then the target's window for the stream runs out. The head leaves with the first message, or at the
-// next Look(): so an error that comes with it is still the status of the answer. A stream that holds replies while all
+// next Look(): so an error that comes with it is still the status of the answer. Raw bytes have no place for a later one: it
+// breaks their answer off. A stream that holds replies while all
 // connections together hold too much is cut short when the next one comes, so the windows of many streams do not add up.
 #include "curtail/gateway/internal/stream_call.h"
 
@@ -67,7 +68,8 @@ void StreamCall::Look(TimePoint now, Nanos limit) {
     return CutShort(absl::CancelledError("its reader does not read"));
   }
   if (answered_) return;
-  if (streams() && head_come_ && !head_sent_ && !end_) SendHead(reply_head());
+  if (streams() && head_come_ && !head_sent_ && !end_ && !asker_.form.raw())
+    SendHead(reply_head(), kJsonLines);
   Pump();
 }
 
@@ -79,6 +81,10 @@ void StreamCall::End(absl::Status why) {
 
 void StreamCall::CutShort(absl::Status why) {
   owner_->OnCutShort();
+  BreakOff(std::move(why));
+}
+
+void StreamCall::BreakOff(absl::Status why) {
   const auto connection = asker_.connection.lock();
   OnGivenUp();
   if (connection != nullptr) {
@@ -125,10 +131,10 @@ void StreamCall::Pump() {
   std::string message;
   while (streams() && !given_up_ && !replies_.empty() && unsent() <= kMaxUnsent) {
     replies_.Pop(&message);
-    const absl::StatusOr<std::string> part = asker_.form.Part(message);
+    const absl::StatusOr<RawReply> part = asker_.form.Part(message);
     if (part.ok()) {
-      if (!head_sent_) SendHead(end_ ? metadata_.initial : reply_head());
-      AddBody(*part, /*last=*/false);
+      if (!head_sent_) SendHead(end_ ? metadata_.initial : reply_head(), part->type);
+      AddBody(part->bytes, /*last=*/false);
     } else if (end_) {
       replies_.Clear();
       end_ = part.status();
@@ -142,9 +148,9 @@ void StreamCall::Pump() {
   if (end_ && !answered_ && (replies_.empty() || !streams())) Finish();
 }
 
-void StreamCall::SendHead(const Metadata& initial) {
+void StreamCall::SendHead(const Metadata& initial, std::string_view type) {
   head_sent_ = true;
-  owner_->Answer(asker_, asker_.form.Head(initial));
+  owner_->Answer(asker_, asker_.form.Head(initial, type));
 }
 
 void StreamCall::AddBody(std::string_view bytes, bool last) {
@@ -166,9 +172,10 @@ void StreamCall::Finish() {
     if (end_->ok() && !one && !streams()) end_ = absl::UnimplementedError("no message in answer to a call");
     return owner_->Answer(asker_, asker_.form.Whole(*end_, reply, metadata_));
   }
-  if (!head_sent_) SendHead(metadata_.initial);
-  AddBody(asker_.form.End(*end_, metadata_.trailing), /*last=*/true);
   owner_->OnStreamEnd(*end_);
+  if (asker_.form.raw() && !end_->ok()) return BreakOff(*end_);
+  if (!head_sent_) SendHead(metadata_.initial, kJsonLines);
+  AddBody(asker_.form.End(*end_, metadata_.trailing), /*last=*/true);
 }
 
 }  // namespace curtail::gateway::internal

@@ -84,10 +84,12 @@ class StreamCall final : public TargetStream, private StreamedAnswer {
   size_t unsent() const;
   // Makes parts of messages while the reader takes them.
   void Pump();
-  void SendHead(const Metadata& initial);
+  void SendHead(const Metadata& initial, std::string_view type);
   void AddBody(std::string_view bytes, bool last);
   void Finish();
   // Drops all, and says so by the connection's means.
+  void BreakOff(absl::Status why);
+  // The same, counted.
   void CutShort(absl::Status why);
   void Account();
 

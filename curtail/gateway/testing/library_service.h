@@ -74,6 +74,17 @@ class LibraryService final : public library::Library::Service {
     if (request.fail_with() == 0) return absl::OkStatus();
     return absl::Status(static_cast<absl::StatusCode>(request.fail_with()), "the shelf fell");
   }
+  absl::Status Scan(Context&, const library::WatchRequest& request,
+                    StreamWriter<google::api::HttpBody>& stream) override {
+    google::api::HttpBody page;
+    page.set_content_type("text/plain");
+    for (int i = 0; i < request.count(); ++i) {
+      page.set_data(std::string(static_cast<size_t>(request.title_bytes()), static_cast<char>('a' + i)));
+      if (!stream.Write(page)) return stream.status();
+    }
+    if (request.fail_with() == 0) return absl::OkStatus();
+    return absl::Status(static_cast<absl::StatusCode>(request.fail_with()), "the shelf fell");
+  }
   absl::Status Donate(Context&, StreamReader<library::Book>& stream, library::Inventory* reply) override {
     for (library::Book book; stream.Read(&book);) {
       reply->set_books(reply->books() + 1);
