@@ -3,6 +3,7 @@
 // The whole application, in one process and in a process a service, as its clients see it.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <thread>
 
 #include "apps/social/social_testing.h"
@@ -183,6 +184,31 @@ TEST_P(SocialTest, RefusesWhatIsWrong) {
 }
 
 // A service that dies takes no acknowledged post with it.
+// A thread that made hashes itself would make one at a time, and none would be refused.
+TEST(Social, AHashHoldsNoThread) {
+  SocialDeployment app("AIB1-1", /*monolith=*/true, {"--hashes", "1"});
+  app.Register("ann");
+  std::atomic<bool> refused{false};
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&] {
+      Credentials credentials;
+      credentials.set_name("ann");
+      credentials.set_password(kTestPassword);
+      while (!refused && !deadline.Expired()) {
+        Session session;
+        Context ctx(kMaxTestWait);
+        const absl::Status status = app.Front().Login(ctx, credentials, &session);
+        if (absl::IsResourceExhausted(status)) refused = true;
+        EXPECT_TRUE(status.ok() || absl::IsResourceExhausted(status)) << status;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_TRUE(refused);
+}
+
 TEST(Social, AKilledServiceLosesNoPost) {
   SocialDeployment app("FIB1", false);
   const Session ann = app.Register("ann"), bob = app.Register("bob");

@@ -5,10 +5,12 @@
 
 #include <coroutine>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
+#include "curtail/exec/async.h"
 #include "curtail/exec/task.h"
 #include "curtail/exec/wait.h"
 
@@ -82,5 +84,13 @@ class [[nodiscard]] Aside final : private internal::AsideTask {
   std::optional<std::invoke_result_t<F&>> result_;
   std::exception_ptr thrown_;
 };
+
+// co_await Offloading(f) calls f(), which blocks its thread: Offload() (async.h) for coroutines.
+// Neither a fiber's thread nor one of an asynchronous pool is held, as long as a thread without a
+// role is free. The result is not void.
+template <class F>
+auto Offloading(F f) {
+  return Aside([f = std::move(f)]() mutable { return Offload(std::ref(f)); });
+}
 
 }  // namespace curtail

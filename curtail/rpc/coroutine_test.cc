@@ -221,32 +221,47 @@ TEST_P(CoroutineTest, AsideReturnsAndThrows) {
   EXPECT_EQ(Run("throw", &answer).code(), absl::StatusCode::kInternal);
 }
 
-class AsideTest : public CoroutineBase {};
+class AsideTest : public CoroutineBase {
+ protected:
+  // A request is asked while another one waits for it in `wait`, which is given a function that blocks its thread.
+  template <class Wait>
+  void ExpectTheThreadIsLeft(Wait wait) {
+    std::atomic<bool> begun{false}, other{false};
+    ServeCoroutine([&](Context&, const StringValue& in, StringValue* out) -> Coroutine {
+      if (in.value() == "other") {
+        other = true;
+        co_return absl::OkStatus();
+      }
+      begun = true;
+      const bool seen = co_await wait([&] {
+        const Deadline deadline = Deadline::In(kMaxTestWait);
+        while (!other && !deadline.Expired()) std::this_thread::yield();
+        return other.load();
+      });
+      out->set_value(seen ? "seen" : "alone");
+      co_return absl::OkStatus();
+    });
+    std::string first, second;
+    std::thread caller([&] { EXPECT_TRUE(Run("first", &first).ok()); });
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    while (!begun && !deadline.Expired()) std::this_thread::yield();
+    EXPECT_TRUE(Run("other", &second).ok());
+    caller.join();
+    EXPECT_EQ(first, "seen");
+  }
+};
 INSTANTIATE_TEST_SUITE_P(Models, AsideTest, testing::Values("AIB1-1", "ADB1-1-1"), ModelName);
 
 TEST_P(AsideTest, LeavesTheThreadToOtherRequests) {
-  std::atomic<bool> begun{false}, other{false};
-  ServeCoroutine([&](Context&, const StringValue& in, StringValue* out) -> Coroutine {
-    if (in.value() == "other") {
-      other = true;
-      co_return absl::OkStatus();
-    }
-    begun = true;
-    const bool seen = co_await Aside([&] {
-      const Deadline deadline = Deadline::In(kMaxTestWait);
-      while (!other && !deadline.Expired()) std::this_thread::yield();
-      return other.load();
-    });
-    out->set_value(seen ? "seen" : "alone");
-    co_return absl::OkStatus();
-  });
-  std::string first, second;
-  std::thread caller([&] { EXPECT_TRUE(Run("first", &first).ok()); });
-  const Deadline deadline = Deadline::In(kMaxTestWait);
-  while (!begun && !deadline.Expired()) std::this_thread::yield();
-  EXPECT_TRUE(Run("other", &second).ok());
-  caller.join();
-  EXPECT_EQ(first, "seen");
+  ExpectTheThreadIsLeft([](auto f) { return Aside(f); });
+}
+
+class OffloadingTest : public AsideTest {};
+INSTANTIATE_TEST_SUITE_P(Models, OffloadingTest, testing::Values("AIB1-1", "ADB1-1-1", "FIB1", "FDB1-1"),
+                         ModelName);
+
+TEST_P(OffloadingTest, LeavesTheThreadToOtherRequests) {
+  ExpectTheThreadIsLeft([](auto f) { return Offloading(f); });
 }
 
 struct Answer final : Completion {

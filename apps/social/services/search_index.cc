@@ -5,7 +5,7 @@
 #include "apps/social/folder.h"
 #include "apps/social/page.h"
 #include "apps/social/post_index.h"
-#include "curtail/exec/async.h"
+#include "curtail/exec/aside.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
 #include "search.curtail.h"
@@ -20,7 +20,7 @@ struct SearchIndexService final : SearchIndex::CoroutineService {
       co_return status;
     std::vector<PostIndex::Change> changes;
     for (const IndexJob& job : request.jobs()) changes.push_back({job.post(), job.text(), job.remove()});
-    co_return Offload([&] { return index->Apply(changes); });
+    co_return co_await Offloading([&] { return index->Apply(changes); });
   }
 
   Coroutine Find(Context&, const IndexQuery& request, Hits* reply) override {
@@ -28,7 +28,7 @@ struct SearchIndexService final : SearchIndex::CoroutineService {
       co_return absl::InvalidArgumentError("a query over 256 bytes");
     if (request.limit() > kMostHits) co_return absl::InvalidArgumentError(Join("over ", kMostHits, " hits"));
     std::vector<PostIndex::Hit> hits;
-    absl::Status found = Offload([&] {
+    absl::Status found = co_await Offloading([&] {
       return index->Find({.text = request.text(),
                           .newest = request.newest(),
                           .before = request.before(),

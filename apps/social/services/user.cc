@@ -2,14 +2,14 @@
 //
 // User: names, passwords and sessions.
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 
 #include "apps/social/data.h"
 #include "apps/social/page.h"
+#include "apps/social/places.h"
 #include "apps/social/secrets.h"
 #include "content.curtail.h"
-#include "curtail/exec/async.h"
+#include "curtail/exec/aside.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
 #include "users.curtail.h"
@@ -37,7 +37,7 @@ absl::Status CheckCredentials(const Credentials& given) {
 
 struct UserService final : User::CoroutineService {
   UserService(const UserOptions& o, std::string s, SqlDatabase& d, UniqueId::Stub u)
-      : options(o), secret(std::move(s)), db(d), unique_id(u) {}
+      : options(o), secret(std::move(s)), db(d), unique_id(u), hashing(o.hashes) {}
 
   Coroutine Register(Context& ctx, const Credentials& request, Session* reply) override {
     if (absl::Status status = CheckCredentials(request); !status.ok()) co_return status;
@@ -45,7 +45,7 @@ struct UserService final : User::CoroutineService {
     one.set_count(1);
     auto [ids] = co_await WhenAll(ctx, Ask(unique_id, UniqueId::kNext, one));
     if (!ids.ok()) co_return ids.status();
-    const absl::StatusOr<std::string> hash = Hash([&] { return HashPassword(request.password()); });
+    const absl::StatusOr<std::string> hash = co_await Hash([&] { return HashPassword(request.password()); });
     if (!hash.ok()) co_return hash.status();
     const uint64_t id = ids->ids(0);
     absl::Status written = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
@@ -67,7 +67,7 @@ struct UserService final : User::CoroutineService {
     });
     if (!read.ok()) co_return read;
     // Of nobody's password, too, so that the time does not tell who there is.
-    const absl::StatusOr<std::string> right = Hash(
+    const absl::StatusOr<std::string> right = co_await Hash(
         [&]() -> absl::StatusOr<std::string> { return IsPassword(request.password(), hash) ? "yes" : ""; });
     if (!right.ok()) co_return right.status();
     if (right->empty()) co_return absl::UnauthenticatedError("the name or the password is wrong");
@@ -122,14 +122,10 @@ struct UserService final : User::CoroutineService {
 
   // Runs `f`, which takes long, aside; refuses more at once than there is memory for.
   template <class F>
-  absl::StatusOr<std::string> Hash(F f) {
-    if (hashing.fetch_add(1, std::memory_order_relaxed) >= options.hashes) {
-      hashing.fetch_sub(1, std::memory_order_relaxed);
-      return absl::ResourceExhaustedError("too many passwords are checked at once; try again");
-    }
-    absl::StatusOr<std::string> result = Offload(f);
-    hashing.fetch_sub(1, std::memory_order_relaxed);
-    return result;
+  Co<absl::StatusOr<std::string>> Hash(F f) {
+    const Places::Hold place(hashing);
+    if (!place) co_return absl::ResourceExhaustedError("too many passwords are checked at once; try again");
+    co_return co_await Offloading(f);
   }
 
   void Open(uint64_t id, const std::string& name, Session* session) const {
@@ -145,8 +141,7 @@ struct UserService final : User::CoroutineService {
   const std::string secret;
   SqlDatabase& db;
   const UniqueId::Stub unique_id;
-  // Atomic; relaxed, a count.
-  std::atomic<int> hashing{0};
+  Places hashing;
 };
 
 HostedService HostedUser() {
