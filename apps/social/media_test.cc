@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images that users upload, as clients see them.
+// Images and videos that users upload, as clients see them.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -14,29 +14,43 @@ namespace {
 
 const std::string kPng("\x89PNG\r\n\x1a\n\0pixels", 15);
 
-class MediaTest : public testing::TestWithParam<bool> {
+class MediaFixture : public testing::Test {
  protected:
-  explicit MediaTest(std::vector<std::string> flags = {})
-      : app_(GetParam() ? "ADB1-2-2" : "FIB1", /*monolith=*/true, std::move(flags)) {}
+  MediaFixture(const char* config, bool monolith, std::vector<std::string> flags)
+      : app_(config, monolith, std::move(flags)) {}
 
-  absl::Status Upload(const Session& by, const std::string& bytes, const std::string& type, MediaItem* item) {
+  absl::Status Upload(const Session& by, const std::string& bytes, const std::string& type, MediaItem* item,
+                      uint64_t size = 0) {
     MediaUpload request;
     request.set_token(by.token());
-    request.mutable_image()->set_data(bytes);
-    request.mutable_image()->set_content_type(type);
+    request.mutable_file()->set_data(bytes);
+    request.mutable_file()->set_content_type(type);
+    request.set_size(size);
     Context ctx(kMaxTestWait);
     return app_.Front().UploadMedia(ctx, request, item);
+  }
+  absl::Status Append(const Session& by, uint64_t id, uint64_t from, std::string_view bytes) {
+    MediaPart request;
+    request.set_token(by.token());
+    request.set_id(id);
+    request.set_from(from);
+    request.mutable_part()->set_data(std::string(bytes));
+    Context ctx(kMaxTestWait);
+    MediaItem item;
+    return app_.Front().AppendMedia(ctx, request, &item);
   }
   absl::Status Download(const Session& by, uint64_t id, std::string* bytes, std::string* type = nullptr) {
     PostRequest request;
     request.set_token(by.token());
     request.set_id(id);
     Context ctx(kMaxTestWait);
-    google::api::HttpBody body;
-    const absl::Status status = app_.Front().DownloadMedia(ctx, request, &body);
-    *bytes = body.data();
-    if (type != nullptr) *type = body.content_type();
-    return status;
+    auto parts = app_.Front().DownloadMedia(ctx, request);
+    bytes->clear();
+    for (google::api::HttpBody part; parts.Read(&part);) {
+      bytes->append(part.data());
+      if (type != nullptr) *type = part.content_type();
+    }
+    return parts.Finish();
   }
   absl::Status Compose(const Session& by, uint64_t image, Post* post) {
     ComposeRequest request;
@@ -50,6 +64,12 @@ class MediaTest : public testing::TestWithParam<bool> {
 
   SocialDeployment app_;
   const Session ann_ = app_.Register("ann"), bob_ = app_.Register("bob");
+};
+
+class MediaTest : public MediaFixture, public testing::WithParamInterface<bool> {
+ protected:
+  explicit MediaTest(std::vector<std::string> flags = {})
+      : MediaFixture(GetParam() ? "ADB1-2-2" : "FIB1", /*monolith=*/true, std::move(flags)) {}
 };
 
 INSTANTIATE_TEST_SUITE_P(Models, MediaTest, testing::Bool(),
@@ -100,6 +120,77 @@ TEST_P(MediaTest, OnlyImagesOfBoundedSizeAndNumberAreTaken) {
   EXPECT_EQ(Files(), 65u);
   std::string bytes;
   EXPECT_TRUE(absl::IsNotFound(Download(ann_, 12345, &bytes)));
+}
+
+// The beginning of an mp4: a box with its brands.
+std::string Mp4(size_t size) {
+  std::string bytes(
+      "\0\0\0\x18"
+      "ftypisom\0\0\2\0isommp42",
+      24);
+  for (size_t i = bytes.size(); i < size; ++i) bytes.push_back(static_cast<char>(i * i >> 7));
+  return bytes;
+}
+
+TEST_P(MediaTest, AVideoComesInParts) {
+  constexpr size_t kPart = 4 << 20;
+  const std::string video = Mp4(2 * kPart + 100'000);
+  const std::string_view bytes = video;
+  MediaItem item;
+  absl::Status status = Upload(ann_, video.substr(0, kPart), "video/mp4", &item, video.size());
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(item.bytes(), video.size());
+  std::string got, type;
+  Post post;
+  EXPECT_TRUE(absl::IsNotFound(Download(ann_, item.id(), &got))) << "it is not whole";
+  EXPECT_TRUE(absl::IsInvalidArgument(Compose(ann_, item.id(), &post))) << "it is not whole";
+  EXPECT_TRUE(absl::IsNotFound(Append(bob_, item.id(), kPart, bytes.substr(kPart, kPart)))) << "it is ann's";
+  status = Append(ann_, item.id(), 2 * kPart, bytes.substr(2 * kPart));
+  EXPECT_TRUE(absl::IsOutOfRange(status));
+  EXPECT_THAT(status.message(), testing::HasSubstr("4194304"));
+  EXPECT_TRUE(absl::IsInvalidArgument(Append(ann_, item.id(), 2 * kPart, std::string(kPart, 'x'))))
+      << "too many";
+  // A part that comes again, or begins in what is there, changes nothing of that.
+  ASSERT_TRUE(Append(ann_, item.id(), kPart, bytes.substr(kPart, 1000)).ok());
+  ASSERT_TRUE(Append(ann_, item.id(), kPart, std::string(1000, 'x')).ok());
+  ASSERT_TRUE(Append(ann_, item.id(), kPart, bytes.substr(kPart, kPart)).ok());
+  ASSERT_TRUE(Append(ann_, item.id(), 2 * kPart, bytes.substr(2 * kPart)).ok());
+  ASSERT_TRUE(Append(ann_, item.id(), 2 * kPart, bytes.substr(2 * kPart)).ok());
+  ASSERT_TRUE(Compose(ann_, item.id(), &post).ok());
+  EXPECT_EQ(post.media(0).type(), "video/mp4");
+  ASSERT_TRUE(Download(bob_, item.id(), &got, &type).ok());
+  EXPECT_TRUE(got == video);
+  EXPECT_EQ(type, "video/mp4");
+  EXPECT_TRUE(Append(ann_, item.id(), 0, std::string(1000, 'x')).ok());
+  ASSERT_TRUE(Download(bob_, item.id(), &got).ok());
+  EXPECT_TRUE(got == video) << "what is posted stays as it is";
+}
+
+TEST_P(MediaTest, VideosAreBounded) {
+  MediaItem item;
+  const std::string webm("\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\x82\x84webm", 16);
+  EXPECT_TRUE(Upload(ann_, webm, "video/webm", &item).ok());
+  const std::string quicktime(
+      "\0\0\0\x14"
+      "ftypqt  \0\0\0\0qt  ",
+      20),
+      heic(
+          "\0\0\0\x18"
+          "ftypheic\0\0\0\0",
+          16);
+  const std::string matroska("\x1a\x45\xdf\xa3\xa3\x42\x82\x88matroska", 16);
+  for (const std::string& other : {quicktime, heic, matroska})
+    EXPECT_TRUE(absl::IsInvalidArgument(Upload(ann_, other, "", &item))) << other;
+  constexpr uint64_t kMost = 16 << 20;
+  EXPECT_TRUE(absl::IsInvalidArgument(Upload(ann_, Mp4(24), "", &item, kMost + 1)));
+  EXPECT_TRUE(absl::IsInvalidArgument(Upload(ann_, Mp4(24), "", &item, 20))) << "more than its size";
+  EXPECT_TRUE(absl::IsInvalidArgument(Upload(ann_, kPng, "", &item, (4 << 20) + 1))) << "an image";
+  // 128 MiB of a user wait at most, whether their bytes have come or not.
+  for (int i = 0; i < 7; ++i) ASSERT_TRUE(Upload(bob_, Mp4(24), "", &item, kMost).ok()) << i;
+  ASSERT_TRUE(Upload(bob_, Mp4(24), "", &item, kMost - 24).ok());
+  EXPECT_TRUE(Upload(bob_, Mp4(24), "", &item).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(Upload(bob_, Mp4(24), "", &item)));
+  EXPECT_TRUE(Upload(ann_, Mp4(24), "", &item, kMost).ok());
 }
 
 // An upload is too old once there is another.

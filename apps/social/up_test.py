@@ -65,6 +65,23 @@ def use_images(address, token):
     assert image_rest(address, path)[0] == 404
 
 
+def use_video(address, token):
+    """A video comes in two parts, and out as one."""
+    mp4 = b"\0\0\0\x18ftypisom\0\0\2\0isommp42" + bytes(range(256)) * 20000
+    size = 4 << 20
+    status, _, item = image_rest(address, f"/v1/media?size={len(mp4)}", token, mp4[:size], "video/mp4")
+    assert status == 200, item
+    path = f"/v1/media/{json.loads(item)['id']}"
+    request = urllib.request.Request(f"http://{address}{path}?from={size}", mp4[size:],
+                                     {"authorization": f"Bearer {token}", "content-type": "video/mp4"}, method="PUT")
+    with urllib.request.urlopen(request, timeout=MAX_WAIT_S) as reply:
+        assert reply.status == 200
+    status, post = rest(address, "POST", "/v1/posts", {"media": [{"id": path.split("/")[-1]}]}, token)
+    assert status == 200, post
+    assert image_rest(address, path) == (200, "video/mp4", mp4)
+    assert rest(address, "DELETE", f"/v1/posts/{post['id']}", token=token)[0] == 200
+
+
 def use(address):
     """What a client of HTTP does: two users, a post, its end."""
     tokens = {}
@@ -109,6 +126,7 @@ def use(address):
     assert rest(address, "DELETE", f"/v1/posts/{post['id']}", token=tokens["ann"])[0] == 200
     assert rest(address, "GET", f"/v1/urls/{code}")[0] == 404
     use_images(address, tokens["ann"])
+    use_video(address, tokens["ann"])
     status, message = rest(address, "POST", "/v1/messages/bob", {"text": "a word"}, tokens["ann"])
     assert status == 200 and message["from"]["name"] == "ann", message
     assert rest(address, "GET", "/v1/messages/ann", token=tokens["bob"])[1]["messages"] == [message]

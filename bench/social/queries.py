@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Latency by kind of request, beside the same load (DeathStarBench, section 3.8): posts of text, with images, with some MB of
-video, reposts, and what else users do. The service knows no video: a gif of 3 MiB stands for it."""
+video, reposts, and what else users do."""
 
 import json
 import random
@@ -13,7 +13,8 @@ import session
 LOAD = 200  # requests a second of the release's mix, all the time
 PROBES = 10  # requests a second of one kind
 IMAGE, VIDEO = 100 << 10, 3 << 20
-SIGNATURE = b"GIF89a"
+GIF = b"GIF89a"
+BRANDS = b"ftypisom\0\0\2\0isommp42"
 BUDGET = {"rounds": 4, "seconds": 2.5}
 QUICK = {"rounds": 1, "seconds": 0.5}
 SOCIAL = "curtail.social.Social/"
@@ -25,6 +26,11 @@ def field(number, data):
     while length > 127:
         size, length = size + bytes([length % 128 + 128]), length // 128
     return bytes([number * 8 + 2]) + size + bytes([length]) + data
+
+
+def box(content):
+    """A box of an mp4, whose content begins with its type."""
+    return (4 + len(content)).to_bytes(4, "big") + content
 
 
 class Caller:
@@ -61,10 +67,14 @@ class Caller:
         return " ".join([self.letters(256), *names, *("http://" + self.letters(64) for _ in range(self.rng.randint(1, 6)))])
 
     def upload(self, token, size):
-        """A file with the request of an upload."""
+        """A file with the request of an upload: an image, or a video of the boxes that an mp4 begins with and has its frames in."""
         path = self.folder / "upload"
-        image = SIGNATURE + self.rng.randbytes(size - len(SIGNATURE))
-        path.write_bytes(field(1, token.encode()) + field(2, field(1, b"image/gif") + field(2, image)))
+        if size < VIDEO:
+            kind, data = b"image/gif", GIF + self.rng.randbytes(size - len(GIF))
+        else:
+            kind, brands = b"video/mp4", box(BRANDS)
+            data = brands + box(b"mdat" + self.rng.randbytes(size - len(brands) - 8))
+        path.write_bytes(field(1, token.encode()) + field(2, field(1, kind) + field(2, data)))
         return str(path)
 
 

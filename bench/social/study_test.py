@@ -117,6 +117,7 @@ class Parts(unittest.TestCase):
     def test_upload_is_a_message_of_protobuf(self):
         self.assertEqual(queries.field(1, b"ab"), b"\x0a\x02ab")
         self.assertEqual(queries.field(2, b"x" * 300)[:3], b"\x12\xac\x02")
+        self.assertEqual(queries.box(queries.BRANDS)[:8], b"\0\0\0\x18ftyp")
 
     def test_a_stopped_process_runs_again(self):
         with subprocess.Popen(["sleep", "60"]) as process:

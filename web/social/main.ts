@@ -3,10 +3,10 @@
 // #/home, #/user/NAME, #/search/TEXT.
 import { byId, element, replace } from "../common/dom";
 import { themeButton } from "../common/theme";
-import { call, keepSession, part, Refused, session, type Changed, type MediaItem, type People, type Post, type Posts, type Session, type Statistics } from "./api";
+import { call, keepSession, part, Refused, session, upload, type Changed, type People, type Post, type Posts, type Session, type Statistics } from "./api";
 import { onPress, personLink, postElement, type PostActions } from "./post";
 
-const MAX_PICTURE_BYTES = 4 * 2 ** 20;
+const MAX_IMAGE_BYTES = 4 * 2 ** 20, MAX_VIDEO_BYTES = 16 * 2 ** 20;
 const MAX_LIST_PAGES = 10; // of 100 users whom the user follows
 
 interface View { title: string; path: string; from: string }
@@ -18,7 +18,7 @@ const views: Record<string, (what: string) => View> = {
 
 const favorites = new Set<string>(); // posts that the user likes, as far as known
 const following = new Set<string>(); // names
-const uploaded = new WeakMap<File, string>(); // pictures that wait for a post
+const uploaded = new WeakMap<File, string>(); // images and videos that wait for a post
 let turn = 0; // of the view that is shown: what comes late for another is dropped
 let view = views["home"]!("");
 let next = "0";
@@ -221,10 +221,11 @@ onSubmit("entry-form", async (event) => {
 });
 
 onSubmit("compose-form", async () => {
-  const picture = field("picture").files?.[0];
-  if (picture && picture.size > MAX_PICTURE_BYTES) throw new Refused(0, "the picture is over 4 MiB");
-  if (picture && !uploaded.has(picture)) uploaded.set(picture, (await call<MediaItem>("POST", "media", picture)).id);
-  const media = picture ? [{ id: uploaded.get(picture) }] : [];
+  const file = field("picture").files?.[0];
+  const most = file?.type.startsWith("video/") ? MAX_VIDEO_BYTES : MAX_IMAGE_BYTES;
+  if (file && file.size > most) throw new Refused(0, `the file is over ${most / 2 ** 20} MiB`);
+  if (file && !uploaded.has(file)) uploaded.set(file, (await upload(file)).id);
+  const media = file ? [{ id: uploaded.get(file) }] : [];
   await call<Post>("POST", "posts", { text: field("text").value, media });
   (byId("compose-form") as HTMLFormElement).reset();
   say("note", "Posted.");

@@ -28,6 +28,10 @@ function pictureOf(item: MediaItem, author: string): HTMLElement {
   return picture;
 }
 
+function videoOf(item: MediaItem, author: string): HTMLElement {
+  return element("video", { src: `/v1/media/${item.id}`, "aria-label": `Video by ${author}`, controls: "", preload: "metadata" });
+}
+
 // Pressing again while it runs does nothing.
 export function onPress(button: HTMLElement, act: () => Promise<unknown>): HTMLElement {
   let busy = false;
@@ -58,7 +62,11 @@ function buttonsOf(post: Post, actions: PostActions): HTMLElement {
 function bodyOf(post: Post): HTMLElement[] {
   const created = new Date(Number(post.createdMs));
   const time = element("time", { datetime: created.toISOString() }, created.toLocaleString());
-  const rest = [textOf(post), ...(post.media ?? []).filter((item) => item.type.startsWith("image/")).map((item) => pictureOf(item, post.author.name))];
+  const rest = [textOf(post)];
+  for (const item of post.media ?? []) {
+    if (item.type.startsWith("image/")) rest.push(pictureOf(item, post.author.name));
+    if (item.type.startsWith("video/")) rest.push(videoOf(item, post.author.name));
+  }
   if (post.replyTo) rest.unshift(element("p", { class: "hint" }, "An answer"));
   if (post.original) rest.push(element("blockquote", {}, element("article", {}, ...bodyOf(post.original))));
   return [element("h3", {}, personLink(post.author.name), " ", time), ...rest];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two users of the social network's page: node social_test.mjs CURTAIL SOCIAL [FOLDER OF PICTURES]
 //
-// They register, post a text that looks like markup and a picture, mention, find, follow and like each other, read timelines, delete, and
+// They register, post a text that looks like markup and a picture, and a video, mention, find, follow and like each other, read timelines, delete, and
 // log out. A wrong password, a taken name and an expired token are told. What the page asks for is the gateway's, an inline script does not
 // run, axe finds no serious fault, and the console is silent; in both themes and at 400 px.
 import assert from "node:assert/strict";
@@ -37,9 +37,9 @@ async function enter(page, name, password, button) {
   await page.getByRole("button", { name: button }).click();
 }
 
-async function compose(page, text, picture) {
+async function compose(page, text, buffer, mimeType = "image/png") {
   await page.getByLabel("Text").fill(text);
-  if (picture) await page.getByLabel("Picture").setInputFiles({ name: "picture.png", mimeType: "image/png", buffer: picture });
+  if (buffer) await page.getByLabel("Picture or video").setInputFiles({ name: "file", mimeType, buffer });
   await page.getByRole("button", { name: "Post", exact: true }).click();
   await page.locator("#note", { hasText: "Posted." }).waitFor(within);
 }
@@ -51,6 +51,32 @@ async function paint(browser) {
   const png = await page.screenshot();
   await page.close();
   return png;
+}
+
+// A video to post, which is larger than a request may be. What follows the last cluster is a Void element.
+async function film(browser) {
+  const page = await browser.newPage();
+  await page.setContent('<canvas width="320" height="180"></canvas>');
+  const webm = Buffer.from(await page.evaluate(async () => {
+    const canvas = document.querySelector("canvas"), pen = canvas.getContext("2d"), parts = [];
+    const recorder = new MediaRecorder(canvas.captureStream(), { mimeType: "video/webm" });
+    recorder.ondataavailable = (event) => {
+      parts.push(event.data);
+      if (recorder.state === "recording") recorder.stop();
+    };
+    const stopped = new Promise((done) => { recorder.onstop = done; });
+    let hue = 0;
+    const drawing = setInterval(() => { pen.fillStyle = `hsl(${hue += 20} 80% 50%)`; pen.fillRect(0, 0, 320, 180); }, 20);
+    recorder.start(200);
+    await stopped;
+    clearInterval(drawing);
+    return [...new Uint8Array(await new Blob(parts).arrayBuffer())];
+  }));
+  await page.close();
+  const padding = Buffer.alloc(5 * 2 ** 20, 0x61);
+  const head = Buffer.from([0xec, 0x10, 0, 0, 0]); // four bytes of size
+  head.writeUInt32BE(0x10000000 + padding.length, 1);
+  return Buffer.concat([webm, head, padding]);
 }
 
 // Presses Refresh until the post has come: the fan-out goes on behind the author's back.
@@ -79,7 +105,7 @@ async function expectText(page) {
   await page.waitForFunction((image) => image.naturalWidth === 480, await picture.elementHandle(), within);
 }
 
-async function story(ann, bob, picture) {
+async function story(ann, bob, picture, video) {
   await ann.getByRole("heading", { name: "Log in, or register" }).waitFor(within);
   await expectShown(ann, "social-entry", "");
   await expectRefusal(ann, 401, "wrong", () => enter(ann, "ann", "not her password", "Log in"));
@@ -103,10 +129,14 @@ async function story(ann, bob, picture) {
   await expectText(bob);
   assert.equal(await post(bob, "document.title").getByRole("button", { name: "Delete" }).count(), 0);
   await expectRefusal(ann, 400, "It did not work", async () => {
-    await ann.getByLabel("Picture").setInputFiles({ name: "picture.png", mimeType: "image/png", buffer: Buffer.from("no png") });
+    await ann.getByLabel("Picture or video").setInputFiles({ name: "picture.png", mimeType: "image/png", buffer: Buffer.from("no png") });
     await ann.getByRole("button", { name: "Post", exact: true }).click();
   });
-  await ann.getByLabel("Picture").setInputFiles([]);
+  await ann.getByLabel("Picture or video").setInputFiles([]);
+
+  await compose(ann, "In motion.", video, "video/webm");
+  const shown = post(ann, "In motion.").getByLabel("Video by ann");
+  await ann.waitForFunction((one) => one.videoWidth === 320, await shown.elementHandle(), within);
 
   // Bob finds Ann by her name, follows her, and sees what she posts from now on.
   await bob.getByLabel("Search").fill("an");
@@ -204,7 +234,7 @@ try {
   browser = await launch();
   const [ann, bob] = [await openPage(browser, url, said), await openPage(browser, url, said)];
   for (const page of [ann, bob]) page.on("request", (request) => assert.ok(request.url().startsWith(url) || request.url().startsWith("data:"), request.url()));
-  await story(ann, bob, await paint(browser));
+  await story(ann, bob, await paint(browser), await film(browser));
   await expectSessionEnds(ann, bob);
   assert.deepEqual(said, [], "the console");
   await expectNoInlineScript(bob);

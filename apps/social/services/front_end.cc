@@ -52,7 +52,7 @@ struct FrontEndService final : Social::CoroutineService {
         graph(env.Stub<SocialGraph>("social-graph")),
         block_user(env.Stub<BlockUser>("block-user")),
         compose(env.Stub<ComposePost>("compose-post")),
-        images(env.Stub<MediaFrontend>("media-frontend")),
+        media(env.Stub<MediaFrontend>("media-frontend")),
         views(env),
         favorite(env.Stub<Favorite>("favorite")),
         repost_reply(env.Stub<RepostReply>("repost-reply")),
@@ -126,17 +126,34 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine UploadMedia(Context& ctx, const MediaUpload& request, MediaItem* reply) override {
-    return ForCaller(ctx, images, MediaFrontend::kPut, request, reply, [&](auto& image, auto caller) {
-      image.set_owner(caller);
-      *image.mutable_image() = request.image();
+    return ForCaller(ctx, media, MediaFrontend::kPut, request, reply, [&](auto& file, auto caller) {
+      file.set_owner(caller);
+      *file.mutable_file() = request.file();
+      file.set_size(request.size());
     });
   }
-  Coroutine DownloadMedia(Context& ctx, const PostRequest& request, google::api::HttpBody* reply) override {
-    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
-    return ForUser(ctx, viewer, images, MediaFrontend::kGet, reply, [&](auto& query, auto by) {
-      query.set_viewer(by);
-      query.set_id(request.id());
+  Coroutine AppendMedia(Context& ctx, const MediaPart& request, MediaItem* reply) override {
+    return ForCaller(ctx, media, MediaFrontend::kAppend, request, reply, [&](auto& part, auto caller) {
+      part.set_owner(caller);
+      part.set_id(request.id());
+      part.set_from(request.from());
+      *part.mutable_part() = request.part();
     });
+  }
+  Coroutine DownloadMedia(Context& ctx, const PostRequest& request,
+                          AsyncStreamWriter<google::api::HttpBody>& stream) override {
+    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
+    if (!viewer.ok()) co_return viewer.status();
+    FileQuery query;
+    query.set_viewer(*viewer);
+    query.set_id(request.id());
+    auto parts = media.Get(ctx, query, kAsync);
+    for (google::api::HttpBody part; co_await parts.Read(&part);) {
+      if (co_await stream.Write(part)) continue;
+      parts.Cancel();
+      break;
+    }
+    co_return co_await parts.Finish();
   }
 
   Coroutine GetPost(Context& ctx, const PostRequest& request, Post* reply) override {
@@ -282,7 +299,7 @@ struct FrontEndService final : Social::CoroutineService {
     Declare<ComposePost>({"Compose", "DeletePost"}, &paths);
     Declare<HomeTimeline>({"ReadHomeTimeline"}, &paths);
     Declare<User, UserTimeline>({"ReadUserTimeline"}, &paths);
-    Declare<MediaFrontend>({"UploadMedia", "DownloadMedia"}, &paths);
+    Declare<MediaFrontend>({"UploadMedia", "AppendMedia", "DownloadMedia"}, &paths);
     Declare<ReadPost>({"GetPost"}, &paths);
     Declare<ReadPost, Favorite>({"AddFavorite"}, &paths);
     Declare<Favorite>({"RemoveFavorite"}, &paths);
@@ -417,7 +434,7 @@ struct FrontEndService final : Social::CoroutineService {
   const SocialGraph::Stub graph;
   const BlockUser::Stub block_user;
   const ComposePost::Stub compose;
-  const MediaFrontend::Stub images;
+  const MediaFrontend::Stub media;
   const Views views;
   const Favorite::Stub favorite;
   const RepostReply::Stub repost_reply;

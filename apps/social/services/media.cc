@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Media: what is known of pictures and videos. Of uploaded ones media-frontend has the bytes.
+// Media: what is known of images and videos. Of uploaded ones media-frontend has the bytes.
 //
 // An upload that no post takes expires. Each new one tells of some that did: from then on no post can have them, so that
 // media-frontend may remove the bytes first and the row last. The time is that of the ids.
@@ -18,8 +18,9 @@ namespace curtail::social {
 
 constexpr int kMostMedia = 16;
 constexpr uint64_t kMostMediaBytes = uint64_t{1} << 32;
-// Images of a user that no post has yet.
+// Of a user that no post has yet.
 constexpr int64_t kMostUploads = 64;
+constexpr uint64_t kMostUploadBytes = uint64_t{128} << 20;
 // That one call removes.
 constexpr int kMostExpired = 16;
 
@@ -28,18 +29,18 @@ struct MediaOptions {
   double upload_h = 24;
 };
 
-// Of a row `linked` says: 0, it waits for a post; 1, a post has it; 2, it has expired.
+// Of a row `linked` says: 0, it waits for a post; 1, a post has it; 2, it has expired; 3, bytes of it are missing.
 struct MediaService final : Media::CoroutineService {
   MediaService(const MediaOptions& o, SqlDatabase& d, UniqueId::Stub u)
       : patience(static_cast<int64_t>(o.upload_h * 3'600'000)), db(d), unique_id(u) {}
 
   static absl::Status Check(const MediaItems& items) {
-    static constexpr std::array<std::string_view, 5> kTypes = {"image/png", "image/jpeg", "image/gif",
-                                                               "image/webp", "video/mp4"};
+    static constexpr std::array<std::string_view, 6> kTypes = {"image/png",  "image/jpeg", "image/gif",
+                                                               "image/webp", "video/mp4",  "video/webm"};
     for (const MediaItem& item : items.media()) {
       if (item.id() != 0) continue;  // was uploaded
       if (std::ranges::find(kTypes, item.type()) == kTypes.end()) {
-        return absl::InvalidArgumentError("a type of media other than png, jpeg, gif, webp and mp4");
+        return absl::InvalidArgumentError("a type of media other than png, jpeg, gif, webp, mp4 and webm");
       }
       if (item.bytes() > kMostMediaBytes) return absl::InvalidArgumentError("media over 4 GiB");
     }
@@ -80,7 +81,8 @@ struct MediaService final : Media::CoroutineService {
     absl::Status status = s.Execute("UPDATE media SET linked = 1 WHERE id = ?1 AND owner = ?2 AND linked = 0",
                                     {item->id(), owner});
     if (!status.ok()) return status;
-    if (s.changes() == 0) return absl::InvalidArgumentError("no image that its author uploaded for a post");
+    if (s.changes() == 0)
+      return absl::InvalidArgumentError("no media that its author uploaded whole for a post");
     return s.Query("SELECT type, bytes FROM media WHERE id = ?1", {item->id()}, [&](const SqlRow& row) {
       item->set_type(std::string(row.Text(0)));
       item->set_bytes(row.Unsigned(1));
@@ -100,13 +102,35 @@ struct MediaService final : Media::CoroutineService {
       reply->clear_expired();
       absl::Status status = Expire(s, oldest, reply);
       if (!status.ok()) return status;
-      int64_t waiting = 0;
-      status = s.Query("SELECT count(*) FROM media WHERE owner = ?1 AND linked = 0 AND id >= ?2",
-                       {request.owner(), oldest}, [&](const SqlRow& row) { waiting = row.Integer(0); });
-      if (!status.ok()) return status;
-      if (waiting >= kMostUploads) return absl::ResourceExhaustedError("64 images wait for a post");
-      return s.Execute("INSERT INTO media(id, type, bytes, owner, linked) VALUES (?1, ?2, ?3, ?4, 0)",
-                       {item->id(), item->type(), item->bytes(), request.owner()});
+      if (status = CheckRoom(s, request, oldest); !status.ok()) return status;
+      return s.Execute("INSERT INTO media(id, type, bytes, owner, linked) VALUES (?1, ?2, ?3, ?4, ?5)",
+                       {item->id(), item->type(), item->bytes(), request.owner(), request.partial() ? 3 : 0});
+    });
+  }
+
+  static absl::Status CheckRoom(SqlSession& s, const OwnedMedia& upload, uint64_t oldest) {
+    int64_t waiting = 0;
+    uint64_t bytes = upload.item().bytes();
+    absl::Status status =
+        s.Query("SELECT bytes FROM media WHERE owner = ?1 AND linked <> 1 AND id >= ?2 LIMIT ?3",
+                {upload.owner(), oldest, kMostUploads}, [&](const SqlRow& row) {
+                  ++waiting;
+                  bytes += row.Unsigned(0);
+                });
+    if (!status.ok()) return status;
+    if (waiting >= kMostUploads) return absl::ResourceExhaustedError("64 uploads wait for a post");
+    if (bytes > kMostUploadBytes) return absl::ResourceExhaustedError("128 MiB of uploads wait for a post");
+    return absl::OkStatus();
+  }
+
+  Coroutine Complete(Context& ctx, const OwnedMedia& request, Nothing*) override {
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      // That it is whole already is as good.
+      absl::Status status =
+          s.Execute("UPDATE media SET linked = 0 WHERE id = ?1 AND owner = ?2 AND linked IN (0, 3)",
+                    {request.item().id(), request.owner()});
+      if (status.ok() && s.changes() == 0) status = absl::NotFoundError("there is no such upload");
+      return status;
     });
   }
 
@@ -122,16 +146,17 @@ struct MediaService final : Media::CoroutineService {
 
   Coroutine Find(Context& ctx, const MediaId& request, OwnedMedia* reply) override {
     absl::Status status = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.Query("SELECT type, bytes, owner, linked FROM media WHERE id = ?1 AND linked < 2",
+      return s.Query("SELECT type, bytes, owner, linked FROM media WHERE id = ?1 AND linked <> 2",
                      {request.id()}, [&](const SqlRow& row) {
                        reply->mutable_item()->set_id(request.id());
                        reply->mutable_item()->set_type(std::string(row.Text(0)));
                        reply->mutable_item()->set_bytes(row.Unsigned(1));
                        reply->set_owner(row.Unsigned(2));
-                       reply->set_linked(row.Integer(3) != 0);
+                       reply->set_linked(row.Integer(3) == 1);
+                       reply->set_partial(row.Integer(3) == 3);
                      });
     });
-    if (status.ok() && !reply->has_item()) status = absl::NotFoundError("there is no such image");
+    if (status.ok() && !reply->has_item()) status = absl::NotFoundError("there is no such media");
     co_return status;
   }
 
@@ -159,7 +184,7 @@ struct MediaService final : Media::CoroutineService {
 
   std::vector<DeclaredPath> Paths() const override {
     const std::vector<std::string> ids = {std::string(UniqueId::kServiceName)};
-    return {{"Create", ids}, {"Register", ids}, {"Find", {}}, {"Read", {}}, {"Delete", {}}};
+    return {{"Create", ids}, {"Register", ids}, {"Complete", {}}, {"Find", {}}, {"Read", {}}, {"Delete", {}}};
   }
 
   const std::chrono::milliseconds patience;
@@ -184,7 +209,9 @@ HostedService HostedMedia() {
                                 "ALTER TABLE media ADD COLUMN owner INTEGER NOT NULL DEFAULT 0;"
                                 "ALTER TABLE media ADD COLUMN linked INTEGER NOT NULL DEFAULT 1;"
                                 "CREATE INDEX uploads ON media(owner) WHERE linked = 0",
-                                "CREATE INDEX unposted ON media(id) WHERE linked <> 1"});
+                                "CREATE INDEX unposted ON media(id) WHERE linked <> 1",
+                                "DROP INDEX uploads;"
+                                "CREATE INDEX waiting ON media(owner) WHERE linked <> 1"});
             if (!db.ok()) return db.status();
             return std::make_unique<MediaService>(*options, **db, env.Stub<UniqueId>("unique-id"));
           }};

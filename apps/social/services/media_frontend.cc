@@ -1,83 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Media front end: the bytes of images, a file each.
+// Media front end: the bytes of images and videos, a file each.
 //
-// The type of an image is what its first bytes say. An image is its owner's alone until a post has it; then those see it
-// who see its owner.
-#include <unistd.h>
+// Their type is what the first bytes say. They are their owner's alone until a post has them; then those see them who see
+// the owner. Of what comes in parts nobody sees anything until all of it is there.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <utility>
 
-#include <filesystem>
-#include <fstream>
-#include <system_error>
-
-#include "apps/kit/output_file.h"
 #include "apps/social/data.h"
 #include "apps/social/folder.h"
+#include "apps/social/media_files.h"
 #include "apps/social/page.h"
+#include "apps/social/places.h"
 #include "content.curtail.h"
-#include "curtail/exec/async.h"
+#include "curtail/base/strings.h"
+#include "curtail/exec/aside.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
 #include "users.curtail.h"
 
 namespace curtail::social {
 
-constexpr size_t kMostImageBytes = 4u << 20;
+// So the parts that are being written have 64 MiB at most, and those that are read the same.
+constexpr size_t kMostPartBytes = 4u << 20, kReadBytes = 256u << 10;
+constexpr int kMostWritten = 16, kMostRead = 256;
 constexpr Nanos kForgetTime = std::chrono::seconds(2);
 
-// Empty for what is no image that it knows.
-std::string_view ImageTypeOf(std::string_view bytes) {
-  if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return "image/png";
-  if (bytes.starts_with("\xff\xd8\xff")) return "image/jpeg";
-  if (bytes.starts_with("GIF87a") || bytes.starts_with("GIF89a")) return "image/gif";
-  if (bytes.starts_with("RIFF") && bytes.size() >= 12 && bytes.substr(8, 4) == "WEBP") return "image/webp";
-  return {};
-}
-
 struct MediaFrontendService final : MediaFrontend::CoroutineService {
-  MediaFrontendService(std::string f, Env& env)
-      : folder(std::move(f)),
+  MediaFrontendService(std::string folder, Env& env)
+      : files(std::move(folder)),
         media(env.Stub<Media>("media")),
         block_user(env.Stub<BlockUser>("block-user")) {}
 
-  Coroutine Put(Context& ctx, const ImageOfUser& request, MediaItem* reply) override {
-    const std::string& bytes = request.image().data();
-    const std::string_view type = ImageTypeOf(bytes);
-    if (bytes.size() > kMostImageBytes) co_return absl::InvalidArgumentError("an image over 4 MiB");
-    if (type.empty()) co_return absl::InvalidArgumentError("no png, jpeg, gif or webp image");
-    if (!request.image().content_type().empty() && request.image().content_type() != type)
-      co_return absl::InvalidArgumentError(Join("its bytes are those of ", type));
+  static absl::Status CheckUpload(const FileOfUser& request, const MediaKind& kind) {
+    const std::string& bytes = request.file().data();
+    const std::string& said = request.file().content_type();
+    if (kind.type.empty()) return absl::InvalidArgumentError("no png, jpeg, gif, webp, mp4 or webm");
+    if (bytes.size() > kMostPartBytes) return absl::InvalidArgumentError("over 4 MiB at once");
+    if (!said.empty() && said != kind.type)
+      return absl::InvalidArgumentError(Join("its bytes are those of ", kind.type));
+    if (request.size() != 0 && request.size() < bytes.size())
+      return absl::InvalidArgumentError("more bytes than its size");
+    if (std::max<uint64_t>(request.size(), bytes.size()) > kind.most_bytes)
+      return absl::InvalidArgumentError(
+          Join("a file of ", kind.type, " over ", kind.most_bytes >> 20, " MiB"));
+    return absl::OkStatus();
+  }
+
+  Coroutine Put(Context& ctx, const FileOfUser& request, MediaItem* reply) override {
+    const std::string& bytes = request.file().data();
+    const MediaKind kind = MediaKindOf(bytes);
+    if (absl::Status status = CheckUpload(request, kind); !status.ok()) co_return status;
+    const Places::Hold place(written);
+    if (!place) co_return TooMany("uploads");
     OwnedMedia owned;
     owned.set_owner(request.owner());
-    owned.mutable_item()->set_type(std::string(type));
-    owned.mutable_item()->set_bytes(bytes.size());
+    owned.mutable_item()->set_type(std::string(kind.type));
+    owned.mutable_item()->set_bytes(std::max<uint64_t>(request.size(), bytes.size()));
+    owned.set_partial(request.size() > bytes.size());
     auto [registered] = co_await WhenAll(ctx, Ask(media, Media::kRegister, owned));
     if (!registered.ok()) co_return registered.status();
     if (!registered->expired().empty()) {
       Ids expired;
       expired.mutable_ids()->Swap(registered->mutable_expired());
       // The next upload repeats it if it fails.
-      if (Offload([&] { return Remove(expired); }).ok())
-        co_await WhenAll(ctx, Ask(media, Media::kDelete, expired));
+      const absl::Status removed = co_await Offloading([&] { return Remove(expired); });
+      if (removed.ok()) co_await WhenAll(ctx, Ask(media, Media::kDelete, expired));
     }
     MediaItem* const kept = registered->mutable_item();
-    absl::Status written = Offload([&] {
-      apps::OutputFile file(PathOf(kept->id()));
-      absl::Status status = file.Write(bytes);
-      return status.ok() ? file.Commit() : status;
-    });
-    if (!written.ok()) {
+    const absl::Status created = co_await Offloading([&] { return files.Create(kept->id(), bytes); });
+    if (!created.ok()) {
       Ids id;
       id.add_ids(kept->id());
       Context last(&ctx, Deadline::In(kForgetTime));
       co_await WhenAll(last, Ask(media, Media::kDelete, id));
-      co_return absl::ResourceExhaustedError("the image cannot be kept");
+      co_return absl::ResourceExhaustedError("the file cannot be kept");
     }
     reply->Swap(kept);
     co_return absl::OkStatus();
   }
 
-  Coroutine Get(Context& ctx, const ImageQuery& request, google::api::HttpBody* reply) override {
+  Coroutine Append(Context& ctx, const PartOfUser& request, MediaItem* reply) override {
+    const std::string& bytes = request.part().data();
+    if (bytes.size() > kMostPartBytes) co_return absl::InvalidArgumentError("over 4 MiB at once");
+    const Places::Hold place(written);
+    if (!place) co_return TooMany("uploads");
+    MediaId id;
+    id.set_id(request.id());
+    auto [found] = co_await WhenAll(ctx, Ask(media, Media::kFind, id));
+    if (!found.ok()) co_return found.status();
+    const uint64_t whole = found->item().bytes();
+    if (found->owner() != request.owner()) co_return absl::NotFoundError("there is no such upload");
+    if (request.from() > whole || bytes.size() > whole - request.from())
+      co_return absl::InvalidArgumentError(Join("the upload has ", whole, " bytes"));
+    *reply = found->item();
+    if (!found->partial()) co_return absl::OkStatus();  // the part came before
+    const absl::StatusOr<uint64_t> there =
+        co_await Offloading([&] { return files.Append(request.id(), request.from(), bytes, whole); });
+    if (!there.ok()) co_return there.status();
+    if (*there < whole) co_return absl::OkStatus();
+    auto [completed] = co_await WhenAll(ctx, Ask(media, Media::kComplete, *found));
+    co_return completed.status();
+  }
+
+  Coroutine Get(Context& ctx, const FileQuery& request,
+                AsyncStreamWriter<google::api::HttpBody>& stream) override {
+    const Places::Hold place(read);
+    if (!place) co_return TooMany("downloads");
     MediaId id;
     id.set_id(request.id());
     auto [found] = co_await WhenAll(ctx, Ask(media, Media::kFind, id));
@@ -88,38 +119,45 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     auto [hidden] = co_await WhenAll(ctx, Ask(block_user, BlockUser::kHidden, look));
     if (!hidden.ok()) co_return hidden.status();
     const bool shown = found->linked() ? hidden->ids().empty() : request.viewer() == found->owner();
-    const bool read = shown && Offload([&] {
-                        std::ifstream file(PathOf(request.id()), std::ios::binary);
-                        reply->mutable_data()->assign(std::istreambuf_iterator<char>(file), {});
-                        return file.good() || file.eof();
-                      });
-    if (!read || reply->data().empty()) co_return absl::NotFoundError("there is no such image");
-    reply->set_content_type(found->item().type());
+    if (!shown || found->partial()) co_return NotThere();
+    const MediaFiles::Reader file = co_await Offloading([&] { return files.Open(request.id()); });
+    if (file == nullptr) co_return NotThere();
+    google::api::HttpBody part;
+    part.set_content_type(found->item().type());
+    for (uint64_t left = found->item().bytes(); left > 0; left -= part.data().size()) {
+      part.mutable_data()->resize(std::min<uint64_t>(left, kReadBytes));
+      std::string& into = *part.mutable_data();
+      const size_t bytes =
+          co_await Offloading([&] { return std::fread(into.data(), 1, into.size(), file.get()); });
+      if (bytes != into.size()) co_return absl::DataLossError("bytes of the file are missing");
+      if (!co_await stream.Write(part)) co_return stream.status();
+    }
     co_return absl::OkStatus();
   }
 
   Coroutine Delete(Context&, const Ids& request, Nothing*) override {
     if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
-    co_return Offload([&] { return Remove(request); });
+    co_return co_await Offloading([&] { return Remove(request); });
   }
 
   absl::Status Remove(const Ids& ids) const {
     absl::Status status;
-    for (const uint64_t id : ids.ids()) {
-      if (unlink(PathOf(id).c_str()) != 0 && errno != ENOENT)
-        status.Update(absl::InternalError("an image stays"));
-    }
+    for (const uint64_t id : ids.ids()) status.Update(files.Remove(id));
     return status;
   }
 
-  std::string PathOf(uint64_t id) const { return Join(folder, "/", id); }
+  static absl::Status NotThere() { return absl::NotFoundError("there is no such media"); }
+  static absl::Status TooMany(std::string_view what) {
+    return absl::ResourceExhaustedError(Join("too many ", what, " at once; try again"));
+  }
 
   std::vector<DeclaredPath> Paths() const override {
     const std::string items(Media::kServiceName), blocks(BlockUser::kServiceName);
-    return {{"Put", {items}}, {"Get", {items, blocks}}, {"Delete", {}}};
+    return {{"Put", {items}}, {"Append", {items}}, {"Get", {items, blocks}}, {"Delete", {}}};
   }
 
-  const std::string folder;
+  const MediaFiles files;
+  Places written{kMostWritten}, read{kMostRead};
   const Media::Stub media;
   const BlockUser::Stub block_user;
 };
