@@ -66,6 +66,12 @@ class MediaFixture : public testing::Test {
   const Session ann_ = app_.Register("ann"), bob_ = app_.Register("bob");
 };
 
+// In a process a service.
+class SeveredMediaTest : public MediaFixture {
+ protected:
+  SeveredMediaTest() : MediaFixture("FIB1", /*monolith=*/false, {}) {}
+};
+
 class MediaTest : public MediaFixture, public testing::WithParamInterface<bool> {
  protected:
   explicit MediaTest(std::vector<std::string> flags = {})
@@ -216,6 +222,30 @@ TEST_P(ImpatientMediaTest, UploadsThatNoPostTakesExpire) {
   EXPECT_TRUE(absl::IsInvalidArgument(Compose(ann_, first.id(), &other)));
   EXPECT_TRUE(Compose(bob_, last.id(), &other).ok());
   EXPECT_TRUE(Download(bob_, posted.id(), &bytes).ok());
+}
+
+// Whatever a post fails by, its upload is there for the next try.
+TEST_F(SeveredMediaTest, AnUploadOutlivesAPostThatFails) {
+  MediaItem item;
+  ASSERT_TRUE(Upload(ann_, kPng, "image/png", &item).ok());
+  Post post;
+  std::string bytes;
+  // The first fails beside the media, the second behind them.
+  for (const char* service : {"text", "user-timeline"}) {
+    app_.Kill(service);
+    EXPECT_TRUE(absl::IsUnavailable(Compose(ann_, item.id(), &post))) << service;
+    app_.Start(service);
+    EXPECT_TRUE(absl::IsNotFound(Download(bob_, item.id(), &bytes))) << service;
+  }
+  // Channels try to connect again after a while.
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  absl::Status status;
+  do {
+    status = Compose(ann_, item.id(), &post);
+  } while (absl::IsUnavailable(status) && !deadline.Expired());
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_TRUE(Download(bob_, item.id(), &bytes).ok());
+  EXPECT_EQ(bytes, kPng);
 }
 
 }  // namespace

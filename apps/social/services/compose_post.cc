@@ -3,10 +3,12 @@
 // Compose post: asks for all parts of a post at once, stores it, then tells the timelines.
 //
 // A post is acknowledged when it is stored, in its author's timeline and in the queues of the home timelines and of the
-// search, and a reply or repost when it is listed with what it refers to. If one of these fails, the post is taken back.
-// The queues come last: where taking back fails, too, none has a post at home that is not in its author's timeline.
+// search, and a reply or repost when it is listed with what it refers to. If one of these fails, the post is taken back, and
+// its uploads wait for another one. The queues come last: where taking back fails, too, none has a post at home that is not in its author's timeline.
 // Deletion goes the other way round and ends with the post itself, so that one that failed half way can be repeated.
+#include <atomic>
 #include <chrono>
+#include <random>
 
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
@@ -56,44 +58,70 @@ struct ComposePostService final : ComposePost::CoroutineService {
     MediaItems items;
     *items.mutable_media() = request.media();
     items.set_owner(request.author());
+    items.set_draft(drafts.fetch_add(1, std::memory_order_relaxed));
     IdCount one;
     one.set_count(1);
-    auto parts = co_await WhenAllOk(ctx, Ask(text, Text::kProcess, plain), Ask(media, Media::kCreate, items),
-                                    Ask(unique_id, UniqueId::kNext, one),
-                                    Ask(user, User::kById, IdOf(request.author())));
-    if (!parts.ok()) co_return parts.status();
-    auto& [processed, kept_media, ids, people] = *parts;
-    if (people.people_size() != 1) co_return absl::NotFoundError("there is no such author");
-    reply->set_id(ids.ids(0));
-    *reply->mutable_author() = people.people(0);
-    reply->mutable_text()->swap(*processed.mutable_text());
-    reply->mutable_urls()->Swap(processed.mutable_urls());
-    reply->mutable_mentions()->Swap(processed.mutable_mentions());
-    reply->mutable_media()->Swap(kept_media.mutable_media());
+    // All are waited for, so that none comes after it was taken back.
+    auto parts = co_await WhenAll(ctx, Ask(text, Text::kProcess, plain), Ask(media, Media::kCreate, items),
+                                  Ask(unique_id, UniqueId::kNext, one),
+                                  Ask(user, User::kById, IdOf(request.author())));
+    auto& [processed, kept_media, ids, people] = parts;
+    absl::Status status = processed.status();
+    for (const absl::Status& other : {kept_media.status(), ids.status(), people.status()})
+      status.Update(other);
+    if (status.ok() && people->people_size() != 1) status = absl::NotFoundError("there is no such author");
+    if (processed.ok()) {
+      reply->mutable_text()->swap(*processed->mutable_text());
+      reply->mutable_urls()->Swap(processed->mutable_urls());
+      reply->mutable_mentions()->Swap(processed->mutable_mentions());
+    }
+    if (kept_media.ok()) reply->mutable_media()->Swap(kept_media->mutable_media());
+    if (!status.ok()) {
+      (co_await ForgetParts(ctx, items, *reply)).IgnoreError();
+      co_return status;
+    }
+    reply->set_id(ids->ids(0));
+    *reply->mutable_author() = people->people(0);
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     reply->set_created_ms(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 
-    absl::Status status = co_await Store(ctx, *reply);
+    status = co_await Store(ctx, *reply);
     if (status.ok()) {
       auto told = co_await WhenAllOk(ctx, Ask(write_home, WriteHomeTimeline::kEnqueue, JobOf(*reply, false)),
                                      Ask(search, Search::kEnqueue, IndexJobOf(*reply, false)));
       status = told.status();
     }
-    if (!status.ok()) (co_await TakeBack(ctx, *reply)).IgnoreError();
+    if (!status.ok()) (co_await TakeBack(ctx, items, *reply)).IgnoreError();
     co_return status;
   }
 
-  Coroutine TakeBack(Context& ctx, const Post& post) {
+  Coroutine TakeBack(Context& ctx, const MediaItems& items, const Post& post) {
     Context last(&ctx, Deadline::In(kTakeBackTime));
-    auto taken = co_await WhenAll(last, Ask(storage, PostStorage::kDelete, RefOf(post)),
-                                  Ask(url_shorten, UrlShorten::kDelete, UrlsOf(post)),
-                                  Ask(media, Media::kDelete, MediaOf(post)),
-                                  Ask(media_frontend, MediaFrontend::kDelete, MediaOf(post)),
-                                  Ask(repost_reply, RepostReply::kForget, IdOf(post.id())));
-    // A post that is still there stays in the timeline.
-    if (std::get<0>(taken).ok())
-      co_await WhenAll(last, Ask(user_timeline, UserTimeline::kRemove, EntryOf(post)));
-    co_return absl::OkStatus();
+    auto [deleted, forgot] = co_await WhenAll(last, Ask(storage, PostStorage::kDelete, RefOf(post)),
+                                              Ask(repost_reply, RepostReply::kForget, IdOf(post.id())));
+    // A post that is still there stays in the timeline, with its parts.
+    if (!deleted.ok()) co_return deleted.status();
+    co_await WhenAll(last, Ask(user_timeline, UserTimeline::kRemove, EntryOf(post)));
+    co_return co_await ForgetParts(ctx, items, post);
+  }
+
+  // Of what was made for `items` and a post that does not come about. Uploads wait for another one.
+  Coroutine ForgetParts(Context& ctx, const MediaItems& items, const Post& post) {
+    Context last(&ctx, Deadline::In(kTakeBackTime));
+    MediaItems uploads;
+    uploads.set_draft(items.draft());
+    Ids described;
+    for (int i = 0; i < items.media_size(); ++i) {
+      if (items.media(i).id() != 0) {
+        uploads.add_media()->set_id(items.media(i).id());
+      } else if (i < post.media_size()) {
+        described.add_ids(post.media(i).id());
+      }
+    }
+    auto forgot =
+        co_await WhenAllOk(last, Ask(url_shorten, UrlShorten::kDelete, UrlsOf(post)),
+                           Ask(media, Media::kRelease, uploads), Ask(media, Media::kDelete, described));
+    co_return forgot.status();
   }
 
   // Also puts it into its author's timeline, which shows it once it is stored.
@@ -204,6 +232,9 @@ struct ComposePostService final : ComposePost::CoroutineService {
     return ids;
   }
 
+  std::random_device seed;
+  // Atomic; relaxed, a count from a random number on: of this process and this start.
+  std::atomic<uint64_t> drafts{std::uniform_int_distribution<uint64_t>(1, uint64_t{1} << 62)(seed)};
   const Text::Stub text;
   const Media::Stub media;
   const MediaFrontend::Stub media_frontend;

@@ -60,11 +60,13 @@ struct MediaService final : Media::CoroutineService {
       ids = *std::move(next);
     }
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      // Whoever asked may take it back at once.
+      if (ctx.cancelled()) return absl::CancelledError("the caller has gone");
       absl::Status status;
       int used = 0;
       for (MediaItem& item : *reply->mutable_media()) {
         if (item.id() != 0) {
-          status.Update(Link(s, request.owner(), &item));
+          status.Update(Link(s, request, &item));
           continue;
         }
         item.set_id(ids.ids(used++));
@@ -77,15 +79,30 @@ struct MediaService final : Media::CoroutineService {
   }
 
   // Has an upload belong to a post of its owner, and completes what is known of it.
-  static absl::Status Link(SqlSession& s, uint64_t owner, MediaItem* item) {
-    absl::Status status = s.Execute("UPDATE media SET linked = 1 WHERE id = ?1 AND owner = ?2 AND linked = 0",
-                                    {item->id(), owner});
+  static absl::Status Link(SqlSession& s, const MediaItems& of, MediaItem* item) {
+    absl::Status status =
+        s.Execute("UPDATE media SET linked = 1, draft = ?3 WHERE id = ?1 AND owner = ?2 AND linked = 0",
+                  {item->id(), of.owner(), of.draft()});
     if (!status.ok()) return status;
     if (s.changes() == 0)
       return absl::InvalidArgumentError("no media that its author uploaded whole for a post");
     return s.Query("SELECT type, bytes FROM media WHERE id = ?1", {item->id()}, [&](const SqlRow& row) {
       item->set_type(std::string(row.Text(0)));
       item->set_bytes(row.Unsigned(1));
+    });
+  }
+
+  Coroutine Release(Context& ctx, const MediaItems& request, Nothing*) override {
+    if (absl::Status status = CheckCount(request.media_size(), kMostMedia, "media"); !status.ok())
+      co_return status;
+    if (request.media().empty()) co_return absl::OkStatus();
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status;
+      for (const MediaItem& item : request.media()) {
+        status.Update(s.Execute("UPDATE media SET linked = 0 WHERE id = ?1 AND draft = ?2 AND linked = 1",
+                                {item.id(), request.draft()}));
+      }
+      return status;
     });
   }
 
@@ -184,7 +201,8 @@ struct MediaService final : Media::CoroutineService {
 
   std::vector<DeclaredPath> Paths() const override {
     const std::vector<std::string> ids = {std::string(UniqueId::kServiceName)};
-    return {{"Create", ids}, {"Register", ids}, {"Complete", {}}, {"Find", {}}, {"Read", {}}, {"Delete", {}}};
+    return {{"Create", ids}, {"Release", {}}, {"Register", ids}, {"Complete", {}},
+            {"Find", {}},    {"Read", {}},    {"Delete", {}}};
   }
 
   const std::chrono::milliseconds patience;
@@ -211,7 +229,8 @@ HostedService HostedMedia() {
                                 "CREATE INDEX uploads ON media(owner) WHERE linked = 0",
                                 "CREATE INDEX unposted ON media(id) WHERE linked <> 1",
                                 "DROP INDEX uploads;"
-                                "CREATE INDEX waiting ON media(owner) WHERE linked <> 1"});
+                                "CREATE INDEX waiting ON media(owner) WHERE linked <> 1",
+                                "ALTER TABLE media ADD COLUMN draft INTEGER NOT NULL DEFAULT 0"});
             if (!db.ok()) return db.status();
             return std::make_unique<MediaService>(*options, **db, env.Stub<UniqueId>("unique-id"));
           }};
