@@ -286,6 +286,10 @@ def main(form, curtail, social):
             use_wrk2(address)
             calls = [json.loads(run("status", "social/" + p["name"], "--json"))["begun"] for p in fronts]
             assert form == "monolith" or all(count > 20 for count in calls), calls
+            keeper = next(p["name"] for p in processes
+                          if p["service"] == ("post-storage" if form == "processes" else "front-end"))
+            stores = json.loads(run("status", f"social/{keeper}", "--json"))["stores"]
+            assert [(one["name"].split()[0], one["up"]) for one in stores] == [("memcached", True)], stores
         finally:
             run("down", "social")
 

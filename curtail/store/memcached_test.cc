@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "curtail/base/internal/connection_counts.h"
+#include "curtail/base/strings.h"
 #include "curtail/store/store_testing.h"
 
 namespace curtail {
@@ -114,6 +116,38 @@ TEST_F(MemcachedTest, IsUnavailableWhileMemcachedIsGoneAndThenRecovers) {
   EXPECT_EQ(Get("k"), "(none)");
   EXPECT_TRUE(Set("k", "w", Patience()).ok());
   EXPECT_EQ(Get("k"), "w");
+}
+
+TEST_F(MemcachedTest, CountsWhatBecomesOfItsConnections) {
+  const auto row = [&] {
+    for (const auto& one : internal::ConnectionCounts::ToStores().Read()) {
+      if (one.target == Join("memcached ", process_.address())) return one;
+    }
+    return internal::ConnectionCounts::Row();
+  };
+  ASSERT_TRUE(Set("k", "v", Patience()).ok());
+  const auto calm = row();
+  EXPECT_FALSE(calm.silent);
+  EXPECT_GE(calm.open, 1u);
+  process_.Stall();
+  EXPECT_THAT(Get("k", Soon()), HasSubstr("did not answer in time"));
+  EXPECT_TRUE(row().silent);
+  process_.GoOn();
+  EXPECT_EQ(Get("k"), "v");
+  EXPECT_FALSE(row().silent);
+  process_.Kill();
+  EXPECT_THAT(Get("k"), HasSubstr("is it running?"));
+  const auto gone = row();
+  EXPECT_TRUE(gone.silent);
+  EXPECT_EQ(gone.open, 0u);
+  EXPECT_EQ(gone.lost, calm.lost + 1);
+  EXPECT_GT(gone.failures, calm.failures);
+  process_.Start();
+  EXPECT_EQ(Get("k"), "(none)");
+  const auto back = row();
+  EXPECT_FALSE(back.silent);
+  EXPECT_EQ(back.open, 1u);
+  EXPECT_GT(back.attempts, gone.attempts);
 }
 
 // Its old connections are dead, which only their use tells: the call that finds out succeeds nevertheless.

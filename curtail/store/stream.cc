@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "curtail/base/internal/connection_counts.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/blocking.h"
 #include "curtail/exec/parker.h"
@@ -68,20 +69,24 @@ struct Stream::Events final : PollHandler {
   Parker parker;
 };
 
-Stream::Stream(int fd, std::string peer, std::shared_ptr<Poller> poller)
+Stream::Stream(int fd, std::string peer, std::shared_ptr<Poller> poller, internal::TargetConnections* counts)
     : fd_(fd),
       peer_(std::move(peer)),
       poller_(std::move(poller)),
-      events_(poller_ == nullptr ? nullptr : std::make_shared<Events>()) {}
+      events_(poller_ == nullptr ? nullptr : std::make_shared<Events>()),
+      counts_(*counts) {}
 
 Stream::~Stream() {
   if (poller_ != nullptr) poller_->Remove(fd_);
   close(fd_);
+  if (stands_) counts_.closed.fetch_add(1, std::memory_order_relaxed);
 }
 
 absl::StatusOr<std::unique_ptr<Stream>> Stream::Open(const StoreAddress& address, std::string_view store,
                                                      std::shared_ptr<Poller> poller, Deadline deadline) {
   const std::string peer = Join(store, " ", address.text);
+  internal::TargetConnections* const counts = internal::ConnectionCounts::ToStores().For(peer);
+  counts->attempts.fetch_add(1, std::memory_order_relaxed);
   absl::Status failure;
   for (size_t i = 0; i < address.sockets.size(); ++i) {
     const Address& to = address.sockets[i];
@@ -90,13 +95,18 @@ absl::StatusOr<std::unique_ptr<Stream>> Stream::Open(const StoreAddress& address
       failure = absl::UnavailableError(Join(peer, ": no socket: ", StreamErrorText(errno)));
       continue;
     }
-    std::unique_ptr<Stream> stream(new Stream(fd, peer, poller));
+    std::unique_ptr<Stream> stream(new Stream(fd, peer, poller, counts));
     // One that does not answer leaves the others their parts of the time.
     const auto left = static_cast<int64_t>(address.sockets.size() - i);
     const Deadline part = left == 1 ? deadline : Deadline::In(deadline.Remaining() / left);
     failure = stream->Connect(to, part);
-    if (failure.ok()) return stream;
+    if (!failure.ok()) continue;
+    stream->stands_ = true;
+    counts->stood.fetch_add(1, std::memory_order_relaxed);
+    return stream;
   }
+  counts->failures.fetch_add(1, std::memory_order_relaxed);
+  counts->silent.store(true, std::memory_order_relaxed);
   return failure;
 }
 
@@ -129,10 +139,13 @@ bool Stream::Wait(short events, uint32_t ticket, Deadline deadline) {
 }
 
 absl::Status Stream::Late() const {
+  counts_.silent.store(true, std::memory_order_relaxed);
   return absl::DeadlineExceededError(Join(peer_, " did not answer in time"));
 }
 
 absl::Status Stream::Closed(std::string_view reason) const {
+  counts_.lost.fetch_add(1, std::memory_order_relaxed);
+  counts_.silent.store(true, std::memory_order_relaxed);
   return absl::UnavailableError(Join(peer_, " is gone: ", reason));
 }
 
@@ -175,7 +188,11 @@ absl::Status Stream::Receive(size_t wanted, Deadline deadline) {
     ticket_ = Ticket();
     const ssize_t got = ReadSome();
     empty_ = got < 0 && errno == EAGAIN;
-    if (got > 0) return absl::OkStatus();
+    if (got > 0) {
+      if (counts_.silent.load(std::memory_order_relaxed))
+        counts_.silent.store(false, std::memory_order_relaxed);
+      return absl::OkStatus();
+    }
     if (got == 0) return Closed("it closed the connection");
     if (errno != EAGAIN && errno != EINTR) return Closed(StreamErrorText(errno));
   }

@@ -25,6 +25,10 @@
 
 namespace curtail {
 
+namespace internal {
+struct TargetConnections;  // curtail/base/internal/connection_counts.h
+}
+
 // A Stream is for one request at a time. One with a poller is for fibers of that poller's thread.
 // Errors of Send() and Receive(): DEADLINE_EXCEEDED; UNAVAILABLE if the store closed the connection
 // or it broke. The stream is of no more use after an error, but for TryReceive().
@@ -56,7 +60,7 @@ class Stream {
 
  private:
   struct Events;
-  Stream(int fd, std::string peer, std::shared_ptr<Poller> poller);
+  Stream(int fd, std::string peer, std::shared_ptr<Poller> poller, internal::TargetConnections* counts);
 
   absl::Status Connect(const Address& to, Deadline deadline);
   // Reads once; more than 0: bytes, 0: closed, -1: none now or an error (errno).
@@ -66,6 +70,7 @@ class Stream {
   uint32_t Ticket() const;
   // Waits for POLL* `events`, or less; false at the deadline.
   bool Wait(short events, uint32_t ticket, Deadline deadline);
+  // The error of a store that does not answer in time, or is gone; noted.
   absl::Status Late() const;
   absl::Status Closed(std::string_view reason) const;
 
@@ -74,13 +79,15 @@ class Stream {
   const std::string peer_;
   const std::shared_ptr<Poller> poller_;
   const std::shared_ptr<Events> events_;
+  internal::TargetConnections& counts_;  // thread-safe by itself
 
   // Owned by the request that uses it.
   std::unique_ptr<char[]> buffer_;
   size_t capacity_ = 0;
   size_t filled_ = 0;
   uint32_t ticket_ = 0;  // taken before the last look at the socket
-  bool empty_ = true;    // the last look found no bytes, or none is expected yet
+  bool stands_ = false;
+  bool empty_ = true;  // the last look found no bytes, or none is expected yet
 };
 
 }  // namespace curtail

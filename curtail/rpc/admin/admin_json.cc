@@ -71,6 +71,19 @@ json LimitsJson(const admin::v1::GetStatusReply& status) {
   return limits;
 }
 
+json StoresJson(const admin::v1::GetStatusReply& status) {
+  json stores = json::array();
+  for (const admin::v1::Store& store : status.stores()) {
+    stores.push_back({{"name", store.name()},
+                      {"up", store.up()},
+                      {"connections", store.connections()},
+                      {"attempts", store.attempts()},
+                      {"failures", store.failures()},
+                      {"lost", store.lost()}});
+  }
+  return stores;
+}
+
 json RefusalsJson(const admin::v1::GetStatusReply& status) {
   json refusals = json::object();
   for (const admin::v1::RefusalCount& refusal : status.refusals()) {
@@ -133,6 +146,7 @@ std::string StatusJson(const admin::v1::GetStatusReply& status) {
                          {"held_bytes", status.held_bytes()},
                          {"held_up", HeldUpJson(status)},
                          {"limits", LimitsJson(status)},
+                         {"stores", StoresJson(status)},
                          {"refusals", RefusalsJson(status)},
                          {"credits", CreditsJson(status)},
                          {"fences", FencesJson(status)},

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "curtail/base/internal/connection_counts.h"
 #include "curtail/observe/http_admin_testing.h"
 #include "curtail/rpc/admin/server_metrics.h"
 #include "curtail/rpc/rpc_testing.h"
@@ -158,6 +159,24 @@ TEST_F(AdminPages, MetricsHaveConnectionsThatCannotBeMade) {
   EXPECT_EQ(of_gone("curtail_client_connections"), 0);
   EXPECT_EQ(of_gone("curtail_client_connection_attempts_total"), 1);
   EXPECT_EQ(of_gone("curtail_client_connection_failures_total"), 1);
+}
+
+TEST_F(AdminPages, MetricsAndStatusHaveStores) {
+  const auto server = StartWithPort();
+  internal::TargetConnections* const store = internal::ConnectionCounts::ToStores().For("redis unix:/r");
+  store->attempts = 5, store->failures = 1, store->stood = 4, store->closed = 1, store->lost = 2;
+  const auto of = [&](std::string_view name) {
+    return Series(Get(*server, "/metrics")
+                      .body)[Join("curtail_store_", name, R"({store="redis",server_address="unix:/r"})")];
+  };
+  EXPECT_EQ(of("up"), 1);
+  EXPECT_EQ(of("connections"), 3);
+  EXPECT_EQ(of("connection_attempts_total"), 5);
+  EXPECT_EQ(of("connection_failures_total"), 1);
+  EXPECT_EQ(of("connections_lost_total"), 2);
+  store->silent = true;
+  EXPECT_EQ(of("up"), 0);
+  EXPECT_THAT(Get(*server, "/status.json").body, HasSubstr(R"("name": "redis unix:/r")"));
 }
 
 TEST_F(AdminPages, MetricsAreOpenMetricsForThoseThatAsk) {

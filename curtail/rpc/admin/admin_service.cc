@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "curtail/base/internal/connection_counts.h"
 #include "curtail/base/strings.h"
 #include "curtail/observe/http_admin_guard.h"
 #include "curtail/rpc/admin/admin.curtail.h"
@@ -167,6 +168,15 @@ admin::v1::GetStatusReply StatusMessage(const ServerStats& stats, TimePoint now)
     held_up->set_path(method.path);
     held_up->set_times(method.times);
     held_up->set_blocks(method.blocks);
+  }
+  for (const ConnectionCounts::Row& row : ConnectionCounts::ToStores().Read()) {
+    admin::v1::Store* const store = status.add_stores();
+    store->set_name(Printable(row.target));
+    store->set_up(!row.silent);
+    store->set_connections(row.open);
+    store->set_attempts(row.attempts);
+    store->set_failures(row.failures);
+    store->set_lost(row.lost);
   }
   for (const LimitCount& limit : stats.limits) {
     admin::v1::LimitCount* const reached = status.add_limits();

@@ -7,8 +7,8 @@
 #include <array>
 
 #include "absl/status/status.h"
+#include "curtail/base/internal/connection_counts.h"
 #include "curtail/observe/metrics_process.h"
-#include "curtail/rpc/client/connection_counts.h"
 #include "curtail/rpc/server/method_table.h"
 
 namespace curtail::internal {
@@ -134,6 +134,31 @@ void WriteClientConnections(MetricsText& text) {
   each(&ConnectionCounts::Row::attempts);
   text.Counter("curtail_client_connection_failures_total", "Attempts that failed, or were given up");
   each(&ConnectionCounts::Row::failures);
+}
+
+void WriteStores(MetricsText& text) {
+  const std::vector<ConnectionCounts::Row> rows = ConnectionCounts::ToStores().Read();
+  const auto each = [&](auto value) {
+    for (const ConnectionCounts::Row& row : rows) {
+      const size_t space = row.target.find(' ');
+      const std::string_view kind = std::string_view(row.target).substr(0, space);
+      const std::string_view address =
+          space == row.target.npos ? kind : std::string_view(row.target).substr(space + 1);
+      text.Sample({{"store", kind}, {"server_address", address}}, uint64_t{value(row)});
+    }
+  };
+  if (rows.empty()) return;
+  text.Gauge("curtail_store_up", "1 if the store answered the last request to it, 0 if it did not");
+  each([](const auto& row) { return row.silent ? 0u : 1u; });
+  text.Gauge("curtail_store_connections", "Connections of this process to the store");
+  each([](const auto& row) { return row.open; });
+  text.Counter("curtail_store_connection_attempts_total", "Times that it began to connect");
+  each([](const auto& row) { return row.attempts; });
+  text.Counter("curtail_store_connection_failures_total", "Attempts that failed, or were given up");
+  each([](const auto& row) { return row.failures; });
+  text.Counter("curtail_store_connections_lost_total",
+               "Connections that ended while a request was under way");
+  each([](const auto& row) { return row.lost; });
 }
 
 template <class Field>
@@ -307,6 +332,7 @@ std::string ServerMetrics(const ServerStats& stats, const CallMetrics& calls, co
   WritePools(text, stats.pools);
   WriteConnections(text, stats);
   WriteClientConnections(text);
+  WriteStores(text);
   if (stats.fences) WriteFences(text, *stats.fences);
   if (tracer != nullptr) WriteTraces(text, tracer->stats());
   WriteProcess(text);

@@ -12,9 +12,9 @@
 
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
+#include "curtail/base/internal/connection_counts.h"
 #include "curtail/base/mutex.h"
 #include "curtail/rpc/client/client_call.h"
-#include "curtail/rpc/client/connection_counts.h"
 #include "curtail/rpc/client/credit_queue.h"
 #include "curtail/rpc/client/health_watch.h"
 #include "curtail/rpc/client/slot.h"

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "curtail/base/internal/connection_counts.h"
 #include "curtail/base/mutex.h"
 #include "curtail/exec/address.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/client_connection.h"
-#include "curtail/rpc/client/connection_counts.h"
 #include "curtail/rpc/client/poller_table.h"
 
 namespace curtail::internal {

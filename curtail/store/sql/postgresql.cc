@@ -189,6 +189,7 @@ absl::Status PostgresqlSession::Receive(absl::FunctionRef<void(size_t run, const
     if (wanted) ++run;
   }
   reading_ = false;
+  if (counts_.silent.load(std::memory_order_relaxed)) counts_.silent.store(false, std::memory_order_relaxed);
   switch (PQtransactionStatus(connection_)) {
     case PQTRANS_IDLE:
       transaction_ = Transaction::kNone;

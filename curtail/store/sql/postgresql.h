@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
+#include "curtail/base/internal/connection_counts.h"
 #include "curtail/store/sql/session.h"
 
 struct pg_conn;
@@ -60,7 +61,7 @@ class PostgresqlSession final : public SqlSession {
   bool InTransaction() override;
 
  private:
-  explicit PostgresqlSession(const Options& options) : options_(options) {}
+  explicit PostgresqlSession(const Options& options);
 
   struct FreeResult {
     void operator()(pg_result* result) const;
@@ -68,6 +69,7 @@ class PostgresqlSession final : public SqlSession {
   using Result = std::unique_ptr<pg_result, FreeResult>;
 
   absl::Status Connect();
+  absl::Status Reach();
   void Drop();
   // By what libpq says of the connection.
   absl::Status Broken(std::string_view how) const;
@@ -107,6 +109,7 @@ class PostgresqlSession final : public SqlSession {
 
   // Immutable after construction.
   const Options options_;
+  TargetConnections& counts_;  // thread-safe by itself
 
   pg_conn* connection_ = nullptr;
   std::map<std::string, std::string, std::less<>> statements_;  // names of the prepared
@@ -115,6 +118,7 @@ class PostgresqlSession final : public SqlSession {
   enum class Transaction : uint8_t { kNone, kOpen, kFailed };
   Transaction transaction_ = Transaction::kNone;  // when all that was sent is done
   bool was_there_ = false;                        // a connection was made
+  bool stands_ = false;                           // ... and is counted
   bool reading_ = false;                          // Receive() runs, or was left by an exception
   int64_t changes_ = 0;
 };

@@ -65,9 +65,19 @@ absl::StatusOr<std::unique_ptr<SqlSession>> PostgresqlSession::Open(const Option
   }
 }
 
+PostgresqlSession::PostgresqlSession(const Options& options)
+    : options_(options), counts_(*ConnectionCounts::ToStores().For(Join("postgresql ", options.address))) {}
+
 PostgresqlSession::~PostgresqlSession() { Drop(); }
 
 void PostgresqlSession::Drop() {
+  if (std::exchange(stands_, false)) {
+    counts_.closed.fetch_add(1, std::memory_order_relaxed);
+    if (reading_ || !sent_.empty() || transaction_ != Transaction::kNone) {
+      counts_.lost.fetch_add(1, std::memory_order_relaxed);
+      counts_.silent.store(true, std::memory_order_relaxed);
+    }
+  }
   PQfinish(connection_);
   connection_ = nullptr;
   statements_.clear();
@@ -89,6 +99,19 @@ absl::Status PostgresqlSession::Lost(std::string_view how) {
 
 absl::Status PostgresqlSession::Connect() {
   Drop();
+  counts_.attempts.fetch_add(1, std::memory_order_relaxed);
+  absl::Status status = Reach();
+  if (status.ok()) {
+    stands_ = true;
+    counts_.stood.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    counts_.failures.fetch_add(1, std::memory_order_relaxed);
+  }
+  counts_.silent.store(!status.ok(), std::memory_order_relaxed);
+  return status;
+}
+
+absl::Status PostgresqlSession::Reach() {
   const std::optional<Place> place = PlaceOf(options_.address);
   if (!place.has_value()) {
     // The link to a socket goes and comes with its server.

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <thread>
 
+#include "curtail/base/internal/connection_counts.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/mid_tier_testing.h"
@@ -268,6 +269,14 @@ TEST(Postgresql, WritersTakeTurnsStress) {
   EXPECT_EQ(Count(*one), kThreads * kEach);
 }
 
+// Of all connections to the server.
+internal::ConnectionCounts::Row Counts() {
+  for (const auto& row : internal::ConnectionCounts::ToStores().Read()) {
+    if (row.target == Join("postgresql ", TheServer().process.address())) return row;
+  }
+  return {};
+}
+
 TEST(Postgresql, WhatWasAcknowledgedOutlivesTheServer) {
   auto db = Open(OptionsFor("outlives"));
   std::atomic<bool> stop{false};
@@ -280,10 +289,14 @@ TEST(Postgresql, WhatWasAcknowledgedOutlivesTheServer) {
   });
   const Deadline deadline = Patience();
   while (written.load() < 10 && !deadline.Expired()) std::this_thread::yield();
+  EXPECT_FALSE(Counts().silent);
+  EXPECT_GE(Counts().open, 1u);
   TheServer().process.Kill();
   stop.store(true);
   writer.join();
   AwaitRead(*db, absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(Counts().silent);
+  EXPECT_GE(Counts().lost + Counts().failures, 1u);
   EXPECT_TRUE(absl::IsUnavailable(Insert(*db, -1, "meanwhile")));
   unlink(TheServer().dir.File("s").c_str());  // as before the next server
   EXPECT_TRUE(absl::IsUnavailable(Insert(*db, -1, "meanwhile")));
@@ -292,6 +305,7 @@ TEST(Postgresql, WhatWasAcknowledgedOutlivesTheServer) {
   EXPECT_GE(Count(*db), written.load());
   EXPECT_GE(written.load(), 10);
   EXPECT_TRUE(Insert(*db, -2, "afterwards").ok());
+  EXPECT_FALSE(Counts().silent);
 }
 
 class PostgresqlModels : public MidTier {

@@ -85,6 +85,11 @@ std::string StatusText(const admin::v1::GetStatusReply& status) {
       mean, status.max_queue_wait_us(), status.connections(), status.open_calls(), status.held_bytes() / 1024,
       process.threads(), process.voluntary_switches(), process.involuntary_switches(),
       static_cast<double>(process.cpu_us()) / 1e6, static_cast<double>(process.run_delay_us()) / 1e6);
+  for (const admin::v1::Store& store : status.stores()) {
+    absl::StrAppendFormat(&text, "store %s: %s, %d connections, %d lost, %d of %d attempts failed\n",
+                          store.name(), store.up() ? "up" : "DOWN", store.connections(), store.lost(),
+                          store.failures(), store.attempts());
+  }
   for (const admin::v1::HeldUpMethod& method : status.held_up()) {
     absl::StrAppendFormat(
         &text, "%s held a thread up, %d times%s\n", method.path(), method.times(),

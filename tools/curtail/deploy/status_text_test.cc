@@ -77,6 +77,23 @@ TEST(StatusText, ShowsMethodsThatHeldAThreadUp) {
       << text;
 }
 
+TEST(StatusText, ShowsStores) {
+  admin::v1::GetStatusReply status = AStatus();
+  admin::v1::Store* const store = status.add_stores();
+  store->set_name("redis unix:/r"), store->set_up(true), store->set_connections(3), store->set_attempts(5);
+  store->set_failures(1), store->set_lost(2);
+  *status.add_stores() = *store;
+  status.mutable_stores(1)->set_up(false);
+  EXPECT_NE(
+      StatusText(status).find("\nstore redis unix:/r: up, 3 connections, 2 lost, 1 of 5 attempts failed\n"
+                              "store redis unix:/r: DOWN, "),
+      std::string::npos)
+      << StatusText(status);
+  EXPECT_EQ(nlohmann::json::parse(StatusJson(status))["stores"][1],
+            nlohmann::json::parse(R"({"name": "redis unix:/r", "up": false, "connections": 3, "attempts": 5,)"
+                                  R"( "failures": 1, "lost": 2})"));
+}
+
 TEST(StatusText, ShowsThePolicyAndItsLastTenSwitches) {
   admin::v1::GetStatusReply status = AStatus();
   AddPolicy(&status, 2);
@@ -117,7 +134,7 @@ TEST(StatusJson, HasTheFieldsOfItsSchemaVersion) {
     "spinning_threads": 5, "sleeping_threads": 6, "fibers": 7, "queued": 8, "begun": 1152921504606846976,
     "queue_wait_us": 3458764513820540928, "max_queue_wait_us": 11, "connections": 12, "open_calls": 13,
     "held_bytes": 14336,
-    "held_up": [{"path": "/a.B/C", "times": 3, "blocks": true}], "limits": {"resets": 7},
+    "held_up": [{"path": "/a.B/C", "times": 3, "blocks": true}], "limits": {"resets": 7}, "stores": [],
     "refusals": {"waited too long": 9},
     "credits": {"total": 20, "issued": 18, "accounts": 3}, "fences": null, "policy": null,
     "process": {"threads": 14, "voluntary_switches": 15, "involuntary_switches": 16, "cpu_us": 17250000,

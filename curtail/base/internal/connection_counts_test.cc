@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/client/connection_counts.h"
+#include "curtail/base/internal/connection_counts.h"
 
 #include <gtest/gtest.h>
 

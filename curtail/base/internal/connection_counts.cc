@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/client/connection_counts.h"
+#include "curtail/base/internal/connection_counts.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,6 +8,11 @@ namespace curtail::internal {
 
 // Never destroyed: connections may outlive everything else.
 ConnectionCounts& ConnectionCounts::OfProcess() {
+  static auto* const counts = new ConnectionCounts;
+  return *counts;
+}
+
+ConnectionCounts& ConnectionCounts::ToStores() {
   static auto* const counts = new ConnectionCounts;
   return *counts;
 }
@@ -34,7 +39,9 @@ std::vector<ConnectionCounts::Row> ConnectionCounts::Read() const {
     rows.push_back({.target = std::move(name),
                     .open = stood - std::min(stood, closed),
                     .attempts = of.attempts.load(std::memory_order_relaxed),
-                    .failures = of.failures.load(std::memory_order_relaxed)});
+                    .failures = of.failures.load(std::memory_order_relaxed),
+                    .lost = of.lost.load(std::memory_order_relaxed),
+                    .silent = of.silent.load(std::memory_order_relaxed)});
   };
   MutexLock lock(mu_);
   for (size_t i = 0; i < names_.size(); ++i) add(names_[i], counts_[i]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// connection_counts.h - the connections of this process to other services, by the target of their channel.
+// connection_counts.h - the connections of this process to other services, by the target of their channel, and to stores.
 //
 // They are those of all clients: a server that shows them need not know which clients its handlers use.
 #pragma once
@@ -24,6 +24,9 @@ struct TargetConnections {
   std::atomic<uint64_t> failures{0};  // of these
   std::atomic<uint64_t> stood{0};     // that succeeded
   std::atomic<uint64_t> closed{0};    // ... and have ended
+  // Of stores only.
+  std::atomic<uint64_t> lost{0};    // ... while somebody waited for an answer
+  std::atomic<bool> silent{false};  // the last attempt failed, or the last request got no answer in its time
 };
 
 // A ConnectionCounts has counts for the first kMost - 1 targets, and one for all others together: it stays as small
@@ -33,15 +36,17 @@ class ConnectionCounts {
   static constexpr size_t kMost = 64;
   static constexpr size_t kMostName = 128;  // bytes of a target; more are cut off
 
-  // That of this process.
+  // Those of this process: to other services, and to stores, whose target is "KIND ADDRESS".
   static ConnectionCounts& OfProcess();
+  static ConnectionCounts& ToStores();
 
   // Lives as long as this does.
   TargetConnections* For(std::string_view target);
 
   struct Row {
     std::string target;  // "other" for all others
-    uint64_t open = 0, attempts = 0, failures = 0;
+    uint64_t open = 0, attempts = 0, failures = 0, lost = 0;
+    bool silent = false;
   };
   // Those that there are, in the order in which they came; all others last.
   std::vector<Row> Read() const;
