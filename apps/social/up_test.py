@@ -13,8 +13,8 @@ import urllib.error
 import urllib.request
 
 MAX_WAIT_S = 90
-FORMS = {"processes": ["--set", "redis.replicas=1", "--set", "front-end.replicas=2"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 29, "monolith": 3}
+FORMS = {"processes": ["--stores", "redis", "--scale", "2"], "monolith": ["--monolith"]}
+PROCESSES = {"processes": 34, "monolith": 3}
 SIZES = {"processes": ["users=12", "follows=30", "posts=30"], "monolith": ["graph=FOLDER/ring", "posts=30"]}
 
 
@@ -286,6 +286,10 @@ def main(form, curtail, social):
             use_wrk2(address)
             calls = [json.loads(run("status", "social/" + p["name"], "--json"))["begun"] for p in fronts]
             assert form == "monolith" or all(count > 20 for count in calls), calls
+            for service in ("read-post", "compose-post", "text") if form == "processes" else ():
+                calls = [json.loads(run("status", "social/" + p["name"], "--json"))["begun"] for p in processes
+                         if p["service"] == service]
+                assert len(calls) == 2 and all(calls), (service, calls)
             keeper = next(p["name"] for p in processes
                           if p["service"] == ("post-storage" if form == "processes" else "front-end"))
             stores = json.loads(run("status", f"social/{keeper}", "--json"))["stores"]

@@ -25,6 +25,7 @@
 #include "absl/strings/str_join.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/terminal.h"
+#include "curtail/rpc/client/resolver/target.h"
 #include "curtail/rpc/in_process.h"
 #include "curtail/rpc/retries.h"
 #include "curtail/rpc/server/host_flags.h"
@@ -61,6 +62,8 @@ struct Env::Impl {
   internal::NamedAddresses stores;
   std::unique_ptr<Client> client;
   std::map<std::string, Peer, std::less<>> peers;
+  std::map<std::string, Channel, std::less<>> shared;  // by services of several instances
+  ChannelOptions OptionsOf(const ChannelOptions& asked) const;
   std::vector<std::shared_ptr<void>> kept;
   struct Work {
     std::function<void()> start, stop;
@@ -75,18 +78,39 @@ Env::~Env() {
   while (!impl_->kept.empty()) impl_->kept.pop_back();
 }
 
+ChannelOptions Env::Impl::OptionsOf(const ChannelOptions& asked) const {
+  ChannelOptions options = asked;
+  options.credits |= flags->admission == "credits";
+  if (!flags->balancer.empty() && options.balancer == ChannelOptions().balancer) {
+    options.balancer = flags->balancer;
+  }
+  if (flags->resolve_interval_s > 0) options.min_resolve_interval = FromSeconds(flags->resolve_interval_s);
+  if (options.service_config.empty()) options.service_config = RetryConfig(flags->retries);
+  return options;
+}
+
+Channel* Env::SharedChannel(std::string_view service) {
+  const std::vector<Channel*>& channels = Channels(service);
+  const bool here = impl_->here != nullptr && impl_->here->contains(service);
+  if (channels.size() < 2 || here) return channels.front();
+  if (const auto known = impl_->shared.find(service); known != impl_->shared.end()) return &known->second;
+  std::vector<std::string> targets;
+  for (const Channel* channel : channels) targets.push_back(channel->target());
+  auto instances = internal::ParseTargets(targets);
+  if (!instances.ok()) return channels.front();
+  ChannelOptions options = impl_->OptionsOf({});
+  if (impl_->flags->balancer.empty()) options.balancer = "least_request";
+  options.resolver = *std::move(instances);
+  return &impl_->shared
+              .try_emplace(std::string(service), impl_->client.get(), std::string(service),
+                           std::move(options))
+              .first->second;
+}
+
 const std::vector<Channel*>& Env::Channels(std::string_view service, const ChannelOptions& asked) {
   const auto known = impl_->peers.find(service);
   if (known != impl_->peers.end()) return known->second.pointers;
-  ChannelOptions options = asked;
-  options.credits |= impl_->flags->admission == "credits";
-  if (!impl_->flags->balancer.empty() && options.balancer == ChannelOptions().balancer) {
-    options.balancer = impl_->flags->balancer;
-  }
-  if (impl_->flags->resolve_interval_s > 0) {
-    options.min_resolve_interval = FromSeconds(impl_->flags->resolve_interval_s);
-  }
-  if (options.service_config.empty()) options.service_config = RetryConfig(impl_->flags->retries);
+  const ChannelOptions options = impl_->OptionsOf(asked);
   Impl::Peer& peer = impl_->peers[std::string(service)];
   if (impl_->client == nullptr) {
     impl_->client = std::make_unique<Client>(ClientOptions{.lanes = impl_->flags->lanes});

@@ -48,11 +48,12 @@ class Env {
   // when the command line names none; the host has refused that for services that
   // HostedService::calls names. `options` are those of the first call for a name.
   const std::vector<Channel*>& Channels(std::string_view service, const ChannelOptions& options = {});
-  // A typed stub of its first instance: env.Stub<User>("user"). REQUIRES: HostedService::calls
-  // names it.
+  // A typed stub of it: env.Stub<User>("user"). Several instances share the calls by --balancer, or
+  // else "least_request"; within a monolith the first has all. REQUIRES: HostedService::calls names
+  // it.
   template <class Rpc>
   typename Rpc::Stub Stub(std::string_view service) {
-    return typename Rpc::Stub(Channels(service).front());
+    return typename Rpc::Stub(SharedChannel(service));
   }
   // How many instances of it there are, without connecting.
   size_t Count(std::string_view service) const;
@@ -87,6 +88,7 @@ class Env {
   struct Impl;
   explicit Env(std::unique_ptr<Impl> impl);
   void KeepAlive(std::shared_ptr<void> object);
+  Channel* SharedChannel(std::string_view service);
 
   const std::unique_ptr<Impl> impl_;
 };

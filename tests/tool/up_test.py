@@ -284,6 +284,14 @@ def test_refuses(tools):
     code, out, _ = tools.run("up", "hdsearch", "--scale", "--fence", "strict", "--dry-run")
     assert code == 0 and out.count("N=500000,D=2048") == 5 and "--shard 3/4" in out, out
     assert out.count("--fence strict") == 5, out
+    code, out, _ = tools.run("up", "social", "--scale", "2", "--stores", "redis,postgresql", "--dry-run")
+    assert code == 0 and all(out.count(f"--service {name} ") == 2 for name in ("read-post", "front-end")), out
+    assert out.count("--service post-storage ") == 1 and "social postgresql" in out and "social redis" in out, out
+    refused(104, ["--scale 0", "1 to 64"], "social", "--scale", "0")
+    refused(104, ["--scale many", "1 to 64"], "social", "--scale", "many")
+    refused(104, ["--monolith"], "social", "--scale", "2", "--monolith")
+    refused(104, ["no service that scales"], "router", "--scale", "2")
+    refused(104, ["mysql", "post-cache, redis, postgresql"], "social", "--stores", "mysql")
 
 
 FOREIGN = [sys.executable, "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "foreign_server.py")]

@@ -142,6 +142,7 @@ Examples:
   curtail up hdsearch --set data=synthetic:N=200000,D=128 --set leaf.shards=2 --config SDB1-16
   curtail up router --use store=127.0.0.1:11211 --set store.shards=1 --set store.replicas=1 \
                     --set leaf.shards=1 --set leaf.replicas=1    # over a memcached that runs already
+  curtail up social --scale 3 --stores postgresql                # three of each service that scales, and a server of SQL
   curtail up hdsearch --scale --dry-run                          # the paper's size: which commands?
 
 Exit codes: 0 it went down as it was told to (or is up: --detach), 1 a process failed, 104 bad flags or topology, a missing

@@ -35,6 +35,17 @@ void AddTopologyFlags(CLI::App& command, TopologyChanges* changes) {
   command
       .add_option("--use", changes->use, "SERVICE=ADDRESS,...: instances that run already, not to be started")
       ->allow_extra_args(false);
+  command
+      .add_option(
+          "--stores", changes->stores,
+          "STORE,...: optional stores of the topology, such as postgresql, that services are to keep data in")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      .add_option("--scale", changes->scale,
+                  "N: how many of each service that scales; without N as large as in the paper")
+      ->expected(0, 1)
+      ->default_str(kPaperScale);
   command.add_flag("--monolith", changes->monolith,
                    "All services in one process, which call each other there; stores stay processes");
 }
@@ -66,10 +77,10 @@ CLI::App* AddUp(CLI::App& app, UpFlags* f) {
           "Show the whole application to a browser, at a PORT of this machine or HOST:PORT [a free port]")
       ->expected(0, 1)
       ->default_str("0");
-  command->add_flag("--scale", f->changes.scale,
-                    "As large as in the paper; says first how much memory that takes");
   command->add_flag("--force", f->force, "Even if the memory will not do");
-  command->add_option("--start-timeout", f->start_timeout, "For a service to be ready [2m, with --scale 15m]")
+  command
+      ->add_option("--start-timeout", f->start_timeout,
+                   "For a service to be ready [2m, with --scale alone 15m]")
       ->capture_default_str();
   command->add_flag("--dry-run", f->dry_run, "Print the commands and stop");
   command->footer(kUpExamples);
@@ -87,7 +98,6 @@ CLI::App* AddRender(CLI::App& app, RenderFlags* f) {
                       "A folder for the files [kubernetes, compose: the standard output]");
   command->add_option("--image", f->options.image, "The image of the application [APP:VERSION]");
   AddTopologyFlags(*command, &f->changes);
-  command->add_flag("--scale", f->changes.scale, "As large as in the paper");
   command->footer(kRenderExamples);
   return command;
 }

@@ -18,6 +18,7 @@ namespace curtail::tool {
 namespace {
 
 constexpr size_t kMaxTopology = 1u << 20;
+constexpr int kMostReplicas = 64;
 
 const ShippedApplication* Find(std::string_view name) {
   const auto all = ShippedApplications();
@@ -130,6 +131,24 @@ absl::StatusOr<Topology> LoadTopology(const std::string& name) {
                                           "\na topology of your own is given by its path, ./NAME.yaml"));
 }
 
+namespace {
+
+absl::Status Replicate(const TopologyChanges& changes, Topology* topology) {
+  int count = 0;
+  if (!absl::SimpleAtoi(changes.scale, &count) || count < 1 || count > kMostReplicas) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--scale ", changes.scale, ": write how many of each service that scales, 1 to ",
+                     kMostReplicas, ", or --scale alone for the size that the paper used"));
+  }
+  if (changes.monolith) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--scale ", changes.scale, " does not go with --monolith, which has one of each service"));
+  }
+  return topology->Replicate(count);
+}
+
+}  // namespace
+
 absl::StatusOr<Topology> LoadTopology(const std::string& name, const TopologyChanges& changes) {
   absl::StatusOr<Topology> topology = LoadTopology(name);
   if (!topology.ok()) return topology;
@@ -138,7 +157,12 @@ absl::StatusOr<Topology> LoadTopology(const std::string& name, const TopologyCha
     const absl::StatusOr<std::string> text = ReadWholeFile(changes.overlay, kMaxTopology);
     status.Update(text.ok() ? topology->Overlay(*text, changes.overlay) : text.status());
   }
-  if (changes.scale) status.Update(topology->Scale());
+  if (changes.scale == kPaperScale) {
+    status.Update(topology->Scale());
+  } else if (!changes.scale.empty()) {
+    status.Update(Replicate(changes, &*topology));
+  }
+  for (const std::string& store : changes.stores) status.Update(topology->BringIn(store));
   for (const std::string& text : changes.set) {
     const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
     if (parts.size() != 2) {

@@ -87,8 +87,10 @@ struct TopologyChanges {
   std::vector<std::string> set = {};  // "leaf.shards=8", "data=..."
   std::vector<std::string> use = {};  // "store=127.0.0.1:11211"
   bool monolith = false;
-  bool scale = false;
+  std::string scale = {};                // kPaperScale, or how many of each service that scales
+  std::vector<std::string> stores = {};  // optional ones that are to be there: "postgresql"
 };
+inline constexpr char kPaperScale[] = "paper";
 // LoadTopology() with these. Errors: its own, INVALID_ARGUMENT, FAILED_PRECONDITION.
 absl::StatusOr<Topology> LoadTopology(const std::string& name, const TopologyChanges& changes);
 

@@ -84,6 +84,10 @@ struct Topology {
 
   // Puts the values of "scale" in force, the size that the paper used. Errors: FAILED_PRECONDITION without any.
   absl::Status Scale();
+  // So many replicas of each service that scales and has no shards. Errors: FAILED_PRECONDITION without any.
+  absl::Status Replicate(int count);
+  // One replica of a store, if it has none. Errors: INVALID_ARGUMENT, which lists the stores that there are.
+  absl::Status BringIn(std::string_view store);
   // Changes a variable ("data") or a count of a service ("leaf.shards", "leaf.replicas", "leaf.config", ...). Errors:
   // INVALID_ARGUMENT, which lists what there is.
   absl::Status Set(std::string_view name, std::string_view value);

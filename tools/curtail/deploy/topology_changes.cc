@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "curtail/fence/fence.h"
 #include "curtail/observe/trace_exporter.h"
@@ -22,6 +23,34 @@ absl::Status Topology::Scale() {
     if (absl::Status set = Set(name, value); !set.ok()) return set;
   }
   return Check();
+}
+
+absl::Status Topology::Replicate(int count) {
+  bool any = false;
+  for (ServiceSpec& s : services) {
+    if (!s.scales || s.shards != 1) continue;
+    s.replicas = count;
+    any = true;
+  }
+  if (any) return Check();
+  return absl::FailedPreconditionError(
+      absl::StrCat(application, " has no service that scales (scales: true in its topology, and no shards)"));
+}
+
+absl::Status Topology::BringIn(std::string_view store) {
+  // Other programs that services call, and that are no curtail services.
+  std::vector<std::string> stores;
+  for (const ServiceSpec& s : services) {
+    if (!s.IsHosted() && s.calls.empty()) stores.push_back(s.name);
+  }
+  if (std::find(stores.begin(), stores.end(), store) == stores.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--stores ", std::string(store), ": ", application, " has ",
+        stores.empty() ? "no stores" : absl::StrCat("the stores ", absl::StrJoin(stores, ", "))));
+  }
+  ServiceSpec& s = *Find(store);
+  if (s.replicas == 0) s.replicas = 1;
+  return absl::OkStatus();
 }
 
 absl::Status Topology::LeaveOutAbsent() {

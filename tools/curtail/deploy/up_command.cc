@@ -319,8 +319,8 @@ absl::Status PrintCommands(const Topology& topology, Console& console) {
 
 int RunUp(const UpFlags& flags, Console& console, const std::atomic<bool>& stop) {
   const absl::StatusOr<Nanos> start_timeout = ParseDuration(!flags.start_timeout.empty() ? flags.start_timeout
-                                                            : flags.changes.scale        ? "15m"
-                                                                                         : "2m");
+                                                            : flags.changes.scale == kPaperScale ? "15m"
+                                                                                                 : "2m");
   if (!start_timeout.ok()) return FailUp(console, start_timeout.status());
   const absl::StatusOr<Topology> topology = Wanted(flags);
   if (!topology.ok()) return FailUp(console, topology.status());

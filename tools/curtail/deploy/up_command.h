@@ -25,7 +25,7 @@ struct UpFlags {
   std::string dashboard;     // an address or a port; empty: none
   bool force = false;
   bool dry_run = false;
-  std::string start_timeout;  // empty: 2 min, with `scale` 15
+  std::string start_timeout;  // empty: 2 min, at the scale of the paper 15
 };
 
 // Returns when the application is down again, or, detached, when it is up. The exit code.

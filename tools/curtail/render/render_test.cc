@@ -394,7 +394,7 @@ TEST(Render, UsesWhatRunsAlready) {
 
 TEST(Render, ScalesToThePapersSize) {
   for (const ShippedApplication& app : ShippedApplications()) {
-    absl::StatusOr<Topology> topology = LoadTopology(std::string(app.name), {.scale = true});
+    absl::StatusOr<Topology> topology = LoadTopology(std::string(app.name), {.scale = kPaperScale});
     ASSERT_TRUE(topology.ok()) << topology.status();
     EXPECT_TRUE(MakePlan(*std::move(topology), {}).ok()) << app.name;
   }

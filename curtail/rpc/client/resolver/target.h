@@ -40,6 +40,10 @@ absl::StatusOr<Target> ParseShortList(std::string_view text);
 // "HOST:PORT": a numeric address, or a name to look up.
 absl::StatusOr<Target> ParseShort(std::string_view text);
 
+// A resolver whose answer is that of all `targets` together, those left out that cannot be looked up at present. Errors: as
+// ParseTarget().
+[[nodiscard]] absl::StatusOr<std::unique_ptr<Resolver>> ParseTargets(const std::vector<std::string>& targets);
+
 // A resolver whose answer is always `addresses`.
 std::unique_ptr<Resolver> FixedAddresses(std::vector<Address> addresses);
 

@@ -61,6 +61,19 @@ TEST(Target, NamesAreLookedUp) {
   for (const char* text : {"dns:80", "unix:80", "ipv4:443"}) EXPECT_EQ(ParseTarget(text)->authority, text);
 }
 
+TEST(Target, SeveralAreOne) {
+  const auto several = ParseTargets({"127.0.0.1:80", "unix:/a", "ipv4:10.0.0.1:80,10.0.0.2:81"});
+  ASSERT_TRUE(several.ok()) << several.status();
+  const absl::StatusOr<std::vector<Address>> addresses = (*several)->Resolve();
+  ASSERT_TRUE(addresses.ok()) << addresses.status();
+  std::vector<std::string> all;
+  for (const Address& address : *addresses) all.push_back(address.ToString());
+  EXPECT_THAT(all, ElementsAre("127.0.0.1:80", "unix:/a", "10.0.0.1:80", "10.0.0.2:81"));
+  EXPECT_FALSE((*several)->Changes());
+  EXPECT_TRUE((*ParseTargets({"127.0.0.1:80", "search.example:80"}))->Changes());
+  EXPECT_FALSE(ParseTargets({"127.0.0.1:80", "ipv4:x"}).ok());
+}
+
 TEST(Target, WhatIsWrongIsRefusedWithAHint) {
   for (const char* text : {"",
                            "nonsense",
