@@ -269,6 +269,19 @@ def main(form, curtail, social):
             requests = json.load(open(scratch + "/run.json"))["runs"][0]["requests"]
             assert requests["ok"] > 0 and requests["ok"] == requests["sent"], requests
 
+            # Through the load balancer, as the documents say.
+            with open(scratch + "/state/curtail/social/load-users", encoding="ascii") as users:
+                tokens = [line.split()[2] for line in users]
+            with open(scratch + "/home.jsonl", "w", encoding="ascii") as file:
+                file.writelines(json.dumps({"token": token, "limit": 10}) + "\n" for token in tokens)
+            balancer = next(p["address"] for p in processes if p["service"] == "load-balancer")
+            for target in ([f"http://{balancer}/curtail.social.Social/ReadHomeTimeline", "--data", f"@{scratch}/home.jsonl"],
+                           [f"http://{balancer}/v1/home?limit=10", "-H", f"authorization: Bearer {tokens[0]}", "--http2"]):
+                run("load", *target, "--rps", "40", "--requests", "20", "--timeout", "10s", "--json", scratch + "/run.json",
+                    codes=(0, 98))
+                requests = json.load(open(scratch + "/run.json"))["runs"][0]["requests"]
+                assert requests["ok"] == requests["sent"] == 20, requests
+
             fronts = [p for p in processes if p["service"] == "front-end"]
             entry = fronts[0]["address"]
             # As on a cluster, where the stores are in other folders.
@@ -276,14 +289,13 @@ def main(form, curtail, social):
                                    "--follows", "0", "--posts", "0", "--ads", "0", "--train", "--quiet"], env=env, text=True,
                                   capture_output=True, timeout=MAX_WAIT_S)
             assert done.returncode == 0 and "nothing is learned" in done.stderr, done
-            address = next(p["address"] for p in processes if p["service"] == "load-balancer")
-            assert f"http://{address}/" in said, said
-            use_page(address)
+            assert f"http://{balancer}/" in said, said
+            use_page(balancer)
             if form == "monolith":
-                people = rest(address, "GET", "/v1/users/user_0/followers")[1]["people"]
+                people = rest(balancer, "GET", "/v1/users/user_0/followers")[1]["people"]
                 assert sorted(person["name"] for person in people) == ["user_1", "user_11"], people
-            use(address)
-            use_wrk2(address)
+            use(balancer)
+            use_wrk2(balancer)
             calls = [json.loads(run("status", "social/" + p["name"], "--json"))["begun"] for p in fronts]
             assert form == "monolith" or all(count > 20 for count in calls), calls
             for service in ("read-post", "compose-post", "text") if form == "processes" else ():
