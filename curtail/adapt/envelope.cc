@@ -3,20 +3,28 @@
 // DESIGN. Between two neighbouring trained loads (of any config) every curve is a straight line or infinite, so
 // the lower envelope there is found by walking: from the lowest line to the next one that crosses it from
 // above. The pieces are then merged as long as a neighbour's config is good enough for all of a piece. "Good
-// enough" always compares with the best at that load and never with what a previous merge left there, so that
-// errors do not add up.
+// enough" always compares what was measured and never what a previous merge left there, so that errors do not
+// add up.
 //
 // Before that each point becomes the median of its repeats and those at the two neighbouring loads: nine
 // measurements, not three. A median leaves a rising line and a knee as they are, and removes what sticks out of them.
 //
-// With costs, a piece's config is chosen by these rules:
-//  E1. Good enough are configs whose p99 is higher than the best one's by no more than the spread of the best one, by no
-//      more than the noise of the profile, or by no more than the weight. A config's own spread does not excuse it:
-//      one that is wild near its limit would always be good enough.
-//  E2. Of these remain the cheap ones: at most a fifth above the cheapest, or a twentieth of a CPU.
-//  E3. Of these the one that may stand for the longest stretch is taken.
-//  E4. Of equals the most robust one is taken. It sustains most; then its median rank by p99 over all loads is the
+// A piece's config is chosen by these rules:
+//  E1. A config beats another one at a load if it alone sustains the load. It also does if its p99 is lower by more than
+//      its own spread, the noise of the profile and the weight. The other one's spread does not excuse it: a config that
+//      is wild near its limit would never be beaten.
+//  E2. A config that takes more CPU than the other one must prove that its p99 is lower by more than the weight. The
+//      repeats of both at this load and at loads near it prove it if chance would order them so one time in twenty at
+//      most.
+//  E3. A config that polls takes a CPU at each load, and among many the luckiest one looks good. For it the chance is one
+//      in fifty, divided by the number of such configs and of the stretches of loads. So a training in which no
+//      poller gains anything leads to one less than one time in fifty.
+//  E4. Good enough are the configs that no other one beats anywhere in the piece.
+//  E5. Of these remain the cheap ones: at most a fifth above the cheapest, or a twentieth of a CPU.
+//  E6. Of these the one that may stand for the longest stretch is taken.
+//  E7. Of equals the most robust one is taken. It sustains most; then its median rank by p99 over all loads is the
 //      lowest, which one lucky cell does not change; then that by p50.
+// Without costs, or with a weight of zero, E2 and E3 do not apply, and in E5 the p50 counts for the CPU.
 #include "curtail/adapt/envelope.h"
 
 #include <algorithm>
@@ -24,12 +32,14 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "curtail/adapt/internal/limits.h"
 #include "curtail/adapt/internal/median.h"
+#include "curtail/adapt/internal/rank_test.h"
 
 namespace curtail {
 namespace {
@@ -42,6 +52,31 @@ constexpr double kSameMedian = 0.05;
 constexpr double kStandsOut = 2;
 // CPU within this share of the cheapest, or within kSameCores, is as cheap.
 constexpr double kSameCost = 0.2;
+// E2, E3: the chance of a proof where nothing is to prove.
+constexpr double kChance = 0.05;
+constexpr double kChanceOfPollers = 0.02;
+// E2: of which loads the repeats count.
+constexpr size_t kLeastLoads = 3, kMostAside = 2;
+
+// The loads whose repeats tell of loads[i], from the first to before the second: its neighbours, three in all, and on
+// each side two if they are within a factor of two. REQUIRES: i < loads.size().
+std::pair<size_t, size_t> Around(std::span<const double> loads, size_t i) {
+  size_t last = std::min(std::max(i + 2, kLeastLoads), loads.size());
+  size_t first = last - std::min(last, kLeastLoads);
+  while (first > 0 && i < first + kMostAside && loads[first - 1] * 2 >= loads[i]) --first;
+  while (last < loads.size() && last <= i + kMostAside && loads[last] <= loads[i] * 2) ++last;
+  return {first, last};
+}
+
+bool Polls(const Config& config) { return config.model.reception == Reception::kPoll; }
+
+// E3: the chance of a proof of one config at one load.
+double ChanceOfPoller(std::span<const Config> configs, std::span<const double> loads) {
+  std::set<std::pair<size_t, size_t>> stretches;
+  for (size_t i = 0; i < loads.size(); ++i) stretches.insert(Around(loads, i));
+  const auto pollers = static_cast<size_t>(std::count_if(configs.begin(), configs.end(), Polls));
+  return kChanceOfPollers / static_cast<double>(std::max<size_t>(pollers * stretches.size(), 1));
+}
 
 // The line through the points, constant to the left of them.
 double Interpolate(const std::vector<double>& xs, const std::vector<double>& ys, double x) {
@@ -100,6 +135,10 @@ double Envelope::Curve::Cores(double load) const {
   return load > limit || loads.empty() ? kInfinite : Interpolate(loads, cores, load);
 }
 
+const std::vector<double>& Envelope::Curve::RepeatsAt(double load) const {
+  return repeats_us[static_cast<size_t>(std::lower_bound(loads.begin(), loads.end(), load) - loads.begin())];
+}
+
 Envelope::Curve Envelope::CurveOf(const Profile& profile, const ConfigSummary& summary, double noise,
                                   bool smooth) {
   Curve curve;
@@ -111,7 +150,6 @@ Envelope::Curve Envelope::CurveOf(const Profile& profile, const ConfigSummary& s
     p99s[cell.load_per_s].push_back(cell.p99_us);
     cores[cell.load_per_s].push_back(cell.cpu_cores.value_or(0));
   }
-  std::vector<std::vector<double>> repeats;
   for (const ProfilePoint& point : summary.points) {
     if (point.load_per_s > curve.limit) break;
     const double load = point.load_per_s;
@@ -120,13 +158,14 @@ Envelope::Curve Envelope::CurveOf(const Profile& profile, const ConfigSummary& s
     curve.spread_us.push_back(std::max(point.spread_us, noise * point.p99_us));
     curve.p50_us.push_back(p50s[load].empty() ? point.p99_us : internal::Median(p50s[load]));
     curve.cores.push_back(cores[load].empty() ? 0 : internal::Median(cores[load]));
-    repeats.push_back(std::move(p99s[load]));
+    curve.repeats_us.push_back(std::move(p99s[load]));
   }
-  if (smooth) Smooth(repeats, noise, curve);
+  if (smooth) Smooth(noise, curve);
   return curve;
 }
 
-void Envelope::Smooth(std::span<const std::vector<double>> repeats, double noise, Curve& curve) {
+void Envelope::Smooth(double noise, Curve& curve) {
+  const std::vector<std::vector<double>>& repeats = curve.repeats_us;
   const size_t n = repeats.size();
   for (size_t i = 0; i + 1 < n; ++i) {
     // Repeats of these loads, and how far each is from the median of its load, as a share.
@@ -165,6 +204,7 @@ absl::StatusOr<Envelope> Envelope::Make(const Profile& profile, const ConfigFilt
   const bool costs = std::all_of(profile.cells.begin(), profile.cells.end(),
                                  [](const ProfileCell& cell) { return cell.cpu_cores.has_value(); });
   envelope.cpu_weight_ = costs ? std::max(options.cpu_weight, 0.0) : 0;
+  envelope.chance_of_poller_ = ChanceOfPoller(envelope.configs_, profile.loads);
   envelope.RankByRobustness(profile.loads);
   const std::vector<double> bends = envelope.Bends();
   for (size_t i = 0; i + 1 < bends.size(); ++i) envelope.AddPieces(bends[i], bends[i + 1]);
@@ -269,22 +309,43 @@ void Envelope::AddPieces(double from, double until) {
   }
 }
 
+bool Envelope::Beats(size_t winner, size_t loser, double load, bool from_right) const {
+  const Curve &one = curves_[winner], &other = curves_[loser];
+  const double shared = std::min(one.limit, other.limit);
+  if (from_right ? load >= shared : load > shared) return one.limit > other.limit;  // E1
+  const double gain = other.At(load) - one.At(load);
+  if (gain <= std::max({noise_ * other.At(load), one.Spread(load), cpu_weight_ * one.At(load)})) return false;
+  return cpu_weight_ <= 0 || Near(winner, load, Expense(loser, load)) || Proven(winner, loser, load);
+}
+
+bool Envelope::Proven(size_t winner, size_t loser, double load) const {
+  const Curve &one = curves_[winner], &other = curves_[loser];
+  std::vector<double> loads;  // of both
+  std::set_intersection(one.loads.begin(), one.loads.end(), other.loads.begin(), other.loads.end(),
+                        std::back_inserter(loads));
+  if (loads.empty()) return false;
+  const auto above = static_cast<size_t>(std::lower_bound(loads.begin(), loads.end(), load) - loads.begin());
+  const auto [first, last] = Around(loads, std::min(above, loads.size() - 1));
+  std::vector<internal::RankStratum> strata;
+  for (size_t i = first; i < last; ++i) {
+    internal::RankStratum& stratum = strata.emplace_back(one.RepeatsAt(loads[i]), other.RepeatsAt(loads[i]));
+    for (double& p99_us : stratum.low) p99_us *= 1 + cpu_weight_;
+  }
+  return internal::ChanceOfLower(strata) <=
+         (Polls(configs_[winner]) ? chance_of_poller_ : kChance);  // E2, E3
+}
+
 bool Envelope::GoodEnough(size_t config, size_t piece, std::span<const double> bends) const {
-  const size_t best = pieces_[piece].config;
-  const double from = pieces_[piece].from_per_s;
-  const double until = piece + 1 < pieces_.size() ? pieces_[piece + 1].from_per_s : kInfinite;
-  const auto at = [&](double load, bool from_right) {
-    const Curve &one = curves_[config], &other = curves_[best];
-    // Right of a limit the config is as bad as can be, unless the best is no better there.
-    if (from_right && one.limit <= load) return other.limit <= load && one.limit >= other.limit;
-    if (other.At(load) == kInfinite) return one.limit >= other.limit;
-    return one.At(load) - other.At(load) <=
-           std::max({noise_ * one.At(load), other.Spread(load), cpu_weight_ * other.At(load)});  // E1
-  };
-  if (!at(from, true) || (until < kInfinite && !at(until, false))) return false;
-  return std::all_of(bends.begin(), bends.end(), [&](double bend) {
-    return bend <= from || bend >= until || (at(bend, false) && at(bend, true));
-  });
+  const std::vector<double> loads = LoadsOf(piece, bends);
+  const bool last = piece + 1 == pieces_.size();  // it has no end
+  for (size_t other = 0; other < curves_.size(); ++other) {
+    for (size_t i = 0; i < loads.size(); ++i) {
+      const bool ends = i + 1 == loads.size() && !last;
+      if (i > 0 && Beats(other, config, loads[i], false)) return false;
+      if (!ends && Beats(other, config, loads[i], true)) return false;
+    }
+  }
+  return true;  // E4
 }
 
 void Envelope::SplitAt(std::span<const double> bends) {
@@ -314,7 +375,7 @@ double Envelope::Expense(size_t config, double load) const {
 }
 
 bool Envelope::Near(size_t config, double load, double lowest) const {
-  const double near = cpu_weight_ > 0 ? std::max(lowest * (1 + kSameCost), lowest + kSameCores)  // E2
+  const double near = cpu_weight_ > 0 ? std::max(lowest * (1 + kSameCost), lowest + kSameCores)  // E5
                                       : lowest * (1 + kSameMedian);
   return Expense(config, load) <= near;
 }
@@ -345,16 +406,20 @@ std::vector<bool> Envelope::Eligible(size_t piece, std::span<const double> bends
   for (size_t c = 0; c < curves_.size(); ++c) {
     good[c] = c == pieces_[piece].config || GoodEnough(c, piece, bends);
   }
-  std::vector<bool> eligible = good;
+  std::vector<bool> eligible = good, somewhere(curves_.size());
   for (const double load : LoadsOf(piece, bends)) {
     double lowest = kInfinite;
     for (size_t c = 0; c < curves_.size(); ++c) {
       if (good[c]) lowest = std::min(lowest, Expense(c, load));
     }
-    for (size_t c = 0; c < curves_.size(); ++c) eligible[c] = eligible[c] && Near(c, load, lowest);
+    for (size_t c = 0; c < curves_.size(); ++c) {
+      const bool near = good[c] && Near(c, load, lowest);
+      eligible[c] = eligible[c] && near;
+      somewhere[c] = somewhere[c] || near;
+    }
   }
-  // None, where each is the cheapest, or the fastest, somewhere: then that decides nothing.
-  return std::find(eligible.begin(), eligible.end(), true) == eligible.end() ? good : eligible;
+  // None, where each is the cheapest, or the fastest, at one end only.
+  return std::find(eligible.begin(), eligible.end(), true) == eligible.end() ? somewhere : eligible;
 }
 
 void Envelope::Merge(std::span<const double> bends) {
@@ -365,11 +430,11 @@ void Envelope::Merge(std::span<const double> bends) {
   for (size_t i = 0; i < exact.size(); ++i) eligible.push_back(Eligible(i, bends));
   std::vector<size_t> choice(exact.size());
   for (size_t begin = 0; begin < exact.size();) {
-    size_t longest = 0, chosen = exact[begin].config;  // E3
+    size_t longest = 0, chosen = exact[begin].config;  // E6
     for (size_t c = 0; c < curves_.size(); ++c) {
       size_t length = 0;
       while (begin + length < exact.size() && eligible[begin + length][c]) ++length;
-      const bool robust = curves_[c].robustness < curves_[chosen].robustness;  // E4
+      const bool robust = curves_[c].robustness < curves_[chosen].robustness;  // E7
       if (length > longest || (length == longest && robust)) longest = length, chosen = c;
     }
     std::fill_n(choice.begin() + static_cast<std::ptrdiff_t>(begin), longest, chosen);

@@ -9,7 +9,8 @@
 // computed once, so that a decision is a binary search.
 //
 // An advantage within the spread of the measurements is none, and a small one does not pay for a
-// poller. Of the configs that are nearly as good as the best at a load, only the cheap ones remain.
+// poller. A config that takes more CPU must have proven its advantage in the repeats of its cells.
+// Of the configs that none has proven to be worse at a load, only the cheap ones remain.
 // A profile without costs, or a weight of zero, leaves those with the lowest p50 instead: the p50
 // spreads far less than the p99. The envelope keeps one config over as many stretches as it can,
 // and of equals the most robust one. Fewer pieces mean fewer needless switches.
@@ -87,21 +88,22 @@ class Envelope {
   // The measured points of a config, and the load beyond which its p99 is infinite.
   struct Curve {
     std::vector<double> loads, p99_us, spread_us, p50_us, cores;
+    std::vector<std::vector<double>> repeats_us;  // the p99 of each repeat, by load
     double limit = 0;
     size_t robustness = 0;  // 0: the most robust one
 
     double At(double load) const;      // p99
     double Median(double load) const;  // p50
     double Cores(double load) const;
-    double Spread(double load) const;  // not beyond `limit`
+    double Spread(double load) const;                         // not beyond `limit`
+    const std::vector<double>& RepeatsAt(double load) const;  // REQUIRES: one of `loads`
   };
 
   Envelope() = default;
   // `noise` is the least spread, as a share of the p99.
   static Curve CurveOf(const Profile& profile, const ConfigSummary& summary, double noise, bool smooth);
-  // Replaces points that their neighbours contradict, unless they stand out of the noise. `repeats`
-  // are the p99 at each load of the curve.
-  static void Smooth(std::span<const std::vector<double>> repeats, double noise, Curve& curve);
+  // Replaces points that their neighbours contradict, unless they stand out of the noise.
+  static void Smooth(double noise, Curve& curve);
   std::optional<size_t> IndexOf(const Config& config) const;
   // Loads between which no prediction bends, first and last ones included.
   std::vector<double> Bends() const;
@@ -115,8 +117,12 @@ class Envelope {
   void SplitAt(std::span<const double> bends);
   // The ends of a piece, and the bends within it.
   std::vector<double> LoadsOf(size_t piece, std::span<const double> bends) const;
-  // True if the config is within the noise, or the weight of CPU, of the best over all of the
-  // piece.
+  // E1 to E3 of the rules in envelope.cc, on the left side of `load` or on its right.
+  bool Beats(size_t winner, size_t loser, double load, bool from_right) const;
+  // True if the repeats of both around `load` prove that the winner's p99 is lower by more than the
+  // weight.
+  bool Proven(size_t winner, size_t loser, double load) const;
+  // True if no config beats this one over all of the piece.
   bool GoodEnough(size_t config, size_t piece, std::span<const double> bends) const;
   // The configs that may stand for the best in a piece: those that are good enough and cheap.
   std::vector<bool> Eligible(size_t piece, std::span<const double> bends) const;
@@ -129,8 +135,9 @@ class Envelope {
   std::vector<Config> configs_;
   std::vector<Curve> curves_;
   std::vector<Piece> pieces_;
-  double noise_ = 0;       // as a share of the p99
-  double cpu_weight_ = 0;  // zero, too, when the profile lacks costs
+  double noise_ = 0;             // as a share of the p99
+  double cpu_weight_ = 0;        // zero, too, when the profile lacks costs
+  double chance_of_poller_ = 0;  // E3
 };
 
 }  // namespace curtail

@@ -4,17 +4,24 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "curtail/adapt/profile.h"
+#include "curtail/base/rng.h"
 
 namespace curtail {
 
 // The config that `text` names; the test ends if there is none.
 inline Config ConfigOf(std::string_view text) { return Config::Parse(text).value(); }
+
+// Normally distributed, by Box and Muller.
+inline double Normal(Rng& rng) {
+  return std::sqrt(2 * rng.Exponential(1)) * std::cos(2 * 3.14159265358979 * rng.Uniform01());
+}
 
 struct TestCurve {
   std::string_view config;

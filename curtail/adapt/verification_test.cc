@@ -79,11 +79,6 @@ uint64_t Seed() {
   return given == nullptr ? 20261122 : std::strtoull(given, nullptr, 10);
 }
 
-// Normally distributed, by Box and Muller.
-double Normal(Rng& rng) {
-  return std::sqrt(2 * rng.Exponential(1)) * std::cos(2 * 3.14159265358979 * rng.Uniform01());
-}
-
 TEST(HeldOutLoads, LieBetweenTrainedOnes) {
   EXPECT_THAT(HeldOutLoads(RightProfile(), 6), ElementsAre(71, 140, 280, 570, 1100, 2300));
   EXPECT_THAT(HeldOutLoads(RightProfile(), 100), ElementsAre(71, 140, 280, 570, 1100, 2300));
