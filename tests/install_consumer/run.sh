@@ -50,20 +50,7 @@ command=(env -u CURTAIL_PATH XDG_RUNTIME_DIR="$work" PATH=/usr/bin:/bin "$work/p
 "${command[@]}" logs hdsearch mid-tier >"$work/log"
 "${command[@]}" down hdsearch
 grep -q "$work/prefix/libexec/curtail/hdsearch --service mid-tier" "$work/log" || { cat "$work/log"; exit 1; }
-for file in bin/router bin/hdsearch; do
-  if [[ -e $work/prefix/$file ]]; then
-    echo "$file is installed where it is in the way"
-    exit 1
-  fi
-done
-for file in man/man1/curtail.1 bash-completion/completions/curtail zsh/site-functions/_curtail \
-  fish/vendor_completions.d/curtail.fish; do
-  [[ -s $work/prefix/share/$file ]] || { echo "$file is not installed"; exit 1; }
-done
-for application in hdsearch recommend router setalgebra social; do
-  [[ -x $work/prefix/libexec/curtail/$application && -s $work/prefix/share/curtail/$application/topology.yaml ]] ||
-    { echo "$application is not installed"; exit 1; }
-done
+"$(dirname "$0")/expect_files.sh" "$work/prefix"
 
 # A policy of the program's own stands beside the library's, and is made before the server starts.
 if [[ $("$work/build/greeter_two_step" --help) != *two-step:LOW,HIGH* ]]; then
