@@ -19,9 +19,6 @@ namespace curtail::tool {
 namespace {
 
 constexpr char kAdaptive[] = "mutune";
-// Not more than so many times the better one's.
-constexpr double kNearMedian = 1.15;
-constexpr double kNearTail = 1.5;
 // Of the p99 of "auto", over all cells: beyond that mutune did not choose well.
 constexpr double kConfirmed = 1.25;
 
@@ -35,10 +32,23 @@ std::optional<size_t> IndexOf(const PolicyComparison& c, std::string_view policy
   return index;
 }
 
-double CpuOfCrowd(const PolicyComparison& c, size_t policy) {
+double CoresOf(const PolicyComparison& c, size_t policy) {
   return SpreadOver(ValidRuns(c, 0, policy),
-                    [](const PolicyRun& run) { return std::optional(InSeconds(run.server_cpu)); })
+                    [](const PolicyRun& run) { return std::optional(run.server_cores); })
       ->median;
+}
+
+// The CPU of each policy with a run that can be believed.
+std::string CoresText(const PolicyComparison& c) {
+  std::vector<std::string> texts;
+  for (const std::string& policy : c.policies) {
+    const std::optional<size_t> index = IndexOf(c, policy);
+    if (index)
+      texts.push_back(absl::StrFormat("%s %.2f", std::string(ShortName(policy)), CoresOf(c, *index)));
+  }
+  if (texts.empty()) return {};
+  return absl::StrCat("CPU of the mid-tier in cores, medians of the rounds: ", absl::StrJoin(texts, ", "),
+                      ".");
 }
 
 // `confirmed`: what the training chose was no worse than "auto" in the comparison.
@@ -67,67 +77,64 @@ std::string FiberText(const PolicyComparison& c, const Profile& profile) {
   const std::optional<size_t> fixed = IndexOf(c, FixedPolicy(Config::Auto()));
   if (!adaptive || !fixed) return {};
   const Judgement judgement = JudgePair(c, *adaptive, *fixed).overall;
-  const std::string finding =
-      judgement.rounds >= kRoundsToJudge ? absl::StrCat(" (", NameOf(judgement.finding), ")") : "";
   return absl::StrCat("A service that may use fibers: ", ChoiceText(profile, judgement.ratio <= kConfirmed),
-                      " Against auto it has ", RatioText(judgement.ratio), " times the p99", finding, " and ",
-                      RatioText(CpuOfCrowd(c, *adaptive) / std::max(CpuOfCrowd(c, *fixed), 1e-9)),
+                      " Against auto it has ", TimesText(judgement), " the p99 (", NameOf(judgement.finding),
+                      ") and ", RatioText(CoresOf(c, *adaptive) / std::max(CoresOf(c, *fixed), 1e-9)),
                       " times the CPU.");
 }
 
 // The numbers that the second case compares: the p50 before and after the crowd, and the p99 in it.
-struct Halves {
-  std::string name;
-  double quiet_us = 0;
-  double crowd_us = 0;
-};
-std::optional<Halves> HalvesOf(const PolicyComparison& c, size_t policy) {
+double HalfOf(const PhaseResult& result) {
+  if (result.due == 0) return 0;
+  return result.phase.steady ? result.p50_us : result.phase.name == "spike" ? result.p99_us : 0;
+}
+
+// "SIP1 0.40 ms and 500 ms": the medians of both.
+std::string HalvesText(const PolicyComparison& c, size_t policy) {
   std::vector<double> quiet, crowd;
   for (const PolicyRun* run : ValidRuns(c, 0, policy)) {
     for (const PhaseResult& result : run->phases) {
-      if (result.due == 0) continue;
-      if (result.phase.steady) quiet.push_back(result.p50_us);
-      if (result.phase.name == "spike") crowd.push_back(result.p99_us);
+      const double half_us = HalfOf(result);
+      if (half_us > 0) (result.phase.steady ? quiet : crowd).push_back(half_us);
     }
   }
-  if (quiet.empty() || crowd.empty()) return std::nullopt;
-  return Halves{std::string(ShortName(c.policies[policy])), Median(std::move(quiet)),
-                Median(std::move(crowd))};
+  const auto text = [](const std::vector<double>& us) { return us.empty() ? "-" : MsText(Median(us)); };
+  return absl::StrCat(std::string(ShortName(c.policies[policy])), " ", text(quiet), " ms and ", text(crowd),
+                      " ms");
 }
 
-std::string HalvesText(const Halves& halves) {
-  return absl::StrFormat("%s %s ms and %s ms", halves.name, MsText(halves.quiet_us), MsText(halves.crowd_us));
+// One static config that is as good makes adaptation needless, whatever the others are.
+std::string BeliefText(const std::vector<std::string>& as_good, const std::vector<std::string>& unclear,
+                       bool too_few) {
+  if (too_few) return absl::StrCat("fewer than ", kRoundsToJudge, " rounds, so nothing is believed");
+  if (!as_good.empty()) return absl::StrCat("one static config is right here, ", as_good[0]);
+  if (!unclear.empty())
+    return absl::StrCat("a win over ", absl::StrJoin(unclear, " and "), " is not believed");
+  return "no static config does both, and the win is believed";
 }
 
 // The second case.
 std::string BlockingText(const PolicyComparison& c) {
   const std::optional<size_t> adaptive = IndexOf(c, kBlockingPolicy);
   if (!adaptive || FindPhase(c.scenarios[0], "spike") == nullptr) return {};
-  const std::optional<Halves> own = HalvesOf(c, *adaptive);
-  std::vector<Halves> fixed;
+  std::vector<std::string> halves, ratios, as_good, unclear;
+  bool too_few = false;
   for (size_t policy = *adaptive + 1; policy < c.policies.size(); ++policy) {
     if (ValidRuns(c, 0, policy).empty()) continue;
-    if (const std::optional<Halves> halves = HalvesOf(c, policy)) fixed.push_back(*halves);
+    const std::string name(ShortName(c.policies[policy]));
+    const Judgement judgement = JudgeBy(HalfOf, c, *adaptive, policy);
+    halves.push_back(HalvesText(c, policy));
+    ratios.push_back(
+        absl::StrCat(TimesText(judgement), " those of ", name, " (", NameOf(judgement.finding), ")"));
+    too_few = too_few || judgement.finding == Finding::kTooFew;
+    if (judgement.finding == Finding::kCannotTell) unclear.push_back(name);
+    else if (judgement.finding != Finding::kBetter) as_good.push_back(name);
   }
-  if (!own || fixed.empty()) return {};
-  double quiet_us = fixed[0].quiet_us, crowd_us = fixed[0].crowd_us;
-  std::vector<std::string> texts;
-  for (const Halves& halves : fixed) {
-    quiet_us = std::min(quiet_us, halves.quiet_us);
-    crowd_us = std::min(crowd_us, halves.crowd_us);
-    texts.push_back(HalvesText(halves));
-  }
-  const auto near = [&](const Halves& halves) {
-    return halves.quiet_us <= kNearMedian * quiet_us && halves.crowd_us <= kNearTail * crowd_us;
-  };
-  const bool one_does = std::any_of(fixed.begin(), fixed.end(), near);
-  const char* verdict = one_does     ? "One static config is as good as it gets here"
-                        : near(*own) ? "No static config is near the best in both, and mutune is"
-                                     : "Neither is near the best in both";
+  if (halves.empty()) return {};
   return absl::StrCat(
       "A service whose libraries block cannot use them: p50 around the crowd and p99 in it are ",
-      absl::StrJoin(texts, ", "), ", and with mutune ", MsText(own->quiet_us), " ms and ",
-      MsText(own->crowd_us), " ms. ", verdict, ".");
+      absl::StrJoin(halves, ", "), ", and with ", HalvesText(c, *adaptive), ". By latency alone, these are ",
+      absl::StrJoin(ratios, " and "), ": ", BeliefText(as_good, unclear, too_few), ".");
 }
 
 }  // namespace
@@ -184,7 +191,7 @@ void BelieveIfNoneCanBe(PolicyComparison& comparison) {
 
 std::vector<std::string> DemoStory(const PolicyComparison& comparison, const Profile& profile) {
   std::vector<std::string> lines;
-  for (std::string line : {FiberText(comparison, profile), BlockingText(comparison)}) {
+  for (std::string line : {FiberText(comparison, profile), BlockingText(comparison), CoresText(comparison)}) {
     if (!line.empty()) lines.push_back(std::move(line));
   }
   return lines;

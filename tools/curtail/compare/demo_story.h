@@ -31,7 +31,8 @@ std::vector<PolicyChoice> DemoPolicies(const Profile& profile, const Profile& bl
 // exactly.
 void BelieveIfNoneCanBe(PolicyComparison& comparison);
 
-// A line for each case of which the policies ran.
+// A line for each case of which the policies ran, with the interval of the ratio and whether a win is believed, and one
+// with the CPU of each policy.
 std::vector<std::string> DemoStory(const PolicyComparison& comparison, const Profile& profile);
 
 }  // namespace curtail::tool

@@ -32,12 +32,13 @@ RunPairs PairsOf(const PolicyComparison& c, size_t scenario, size_t policy, size
   return pairs;
 }
 
+double P99Of(const PhaseResult& result) { return result.p99_us; }
+
 // Absent where nothing was due.
-std::optional<double> LogRatio(const RunPair& pair, size_t phase) {
-  const PhaseResult& a = ResultOf(*pair.policy, phase);
-  const PhaseResult& b = ResultOf(*pair.other, phase);
-  if (a.p99_us <= 0 || b.p99_us <= 0) return std::nullopt;
-  return std::log(a.p99_us / b.p99_us);
+std::optional<double> LogRatio(const RunPair& pair, size_t phase, PhaseLatency latency) {
+  const double a = latency(ResultOf(*pair.policy, phase)), b = latency(ResultOf(*pair.other, phase));
+  if (a <= 0 || b <= 0) return std::nullopt;
+  return std::log(a / b);
 }
 
 // For how much of the phase, at least, both had the same config in force.
@@ -92,8 +93,8 @@ void CorrectByHolm(std::vector<CellJudgement>& cells, size_t pairs, double signi
 // The pair under all scenarios.
 class PairJudge {
  public:
-  PairJudge(const PolicyComparison& c, size_t policy, size_t other)
-      : c_(c), significance_(LookSignificance(static_cast<size_t>(std::max(1, c.looks)))) {
+  PairJudge(const PolicyComparison& c, size_t policy, size_t other, PhaseLatency latency = P99Of)
+      : c_(c), latency_(latency), significance_(LookSignificance(static_cast<size_t>(std::max(1, c.looks)))) {
     for (size_t s = 0; s < c.scenarios.size(); ++s) scenarios_.push_back(PairsOf(c, s, policy, other));
     KeepWholeRounds();
   }
@@ -101,7 +102,7 @@ class PairJudge {
   Judgement Cell(size_t scenario, size_t phase) const {
     std::vector<double> logs;
     for (const auto& [round, pair] : scenarios_[scenario]) {
-      if (const std::optional<double> log = LogRatio(pair, phase)) logs.push_back(*log);
+      if (const std::optional<double> log = LogRatio(pair, phase, latency_)) logs.push_back(*log);
     }
     Judgement judgement = JudgeLogs(logs, significance_);
     if (SameConfig(scenarios_[scenario], phase)) judgement.finding = Finding::kSameConfig;
@@ -116,7 +117,7 @@ class PairJudge {
       double sum = 0, cells = 0;
       for (size_t s = 0; s < scenarios_.size(); ++s) {
         for (size_t p = 0; p < c_.scenarios[s].phases.size(); ++p) {
-          const std::optional<double> log = LogRatio(scenarios_[s].at(round), p);
+          const std::optional<double> log = LogRatio(scenarios_[s].at(round), p, latency_);
           if (!log) continue;
           ++cells;
           if (SameConfig(scenarios_[s], p)) continue;
@@ -145,6 +146,7 @@ class PairJudge {
   }
 
   const PolicyComparison& c_;
+  const PhaseLatency latency_;
   const double significance_;
   std::vector<RunPairs> scenarios_;
   std::vector<int> rounds_;  // that count for all scenarios
@@ -202,6 +204,17 @@ PairJudgement JudgePair(const PolicyComparison& c, size_t policy, size_t other, 
   }
   CorrectByHolm(result.cells, pairs, judge.significance());
   return result;
+}
+
+Judgement JudgeBy(PhaseLatency latency, const PolicyComparison& c, size_t policy, size_t other) {
+  return PairJudge(c, policy, other, latency).Overall();
+}
+
+std::string TimesText(const Judgement& judgement) {
+  std::string text = absl::StrFormat("%.2f", judgement.ratio);
+  if (judgement.rounds >= kRoundsToJudge && judgement.interval)
+    absl::StrAppendFormat(&text, " (95 %%: %.2f to %.2f)", judgement.interval->low, judgement.interval->high);
+  return text + " times";
 }
 
 std::string Unsettled(const PolicyComparison& c) {

@@ -75,6 +75,13 @@ struct PairJudgement {
 // the verdicts on cells are corrected for all of them.
 PairJudgement JudgePair(const PolicyComparison& comparison, size_t policy, size_t other, size_t pairs = 1);
 
+// The latency of a phase in us, by which two policies are compared; zero leaves the phase out.
+using PhaseLatency = double (*)(const PhaseResult&);
+// Judges `policy` against `other` over all phases by another latency than the p99.
+Judgement JudgeBy(PhaseLatency latency, const PolicyComparison& comparison, size_t policy, size_t other);
+// "0.91 (95 %: 0.86 to 0.97) times"; without the interval under five rounds.
+std::string TimesText(const Judgement& judgement);
+
 // At which each of `looks` looks tests: rule 6.
 double LookSignificance(size_t looks);
 

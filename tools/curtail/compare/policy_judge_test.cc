@@ -70,6 +70,16 @@ TEST(Judge, HasTheGeometricMeanAndItsInterval) {
   EXPECT_NEAR(std::log(2 / overall.interval->low), half, 1e-3);
 }
 
+TEST(Judge, MayGoByAnotherLatency) {
+  PolicyComparison c = OneCell({1000, 1000, 1000, 1000, 1000}, {1000, 1000, 1000, 1000, 1000});
+  for (PolicyRun& run : c.runs) run.phases[0].p50_us = run.policy == c.policies[0] ? 500 : 1000;
+  const Judgement judgement = JudgeBy([](const PhaseResult& result) { return result.p50_us; }, c, 0, 1);
+  EXPECT_EQ(judgement.finding, Finding::kBetter);
+  EXPECT_EQ(TimesText(judgement), "0.50 (95 %: 0.50 to 0.50) times");
+  EXPECT_EQ(TimesText({.ratio = 0.5, .rounds = 4}), "0.50 times");
+  EXPECT_EQ(JudgeBy([](const PhaseResult&) { return 0.0; }, c, 0, 1).finding, Finding::kTooFew);
+}
+
 TEST(Judge, LeavesVoidRoundsOut) {
   const PolicyComparison c = OneCell({1100, 1200, 1100, -1, 1100, 1200}, {1000, 1000, 1000, 5, 1000, 1000});
   const PairJudgement pair = JudgePair(c, 0, 1);
