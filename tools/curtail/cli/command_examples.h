@@ -105,6 +105,7 @@ Examples:
   curtail compare hdsearch --profile profile.json --policies mutune,static:SIP1,static:SDB1-50 \
                   --scenarios flash-crowd --flash-crowd 100..3k --max-rounds 8
   curtail compare hdsearch --policies online,static:SIB1 --scenarios steady --loads 100,1k --flash-crowd 100..1k
+  curtail compare hdsearch --program ./my_hdsearch --policies mine,static:auto --flash-crowd 100..1k
 
 Exit codes: 0 ok, 1 a process failed or no disk space, 104 bad flags or profile, 105 interrupted.)";
 

@@ -283,7 +283,8 @@ CLI::App* AddVerify(CLI::App& app, VerifyFlags* f) {
 
 std::string PoliciesHelp() {
   const std::vector<std::string> fixed = {FixedPolicy(Config::Auto()), "the best fixed ones at both ends"};
-  return absl::StrCat("Policies [", absl::StrJoin(UsualPolicies(fixed), ", "), "]");
+  return absl::StrCat("Policies [", absl::StrJoin(UsualPolicies(fixed), ", "),
+                      "]; between ';' if arguments have a ','");
 }
 
 CLI::App* AddCompare(CLI::App& app, CompareFlags* f) {

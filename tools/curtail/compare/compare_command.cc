@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<PolicyChoice>> MakePolicies(const CompareFlags& flags
                                                        const std::optional<LoadRange>& range) {
   std::vector<std::string> labels;
   if (!flags.policies.empty()) {
-    labels = absl::StrSplit(flags.policies, ',');
+    labels = SplitPolicies(flags.policies);
   } else if (range) {
     labels = DefaultPolicies(*range, *profile);
   } else {
@@ -93,7 +93,8 @@ absl::StatusOr<std::vector<PolicyChoice>> MakePolicies(const CompareFlags& flags
       if (choices[i].label == label)
         return absl::InvalidArgumentError(absl::StrCat("--policies: ", label, " twice"));
     }
-    if (absl::Status status = CheckPolicy(choices.back(), profile); !status.ok())
+    if (absl::Status status = CheckPolicy(choices.back(), profile, !flags.options.program.empty());
+        !status.ok())
       return Invalid("--policies", status);
   }
   return choices;

@@ -73,16 +73,19 @@ std::vector<std::string> DefaultPolicies(const LoadRange& range, const Profile& 
   return policies;
 }
 
-absl::Status CheckPolicy(const PolicyChoice& choice, const Profile* profile) {
+absl::Status CheckPolicy(const PolicyChoice& choice, const Profile* profile, bool own_program) {
   if (choice.wants_profile && profile == nullptr) {
     return absl::InvalidArgumentError(Join(
         "policy ", choice.label, " goes by a profile: make one by curtail train and name it with --profile"));
   }
+  if (!ParsePolicy(choice.policy).ok() && own_program) return absl::OkStatus();
   PolicyOptions options{.style = ServiceStyle::kCoroutine, .cpus = UsableCpus()};
   if (!choice.wants_profile) options.configs = {Config{}};  // the server has some to choose from
   const auto made = MakePolicy(choice.policy, choice.wants_profile ? profile : nullptr, options);
   if (made.ok()) return absl::OkStatus();
-  return absl::InvalidArgumentError(Join("policy ", choice.label, ": ", Message(made.status())));
+  const std::string_view hint =
+      ParsePolicy(choice.policy).ok() ? "" : "; name the program of one of your own with --program";
+  return absl::InvalidArgumentError(Join("policy ", choice.label, ": ", Message(made.status()), hint));
 }
 
 absl::StatusOr<Scenario> MakeScenario(std::string_view name, double low_per_s, double high_per_s,

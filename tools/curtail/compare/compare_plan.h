@@ -37,9 +37,10 @@ std::vector<std::string> UsualPolicies(std::span<const std::string> fixed);
 // profile does not suffice for.
 std::vector<std::string> DefaultPolicies(const LoadRange& range, const Profile& profile);
 
-// True if a server could be started under this policy. Errors: INVALID_ARGUMENT that says what is
-// missing. `profile` may be null.
-absl::Status CheckPolicy(const PolicyChoice& choice, const Profile* profile);
+// OK if a server could be started under this policy. With a program of the user's own, a name that the library does not
+// know is left to the program, which says what it knows. Errors: INVALID_ARGUMENT that says what is missing. `profile` may
+// be null.
+absl::Status CheckPolicy(const PolicyChoice& choice, const Profile* profile, bool own_program = false);
 
 // The scenario of this name over that range; `loads` and `each` are for "steady". `scale` shortens
 // what has no length of its own. Errors: INVALID_ARGUMENT, also for a name that there is not.

@@ -75,5 +75,20 @@ TEST(ComparePlan, SaysWhyAPolicyCannotBeCompared) {
   EXPECT_THAT(Refusal("static:X", &profile), HasSubstr("config \"X\""));
 }
 
+TEST(ComparePlan, LeavesOnlyWhatTheLibraryDoesNotKnowToAProgramOfOnesOwn) {
+  const PolicyChoice own = ParsePolicyChoice("two-step:SIB1,SDB1-16");
+  EXPECT_TRUE(own.switches && !own.wants_profile);
+  EXPECT_TRUE(CheckPolicy(own, nullptr, /*own_program=*/true).ok());
+  EXPECT_THAT(Refusal("two-step:SIB1,SDB1-16", nullptr), HasSubstr("--program"));
+  EXPECT_FALSE(CheckPolicy(ParsePolicyChoice("static:X"), nullptr, /*own_program=*/true).ok());
+  EXPECT_FALSE(CheckPolicy(ParsePolicyChoice("two-step+profile"), nullptr, /*own_program=*/true).ok());
+  EXPECT_EQ(ParsePolicyChoice("two-step+profile").policy, "two-step");
+}
+
+TEST(ComparePlan, ArgumentsMayHaveCommasIfSemicolonsSeparateThePolicies) {
+  EXPECT_THAT(SplitPolicies("mutune,static:SIB1"), ElementsAre("mutune", "static:SIB1"));
+  EXPECT_THAT(SplitPolicies("two-step:SIB1,SDB1-16;mutune"), ElementsAre("two-step:SIB1,SDB1-16", "mutune"));
+}
+
 }  // namespace
 }  // namespace curtail::tool

@@ -137,8 +137,8 @@ absl::StatusOr<ComparisonPlan> Demo::Plan() {
     plan.policies = DemoPolicies(profile_, blocking_, blocking_path_);
     if (flags_.quick) plan.policies.resize(std::min<size_t>(plan.policies.size(), 3));
   } else {
-    for (absl::string_view label : absl::StrSplit(flags_.policies, ','))
-      plan.policies.push_back(ParsePolicyChoice(std::string(label)));
+    for (const std::string& label : SplitPolicies(flags_.policies))
+      plan.policies.push_back(ParsePolicyChoice(label));
   }
   for (const PolicyChoice& policy : plan.policies) {
     if (absl::Status status = CheckPolicy(policy, &profile_); !status.ok()) return status;

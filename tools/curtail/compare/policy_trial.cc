@@ -6,9 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/adapt/training.h"
 #include "curtail/base/strings.h"
@@ -198,12 +200,19 @@ absl::Status Rounds::RunOne(int round, size_t scenario, const PolicyChoice& poli
 
 }  // namespace
 
+std::vector<std::string> SplitPolicies(std::string_view list) {
+  return absl::StrSplit(std::string(list), list.find(';') == list.npos ? ',' : ';');
+}
+
 PolicyChoice ParsePolicyChoice(std::string_view label) {
   PolicyChoice choice{.label = std::string(label), .policy = std::string(label)};
   const bool with_profile = label.ends_with(kWithProfile);
   if (with_profile) choice.policy.resize(label.size() - kWithProfile.size());
   const absl::StatusOr<PolicySpec> spec = ParsePolicy(choice.policy);
-  if (!spec.ok()) return choice;
+  if (!spec.ok()) {
+    choice.wants_profile = with_profile;
+    return choice;
+  }
   choice.wants_profile = spec->NeedsProfile() || (with_profile && spec->TakesProfile());
   choice.switches = spec->kind->switches;
   choice.learns = spec->kind->latencies;

@@ -21,7 +21,7 @@
 namespace curtail::tool {
 
 // A policy as the user names it: what servers take as --policy. Behind one that a profile is
-// optional for may stand "+profile": it begins with the profile.
+// optional for, or that the library does not know, may stand "+profile": it begins with the profile.
 struct PolicyChoice {
   std::string label;
   std::string policy;          // for the server
@@ -32,6 +32,8 @@ struct PolicyChoice {
   std::string profile;
   std::optional<double> cpu_weight;
 };
+// The labels of a list: between ';' if it has one, as arguments may have a ',', or else between ','.
+std::vector<std::string> SplitPolicies(std::string_view list);
 // Does not fail: CheckPolicy() refuses unknown policies.
 PolicyChoice ParsePolicyChoice(std::string_view label);
 
