@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <system_error>
+#include <thread>
 
 #include "curtail/exec/async.h"
 #include "curtail/exec/fiber.h"
@@ -198,6 +199,34 @@ TEST_F(FiberServerTest, UnderAutoWhatBlocksHasThreadsOfItsOwn) {
             "curtail: /test.Functions/Block sleeps outside of curtail's waits, in a lock, a file or a "
             "blocking call; "
             "from now on each of its calls has a thread of its own\n");
+}
+
+// That all twenty are in their handlers at once, however busy the machine is, is what the test above shows. This one measures:
+// docs/performance/auto.md has its numbers.
+TEST_F(FiberServerTest, UnderAutoTwentyCallsThatSleepOverlap) {
+  constexpr int kCalls = 20, kTurns = 5;
+  static constexpr Nanos kSleep = milliseconds(50);
+  Serve(ServerOptions{}, {{"Sleep", [](Context&, const StringValue&, StringValue*) {
+                             std::this_thread::sleep_for(kSleep);
+                             return absl::OkStatus();
+                           }}});
+  testing::internal::CaptureStderr();  // the server says that the method blocks
+  Nanos least = Nanos::max();
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const TimePoint begun = Now();
+    answers_.clear();
+    for (int i = 0; i < kCalls; ++i) Begin("Sleep");
+    ASSERT_TRUE(PollUntil([&] { return Answered() == kCalls; }));
+    const Nanos took = Now() - begun;
+    std::printf("turn %d: %d calls that sleep for 50 ms took %.1f ms\n", turn + 1, kCalls,
+                static_cast<double>(took.count()) / 1e6);
+    for (const Answer& answer : answers_) EXPECT_TRUE(answer.status.ok()) << answer.status;
+    least = std::min(least, took);
+  }
+  channel_.reset();
+  server_.reset();
+  (void)testing::internal::GetCapturedStderr();
+  EXPECT_LT(least, kCalls * kSleep / 2) << "one after the other they take twice that";
 }
 
 TEST_F(FiberServerTest, PartsOfARequestCallOthersAtTheSameTime) {
