@@ -69,7 +69,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
         listener_(std::make_shared<Listener>(this, std::move(listener))) {}
 
   absl::Status Begin();
-  bool Stop(Deadline deadline);
+  bool Stop(Deadline deadline, Nanos linger);
 
   const std::string& address() const { return address_; }
   size_t route_count() const { return transcoder_->routes().size(); }
@@ -145,12 +145,13 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
   size_t held_bytes_ = 0;
   bool paused_ = false;        // connections may have input that they did not read
   bool accept_later_ = false;  // there was no descriptor for a connection
+  bool last_call_ = false;
   bool draining_ = false;
   TimePoint next_tick_;
 
   // Atomic: set once by Stop(), the times first (release), and read by the thread (acquire).
   std::atomic<bool> stopping_{false};
-  std::atomic<TimePoint::rep> stop_by_{0}, end_streams_at_{0};
+  std::atomic<TimePoint::rep> stop_by_{0}, end_streams_at_{0}, drain_at_{0};
   std::atomic<bool> all_answered_{true};  // read after the join
   // Atomic: counters, and the number of connections; relaxed.
   std::atomic<uint64_t> open_{0}, requests_{0}, failed_{0}, refused_{0}, retried_{0}, timed_out_{0};
@@ -166,12 +167,13 @@ absl::Status Gateway::Impl::Begin() {
   return absl::OkStatus();
 }
 
-bool Gateway::Impl::Stop(Deadline deadline) {
+bool Gateway::Impl::Stop(Deadline deadline, Nanos linger) {
   if (thread_.joinable()) {
-    const TimePoint now = Now();
-    const Nanos left = std::max(deadline.when() - now, Nanos::zero());
+    const TimePoint drain_at = std::min(Now() + linger, deadline.when());
+    const Nanos left = std::max(deadline.when() - drain_at, Nanos::zero());
     stop_by_.store(deadline.when().time_since_epoch().count(), std::memory_order_relaxed);
-    end_streams_at_.store((now + left / 2).time_since_epoch().count(), std::memory_order_relaxed);
+    drain_at_.store(drain_at.time_since_epoch().count(), std::memory_order_relaxed);
+    end_streams_at_.store((drain_at + left / 2).time_since_epoch().count(), std::memory_order_relaxed);
     stopping_.store(true, std::memory_order_release);
     client_.Wake();
     thread_.join();
@@ -212,6 +214,11 @@ bool Gateway::Impl::Drained(TimePoint now) {
   const auto passed = [now](const std::atomic<TimePoint::rep>& when) {
     return now.time_since_epoch().count() >= when.load(std::memory_order_relaxed);
   };
+  if (!std::exchange(last_call_, true)) {
+    const auto open = connections_;
+    for (const auto& connection : open) connection->LastCall();
+  }
+  if (!passed(drain_at_)) return false;
   if (!std::exchange(draining_, true)) {
     client_.lane(0).poller()->Remove(listener_->fd.get());
     listener_->fd.Reset();
@@ -249,6 +256,7 @@ void Gateway::Impl::Accept() {
     connections_.insert(connection);
     open_.store(connections_.size(), std::memory_order_relaxed);
     if (!connection->Register().ok()) connection->Close();
+    if (last_call_) connection->LastCall();
   }
 }
 
@@ -480,10 +488,10 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(GatewayOptions options, 
 }
 
 Gateway::Gateway(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Gateway::~Gateway() { impl_->Stop(Deadline::In(Nanos::zero())); }
+Gateway::~Gateway() { impl_->Stop(Deadline::In(Nanos::zero()), Nanos::zero()); }
 const std::string& Gateway::address() const { return impl_->address(); }
 size_t Gateway::route_count() const { return impl_->route_count(); }
 GatewayStats Gateway::stats() const { return impl_->stats(); }
-bool Gateway::Stop(Deadline deadline) { return impl_->Stop(deadline); }
+bool Gateway::Stop(Deadline deadline, Nanos linger) { return impl_->Stop(deadline, linger); }
 
 }  // namespace curtail::gateway

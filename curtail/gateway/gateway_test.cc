@@ -253,6 +253,33 @@ TEST_F(GatewayTest, StopsWhenRequestsInFlightAreAnswered) {
   EXPECT_TRUE(idle.Closed());
 }
 
+// While it lingers it serves whoever comes, and says that it is the last time. With HTTP/2: http2_codec_test.
+TEST_F(GatewayTest, LingersUntilItsClientsHaveLeft) {
+  constexpr std::string_view kAsked = "GET /v1/shelves/1/books/2 HTTP/1.1\r\nhost: x\r\n\r\n";
+  const auto last_answer = AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("connection: close"));
+  Peer kept = Connect();
+  Peer silent = Connect();
+  kept.Write(kAsked);
+  EXPECT_THAT(kept.Read(), AllOf(StartsWith("HTTP/1.1 200"), Not(HasSubstr("connection: close"))));
+  Gateway& stopped = gateway();
+  bool all_answered = false;
+  std::thread stop([&] { all_answered = stopped.Stop(Deadline::In(kMaxTestWait), std::chrono::seconds(3)); });
+  // Until it has heard of its end.
+  std::string reply;
+  do {
+    reply = Ask("GET /v1/shelves/1/books/2");
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 200"));
+  } while (reply.find("connection: close") == reply.npos && reply.starts_with("HTTP/1.1 200"));
+  kept.Write(kAsked);
+  EXPECT_THAT(kept.Read(), last_answer);
+  EXPECT_TRUE(kept.Closed());
+  EXPECT_THAT(Ask("GET /v1/shelves/1/books/2"), last_answer);
+  stop.join();
+  EXPECT_TRUE(all_answered);
+  EXPECT_TRUE(silent.Closed());
+  EXPECT_EQ(gateway().stats().failed, 0u);
+}
+
 TEST_F(GatewayTest, ADeadTargetIs503) {
   Peer peer = Connect();
   server_.reset();

@@ -56,7 +56,8 @@ class Http2Codec final : public HttpServerCodec {
   }
   std::vector<int32_t> TakeGivenUp() override { return std::exchange(given_up_, {}); }
   void Pull(std::string* out, size_t limit) override;
-  void Drain() override { nghttp2_submit_shutdown_notice(session_), EndSoon(); }
+  void LastCall() override { nghttp2_submit_shutdown_notice(session_); }
+  void Drain() override { LastCall(), EndSoon(); }
   bool WantsInput() const override { return true; }  // it brings windows for what is to leave
   bool Finished() const override {
     return nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
@@ -307,6 +308,7 @@ class AnyCodec final : public HttpServerCodec {
     const bool like_http2 = std::string_view(first_).substr(0, known) == kPreface.substr(0, known);
     if (like_http2 && known < kPreface.size()) return absl::OkStatus();
     codec_ = like_http2 ? MakeHttp2Codec(limits_) : MakeHttp1Codec(limits_);
+    if (last_call_) codec_->LastCall();
     if (draining_) codec_->Drain();
     return codec_->Receive(std::exchange(first_, {}), requests);
   }
@@ -321,6 +323,10 @@ class AnyCodec final : public HttpServerCodec {
   }
   void Pull(std::string* out, size_t limit) override {
     if (codec_ != nullptr) codec_->Pull(out, limit);
+  }
+  void LastCall() override {
+    last_call_ = true;
+    if (codec_ != nullptr) codec_->LastCall();
   }
   void Drain() override {
     draining_ = true;
@@ -337,6 +343,7 @@ class AnyCodec final : public HttpServerCodec {
   const HttpLimits limits_;
   std::string first_;
   std::unique_ptr<HttpServerCodec> codec_;
+  bool last_call_ = false;
   bool draining_ = false;
 };
 

@@ -191,6 +191,34 @@ TEST_F(ServerHttp2Test, DrainsAfterTheLastAnswer) {
   EXPECT_TRUE(server_->Finished());
 }
 
+TEST_F(ServerHttp2Test, ALastCallEndsNothing) {
+  HttpExchange& exchange = Ask();
+  Pump();
+  server_->LastCall();
+  Pump();
+  Answer(0, 200, "served");
+  Pump();
+  EXPECT_EQ(exchange.reply, "served");
+  EXPECT_FALSE(server_->Finished()) << "the client may have sent a request meanwhile";
+  server_->Drain();
+  Pump();
+  EXPECT_TRUE(server_->Finished());
+}
+
+TEST(AnyHttpTest, ALastCallIsTheLastAnswerOfHttp1) {
+  const auto codec = MakeAnyHttpCodec({});
+  codec->LastCall();  // before it is known what the client speaks
+  std::vector<HttpRequest> requests;
+  ASSERT_TRUE(codec->Receive("GET / HTTP/1.1\r\n\r\n", &requests).ok());
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_FALSE(codec->Finished());
+  codec->Reply(requests[0].stream, {.status = 200, .headers = {}, .body = "x"});
+  std::string out;
+  codec->Pull(&out, 1000);
+  EXPECT_NE(out.find("connection: close\r\n"), out.npos) << out;
+  EXPECT_TRUE(codec->Finished());
+}
+
 TEST(AnyHttpTest, TellsTheVersions) {
   std::vector<HttpRequest> requests;
   const auto http1 = MakeAnyHttpCodec({});

@@ -38,6 +38,7 @@ class Http1Codec final : public HttpServerCodec {
     out->append(out_);
     out_.clear();
   }
+  void LastCall() override { keep_alive_ = false; }  // the next answer says so, and is the last
   void Drain() override {
     keep_alive_ = false;
     closing_ |= !busy_;

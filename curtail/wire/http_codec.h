@@ -63,6 +63,8 @@ class HttpServerCodec {
   virtual std::vector<int32_t> TakeGivenUp() = 0;
   // Appends output until there is none, or `out` holds about `limit` bytes.
   virtual void Pull(std::string* out, size_t limit) = 0;
+  // Requests are taken as before; the client is told to make its next ones on another connection.
+  virtual void LastCall() = 0;
   // No more requests are taken; the connection ends when those in flight are answered.
   virtual void Drain() = 0;
   // False: read no more for now.

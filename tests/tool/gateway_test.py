@@ -18,6 +18,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 MAX_WAIT_S = 60
@@ -128,6 +129,56 @@ def check_out_of_descriptors(gateway, server_address):
     assert code == 0, (code, text)
 
 
+def check_replacement(gateway, server_address):
+    """One gateway is replaced by another under load. A balancer leaves the old one out late: no request fails."""
+    old, old_address = start(gateway, server_address, "--listen", "127.0.0.1:0", "--linger", "2s")
+    new, new_address = start(gateway, server_address, "--listen", "127.0.0.1:0")
+    told = threading.Event()  # as the balancer is, of the end of the old one
+    over = threading.Event()
+    counts = {old_address: 0, new_address: 0}
+    problems = []
+
+    def client():
+        try:
+            while not over.is_set():
+                address = new_address if told.is_set() else old_address
+                connection = http.client.HTTPConnection(address, timeout=MAX_WAIT_S)
+                kept = True
+                while kept and not over.is_set():
+                    status, headers, _ = ask(connection, "GET", "/v1/shelves/1/books/2")
+                    assert status == 200, status
+                    counts[address] += 1
+                    kept = headers["connection"] != "close"
+                connection.close()
+        except (OSError, AssertionError, http.client.HTTPException) as error:
+            problems.append(repr(error))
+
+    def until(address, count):
+        while counts[address] < count and not problems:
+            assert time.monotonic() < limit, counts
+            time.sleep(0.01)  # between looks
+
+    limit = time.monotonic() + MAX_WAIT_S
+    clients = [threading.Thread(target=client) for _ in range(4)]
+    for thread in clients:
+        thread.start()
+    try:
+        until(old_address, 100)
+        old.send_signal(signal.SIGTERM)
+        until(old_address, counts[old_address] + 100)  # new connections come to it, since the balancer is late
+        told.set()
+        text = "".join(old.communicate(timeout=MAX_WAIT_S))
+        until(new_address, 100)
+    finally:
+        over.set()
+        for thread in clients:
+            thread.join(MAX_WAIT_S)
+    assert not problems, problems
+    assert old.returncode == 0 and " 0 failed, 0 refused" in text, (old.returncode, text)
+    assert ends(new)[0] == 0
+    print("replaced under load:", counts)
+
+
 def main():
     gateway, library_server, *sanitized = sys.argv[1:]
     server, server_address = start(library_server, "--listen", "127.0.0.1:0")
@@ -137,6 +188,7 @@ def main():
         check_answers(address)
         check_refuses(gateway, server_address, address)
         check_tls(gateway, server_address)
+        check_replacement(gateway, server_address)
         if not sanitized:
             check_out_of_descriptors(gateway, server_address)
         code, text = ends(front)

@@ -36,6 +36,7 @@ struct Flags {
   std::string timeout = "30s";
   std::string stream_timeout = "1h";
   std::string drain = "10s";
+  std::string linger = "0s";
   ServerTlsOptions front_tls;
   bool tls = false;
   TlsOptions tls_options;
@@ -79,6 +80,10 @@ void AddFlags(CLI::App& app, Flags* f) {
   app.add_option("--drain", f->drain,
                  "For requests in flight, after SIGTERM or Ctrl-C; streams end halfway through")
       ->capture_default_str();
+  app.add_option("--linger", f->linger,
+                 "After SIGTERM or Ctrl-C it goes on serving for so long, and sends clients away one by one: "
+                 "behind a balancer, longer than that needs to leave it out")
+      ->capture_default_str();
   app.add_option("--max-connections", f->options.max_connections, "More are closed at once")
       ->capture_default_str();
   app.add_option("--max-requests", f->options.max_requests, "In flight; more are answered 503")
@@ -93,9 +98,10 @@ void AddFlags(CLI::App& app, Flags* f) {
   app.footer(kFooter);
 }
 
-absl::StatusOr<Nanos> TimeOf(const std::string& flag, const std::string& text) {
+absl::StatusOr<Nanos> TimeOf(const std::string& flag, const std::string& text, bool or_none = false) {
   absl::Duration time;
-  if (!absl::ParseDuration(text, &time) || time <= absl::ZeroDuration() || time > absl::Hours(24)) {
+  if (!absl::ParseDuration(text, &time) || time < absl::ZeroDuration() || time > absl::Hours(24) ||
+      (time == absl::ZeroDuration() && !or_none)) {
     return absl::InvalidArgumentError(Join(flag, " ", text, ": give a time such as 500ms, 30s or 5m"));
   }
   return absl::ToChronoNanoseconds(time);
@@ -112,16 +118,24 @@ absl::StatusOr<Catalog> CatalogOf(const Flags& flags) {
            "\nIs the server running? One without reflection needs --proto FILE."));
 }
 
-absl::StatusOr<std::unique_ptr<Gateway>> StartGateway(Flags& flags, Nanos* drain) {
+// How long the gateway takes to end.
+struct Ending {
+  Nanos linger{};
+  Nanos drain{};
+};
+
+absl::StatusOr<std::unique_ptr<Gateway>> StartGateway(Flags& flags, Ending* ending) {
   const absl::StatusOr<Nanos> timeout = TimeOf("--timeout", flags.timeout);
   if (!timeout.ok()) return timeout.status();
   const absl::StatusOr<Nanos> stream_timeout = TimeOf("--stream-timeout", flags.stream_timeout);
   if (!stream_timeout.ok()) return stream_timeout.status();
   const absl::StatusOr<Nanos> drain_time = TimeOf("--drain", flags.drain);
   if (!drain_time.ok()) return drain_time.status();
+  const absl::StatusOr<Nanos> linger = TimeOf("--linger", flags.linger, /*or_none=*/true);
+  if (!linger.ok()) return linger.status();
   flags.options.timeout = *timeout;
   flags.options.stream_timeout = *stream_timeout;
-  *drain = *drain_time;
+  *ending = {.linger = *linger, .drain = *drain_time};
   if (const ServerTlsOptions& front = flags.front_tls;
       !front.certificate_file.empty() || !front.key_file.empty() || !front.client_ca_file.empty()) {
     absl::StatusOr<std::shared_ptr<const ServerTls>> tls = ServerTls::Load(front);
@@ -166,8 +180,8 @@ int Main(int argc, char** argv) {
     std::cout << HelpForTerminal(help.str());
     return code == 0 ? 0 : kBadConfiguration;
   }
-  Nanos drain{};
-  const absl::StatusOr<std::unique_ptr<Gateway>> gateway = StartGateway(flags, &drain);
+  Ending ending;
+  const absl::StatusOr<std::unique_ptr<Gateway>> gateway = StartGateway(flags, &ending);
   if (!gateway.ok()) {
     std::cerr << "curtail-gateway: " << Message(gateway.status()) << "\n";
     return kBadConfiguration;
@@ -177,7 +191,7 @@ int Main(int argc, char** argv) {
   int signal = 0;
   sigwait(&signals, &signal);
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // a second one ends the process
-  const bool all = (*gateway)->Stop(Deadline::In(drain));
+  const bool all = (*gateway)->Stop(Deadline::In(ending.linger + ending.drain), ending.linger);
   const GatewayStats stats = (*gateway)->stats();
   std::cout << stats.requests << " requests, " << stats.failed << " failed, " << stats.refused << " refused, "
             << stats.retried << " retries, " << stats.timed_out << " connections timed out"

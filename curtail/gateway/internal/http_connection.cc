@@ -106,6 +106,7 @@ bool HttpConnection::Decrypt(std::string_view bytes) {
 void HttpConnection::PickVersion() {
   picked_ = true;
   codec_ = tls_->protocol() == TlsStream::kHttp2 ? MakeHttp2Codec(limits_) : MakeHttp1Codec(limits_);
+  if (last_call_) codec_->LastCall();
   if (draining_) codec_->Drain();
 }
 
@@ -200,6 +201,13 @@ void HttpConnection::TellAnswers() {
     const auto at = streamed_.find(stream);
     if (at != streamed_.end()) at->second->OnRoom();
   }
+}
+
+void HttpConnection::LastCall() {
+  if (closed_) return;
+  last_call_ = true;
+  codec_->LastCall();
+  Flush();
 }
 
 void HttpConnection::Drain() {

@@ -70,6 +70,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   size_t unsent(int32_t stream) const { return codec_->unsent(stream) + leaving(); }
   // Sends what is ready and goes on reading. May close the connection.
   void Flush();
+  void LastCall();
   void Drain();
   void Close();
 
@@ -115,6 +116,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   const std::unique_ptr<curtail::internal::TlsStream> tls_;
   curtail::internal::UniqueFd fd_;
   bool closed_ = false;
+  bool last_call_ = false;
   bool draining_ = false;
   bool picked_ = false;   // the version of HTTP
   bool blocked_ = false;  // the socket takes no output for now
