@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "curtail/base/cpus.h"
+#include "curtail/rpc/log.h"
 
 namespace curtail::apps {
 
@@ -44,7 +46,7 @@ Progress::Progress(std::string what, size_t total, bool quiet, std::string unit)
 
 Progress::~Progress() {
   const auto took = std::chrono::steady_clock::now() - start_;
-  if (!quiet_ && took > std::chrono::seconds(1)) Print("\n");
+  if (!quiet_ && took > std::chrono::seconds(1)) Print(/*last=*/true);
 }
 
 void Progress::Add(size_t rows) {
@@ -54,14 +56,16 @@ void Progress::Add(size_t rows) {
   const int64_t ms = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
   int64_t due = next_print_ms_.load(std::memory_order_relaxed);
   if (ms < due || !next_print_ms_.compare_exchange_strong(due, ms + 200, std::memory_order_relaxed)) return;
-  Print("");
+  Print(/*last=*/false);
 }
 
-void Progress::Print(const char* end) const {
+void Progress::Print(bool last) const {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start_;
   const size_t done = done_.load(std::memory_order_relaxed);
-  std::fprintf(stderr, "%s%s: %zu of %zu %s, %.1f s%s", terminal_ ? "\r" : "", what_.c_str(), done, total_,
-               unit_.c_str(), took.count(), end);
+  const std::string text =
+      absl::StrFormat("%s: %d of %d %s, %.1f s", what_, done, total_, unit_, took.count());
+  if (!terminal_) return Log(Severity::kInfo, text, {{"done", done}, {"total", total_}}, /*from=*/"");
+  std::fprintf(stderr, "\r%s%s", text.c_str(), last ? "\n" : "");
 }
 
 }  // namespace curtail::apps

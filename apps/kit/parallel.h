@@ -36,7 +36,7 @@ class Progress {
   void Add(size_t rows);
 
  private:
-  void Print(const char* end) const;
+  void Print(bool last) const;
 
   // Immutable after construction.
   const std::string what_;

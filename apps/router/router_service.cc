@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 
 #include "apps/router/write.h"
 #include "curtail/rpc/coroutine.h"
+#include "curtail/rpc/log.h"
 #include "curtail/store/memcached_codec.h"
 #include "router.curtail.h"
 
@@ -142,7 +142,7 @@ MadeService MakeMidTier(const MidTierOptions& options, Env& env) {
   auto replicas = ReplicaSet::Create(env.Channels("leaf", channel_options), replica_options);
   if (!replicas.ok()) return replicas.status();
   for (const std::string& line : (*replicas)->Recall(Deadline::In(kRecallPatience))) {
-    std::fprintf(stderr, "router: %s\n", line.c_str());
+    Log(Severity::kWarning, line, {}, "router");
   }
   Routing& routing = env.Keep(std::make_unique<Routing>());
   routing.replicas = *std::move(replicas);

@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "apps/social/train.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/host.h"
+#include "curtail/rpc/log.h"
 #include "curtail/store/sql/postgresql_server.h"
 
 namespace curtail::social {
@@ -29,10 +29,11 @@ absl::Status TrainOnStores(const std::string& data) {
   options.quiet = true;
   absl::Status trained = Train(options);
   if (!absl::IsNotFound(trained)) return trained;
-  std::cerr
-      << "nothing is learned: " << Message(trained)
-      << "\n--train wants a --data that has the stores of all services; on a cluster each has a volume of "
-         "its own\n";
+  Log(Severity::kWarning,
+      Join("nothing is learned: ", Message(trained),
+           "\n--train wants a --data that has the stores of all services; on a cluster each has a volume of "
+           "its own"),
+      {}, /*from=*/"");
   return absl::OkStatus();
 }
 

@@ -27,6 +27,7 @@
 #include "curtail/base/terminal.h"
 #include "curtail/rpc/client/resolver/target.h"
 #include "curtail/rpc/in_process.h"
+#include "curtail/rpc/log.h"
 #include "curtail/rpc/retries.h"
 #include "curtail/rpc/server/host_flags.h"
 #include "curtail/rpc/server_main.h"
@@ -41,8 +42,14 @@ namespace {
 
 constexpr int kBadConfiguration = 104;
 
+// `text` is CLI11's about a wrong command line; it ends its lines itself.
+void LogComplaint(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  if (!text.empty()) Log(Severity::kError, text, {}, /*from=*/"");
+}
+
 int Fail(std::string_view program, const absl::Status& status) {
-  std::cerr << program << ": " << Message(status) << "\n";
+  Log(Severity::kError, Message(status), {}, program);
   return kBadConfiguration;
 }
 
@@ -180,7 +187,13 @@ class HostBuilder {
     if (!made.ok()) return made;
     absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(*options, std::move(served_));
     if (!server.ok()) return server.status();
-    for (const std::string& address : (*server)->addresses()) std::cout << "ready " << address << "\n";  // H4
+    for (const std::string& address : (*server)->addresses()) {  // H4
+      if (LogsJson()) {
+        Log(Severity::kInfo, Join("ready ", address), {{"address", address}});
+      } else {
+        std::cout << "ready " << address << "\n";
+      }
+    }
     for (const Instance& instance : instances_) {
       for (const auto& work : instance.env->impl_->works) work.start();  // H5
     }
@@ -424,9 +437,10 @@ class CommandLine {
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      std::ostringstream help;
-      const int code = app_.exit(error, help, std::cerr);
+      std::ostringstream help, complaint;
+      const int code = app_.exit(error, help, complaint);
       std::cout << HelpForTerminal(help.str());
+      LogComplaint(complaint.str());
       return code == 0 ? 0 : kBadConfiguration;
     }
     const std::vector<std::string> unknown = app_.remaining(/*recurse=*/true);

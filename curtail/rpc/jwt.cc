@@ -17,7 +17,6 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -29,6 +28,7 @@
 #include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/auth/jwt_keys.h"
+#include "curtail/rpc/log.h"
 #include "curtail/rpc/transport/file_watch.h"
 
 namespace curtail {
@@ -220,10 +220,12 @@ void JwtVerifier::Impl::Look() {
     watch.BeforeReading();
     absl::StatusOr<std::string> text = ReadFile();
     absl::StatusOr<std::vector<JwtKey>> keys = text.ok() ? KeysOf(*text) : text.status();
-    const std::string line =
-        keys.ok() ? Join("curtail: tokens: read again: ", options.key_file, "\n")
-                  : Join("curtail: tokens: the keys stay as they were: ", Message(keys.status()), "\n");
-    std::fputs(line.c_str(), stderr);
+    if (keys.ok()) {
+      Log(Severity::kInfo, Join("tokens: read again: ", options.key_file), {{"file", options.key_file}});
+    } else {
+      Log(Severity::kError, Join("tokens: the keys stay as they were: ", Message(keys.status())),
+          {{"file", options.key_file}});
+    }
     if (keys.ok()) {
       MutexLock set_lock(mu);
       set = std::make_shared<const KeySet>(KeySet{set->number + 1, *std::move(keys)});

@@ -6,11 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <ctime>
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/rpc/log_line.h"
 
 namespace curtail {
 namespace {
@@ -22,41 +21,6 @@ bool WriteToStderr(std::string_view line) {
   pollfd fd{STDERR_FILENO, POLLOUT, 0};
   if (poll(&fd, 1, 0) != 1 || (fd.revents & POLLOUT) == 0) return false;
   return write(STDERR_FILENO, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-}
-
-// Appends `text` as JSON. Bytes beyond ASCII become the characters of their numbers, so that any bytes are valid.
-void AppendEscaped(std::string_view text, std::string* out) {
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out->push_back('\\');
-      out->push_back(c);
-    } else if (byte < 0x20 || byte >= 0x7f) {
-      char code[8];
-      std::snprintf(code, sizeof code, "\\u%04x", byte);
-      out->append(code);
-    } else {
-      out->push_back(c);
-    }
-  }
-}
-
-void AppendField(std::string_view name, std::string_view value, std::string* out) {
-  out->append(",\"").append(name).append("\":\"");
-  AppendEscaped(value, out);
-  out->push_back('"');
-}
-
-// "2026-01-31T12:00:00.123456Z"
-std::string PresentTime() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  tm parts;
-  gmtime_r(&now.tv_sec, &parts);
-  char date[32], text[64];
-  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(text, sizeof text, "%s.%06ldZ", date, now.tv_nsec / 1000);
-  return text;
 }
 
 // The trace of a W3C traceparent, "00-TRACE-SPAN-FLAGS"; empty if it is none.
@@ -104,20 +68,18 @@ void RequestLog::After(const IncomingCall& call, const absl::Status& status, Nan
 }
 
 std::string RequestLog::Line(const IncomingCall& call, const absl::Status& status, Nanos took) {
-  std::string line = Join("{\"time\":\"", PresentTime(), "\"");
-  AppendField("path", call.path, &line);
-  AppendField("peer", call.context.peer(), &line);
-  AppendField("code", absl::StatusCodeToString(status.code()), &line);
-  line += Join(",\"took_us\":", took.count() / 1000);
-  if (!status.ok()) AppendField("message", Message(status).substr(0, kMaxText), &line);
+  internal::LogLine line(internal::ProcessLogForm(), status.ok() ? Severity::kInfo : Severity::kWarning,
+                         internal::LogTime());
+  line.Add("path", call.path).Add("peer", call.context.peer());
+  line.Add("code", absl::StatusCodeToString(status.code())).Add("took_us", took.count() / 1000);
+  if (!status.ok()) line.Add("message", Message(status).substr(0, kMaxText));
   const std::string_view subject = call.context.properties().Find("jwt.subject").value_or("");
-  if (!subject.empty()) AppendField("subject", subject.substr(0, kMaxText), &line);
+  if (!subject.empty()) line.Add("subject", subject.substr(0, kMaxText));
   const std::string_view trace = TraceOf(call.context.metadata().Find("traceparent").value_or(""));
-  if (!trace.empty()) AppendField("trace", trace, &line);
+  if (!trace.empty()) line.Add("trace", trace);
   const uint64_t left_out = left_out_.exchange(0, std::memory_order_relaxed);
-  if (left_out > 0) line += Join(",\"left_out\":", left_out);
-  line += "}\n";
-  return line;
+  if (left_out > 0) line.Add("left_out", static_cast<int64_t>(left_out));
+  return std::move(line).Take();
 }
 
 }  // namespace curtail

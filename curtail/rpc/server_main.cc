@@ -11,6 +11,7 @@
 
 #include "curtail/base/cpus.h"
 #include "curtail/base/strings.h"
+#include "curtail/rpc/log.h"
 
 namespace curtail {
 namespace {
@@ -24,6 +25,12 @@ sigset_t StopSignals() {
   return set;
 }
 
+// A line on stdout for whoever started the process; where the log is JSON, a line of that.
+void Announce(std::string_view what, const std::string& address) {
+  if (LogsJson()) return Log(Severity::kInfo, Join(what, address), {{"address", address}});
+  std::cout << what << address << "\n";
+}
+
 // Waits for the signal that ends the server. SIGHUP reads TLS keys again, and ends a server that has none.
 std::string_view WaitForStop(Server& server) {
   const sigset_t set = StopSignals();
@@ -34,9 +41,11 @@ std::string_view WaitForStop(Server& server) {
     if (number == SIGINT) return "SIGINT";
     const absl::Status reloaded = server.ReloadTls();
     if (absl::IsFailedPrecondition(reloaded)) return "SIGHUP";
-    std::cerr << "TLS: "
-              << (reloaded.ok() ? "the keys were read again" : Join("the keys stay: ", Message(reloaded)))
-              << "\n";
+    if (reloaded.ok()) {
+      Log(Severity::kInfo, "TLS: the keys were read again");
+    } else {
+      Log(Severity::kError, Join("TLS: the keys stay: ", Message(reloaded)));
+    }
   }
 }
 
@@ -55,27 +64,27 @@ void UnblockStopSignals() {
 
 int ServeUntilSignal(Server& server, Nanos drain) {
   if (server.config().model.reception == Reception::kPoll && UsableCpus() == 1) {
-    std::cerr << "oversubscribed: " << server.config().ToString()
-              << " polls, but it may use one CPU only; it will block\n";
+    const std::string config = server.config().ToString();
+    Log(Severity::kWarning,
+        Join("oversubscribed: ", config, " polls, but it may use one CPU only; it will block"),
+        {{"config", config}});
   }
-  for (const std::string& address : server.addresses()) std::cout << "listening on " << address << "\n";
-  if (!server.admin_address().empty()) std::cout << "admin on " << server.admin_address() << "\n";
-  if (!server.http_admin_address().empty()) {
-    std::cout << "HTTP admin on " << server.http_admin_address() << "\n";
-  }
+  for (const std::string& address : server.addresses()) Announce("listening on ", address);
+  if (!server.admin_address().empty()) Announce("admin on ", server.admin_address());
+  if (!server.http_admin_address().empty()) Announce("HTTP admin on ", server.http_admin_address());
   std::cout.flush();
   if (const auto policy = server.Sample().policy; policy && !policy->note.empty()) {
-    std::cerr << "note: " << policy->note << "\n";
+    Log(Severity::kInfo, Join("note: ", policy->note));
   }
   const std::string_view stopped_by = WaitForStop(server);
-  std::cerr << "draining (" << stopped_by << ")\n";
+  Log(Severity::kInfo, Join("draining (", stopped_by, ")"), {{"signal", stopped_by}});
   // A second signal ends the process at once, by its default action.
   signal(SIGTERM, SIG_DFL);
   signal(SIGINT, SIG_DFL);
   signal(SIGHUP, SIG_IGN);
   UnblockStopSignals();
   const absl::Status drained = server.Drain(Deadline::In(drain));
-  if (!drained.ok()) std::cerr << "drain: " << Message(drained) << "\n";
+  if (!drained.ok()) Log(Severity::kError, Join("drain: ", Message(drained)));
   // A thread that is stuck in a handler cannot be joined: leave without unwinding.
   std::cout.flush();
   if (absl::IsAborted(drained)) std::_Exit(1);

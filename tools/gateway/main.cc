@@ -13,6 +13,7 @@
 #include "curtail/base/terminal.h"
 #include "curtail/gateway/gateway.h"
 #include "curtail/gateway/page/page.h"
+#include "curtail/rpc/log.h"
 #include "curtail/rpc/retries.h"
 
 namespace curtail::gateway {
@@ -161,6 +162,12 @@ absl::StatusOr<std::unique_ptr<Gateway>> StartGateway(Flags& flags, Ending* endi
   return Gateway::Start(flags.options, *std::move(catalog));
 }
 
+// A line on stdout; where the log is JSON, a line of that.
+void Say(const std::string& text) {
+  if (LogsJson()) return Log(Severity::kInfo, text);
+  std::cout << text << std::endl;
+}
+
 int Main(int argc, char** argv) {
   // Before any thread starts, so that the signals come to sigwait() alone.
   sigset_t signals;
@@ -175,27 +182,31 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    std::ostringstream help;
-    const int code = app.exit(error, help, std::cerr);
+    std::ostringstream help, complaint;
+    const int code = app.exit(error, help, complaint);
     std::cout << HelpForTerminal(help.str());
+    std::string text = complaint.str();
+    while (text.ends_with('\n')) text.pop_back();
+    if (!text.empty()) Log(Severity::kError, text, {}, /*from=*/"");
     return code == 0 ? 0 : kBadConfiguration;
   }
   Ending ending;
   const absl::StatusOr<std::unique_ptr<Gateway>> gateway = StartGateway(flags, &ending);
   if (!gateway.ok()) {
-    std::cerr << "curtail-gateway: " << Message(gateway.status()) << "\n";
+    Log(Severity::kError, Message(gateway.status()), {}, "curtail-gateway");
     return kBadConfiguration;
   }
-  std::cout << "listening on " << (*gateway)->address() << " for " << flags.options.target << ", "
-            << (*gateway)->route_count() << " routes" << std::endl;
+  Say(Join("listening on ", (*gateway)->address(), " for ", flags.options.target, ", ",
+           (*gateway)->route_count(), " routes"));
   int signal = 0;
   sigwait(&signals, &signal);
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // a second one ends the process
+  if (LogsJson()) Log(Severity::kInfo, "draining", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   const bool all = (*gateway)->Stop(Deadline::In(ending.linger + ending.drain), ending.linger);
   const GatewayStats stats = (*gateway)->stats();
-  std::cout << stats.requests << " requests, " << stats.failed << " failed, " << stats.refused << " refused, "
-            << stats.retried << " retries, " << stats.timed_out << " connections timed out"
-            << (all ? "" : "; some were not answered") << std::endl;
+  Say(Join(stats.requests, " requests, ", stats.failed, " failed, ", stats.refused, " refused, ",
+           stats.retried, " retries, ", stats.timed_out, " connections timed out",
+           all ? "" : "; some were not answered"));
   return all ? 0 : 1;
 }
 

@@ -2,9 +2,9 @@
 #include "curtail/rpc/server/limits.h"
 
 #include <chrono>
-#include <cstdio>
 
 #include "curtail/base/strings.h"
+#include "curtail/rpc/log.h"
 
 namespace curtail::internal {
 namespace {
@@ -28,9 +28,9 @@ void LimitCounters::Count(size_t limit, std::string_view peer) {
   int64_t told = counter.told.load(std::memory_order_relaxed);
   if (told != 0 && now - told < kBetweenLines.count()) return;
   if (!counter.told.compare_exchange_strong(told, now, std::memory_order_relaxed)) return;
-  const std::string line = Join("curtail: a client has reached the limit of ", NameOf(limit), ": ", peer,
-                                "; ", times, " so far\n");
-  std::fputs(line.c_str(), stderr);
+  Log(Severity::kWarning,
+      Join("a client has reached the limit of ", NameOf(limit), ": ", peer, "; ", times, " so far"),
+      {{"limit", NameOf(limit)}, {"peer", peer}, {"times", times}});
 }
 
 std::vector<LimitCount> LimitCounters::Sample() const {

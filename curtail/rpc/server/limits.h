@@ -33,7 +33,7 @@ enum class ServerLimit : uint8_t {
 };
 inline constexpr size_t kAllLimits = wire::kLimits + 12;
 
-// A LimitCounters counts for each limit, and writes a line to stderr once in ten seconds at most for each but kRefused.
+// A LimitCounters counts for each limit, and logs a line (log.h) once in ten seconds at most for each but kRefused.
 // Thread-safe.
 class LimitCounters {
  public:

@@ -20,7 +20,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -30,6 +29,7 @@
 #include "curtail/exec/fifo_order.h"
 #include "curtail/exec/priority_order.h"
 #include "curtail/exec/spin_budget.h"
+#include "curtail/rpc/log.h"
 #include "curtail/rpc/server/profile_file.h"
 #include "curtail/rpc/server/server_connection.h"
 #include "curtail/wire/metadata.h"
@@ -70,11 +70,12 @@ void KeepFreedMemory() {
 }
 
 void WarnOfBlocking(const TaskKind& kind) {
-  const std::string warning = Join(
-      "curtail: ", kind.name,
-      " sleeps outside of curtail's waits, in a lock, a file or a blocking call; from now on each of its "
-      "calls has a thread of its own\n");
-  std::fputs(warning.c_str(), stderr);
+  Log(Severity::kWarning,
+      Join(
+          kind.name,
+          " sleeps outside of curtail's waits, in a lock, a file or a blocking call; from now on each of its "
+          "calls has a thread of its own"),
+      {{"path", kind.name}});
 }
 
 }  // namespace

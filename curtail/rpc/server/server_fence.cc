@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/server/server_fence.h"
 
-#include <cstdio>
 #include <string>
 
 #include "curtail/base/strings.h"
@@ -9,6 +8,7 @@
 #include "curtail/fence/path_id.h"
 #include "curtail/rpc/client/config/call_policy.h"
 #include "curtail/rpc/context.h"
+#include "curtail/rpc/log.h"
 #include "curtail/rpc/server/method_table.h"
 
 namespace curtail::internal {
@@ -108,9 +108,9 @@ FenceStats ServerFence::Sample() const {
 }
 
 void ServerFence::WarnOfCall(uint32_t method, std::string_view path) const {
-  const std::string line = Join("curtail: ", classes_.PathOf(method), " calls ", path,
-                                ", a service that it has not declared (Paths())\n");
-  std::fputs(line.c_str(), stderr);
+  const auto caller = classes_.PathOf(method);
+  Log(Severity::kWarning, Join(caller, " calls ", path, ", a service that it has not declared (Paths())"),
+      {{"path", caller}, {"calls", path}});
 }
 
 }  // namespace curtail::internal

@@ -5,10 +5,10 @@
 // together, the old ones stay, and the next change is another reason to read them.
 #include "curtail/rpc/transport/tls_keys.h"
 
-#include <cstdio>
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/rpc/log.h"
 #include "curtail/rpc/transport/tls_stream.h"
 
 namespace curtail::internal {
@@ -40,10 +40,12 @@ std::shared_ptr<const TlsContext> TlsKeys::Current() {
   MutexLock lock(mu_);
   if (!watch_.Changed(Now())) return context_;
   const absl::Status reloaded = ReloadLocked();
-  const std::string line = reloaded.ok()
-                               ? Join("curtail: TLS: read again: ", watch_.first(), "\n")
-                               : Join("curtail: TLS: the keys stay as they were: ", Message(reloaded), "\n");
-  std::fputs(line.c_str(), stderr);
+  if (reloaded.ok()) {
+    Log(Severity::kInfo, Join("TLS: read again: ", watch_.first()), {{"file", watch_.first()}});
+  } else {
+    Log(Severity::kError, Join("TLS: the keys stay as they were: ", Message(reloaded)),
+        {{"file", watch_.first()}});
+  }
   return context_;
 }
 

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/log.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "curtail/base/strings.h"
+#include "curtail/rpc/log_line.h"
+
+namespace curtail {
+namespace internal {
+namespace {
+
+void AppendEscaped(std::string_view text, std::string* out) {
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out->push_back('\\');
+      out->push_back(c);
+    } else if (byte < 0x20 || byte >= 0x7f) {
+      char code[8];
+      std::snprintf(code, sizeof code, "\\u%04x", byte);
+      out->append(code);
+    } else {
+      out->push_back(c);
+    }
+  }
+}
+
+std::string_view SeverityName(Severity severity) {
+  switch (severity) {
+    case Severity::kInfo:
+      return "INFO";
+    case Severity::kWarning:
+      return "WARNING";
+    case Severity::kError:
+      return "ERROR";
+  }
+  return "";
+}
+
+std::string Variable(const char* name, std::string otherwise) {
+  const char* const value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? std::move(otherwise) : value;
+}
+
+std::string HostName() {
+  char name[HOST_NAME_MAX + 1] = {};
+  gethostname(name, HOST_NAME_MAX);
+  return name;
+}
+
+}  // namespace
+
+LogForm LogForm::FromEnvironment() {
+  return {.json = Variable("CURTAIL_LOG_FORMAT", "text") == "json",
+          .service = Variable("CURTAIL_LOG_SERVICE", program_invocation_short_name),
+          .instance = Variable("CURTAIL_LOG_INSTANCE", HostName())};
+}
+
+const LogForm& ProcessLogForm() {
+  static const LogForm form = LogForm::FromEnvironment();
+  return form;
+}
+
+LogLine::LogLine(const LogForm& form, Severity severity, const timespec& now) {
+  tm parts;
+  gmtime_r(&now.tv_sec, &parts);
+  char date[32], time[64];
+  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(time, sizeof time, "%s.%06ldZ", date, now.tv_nsec / 1000);
+  line_ = Join("{\"time\":\"", time, "\"");
+  if (form.json)
+    Add("severity", SeverityName(severity)).Add("service", form.service).Add("instance", form.instance);
+}
+
+LogLine& LogLine::Add(std::string_view name, std::string_view text) {
+  line_.append(",\"").append(name).append("\":\"");
+  AppendEscaped(text, &line_);
+  line_.push_back('"');
+  return *this;
+}
+
+LogLine& LogLine::Add(std::string_view name, int64_t number) {
+  line_ += Join(",\"", name, "\":", number);
+  return *this;
+}
+
+std::string LogLine::Take() && {
+  line_ += "}\n";
+  return std::move(line_);
+}
+
+timespec LogTime() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return now;
+}
+
+std::string LogText(const LogForm& form, const timespec& now, Severity severity, std::string_view message,
+                    std::initializer_list<LogField> fields, std::string_view from) {
+  if (!form.json) return from.empty() ? Join(message, "\n") : Join(from, ": ", message, "\n");
+  LogLine line(form, severity, now);
+  line.Add("message", message);
+  for (const LogField& field : fields) {
+    std::visit([&](const auto& value) { line.Add(field.name, value); }, field.value);
+  }
+  return std::move(line).Take();
+}
+
+}  // namespace internal
+
+void Log(Severity severity, std::string_view message, std::initializer_list<LogField> fields,
+         std::string_view from) {
+  const std::string line =
+      internal::LogText(internal::ProcessLogForm(), internal::LogTime(), severity, message, fields, from);
+  std::fputs(line.c_str(), stderr);
+}
+
+bool LogsJson() { return internal::ProcessLogForm().json; }
+
+}  // namespace curtail

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// log.h - what a process tells its operator on stderr: a line of text, or a line of JSON.
+//
+//   curtail::Log(curtail::Severity::kWarning, "the disk is nearly full", {{"free_mib", 12}});
+//
+//   curtail: the disk is nearly full
+//   {"time":"2026-01-31T12:00:00.123456Z","severity":"WARNING","service":"cart",
+//    "instance":"shop-cart-6f7d-x2x","message":"the disk is nearly full","free_mib":12}
+//
+// The environment chooses, so that a process has one form from its first line on, a wrong command
+// line included: CURTAIL_LOG_FORMAT=json. CURTAIL_LOG_SERVICE and CURTAIL_LOG_INSTANCE name the
+// process; without them it is the program and the machine. It is read once, at the first line.
+//
+// For what an operator may have to act on, not for requests: those are RequestLog's. A line is
+// written at once, and waits for a reader of stderr that is behind. Any thread.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+#include <variant>
+
+namespace curtail {
+
+enum class Severity : uint8_t { kInfo, kWarning, kError };
+
+// A LogField is for programs to search by, beside the message. Its texts live as long as the call.
+struct LogField {
+  LogField(std::string_view n, std::string_view text) : name(n), value(text) {}
+  LogField(std::string_view n, const char* text) : name(n), value(std::string_view(text)) {}
+  LogField(std::string_view n, std::integral auto number) : name(n), value(static_cast<int64_t>(number)) {}
+
+  std::string_view name;
+  std::variant<std::string_view, int64_t> value;
+};
+
+// Writes "FROM: MESSAGE", or without FROM the message alone. `fields` are in the JSON only, so
+// `message` says all to people. The names of fields are none of those above.
+void Log(Severity severity, std::string_view message, std::initializer_list<LogField> fields = {},
+         std::string_view from = "curtail");
+
+// True if the lines of this process are JSON. Then a program has no other text on stdout either,
+// unless it is a result that somebody asked for.
+bool LogsJson();
+
+}  // namespace curtail

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/log.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "curtail/rpc/log_line.h"
+
+namespace curtail {
+namespace {
+
+using internal::LogForm;
+using internal::LogText;
+
+constexpr timespec kTime{1769860800, 123456789};  // 2026-01-31T12:00:00Z
+
+const LogForm kText;
+const LogForm kJson{.json = true, .service = "cart", .instance = "shop-cart-x2x"};
+
+TEST(Log, TextIsTheMessageAndWhoSaysIt) {
+  EXPECT_EQ(LogText(kText, kTime, Severity::kWarning, "careful", {{"limit", "queue"}}, "curtail"),
+            "curtail: careful\n");
+  EXPECT_EQ(LogText(kText, kTime, Severity::kInfo, "rows: 5 of 5", {}, ""), "rows: 5 of 5\n");
+}
+
+TEST(Log, JsonIsAnObjectALine) {
+  EXPECT_EQ(LogText(kJson, kTime, Severity::kWarning, "careful",
+                    {{"limit", "queue"}, {"times", uint64_t{3}}, {"change", -1}}, "curtail"),
+            R"({"time":"2026-01-31T12:00:00.123456Z","severity":"WARNING","service":"cart",)"
+            R"("instance":"shop-cart-x2x","message":"careful","limit":"queue","times":3,"change":-1})"
+            "\n");
+}
+
+TEST(Log, JsonTakesAnyBytes) {
+  const std::string line =
+      LogText(kJson, kTime, Severity::kError, "a \"b\"\nc\\\x01\xff", {{"peer", "\r\n"}}, "curtail");
+  EXPECT_NE(line.find(R"("severity":"ERROR")"), line.npos) << line;
+  EXPECT_NE(line.find(R"("message":"a \"b\"\u000ac\\\u0001\u00ff","peer":"\u000d\u000a"})"), line.npos)
+      << line;
+  EXPECT_EQ(line.find('\n'), line.size() - 1) << "one line";
+}
+
+TEST(Log, TheEnvironmentSaysTheForm) {
+  unsetenv("CURTAIL_LOG_FORMAT");
+  LogForm form = LogForm::FromEnvironment();
+  EXPECT_FALSE(form.json);
+  EXPECT_EQ(form.service, program_invocation_short_name);
+  EXPECT_FALSE(form.instance.empty()) << "the name of the machine";
+  setenv("CURTAIL_LOG_FORMAT", "json", 1);
+  setenv("CURTAIL_LOG_SERVICE", "cart", 1);
+  setenv("CURTAIL_LOG_INSTANCE", "shop-cart-x2x", 1);
+  form = LogForm::FromEnvironment();
+  for (const char* name : {"CURTAIL_LOG_FORMAT", "CURTAIL_LOG_SERVICE", "CURTAIL_LOG_INSTANCE"})
+    unsetenv(name);
+  EXPECT_TRUE(form.json);
+  EXPECT_EQ(form.service, "cart");
+  EXPECT_EQ(form.instance, "shop-cart-x2x");
+}
+
+}  // namespace
+}  // namespace curtail
