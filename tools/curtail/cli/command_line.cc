@@ -430,6 +430,7 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
       {AddStatus(app, &line->status), Command::kStatus},
       {AddObserve(app, &line->observe), Command::kObserve},
       {AddTop(app, &line->top), Command::kTop},
+      {AddDashboard(app, &line->dashboard), Command::kDashboard},
       {AddTraces(app, &line->traces), Command::kTraces},
       {AddRender(app, &line->render), Command::kRender},
       {AddReport(app, &line->report), Command::kReport},

@@ -18,6 +18,7 @@
 #include "tools/curtail/load/compare_results_command.h"
 #include "tools/curtail/load/load_flags.h"
 #include "tools/curtail/load/report_command.h"
+#include "tools/curtail/observe/dashboard_command.h"
 #include "tools/curtail/observe/observe_command.h"
 #include "tools/curtail/observe/top_command.h"
 #include "tools/curtail/observe/traces_command.h"
@@ -44,6 +45,7 @@ enum class Command {
   kStatus,
   kObserve,
   kTop,
+  kDashboard,
   kTraces,
   kRender,
   kReport,
@@ -66,6 +68,7 @@ struct CommandLine {
   StatusFlags status;
   ObserveFlags observe;
   TopFlags top;
+  DashboardFlags dashboard;
   TracesFlags traces;
   RenderFlags render;
   ReportFlags report;

@@ -13,6 +13,7 @@
 #include "tools/curtail/deploy/status_command.h"
 #include "tools/curtail/deploy/switch_command.h"
 #include "tools/curtail/deploy/up_command.h"
+#include "tools/curtail/observe/dashboard_command.h"
 #include "tools/curtail/observe/observe_command.h"
 #include "tools/curtail/observe/top_command.h"
 #include "tools/curtail/observe/top_table.h"
@@ -232,6 +233,34 @@ CLI::App* AddTop(CLI::App& app, TopFlags* f) {
       "  curtail top hdsearch\n"
       "  curtail top hdsearch --seconds 60 --sort p99 > top.txt\n"
       "  curtail top hdsearch --json | jq -c '.services[] | [.service, .calls_per_s, .p99_us]'");
+  return command;
+}
+
+CLI::App* AddDashboard(CLI::App& app, DashboardFlags* f) {
+  CLI::App* command = app.add_subcommand(
+      "dashboard", "Show an application to a browser that others started, such as a cluster");
+  command->add_option("APP", f->application, "Its name")->required();
+  command->add_option("--listen", f->listen, "A port of this machine, or HOST:PORT")->capture_default_str();
+  command
+      ->add_option(
+          "--service", f->services,
+          "NAME=HOST:PORT,...: a service and its HTTP admin ports; a name may have several addresses")
+      ->required()
+      ->allow_extra_args(false);
+  command
+      ->add_option("--calls", f->calls,
+                   "NAME=NAME,...: the services that a service calls; those without --service are not read")
+      ->allow_extra_args(false);
+  command->add_option("--entry", f->entry, "The service that clients call");
+  command->footer(
+      "Names are looked up every 5 s, so processes come and go. What curtail up starts has its own: "
+      "--dashboard.\n"
+      "curtail render starts it on a cluster.\n"
+      "Example:\n"
+      "  curtail dashboard shop --service front=shop-front:9464 --service "
+      "leaf=shop-leaf-0:9464,shop-leaf-1:9464 "
+      "\\\n"
+      "                         --calls front=leaf --entry front");
   return command;
 }
 

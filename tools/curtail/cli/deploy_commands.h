@@ -18,6 +18,7 @@ struct RenderFlags;
 struct StatusFlags;
 struct SwitchFlags;
 struct TopFlags;
+struct DashboardFlags;
 struct TracesFlags;
 struct UpFlags;
 
@@ -31,6 +32,7 @@ CLI::App* AddSwitch(CLI::App& app, SwitchFlags* f);
 CLI::App* AddStatus(CLI::App& app, StatusFlags* f);
 CLI::App* AddObserve(CLI::App& app, ObserveFlags* f);
 CLI::App* AddTop(CLI::App& app, TopFlags* f);
+CLI::App* AddDashboard(CLI::App& app, DashboardFlags* f);
 CLI::App* AddTraces(CLI::App& app, TracesFlags* f);
 CLI::App* AddRender(CLI::App& app, RenderFlags* f);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // curtail: the command line. Each sub-command is a file of its own; this one only wires them.
+#include <stdlib.h>
+
 #include "tools/curtail/cli/command_line.h"
 #include "tools/curtail/cli/interrupt.h"
 #include "tools/curtail/load/load_command.h"
@@ -11,6 +13,8 @@ int main(int argc, char** argv) {
   Console console;
   CommandLine line;
   if (const std::optional<int> done = ParseCommandLine(argc, argv, console, &line)) return *done;
+  // The processes that it starts say "ready" to it, in text.
+  if (line.command != Command::kDashboard) unsetenv("CURTAIL_LOG_FORMAT");
   switch (line.command) {
     case Command::kUp:
       return RunUp(line.up, console, stop);
@@ -40,6 +44,8 @@ int main(int argc, char** argv) {
       return RunObserve(line.observe, console, stop);
     case Command::kTop:
       return RunTop(line.top, console, stop);
+    case Command::kDashboard:
+      return RunDashboard(line.dashboard, console, stop);
     case Command::kTraces:
       return RunTraces(line.traces, console, stop);
     case Command::kRender:

@@ -58,8 +58,8 @@ DashboardInstance InstanceOf(const ProcessState& process) {
 
 class Dashboard::Impl {
  public:
-  explicit Impl(const Topology& topology)
-      : application_(topology.application), services_(GraphOf(topology)) {}
+  Impl(std::string application, std::vector<observe::DashboardService> services)
+      : application_(std::move(application)), services_(std::move(services)) {}
   ~Impl();
 
   absl::Status Begin(const std::string& text);
@@ -210,11 +210,16 @@ wire::HttpReply Dashboard::Impl::Traces() {
   return HttpAdminReply(200, kJson, latest_.traces);
 }
 
-absl::StatusOr<std::unique_ptr<Dashboard>> Dashboard::Start(const std::string& text,
-                                                            const Topology& topology) {
-  auto impl = std::make_unique<Impl>(topology);
+absl::StatusOr<std::unique_ptr<Dashboard>> Dashboard::Start(const std::string& text, std::string application,
+                                                            std::vector<observe::DashboardService> services) {
+  auto impl = std::make_unique<Impl>(std::move(application), std::move(services));
   if (absl::Status begun = impl->Begin(text); !begun.ok()) return begun;
   return std::unique_ptr<Dashboard>(new Dashboard(std::move(impl)));
+}
+
+absl::StatusOr<std::unique_ptr<Dashboard>> Dashboard::Start(const std::string& text,
+                                                            const Topology& topology) {
+  return Start(text, topology.application, GraphOf(topology));
 }
 
 Dashboard::Dashboard(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -5,8 +5,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "curtail/observe/dashboard.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/topology.h"
 
@@ -17,6 +19,8 @@ namespace curtail::tool {
 class Dashboard {
  public:
   // `text` as of --http-admin: a port alone is open to this machine only. Errors: those of listening there.
+  static absl::StatusOr<std::unique_ptr<Dashboard>> Start(const std::string& text, std::string application,
+                                                          std::vector<observe::DashboardService> services);
   static absl::StatusOr<std::unique_ptr<Dashboard>> Start(const std::string& text, const Topology& topology);
   ~Dashboard();
   Dashboard(const Dashboard&) = delete;

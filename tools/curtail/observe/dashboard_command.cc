@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/observe/dashboard_command.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "curtail/base/strings.h"
+#include "curtail/rpc/log.h"
+#include "tools/curtail/cli/exit_code.h"
+#include "tools/curtail/cli/interrupt.h"
+#include "tools/curtail/observe/dashboard.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr Nanos kBetweenLooks = std::chrono::seconds(5);
+constexpr pid_t kPidInContainer = 1;  // of a container's program
+
+absl::Status Wrong(const std::string& flag, const std::string& value, const char* form) {
+  return absl::InvalidArgumentError(absl::StrCat(flag, " ", value, ": its form is ", form));
+}
+
+// "NAME=WORD,WORD" in two; none for any other text.
+std::optional<std::pair<std::string, std::vector<std::string>>> NamedWords(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == text.npos) return std::nullopt;
+  std::vector<std::string> words = absl::StrSplit(text.substr(equals + 1), ',');
+  if (std::find(words.begin(), words.end(), "") != words.end()) return std::nullopt;
+  return std::pair(text.substr(0, equals), std::move(words));
+}
+
+observe::DashboardService& ServiceNamed(const std::string& name,
+                                        std::vector<observe::DashboardService>* services) {
+  const auto found =
+      std::find_if(services->begin(), services->end(), [&](const auto& s) { return s.name == name; });
+  if (found != services->end()) return *found;
+  services->emplace_back().name = name;
+  return services->back();
+}
+
+enum class Lookup { kFound, kNone, kNoAnswer };
+
+// The addresses of a name, in order, without those that are there twice.
+Lookup LookUp(const Watched::Place& place, std::vector<std::string>* addresses) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int error = getaddrinfo(place.host.c_str(), place.port.c_str(), &hints, &list);
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(list, &freeaddrinfo);
+  if (error == EAI_AGAIN) return Lookup::kNoAnswer;
+  if (error != 0) return Lookup::kNone;
+  for (const addrinfo* at = list; at != nullptr; at = at->ai_next) {
+    std::array<char, NI_MAXHOST> host;
+    if (getnameinfo(at->ai_addr, at->ai_addrlen, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) == 0)
+      addresses->emplace_back(host.data());
+  }
+  std::sort(addresses->begin(), addresses->end());
+  addresses->erase(std::unique(addresses->begin(), addresses->end()), addresses->end());
+  return addresses->empty() ? Lookup::kNone : Lookup::kFound;
+}
+
+// "hdsearch-leaf-0" of hdsearch -> "leaf-0": all of the page is of one application.
+std::string ShortName(const Watched& watched, const std::string& host) {
+  const std::string prefix = watched.application + "-";
+  return absl::StartsWith(host, prefix) ? host.substr(prefix.size()) : host;
+}
+
+ProcessState StateAt(const Watched& watched, const Watched::Place& place, const std::string& address) {
+  ProcessState process;
+  process.name = ShortName(watched, place.host);
+  if (place.host != address) absl::StrAppend(&process.name, " ", address);
+  process.service = place.service;
+  process.state = "ready";
+  process.pid = kPidInContainer;
+  const bool v6 = address.find(':') != address.npos;
+  process.address = process.http_admin = absl::StrCat(v6 ? "[" : "", address, v6 ? "]:" : ":", place.port);
+  return process;
+}
+
+void AppendOfService(const UpState& from, const std::string& host, const Watched& watched, UpState* to) {
+  const std::string name = ShortName(watched, host);
+  for (const ProcessState& process : from.processes) {
+    if (process.name == name || absl::StartsWith(process.name, name + " ")) to->processes.push_back(process);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Watched> WatchedBy(const DashboardFlags& flags) {
+  Watched watched{.application = flags.application};
+  for (const std::string& text : flags.services) {
+    const auto service = NamedWords(text);
+    constexpr char kForm[] = "NAME=HOST:PORT,HOST:PORT";
+    if (!service) return Wrong("--service", text, kForm);
+    ServiceNamed(service->first, &watched.services);
+    for (const std::string& address : service->second) {
+      const size_t colon = address.rfind(':');
+      const std::optional<double> port = ParseNumber(std::string_view(address).substr(colon + 1));
+      if (colon == 0 || colon == address.npos || !port || *port < 1 || *port > 65535)
+        return Wrong("--service", text, kForm);
+      std::string host = address.substr(0, colon);
+      if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+      watched.places.push_back({service->first, std::move(host), address.substr(colon + 1)});
+    }
+  }
+  for (const std::string& text : flags.calls) {
+    const auto calls = NamedWords(text);
+    if (!calls) return Wrong("--calls", text, "NAME=NAME,NAME");
+    ServiceNamed(calls->first, &watched.services).calls = calls->second;
+    for (const std::string& callee : calls->second) ServiceNamed(callee, &watched.services);
+  }
+  if (!flags.entry.empty()) ServiceNamed(flags.entry, &watched.services).entry = true;
+  return watched;
+}
+
+UpState FindProcesses(const Watched& watched, const UpState& last) {
+  UpState state{.application = watched.application, .entry = {}, .settings = {}, .processes = {}};
+  bool answers = true;
+  for (const Watched::Place& place : watched.places) {
+    std::vector<std::string> addresses;
+    const Lookup found = answers ? LookUp(place, &addresses) : Lookup::kNoAnswer;
+    answers = found != Lookup::kNoAnswer;
+    if (!answers) {
+      AppendOfService(last, place.host, watched, &state);
+      continue;
+    }
+    for (const std::string& address : addresses) state.processes.push_back(StateAt(watched, place, address));
+    if (addresses.empty()) {
+      ProcessState& none = state.processes.emplace_back();
+      none.name = ShortName(watched, place.host);
+      none.service = place.service;
+      none.state = "no pod";
+    }
+  }
+  for (const observe::DashboardService& service : watched.services) {
+    const bool placed = std::any_of(watched.places.begin(), watched.places.end(),
+                                    [&](const auto& place) { return place.service == service.name; });
+    if (placed) continue;
+    ProcessState& other = state.processes.emplace_back();
+    other.name = other.service = service.name;
+    other.state = "external";
+  }
+  return state;
+}
+
+int RunDashboard(const DashboardFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  const auto fail = [&](const absl::Status& status, const char* hint) {
+    if (LogsJson()) {
+      Log(Severity::kError, Message(status));
+    } else {
+      console.Error(std::string(Message(status)), hint);
+    }
+    return kBadConfig;
+  };
+  const absl::StatusOr<Watched> watched = WatchedBy(flags);
+  if (!watched.ok()) return fail(watched.status(), "see curtail dashboard --help");
+  const absl::StatusOr<std::unique_ptr<Dashboard>> dashboard =
+      Dashboard::Start(flags.listen, watched->application, watched->services);
+  if (!dashboard.ok()) return fail(dashboard.status(), "--listen takes another address");
+  const std::string where = absl::StrCat("the dashboard is at http://", (*dashboard)->address(), "/");
+  if (LogsJson()) {
+    Log(Severity::kInfo, where, {{"address", (*dashboard)->address()}});
+  } else {
+    console.Print(where + "\n");
+  }
+  UpState state;
+  do {
+    state = FindProcesses(*watched, state);
+    (*dashboard)->Update(state);
+  } while (WaitUntil(Now() + kBetweenLooks, stop));
+  return kOk;
+}
+
+}  // namespace curtail::tool
