@@ -328,9 +328,9 @@ absl::Status Topology::Check() const {
       return absl::InvalidArgumentError(absl::StrCat(
           s.name, " keeps ", s.keeps, ", which is no variable; name the one that has its folder"));
     }
-    if (s.scales && (!s.IsHosted() || !s.keeps.empty())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(s.name, ": scales is for curtail services that keep no data"));
+    if (s.scales && ((!s.IsHosted() && s.protocol != "http") || !s.keeps.empty())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          s.name, ": scales is for curtail services and for protocol: http, if they keep no data"));
     }
     for (const Wiring& call : s.calls) {
       const ServiceSpec* callee = t.Find(call.service);

@@ -5,25 +5,28 @@
 // curtail services look their callees up once, and are looked up once, hence their Service has an address.
 //
 // There is no hook before the end of a pod: a curtail service that gets SIGTERM says goodbye to its clients and answers
-// what is under way, and a client makes a call that no server has seen elsewhere.
+// what is under way, and a client makes a call that no server has seen elsewhere. A gateway has clients of HTTP, whom only
+// the address of its Service sends elsewhere: it serves on until the cluster has left it out of that.
 #include "tools/curtail/render/kubernetes.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/curtail/render/dashboard_objects.h"
 #include "tools/curtail/render/markers.h"
+#include "tools/curtail/render/object_parts.h"
 
 namespace curtail::tool {
 namespace {
 
-constexpr int kDnsPort = 53;
 constexpr int kKeptSeconds = 600;      // the job of a load test, after its end
 constexpr int kAfterDrainSeconds = 5;  // for a process to end once it has drained
 
-class Objects {
+class Objects : private ObjectParts {
  public:
-  explicit Objects(const Plan& plan) : plan_(plan), application_(plan.topology.application) {}
+  explicit Objects(const Plan& plan)
+      : ObjectParts(plan.topology.application), plan_(plan), application_(plan.topology.application) {}
 
   Yaml LoadJob(const std::vector<std::string>& command) const {
     Yaml pod = PodBase();
@@ -53,11 +56,14 @@ class Objects {
   std::vector<ObjectFile> All() const {
     std::vector<ObjectFile> files;
     for (const ServicePlan& service : plan_.services) files.push_back(OfService(service));
+    if (!plan_.dashboard.empty()) files.push_back(DashboardObjects(plan_));
     if (!plan_.prepare.empty()) files.push_back({"prepare.yaml", {{PrepareJob(), {"prepare.enabled"}}}});
     return files;
   }
 
  private:
+  const char* PortName(const ServicePlan& service) const { return service.spec->grpc() ? "grpc" : "tcp"; }
+
   ObjectFile OfService(const ServicePlan& service) const {
     ObjectFile file{service.spec->name + ".yaml", {}};
     std::vector<std::string> there;
@@ -75,54 +81,6 @@ class Objects {
     add(Policy(service), {"networkPolicy.enabled"});
     if (service.spec->IsHosted()) add(Monitor(service), {"serviceMonitor.enabled"});
     return file;
-  }
-
-  // ----- parts of several objects ------------------------------------------------------------------------------------
-
-  // The labels of ServiceLabels() and Labels() are those by which objects find pods, and never change.
-  Yaml ServiceLabels(const std::string& service) const {
-    return Yaml::Map({{"app.kubernetes.io/name", application_}, {"app.kubernetes.io/component", service}});
-  }
-  Yaml Labels(const ServicePlan& service, const InstancePlan& workload) const {
-    return ServiceLabels(service.spec->name).Add("curtail-instance", workload.instance);
-  }
-  // With those that tell people and tools of which installation an object is a part.
-  Yaml Described(Yaml labels) const {
-    labels.Add("app.kubernetes.io/instance", ValueOf("Release.Name"));
-    return labels.Add("app.kubernetes.io/managed-by", ValueOf("Release.Service"));
-  }
-  Yaml Selector(Yaml labels) const { return Yaml::Map({{"matchLabels", std::move(labels)}}); }
-
-  Yaml Begin(const char* version, const char* kind, const std::string& name, Yaml labels) const {
-    return Yaml::Map({{"apiVersion", version},
-                      {"kind", kind},
-                      {"metadata", Yaml::Map({{"name", name}, {"labels", Described(std::move(labels))}})}});
-  }
-
-  const char* PortName(const ServicePlan& service) const { return service.spec->grpc() ? "grpc" : "tcp"; }
-
-  // The security contexts of the restricted Pod Security Standard.
-  Yaml PodSecurity() const {
-    return Yaml::Map({{"runAsNonRoot", true},
-                      {"runAsUser", kUser},
-                      {"runAsGroup", kUser},
-                      {"fsGroup", kUser},
-                      {"seccompProfile", Yaml::Map({{"type", "RuntimeDefault"}})}});
-  }
-  Yaml ContainerSecurity() const {
-    return Yaml::Map({{"allowPrivilegeEscalation", false},
-                      {"readOnlyRootFilesystem", true},
-                      {"capabilities", Yaml::Map({{"drop", Yaml::List({"ALL"})}})}});
-  }
-
-  Yaml Container(const std::string& name, const std::vector<std::string>& command) const {
-    Yaml args = Yaml::List();
-    for (size_t i = 1; i < command.size(); ++i) args.Push(command[i]);
-    return Yaml::Map({{"name", name},
-                      {"image", ValueOf("image")},
-                      {"imagePullPolicy", ValueOf("imagePullPolicy")},
-                      {"command", Yaml::List({command.front()})},
-                      {"args", std::move(args)}});
   }
 
   // ----- a workload --------------------------------------------------------------------------------------------------
@@ -176,7 +134,8 @@ class Objects {
                                              {"prometheus.io/path", "/metrics"}}));
     }
     Yaml spec = PodBase();
-    spec.Add("terminationGracePeriodSeconds", plan_.drain_s + kAfterDrainSeconds);
+    spec.Add("terminationGracePeriodSeconds",
+             plan_.drain_s + kAfterDrainSeconds + (service.lingers ? kLingerSeconds : 0));
     spec.Add("topologySpreadConstraints", Spread(service, workload));
     spec.Add("containers", Yaml::List({ServiceContainer(service, workload)}));
     spec.Add("volumes", Volumes(service));
@@ -198,24 +157,18 @@ class Objects {
     return spread;
   }
 
-  Yaml PodBase() const {
-    return Yaml::Map(
-        {{"automountServiceAccountToken", false},
-         {"enableServiceLinks", false},
-         {If("imagePullSecrets") + "imagePullSecrets", Yaml::Map({{BlockOf("imagePullSecrets"), ""}})},
-         {"securityContext", PodSecurity()}});
-  }
-
   Yaml ServiceContainer(const ServicePlan& service, const InstancePlan& workload) const {
     Yaml container = Container(service.spec->name, workload.command);
     Yaml ports = Yaml::List({Yaml::Map({{"name", PortName(service)}, {"containerPort", service.port}})});
+    Yaml environment = LogEnvironment(service.spec->name);
     if (service.spec->IsHosted()) {
       const Yaml secret =
           Yaml::Map({{"name", ValueOf("admin.tokenSecret")}, {"key", "token"}, {"optional", true}});
-      container.Add("env", Yaml::List({Yaml::Map({{"name", "CURTAIL_ADMIN_TOKEN"},
-                                                  {"valueFrom", Yaml::Map({{"secretKeyRef", secret}})}})}));
+      environment.Push(
+          Yaml::Map({{"name", "CURTAIL_ADMIN_TOKEN"}, {"valueFrom", Yaml::Map({{"secretKeyRef", secret}})}}));
       ports.Push(Yaml::Map({{"name", "admin"}, {"containerPort", kAdminPort}}));
     }
+    container.Add("env", std::move(environment));
     container.Add("ports", std::move(ports));
     AddProbes(service, &container);
     container.Add("resources", Resources(service.value + ".resources"));
@@ -257,19 +210,6 @@ class Objects {
     // Patient, so that overload ends no pod.
     AddProbe(service, "livenessProbe", "/healthz",
              Yaml::Map({{"periodSeconds", 20}, {"timeoutSeconds", 10}, {"failureThreshold", 6}}), container);
-  }
-
-  // `value` is where the chart has them.
-  Yaml Resources(const std::string& value) const {
-    Yaml resources = Yaml::Map();
-    for (const std::string kind : {"requests", "limits"}) {
-      Yaml amounts = Yaml::Map();
-      for (const std::string what : {"cpu", "memory"}) {
-        amounts.Add(what, ValueOf(absl::StrCat(value, ".", kind, ".", what)));
-      }
-      resources.Add(kind, std::move(amounts));
-    }
-    return resources;
   }
 
   Yaml Mounts(const ServicePlan& service) const {
@@ -329,10 +269,10 @@ class Objects {
     };
     const Yaml cpu = Yaml::Map(
         {{"type", "Resource"},
-         {"resource", Yaml::Map({{"name", "cpu"},
-                                 {"target", Yaml::Map({{"type", "Utilization"}})
-                                                .Add("averageUtilization",
-                                                     Yaml::Plain(ValueOf("autoscaling.cpuPercent")))}})}});
+         {"resource",
+          Yaml::Map({{"name", "cpu"},
+                     {"target", Yaml::Map({{"type", "AverageValue"},
+                                           {"averageValue", ValueOf(service.value + ".cpuTarget")}})}})}});
     Yaml target = Yaml::Map({{"apiVersion", "apps/v1"}, {"kind", "Deployment"}, {"name", workload.name}});
     Yaml spec = Yaml::Map({{"scaleTargetRef", std::move(target)}});
     spec.Add("minReplicas", Yaml::Plain(ValueOf(service.value + ".replicas")));
@@ -349,10 +289,6 @@ class Objects {
   Yaml PodsOf(const std::string& service) const {
     return Yaml::Map({{"podSelector", Selector(ServiceLabels(service))}});
   }
-  Yaml Port(int port, const char* protocol = "TCP") const {
-    return Yaml::Map({{"protocol", protocol}, {"port", port}});
-  }
-
   // True if the outside calls it: the entry, what speaks HTTP, and what no other service is there for.
   static bool IsOpen(const ServicePlan& service) {
     return service.spec->entry || service.spec->protocol == "http" || service.callers.empty();
@@ -438,7 +374,9 @@ class Objects {
   }
 
   Yaml PrepareContainer() const {
-    return JobContainer("prepare", plan_.prepare).Add("resources", Resources("prepare.resources"));
+    return JobContainer("prepare", plan_.prepare)
+        .Add("env", LogEnvironment("prepare"))
+        .Add("resources", Resources("prepare.resources"));
   }
 
   Yaml PrepareJob() const {

@@ -43,9 +43,14 @@ Yaml ComposeCommand(const Plan& plan, const std::vector<std::string>& command) {
   return words;
 }
 
-// The keys that the containers of all services have in common.
-Yaml ComposeContainer(const Plan& plan, const std::vector<std::string>& command, const char* restart) {
+// The keys that all containers have in common.
+Yaml ComposeContainer(const Plan& plan, const std::string& component, const std::string& name,
+                      const std::vector<std::string>& command, const char* restart) {
+  const Yaml log = Yaml::Map({{"CURTAIL_LOG_FORMAT", At(plan.values, "logFormat")->text()},
+                              {"CURTAIL_LOG_SERVICE", component},
+                              {"CURTAIL_LOG_INSTANCE", name}});
   return Yaml::Map({{"image", At(plan.values, "image")->text()},
+                    {"environment", log},
                     {"command", ComposeCommand(plan, command)},
                     {"restart", restart},
                     {"user", absl::StrCat(kUser, ":", kUser)},
@@ -76,8 +81,10 @@ std::map<std::string, int> PublishedPorts(const Plan& plan) {
 
 Yaml ComposeService(const Plan& plan, const ServicePlan& service, const InstancePlan& workload,
                     const std::map<std::string, int>& published) {
-  Yaml container = ComposeContainer(plan, workload.command, "unless-stopped");
-  container.Add("stop_grace_period", absl::StrCat(plan.drain_s + 5, "s"));
+  Yaml container =
+      ComposeContainer(plan, service.spec->name, workload.name, workload.command, "unless-stopped");
+  container.Add("stop_grace_period",
+                absl::StrCat(plan.drain_s + 5 + (service.lingers ? kLingerSeconds : 0), "s"));
   const auto limit = [&](const char* what) {
     return At(plan.values, absl::StrCat(service.value, ".resources.limits.", what))->text();
   };
@@ -167,12 +174,19 @@ std::vector<RenderedFile> ComposeFile(const Plan& plan) {
         secrets.Add(secret, Yaml::Map({{"file", absl::StrCat("./", secret)}}));
     }
   }
+  if (!plan.dashboard.empty()) {
+    const std::string name = plan.dashboard_name();
+    Yaml dashboard = ComposeContainer(plan, kDashboard, name, plan.dashboard, "unless-stopped");
+    services.Add(
+        name, dashboard.Add("ports",
+                            Yaml::List({absl::StrCat("127.0.0.1:", kDashboardPort, ":", kDashboardPort)})));
+  }
   if (!plan.prepare.empty()) {
     // It fails until the application serves.
-    Yaml prepare = ComposeContainer(plan, plan.prepare, "on-failure");
+    const std::string name = absl::StrCat(plan.topology.application, "-prepare");
+    Yaml prepare = ComposeContainer(plan, "prepare", name, plan.prepare, "on-failure");
     prepare.Find("tmpfs")->Push(kDataFolder);
-    services.Add(absl::StrCat(plan.topology.application, "-prepare"),
-                 prepare.Add("depends_on", Yaml::List({entry})));
+    services.Add(name, prepare.Add("depends_on", Yaml::List({entry})));
   }
   Yaml file = Yaml::Map({{"name", plan.topology.application}, {"services", std::move(services)}});
   if (!volumes.empty()) file.Add("volumes", std::move(volumes));

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "tools/curtail/deploy/instance_command.h"
 #include "tools/curtail/render/markers.h"
@@ -19,8 +20,9 @@ namespace {
 
 constexpr size_t kMaxLabel = 63;  // of DNS
 constexpr double kUsualMib = 128;
-// The CPU that a service asks for, so that many small ones fit a node. One that scales is scaled by its use of this.
+// The CPU that a service asks for, so that many small ones fit a node.
 constexpr char kCpu[] = "50m", kCpuOfScaled[] = "100m";
+constexpr double kScaledShare = 0.7;                // of its limit, that a pod uses before there are more
 constexpr int kResolveSeconds = 5;                  // between the look-ups of a caller
 constexpr int kSeenSeconds = 30 + kResolveSeconds;  // the usual DNS of a cluster keeps answers for 30 s
 
@@ -139,6 +141,32 @@ void AddTlsFlags(std::vector<std::string>* command) {
   command->push_back(absl::StrCat(If("tls.secret"), "--ca-file=", kTlsFolder, "/ca.crt"));
 }
 
+// curtail's own program, which is no curtail service.
+bool IsGateway(const ServiceSpec& spec) {
+  return !spec.run.empty() && spec.run.front().substr(spec.run.front().rfind('/') + 1) == "curtail-gateway";
+}
+
+// `curtail dashboard` with the graph of the topology, and the names behind which the pods are.
+std::vector<std::string> DashboardCommand(const Plan& plan) {
+  std::vector<std::string> words = {"curtail", "dashboard", plan.topology.application,
+                                    absl::StrCat("--listen=0.0.0.0:", kDashboardPort),
+                                    absl::StrCat("--entry=", plan.topology.entry().name)};
+  for (const ServicePlan& service : plan.services) {
+    if (!service.spec->IsHosted()) continue;
+    std::vector<std::string> places;
+    for (const InstancePlan& workload : service.workloads)
+      places.push_back(absl::StrCat(workload.name, ":", kAdminPort));
+    words.push_back(absl::StrCat("--service=", service.spec->name, "=", absl::StrJoin(places, ",")));
+  }
+  for (const ServicePlan& service : plan.services) {
+    std::vector<std::string> callees;
+    for (const Wiring& call : service.spec->calls) callees.push_back(call.service);
+    if (!callees.empty())
+      words.push_back(absl::StrCat("--calls=", service.spec->name, "=", absl::StrJoin(callees, ",")));
+  }
+  return words;
+}
+
 // The address of the callee's instance for a service that calls it.
 std::string AddressFor(const ServiceSpec& caller, const ServicePlan& callee, size_t instance) {
   if (!callee.spec->IsHosted()) return ValueOf(absl::StrCat(callee.value, ".addresses.", instance));
@@ -146,15 +174,19 @@ std::string AddressFor(const ServiceSpec& caller, const ServicePlan& callee, siz
   return absl::StrCat(caller.IsHosted() ? "dns:///" : "", name, ":", callee.port);
 }
 
+std::string Millicores(double amount) { return absl::StrFormat("%.0fm", amount); }
+
+// The limit. A gateway has one thread.
+int UsualCpus(const ServiceSpec& spec) { return IsGateway(spec) ? 1 : 2; }
+
 Yaml Resources(const ServiceSpec& spec) {
   const double mib = spec.memory_mib > 0 ? spec.memory_mib : kUsualMib;
   const auto memory = [](double amount) { return absl::StrFormat("%.0fMi", amount); };
-  const std::string own = absl::StrFormat("%.0fm", 1000 * spec.cpu);
   const std::string_view usual = spec.scales ? kCpuOfScaled : kCpu;
-  return Yaml::Map(
-      {{"requests", Yaml::Map({{"cpu", spec.cpu > 0 ? own : std::string(usual)}, {"memory", memory(mib)}})},
-       {"limits", Yaml::Map({{"cpu", spec.cpu > 0 ? own : "2"},
-                             {"memory", memory(spec.memory_mib > 0 ? 1.25 * mib : 1024)}})}});
+  const std::string own = spec.cpu > 0 ? Millicores(1000 * spec.cpu) : std::string(usual);
+  return Yaml::Map({{"requests", Yaml::Map({{"cpu", own}, {"memory", memory(mib)}})},
+                    {"limits", Yaml::Map({{"cpu", spec.cpu > 0 ? own : absl::StrCat(UsualCpus(spec))},
+                                          {"memory", memory(spec.memory_mib > 0 ? 1.25 * mib : 1024)}})}});
 }
 
 Yaml ServiceValues(const ServicePlan& service) {
@@ -162,6 +194,10 @@ Yaml ServiceValues(const ServicePlan& service) {
   if (service.spec->scales) {
     values.Add("replicas", 1, "Pods of each instance; the least number where they are scaled");
     values.Add("maxReplicas", 4);
+    values.Add("cpuTarget",
+               Millicores(kScaledShare * 1000 *
+                          (service.spec->cpu > 0 ? service.spec->cpu : UsualCpus(*service.spec))),
+               "The mean CPU of its pods beyond which there are to be more: 70 % of the limit");
   }
   if (service.spec->IsHosted()) {
     values.Add("config", service.spec->config, "A threading model, such as SDB1-16; empty: auto");
@@ -190,6 +226,7 @@ Yaml MakeValues(const Plan& plan, const RenderOptions& options) {
   values.Add("image",
              options.image.empty() ? absl::StrCat(application, ":", CURTAIL_VERSION) : options.image);
   values.Add("imagePullPolicy", "IfNotPresent");
+  values.Add("logFormat", "json", "Of what pods write: json, an object a line, or text");
   Yaml pull_secrets = Yaml::List();
   for (const std::string& name : options.image_pull_secrets) pull_secrets.Push(Yaml::Map({{"name", name}}));
   values.Add("imagePullSecrets", std::move(pull_secrets),
@@ -207,12 +244,17 @@ Yaml MakeValues(const Plan& plan, const RenderOptions& options) {
   values.Add("startupSeconds", 300, "For a pod to load its data");
   values.Add(
       "autoscaling",
-      Yaml::Map({{"enabled", true},
-                 {"cpuPercent", 70, "Of the CPU request"},
+      Yaml::Map({{"enabled", true, "By the cpuTarget of each service"},
                  {"queueWaitMs", 0, "The mean wait in the queue, of an adapter for metrics; 0: not by this"},
                  {"p99Ms", 0, "The same with the p99 of requests"}}));
   values.Add("podDisruptionBudget", Yaml::Map({{"enabled", true}}));
   values.Add("networkPolicy", Yaml::Map({{"enabled", true}}), "Only callers reach a service");
+  if (!plan.dashboard.empty()) {
+    const Yaml few = Yaml::Map({{"requests", Yaml::Map({{"cpu", "20m"}, {"memory", "32Mi"}})},
+                                {"limits", Yaml::Map({{"cpu", "1"}, {"memory", "256Mi"}})}});
+    values.Add("dashboard", Yaml::Map({{"enabled", true}, {"resources", few}}),
+               "A page of the whole application: kubectl port-forward service/" + plan.dashboard_name());
+  }
   values.Add("serviceMonitor",
              Yaml::Map({{"enabled", false},
                         {"labels", Yaml::Map(), "By which a Prometheus chooses it, such as release: NAME"}}),
@@ -258,7 +300,8 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
     ServicePlan service{.spec = &spec,
                         .name = absl::StrCat(topology.application, "-", spec.name),
                         .value = absl::StrCat("services.", ValueName(spec.name)),
-                        .port = PortOf(spec)};
+                        .port = PortOf(spec),
+                        .lingers = IsGateway(spec)};
     for (int i = 0; i < spec.instances(); ++i) {
       InstancePlan workload;
       workload.instance = absl::StrReplaceAll(InstanceName(spec, i), {{".", "-"}});
@@ -305,6 +348,8 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
       if (!command.ok()) return command.status();
       if (service.spec->IsHosted()) AddCommonFlags(service, calls_services, &*command);
       if (service.calls_entry) AddTlsFlags(&*command);
+      if (service.lingers && !Says(*service.spec, "--linger"))
+        command->push_back(absl::StrCat("--linger=", kLingerSeconds, "s"));
       service.workloads[static_cast<size_t>(i)].command = *std::move(command);
     }
   }
@@ -316,6 +361,7 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
     plan.prepare = *std::move(prepare);
     AddTlsFlags(&plan.prepare);
   }
+  if (topology.Find(kDashboard) == nullptr) plan.dashboard = DashboardCommand(plan);
   plan.values = MakeValues(plan, options);
   return plan;
 }

@@ -18,7 +18,10 @@ namespace curtail::tool {
 
 inline constexpr int kServicePort = 8080;
 inline constexpr int kAdminPort = 9464;
+inline constexpr int kDashboardPort = 9460;
+inline constexpr int kLingerSeconds = 10;  // of a gateway: the cluster leaves it out meanwhile
 inline constexpr int kUser = 10001;
+inline constexpr char kDashboard[] = "dashboard";  // the component; no service of the topology has the name
 inline constexpr char kDataFolder[] = "/data";
 inline constexpr char kSecretFolder[] = "/run/secrets/curtail";
 inline constexpr char kTlsFolder[] = "/run/secrets/tls";
@@ -49,18 +52,23 @@ struct ServicePlan {
   // True of a program of another make that calls the entry, and so speaks TLS where the entry does.
   bool calls_entry = false;
 
+  // True of a curtail-gateway.
+  bool lingers = false;
+
   bool keeps_data() const { return !spec->keeps.empty(); }
 };
 
 // Moves; a copy would refer to the topology of the other.
 struct Plan {
   Topology topology;
-  std::vector<ServicePlan> services;  // those that are to be started, callees first
-  std::vector<std::string> prepare;   // a command; empty: none
-  Yaml values = Yaml::Map();          // of the chart, with comments
-  int drain_s = 10;                   // the longest of all services
+  std::vector<ServicePlan> services;   // those that are to be started, callees first
+  std::vector<std::string> prepare;    // a command; empty: none
+  std::vector<std::string> dashboard;  // likewise
+  Yaml values = Yaml::Map();           // of the chart, with comments
+  int drain_s = 10;                    // the longest of all services
 
   const ServicePlan* Find(const std::string& service) const;
+  std::string dashboard_name() const { return topology.application + "-" + kDashboard; }
 };
 
 // Errors: INVALID_ARGUMENT (a name that is too long, a program that cannot listen at a port, what only one machine has).
