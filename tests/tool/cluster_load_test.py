@@ -160,6 +160,17 @@ def test_flags(tools):
         assert word in out, (word, out)
     for word in ("x.json", "fail-if", "--kubernetes", "dry-run"):
         assert word not in out, (word, out)
+    # A topology of one's own, with requests of one's own.
+    own = tools.path("shop.yaml")
+    with open(own, "w", encoding="utf-8") as file:
+        file.write("application: shop\nservices:\n  front:\n    run: shop --service front\n    entry: true\n")
+    code, _, err = tools.run("load", own, "--kubernetes", "--rps", "1")
+    assert code == 104 and "--method" in err, (code, err)
+    code, out, err = tools.run("load", own, "--kubernetes", "--rps", "1", "--method", "shop.Front/Ask", "--data", "{}", "--dry-run")
+    assert code == 0, err
+    for word in ("dns:///shop-front:8080", "--method=shop.Front/Ask", "generateName: shop-load-"):
+        assert word in out, (word, out)
+    assert own not in out, out
 
 
 if __name__ == "__main__":

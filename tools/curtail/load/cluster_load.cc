@@ -41,9 +41,16 @@ constexpr size_t kShownBytes = 2000;  // bytes of what a pod wrote
 
 // OK if the flags name nothing that a pod cannot have or that this command does not offer there. Errors: INVALID_ARGUMENT naming the flag.
 absl::Status CheckFlags(const LoadFlags& flags) {
-  if (flags.targets.size() != 1 || !IsApplication(flags.targets.front())) {
+  const bool file = flags.targets.size() == 1 && IsTopologyFile(flags.targets.front());
+  if (flags.targets.size() != 1 || !(file || IsApplication(flags.targets.front()))) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--kubernetes: name the application that the cluster runs: ", ApplicationNames()));
+        absl::StrCat("--kubernetes: name the application that the cluster runs: ", ApplicationNames(),
+                     ", or its topology file"));
+  }
+  if (file && flags.method.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.targets.front(), ": say which method its requests are for: ",
+                     "--method, with --data; only shipped applications have their own"));
   }
   const bool trace = flags.schedule.find('/') != std::string::npos || absl::EndsWith(flags.schedule, ".csv");
   const std::pair<const char*, bool> files[] = {
@@ -69,10 +76,9 @@ absl::Status CheckFlags(const LoadFlags& flags) {
 
 // The flags of the generator in the pod: those that were given, but for what is done here.
 std::vector<std::string> CommandOfPod(const LoadFlags& flags, const Plan& plan) {
-  const std::string& application = flags.targets.front();
   const ServicePlan& entry = *plan.Find(plan.topology.entry().name);
   std::vector<std::string> words = {"curtail", "load"};
-  if (flags.method.empty()) words.push_back(application);
+  if (flags.method.empty()) words.push_back(plan.topology.application);
   words.push_back(absl::StrCat("dns:///", entry.workloads.front().name, ":", entry.port));
   bool balancer = false;
   for (const std::string& word : flags.given) {
@@ -314,10 +320,11 @@ int Conclude(const LoadFlags& flags, const std::vector<Threshold>& thresholds, s
 int RunClusterLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& stop) {
   if (absl::Status status = CheckFlags(flags); !status.ok()) return Fail(console, status);
   // Of it only the thresholds are used here; but what is wrong is better said before a pod finds out.
-  const absl::StatusOr<LoadSetup> setup = MakeSetup(flags, {.application = flags.targets.front()});
-  if (!setup.ok()) return Fail(console, setup.status());
   absl::StatusOr<Plan> plan = PlanFor(flags, {});
   if (!plan.ok()) return Fail(console, plan.status());
+  const std::string application = plan->topology.application;
+  const absl::StatusOr<LoadSetup> setup = MakeSetup(flags, {.application = application});
+  if (!setup.ok()) return Fail(console, setup.status());
   const std::vector<std::string> command = CommandOfPod(flags, *plan);
   for (const std::string& word : command) {
     if (HasMarkers(word))
@@ -331,8 +338,7 @@ int RunClusterLoad(const LoadFlags& flags, Console& console, const std::atomic<b
   if (absl::Status status = CheckOutputs(flags, console); !status.ok()) return Fail(console, status);
   const absl::StatusOr<Kubectl> kubectl = Kubectl::Find(flags.cluster_namespace);
   if (!kubectl.ok()) return Fail(console, kubectl.status());
-  const absl::StatusOr<RenderOptions> installed =
-      InstalledAs(*kubectl, flags.targets.front(), EntryOf(*plan), stop);
+  const absl::StatusOr<RenderOptions> installed = InstalledAs(*kubectl, application, EntryOf(*plan), stop);
   if (!installed.ok()) return Fail(console, installed.status());
   plan = PlanFor(flags, *installed);
   if (!plan.ok()) return Fail(console, plan.status());
