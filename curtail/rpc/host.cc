@@ -28,7 +28,6 @@
 #include "curtail/rpc/client/resolver/target.h"
 #include "curtail/rpc/in_process.h"
 #include "curtail/rpc/log.h"
-#include "curtail/rpc/retries.h"
 #include "curtail/rpc/server/host_flags.h"
 #include "curtail/rpc/server_main.h"
 #include "curtail/rpc/tls.h"
@@ -92,7 +91,7 @@ ChannelOptions Env::Impl::OptionsOf(const ChannelOptions& asked) const {
     options.balancer = flags->balancer;
   }
   if (flags->resolve_interval_s > 0) options.min_resolve_interval = FromSeconds(flags->resolve_interval_s);
-  if (options.service_config.empty()) options.service_config = RetryConfig(flags->retries);
+  if (options.service_config.empty()) options.service_config = internal::ServiceConfigFrom(*flags);
   return options;
 }
 

@@ -11,7 +11,9 @@
 #include <string>
 
 #include "curtail/base/strings.h"
+#include "curtail/rpc/client/config/service_config.h"
 #include "curtail/rpc/host_testing.h"
+#include "curtail/rpc/server/host_flags.h"
 
 namespace curtail {
 namespace {
@@ -60,6 +62,23 @@ TEST(Host, TakesTargetsOfSeveralServersForPeers) {
   const HostRun run = Say({"--service", "cart", "--peer", "cart=dns:///no-such.invalid:8080,unix:/tmp/a",
                            "--balancer", "round_robin", "--resolve-interval", "5"});
   EXPECT_THAT(run.err, HasSubstr("2 carts, cart dns:///no-such.invalid:8080, cart unix:/tmp/a"));
+}
+
+TEST(Host, AsksForHealthBesideRetries) {
+  internal::HostFlags flags;
+  EXPECT_EQ(internal::ServiceConfigFrom(flags), "");
+  for (const int retries : {0, 2}) {
+    SCOPED_TRACE(retries);
+    flags.retries = retries;
+    flags.health_checks = true;
+    const auto config = internal::ParseServiceConfig(internal::ServiceConfigFrom(flags));
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->health_service, "") << "the server as such";
+    EXPECT_EQ(config->methods.size(), retries == 0 ? 0u : 1u);
+    EXPECT_EQ(config->throttle.has_value(), retries > 0);
+    flags.health_checks = false;
+    EXPECT_EQ(internal::ServiceConfigFrom(flags).empty(), retries == 0);
+  }
 }
 
 TEST(Host, RefusesWhatIsMissingOrWrong) {

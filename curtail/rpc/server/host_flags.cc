@@ -137,6 +137,8 @@ void AddInstanceFlags(Flags& flags, HostFlags* f) {
   flags.Add("--balancer", &f->balancer,
             "Which server of an address of several a call goes to: pick_first, round_robin, least_request or "
             "weighted_round_robin (default: as the service says, else pick_first)");
+  flags.Add("--health-checks", &f->health_checks,
+            "Ask servers for their health: of several, those get calls that say that they serve");
   flags.Add(
       "--resolve-interval", &f->resolve_interval_s,
       "Seconds that the servers of a name are known for at least, before a failure has it looked up again; "
@@ -148,6 +150,13 @@ void AddInstanceFlags(Flags& flags, HostFlags* f) {
       "is declared idempotent",
       {0, kMaxRetries});
   flags.Add("--lanes", &f->lanes, "Sets of connections to the services that this one calls", {1, 256});
+}
+
+std::string ServiceConfigFrom(const HostFlags& flags) {
+  const std::string retries = RetryConfig(flags.retries);
+  if (!flags.health_checks) return retries;
+  const std::string fields = retries.empty() ? "}" : "," + retries.substr(1);
+  return R"({"healthCheckConfig":{"serviceName":""})" + fields;
 }
 
 absl::StatusOr<FenceOptions> FenceFrom(const HostFlags& flags) {

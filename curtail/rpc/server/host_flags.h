@@ -28,7 +28,8 @@ struct HostFlags {
   std::vector<std::string> peers, leaves, stores;
   std::string shard = "0/1";
   int lanes = 1;
-  std::string balancer;           // empty: as the service says
+  std::string balancer;  // empty: as the service says
+  bool health_checks = false;
   double resolve_interval_s = 0;  // 0: as the service says
   int retries = 0;
   std::string config = "auto";
@@ -68,6 +69,9 @@ absl::StatusOr<QueueOptions> QueueFrom(const HostFlags& flags);
 
 // The admission that the flags describe. The same.
 absl::StatusOr<AdmissionOptions> AdmissionFrom(const HostFlags& flags);
+
+// The service config of channels to other services whose maker names none; empty if the flags ask for nothing.
+std::string ServiceConfigFrom(const HostFlags& flags);
 
 using NamedAddresses = std::map<std::string, std::vector<std::string>, std::less<>>;
 

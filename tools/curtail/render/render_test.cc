@@ -42,7 +42,7 @@ TEST(Render, PodsRunTheCommandsOfTheTopology) {
   EXPECT_THAT(
       ArgsOf(objects["Deployment shop-front-end"]),
       AllOf(Contains("leaf=dns:///shop-leaf-0:8080,dns:///shop-leaf-1:8080"), Contains("--policy=online"),
-            Contains("--balancer=round_robin"), Contains("--retries=2"),
+            Contains("--balancer=round_robin"), Contains("--health-checks"), Contains("--retries=2"),
             Contains("--secret=/run/secrets/curtail/tokens"), Not(Contains("--fence="))));
   EXPECT_THAT(
       ArgsOf(objects["StatefulSet shop-cart-store"]),

@@ -125,6 +125,7 @@ void AddCommonFlags(const ServicePlan& service, bool calls_services, std::vector
   add_value("--max-connection-age", "maxConnectionAgeSeconds");
   if (calls_services) {
     add_value("--balancer", "balancer");
+    if (!Says(spec, "--health-checks")) command->push_back(If("healthChecks") + "--health-checks");
     add("--resolve-interval", absl::StrCat(kResolveSeconds));
     add_value("--retries", "retries");
   }
@@ -237,6 +238,7 @@ Yaml MakeValues(const Plan& plan, const RenderOptions& options) {
   values.Add("tracing", Yaml::Map({{"to", ""}, {"sample", Yaml::Plain("0.001")}}),
              "Spans: zipkin=http://HOST:9411 or otlp=http://HOST:4318; empty: none");
   values.Add("balancer", "round_robin", "How calls spread over the pods of an instance");
+  values.Add("healthChecks", true, "Callers ask pods for their health: those that do not serve get no calls");
   values.Add("retries", 2, "Of a call whose pod was lost, if its method is declared idempotent; 0 to 4");
   values.Add("maxConnectionAgeSeconds", 300, "So that callers find new pods");
   values.Add("minReadySeconds", kSeenSeconds,
