@@ -6,10 +6,11 @@ usage: manifests_test.py schemas|helm CURTAIL APPS_FOLDER SCRATCH_FOLDER
 
 schemas: every object is as the API schemas of Kubernetes say, those of the Python package kubernetes-validate, which is
          installed into SCRATCH_FOLDER if it is not there. The test is skipped (77) where it cannot be had.
-helm:    the chart, rendered by helm, has the objects of the plain manifests, and `helm lint` finds no fault in it. Skipped
-         without helm.
+helm:    the chart, rendered by helm, has the objects of the plain manifests, and `helm lint` finds no fault in it. Helm is
+         that of $PATH, or the one that tests/kubernetes/run has built. Skipped without.
 """
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ import yaml
 MAX_WAIT_S = 120
 SKIPPED = 77
 VERSION = "1.34"  # of Kubernetes
+PROGRAMS = pathlib.Path(__file__).resolve().parents[2] / "build/kubernetes/bin"
 
 
 def run(*command):
@@ -96,7 +98,7 @@ def check_schemas(curtail, apps, scratch):
 
 
 def check_helm(curtail, apps, scratch):
-    helm = shutil.which("helm") or skip("helm is not installed")
+    helm = shutil.which("helm", path=f"{os.environ.get('PATH', os.defpath)}:{PROGRAMS}") or skip("helm is not installed")
     for app in apps:
         chart = scratch / f"chart-{app}"
         shutil.rmtree(chart, ignore_errors=True)

@@ -8,9 +8,11 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "tools/curtail/deploy/application.h"
 #include "tools/curtail/render/render_testing.h"
 
 namespace curtail::tool {
@@ -33,6 +35,16 @@ void ExpectAsKept(const std::string& folder, const std::vector<RenderedFile>& fi
 TEST(RenderedFiles, PlainManifestsAreAsKept) { ExpectAsKept("kubernetes", PlainManifests(PlanOf(kShop))); }
 TEST(RenderedFiles, ChartIsAsKept) { ExpectAsKept("helm", HelmChart(PlanOf(kShop))); }
 TEST(RenderedFiles, ComposeFileIsAsKept) { ExpectAsKept("compose", ComposeFile(PlanOf(kShop))); }
+
+// An application as it is shipped, so that whoever changes its topology sees what becomes of it on a cluster.
+TEST(RenderedFiles, ManifestsOfHdsearchAreAsKept) {
+  absl::StatusOr<Topology> topology = LoadTopology("hdsearch");
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  const absl::StatusOr<Plan> plan =
+      MakePlan(*std::move(topology), {.image = "registry.example/hdsearch:1.2"});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ExpectAsKept("hdsearch", PlainManifests(*plan));
+}
 
 TEST(RenderedFiles, JobOfALoadTestIsAsKept) {
   ExpectAsKept("job", {{"load.yaml", LoadJobOf(PlanOf(kShop))}});
