@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_format.h"
 #include "curtail/base/cpus.h"
-#include "curtail/rpc/log.h"
+#include "curtail/base/log.h"
 
 namespace curtail::apps {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "apps/router/write.h"
+#include "curtail/base/log.h"
 #include "curtail/rpc/coroutine.h"
-#include "curtail/rpc/log.h"
 #include "curtail/store/memcached_codec.h"
 #include "router.curtail.h"
 

@@ -13,9 +13,9 @@
 #include "apps/social/fill.h"
 #include "apps/social/folder.h"
 #include "apps/social/train.h"
+#include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/host.h"
-#include "curtail/rpc/log.h"
 #include "curtail/store/sql/postgresql_server.h"
 
 namespace curtail::social {

@@ -23,11 +23,11 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/terminal.h"
 #include "curtail/rpc/client/resolver/target.h"
 #include "curtail/rpc/in_process.h"
-#include "curtail/rpc/log.h"
 #include "curtail/rpc/server/host_flags.h"
 #include "curtail/rpc/server_main.h"
 #include "curtail/rpc/tls.h"

@@ -25,10 +25,10 @@
 #include <utility>
 
 #include "curtail/base/internal/json_document.h"
+#include "curtail/base/log.h"
 #include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/auth/jwt_keys.h"
-#include "curtail/rpc/log.h"
 #include "curtail/rpc/transport/file_watch.h"
 
 namespace curtail {

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <utility>
 
+#include "curtail/base/internal/log_line.h"
 #include "curtail/base/strings.h"
-#include "curtail/rpc/log_line.h"
 
 namespace curtail {
 namespace {

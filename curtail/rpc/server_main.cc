@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "curtail/base/cpus.h"
+#include "curtail/base/log.h"
 #include "curtail/base/strings.h"
-#include "curtail/rpc/log.h"
 
 namespace curtail {
 namespace {

@@ -9,11 +9,11 @@
 #include <sstream>
 
 #include "absl/time/time.h"
+#include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/terminal.h"
 #include "curtail/gateway/gateway.h"
 #include "curtail/gateway/page/page.h"
-#include "curtail/rpc/log.h"
 #include "curtail/rpc/retries.h"
 
 namespace curtail::gateway {

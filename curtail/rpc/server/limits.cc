@@ -3,8 +3,8 @@
 
 #include <chrono>
 
+#include "curtail/base/log.h"
 #include "curtail/base/strings.h"
-#include "curtail/rpc/log.h"
 
 namespace curtail::internal {
 namespace {

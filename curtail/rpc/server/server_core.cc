@@ -25,11 +25,11 @@
 
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/base/cpus.h"
+#include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/fifo_order.h"
 #include "curtail/exec/priority_order.h"
 #include "curtail/exec/spin_budget.h"
-#include "curtail/rpc/log.h"
 #include "curtail/rpc/server/profile_file.h"
 #include "curtail/rpc/server/server_connection.h"
 #include "curtail/wire/metadata.h"

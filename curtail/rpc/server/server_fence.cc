@@ -3,12 +3,12 @@
 
 #include <string>
 
+#include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/executor.h"
 #include "curtail/fence/path_id.h"
 #include "curtail/rpc/client/config/call_policy.h"
 #include "curtail/rpc/context.h"
-#include "curtail/rpc/log.h"
 #include "curtail/rpc/server/method_table.h"
 
 namespace curtail::internal {

@@ -7,8 +7,8 @@
 
 #include <utility>
 
+#include "curtail/base/log.h"
 #include "curtail/base/strings.h"
-#include "curtail/rpc/log.h"
 #include "curtail/rpc/transport/tls_stream.h"
 
 namespace curtail::internal {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "curtail/rpc/log.h"
+#include "curtail/base/log.h"
 
 namespace curtail::internal {
 

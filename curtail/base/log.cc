@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/log.h"
+#include "curtail/base/log.h"
 
 #include <unistd.h>
 
@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "curtail/base/internal/log_line.h"
 #include "curtail/base/strings.h"
-#include "curtail/rpc/log_line.h"
 
 namespace curtail {
 namespace internal {

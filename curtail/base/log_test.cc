@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/log.h"
+#include "curtail/base/log.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include "curtail/rpc/log_line.h"
+#include "curtail/base/internal/log_line.h"
 
 namespace curtail {
 namespace {
