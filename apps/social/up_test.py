@@ -14,7 +14,7 @@ import urllib.request
 
 MAX_WAIT_S = 90
 FORMS = {"processes": ["--stores", "redis", "--scale", "2"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 34, "monolith": 3}
+PROCESSES = {"processes": 35, "monolith": 3}
 SIZES = {"processes": ["users=12", "follows=30", "posts=30"], "monolith": ["graph=FOLDER/ring", "posts=30"]}
 
 
