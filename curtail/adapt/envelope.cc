@@ -15,14 +15,15 @@
 //      is wild near its limit would never be beaten.
 //  E2. A config that takes more CPU than the other one must prove that its p99 is lower by more than the weight. The
 //      repeats of both at this load and at loads near it prove it if chance would order them so one time in twenty at
-//      most.
+//      most. Against `auto`, the default of a server, each config must prove it, and that chance is divided as in E3: a
+//      training that cannot tell configs apart leads to what runs without a profile.
 //  E3. A config that polls takes a CPU at each load, and among many the luckiest one looks good. For it the chance is one
 //      in fifty, divided by the number of such configs and of the stretches of loads. So a training in which no
 //      poller gains anything leads to one less than one time in fifty.
 //  E4. Good enough are the configs that no other one beats anywhere in the piece.
 //  E5. Of these remain the cheap ones: at most a fifth above the cheapest, or a twentieth of a CPU.
 //  E6. Of these the one that may stand for the longest stretch is taken.
-//  E7. Of equals the most robust one is taken. It sustains most; then its median rank by p99 over all loads is the
+//  E7. Of equals `auto` is taken, or else the most robust one. It sustains most; then its median rank by p99 over all loads is the
 //      lowest, which one lucky cell does not change; then that by p50.
 // Without costs, or with a weight of zero, E2 and E3 do not apply, and in E5 the p50 counts for the CPU.
 #include "curtail/adapt/envelope.h"
@@ -69,13 +70,13 @@ std::pair<size_t, size_t> Around(std::span<const double> loads, size_t i) {
 }
 
 bool Polls(const Config& config) { return config.model.reception == Reception::kPoll; }
+bool IsDefault(const Config& config) { return config == Config::Auto(); }
 
-// E3: the chance of a proof of one config at one load.
-double ChanceOfPoller(std::span<const Config> configs, std::span<const double> loads) {
+// E3: the chance of a proof of one of so many configs at one load.
+double ChanceOfEach(double of_any, ptrdiff_t configs, std::span<const double> loads) {
   std::set<std::pair<size_t, size_t>> stretches;
   for (size_t i = 0; i < loads.size(); ++i) stretches.insert(Around(loads, i));
-  const auto pollers = static_cast<size_t>(std::count_if(configs.begin(), configs.end(), Polls));
-  return kChanceOfPollers / static_cast<double>(std::max<size_t>(pollers * stretches.size(), 1));
+  return of_any / static_cast<double>(std::max<size_t>(static_cast<size_t>(configs) * stretches.size(), 1));
 }
 
 // The line through the points, constant to the left of them.
@@ -204,7 +205,11 @@ absl::StatusOr<Envelope> Envelope::Make(const Profile& profile, const ConfigFilt
   const bool costs = std::all_of(profile.cells.begin(), profile.cells.end(),
                                  [](const ProfileCell& cell) { return cell.cpu_cores.has_value(); });
   envelope.cpu_weight_ = costs ? std::max(options.cpu_weight, 0.0) : 0;
-  envelope.chance_of_poller_ = ChanceOfPoller(envelope.configs_, profile.loads);
+  const std::vector<Config>& configs = envelope.configs_;
+  envelope.chance_of_poller_ =
+      ChanceOfEach(kChanceOfPollers, std::count_if(configs.begin(), configs.end(), Polls), profile.loads);
+  envelope.chance_against_default_ = ChanceOfEach(
+      kChance, std::count_if(configs.begin(), configs.end(), std::not_fn(IsDefault)), profile.loads);
   envelope.RankByRobustness(profile.loads);
   const std::vector<double> bends = envelope.Bends();
   for (size_t i = 0; i + 1 < bends.size(); ++i) envelope.AddPieces(bends[i], bends[i + 1]);
@@ -315,7 +320,9 @@ bool Envelope::Beats(size_t winner, size_t loser, double load, bool from_right) 
   if (from_right ? load >= shared : load > shared) return one.limit > other.limit;  // E1
   const double gain = other.At(load) - one.At(load);
   if (gain <= std::max({noise_ * other.At(load), one.Spread(load), cpu_weight_ * one.At(load)})) return false;
-  return cpu_weight_ <= 0 || Near(winner, load, Expense(loser, load)) || Proven(winner, loser, load);
+  if (cpu_weight_ <= 0) return true;
+  const bool cheap = Near(winner, load, Expense(loser, load)) && !IsDefault(configs_[loser]);  // E2
+  return cheap || Proven(winner, loser, load);
 }
 
 bool Envelope::Proven(size_t winner, size_t loser, double load) const {
@@ -331,8 +338,10 @@ bool Envelope::Proven(size_t winner, size_t loser, double load) const {
     internal::RankStratum& stratum = strata.emplace_back(one.RepeatsAt(loads[i]), other.RepeatsAt(loads[i]));
     for (double& p99_us : stratum.low) p99_us *= 1 + cpu_weight_;
   }
-  return internal::ChanceOfLower(strata) <=
-         (Polls(configs_[winner]) ? chance_of_poller_ : kChance);  // E2, E3
+  const double chance = Polls(configs_[winner])      ? chance_of_poller_  // E3
+                        : IsDefault(configs_[loser]) ? chance_against_default_
+                                                     : kChance;
+  return internal::ChanceOfLower(strata) <= chance;
 }
 
 bool Envelope::GoodEnough(size_t config, size_t piece, std::span<const double> bends) const {
@@ -392,13 +401,13 @@ void Envelope::RankByRobustness(std::span<const double> loads) {
     }
     return internal::Median(std::move(ranks));
   };
-  std::vector<std::tuple<double, double, double, size_t>> order;  // the last: the config
+  std::vector<std::tuple<bool, double, double, double, size_t>> order;  // the last: the config
   for (size_t c = 0; c < curves_.size(); ++c) {
-    order.emplace_back(-curves_[c].limit, rank(c, std::mem_fn(&Curve::At)),
+    order.emplace_back(!IsDefault(configs_[c]), -curves_[c].limit, rank(c, std::mem_fn(&Curve::At)),
                        rank(c, std::mem_fn(&Curve::Median)), c);
   }
   std::sort(order.begin(), order.end());
-  for (size_t i = 0; i < order.size(); ++i) curves_[std::get<3>(order[i])].robustness = i;
+  for (size_t i = 0; i < order.size(); ++i) curves_[std::get<4>(order[i])].robustness = i;
 }
 
 std::vector<bool> Envelope::Eligible(size_t piece, std::span<const double> bends) const {

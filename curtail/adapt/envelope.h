@@ -135,9 +135,10 @@ class Envelope {
   std::vector<Config> configs_;
   std::vector<Curve> curves_;
   std::vector<Piece> pieces_;
-  double noise_ = 0;             // as a share of the p99
-  double cpu_weight_ = 0;        // zero, too, when the profile lacks costs
-  double chance_of_poller_ = 0;  // E3
+  double noise_ = 0;                   // as a share of the p99
+  double cpu_weight_ = 0;              // zero, too, when the profile lacks costs
+  double chance_of_poller_ = 0;        // E3
+  double chance_against_default_ = 0;  // E2
 };
 
 }  // namespace curtail

@@ -140,6 +140,37 @@ TEST(EnvelopeProof, OneThatGainsLessThanTheWeightIsNot) {
   EXPECT_LT(polling.somewhere, kProfiles / 50);
 }
 
+// The best of three that are alike is a matter of luck. What runs without a profile stays.
+TEST(EnvelopeProof, OfEqualsTheDefaultStands) {
+  std::printf("seed %llu\n", static_cast<unsigned long long>(kProofSeed));
+  for (const double deviation : {0.1, 0.6}) {
+    Rng rng(kProofSeed);
+    int others = 0;
+    for (int i = 0; i < kProfiles; ++i) {
+      const std::vector<Truth> alike = {{"SIB1", 1000, deviation, 0.14},
+                                        {"SDB1-16", 1000, deviation, 0.16},
+                                        {"FIB1", 1000, deviation, 0.15},
+                                        {"auto", 1000, deviation, 0.15}};
+      const Envelope envelope = Envelope::Make(Train(alike, kOctaves, 3, rng)).value();
+      others += envelope.pieces().size() > 1 || envelope.Best(0) != Config::Auto();
+    }
+    std::printf("deviation %g: %d of %d\n", deviation, others, kProfiles);
+    EXPECT_LE(others, kProfiles / 20) << deviation;
+  }
+}
+
+TEST(EnvelopeProof, OneThatIsBetterThanTheDefaultIsTaken) {
+  std::printf("seed %llu\n", static_cast<unsigned long long>(kProofSeed));
+  Rng rng(kProofSeed);
+  int found = 0;
+  for (int i = 0; i < kProfiles; ++i) {
+    const std::vector<Truth> two = {{"SDB1-16", 600, 0.2, 0.16}, {"auto", 1000, 0.2, 0.15}};
+    found += Envelope::Make(Train(two, kOctaves, 3, rng))->Best(400) != Config::Auto();
+  }
+  std::printf("%d of %d\n", found, kProfiles);
+  EXPECT_GT(found, kProfiles / 2);
+}
+
 TEST(EnvelopeProof, TheCheapestThatNoneProvesToBeWorseStands) {
   const auto flat = [](double us) { return [us](double) { return us; }; };
   // SDB1-16 is worse than both. FIB1 and SIP1 overlap.
