@@ -7,7 +7,7 @@
 
 namespace curtail::social {
 
-// A Places has so many places. Whoever finds none goes away instead of waiting. Thread-safe.
+// A Places has so many places. A request that finds none goes away instead of waiting. Thread-safe.
 class Places {
  public:
   // A Hold has a place, or not, until its end.

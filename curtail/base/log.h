@@ -42,7 +42,7 @@ void Log(Severity severity, std::string_view message, std::initializer_list<LogF
          std::string_view from = "curtail");
 
 // True if the lines of this process are JSON. Then a program has no other text on stdout either,
-// unless it is a result that somebody asked for.
+// unless it is a result that its caller asked for.
 bool LogsJson();
 
 }  // namespace curtail

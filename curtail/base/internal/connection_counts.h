@@ -25,7 +25,7 @@ struct TargetConnections {
   std::atomic<uint64_t> stood{0};     // that succeeded
   std::atomic<uint64_t> closed{0};    // ... and have ended
   // Of stores only.
-  std::atomic<uint64_t> lost{0};    // ... while somebody waited for an answer
+  std::atomic<uint64_t> lost{0};    // ... while a request waited for an answer
   std::atomic<bool> silent{false};  // the last attempt failed, or the last request got no answer in its time
 };
 
