@@ -4,7 +4,7 @@
 # An application: the program NAME, which serves any of its services, from main.cc. With a SERVICE_FOLDER that file may be
 # missing: every source there, compose-post.cc, defines curtail::HostedService curtail::NAME::HostedComposePost(), and the
 # program is made of them and topology.yaml's title.
-#   CORE      sources that know no RPC: the library NAME_core, optimised in every build
+#   CORE      sources that know no RPC: the library NAME_core, optimised in every build, most without a sanitizer
 #   PROTOS    the messages and services: NAME_proto
 #   SERVICES  a source a service: NAME_services
 #   WORKLOAD  what the tools send, with curtail::NAME::Requests() (apps/kit/requests.h): NAME_workload
@@ -44,7 +44,9 @@ function(curtail_app name)
     target_include_directories(${name}_core PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
     target_link_libraries(${name}_core PUBLIC apps_kit PRIVATE absl::strings ${ARG_LIBS} curtail_options)
     curtail_large_batches(${name}_core)
-    target_compile_options(${name}_core PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3>)
+    if(NOT CURTAIL_SANITIZE)
+      target_compile_options(${name}_core PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3>)
+    endif()
     list(APPEND below ${name}_core)
   endif()
   add_library(${name}_services STATIC ${ARG_SERVICES})

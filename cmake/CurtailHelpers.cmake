@@ -40,6 +40,13 @@ function(curtail_unoptimised target)
   endif()
 endfunction()
 
+# curtail_unoptimised_sanitized(TARGET): curtail_unoptimised(TARGET) under a sanitizer only.
+function(curtail_unoptimised_sanitized target)
+  if(CURTAIL_SANITIZE)
+    curtail_unoptimised(${target})
+  endif()
+endfunction()
+
 # curtail_uncovered(TARGET): no fuzzer runs its code.
 function(curtail_uncovered target)
   if(CURTAIL_BUILD_FUZZERS)
@@ -71,19 +78,24 @@ endif()
 # Builds all that the registered tests run, and nothing else.
 add_custom_target(test_programs)
 
-# curtail_library(LAYER SOURCES a.cc ... HEADERS a.h ... PUBLIC dep ... PRIVATE dep ...)
+# curtail_library(LAYER SOURCES a.cc ... HEADERS a.h ... PUBLIC dep ... PRIVATE dep ... [COMPUTES])
 # Declares curtail::LAYER, whose headers are found as "curtail/LAYER/x.h" and each compile alone.
+#   COMPUTES  its tests compute for long in it: optimised under a sanitizer, too
 function(curtail_library layer)
-  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "COMPUTES" "" "SOURCES;HEADERS;PUBLIC;PRIVATE" ${ARGN})
   set(target curtail_${layer})
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(curtail::${layer} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${layer} VERIFY_INTERFACE_HEADER_SETS ON)
   curtail_large_batches(${target})
-  curtail_precompile(${target} library)
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:curtail_options>)
+  if(CURTAIL_SANITIZE AND CURTAIL_UNOPTIMISED AND NOT ARG_COMPUTES)
+    curtail_unoptimised(${target})
+  else()
+    curtail_precompile(${target} library)
+  endif()
   install(TARGETS ${target} EXPORT curtail-targets FILE_SET HEADERS)
 endfunction()
 
@@ -99,10 +111,13 @@ endfunction()
 #   SHARDS           the program waits more than it computes: n processes run a share of its tests each, as NAME_1 ...
 #   TIMEOUT          of each process, 120 by default; twice that under a sanitizer
 #   OPTIMISED        it computes for long
-#   SINGLE_THREADED  its code shares no memory between threads: ThreadSanitizer has nothing to find there, and leaves it out
+#   SIMULATES        it judges by thousands of simulated cases what other tests run once: optimised, and no sanitizer runs it
+#   SINGLE_THREADED  its code shares no memory between threads, or only by what other tests share: ThreadSanitizer has nothing
+#                    to find there, and leaves it out
 function(curtail_test name)
-  cmake_parse_arguments(ARG "OPTIMISED;SINGLE_THREADED" "SHARDS;TIMEOUT" "SOURCES;LIBS" ${ARGN})
-  if(NOT CURTAIL_BUILD_TESTS OR (ARG_SINGLE_THREADED AND CURTAIL_SANITIZE MATCHES thread))
+  cmake_parse_arguments(ARG "OPTIMISED;SIMULATES;SINGLE_THREADED" "SHARDS;TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  if(NOT CURTAIL_BUILD_TESTS OR (ARG_SINGLE_THREADED AND CURTAIL_SANITIZE MATCHES thread) OR
+     (ARG_SIMULATES AND CURTAIL_SANITIZE))
     return()
   endif()
   if(NOT ARG_TIMEOUT)
@@ -113,7 +128,7 @@ function(curtail_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gmock GTest::gtest_main curtail_options)
-  if(ARG_OPTIMISED)
+  if(ARG_OPTIMISED OR ARG_SIMULATES)
     curtail_uncovered(${name})
   else()
     curtail_test_options(${name})

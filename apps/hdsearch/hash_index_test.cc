@@ -11,6 +11,7 @@
 #include "apps/hdsearch/ground_truth.h"
 #include "apps/hdsearch/hamming.h"
 #include "apps/kit/parallel.h"
+#include "curtail/base/testing.h"
 
 namespace curtail::hdsearch {
 namespace {
@@ -52,6 +53,7 @@ TEST(HashIndex, FindsNeighboursInClusteredVectors) {
 }
 
 TEST(HashIndex, FindsNeighboursInFashionMnist) {
+  if (kSanitized) GTEST_SKIP() << "the synthetic data of the others is smaller, and takes the same code";
   ASSERT_TRUE(OpenRows(*DataSpec::Parse("fashion-mnist")).ok())
       << "dataset-fashion-mnist is not installed; ./dev test installs it";
   EXPECT_GE(MeanRecall("fashion-mnist", 500), 0.93);

@@ -107,7 +107,15 @@ class Acts {
   // Until so many more were done. False: that took too long.
   bool Await(int more) { return Await(&all_, more); }
   bool AwaitPosted(int more) { return Await(&posted_, more); }
-  bool AwaitRefused(int more) { return Await(&refused_, more); }
+  // Until more posts than these were refused.
+  bool AwaitRefusedAfter(int refused) {
+    std::unique_lock lock(mu_);
+    return done_.wait_for(lock, kMaxTestWait, [&] { return refused_ > refused; });
+  }
+  int refused() {
+    const std::lock_guard lock(mu_);
+    return refused_;
+  }
 
  private:
   bool Await(const int* count, int more) {
@@ -304,9 +312,10 @@ class SocialFaults : public testing::TestWithParam<const char*> {
   void Endure(const Fault& fault) {
     std::printf("%s\n", fault.name.c_str());
     const testing::ScopedTrace trace(__FILE__, __LINE__, fault.name);
+    const int refused = acts_.refused();
     fault.strike();
     EXPECT_TRUE(acts_.Await(kActsInFault));
-    EXPECT_TRUE(!fault.refuses || acts_.AwaitRefused(1));
+    EXPECT_TRUE(!fault.refuses || acts_.AwaitRefusedAfter(refused));
     if (fault.readable) {
       std::vector<uint64_t> ids;
       for (const Session& user : users_) {

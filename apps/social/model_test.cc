@@ -10,6 +10,7 @@
 #include <ostream>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "apps/kit/temp_dir.h"
 #include "apps/social/social_testing.h"
@@ -219,10 +220,14 @@ class SocialModel : public testing::TestWithParam<HowServed> {
     std::vector<uint64_t> ids;
     ASSERT_TRUE(app_.Timeline(users_[user], Name(user), &ids).ok());
     const std::map<uint64_t, Model::Entry> posts = model_.Posts();
-    const auto bare = [&](uint64_t id) { return posts.at(id).bare; };  // its original may go meanwhile
-    std::erase_if(ids, bare);
+    // The original may go meanwhile, and with it a bare repost, or what hides one with a text.
+    const auto unsteady = [&](uint64_t id) {
+      const Model::Entry& post = posts.at(id);
+      return post.bare || (post.original != 0 && model_.Blocked(user, posts.at(post.original).author));
+    };
+    std::erase_if(ids, unsteady);
     std::vector<uint64_t> own = model_.Timeline(user, user);
-    std::erase_if(own, bare);
+    std::erase_if(own, unsteady);
     EXPECT_EQ(ids, own);
     const std::set<uint64_t> deleted = model_.Deleted();
     ASSERT_TRUE(app_.Home(users_[user], &ids).ok());
@@ -357,13 +362,20 @@ class SocialModel : public testing::TestWithParam<HowServed> {
   std::vector<Session> users_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Models, SocialModel,
-                         testing::Values(HowServed{"SDB", "SDB1-16", true}, HowServed{"FDB", "FDB1-2", false},
-                                         HowServed{"ADB", "ADB1-2-2", true},
-                                         HowServed{"FDBPostgresql", "FDB1-2", true, "postgresql"},
-                                         HowServed{"ADBPostgresql", "ADB1-2-2", true, "postgresql"},
-                                         HowServed{"FDBRedis", "FDB1-2", false, "redis"},
-                                         HowServed{"ADBRedis", "ADB1-2-2", true, "redis"}),
+// Under a sanitizer each kind of waiting and each store once.
+std::vector<HowServed> Served() {
+  std::vector<HowServed> served{{"SDB", "SDB1-16", true},
+                                {"FDBPostgresql", "FDB1-2", true, "postgresql"},
+                                {"ADBRedis", "ADB1-2-2", true, "redis"}};
+  if (!kSanitized) {
+    served.insert(served.end(), {{"FDB", "FDB1-2", false},
+                                 {"ADB", "ADB1-2-2", true},
+                                 {"ADBPostgresql", "ADB1-2-2", true, "postgresql"},
+                                 {"FDBRedis", "FDB1-2", false, "redis"}});
+  }
+  return served;
+}
+INSTANTIATE_TEST_SUITE_P(Models, SocialModel, testing::ValuesIn(Served()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // Property: whatever many users do at once, each sees exactly what the model says once the queue is empty, and never

@@ -58,7 +58,10 @@ def main(curtail, toy):
         front = up("--fence", "dry-run")
         try:
             for method in METHODS:
-                done = train(front, method, "--quick", "--seconds", "0.5")
+                for seconds in ("0.5", "2", "8"):  # a busy machine has too few answers in a short time, and is told so
+                    done = train(front, method, "--quick", "--seconds", seconds)
+                    if "more --seconds" not in done.stderr:
+                        break
                 assert done.returncode == 0 and f": {method}" in done.stdout and "permits" in done.stdout
             refuse(train(front, "Read", "--loads", "10"), 104, "--loads")
             refuse(run("train", front["address"], "--admin", front["admin"], "--method", "grpc.health.v1.Health/Check",

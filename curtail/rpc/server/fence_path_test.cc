@@ -128,9 +128,9 @@ TEST_P(FencePath, AClientsIdsFillNothing) {
   send(1, 5000);
   const size_t classes = server->Sample().fences->classes.size();
   const size_t held = mallinfo2().uordblks;
-  send(5001, 95'000);
+  send(5001, 20'000);
   EXPECT_EQ(server->Sample().fences->classes.size(), classes);
-  EXPECT_LT(mallinfo2().uordblks, held + (256u << 10)) << "less than three bytes an id";
+  EXPECT_LT(mallinfo2().uordblks, held + (64u << 10)) << "less than four bytes an id";
 }
 
 }  // namespace
