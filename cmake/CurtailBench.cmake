@@ -2,8 +2,10 @@
 # tests of their code.
 add_custom_target(bench_programs)
 
-# curtail_bench_target(NAME): NAME is built with the benchmarks.
+# curtail_bench_target(NAME): NAME is built with the benchmarks, without optimisation where CURTAIL_UNOPTIMISED is on: what runs
+# there shows that it works.
 function(curtail_bench_target name)
+  curtail_unoptimised(${name})
   if(CURTAIL_BUILD_TESTS)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
   endif()
