@@ -20,7 +20,8 @@
 //  E3. A config that polls takes a CPU at each load, and among many the luckiest one looks good. For it the chance is one
 //      in fifty, divided by the number of such configs and of the stretches of loads. So a training in which no
 //      poller gains anything leads to one less than one time in fifty.
-//  E4. Good enough are the configs that no other one beats anywhere in the piece.
+//  E4. Good enough are the configs that no other one beats anywhere in the piece. If all of these poll, those that block
+//      are, too, if no poller beats them, and at one end none: they cross within the piece, which proves no poller.
 //  E5. Of these remain the cheap ones: at most a fifth above the cheapest, or a twentieth of a CPU.
 //  E6. Of these the one that may stand for the longest stretch is taken.
 //  E7. Of equals `auto` is taken, or else the most robust one. It sustains most; then its median rank by p99 over all loads is the
@@ -344,17 +345,26 @@ bool Envelope::Proven(size_t winner, size_t loser, double load) const {
   return internal::ChanceOfLower(strata) <= chance;
 }
 
-bool Envelope::GoodEnough(size_t config, size_t piece, std::span<const double> bends) const {
+Envelope::Standing Envelope::StandingOf(size_t config, size_t piece, std::span<const double> bends) const {
   const std::vector<double> loads = LoadsOf(piece, bends);
   const bool last = piece + 1 == pieces_.size();  // it has no end
-  for (size_t other = 0; other < curves_.size(); ++other) {
-    for (size_t i = 0; i < loads.size(); ++i) {
-      const bool ends = i + 1 == loads.size() && !last;
-      if (i > 0 && Beats(other, config, loads[i], false)) return false;
-      if (!ends && Beats(other, config, loads[i], true)) return false;
+  size_t ends = 0, unbeaten = 0;
+  bool by_poller = false;
+  const auto look = [&](double load, bool from_right) {
+    bool beaten = false;
+    for (size_t other = 0; other < curves_.size(); ++other) {
+      if (!Beats(other, config, load, from_right)) continue;
+      beaten = true;
+      by_poller = by_poller || Polls(configs_[other]);
     }
+    ++ends, unbeaten += beaten ? 0 : 1;
+  };
+  for (size_t i = 0; i < loads.size(); ++i) {
+    if (i > 0) look(loads[i], false);
+    if (i + 1 < loads.size() || last) look(loads[i], true);
   }
-  return true;  // E4
+  if (unbeaten == ends) return Standing::kGoodEnough;  // E4
+  return unbeaten > 0 && !by_poller ? Standing::kCrossed : Standing::kBeaten;
 }
 
 void Envelope::SplitAt(std::span<const double> bends) {
@@ -411,10 +421,15 @@ void Envelope::RankByRobustness(std::span<const double> loads) {
 }
 
 std::vector<bool> Envelope::Eligible(size_t piece, std::span<const double> bends) const {
-  std::vector<bool> good(curves_.size());
+  std::vector<bool> good(curves_.size()), crossed(curves_.size());
+  bool all_poll = cpu_weight_ > 0;
   for (size_t c = 0; c < curves_.size(); ++c) {
-    good[c] = c == pieces_[piece].config || GoodEnough(c, piece, bends);
+    const Standing standing = StandingOf(c, piece, bends);
+    good[c] = c == pieces_[piece].config || standing == Standing::kGoodEnough;
+    crossed[c] = standing == Standing::kCrossed && !Polls(configs_[c]);
+    if (good[c] && !Polls(configs_[c])) all_poll = false;
   }
+  for (size_t c = 0; all_poll && c < curves_.size(); ++c) good[c] = good[c] || crossed[c];
   std::vector<bool> eligible = good, somewhere(curves_.size());
   for (const double load : LoadsOf(piece, bends)) {
     double lowest = kInfinite;

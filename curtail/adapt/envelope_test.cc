@@ -200,6 +200,18 @@ TEST(Envelope, AGainThatIsNoneOrSmallerThanTheWeightDoesNotPayForAPoller) {
   EXPECT_EQ(ShownAt(0, with(800, 0.2)), "SIP1") << "latency alone: the lower p50";
 }
 
+TEST(Envelope, ACrossingOfOthersDoesNotPayForAPoller) {
+  const auto with = [](double share) {  // of the lower one's p99 at both loads
+    return MakeProfile(
+        {100, 1000},
+        {{"SIP1", 1e18, [=](double x) { return share * (x == 100 ? 1000 : 2200); }, 0, 500, 0.96},
+         {"FIB1", 1e18, [](double x) { return x == 100 ? 1000.0 : 5000.0; }, 0, 500, 0.13},
+         {"SDB1-16", 1e18, [](double x) { return x == 100 ? 2000.0 : 2200.0; }, 0, 500, 0.13}});
+  };
+  EXPECT_EQ(ShownAt(0.1, with(0.95)).find("SIP1"), std::string::npos) << ShownAt(0.1, with(0.95));
+  EXPECT_EQ(ShownAt(0.1, with(0.5)), "SIP1") << "which gains at both ends";
+}
+
 TEST(Envelope, ConfigsOfAboutTheSameCpuAreEquallyCheap) {
   const auto with = [](double low, double high) {
     return MakeProfile({100, 1000}, {{"SDB1-8", 1e18, Flat1000, 0, 500, low},
