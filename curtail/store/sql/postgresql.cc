@@ -90,16 +90,18 @@ absl::Status PostgresqlSession::Flush(Deadline deadline) {
 absl::StatusOr<PostgresqlSession::Result> PostgresqlSession::Next(Deadline deadline) {
   absl::Status status = Flush(deadline);
   size_t unread = 0;  // of a result that is not whole yet
+  bool too_long = false;
   while (status.ok() && PQisBusy(connection_) != 0) {
     status = Wait(POLLIN, deadline);
     int there = 0;
     if (status.ok() && ioctl(PQsocket(connection_), FIONREAD, &there) == 0)
       unread += static_cast<size_t>(there);
-    if (unread > options_.max_reply_bytes) status = TooLong();
+    too_long = status.ok() && unread > options_.max_reply_bytes;
+    if (too_long) status = TooLong();
     if (status.ok()) status = Consume();
   }
   if (!status.ok()) {
-    Drop();
+    Drop(/*lost=*/!too_long);
     return status;
   }
   return Result(PQgetResult(connection_));
@@ -182,7 +184,7 @@ absl::Status PostgresqlSession::Receive(absl::FunctionRef<void(size_t run, const
     const bool skipped = PQpipelineStatus(connection_) == PQ_PIPELINE_ABORTED;
     if (wanted && !skipped && PQsetSingleRowMode(connection_) == 0) return Lost();
     absl::Status answered = TakeAnswer(sent, deadline, &bytes, [&](const SqlRow& one) { row(run, one); });
-    if (connection_ != nullptr && PQstatus(connection_) == CONNECTION_BAD) Drop();
+    if (connection_ != nullptr && PQstatus(connection_) == CONNECTION_BAD) Drop(/*lost=*/true);
     if (connection_ == nullptr) return answered;
     if (!answered.ok() && sent.kind == Sent::Kind::kPrepare) statements_.erase(sent.sql);
     status.Update(std::move(answered));
@@ -201,7 +203,7 @@ absl::Status PostgresqlSession::Receive(absl::FunctionRef<void(size_t run, const
       transaction_ = Transaction::kFailed;
       break;
     default:
-      Drop();
+      Drop(/*lost=*/true);
   }
   return status;
 }

@@ -70,7 +70,8 @@ class PostgresqlSession final : public SqlSession {
 
   absl::Status Connect();
   absl::Status Reach();
-  void Drop();
+  // Ends the connection. `lost`: it broke, or was silent for too long, while a caller waited for an answer.
+  void Drop(bool lost = false);
   // By what libpq says of the connection.
   absl::Status Broken(std::string_view how) const;
   // The same, and drops it.

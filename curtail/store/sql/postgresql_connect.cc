@@ -70,10 +70,10 @@ PostgresqlSession::PostgresqlSession(const Options& options)
 
 PostgresqlSession::~PostgresqlSession() { Drop(); }
 
-void PostgresqlSession::Drop() {
+void PostgresqlSession::Drop(bool lost) {
   if (std::exchange(stands_, false)) {
     counts_.closed.fetch_add(1, std::memory_order_relaxed);
-    if (reading_ || !sent_.empty() || transaction_ != Transaction::kNone) {
+    if (lost) {
       counts_.lost.fetch_add(1, std::memory_order_relaxed);
       counts_.silent.store(true, std::memory_order_relaxed);
     }
@@ -93,7 +93,7 @@ absl::Status PostgresqlSession::Broken(std::string_view how) const {
 
 absl::Status PostgresqlSession::Lost(std::string_view how) {
   absl::Status status = Broken(how);
-  Drop();
+  Drop(/*lost=*/true);
   return status;
 }
 

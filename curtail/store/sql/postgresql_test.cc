@@ -66,6 +66,14 @@ int64_t Count(SqlDatabase& db) {
   return count;
 }
 
+// Of all connections to the server.
+internal::ConnectionCounts::Row Counts() {
+  for (const auto& row : internal::ConnectionCounts::ToStores().Read()) {
+    if (row.target == Join("postgresql ", TheServer().process.address())) return row;
+  }
+  return {};
+}
+
 // Until a read ends so.
 void AwaitRead(SqlDatabase& db, absl::StatusCode code) {
   const Deadline deadline = Patience();
@@ -224,12 +232,27 @@ TEST(Postgresql, AWorkThatThrowsAmongItsRowsLeavesNothingBehind) {
   SqlOptions options = OptionsFor("throws");
   options.readers = 1;
   auto db = Open(options);
+  const internal::ConnectionCounts::Row before = Counts();
   const absl::Status thrown = db->Read(Patience(), [](SqlSession& s) {
     return s.Query("SELECT generate_series(1, 1000)", {},
                    [](const SqlRow&) { throw std::runtime_error("thrown"); });
   });
   EXPECT_TRUE(absl::IsInternal(thrown)) << thrown;
+  EXPECT_EQ(Counts().lost, before.lost) << "the server has answered";
+  EXPECT_FALSE(Counts().silent);
   EXPECT_EQ(Count(*db), 0);
+}
+
+TEST(Postgresql, AnIdleConnectionThatEndsIsNotLost) {
+  auto db = Open(OptionsFor("idle"));
+  AwaitRead(*db, absl::StatusCode::kOk);
+  const internal::ConnectionCounts::Row before = Counts();
+  TheServer().process.Kill();
+  TheServer().process.Start();
+  AwaitRead(*db, absl::StatusCode::kOk);
+  EXPECT_EQ(Counts().lost, before.lost);
+  EXPECT_GT(Counts().attempts, before.attempts);
+  EXPECT_FALSE(Counts().silent);
 }
 
 TEST(Postgresql, AReadEndsAtItsDeadline) {
@@ -269,14 +292,6 @@ TEST(Postgresql, WritersTakeTurnsStress) {
   EXPECT_EQ(Count(*one), kThreads * kEach);
 }
 
-// Of all connections to the server.
-internal::ConnectionCounts::Row Counts() {
-  for (const auto& row : internal::ConnectionCounts::ToStores().Read()) {
-    if (row.target == Join("postgresql ", TheServer().process.address())) return row;
-  }
-  return {};
-}
-
 TEST(Postgresql, WhatWasAcknowledgedOutlivesTheServer) {
   auto db = Open(OptionsFor("outlives"));
   std::atomic<bool> stop{false};
@@ -291,12 +306,13 @@ TEST(Postgresql, WhatWasAcknowledgedOutlivesTheServer) {
   while (written.load() < 10 && !deadline.Expired()) std::this_thread::yield();
   EXPECT_FALSE(Counts().silent);
   EXPECT_GE(Counts().open, 1u);
+  const internal::ConnectionCounts::Row before = Counts();
   TheServer().process.Kill();
   stop.store(true);
   writer.join();
   AwaitRead(*db, absl::StatusCode::kUnavailable);
   EXPECT_TRUE(Counts().silent);
-  EXPECT_GE(Counts().lost + Counts().failures, 1u);
+  EXPECT_GT(Counts().lost + Counts().failures, before.lost + before.failures);
   EXPECT_TRUE(absl::IsUnavailable(Insert(*db, -1, "meanwhile")));
   unlink(TheServer().dir.File("s").c_str());  // as before the next server
   EXPECT_TRUE(absl::IsUnavailable(Insert(*db, -1, "meanwhile")));

@@ -424,8 +424,8 @@ class SqlServing : public SqlModels {
         return absl::OkStatus();
       });
     });
-    while (!ReadsByItself(Nanos(0))) {  // the first one may have slept
-    }
+    const Deadline limit = Deadline::In(kMaxTestWait);
+    while (!ReadsByItself(Nanos(0))) ASSERT_FALSE(limit.Expired());  // the first one may have slept
   }
 
   Nanos took_{0};
