@@ -58,6 +58,7 @@ struct Env::Impl {
   struct Peer {
     std::deque<Channel> channels;
     std::vector<Channel*> pointers;
+    ChannelOptions asked;  // of the first call for the name
   };
 
   const Surroundings* around = nullptr;
@@ -104,8 +105,10 @@ Channel* Env::SharedChannel(std::string_view service) {
   for (const Channel* channel : channels) targets.push_back(channel->target());
   auto instances = internal::ParseTargets(targets);
   if (!instances.ok()) return channels.front();
-  ChannelOptions options = impl_->OptionsOf({});
-  if (impl_->flags->balancer.empty()) options.balancer = "least_request";
+  ChannelOptions options = impl_->OptionsOf(impl_->peers.find(service)->second.asked);
+  if (options.balancer == ChannelOptions().balancer && impl_->flags->balancer.empty()) {
+    options.balancer = "least_request";
+  }
   options.resolver = *std::move(instances);
   return &impl_->shared
               .try_emplace(std::string(service), impl_->client.get(), std::string(service),
@@ -118,6 +121,7 @@ const std::vector<Channel*>& Env::Channels(std::string_view service, const Chann
   if (known != impl_->peers.end()) return known->second.pointers;
   const ChannelOptions options = impl_->OptionsOf(asked);
   Impl::Peer& peer = impl_->peers[std::string(service)];
+  peer.asked = asked;
   if (impl_->client == nullptr) {
     impl_->client = std::make_unique<Client>(ClientOptions{.lanes = impl_->flags->lanes});
   }

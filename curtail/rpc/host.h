@@ -49,8 +49,9 @@ class Env {
   // HostedService::calls names. `options` are those of the first call for a name.
   const std::vector<Channel*>& Channels(std::string_view service, const ChannelOptions& options = {});
   // A typed stub of it: env.Stub<User>("user"). Several instances share the calls by --balancer, or
-  // else "least_request"; within a monolith the first has all. REQUIRES: HostedService::calls names
-  // it.
+  // else "least_request"; within a monolith the first has all. They have the options of the first
+  // call for the name. With TLS each certificate names `service`, or ClientTls's server_name.
+  // REQUIRES: HostedService::calls names it.
   template <class Rpc>
   typename Rpc::Stub Stub(std::string_view service) {
     return typename Rpc::Stub(SharedChannel(service));

@@ -2,6 +2,7 @@
 #include "curtail/rpc/host.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/wrappers.pb.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -11,8 +12,10 @@
 #include <string>
 
 #include "curtail/base/strings.h"
+#include "curtail/base/testing.h"
 #include "curtail/rpc/client/config/service_config.h"
 #include "curtail/rpc/host_testing.h"
+#include "curtail/rpc/interceptor.h"
 #include "curtail/rpc/server/host_flags.h"
 
 namespace curtail {
@@ -150,6 +153,33 @@ TEST(Host, AMonolithsServicesFindEachOther) {
   shop.services[0].stores.clear();
   const HostRun run = RunHost(shop, {"--monolith", "--instances", "cart=2"});
   EXPECT_THAT(run.err, HasSubstr("2 carts, cart cart-0, cart cart-1"));
+}
+
+TEST(Host, AStubOfSeveralInstancesHasTheOptionsOfTheFirstCall) {
+  struct Refuse final : ClientInterceptor {
+    absl::Status Before(const OutgoingCall&, Metadata&) override {
+      return absl::DataLossError("intercepted");
+    }
+  };
+  struct Cart {
+    struct Stub {
+      explicit Stub(Channel* to) : channel(to) {}
+      Channel* channel;
+    };
+  };
+  static Refuse refuse;
+  const auto call = [](Env& env) -> MadeService {
+    env.Channels("cart", {.interceptors = {&refuse}});
+    Context ctx(Deadline::In(kMaxTestWait));
+    google::protobuf::StringValue in, out;
+    return env.Stub<Cart>("cart").channel->Call(ctx, "/test.Cart/Go", in, &out);
+  };
+  const HostProgram shop{.name = "shop",
+                         .title = "A shop.",
+                         .examples = "",
+                         .services = {{.name = "front", .calls = {"cart"}, .make = call}}};
+  const HostRun run = RunHost(shop, {"--service", "front", "--peer", "cart=127.0.0.1:1,127.0.0.1:2"});
+  EXPECT_THAT(run.err, HasSubstr("intercepted"));
 }
 
 class Named final : public Service {
