@@ -246,7 +246,7 @@ def test_cut(tools):
         proxy, mid, address, admin = behind_proxy(tools, config, cut_after=400)
         target = by_method(address, SEARCH)
         expect_well(tools, target)
-        load = Load(tools, target, 2, admin=admin)
+        load = Load(tools, target, 6, admin=admin)
         proxy.set_mode("cut")
         run = load.result()
         assert proxy.cuts > 0, "nothing was cut"

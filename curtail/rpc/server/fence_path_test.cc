@@ -102,7 +102,7 @@ TEST_P(FencePath, EndsWhereItIsNoId) {
 
 TEST_P(FencePath, EndsWhereFencesAreOff) { EXPECT_EQ(AtTheEnd(FenceMode::kOff, "00c0ffee"), "none none"); }
 
-// 100,000 requests with an id each, at once by the hundred, leave nothing behind.
+// 25,000 requests with an id each, at once by the hundred, leave nothing behind.
 TEST_P(FencePath, AClientsIdsFillNothing) {
   struct Answer final : Completion {
     void Done(absl::Status&& s, std::string&&) override { ok += s.ok(), ++done; }
