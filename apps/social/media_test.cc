@@ -224,6 +224,50 @@ TEST_P(ImpatientMediaTest, UploadsThatNoPostTakesExpire) {
   EXPECT_TRUE(Download(bob_, posted.id(), &bytes).ok());
 }
 
+// One image is read at once, and one video. A download has the least time, whatever its size.
+class FewDownloadsTest : public MediaTest {
+ protected:
+  FewDownloadsTest() : MediaTest({"--downloads", "1", "--download-rate", "100000"}) {}
+};
+
+INSTANTIATE_TEST_SUITE_P(Models, FewDownloadsTest, testing::Bool(),
+                         [](const auto& info) { return std::string(info.param ? "ADB" : "FIB"); });
+
+TEST_P(FewDownloadsTest, ASlowReaderLosesItsPlace) {
+  // A stream that is not read holds 4 MiB on each connection that it passes.
+  constexpr size_t kPart = 4 << 20, kParts = 4;
+  const std::string bytes = Mp4(kParts * kPart);
+  const std::string_view video = bytes;
+  MediaItem item, image;
+  ASSERT_TRUE(Upload(ann_, bytes.substr(0, kPart), "video/mp4", &item, bytes.size()).ok());
+  for (size_t i = 1; i < kParts; ++i)
+    ASSERT_TRUE(Append(ann_, item.id(), i * kPart, video.substr(i * kPart, kPart)).ok()) << i;
+  ASSERT_TRUE(Upload(ann_, kPng, "image/png", &image).ok());
+  PostRequest request;
+  request.set_token(ann_.token());
+  request.set_id(item.id());
+  Context ctx(3 * kMaxTestWait);
+  auto slow = app_.Front().DownloadMedia(ctx, request);
+  google::api::HttpBody part;
+  ASSERT_TRUE(slow.Read(&part)) << slow.Finish();
+
+  std::string got;
+  absl::Status status = Download(ann_, item.id(), &got);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  status = Download(ann_, image.id(), &got);
+  EXPECT_TRUE(status.ok()) << status;
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  do {
+    status = Download(ann_, item.id(), &got);
+  } while (!status.ok() && !deadline.Expired());
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(got == video);
+  while (slow.Read(&part)) {
+  }
+  status = slow.Finish();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+}
+
 // Whatever a post fails by, its upload is there for the next try.
 TEST_F(SeveredMediaTest, AnUploadOutlivesAPostThatFails) {
   MediaItem item;

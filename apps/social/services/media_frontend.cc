@@ -4,6 +4,9 @@
 //
 // Their type is what the first bytes say. They are their owner's alone until a post has them; then those see them who see
 // the owner. Of what comes in parts nobody sees anything until all of it is there.
+//
+// A download has a place for as long as its reader takes, and a time by its size: readers that are slow on purpose hold no
+// place beyond that. Videos have places of their own, so that they take none from images.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -25,12 +28,23 @@ namespace curtail::social {
 
 // So the parts that are being written have 64 MiB at most, and those that are read the same.
 constexpr size_t kMostPartBytes = 4u << 20, kReadBytes = 256u << 10;
-constexpr int kMostWritten = 16, kMostRead = 256;
+constexpr int kMostWritten = 16;
 constexpr Nanos kForgetTime = std::chrono::seconds(2);
+// Of a download, whatever its size.
+constexpr Nanos kLeastReadTime = std::chrono::seconds(2);
+
+struct MediaFrontendOptions {
+  DataOptions data;
+  int downloads = 128;
+  uint32_t download_kib_s = 64;
+};
 
 struct MediaFrontendService final : MediaFrontend::CoroutineService {
-  MediaFrontendService(std::string folder, Env& env)
-      : files(std::move(folder)),
+  MediaFrontendService(const MediaFrontendOptions& options, std::string folder, Env& env)
+      : kib_s(options.download_kib_s),
+        files(std::move(folder)),
+        images(options.downloads),
+        videos(options.downloads),
         media(env.Stub<Media>("media")),
         block_user(env.Stub<BlockUser>("block-user")) {}
 
@@ -107,8 +121,6 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
 
   Coroutine Get(Context& ctx, const FileQuery& request,
                 AsyncStreamWriter<google::api::HttpBody>& stream) override {
-    const Places::Hold place(read);
-    if (!place) co_return TooMany("downloads");
     MediaId id;
     id.set_id(request.id());
     auto [found] = co_await WhenAll(ctx, Ask(media, Media::kFind, id));
@@ -120,6 +132,9 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     if (!hidden.ok()) co_return hidden.status();
     const bool shown = found->linked() ? hidden->ids().empty() : request.viewer() == found->owner();
     if (!shown || found->partial()) co_return NotThere();
+    const Places::Hold place(found->item().type().starts_with("video/") ? videos : images);
+    if (!place) co_return TooMany("downloads");
+    ctx.ShortenDeadline(Deadline::In(ReadTime(found->item().bytes())));
     const MediaFiles::Reader file = co_await Offloading([&] { return files.Open(request.id()); });
     if (file == nullptr) co_return NotThere();
     google::api::HttpBody part;
@@ -146,6 +161,10 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     return status;
   }
 
+  Nanos ReadTime(uint64_t bytes) const {
+    return kLeastReadTime + std::chrono::milliseconds(bytes * 1000 / (uint64_t{kib_s} << 10));
+  }
+
   static absl::Status NotThere() { return absl::NotFoundError("there is no such media"); }
   static absl::Status TooMany(std::string_view what) {
     return absl::ResourceExhaustedError(Join("too many ", what, " at once; try again"));
@@ -156,23 +175,31 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     return {{"Put", {items}}, {"Append", {items}}, {"Get", {items, blocks}}, {"Delete", {}}};
   }
 
+  const uint32_t kib_s;
   const MediaFiles files;
-  Places written{kMostWritten}, read{kMostRead};
+  Places written{kMostWritten}, images, videos;
   const Media::Stub media;
   const BlockUser::Stub block_user;
 };
 
 HostedService HostedMediaFrontend() {
-  auto data = std::make_shared<DataOptions>();
+  auto options = std::make_shared<MediaFrontendOptions>();
   return {.name = "media-frontend",
           .calls = {"media", "block-user"},
-          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            const absl::StatusOr<std::string> folder = DataFolder(data->folder);
+          .flags =
+              [options](Flags& flags) {
+                AddDataFlags(flags, &options->data);
+                flags.Add("--downloads", &options->downloads,
+                          "media-frontend: images that are read at once, and as many videos", {1, 4096});
+                flags.Add("--download-rate", &options->download_kib_s,
+                          "media-frontend: KiB a second that a reader takes at least", {1, 100'000});
+              },
+          .make = [options](Env& env) -> MadeService {
+            const absl::StatusOr<std::string> folder = DataFolder(options->data.folder);
             if (!folder.ok()) return folder.status();
             const absl::StatusOr<std::string> images = DataFolder(*folder + "/media");
             if (!images.ok()) return images.status();
-            return std::make_unique<MediaFrontendService>(*images, env);
+            return std::make_unique<MediaFrontendService>(*options, *images, env);
           }};
 }
 
