@@ -41,7 +41,8 @@ std::string_view ImageTypeOf(std::string_view begin) {
 }
 
 absl::Status Failed(const std::string& path) {
-  return absl::Status(absl::ErrnoToStatusCode(errno), Join(path, ": ", std::strerror(errno)));
+  // The system's own codes have OUT_OF_RANGE and ABORTED among them, which tell an upload how to go on.
+  return absl::InternalError(Join(path, ": ", std::strerror(errno)));
 }
 
 }  // namespace

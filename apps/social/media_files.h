@@ -22,8 +22,8 @@ struct MediaKind {
 // By the first bytes of a file, whatever it is said to be: png, jpeg, gif, webp; mp4 and webm.
 MediaKind MediaKindOf(std::string_view begin);
 
-// A MediaFiles is a folder. All calls block. Thread-safe, and safe beside other processes. Errors: those of the system, with
-// the path; RESOURCE_EXHAUSTED if the disk is full.
+// A MediaFiles is a folder. All calls block. Thread-safe, and safe beside other processes. Errors: INTERNAL, with the path and
+// what the system says, which is not for clients; of Create() those of OutputFile.
 class MediaFiles {
  public:
   struct Close {

@@ -268,6 +268,32 @@ TEST_P(FewDownloadsTest, ASlowReaderLosesItsPlace) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
 }
 
+// A write beyond a bound of the process fails, as on a full disk.
+TEST_F(SeveredMediaTest, AFullDiskIsToldWithoutItsPath) {
+  constexpr size_t kPart = 1 << 20;
+  app_.Kill("media-frontend");
+  app_.Start("media-frontend", /*most_file_bytes=*/kPart + kPart / 2);
+  const std::string bytes = Mp4(2 * kPart);
+  const std::string_view video = bytes;
+  MediaItem item;
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  absl::Status status;
+  do {  // channels try to connect again after a while
+    status = Upload(ann_, bytes.substr(0, kPart), "", &item, bytes.size());
+  } while (absl::IsUnavailable(status) && !deadline.Expired());
+  ASSERT_TRUE(status.ok()) << status;
+  status = Append(ann_, item.id(), kPart, video.substr(kPart));
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_EQ(status.message(), "the file cannot be kept");
+
+  app_.Kill("media-frontend");
+  app_.Start("media-frontend");
+  do {
+    status = Append(ann_, item.id(), kPart, video.substr(kPart));
+  } while (absl::IsUnavailable(status) && !deadline.Expired());
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 // Whatever a post fails by, its upload is there for the next try.
 TEST_F(SeveredMediaTest, AnUploadOutlivesAPostThatFails) {
   MediaItem item;

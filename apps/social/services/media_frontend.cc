@@ -8,6 +8,7 @@
 // A download has a place for as long as its reader takes, and a time by its size: readers that are slow on purpose hold no
 // place beyond that. Videos have places of their own, so that they take none from images.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <utility>
@@ -18,6 +19,8 @@
 #include "apps/social/page.h"
 #include "apps/social/places.h"
 #include "content.curtail.h"
+#include "curtail/base/clock.h"
+#include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/aside.h"
 #include "curtail/rpc/host.h"
@@ -29,7 +32,7 @@ namespace curtail::social {
 // So the parts that are being written have 64 MiB at most, and those that are read the same.
 constexpr size_t kMostPartBytes = 4u << 20, kReadBytes = 256u << 10;
 constexpr int kMostWritten = 16;
-constexpr Nanos kForgetTime = std::chrono::seconds(2);
+constexpr Nanos kForgetTime = std::chrono::seconds(2), kBetweenLines = std::chrono::seconds(10);
 // Of a download, whatever its size.
 constexpr Nanos kLeastReadTime = std::chrono::seconds(2);
 
@@ -90,7 +93,7 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
       id.add_ids(kept->id());
       Context last(&ctx, Deadline::In(kForgetTime));
       co_await WhenAll(last, Ask(media, Media::kDelete, id));
-      co_return absl::ResourceExhaustedError("the file cannot be kept");
+      co_return NotKept(created);
     }
     reply->Swap(kept);
     co_return absl::OkStatus();
@@ -113,6 +116,7 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     if (!found->partial()) co_return absl::OkStatus();  // the part came before
     const absl::StatusOr<uint64_t> there =
         co_await Offloading([&] { return files.Append(request.id(), request.from(), bytes, whole); });
+    if (absl::IsInternal(there.status())) co_return NotKept(there.status());
     if (!there.ok()) co_return there.status();
     if (*there < whole) co_return absl::OkStatus();
     auto [completed] = co_await WhenAll(ctx, Ask(media, Media::kComplete, *found));
@@ -155,10 +159,26 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     co_return co_await Offloading([&] { return Remove(request); });
   }
 
-  absl::Status Remove(const Ids& ids) const {
+  absl::Status Remove(const Ids& ids) {
     absl::Status status;
     for (const uint64_t id : ids.ids()) status.Update(files.Remove(id));
-    return status;
+    if (status.ok()) return status;
+    Tell(status);
+    return absl::InternalError("the files cannot be removed");
+  }
+
+  absl::Status NotKept(const absl::Status& why) {
+    Tell(why);
+    return absl::ResourceExhaustedError("the file cannot be kept");
+  }
+
+  // Tells the operator what clients do not learn, as it names files of this machine.
+  void Tell(const absl::Status& why) {
+    const int64_t now = Nanos(Now().time_since_epoch()).count();
+    int64_t before = told.load(std::memory_order_relaxed);
+    if (before != 0 && now - before < kBetweenLines.count()) return;
+    if (told.compare_exchange_strong(before, now, std::memory_order_relaxed))
+      Log(Severity::kError, Join("media-frontend: ", Message(why)));
   }
 
   Nanos ReadTime(uint64_t bytes) const {
@@ -178,6 +198,8 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
   const uint32_t kib_s;
   const MediaFiles files;
   Places written{kMostWritten}, images, videos;
+  // Atomic; relaxed, the time of the last line to the operator, 0 before the first.
+  std::atomic<int64_t> told{0};
   const Media::Stub media;
   const BlockUser::Stub block_user;
 };
