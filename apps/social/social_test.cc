@@ -183,7 +183,6 @@ TEST_P(SocialTest, RefusesWhatIsWrong) {
   EXPECT_THAT(Timeline(ann, "ann"), IsEmpty());
 }
 
-// A service that dies takes no acknowledged post with it.
 // A thread that made hashes itself would make one at a time, and none would be refused.
 TEST(Social, AHashHoldsNoThread) {
   SocialDeployment app("AIB1-1", /*monolith=*/true, {"--hashes", "1"});
@@ -209,6 +208,7 @@ TEST(Social, AHashHoldsNoThread) {
   EXPECT_TRUE(refused);
 }
 
+// A service that dies takes no acknowledged post with it.
 TEST(Social, AKilledServiceLosesNoPost) {
   SocialDeployment app("FIB1", false);
   const Session ann = app.Register("ann"), bob = app.Register("bob");
