@@ -1,6 +1,6 @@
 // The part of Node's library that the tests use.
 declare module "node:test" {
-  export function test(name: string, body: () => void): void;
+  export function test(name: string, body: () => void | Promise<void>): void;
 }
 declare module "node:assert/strict" {
   const assert: {

@@ -20,7 +20,6 @@ export class Refused extends Error {
 }
 
 const TIMEOUT_MS = 30_000;
-const PART_BYTES = 4 * 2 ** 20;
 const KEY = "curtail-social-session";
 
 // Of this tab and this origin; no request carries it by itself, as one carries a cookie.
@@ -55,14 +54,6 @@ export async function call<T>(verb: string, path: string, body?: object): Promis
   const read = (await reply.json().catch(() => ({}))) as T & { message?: string };
   if (!reply.ok) throw new Refused(reply.status, read.message ?? `the server answers ${reply.status}`);
   return read;
-}
-
-// Sends a file, in parts if it is large: no request may have more.
-export async function upload(file: File): Promise<MediaItem> {
-  const slice = (from: number) => file.slice(from, from + PART_BYTES, file.type);
-  const item = await call<MediaItem>("POST", `media?size=${file.size}`, slice(0));
-  for (let from = PART_BYTES; from < file.size; from += PART_BYTES) await call<MediaItem>("PUT", `media/${item.id}?from=${from}`, slice(from));
-  return item;
 }
 
 export const part = encodeURIComponent;

@@ -3,8 +3,9 @@
 // #/home, #/user/NAME, #/search/TEXT.
 import { byId, element, replace } from "../common/dom";
 import { themeButton } from "../common/theme";
-import { call, keepSession, part, Refused, session, upload, type Changed, type People, type Post, type Posts, type Session, type Statistics } from "./api";
+import { call, keepSession, part, Refused, session, type Changed, type People, type Post, type Posts, type Session, type Statistics } from "./api";
 import { onPress, personLink, postElement, type PostActions } from "./post";
+import { upload } from "./upload";
 
 const MAX_IMAGE_BYTES = 4 * 2 ** 20, MAX_VIDEO_BYTES = 16 * 2 ** 20;
 const MAX_LIST_PAGES = 10; // of 100 users whom the user follows
@@ -18,7 +19,6 @@ const views: Record<string, (what: string) => View> = {
 
 const favorites = new Set<string>(); // posts that the user likes, as far as known
 const following = new Set<string>(); // names
-const uploaded = new WeakMap<File, string>(); // images and videos that wait for a post
 let turn = 0; // of the view that is shown: what comes late for another is dropped
 let view = views["home"]!("");
 let next = "0";
@@ -224,8 +224,7 @@ onSubmit("compose-form", async () => {
   const file = field("picture").files?.[0];
   const most = file?.type.startsWith("video/") ? MAX_VIDEO_BYTES : MAX_IMAGE_BYTES;
   if (file && file.size > most) throw new Refused(0, `the file is over ${most / 2 ** 20} MiB`);
-  if (file && !uploaded.has(file)) uploaded.set(file, (await upload(file)).id);
-  const media = file ? [{ id: uploaded.get(file) }] : [];
+  const media = file ? [{ id: await upload(file) }] : [];
   await call<Post>("POST", "posts", { text: field("text").value, media });
   (byId("compose-form") as HTMLFormElement).reset();
   say("note", "Posted.");

@@ -134,7 +134,21 @@ async function story(ann, bob, picture, video) {
   });
   await ann.getByLabel("Picture or video").setInputFiles([]);
 
-  await compose(ann, "In motion.", video, "video/webm");
+  // The server does not answer for a while: the next press goes on with the upload.
+  const begun = [];
+  ann.on("request", (request) => request.method() === "POST" && /\/v1\/media/.test(request.url()) && begun.push(request.url()));
+  const late = (url) => url.pathname.startsWith("/v1/media/") && Number(url.searchParams.get("from")) > 2 * 2 ** 20;
+  await ann.route(late, (route) => route.fulfill({ status: 503, json: { message: "not now" } }));
+  await ann.getByLabel("Text").fill("In motion.");
+  await ann.getByLabel("Picture or video").setInputFiles({ name: "file", mimeType: "video/webm", buffer: video });
+  await ann.getByRole("button", { name: "Post", exact: true }).click();
+  await problem(ann).filter({ hasText: "not now" }).waitFor(within);
+  await ann.unroute(late);
+  while (said.length < 4) await ann.waitForEvent("console", within); // a part is tried as often
+  assert.ok(said.splice(0).every((line) => line.includes("status of 503")), "the parts are refused");
+  await ann.getByRole("button", { name: "Post", exact: true }).click();
+  await ann.locator("#note", { hasText: "Posted." }).waitFor(within);
+  assert.equal(begun.length, 1);
   const shown = post(ann, "In motion.").getByLabel("Video by ann");
   await ann.waitForFunction((one) => one.videoWidth === 320, await shown.elementHandle(), within);
 
