@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "apps/social/social_testing.h"
 #include "curtail/base/strings.h"
@@ -69,7 +70,13 @@ class MediaFixture : public testing::Test {
 // In a process a service.
 class SeveredMediaTest : public MediaFixture {
  protected:
-  SeveredMediaTest() : MediaFixture("FIB1", /*monolith=*/false, {}) {}
+  explicit SeveredMediaTest(std::vector<std::string> flags = {})
+      : MediaFixture("FIB1", /*monolith=*/false, std::move(flags)) {}
+};
+
+class ImpatientSeveredMediaTest : public SeveredMediaTest {
+ protected:
+  ImpatientSeveredMediaTest() : SeveredMediaTest({"--upload", "0"}) {}
 };
 
 class MediaTest : public MediaFixture, public testing::WithParamInterface<bool> {
@@ -321,6 +328,33 @@ TEST_F(SeveredMediaTest, AnUploadOutlivesAPostThatFails) {
   ASSERT_TRUE(status.ok()) << status;
   ASSERT_TRUE(Download(bob_, item.id(), &bytes).ok());
   EXPECT_EQ(bytes, kPng);
+}
+
+// A draft has taken the upload, and its post never comes about.
+TEST_F(ImpatientSeveredMediaTest, AnUploadOfAPostThatDiedExpires) {
+  MediaItem item, other;
+  ASSERT_TRUE(Upload(ann_, kPng, "image/png", &item).ok());
+  app_.Stall("text");
+  absl::Status composed;
+  std::thread composer([&] {
+    Post post;
+    composed = Compose(ann_, item.id(), &post);
+  });
+  std::string bytes;
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  absl::Status status;
+  do {
+    status = Download(bob_, item.id(), &bytes);
+  } while (!status.ok() && !deadline.Expired());
+  EXPECT_TRUE(status.ok()) << status << ": the draft has not taken it";
+  app_.Kill("compose-post");
+  composer.join();
+  EXPECT_FALSE(composed.ok());
+  app_.GoOn("text");
+  app_.Start("compose-post");
+  ASSERT_TRUE(Upload(bob_, kPng, "image/png", &other).ok());
+  EXPECT_TRUE(absl::IsNotFound(Download(ann_, item.id(), &bytes)));
+  EXPECT_EQ(Files(), 1u);
 }
 
 }  // namespace

@@ -4,8 +4,9 @@
 //
 // A post is acknowledged when it is stored, in its author's timeline and in the queues of the home timelines and of the
 // search, and a reply or repost when it is listed with what it refers to. If one of these fails, the post is taken back, and
-// its uploads wait for another one. The queues come last: where taking back fails, too, none has a post at home that is not in its author's timeline.
+// its uploads wait for another one. They are the post's for good once it is stored: if this process dies before, they expire. The queues come last: where taking back fails, too, none has a post at home that is not in its author's timeline.
 // Deletion goes the other way round and ends with the post itself, so that one that failed half way can be repeated.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <random>
@@ -86,6 +87,11 @@ struct ComposePostService final : ComposePost::CoroutineService {
     reply->set_created_ms(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 
     status = co_await Store(ctx, *reply);
+    const MediaItems uploads = UploadsOf(items);
+    if (status.ok() && !uploads.media().empty()) {
+      auto [kept] = co_await WhenAll(ctx, Ask(media, Media::kKeep, uploads));
+      status = kept.status();
+    }
     if (status.ok()) {
       auto told = co_await WhenAllOk(ctx, Ask(write_home, WriteHomeTimeline::kEnqueue, JobOf(*reply, false)),
                                      Ask(search, Search::kEnqueue, IndexJobOf(*reply, false)));
@@ -108,19 +114,12 @@ struct ComposePostService final : ComposePost::CoroutineService {
   // Of what was made for `items` and a post that does not come about. Uploads wait for another one.
   Coroutine ForgetParts(Context& ctx, const MediaItems& items, const Post& post) {
     Context last(&ctx, Deadline::In(kTakeBackTime));
-    MediaItems uploads;
-    uploads.set_draft(items.draft());
     Ids described;
-    for (int i = 0; i < items.media_size(); ++i) {
-      if (items.media(i).id() != 0) {
-        uploads.add_media()->set_id(items.media(i).id());
-      } else if (i < post.media_size()) {
-        described.add_ids(post.media(i).id());
-      }
-    }
-    auto forgot =
-        co_await WhenAllOk(last, Ask(url_shorten, UrlShorten::kDelete, UrlsOf(post)),
-                           Ask(media, Media::kRelease, uploads), Ask(media, Media::kDelete, described));
+    for (int i = 0; i < std::min(items.media_size(), post.media_size()); ++i)
+      if (items.media(i).id() == 0) described.add_ids(post.media(i).id());
+    auto forgot = co_await WhenAllOk(last, Ask(url_shorten, UrlShorten::kDelete, UrlsOf(post)),
+                                     Ask(media, Media::kRelease, UploadsOf(items)),
+                                     Ask(media, Media::kDelete, described));
     co_return forgot.status();
   }
 
@@ -225,6 +224,13 @@ struct ComposePostService final : ComposePost::CoroutineService {
     Urls urls;
     *urls.mutable_urls() = post.urls();
     return urls;
+  }
+  static MediaItems UploadsOf(const MediaItems& items) {
+    MediaItems uploads;
+    uploads.set_draft(items.draft());
+    for (const MediaItem& item : items.media())
+      if (item.id() != 0) uploads.add_media()->set_id(item.id());
+    return uploads;
   }
   static Ids MediaOf(const Post& post) {
     Ids ids;

@@ -2,8 +2,9 @@
 //
 // Media: what is known of images and videos. Of uploaded ones media-frontend has the bytes.
 //
-// An upload that no post takes expires. Each new one tells of some that did: from then on no post can have them, so that
-// media-frontend may remove the bytes first and the row last. The time is that of the ids.
+// An upload that no post takes expires, also if compose-post died while it made one. Each new one tells of some that did:
+// from then on no post can have them, so that media-frontend may remove the bytes first and the row last. The time is that
+// of the ids.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -29,7 +30,8 @@ struct MediaOptions {
   double upload_h = 24;
 };
 
-// Of a row `linked` says: 0, it waits for a post; 1, a post has it; 2, it has expired; 3, bytes of it are missing.
+// Of a row `linked` says: 0, it waits for a post; 1, a post has it; 2, it has expired; 3, bytes of it are missing; 4, a draft
+// has it, whose post may not come about.
 struct MediaService final : Media::CoroutineService {
   MediaService(const MediaOptions& o, SqlDatabase& d, UniqueId::Stub u)
       : patience(static_cast<int64_t>(o.upload_h * 3'600'000)), db(d), unique_id(u) {}
@@ -78,10 +80,10 @@ struct MediaService final : Media::CoroutineService {
     });
   }
 
-  // Has an upload belong to a post of its owner, and completes what is known of it.
+  // Has an upload belong to a draft of its owner, and completes what is known of it.
   static absl::Status Link(SqlSession& s, const MediaItems& of, MediaItem* item) {
     absl::Status status =
-        s.Execute("UPDATE media SET linked = 1, draft = ?3 WHERE id = ?1 AND owner = ?2 AND linked = 0",
+        s.Execute("UPDATE media SET linked = 4, draft = ?3 WHERE id = ?1 AND owner = ?2 AND linked = 0",
                   {item->id(), of.owner(), of.draft()});
     if (!status.ok()) return status;
     if (s.changes() == 0)
@@ -92,15 +94,27 @@ struct MediaService final : Media::CoroutineService {
     });
   }
 
+  Coroutine Keep(Context& ctx, const MediaItems& request, Nothing*) override {
+    co_return co_await Move(ctx, request, 1, /*all=*/true);
+  }
+
   Coroutine Release(Context& ctx, const MediaItems& request, Nothing*) override {
+    co_return co_await Move(ctx, request, 0, /*all=*/false);
+  }
+
+  // Sets `linked` of the uploads that the draft has. INVALID_ARGUMENT: it has not `all` of them.
+  Coroutine Move(Context& ctx, const MediaItems& request, int linked, bool all) {
     if (absl::Status status = CheckCount(request.media_size(), kMostMedia, "media"); !status.ok())
       co_return status;
     if (request.media().empty()) co_return absl::OkStatus();
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       absl::Status status;
       for (const MediaItem& item : request.media()) {
-        status.Update(s.Execute("UPDATE media SET linked = 0 WHERE id = ?1 AND draft = ?2 AND linked = 1",
-                                {item.id(), request.draft()}));
+        status.Update(
+            s.Execute("UPDATE media SET linked = ?3 WHERE id = ?1 AND draft = ?2 AND linked IN (1, 4)",
+                      {item.id(), request.draft(), linked}));
+        if (all && s.changes() == 0)
+          status.Update(absl::InvalidArgumentError("an upload of the post has expired"));
       }
       return status;
     });
@@ -169,7 +183,7 @@ struct MediaService final : Media::CoroutineService {
                        reply->mutable_item()->set_type(std::string(row.Text(0)));
                        reply->mutable_item()->set_bytes(row.Unsigned(1));
                        reply->set_owner(row.Unsigned(2));
-                       reply->set_linked(row.Integer(3) == 1);
+                       reply->set_linked(row.Integer(3) == 1 || row.Integer(3) == 4);
                        reply->set_partial(row.Integer(3) == 3);
                      });
     });
@@ -201,8 +215,8 @@ struct MediaService final : Media::CoroutineService {
 
   std::vector<DeclaredPath> Paths() const override {
     const std::vector<std::string> ids = {std::string(UniqueId::kServiceName)};
-    return {{"Create", ids}, {"Release", {}}, {"Register", ids}, {"Complete", {}},
-            {"Find", {}},    {"Read", {}},    {"Delete", {}}};
+    return {{"Create", ids},  {"Keep", {}}, {"Release", {}}, {"Register", ids},
+            {"Complete", {}}, {"Find", {}}, {"Read", {}},    {"Delete", {}}};
   }
 
   const std::chrono::milliseconds patience;
