@@ -9,6 +9,7 @@
 #include <atomic>
 #include <thread>
 
+#include "curtail/rpc/client/resolver/target.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/mid_tier_testing.h"
 
@@ -157,6 +158,32 @@ TEST(ManyServers, AFailureHasTheResolverAskedAgain) {
   resolver->Set(servers.Addresses({1}));
   servers.Stop(0);
   AwaitAnswerOf(channel, "1");
+}
+
+// Property: a name of several that fails takes no server from the list, and is asked for again without a failure of a call.
+TEST(ManyServers, ANameOfSeveralThatFailsKeepsItsServersAndIsAskedAgain) {
+  ManyServers servers(2);
+  Client client;
+  auto early = std::make_unique<ListResolver>(), late = std::make_unique<ListResolver>();
+  ListResolver& zero = *early;
+  ListResolver& one = *late;
+  zero.Set(servers.Addresses({0}));
+  std::vector<std::unique_ptr<Resolver>> each;
+  each.push_back(std::move(early));
+  each.push_back(std::move(late));
+  ChannelOptions options = Balanced("round_robin");
+  options.resolver = internal::Together(std::move(each));
+  Channel channel(&client, "search", options);
+  EXPECT_EQ(Ask(channel).value_or("none"), "0");
+  one.Set(servers.Addresses({1}));
+  CallUntil([&] { return Ask(channel); }, AllOf({"0", "1"}));
+  // The name of a server is gone while it restarts.
+  zero.Set({});
+  servers.Stop(0);
+  const int before = zero.asked();
+  CallUntil([&] { return Ask(channel); }, [&](const Counts&) { return zero.asked() > before + 1; });
+  servers.Start(0);
+  CallUntil([&] { return Ask(channel); }, AllOf({"0", "1"}));
 }
 
 TEST(ManyServers, TheResolverIsNotAskedMoreOftenThanAllowed) {

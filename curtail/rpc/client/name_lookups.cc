@@ -15,7 +15,14 @@ constexpr Nanos kLongSleep = std::chrono::hours(1);
 void NameLookups::At(TimePoint when, std::weak_ptr<Lookup> lookup) {
   {
     MutexLock lock(mu_);
-    due_.push_back({when, std::move(lookup)});
+    const auto same = [&](const Due& due) {
+      return !due.lookup.owner_before(lookup) && !lookup.owner_before(due.lookup);
+    };
+    if (const auto known = std::find_if(due_.begin(), due_.end(), same); known == due_.end()) {
+      due_.push_back({when, std::move(lookup)});
+    } else {
+      known->when = std::min(known->when, when);
+    }
     if (!started_) {
       // Without a thread the next failure tries again.
       started_ = ticker_.Start("curtail-names", [this](TimePoint now) { return Tick(now); }).ok();

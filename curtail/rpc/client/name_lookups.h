@@ -23,7 +23,8 @@ class Lookup {
 // the destructor blocks, which waits for a lookup in progress.
 class NameLookups {
  public:
-  // Runs `lookup` once, at `when` or soon after, unless it is gone by then.
+  // Runs `lookup` once, at `when` or soon after, unless it is gone by then. One that is due already runs once, at the
+  // earlier of both times.
   void At(TimePoint when, std::weak_ptr<Lookup> lookup);
 
  private:

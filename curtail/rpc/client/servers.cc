@@ -21,6 +21,8 @@
 //      so does each that finds no server (health_watch.cc).
 //  N7  Lost() and Unreachable() may be called under a slot's mutex. They take mu_ and the mutex of NameLookups, under
 //      which no thread takes a slot's.
+//  N8  A server of the list is noticed when it fails, one that the list lacks is not. So after an answer that lacks some
+//      (PartialResolver) the next lookup is due without a failure.
 //
 // A place whose poller makes no more calls keeps its list, and connections to servers that are gone stay open until
 // these close them. No thread watches it that could do better.
@@ -31,6 +33,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/rpc/client/resolver/target.h"
 
 namespace curtail::internal {
 namespace {
@@ -77,6 +80,7 @@ Servers::Servers(std::shared_ptr<const ConnectSettings> settings, std::shared_pt
                  BalancerOptions balancer, NameLookups* lookups)
     : settings_(std::move(settings)),
       resolver_(std::move(resolver)),
+      partial_(dynamic_cast<PartialResolver*>(resolver_.get())),
       balancer_(std::move(balancer)),
       observes_(settings_->observation.outcomes || settings_->observation.health_service.has_value()),
       lookups_(lookups) {}
@@ -123,7 +127,9 @@ void Servers::LookUp() {
     if (list_ != nullptr && Now() < next_lookup_) return lookups_->At(next_lookup_, weak_from_this());
   }
   asked_.store(false, std::memory_order_release);  // a failure from here on asks again
-  absl::StatusOr<std::vector<Address>> answer = resolver_->Resolve();
+  bool complete = true;
+  absl::StatusOr<std::vector<Address>> answer =
+      partial_ != nullptr ? partial_->ResolveParts(&complete) : resolver_->Resolve();
   if (answer.ok() && answer->empty()) {
     answer = absl::UnavailableError(Join(settings_->target, ": its resolver knows no address"));
   }
@@ -136,8 +142,14 @@ void Servers::LookUp() {
     if (list_ == nullptr) wrong_ = Apart(answer.status());
     return;
   }
-  backoff_.Reset();
-  next_lookup_ = now + options.min_resolve_interval;
+  if (complete) {
+    backoff_.Reset();
+    next_lookup_ = now + options.min_resolve_interval;
+  } else {
+    const Nanos wait = backoff_.Next(options.initial_backoff, options.max_backoff, now);
+    next_lookup_ = now + std::max(wait, options.min_resolve_interval);
+    lookups_->At(next_lookup_, weak_from_this());  // N8
+  }
   std::vector<Address>& addresses = *answer;
   // Duplicates would be one subchannel twice.
   for (size_t i = 0; i < addresses.size(); ++i) {

@@ -20,6 +20,8 @@
 
 namespace curtail::internal {
 
+class PartialResolver;
+
 // A ServerList is the servers of one answer of the resolver. Immutable but for its counters.
 struct ServerList {
   std::vector<std::shared_ptr<Subchannel>> members;
@@ -100,6 +102,7 @@ class Servers final : public Lookup, public std::enable_shared_from_this<Servers
   // Immutable after construction.
   const std::shared_ptr<const ConnectSettings> settings_;
   const std::shared_ptr<Resolver> resolver_;
+  PartialResolver* const partial_;  // the same, if it is one
   const BalancerOptions balancer_;
   const bool observes_;  // outlier detection, or health checks
   NameLookups* const lookups_;
@@ -121,7 +124,7 @@ class Servers final : public Lookup, public std::enable_shared_from_this<Servers
   Mutex mu_;
   std::shared_ptr<const ServerList> list_ CURTAIL_GUARDED_BY(mu_);
   absl::Status wrong_ CURTAIL_GUARDED_BY(mu_);  // why there is no list
-  Backoff backoff_ CURTAIL_GUARDED_BY(mu_);     // of lookups that failed
+  Backoff backoff_ CURTAIL_GUARDED_BY(mu_);     // of lookups that failed, all or in part
   TimePoint next_lookup_ CURTAIL_GUARDED_BY(mu_);
 };
 

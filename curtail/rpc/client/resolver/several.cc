@@ -4,23 +4,29 @@
 #include <algorithm>
 #include <utility>
 
+#include "curtail/base/mutex.h"
 #include "curtail/rpc/client/resolver/target.h"
 
 namespace curtail::internal {
 namespace {
 
-class SeveralTargets final : public Resolver {
+class SeveralTargets final : public PartialResolver {
  public:
-  explicit SeveralTargets(std::vector<std::unique_ptr<Resolver>> each) : each_(std::move(each)) {}
+  explicit SeveralTargets(std::vector<std::unique_ptr<Resolver>> each)
+      : each_(std::move(each)), last_(each_.size()) {}
 
-  absl::StatusOr<std::vector<Address>> Resolve() override {
-    std::vector<Address> all;
+  absl::StatusOr<std::vector<Address>> ResolveParts(bool* complete) override {
     absl::Status status;
-    for (const auto& one : each_) {
-      const absl::StatusOr<std::vector<Address>> found = one->Resolve();
+    for (size_t i = 0; i < each_.size(); ++i) {
+      absl::StatusOr<std::vector<Address>> found = each_[i]->Resolve();  // may block
       status.Update(found.status());
-      if (found.ok()) all.insert(all.end(), found->begin(), found->end());
+      MutexLock lock(mu_);
+      if (found.ok()) last_[i] = *std::move(found);
     }
+    *complete = status.ok();
+    std::vector<Address> all;
+    MutexLock lock(mu_);
+    for (const std::vector<Address>& last : last_) all.insert(all.end(), last.begin(), last.end());
     if (all.empty()) return status;
     return all;
   }
@@ -30,9 +36,16 @@ class SeveralTargets final : public Resolver {
 
  private:
   const std::vector<std::unique_ptr<Resolver>> each_;
+
+  Mutex mu_;
+  std::vector<std::vector<Address>> last_ CURTAIL_GUARDED_BY(mu_);  // what each has answered
 };
 
 }  // namespace
+
+std::unique_ptr<PartialResolver> Together(std::vector<std::unique_ptr<Resolver>> each) {
+  return std::make_unique<SeveralTargets>(std::move(each));
+}
 
 absl::StatusOr<std::unique_ptr<Resolver>> ParseTargets(const std::vector<std::string>& targets) {
   std::vector<std::unique_ptr<Resolver>> each;
@@ -41,7 +54,7 @@ absl::StatusOr<std::unique_ptr<Resolver>> ParseTargets(const std::vector<std::st
     if (!target.ok()) return target.status();
     each.push_back(std::move(target->resolver));
   }
-  return std::make_unique<SeveralTargets>(std::move(each));
+  return Together(std::move(each));
 }
 
 }  // namespace curtail::internal

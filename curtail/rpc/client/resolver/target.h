@@ -40,8 +40,23 @@ absl::StatusOr<Target> ParseShortList(std::string_view text);
 // "HOST:PORT": a numeric address, or a name to look up.
 absl::StatusOr<Target> ParseShort(std::string_view text);
 
-// A resolver whose answer is that of all `targets` together, those left out that cannot be looked up at present. Errors: as
-// ParseTarget().
+// A resolver that asks several. A part of its answer may be old, or missing.
+class PartialResolver : public Resolver {
+ public:
+  // As Resolve(). `*complete` becomes false if the answer has such a part: then the channel asks again without a
+  // connection that fails.
+  [[nodiscard]] virtual absl::StatusOr<std::vector<Address>> ResolveParts(bool* complete) = 0;
+  absl::StatusOr<std::vector<Address>> Resolve() final {
+    bool complete = true;
+    return ResolveParts(&complete);
+  }
+};
+
+// A resolver whose answer is that of `each` together. One that fails contributes its answer before; without one it is
+// left out. Errors: that of the first which failed, if none has ever answered.
+std::unique_ptr<PartialResolver> Together(std::vector<std::unique_ptr<Resolver>> each);
+
+// The resolvers of all `targets` together. Errors: as ParseTarget().
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Resolver>> ParseTargets(const std::vector<std::string>& targets);
 
 // A resolver whose answer is always `addresses`.

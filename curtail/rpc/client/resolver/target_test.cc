@@ -74,6 +74,23 @@ TEST(Target, SeveralAreOne) {
   EXPECT_FALSE(ParseTargets({"127.0.0.1:80", "ipv4:x"}).ok());
 }
 
+TEST(Target, SeveralAreIncompleteWhileOneIsUnknown) {
+  const auto of = [](const std::vector<std::string>& targets) {
+    std::vector<std::unique_ptr<Resolver>> each;
+    for (const std::string& text : targets) each.push_back(std::move(ParseTarget(text)->resolver));
+    return Together(std::move(each));
+  };
+  bool complete = true;
+  EXPECT_EQ(of({"127.0.0.1:80", "127.0.0.2:80"})->ResolveParts(&complete)->size(), 2u);
+  EXPECT_TRUE(complete);
+  const absl::StatusOr<std::vector<Address>> found =
+      of({"127.0.0.1:80", "a..b:80"})->ResolveParts(&complete);  // no name server knows it
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->size(), 1u);
+  EXPECT_FALSE(complete);
+  EXPECT_FALSE(of({"a..b:80"})->Resolve().ok());
+}
+
 TEST(Target, WhatIsWrongIsRefusedWithAHint) {
   for (const char* text : {"",
                            "nonsense",
