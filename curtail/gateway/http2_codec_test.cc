@@ -219,6 +219,28 @@ TEST(AnyHttpTest, ALastCallIsTheLastAnswerOfHttp1) {
   EXPECT_TRUE(codec->Finished());
 }
 
+// A head that has left cannot say so any more.
+TEST(AnyHttpTest, ALastCallDuringAStreamOfHttp1IsForTheNextAnswer) {
+  const auto codec = MakeAnyHttpCodec({});
+  std::vector<HttpRequest> requests;
+  std::string out;
+  ASSERT_TRUE(codec->Receive("GET /stream HTTP/1.1\r\n\r\n", &requests).ok());
+  ASSERT_EQ(requests.size(), 1u);
+  codec->Reply(requests[0].stream, {.status = 200, .headers = {}, .body = "a", .more = true});
+  codec->LastCall();
+  codec->AddBody(requests[0].stream, "b", /*last=*/true);
+  codec->Pull(&out, 1000);
+  EXPECT_EQ(out.find("connection: close"), out.npos) << out;
+  EXPECT_FALSE(codec->Finished());
+  ASSERT_TRUE(codec->Receive("POST / HTTP/1.1\r\ncontent-length: 0\r\n\r\n", &requests).ok());
+  ASSERT_EQ(requests.size(), 2u);
+  codec->Reply(requests[1].stream, {.status = 200, .headers = {}, .body = "c"});
+  out.clear();
+  codec->Pull(&out, 1000);
+  EXPECT_NE(out.find("connection: close\r\n"), out.npos) << out;
+  EXPECT_TRUE(codec->Finished());
+}
+
 TEST(AnyHttpTest, TellsTheVersions) {
   std::vector<HttpRequest> requests;
   const auto http1 = MakeAnyHttpCodec({});

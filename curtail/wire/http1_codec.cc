@@ -38,7 +38,7 @@ class Http1Codec final : public HttpServerCodec {
     out->append(out_);
     out_.clear();
   }
-  void LastCall() override { keep_alive_ = false; }  // the next answer says so, and is the last
+  void LastCall() override { last_call_ = true; }  // the next head says so, and its answer is the last
   void Drain() override {
     keep_alive_ = false;
     closing_ |= !busy_;
@@ -82,6 +82,7 @@ class Http1Codec final : public HttpServerCodec {
   bool old_ = false;        // it was of HTTP/1.0
   bool head_only_ = false;  // it was a HEAD
   bool keep_alive_ = true;
+  bool last_call_ = false;
   bool closing_ = false;
   bool continued_ = false;  // the client was told to go on
 };
@@ -144,7 +145,7 @@ void Http1Codec::Refuse(const boost::beast::error_code& error) {
 void Http1Codec::Reply(int32_t stream, HttpReply reply) {
   if (!busy_ || adding_ || stream != stream_) return;
   chunked_ = reply.more && !old_;
-  keep_alive_ = keep_alive_ && (chunked_ || !reply.more);
+  keep_alive_ = keep_alive_ && !last_call_ && (chunked_ || !reply.more);
   const bool bodiless = reply.status == 204 || reply.status == 304;
   const auto reason = http::obsolete_reason(static_cast<http::status>(reply.status));
   out_ += Join("HTTP/1.1 ", reply.status, " ", std::string_view(reason.data(), reason.size()), "\r\n");
