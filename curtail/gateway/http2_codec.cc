@@ -56,8 +56,12 @@ class Http2Codec final : public HttpServerCodec {
   }
   std::vector<int32_t> TakeGivenUp() override { return std::exchange(given_up_, {}); }
   void Pull(std::string* out, size_t limit) override;
-  void LastCall() override { nghttp2_submit_shutdown_notice(session_); }
-  void Drain() override { LastCall(), EndSoon(); }
+  // A client that hears of it before its first request would send none here (RFC 9113, 6.8), and is told with that.
+  void LastCall() override {
+    last_call_ = true;
+    if (begun_) Notice();
+  }
+  void Drain() override { Notice(), EndSoon(); }
   bool WantsInput() const override { return true; }  // it brings windows for what is to leave
   bool Finished() const override {
     return nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
@@ -80,6 +84,9 @@ class Http2Codec final : public HttpServerCodec {
   static int OnClose(nghttp2_session*, int32_t id, uint32_t, void* codec);
 
   Http2Stream* Find(int32_t id);
+  void Notice() {
+    if (!std::exchange(noticed_, true)) nghttp2_submit_shutdown_notice(session_);
+  }
   void EndSoon() {
     nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
                           NGHTTP2_NO_ERROR, nullptr, 0);
@@ -93,6 +100,9 @@ class Http2Codec final : public HttpServerCodec {
   size_t partial_bytes_ = 0;                          // of bodies of requests that are not whole
   size_t out_bytes_ = 0;                              // of bodies of replies that have not left
   std::vector<int32_t> given_up_;
+  bool begun_ = false;  // a request has come, in part at least
+  bool last_call_ = false;
+  bool noticed_ = false;                          // the client is told of the end
   std::vector<HttpRequest>* requests_ = nullptr;  // while Receive() runs
   nghttp2_session* const session_;
 };
@@ -205,6 +215,8 @@ int Http2Codec::OnBegin(nghttp2_session*, const nghttp2_frame* frame, void* code
   if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
   Of(codec).streams_[frame->hd.stream_id].request.stream = frame->hd.stream_id;
   ++Of(codec).partial_;
+  Of(codec).begun_ = true;
+  if (Of(codec).last_call_) Of(codec).Notice();
   return 0;
 }
 

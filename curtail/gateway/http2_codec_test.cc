@@ -205,6 +205,20 @@ TEST_F(ServerHttp2Test, ALastCallEndsNothing) {
   EXPECT_TRUE(server_->Finished());
 }
 
+TEST_F(ServerHttp2Test, ALastCallLetsANewConnectionMakeARequest) {
+  server_->LastCall();
+  Pump();  // the client has the server's SETTINGS
+  ASSERT_TRUE(client_->CanStart());
+  HttpExchange& exchange = Ask();
+  Pump();
+  EXPECT_FALSE(client_->CanStart()) << "its next one goes elsewhere";
+  ASSERT_EQ(requests_.size(), 1u);
+  Answer(0, 200, "served");
+  Pump();
+  EXPECT_EQ(exchange.reply, "served");
+  EXPECT_TRUE(status_.ok()) << status_;
+}
+
 TEST(AnyHttpTest, ALastCallIsTheLastAnswerOfHttp1) {
   const auto codec = MakeAnyHttpCodec({});
   codec->LastCall();  // before it is known what the client speaks
