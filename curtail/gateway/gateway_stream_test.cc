@@ -91,6 +91,7 @@ TEST_F(GatewayStreamTest, AnOldClientReadsToTheEndOfTheConnection) {
   EXPECT_THAT(reply, AllOf(HasSubstr("connection: close\r\n"), Not(HasSubstr("chunked"))));
   EXPECT_THAT(reply, EndsWith("\r\n\r\n{\"result\":{\"name\":\"a/0\"}}\n{\"result\":{\"name\":\"a/1\"}}\n"));
   EXPECT_TRUE(peer.Closed());
+  EXPECT_FALSE(peer.Reset());
 }
 
 TEST_F(GatewayStreamTest, AnErrorIsTheLastLineOrTheStatus) {
@@ -180,6 +181,18 @@ TEST_F(GatewayStreamTest, AnErrorBreaksRawBytesOff) {
   EXPECT_THAT(peer.ReadSome(), Not(EndsWith("0\r\n\r\n"))) << "there is more";
   EXPECT_EQ(gateway().stats().failed, 1u);
   EXPECT_THAT(Ask("GET /v1/shelves/1/books/2"), StartsWith("HTTP/1.1 200"));
+  // To a client of HTTP/1.0 an orderly end of the connection is the end of the body.
+  Peer old = Connect();
+  old.Write("GET /v1/scan/a?count=1&titleBytes=3&failWith=13 HTTP/1.0\r\n\r\n");
+  EXPECT_TRUE(old.Reset());
+}
+
+TEST_F(GatewayStreamTest, AConnectionThatEndsDuringAStreamIsReset) {
+  Peer peer = Connect();
+  peer.Write("GET /v1/watch/a?count=1&wait=true HTTP/1.0\r\n\r\n");
+  EXPECT_THAT(peer.ReadUntil("a/0"), HasSubstr("200 OK"));
+  EXPECT_FALSE(gateway().Stop(Deadline::In(Nanos::zero())));
+  EXPECT_TRUE(peer.Reset());
 }
 
 TEST_F(GatewayStreamTest, ASlowReaderStopsTheServerAndALostOneEndsTheCall) {

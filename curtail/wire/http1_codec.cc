@@ -28,10 +28,7 @@ class Http1Codec final : public HttpServerCodec {
   }
   void Reply(int32_t stream, HttpReply reply) override;
   void AddBody(int32_t stream, std::string_view bytes, bool last) override;
-  bool Abort(int32_t stream) override {
-    if (busy_ && stream == stream_) End(/*keep=*/false);
-    return false;
-  }
+  bool Abort(int32_t) override { return false; }
   size_t unsent(int32_t stream) const override { return stream == stream_ ? out_.size() : 0; }
   std::vector<int32_t> TakeGivenUp() override { return {}; }  // the connection ends with the request
   void Pull(std::string* out, size_t) override {
@@ -65,10 +62,10 @@ class Http1Codec final : public HttpServerCodec {
   void Take(std::vector<HttpRequest>* requests);
   // Answers a request that cannot be read; the connection ends with it.
   void Refuse(const boost::beast::error_code& error);
-  // The answer is whole, or unless `keep` is all that comes on this connection.
-  void End(bool keep) {
+  // The answer is whole.
+  void End() {
     busy_ = adding_ = false;
-    closing_ = !keep;
+    closing_ = !keep_alive_;
   }
 
   const HttpLimits limits_;
@@ -159,7 +156,7 @@ void Http1Codec::Reply(int32_t stream, HttpReply reply) {
     return AddBody(stream, reply.body, /*last=*/false);
   }
   if (!head_only_ && !bodiless) out_ += reply.body;
-  End(keep_alive_);
+  End();
 }
 
 void Http1Codec::AddBody(int32_t stream, std::string_view bytes, bool last) {
@@ -173,7 +170,7 @@ void Http1Codec::AddBody(int32_t stream, std::string_view bytes, bool last) {
   }
   if (!last) return;
   if (chunked_ && !head_only_) out_ += "0\r\n\r\n";
-  End(keep_alive_);
+  End();
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ class HttpServerCodec {
   // The next part of the body of an answer that was begun with `more`; may be empty.
   virtual void AddBody(int32_t stream, std::string_view bytes, bool last) = 0;
   // Drops what has not left of an answer and cuts it short, so that the client can tell. False: the
-  // end of the connection has to say so.
+  // connection has to be reset, as an orderly end of it may be that of an answer.
   [[nodiscard]] virtual bool Abort(int32_t stream) = 0;
   // Bytes of an answer's body that Pull() has not handed out.
   virtual size_t unsent(int32_t stream) const = 0;

@@ -221,7 +221,10 @@ void HttpConnection::Close() {
   if (closed_) return;
   const std::shared_ptr<HttpConnection> self = shared_from_this();
   closed_ = true;
-  if (tls_ != nullptr && sent_ == out_.size()) {  // a goodbye, if the socket takes it
+  if (codec_->in_flight() > 0 || owed() > 0) {
+    const linger reset{.l_onoff = 1, .l_linger = 0};
+    setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+  } else if (tls_ != nullptr && sent_ == out_.size()) {  // a goodbye, if the socket takes it
     tls_->Shutdown();
     out_.clear();
     sent_ = 0;

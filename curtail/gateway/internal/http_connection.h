@@ -72,6 +72,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   void Flush();
   void LastCall();
   void Drain();
+  // If an answer has not left in full, by a reset, which no client takes for the end of the answer.
   void Close();
 
   bool closed() const { return closed_; }

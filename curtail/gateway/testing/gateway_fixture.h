@@ -84,18 +84,22 @@ class Peer {
     }
     return ended_;
   }
+  // Closed, and not in good order.
+  bool Reset() { return Closed() && reset_; }
 
  private:
   bool More() {
     char buffer[4096];
     const ssize_t n = recv(fd_.get(), buffer, sizeof buffer, 0);
-    ended_ = n == 0 || (n < 0 && errno == ECONNRESET);
+    reset_ |= n < 0 && errno == ECONNRESET;
+    ended_ = n == 0 || reset_;
     if (n > 0) in_.append(buffer, static_cast<size_t>(n));
     return n > 0;
   }
   curtail::internal::UniqueFd fd_;
   std::string in_;
   bool ended_ = false;
+  bool reset_ = false;
 };
 
 // A gateway, which starts with its first use, in front of a server of LibraryService.
