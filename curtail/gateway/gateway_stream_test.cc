@@ -166,6 +166,9 @@ TEST_F(GatewayStreamTest, RawBytesAreTheWholeBody) {
   EXPECT_THAT(Stream("GET /v1/scan/a?count=3&titleBytes=2"),
               AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("content-type: text/plain\r\n"),
                     EndsWith("\r\n\r\naabbcc")));
+  EXPECT_THAT(Stream("GET /v1/scan/a"),
+              AllOf(HasSubstr("content-type: application/octet-stream\r\n"), EndsWith("\r\n\r\n")))
+      << "no message says what it is";
   EXPECT_THAT(Ask("GET /v1/scan/a?failWith=5"),
               AllOf(StartsWith("HTTP/1.1 404"), HasSubstr("content-type: application/json\r\n")));
   EXPECT_THAT(Stream("POST /library.Library/Scan", "{\"count\":1,\"titleBytes\":3}",

@@ -304,7 +304,7 @@ absl::StatusOr<RawReply> Transcoder::Raw(std::string_view bytes) {
   // Nothing that would end a header.
   const bool plain = !reply.type.empty() && std::all_of(reply.type.begin(), reply.type.end(),
                                                         [](char c) { return c >= ' ' && c <= '~'; });
-  if (!plain) reply.type = "application/octet-stream";
+  if (!plain) reply.type = kAnyBytes;
   return reply;
 }
 

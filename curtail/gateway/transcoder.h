@@ -33,6 +33,9 @@ struct Route {
 // The type of a body that is written as a query is.
 inline constexpr std::string_view kForm = "application/x-www-form-urlencoded";
 
+// Of bytes whose type nobody says.
+inline constexpr std::string_view kAnyBytes = "application/octet-stream";
+
 // Bytes and the value of their header content-type.
 struct RawReply {
   std::string type, bytes;

@@ -174,7 +174,7 @@ void StreamCall::Finish() {
   }
   owner_->OnStreamEnd(*end_);
   if (asker_.form.raw() && !end_->ok()) return BreakOff(*end_);
-  if (!head_sent_) SendHead(metadata_.initial, kJsonLines);
+  if (!head_sent_) SendHead(metadata_.initial, asker_.form.raw() ? kAnyBytes : kJsonLines);
   AddBody(asker_.form.End(*end_, metadata_.trailing), /*last=*/true);
 }
 
