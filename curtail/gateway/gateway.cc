@@ -2,7 +2,8 @@
 //
 // DESIGN: one thread runs everything: the sockets of the clients are watched by the poller of the Client that calls the
 // target. The protocol:
-//  G1. All fields belong to that thread but those named atomic. Stop() sets `stopping_` and wakes the thread.
+//  G1. All fields belong to that thread but those named atomic. LastCall() and Stop() set `leaving_` and `stopping_`, and wake
+//      the thread.
 //  G2. A request becomes a Call, or a StreamCall if its method streams, or is answered at once. A Call is in flight until
 //      its completion has run; its connection may close before, and its answer is dropped then. A StreamCall is cancelled
 //      with its connection, and lives until all of its answer has left.
@@ -69,7 +70,8 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
         listener_(std::make_shared<Listener>(this, std::move(listener))) {}
 
   absl::Status Begin();
-  bool Stop(Deadline deadline, Nanos linger);
+  void LastCall();
+  bool Stop(Deadline deadline);
 
   const std::string& address() const { return address_; }
   size_t route_count() const { return transcoder_->routes().size(); }
@@ -105,6 +107,8 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
   Deadline NextLook() const;
   void ExpireStreams();
   void LookAtStreams(TimePoint now);
+  // LastCall() was called.
+  void TellAll();
   // Stop() was called. True: all is done, or out of time.
   bool Drained(TimePoint now);
   void FlushDirty();
@@ -149,9 +153,11 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
   bool draining_ = false;
   TimePoint next_tick_;
 
+  // Atomic: set once by LastCall().
+  std::atomic<bool> leaving_{false};
   // Atomic: set once by Stop(), the times first (release), and read by the thread (acquire).
   std::atomic<bool> stopping_{false};
-  std::atomic<TimePoint::rep> stop_by_{0}, end_streams_at_{0}, drain_at_{0};
+  std::atomic<TimePoint::rep> stop_by_{0}, end_streams_at_{0};
   std::atomic<bool> all_answered_{true};  // read after the join
   // Atomic: counters, and the number of connections; relaxed.
   std::atomic<uint64_t> open_{0}, requests_{0}, failed_{0}, refused_{0}, retried_{0}, timed_out_{0};
@@ -167,13 +173,17 @@ absl::Status Gateway::Impl::Begin() {
   return absl::OkStatus();
 }
 
-bool Gateway::Impl::Stop(Deadline deadline, Nanos linger) {
+void Gateway::Impl::LastCall() {
+  leaving_.store(true, std::memory_order_relaxed);
+  client_.Wake();
+}
+
+bool Gateway::Impl::Stop(Deadline deadline) {
   if (thread_.joinable()) {
-    const TimePoint drain_at = std::min(Now() + linger, deadline.when());
-    const Nanos left = std::max(deadline.when() - drain_at, Nanos::zero());
+    const TimePoint now = Now();
+    const Nanos left = std::max(deadline.when() - now, Nanos::zero());
     stop_by_.store(deadline.when().time_since_epoch().count(), std::memory_order_relaxed);
-    drain_at_.store(drain_at.time_since_epoch().count(), std::memory_order_relaxed);
-    end_streams_at_.store((drain_at + left / 2).time_since_epoch().count(), std::memory_order_relaxed);
+    end_streams_at_.store((now + left / 2).time_since_epoch().count(), std::memory_order_relaxed);
     stopping_.store(true, std::memory_order_release);
     client_.Wake();
     thread_.join();
@@ -200,6 +210,7 @@ void Gateway::Impl::Run() {
     FlushDirty();
     const TimePoint now = Now();
     if (now >= next_tick_) Tick(now);
+    if (leaving_.load(std::memory_order_relaxed) && !last_call_) TellAll();
   } while (!stopping_.load(std::memory_order_acquire) || !Drained(Now()));
   const auto open = std::exchange(connections_, {});
   for (const auto& connection : open) connection->Close();
@@ -210,15 +221,16 @@ void Gateway::Impl::Run() {
   }
 }
 
+void Gateway::Impl::TellAll() {
+  last_call_ = true;
+  const auto open = connections_;
+  for (const auto& connection : open) connection->LastCall();
+}
+
 bool Gateway::Impl::Drained(TimePoint now) {
   const auto passed = [now](const std::atomic<TimePoint::rep>& when) {
     return now.time_since_epoch().count() >= when.load(std::memory_order_relaxed);
   };
-  if (!std::exchange(last_call_, true)) {
-    const auto open = connections_;
-    for (const auto& connection : open) connection->LastCall();
-  }
-  if (!passed(drain_at_)) return false;
   if (!std::exchange(draining_, true)) {
     client_.lane(0).poller()->Remove(listener_->fd.get());
     listener_->fd.Reset();
@@ -488,10 +500,11 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(GatewayOptions options, 
 }
 
 Gateway::Gateway(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Gateway::~Gateway() { impl_->Stop(Deadline::In(Nanos::zero()), Nanos::zero()); }
+Gateway::~Gateway() { impl_->Stop(Deadline::In(Nanos::zero())); }
 const std::string& Gateway::address() const { return impl_->address(); }
 size_t Gateway::route_count() const { return impl_->route_count(); }
 GatewayStats Gateway::stats() const { return impl_->stats(); }
-bool Gateway::Stop(Deadline deadline, Nanos linger) { return impl_->Stop(deadline, linger); }
+void Gateway::LastCall() { impl_->LastCall(); }
+bool Gateway::Stop(Deadline deadline) { return impl_->Stop(deadline); }
 
 }  // namespace curtail::gateway

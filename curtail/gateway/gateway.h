@@ -82,12 +82,13 @@ class Gateway {
   const std::string& address() const;
   size_t route_count() const;
   GatewayStats stats() const;
-  // For `linger` it serves as before, new connections too, and tells each client to come back on
-  // another one: by "connection: close" with the next answer, or by GOAWAY. Give a balancer in front
-  // so long to send clients elsewhere, and none fails. Then it takes no more requests and waits until
-  // those in flight are answered. Halfway from there to `deadline` streams end with UNAVAILABLE.
-  // False if some were not answered by `deadline`: their connections are closed.
-  bool Stop(Deadline deadline, Nanos linger = Nanos::zero());
+  // It serves as before, new connections too, and tells each client to come back on another one: by
+  // "connection: close" with the next answer, or by GOAWAY. Give a balancer in front time to send
+  // clients elsewhere before Stop(), and none fails. Does not block.
+  void LastCall();
+  // Takes no more requests and waits until those in flight are answered. Halfway to `deadline` streams
+  // end with UNAVAILABLE. False if some were not answered by then: their connections are closed.
+  bool Stop(Deadline deadline);
 
  private:
   class Impl;

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <iostream>
 #include <sstream>
+#include <thread>
 
 #include "absl/time/time.h"
 #include "curtail/base/log.h"
@@ -202,7 +203,11 @@ int Main(int argc, char** argv) {
   sigwait(&signals, &signal);
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // a second one ends the process
   if (LogsJson()) Log(Severity::kInfo, "draining", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
-  const bool all = (*gateway)->Stop(Deadline::In(ending.linger + ending.drain), ending.linger);
+  if (ending.linger > Nanos::zero()) {
+    (*gateway)->LastCall();
+    std::this_thread::sleep_for(ending.linger);
+  }
+  const bool all = (*gateway)->Stop(Deadline::In(ending.drain));
   const GatewayStats stats = (*gateway)->stats();
   Say(Join(stats.requests, " requests, ", stats.failed, " failed, ", stats.refused, " refused, ",
            stats.retried, " retries, ", stats.timed_out, " connections timed out",
