@@ -3,39 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <limits>
-#include <string>
+#include "curtail/base/internal/control_groups_testing.h"
 
 namespace curtail {
 namespace {
 
-constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-
-// A made tree of files, as /proc and the control groups have them.
-class CpuQuotaTest : public testing::Test {
+class CpuQuotaTest : public internal::ControlGroupsTest {
  protected:
-  CpuQuotaTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "curtail-cpus-XXXXXX").string();
-    root_ = mkdtemp(pattern.data());
-  }
-  ~CpuQuotaTest() override { std::filesystem::remove_all(root_); }
-
-  void Write(const std::string& path, const std::string& text) {
-    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
-    std::ofstream(root_ + path) << text << "\n";
-  }
-  void Groups(const std::string& text) { Write("/proc/self/cgroup", text); }
-  void Mounts(const std::string& text) { Write("/proc/self/mountinfo", text); }
-  double Quota() const { return CpuQuota(root_); }
-
- private:
-  std::string root_;
+  double Quota() const { return CpuQuota(root()); }
 };
 
-constexpr char kV2Mount[] = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate";
 constexpr char kV1Mounts[] =
     "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
     "34 31 0:31 / /sys/fs/cgroup/cpuset rw shared:10 - cgroup cgroup rw,cpuset\n"

@@ -24,6 +24,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "curtail/base/memory.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/timer_heap.h"
 #include "curtail/gateway/grpc_web.h"
@@ -467,6 +468,11 @@ void Gateway::Impl::Answer(const Asker& asker, HttpReply reply) {
 
 void Gateway::Impl::OnOutput(const std::shared_ptr<HttpConnection>& connection) {
   if (!std::exchange(connection->dirty, true)) dirty_.push_back(connection);
+}
+
+size_t UsualHeldBytes(const std::string& root) {
+  constexpr double kMost = 256u << 20;
+  return static_cast<size_t>(std::min(kMost, MemoryLimit(root) / 2));
 }
 
 absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(GatewayOptions options, Catalog catalog) {

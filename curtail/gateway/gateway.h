@@ -18,6 +18,10 @@
 
 namespace curtail::gateway {
 
+// 256 MiB, and no more than half of what the process's control groups grant, as what is held takes
+// more than its bytes. `root` as in base/memory.h.
+size_t UsualHeldBytes(const std::string& root = "");
+
 struct GatewayOptions {
   // Where to listen: "127.0.0.1:8080", port 0 for any, "unix:/path".
   std::string listen = "127.0.0.1:8080";
@@ -48,8 +52,8 @@ struct GatewayOptions {
   // docs/gateway.md has the table.
   HttpLimits http;
   size_t max_connections = 10'000;
-  size_t max_requests = 10'000;        // in flight over all connections
-  size_t max_held_bytes = 256u << 20;  // of requests and replies over all connections
+  size_t max_requests = 10'000;              // in flight over all connections
+  size_t max_held_bytes = UsualHeldBytes();  // of requests and replies over all connections
   // For a connection without a request, and for a reader that takes less than 64 KiB of what it is
   // owed.
   Nanos idle_timeout = std::chrono::seconds(60);

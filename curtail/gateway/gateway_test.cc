@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "curtail/base/internal/control_groups_testing.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
 #include "curtail/gateway/testing/gateway_fixture.h"
@@ -226,6 +227,18 @@ TEST_F(GatewayTest, LimitsOnConnectionsAndRequests) {
   Peer two = Connect();
   EXPECT_TRUE(two.Closed());
   EXPECT_EQ(gateway().stats().refused, 2u);
+}
+
+class HeldBytesTest : public curtail::internal::ControlGroupsTest {};
+
+TEST_F(HeldBytesTest, AreHalfOfTheMemoryAtMost) {
+  EXPECT_EQ(UsualHeldBytes(root()), 256u << 20);
+  Groups("0::/");
+  Mounts(kV2Mount);
+  Write("/sys/fs/cgroup/memory.max", Join(160 << 20));
+  EXPECT_EQ(UsualHeldBytes(root()), 80u << 20);
+  Write("/sys/fs/cgroup/memory.max", Join(uint64_t{4} << 30));
+  EXPECT_EQ(UsualHeldBytes(root()), 256u << 20);
 }
 
 TEST_F(GatewayTest, CallsEndAtTheirDeadline) {

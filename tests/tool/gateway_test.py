@@ -78,6 +78,9 @@ def check_refuses(gateway, server_address, address):
     wrong = subprocess.run([gateway, server_address, "--timeout", "soon"], text=True, capture_output=True,
                            timeout=MAX_WAIT_S, check=False)
     assert wrong.returncode == 104 and "--timeout" in wrong.stderr, wrong
+    nothing = subprocess.run([gateway, server_address, "--max-held", "0"], text=True, capture_output=True,
+                             timeout=MAX_WAIT_S, check=False)
+    assert nothing.returncode == 104 and "--max-held" in nothing.stderr, nothing
 
 
 def check_tls(gateway, server_address):
