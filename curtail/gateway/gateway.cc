@@ -94,6 +94,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
     Impl* impl = nullptr;
     std::optional<Asker> asker;
     ReplyMetadata metadata;
+    ptrdiff_t held = 0;  // bytes of the request
   };
   // A request on its way to a Call.
   struct Incoming {
@@ -403,6 +404,8 @@ absl::Status Gateway::Impl::CallOnce(Incoming& in, const Transcoder::Match& matc
   free_calls_.pop_back();
   call->impl = this;
   call->asker.emplace(in.asker);
+  call->held = static_cast<ptrdiff_t>(message->size());
+  OnHeld(call->held);
   channel_.Start(match.route->method.path, DeadlineOf(in.request, options_.timeout), metadata, *message,
                  call);
   return absl::OkStatus();
@@ -443,6 +446,7 @@ void Gateway::Impl::Fail(const Incoming& in, const absl::Status& status) {
 
 void Gateway::Impl::OnDone(Call* call, const absl::Status& status, const std::string& reply) {
   Answer(*call->asker, call->asker->form.Whole(status, reply, call->metadata));
+  OnHeld(-std::exchange(call->held, 0));
   call->asker.reset();
   call->metadata.Clear();
   free_calls_.push_back(call);

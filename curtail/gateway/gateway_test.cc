@@ -229,6 +229,24 @@ TEST_F(GatewayTest, LimitsOnConnectionsAndRequests) {
   EXPECT_EQ(gateway().stats().refused, 2u);
 }
 
+// Property: nothing is read while requests in flight hold too much.
+TEST_F(GatewayTest, RequestsInFlightHoldTheirBytes) {
+  options_.max_held_bytes = 1500;
+  const std::string body = Join(R"({"title":"slow","name":")", std::string(1000, 'n'), "\"}");
+  const std::string slow = Join(
+      "POST /library.Library/Checkout HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+      "grpc-timeout: 300m\r\ncontent-length: ",
+      body.size(), "\r\n\r\n", body);
+  Peer one = Connect(), two = Connect(), three = Connect();
+  one.Write(slow);
+  two.Write(slow);
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (gateway().stats().requests < 2 && !deadline.Expired()) std::this_thread::yield();
+  three.Write("GET /v1/shelves/1/books/2 HTTP/1.1\r\nhost: x\r\n\r\n");
+  EXPECT_THAT(three.Read(), StartsWith("HTTP/1.1 200"));
+  EXPECT_GE(gateway().stats().failed, 1u) << "one of them has ended before";
+}
+
 class HeldBytesTest : public curtail::internal::ControlGroupsTest {};
 
 TEST_F(HeldBytesTest, AreHalfOfTheMemoryAtMost) {
