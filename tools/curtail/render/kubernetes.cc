@@ -20,8 +20,7 @@
 namespace curtail::tool {
 namespace {
 
-constexpr int kKeptSeconds = 600;      // the job of a load test, after its end
-constexpr int kAfterDrainSeconds = 5;  // for a process to end once it has drained
+constexpr int kKeptSeconds = 600;  // the job of a load test, after its end
 
 class Objects : private ObjectParts {
  public:
@@ -134,8 +133,7 @@ class Objects : private ObjectParts {
                                              {"prometheus.io/path", "/metrics"}}));
     }
     Yaml spec = PodBase();
-    spec.Add("terminationGracePeriodSeconds",
-             plan_.drain_s + kAfterDrainSeconds + (service.lingers ? kLingerSeconds : 0));
+    spec.Add("terminationGracePeriodSeconds", plan_.GraceSeconds(service));
     spec.Add("topologySpreadConstraints", Spread(service, workload));
     spec.Add("containers", Yaml::List({ServiceContainer(service, workload)}));
     spec.Add("volumes", Volumes(service));

@@ -83,8 +83,7 @@ Yaml ComposeService(const Plan& plan, const ServicePlan& service, const Instance
                     const std::map<std::string, int>& published) {
   Yaml container =
       ComposeContainer(plan, service.spec->name, workload.name, workload.command, "unless-stopped");
-  container.Add("stop_grace_period",
-                absl::StrCat(plan.drain_s + 5 + (service.lingers ? kLingerSeconds : 0), "s"));
+  container.Add("stop_grace_period", absl::StrCat(plan.GraceSeconds(service), "s"));
   const auto limit = [&](const char* what) {
     return At(plan.values, absl::StrCat(service.value, ".resources.limits.", what))->text();
   };

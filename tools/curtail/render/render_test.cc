@@ -101,6 +101,33 @@ TEST(Render, AGatewayIsReplacedWithoutALoss) {
   EXPECT_FALSE(objects["Service shop-gateway"]["spec"]["clusterIP"].IsDefined()) << "it has an address";
 }
 
+// The flags of a gateway are durations, those of a curtail service numbers.
+TEST(Render, NoProcessIsKilledWhileItEnds) {
+  const auto grace = [](const std::string& flags, const std::string& variables = "") {
+    const Plan plan = PlanOf(absl::StrCat("application: a\n", variables, R"(services:
+  front:
+    run: a --service front
+    entry: true
+  gateway:
+    run: curtail-gateway ${front.address} --listen ${host}:${port})",
+                                          flags, "\n    protocol: http\n    calls: [front]\n"));
+    const YAML::Node pod =
+        ObjectsOf(PlainManifests(plan)).at("Deployment a-gateway")["spec"]["template"]["spec"];
+    const YAML::Node container = YAML::Load(ComposeFile(plan).front().text)["services"]["a-gateway"];
+    const int seconds = pod["terminationGracePeriodSeconds"].as<int>();
+    EXPECT_EQ(container["stop_grace_period"].as<std::string>(), absl::StrCat(seconds, "s"));
+    return seconds;
+  };
+  EXPECT_EQ(grace(""), 10 + 10 + 5);
+  EXPECT_EQ(grace(" --linger 60s"), 60 + 10 + 5);
+  EXPECT_EQ(grace(" --linger=0"), 10 + 5);
+  EXPECT_EQ(grace(" --linger 90500ms --drain 2m"), 91 + 120 + 5);
+  EXPECT_EQ(grace(" --drain=500ms"), 10 + 10 + 5) << "the front end has 10 s";
+  EXPECT_EQ(grace(" --drain ${long}", "variables: {long: 1m30s}\n"), 10 + 90 + 5);
+  for (const char* refused : {"60", "1e9h", "inf", "-5s", "soon"})
+    EXPECT_EQ(grace(absl::StrCat(" --drain ", refused)), 10 + 10 + 5) << refused;
+}
+
 TEST(Render, PodsLogJson) {
   int pods = 0;
   for (const auto& [name, object] : ObjectsOf(PlainManifests(PlanOf(kShop)))) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
 #include "tools/curtail/deploy/instance_command.h"
 #include "tools/curtail/render/markers.h"
 
@@ -22,9 +23,11 @@ constexpr size_t kMaxLabel = 63;  // of DNS
 constexpr double kUsualMib = 128;
 // The CPU that a service asks for, so that many small ones fit a node.
 constexpr char kCpu[] = "50m", kCpuOfScaled[] = "100m";
-constexpr double kScaledShare = 0.7;                // of its limit, that a pod uses before there are more
-constexpr int kResolveSeconds = 5;                  // between the look-ups of a caller
-constexpr int kSeenSeconds = 30 + kResolveSeconds;  // the usual DNS of a cluster keeps answers for 30 s
+constexpr double kScaledShare = 0.7;    // of its limit, that a pod uses before there are more
+constexpr int kResolveSeconds = 5;      // between the look-ups of a caller
+constexpr int kUsualDrainSeconds = 10;  // of curtail's programs
+constexpr absl::Duration kLongestEnd = absl::Hours(24);  // that they take as a time to drain, or to linger
+constexpr int kSeenSeconds = 30 + kResolveSeconds;       // the usual DNS of a cluster keeps answers for 30 s
 
 // "mid-tier" -> "midTier": templates cannot name a key with a dash.
 std::string ValueName(std::string_view service) {
@@ -41,19 +44,6 @@ bool Says(const ServiceSpec& service, std::string_view flag) {
   return std::any_of(service.run.begin(), service.run.end(), [flag](const std::string& word) {
     return word == flag || word.starts_with(absl::StrCat(std::string(flag), "="));
   });
-}
-
-// The seconds of its --drain; 10 is the services' own.
-int DrainSeconds(const ServiceSpec& service) {
-  double seconds = 10;
-  for (size_t i = 0; i < service.run.size(); ++i) {
-    if (service.run[i] == "--drain" && i + 1 < service.run.size()) {
-      (void)absl::SimpleAtod(service.run[i + 1], &seconds);
-    } else if (service.run[i].starts_with("--drain=")) {
-      (void)absl::SimpleAtod(service.run[i].substr(8), &seconds);
-    }
-  }
-  return static_cast<int>(seconds + 0.999);
 }
 
 // The port at which its file says that a program of another make listens.
@@ -145,6 +135,25 @@ void AddTlsFlags(std::vector<std::string>* command) {
 // curtail's own program, which is no curtail service.
 bool IsGateway(const ServiceSpec& spec) {
   return !spec.run.empty() && spec.run.front().substr(spec.run.front().rfind('/') + 1) == "curtail-gateway";
+}
+
+// The seconds that a command gives a flag, rounded up: "2m" or "500ms" of a gateway, a number of others. `usual` without the
+// flag, or with a value that its program refuses.
+int SecondsIn(const std::vector<std::string>& command, std::string_view flag, bool gateway, int usual) {
+  std::string text;
+  for (size_t i = 0; i < command.size(); ++i) {
+    if (command[i] == flag && i + 1 < command.size()) text = command[i + 1];
+    if (command[i].starts_with(absl::StrCat(std::string(flag), "=")))
+      text = command[i].substr(flag.size() + 1);
+  }
+  absl::Duration time;
+  if (double seconds = 0; !gateway && absl::SimpleAtod(text, &seconds)) {
+    time = absl::Seconds(seconds);
+  } else if (!gateway || !absl::ParseDuration(text, &time)) {
+    return usual;
+  }
+  if (time < absl::ZeroDuration() || time > kLongestEnd) return usual;
+  return static_cast<int>(absl::ToInt64Seconds(absl::Ceil(time, absl::Seconds(1))));
 }
 
 // `curtail dashboard` with the graph of the topology, and the names behind which the pods are.
@@ -302,8 +311,7 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
     ServicePlan service{.spec = &spec,
                         .name = absl::StrCat(topology.application, "-", spec.name),
                         .value = absl::StrCat("services.", ValueName(spec.name)),
-                        .port = PortOf(spec),
-                        .lingers = IsGateway(spec)};
+                        .port = PortOf(spec)};
     for (int i = 0; i < spec.instances(); ++i) {
       InstancePlan workload;
       workload.instance = absl::StrReplaceAll(InstanceName(spec, i), {{".", "-"}});
@@ -316,7 +324,6 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
       }
       service.workloads.push_back(std::move(workload));
     }
-    plan.drain_s = std::max(plan.drain_s, DrainSeconds(spec));
     plan.services.push_back(std::move(service));
   }
   for (ServicePlan& service : plan.services) {
@@ -350,8 +357,11 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
       if (!command.ok()) return command.status();
       if (service.spec->IsHosted()) AddCommonFlags(service, calls_services, &*command);
       if (service.calls_entry) AddTlsFlags(&*command);
-      if (service.lingers && !Says(*service.spec, "--linger"))
+      const bool gateway = IsGateway(*service.spec);
+      if (gateway && !Says(*service.spec, "--linger"))
         command->push_back(absl::StrCat("--linger=", kLingerSeconds, "s"));
+      plan.drain_s = std::max(plan.drain_s, SecondsIn(*command, "--drain", gateway, kUsualDrainSeconds));
+      if (gateway) service.linger_s = std::max(service.linger_s, SecondsIn(*command, "--linger", gateway, 0));
       service.workloads[static_cast<size_t>(i)].command = *std::move(command);
     }
   }

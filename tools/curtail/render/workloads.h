@@ -19,7 +19,8 @@ namespace curtail::tool {
 inline constexpr int kServicePort = 8080;
 inline constexpr int kAdminPort = 9464;
 inline constexpr int kDashboardPort = 9460;
-inline constexpr int kLingerSeconds = 10;  // of a gateway: the cluster leaves it out meanwhile
+inline constexpr int kLingerSeconds = 10;     // of a gateway: the cluster leaves it out meanwhile
+inline constexpr int kAfterDrainSeconds = 5;  // for a process to end once it has drained
 inline constexpr int kUser = 10001;
 inline constexpr char kDashboard[] = "dashboard";  // the component; no service of the topology has the name
 inline constexpr char kDataFolder[] = "/data";
@@ -52,8 +53,8 @@ struct ServicePlan {
   // True of a program of another make that calls the entry, and so speaks TLS where the entry does.
   bool calls_entry = false;
 
-  // True of a curtail-gateway.
-  bool lingers = false;
+  // Of a curtail-gateway: so long it serves on after SIGTERM, before it drains.
+  int linger_s = 0;
 
   bool keeps_data() const { return !spec->keeps.empty(); }
 };
@@ -65,9 +66,13 @@ struct Plan {
   std::vector<std::string> prepare;    // a command; empty: none
   std::vector<std::string> dashboard;  // likewise
   Yaml values = Yaml::Map();           // of the chart, with comments
-  int drain_s = 10;                    // the longest of all services
+  int drain_s = 0;                     // the longest of all services
 
   const ServicePlan* Find(const std::string& service) const;
+  // The seconds from SIGTERM after which a process of it that has not ended may be killed.
+  int GraceSeconds(const ServicePlan& service) const {
+    return service.linger_s + drain_s + kAfterDrainSeconds;
+  }
   std::string dashboard_name() const { return topology.application + "-" + kDashboard; }
 };
 
