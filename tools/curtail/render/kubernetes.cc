@@ -275,9 +275,13 @@ class Objects : private ObjectParts {
     Yaml spec = Yaml::Map({{"scaleTargetRef", std::move(target)}});
     spec.Add("minReplicas", Yaml::Plain(ValueOf(service.value + ".replicas")));
     spec.Add("maxReplicas", Yaml::Plain(ValueOf(service.value + ".maxReplicas")));
-    spec.Add("metrics",
-             Yaml::List({cpu, by_pods("autoscaling.queueWaitMs", "curtail_queue_wait_mean_seconds"),
-                         by_pods("autoscaling.p99Ms", "rpc_server_duration_p99_seconds")}));
+    Yaml metrics = Yaml::List({cpu});
+    // Pods of other programs have no such metrics, and with one that is missing the cluster never scales down.
+    if (service.spec->IsHosted()) {
+      metrics.Push(by_pods("autoscaling.queueWaitMs", "curtail_queue_wait_mean_seconds"));
+      metrics.Push(by_pods("autoscaling.p99Ms", "rpc_server_duration_p99_seconds"));
+    }
+    spec.Add("metrics", std::move(metrics));
     return Begin("autoscaling/v2", "HorizontalPodAutoscaler", workload.name, Labels(service, workload))
         .Add("spec", std::move(spec));
   }

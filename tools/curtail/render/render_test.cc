@@ -89,6 +89,23 @@ TEST(Render, AutoscalersAimBelowTheLimit) {
   EXPECT_EQ(of("shop-gateway"), "AverageValue 700m of 1");
 }
 
+// A gateway has none of these metrics.
+TEST(Render, OnlyCurtailServicesScaleByWaits) {
+  Plan plan = PlanOf(kShop);
+  Yaml* const autoscaling = plan.values.Find("autoscaling");
+  *autoscaling->Find("queueWaitMs") = 2;
+  *autoscaling->Find("p99Ms") = 50;
+  const auto objects = ObjectsOf(PlainManifests(plan));
+  const auto types = [&](const std::string& service) {
+    std::vector<std::string> all;
+    for (const YAML::Node& metric : objects.at("HorizontalPodAutoscaler " + service)["spec"]["metrics"])
+      all.push_back(metric["type"].as<std::string>());
+    return all;
+  };
+  EXPECT_THAT(types("shop-front-end"), ElementsAre("Resource", "Pods", "Pods"));
+  EXPECT_THAT(types("shop-gateway"), ElementsAre("Resource"));
+}
+
 // Clients of HTTP know one address. A gateway serves on until no new connection comes to it, and then drains.
 TEST(Render, AGatewayIsReplacedWithoutALoss) {
   auto objects = ObjectsOf(PlainManifests(PlanOf(kShop)));
