@@ -48,51 +48,54 @@ observe::DashboardService& ServiceNamed(const std::string& name,
   return services->back();
 }
 
-enum class Lookup { kFound, kNone, kNoAnswer };
-
-// The addresses of a name, in order, without those that are there twice.
-Lookup LookUp(const Watched::Place& place, std::vector<std::string>* addresses) {
+// The addresses of a host, in order, without those that are there twice; none if no name server answers. With
+// `numeric_only` none is asked, so a name has no answer either.
+std::optional<std::vector<std::string>> LookUp(const Watched::Place& place, bool numeric_only) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = numeric_only ? AI_NUMERICHOST : 0;
   addrinfo* list = nullptr;
   const int error = getaddrinfo(place.host.c_str(), place.port.c_str(), &hints, &list);
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(list, &freeaddrinfo);
-  if (error == EAI_AGAIN) return Lookup::kNoAnswer;
-  if (error != 0) return Lookup::kNone;
+  if (error == EAI_AGAIN || (numeric_only && error == EAI_NONAME)) return std::nullopt;
+  std::vector<std::string> addresses;
+  if (error != 0) return addresses;
   for (const addrinfo* at = list; at != nullptr; at = at->ai_next) {
     std::array<char, NI_MAXHOST> host;
     if (getnameinfo(at->ai_addr, at->ai_addrlen, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) == 0)
-      addresses->emplace_back(host.data());
+      addresses.emplace_back(host.data());
   }
-  std::sort(addresses->begin(), addresses->end());
-  addresses->erase(std::unique(addresses->begin(), addresses->end()), addresses->end());
-  return addresses->empty() ? Lookup::kNone : Lookup::kFound;
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  return addresses;
 }
 
-// "hdsearch-leaf-0" of hdsearch -> "leaf-0": all of the page is of one application.
-std::string ShortName(const Watched& watched, const std::string& host) {
+std::string HostPort(const std::string& host, const std::string& port) {
+  const bool v6 = host.find(':') != host.npos;
+  return absl::StrCat(v6 ? "[" : "", host, v6 ? "]:" : ":", port);
+}
+
+// "leaf-0" of the place hdsearch-leaf-0:9464, since all of the page is of one application; "leaf-0:9464" if the host is that
+// of other places, too. The page tells processes apart by their names.
+std::string NameOf(const Watched& watched, const Watched::Place& place) {
   const std::string prefix = watched.application + "-";
-  return absl::StartsWith(host, prefix) ? host.substr(prefix.size()) : host;
+  const std::string name =
+      absl::StartsWith(place.host, prefix) ? place.host.substr(prefix.size()) : place.host;
+  const auto places = std::count_if(watched.places.begin(), watched.places.end(),
+                                    [&](const auto& other) { return other.host == place.host; });
+  return places > 1 ? HostPort(name, place.port) : name;
 }
 
 ProcessState StateAt(const Watched& watched, const Watched::Place& place, const std::string& address) {
   ProcessState process;
-  process.name = ShortName(watched, place.host);
+  process.name = NameOf(watched, place);
   if (place.host != address) absl::StrAppend(&process.name, " ", address);
   process.service = place.service;
   process.state = "ready";
   process.pid = kPidInContainer;
-  const bool v6 = address.find(':') != address.npos;
-  process.address = process.http_admin = absl::StrCat(v6 ? "[" : "", address, v6 ? "]:" : ":", place.port);
+  process.address = process.http_admin = HostPort(address, place.port);
   return process;
-}
-
-void AppendOfService(const UpState& from, const std::string& host, const Watched& watched, UpState* to) {
-  const std::string name = ShortName(watched, host);
-  for (const ProcessState& process : from.processes) {
-    if (process.name == name || absl::StartsWith(process.name, name + " ")) to->processes.push_back(process);
-  }
 }
 
 }  // namespace
@@ -111,7 +114,8 @@ absl::StatusOr<Watched> WatchedBy(const DashboardFlags& flags) {
         return Wrong("--service", text, kForm);
       std::string host = address.substr(0, colon);
       if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-      watched.places.push_back({service->first, std::move(host), address.substr(colon + 1)});
+      watched.places.push_back(
+          {.service = service->first, .host = std::move(host), .port = address.substr(colon + 1)});
     }
   }
   for (const std::string& text : flags.calls) {
@@ -124,27 +128,27 @@ absl::StatusOr<Watched> WatchedBy(const DashboardFlags& flags) {
   return watched;
 }
 
-UpState FindProcesses(const Watched& watched, const UpState& last) {
-  UpState state{.application = watched.application, .entry = {}, .settings = {}, .processes = {}};
+UpState FindProcesses(Watched* watched) {
+  UpState state{.application = watched->application, .entry = {}, .settings = {}, .processes = {}};
   bool answers = true;
-  for (const Watched::Place& place : watched.places) {
-    std::vector<std::string> addresses;
-    const Lookup found = answers ? LookUp(place, &addresses) : Lookup::kNoAnswer;
-    answers = found != Lookup::kNoAnswer;
-    if (!answers) {
-      AppendOfService(last, place.host, watched, &state);
-      continue;
+  for (Watched::Place& place : watched->places) {
+    if (auto found = LookUp(place, /*numeric_only=*/!answers)) {
+      place.addresses = *std::move(found);
+    } else {
+      answers = false;
     }
-    for (const std::string& address : addresses) state.processes.push_back(StateAt(watched, place, address));
-    if (addresses.empty()) {
+    if (!place.addresses) continue;
+    for (const std::string& address : *place.addresses)
+      state.processes.push_back(StateAt(*watched, place, address));
+    if (place.addresses->empty()) {
       ProcessState& none = state.processes.emplace_back();
-      none.name = ShortName(watched, place.host);
+      none.name = NameOf(*watched, place);
       none.service = place.service;
       none.state = "no pod";
     }
   }
-  for (const observe::DashboardService& service : watched.services) {
-    const bool placed = std::any_of(watched.places.begin(), watched.places.end(),
+  for (const observe::DashboardService& service : watched->services) {
+    const bool placed = std::any_of(watched->places.begin(), watched->places.end(),
                                     [&](const auto& place) { return place.service == service.name; });
     if (placed) continue;
     ProcessState& other = state.processes.emplace_back();
@@ -163,7 +167,7 @@ int RunDashboard(const DashboardFlags& flags, Console& console, const std::atomi
     }
     return kBadConfig;
   };
-  const absl::StatusOr<Watched> watched = WatchedBy(flags);
+  absl::StatusOr<Watched> watched = WatchedBy(flags);
   if (!watched.ok()) return fail(watched.status(), "see curtail dashboard --help");
   const absl::StatusOr<std::unique_ptr<Dashboard>> dashboard =
       Dashboard::Start(flags.listen, watched->application, watched->services);
@@ -174,10 +178,8 @@ int RunDashboard(const DashboardFlags& flags, Console& console, const std::atomi
   } else {
     console.Print(where + "\n");
   }
-  UpState state;
   do {
-    state = FindProcesses(*watched, state);
-    (*dashboard)->Update(state);
+    (*dashboard)->Update(FindProcesses(&*watched));
   } while (WaitUntil(Now() + kBetweenLooks, stop));
   return kOk;
 }

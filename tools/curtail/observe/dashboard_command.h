@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,12 +23,13 @@ struct DashboardFlags {
   std::string entry;                  // the service that clients call
 };
 
-// Watched is the services as a graph, and the names behind which their processes are.
+// Watched is the services as a graph, and the names behind which their processes are. No locks: one thread.
 struct Watched {
   struct Place {
     std::string service;
     std::string host;
     std::string port;
+    std::optional<std::vector<std::string>> addresses = {};  // as last answered; none before the first answer
   };
 
   std::string application;
@@ -39,9 +41,10 @@ struct Watched {
 absl::StatusOr<Watched> WatchedBy(const DashboardFlags& flags);
 
 // The processes that there are now: one for each address that a name has, and one in state "no pod" for a name that has
-// none. Services without a place are "external". Looks names up one after the other, which blocks; a name server that
-// does not answer ends the look, and those left are as in `last`.
-UpState FindProcesses(const Watched& watched, const UpState& last);
+// none. Services without a place are "external". Looks names up one after the other, which blocks; once a name server does
+// not answer, the names that are left are not looked up. The processes of a name without an answer are where the last
+// answer had them.
+UpState FindProcesses(Watched* watched);
 
 // Serves until `stop`. Returns the exit code.
 int RunDashboard(const DashboardFlags& flags, Console& console, const std::atomic<bool>& stop);
