@@ -43,9 +43,20 @@ Yaml ComposeCommand(const Plan& plan, const std::vector<std::string>& command) {
   return words;
 }
 
-// The keys that all containers have in common.
+// The limits of the resources at `path`, in the units of Compose.
+Yaml ComposeLimits(const Plan& plan, const std::string& path) {
+  const auto limit = [&](const char* what) {
+    return At(plan.values, absl::StrCat(path, ".limits.", what))->text();
+  };
+  const Yaml limits =
+      Yaml::Map({{"cpus", limit("cpu")}, {"memory", absl::StrReplaceAll(limit("memory"), {{"Mi", "m"}})}});
+  return Yaml::Map({{"resources", Yaml::Map({{"limits", limits}})}});
+}
+
+// The keys that all containers have in common. `resources` is where the values have theirs.
 Yaml ComposeContainer(const Plan& plan, const std::string& component, const std::string& name,
-                      const std::vector<std::string>& command, const char* restart) {
+                      const std::vector<std::string>& command, const char* restart,
+                      const std::string& resources) {
   const Yaml log = Yaml::Map({{"CURTAIL_LOG_FORMAT", At(plan.values, "logFormat")->text()},
                               {"CURTAIL_LOG_SERVICE", component},
                               {"CURTAIL_LOG_INSTANCE", name}});
@@ -57,7 +68,8 @@ Yaml ComposeContainer(const Plan& plan, const std::string& component, const std:
                     {"read_only", true},
                     {"cap_drop", Yaml::List({"ALL"})},
                     {"security_opt", Yaml::List({"no-new-privileges:true"})},
-                    {"tmpfs", Yaml::List({"/tmp"})}});
+                    {"tmpfs", Yaml::List({"/tmp"})},
+                    {"deploy", ComposeLimits(plan, resources)}});
 }
 
 // The ports of this machine at which the containers are reached, by their names: the entry's is its own, and those that
@@ -81,17 +93,9 @@ std::map<std::string, int> PublishedPorts(const Plan& plan) {
 
 Yaml ComposeService(const Plan& plan, const ServicePlan& service, const InstancePlan& workload,
                     const std::map<std::string, int>& published) {
-  Yaml container =
-      ComposeContainer(plan, service.spec->name, workload.name, workload.command, "unless-stopped");
+  Yaml container = ComposeContainer(plan, service.spec->name, workload.name, workload.command,
+                                    "unless-stopped", service.value + ".resources");
   container.Add("stop_grace_period", absl::StrCat(plan.GraceSeconds(service), "s"));
-  const auto limit = [&](const char* what) {
-    return At(plan.values, absl::StrCat(service.value, ".resources.limits.", what))->text();
-  };
-  const std::string memory = absl::StrReplaceAll(limit("memory"), {{"Mi", "m"}});
-  container.Add(
-      "deploy",
-      Yaml::Map(
-          {{"resources", Yaml::Map({{"limits", Yaml::Map({{"cpus", limit("cpu")}, {"memory", memory}})}})}}));
   if (const auto port = published.find(workload.name); port != published.end()) {
     container.Add("ports", Yaml::List({absl::StrCat("127.0.0.1:", port->second, ":", service.port)}));
   }
@@ -175,7 +179,8 @@ std::vector<RenderedFile> ComposeFile(const Plan& plan) {
   }
   if (!plan.dashboard.empty()) {
     const std::string name = plan.dashboard_name();
-    Yaml dashboard = ComposeContainer(plan, kDashboard, name, plan.dashboard, "unless-stopped");
+    Yaml dashboard =
+        ComposeContainer(plan, kDashboard, name, plan.dashboard, "unless-stopped", "dashboard.resources");
     services.Add(
         name, dashboard.Add("ports",
                             Yaml::List({absl::StrCat("127.0.0.1:", kDashboardPort, ":", kDashboardPort)})));
@@ -183,7 +188,7 @@ std::vector<RenderedFile> ComposeFile(const Plan& plan) {
   if (!plan.prepare.empty()) {
     // It fails until the application serves.
     const std::string name = absl::StrCat(plan.topology.application, "-prepare");
-    Yaml prepare = ComposeContainer(plan, "prepare", name, plan.prepare, "on-failure");
+    Yaml prepare = ComposeContainer(plan, "prepare", name, plan.prepare, "on-failure", "prepare.resources");
     prepare.Find("tmpfs")->Push(kDataFolder);
     services.Add(name, prepare.Add("depends_on", Yaml::List({entry})));
   }

@@ -300,6 +300,27 @@ TEST(Render, ComposePublishesTheEntryAndHttp) {
                                  Pair("shop-gateway", "127.0.0.1:8000:8080")));
 }
 
+// The same as on a cluster.
+TEST(Render, EveryComposeContainerHasLimits) {
+  const Plan plan = PlanOf(kShop);
+  const YAML::Node services = YAML::Load(ComposeFile(plan).front().text)["services"];
+  std::map<std::string, std::string> limits, pods;
+  for (const auto& service : services) {
+    const YAML::Node of = service.second["deploy"]["resources"]["limits"];
+    ASSERT_TRUE(of.IsDefined()) << service.first;
+    limits[service.first.as<std::string>()] =
+        absl::StrCat(of["cpus"].as<std::string>(), " ", of["memory"].as<std::string>());
+  }
+  for (const auto& [name, object] : ObjectsOf(PlainManifests(plan))) {
+    if (!object["spec"]["template"].IsDefined()) continue;
+    const YAML::Node of = object["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"];
+    pods[object["metadata"]["name"].as<std::string>()] = absl::StrReplaceAll(
+        absl::StrCat(of["cpu"].as<std::string>(), " ", of["memory"].as<std::string>()), {{"Mi", "m"}});
+  }
+  EXPECT_EQ(limits, pods);
+  EXPECT_THAT(limits, Contains(Pair("shop-dashboard", "1 256m")));
+}
+
 // As the restricted Pod Security Standard asks.
 TEST(Render, EveryPodIsRestricted) {
   for (const ShippedApplication& app : ShippedApplications()) {
