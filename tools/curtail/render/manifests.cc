@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "tools/curtail/render/kubernetes.h"
@@ -48,8 +49,12 @@ Yaml ComposeLimits(const Plan& plan, const std::string& path) {
   const auto limit = [&](const char* what) {
     return At(plan.values, absl::StrCat(path, ".limits.", what))->text();
   };
+  std::string cpus = limit("cpu");
+  if (int millicores = 0;
+      cpus.ends_with('m') && absl::SimpleAtoi(cpus.substr(0, cpus.size() - 1), &millicores))
+    cpus = absl::StrCat(millicores / 1000.0);
   const Yaml limits =
-      Yaml::Map({{"cpus", limit("cpu")}, {"memory", absl::StrReplaceAll(limit("memory"), {{"Mi", "m"}})}});
+      Yaml::Map({{"cpus", cpus}, {"memory", absl::StrReplaceAll(limit("memory"), {{"Mi", "m"}})}});
   return Yaml::Map({{"resources", Yaml::Map({{"limits", limits}})}});
 }
 

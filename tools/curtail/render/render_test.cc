@@ -321,6 +321,27 @@ TEST(Render, EveryComposeContainerHasLimits) {
   EXPECT_THAT(limits, Contains(Pair("shop-dashboard", "1 256m")));
 }
 
+// Compose knows no 500m of a CPU.
+TEST(Render, ComposeHasCpusAsNumbers) {
+  const Plan plan = PlanOf(R"(application: a
+services:
+  leaf:
+    run: a --service leaf
+    cpu: 0.5
+  front:
+    run: a --service front
+    calls: [leaf]
+    entry: true
+    cpu: 2
+)");
+  const YAML::Node services = YAML::Load(ComposeFile(plan).front().text)["services"];
+  const auto cpus = [&](const char* name) {
+    return services[name]["deploy"]["resources"]["limits"]["cpus"].as<std::string>();
+  };
+  EXPECT_EQ(cpus("a-leaf"), "0.5");
+  EXPECT_EQ(cpus("a-front"), "2");
+}
+
 // As the restricted Pod Security Standard asks.
 TEST(Render, EveryPodIsRestricted) {
   for (const ShippedApplication& app : ShippedApplications()) {
