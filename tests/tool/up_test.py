@@ -289,6 +289,11 @@ def test_refuses(tools):
     assert out.count("--service post-storage ") == 1 and "social postgresql" in out and "social redis" in out, out
     refused(104, ["--scale 0", "1 to 64"], "social", "--scale", "0")
     refused(104, ["--scale many", "1 to 64"], "social", "--scale", "many")
+    refused(104, ["--scale", "write curtail up social --scale"], "--scale", "social", "--dry-run")
+    refused(104, ["APP is required"], "--scale", "2", "--dry-run")
+    refused(104, ["APP is required"], "--scale", "--dry-run")
+    code, _, err = tools.run("render", "--scale", "hdsearch", "--to", "helm")
+    assert code == 104 and "write curtail render hdsearch --scale" in err, (code, err)
     refused(104, ["--monolith"], "social", "--scale", "2", "--monolith")
     refused(104, ["no service that scales"], "router", "--scale", "2")
     refused(104, ["mysql", "post-cache, redis, postgresql"], "social", "--stores", "mysql")
