@@ -122,7 +122,8 @@ class Envelope {
   // True if the repeats of both around `load` prove that the winner's p99 is lower by more than the
   // weight.
   bool Proven(size_t winner, size_t loser, double load) const;
-  // Within a piece no other config beats it; or others that block do, but not at each end; or it is beaten.
+  // Within a piece no other config beats it; or others that block do, but not at each end; or it is
+  // beaten.
   enum class Standing : uint8_t { kGoodEnough, kCrossed, kBeaten };
   Standing StandingOf(size_t config, size_t piece, std::span<const double> bends) const;
   // The configs that may stand for the best in a piece: those that are good enough and cheap.
