@@ -12,6 +12,7 @@
 #include "apps/hdsearch/ground_truth.h"
 #include "apps/hdsearch/leaf_service.h"
 #include "apps/hdsearch/messages.h"
+#include "apps/kit/configs_to_test.h"
 #include "curtail/rpc/server_testing.h"
 #include "hdsearch.curtail.h"
 
@@ -66,7 +67,8 @@ QueryRequest VectorRequest(const QueryVector& vector, uint32_t k) {
 
 class SearchTest : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Models, SearchTest,
-                         testing::Values("SIB1", "SDB1-4", "FIB1", "FDB1-2", "AIB1-1", "ADB1-2-2"),
+                         testing::ValuesIn(apps::ConfigsToTest({"SDB1-4", "FIB1", "ADB1-2-2"},
+                                                               {"SIB1", "FDB1-2", "AIB1-1"})),
                          [](const auto& info) { return info.param.substr(0, 3); });
 
 TEST_P(SearchTest, FindsTheTrueNeighboursInOrder) {
