@@ -12,6 +12,7 @@ namespace {
 // Training never sees the tenth that is held out: the generator's noise alone is 0.7, and rounding adds 0.29,
 // so that an error below their 0.76 would be one of the test.
 TEST(Evaluate, NeighborsBeatBiasesAndBiasesTheMean) {
+  // Measured on 2026-11-26: 31 s under asan, for 100,000 ratings.
   if (kSanitized) GTEST_SKIP() << "the data of the others is smaller, and takes the same code";
   EvaluateOptions options;
   const absl::StatusOr<Evaluation> e = Evaluate(options, true);

@@ -33,7 +33,7 @@ struct Route {
 // The type of a body that is written as a query is.
 inline constexpr std::string_view kForm = "application/x-www-form-urlencoded";
 
-// Of bytes whose type nobody says.
+// The type of bytes that come without one.
 inline constexpr std::string_view kAnyBytes = "application/octet-stream";
 
 // Bytes and the value of their header content-type.

@@ -3,7 +3,7 @@
 // Media front end: the bytes of images and videos, a file each.
 //
 // Their type is what the first bytes say. They are their owner's alone until a post has them; then those see them who see
-// the owner. Of what comes in parts nobody sees anything until all of it is there.
+// the owner. An upload in parts is shown once all of it is there.
 //
 // A download has a place for as long as its reader takes, and a time by its size: readers that are slow on purpose hold no
 // place beyond that. Videos have places of their own, so that they take none from images.
