@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// testing.h - the one bound on every wait of a test, and what a test knows of its build.
+// testing.h - the one bound on every wait of a test, the seed of random ones, and what a test knows of its build.
 #pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
 
 #include "curtail/base/clock.h"
 
@@ -19,5 +24,14 @@ inline constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_fea
 #else
 inline constexpr bool kSanitized = false;
 #endif
+
+// The seed of a random test: CURTAIL_TEST_SEED, or a fresh one. Printed, so that a failure can be repeated.
+inline uint32_t TestSeed() {
+  const char* const given = std::getenv("CURTAIL_TEST_SEED");
+  const uint32_t seed =
+      given != nullptr ? static_cast<uint32_t>(std::strtoul(given, nullptr, 10)) : std::random_device()();
+  std::printf("CURTAIL_TEST_SEED=%u\n", seed);
+  return seed;
+}
 
 }  // namespace curtail

@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "curtail/base/rng.h"
+#include "curtail/base/testing.h"
 #include "curtail/observe/trace_testing.h"
 
 namespace curtail::observe {
@@ -250,10 +250,7 @@ class Generator {
 };
 
 TEST(TraceAnalysis, PartsOfAnySpansSumUp) {
-  const char* const set = std::getenv("CURTAIL_TEST_SEED");
-  const uint64_t seed = set != nullptr ? std::strtoull(set, nullptr, 10) : 20;
-  RecordProperty("seed", std::to_string(seed));
-  Generator generator(seed);
+  Generator generator(TestSeed());
   for (int round = 0; round < 40; ++round) {
     const auto documents = generator.Make(1 + round);
     const TraceRecords records = Records({documents.begin(), documents.end()});
@@ -264,7 +261,7 @@ TEST(TraceAnalysis, PartsOfAnySpansSumUp) {
     uint64_t requests = 0;
     for (const RequestClass& of : analysis.classes) requests += of.requests;
     ASSERT_EQ(requests, static_cast<uint64_t>(1 + round));
-    if (testing::Test::HasFailure()) FAIL() << "seed " << seed << ", round " << round;
+    if (testing::Test::HasFailure()) FAIL() << "round " << round;
   }
 }
 

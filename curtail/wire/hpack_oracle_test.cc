@@ -5,27 +5,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <iostream>
 #include <random>
 #include <string>
 #include <string_view>
 
+#include "curtail/base/testing.h"
 #include "curtail/wire/hpack_testing.h"
 #include "curtail/wire/internal/hpack.h"
 #include "curtail/wire/internal/hpack_static_table.h"
 
 namespace curtail::wire::internal {
 namespace {
-
-// The seed of the random tests: printed, and settable by CURTAIL_TEST_SEED.
-uint32_t Seed() {
-  const char* const set = std::getenv("CURTAIL_TEST_SEED");
-  const uint32_t seed =
-      set != nullptr ? static_cast<uint32_t>(std::strtoul(set, nullptr, 10)) : std::random_device()();
-  std::cout << "CURTAIL_TEST_SEED=" << seed << std::endl;
-  return seed;
-}
 
 TEST(StaticTable, IsThatOfNghttp2AndClassified) {
   std::string block;
@@ -74,7 +64,7 @@ Fields RandomFields(std::mt19937& rng) {
 }
 
 TEST(HpackDecoder, DecodesWhatNghttp2Encodes) {
-  std::mt19937 rng(Seed());
+  std::mt19937 rng(TestSeed());
   for (const uint32_t limit : {4096u, 300u, 20000u}) {
     OracleEncoder encoder(limit);
     HpackDecoder decoder(std::max(limit, 4096u));
@@ -101,7 +91,7 @@ std::string RawString(std::string_view text) {
 // The table's memory is a ring that grows; whatever the sizes, no entry may touch another one. The model is the
 // list of what was inserted, as far as it fits.
 TEST(HpackDecoder, KeepsItsEntriesApart) {
-  std::mt19937 rng(Seed());
+  std::mt19937 rng(TestSeed());
   for (int run = 0; run < 600; ++run) {
     HpackDecoder decoder(8192);
     // Every third run fills the first 512 bytes of memory to the last one with eight entries of 64, and then
@@ -164,7 +154,7 @@ void AppendRandomField(std::mt19937& rng, std::string* block) {
 }
 
 TEST(HpackDecoder, AgreesWithNghttp2OnRandomBlocks) {
-  std::mt19937 rng(Seed());
+  std::mt19937 rng(TestSeed());
   size_t fine = 0, refused = 0;
   for (int run = 0; run < 3000; ++run) {
     HpackDecoder decoder(8192);
@@ -189,7 +179,7 @@ TEST(HpackDecoder, AgreesWithNghttp2OnRandomBlocks) {
 }
 
 TEST(HpackEncoder, IsUnderstoodByNghttp2AndByOurDecoder) {
-  std::mt19937 rng(Seed());
+  std::mt19937 rng(TestSeed());
   for (int run = 0; run < 100; ++run) {
     HpackEncoder encoder;
     HpackDecoder decoder(1 << 20);

@@ -8,9 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
-#include <iostream>
 #include <map>
 #include <optional>
 #include <random>
@@ -20,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "curtail/base/testing.h"
 #include "curtail/wire/output_testing.h"
 #include "curtail/wire/session.h"
 
@@ -91,14 +90,6 @@ class Recorder : public Events {
     return log;
   }
 };
-
-// The seed of this run: CURTAIL_TEST_SEED, or a fresh one; printed, so that a failure can be repeated.
-inline uint32_t TestSeed() {
-  const char* given = std::getenv("CURTAIL_TEST_SEED");
-  const auto seed = given != nullptr ? static_cast<uint32_t>(std::stoul(given)) : std::random_device()();
-  std::cout << "CURTAIL_TEST_SEED=" << seed << "\n";
-  return seed;
-}
 
 // Two Sessions face to face.
 struct Pair {

@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <random>
 
 #include "curtail/base/rng.h"
-#include "curtail/base/strings.h"
+#include "curtail/base/testing.h"
 #include "curtail/load/message/json_template.h"
 #include "google/protobuf/util/json_util.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -188,8 +187,7 @@ void ExpectSameBytes(const M& message, bool proto_names) {
 }
 
 TEST(JsonAgreement, OnRandomMessages) {
-  const uint64_t seed = std::random_device()();
-  SCOPED_TRACE(Join("seed ", seed));
+  const uint64_t seed = TestSeed();
   for (uint64_t i = 0; i < 2000 && !testing::Test::HasFailure(); ++i) {
     Filler filler(seed + i);
     Nasty nasty;
