@@ -20,8 +20,9 @@
 //  E3. A config that polls takes a CPU at each load, and among many the luckiest one looks good. For it the chance is one
 //      in fifty, divided by the number of such configs and of the stretches of loads. So a training in which no
 //      poller gains anything leads to one less than one time in fifty.
-//  E4. Good enough are the configs that no other one beats anywhere in the piece. If all of these poll, those that block
-//      are, too, if no poller beats them, and at one end none: they cross within the piece, which proves no poller.
+//  E4. Good enough are the configs that no other one beats anywhere in the piece. Where CPU counts, a piece also ends where
+//      the lowest of the configs that block changes. Else two that cross would beat each other, and leave a poller that
+//      proves nothing.
 //  E5. Of these remain the cheap ones: at most a fifth above the cheapest, or a twentieth of a CPU.
 //  E6. Of these the one that may stand for the longest stretch is taken.
 //  E7. Of equals `auto` is taken, or else the most robust one. It sustains most; then its median rank by p99 over all loads is the
@@ -213,8 +214,8 @@ absl::StatusOr<Envelope> Envelope::Make(const Profile& profile, const ConfigFilt
       kChance, std::count_if(configs.begin(), configs.end(), std::not_fn(IsDefault)), profile.loads);
   envelope.RankByRobustness(profile.loads);
   const std::vector<double> bends = envelope.Bends();
-  for (size_t i = 0; i + 1 < bends.size(); ++i) envelope.AddPieces(bends[i], bends[i + 1]);
-  if (options.merge_within_noise) envelope.Merge(bends);
+  envelope.AddPieces(bends);
+  if (options.merge_within_noise) envelope.Merge(envelope.cpu_weight_ > 0 ? envelope.Cuts(bends) : bends);
   return envelope;
 }
 
@@ -295,7 +296,11 @@ void Envelope::Add(double from, size_t config) {
   if (pieces_.empty() || pieces_.back().config != config) pieces_.push_back({from, config});
 }
 
-void Envelope::AddPieces(double from, double until) {
+void Envelope::AddPieces(std::span<const double> bends) {
+  for (size_t i = 0; i + 1 < bends.size(); ++i) AddPiecesBetween(bends[i], bends[i + 1]);
+}
+
+void Envelope::AddPiecesBetween(double from, double until) {
   // Crossings beyond the highest trained load are guesses, and not acted on.
   if (until == kInfinite) return Add(from, LowestAfter(from, std::max(from, 1.0) * 1e-9, until));
   for (double x = from; x < until;) {
@@ -345,48 +350,40 @@ bool Envelope::Proven(size_t winner, size_t loser, double load) const {
   return internal::ChanceOfLower(strata) <= chance;
 }
 
-Envelope::Standing Envelope::StandingOf(size_t config, size_t piece, std::span<const double> bends) const {
-  const std::vector<double> loads = LoadsOf(piece, bends);
-  const bool last = piece + 1 == pieces_.size();  // it has no end
-  size_t ends = 0, unbeaten = 0;
-  bool by_poller = false;
-  const auto look = [&](double load, bool from_right) {
-    bool beaten = false;
-    for (size_t other = 0; other < curves_.size(); ++other) {
-      if (!Beats(other, config, load, from_right)) continue;
-      beaten = true;
-      by_poller = by_poller || Polls(configs_[other]);
-    }
-    ++ends, unbeaten += beaten ? 0 : 1;
-  };
-  for (size_t i = 0; i < loads.size(); ++i) {
-    if (i > 0) look(loads[i], false);
-    if (i + 1 < loads.size() || last) look(loads[i], true);
+bool Envelope::GoodEnough(size_t config, size_t piece) const {
+  const double from = pieces_[piece].from_per_s, until = EndOf(piece);
+  for (size_t other = 0; other < curves_.size(); ++other) {
+    if (Beats(other, config, from, true)) return false;
+    if (until < kInfinite && Beats(other, config, until, false)) return false;
   }
-  if (unbeaten == ends) return Standing::kGoodEnough;  // E4
-  return unbeaten > 0 && !by_poller ? Standing::kCrossed : Standing::kBeaten;
+  return true;  // E4
 }
 
-void Envelope::SplitAt(std::span<const double> bends) {
+std::vector<double> Envelope::Cuts(std::span<const double> bends) const {
+  Envelope blocking = *this;
+  blocking.pieces_.clear();
+  for (size_t c = 0; c < curves_.size(); ++c) {
+    if (Polls(configs_[c])) blocking.curves_[c].limit = -1;  // it sustains no load
+  }
+  blocking.AddPieces(bends);
+  std::set<double> cuts(bends.begin(), bends.end());
+  for (const Piece& piece : blocking.pieces_) cuts.insert(piece.from_per_s);  // E4
+  return {cuts.begin(), cuts.end()};
+}
+
+void Envelope::SplitAt(std::span<const double> cuts) {
   std::vector<Piece> split;
   for (size_t i = 0; i < pieces_.size(); ++i) {
-    for (const double load : LoadsOf(i, bends)) {
-      const bool next = i + 1 < pieces_.size() && load == pieces_[i + 1].from_per_s;
-      if (!next && load < kInfinite) split.push_back({load, pieces_[i].config});
+    split.push_back(pieces_[i]);
+    for (const double cut : cuts) {
+      if (cut > pieces_[i].from_per_s && cut < EndOf(i)) split.push_back({cut, pieces_[i].config});
     }
   }
   pieces_ = std::move(split);
 }
 
-std::vector<double> Envelope::LoadsOf(size_t piece, std::span<const double> bends) const {
-  const double from = pieces_[piece].from_per_s;
-  const double until = piece + 1 < pieces_.size() ? pieces_[piece + 1].from_per_s : kInfinite;
-  std::vector<double> loads = {from};
-  for (const double bend : bends) {
-    if (bend > from && bend < until) loads.push_back(bend);
-  }
-  if (until < kInfinite) loads.push_back(until);
-  return loads;
+double Envelope::EndOf(size_t piece) const {
+  return piece + 1 < pieces_.size() ? pieces_[piece + 1].from_per_s : kInfinite;
 }
 
 double Envelope::Expense(size_t config, double load) const {
@@ -420,18 +417,12 @@ void Envelope::RankByRobustness(std::span<const double> loads) {
   for (size_t i = 0; i < order.size(); ++i) curves_[std::get<4>(order[i])].robustness = i;
 }
 
-std::vector<bool> Envelope::Eligible(size_t piece, std::span<const double> bends) const {
-  std::vector<bool> good(curves_.size()), crossed(curves_.size());
-  bool all_poll = cpu_weight_ > 0;
-  for (size_t c = 0; c < curves_.size(); ++c) {
-    const Standing standing = StandingOf(c, piece, bends);
-    good[c] = c == pieces_[piece].config || standing == Standing::kGoodEnough;
-    crossed[c] = standing == Standing::kCrossed && !Polls(configs_[c]);
-    if (good[c] && !Polls(configs_[c])) all_poll = false;
-  }
-  for (size_t c = 0; all_poll && c < curves_.size(); ++c) good[c] = good[c] || crossed[c];
-  std::vector<bool> eligible = good, somewhere(curves_.size());
-  for (const double load : LoadsOf(piece, bends)) {
+std::vector<bool> Envelope::Eligible(size_t piece) const {
+  std::vector<bool> good(curves_.size()), somewhere(curves_.size());
+  for (size_t c = 0; c < curves_.size(); ++c) good[c] = c == pieces_[piece].config || GoodEnough(c, piece);
+  std::vector<bool> eligible = good;
+  const double from = pieces_[piece].from_per_s, until = EndOf(piece);
+  for (const double load : {from, until < kInfinite ? until : from}) {
     double lowest = kInfinite;
     for (size_t c = 0; c < curves_.size(); ++c) {
       if (good[c]) lowest = std::min(lowest, Expense(c, load));
@@ -446,12 +437,12 @@ std::vector<bool> Envelope::Eligible(size_t piece, std::span<const double> bends
   return std::find(eligible.begin(), eligible.end(), true) == eligible.end() ? somewhere : eligible;
 }
 
-void Envelope::Merge(std::span<const double> bends) {
-  SplitAt(bends);
+void Envelope::Merge(std::span<const double> cuts) {
+  SplitAt(cuts);
   const std::vector<Piece> exact = pieces_;
   // Every choice below is for whole exact pieces, and judged against their own configs.
   std::vector<std::vector<bool>> eligible;
-  for (size_t i = 0; i < exact.size(); ++i) eligible.push_back(Eligible(i, bends));
+  for (size_t i = 0; i < exact.size(); ++i) eligible.push_back(Eligible(i));
   std::vector<size_t> choice(exact.size());
   for (size_t begin = 0; begin < exact.size();) {
     size_t longest = 0, chosen = exact[begin].config;  // E6

@@ -111,28 +111,28 @@ class Envelope {
   // infinite there.
   size_t LowestAfter(double load, double step, double until) const;
   size_t MostCapable() const;
-  void AddPieces(double from, double until);
+  void AddPieces(std::span<const double> bends);
+  void AddPiecesBetween(double from, double until);
   void Add(double from, size_t config);
+  // Besides the bends, the loads at which the lowest of the configs that block changes.
+  std::vector<double> Cuts(std::span<const double> bends) const;
   // Cuts the pieces there, because a config may be as good as the best over a part of a piece.
-  void SplitAt(std::span<const double> bends);
-  // The ends of a piece, and the bends within it.
-  std::vector<double> LoadsOf(size_t piece, std::span<const double> bends) const;
+  void SplitAt(std::span<const double> cuts);
+  double EndOf(size_t piece) const;  // infinite for the last one
   // E1 to E3 of the rules in envelope.cc, on the left side of `load` or on its right.
   bool Beats(size_t winner, size_t loser, double load, bool from_right) const;
   // True if the repeats of both around `load` prove that the winner's p99 is lower by more than the
   // weight.
   bool Proven(size_t winner, size_t loser, double load) const;
-  // Within a piece no other config beats it; or others that block do, but not at each end; or it is
-  // beaten.
-  enum class Standing : uint8_t { kGoodEnough, kCrossed, kBeaten };
-  Standing StandingOf(size_t config, size_t piece, std::span<const double> bends) const;
+  // True if no config beats this one anywhere in the piece. REQUIRES: no prediction bends there.
+  bool GoodEnough(size_t config, size_t piece) const;
   // The configs that may stand for the best in a piece: those that are good enough and cheap.
-  std::vector<bool> Eligible(size_t piece, std::span<const double> bends) const;
+  std::vector<bool> Eligible(size_t piece) const;
   // True if that is nearly as cheap as the cheapest, or nearly as fast where costs do not count.
   bool Near(size_t config, double load, double lowest) const;
   double Expense(size_t config, double load) const;
   void RankByRobustness(std::span<const double> loads);
-  void Merge(std::span<const double> bends);
+  void Merge(std::span<const double> cuts);
 
   std::vector<Config> configs_;
   std::vector<Curve> curves_;
