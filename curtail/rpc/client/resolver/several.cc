@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
 #include "curtail/rpc/client/resolver/target.h"
 
@@ -12,8 +13,8 @@ namespace {
 
 class SeveralTargets final : public PartialResolver {
  public:
-  explicit SeveralTargets(std::vector<std::unique_ptr<Resolver>> each)
-      : each_(std::move(each)), last_(each_.size()) {}
+  SeveralTargets(std::vector<std::unique_ptr<Resolver>> each, Nanos keeps)
+      : each_(std::move(each)), keeps_(keeps), last_(each_.size()) {}
 
   absl::StatusOr<std::vector<Address>> ResolveParts(bool* complete) override {
     absl::Status status;
@@ -21,12 +22,16 @@ class SeveralTargets final : public PartialResolver {
       absl::StatusOr<std::vector<Address>> found = each_[i]->Resolve();  // may block
       status.Update(found.status());
       MutexLock lock(mu_);
-      if (found.ok()) last_[i] = *std::move(found);
+      if (found.ok()) {
+        last_[i] = {*std::move(found), Now()};
+      } else if (Now() - last_[i].when >= keeps_) {
+        last_[i].addresses.clear();
+      }
     }
     *complete = status.ok();
     std::vector<Address> all;
     MutexLock lock(mu_);
-    for (const std::vector<Address>& last : last_) all.insert(all.end(), last.begin(), last.end());
+    for (const Answer& last : last_) all.insert(all.end(), last.addresses.begin(), last.addresses.end());
     if (all.empty()) return status;
     return all;
   }
@@ -35,16 +40,22 @@ class SeveralTargets final : public PartialResolver {
   }
 
  private:
+  struct Answer {
+    std::vector<Address> addresses;
+    TimePoint when;
+  };
+
   const std::vector<std::unique_ptr<Resolver>> each_;
+  const Nanos keeps_;
 
   Mutex mu_;
-  std::vector<std::vector<Address>> last_ CURTAIL_GUARDED_BY(mu_);  // what each has answered
+  std::vector<Answer> last_ CURTAIL_GUARDED_BY(mu_);  // of each
 };
 
 }  // namespace
 
-std::unique_ptr<PartialResolver> Together(std::vector<std::unique_ptr<Resolver>> each) {
-  return std::make_unique<SeveralTargets>(std::move(each));
+std::unique_ptr<PartialResolver> Together(std::vector<std::unique_ptr<Resolver>> each, Nanos keeps) {
+  return std::make_unique<SeveralTargets>(std::move(each), keeps);
 }
 
 absl::StatusOr<std::unique_ptr<Resolver>> ParseTargets(const std::vector<std::string>& targets) {

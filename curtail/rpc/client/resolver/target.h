@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
 #include "curtail/rpc/resolver.h"
 
 namespace curtail::internal {
@@ -52,9 +53,11 @@ class PartialResolver : public Resolver {
   }
 };
 
-// A resolver whose answer is that of `each` together. One that fails contributes its answer before; without one it is
-// left out. Errors: that of the first which failed, if none has ever answered.
-std::unique_ptr<PartialResolver> Together(std::vector<std::unique_ptr<Resolver>> each);
+// A resolver whose answer is that of `each` together. One that fails contributes its answer before, if that is younger than
+// `keeps`: by then another server may have the address. Else it is left out. Errors: that of the first which failed, if all are
+// left out.
+std::unique_ptr<PartialResolver> Together(std::vector<std::unique_ptr<Resolver>> each,
+                                          Nanos keeps = std::chrono::minutes(5));
 
 // The resolvers of all `targets` together. Errors: as ParseTarget().
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Resolver>> ParseTargets(const std::vector<std::string>& targets);

@@ -91,6 +91,33 @@ TEST(Target, SeveralAreIncompleteWhileOneIsUnknown) {
   EXPECT_FALSE(of({"a..b:80"})->Resolve().ok());
 }
 
+// Answers once.
+class Forgetful final : public Resolver {
+ public:
+  absl::StatusOr<std::vector<Address>> Resolve() override {
+    if (std::exchange(asked_, true)) return absl::UnavailableError("the name is unknown");
+    return std::vector{*Address::Resolve("127.0.0.3:80")};
+  }
+  bool Changes() const override { return true; }
+
+ private:
+  bool asked_ = false;
+};
+
+TEST(Target, OfSeveralAnOldAnswerIsForgottenInTime) {
+  for (const Nanos keeps : {Nanos(std::chrono::hours(1)), Nanos::zero()}) {
+    std::vector<std::unique_ptr<Resolver>> each;
+    each.push_back(std::move(ParseTarget("127.0.0.1:80")->resolver));
+    each.push_back(std::make_unique<Forgetful>());
+    const auto together = Together(std::move(each), keeps);
+    bool complete = false;
+    EXPECT_EQ(together->ResolveParts(&complete)->size(), 2u);
+    EXPECT_TRUE(complete);
+    EXPECT_EQ(together->ResolveParts(&complete)->size(), keeps > Nanos::zero() ? 2u : 1u);
+    EXPECT_FALSE(complete);
+  }
+}
+
 TEST(Target, WhatIsWrongIsRefusedWithAHint) {
   for (const char* text : {"",
                            "nonsense",
