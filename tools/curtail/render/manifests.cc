@@ -197,7 +197,8 @@ std::vector<RenderedFile> ComposeFile(const Plan& plan) {
     prepare.Find("tmpfs")->Push(kDataFolder);
     services.Add(name, prepare.Add("depends_on", Yaml::List({entry})));
   }
-  Yaml file = Yaml::Map({{"name", plan.topology.application}, {"services", std::move(services)}});
+  // No name, which Compose 1 refuses: a project has that of its folder.
+  Yaml file = Yaml::Map({{"services", std::move(services)}});
   if (!volumes.empty()) file.Add("volumes", std::move(volumes));
   if (!secrets.empty()) file.Add("secrets", std::move(secrets));
   return {{"compose.yaml", kMadeBy + file.Write()}};
