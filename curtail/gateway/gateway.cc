@@ -9,8 +9,10 @@
 //      with its connection, and lives until all of its answer has left.
 //  G3. An answer makes its connection dirty. Dirty connections send after each poll, so answers that come together
 //      share a write.
-//  G4. Each bound has its place: connections in Accept(), requests in OnRequest(), bytes in MayRead() and MakeRoom(), time
-//      in Tick(). The bytes of a stream are bounded by itself (stream_call.cc).
+//  G4. Each bound has its place: connections in Accept(), requests in OnRequest(), time in Tick(). Bytes have two shares.
+//      That of requests on their way to the target is kept by refusing more, in Admit(): only the target can free them. That
+//      of the rest is kept by MayRead(), Answer() and MakeRoom(). The bytes of a stream are bounded by itself
+//      (stream_call.cc).
 #include "curtail/gateway/gateway.h"
 
 #include <sys/socket.h>
@@ -55,8 +57,13 @@ using internal::SplitTarget;
 using internal::StreamCall;
 
 constexpr Nanos kTick = std::chrono::milliseconds(100);
-// While too much is held a reader that stalls for so long loses its connection.
+// While too much is held a reader that stalls for so long loses its connection. So does a request that is not whole, once
+// so much is held for so long: none becomes whole while nothing is read.
 constexpr Nanos kStallUnderLoad = std::chrono::seconds(1);
+// An answer that leaves whatever is held.
+constexpr size_t kSmallAnswer = 4u << 10;
+// The target sends so much of an answer ahead of its reader.
+constexpr uint32_t kTargetWindow = 256u << 10;
 
 }  // namespace
 
@@ -94,7 +101,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
     Impl* impl = nullptr;
     std::optional<Asker> asker;
     ReplyMetadata metadata;
-    ptrdiff_t held = 0;  // bytes of the request
+    ptrdiff_t under_way = 0;  // bytes of the request
   };
   // A request on its way to a Call.
   struct Incoming {
@@ -117,8 +124,15 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
   size_t in_flight() const { return calls_.size() - free_calls_.size() + streams_.size(); }
   void OnRequest(const std::shared_ptr<HttpConnection>& connection, HttpRequest request) override;
   void OnClosed(HttpConnection& connection) override;
-  void OnHeld(ptrdiff_t change) override { held_bytes_ += static_cast<size_t>(change); }
-  bool MayRead() const override { return held_bytes_ < options_.max_held_bytes; }
+  size_t share() const { return options_.max_held_bytes / 2; }
+  void OnHeld(ptrdiff_t change) override {
+    held_bytes_ += static_cast<size_t>(change);
+    paused_ |= !MayRead();  // a pause may be over before the next tick
+  }
+  void OnUnderWay(ptrdiff_t change) override { under_way_ += static_cast<size_t>(change); }
+  bool MayRead() const override { return held_bytes_ < share(); }
+  // Errors: UNAVAILABLE if the target has not taken so much that a request of `bytes` finds no room.
+  absl::Status Admit(size_t bytes);
   void Answer(const Asker& asker, HttpReply reply) override;
   void OnOutput(const std::shared_ptr<HttpConnection>& connection) override;
   void OnStreamEnd(const absl::Status& status) override;
@@ -147,13 +161,15 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
   std::vector<std::unique_ptr<Call>> calls_;
   std::vector<Call*> free_calls_;
   std::vector<std::unique_ptr<StreamCall>> streams_;
-  TimerHeap deadlines_;  // of these
-  size_t held_bytes_ = 0;
+  TimerHeap deadlines_;        // of these
+  size_t held_bytes_ = 0;      // of unfinished requests, and of answers
+  size_t under_way_ = 0;       // of requests on their way to the target
   bool paused_ = false;        // connections may have input that they did not read
   bool accept_later_ = false;  // there was no descriptor for a connection
   bool last_call_ = false;
   bool draining_ = false;
   TimePoint next_tick_;
+  TimePoint full_since_ = TimePoint::max();  // the first tick at which too much was held; never: not now
 
   // Atomic: set once by LastCall().
   std::atomic<bool> leaving_{false};
@@ -297,19 +313,25 @@ void Gateway::Impl::Tick(TimePoint now) {
   timed_out_.fetch_add(late.size(), std::memory_order_relaxed);
   for (const auto& connection : late) connection->Close();
   LookAtStreams(now);
-  if (!MayRead()) MakeRoom(now);
+  if (MayRead()) {
+    full_since_ = TimePoint::max();
+  } else {
+    full_since_ = std::min(full_since_, now);
+    MakeRoom(now);
+  }
   // Those that read nothing, as all held too much, go on.
   if (MayRead() && std::exchange(paused_, false)) {
     for (const auto& connection : all) connection->Flush();
   }
-  paused_ = !MayRead();
 }
 
-// Closes the connections whose readers hold most of it up.
+// Closes those that hold most, of the connections that make no progress.
 void Gateway::Impl::MakeRoom(TimePoint now) {
+  const bool lasts = now > full_since_ && now - full_since_ > kStallUnderLoad;
   std::vector<std::shared_ptr<HttpConnection>> stalled;
   for (const auto& connection : connections_) {
-    if (connection->Stalled(now) > kStallUnderLoad) stalled.push_back(connection);
+    if (connection->Stalled(now) > kStallUnderLoad || (lasts && connection->in_request()))
+      stalled.push_back(connection);
   }
   std::sort(stalled.begin(), stalled.end(),
             [](const auto& one, const auto& other) { return one->held() > other->held(); });
@@ -392,10 +414,17 @@ absl::Status Gateway::Impl::Serve(Incoming& in) {
   return CallStream(in, *std::move(match), query, *std::move(metadata));
 }
 
+absl::Status Gateway::Impl::Admit(size_t bytes) {
+  if (under_way_ == 0 || under_way_ + bytes <= share()) return absl::OkStatus();
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  return absl::UnavailableError("the requests in flight hold too much");
+}
+
 absl::Status Gateway::Impl::CallOnce(Incoming& in, const Transcoder::Match& match, std::string_view query,
                                      const Metadata& metadata) {
   const absl::StatusOr<std::string> message = MessageOf(in, match, query);
   if (!message.ok()) return message.status();
+  if (absl::Status full = Admit(message->size()); !full.ok()) return full;
   if (free_calls_.empty()) {
     calls_.push_back(std::make_unique<Call>());
     free_calls_.push_back(calls_.back().get());
@@ -404,8 +433,8 @@ absl::Status Gateway::Impl::CallOnce(Incoming& in, const Transcoder::Match& matc
   free_calls_.pop_back();
   call->impl = this;
   call->asker.emplace(in.asker);
-  call->held = static_cast<ptrdiff_t>(message->size());
-  OnHeld(call->held);
+  call->under_way = static_cast<ptrdiff_t>(message->size() + metadata.bytes());
+  OnUnderWay(call->under_way);
   channel_.Start(match.route->method.path, DeadlineOf(in.request, options_.timeout), metadata, *message,
                  call);
   return absl::OkStatus();
@@ -422,6 +451,7 @@ absl::Status Gateway::Impl::CallStream(Incoming& in, Transcoder::Match match, st
     if (!message.ok()) return message.status();
     requests.emplace(*std::move(message));
   }
+  if (absl::Status full = Admit(requests->size()); !full.ok()) return full;
   StreamCall::Owner* const owner = this;
   auto call = std::make_unique<StreamCall>(owner, in.asker, *std::move(requests));
   const Deadline deadline = DeadlineOf(in.request, options_.stream_timeout);
@@ -446,7 +476,7 @@ void Gateway::Impl::Fail(const Incoming& in, const absl::Status& status) {
 
 void Gateway::Impl::OnDone(Call* call, const absl::Status& status, const std::string& reply) {
   Answer(*call->asker, call->asker->form.Whole(status, reply, call->metadata));
-  OnHeld(-std::exchange(call->held, 0));
+  OnUnderWay(-std::exchange(call->under_way, 0));
   call->asker.reset();
   call->metadata.Clear();
   free_calls_.push_back(call);
@@ -459,6 +489,10 @@ void Gateway::Impl::OnStreamEnd(const absl::Status& status) {
 void Gateway::Impl::Answer(const Asker& asker, HttpReply reply) {
   const std::shared_ptr<HttpConnection> connection = asker.connection.lock();
   if (connection == nullptr || connection->closed()) return;
+  if (reply.body.size() > kSmallAnswer && held_bytes_ + reply.body.size() > share()) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    reply = asker.form.Whole(absl::UnavailableError("the gateway holds too much to keep the answer"), {}, {});
+  }
   if (reply.status >= 500) failed_.fetch_add(1, std::memory_order_relaxed);
   reply.headers.emplace_back("x-content-type-options", "nosniff");
   if (!options_.allowed_origins.empty()) reply.headers.emplace_back("vary", "origin");
@@ -487,6 +521,7 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(GatewayOptions options, 
       return absl::InvalidArgumentError(Join("header \"", header, "\" cannot be forwarded as metadata"));
     }
   }
+  options.channel.stream_window_bytes = std::min(options.channel.stream_window_bytes, kTargetWindow);
   if (const std::vector<std::string> methods = catalog.IdempotentMethods();
       !methods.empty() && options.channel.service_config.empty()) {
     options.channel.service_config = RetryConfig(options.retries, methods);

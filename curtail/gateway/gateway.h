@@ -52,8 +52,9 @@ struct GatewayOptions {
   // docs/gateway.md has the table.
   HttpLimits http;
   size_t max_connections = 10'000;
-  size_t max_requests = 10'000;              // in flight over all connections
-  size_t max_held_bytes = UsualHeldBytes();  // of requests and replies over all connections
+  size_t max_requests = 10'000;  // in flight over all connections
+  // Over all connections; half of it is for requests in flight.
+  size_t max_held_bytes = UsualHeldBytes();
   // For a connection without a request, and for a reader that takes less than 64 KiB of what it is
   // owed.
   Nanos idle_timeout = std::chrono::seconds(60);
@@ -64,7 +65,7 @@ struct GatewayStats {
   uint64_t connections = 0;  // open
   uint64_t requests = 0;     // taken
   uint64_t failed = 0;       // of these answered with a status of 500 and more, or in a stream with such
-  uint64_t refused = 0;      // for a limit, or an origin
+  uint64_t refused = 0;      // for a limit, or an origin; with answers that found no room
   uint64_t retried = 0;      // calls that were made again, each time
   uint64_t timed_out = 0;    // connections and streams that were closed for being slow or idle
 };

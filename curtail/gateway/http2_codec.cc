@@ -21,7 +21,8 @@ struct Http2Stream {
   HttpRequest request;
   HttpReply reply;
   size_t head_bytes = 0;
-  size_t sent = 0;  // of the reply's body
+  size_t counted = 0;  // bytes of the request, while it is not whole
+  size_t sent = 0;     // of the reply's body
   bool whole = false;
   bool answered = false;
   bool open = false;  // AddBody() adds to the answer
@@ -63,6 +64,10 @@ class Http2Codec final : public HttpServerCodec {
   }
   void Drain() override { Notice(), EndSoon(); }
   bool WantsInput() const override { return true; }  // it brings windows for what is to leave
+  bool RefuseBodies(bool on) override {
+    refuses_bodies_ = on;
+    return true;
+  }
   bool Finished() const override {
     return nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
   }
@@ -84,6 +89,9 @@ class Http2Codec final : public HttpServerCodec {
   static int OnClose(nghttp2_session*, int32_t id, uint32_t, void* codec);
 
   Http2Stream* Find(int32_t id);
+  // Counts bytes of a request that is not whole, until Uncount().
+  void Count(Http2Stream& stream, size_t bytes) { stream.counted += bytes, partial_bytes_ += bytes; }
+  void Uncount(Http2Stream& stream) { partial_bytes_ -= std::exchange(stream.counted, 0); }
   void Notice() {
     if (!std::exchange(noticed_, true)) nghttp2_submit_shutdown_notice(session_);
   }
@@ -97,9 +105,10 @@ class Http2Codec final : public HttpServerCodec {
   std::unordered_map<int32_t, Http2Stream> streams_;  // its elements do not move
   size_t in_flight_ = 0;                              // of these
   size_t partial_ = 0;                                // likewise
-  size_t partial_bytes_ = 0;                          // of bodies of requests that are not whole
+  size_t partial_bytes_ = 0;                          // of requests that are not whole
   size_t out_bytes_ = 0;                              // of bodies of replies that have not left
   std::vector<int32_t> given_up_;
+  bool refuses_bodies_ = false;
   bool begun_ = false;  // a request has come, in part at least
   bool last_call_ = false;
   bool noticed_ = false;                          // the client is told of the end
@@ -225,7 +234,9 @@ int Http2Codec::OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uin
   const int32_t id = frame->hd.stream_id;
   Http2Stream* const stream = Of(codec).Find(id);
   if (stream == nullptr || stream->answered) return 0;
-  stream->head_bytes += name_size + value_size + 32;  // as SETTINGS_MAX_HEADER_LIST_SIZE counts
+  const size_t bytes = name_size + value_size + 32;  // as SETTINGS_MAX_HEADER_LIST_SIZE counts
+  stream->head_bytes += bytes;
+  Of(codec).Count(*stream, bytes);
   if (stream->head_bytes > Of(codec).limits_.max_head_bytes) {
     Of(codec).Refuse(id, *stream, 431, "the header is too long");
     return 0;
@@ -250,11 +261,13 @@ int Http2Codec::OnData(nghttp2_session*, uint8_t, int32_t id, const uint8_t* dat
   std::string& body = stream->request.body;
   if (size > self.limits_.max_body_bytes - body.size()) {
     self.Refuse(id, *stream, 413, "the body is too long");
-  } else if (size > self.limits_.max_partial_bytes - self.partial_bytes_) {
+  } else if (self.partial_bytes_ + size > self.limits_.max_partial_bytes) {
     self.Refuse(id, *stream, 503, "too many bytes of unfinished requests on this connection");
+  } else if (self.refuses_bodies_) {
+    self.Refuse(id, *stream, 503, "the gateway holds too much");
   } else {
     body.append(Text(data, size));
-    self.partial_bytes_ += size;
+    self.Count(*stream, size);
   }
   return 0;
 }
@@ -267,7 +280,7 @@ int Http2Codec::OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* code
   if (stream == nullptr || stream->whole) return 0;
   if (stream->partial()) --self.partial_;
   stream->whole = true;
-  self.partial_bytes_ -= stream->request.body.size();
+  self.Uncount(*stream);
   if (stream->answered) return 0;
   ++self.in_flight_;
   if (self.out_bytes_ >= self.limits_.max_partial_bytes) {
@@ -285,8 +298,8 @@ int Http2Codec::OnClose(nghttp2_session*, int32_t id, uint32_t, void* codec) {
   Http2Codec& self = Of(codec);
   const auto at = self.streams_.find(id);
   if (at == self.streams_.end()) return 0;
-  const Http2Stream& stream = at->second;
-  if (!stream.whole) self.partial_bytes_ -= stream.request.body.size();
+  Http2Stream& stream = at->second;
+  self.Uncount(stream);
   if (stream.partial()) --self.partial_;
   if (stream.in_flight()) {
     --self.in_flight_;
@@ -298,7 +311,7 @@ int Http2Codec::OnClose(nghttp2_session*, int32_t id, uint32_t, void* codec) {
 }
 
 void Http2Codec::Refuse(int32_t id, Http2Stream& stream, int status, std::string_view why) {
-  if (!stream.whole) partial_bytes_ -= stream.request.body.size();
+  Uncount(stream);
   stream.request.body.clear();
   HttpReply reply;
   reply.status = status;
@@ -345,6 +358,7 @@ class AnyCodec final : public HttpServerCodec {
     if (codec_ != nullptr) codec_->Drain();
   }
   bool WantsInput() const override { return codec_ == nullptr ? !draining_ : codec_->WantsInput(); }
+  bool RefuseBodies(bool on) override { return codec_ == nullptr ? !on : codec_->RefuseBodies(on); }
   bool Finished() const override { return codec_ == nullptr ? draining_ : codec_->Finished(); }
   size_t in_flight() const override { return codec_ == nullptr ? 0 : codec_->in_flight(); }
   bool in_request() const override { return codec_ == nullptr ? !first_.empty() : codec_->in_request(); }

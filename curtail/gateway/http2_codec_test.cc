@@ -166,6 +166,33 @@ TEST_F(ServerHttp2Test, BodiesThatDoNotEndHoldNoMoreThanTheLimit) {
   EXPECT_EQ(requests_.size() + ended_.size(), 3u) << "whole, or refused";
 }
 
+TEST_F(ServerHttp2Test, RefusesBodiesOnDemand) {
+  EXPECT_FALSE(server_->RefuseBodies(true)) << "which version it is comes to light with the first bytes";
+  EXPECT_TRUE(server_->RefuseBodies(false));
+  HttpExchange& begun = Ask(std::string(2'500'000, 'x'));  // more than the window of a stream
+  std::string up;
+  client_->Pull(&up, 1 << 16, &ended_);
+  ASSERT_TRUE(server_->Receive(up, &requests_).ok());
+  EXPECT_GT(server_->held_bytes(), 50'000u);
+  EXPECT_TRUE(server_->RefuseBodies(true));
+  HttpExchange& with_body = Ask("x");
+  HttpExchange& without = Ask();
+  Pump();
+  EXPECT_EQ(begun.status, 503);
+  EXPECT_EQ(with_body.status, 503);
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_EQ(server_->held_bytes(), 0u);
+  Answer(0, 200, "");
+  EXPECT_TRUE(server_->RefuseBodies(false));
+  HttpExchange& later = Ask("x");
+  Pump();
+  ASSERT_EQ(requests_.size(), 2u);
+  Answer(1, 200, "");
+  Pump();
+  EXPECT_EQ(without.status + later.status, 400);
+  EXPECT_TRUE(status_.ok()) << status_;
+}
+
 TEST_F(ServerHttp2Test, AnAnswerToARequestThatWasGivenUpIsDropped) {
   HttpExchange& exchange = Ask();
   Pump();

@@ -79,6 +79,9 @@ struct ChannelOptions {
   // The keys for TLS; null: plain text. Handshakes run on the thread that moves the bytes and take
   // some 20 KiB of its stack: mind small fiber stacks.
   std::shared_ptr<const ClientTls> tls;
+  // The bytes of a stream that its server sends ahead of its reader. All calls of a connection have
+  // 16 MiB together.
+  uint32_t stream_window_bytes = 4u << 20;
   // The time of one attempt to connect, TLS handshake included.
   Nanos connect_timeout = std::chrono::seconds(5);
   // After a failed attempt calls fail at once with UNAVAILABLE until the next attempt is due. The

@@ -41,6 +41,7 @@ class Http1Codec final : public HttpServerCodec {
     closing_ |= !busy_;
   }
   bool WantsInput() const override { return !busy_ && !closing_; }
+  bool RefuseBodies(bool on) override { return !on; }  // no input has an effect on what is to leave
   bool Finished() const override { return closing_ && !busy_; }
   size_t in_flight() const override { return busy_ ? 1 : 0; }
   bool in_request() const override { return !busy_ && (!in_.empty() || parser_->got_some()); }

@@ -23,7 +23,7 @@ namespace curtail::wire {
 struct HttpLimits {
   size_t max_head_bytes = 16u << 10;
   size_t max_body_bytes = 4u << 20;
-  // Of HTTP/2: requests at a time, and the bytes of their bodies together.
+  // Of HTTP/2: requests at a time, and the bytes of those that are not whole, together.
   uint32_t max_streams = 100;
   size_t max_partial_bytes = 8u << 20;
 };
@@ -69,6 +69,9 @@ class HttpServerCodec {
   virtual void Drain() = 0;
   // False: read no more for now.
   virtual bool WantsInput() const = 0;
+  // Answers 503 to requests with a body from now on, or takes them again. False: it cannot, and must
+  // not Receive() meanwhile.
+  [[nodiscard]] virtual bool RefuseBodies(bool on) = 0;
   // True once the connection may be closed when its output has left.
   virtual bool Finished() const = 0;
   // Requests that await an answer, or the rest of it.

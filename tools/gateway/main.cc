@@ -94,8 +94,9 @@ void AddFlags(CLI::App& app, Flags* f) {
                  "Bytes of a request's body; longer ones get 413")
       ->capture_default_str();
   app.add_option("--max-held", f->options.max_held_bytes,
-                 "Bytes of requests and answers over all connections; beyond it nothing is read "
-                 "[256 MiB, or half of the memory limit if that is less]")
+                 "Bytes over all connections: half for requests in flight, more get 503, and half for the "
+                 "rest, beyond "
+                 "which nothing is read [256 MiB, or half of the memory limit if that is less]")
       ->check(CLI::PositiveNumber);
   app.add_option("--balancer", f->options.channel.balancer, "How calls spread over several servers")
       ->capture_default_str();

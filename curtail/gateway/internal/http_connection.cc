@@ -66,7 +66,8 @@ void HttpConnection::ReadAll() {
   std::array<char, kReadChunk> buffer;
   for (int i = 0; i < kReadBatch; ++i) {
     if (ended_ || !codec_->WantsInput() || blocked_) return;
-    if (!owner_->MayRead() && owed() == 0) return;
+    const bool full = !owner_->MayRead();
+    if (!codec_->RefuseBodies(full) || (full && owed() == 0)) return;
     const ssize_t n = recv(fd_.get(), buffer.data(), buffer.size(), 0);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -174,11 +175,15 @@ void HttpConnection::Note() {
 }
 
 void HttpConnection::Reply(int32_t stream, HttpReply reply) {
-  if (!closed_) codec_->Reply(stream, std::move(reply));
+  if (closed_) return;
+  codec_->Reply(stream, std::move(reply));
+  Account();
 }
 
 void HttpConnection::AddBody(int32_t stream, std::string_view bytes, bool last) {
-  if (!closed_) codec_->AddBody(stream, bytes, last);
+  if (closed_) return;
+  codec_->AddBody(stream, bytes, last);
+  Account();
 }
 
 void HttpConnection::Abort(int32_t stream) {

@@ -42,7 +42,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
     // The bytes that the connection holds have become more, or fewer.
     virtual void OnHeld(ptrdiff_t change) = 0;
     // False: all connections together hold too much. Those that owe their readers nothing are not
-    // read for now.
+    // read for now, the others take no bodies.
     virtual bool MayRead() const = 0;
 
    protected:

@@ -12,7 +12,7 @@
 namespace curtail::gateway::internal {
 namespace {
 
-constexpr size_t kMaxUnsent = 256u << 10;
+constexpr size_t kMaxUnsent = 128u << 10;
 constexpr size_t kMaxReplies = 64u << 10;
 
 }  // namespace
@@ -40,17 +40,19 @@ absl::StatusOr<bool> RequestSource::Next(std::string* message) {
 StreamCall::StreamCall(Owner* owner, Asker asker, RequestSource requests)
     : owner_(owner), asker_(std::move(asker)), requests_(std::move(requests)) {
   if (const auto connection = asker_.connection.lock()) connection->Attach(asker_.stream, this);
-  Account();
+  under_way_ = requests_.size();
+  owner_->OnUnderWay(static_cast<ptrdiff_t>(under_way_));
 }
 
 StreamCall::~StreamCall() {
   const auto connection = asker_.connection.lock();
   if (connection != nullptr && !given_up_) connection->Detach(asker_.stream);
   owner_->OnHeld(-static_cast<ptrdiff_t>(held_));
+  Arrived();
 }
 
 void StreamCall::Account() {
-  const size_t held = replies_.bytes() + requests_.bytes();
+  const size_t held = replies_.bytes();
   owner_->OnHeld(static_cast<ptrdiff_t>(held) - static_cast<ptrdiff_t>(std::exchange(held_, held)));
 }
 
@@ -102,13 +104,13 @@ void StreamCall::OnGivenUp() {
 
 bool StreamCall::NextRequest(std::string* message) {
   const absl::StatusOr<bool> more = requests_.Next(message);
-  Account();
   if (more.ok()) return *more;
   End(more.status());
   return false;
 }
 
 void StreamCall::OnReply(std::string&& message) {
+  if (requests_.sent()) Arrived();
   if (given_up_) return;
   if (!streams() && !replies_.empty()) {
     return End(absl::UnimplementedError("more than one message in answer to a call of one reply"));
@@ -122,6 +124,7 @@ void StreamCall::OnReply(std::string&& message) {
 }
 
 void StreamCall::OnEnd(const absl::Status& status, ReplyMetadata&& metadata) {
+  Arrived();
   end_ = status;
   metadata_ = std::move(metadata);
   if (!given_up_) Pump();

@@ -31,19 +31,27 @@ struct Asker {
 // The requests of a call: one message, or the lines of a body of JSON.
 class RequestSource {
  public:
-  explicit RequestSource(std::string message) : body_(std::move(message)), one_(true) {}
+  explicit RequestSource(std::string message) : body_(std::move(message)), size_(body_.size()), one_(true) {}
   RequestSource(const Transcoder* transcoder, Transcoder::Match match, std::string query, std::string body)
-      : transcoder_(transcoder), match_(std::move(match)), query_(std::move(query)), body_(std::move(body)) {}
+      : transcoder_(transcoder),
+        match_(std::move(match)),
+        query_(std::move(query)),
+        body_(std::move(body)),
+        size_(body_.size()) {}
 
   // False: there was the last. Errors: those of Transcoder::Request().
   absl::StatusOr<bool> Next(std::string* message);
-  size_t bytes() const { return body_.size(); }
+  // Bytes of all requests together.
+  size_t size() const { return size_; }
+  // Next() has handed out all of them.
+  bool sent() const { return at_ > 0 && (one_ || at_ >= body_.size()); }
 
  private:
   const Transcoder* transcoder_ = nullptr;
   Transcoder::Match match_;
   std::string query_;
   std::string body_;
+  size_t size_;
   size_t at_ = 0;
   bool one_ = false;
 };
@@ -60,6 +68,8 @@ class StreamCall final : public TargetStream, private StreamedAnswer {
     // The connection has output.
     virtual void OnOutput(const std::shared_ptr<HttpConnection>& connection) = 0;
     virtual void OnHeld(ptrdiff_t change) = 0;
+    // The bytes of requests on their way to the target have become more, or fewer.
+    virtual void OnUnderWay(ptrdiff_t change) = 0;
     virtual bool MayRead() const = 0;
     // The answer, begun with 200, has ended with `status`.
     virtual void OnStreamEnd(const absl::Status& status) = 0;
@@ -93,6 +103,9 @@ class StreamCall final : public TargetStream, private StreamedAnswer {
   void CutShort(absl::Status why);
   void Account();
 
+  // The target has the requests, or needs them no more.
+  void Arrived() { owner_->OnUnderWay(-static_cast<ptrdiff_t>(std::exchange(under_way_, 0))); }
+
   // TargetStream.
   bool NextRequest(std::string* message) override;
   void OnReplyHead() override { head_come_ = true; }
@@ -106,8 +119,9 @@ class StreamCall final : public TargetStream, private StreamedAnswer {
   const Asker asker_;
   RequestSource requests_;
   curtail::internal::MessageQueue replies_;
-  size_t held_ = 0;     // as the owner knows it
-  uint64_t added_ = 0;  // bytes of the answer
+  size_t held_ = 0;       // of replies, as the owner knows it
+  size_t under_way_ = 0;  // of requests, likewise
+  uint64_t added_ = 0;    // bytes of the answer
   Pace pace_;
   bool head_come_ = false;
   bool head_sent_ = false;

@@ -84,6 +84,12 @@ class Peer {
     }
     return ended_;
   }
+  // Leaves by a reset.
+  void Abandon() {
+    const linger reset{.l_onoff = 1, .l_linger = 0};
+    setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    fd_.Reset();
+  }
   // Closed, and not in good order.
   bool Reset() { return Closed() && reset_; }
 

@@ -36,7 +36,8 @@ class LibraryService final : public library::Library::Service {
   }
   absl::Status Checkout(Context& ctx, const library::Book& request, library::Book* reply) override {
     if (request.title() == "slow") {
-      while (!ctx.cancelled() && !ctx.deadline().Expired()) std::this_thread::yield();
+      while (!ctx.cancelled() && !ctx.deadline().Expired() && !released_.load(std::memory_order_relaxed))
+        std::this_thread::yield();
     }
     *reply = request;
     return absl::OkStatus();
@@ -103,10 +104,13 @@ class LibraryService final : public library::Library::Service {
   // Of all Watch() calls: books that were written, and calls that have ended.
   int sent() const { return sent_.load(std::memory_order_relaxed); }
   int ended() const { return ended_.load(std::memory_order_relaxed); }
+  // Ends slow calls of Checkout().
+  void Release() { released_.store(true, std::memory_order_relaxed); }
 
  private:
   // Atomic: counters, relaxed.
   std::atomic<int> sent_{0}, ended_{0};
+  std::atomic<bool> released_{false};  // a flag only
 };
 
 }  // namespace curtail::gateway

@@ -22,6 +22,7 @@ ConnectSettings::ConnectSettings(std::string t, ChannelOptions o, std::string au
       observation(std::move(seen)),
       counts(ConnectionCounts::OfProcess().For(target)) {
   session.max_message_bytes = options.max_message_bytes;
+  session.stream_window_bytes = options.stream_window_bytes;
   session.max_partial_bytes = std::max(session.max_partial_bytes, options.max_message_bytes);
   session.authority = std::move(authority);
   if (options.tls == nullptr) return;
