@@ -2,8 +2,6 @@
 #include "tools/curtail/render/workloads.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -26,6 +24,7 @@ constexpr char kCpu[] = "50m", kCpuOfScaled[] = "100m";
 constexpr double kScaledShare = 0.7;    // of its limit, that a pod uses before there are more
 constexpr int kResolveSeconds = 5;      // between the look-ups of a caller
 constexpr int kUsualDrainSeconds = 10;  // of curtail's programs
+constexpr int kUsualCallSeconds = 30;   // of curtail-gateway
 constexpr absl::Duration kLongestEnd = absl::Hours(24);  // that they take as a time to drain, or to linger
 constexpr int kSeenSeconds = 30 + kResolveSeconds;       // the usual DNS of a cluster keeps answers for 30 s
 
@@ -361,7 +360,11 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
       if (gateway && !Says(*service.spec, "--linger"))
         command->push_back(absl::StrCat("--linger=", kLingerSeconds, "s"));
       plan.drain_s = std::max(plan.drain_s, SecondsIn(*command, "--drain", gateway, kUsualDrainSeconds));
-      if (gateway) service.linger_s = std::max(service.linger_s, SecondsIn(*command, "--linger", gateway, 0));
+      if (gateway) {
+        service.linger_s = std::max(service.linger_s, SecondsIn(*command, "--linger", gateway, 0));
+        service.call_s =
+            std::max(service.call_s, SecondsIn(*command, "--timeout", gateway, kUsualCallSeconds));
+      }
       service.workloads[static_cast<size_t>(i)].command = *std::move(command);
     }
   }

@@ -7,6 +7,7 @@
 // pods is the cluster's business; how many instances, and which part of the data each has, is the topology's.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -53,8 +54,9 @@ struct ServicePlan {
   // True of a program of another make that calls the entry, and so speaks TLS where the entry does.
   bool calls_entry = false;
 
-  // Of a curtail-gateway: so long it serves on after SIGTERM, before it drains.
-  int linger_s = 0;
+  // Of a curtail-gateway: so long it serves on after SIGTERM, before it drains, and so long a call may take, which it
+  // waits for.
+  int linger_s = 0, call_s = 0;
 
   bool keeps_data() const { return !spec->keeps.empty(); }
 };
@@ -71,7 +73,7 @@ struct Plan {
   const ServicePlan* Find(const std::string& service) const;
   // The seconds from SIGTERM after which a process of it that has not ended may be killed.
   int GraceSeconds(const ServicePlan& service) const {
-    return service.linger_s + drain_s + kAfterDrainSeconds;
+    return service.linger_s + std::max(drain_s, service.call_s) + kAfterDrainSeconds;
   }
   std::string dashboard_name() const { return topology.application + "-" + kDashboard; }
 };
