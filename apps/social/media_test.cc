@@ -4,11 +4,16 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include "apps/social/social_testing.h"
+#include "content.curtail.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
+#include "curtail/rpc/server.h"
 
 namespace curtail::social {
 namespace {
@@ -231,48 +236,84 @@ TEST_P(ImpatientMediaTest, UploadsThatNoPostTakesExpire) {
   EXPECT_TRUE(Download(bob_, posted.id(), &bytes).ok());
 }
 
-// One image is read at once, and one video. A download has the least time, whatever its size.
+// One image is read at once, and one video, of which the fixture's reader has taken some.
 class FewDownloadsTest : public MediaTest {
  protected:
-  FewDownloadsTest() : MediaTest({"--downloads", "1", "--download-rate", "100000"}) {}
+  // `rate`: KiB a second that a reader takes, or is behind.
+  explicit FewDownloadsTest(const char* rate) : MediaTest({"--downloads", "1", "--download-rate", rate}) {}
+
+  void SetUp() override {
+    // A stream that is not read holds 4 MiB on each connection that it passes.
+    constexpr size_t kPart = 4 << 20;
+    const std::string_view video = video_;
+    ASSERT_TRUE(Upload(ann_, video_.substr(0, kPart), "video/mp4", &item_, video_.size()).ok());
+    for (size_t at = kPart; at < video.size(); at += kPart)
+      ASSERT_TRUE(Append(ann_, item_.id(), at, video.substr(at, kPart)).ok()) << at;
+    PostRequest request;
+    request.set_token(ann_.token());
+    request.set_id(item_.id());
+    reader_.emplace(app_.Front().DownloadMedia(ctx_, request));
+    for (google::api::HttpBody part; read_.size() < 2u << 20; read_ += part.data())
+      ASSERT_TRUE(reader_->Read(&part)) << reader_->Finish();
+  }
+  absl::Status ReadOn() {
+    for (google::api::HttpBody part; reader_->Read(&part);) read_ += part.data();
+    return reader_->Finish();
+  }
+
+  const std::string video_ = Mp4(16 << 20);
+  MediaItem item_;
+  std::string read_;
+
+ private:
+  Context ctx_{3 * kMaxTestWait};
+  std::optional<ClientReader<google::api::HttpBody>> reader_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Models, FewDownloadsTest, testing::Bool(),
+// It is behind after minutes.
+class PatientDownloadsTest : public FewDownloadsTest {
+ protected:
+  PatientDownloadsTest() : FewDownloadsTest("1") {}
+};
+
+// It is behind after little more than the 2 s that each has.
+class ImpatientDownloadsTest : public FewDownloadsTest {
+ protected:
+  ImpatientDownloadsTest() : FewDownloadsTest("100000") {}
+};
+
+INSTANTIATE_TEST_SUITE_P(Models, PatientDownloadsTest, testing::Bool(),
+                         [](const auto& info) { return std::string(info.param ? "ADB" : "FIB"); });
+INSTANTIATE_TEST_SUITE_P(Models, ImpatientDownloadsTest, testing::Bool(),
                          [](const auto& info) { return std::string(info.param ? "ADB" : "FIB"); });
 
-TEST_P(FewDownloadsTest, ASlowReaderLosesItsPlace) {
-  // A stream that is not read holds 4 MiB on each connection that it passes.
-  constexpr size_t kPart = 4 << 20, kParts = 4;
-  const std::string bytes = Mp4(kParts * kPart);
-  const std::string_view video = bytes;
-  MediaItem item, image;
-  ASSERT_TRUE(Upload(ann_, bytes.substr(0, kPart), "video/mp4", &item, bytes.size()).ok());
-  for (size_t i = 1; i < kParts; ++i)
-    ASSERT_TRUE(Append(ann_, item.id(), i * kPart, video.substr(i * kPart, kPart)).ok()) << i;
+TEST_P(PatientDownloadsTest, AReaderThatIsNotBehindKeepsItsPlace) {
+  MediaItem image;
   ASSERT_TRUE(Upload(ann_, kPng, "image/png", &image).ok());
-  PostRequest request;
-  request.set_token(ann_.token());
-  request.set_id(item.id());
-  Context ctx(3 * kMaxTestWait);
-  auto slow = app_.Front().DownloadMedia(ctx, request);
-  google::api::HttpBody part;
-  ASSERT_TRUE(slow.Read(&part)) << slow.Finish();
-
   std::string got;
-  absl::Status status = Download(ann_, item.id(), &got);
+  absl::Status status = Download(ann_, item_.id(), &got);
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   status = Download(ann_, image.id(), &got);
   EXPECT_TRUE(status.ok()) << status;
-  const Deadline deadline = Deadline::In(kMaxTestWait);
-  do {
-    status = Download(ann_, item.id(), &got);
-  } while (!status.ok() && !deadline.Expired());
+  status = ReadOn();
   EXPECT_TRUE(status.ok()) << status;
-  EXPECT_TRUE(got == video);
-  while (slow.Read(&part)) {
-  }
-  status = slow.Finish();
+  EXPECT_TRUE(read_ == video_);
+  status = Download(ann_, item_.id(), &got);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_P(ImpatientDownloadsTest, AReaderThatIsBehindLosesItsPlaceToAnother) {
+  std::string got;
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  absl::Status status;
+  do {
+    status = Download(ann_, item_.id(), &got);
+  } while (absl::IsResourceExhausted(status) && !deadline.Expired());
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(got == video_);
+  status = ReadOn();
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_LT(read_.size(), video_.size());
 }
 
 // A write beyond a bound of the process fails, as on a full disk.
@@ -328,6 +369,87 @@ TEST_F(SeveredMediaTest, AnUploadOutlivesAPostThatFails) {
   ASSERT_TRUE(status.ok()) << status;
   ASSERT_TRUE(Download(bob_, item.id(), &bytes).ok());
   EXPECT_EQ(bytes, kPng);
+}
+
+// The post is stored, and its author's timeline does not answer.
+TEST_F(ImpatientSeveredMediaTest, APostThatIsStoredHasItsUploads) {
+  MediaItem item, other;
+  ASSERT_TRUE(Upload(ann_, kPng, "image/png", &item).ok());
+  app_.Stall("user-timeline");
+  absl::Status composed;
+  std::thread composer([&] {
+    Post post;
+    composed = Compose(ann_, item.id(), &post);
+  });
+  UserRequest request;
+  request.set_token(ann_.token());
+  request.set_name("ann");
+  Statistics stored;
+  absl::Status status;
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  do {
+    Context ctx(deadline);
+    status = app_.Front().GetStatistics(ctx, request, &stored);
+  } while (stored.posts() == 0 && !deadline.Expired());
+  EXPECT_EQ(stored.posts(), 1u) << status;
+  app_.Kill("compose-post");
+  composer.join();
+  EXPECT_FALSE(composed.ok());
+  app_.GoOn("user-timeline");
+  app_.Start("compose-post");
+  ASSERT_TRUE(Upload(bob_, kPng, "image/png", &other).ok());
+  std::string bytes;
+  status = Download(bob_, item.id(), &bytes);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Files(), 2u);
+}
+
+// As during an upgrade: a compose-post from before Keep().
+TEST_F(ImpatientSeveredMediaTest, UploadsOfACallerThatDoesNotKeepAreKeptAtOnce) {
+  MediaItem item, other;
+  ASSERT_TRUE(Upload(ann_, kPng, "image/png", &item).ok());
+  Client client;
+  Channel channel(&client, app_.AddressOf("media"));
+  const Media::Stub media(&channel);
+  MediaId id;
+  id.set_id(item.id());
+  OwnedMedia found;
+  MediaItems items, made;
+  items.add_media()->set_id(item.id());
+  items.set_draft(1);
+  Context ctx(kMaxTestWait);
+  ASSERT_TRUE(media.Find(ctx, id, &found).ok());
+  items.set_owner(found.owner());
+  const absl::Status status = media.Create(ctx, items, &made);
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_TRUE(Upload(bob_, kPng, "image/png", &other).ok());
+  std::string bytes;
+  EXPECT_TRUE(Download(bob_, item.id(), &bytes).ok());
+}
+
+struct MediaFromBeforeKeep final : Media::CoroutineService {
+  Coroutine Create(Context&, const MediaItems& request, MediaItems* reply) override {
+    *reply = request;
+    co_return absl::OkStatus();
+  }
+};
+
+// Likewise the other way round.
+TEST_F(SeveredMediaTest, APostIsMadeWithAMediaServiceThatDoesNotKeep) {
+  app_.Kill("media");
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::make_unique<MediaFromBeforeKeep>());
+  ServerOptions options;
+  options.listen = {app_.AddressOf("media")};
+  const auto server = Server::Start(std::move(options), std::move(services));
+  ASSERT_TRUE(server.ok()) << server.status();
+  Post post;
+  absl::Status status;
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  do {  // channels try to connect again after a while
+    status = Compose(ann_, 1, &post);
+  } while (absl::IsUnavailable(status) && !deadline.Expired());
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 // A draft has taken the upload, and its post never comes about.

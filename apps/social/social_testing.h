@@ -6,11 +6,8 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -70,6 +67,7 @@ class SocialDeployment {
   // As AwaitQueue(), for the index of the search.
   void AwaitIndex();
 
+  std::string AddressOf(const std::string& service, int instance = 0) const;
   // A file of the data folder.
   std::string DataFile(const std::string& name) const { return dir_.File("data") + "/" + name; }
   // Runs `social train`.
@@ -101,7 +99,6 @@ class SocialDeployment {
   absl::Status Unlike(const Session& by, uint64_t post, bool* changed = nullptr);
 
  private:
-  std::string AddressOf(const std::string& service, int instance) const;
   // All pages of a timeline, by a call of one.
   template <class Page, class Read>
   absl::Status AllPages(Page page, Read read, std::vector<uint64_t>* ids) const;
@@ -118,14 +115,6 @@ class SocialDeployment {
 
 // The command line of `social postgresql` on a socket, for a PostgresqlProcess.
 std::vector<std::string> PostgresqlWords(const std::string& socket, const std::string& data);
-
-// A random seed, or CURTAIL_TEST_SEED; printed.
-inline uint64_t TestSeed() {
-  const char* const given = std::getenv("CURTAIL_TEST_SEED");
-  const uint64_t seed = given == nullptr ? std::random_device()() : std::strtoull(given, nullptr, 10);
-  std::printf("CURTAIL_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  return seed;
-}
 
 inline constexpr char kTestPassword[] = "a password";
 

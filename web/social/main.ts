@@ -5,9 +5,9 @@ import { byId, element, replace } from "../common/dom";
 import { themeButton } from "../common/theme";
 import { call, keepSession, part, Refused, session, type Changed, type People, type Post, type Posts, type Session, type Statistics } from "./api";
 import { onPress, personLink, postElement, type PostActions } from "./post";
-import { upload } from "./upload";
+import { forget, upload } from "./upload";
 
-const MAX_IMAGE_BYTES = 4 * 2 ** 20, MAX_VIDEO_BYTES = 16 * 2 ** 20;
+const MAX_TEXT_BYTES = 4096, MAX_IMAGE_BYTES = 4 * 2 ** 20, MAX_VIDEO_BYTES = 16 * 2 ** 20;
 const MAX_LIST_PAGES = 10; // of 100 users whom the user follows
 
 interface View { title: string; path: string; from: string }
@@ -221,11 +221,15 @@ onSubmit("entry-form", async (event) => {
 });
 
 onSubmit("compose-form", async () => {
-  const file = field("picture").files?.[0];
+  const text = field("text").value, file = field("picture").files?.[0];
+  if (new TextEncoder().encode(text).length > MAX_TEXT_BYTES) throw new Refused(0, `the text is over ${MAX_TEXT_BYTES} bytes`);
   const most = file?.type.startsWith("video/") ? MAX_VIDEO_BYTES : MAX_IMAGE_BYTES;
   if (file && file.size > most) throw new Refused(0, `the file is over ${most / 2 ** 20} MiB`);
   const media = file ? [{ id: await upload(file) }] : [];
-  await call<Post>("POST", "posts", { text: field("text").value, media });
+  await call<Post>("POST", "posts", { text, media }).catch((error: unknown) => {
+    if (file) forget(file, error);
+    throw error;
+  });
   (byId("compose-form") as HTMLFormElement).reset();
   say("note", "Posted.");
   go(`#/user/${me()}`);

@@ -28,6 +28,12 @@ async function patiently(act: () => Promise<unknown>, wait: (ms: number) => Prom
 
 const sleep = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
 
+// After `error`, by which a request with the file's upload failed. If the upload may have expired, or be in a post, another
+// user's, or of other bytes, the next call of upload() begins another.
+export function forget(file: File, error: unknown): void {
+  if (error instanceof Refused && [400, 404].includes(error.status)) uploads.delete(file);
+}
+
 // The id of the upload that holds all of the file. If it fails, the next call for this file sends what is missing.
 export async function upload(file: File, send: typeof call = call, wait = sleep): Promise<string> {
   const slice = (from: number) => file.slice(from, from + PART_BYTES, file.type);
@@ -44,8 +50,7 @@ export async function upload(file: File, send: typeof call = call, wait = sleep)
       await patiently(() => send("PUT", `media/${id}?from=${from}`, slice(from)), wait);
     }
   } catch (error) {
-    // Expired, another user's, or other bytes than the server has.
-    if (error instanceof Refused && [400, 404].includes(error.status)) uploads.delete(file);
+    forget(file, error);
     throw error;
   }
   return id;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { call, Refused } from "./api";
-import { upload } from "./upload";
+import { forget, upload } from "./upload";
 
 const PART = 512 * 2 ** 10;
 
@@ -83,4 +83,16 @@ test("an upload that is gone is begun anew by the next try, and nothing is sent 
   assert.deepEqual(to.waits, []);
   assert.equal(await upload(file, to.send, to.wait), "2");
   await expectWhole(to, file);
+});
+
+test("an upload that no post takes is begun anew by the next try", async () => {
+  const to = server(() => 0), file = film(2 * PART);
+  assert.equal(await upload(file, to.send, to.wait), "1");
+  forget(file, new Refused(503, "the server does not answer"));
+  assert.equal(await upload(file, to.send, to.wait), "1"); // it may be there
+  for (const [status, next] of [[400, "2"], [404, "3"]] as const) {
+    forget(file, new Refused(status, "no media that its author uploaded whole for a post"));
+    assert.equal(await upload(file, to.send, to.wait), next);
+    await expectWhole(to, file);
+  }
 });

@@ -4,7 +4,12 @@
 //
 // A post is acknowledged when it is stored, in its author's timeline and in the queues of the home timelines and of the
 // search, and a reply or repost when it is listed with what it refers to. If one of these fails, the post is taken back, and
-// its uploads wait for another one. They are the post's for good once it is stored: if this process dies before, they expire. The queues come last: where taking back fails, too, none has a post at home that is not in its author's timeline.
+// its uploads wait for another one. The queues come last: where taking back fails, too, none has a post at home that is not
+// in its author's timeline.
+//
+// Uploads are kept just before the post is stored. So if this process dies, a post that is stored has them. If it dies before
+// that, they expire. If it dies between the two, or taking back fails, they stay for good without a post.
+//
 // Deletion goes the other way round and ends with the post itself, so that one that failed half way can be repeated.
 #include <algorithm>
 #include <atomic>
@@ -60,15 +65,16 @@ struct ComposePostService final : ComposePost::CoroutineService {
     *items.mutable_media() = request.media();
     items.set_owner(request.author());
     items.set_draft(drafts.fetch_add(1, std::memory_order_relaxed));
+    items.set_keeps(true);
     IdCount one;
     one.set_count(1);
     // All are waited for, so that none comes after it was taken back.
     auto parts = co_await WhenAll(ctx, Ask(text, Text::kProcess, plain), Ask(media, Media::kCreate, items),
                                   Ask(unique_id, UniqueId::kNext, one),
                                   Ask(user, User::kById, IdOf(request.author())));
-    auto& [processed, kept_media, ids, people] = parts;
+    auto& [processed, made_media, ids, people] = parts;
     absl::Status status = processed.status();
-    for (const absl::Status& other : {kept_media.status(), ids.status(), people.status()})
+    for (const absl::Status& other : {made_media.status(), ids.status(), people.status()})
       status.Update(other);
     if (status.ok() && people->people_size() != 1) status = absl::NotFoundError("there is no such author");
     if (processed.ok()) {
@@ -76,7 +82,8 @@ struct ComposePostService final : ComposePost::CoroutineService {
       reply->mutable_urls()->Swap(processed->mutable_urls());
       reply->mutable_mentions()->Swap(processed->mutable_mentions());
     }
-    if (kept_media.ok()) reply->mutable_media()->Swap(kept_media->mutable_media());
+    if (made_media.ok()) reply->mutable_media()->Swap(made_media->mutable_media());
+    if (status.ok()) status = co_await Keep(ctx, UploadsOf(items));
     if (!status.ok()) {
       (co_await ForgetParts(ctx, items, *reply)).IgnoreError();
       co_return status;
@@ -87,11 +94,6 @@ struct ComposePostService final : ComposePost::CoroutineService {
     reply->set_created_ms(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 
     status = co_await Store(ctx, *reply);
-    const MediaItems uploads = UploadsOf(items);
-    if (status.ok() && !uploads.media().empty()) {
-      auto [kept] = co_await WhenAll(ctx, Ask(media, Media::kKeep, uploads));
-      status = kept.status();
-    }
     if (status.ok()) {
       auto told = co_await WhenAllOk(ctx, Ask(write_home, WriteHomeTimeline::kEnqueue, JobOf(*reply, false)),
                                      Ask(search, Search::kEnqueue, IndexJobOf(*reply, false)));
@@ -99,6 +101,13 @@ struct ComposePostService final : ComposePost::CoroutineService {
     }
     if (!status.ok()) (co_await TakeBack(ctx, items, *reply)).IgnoreError();
     co_return status;
+  }
+
+  Coroutine Keep(Context& ctx, MediaItems uploads) {
+    if (uploads.media().empty()) co_return absl::OkStatus();
+    auto [kept] = co_await WhenAll(ctx, Ask(media, Media::kKeep, uploads));
+    // A service from before Keep() has kept them since Create().
+    co_return absl::IsUnimplemented(kept.status()) ? absl::OkStatus() : kept.status();
   }
 
   Coroutine TakeBack(Context& ctx, const MediaItems& items, const Post& post) {

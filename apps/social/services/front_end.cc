@@ -147,8 +147,9 @@ struct FrontEndService final : Social::CoroutineService {
     FileQuery query;
     query.set_viewer(*viewer);
     query.set_id(request.id());
-    auto parts = media.Get(ctx, query, kAsync);
-    for (google::api::HttpBody part; co_await parts.Read(&part);) {
+    auto parts = media.Get(ctx, kAsync);
+    google::api::HttpBody part;
+    while (co_await parts.Write(query) && co_await parts.Read(&part)) {
       if (co_await stream.Write(part)) continue;
       parts.Cancel();
       break;

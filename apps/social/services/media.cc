@@ -2,9 +2,9 @@
 //
 // Media: what is known of images and videos. Of uploaded ones media-frontend has the bytes.
 //
-// An upload that no post takes expires, also if compose-post died while it made one. Each new one tells of some that did:
-// from then on no post can have them, so that media-frontend may remove the bytes first and the row last. The time is that
-// of the ids.
+// An upload that no post takes expires, also if compose-post took it for one and died before Keep(). Each new one tells of
+// some that did. From then on no post can have them, so that media-frontend may remove the bytes first and the row last. The
+// time is that of the ids.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -83,8 +83,8 @@ struct MediaService final : Media::CoroutineService {
   // Has an upload belong to a draft of its owner, and completes what is known of it.
   static absl::Status Link(SqlSession& s, const MediaItems& of, MediaItem* item) {
     absl::Status status =
-        s.Execute("UPDATE media SET linked = 4, draft = ?3 WHERE id = ?1 AND owner = ?2 AND linked = 0",
-                  {item->id(), of.owner(), of.draft()});
+        s.Execute("UPDATE media SET linked = ?4, draft = ?3 WHERE id = ?1 AND owner = ?2 AND linked = 0",
+                  {item->id(), of.owner(), of.draft(), of.keeps() ? 4 : 1});
     if (!status.ok()) return status;
     if (s.changes() == 0)
       return absl::InvalidArgumentError("no media that its author uploaded whole for a post");

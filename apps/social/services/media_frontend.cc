@@ -5,8 +5,8 @@
 // Their type is what the first bytes say. They are their owner's alone until a post has them; then those see them who see
 // the owner. An upload in parts is shown once all of it is there.
 //
-// A download has a place for as long as its reader takes, and a time by its size: readers that are slow on purpose hold no
-// place beyond that. Videos have places of their own, so that they take none from images.
+// A download's parts are asked for one after the other, so that of a slow reader no bytes are held here. It has a place, which
+// it loses to the next download that needs one (download_places.h). Videos have places of their own: they take none from images.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "apps/social/data.h"
+#include "apps/social/download_places.h"
 #include "apps/social/folder.h"
 #include "apps/social/media_files.h"
 #include "apps/social/page.h"
@@ -33,21 +34,20 @@ namespace curtail::social {
 constexpr size_t kMostPartBytes = 4u << 20, kReadBytes = 256u << 10;
 constexpr int kMostWritten = 16;
 constexpr Nanos kForgetTime = std::chrono::seconds(2), kBetweenLines = std::chrono::seconds(10);
-// Of a download, whatever its size.
-constexpr Nanos kLeastReadTime = std::chrono::seconds(2);
+// Of a download at most, also where no other needs its place.
+constexpr Nanos kMostReadTime = std::chrono::minutes(5);
 
 struct MediaFrontendOptions {
   DataOptions data;
-  int downloads = 128;
+  uint32_t downloads = 128;
   uint32_t download_kib_s = 64;
 };
 
 struct MediaFrontendService final : MediaFrontend::CoroutineService {
   MediaFrontendService(const MediaFrontendOptions& options, std::string folder, Env& env)
-      : kib_s(options.download_kib_s),
-        files(std::move(folder)),
-        images(options.downloads),
-        videos(options.downloads),
+      : files(std::move(folder)),
+        images(options.downloads, uint64_t{options.download_kib_s} << 10),
+        videos(options.downloads, uint64_t{options.download_kib_s} << 10),
         media(env.Stub<Media>("media")),
         block_user(env.Stub<BlockUser>("block-user")) {}
 
@@ -123,34 +123,48 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     co_return completed.status();
   }
 
-  Coroutine Get(Context& ctx, const FileQuery& request,
-                AsyncStreamWriter<google::api::HttpBody>& stream) override {
+  Coroutine Get(Context& ctx, AsyncServerStream<FileQuery, google::api::HttpBody>& stream) override {
+    FileQuery query;
+    if (!co_await stream.Read(&query)) co_return NotThere();
+    MediaItem item;
+    if (absl::Status seen = co_await See(ctx, query, &item); !seen.ok()) co_return seen;
+    DownloadPlaces::Hold place(item.type().starts_with("video/") ? videos : images);
+    if (!place) co_return TooMany("downloads");
+    ctx.ShortenDeadline(Deadline::In(kMostReadTime));
+    const MediaFiles::Reader file = co_await Offloading([&] { return files.Open(item.id()); });
+    if (file == nullptr) co_return NotThere();
+    bool asks = true;
+    for (uint64_t left = item.bytes(), bytes = 0; left > 0; left -= bytes) {
+      if (asks && left < item.bytes()) asks = co_await stream.Read(&query);
+      if (!asks && !stream.status().ok()) co_return stream.status();
+      bytes = std::min<uint64_t>(left, kReadBytes);
+      if (!place.Ask(bytes)) co_return absl::DeadlineExceededError("another reader needs the place");
+      google::api::HttpBody part;  // gone while the next is waited for
+      part.set_content_type(item.type());
+      std::string& into = *part.mutable_data();
+      into.resize(bytes);
+      const size_t got =
+          co_await Offloading([&] { return std::fread(into.data(), 1, into.size(), file.get()); });
+      if (got != bytes) co_return absl::DataLossError("bytes of the file are missing");
+      if (!co_await stream.Write(part)) co_return stream.status();
+    }
+    co_return absl::OkStatus();
+  }
+
+  // NOT_FOUND: the viewer may not see it, or not yet.
+  Coroutine See(Context& ctx, const FileQuery& query, MediaItem* item) {
     MediaId id;
-    id.set_id(request.id());
+    id.set_id(query.id());
     auto [found] = co_await WhenAll(ctx, Ask(media, Media::kFind, id));
     if (!found.ok()) co_return found.status();
     LookRequest look;
-    look.set_viewer(request.viewer());
-    if (request.viewer() != found->owner()) look.add_authors(found->owner());
+    look.set_viewer(query.viewer());
+    if (query.viewer() != found->owner()) look.add_authors(found->owner());
     auto [hidden] = co_await WhenAll(ctx, Ask(block_user, BlockUser::kHidden, look));
     if (!hidden.ok()) co_return hidden.status();
-    const bool shown = found->linked() ? hidden->ids().empty() : request.viewer() == found->owner();
+    const bool shown = found->linked() ? hidden->ids().empty() : query.viewer() == found->owner();
     if (!shown || found->partial()) co_return NotThere();
-    const Places::Hold place(found->item().type().starts_with("video/") ? videos : images);
-    if (!place) co_return TooMany("downloads");
-    ctx.ShortenDeadline(Deadline::In(ReadTime(found->item().bytes())));
-    const MediaFiles::Reader file = co_await Offloading([&] { return files.Open(request.id()); });
-    if (file == nullptr) co_return NotThere();
-    google::api::HttpBody part;
-    part.set_content_type(found->item().type());
-    for (uint64_t left = found->item().bytes(); left > 0; left -= part.data().size()) {
-      part.mutable_data()->resize(std::min<uint64_t>(left, kReadBytes));
-      std::string& into = *part.mutable_data();
-      const size_t bytes =
-          co_await Offloading([&] { return std::fread(into.data(), 1, into.size(), file.get()); });
-      if (bytes != into.size()) co_return absl::DataLossError("bytes of the file are missing");
-      if (!co_await stream.Write(part)) co_return stream.status();
-    }
+    item->Swap(found->mutable_item());
     co_return absl::OkStatus();
   }
 
@@ -181,10 +195,6 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
       Log(Severity::kError, Join("media-frontend: ", Message(why)));
   }
 
-  Nanos ReadTime(uint64_t bytes) const {
-    return kLeastReadTime + std::chrono::milliseconds(bytes * 1000 / (uint64_t{kib_s} << 10));
-  }
-
   static absl::Status NotThere() { return absl::NotFoundError("there is no such media"); }
   static absl::Status TooMany(std::string_view what) {
     return absl::ResourceExhaustedError(Join("too many ", what, " at once; try again"));
@@ -195,9 +205,9 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     return {{"Put", {items}}, {"Append", {items}}, {"Get", {items, blocks}}, {"Delete", {}}};
   }
 
-  const uint32_t kib_s;
   const MediaFiles files;
-  Places written{kMostWritten}, images, videos;
+  Places written{kMostWritten};
+  DownloadPlaces images, videos;
   // Atomic; relaxed, the time of the last line to the operator, 0 before the first.
   std::atomic<int64_t> told{0};
   const Media::Stub media;
@@ -214,7 +224,8 @@ HostedService HostedMediaFrontend() {
                 flags.Add("--downloads", &options->downloads,
                           "media-frontend: images that are read at once, and as many videos", {1, 4096});
                 flags.Add("--download-rate", &options->download_kib_s,
-                          "media-frontend: KiB a second that a reader takes at least", {1, 100'000});
+                          "media-frontend: KiB a second with which a reader is sure of its place",
+                          {1, 100'000});
               },
           .make = [options](Env& env) -> MadeService {
             const absl::StatusOr<std::string> folder = DataFolder(options->data.folder);
