@@ -10,9 +10,11 @@
 //      better; and only with one that kept up with nearly this load before or has threads to spare by Little's law.
 //  O3. A trial ends at once when the load leaves its bucket, and after the first turn that says it is lost. Where the
 //      running config keeps up, nothing but a trial moves the policy at one load: measurements of two times compare the
-//      machine's moods. Each load keeps the config that won there.
-//  O4. Requests of trials are paid for from a budget that grows by `explore_share` of all requests.
-//      Each trial that gained nothing makes the next one at this load dearer by a quarter of the first.
+//      machine's moods. Each load keeps the config that won there, or else the first one: of eleven that are known the best
+//      would be the luckiest.
+//  O4. Requests of trials are paid for from a budget that grows by `explore_share` of all requests. A trial takes no more
+//      of them than its price. That is a turn's, where the config is not known at this load. Of one that is, each such trial
+//      that gained nothing makes it dearer by half, and each of its requests as well.
 //  O5. A poller keeps a CPU busy. Its p99 counts as higher wherever configs are compared, so that it runs, and is tried,
 //      only where it gains more: by `cpu_weight` times the CPU that it takes beyond what configs that block take at this
 //      load, as a multiple of theirs, and by `cpu_weight` at least.
@@ -35,10 +37,9 @@ namespace curtail::internal {
 namespace {
 
 constexpr double kTrialSamples = 300;  // the p99 is then known to some 12 %
-constexpr double kDearer = 0.25;       // of the first trial's price, after a trial without gain
+constexpr double kDearer = 0.5;        // of the first price, after a trial without gain
 constexpr double kDearest = 16;        // times that price
-constexpr double kBudgetCap = kDearest * kTrialSamples;
-constexpr double kBudgetAfterDrift = 4 * kTrialSamples;
+constexpr double kTrialsAfterDrift = 4;
 constexpr double kFarBetter = 1.5;      // the factor between two known p99
 constexpr double kRoom = 0.8;           // of the SLO
 constexpr double kGain = 0.1;           // less is no reason to switch
@@ -87,7 +88,7 @@ class Online final : public Policy {
   }
   Choice Use(size_t config, std::string_view reason) const { return {knowledge_.configs()[config], reason}; }
 
-  // The same; it stays until another one wins at this load.
+  // The same; it stays until another one wins at this load, also when the load comes back.
   Choice Settle(size_t config, std::string_view reason) {
     ForgetTurn();
     champions_[static_cast<size_t>(bucket_)] = config;
@@ -104,7 +105,10 @@ class Online final : public Policy {
     const double n = window.latencies.weight();
     const int bucket = Knowledge::BucketOf(RateOf(window));
     const auto arrivals = static_cast<double>(window.arrivals);
-    if (!trial_ || !trial_->challengers_turn()) budget_ = std::min(budget_ + share_ * arrivals, kBudgetCap);
+    if (!trial_ || !trial_->challengers_turn()) {
+      turn_requests_ = std::max(arrivals, PairedTrial::kTurn);
+      budget_ = std::min(budget_ + share_ * arrivals, kDearest * FirstPrice());
+    }
     const bool behind = arrivals >= 100 && n < kKeptUp * arrivals;
     const bool hopeless = n >= 50 && window.latencies.P99AtLeastUs() > 10 * slo_us_;
     if (behind || hopeless) return knowledge_.LearnSaturation(config, bucket, s.now);
@@ -146,14 +150,17 @@ class Online final : public Policy {
     drifting_ = 0;
     knowledge_.Distrust();
     fruitless_.fill(0);
-    budget_ = std::max(budget_, kBudgetAfterDrift);
+    budget_ = std::max(budget_, kTrialsAfterDrift * FirstPrice());
   }
 
   // Another load: takes what won there or nearby, or else what is best there, and forgets about trials. Keeps what ran if
   // that is about as good: O6.
   Choice Enter(const Signals& s, std::optional<size_t> ran, std::string_view reason) {
-    if (trial_) ran = trial_->champion();
-    trial_.reset();
+    if (trial_) {
+      ran = trial_->champion();
+      budget_ -= spent_;
+      trial_.reset();
+    }
     ForgetTurn();
     bucket_ = Knowledge::BucketOf(s.rates.slow);
     entered_ = s.now;
@@ -163,10 +170,10 @@ class Online final : public Policy {
     if (const std::optional<size_t> champion = ChampionNearby(s); champion && !FarBetter(best, *champion)) {
       return Use(*champion, reason);
     }
-    return Use(ran && AsGood(*ran, best, s) ? *ran : best, reason);
+    return Settle(ran && AsGood(*ran, best, s) ? *ran : best, reason);
   }
 
-  // The config that won at the present load, or at the nearest one up to an octave away, and keeps up with this one.
+  // The champion of the present load, or of the nearest one up to an octave away, and keeps up with this one.
   std::optional<size_t> ChampionNearby(const Signals& s) const {
     for (const int away : {0, -1, 1, -2, 2}) {
       const int bucket = bucket_ + away;
@@ -210,22 +217,26 @@ class Online final : public Policy {
     const std::optional<double> present = knowledge_.P99(running, bucket_);
     if (knowledge_.Excluded(running, bucket_, s.now)) return Settle(BestAt(s), "does not keep up");
     if (!present) return {s.current, "not known yet"};
-    const bool may_try = budget_ >= TrialPrice() && champions_p99_;
+    const bool may_try = champions_p99_.has_value();
     if (*present > kRoom * slo_us_) {  // O2
       const size_t best = BestAt(s);
-      if (may_try && FarBetter(best, running)) return Begin(running, best, "known to be better");
+      if (may_try && budget_ >= TrialPrice(best) && FarBetter(best, running))
+        return Begin(running, best, "known to be better");
       if (*present > slo_us_ && s.now - entered_ >= dwell_) return Rescue(s, running);
       return {s.current, "no room below the SLO"};
     }
     if (!may_try || knowledge_.Weight(running, bucket_) < kTrialSamples) return {s.current, "best known"};
     const std::optional<size_t> challenger = Challenger(s, running, *present);
-    if (!challenger) return {s.current, "best known"};
+    if (!challenger || budget_ < TrialPrice(*challenger)) return {s.current, "best known"};
     return Begin(running, *challenger, "trial");
   }
 
   Choice Begin(size_t running, size_t challenger, std::string_view reason) {
     trial_.emplace(running, challenger, Priced(challenger, 1) / Priced(running, 1), kGain, *champions_p99_);
     trial_reason_ = reason;
+    price_ = TrialPrice(challenger);
+    again_ = knowledge_.Weight(challenger, bucket_) > 0;
+    spent_ = 0;
     return Use(challenger, reason);
   }
 
@@ -264,27 +275,30 @@ class Online final : public Policy {
 
   Choice Continue(const Signals& s) {
     const size_t challenger = trial_->challenger(), champion = trial_->champion();
-    if (trial_->challengers_turn()) budget_ -= static_cast<double>(s.window->arrivals);  // O4
+    if (trial_->challengers_turn()) spent_ += static_cast<double>(s.window->arrivals);  // O4
     PairedTrial::Verdict verdict = trial_->Add(s.window->latencies);
     if (knowledge_.Excluded(challenger, bucket_, s.now)) verdict = PairedTrial::Verdict::kLost;
     if (verdict == PairedTrial::Verdict::kOpen) {
-      if (budget_ > 0 || trial_->samples() < kTrialSamples) {
+      if (spent_ < price_)
         return Use(trial_->running(), trial_->challengers_turn() ? trial_reason_ : "compared");
-      }
       verdict = PairedTrial::Verdict::kEqual;
     }
     trial_.reset();
     ForgetTurn();
-    ++fruitless_[static_cast<size_t>(bucket_)];
+    budget_ -= spent_ * price_ / FirstPrice();
+    if (again_) ++fruitless_[static_cast<size_t>(bucket_)];
     if (verdict == PairedTrial::Verdict::kLost) return Use(champion, "trial lost");
     if (verdict == PairedTrial::Verdict::kEqual) return Use(champion, "trial ended");
     fruitless_[static_cast<size_t>(bucket_)] = 0;
     return Settle(challenger, "trial won");
   }
 
-  // The budget that the next trial at this load takes.
-  double TrialPrice() const {
-    return kTrialSamples * std::min(kDearest, 1 + kDearer * fruitless_[static_cast<size_t>(bucket_)]);
+  // The requests that the first trial at a load may take.
+  double FirstPrice() const { return std::max(kTrialSamples, turn_requests_); }
+  // Those of a trial of `config` now.
+  double TrialPrice(size_t config) const {
+    if (knowledge_.Weight(config, bucket_) == 0) return FirstPrice();
+    return FirstPrice() * std::min(kDearest, 1 + kDearer * fruitless_[static_cast<size_t>(bucket_)]);
   }
 
   // True if the one gains enough over the other, at these p99.
@@ -300,7 +314,8 @@ class Online final : public Policy {
   Rng rng_;
   int bucket_ = -1;  // of the load that the present config was chosen for
   TimePoint entered_{};
-  std::array<std::optional<size_t>, Knowledge::kBuckets> champions_{};  // what won at each load
+  std::array<std::optional<size_t>, Knowledge::kBuckets>
+      champions_{};                                  // what won at each load, or came first
   std::array<double, Knowledge::kBuckets> cores_{};  // used by configs that block, by load; zero: not known
   std::optional<PairedTrial> trial_;
   std::string_view trial_reason_;
@@ -308,6 +323,10 @@ class Online final : public Policy {
   std::optional<double> champions_p99_;
   LatencySketch turn_;
   double budget_ = 0;                                 // requests that trials may take
+  double price_ = 0;                                  // of the present trial
+  double spent_ = 0;                                  // by it
+  bool again_ = false;                                // it is of a config that was known at this load
+  double turn_requests_ = PairedTrial::kTurn;         // of the running config's last window
   std::array<int, Knowledge::kBuckets> fruitless_{};  // trials without gain, since the last one with, by load
   // Latencies of the running config that are not compared with what is known yet; then such windows
   // in a row, negative for better than known.
