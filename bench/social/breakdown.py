@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the time of requests goes, service by service, at low load and at saturation (DeathStarBench, section 7)."""
 
+import math
 import time
 
 import picture
@@ -58,8 +59,11 @@ def services(result):
     return sorted(total, key=lambda name: -total[name])
 
 
-def percent(found):
-    middle, low, high = (100 * value for value in found)
+def percent(shares_of_rounds):
+    """Blank where no round has any: of a kind of which the generator chose no request, too."""
+    if not shares_of_rounds:
+        return ""
+    middle, low, high = (100 * value for value in session.estimate(shares_of_rounds))
     return f"{middle:.0f} ({low:.0f}-{high:.0f})" if middle >= 0.5 else ""
 
 
@@ -71,14 +75,14 @@ def table(result):
     rows = []
     for name in services(result):
         cells = [
-            percent(session.estimate(values(result, level, kind, lambda one: shares(one).get(name, 0))))
+            percent(values(result, level, kind, lambda one: shares(one).get(name, 0)))
             for kind, level in columns()
         ]
         if any(cells):
             rows.append([name, *cells])
     for title, key in (("mean, ms", "mean_us"), ("p50, ms", "p50_us")):
         middles = [session.median(values(result, level, kind, lambda one: one[key])) for kind, level in columns()]
-        rows.append([title, *map(session.ms, middles)])
+        rows.append([title, *("" if math.isnan(middle) else session.ms(middle) for middle in middles)])
     return session.markdown(["% of the latency", *(f"{kind}, {level}" for kind, level in columns())], rows)
 
 
@@ -86,6 +90,8 @@ def draw(result):
     told = services(result)[:TOLD]
     rows = []
     for kind, level in columns():
+        if not values(result, level, kind, shares):
+            continue
         parts = [100 * session.median(values(result, level, kind, lambda one: shares(one).get(name, 0))) for name in told]
         mean = session.ms(session.median(values(result, level, kind, lambda one: one["mean_us"])))
         rows.append((f"{kind}, {level}: {mean} ms", [*parts, max(0, 100 - sum(parts))]))

@@ -105,6 +105,14 @@ class Parts(unittest.TestCase):
         }
         self.assertEqual(breakdown.shares(kind), {"a": 0.5, "between services": 0.5})
 
+    def test_a_kind_without_requests_is_blank(self):
+        post = {"requests": 9, "mean_us": 2, "p50_us": 1, "critical_path": [{"service": "a", "part": "handler", "mean_us": 2}]}
+        result = {"rounds": [{"low": {"post": post}, "saturation": {}}]}
+        rows = breakdown.table(result).splitlines()
+        self.assertEqual(sum("100 (100-100)" in cell for cell in rows[2].split("|")), 1)
+        self.assertNotIn("nan", "".join(rows))
+        self.assertTrue(any("post, low" in word for word in words(breakdown.draw(result))))
+
     def test_mid_tiers_are_the_services_that_call(self):
         with tempfile.TemporaryDirectory() as folder:
             file = measure.write_copies("social", ["x"], folder)["x"]
