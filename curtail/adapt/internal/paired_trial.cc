@@ -30,7 +30,6 @@ PairedTrial::PairedTrial(size_t champion, size_t challenger, double price, doubl
 
 PairedTrial::Verdict PairedTrial::Add(const LatencySketch& latencies) {
   turn_.Merge(latencies);
-  if (challengers_turn_) samples_ += latencies.weight();
   if (turn_.weight() < kTurn) return Verdict::kOpen;
   const double log_p99 = LogP99(turn_);
   turn_ = {};

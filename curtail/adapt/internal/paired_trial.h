@@ -24,8 +24,6 @@ class PairedTrial {
   size_t challenger() const { return challenger_; }
   bool challengers_turn() const { return challengers_turn_; }
   size_t running() const { return challengers_turn_ ? challenger_ : champion_; }
-  // Requests that were answered in the challenger's turns.
-  double samples() const { return samples_; }
 
   // A window of the running config. A turn ends with the window that completes its samples.
   Verdict Add(const LatencySketch& latencies);
@@ -42,7 +40,6 @@ class PairedTrial {
   const double log_gain_;  // below zero
   bool challengers_turn_ = true;
   LatencySketch turn_;
-  double samples_ = 0;
   double before_ = 0;      // logarithm of the p99 in the champion's last turn
   double challenged_ = 0;  // and in the challenger's
   // Of the logarithms of the ratios.

@@ -314,8 +314,8 @@ class Online final : public Policy {
   Rng rng_;
   int bucket_ = -1;  // of the load that the present config was chosen for
   TimePoint entered_{};
-  std::array<std::optional<size_t>, Knowledge::kBuckets>
-      champions_{};                                  // what won at each load, or came first
+  // By load: the config that won there, or came first.
+  std::array<std::optional<size_t>, Knowledge::kBuckets> champions_{};
   std::array<double, Knowledge::kBuckets> cores_{};  // used by configs that block, by load; zero: not known
   std::optional<PairedTrial> trial_;
   std::string_view trial_reason_;
