@@ -6,11 +6,14 @@
 #include <gmock/gmock.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <fstream>
 #include <semaphore>
 #include <stdexcept>
@@ -77,6 +80,36 @@ TEST_F(SqlTest, KeepsWhatWasWritten) {
   struct stat file;
   ASSERT_EQ(stat(dir_.File("test.db").c_str(), &file), 0);
   EXPECT_EQ(file.st_mode & 0777, 0600u);
+}
+
+// Another process, which the test below starts: the file LOOK_AT has LOOK_ROWS rows.
+TEST_F(SqlTest, DISABLED_Looker) {
+  SqlOptions options = Options();
+  options.path = getenv("LOOK_AT");
+  int64_t count = -1;
+  const absl::Status status = SqlDatabase::Look(options, [&](SqlSession& s) {
+    return s.Query("SELECT count(*) FROM items", {}, [&](const SqlRow& row) { count = row.Integer(0); });
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Join(count), getenv("LOOK_ROWS"));
+}
+
+TEST_F(SqlTest, AnotherProcessThatLooksLeavesTheLogOfAService) {
+  auto db = Open(Options());
+  for (int64_t row = 1; row <= 3; ++row) {
+    ASSERT_TRUE(Insert(*db, row, "a").ok());
+    const std::string at = "LOOK_AT=" + Options().path, rows = Join("LOOK_ROWS=", row);
+    const char* const argv[] = {"/proc/self/exe", "--gtest_filter=*DISABLED_Looker",
+                                "--gtest_also_run_disabled_tests", nullptr};
+    const char* const env[] = {at.c_str(), rows.c_str(), nullptr};
+    pid_t pid = 0;
+    ASSERT_EQ(posix_spawn(&pid, argv[0], nullptr, nullptr, const_cast<char* const*>(argv),
+                          const_cast<char* const*>(env)),
+              0);
+    int status = 0;
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    ASSERT_EQ(status, 0) << "it did not see what was written";
+  }
 }
 
 TEST_F(SqlTest, AFailedWorkUndoesItselfOnly) {

@@ -85,13 +85,15 @@ class SqliteRow final : public SqlRow {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SqlSession>> SqliteSession::Open(const Options& options) {
-  // SQLite would make it readable to all; its other files get the mode of this one.
-  const int fd = open(options.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) {
+  // SQLite would make it readable to all; its other files get the mode of this one. A file that is there is not opened: by
+  // close() the kernel would forget the locks of all connections of this process, and another process, as it closes the
+  // file, would remove the log that these still write.
+  const int fd = open(options.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0 && (errno != EEXIST || access(options.path.c_str(), R_OK | W_OK) != 0)) {
     return absl::PermissionDeniedError(
         Join(options.path, " cannot be opened: ", std::generic_category().message(errno)));
   }
-  close(fd);
+  if (fd >= 0) close(fd);
   std::unique_ptr<SqliteSession> session(new SqliteSession);
   session->path_ = options.path;
   constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
