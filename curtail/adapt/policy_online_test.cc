@@ -202,6 +202,7 @@ TEST(Online, ComesWithinATenthOfTheOracleAndBackAfterADrift) {
         learnt.trial_saturated, drift.trial_saturated, relearnt.trial_saturated, learnt.on_trial,
         learnt.windows);
     EXPECT_LT(learnt.Regret(), 1.10);
+    EXPECT_LT(drift.Regret(), 1.20);
     EXPECT_LT(relearnt.Regret(), 1.10);
     EXPECT_LE(learnt.on_trial, 0.08 * learnt.windows);
     for (const char* spec : {"static:SDB1-50", "static:SIP1", "static:SDP1-20"}) {
@@ -296,6 +297,58 @@ TEST(Online, AMomentOfAnotherLoadMovesNothingBetweenEquals) {
       EXPECT_EQ(world.AskAt(load).config, ConfigOf(world.config())) << load;
   }
   EXPECT_GT(asked, 5);
+}
+
+TEST(Online, AConfigOfHalfTheP99WinsSoon) {
+  const std::vector<Queue> queues = {{"FIB1", 500, 50000},    {"SDB1-8", 250, 50000},
+                                     {"SDB1-50", 520, 50000}, {"SDB1-4", 540, 50000},
+                                     {"FDB1-2", 600, 50000},  {"ADB1-2-2", 560, 50000}};
+  // Rates and seconds: trials are paid for by requests.
+  for (const auto& [load, seconds] : {std::pair(300.0, 600), {1500.0, 120}, {6000.0, 120}}) {
+    int won = 0;
+    for (uint64_t seed = 121; seed < 131; ++seed) {
+      PolicyOptions options;
+      options.seed = seed;
+      for (const Queue& queue : queues) options.configs.push_back(ConfigOf(queue.config));
+      World world(MakePolicy("online", nullptr, options).value(), seed, "FIB1");
+      world.Run(queues, seconds, [rate = load](double) { return rate; });
+      won += world.config() == "SDB1-8" ? 1 : 0;
+    }
+    EXPECT_GE(won, 8) << "of 10, at " << load << "/s";
+  }
+}
+
+TEST(Online, ALoadThatBeginsCrossesOthersWithoutASwitch) {
+  PolicyOptions options;
+  options.configs = {ConfigOf("FIB1"), ConfigOf("SDB1-8")};
+  const std::unique_ptr<Policy> policy = MakePolicy("online", nullptr, options).value();
+  TimePoint now{};
+  // A window of this load whose requests took so long each.
+  const auto serve = [&](const char* config, double load, Nanos latency) {
+    LatencyWindow window{.length = std::chrono::milliseconds(250)};
+    window.arrivals = static_cast<uint64_t>(load / 4);
+    for (uint64_t i = 0; i < window.arrivals; ++i) window.latencies.Add(latency);
+    Signals s;
+    s.now = now += window.length;
+    s.rates.slow = load;
+    s.current = ConfigOf(config);
+    s.window = &window;
+    return policy->Decide(s);
+  };
+  constexpr Nanos kUsual = std::chrono::milliseconds(2), kLucky = std::chrono::milliseconds(1);
+  serve("FIB1", 8000, kUsual);
+  serve("FIB1", 4000, kUsual);
+  serve("SDB1-8", 4000, kLucky);
+  serve("FIB1", 8000, kUsual);
+  // The load crosses 4,000/s, where the other config was lucky.
+  EXPECT_EQ(serve("FIB1", 4000, kUsual).config, ConfigOf("FIB1"));
+  EXPECT_EQ(serve("FIB1", 8000, kUsual).config, ConfigOf("FIB1"));
+  // It stays there.
+  Choice choice;
+  int windows = 0;
+  for (; windows < 20 && choice.config != ConfigOf("SDB1-8"); ++windows) choice = serve("FIB1", 4000, kUsual);
+  EXPECT_EQ(choice.reason, "known to be better");
+  EXPECT_EQ(windows, 8) << "of a quarter of a second: a second until the load has fallen, and one of dwell";
 }
 
 TEST(Online, ANoisyMachineDoesNotMakeItWander) {

@@ -11,7 +11,6 @@ namespace curtail::internal {
 namespace {
 
 constexpr double kUsual = 0.2;  // deviation of the ratio of two p99, each of some hundred samples
-constexpr int kLeastPairs = 4;  // before it can be won
 constexpr int kMostPairs = 16;
 constexpr double kSure = 3;      // standard errors that a win takes
 constexpr double kHopeless = 1;  // and that leave no hope

@@ -30,6 +30,8 @@ class PairedTrial {
 
   // The samples of a turn.
   static constexpr double kTurn = 100;
+  // Turns of the challenger, each compared, before it can win.
+  static constexpr int kLeastPairs = 4;
 
  private:
   Verdict Judge();

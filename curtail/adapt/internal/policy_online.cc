@@ -13,13 +13,17 @@
 //      machine's moods. Each load keeps the config that won there, or else the first one: of eleven that are known the best
 //      would be the luckiest.
 //  O4. Requests of trials are paid for from a budget that grows by `explore_share` of all requests. A trial takes no more
-//      of them than its price. That is a turn's, where the config is not known at this load. Of one that is, each such trial
-//      that gained nothing makes it dearer by half, and each of its requests as well.
+//      of them than its price, but for the turn that compares the last of them. That is a turn's, where the config is not known
+//      at this load: it tells whether another trial is worth it. Of one that is known it is that of as many turns as a win
+//      takes. Each such trial that gained nothing makes it dearer by half, and each of its requests as well.
 //  O5. A poller keeps a CPU busy. Its p99 counts as higher wherever configs are compared, so that it runs, and is tried,
 //      only where it gains more: by `cpu_weight` times the CPU that it takes beyond what configs that block take at this
 //      load, as a multiple of theirs, and by `cpu_weight` at least.
 //  O6. A gain below kGain moves nothing, at one load or from one to another: a stall that looks like another load for a
 //      moment would else move it between equals.
+//  O7. At another load the champion of that load or of one nearby runs at first. Another config takes its place without a
+//      trial once, if it is known to be far better, and after the load has stayed for `dwell`: a load that begins or ends
+//      crosses others, of which next to nothing is known but such beginnings and ends.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -38,18 +42,22 @@ namespace {
 
 constexpr double kTrialSamples = 300;  // the p99 is then known to some 12 %
 constexpr double kDearer = 0.5;        // of the first price, after a trial without gain
-constexpr double kDearest = 16;        // times that price
+constexpr double kDearest = 4;         // times that price
+constexpr double kMostSaved = 16;      // first prices, in the budget
+constexpr double kMostOwed = 16;
 constexpr double kTrialsAfterDrift = 4;
-constexpr double kFarBetter = 1.5;      // the factor between two known p99
-constexpr double kRoom = 0.8;           // of the SLO
-constexpr double kGain = 0.1;           // less is no reason to switch
-constexpr double kBorrowedGain = 0.3;   // a neighbouring load may mislead by so much
-constexpr double kKeptUp = 0.8;         // of the arrivals that must be answered
-constexpr double kDrift = 1.4;          // factor between a window's p99 and the known one
-constexpr double kDriftSamples = 1000;  // of a window that is compared so
-constexpr int kDriftWindows = 3;        // in a row
-constexpr double kNewest = 0.2;         // of a window, in the mean of the CPU that is used
-constexpr double kEdge = 1.1;           // how far beyond its bucket the load must be
+constexpr double kFarBetter = 1.5;                       // the factor between two known p99
+constexpr double kRoom = 0.8;                            // of the SLO
+constexpr double kGain = 0.1;                            // less is no reason to switch
+constexpr double kBorrowedGain = 0.3;                    // a neighbouring load may mislead by so much
+constexpr double kKeptUp = 0.8;                          // of the arrivals that must be answered
+constexpr double kDrift = 1.5;                           // factor between a window's p99 and the known one
+constexpr double kDriftSamples = 1000;                   // of a window that is compared so
+constexpr Nanos kDriftLength = std::chrono::seconds(2);  // of it, at least: a busy neighbour is no drift
+constexpr int kDriftWindows = 3;                         // in a row
+constexpr double kNewest = 0.2;                          // of a window, in the mean of the CPU that is used
+constexpr double kEdge = 1.1;                            // how far beyond its bucket the load must be
+constexpr double kSigmas = 1;  // of a Poisson process, which a window's arrivals may be away from the load
 
 class Online final : public Policy {
  public:
@@ -100,14 +108,25 @@ class Online final : public Policy {
            std::max(std::chrono::duration<double>(window.length).count(), 1e-9);
   }
 
+  // The present one, if the window's rate differs from its loads by no more than arrivals do by chance.
+  int BucketOf(const LatencyWindow& window) const {
+    const double rate = RateOf(window);
+    if (bucket_ < 0) return Knowledge::BucketOf(rate);
+    const double chance =
+        kSigmas * rate / std::sqrt(static_cast<double>(std::max<uint64_t>(window.arrivals, 1)));
+    const bool present =
+        rate + chance > Knowledge::LowOf(bucket_) && rate - chance < Knowledge::HighOf(bucket_);
+    return present ? bucket_ : Knowledge::BucketOf(rate);
+  }
+
   void Learn(size_t config, const Signals& s) {
     const LatencyWindow& window = *s.window;
     const double n = window.latencies.weight();
-    const int bucket = Knowledge::BucketOf(RateOf(window));
+    const int bucket = BucketOf(window);
     const auto arrivals = static_cast<double>(window.arrivals);
     if (!trial_ || !trial_->challengers_turn()) {
-      turn_requests_ = std::max(arrivals, PairedTrial::kTurn);
-      budget_ = std::min(budget_ + share_ * arrivals, kDearest * FirstPrice());
+      turn_requests_ += kNewest * (std::max(arrivals, PairedTrial::kTurn) - turn_requests_);
+      budget_ = std::min(budget_ + share_ * arrivals, kMostSaved * FirstPrice());
     }
     const bool behind = arrivals >= 100 && n < kKeptUp * arrivals;
     const bool hopeless = n >= 50 && window.latencies.P99AtLeastUs() > 10 * slo_us_;
@@ -132,24 +151,30 @@ class Online final : public Policy {
     champions_p99_ = turn_.QuantileUs(0.99);
     turn_ = {};
   }
+  void ForgetDrift() { recent_ = {}, recent_length_ = Nanos(0), drifting_ = 0; }
   void ForgetTurn() { champions_p99_.reset(), turn_ = {}; }
 
   // The machine, the data or a neighbour changed: what is known of the running config is wrong, so of the
   // others, too.
   void NoticeDrift(size_t config, int bucket, const LatencyWindow& window) {
     const std::optional<double> known = knowledge_.P99(config, bucket);
-    if (!known || bucket != bucket_ || config != drift_of_) recent_ = {}, drifting_ = 0, drift_of_ = config;
+    if (!known || bucket != bucket_ || config != drift_of_) ForgetDrift(), drift_of_ = config;
     if (!known || bucket != bucket_) return;
+    // What is known learns from these windows, too, so it counts as it was before the first of them.
+    if (drifting_ == 0 && recent_.weight() == 0) known_before_ = *known;
     recent_.Merge(window.latencies);
-    if (recent_.weight() < kDriftSamples) return;
-    const double ratio = recent_.QuantileUs(0.99) / std::max(*known, 1e-3);
-    recent_ = {};
+    recent_length_ += window.length;
+    if (recent_.weight() < kDriftSamples || recent_length_ < kDriftLength) return;
+    const double ratio = recent_.QuantileUs(0.99) / std::max(known_before_, 1e-3);
+    recent_ = {}, recent_length_ = Nanos(0);
     const int direction = ratio > kDrift ? 1 : ratio < 1 / kDrift ? -1 : 0;
     drifting_ = direction == 0 ? 0 : direction * drifting_ > 0 ? drifting_ + direction : direction;
     if (std::abs(drifting_) < kDriftWindows) return;
-    drifting_ = 0;
+    ForgetDrift();
     knowledge_.Distrust();
     fruitless_.fill(0);
+    champions_.fill(std::nullopt);
+    champions_[static_cast<size_t>(bucket_)] = config;
     budget_ = std::max(budget_, kTrialsAfterDrift * FirstPrice());
   }
 
@@ -158,18 +183,18 @@ class Online final : public Policy {
   Choice Enter(const Signals& s, std::optional<size_t> ran, std::string_view reason) {
     if (trial_) {
       ran = trial_->champion();
-      budget_ -= spent_;
-      trial_.reset();
+      EndTrial();
     }
     ForgetTurn();
     bucket_ = Knowledge::BucketOf(s.rates.slow);
     entered_ = s.now;
-    drifting_ = 0;
-    recent_ = {};
-    const size_t best = BestAt(s);
-    if (const std::optional<size_t> champion = ChampionNearby(s); champion && !FarBetter(best, *champion)) {
+    ForgetDrift();
+    if (const std::optional<size_t> champion = ChampionNearby(s)) {
+      judged_ = false;
       return Use(*champion, reason);
     }
+    judged_ = true;
+    const size_t best = BestAt(s);
     return Settle(ran && AsGood(*ran, best, s) ? *ran : best, reason);
   }
 
@@ -217,6 +242,10 @@ class Online final : public Policy {
     const std::optional<double> present = knowledge_.P99(running, bucket_);
     if (knowledge_.Excluded(running, bucket_, s.now)) return Settle(BestAt(s), "does not keep up");
     if (!present) return {s.current, "not known yet"};
+    if (!judged_ && s.now - entered_ >= dwell_) {  // O7
+      judged_ = true;
+      if (const size_t best = BestAt(s); FarBetter(best, running)) return Settle(best, "known to be better");
+    }
     const bool may_try = champions_p99_.has_value();
     if (*present > kRoom * slo_us_) {  // O2
       const size_t best = BestAt(s);
@@ -235,7 +264,7 @@ class Online final : public Policy {
     trial_.emplace(running, challenger, Priced(challenger, 1) / Priced(running, 1), kGain, *champions_p99_);
     trial_reason_ = reason;
     price_ = TrialPrice(challenger);
-    again_ = knowledge_.Weight(challenger, bucket_) > 0;
+    again_ = Known(challenger);
     spent_ = 0;
     return Use(challenger, reason);
   }
@@ -279,13 +308,12 @@ class Online final : public Policy {
     PairedTrial::Verdict verdict = trial_->Add(s.window->latencies);
     if (knowledge_.Excluded(challenger, bucket_, s.now)) verdict = PairedTrial::Verdict::kLost;
     if (verdict == PairedTrial::Verdict::kOpen) {
-      if (spent_ < price_)
+      if (spent_ < price_ || !trial_->challengers_turn())
         return Use(trial_->running(), trial_->challengers_turn() ? trial_reason_ : "compared");
       verdict = PairedTrial::Verdict::kEqual;
     }
-    trial_.reset();
+    EndTrial();
     ForgetTurn();
-    budget_ -= spent_ * price_ / FirstPrice();
     if (again_) ++fruitless_[static_cast<size_t>(bucket_)];
     if (verdict == PairedTrial::Verdict::kLost) return Use(champion, "trial lost");
     if (verdict == PairedTrial::Verdict::kEqual) return Use(champion, "trial ended");
@@ -293,13 +321,23 @@ class Online final : public Policy {
     return Settle(challenger, "trial won");
   }
 
+  // Its requests are paid for.
+  void EndTrial() {
+    const double each = again_ ? Dearness() : 1;
+    budget_ = std::max(budget_ - spent_ * each, -kMostOwed * FirstPrice());
+    trial_.reset();
+  }
   // The requests that the first trial at a load may take.
   double FirstPrice() const { return std::max(kTrialSamples, turn_requests_); }
   // Those of a trial of `config` now.
   double TrialPrice(size_t config) const {
-    if (knowledge_.Weight(config, bucket_) == 0) return FirstPrice();
-    return FirstPrice() * std::min(kDearest, 1 + kDearer * fruitless_[static_cast<size_t>(bucket_)]);
+    if (!Known(config)) return FirstPrice();
+    return std::max(kTrialSamples, PairedTrial::kLeastPairs * turn_requests_) * Dearness();
   }
+  double Dearness() const {
+    return std::min(kDearest, 1 + kDearer * fruitless_[static_cast<size_t>(bucket_)]);
+  }
+  bool Known(size_t config) const { return knowledge_.Weight(config, bucket_) > 0; }
 
   // True if the one gains enough over the other, at these p99.
   bool Better(size_t one, double one_us, size_t other, double other_us) const {
@@ -314,6 +352,7 @@ class Online final : public Policy {
   Rng rng_;
   int bucket_ = -1;  // of the load that the present config was chosen for
   TimePoint entered_{};
+  bool judged_ = false;  // since then, against what is known of the others: O7
   // By load: the config that won there, or came first.
   std::array<std::optional<size_t>, Knowledge::kBuckets> champions_{};
   std::array<double, Knowledge::kBuckets> cores_{};  // used by configs that block, by load; zero: not known
@@ -331,7 +370,9 @@ class Online final : public Policy {
   // Latencies of the running config that are not compared with what is known yet; then such windows
   // in a row, negative for better than known.
   LatencySketch recent_;
-  size_t drift_of_ = 0;  // the config
+  Nanos recent_length_{0};
+  size_t drift_of_ = 0;      // the config
+  double known_before_ = 0;  // its p99 in microseconds before the first of them
   int drifting_ = 0;
 };
 
