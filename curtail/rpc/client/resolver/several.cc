@@ -2,6 +2,7 @@
 //
 // Several targets as one, such as the instances of a service.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "curtail/base/clock.h"
@@ -22,11 +23,15 @@ class SeveralTargets final : public PartialResolver {
       absl::StatusOr<std::vector<Address>> found = each_[i]->Resolve();  // may block
       status.Update(found.status());
       MutexLock lock(mu_);
+      Answer& last = last_[i];
       if (found.ok()) {
-        last_[i] = {*std::move(found), Now()};
-      } else if (Now() - last_[i].when >= keeps_) {
-        last_[i].addresses.clear();
+        last = {.addresses = *std::move(found), .failing_since = std::nullopt};
+        continue;
       }
+      // An answer may be hours old: as long as all is well, nothing is looked up.
+      const TimePoint now = Now();
+      if (!last.failing_since) last.failing_since = now;
+      if (now - *last.failing_since >= keeps_) last.addresses.clear();
     }
     *complete = status.ok();
     std::vector<Address> all;
@@ -42,7 +47,7 @@ class SeveralTargets final : public PartialResolver {
  private:
   struct Answer {
     std::vector<Address> addresses;
-    TimePoint when;
+    std::optional<TimePoint> failing_since;
   };
 
   const std::vector<std::unique_ptr<Resolver>> each_;

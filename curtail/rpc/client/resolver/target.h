@@ -53,9 +53,9 @@ class PartialResolver : public Resolver {
   }
 };
 
-// A resolver whose answer is that of `each` together. One that fails contributes its answer before, if that is younger than
-// `keeps`: by then another server may have the address. Else it is left out. Errors: that of the first which failed, if all are
-// left out.
+// A resolver whose answer is that of `each` together. One that fails contributes its answer before, until it has failed for
+// `keeps`: by then another server may have the address. Then it is left out. Errors: that of the first which failed, if all
+// are left out.
 std::unique_ptr<PartialResolver> Together(std::vector<std::unique_ptr<Resolver>> each,
                                           Nanos keeps = std::chrono::minutes(5));
 

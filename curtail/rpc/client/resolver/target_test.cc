@@ -118,6 +118,23 @@ TEST(Target, OfSeveralAnOldAnswerIsForgottenInTime) {
   }
 }
 
+TEST(Target, OfSeveralAnAnswerIsKeptFromItsFirstFailureOn) {
+  constexpr Nanos kKeeps = std::chrono::milliseconds(1);
+  const auto let_pass = [&] {
+    for (const TimePoint begun = Now(); Now() - begun <= kKeeps;) std::this_thread::yield();
+  };
+  std::vector<std::unique_ptr<Resolver>> each;
+  each.push_back(std::move(ParseTarget("127.0.0.1:80")->resolver));
+  each.push_back(std::make_unique<Forgetful>());
+  const auto together = Together(std::move(each), kKeeps);
+  bool complete = false;
+  EXPECT_EQ(together->ResolveParts(&complete)->size(), 2u);
+  let_pass();
+  EXPECT_EQ(together->ResolveParts(&complete)->size(), 2u) << "the answer is old, and the failure new";
+  let_pass();
+  EXPECT_EQ(together->ResolveParts(&complete)->size(), 1u);
+}
+
 TEST(Target, WhatIsWrongIsRefusedWithAHint) {
   for (const char* text : {"",
                            "nonsense",
