@@ -63,9 +63,12 @@ def test_background(tools):
     code, out, err = tools.run("up", "hdsearch", *SMALL, "--detach", "--config", "SDB1-4")
     out_up = out
     assert code == 0 and "hdsearch is up: mid-tier at 127.0.0.1:" in out, (code, out, err)
-    assert re.search(r"memory: .*MiB \(leaf 2 x ", err), err
+    said = re.search(r"memory: about (\d+) MiB \(leaf 2 x ", err)
+    assert said, err
     expect_no_escapes(out + err)
     found = expect_serving(tools)
+    resident = sum(process["resident_mib"] for process in found.values())
+    assert 0.5 * resident < float(said[1]) < 2 * resident, (said[0], resident)
     assert found["mid-tier"]["config"] == "SDB1-4" and found["leaf-0"]["config"] == "auto", found
 
     # One at a time, and the application's name stands for its address and its data.
@@ -289,11 +292,13 @@ def test_refuses(tools):
     assert out.count("--service post-storage ") == 1 and "social postgresql" in out and "social redis" in out, out
     refused(104, ["--scale 0", "1 to 64"], "social", "--scale", "0")
     refused(104, ["--scale many", "1 to 64"], "social", "--scale", "many")
-    refused(104, ["--scale", "write curtail up social --scale"], "--scale", "social", "--dry-run")
+    for flag in ("--scale", "--dashboard"):
+        code, out, err = tools.run("up", flag, "hdsearch", "--dry-run")
+        assert code == 0 and "--service mid-tier" in out, (flag, code, err)
     refused(104, ["APP is required"], "--scale", "2", "--dry-run")
     refused(104, ["APP is required"], "--scale", "--dry-run")
-    code, _, err = tools.run("render", "--scale", "hdsearch", "--to", "helm")
-    assert code == 104 and "write curtail render hdsearch --scale" in err, (code, err)
+    code, out, err = tools.run("render", "--scale", "hdsearch", "--to", "kubernetes")
+    assert code == 0 and "N=500000,D=2048" in out, (code, err)
     refused(104, ["--monolith"], "social", "--scale", "2", "--monolith")
     refused(104, ["no service that scales"], "router", "--scale", "2")
     refused(104, ["mysql", "post-cache, redis, postgresql"], "social", "--stores", "mysql")
@@ -389,6 +394,11 @@ def test_not_ready(tools):
     brief = ("--start-timeout", "3s")
     refused(1, ["web ended with code 3", "the disk is on fire", "hosted: false"], "web", "${address} fails", "shards: 1")
     refused(1, ["web ended with code 3", "the disk is on fire"], "web", "127.0.0.1:1 fails", "hosted: true")
+    path = tools.path("hosted.yaml")
+    with open(path, "w") as file:
+        file.write('application: hosted\nservices:\n  leaf: {run: "hdsearch --service leaf --data /nowhere", entry: true}\n')
+    code, out, err = tools.run("up", path)
+    assert code == 1 and "/nowhere" in err and "hosted: false" not in err and "memory: not known" in err, (code, out, err)
     refused(1, ["web was not ready within 3s", "NOT_SERVING", "protocol: tcp"], "web", "${address} not-serving",
             "protocol: grpc", *brief)
     refused(1, ["was not ready within 3s", "protocol: tcp"], "web", "${address} port", "protocol: grpc", *brief)

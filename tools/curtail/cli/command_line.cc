@@ -8,6 +8,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -378,6 +379,21 @@ std::vector<std::string> GivenFlags(const CLI::App& command) {
   return given;
 }
 
+// A flag whose value may be left out does not take the application for it: `up --scale social` starts social.
+void LeaveApplications(std::vector<std::string>* words) {
+  constexpr std::pair<std::string_view, std::string_view> kDefaults[] = {{"--scale", kPaperScale},
+                                                                         {"--dashboard", "0"}};
+  const std::vector<std::string> names = absl::StrSplit(ApplicationNames(), ", ");
+  for (size_t i = 0; i + 1 < words->size(); ++i) {
+    const std::string& next = (*words)[i + 1];
+    const bool application =
+        std::find(names.begin(), names.end(), next) != names.end() || absl::EndsWith(next, ".yaml");
+    for (const auto& [flag, value] : kDefaults) {
+      if (application && (*words)[i] == flag) (*words)[i] = Join(flag, "=", value);
+    }
+  }
+}
+
 // The exit code when the words end with what they print: an error, help, the man page, a completion.
 std::optional<int> Parse(CLI::App& app, const DocCommands& docs, std::vector<std::string> words,
                          Console& console) {
@@ -385,6 +401,7 @@ std::optional<int> Parse(CLI::App& app, const DocCommands& docs, std::vector<std
     console.Error(wrong, "curtail help lists the commands");
     return kBadConfig;
   }
+  LeaveApplications(&words);
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
     app.parse(words);

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "curtail/adapt/policy_kind.h"
 #include "tools/curtail/cli/command_examples.h"
@@ -29,18 +28,6 @@ namespace {
 constexpr char kAdminTargetHelp[] =
     "APP, APP/SERVICE or APP/SERVICE.INSTANCE of what is up, or an admin address (the server's --admin)";
 
-// Refuses what is no number where APP is missing, since --scale took APP for its N then.
-CLI::Validator ScaleAfterApp(const CLI::App* command) {
-  return CLI::Validator(
-      [command](std::string& text) {
-        int number = 0;
-        const bool good = text == kPaperScale || absl::SimpleAtoi(text, &number);
-        if (good || command->get_option("APP")->count() > 0) return std::string();
-        return absl::StrCat("its N is a number; write curtail ", command->get_name(), " ", text, " --scale");
-      },
-      "");
-}
-
 // How a topology is changed by a command line.
 void AddTopologyFlags(CLI::App& command, TopologyChanges* changes) {
   command.add_option("--overlay", changes->overlay,
@@ -60,8 +47,7 @@ void AddTopologyFlags(CLI::App& command, TopologyChanges* changes) {
       .add_option("--scale", changes->scale,
                   "N: how many of each service that scales; without N as large as in the paper")
       ->expected(0, 1)
-      ->default_str(kPaperScale)
-      ->check(ScaleAfterApp(&command));
+      ->default_str(kPaperScale);
   command.add_flag("--monolith", changes->monolith,
                    "All services in one process, which call each other there; stores stay processes");
 }

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -140,8 +141,9 @@ absl::Status CheckMemory(const Topology& topology, const UpFlags& flags, Nanos t
                         : absl::StrFormat("%s %d x %s", service.name, service.instances(), MibText(*mib)));
   }
   const double available = AvailableMib();
-  console.Note(absl::StrFormat("memory: %s%s (%s); %s are available", all < 1 ? "" : "about ", MibText(all),
-                               absl::StrJoin(parts, ", "), MibText(available)));
+  const std::string sum = all <= 0 ? "not known" : absl::StrCat(all < 1 ? "" : "about ", MibText(all));
+  console.Note(absl::StrFormat("memory: %s (%s); %s are available", sum, absl::StrJoin(parts, ", "),
+                               MibText(available)));
   if (all <= 0.9 * available || flags.force) return absl::OkStatus();
   return absl::ResourceExhaustedError("that does not fit into this machine's memory");
 }
@@ -203,11 +205,14 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
   absl::StatusOr<std::unique_ptr<Deployment>> deployment = Deployment::Start(topology, options, stop);
   console.Progress({});
   if (!deployment.ok()) {
-    const bool own = IsTopologyFile(flags.application);
+    // A curtail service that refuses its flags or its data says so by this code.
+    const bool hosted =
+        absl::StrContains(deployment.status().message(), absl::StrCat("ended with code ", kBadConfig));
+    const bool foreign = IsTopologyFile(flags.application) && !hosted;
     return FailUp(
         console, deployment.status(),
         absl::StrCat("the logs are in ", folder.path(),
-                     own ? "; a program that is no curtail service has the key hosted: false" : ""));
+                     foreign ? "; a program that is no curtail service has the key hosted: false" : ""));
   }
   const std::vector<Instance>& instances = (*deployment)->instances();
   const std::string entry = EntryOf(instances).address;
