@@ -6,7 +6,7 @@
 // Property: once the queue is empty, a post that was acknowledged and not deleted is in its author's timeline once, and
 // once in the home of each who follows or is mentioned. A post whose deletion was acknowledged is nowhere, meanwhile
 // neither. A refused post may be there, then in its author's timeline too, and never twice. Once a fault has ended, posts
-// are acknowledged again.
+// are acknowledged again. A user whose block was acknowledged sees nothing of the other, until it has tried to unblock.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -129,13 +129,19 @@ class Acts {
   int all_ = 0, posted_ = 0, refused_ = 0;  // guarded by mu_
 };
 
+struct Kept {
+  const char* store;   // files, redis or postgresql
+  const char* config;  // of all services
+};
+void PrintTo(const Kept& kept, std::ostream* out) { *out << kept.store << " " << kept.config; }
+
 struct Fault {
   std::string name;
   std::function<void()> strike, mend;
   bool readable = false, refuses = false;  // timelines can be read meanwhile; some post is refused
 };
 
-class SocialFaults : public testing::TestWithParam<const char*> {
+class SocialFaults : public testing::TestWithParam<Kept> {
  protected:
   SocialFaults() {
     for (size_t u = 0; u < kAuthors; ++u) users_.push_back(app_.Register(Called(u)));
@@ -144,16 +150,17 @@ class SocialFaults : public testing::TestWithParam<const char*> {
         if (!Follows(u, other)) continue;
         EXPECT_TRUE(app_.Follow(users_[u], Called(other)).ok());
       }
+      EXPECT_TRUE(app_.Follow(watcher_, Called(u)).ok());
     }
   }
   std::unique_ptr<RedisProcess> StartRedis() const {
-    if (std::string(GetParam()) != "redis") return nullptr;
+    if (std::string_view(GetParam().store) != "redis") return nullptr;
     return std::make_unique<RedisProcess>(
         dir_.File("r"),
         std::vector<std::string>{"--appendonly", "yes", "--appendfsync", "always", "--dir", dir_.File(".")});
   }
   std::unique_ptr<PostgresqlProcess> StartPostgresql() const {
-    if (std::string(GetParam()) != "postgresql") return nullptr;
+    if (std::string_view(GetParam().store) != "postgresql") return nullptr;
     return std::make_unique<PostgresqlProcess>(dir_.File("s"),
                                                PostgresqlWords(dir_.File("s"), dir_.File("data")));
   }
@@ -178,6 +185,40 @@ class SocialFaults : public testing::TestWithParam<const char*> {
           acts_.Did(Act(rng, t + kActors * rng.Below(kAuthors / kActors)));
         }
       });
+    }
+  }
+  // Has a user block authors and unblock them, and read what is left.
+  void BeginWatching() {
+    threads_.emplace_back([this] {
+      Rng rng(~seed_);
+      while (!resting_.load(std::memory_order_relaxed)) Watch(rng, rng.Below(kAuthors));
+    });
+  }
+  void Watch(Rng& rng, size_t author) {
+    absl::Status status;
+    if (!blocked_.contains(author)) {
+      status = app_.Block(watcher_, Called(author));
+      if (status.ok()) blocked_.insert(author);
+    } else if (rng.Below(4) == 0) {
+      blocked_.erase(author);
+      status = app_.Unblock(watcher_, Called(author));
+      if (status.ok()) status = app_.Follow(watcher_, Called(author));
+    }
+    if (!status.ok() && !absl::IsPermissionDenied(status)) ExpectFault(status);
+    ReadAsWatcher(author);
+  }
+  void ReadAsWatcher(size_t author) {
+    std::vector<uint64_t> home, timeline;
+    if (const absl::Status status = app_.Home(watcher_, &home); !status.ok()) ExpectFault(status);
+    if (const absl::Status status = app_.Timeline(watcher_, Called(author), &timeline); !status.ok())
+      ExpectFault(status);
+    watched_ += home.size() + timeline.size();
+    const std::map<uint64_t, Ledger::Entry> posts = ledger_.Posts();
+    home.insert(home.end(), timeline.begin(), timeline.end());
+    for (const uint64_t id : home) {
+      const auto post = posts.find(id);
+      if (post == posts.end()) continue;  // not acknowledged
+      EXPECT_FALSE(blocked_.contains(post->second.author)) << id << " of " << Called(post->second.author);
     }
   }
   void Rest() {
@@ -413,17 +454,24 @@ class SocialFaults : public testing::TestWithParam<const char*> {
   MemcachedProcess cache_{dir_.File("m")};
   const std::unique_ptr<RedisProcess> redis_ = StartRedis();
   const std::unique_ptr<PostgresqlProcess> postgresql_ = StartPostgresql();
-  SocialDeployment app_{"FDB1-2", /*monolith=*/false, StoreFlags()};
+  SocialDeployment app_{GetParam().config, /*monolith=*/false, StoreFlags()};
   std::vector<Session> users_;
+  const Session watcher_ = app_.Register("watcher");
+  // Of the watcher's thread, and of the test's once that has ended.
+  std::set<size_t> blocked_;  // whose block was acknowledged
+  size_t watched_ = 0;        // posts that it read
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, SocialFaults, testing::Values("files", "redis", "postgresql"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Stores, SocialFaults,
+                         testing::Values(Kept{"files", "FDB1-2"}, Kept{"redis", "ADB1-2-2"},
+                                         Kept{"postgresql", "SDB1-16"}),
+                         [](const auto& info) { return std::string(info.param.store); });
 
 TEST_P(SocialFaults, WhatWasAcknowledgedIsKeptStress) {
   Rng rng(seed_);
   app_.SetPatience(kPatience);
   BeginActs();
+  BeginWatching();
   EXPECT_TRUE(acts_.AwaitPosted(kPostsBetween));
   for (const Fault& fault : Faults(rng)) {
     Endure(fault);
@@ -433,6 +481,8 @@ TEST_P(SocialFaults, WhatWasAcknowledgedIsKeptStress) {
   app_.SetPatience(kMaxTestWait);
   RepeatDeletions();
   app_.AwaitQueue();
+  for (size_t author = 0; author < kAuthors; ++author) ReadAsWatcher(author);
+  EXPECT_GT(watched_, 0U);
   Lists all = ReadAll();
   ExpectAcknowledged(all);
   // Posts that were refused last may still be taken back.

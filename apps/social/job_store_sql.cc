@@ -19,6 +19,7 @@ namespace {
 
 constexpr int kJobsAtOnce = 64;
 constexpr int64_t kFirstRetryMs = 50, kLastRetryMs = 10'000;
+constexpr Nanos kIdleLook = std::chrono::seconds(1);  // at no jobs: a process that this one replaces may still put some
 
 int64_t NowMs() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -87,7 +88,7 @@ class SqlJobs final : public JobStore {
                      [&](const SqlRow& row) { due_ms = row.Integer(0); });
     });
     if (!status.ok()) return Deadline::In(std::chrono::milliseconds(kFirstRetryMs));
-    if (due_ms < 0) return Deadline::Infinite();
+    if (due_ms < 0) return Deadline::In(kIdleLook);
     return Deadline::In(std::chrono::milliseconds(std::clamp<int64_t>(due_ms - NowMs(), 0, kLastRetryMs)));
   }
 

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <thread>
@@ -176,14 +177,21 @@ void AwaitState(const Stub& queue, Enough enough) {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   QueueState state;
   absl::Status status;
-  do {
+  int looks = 0;
+  Nanos longest{0};  // from one answer to the next: the machine may stand still
+  for (TimePoint last = Now(); looks == 0 || !status.ok() || !enough(state); std::this_thread::yield()) {
     Context ctx(deadline);
     status = queue.Look(ctx, Nothing(), &state);
+    const TimePoint now = Now();
+    longest = std::max(longest, now - std::exchange(last, now));
+    ++looks;
     // A connection to a process that was killed.
     ASSERT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
-    ASSERT_FALSE(deadline.Expired()) << state.waiting() << " jobs wait";
-    std::this_thread::yield();
-  } while (!status.ok() || !enough(state));
+    ASSERT_FALSE(deadline.Expired())
+        << state.waiting() << " jobs wait, " << state.delivered() << " are delivered, "
+        << state.failed_attempts() << " attempts failed; " << looks << " looks, the longest took "
+        << InMillis(longest) << " ms; the last: " << status;
+  }
 }
 
 bool NoneWaits(const QueueState& state) { return state.waiting() == 0; }
