@@ -6,6 +6,7 @@ Usage: awake.py COMMAND [ARG...]
 
 A virtual CPU that sleeps is woken when its host gets to it, which may take milliseconds on a busy host: wake-ups then measure
 the host. Ends as the command does, and takes Ctrl-C and SIGTERM to it.
+Where two CPUs are threads of one core, or the host rations them, it costs throughput: compare once without it.
 
 Example:
   awake.py measure.py curtail fanout --copy auto --copy "fib1=--config FIB1" --closed 0

@@ -7,7 +7,7 @@ import session
 
 COPIES = {"services": [], "monolith": ["--monolith"], "redis": ["--set", "redis.replicas=1"]}
 NAMES = {"services": "services", "monolith": "one process", "redis": "with a Redis"}
-RATES, AT_A_TIME = (100, 200, 400, 600), 16
+RATES, AT_A_TIME = (100, 400, 1000, 1600, 2200), 16
 TURNS = 4
 BUDGET = {"rounds": 2, "seconds": 1.2}
 QUICK = {"rounds": 1, "seconds": 0.2}
