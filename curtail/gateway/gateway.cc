@@ -10,9 +10,10 @@
 //  G3. An answer makes its connection dirty. Dirty connections send after each poll, so answers that come together
 //      share a write.
 //  G4. Each bound has its place: connections in Accept(), requests in OnRequest(), time in Tick(). Bytes have two shares.
-//      That of requests on their way to the target is kept by refusing more, in Admit(): only the target can free them. That
-//      of the rest is kept by MayRead(), Answer() and MakeRoom(). The bytes of a stream are bounded by itself
-//      (stream_call.cc).
+//      That of requests on their way to the target is kept by refusing more, in Admit(): only the target can free them.
+//      The other has three steps. Streams that lag fill half of it, MayStream(); each is bounded, too (stream_call.cc).
+//      Requests are read up to three quarters, MayRead(), beyond which MakeRoom() ends what makes no progress. The last
+//      quarter is for whole answers, Answer().
 #include "curtail/gateway/gateway.h"
 
 #include <sys/socket.h>
@@ -57,11 +58,11 @@ using internal::SplitTarget;
 using internal::StreamCall;
 
 constexpr Nanos kTick = std::chrono::milliseconds(100);
-// While too much is held a reader that stalls for so long loses its connection. So does a request that is not whole, once
-// so much is held for so long: none becomes whole while nothing is read.
+// While too much is held a reader that stalls for so long loses its answer. A request that is not whole is lost once too
+// much is held for so long: none becomes whole while nothing is read.
 constexpr Nanos kStallUnderLoad = std::chrono::seconds(1);
-// An answer that leaves whatever is held.
-constexpr size_t kSmallAnswer = 4u << 10;
+// A request or an answer of so many bytes finds room whatever is held.
+constexpr size_t kSmall = 4u << 10;
 // The target sends so much of an answer ahead of its reader.
 constexpr uint32_t kTargetWindow = 256u << 10;
 
@@ -113,9 +114,10 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
   void Accept();
   void Tick(TimePoint now);
   void MakeRoom(TimePoint now);
+  void CloseLate(HttpConnection& connection);
   Deadline NextLook() const;
   void ExpireStreams();
-  void LookAtStreams(TimePoint now);
+  void LookAtStreams();
   // LastCall() was called.
   void TellAll();
   // Stop() was called. True: all is done, or out of time.
@@ -126,11 +128,13 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
   void OnClosed(HttpConnection& connection) override;
   size_t share() const { return options_.max_held_bytes / 2; }
   void OnHeld(ptrdiff_t change) override {
-    held_bytes_ += static_cast<size_t>(change);
+    held_bytes_.fetch_add(static_cast<size_t>(change), std::memory_order_relaxed);
     paused_ |= !MayRead();  // a pause may be over before the next tick
   }
   void OnUnderWay(ptrdiff_t change) override { under_way_ += static_cast<size_t>(change); }
-  bool MayRead() const override { return held_bytes_ < share(); }
+  size_t held() const { return held_bytes_.load(std::memory_order_relaxed); }
+  bool MayRead() const override { return held() < share() / 4 * 3; }
+  bool MayStream() const override { return held() < share() / 2; }
   // Errors: UNAVAILABLE if the target has not taken so much that a request of `bytes` finds no room.
   absl::Status Admit(size_t bytes);
   void Answer(const Asker& asker, HttpReply reply) override;
@@ -162,8 +166,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
   std::vector<Call*> free_calls_;
   std::vector<std::unique_ptr<StreamCall>> streams_;
   TimerHeap deadlines_;        // of these
-  size_t held_bytes_ = 0;      // of unfinished requests, and of answers
-  size_t under_way_ = 0;       // of requests on their way to the target
+  size_t under_way_ = 0;       // bytes of requests on their way to the target
   bool paused_ = false;        // connections may have input that they did not read
   bool accept_later_ = false;  // there was no descriptor for a connection
   bool last_call_ = false;
@@ -177,6 +180,8 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
   std::atomic<bool> stopping_{false};
   std::atomic<TimePoint::rep> stop_by_{0}, end_streams_at_{0};
   std::atomic<bool> all_answered_{true};  // read after the join
+  // Atomic: bytes of unfinished requests, and of answers; relaxed.
+  std::atomic<size_t> held_bytes_{0};
   // Atomic: counters, and the number of connections; relaxed.
   std::atomic<uint64_t> open_{0}, requests_{0}, failed_{0}, refused_{0}, retried_{0}, timed_out_{0};
 
@@ -211,8 +216,13 @@ bool Gateway::Impl::Stop(Deadline deadline) {
 
 GatewayStats Gateway::Impl::stats() const {
   constexpr auto kRelaxed = std::memory_order_relaxed;
-  return {open_.load(kRelaxed),    requests_.load(kRelaxed), failed_.load(kRelaxed),
-          refused_.load(kRelaxed), retried_.load(kRelaxed),  timed_out_.load(kRelaxed)};
+  return {open_.load(kRelaxed),
+          requests_.load(kRelaxed),
+          failed_.load(kRelaxed),
+          refused_.load(kRelaxed),
+          retried_.load(kRelaxed),
+          timed_out_.load(kRelaxed),
+          held()};
 }
 
 Deadline Gateway::Impl::NextLook() const {
@@ -235,7 +245,7 @@ void Gateway::Impl::Run() {
   // The channel's calls end at their deadline; their completions live until then. Streams end at once.
   while (in_flight() > 0) {
     client_.Poll(Deadline::In(kTick));
-    LookAtStreams(Now());
+    LookAtStreams();
   }
 }
 
@@ -298,21 +308,16 @@ void Gateway::Impl::OnClosed(HttpConnection& connection) {
 void Gateway::Impl::Tick(TimePoint now) {
   next_tick_ = now + kTick;
   if (accept_later_ && listener_->fd) Accept();
-  std::vector<std::shared_ptr<HttpConnection>> late;
-  std::vector<std::shared_ptr<HttpConnection>> all;
-  for (const auto& connection : connections_) {
+  const std::vector<std::shared_ptr<HttpConnection>> all(connections_.begin(), connections_.end());
+  for (const auto& connection : all) {
+    const size_t stalled = connection->CutStalled(now, options_.idle_timeout);
+    timed_out_.fetch_add(stalled, std::memory_order_relaxed);
     const Nanos silent = now - connection->since();
     const bool idle = connection->codec().in_flight() == 0 && silent > options_.idle_timeout;
     const bool slow = connection->in_request() && silent > options_.request_timeout;
-    if (idle || slow || connection->Stalled(now) > options_.idle_timeout) {
-      late.push_back(connection);
-    } else if (!connection->codec().Finished()) {
-      all.push_back(connection);
-    }
+    if (idle || slow) CloseLate(*connection);
   }
-  timed_out_.fetch_add(late.size(), std::memory_order_relaxed);
-  for (const auto& connection : late) connection->Close();
-  LookAtStreams(now);
+  LookAtStreams();
   if (MayRead()) {
     full_since_ = TimePoint::max();
   } else {
@@ -325,21 +330,27 @@ void Gateway::Impl::Tick(TimePoint now) {
   }
 }
 
-// Closes those that hold most, of the connections that make no progress.
+// Ends what makes no progress, first of the connections that hold most.
 void Gateway::Impl::MakeRoom(TimePoint now) {
-  const bool lasts = now > full_since_ && now - full_since_ > kStallUnderLoad;
-  std::vector<std::shared_ptr<HttpConnection>> stalled;
+  const bool lasts = now - full_since_ > kStallUnderLoad;
+  std::vector<std::shared_ptr<HttpConnection>> holders;
   for (const auto& connection : connections_) {
-    if (connection->Stalled(now) > kStallUnderLoad || (lasts && connection->in_request()))
-      stalled.push_back(connection);
+    if (connection->held() > 0) holders.push_back(connection);
   }
-  std::sort(stalled.begin(), stalled.end(),
+  std::sort(holders.begin(), holders.end(),
             [](const auto& one, const auto& other) { return one->held() > other->held(); });
-  for (const auto& connection : stalled) {
+  for (const auto& connection : holders) {
     if (MayRead()) return;
-    timed_out_.fetch_add(1, std::memory_order_relaxed);
-    connection->Close();
+    const size_t stalled = connection->CutStalled(now, kStallUnderLoad);
+    timed_out_.fetch_add(stalled, std::memory_order_relaxed);
+    if (lasts && !MayRead() && !connection->RefuseUnfinished()) CloseLate(*connection);
   }
+}
+
+void Gateway::Impl::CloseLate(HttpConnection& connection) {
+  if (connection.closed()) return;
+  timed_out_.fetch_add(1, std::memory_order_relaxed);
+  connection.Close();
 }
 
 void Gateway::Impl::ExpireStreams() {
@@ -350,8 +361,8 @@ void Gateway::Impl::ExpireStreams() {
   }
 }
 
-void Gateway::Impl::LookAtStreams(TimePoint now) {
-  for (const auto& call : streams_) call->Look(now, options_.idle_timeout);
+void Gateway::Impl::LookAtStreams() {
+  for (const auto& call : streams_) call->Look();
   std::erase_if(streams_, [this](const std::unique_ptr<StreamCall>& call) {
     if (!call->over()) return false;
     deadlines_.Remove(*call);
@@ -415,7 +426,7 @@ absl::Status Gateway::Impl::Serve(Incoming& in) {
 }
 
 absl::Status Gateway::Impl::Admit(size_t bytes) {
-  if (under_way_ == 0 || under_way_ + bytes <= share()) return absl::OkStatus();
+  if (bytes <= kSmall || under_way_ == 0 || under_way_ + bytes <= share()) return absl::OkStatus();
   refused_.fetch_add(1, std::memory_order_relaxed);
   return absl::UnavailableError("the requests in flight hold too much");
 }
@@ -489,9 +500,12 @@ void Gateway::Impl::OnStreamEnd(const absl::Status& status) {
 void Gateway::Impl::Answer(const Asker& asker, HttpReply reply) {
   const std::shared_ptr<HttpConnection> connection = asker.connection.lock();
   if (connection == nullptr || connection->closed()) return;
-  if (reply.body.size() > kSmallAnswer && held_bytes_ + reply.body.size() > share()) {
+  const size_t size = reply.body.size();
+  if (size > kSmall && held() > 0 && held() + size > share()) {
     refused_.fetch_add(1, std::memory_order_relaxed);
-    reply = asker.form.Whole(absl::UnavailableError("the gateway holds too much to keep the answer"), {}, {});
+    // The call may have had its effect: UNAVAILABLE would ask for it again.
+    reply = asker.form.Whole(absl::ResourceExhaustedError("the gateway holds too much to keep the answer"),
+                             {}, {});
   }
   if (reply.status >= 500) failed_.fetch_add(1, std::memory_order_relaxed);
   reply.headers.emplace_back("x-content-type-options", "nosniff");

@@ -53,7 +53,7 @@ struct GatewayOptions {
   HttpLimits http;
   size_t max_connections = 10'000;
   size_t max_requests = 10'000;  // in flight over all connections
-  // Over all connections; half of it is for requests in flight.
+  // Over all connections, in two shares: half of it is for requests in flight.
   size_t max_held_bytes = UsualHeldBytes();
   // For a connection without a request, and for a reader that takes less than 64 KiB of what it is
   // owed.
@@ -67,7 +67,8 @@ struct GatewayStats {
   uint64_t failed = 0;       // of these answered with a status of 500 and more, or in a stream with such
   uint64_t refused = 0;      // for a limit, or an origin; with answers that found no room
   uint64_t retried = 0;      // calls that were made again, each time
-  uint64_t timed_out = 0;    // connections and streams that were closed for being slow or idle
+  uint64_t timed_out = 0;    // connections and answers that were cut short for being slow or idle
+  uint64_t held = 0;         // bytes of unfinished requests, and of answers, now
 };
 
 // A Gateway runs on a thread of its own. Thread-safe.

@@ -38,13 +38,6 @@ class GatewayStreamTest : public GatewayTest {
     peer.Write(Join(verb_and_path, " HTTP/1.1\r\nhost: x\r\n", headers, "content-length: ", body.size(),
                     "\r\n\r\n", body));
   }
-  // Waits until `done` holds.
-  template <class Done>
-  static bool Await(Done done) {
-    const Deadline deadline = Deadline::In(kMaxTestWait);
-    while (!done() && !deadline.Expired()) std::this_thread::yield();
-    return done();
-  }
   // The messages that the server wrote once it writes no more.
   int SentAtStandstill() const {
     const Deadline deadline = Deadline::In(kMaxTestWait);
@@ -272,19 +265,57 @@ TEST_F(GatewayStreamTest, ManyStreamsShareAnHttp2Connection) {
 }
 
 TEST_F(GatewayStreamTest, AnHttp2ReaderWithoutWindowsStopsTheServer) {
-  const std::string path = "/v1/watch/a?count=1000000&titleBytes=10000";
-  // GET, http, :path and :authority.
-  const std::string head =
-      Join("\x82\x86\x04", std::string(1, static_cast<char>(path.size())), path, "\x01\x01x");
   Peer peer = Connect();
-  peer.Write(Join("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\0\0\0\4\0\0\0\0\0"s,
-                  "\0\0"s + static_cast<char>(head.size()) + "\1\5\0\0\0\1"s, head));
+  peer.Write(ParkingPreface() + GetFrame(1, "/v1/watch/a?count=1000000&titleBytes=10000"));
   ASSERT_TRUE(Await([&] { return library_->sent() > 0; }));
   EXPECT_LT(SentAtStandstill(), 3000) << "30 MB";
   EXPECT_EQ(library_->ended(), 0);
-  peer.Write("\0\0\4\3\0\0\0\0\1\0\0\0\x08"s);  // RST_STREAM
+  peer.Write(Frame(3, 0, 1, "\0\0\0\x08"s));  // RST_STREAM
   EXPECT_TRUE(Await([&] { return library_->ended() == 1; }));
   EXPECT_EQ(gateway().stats().timed_out, 0u);
+}
+
+TEST_F(GatewayStreamTest, AnHttp2ReaderThatParksAnAnswerLosesThatAlone) {
+  options_.idle_timeout = milliseconds(500);
+  options_.files = {{"parked.txt", std::string(30'000, 'p')}};
+  Peer peer = Connect();
+  peer.Write(ParkingPreface() + GetFrame(1, "/v1/watch/a?count=1&wait=true") + Frame(8, 0, 1, "\0\0\xff\0"s));
+  EXPECT_THAT(peer.ReadUntil("a/0"), HasSubstr("a/0"));
+  peer.Write(GetFrame(3, "/v1/watch/a?count=1000000&titleBytes=10000") + GetFrame(5, "/parked.txt"));
+  EXPECT_TRUE(Await([&] { return library_->ended() == 1; }));
+  EXPECT_TRUE(Await([&] { return gateway().stats().held == 0; }));
+  EXPECT_EQ(gateway().stats().timed_out, 2u);
+  EXPECT_EQ(gateway().stats().connections, 1u);
+}
+
+// Property: while half of the room is taken streams grow no more, but those whose readers do not lag go on.
+TEST_F(GatewayStreamTest, StreamsThatLagLeaveRoomForAnswers) {
+  options_.max_held_bytes = 4'800'000;
+  options_.files = {{"parked.txt", std::string(1'250'000, 'p')}, {"large.txt", std::string(820'000, 'l')}};
+  Peer parked = Connect(), lagging = Connect();
+  parked.Write(ParkingPreface() + GetFrame(1, "/parked.txt"));
+  ASSERT_TRUE(Await([&] { return gateway().stats().held >= 1'250'000; }));
+  EXPECT_THAT(Stream("GET /v1/watch/a?count=300&titleBytes=10000"), HasSubstr("a/299"));
+  const int sent = library_->sent();
+  lagging.Write(ParkingPreface() + GetFrame(1, "/v1/watch/a?count=1000000&titleBytes=10000"));
+  ASSERT_TRUE(Await([&] { return library_->sent() > sent; }));
+  SentAtStandstill();
+  EXPECT_THAT(Ask("GET /large.txt"), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(gateway().stats().timed_out, 0u);
+}
+
+// Property: a request that has left for the target does not count as on its way, though its stream goes on.
+TEST_F(GatewayStreamTest, RequestsOfStreamsCountUntilTheyHaveLeft) {
+  options_.max_held_bytes = 100'000;
+  const std::string name(30'000, 'n');
+  Peer peer = Connect();
+  peer.Write(Post("/library.Library/Watch", Join(R"({"wait":true,"early":true,"shelf":")", name, "\"}")));
+  EXPECT_THAT(peer.ReadUntil("\r\n\r\n"), StartsWith("HTTP/1.1 200"));
+  EXPECT_TRUE(Await([&] {
+    return Ask("POST /library.Library/Checkout", Join(R"({"name":")", name, "\"}"))
+        .starts_with("HTTP/1.1 200");
+  }));
+  EXPECT_EQ(library_->ended(), 0);
 }
 
 TEST_F(GatewayStreamTest, AHeadDoesNotWaitForAMessage) {

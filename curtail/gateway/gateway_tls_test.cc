@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
@@ -106,6 +107,25 @@ TEST_F(GatewayTlsTest, HandshakesHaveATime) {
   EXPECT_TRUE(silent.Closed());
   EXPECT_TRUE(slow.Closed());
   EXPECT_EQ(gateway().stats().timed_out, 2u);
+}
+
+// Property: a handshake, which holds nothing, waits while readers that make progress hold too much.
+TEST_F(GatewayTlsTest, HandshakesWaitForRoom) {
+  options_.max_held_bytes = 100'000;
+  options_.files = {{"large.txt", std::string(64u << 20, 'l')}};
+  const auto client = [this] {
+    return TlsStream::Client(*Trust(authority_)->context(), "127.0.0.1", /*verify=*/true, TlsStream::kHttp1);
+  };
+  Peer reader = Connect(), waiting = Connect();
+  EXPECT_THAT(Talk(reader, *client(), "GET /large.txt HTTP/1.1\r\nhost: x\r\n\r\n", "200 OK"),
+              StartsWith("HTTP/1.1 200"));
+  for (const Deadline end = Deadline::In(std::chrono::seconds(2)); !end.Expired();) {
+    for (int i = 0; i < 64; ++i) reader.ReadSome();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the pace of a reader
+  }
+  EXPECT_GT(gateway().stats().held, 1'000'000u);
+  reader.Abandon();
+  EXPECT_THAT(Talk(waiting, *client(), kRequest, "as of 0"), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(GatewayTlsTest, NewKeysAreTakenWithoutARestart) {

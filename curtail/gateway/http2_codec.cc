@@ -21,8 +21,9 @@ struct Http2Stream {
   HttpRequest request;
   HttpReply reply;
   size_t head_bytes = 0;
-  size_t counted = 0;  // bytes of the request, while it is not whole
-  size_t sent = 0;     // of the reply's body
+  size_t counted = 0;   // bytes of the request, while it is not whole
+  size_t sent = 0;      // of the reply's body
+  bool headed = false;  // the head of the request is whole
   bool whole = false;
   bool answered = false;
   bool open = false;  // AddBody() adds to the answer
@@ -64,10 +65,7 @@ class Http2Codec final : public HttpServerCodec {
   }
   void Drain() override { Notice(), EndSoon(); }
   bool WantsInput() const override { return true; }  // it brings windows for what is to leave
-  bool RefuseBodies(bool on) override {
-    refuses_bodies_ = on;
-    return true;
-  }
+  bool RefuseBodies(bool on) override;
   bool Finished() const override {
     return nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
   }
@@ -100,6 +98,7 @@ class Http2Codec final : public HttpServerCodec {
                           NGHTTP2_NO_ERROR, nullptr, 0);
   }
   void Refuse(int32_t id, Http2Stream& stream, int status, std::string_view why);
+  void RefuseBody(int32_t id, Http2Stream& stream) { Refuse(id, stream, 503, "the gateway holds too much"); }
 
   const HttpLimits limits_;
   std::unordered_map<int32_t, Http2Stream> streams_;  // its elements do not move
@@ -264,7 +263,7 @@ int Http2Codec::OnData(nghttp2_session*, uint8_t, int32_t id, const uint8_t* dat
   } else if (self.partial_bytes_ + size > self.limits_.max_partial_bytes) {
     self.Refuse(id, *stream, 503, "too many bytes of unfinished requests on this connection");
   } else if (self.refuses_bodies_) {
-    self.Refuse(id, *stream, 503, "the gateway holds too much");
+    self.RefuseBody(id, *stream);
   } else {
     body.append(Text(data, size));
     self.Count(*stream, size);
@@ -272,12 +271,22 @@ int Http2Codec::OnData(nghttp2_session*, uint8_t, int32_t id, const uint8_t* dat
   return 0;
 }
 
+bool Http2Codec::RefuseBodies(bool on) {
+  refuses_bodies_ = on;
+  if (!on || partial_ == 0) return true;
+  for (auto& [id, stream] : streams_) {
+    if (stream.partial() && stream.headed) RefuseBody(id, stream);
+  }
+  return true;
+}
+
 int Http2Codec::OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* codec) {
   Http2Codec& self = Of(codec);
-  const bool last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 &&
-                    (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA);
-  Http2Stream* const stream = last ? self.Find(frame->hd.stream_id) : nullptr;
+  if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
+  Http2Stream* const stream = self.Find(frame->hd.stream_id);
   if (stream == nullptr || stream->whole) return 0;
+  stream->headed = true;
+  if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
   if (stream->partial()) --self.partial_;
   stream->whole = true;
   self.Uncount(*stream);

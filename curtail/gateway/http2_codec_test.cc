@@ -175,6 +175,7 @@ TEST_F(ServerHttp2Test, RefusesBodiesOnDemand) {
   ASSERT_TRUE(server_->Receive(up, &requests_).ok());
   EXPECT_GT(server_->held_bytes(), 50'000u);
   EXPECT_TRUE(server_->RefuseBodies(true));
+  EXPECT_EQ(server_->held_bytes(), server_->owed_bytes()) << "which is the refusal alone";
   HttpExchange& with_body = Ask("x");
   HttpExchange& without = Ask();
   Pump();

@@ -21,6 +21,8 @@ namespace curtail::gateway {
 namespace {
 
 constexpr int kBadConfiguration = 104;
+constexpr uint64_t kLeastHeld = 64u << 10;
+constexpr uint64_t kMostHeld = uint64_t{1} << 53;
 constexpr Nanos kCatalogTimeout = std::chrono::seconds(5);
 constexpr Nanos kResolveInterval = std::chrono::seconds(5);  // as the services of a cluster
 
@@ -94,10 +96,9 @@ void AddFlags(CLI::App& app, Flags* f) {
                  "Bytes of a request's body; longer ones get 413")
       ->capture_default_str();
   app.add_option("--max-held", f->options.max_held_bytes,
-                 "Bytes over all connections: half for requests in flight, more get 503, and half for the "
-                 "rest, beyond "
-                 "which nothing is read [256 MiB, or half of the memory limit if that is less]")
-      ->check(CLI::PositiveNumber);
+                 "Bytes over all connections: half for requests in flight, more get 503, and half for "
+                 "unfinished requests and answers [256 MiB, or half of the memory limit if that is less]")
+      ->check(CLI::Range(kLeastHeld, kMostHeld));
   app.add_option("--balancer", f->options.channel.balancer, "How calls spread over several servers")
       ->capture_default_str();
   app.add_flag("--tls", f->tls, "Speak TLS to the target");

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -55,7 +56,7 @@ void HttpConnection::Flush() {
   if (!closed_) SendAll();
   if (closed_) return;
   // A client that sends no more and reads a stream has left: only writing could tell otherwise.
-  if ((hung_up_ || ended_) && !streamed_.empty()) return Close();
+  if ((hung_up_ || ended_) && !Streamed().empty()) return Close();
   Account();
   Note();
   TellAnswers();
@@ -67,7 +68,7 @@ void HttpConnection::ReadAll() {
   for (int i = 0; i < kReadBatch; ++i) {
     if (ended_ || !codec_->WantsInput() || blocked_) return;
     const bool full = !owner_->MayRead();
-    if (!codec_->RefuseBodies(full) || (full && owed() == 0)) return;
+    if ((full && owed() == 0) || !codec_->RefuseBodies(full)) return;
     const ssize_t n = recv(fd_.get(), buffer.data(), buffer.size(), 0);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -118,13 +119,13 @@ bool HttpConnection::Receive(std::string_view bytes) {
   do {
     requests.clear();
     status = codec_->Receive(std::exchange(bytes, {}), &requests);
+    Account();
     for (HttpRequest& request : requests) {
       took_request_ = true;
       owner_->OnRequest(shared_from_this(), std::move(request));
       if (closed_) return false;
     }
   } while (status.ok() && !requests.empty());
-  Account();
   if (status.ok()) return true;
   SendAll();  // perhaps a goodbye
   Close();
@@ -176,12 +177,14 @@ void HttpConnection::Note() {
 
 void HttpConnection::Reply(int32_t stream, HttpReply reply) {
   if (closed_) return;
+  AnswerOf(stream).added += reply.body.size();
   codec_->Reply(stream, std::move(reply));
   Account();
 }
 
 void HttpConnection::AddBody(int32_t stream, std::string_view bytes, bool last) {
   if (closed_) return;
+  AnswerOf(stream).added += bytes.size();
   codec_->AddBody(stream, bytes, last);
   Account();
 }
@@ -190,22 +193,60 @@ void HttpConnection::Abort(int32_t stream) {
   if (!closed_ && !codec_->Abort(stream)) Close();
 }
 
-void HttpConnection::TellAnswers() {
-  for (const int32_t stream : codec_->TakeGivenUp()) {
-    const auto at = streamed_.find(stream);
-    if (at == streamed_.end()) continue;
-    StreamedAnswer* const answer = at->second;
-    streamed_.erase(at);
-    answer->OnGivenUp();
-  }
-  if (streamed_.empty() || taken_ == std::exchange(told_, taken_)) return;
-  // OnRoom() may close the connection, or detach.
+HttpConnection::Answer& HttpConnection::AnswerOf(int32_t stream) {
+  const auto at = std::find_if(answers_.begin(), answers_.end(),
+                               [stream](const Answer& answer) { return answer.stream == stream; });
+  return at != answers_.end() ? *at : answers_.emplace_back(stream);
+}
+
+std::vector<int32_t> HttpConnection::Streamed() const {
   std::vector<int32_t> streams;
-  for (const auto& [stream, answer] : streamed_) streams.push_back(stream);
-  for (const int32_t stream : streams) {
-    const auto at = streamed_.find(stream);
-    if (at != streamed_.end()) at->second->OnRoom();
+  for (const Answer& answer : answers_) {
+    if (answer.parts != nullptr) streams.push_back(answer.stream);
   }
+  return streams;
+}
+
+void HttpConnection::GiveUp(int32_t stream) {
+  if (StreamedAnswer* const parts = std::exchange(AnswerOf(stream).parts, nullptr)) parts->OnGivenUp();
+}
+
+void HttpConnection::TellAnswers() {
+  for (const int32_t stream : codec_->TakeGivenUp()) GiveUp(stream);
+  std::erase_if(answers_, [this](const Answer& answer) {
+    return answer.parts == nullptr && codec_->unsent(answer.stream) == 0;
+  });
+  if (taken_ == std::exchange(told_, taken_)) return;
+  // OnRoom() may close the connection, or detach.
+  for (const int32_t stream : Streamed()) {
+    if (StreamedAnswer* const parts = AnswerOf(stream).parts) parts->OnRoom();
+  }
+}
+
+size_t HttpConnection::CutStalled(TimePoint now, Nanos limit) {
+  std::vector<int32_t> stalled;
+  for (Answer& answer : answers_) {
+    const size_t left = codec_->unsent(answer.stream) == 0 ? 0 : unsent(answer.stream);
+    const uint64_t taken = answer.added - std::min<uint64_t>(left, answer.added);
+    if (answer.pace.Look(left, taken, now) <= limit) continue;
+    answer.pace = {};  // its reset may have to wait for the socket
+    stalled.push_back(answer.stream);
+  }
+  for (const int32_t stream : stalled) {
+    Abort(stream);
+    GiveUp(stream);
+  }
+  if (!stalled.empty()) Flush();
+  size_t rest = owed();  // by the socket
+  for (const Answer& answer : answers_) rest -= codec_->unsent(answer.stream);
+  if (closed_ || pace_.Look(rest, taken_, now) <= limit) return stalled.size();
+  Close();
+  return stalled.size() + 1;
+}
+
+bool HttpConnection::RefuseUnfinished() {
+  if (held_ > owed() && codec_->RefuseBodies(true)) Flush();
+  return closed_ || held_ <= owed();
 }
 
 void HttpConnection::LastCall() {
@@ -239,7 +280,7 @@ void HttpConnection::Close() {
   poller_->Remove(fd_.get());
   fd_.Reset();
   Account();
-  for (const auto& [stream, answer] : std::exchange(streamed_, {})) answer->OnGivenUp();
+  for (const int32_t stream : Streamed()) GiveUp(stream);
   owner_->OnClosed(*this);
 }
 

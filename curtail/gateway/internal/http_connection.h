@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "curtail/base/clock.h"
@@ -64,8 +63,8 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   void AddBody(int32_t stream, std::string_view bytes, bool last);
   void Abort(int32_t stream);
   // Until Detach() `answer` hears of the reader of that stream. REQUIRES: not closed
-  void Attach(int32_t stream, StreamedAnswer* answer) { streamed_[stream] = answer; }
-  void Detach(int32_t stream) { streamed_.erase(stream); }
+  void Attach(int32_t stream, StreamedAnswer* answer) { AnswerOf(stream).parts = answer; }
+  void Detach(int32_t stream) { AnswerOf(stream).parts = nullptr; }
   // Bytes that have to leave before all of the stream's body has.
   size_t unsent(int32_t stream) const { return codec_->unsent(stream) + leaving(); }
   // Sends what is ready and goes on reading. May close the connection.
@@ -82,12 +81,25 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   bool in_request() const { return in_request_ || handshaking(); }
   // Bytes that it holds, requests and answers.
   size_t held() const { return held_; }
-  // How long its reader has taken next to nothing of what it is owed.
-  Nanos Stalled(TimePoint now) { return pace_.Look(owed(), taken_, now); }
+  // Cuts short the answers of which the reader has taken next to nothing for `limit`, and closes the
+  // connection if it takes nothing at all. Returns how many it ended. Call it now and then.
+  size_t CutStalled(TimePoint now, Nanos limit);
+  // Answers 503 to requests that are not whole, if there are any. False: it cannot, and holds them.
+  bool RefuseUnfinished();
 
   bool dirty = false;  // for the owner: it waits for a Flush()
 
  private:
+  // One that is to come, or has not left in full.
+  struct Answer {
+    int32_t stream = 0;
+    StreamedAnswer* parts = nullptr;  // it comes in parts
+    uint64_t added = 0;               // bytes of its body
+    Pace pace;
+  };
+  Answer& AnswerOf(int32_t stream);
+  // Answers that come in parts.
+  std::vector<int32_t> Streamed() const;
   bool handshaking() const { return tls_ != nullptr && !tls_->standing(); }
   // Bytes that have left the codec.
   size_t leaving() const { return plain_.size() + out_.size() - sent_; }
@@ -107,8 +119,10 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   void Note();
   // Tells the owner what the connection holds.
   void Account();
-  // Tells answers that come in parts what their readers have done.
+  // Tells answers that come in parts what their readers have done, and forgets those that have left.
   void TellAnswers();
+  // Tells one that its reader has gone.
+  void GiveUp(int32_t stream);
 
   const std::shared_ptr<Poller> poller_;
   const HttpLimits limits_;
@@ -134,7 +148,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   uint64_t taken_ = 0;  // bytes that the socket took
   uint64_t told_ = 0;   // of these, when the answers were told of room
   Pace pace_;
-  std::unordered_map<int32_t, StreamedAnswer*> streamed_;
+  std::vector<Answer> answers_;
 };
 
 }  // namespace curtail::gateway::internal

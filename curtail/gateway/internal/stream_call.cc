@@ -3,8 +3,9 @@
 // DESIGN. Backpressure goes through: what a reader does not take stays in its connection up to kMaxUnsent, then in replies_
 // up to kMaxReplies, and then the target's window for the stream runs out. The head leaves with the first message, or at the
 // next Look(): so an error that comes with it is still the status of the answer. Raw bytes have no place for a later one: it
-// breaks their answer off. A stream that holds replies while all
-// connections together hold too much is cut short when the next one comes, so the windows of many streams do not add up.
+// breaks their answer off. Once other answers need the room that is left, a stream goes on only when its reader has taken
+// all. A stream that holds replies while all connections together hold too much is cut short when the next one comes, so
+// the windows of many streams do not add up.
 #include "curtail/gateway/internal/stream_call.h"
 
 #include <algorithm>
@@ -48,7 +49,7 @@ StreamCall::~StreamCall() {
   const auto connection = asker_.connection.lock();
   if (connection != nullptr && !given_up_) connection->Detach(asker_.stream);
   owner_->OnHeld(-static_cast<ptrdiff_t>(held_));
-  Arrived();
+  OnRequestsLeft();
 }
 
 void StreamCall::Account() {
@@ -63,13 +64,9 @@ size_t StreamCall::unsent() const {
 
 bool StreamCall::over() const { return gone() && (given_up_ || (answered_ && unsent() == 0)); }
 
-void StreamCall::Look(TimePoint now, Nanos limit) {
-  if (given_up_) return;
-  if (const size_t left = unsent();
-      pace_.Look(left, added_ - std::min<uint64_t>(left, added_), now) > limit) {
-    return CutShort(absl::CancelledError("its reader does not read"));
-  }
-  if (answered_) return;
+void StreamCall::Look() {
+  if (given_up_ || answered_) return;
+  if (under_way_ > 0) PostTurn();
   if (streams() && head_come_ && !head_sent_ && !end_ && !asker_.form.raw())
     SendHead(reply_head(), kJsonLines);
   Pump();
@@ -79,11 +76,6 @@ void StreamCall::End(absl::Status why) {
   replies_.Clear();
   Account();
   Cancel(std::move(why));
-}
-
-void StreamCall::CutShort(absl::Status why) {
-  owner_->OnCutShort();
-  BreakOff(std::move(why));
 }
 
 void StreamCall::BreakOff(absl::Status why) {
@@ -110,13 +102,13 @@ bool StreamCall::NextRequest(std::string* message) {
 }
 
 void StreamCall::OnReply(std::string&& message) {
-  if (requests_.sent()) Arrived();
   if (given_up_) return;
   if (!streams() && !replies_.empty()) {
     return End(absl::UnimplementedError("more than one message in answer to a call of one reply"));
   }
   if (streams() && !replies_.empty() && !owner_->MayRead()) {
-    return CutShort(absl::ResourceExhaustedError("the gateway holds too much"));
+    owner_->OnCutShort();
+    return BreakOff(absl::ResourceExhaustedError("the gateway holds too much"));
   }
   replies_.Push(std::move(message));
   Account();
@@ -124,7 +116,7 @@ void StreamCall::OnReply(std::string&& message) {
 }
 
 void StreamCall::OnEnd(const absl::Status& status, ReplyMetadata&& metadata) {
-  Arrived();
+  OnRequestsLeft();
   end_ = status;
   metadata_ = std::move(metadata);
   if (!given_up_) Pump();
@@ -147,7 +139,7 @@ void StreamCall::Pump() {
   }
   if (given_up_) return;
   Account();
-  Read(replies_.bytes() <= kMaxReplies && owner_->MayRead());
+  Read(replies_.bytes() <= kMaxReplies && (unsent() == 0 || owner_->MayStream()));
   if (end_ && !answered_ && (replies_.empty() || !streams())) Finish();
 }
 
@@ -159,7 +151,6 @@ void StreamCall::SendHead(const Metadata& initial, std::string_view type) {
 void StreamCall::AddBody(std::string_view bytes, bool last) {
   const auto connection = asker_.connection.lock();
   if (connection == nullptr || connection->closed()) return;
-  added_ += bytes.size();
   connection->AddBody(asker_.stream, bytes, last);
   owner_->OnOutput(connection);
 }

@@ -10,10 +10,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "curtail/base/clock.h"
 #include "curtail/gateway/internal/answer_form.h"
 #include "curtail/gateway/internal/http_connection.h"
-#include "curtail/gateway/internal/pace.h"
 #include "curtail/gateway/internal/target_stream.h"
 #include "curtail/gateway/transcoder.h"
 #include "curtail/rpc/stream/message_queue.h"
@@ -43,8 +41,6 @@ class RequestSource {
   absl::StatusOr<bool> Next(std::string* message);
   // Bytes of all requests together.
   size_t size() const { return size_; }
-  // Next() has handed out all of them.
-  bool sent() const { return at_ > 0 && (one_ || at_ >= body_.size()); }
 
  private:
   const Transcoder* transcoder_ = nullptr;
@@ -70,7 +66,9 @@ class StreamCall final : public TargetStream, private StreamedAnswer {
     virtual void OnHeld(ptrdiff_t change) = 0;
     // The bytes of requests on their way to the target have become more, or fewer.
     virtual void OnUnderWay(ptrdiff_t change) = 0;
+    // There is room to read requests, and for streams that lag to grow.
     virtual bool MayRead() const = 0;
+    virtual bool MayStream() const = 0;
     // The answer, begun with 200, has ended with `status`.
     virtual void OnStreamEnd(const absl::Status& status) = 0;
     virtual void OnCutShort() = 0;
@@ -82,8 +80,8 @@ class StreamCall final : public TargetStream, private StreamedAnswer {
   StreamCall(Owner* owner, Asker asker, RequestSource requests);
   ~StreamCall();
 
-  // Looks at the reader: a call whose reader stalls for `limit` is cut short. Call it now and then.
-  void Look(TimePoint now, Nanos limit);
+  // Does what no event calls for. Call it now and then.
+  void Look();
   // Ends the call; its reader hears `why`.
   void End(absl::Status why);
   // True if it may be destroyed.
@@ -99,15 +97,13 @@ class StreamCall final : public TargetStream, private StreamedAnswer {
   void Finish();
   // Drops all, and says so by the connection's means.
   void BreakOff(absl::Status why);
-  // The same, counted.
-  void CutShort(absl::Status why);
   void Account();
-
-  // The target has the requests, or needs them no more.
-  void Arrived() { owner_->OnUnderWay(-static_cast<ptrdiff_t>(std::exchange(under_way_, 0))); }
 
   // TargetStream.
   bool NextRequest(std::string* message) override;
+  void OnRequestsLeft() override {
+    owner_->OnUnderWay(-static_cast<ptrdiff_t>(std::exchange(under_way_, 0)));
+  }
   void OnReplyHead() override { head_come_ = true; }
   void OnReply(std::string&& message) override;
   void OnEnd(const absl::Status& status, ReplyMetadata&& metadata) override;
@@ -121,8 +117,6 @@ class StreamCall final : public TargetStream, private StreamedAnswer {
   curtail::internal::MessageQueue replies_;
   size_t held_ = 0;       // of replies, as the owner knows it
   size_t under_way_ = 0;  // of requests, likewise
-  uint64_t added_ = 0;    // bytes of the answer
-  Pace pace_;
   bool head_come_ = false;
   bool head_sent_ = false;
   bool given_up_ = false;

@@ -63,11 +63,11 @@ void TargetStream::Cancel(absl::Status why) {
 void TargetStream::Read(bool on) {
   if (wanted_ == on) return;
   wanted_ = on;
-  if (open_) PostTurn();
+  PostTurn();
 }
 
 void TargetStream::PostTurn() {
-  if (std::exchange(turn_posted_, true)) return;
+  if (!open_ || std::exchange(turn_posted_, true)) return;
   connection_->Post(&turn_);
   StartedCall::Touch(*channel_->impl().client, connection_);
 }
@@ -94,6 +94,7 @@ void TargetStream::OnTurn(wire::Session& session, wire::StreamId id, bool posted
       return;
     }
   }
+  if (requests_ended_ && session.queued_bytes(id) == 0) OnRequestsLeft();
 }
 
 void TargetStream::Finished() {

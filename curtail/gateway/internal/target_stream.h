@@ -41,19 +41,22 @@ class TargetStream : public Timer,
   TargetStream() = default;
   ~TargetStream() = default;
 
+  // Goes on with the requests, soon.
+  void PostTurn();
+
   // Until OnEnd().
   const Metadata& reply_head() const { return ClientCall::metadata.initial; }
 
   // The next request of the client. False: there is none. It may Cancel().
   virtual bool NextRequest(std::string* message) = 0;
+  // The requests have left. The last of them may do so unseen: PostTurn() looks again.
+  virtual void OnRequestsLeft() = 0;
   // The initial metadata has come: reply_head(). Not of a reply that is a status alone.
   virtual void OnReplyHead() = 0;
   virtual void OnReply(std::string&& message) = 0;
   virtual void OnEnd(const absl::Status& status, ReplyMetadata&& metadata) = 0;
 
  private:
-  void PostTurn();
-
   // ClientStreamEvents.
   void OnStanding() final {}
   void OnHead() final { OnReplyHead(); }

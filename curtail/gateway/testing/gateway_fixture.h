@@ -6,8 +6,11 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +23,24 @@
 #include "gtest/gtest.h"
 
 namespace curtail::gateway {
+
+// A frame of HTTP/2.
+inline std::string Frame(char type, char flags, uint32_t stream, std::string_view payload) {
+  std::string frame;
+  for (const int shift : {16, 8, 0}) frame += static_cast<char>(payload.size() >> shift);
+  frame += {type, flags};
+  for (const int shift : {24, 16, 8, 0}) frame += static_cast<char>(stream >> shift);
+  return frame.append(payload);
+}
+// A client's beginning of HTTP/2, whose streams have no window until it opens them.
+inline std::string ParkingPreface() {
+  return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(4, 0, 0, {"\0\4\0\0\0\0", 6});
+}
+// The head of a GET, which is all of it.
+inline std::string GetFrame(uint32_t stream, std::string_view path) {
+  return Frame(1, 5, stream,
+               Join("\x82\x86\x04", std::string(1, static_cast<char>(path.size())), path, "\1\1x"));
+}
 
 // A client's socket. Its reads wait for kMaxTestWait at most.
 class Peer {
@@ -146,6 +167,22 @@ class GatewayTest : public testing::Test {
     peer.Write(Join("\r\n", body));
     return peer.Read();
   }
+
+  // Waits until `done` holds.
+  template <class Done>
+  static bool Await(Done done) {
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    while (!done() && !deadline.Expired()) std::this_thread::yield();
+    return done();
+  }
+  // A request with a body of JSON.
+  static std::string Post(std::string_view path, std::string_view body) {
+    return Join("POST ", path,
+                " HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ", body.size(),
+                "\r\n\r\n", body);
+  }
+  // One that the gateway answers itself.
+  static constexpr char kNowhere[] = "GET /nowhere HTTP/1.1\r\nhost: x\r\n\r\n";
 
   LibraryService* library_ = nullptr;  // the server's
   GatewayOptions options_;

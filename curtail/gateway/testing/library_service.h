@@ -56,7 +56,7 @@ class LibraryService final : public library::Library::Service {
   }
   absl::Status Watch(Context& ctx, const library::WatchRequest& request,
                      StreamWriter<library::Book>& stream) override {
-    ctx.AddInitialMetadata("x-shelf", request.shelf());
+    ctx.AddInitialMetadata("x-shelf", request.shelf().substr(0, 100));
     ctx.AddTrailingMetadata("x-sent", std::to_string(request.count()));
     if (request.early()) stream.SendInitialMetadata();
     library::Book book;
