@@ -187,10 +187,10 @@ void AwaitState(const Stub& queue, Enough enough) {
     ++looks;
     // A connection to a process that was killed.
     ASSERT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
-    ASSERT_FALSE(deadline.Expired())
-        << state.waiting() << " jobs wait, " << state.delivered() << " are delivered, "
-        << state.failed_attempts() << " attempts failed; " << looks << " looks, the longest took "
-        << InMillis(longest) << " ms; the last: " << status;
+    ASSERT_FALSE(deadline.Expired()) << state.waiting() << " jobs wait, " << state.delivered()
+                                     << " are delivered, " << state.failed_attempts() << " attempts failed; "
+                                     << looks << " looks, the longest took " << InMillis(longest)
+                                     << " ms; the last: " << status;
   }
 }
 

@@ -160,7 +160,7 @@ class Online final : public Policy {
     const std::optional<double> known = knowledge_.P99(config, bucket);
     if (!known || bucket != bucket_ || config != drift_of_) ForgetDrift(), drift_of_ = config;
     if (!known || bucket != bucket_) return;
-    // What is known learns from these windows, too, so it counts as it was before the first of them.
+    // The known p99 learns from these windows, too, so it counts as it was before the first of them.
     if (drifting_ == 0 && recent_.weight() == 0) known_before_ = *known;
     recent_.Merge(window.latencies);
     recent_length_ += window.length;
