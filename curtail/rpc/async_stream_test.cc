@@ -133,6 +133,10 @@ TEST_P(AsyncStreamTest, CancellationEndsAReadAndAWrite) {
   EXPECT_THAT(seen_.log.Await(2), testing::ElementsAre("CANCELLED", "CANCELLED"));
 }
 
+TEST_P(AsyncStreamTest, AHandlersContextCancelledByAnotherThreadEndsItsWait) {
+  ExpectCancelEndsAWait("Wait", seen_);
+}
+
 TEST_P(AsyncStreamTest, CancellationReachesTheLeaf) {
   Context ctx(kMaxTestWait);
   Stream stream = Open(ctx, "Relay");

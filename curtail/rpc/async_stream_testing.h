@@ -29,9 +29,10 @@ struct AsyncSeen {
     log.Add(std::string(absl::StatusCodeToString(status.code())));
     return status;
   }
-  Gate entered;                 // each handler that waits has come here; open
-  std::atomic<int> written{0};  // by the last handler that counts
-  Log log;                      // the codes by which handlers that tell ended
+  Gate entered;                          // each handler that waits has come here; open
+  std::atomic<Context*> waits{nullptr};  // of the last Wait() that has come there
+  std::atomic<int> written{0};           // by the last handler that counts
+  Log log;                               // the codes by which handlers that tell ended
 };
 
 class AsyncStreamService final : public Service {
@@ -42,7 +43,7 @@ class AsyncStreamService final : public Service {
   std::vector<MethodHandler> Handlers() override {
     return {
         Bidirectional("Chat", [](Context& ctx, AsyncBoth& stream) { return Chat(ctx, stream); }),
-        Bidirectional("Wait", [this](Context&, AsyncBoth& stream) { return Wait(stream); }),
+        Bidirectional("Wait", [this](Context& ctx, AsyncBoth& stream) { return Wait(ctx, stream); }),
         Bidirectional("Short", [this](Context& ctx, AsyncBoth& stream) { return Short(ctx, stream); }),
         Bidirectional("Never", [this](Context& ctx, AsyncBoth& stream) { return NeverRead(ctx, stream); }),
         Bidirectional("Relay", [this](Context& ctx, AsyncBoth& stream) { return Relay(ctx, stream); }),
@@ -75,7 +76,8 @@ class AsyncStreamService final : public Service {
     co_return stream.status();
   }
   // Waits for one message.
-  Coroutine Wait(AsyncBoth& stream) {
+  Coroutine Wait(Context& ctx, AsyncBoth& stream) {
+    seen_->waits = &ctx;
     seen_->entered.Pass();
     StringValue in;
     const bool came = co_await stream.Read(&in);
@@ -84,7 +86,7 @@ class AsyncStreamService final : public Service {
   Coroutine Short(Context& ctx, AsyncBoth& stream) {
     seen_->entered.Pass();
     ctx.ShortenDeadline(Deadline::In(milliseconds(30)));
-    return Wait(stream);
+    return Wait(ctx, stream);
   }
   // Writes to a client that does not read, for a while if there is a shorter deadline.
   Coroutine NeverRead(Context& ctx, AsyncBoth& stream) {
@@ -203,6 +205,8 @@ class StreamMidTier : public testing::TestWithParam<const char*> {
   void ExpectUploads();
   void ExpectLeavesAreCancelled();
   void ExpectBackpressure(int most_bytes);
+  // `method` leads to a Wait(), which tells `seen`.
+  void ExpectCancelEndsAWait(const std::string& method, AsyncSeen& seen);
 
   AsyncSeen leaf_seen_;
   AsyncSeen seen_;
@@ -266,6 +270,16 @@ inline void StreamMidTier::ExpectBackpressure(int most_bytes) {
   }
   EXPECT_THAT(leaf_seen_.log.Await(1), testing::ElementsAre("CANCELLED"));
   EXPECT_THAT(seen_.log.Await(1), testing::ElementsAre("CANCELLED"));
+}
+
+inline void StreamMidTier::ExpectCancelEndsAWait(const std::string& method, AsyncSeen& seen) {
+  Context ctx(2 * kMaxTestWait);  // a deadline ends the wait, too
+  Stream stream = Open(ctx, method);
+  ASSERT_TRUE(seen.entered.AwaitArrivals(1));
+  Stream other = Open(ctx, "Chat");
+  Exchange(other, 20);  // meanwhile it begins to wait
+  seen.waits.load()->Cancel();
+  EXPECT_THAT(seen.log.Await(1), testing::ElementsAre("CANCELLED"));
 }
 
 }  // namespace curtail

@@ -111,6 +111,10 @@ TEST_P(InProcessStreamTest, AStreamThatIsLeftIsCancelled) { ExpectLeavesAreCance
 
 TEST_P(InProcessStreamTest, AClientThatStopsReadingStopsTheLeaf) { ExpectBackpressure(32 << 20); }
 
+TEST_P(InProcessStreamTest, AHandlersContextCancelledByAnotherThreadEndsItsWait) {
+  ExpectCancelEndsAWait("Leave", leaf_seen_);
+}
+
 TEST_P(InProcessStreamTest, CancellationReachesTheLeaf) {
   Context ctx(kMaxTestWait);
   Stream stream = Open(ctx, "Pump");

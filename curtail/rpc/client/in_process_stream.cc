@@ -20,6 +20,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/exec/executor.h"
 #include "curtail/exec/fiber.h"
+#include "curtail/rpc/cancellable.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/client/in_process_call.h"
@@ -196,7 +197,7 @@ class CallerEnd final : public LocalEnd {
 };
 
 // The handler's end, and its run.
-class LocalStream final : private LocalEnd, private Task {
+class LocalStream final : private LocalEnd, private Task, private Cancellable {
  public:
   LocalStream(Context& caller, Channel& channel, std::string_view path)
       : LocalEnd(context_),
@@ -207,6 +208,7 @@ class LocalStream final : private LocalEnd, private Task {
         caller_(caller) {
     peer_ = &caller_;
     caller_.Connect(this);
+    context_.Attach(*this);
     if (caller.observed() != nullptr) {
       caller.observed()->ChildLeaves(
           {.within = caller.within(), .path = path, .target = service_.name(), .called = Now()},
@@ -241,7 +243,11 @@ class LocalStream final : private LocalEnd, private Task {
   }
 
  private:
-  ~LocalStream() = default;
+  ~LocalStream() { context_.Detach(*this); }
+  void OnCancel() override {
+    MutexLock lock(mu_);
+    WakeAll();
+  }
   void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
 
   absl::Status Refusal() const {

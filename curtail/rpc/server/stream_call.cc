@@ -13,12 +13,13 @@
 #include "curtail/base/strings.h"
 #include "curtail/exec/executor.h"
 #include "curtail/exec/fiber.h"
+#include "curtail/rpc/cancellable.h"
 #include "curtail/rpc/stream/stream_pipe.h"
 
 namespace curtail::internal {
 namespace {
 
-class StreamCall final : public ServerCall, private StreamPipe {
+class StreamCall final : public ServerCall, private StreamPipe, private Cancellable {
  public:
   explicit StreamCall(std::atomic<int64_t>* held) : StreamPipe(ServerCall::context_, nullptr, held) {}
 
@@ -58,7 +59,11 @@ class StreamCall final : public ServerCall, private StreamPipe {
             "no thread is free for another stream; raise max_threads, or use a fiber model");
       }
     }
-    if (status.ok()) status = RunHandler();
+    if (status.ok()) {
+      ServerCall::context_.Attach(*this);
+      status = RunHandler();
+      ServerCall::context_.Detach(*this);
+    }
     End(std::move(status));
     Unref();
   }
@@ -69,15 +74,22 @@ class StreamCall final : public ServerCall, private StreamPipe {
     delete this;
   }
   void NeverRun(absl::StatusCode) override {}
+  // Perhaps by another request of this server.
+  void OnCancel() override {
+    MutexLock lock(mu_);
+    WakeAll();
+  }
 
   // The object may be gone when this returns.
   void Start(const WaitHint& hint) {
     Suspend(hint);
     BeginTurn();
+    ServerCall::context_.Attach(*this);
     method_->handler.start_stream(
         ServerCall::context_, *this,
         [](void* self, absl::Status status) {
           auto* const call = static_cast<StreamCall*>(self);
+          call->context().Detach(*call);
           call->End(call->Whole(std::move(status)));
           call->StopSuspending();
           call->Unref();
