@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace curtail::social {
 
@@ -11,22 +12,24 @@ constexpr Nanos kGrace = std::chrono::seconds(2);
 DownloadPlaces::DownloadPlaces(size_t most, uint64_t rate, const TimeSource& time)
     : rate_(static_cast<double>(rate)), time_(time), places_(most) {}
 
-DownloadPlaces::Hold::Hold(DownloadPlaces& places) : places_(places) {
+DownloadPlaces::Hold::Hold(DownloadPlaces& places, Context& download) : places_(places) {
   const TimePoint now = places.time_.Now();
   MutexLock lock(places.mu_);
   const auto place = std::ranges::min_element(places.places_, {}, &Place::due);
-  if (place->due >= now || places.holds_ >= 2 * places.places_.size()) return;
-  ++places.holds_;
+  if (place->due >= now) return;
+  if (place->holder != 0) place->download->Cancel();
   holder_ = ++places.last_holder_;
-  *place = {.holder = holder_, .due = now + kGrace};
+  *place = {.holder = holder_, .download = &download, .due = now + kGrace};
   place_ = static_cast<size_t>(place - places.places_.begin());
 }
 
-DownloadPlaces::Hold::~Hold() {
-  if (holder_ == 0) return;
+bool DownloadPlaces::Hold::End() {
+  if (holder_ == 0) return false;
   MutexLock lock(places_.mu_);
-  --places_.holds_;
-  if (Place& place = places_.places_[place_]; place.holder == holder_) place = {};
+  Place& place = places_.places_[place_];
+  if (place.holder != std::exchange(holder_, 0)) return false;
+  place = {};
+  return true;
 }
 
 bool DownloadPlaces::Hold::Ask(uint64_t bytes) {

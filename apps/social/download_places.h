@@ -9,14 +9,15 @@
 
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
+#include "curtail/rpc/context.h"
 
 namespace curtail::social {
 
 // A DownloadPlaces has so many places. A download that finds none goes away instead of waiting. Thread-safe.
 //
 // A reader is behind once it has held a place for 2 s and for as long as the bytes that it took need at the least rate. It
-// keeps the place all the same, as one does that shows a paused video, until another download needs it. A download that lost
-// its place is told when it asks next. As many of them as there are places may be left; then no other takes one away.
+// keeps the place all the same, as one does that shows a paused video, until another download needs it. A download that loses
+// its place is cancelled at once.
 class DownloadPlaces {
  public:
   // So many of the bytes that were asked for are on their way to the reader, and not yet taken.
@@ -25,9 +26,9 @@ class DownloadPlaces {
   // A Hold has a place, or not, until its end. Thread-compatible.
   class Hold {
    public:
-    // Takes a free place, or else that of the reader that is most behind.
-    explicit Hold(DownloadPlaces& places);
-    ~Hold();
+    // Takes a free place, or else that of the reader that is most behind. `download` is cancelled if another takes the place.
+    Hold(DownloadPlaces& places, Context& download);
+    ~Hold() { End(); }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
 
@@ -35,6 +36,8 @@ class DownloadPlaces {
     explicit operator bool() const { return holder_ != 0; }
     // So many bytes more are asked for. False: it has no place, or no longer.
     bool Ask(uint64_t bytes);
+    // Gives the place back. False: it had none, or none any more. The download is not cancelled from now on.
+    bool End();
 
    private:
     DownloadPlaces& places_;
@@ -49,6 +52,7 @@ class DownloadPlaces {
  private:
   struct Place {
     uint64_t holder = 0;               // 0: none
+    Context* download = nullptr;       // its
     TimePoint due = TimePoint::min();  // its holder is behind from then on
   };
 
@@ -57,7 +61,6 @@ class DownloadPlaces {
   Mutex mu_;
   std::vector<Place> places_ CURTAIL_GUARDED_BY(mu_);
   uint64_t last_holder_ CURTAIL_GUARDED_BY(mu_) = 0;
-  size_t holds_ CURTAIL_GUARDED_BY(mu_) = 0;  // that found a place, and may have lost it
 };
 
 }  // namespace curtail::social

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <list>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -239,6 +240,8 @@ TEST_P(ImpatientMediaTest, UploadsThatNoPostTakesExpire) {
 // One image is read at once, and one video, of which the fixture's reader has taken some.
 class FewDownloadsTest : public MediaTest {
  protected:
+  using Reader = ClientReader<google::api::HttpBody>;
+
   // `rate`: KiB a second that a reader takes, or is behind.
   explicit FewDownloadsTest(const char* rate) : MediaTest({"--downloads", "1", "--download-rate", rate}) {}
 
@@ -249,12 +252,15 @@ class FewDownloadsTest : public MediaTest {
     ASSERT_TRUE(Upload(ann_, video_.substr(0, kPart), "video/mp4", &item_, video_.size()).ok());
     for (size_t at = kPart; at < video.size(); at += kPart)
       ASSERT_TRUE(Append(ann_, item_.id(), at, video.substr(at, kPart)).ok()) << at;
+    reader_.emplace(Begin());
+    for (google::api::HttpBody part; read_.size() < 2u << 20; read_ += part.data())
+      ASSERT_TRUE(reader_->Read(&part)) << reader_->Finish();
+  }
+  Reader Begin() {
     PostRequest request;
     request.set_token(ann_.token());
     request.set_id(item_.id());
-    reader_.emplace(app_.Front().DownloadMedia(ctx_, request));
-    for (google::api::HttpBody part; read_.size() < 2u << 20; read_ += part.data())
-      ASSERT_TRUE(reader_->Read(&part)) << reader_->Finish();
+    return app_.Front().DownloadMedia(ctx_, request);
   }
   absl::Status ReadOn() {
     for (google::api::HttpBody part; reader_->Read(&part);) read_ += part.data();
@@ -267,7 +273,7 @@ class FewDownloadsTest : public MediaTest {
 
  private:
   Context ctx_{3 * kMaxTestWait};
-  std::optional<ClientReader<google::api::HttpBody>> reader_;
+  std::optional<Reader> reader_;
 };
 
 // It is behind after minutes.
@@ -314,6 +320,21 @@ TEST_P(ImpatientDownloadsTest, AReaderThatIsBehindLosesItsPlaceToAnother) {
   status = ReadOn();
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
   EXPECT_LT(read_.size(), video_.size());
+}
+
+// Each takes the place of the one before it, which has not read on since.
+TEST_P(ImpatientDownloadsTest, ReadersThatStandStillAreInNoOthersWay) {
+  std::list<Reader> readers;
+  const Deadline deadline = Deadline::In(2 * kMaxTestWait);
+  for (int i = 0; i < 3; ++i) {
+    google::api::HttpBody part;
+    while (!readers.emplace_back(Begin()).Read(&part)) {
+      ASSERT_FALSE(deadline.Expired()) << i << ": " << readers.back().Finish();
+      readers.pop_back();
+    }
+  }
+  const absl::Status status = ReadOn();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
 }
 
 // A write beyond a bound of the process fails, as on a full disk.

@@ -128,17 +128,26 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     if (!co_await stream.Read(&query)) co_return NotThere();
     MediaItem item;
     if (absl::Status seen = co_await See(ctx, query, &item); !seen.ok()) co_return seen;
-    DownloadPlaces::Hold place(item.type().starts_with("video/") ? videos : images);
+    DownloadPlaces::Hold place(item.type().starts_with("video/") ? videos : images, ctx);
     if (!place) co_return TooMany("downloads");
     ctx.ShortenDeadline(Deadline::In(kMostReadTime));
+    const absl::Status sent = co_await Send(item, place, stream);
+    if (!place.End()) co_return Lost();
+    co_return sent;
+  }
+
+  // A part each time that the other end asks for one.
+  Coroutine Send(const MediaItem& item, DownloadPlaces::Hold& place,
+                 AsyncServerStream<FileQuery, google::api::HttpBody>& stream) {
     const MediaFiles::Reader file = co_await Offloading([&] { return files.Open(item.id()); });
     if (file == nullptr) co_return NotThere();
+    FileQuery query;
     bool asks = true;
     for (uint64_t left = item.bytes(), bytes = 0; left > 0; left -= bytes) {
       if (asks && left < item.bytes()) asks = co_await stream.Read(&query);
       if (!asks && !stream.status().ok()) co_return stream.status();
       bytes = std::min<uint64_t>(left, kReadBytes);
-      if (!place.Ask(bytes)) co_return absl::DeadlineExceededError("another reader needs the place");
+      if (!place.Ask(bytes)) co_return Lost();
       google::api::HttpBody part;  // gone while the next is waited for
       part.set_content_type(item.type());
       std::string& into = *part.mutable_data();
@@ -195,6 +204,7 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
       Log(Severity::kError, Join("media-frontend: ", Message(why)));
   }
 
+  static absl::Status Lost() { return absl::DeadlineExceededError("another reader needs the place"); }
   static absl::Status NotThere() { return absl::NotFoundError("there is no such media"); }
   static absl::Status TooMany(std::string_view what) {
     return absl::ResourceExhaustedError(Join("too many ", what, " at once; try again"));
