@@ -113,12 +113,13 @@ TEST(Render, AGatewayIsReplacedWithoutALoss) {
   EXPECT_THAT(ArgsOf(objects["Deployment shop-gateway"]), Contains("--linger=10s"));
   EXPECT_EQ(gateway["strategy"]["type"].as<std::string>(), "RollingUpdate");
   EXPECT_EQ(gateway["strategy"]["rollingUpdate"]["maxUnavailable"].as<int>(), 0);
-  EXPECT_EQ(gateway["template"]["spec"]["terminationGracePeriodSeconds"].as<int>(), 10 + 30 + 5);
+  EXPECT_EQ(gateway["template"]["spec"]["terminationGracePeriodSeconds"].as<int>(), 10 + 10 + 30 + 5);
   EXPECT_TRUE(gateway["template"]["spec"]["containers"][0]["readinessProbe"].IsDefined());
   EXPECT_FALSE(objects["Service shop-gateway"]["spec"]["clusterIP"].IsDefined()) << "it has an address";
 }
 
-// The flags of a gateway are durations, those of a curtail service numbers.
+// The flags of a gateway are durations, those of a curtail service numbers. A request that begins before the drain may take
+// 10 s to come whole, and then its call.
 TEST(Render, NoProcessIsKilledWhileItEnds) {
   const auto grace = [](const std::string& flags, const std::string& variables = "") {
     const Plan plan = PlanOf(absl::StrCat("application: a\n", variables, R"(services:
@@ -135,14 +136,14 @@ TEST(Render, NoProcessIsKilledWhileItEnds) {
     EXPECT_EQ(container["stop_grace_period"].as<std::string>(), absl::StrCat(seconds, "s"));
     return seconds;
   };
-  EXPECT_EQ(grace(""), 10 + 30 + 5);
-  EXPECT_EQ(grace(" --linger 60s"), 60 + 30 + 5);
-  EXPECT_EQ(grace(" --linger=0 --timeout=1m"), 60 + 5);
+  EXPECT_EQ(grace(""), 10 + 10 + 30 + 5);
+  EXPECT_EQ(grace(" --linger 60s"), 60 + 10 + 30 + 5);
+  EXPECT_EQ(grace(" --linger=0 --timeout=1m"), 10 + 60 + 5);
   EXPECT_EQ(grace(" --linger 90500ms --drain 2m"), 91 + 120 + 5);
-  EXPECT_EQ(grace(" --drain=500ms --timeout=2s"), 10 + 10 + 5) << "the front end has 10 s";
+  EXPECT_EQ(grace(" --drain=500ms --timeout=2s"), 10 + 10 + 2 + 5);
   EXPECT_EQ(grace(" --drain ${long}", "variables: {long: 1m30s}\n"), 10 + 90 + 5);
   for (const char* refused : {"60", "1e9h", "inf", "-5s", "soon"})
-    EXPECT_EQ(grace(absl::StrCat(" --drain ", refused)), 10 + 30 + 5) << refused;
+    EXPECT_EQ(grace(absl::StrCat(" --drain ", refused)), 10 + 10 + 30 + 5) << refused;
 }
 
 TEST(Render, PodsLogJson) {

@@ -25,6 +25,7 @@ constexpr double kScaledShare = 0.7;    // of its limit, that a pod uses before 
 constexpr int kResolveSeconds = 5;      // between the look-ups of a caller
 constexpr int kUsualDrainSeconds = 10;  // of curtail's programs
 constexpr int kUsualCallSeconds = 30;   // of curtail-gateway
+constexpr int kRequestSeconds = 10;     // likewise: for a request to come whole
 constexpr absl::Duration kLongestEnd = absl::Hours(24);  // that they take as a time to drain, or to linger
 constexpr int kSeenSeconds = 30 + kResolveSeconds;       // the usual DNS of a cluster keeps answers for 30 s
 
@@ -362,8 +363,8 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
       plan.drain_s = std::max(plan.drain_s, SecondsIn(*command, "--drain", gateway, kUsualDrainSeconds));
       if (gateway) {
         service.linger_s = std::max(service.linger_s, SecondsIn(*command, "--linger", gateway, 0));
-        service.call_s =
-            std::max(service.call_s, SecondsIn(*command, "--timeout", gateway, kUsualCallSeconds));
+        service.call_s = std::max(
+            service.call_s, kRequestSeconds + SecondsIn(*command, "--timeout", gateway, kUsualCallSeconds));
       }
       service.workloads[static_cast<size_t>(i)].command = *std::move(command);
     }

@@ -54,8 +54,8 @@ struct ServicePlan {
   // True of a program of another make that calls the entry, and so speaks TLS where the entry does.
   bool calls_entry = false;
 
-  // Of a curtail-gateway: so long it serves on after SIGTERM, before it drains, and so long a call may take, which it
-  // waits for.
+  // Of a curtail-gateway: so long it serves on after SIGTERM, before it drains. So long a request may take from its first
+  // byte to its answer, which it waits for.
   int linger_s = 0, call_s = 0;
 
   bool keeps_data() const { return !spec->keeps.empty(); }
