@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kJobsAtOnce = 64;
 constexpr int64_t kFirstRetryMs = 50, kLastRetryMs = 10'000;
-constexpr Nanos kIdleLook =
-    std::chrono::seconds(1);  // at no jobs: a process that this one replaces may still put some
+// Without jobs: a process that this one replaces may still put some.
+constexpr Nanos kIdleLook = std::chrono::seconds(1);
 
 int64_t NowMs() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();

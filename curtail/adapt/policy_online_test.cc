@@ -165,10 +165,10 @@ class World {
   std::map<std::string, int> chosen_;
 };
 
-PolicyOptions Options(uint64_t seed) {
+PolicyOptions Options(uint64_t seed, const std::vector<Queue>& queues = kBefore) {
   PolicyOptions options;
   options.seed = seed;
-  for (const Queue& q : kBefore) options.configs.push_back(ConfigOf(q.config));
+  for (const Queue& q : queues) options.configs.push_back(ConfigOf(q.config));
   return options;
 }
 
@@ -286,10 +286,7 @@ TEST(Online, AMomentOfAnotherLoadMovesNothingBetweenEquals) {
   const std::vector<Queue> queues = {{"FIB1", 450, 9500}, {"SDB1-8", 440, 9500}};
   int asked = 0;
   for (uint64_t seed = 91; seed < 101; ++seed) {
-    PolicyOptions options;
-    options.seed = seed;
-    for (const Queue& queue : queues) options.configs.push_back(ConfigOf(queue.config));
-    World world(MakePolicy("online", nullptr, options).value(), seed, "FIB1");
+    World world(MakePolicy("online", nullptr, Options(seed, queues)).value(), seed, "FIB1");
     world.Run(queues, 1800, [](double) { return 700.0; });
     if (world.on_trial()) continue;
     ++asked;
@@ -307,10 +304,7 @@ TEST(Online, AConfigOfHalfTheP99WinsSoon) {
   for (const auto& [load, seconds] : {std::pair(300.0, 600), {1500.0, 120}, {6000.0, 120}}) {
     int won = 0;
     for (uint64_t seed = 121; seed < 131; ++seed) {
-      PolicyOptions options;
-      options.seed = seed;
-      for (const Queue& queue : queues) options.configs.push_back(ConfigOf(queue.config));
-      World world(MakePolicy("online", nullptr, options).value(), seed, "FIB1");
+      World world(MakePolicy("online", nullptr, Options(seed, queues)).value(), seed, "FIB1");
       world.Run(queues, seconds, [rate = load](double) { return rate; });
       won += world.config() == "SDB1-8" ? 1 : 0;
     }
@@ -357,10 +351,8 @@ TEST(Online, ANoisyMachineDoesNotMakeItWander) {
   const auto load = [](double) { return 1200.0; };
   double worst = 0, sum = 0;
   for (uint64_t seed = 101; seed < 111; ++seed) {
-    PolicyOptions options;
-    options.seed = seed;
+    PolicyOptions options = Options(seed, queues);
     options.slo = std::chrono::milliseconds(50);
-    for (const Queue& queue : queues) options.configs.push_back(ConfigOf(queue.config));
     World world(MakePolicy("online", nullptr, options).value(), seed, "FIB1");
     world.MakeNoisy();
     world.Run(queues, 60, load);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "curtail/base/strings.h"
 
@@ -104,12 +105,16 @@ class Forgetful final : public Resolver {
   bool asked_ = false;
 };
 
+std::unique_ptr<PartialResolver> WithAForgetful(Nanos keeps) {
+  std::vector<std::unique_ptr<Resolver>> each;
+  each.push_back(std::move(ParseTarget("127.0.0.1:80")->resolver));
+  each.push_back(std::make_unique<Forgetful>());
+  return Together(std::move(each), keeps);
+}
+
 TEST(Target, OfSeveralAnOldAnswerIsForgottenInTime) {
   for (const Nanos keeps : {Nanos(std::chrono::hours(1)), Nanos::zero()}) {
-    std::vector<std::unique_ptr<Resolver>> each;
-    each.push_back(std::move(ParseTarget("127.0.0.1:80")->resolver));
-    each.push_back(std::make_unique<Forgetful>());
-    const auto together = Together(std::move(each), keeps);
+    const auto together = WithAForgetful(keeps);
     bool complete = false;
     EXPECT_EQ(together->ResolveParts(&complete)->size(), 2u);
     EXPECT_TRUE(complete);
@@ -123,10 +128,7 @@ TEST(Target, OfSeveralAnAnswerIsKeptFromItsFirstFailureOn) {
   const auto let_pass = [&] {
     for (const TimePoint begun = Now(); Now() - begun <= kKeeps;) std::this_thread::yield();
   };
-  std::vector<std::unique_ptr<Resolver>> each;
-  each.push_back(std::move(ParseTarget("127.0.0.1:80")->resolver));
-  each.push_back(std::make_unique<Forgetful>());
-  const auto together = Together(std::move(each), kKeeps);
+  const auto together = WithAForgetful(kKeeps);
   bool complete = false;
   EXPECT_EQ(together->ResolveParts(&complete)->size(), 2u);
   let_pass();
