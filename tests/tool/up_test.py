@@ -295,6 +295,7 @@ def test_refuses(tools):
     for flag in ("--scale", "--dashboard"):
         code, out, err = tools.run("up", flag, "hdsearch", "--dry-run")
         assert code == 0 and "--service mid-tier" in out, (flag, code, err)
+        refused(104, ['did you mean "hdsearch"'], flag, "hdsearc", "--dry-run")
     refused(104, ["APP is required"], "--scale", "2", "--dry-run")
     refused(104, ["APP is required"], "--scale", "--dry-run")
     code, out, err = tools.run("render", "--scale", "hdsearch", "--to", "kubernetes")

@@ -379,17 +379,22 @@ std::vector<std::string> GivenFlags(const CLI::App& command) {
   return given;
 }
 
-// A flag whose value may be left out does not take the application for it: `up --scale social` starts social.
+// A flag whose value may be left out does not take the application for it: `up --scale social` starts social. Where no word
+// is an application, the one behind the flag is meant as one, misspelt, unless it may be the value.
 void LeaveApplications(std::vector<std::string>* words) {
   constexpr std::pair<std::string_view, std::string_view> kDefaults[] = {{"--scale", kPaperScale},
                                                                          {"--dashboard", "0"}};
   const std::vector<std::string> names = absl::StrSplit(ApplicationNames(), ", ");
+  const auto application = [&](const std::string& word) {
+    return std::find(names.begin(), names.end(), word) != names.end() || absl::EndsWith(word, ".yaml");
+  };
+  const bool named = std::any_of(words->begin(), words->end(), application);
   for (size_t i = 0; i + 1 < words->size(); ++i) {
     const std::string& next = (*words)[i + 1];
-    const bool application =
-        std::find(names.begin(), names.end(), next) != names.end() || absl::EndsWith(next, ".yaml");
+    const bool meant = !named && !next.starts_with('-') && next != kPaperScale &&
+                       next.find_first_of("0123456789:") == std::string::npos;
     for (const auto& [flag, value] : kDefaults) {
-      if (application && (*words)[i] == flag) (*words)[i] = Join(flag, "=", value);
+      if ((meant || application(next)) && (*words)[i] == flag) (*words)[i] = Join(flag, "=", value);
     }
   }
 }
