@@ -1,6 +1,6 @@
 # curtail_precompile(TARGET KIND): TARGET's sources begin with headers of others that most sources include, compiled once a KIND of
 # flags: a quarter of the time of a batch of a unity build.
-#   library      as curtail's libraries are compiled
+#   library      as libraries are compiled, optimised as their build is
 #   unoptimised  as curtail_unoptimised() has a library compiled
 #   test         as test programs are compiled, with GoogleTest
 #

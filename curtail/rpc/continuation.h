@@ -5,6 +5,7 @@
 #pragma once
 
 #include <concepts>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -67,21 +68,23 @@ class TypedResponder {
 
 namespace internal {
 
+// A continuation handler over a message of the type that it expects.
+using AnyContinuation =
+    std::function<void(Context& ctx, const google::protobuf::MessageLite& request, Responder responder)>;
+
+// `types` is static.
+MethodHandler ContinuationMethodOf(std::string_view name, const MessageTypes& types, AnyContinuation method);
+
 // For generated code. `method` is called as method(ctx, const Request&, TypedResponder<Reply>);
 // `request` lives until it returns.
 template <class Request, class Reply, class F>
-MethodHandler ContinuationMethod(std::string name, F method) {
-  MethodHandler handler;
-  handler.name = std::move(name);
-  handler.continuation = [method](Context& ctx, std::string_view bytes, Responder responder) {
-    const auto messages = Recycler<Messages<Request, Reply>>::Borrow();
-    messages->Saw(bytes.size());
-    if (absl::Status parsed = ParseRequest(bytes, &messages->request); !parsed.ok()) {
-      return responder.Finish(std::move(parsed));
-    }
-    method(ctx, std::as_const(messages->request), TypedResponder<Reply>(std::move(responder)));
-  };
-  return handler;
+MethodHandler ContinuationMethod(std::string_view name, F method) {
+  return ContinuationMethodOf(
+      name, kMessageTypes<Request, Reply>,
+      [method = std::move(method)](Context& ctx, const google::protobuf::MessageLite& request,
+                                   Responder responder) {
+        method(ctx, static_cast<const Request&>(request), TypedResponder<Reply>(std::move(responder)));
+      });
 }
 
 }  // namespace internal

@@ -1,10 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/coroutine.h"
 
+#include <exception>
+
 #include "curtail/base/strings.h"
 #include "curtail/exec/parker.h"
+#include "curtail/exec/recycler.h"
 
 namespace curtail::internal {
+namespace {
+
+// A request of an asynchronous model, until its answer.
+struct Answering : InBlock {
+  Answering(MessageTypes::Lease m, Responder r) : messages(std::move(m)), responder(std::move(r)) {}
+  MessageTypes::Lease messages;
+  Responder responder;
+  std::optional<Coroutine> coroutine;
+  static void Done(void* arg) {
+    const std::unique_ptr<Answering> self(static_cast<Answering*>(arg));
+    std::string* const out = self->responder.reply();
+    absl::Status status = OutcomeOf(*self->coroutine);
+    if (status.ok()) status = SerializeReply(*self->messages->reply, out);
+    self->messages->Saw(out->size());
+    self->coroutine.reset();
+    self->responder.Finish(std::move(status));
+  }
+};
+
+// A call of a caller in this process, until its end.
+struct Calling : InBlock {
+  Calling(Coroutine c, void (*d)(void*, absl::Status), void* a) : coroutine(std::move(c)), done(d), arg(a) {}
+  Coroutine coroutine;
+  void (*const done)(void*, absl::Status);
+  void* const arg;
+  static void Ended(void* self) {
+    std::unique_ptr<Calling> call(static_cast<Calling*>(self));
+    const auto tell = call->done;
+    void* const to = call->arg;
+    absl::Status status = OutcomeOf(call->coroutine);
+    call.reset();
+    tell(to, std::move(status));
+  }
+};
+
+}  // namespace
+
+MethodHandler CoroutineMethodOf(std::string_view name, const MessageTypes& types, AnyCoroutine method) {
+  using Message = google::protobuf::MessageLite;
+  MethodHandler handler;
+  handler.name = name;
+  handler.typed.accepts = types.accepts;
+  handler.typed.run = [method](Context& ctx, const Message& request, Message* reply) {
+    return RunToEnd(method(ctx, request, reply));
+  };
+  handler.typed.start = [method](Context& ctx, const Message& request, Message* reply,
+                                 void (*done)(void*, absl::Status), void* arg) {
+    auto* const call = new Calling(method(ctx, request, reply), done, arg);
+    call->coroutine.Start(&Calling::Ended, call);
+  };
+  handler.handler = UnaryHandlerOf(types, handler.typed.run);
+  handler.continuation = [&types, method = std::move(method)](Context& ctx, std::string_view bytes,
+                                                              Responder responder) {
+    auto answering = std::make_unique<Answering>(types.Borrow(), std::move(responder));
+    AnyMessages& messages = *answering->messages;
+    messages.Saw(bytes.size());
+    if (absl::Status parsed = ParseRequest(bytes, messages.request); !parsed.ok()) {
+      return answering->responder.Finish(std::move(parsed));
+    }
+    answering->coroutine.emplace(method(ctx, *messages.request, messages.reply));
+    Answering* const raw = answering.release();
+    raw->coroutine->Start(&Answering::Done, raw);
+  };
+  return handler;
+}
+
+Coroutine NotImplementedCoroutine(std::string_view method) { co_return NotImplemented(method); }
 
 absl::Status RunToEnd(Coroutine co) {
   static constexpr uint32_t kEnded = Parker::Signal(0);

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <coroutine>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,7 +31,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "curtail/exec/recycler.h"
 #include "curtail/exec/wait.h"
 #include "curtail/rpc/co.h"
 #include "curtail/rpc/context.h"
@@ -117,77 +117,26 @@ auto broadcast(Context& ctx, std::span<Channel* const> channels, const Method<Re
 
 namespace internal {
 
-// A coroutine handler as callers in this process run it.
-template <class Request, class Reply, class F>
-TypedHandler TypedCoroutine(F method) {
-  using Message = google::protobuf::MessageLite;
-  struct State : InBlock {
-    State(Coroutine c, void (*d)(void*, absl::Status), void* a) : coroutine(std::move(c)), done(d), arg(a) {}
-    Coroutine coroutine;
-    void (*const done)(void*, absl::Status);
-    void* const arg;
-    static void Ended(void* self) {
-      std::unique_ptr<State> state(static_cast<State*>(self));
-      const auto tell = state->done;
-      void* const to = state->arg;
-      absl::Status status = OutcomeOf(state->coroutine);
-      state.reset();
-      tell(to, std::move(status));
-    }
-  };
-  TypedHandler typed;
-  typed.accepts = &AcceptsTypes<Request, Reply>;
-  typed.run = [method](Context& ctx, const Message& request, Message* reply) {
-    return RunToEnd(method(ctx, static_cast<const Request&>(request), static_cast<Reply*>(reply)));
-  };
-  typed.start = [method](Context& ctx, const Message& request, Message* reply,
-                         void (*done)(void*, absl::Status), void* arg) {
-    auto* const state =
-        new State(method(ctx, static_cast<const Request&>(request), static_cast<Reply*>(reply)), done, arg);
-    state->coroutine.Start(&State::Ended, state);
-  };
-  return typed;
-}
+// A coroutine handler over messages of the types that it expects.
+using AnyCoroutine = std::function<Coroutine(Context& ctx, const google::protobuf::MessageLite& request,
+                                             google::protobuf::MessageLite* reply)>;
+
+// `types` is static.
+MethodHandler CoroutineMethodOf(std::string_view name, const MessageTypes& types, AnyCoroutine method);
 
 // For generated code. `method` is called as method(ctx, const Request&, Reply*) -> Coroutine.
 template <class Request, class Reply, class F>
-MethodHandler CoroutineMethod(std::string name, F method) {
-  MethodHandler handler;
-  handler.name = std::move(name);
-  handler.handler =
-      UnaryHandler<Request, Reply>([method](Context& ctx, const Request& request, Reply* reply) {
-        return RunToEnd(method(ctx, request, reply));
+MethodHandler CoroutineMethod(std::string_view name, F method) {
+  return CoroutineMethodOf(
+      name, kMessageTypes<Request, Reply>,
+      [method = std::move(method)](Context& ctx, const google::protobuf::MessageLite& request,
+                                   google::protobuf::MessageLite* reply) -> Coroutine {
+        return method(ctx, static_cast<const Request&>(request), static_cast<Reply*>(reply));
       });
-  handler.continuation = [method](Context& ctx, std::string_view bytes, Responder responder) {
-    using Pool = Recycler<Messages<Request, Reply>>;
-    struct State : InBlock {
-      State(typename Pool::Lease m, Responder r) : messages(std::move(m)), responder(std::move(r)) {}
-      typename Pool::Lease messages;
-      Responder responder;
-      std::optional<Coroutine> coroutine;
-      static void Done(void* arg) {
-        const std::unique_ptr<State> self(static_cast<State*>(arg));
-        std::string* const out = self->responder.reply();
-        absl::Status status = OutcomeOf(*self->coroutine);
-        if (status.ok()) status = SerializeReply(self->messages->reply, out);
-        self->messages->Saw(out->size());
-        self->coroutine.reset();
-        self->responder.Finish(std::move(status));
-      }
-    };
-    auto state = std::make_unique<State>(Pool::Borrow(), std::move(responder));
-    Messages<Request, Reply>& messages = *state->messages;
-    messages.Saw(bytes.size());
-    if (absl::Status parsed = ParseRequest(bytes, &messages.request); !parsed.ok()) {
-      return state->responder.Finish(std::move(parsed));
-    }
-    state->coroutine.emplace(method(ctx, std::as_const(messages.request), &messages.reply));
-    State* const raw = state.release();
-    raw->coroutine->Start(&State::Done, raw);
-  };
-  handler.typed = TypedCoroutine<Request, Reply>(std::move(method));
-  return handler;
 }
+
+// As NotImplemented(), for coroutine handlers. `method` is static.
+Coroutine NotImplementedCoroutine(std::string_view method);
 
 }  // namespace internal
 }  // namespace curtail

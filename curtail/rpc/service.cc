@@ -4,6 +4,7 @@
 #include <climits>
 
 #include "curtail/base/strings.h"
+#include "curtail/rpc/continuation.h"
 #include "curtail/rpc/serialize.h"
 #include "google/protobuf/message_lite.h"
 
@@ -17,6 +18,50 @@ absl::Status ParseRequest(std::string_view bytes, google::protobuf::MessageLite*
 absl::Status SerializeReply(const google::protobuf::MessageLite& reply, std::string* bytes) {
   if (Serialize(reply, bytes)) return absl::OkStatus();
   return absl::InternalError("cannot serialize the reply (larger than 2 GiB, or a required field is unset)");
+}
+
+Handler UnaryHandlerOf(const MessageTypes& types, AnyHandler method) {
+  return [&types, method = std::move(method)](Context& ctx, std::string_view bytes,
+                                              std::string* out) -> absl::Status {
+    const MessageTypes::Lease messages = types.Borrow();
+    messages->Saw(bytes.size());
+    if (absl::Status parsed = ParseRequest(bytes, messages->request); !parsed.ok()) return parsed;
+    absl::Status status = method(ctx, *messages->request, messages->reply);
+    if (status.ok()) status = SerializeReply(*messages->reply, out);
+    messages->Saw(out->size());
+    return status;
+  };
+}
+
+MethodHandler StraightLineMethodOf(std::string_view name, MethodHandler::Kind kind, bool never_waits,
+                                   const MessageTypes& types, AnyHandler method) {
+  MethodHandler handler;
+  handler.name = name;
+  handler.kind = kind;
+  handler.handler = UnaryHandlerOf(types, method);
+  handler.never_waits = never_waits;
+  handler.typed.accepts = types.accepts;
+  handler.typed.run = std::move(method);
+  return handler;
+}
+
+MethodHandler ContinuationMethodOf(std::string_view name, const MessageTypes& types, AnyContinuation method) {
+  MethodHandler handler;
+  handler.name = name;
+  handler.continuation = [&types, method = std::move(method)](Context& ctx, std::string_view bytes,
+                                                              Responder responder) {
+    const MessageTypes::Lease messages = types.Borrow();
+    messages->Saw(bytes.size());
+    if (absl::Status parsed = ParseRequest(bytes, messages->request); !parsed.ok()) {
+      return responder.Finish(std::move(parsed));
+    }
+    method(ctx, *messages->request, std::move(responder));
+  };
+  return handler;
+}
+
+absl::Status NotImplemented(std::string_view method) {
+  return absl::UnimplementedError(Join(method, " is not implemented"));
 }
 
 MethodHandler StreamMethod(std::string name, StreamHandler run) {

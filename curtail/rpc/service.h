@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -130,54 +131,86 @@ namespace internal {
 absl::Status ParseRequest(std::string_view bytes, google::protobuf::MessageLite* request);
 absl::Status SerializeReply(const google::protobuf::MessageLite& reply, std::string* bytes);
 
-// The messages of a request while its handler runs; reused with their memory.
-template <class Request, class Reply>
-struct Messages {
-  bool Recycle() {
-    if (bytes > kKeptBytes) return false;
-    reply.Clear();  // ParseRequest() clears the other
-    return true;
-  }
+// The messages of a request while its handler runs; reused with their memory. The wrappers below
+// know no types: else a service of many methods takes seconds to compile.
+struct AnyMessages {
   // Notes the size of the messages.
   void Saw(size_t serialized) { bytes = std::max(bytes, serialized); }
 
-  Request request;
-  Reply reply;
+  google::protobuf::MessageLite* const request;
+  google::protobuf::MessageLite* const reply;
   size_t bytes = 0;
 };
 
-// Wraps a typed handler for generated code. `method` is called as method(ctx, const Request&,
-// Reply*) -> absl::Status.
-template <class Request, class Reply, class F>
-Handler UnaryHandler(F method) {
-  return
-      [method = std::move(method)](Context& ctx, std::string_view bytes, std::string* out) -> absl::Status {
-        const auto messages = Recycler<Messages<Request, Reply>>::Borrow();
-        messages->Saw(bytes.size());
-        if (absl::Status parsed = ParseRequest(bytes, &messages->request); !parsed.ok()) return parsed;
-        absl::Status status = method(ctx, std::as_const(messages->request), &messages->reply);
-        if (status.ok()) status = SerializeReply(messages->reply, out);
-        messages->Saw(out->size());
-        return status;
-      };
-}
+template <class Request, class Reply>
+struct Messages final : AnyMessages {
+  Messages() : AnyMessages{&own_request, &own_reply} {}
+  bool Recycle() {
+    if (bytes > kKeptBytes) return false;
+    own_reply.Clear();  // ParseRequest() clears the other
+    return true;
+  }
 
-// For generated code: the handler of a method, called as method(ctx, const Request&, Reply*) ->
-// absl::Status.
+  Request own_request;
+  Reply own_reply;
+};
+
+// How messages of two types are checked, taken and given back.
+struct MessageTypes {
+  struct Return {
+    const MessageTypes* types;
+    void operator()(AnyMessages* messages) const { types->give(messages); }
+  };
+  // Gives the messages back at the end.
+  using Lease = std::unique_ptr<AnyMessages, Return>;
+  Lease Borrow() const { return Lease(take(), Return{this}); }
+
+  bool (*accepts)(const google::protobuf::MessageLite& request, const google::protobuf::MessageLite& reply);
+  AnyMessages* (*take)();
+  void (*give)(AnyMessages*);
+};
+
+template <class Request, class Reply>
+inline constexpr MessageTypes kMessageTypes = {
+    .accepts = &AcceptsTypes<Request, Reply>,
+    .take = []() -> AnyMessages* { return Recycler<Messages<Request, Reply>>::Take(); },
+    .give =
+        [](AnyMessages* messages) {
+          Recycler<Messages<Request, Reply>>::Give(static_cast<Messages<Request, Reply>*>(messages));
+        }};
+
+// A straight-line handler over messages of the types that it expects.
+using AnyHandler = std::function<absl::Status(Context& ctx, const google::protobuf::MessageLite& request,
+                                              google::protobuf::MessageLite* reply)>;
 template <class Request, class Reply, class F>
-MethodHandler StraightLineMethod(std::string name, MethodHandler::Kind kind, bool never_waits, F method) {
-  MethodHandler handler;
-  handler.name = std::move(name);
-  handler.kind = kind;
-  handler.handler = UnaryHandler<Request, Reply>(method);
-  handler.never_waits = never_waits;
-  handler.typed.accepts = &AcceptsTypes<Request, Reply>;
-  handler.typed.run = [method](Context& ctx, const google::protobuf::MessageLite& request,
-                               google::protobuf::MessageLite* reply) -> absl::Status {
+AnyHandler AnyHandlerOf(F method) {
+  return [method = std::move(method)](Context& ctx, const google::protobuf::MessageLite& request,
+                                      google::protobuf::MessageLite* reply) -> absl::Status {
     return method(ctx, static_cast<const Request&>(request), static_cast<Reply*>(reply));
   };
-  return handler;
 }
+
+// `types` is static.
+Handler UnaryHandlerOf(const MessageTypes& types, AnyHandler method);
+MethodHandler StraightLineMethodOf(std::string_view name, MethodHandler::Kind kind, bool never_waits,
+                                   const MessageTypes& types, AnyHandler method);
+
+// The handler of a method, called as method(ctx, const Request&, Reply*) -> absl::Status.
+template <class Request, class Reply, class F>
+Handler UnaryHandler(F method) {
+  return UnaryHandlerOf(kMessageTypes<Request, Reply>, AnyHandlerOf<Request, Reply>(std::move(method)));
+}
+
+// The same for generated code.
+template <class Request, class Reply, class F>
+MethodHandler StraightLineMethod(std::string_view name, MethodHandler::Kind kind, bool never_waits,
+                                 F method) {
+  return StraightLineMethodOf(name, kind, never_waits, kMessageTypes<Request, Reply>,
+                              AnyHandlerOf<Request, Reply>(std::move(method)));
+}
+
+// For generated code: UNIMPLEMENTED. `method` is its full name.
+absl::Status NotImplemented(std::string_view method);
 
 // For generated code: the handlers of methods in which the server, the client, or both stream.
 MethodHandler StreamMethod(std::string name, StreamHandler run);

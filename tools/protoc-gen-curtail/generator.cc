@@ -104,7 +104,7 @@ constexpr char kStreamDeclaration[] = R"(    virtual ::absl::Status $method$(
 )";
 constexpr char kStreamDefinition[] =
     R"(::absl::Status $service$::$base$::$method$(::curtail::Context&, $types$) {
-  return ::absl::UnimplementedError("$full_name$ is not implemented");
+  return ::curtail::internal::NotImplemented("$full_name$");
 }
 
 )";
@@ -113,7 +113,7 @@ constexpr char kAsyncStreamDeclaration[] = R"(    virtual ::curtail::Coroutine $
 )";
 constexpr char kAsyncStreamDefinition[] =
     R"(::curtail::Coroutine $service$::$base$::$method$(::curtail::Context&, $types$) {
-  co_return ::absl::UnimplementedError("$full_name$ is not implemented");
+  return ::curtail::internal::NotImplementedCoroutine("$full_name$");
 }
 
 )";
@@ -160,7 +160,7 @@ constexpr Base kStraightLine = {
 )",
     .definition =
         R"(::absl::Status $service$::Service::$method$(::curtail::Context&, const $request$&, $reply$*) {
-  return ::absl::UnimplementedError("$full_name$ is not implemented");
+  return ::curtail::internal::NotImplemented("$full_name$");
 }
 
 )",
@@ -187,7 +187,7 @@ constexpr Base kCoroutine = {
     .definition =
         R"(::curtail::Coroutine $service$::CoroutineService::$method$(
     ::curtail::Context&, const $request$&, $reply$*) {
-  co_return ::absl::UnimplementedError("$full_name$ is not implemented");
+  return ::curtail::internal::NotImplementedCoroutine("$full_name$");
 }
 
 )",
@@ -217,7 +217,7 @@ constexpr Base kContinuation = {
     .definition =
         R"(void $service$::ContinuationService::Process$method$(
     ::curtail::Context&, const $request$&, ::curtail::TypedResponder<$reply$> responder) {
-  responder.Fail(::absl::UnimplementedError("$full_name$ is not implemented"));
+  responder.Fail(::curtail::internal::NotImplemented("$full_name$"));
 }
 
 )",

@@ -105,9 +105,9 @@ std::string ProvisionText(const ProvisionReport& report) {
   for (const auto& [name, share] : report.kept) cpus += share.cpu * report.options.instances.at(name);
   std::string text =
       absl::StrCat(RoundsTable(report), "\n", SharesTable(report), "\nended: ", report.reason, "\n");
-  const std::optional<double> before =
-      report.rounds.empty() ? std::nullopt : report.rounds.front().highest_per_s;
-  absl::StrAppend(&text, "equal shares   ", LoadText(before), " within ", report.qos,
+  const std::string before =
+      LoadText(report.rounds.empty() ? std::nullopt : report.rounds.front().highest_per_s);
+  absl::StrAppend(&text, "equal shares   ", before, " within ", report.qos,
                   cpus_at_start > 0 ? absl::StrFormat(", %.2f CPUs", cpus_at_start) : "", "\nprovisioned    ",
                   LoadText(report.highest_per_s), cpus > 0 ? absl::StrFormat(", %.2f CPUs", cpus) : "", "\n");
   if (!report.equal.empty()) {
