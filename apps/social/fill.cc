@@ -2,10 +2,8 @@
 #include "apps/social/fill.h"
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "apps/kit/parallel.h"
@@ -59,24 +57,16 @@ class SocialFiller {
     });
   }
 
-  // The server hashes few passwords at once, and refuses more: then this waits for its turn.
   absl::Status Enter(uint64_t user, const Social::Stub& stub) {
     Credentials credentials;
     credentials.set_name(NameOf(user));
     credentials.set_password(PasswordOf(options_.seed, user));
-    const Deadline deadline = Deadline::In(FromSeconds(options_.timeout_s));
-    absl::Status status;
-    do {
-      Context ctx(deadline);
-      status = stub.Register(ctx, credentials, &sessions_[user]);
-      is_new_[user] = status.ok() ? 1 : 0;
-      if (absl::IsAlreadyExists(status)) {
-        Context again(deadline);
-        status = stub.Login(again, credentials, &sessions_[user]);
-      }
-      if (absl::IsResourceExhausted(status)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    } while (absl::IsResourceExhausted(status) && !deadline.Expired());
-    return status;
+    Context ctx(FromSeconds(options_.timeout_s));
+    const absl::Status status = stub.Register(ctx, credentials, &sessions_[user]);
+    is_new_[user] = status.ok() ? 1 : 0;
+    if (!absl::IsAlreadyExists(status)) return status;
+    Context again(FromSeconds(options_.timeout_s));
+    return stub.Login(again, credentials, &sessions_[user]);
   }
 
   absl::Status Connect(const Follow& follow, const Social::Stub& stub) {

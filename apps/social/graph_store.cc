@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "apps/social/folder.h"
+#include "apps/social/gone.h"
 
 namespace curtail::social {
 
@@ -17,7 +18,7 @@ absl::StatusOr<std::unique_ptr<GraphStore>> OpenGraph(Env& env, const DataOption
     if (!address.ok()) return address.status();
     return MakeRedisGraph(*std::move(address));
   }
-  auto db = OpenData(env, data, kGraphService, {kGraphSchema});
+  auto db = OpenData(env, data, kGraphService, {kGraphSchema, kGoneSchema});
   if (!db.ok()) return db.status();
   return MakeSqlGraph(*db);
 }

@@ -25,11 +25,14 @@ class GraphStore {
  public:
   virtual ~GraphStore() = default;
 
-  // edge.from() follows edge.to(), or no longer does.
+  // edge.from() follows edge.to(), or no longer does. Errors of Follow if the one or the other was forgotten:
+  // GoneError() and OtherGoneError() (gone.h).
   virtual Coroutine Follow(Context& ctx, const Edge& edge, bool* changed) = 0;
   virtual Coroutine Unfollow(Context& ctx, const Edge& edge, bool* changed) = 0;
   // Neither of the two follows the other.
   virtual Coroutine Part(Context& ctx, const Edge& edge) = 0;
+  // The user was deleted: it follows no user and none follows it, from now on.
+  virtual Coroutine Forget(Context& ctx, uint64_t user) = 0;
   // Appends a page.
   virtual Coroutine Followers(Context& ctx, const EdgePage& page, Ids* ids) = 0;
   virtual Coroutine Followees(Context& ctx, const EdgePage& page, Ids* ids) = 0;
@@ -38,7 +41,7 @@ class GraphStore {
   virtual Coroutine Count(Context& ctx, uint64_t user, GraphCounts* counts) = 0;
 };
 
-// In an SQLite file that has kGraphSchema, and outlives the store.
+// In an SQLite file that has kGraphSchema and kGoneSchema, and outlives the store.
 extern const char kGraphSchema[];
 std::unique_ptr<GraphStore> MakeSqlGraph(SqlDatabase* db);
 

@@ -2,11 +2,16 @@
 //
 // DESIGN. Two sorted sets a user: `out`, of those whom it follows, and `in`, of its followers. A change is a transaction
 // of both, so no reader, and no Redis that is started again, finds one without the other.
+//
+// `gone` is the set of users who were forgotten. Forget() adds to it before it looks for follows. A Follow asks
+// it in its transaction. So one of the two ends a follow that meets a Forget. It stays if this process, or
+// Redis, dies just then.
 #include <cstdlib>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "apps/social/gone.h"
 #include "apps/social/graph_store.h"
 #include "apps/social/page.h"
 #include "apps/social/redis_sets.h"
@@ -16,10 +21,12 @@
 namespace curtail::social {
 namespace {
 
-constexpr char kPrefix[] = "social-graph:";
+constexpr char kPrefix[] = "social-graph:", kGone[] = "social-graph:gone";
 // A look at all follows: keys, and ids, in a reply.
 constexpr char kKeysOfLook[] = "1000", kIdsOfLook[] = "10000";
 constexpr Nanos kLookTime = std::chrono::seconds(10);
+// Follows that one transaction of Forget() ends.
+constexpr uint32_t kEndedAtOnce = 250;
 
 std::string OutOf(uint64_t user) { return Join(kPrefix, "out:", user); }
 std::string InOf(uint64_t user) { return Join(kPrefix, "in:", user); }
@@ -49,8 +56,18 @@ class RedisGraph final : public GraphStore {
     batch.Add({"MULTI"});
     batch.Add({"ZADD", OutOf(edge.from()), "0", MemberOf(edge.to())});
     batch.Add({"ZADD", InOf(edge.to()), "0", MemberOf(edge.from())});
+    batch.Add({"SISMEMBER", kGone, MemberOf(edge.from())});
+    batch.Add({"SISMEMBER", kGone, MemberOf(edge.to())});
     batch.Add({"EXEC"});
-    return Change(std::move(batch), ctx.deadline(), changed);
+    std::vector<RedisReply> done;
+    absl::Status status = co_await Change(std::move(batch), ctx.deadline(), changed, &done);
+    if (!status.ok()) co_return status;
+    if (done.size() != 4) co_return Damaged();
+    const bool from_gone = done[2].integer != 0, to_gone = done[3].integer != 0;
+    if (!from_gone && !to_gone) co_return absl::OkStatus();
+    status = co_await Unfollow(ctx, edge, changed);
+    if (!status.ok()) co_return status;
+    co_return from_gone ? GoneError() : OtherGoneError();
   }
 
   Coroutine Unfollow(Context& ctx, const Edge& edge, bool* changed) override {
@@ -69,6 +86,15 @@ class RedisGraph final : public GraphStore {
     batch.Add({"EXEC"});
     bool changed = false;
     co_return co_await Change(std::move(batch), ctx.deadline(), &changed);
+  }
+
+  Coroutine Forget(Context& ctx, uint64_t user) override {
+    RedisBatch mark;
+    mark.Add({"SADD", kGone, MemberOf(user)});
+    absl::Status status = co_await RunAll(redis_, std::move(mark), ctx.deadline());
+    if (status.ok()) status = co_await EndAll(ctx, user, /*out=*/true);
+    if (status.ok()) status = co_await EndAll(ctx, user, /*out=*/false);
+    co_return status;
   }
 
   Coroutine Followers(Context& ctx, const EdgePage& page, Ids* ids) override {
@@ -113,14 +139,36 @@ class RedisGraph final : public GraphStore {
     batch->Add({"ZREM", InOf(to), MemberOf(from)});
   }
 
-  // Of a transaction whose first command says by a number whether it changes something.
-  Coroutine Change(RedisBatch batch, Deadline deadline, bool* changed) {
+  // Ends all follows of the user, or by others.
+  Coroutine EndAll(Context& ctx, uint64_t user, bool out) {
+    const std::string key = out ? OutOf(user) : InOf(user);
+    EdgePage page;
+    page.set_limit(kEndedAtOnce);
+    while (true) {
+      Ids others;
+      absl::Status status = co_await List(ctx, key, page, &others);
+      if (!status.ok() || others.ids().empty()) co_return status;
+      RedisBatch batch;
+      batch.Add({"MULTI"});
+      for (const uint64_t other : others.ids()) Remove(out ? user : other, out ? other : user, &batch);
+      batch.Add({"EXEC"});
+      bool changed = false;
+      status = co_await Change(std::move(batch), ctx.deadline(), &changed);
+      if (!status.ok()) co_return status;
+    }
+  }
+
+  // Of a transaction whose first command says by a number whether it changes something. `done`, if not null, gets the
+  // replies to its commands.
+  Coroutine Change(RedisBatch batch, Deadline deadline, bool* changed,
+                   std::vector<RedisReply>* done = nullptr) {
     std::vector<RedisReply> replies;
     absl::Status status = co_await RunAll(redis_, std::move(batch), deadline, &replies);
     if (!status.ok()) co_return status;
     for (const RedisReply& one : replies.back().elements) status.Update(one.status());
     if (replies.back().elements.empty()) co_return Damaged();
     *changed = replies.back().elements.front().integer > 0;
+    if (done != nullptr) *done = std::move(replies.back().elements);
     co_return status;
   }
 

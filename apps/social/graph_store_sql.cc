@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "apps/social/gone.h"
 #include "apps/social/graph_store.h"
 #include "apps/social/page.h"
 
@@ -16,16 +17,33 @@ class SqlGraph final : public GraphStore {
   explicit SqlGraph(SqlDatabase* db) : db_(*db) {}
 
   Coroutine Follow(Context& ctx, const Edge& edge, bool* changed) override {
-    return Change(ctx, "INSERT INTO follows VALUES (?1, ?2) ON CONFLICT DO NOTHING", edge, changed);
+    co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status = CheckBothThere(s, edge.from(), edge.to());
+      if (!status.ok()) return status;
+      return Change(s, "INSERT INTO follows VALUES (?1, ?2) ON CONFLICT DO NOTHING", edge, changed);
+    });
   }
   Coroutine Unfollow(Context& ctx, const Edge& edge, bool* changed) override {
-    return Change(ctx, "DELETE FROM follows WHERE user = ?1 AND other = ?2", edge, changed);
+    co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) {
+      return Change(s, "DELETE FROM follows WHERE user = ?1 AND other = ?2", edge, changed);
+    });
   }
 
   Coroutine Part(Context& ctx, const Edge& edge) override {
     co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) {
       return s.Execute("DELETE FROM follows WHERE (user = ?1 AND other = ?2) OR (user = ?2 AND other = ?1)",
                        {edge.from(), edge.to()});
+    });
+  }
+
+  Coroutine Forget(Context& ctx, uint64_t user) override {
+    return Forgetting(db_, ctx.deadline(), user, [user](SqlSession& s, bool* more) {
+      return DeleteSome(s, user,
+                        {"DELETE FROM follows WHERE user = ?1 AND other IN"
+                         " (SELECT other FROM follows WHERE user = ?1 LIMIT ?2)",
+                         "DELETE FROM follows WHERE other = ?1 AND user IN"
+                         " (SELECT user FROM follows WHERE other = ?1 LIMIT ?2)"},
+                        more);
     });
   }
 
@@ -59,12 +77,10 @@ class SqlGraph final : public GraphStore {
   }
 
  private:
-  Coroutine Change(Context& ctx, std::string_view sql, const Edge& edge, bool* changed) {
-    co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status = s.Execute(sql, {edge.from(), edge.to()});
-      *changed = s.changes() > 0;
-      return status;
-    });
+  static absl::Status Change(SqlSession& s, std::string_view sql, const Edge& edge, bool* changed) {
+    absl::Status status = s.Execute(sql, {edge.from(), edge.to()});
+    *changed = status.ok() && s.changes() > 0;
+    return status;
   }
 
   Coroutine List(Context& ctx, std::string_view sql, const EdgePage& page, Ids* ids) {

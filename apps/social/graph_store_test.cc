@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apps/kit/temp_dir.h"
+#include "apps/social/gone.h"
 #include "apps/social/graph_store.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
@@ -31,7 +32,8 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
  protected:
   GraphStoreTest() {
     if (GetParam() == GraphIn::kFile) {
-      db_ = *OpenData({.folder = dir_.File("data"), .no_sync = true}, kGraphService, {kGraphSchema});
+      db_ = *OpenData({.folder = dir_.File("data"), .no_sync = true}, kGraphService,
+                      {kGraphSchema, kGoneSchema});
       store_ = MakeSqlGraph(db_.get());
     } else {
       redis_.emplace(dir_.File("redis"));
@@ -59,6 +61,17 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
     Context ctx(kMaxTestWait);
     const Edge edge = EdgeOf(one, other);
     const absl::Status status = End(store_->Part(ctx, edge));
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  absl::Status Refused(uint64_t from, uint64_t to) {
+    Context ctx(kMaxTestWait);
+    bool changed = false;
+    const Edge edge = EdgeOf(from, to);
+    return End(store_->Follow(ctx, edge, &changed));
+  }
+  void Forget(uint64_t user) {
+    Context ctx(kMaxTestWait);
+    const absl::Status status = End(store_->Forget(ctx, user));
     EXPECT_TRUE(status.ok()) << status;
   }
   std::vector<uint64_t> Followers(uint64_t user, uint64_t after = 0, uint32_t limit = 0) {
@@ -143,6 +156,23 @@ TEST_P(GraphStoreTest, PartingEndsBothFollows) {
   Part(2, 1);
   Part(2, 1);
   EXPECT_EQ(All(), (Edges{{2, 3}}));
+}
+
+// With more follows than are ended at once.
+TEST_P(GraphStoreTest, AForgottenUserFollowsNoUserAndNoneFollowsIt) {
+  constexpr uint64_t kUser = 7;
+  Follow(1, 2);
+  for (uint64_t other = 1000; other < 1000 + kMostForgotten + 50; ++other) {
+    Follow(kUser, other), Follow(other, kUser);
+  }
+  for (int twice = 0; twice < 2; ++twice) {
+    Forget(kUser);
+    EXPECT_EQ(All(), (Edges{{1, 2}}));
+    EXPECT_TRUE(absl::IsUnauthenticated(Refused(kUser, 1)));
+    EXPECT_TRUE(absl::IsNotFound(Refused(1, kUser)));
+    EXPECT_EQ(Count(kUser), std::pair(uint64_t{0}, uint64_t{0}));
+    EXPECT_THAT(Followees(1), ElementsAre(2));
+  }
 }
 
 TEST_P(GraphStoreTest, PagesAreInTheOrderOfIds) {

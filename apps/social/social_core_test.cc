@@ -155,6 +155,20 @@ TEST_P(TimelineStoreTest, RemovedEntriesMakeRoom) {
   EXPECT_EQ(Read(1).size(), 10u);
 }
 
+TEST_P(TimelineStoreTest, AForgottenTimelineIsEmpty) {
+  for (uint64_t post = 1; post <= 17; ++post)
+    Add({{.user = 1, .post = post, .author = 7}, {.user = 2, .post = post, .author = 7, .mentioned = true}});
+  for (int twice = 0; twice < 2; ++twice) {
+    Context ctx(kMaxTestWait);
+    const absl::Status status = End(store_->Forget(ctx, 1));
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(Read(1).size(), 0u);
+    EXPECT_EQ(Read(2).size(), 17u);
+  }
+  for (uint64_t post = 1; post <= 17; ++post) Add({{.user = 1, .post = post, .author = 7}});
+  EXPECT_EQ(Read(1).size(), 17u);  // of which none counts twice
+}
+
 TEST_P(TimelineStoreTest, AMentionStays) {
   Add({{.user = 1, .post = 5, .author = 7}});
   Add({{.user = 1, .post = 5, .author = 7, .mentioned = true}});

@@ -224,6 +224,15 @@ Session SocialDeployment::Register(const std::string& name) {
   return session;
 }
 
+absl::Status SocialDeployment::DeleteUser(const std::string& name) {
+  Credentials credentials;
+  credentials.set_name(name);
+  credentials.set_password(kTestPassword);
+  Context ctx(patience_);
+  Changed changed;
+  return Front().DeleteUser(ctx, credentials, &changed);
+}
+
 Post SocialDeployment::Compose(const Session& by, const std::string& text) {
   ComposeRequest request;
   request.set_text(text);
@@ -266,27 +275,32 @@ UserPage PageOf(const Session& by, const std::string& name) {
   return page;
 }
 
+// `changed` may be null.
+template <class Call>
+absl::Status Noting(bool* changed, Call call) {
+  Changed reply;
+  const absl::Status status = call(&reply);
+  if (changed != nullptr) *changed = reply.changed();
+  return status;
+}
+
 }  // namespace
 
-absl::Status SocialDeployment::Follow(const Session& by, const std::string& name) {
+absl::Status SocialDeployment::Follow(const Session& by, const std::string& name, bool* changed) {
   Context ctx(patience_);
-  Changed changed;
-  return Front().Follow(ctx, RelationOf(by, name), &changed);
+  return Noting(changed, [&](Changed* reply) { return Front().Follow(ctx, RelationOf(by, name), reply); });
 }
-absl::Status SocialDeployment::Unfollow(const Session& by, const std::string& name) {
+absl::Status SocialDeployment::Unfollow(const Session& by, const std::string& name, bool* changed) {
   Context ctx(patience_);
-  Changed changed;
-  return Front().Unfollow(ctx, RelationOf(by, name), &changed);
+  return Noting(changed, [&](Changed* reply) { return Front().Unfollow(ctx, RelationOf(by, name), reply); });
 }
-absl::Status SocialDeployment::Block(const Session& by, const std::string& name) {
+absl::Status SocialDeployment::Block(const Session& by, const std::string& name, bool* changed) {
   Context ctx(patience_);
-  Changed changed;
-  return Front().Block(ctx, RelationOf(by, name), &changed);
+  return Noting(changed, [&](Changed* reply) { return Front().Block(ctx, RelationOf(by, name), reply); });
 }
-absl::Status SocialDeployment::Unblock(const Session& by, const std::string& name) {
+absl::Status SocialDeployment::Unblock(const Session& by, const std::string& name, bool* changed) {
   Context ctx(patience_);
-  Changed changed;
-  return Front().Unblock(ctx, RelationOf(by, name), &changed);
+  return Noting(changed, [&](Changed* reply) { return Front().Unblock(ctx, RelationOf(by, name), reply); });
 }
 
 absl::Status SocialDeployment::Delete(const Session& by, uint64_t post) {
@@ -302,18 +316,14 @@ absl::Status SocialDeployment::Get(const Session& by, uint64_t post, Post* reply
 
 absl::Status SocialDeployment::Like(const Session& by, uint64_t post, bool* changed) {
   Context ctx(patience_);
-  Changed reply;
-  const absl::Status status = Front().AddFavorite(ctx, RequestOf(by, post), &reply);
-  if (changed != nullptr) *changed = reply.changed();
-  return status;
+  return Noting(changed,
+                [&](Changed* reply) { return Front().AddFavorite(ctx, RequestOf(by, post), reply); });
 }
 
 absl::Status SocialDeployment::Unlike(const Session& by, uint64_t post, bool* changed) {
   Context ctx(patience_);
-  Changed reply;
-  const absl::Status status = Front().RemoveFavorite(ctx, RequestOf(by, post), &reply);
-  if (changed != nullptr) *changed = reply.changed();
-  return status;
+  return Noting(changed,
+                [&](Changed* reply) { return Front().RemoveFavorite(ctx, RequestOf(by, post), reply); });
 }
 
 absl::Status SocialDeployment::FavoredBy(const Session& by, uint64_t post, std::vector<std::string>* names) {
@@ -325,16 +335,23 @@ absl::Status SocialDeployment::FavoredBy(const Session& by, uint64_t post, std::
   return status;
 }
 
-template <class Page, class Read>
+namespace {
+
+const auto& ItemsOf(const Posts& posts) { return posts.posts(); }
+const auto& ItemsOf(const DirectMessages& messages) { return messages.messages(); }
+
+}  // namespace
+
+template <class Reply, class Page, class Read>
 absl::Status SocialDeployment::AllPages(Page page, Read read, std::vector<uint64_t>* ids) const {
   ids->clear();
   page.set_limit(7);
   do {
     Context ctx(patience_);
-    Posts posts;
-    if (absl::Status status = read(ctx, page, &posts); !status.ok()) return status;
-    for (const Post& post : posts.posts()) ids->push_back(post.id());
-    page.set_before(posts.next());
+    Reply reply;
+    if (absl::Status status = read(ctx, page, &reply); !status.ok()) return status;
+    for (const auto& item : ItemsOf(reply)) ids->push_back(item.id());
+    page.set_before(reply.next());
   } while (page.before() != 0);
   return absl::OkStatus();
 }
@@ -389,6 +406,51 @@ absl::Status SocialDeployment::Search(const Session& by, const std::string& text
     request.set_from(posts.next());
   } while (request.from() != 0);
   return absl::OkStatus();
+}
+
+absl::Status SocialDeployment::Following(const std::string& name, std::vector<std::string>* names) {
+  Context ctx(patience_);
+  People people;
+  const absl::Status status = Front().ListFollowing(ctx, PageOf(Session(), name), &people);
+  names->clear();
+  for (const Person& person : people.people()) names->push_back(person.name());
+  return status;
+}
+
+absl::Status SocialDeployment::Send(const Session& by, const std::string& to, const std::string& text,
+                                    uint64_t* id) {
+  MessageRequest request;
+  request.set_token(by.token()), request.set_to(to), request.set_text(text);
+  Context ctx(patience_);
+  DirectMessage message;
+  const absl::Status status = Front().SendMessage(ctx, request, &message);
+  *id = message.id();
+  return status;
+}
+
+absl::Status SocialDeployment::ReadConversation(const Session& by, const std::string& name,
+                                                std::vector<uint64_t>* ids) {
+  return AllPages<DirectMessages>(
+      PageOf(by, name),
+      [&](Context& ctx, const UserPage& p, DirectMessages* r) { return Front().ReadConversation(ctx, p, r); },
+      ids);
+}
+
+absl::Status SocialDeployment::ListConversations(const Session& by,
+                                                 std::vector<Conversation>* conversations) {
+  HomePage page;
+  page.set_token(by.token());
+  Context ctx(patience_);
+  Conversations listed;
+  const absl::Status status = Front().ListConversations(ctx, page, &listed);
+  conversations->assign(listed.conversations().begin(), listed.conversations().end());
+  return status;
+}
+
+absl::Status SocialDeployment::DeleteMessage(const Session& by, uint64_t message) {
+  Context ctx(patience_);
+  Changed changed;
+  return Front().DeleteMessage(ctx, RequestOf(by, message), &changed);
 }
 
 absl::Status SocialDeployment::SearchUsers(const Session& by, const std::string& prefix,

@@ -78,11 +78,12 @@ class SocialDeployment {
   Post Compose(const Session& by, const std::string& text);
   // `request` needs no token.
   absl::Status Compose(const Session& by, ComposeRequest request, Post* post);
-  absl::Status Follow(const Session& by, const std::string& name);
-  absl::Status Unfollow(const Session& by, const std::string& name);
-  absl::Status Block(const Session& by, const std::string& name);
-  absl::Status Unblock(const Session& by, const std::string& name);
+  absl::Status Follow(const Session& by, const std::string& name, bool* changed = nullptr);
+  absl::Status Unfollow(const Session& by, const std::string& name, bool* changed = nullptr);
+  absl::Status Block(const Session& by, const std::string& name, bool* changed = nullptr);
+  absl::Status Unblock(const Session& by, const std::string& name, bool* changed = nullptr);
   absl::Status Delete(const Session& by, uint64_t post);
+  absl::Status DeleteUser(const std::string& name);
   // The ids on all pages, newest first.
   absl::Status Home(const Session& by, std::vector<uint64_t>* ids);
   absl::Status Timeline(const Session& by, const std::string& name, std::vector<uint64_t>* ids);
@@ -97,10 +98,18 @@ class SocialDeployment {
   absl::Status Get(const Session& by, uint64_t post, Post* reply);
   absl::Status Like(const Session& by, uint64_t post, bool* changed = nullptr);
   absl::Status Unlike(const Session& by, uint64_t post, bool* changed = nullptr);
+  // The names that a user follows, on the first page.
+  absl::Status Following(const std::string& name, std::vector<std::string>* names);
+  absl::Status Send(const Session& by, const std::string& to, const std::string& text, uint64_t* id);
+  // The ids of the messages on all pages, newest first.
+  absl::Status ReadConversation(const Session& by, const std::string& name, std::vector<uint64_t>* ids);
+  // The first page.
+  absl::Status ListConversations(const Session& by, std::vector<Conversation>* conversations);
+  absl::Status DeleteMessage(const Session& by, uint64_t message);
 
  private:
-  // All pages of a timeline, by a call of one.
-  template <class Page, class Read>
+  // All pages of a timeline, or another list of `Reply`, by a call of one.
+  template <class Reply = Posts, class Page, class Read>
   absl::Status AllPages(Page page, Read read, std::vector<uint64_t>* ids) const;
 
   const apps::TempDir dir_;

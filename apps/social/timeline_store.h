@@ -33,6 +33,8 @@ class TimelineStore {
   virtual Coroutine Add(Context& ctx, std::vector<Entry> entries) = 0;
   // By user and post.
   virtual Coroutine Remove(Context& ctx, std::vector<Entry> entries) = 0;
+  // All entries of the user.
+  virtual Coroutine Forget(Context& ctx, uint64_t user) = 0;
   // Appends a page of page.user()'s.
   virtual Coroutine Read(Context& ctx, const TimelinePage& page, std::vector<Entry>* entries) = 0;
 };

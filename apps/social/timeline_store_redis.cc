@@ -48,6 +48,12 @@ class RedisTimelines final : public TimelineStore {
     return RunAll(redis_, std::move(batch), ctx.deadline());
   }
 
+  Coroutine Forget(Context& ctx, uint64_t user) override {
+    RedisBatch batch;
+    batch.Add({"DEL", KeyOf(user)});
+    return RunAll(redis_, std::move(batch), ctx.deadline());
+  }
+
   Coroutine Read(Context& ctx, const TimelinePage& page, std::vector<Entry>* entries) override {
     const uint64_t limit = LimitOf(page.limit());
     RedisBatch batch;

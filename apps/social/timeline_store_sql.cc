@@ -27,6 +27,13 @@ class SqlTimelines final : public TimelineStore {
                                    [&](SqlSession& session) { return RemoveAll(session, entries); });
   }
 
+  Coroutine Forget(Context& ctx, uint64_t user) override {
+    co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& session) {
+      absl::Status status = session.Execute("DELETE FROM entries WHERE user = ?1", {user});
+      return status.ok() ? session.Execute("DELETE FROM sizes WHERE user = ?1", {user}) : status;
+    });
+  }
+
   Coroutine Read(Context& ctx, const TimelinePage& page, std::vector<Entry>* entries) override {
     co_return co_await db_.Reading(ctx.deadline(), [&](SqlSession& session) {
       return session.Query(

@@ -149,6 +149,14 @@ def use(address):
     assert rest(address, "PUT", "/v1/blocked/bob", token=tokens["ann"])[0] == 200
     assert rest(address, "PUT", "/v1/following/ann", token=tokens["bob"])[0] == 403
 
+    def delete(password):
+        return rest(address, "POST", "/v1/deletions", {"name": "ann", "password": password})
+
+    assert delete("wrong one")[0] == 401
+    assert delete("a password") == (200, {"changed": True})
+    assert rest(address, "GET", "/v1/users/ann/posts")[0] == 404
+    assert rest(address, "POST", "/v1/posts", {"text": "late"}, tokens["ann"])[0] == 401
+
 
 def use_page(address):
     """The page for browsers."""

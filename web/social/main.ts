@@ -48,7 +48,7 @@ function endSession(why: string): void {
   following.clear();
   replace(byId("posts"));
   replace(byId("people"));
-  (byId("compose-form") as HTMLFormElement).reset();
+  for (const id of ["compose-form", "delete-form"]) (byId(id) as HTMLFormElement).reset();
   say("problem", "");
   show();
   say("note", why);
@@ -165,10 +165,12 @@ function show(): void {
   ++turn;
   for (const id of ["nav", "search-form", "log-out", "compose", "view"]) byId(id).hidden = !user;
   byId("entry").hidden = user !== null;
+  byId("account").hidden = true;
   document.title = "Social network";
   if (!user) return;
   if (Number(user.expiresS) * 1000 < Date.now()) return endSession("Your session has ended: log in again.");
   const [kind, what] = where();
+  byId("account").hidden = kind !== "user" || what !== user.name;
   view = views[kind]!(what);
   next = "0";
   document.title = `${view.title} – Social network`;
@@ -233,6 +235,15 @@ onSubmit("compose-form", async () => {
   (byId("compose-form") as HTMLFormElement).reset();
   say("note", "Posted.");
   go(`#/user/${me()}`);
+});
+
+// A wrong password does not end the session.
+onSubmit("delete-form", async () => {
+  await call<Changed>("POST", "deletions", { name: me(), password: field("delete-password").value }).catch((error: unknown) => {
+    throw error instanceof Refused && error.status === 401 ? new Refused(0, error.message) : error;
+  });
+  history.replaceState(null, "", "#/home");
+  endSession("Your account is deleted.");
 });
 
 onSubmit("search-form", async () => {

@@ -2,8 +2,8 @@
 // Two users of the social network's page: node social_test.mjs CURTAIL SOCIAL [FOLDER OF PICTURES]
 //
 // They register, post a text that looks like markup and a picture, and a video, mention, find, follow and like each other, read timelines, delete, and
-// log out. A wrong password, a taken name and an expired token are told. What the page asks for is the gateway's, an inline script does not
-// run, axe finds no serious fault, and the console is silent; in both themes and at 400 px.
+// log out. One deletes its account. A wrong password, a taken name and an expired token are told. What the page asks for is the gateway's, an inline
+// script does not run, axe finds no serious fault, and the console is silent; in both themes and at 400 px.
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -33,7 +33,7 @@ async function expectRefusal(page, status, text, act) {
 
 async function enter(page, name, password, button) {
   await page.getByLabel("Name").fill(name);
-  await page.getByLabel("Password").fill(password);
+  await page.getByLabel("Password", { exact: true }).fill(password);
   await page.getByRole("button", { name: button }).click();
 }
 
@@ -227,6 +227,23 @@ async function expectSessionEnds(ann, bob) {
   await expectAccessible(bob, "after the session");
 }
 
+async function expectAccountEnds(bob) {
+  await enter(bob, "bob", "b password", "Log in");
+  await bob.getByRole("link", { name: "My posts" }).click();
+  await bob.getByRole("heading", { name: "Posts of bob" }).waitFor(within);
+  await bob.getByText("Delete account").click();
+  await expectAccessible(bob, "before the account is deleted");
+  const end = async (password) => {
+    await bob.getByLabel("Your password").fill(password);
+    await bob.getByRole("button", { name: "Delete my account" }).click();
+  };
+  await expectRefusal(bob, 401, "wrong", () => end("not his password"));
+  await end("b password");
+  await bob.locator("#note", { hasText: "Your account is deleted." }).waitFor(within);
+  assert.equal(await bob.evaluate(() => sessionStorage.length), 0);
+  await expectRefusal(bob, 401, "wrong", () => enter(bob, "bob", "b password", "Log in"));
+}
+
 // What an attacker could get into the document does not run.
 async function expectNoInlineScript(page) {
   await page.evaluate(() => {
@@ -250,6 +267,7 @@ try {
   for (const page of [ann, bob]) page.on("request", (request) => assert.ok(request.url().startsWith(url) || request.url().startsWith("data:"), request.url()));
   await story(ann, bob, await paint(browser), await film(browser));
   await expectSessionEnds(ann, bob);
+  await expectAccountEnds(bob);
   assert.deepEqual(said, [], "the console");
   await expectNoInlineScript(bob);
   console.log("two users of the social network see what they should");

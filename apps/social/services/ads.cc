@@ -8,6 +8,7 @@
 
 #include "apps/social/data.h"
 #include "apps/social/folder.h"
+#include "apps/social/gone.h"
 #include "apps/social/model_file.h"
 #include "apps/social/page.h"
 #include "apps/social/train.h"
@@ -60,8 +61,9 @@ struct AdsService final : Ads::CoroutineService {
     reply->set_id(ids->ids(0));
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       int64_t have = 0;
-      absl::Status status = s.Query("SELECT count(*) FROM ads WHERE owner = ?1", {request.user()},
-                                    [&](const SqlRow& row) { have = row.Integer(0); });
+      absl::Status status = CheckThere(s, request.user());
+      status.Update(s.Query("SELECT count(*) FROM ads WHERE owner = ?1", {request.user()},
+                            [&](const SqlRow& row) { have = row.Integer(0); }));
       if (!status.ok()) return status;
       if (have >= kMostAdsOfUser) return absl::ResourceExhaustedError("a user has a hundred ads at most");
       return s.Execute("INSERT INTO ads(id, owner, title, url, topic) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -106,6 +108,7 @@ struct AdsService final : Ads::CoroutineService {
     Choose(request.user(), std::clamp<uint32_t>(request.limit(), 1, kMostShown), &all);
     for (Candidate& one : all) reply->add_ads()->Swap(&one.ad);
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      if (absl::Status gone = CheckThere(s, request.user()); !gone.ok()) return gone;
       std::vector<SqlValue> shows;
       for (const Ad& ad : reply->ads()) shows.push_back(request.user()), shows.push_back(ad.id());
       return s.QueryEach(
@@ -117,6 +120,7 @@ struct AdsService final : Ads::CoroutineService {
 
   Coroutine Click(Context& ctx, const AdOfUser& request, Ad* reply) override {
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      if (absl::Status gone = CheckThere(s, request.user()); !gone.ok()) return gone;
       absl::Status status =
           s.Execute("UPDATE shows SET clicked = clicked + 1 WHERE user = ?1 AND ad = ?2 AND clicked < shown",
                     {request.user(), request.ad().id()});
@@ -124,6 +128,18 @@ struct AdsService final : Ads::CoroutineService {
       if (s.changes() == 0) return absl::FailedPreconditionError("the ad was not shown to the user so often");
       return s.Query("SELECT id, title, url, topic FROM ads WHERE id = ?1", {request.ad().id()},
                      [&](const SqlRow& row) { Put(row, reply); });
+    });
+  }
+
+  Coroutine ForgetUser(Context& ctx, const UserId& request, Nothing*) override {
+    return Forgetting(db, ctx.deadline(), request.user(), [user = request.user()](SqlSession& s, bool* more) {
+      absl::Status status = DeleteSome(
+          s, user,
+          {"DELETE FROM shows WHERE user = ?1 AND ad IN (SELECT ad FROM shows WHERE user = ?1 LIMIT ?2)",
+           "DELETE FROM shows WHERE (user, ad) IN"
+           " (SELECT shows.user, ad FROM ads JOIN shows ON ad = ads.id WHERE owner = ?1 LIMIT ?2)"},
+          more);
+      return *more || !status.ok() ? status : s.Execute("DELETE FROM ads WHERE owner = ?1", {user});
     });
   }
 
@@ -158,6 +174,7 @@ struct AdsService final : Ads::CoroutineService {
   std::vector<DeclaredPath> Paths() const override {
     return {{"Create", {std::string(UniqueId::kServiceName)}},
             {"Delete", {}},
+            {"ForgetUser", {}},
             {"Show", {std::string(BlockUser::kServiceName)}},
             {"Click", {}}};
   }
@@ -178,7 +195,7 @@ HostedService HostedAds() {
           .make = [data](Env& env) -> MadeService {
             const absl::StatusOr<std::string> folder = DataFolder(data->folder);
             if (!folder.ok()) return folder.status();
-            auto db = OpenData(env, *data, "ads", {kAdsSchema});
+            auto db = OpenData(env, *data, "ads", {kAdsSchema, kGoneSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<AdsService>(**db, Join(*folder, "/", kAdsModelFile), env);
           }};

@@ -3,6 +3,7 @@
 // Block user: which users block which. A service that shows something of one user to another asks here, once for all
 // authors.
 #include "apps/social/data.h"
+#include "apps/social/gone.h"
 #include "apps/social/page.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
@@ -12,17 +13,29 @@ namespace curtail::social {
 
 const char kBlockSchema[] =
     "CREATE TABLE blocks(user INTEGER, other INTEGER, PRIMARY KEY(user, other)) STRICT, WITHOUT ROWID;";
+const char kBlockedIndex[] = "CREATE INDEX blocked ON blocks(other, user)";
 
 struct BlockUserService final : BlockUser::CoroutineService {
   explicit BlockUserService(SqlDatabase& d) : db(d) {}
 
   Coroutine Add(Context& ctx, const Edge& request, Changed* reply) override {
     if (request.from() == request.to()) co_return absl::InvalidArgumentError("a user cannot block itself");
-    co_return co_await Change(ctx, "INSERT INTO blocks VALUES (?1, ?2) ON CONFLICT DO NOTHING", request,
-                              reply);
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status = CheckBothThere(s, request.from(), request.to());
+      if (!status.ok()) return status;
+      return Change(s, "INSERT INTO blocks VALUES (?1, ?2) ON CONFLICT DO NOTHING", request, reply);
+    });
   }
   Coroutine Remove(Context& ctx, const Edge& request, Changed* reply) override {
-    return Change(ctx, "DELETE FROM blocks WHERE user = ?1 AND other = ?2", request, reply);
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      return Change(s, "DELETE FROM blocks WHERE user = ?1 AND other = ?2", request, reply);
+    });
+  }
+
+  static absl::Status Change(SqlSession& s, std::string_view sql, const Edge& edge, Changed* reply) {
+    absl::Status status = s.Execute(sql, {edge.from(), edge.to()});
+    reply->set_changed(status.ok() && s.changes() > 0);
+    return status;
   }
 
   Coroutine Hidden(Context& ctx, const LookRequest& request, Ids* reply) override {
@@ -39,11 +52,14 @@ struct BlockUserService final : BlockUser::CoroutineService {
     });
   }
 
-  Coroutine Change(Context& ctx, std::string_view sql, const Edge& edge, Changed* reply) {
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status = s.Execute(sql, {edge.from(), edge.to()});
-      reply->set_changed(s.changes() > 0);
-      return status;
+  Coroutine ForgetUser(Context& ctx, const UserId& request, Nothing*) override {
+    return Forgetting(db, ctx.deadline(), request.user(), [user = request.user()](SqlSession& s, bool* more) {
+      return DeleteSome(s, user,
+                        {"DELETE FROM blocks WHERE user = ?1 AND other IN"
+                         " (SELECT other FROM blocks WHERE user = ?1 LIMIT ?2)",
+                         "DELETE FROM blocks WHERE other = ?1 AND user IN"
+                         " (SELECT user FROM blocks WHERE other = ?1 LIMIT ?2)"},
+                        more);
     });
   }
 
@@ -55,7 +71,7 @@ HostedService HostedBlockUser() {
   return {.name = "block-user",
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(env, *data, "block-user", {kBlockSchema});
+            auto db = OpenData(env, *data, "block-user", {kBlockSchema, kGoneSchema, kBlockedIndex});
             if (!db.ok()) return db.status();
             return std::make_unique<BlockUserService>(**db);
           }};

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <random>
 
+#include "apps/social/gone.h"
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
@@ -76,7 +77,7 @@ struct ComposePostService final : ComposePost::CoroutineService {
     absl::Status status = processed.status();
     for (const absl::Status& other : {made_media.status(), ids.status(), people.status()})
       status.Update(other);
-    if (status.ok() && people->people_size() != 1) status = absl::NotFoundError("there is no such author");
+    if (status.ok() && people->people_size() != 1) status = GoneError();
     if (processed.ok()) {
       reply->mutable_text()->swap(*processed->mutable_text());
       reply->mutable_urls()->Swap(processed->mutable_urls());

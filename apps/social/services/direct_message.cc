@@ -4,12 +4,16 @@
 //
 // A message is a row. A conversation has two more, one for each party, which name its last message, so that a list of
 // conversations reads nothing else.
+//
+// A conversation goes with either party, the messages of both included. It is found by the name of the other, so
+// what stayed could be neither read nor deleted.
 #include <algorithm>
 #include <chrono>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "apps/social/data.h"
+#include "apps/social/gone.h"
 #include "apps/social/page.h"
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
@@ -49,7 +53,7 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
     if (!all.ok()) co_return all.status();
     auto& [ids, people, hidden] = *all;
     if (!hidden.ids().empty()) co_return absl::PermissionDeniedError("one of the two blocks the other");
-    if (people.people_size() != 1) co_return absl::NotFoundError("there is no such author");
+    if (people.people_size() != 1) co_return GoneError();
     reply->set_id(ids.ids(0));
     *reply->mutable_from() = people.people(0);
     reply->set_text(request.text());
@@ -58,7 +62,9 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
     const uint64_t low = std::min(request.from(), request.to()),
                    high = std::max(request.from(), request.to());
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status = s.Execute(
+      absl::Status status = CheckBothThere(s, request.from(), request.to());
+      if (!status.ok()) return status;
+      status = s.Execute(
           "INSERT INTO messages(id, low, high, author, text, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
           {reply->id(), low, high, request.from(), request.text(), reply->created_ms()});
       return status.ok() ? NoteLast(s, low, high) : status;
@@ -147,6 +153,37 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
     });
   }
 
+  Coroutine ForgetUser(Context& ctx, const UserId& request, Nothing*) override {
+    return Forgetting(db, ctx.deadline(), request.user(), [user = request.user()](SqlSession& s, bool* more) {
+      std::vector<uint64_t> others;
+      absl::Status status =
+          s.Query("SELECT other FROM conversations WHERE user = ?1 LIMIT ?2", {user, kMostForgotten},
+                  [&](const SqlRow& row) { others.push_back(row.Unsigned(0)); });
+      *more = !others.empty();
+      int64_t left = kMostForgotten;
+      for (const uint64_t other : others) {
+        if (status.ok() && left > 0) status = ForgetConversation(s, user, other, &left);
+      }
+      return status;
+    });
+  }
+
+  // Deletes up to `left` rows, and lessens it by those. At 0 some may be there still.
+  static absl::Status ForgetConversation(SqlSession& s, uint64_t user, uint64_t other, int64_t* left) {
+    // The last one last, as the list of conversations shows it.
+    absl::Status status = s.Execute(
+        "DELETE FROM messages WHERE id IN"
+        " (SELECT id FROM messages WHERE low = ?1 AND high = ?2 ORDER BY id LIMIT ?3)",
+        {std::min(user, other), std::max(user, other), *left});
+    if (!status.ok()) return status;
+    *left -= s.changes();
+    if (*left == 0) return status;
+    --*left;  // so that those without messages are bounded, too
+    return s.Execute(
+        "DELETE FROM conversations WHERE (user = ?1 AND other = ?2) OR (user = ?2 AND other = ?1)",
+        {user, other});
+  }
+
   // Brings the conversation's two rows to its last message.
   static absl::Status NoteLast(SqlSession& s, uint64_t low, uint64_t high) {
     uint64_t last = 0;
@@ -189,7 +226,8 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
     return {{"Send", {std::string(UniqueId::kServiceName), users, blocks}},
             {"List", {users, blocks}},
             {"Read", {users, blocks}},
-            {"Delete", {}}};
+            {"Delete", {}},
+            {"ForgetUser", {}}};
   }
 
   SqlDatabase& db;
@@ -204,7 +242,7 @@ HostedService HostedDirectMessage() {
           .calls = {"unique-id", "user", "block-user"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(env, *data, "direct-message", {kMessageSchema});
+            auto db = OpenData(env, *data, "direct-message", {kMessageSchema, kGoneSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<DirectMessageService>(**db, env);
           }};

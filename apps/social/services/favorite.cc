@@ -5,6 +5,7 @@
 // A like may be on its way while its post is deleted. So a deleted post leaves a row behind, which refuses later likes:
 // no order of the two leaves a like of nothing.
 #include "apps/social/data.h"
+#include "apps/social/gone.h"
 #include "apps/social/page.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
@@ -29,6 +30,8 @@ struct FavoriteService final : Favorite::CoroutineService {
       absl::Status status = s.Query("SELECT 1 FROM forgotten WHERE post = ?1", {request.post()},
                                     [&](const SqlRow&) { gone = true; });
       if (gone) return absl::NotFoundError("there is no such post");
+      status.Update(CheckThere(s, request.user()));
+      if (!status.ok()) return status;
       status.Update(
           s.Execute("INSERT INTO likes(post, user, author) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
                     {request.post(), request.user(), request.author()}));
@@ -90,6 +93,20 @@ struct FavoriteService final : Favorite::CoroutineService {
     });
   }
 
+  Coroutine ForgetUser(Context& ctx, const UserId& request, Nothing*) override {
+    return Forgetting(db, ctx.deadline(), request.user(), [user = request.user()](SqlSession& s, bool* more) {
+      std::vector<SqlValue> posts;
+      absl::Status status = s.Query(
+          "DELETE FROM likes WHERE user = ?1 AND post IN"
+          " (SELECT post FROM likes WHERE user = ?1 LIMIT ?2) RETURNING post",
+          {user, kMostForgotten}, [&](const SqlRow& row) { posts.push_back(row.Unsigned(0)); });
+      if (!status.ok()) return status;
+      *more = posts.size() == kMostForgotten;
+      return s.QueryEach("UPDATE sizes SET size = size - 1 WHERE post = ?1", 1, posts,
+                         [](size_t, const SqlRow&) {});
+    });
+  }
+
   Coroutine List(Context& ctx, std::string_view sql, const ReactionPage& page, uint64_t from, Ids* reply) {
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
       return s.Query(sql, {page.of(), from, uint64_t{LimitOf(page.limit())}},
@@ -105,7 +122,7 @@ HostedService HostedFavorite() {
   return {.name = "favorite",
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(env, *data, "favorite", {kFavoriteSchema});
+            auto db = OpenData(env, *data, "favorite", {kFavoriteSchema, kGoneSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<FavoriteService>(**db);
           }};

@@ -2,6 +2,7 @@
 //
 // Front end: what clients call. Finds out who calls and whom names mean, and hands on.
 
+#include "apps/social/accounts.h"
 #include "apps/social/data.h"
 #include "apps/social/forward.h"
 #include "apps/social/page.h"
@@ -48,6 +49,7 @@ auto AdOf(const PostRequest& request) {
 struct FrontEndService final : Social::CoroutineService {
   FrontEndService(Sessions s, Env& env)
       : sessions(std::move(s)),
+        accounts(env),
         user(env.Stub<User>("user")),
         graph(env.Stub<SocialGraph>("social-graph")),
         block_user(env.Stub<BlockUser>("block-user")),
@@ -70,6 +72,10 @@ struct FrontEndService final : Social::CoroutineService {
   }
   Coroutine Login(Context& ctx, const Credentials& request, Session* reply) override {
     return Forward(ctx, user, User::kLogin, request, reply);
+  }
+  Coroutine DeleteUser(Context& ctx, const Credentials& request, Changed* reply) override {
+    reply->set_changed(true);
+    return accounts.Delete(ctx, request);
   }
   Coroutine ExpandUrl(Context& ctx, const Code& request, Url* reply) override {
     return Forward(ctx, url_shorten, UrlShorten::kExpand, request, reply);
@@ -126,14 +132,14 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine UploadMedia(Context& ctx, const MediaUpload& request, MediaItem* reply) override {
-    return ForCaller(ctx, media, MediaFrontend::kPut, request, reply, [&](auto& file, auto caller) {
+    return Upload(ctx, MediaFrontend::kPut, request, reply, [&](auto& file, auto caller) {
       file.set_owner(caller);
       *file.mutable_file() = request.file();
       file.set_size(request.size());
     });
   }
   Coroutine AppendMedia(Context& ctx, const MediaPart& request, MediaItem* reply) override {
-    return ForCaller(ctx, media, MediaFrontend::kAppend, request, reply, [&](auto& part, auto caller) {
+    return Upload(ctx, MediaFrontend::kAppend, request, reply, [&](auto& part, auto caller) {
       part.set_owner(caller);
       part.set_id(request.id());
       part.set_from(request.from());
@@ -295,12 +301,15 @@ struct FrontEndService final : Social::CoroutineService {
     std::vector<DeclaredPath> paths;
     Declare<User>({"Register", "Login"}, &paths);
     Declare<UrlShorten>({"ExpandUrl"}, &paths);
+    Declare<User, SocialGraph, BlockUser, ComposePost, PostStorage, Favorite, DirectMessaging, Ads,
+            HomeTimeline>({"DeleteUser"}, &paths);
     Declare<User, SocialGraph>({"Follow", "Unfollow", "Block", "ListFollowers", "ListFollowing"}, &paths);
     Declare<User, BlockUser>({"Unblock", "SearchUsers"}, &paths);
     Declare<ComposePost>({"Compose", "DeletePost"}, &paths);
     Declare<HomeTimeline>({"ReadHomeTimeline"}, &paths);
     Declare<User, UserTimeline>({"ReadUserTimeline"}, &paths);
-    Declare<MediaFrontend>({"UploadMedia", "AppendMedia", "DownloadMedia"}, &paths);
+    Declare<User, MediaFrontend>({"UploadMedia", "AppendMedia"}, &paths);
+    Declare<MediaFrontend>({"DownloadMedia"}, &paths);
     Declare<ReadPost>({"GetPost"}, &paths);
     Declare<ReadPost, Favorite>({"AddFavorite"}, &paths);
     Declare<Favorite>({"RemoveFavorite"}, &paths);
@@ -332,6 +341,13 @@ struct FrontEndService final : Social::CoroutineService {
   Coroutine ForCaller(Context& ctx, const Stub& stub, const Method<Inner, Reply>& method,
                       const Request& request, Reply* reply, Fill fill) {
     return ForUser(ctx, sessions.CallerOf(ctx, request.token()), stub, method, reply, fill);
+  }
+  // A deleted user uploads no more. The services of the media do not know of it.
+  template <class Inner, class Fill>
+  Coroutine Upload(Context& ctx, const Method<Inner, MediaItem>& method, const auto& request,
+                   MediaItem* reply, Fill fill) {
+    const SocialId caller = co_await accounts.Present(ctx, sessions.CallerOf(ctx, request.token()));
+    co_return co_await ForUser(ctx, caller, media, method, reply, fill);
   }
   template <class Stub, class Inner, class Fill>
   Coroutine Delete(Context& ctx, const Stub& stub, const Method<Inner, Nothing>& method, const auto& request,
@@ -431,6 +447,7 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   const Sessions sessions;
+  const Accounts accounts;
   const User::Stub user;
   const SocialGraph::Stub graph;
   const BlockUser::Stub block_user;
@@ -459,7 +476,7 @@ HostedService HostedFrontEnd() {
       .name = "front-end",
       .calls = {"user", "social-graph", "block-user", "compose-post", "media-frontend", "read-post",
                 "favorite", "repost-reply", "search", "direct-message", "user-statistics", "user-recommender",
-                "ads", "home-timeline", "user-timeline", "url-shorten"},
+                "ads", "home-timeline", "user-timeline", "url-shorten", "post-storage"},
       .flags =
           [options](Flags& flags) {
             AddDataFlags(flags, &options->data);

@@ -36,6 +36,10 @@ struct HomeTimelineService final : HomeTimeline::CoroutineService {
     co_return co_await timelines->Remove(ctx, EntriesOf(request));
   }
 
+  Coroutine ForgetUser(Context& ctx, const UserId& request, Nothing*) override {
+    return timelines->Forget(ctx, request.user());
+  }
+
   static std::vector<TimelineStore::Entry> EntriesOf(const HomeEntries& request) {
     std::vector<TimelineStore::Entry> entries;
     for (const uint64_t user : request.users()) {
@@ -92,6 +96,7 @@ struct HomeTimelineService final : HomeTimeline::CoroutineService {
   std::vector<DeclaredPath> Paths() const override {
     return {{"Add", {}},
             {"Remove", {}},
+            {"ForgetUser", {}},
             {"Read", {std::string(ReadPost::kServiceName), std::string(SocialGraph::kServiceName)}}};
   }
 

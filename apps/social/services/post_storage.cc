@@ -5,6 +5,7 @@
 // The cache never shows a deleted post: Delete() first commits, then puts a mark in the post's place. A reader that
 // missed adds what it read from SQLite only where nothing is, so it cannot replace the mark.
 #include "apps/social/data.h"
+#include "apps/social/gone.h"
 #include "apps/social/page.h"
 #include "content.curtail.h"
 #include "curtail/exec/aside.h"
@@ -23,8 +24,12 @@ struct PostStorageService final : PostStorage::CoroutineService {
   Coroutine Store(Context& ctx, const Post& request, Nothing*) override {
     const std::string bytes = request.SerializeAsString();
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      return s.Execute("INSERT INTO posts(id, author, post) VALUES (?1, ?2, ?3)",
-                       {request.id(), request.author().id(), SqlValue::Bytes(bytes)});
+      // CheckThere() would be one more round trip, to a server.
+      absl::Status status = s.Execute(
+          "INSERT INTO posts(id, author, post) SELECT ?1, ?2, ?3"
+          " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user = ?2)",
+          {request.id(), request.author().id(), SqlValue::Bytes(bytes)});
+      return status.ok() && s.changes() == 0 ? GoneError() : status;
     });
   }
 
@@ -82,6 +87,16 @@ struct PostStorageService final : PostStorage::CoroutineService {
     });
   }
 
+  Coroutine Retire(Context& ctx, const PostsOfAuthor& request, Ids* reply) override {
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status = NoteGone(s, request.author());
+      if (!status.ok()) return status;
+      return s.Query("SELECT id FROM posts WHERE author = ?1 AND id > ?2 ORDER BY id LIMIT ?3",
+                     {request.author(), request.after(), uint64_t{EdgeLimitOf(request.limit())}},
+                     [&](const SqlRow& row) { reply->add_ids(row.Unsigned(0)); });
+    });
+  }
+
   static std::string KeyOf(uint64_t post) { return Join("post", post); }
 
   static std::vector<std::string> KeysOf(const Ids& request) {
@@ -114,7 +129,7 @@ HostedService HostedPostStorage() {
             auto db = OpenData(env, *data, "post-storage",
                                {"CREATE TABLE posts(id INTEGER PRIMARY KEY, author INTEGER NOT NULL,"
                                 " post BLOB NOT NULL) STRICT",
-                                "CREATE INDEX posts_of ON posts(author)"});
+                                "CREATE INDEX posts_of ON posts(author)", kGoneSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<PostStorageService>(**db, std::move(cache));
           }};

@@ -62,6 +62,10 @@ struct SocialGraphService final : SocialGraph::CoroutineService {
     co_return co_await store->Part(ctx, request);  // B2
   }
 
+  Coroutine ForgetUser(Context& ctx, const UserId& request, Nothing*) override {
+    return store->Forget(ctx, request.user());
+  }
+
   Coroutine Followers(Context& ctx, const EdgePage& request, Ids* reply) override {
     return store->Followers(ctx, request, reply);
   }
@@ -83,8 +87,8 @@ struct SocialGraphService final : SocialGraph::CoroutineService {
 
   std::vector<DeclaredPath> Paths() const override {
     const std::string blocks(BlockUser::kServiceName);
-    return {{"Follow", {blocks}}, {"Unfollow", {}}, {"Block", {blocks}}, {"Followers", {}},
-            {"Followees", {}},    {"Look", {}},     {"CountOf", {}}};
+    return {{"Follow", {blocks}}, {"Unfollow", {}},  {"Block", {blocks}}, {"ForgetUser", {}},
+            {"Followers", {}},    {"Followees", {}}, {"Look", {}},        {"CountOf", {}}};
   }
 
   const std::unique_ptr<GraphStore> store;

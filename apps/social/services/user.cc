@@ -5,8 +5,8 @@
 #include <chrono>
 
 #include "apps/social/data.h"
+#include "apps/social/line.h"
 #include "apps/social/page.h"
-#include "apps/social/places.h"
 #include "apps/social/secrets.h"
 #include "content.curtail.h"
 #include "curtail/exec/aside.h"
@@ -15,6 +15,9 @@
 #include "users.curtail.h"
 
 namespace curtail::social {
+
+// That wait to be hashed: some 5 s of two CPUs.
+constexpr size_t kMostPasswords = 256;
 
 struct UserOptions {
   DataOptions data;
@@ -37,7 +40,7 @@ absl::Status CheckCredentials(const Credentials& given) {
 
 struct UserService final : User::CoroutineService {
   UserService(const UserOptions& o, std::string s, SqlDatabase& d, UniqueId::Stub u)
-      : options(o), secret(std::move(s)), db(d), unique_id(u), hashing(o.hashes) {}
+      : options(o), secret(std::move(s)), db(d), unique_id(u), hashing(o.hashes, kMostPasswords) {}
 
   Coroutine Register(Context& ctx, const Credentials& request, Session* reply) override {
     if (absl::Status status = CheckCredentials(request); !status.ok()) co_return status;
@@ -45,7 +48,8 @@ struct UserService final : User::CoroutineService {
     one.set_count(1);
     auto [ids] = co_await WhenAll(ctx, Ask(unique_id, UniqueId::kNext, one));
     if (!ids.ok()) co_return ids.status();
-    const absl::StatusOr<std::string> hash = co_await Hash([&] { return HashPassword(request.password()); });
+    const absl::StatusOr<std::string> hash =
+        co_await Hash(ctx, [&] { return HashPassword(request.password()); });
     if (!hash.ok()) co_return hash.status();
     const uint64_t id = ids->ids(0);
     absl::Status written = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
@@ -58,27 +62,51 @@ struct UserService final : User::CoroutineService {
   }
 
   Coroutine Login(Context& ctx, const Credentials& request, Session* reply) override {
+    const absl::StatusOr<uint64_t> id = co_await Authenticate(ctx, request, /*closed_too=*/false);
+    if (!id.ok()) co_return id.status();
+    Open(*id, request.name(), reply);
+    co_return absl::OkStatus();
+  }
+
+  Coroutine Close(Context& ctx, const Credentials& request, UserId* reply) override {
+    const absl::StatusOr<uint64_t> id = co_await Authenticate(ctx, request, /*closed_too=*/true);
+    if (!id.ok()) co_return id.status();
+    reply->set_user(*id);
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      return s.Execute("UPDATE users SET closed = 1 WHERE id = ?1", {*id});
+    });
+  }
+
+  Coroutine Remove(Context& ctx, const UserId& request, Nothing*) override {
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      return s.Execute("DELETE FROM users WHERE id = ?1 AND closed = 1", {request.user()});
+    });
+  }
+
+  // The user of these credentials. UNAUTHENTICATED: there is none.
+  Co<absl::StatusOr<uint64_t>> Authenticate(Context& ctx, const Credentials& request, bool closed_too) {
     if (absl::Status status = CheckCredentials(request); !status.ok()) co_return status;
     uint64_t id = 0;
     std::string hash;
     absl::Status read = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.Query("SELECT id, hash FROM users WHERE name = ?1", {request.name()},
+      return s.Query("SELECT id, hash FROM users WHERE name = ?1 AND closed <= ?2",
+                     {request.name(), closed_too ? 1 : 0},
                      [&](const SqlRow& row) { id = row.Unsigned(0), hash = row.Text(1); });
     });
     if (!read.ok()) co_return read;
-    // Of nobody's password, too, so that the time does not tell who there is.
-    const absl::StatusOr<std::string> right = co_await Hash(
-        [&]() -> absl::StatusOr<std::string> { return IsPassword(request.password(), hash) ? "yes" : ""; });
+    // An unknown name takes as long, so that the time does not tell which names there are.
+    const absl::StatusOr<std::string> right = co_await Hash(ctx, [&]() -> absl::StatusOr<std::string> {
+      return IsPassword(request.password(), hash) ? "yes" : "";
+    });
     if (!right.ok()) co_return right.status();
     if (right->empty()) co_return absl::UnauthenticatedError("the name or the password is wrong");
-    Open(id, request.name(), reply);
-    co_return absl::OkStatus();
+    co_return id;
   }
 
   Coroutine ById(Context& ctx, const Ids& request, People* reply) override {
     if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.QueryEach("SELECT id, name FROM users WHERE id = ?1", 1, Each(request.ids()),
+      return s.QueryEach("SELECT id, name FROM users WHERE id = ?1 AND closed = 0", 1, Each(request.ids()),
                          [&](size_t, const SqlRow& row) { Put(row, reply->add_people()); });
     });
   }
@@ -88,7 +116,8 @@ struct UserService final : User::CoroutineService {
       co_return status;
     }
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.QueryEach("SELECT id, name FROM users WHERE name = ?1", 1, Each(request.names()),
+      return s.QueryEach("SELECT id, name FROM users WHERE name = ?1 AND closed = 0", 1,
+                         Each(request.names()),
                          [&](size_t, const SqlRow& row) { Put(row, reply->add_people()); });
     });
   }
@@ -99,7 +128,8 @@ struct UserService final : User::CoroutineService {
     const uint32_t limit = LimitOf(request.limit());
     absl::Status read = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
       return s.Query(
-          "SELECT id, name FROM users WHERE name >= ?1 AND name < ?2 AND name > ?3 ORDER BY name LIMIT ?4",
+          "SELECT id, name FROM users WHERE name >= ?1 AND name < ?2 AND name > ?3 AND closed = 0"
+          " ORDER BY name LIMIT ?4",
           {request.prefix(), end, request.after(), uint64_t{limit}},
           [&](const SqlRow& row) { Put(row, reply->add_people()); });
     });
@@ -110,6 +140,8 @@ struct UserService final : User::CoroutineService {
   std::vector<DeclaredPath> Paths() const override {
     return {{"Register", {std::string(UniqueId::kServiceName)}},
             {"Login", {}},
+            {"Close", {}},
+            {"Remove", {}},
             {"ById", {}},
             {"ByName", {}},
             {"Search", {}}};
@@ -120,11 +152,11 @@ struct UserService final : User::CoroutineService {
     person->set_name(std::string(row.Text(1)));
   }
 
-  // Runs `f`, which takes long, aside; refuses more at once than there is memory for.
+  // Runs `f`, which takes long, aside, when it has one of the places that there is memory for.
   template <class F>
-  Co<absl::StatusOr<std::string>> Hash(F f) {
-    const Places::Hold place(hashing);
-    if (!place) co_return absl::ResourceExhaustedError("too many passwords are checked at once; try again");
+  Co<absl::StatusOr<std::string>> Hash(const Context& ctx, F f) {
+    const absl::StatusOr<Line::Place> place = co_await hashing.Enter(ctx);
+    if (!place.ok()) co_return place.status();
     co_return co_await Offloading(f);
   }
 
@@ -141,7 +173,7 @@ struct UserService final : User::CoroutineService {
   const std::string secret;
   SqlDatabase& db;
   const UniqueId::Stub unique_id;
-  Places hashing;
+  Line hashing;
 };
 
 HostedService HostedUser() {
@@ -153,12 +185,14 @@ HostedService HostedUser() {
                 AddDataFlags(flags, &options->data);
                 flags.Add("--session", &options->session_h, "user: hours that a token is valid",
                           {1e-3, 8760});
-                flags.Add("--hashes", &options->hashes, "user: passwords that are hashed at once", {1, 64});
+                flags.Add("--hashes", &options->hashes,
+                          "user: passwords that are hashed at once; 256 more wait", {1, 64});
               },
           .make = [options](Env& env) -> MadeService {
             auto db = OpenData(env, options->data, "user",
                                {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
-                                " hash BLOB NOT NULL) STRICT"});
+                                " hash BLOB NOT NULL) STRICT",
+                                "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0"});
             if (!db.ok()) return db.status();
             auto secret = TokenSecret(options->data);
             if (!secret.ok()) return secret.status();

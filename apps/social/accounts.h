@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// accounts.h - the end of a user's account, for the service that clients call.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "content.curtail.h"
+#include "curtail/rpc/coroutine.h"
+#include "curtail/rpc/host.h"
+#include "messages.curtail.h"
+#include "models.curtail.h"
+#include "reactions.curtail.h"
+#include "timelines.curtail.h"
+#include "users.curtail.h"
+
+namespace curtail::social {
+
+// An Accounts asks all services that keep something of users. Immutable; thread-safe.
+class Accounts {
+ public:
+  // REQUIRES: HostedService::calls names user, social-graph, block-user, compose-post, post-storage,
+  // favorite, direct-message, ads and home-timeline.
+  explicit Accounts(Env& env);
+
+  // Deletes the user of these credentials with all that it has made. Errors: those of User::Login(), and
+  // of the services. The message of the latter says that parts are left. A call with the same credentials
+  // goes on.
+  Coroutine Delete(Context& ctx, const Credentials& credentials) const;
+
+  // Gives the caller back. UNAUTHENTICATED: it was deleted. For writes to services that do not refuse it
+  // themselves.
+  Co<absl::StatusOr<uint64_t>> Present(Context& ctx, absl::StatusOr<uint64_t> caller) const;
+
+ private:
+  // The steps after User::Close().
+  Coroutine DeleteClosed(Context& ctx, const UserId& user) const;
+  Coroutine DeletePosts(Context& ctx, uint64_t author) const;
+
+  const User::Stub user_;
+  const SocialGraph::Stub graph_;
+  const BlockUser::Stub block_user_;
+  const ComposePost::Stub compose_;
+  const PostStorage::Stub storage_;
+  const Favorite::Stub favorite_;
+  const DirectMessaging::Stub messaging_;
+  const Ads::Stub ads_;
+  const HomeTimeline::Stub home_;
+};
+
+}  // namespace curtail::social
