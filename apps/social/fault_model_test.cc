@@ -11,13 +11,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -25,6 +24,8 @@
 #include <thread>
 
 #include "apps/kit/temp_dir.h"
+#include "apps/social/full_disk_testing.h"
+#include "apps/social/ledger_testing.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
@@ -38,96 +39,6 @@ constexpr size_t kAuthors = 6, kActors = 3;
 // Of a client. Short, so that a service that stands still does not hold up the test.
 constexpr Nanos kPatience = std::chrono::seconds(1);
 constexpr int kActsInFault = 8, kPostsBetween = 4;
-
-// A Ledger holds what the users were told. Thread-safe.
-class Ledger {
- public:
-  enum class Fate : uint8_t { kKept, kInDoubt, kDeleted };  // in doubt: a deletion failed
-  struct Entry {
-    size_t author = 0;
-    std::set<size_t> mentioned = {};
-    Fate fate = Fate::kKept;
-  };
-
-  void Keep(uint64_t post, Entry entry) {
-    const std::lock_guard lock(mu_);
-    EXPECT_TRUE(posts_.emplace(post, std::move(entry)).second) << post << " twice";
-  }
-  void Refuse(size_t author, std::string text) {
-    const std::lock_guard lock(mu_);
-    refused_.emplace(author, std::move(text));
-  }
-  void Set(uint64_t post, Fate fate) {
-    const std::lock_guard lock(mu_);
-    posts_.at(post).fate = fate;
-  }
-  bool Refused(size_t author, const std::string& text) const {
-    const std::lock_guard lock(mu_);
-    return refused_.contains({author, text});
-  }
-  std::map<uint64_t, Entry> Posts() const {
-    const std::lock_guard lock(mu_);
-    return posts_;
-  }
-  // Those of `fate` that `wanted(entry)` chooses.
-  template <class Wanted>
-  std::vector<uint64_t> Those(Fate fate, Wanted wanted) const {
-    const std::lock_guard lock(mu_);
-    std::vector<uint64_t> ids;
-    for (const auto& [id, entry] : posts_) {
-      if (entry.fate == fate && wanted(entry)) ids.push_back(id);
-    }
-    return ids;
-  }
-  std::vector<uint64_t> Deleted() const {
-    return Those(Fate::kDeleted, [](const Entry&) { return true; });
-  }
-
- private:
-  mutable std::mutex mu_;
-  // Guarded by mu_.
-  std::map<uint64_t, Entry> posts_;
-  std::set<std::pair<size_t, std::string>> refused_;
-};
-
-// Acts counts what the users have done. Thread-safe.
-class Acts {
- public:
-  enum class Kind : uint8_t { kPosted, kRefused, kOther };  // a post acknowledged, or refused
-
-  void Did(Kind kind) {
-    {
-      const std::lock_guard lock(mu_);
-      all_ += 1;
-      posted_ += kind == Kind::kPosted ? 1 : 0;
-      refused_ += kind == Kind::kRefused ? 1 : 0;
-    }
-    done_.notify_all();
-  }
-  // Until so many more were done. False: that took too long.
-  bool Await(int more) { return Await(&all_, more); }
-  bool AwaitPosted(int more) { return Await(&posted_, more); }
-  // Until more posts than these were refused.
-  bool AwaitRefusedAfter(int refused) {
-    std::unique_lock lock(mu_);
-    return done_.wait_for(lock, kMaxTestWait, [&] { return refused_ > refused; });
-  }
-  int refused() {
-    const std::lock_guard lock(mu_);
-    return refused_;
-  }
-
- private:
-  bool Await(const int* count, int more) {
-    std::unique_lock lock(mu_);
-    const int wanted = *count + more;
-    return done_.wait_for(lock, kMaxTestWait, [&] { return *count >= wanted; });
-  }
-
-  std::mutex mu_;
-  std::condition_variable done_;
-  int all_ = 0, posted_ = 0, refused_ = 0;  // guarded by mu_
-};
 
 struct Kept {
   const char* store;   // files, redis or postgresql
@@ -157,12 +68,14 @@ class SocialFaults : public testing::TestWithParam<Kept> {
     if (std::string_view(GetParam().store) != "redis") return nullptr;
     return std::make_unique<RedisProcess>(
         dir_.File("r"),
-        std::vector<std::string>{"--appendonly", "yes", "--appendfsync", "always", "--dir", dir_.File(".")});
+        std::vector<std::string>{"--appendonly", "yes", "--appendfsync", "always", "--dir", dir_.File(".")},
+        disk_.Words());
   }
   std::unique_ptr<PostgresqlProcess> StartPostgresql() const {
     if (std::string_view(GetParam().store) != "postgresql") return nullptr;
-    return std::make_unique<PostgresqlProcess>(dir_.File("s"),
-                                               PostgresqlWords(dir_.File("s"), dir_.File("data")));
+    std::vector<std::string> words = disk_.Words();
+    std::ranges::copy(PostgresqlWords(dir_.File("s"), dir_.File("data")), std::back_inserter(words));
+    return std::make_unique<PostgresqlProcess>(dir_.File("s"), words);
   }
   std::vector<std::string> StoreFlags() const {
     std::vector<std::string> flags = {"--store", "post-cache=" + cache_.address()};
@@ -237,9 +150,13 @@ class SocialFaults : public testing::TestWithParam<Kept> {
     }
     return Acts::Kind::kOther;
   }
-  static void ExpectFault(const absl::Status& status) {
-    EXPECT_TRUE(absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) << status;
+  // A part is away, or PostgreSQL has no room.
+  static bool IsOfFault(const absl::Status& status) {
+    const bool no_room =
+        absl::IsResourceExhausted(status) && std::string_view(GetParam().store) == "postgresql";
+    return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || no_room;
   }
+  static void ExpectFault(const absl::Status& status) { EXPECT_TRUE(IsOfFault(status)) << status; }
   Acts::Kind ComposeOne(Rng& rng, size_t user) {
     std::set<size_t> mentioned;
     std::string text = Join("post ", next_text_.fetch_add(1, std::memory_order_relaxed));
@@ -319,6 +236,30 @@ class SocialFaults : public testing::TestWithParam<Kept> {
             .readable = true,
             .refuses = service != "home-timeline"};  // it is told behind the caller's back
   }
+  // It ends at the first write that it cannot keep, before it answers. Started again, it does so again.
+  Fault FillDiskOfRedis() {
+    return {.name = "redis has no room",
+            .strike =
+                [this] {
+                  disk_.Fill();
+                  redis_->AwaitEnd();
+                  (void)redis_->TryStart();
+                },
+            .mend =
+                [this] {
+                  disk_.Free();
+                  redis_->Kill();
+                  redis_->Start();
+                },
+            .refuses = true};
+  }
+  Fault FillDiskOfPostgresql() {
+    return {.name = "postgresql has no room",
+            .strike = [this] { disk_.Fill(); },
+            .mend = [this] { disk_.Free(); },
+            .readable = true,
+            .refuses = true};
+  }
   // In random order.
   std::vector<Fault> Faults(Rng& rng) {
     std::vector<Fault> faults;
@@ -338,10 +279,12 @@ class SocialFaults : public testing::TestWithParam<Kept> {
       faults.push_back({.name = "redis is killed",
                         .strike = [this] { redis_->Kill(); },
                         .mend = [this] { redis_->Start(); }});
+      faults.push_back(FillDiskOfRedis());
     } else if (postgresql_ != nullptr) {
       faults.push_back({.name = "postgresql is killed",
                         .strike = [this] { postgresql_->Kill(); },
                         .mend = [this] { postgresql_->Start(); }});
+      faults.push_back(FillDiskOfPostgresql());
     } else {
       for (const char* service : {"post-storage", "user-timeline", "home-timeline", "write-home-timeline"}) {
         faults.push_back(FillDisk(service));
@@ -374,7 +317,7 @@ class SocialFaults : public testing::TestWithParam<Kept> {
     absl::Status status;
     do {
       status = call();
-    } while ((absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) && !deadline.Expired());
+    } while (IsOfFault(status) && !deadline.Expired());
     EXPECT_TRUE(status.ok() || absl::IsNotFound(status)) << status;
     return status;
   }
@@ -451,6 +394,7 @@ class SocialFaults : public testing::TestWithParam<Kept> {
   std::atomic<uint64_t> next_text_{0};  // relaxed: only unique
   std::vector<std::thread> threads_;
   apps::TempDir dir_;
+  FullDisk disk_;  // of Redis and of PostgreSQL
   MemcachedProcess cache_{dir_.File("m")};
   const std::unique_ptr<RedisProcess> redis_ = StartRedis();
   const std::unique_ptr<PostgresqlProcess> postgresql_ = StartPostgresql();

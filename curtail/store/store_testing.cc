@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -111,6 +112,16 @@ void StoreProcess::Kill() {
   pid_ = -1;
 }
 
+void StoreProcess::AwaitEnd() {
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+  pollfd ended{.fd = fd, .events = POLLIN, .revents = 0};
+  if (fd < 0 || poll(&ended, 1, static_cast<int>(InMillis(kMaxTestWait))) != 1)
+    Fail("the store does not end");
+  close(fd);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
 void StoreProcess::Stall() {
   kill(pid_, SIGSTOP);
   int status = 0;
@@ -124,9 +135,11 @@ MemcachedProcess::MemcachedProcess(const std::string& path, std::vector<std::str
     : StoreProcess(path,
                    With({"memcached", "-u", Name(), "-s", path, "-m", "64", "-t", "1"}, std::move(extra))) {}
 
-RedisProcess::RedisProcess(const std::string& path, std::vector<std::string> extra)
-    : StoreProcess(path, With({"redis-server", "--unixsocket", path, "--port", "0", "--save", "",
-                               "--appendonly", "no", "--loglevel", "warning", "--logfile", "/dev/null"},
+RedisProcess::RedisProcess(const std::string& path, std::vector<std::string> extra,
+                           std::vector<std::string> before)
+    : StoreProcess(path, With(With(std::move(before),
+                                   {"redis-server", "--unixsocket", path, "--port", "0", "--save", "",
+                                    "--appendonly", "no", "--loglevel", "warning", "--logfile", "/dev/null"}),
                               std::move(extra))) {}
 
 void RedisProcess::Start() {

@@ -39,14 +39,16 @@ class StoreProcess {
   // Ends it with all it holds; and starts an empty one.
   void Kill();
   void Start();
+  // As Start(). False: the process ended.
+  bool TryStart();
+  // Returns when it has ended by itself.
+  void AwaitEnd();
   // Holds it up, as a machine does that swaps; and lets it go on.
   void Stall();
   void GoOn();
 
  protected:
   const std::string& path() const { return path_; }
-  // As Start(). False: the process ended.
-  bool TryStart();
 
  private:
   // Immutable after construction.
@@ -66,10 +68,11 @@ class MemcachedProcess : public StoreProcess {
   std::optional<std::string> Look(std::string_view key) const;
 };
 
-// A Redis that writes nothing to the disk. Further flags: `extra`.
+// A Redis that writes nothing to the disk. Further flags: `extra`. Words before the program: `before`.
 class RedisProcess : public StoreProcess {
  public:
-  explicit RedisProcess(const std::string& path, std::vector<std::string> extra = {});
+  explicit RedisProcess(const std::string& path, std::vector<std::string> extra = {},
+                        std::vector<std::string> before = {});
   // As StoreProcess::Start(), and returns when it has loaded the data of `extra`'s files.
   void Start();
 };
