@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Front end: what clients call. Finds out who calls and whom names mean, and hands on.
-
 #include "apps/social/accounts.h"
 #include "apps/social/data.h"
 #include "apps/social/forward.h"
