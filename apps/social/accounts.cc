@@ -3,9 +3,10 @@
 // DESIGN. Each step may be repeated, so a deletion that ended half way goes on when it is called again:
 //
 //  D1  `user` closes the account. No other method finds it from now on, but these credentials still do.
-//  D2  social-graph, favorite, direct-message and ads forget it.
+//  D2  favorite, direct-message and ads forget it.
 //  D3  Its posts are deleted, as by DeletePost(). post-storage takes no further one.
-//  D4  block-user and home-timeline forget it. Blocks hide its posts until D3 has ended.
+//  D4  social-graph, block-user and home-timeline forget it. Until D3 has ended, the queue of the home timelines looks for
+//      its followers, and blocks hide its posts.
 //  D5  `user` removes the account. Now the name is free.
 //
 // A service that forgets a user refuses what the user did before D1 and comes late (gone.h).
@@ -13,7 +14,6 @@
 
 #include <chrono>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "apps/social/gone.h"
@@ -61,15 +61,16 @@ Coroutine Accounts::Delete(Context& ctx, const Credentials& credentials) const {
 
 Coroutine Accounts::DeleteClosed(Context& ctx, const UserId& user) const {
   // All are waited for, so that each comes as far as it can.
-  const auto forgotten = co_await WhenAll(
-      ctx, Ask(graph_, SocialGraph::kForgetUser, user), Ask(favorite_, Favorite::kForgetUser, user),
-      Ask(messaging_, DirectMessaging::kForgetUser, user), Ask(ads_, Ads::kForgetUser, user));  // D2
+  const auto forgotten = co_await WhenAll(ctx, Ask(favorite_, Favorite::kForgetUser, user),
+                                          Ask(messaging_, DirectMessaging::kForgetUser, user),
+                                          Ask(ads_, Ads::kForgetUser, user));  // D2
   absl::Status status = FirstErrorOf(forgotten);
   if (status.ok()) status = co_await DeletePosts(ctx, user.user());  // D3
   if (!status.ok()) co_return status;
-  const auto hidden = co_await WhenAll(ctx, Ask(block_user_, BlockUser::kForgetUser, user),
-                                       Ask(home_, HomeTimeline::kForgetUser, user));  // D4
-  if (status = FirstErrorOf(hidden); !status.ok()) co_return status;
+  const auto last = co_await WhenAll(ctx, Ask(graph_, SocialGraph::kForgetUser, user),
+                                     Ask(block_user_, BlockUser::kForgetUser, user),
+                                     Ask(home_, HomeTimeline::kForgetUser, user));  // D4
+  if (status = FirstErrorOf(last); !status.ok()) co_return status;
   auto [removed] = co_await WhenAll(ctx, Ask(user_, User::kRemove, user));  // D5
   co_return removed.status();
 }
@@ -87,10 +88,15 @@ Coroutine Accounts::DeletePosts(Context& ctx, uint64_t author) const {
       posts.back().set_author(author);
     }
     const std::vector<Channel*> channels(posts.size(), compose_.channel());
-    const auto deleted = co_await fan_out(ctx, channels, ComposePost::kDelete, std::move(posts));
-    for (const auto& one : deleted) {
-      // One that is not found was deleted by another call.
-      if (!one.ok() && !absl::IsNotFound(one.status())) co_return one.status();
+    const auto deleted = co_await fan_out(ctx, channels, ComposePost::kDelete, posts);
+    for (size_t i = 0; i < deleted.size(); ++i) {
+      absl::Status status = deleted[i].status();
+      // Another call deleted it, or a cache says so without reason.
+      if (absl::IsNotFound(status)) {
+        auto [stored] = co_await WhenAll(ctx, Ask(storage_, PostStorage::kDelete, posts[i]));
+        status = stored.status();
+      }
+      if (!status.ok()) co_return status;
     }
     page.set_after(*ids->ids().rbegin());
     if (ctx.deadline().Remaining() < kTimeOfPosts) {

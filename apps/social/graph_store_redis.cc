@@ -3,9 +3,8 @@
 // DESIGN. Two sorted sets a user: `out`, of those whom it follows, and `in`, of its followers. A change is a transaction
 // of both, so no reader, and no Redis that is started again, finds one without the other.
 //
-// `gone` is the set of users who were forgotten. Forget() adds to it before it looks for follows. A Follow asks
-// it in its transaction. So one of the two ends a follow that meets a Forget. It stays if this process, or
-// Redis, dies just then.
+// `gone` is the set of users who were forgotten. Forget() adds to it before it looks for follows. A Follow is one script,
+// which asks `gone` first. So no order of the two leaves a follow.
 #include <cstdlib>
 #include <unordered_set>
 #include <utility>
@@ -27,6 +26,14 @@ constexpr char kKeysOfLook[] = "1000", kIdsOfLook[] = "10000";
 constexpr Nanos kLookTime = std::chrono::seconds(10);
 // Follows that one transaction of Forget() ends.
 constexpr uint32_t kEndedAtOnce = 250;
+
+// The number of new follows, or which of the two is gone.
+constexpr int64_t kFromGone = -1, kToGone = -2;
+constexpr char kFollow[] = R"(
+if redis.call('SISMEMBER', KEYS[3], ARGV[1]) == 1 then return -1 end
+if redis.call('SISMEMBER', KEYS[3], ARGV[2]) == 1 then return -2 end
+redis.call('ZADD', KEYS[2], 0, ARGV[1])
+return redis.call('ZADD', KEYS[1], 0, ARGV[2]))";
 
 std::string OutOf(uint64_t user) { return Join(kPrefix, "out:", user); }
 std::string InOf(uint64_t user) { return Join(kPrefix, "in:", user); }
@@ -53,21 +60,14 @@ class RedisGraph final : public GraphStore {
 
   Coroutine Follow(Context& ctx, const Edge& edge, bool* changed) override {
     RedisBatch batch;
-    batch.Add({"MULTI"});
-    batch.Add({"ZADD", OutOf(edge.from()), "0", MemberOf(edge.to())});
-    batch.Add({"ZADD", InOf(edge.to()), "0", MemberOf(edge.from())});
-    batch.Add({"SISMEMBER", kGone, MemberOf(edge.from())});
-    batch.Add({"SISMEMBER", kGone, MemberOf(edge.to())});
-    batch.Add({"EXEC"});
-    std::vector<RedisReply> done;
-    absl::Status status = co_await Change(std::move(batch), ctx.deadline(), changed, &done);
-    if (!status.ok()) co_return status;
-    if (done.size() != 4) co_return Damaged();
-    const bool from_gone = done[2].integer != 0, to_gone = done[3].integer != 0;
-    if (!from_gone && !to_gone) co_return absl::OkStatus();
-    status = co_await Unfollow(ctx, edge, changed);
-    if (!status.ok()) co_return status;
-    co_return from_gone ? GoneError() : OtherGoneError();
+    batch.Add({"EVAL", kFollow, "3", OutOf(edge.from()), InOf(edge.to()), kGone, MemberOf(edge.from()),
+               MemberOf(edge.to())});
+    const absl::StatusOr<RedisReply> done = co_await RunOne(redis_, std::move(batch), ctx.deadline());
+    if (!done.ok()) co_return done.status();
+    if (done->integer == kFromGone) co_return GoneError();
+    if (done->integer == kToGone) co_return OtherGoneError();
+    *changed = done->integer > 0;
+    co_return absl::OkStatus();
   }
 
   Coroutine Unfollow(Context& ctx, const Edge& edge, bool* changed) override {
@@ -158,17 +158,14 @@ class RedisGraph final : public GraphStore {
     }
   }
 
-  // Of a transaction whose first command says by a number whether it changes something. `done`, if not null, gets the
-  // replies to its commands.
-  Coroutine Change(RedisBatch batch, Deadline deadline, bool* changed,
-                   std::vector<RedisReply>* done = nullptr) {
+  // Of a transaction whose first command says by a number whether it changes something.
+  Coroutine Change(RedisBatch batch, Deadline deadline, bool* changed) {
     std::vector<RedisReply> replies;
     absl::Status status = co_await RunAll(redis_, std::move(batch), deadline, &replies);
     if (!status.ok()) co_return status;
     for (const RedisReply& one : replies.back().elements) status.Update(one.status());
     if (replies.back().elements.empty()) co_return Damaged();
     *changed = replies.back().elements.front().integer > 0;
-    if (done != nullptr) *done = std::move(replies.back().elements);
     co_return status;
   }
 

@@ -113,7 +113,7 @@ constexpr char kAsyncStreamDeclaration[] = R"(    virtual ::curtail::Coroutine $
 )";
 constexpr char kAsyncStreamDefinition[] =
     R"(::curtail::Coroutine $service$::$base$::$method$(::curtail::Context&, $types$) {
-  return ::curtail::internal::NotImplementedCoroutine("$full_name$");
+  co_return ::curtail::internal::NotImplemented("$full_name$");
 }
 
 )";
