@@ -112,7 +112,7 @@ struct AdsService final : Ads::CoroutineService {
       std::vector<SqlValue> shows;
       for (const Ad& ad : reply->ads()) shows.push_back(request.user()), shows.push_back(ad.id());
       return s.QueryEach(
-          "INSERT INTO shows VALUES (?1, ?2, 1, 0) "
+          "INSERT INTO shows SELECT ?1, ?2, 1, 0 WHERE EXISTS (SELECT 1 FROM ads WHERE id = ?2) "
           "ON CONFLICT(user, ad) DO UPDATE SET shown = shows.shown + 1",
           2, shows, [](size_t, const SqlRow&) {});
     });

@@ -129,7 +129,8 @@ HostedService HostedPostStorage() {
             auto db = OpenData(env, *data, "post-storage",
                                {"CREATE TABLE posts(id INTEGER PRIMARY KEY, author INTEGER NOT NULL,"
                                 " post BLOB NOT NULL) STRICT",
-                                "CREATE INDEX posts_of ON posts(author)", kGoneSchema});
+                                "CREATE INDEX posts_of ON posts(author)", kGoneSchema,
+                                "DROP INDEX posts_of; CREATE INDEX posts_of ON posts(author, id)"});
             if (!db.ok()) return db.status();
             return std::make_unique<PostStorageService>(**db, std::move(cache));
           }};
