@@ -394,7 +394,7 @@ class SocialFaults : public testing::TestWithParam<Kept> {
   std::atomic<uint64_t> next_text_{0};  // relaxed: only unique
   std::vector<std::thread> threads_;
   apps::TempDir dir_;
-  FullDisk disk_;  // of Redis and of PostgreSQL
+  FullDisk disk_{FULL_DISK_LIBRARY};  // of Redis and of PostgreSQL
   MemcachedProcess cache_{dir_.File("m")};
   const std::unique_ptr<RedisProcess> redis_ = StartRedis();
   const std::unique_ptr<PostgresqlProcess> postgresql_ = StartPostgresql();

@@ -20,12 +20,12 @@ namespace curtail::social {
 //
 // RLIMIT_FSIZE is no such disk: it has another error, and refuses to overwrite, too.
 //
-// The programs know the disk, and the library full_disk_preload.cc, by open files: a PostgreSQL that
+// The programs know the disk, and the library made of full_disk_preload.cc, by open files: a PostgreSQL that
 // root starts runs as a user that need not reach their paths.
 class FullDisk {
  public:
-  FullDisk() {
-    EXPECT_GE(library_, 0) << FULL_DISK_LIBRARY;
+  explicit FullDisk(const char* library) : library_(open(library, O_RDONLY)) {
+    EXPECT_GE(library_, 0) << library;
     EXPECT_GE(disk_, 0);
   }
   ~FullDisk() {
@@ -44,7 +44,7 @@ class FullDisk {
 
  private:
   // Inherited by the programs.
-  const int library_ = open(FULL_DISK_LIBRARY, O_RDONLY);
+  const int library_;
   const int disk_ = memfd_create("disk", 0);
 };
 

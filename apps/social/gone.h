@@ -27,7 +27,8 @@ inline constexpr int kMostForgotten = 1000;
 absl::Status GoneError();
 absl::Status OtherGoneError();
 
-// For the transaction that writes what `user` does. GoneError(): it was deleted.
+// For the transaction that writes what `user` does. GoneError(): it was deleted. Where most writes change a row, their own
+// statement asks `gone`, and this says why none was changed: a server is asked once less.
 absl::Status CheckThere(SqlSession& s, uint64_t user);
 // The same for what it does about another. OtherGoneError(): that one was deleted.
 absl::Status CheckBothThere(SqlSession& s, uint64_t user, uint64_t other);

@@ -18,9 +18,12 @@ class SqlGraph final : public GraphStore {
 
   Coroutine Follow(Context& ctx, const Edge& edge, bool* changed) override {
     co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status = CheckBothThere(s, edge.from(), edge.to());
-      if (!status.ok()) return status;
-      return Change(s, "INSERT INTO follows VALUES (?1, ?2) ON CONFLICT DO NOTHING", edge, changed);
+      absl::Status status =
+          Change(s,
+                 "INSERT INTO follows SELECT ?1, ?2"
+                 " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user IN (?1, ?2)) ON CONFLICT DO NOTHING",
+                 edge, changed);
+      return status.ok() && !*changed ? CheckBothThere(s, edge.from(), edge.to()) : status;
     });
   }
   Coroutine Unfollow(Context& ctx, const Edge& edge, bool* changed) override {

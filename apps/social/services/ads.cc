@@ -120,12 +120,15 @@ struct AdsService final : Ads::CoroutineService {
 
   Coroutine Click(Context& ctx, const AdOfUser& request, Ad* reply) override {
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      if (absl::Status gone = CheckThere(s, request.user()); !gone.ok()) return gone;
       absl::Status status =
           s.Execute("UPDATE shows SET clicked = clicked + 1 WHERE user = ?1 AND ad = ?2 AND clicked < shown",
                     {request.user(), request.ad().id()});
       if (!status.ok()) return status;
-      if (s.changes() == 0) return absl::FailedPreconditionError("the ad was not shown to the user so often");
+      if (s.changes() == 0) {
+        status = CheckThere(s, request.user());
+        status.Update(absl::FailedPreconditionError("the ad was not shown to the user so often"));
+        return status;
+      }
       return s.Query("SELECT id, title, url, topic FROM ads WHERE id = ?1", {request.ad().id()},
                      [&](const SqlRow& row) { Put(row, reply); });
     });

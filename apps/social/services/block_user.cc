@@ -21,9 +21,12 @@ struct BlockUserService final : BlockUser::CoroutineService {
   Coroutine Add(Context& ctx, const Edge& request, Changed* reply) override {
     if (request.from() == request.to()) co_return absl::InvalidArgumentError("a user cannot block itself");
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status = CheckBothThere(s, request.from(), request.to());
-      if (!status.ok()) return status;
-      return Change(s, "INSERT INTO blocks VALUES (?1, ?2) ON CONFLICT DO NOTHING", request, reply);
+      absl::Status status =
+          Change(s,
+                 "INSERT INTO blocks SELECT ?1, ?2"
+                 " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user IN (?1, ?2)) ON CONFLICT DO NOTHING",
+                 request, reply);
+      return status.ok() && !reply->changed() ? CheckBothThere(s, request.from(), request.to()) : status;
     });
   }
   Coroutine Remove(Context& ctx, const Edge& request, Changed* reply) override {

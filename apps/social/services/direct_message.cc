@@ -62,12 +62,13 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
     const uint64_t low = std::min(request.from(), request.to()),
                    high = std::max(request.from(), request.to());
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status = CheckBothThere(s, request.from(), request.to());
-      if (!status.ok()) return status;
-      status = s.Execute(
-          "INSERT INTO messages(id, low, high, author, text, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+      absl::Status status = s.Execute(
+          "INSERT INTO messages(id, low, high, author, text, created_ms) SELECT ?1, ?2, ?3, ?4, ?5, ?6"
+          " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user IN (?2, ?3))",
           {reply->id(), low, high, request.from(), request.text(), reply->created_ms()});
-      return status.ok() ? NoteLast(s, low, high) : status;
+      if (!status.ok()) return status;
+      if (s.changes() == 0) return CheckBothThere(s, request.from(), request.to());
+      return NoteLast(s, low, high);
     });
   }
 

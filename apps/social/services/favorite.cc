@@ -26,21 +26,24 @@ struct FavoriteService final : Favorite::CoroutineService {
 
   Coroutine Add(Context& ctx, const Liking& request, Changed* reply) override {
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      bool gone = false;
-      absl::Status status = s.Query("SELECT 1 FROM forgotten WHERE post = ?1", {request.post()},
-                                    [&](const SqlRow&) { gone = true; });
-      if (gone) return absl::NotFoundError("there is no such post");
-      status.Update(CheckThere(s, request.user()));
-      if (!status.ok()) return status;
-      status.Update(
-          s.Execute("INSERT INTO likes(post, user, author) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
-                    {request.post(), request.user(), request.author()}));
+      absl::Status status = s.Execute(
+          "INSERT INTO likes(post, user, author) SELECT ?1, ?2, ?3"
+          " WHERE NOT EXISTS (SELECT 1 FROM forgotten WHERE post = ?1)"
+          " AND NOT EXISTS (SELECT 1 FROM gone WHERE user = ?2) ON CONFLICT DO NOTHING",
+          {request.post(), request.user(), request.author()});
       reply->set_changed(status.ok() && s.changes() > 0);
-      if (!reply->changed()) return status;
-      return s.Execute(
-          "INSERT INTO sizes VALUES (?1, 1) "
-          "ON CONFLICT(post) DO UPDATE SET size = sizes.size + 1",
-          {request.post()});
+      if (!status.ok()) return status;
+      if (reply->changed()) {
+        return s.Execute(
+            "INSERT INTO sizes VALUES (?1, 1) "
+            "ON CONFLICT(post) DO UPDATE SET size = sizes.size + 1",
+            {request.post()});
+      }
+      bool forgotten = false;
+      status = s.Query("SELECT 1 FROM forgotten WHERE post = ?1", {request.post()},
+                       [&](const SqlRow&) { forgotten = true; });
+      if (forgotten) return absl::NotFoundError("there is no such post");
+      return status.ok() ? CheckThere(s, request.user()) : status;
     });
   }
 

@@ -24,7 +24,6 @@ struct PostStorageService final : PostStorage::CoroutineService {
   Coroutine Store(Context& ctx, const Post& request, Nothing*) override {
     const std::string bytes = request.SerializeAsString();
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      // CheckThere() would be one more round trip, to a server.
       absl::Status status = s.Execute(
           "INSERT INTO posts(id, author, post) SELECT ?1, ?2, ?3"
           " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user = ?2)",
