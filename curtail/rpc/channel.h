@@ -120,6 +120,9 @@ struct ChannelOptions {
   std::shared_ptr<Resolver> resolver;
   // After a connection has failed the names are looked up again, but not more often than this.
   Nanos min_resolve_interval = std::chrono::seconds(30);
+  // The kernel notes when replies arrive over TCP, and Completion::OnArrival() tells it.
+  // It serves programs that measure latency.
+  bool arrival_times = false;
 };
 
 // A Completion takes the result of an event-driven call. `reply` is the serialized message, empty
@@ -131,6 +134,9 @@ class Completion {
   // The metadata that came with the reply, or with the error. Just before Done(), and only if there
   // is any.
   virtual void OnMetadata(ReplyMetadata&&) {}
+  // The kernel had the last bytes of the reply then. Just before Done(), with
+  // ChannelOptions::arrival_times; not of Unix sockets. Replies of one read share the last one's.
+  virtual void OnArrival(TimePoint /*when*/) {}
   // An attempt that its server may have seen has failed, and a policy of the service config makes
   // another one. Once for each.
   virtual void OnRetry() {}

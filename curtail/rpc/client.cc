@@ -137,11 +137,13 @@ void Client::Impl::Finish(StartedCall* call) {
   EmptyForReuse(reply);
   reply.swap(call->reply);
   ReplyMetadata metadata = std::move(call->metadata);
+  const TimePoint arrived = call->arrived;
   if (call->leaving.passed()) [[unlikely]]
     call->leaving.After(*call->channel, call->head.path, status);
   call->connection.reset();
   free_calls.push_back(call);
   if (!metadata.empty()) done->OnMetadata(std::move(metadata));
+  if (arrived != TimePoint()) done->OnArrival(arrived);
   done->Done(std::move(status), std::move(reply));
 }
 

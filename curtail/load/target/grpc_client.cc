@@ -20,8 +20,10 @@ void Abandon(std::shared_ptr<void> thing) {
 }  // namespace
 
 GrpcClient::GrpcClient(const RunOptions& options) : client_(std::make_unique<Client>()) {
+  ChannelOptions channel = options.channel;
+  channel.arrival_times = !options.stream;
   for (const std::string& target : options.targets) {
-    channels_.push_back(std::make_unique<Channel>(client_.get(), target, options.channel));
+    channels_.push_back(std::make_unique<Channel>(client_.get(), target, channel));
   }
 }
 

@@ -85,6 +85,7 @@ class ClientCall {
   bool unprocessed = false;  // the server has certainly not seen it: safe to send again
   bool committed = false;    // the head of its reply has come
   bool no_credit = false;    // it waited for a credit, and was not made
+  TimePoint arrived;         // when the kernel had the reply; zero: not known
 
  protected:
   ~ClientCall() = default;

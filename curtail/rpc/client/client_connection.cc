@@ -93,6 +93,7 @@ void ClientCall::ResetOutcome() {
   head.timeout.reset();
   EmptyForReuse(reply);
   metadata.Clear();
+  arrived = TimePoint();
   unprocessed = committed = no_credit = open_ = replied_ = cancelling_ = has_credit_ = false;
   id_ = 0;
 }
@@ -204,6 +205,7 @@ void ClientConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& statu
       call.status = absl::UnimplementedError("no message in answer to a unary call");
   }
   if (!call.status.ok()) call.reply.clear();
+  if (!closed() && !call.cancelling_) call.arrived = arrived();
   if (call.has_credit_) [[unlikely]] {
     credits_->AnswerCame(call.status.ok(), call.metadata.trailing);
     Finish(call);

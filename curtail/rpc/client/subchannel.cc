@@ -160,6 +160,7 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Subchannel::Connect(const std:
       slot, name_, shared_, Keepalive{options.keepalive_time, options.keepalive_timeout},
       settings_->observation, settings_->counts);
   if (options.credits) connection->UseCredits();
+  if (options.arrival_times) connection->NoteArrivals();
   connection->Touch(now);
   if (absl::Status added = connection->Register(); !added.ok()) return slot->Failed(added, shared_.get());
   connection->WatchHealth(now);  // what is sent first takes it along

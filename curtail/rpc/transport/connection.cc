@@ -198,7 +198,9 @@ ssize_t Connection::ReadSome(InputBuffer& buffer, bool first, bool* emptied, abs
   if ((long_ || !first) && special_ == 0) room = session_.Room();
   const size_t most = room.empty() && !long_ ? kReadChunk : kReadLittle;
   ssize_t n = 0;
-  if (room.empty()) {
+  if (notes_arrivals_) [[unlikely]] {
+    n = ReceiveStamped(fd_.get(), room, {buffer.bytes, most}, &arrived_);
+  } else if (room.empty()) {
     n = recv(fd_.get(), buffer.bytes, most, 0);
   } else {
     const iovec parts[] = {{room.data(), room.size()}, {buffer.bytes, most}};

@@ -66,6 +66,9 @@ class Connection : public PollHandler,
   // Registers with the poller. Call once, before any other use.
   absl::Status Register();
 
+  // Has the kernel note when bytes arrive. Does nothing to a Unix socket. Before Register().
+  void NoteArrivals() { notes_arrivals_ = StampArrivals(fd_.get()); }
+
   // Queues `op` without acting on it: follow with Kick(kPosted), now or after more posts.
   void Post(Op* op);
   // Acts on what was posted and on `bits`, unless another thread is doing so: then that one takes it along.
@@ -124,6 +127,8 @@ class Connection : public PollHandler,
   bool closed() const { return closed_; }
   bool standing() const { return connected_ && (tls_ == nullptr || tls_->standing()); }
   TaskList* ready() { return ready_; }
+  // When the kernel had what was read last; zero without NoteArrivals(), or if it does not say.
+  TimePoint arrived() const { return arrived_; }
   // The time, read once for all that came with one read.
   TimePoint now() final {
     if (now_ == TimePoint()) now_ = Now();
@@ -185,9 +190,11 @@ class Connection : public PollHandler,
   uint8_t special_;      // kSealed, kOpening: why input is more than bytes for the session; 0 mostly
   bool blocked_;         // the socket takes no output for now
   bool paused_ = false;  // input stays in the socket
+  bool notes_arrivals_ = false;
   bool long_ = false;    // the peer has last sent a long message: the next may be one, too
   uint64_t written_ = 0;
   TimePoint now_;        // zero: not read
+  TimePoint arrived_;    // zero: not known
   Lease out_;            // bytes on their way out, if there are any
   Lease plain_;          // with TLS: frames that it has not taken yet
   std::string opening_;  // the first bytes a client has got

@@ -3,12 +3,17 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
+#include <iterator>
 
 #include "curtail/base/strings.h"
 
@@ -82,6 +87,39 @@ int ConnectError(int fd) {
   socklen_t size = sizeof error;
   if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
   return error;
+}
+
+bool StampArrivals(int fd) {
+  int family = 0;
+  socklen_t size = sizeof family;
+  if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) != 0 || family == AF_UNIX) return false;
+  const int on = 1;
+  return setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) == 0;
+}
+
+ssize_t ReceiveStamped(int fd, std::span<char> first, std::span<char> second, TimePoint* arrived) {
+  iovec parts[] = {{first.data(), first.size()}, {second.data(), second.size()}};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(timespec))];
+  msghdr message = {};
+  message.msg_iov = parts;
+  message.msg_iovlen = std::size(parts);
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t n = recvmsg(fd, &message, 0);
+  *arrived = TimePoint();
+  if (n <= 0) return n;
+  const cmsghdr* const note = CMSG_FIRSTHDR(&message);
+  if (note == nullptr || note->cmsg_level != SOL_SOCKET || note->cmsg_type != SCM_TIMESTAMPNS) return n;
+  timespec then;
+  std::memcpy(&then, CMSG_DATA(note), sizeof then);
+  // The kernel notes the time of day, so its age counts.
+  timespec time_of_day;
+  clock_gettime(CLOCK_REALTIME, &time_of_day);
+  const auto since_epoch = [](const timespec& t) {
+    return std::chrono::seconds(t.tv_sec) + Nanos(t.tv_nsec);
+  };
+  *arrived = Now() - std::max(since_epoch(time_of_day) - since_epoch(then), Nanos::zero());
+  return n;
 }
 
 void SetTcpOptions(int fd) {

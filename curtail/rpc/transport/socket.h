@@ -3,10 +3,14 @@
 // socket.h - sockets that listen and connect, with errors a person can act on.
 #pragma once
 
+#include <sys/types.h>
+
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
 #include "curtail/base/internal/unique_fd.h"
 #include "curtail/exec/address.h"
 
@@ -22,6 +26,12 @@ std::string BoundAddress(int fd);
 absl::StatusOr<UniqueFd> StartConnect(const Address& address, bool* connected);
 // The error a connection attempt ended with, 0 for success.
 int ConnectError(int fd);
+
+// Has the kernel note when bytes arrive at a TCP socket. False: it does not, as for Unix sockets.
+bool StampArrivals(int fd);
+// recvmsg() into `first` and then `second`. Sets `*arrived` to when the kernel had the last of these bytes, by the clock
+// of Now(); zero: not known.
+ssize_t ReceiveStamped(int fd, std::span<char> first, std::span<char> second, TimePoint* arrived);
 
 // For TCP: no Nagle delay, and a peer that has vanished is noticed after 20 s. Does nothing to other sockets.
 void SetTcpOptions(int fd);

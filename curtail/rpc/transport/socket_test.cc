@@ -2,6 +2,8 @@
 #include "curtail/rpc/transport/socket.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -50,6 +52,57 @@ TEST(Listen, LeavesOtherFilesAlone) {
   std::string content;
   std::ifstream(path) >> content;
   EXPECT_EQ(content, "precious");
+  unlink(path.c_str());
+}
+
+// A connection to a listening socket: both of its ends.
+struct Pair {
+  explicit Pair(const std::string& text) {
+    const auto listener = Listen(*Address::Resolve(text));
+    if (!listener.ok()) return;
+    bool connected = false;
+    auto started = StartConnect(*Address::Resolve(BoundAddress(listener->get())), &connected);
+    if (!started.ok()) return;
+    near = *std::move(started);
+    pollfd waits{.fd = listener->get(), .events = POLLIN, .revents = 0};
+    if (poll(&waits, 1, 10'000) == 1) far = UniqueFd(accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
+  }
+  UniqueFd near, far;
+};
+
+TEST(Arrival, IsWhenTheBytesCameAndNotWhenTheyAreRead) {
+  constexpr Nanos kUnread = std::chrono::milliseconds(20);
+  const Pair pair("127.0.0.1:0");
+  ASSERT_TRUE(pair.far);
+  ASSERT_TRUE(StampArrivals(pair.near.get()));
+  bool told = false;
+  // The kernel may begin to note times a little later than it was asked to. This thread may lose its CPU at any point.
+  for (int i = 0; i < 50 && !told; ++i) {
+    const TimePoint before = Now();
+    ASSERT_EQ(send(pair.far.get(), "abcdef", 6, 0), 6);
+    const TimePoint sent = Now();
+    while (Now() < sent + kUnread) {
+    }
+    char first[2], second[16];
+    TimePoint arrived;
+    ASSERT_EQ(ReceiveStamped(pair.near.get(), first, second, &arrived), 6);
+    EXPECT_EQ(std::string(first, 2) + std::string(second, 4), "abcdef");
+    EXPECT_LE(arrived, Now());
+    told = arrived > before - kUnread / 4 && arrived < sent + kUnread / 4;
+  }
+  EXPECT_TRUE(told);
+}
+
+TEST(Arrival, OfAUnixSocketIsNotKnown) {
+  const std::string path = Join(testing::TempDir(), "/curtail_arrival_test.", getpid());
+  const Pair pair("unix:" + path);
+  ASSERT_TRUE(pair.far);
+  EXPECT_FALSE(StampArrivals(pair.near.get()));
+  ASSERT_EQ(send(pair.far.get(), "a", 1, 0), 1);
+  char byte[1];
+  TimePoint arrived = Now();
+  ASSERT_EQ(ReceiveStamped(pair.near.get(), {}, byte, &arrived), 1);
+  EXPECT_EQ(arrived, TimePoint());
   unlink(path.c_str());
 }
 
