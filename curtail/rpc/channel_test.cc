@@ -60,6 +60,33 @@ TEST(Channel, AFailedCallThatIsBegunAgainDoesNotHoldThePoller) {
   client.Poll(Deadline::In(milliseconds(1)));
 }
 
+TEST(Channel, APollCountsCallsThatEndedBeforeIt) {
+  // The start of a call looks at a connection that was not used for a while, and reads the reply to another call.
+  constexpr Nanos kUnused = milliseconds(150);
+  ServerOptions options;
+  options.config = *Config::Parse("SIB1");
+  const auto server = Server::Start(options, {});
+  ASSERT_TRUE(server.ok()) << server.status();
+  Client client;
+  Channel channel(&client, (*server)->addresses()[0]);
+  struct Ended final : Completion {
+    void Done(absl::Status&& status, std::string&&) override {
+      EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+      ++times;
+    }
+    int times = 0;
+  } ended;
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  channel.Start("/a.B/C", deadline, {}, "", &ended);
+  size_t counted = client.Poll(Deadline::At(TimePoint()));
+  for (const TimePoint end = Now() + kUnused; Now() < end;) {
+  }
+  channel.Start("/a.B/C", deadline, {}, "", &ended);
+  while (ended.times < 2 && !deadline.Expired()) counted += client.Poll(deadline);
+  EXPECT_EQ(ended.times, 2);
+  EXPECT_EQ(counted, 2u);
+}
+
 TEST(Channel, GivesUpConnectingAfterItsTimeout) {
   // A socket that listens with a full backlog answers no further SYN: attempts hang.
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -213,7 +213,6 @@ void Client::Wake() { impl_->lanes[0]->poller()->Wake(); }
 
 size_t Client::Poll(Deadline deadline) {
   Impl& impl = *impl_;
-  impl.completed = 0;
   // Calls that completions begin meanwhile are for the next Poll(): a call that fails at once and is begun again at
   // once must not keep the caller here.
   impl.dirty_before.swap(impl.dirty);
@@ -234,7 +233,7 @@ size_t Client::Poll(Deadline deadline) {
   impl.EndWaits();
   if (!impl.refused.empty()) impl.SendRefusedAgain();
   impl.ExpireTimers();
-  return impl.completed;
+  return std::exchange(impl.completed, 0);
 }
 
 }  // namespace curtail

@@ -87,9 +87,9 @@ struct Client::Impl {
   std::vector<internal::StartedCall*> refused_before;
   std::vector<std::shared_ptr<internal::ClientConnection>> dirty_before;
   TimerHeap timers;
-  TimerHeap waits;    // StartedCall::Wait
-  std::string reply;  // the memory for the next reply that is not taken
-  size_t completed = 0;
+  TimerHeap waits;       // StartedCall::Wait
+  std::string reply;     // the memory for the next reply that is not taken
+  size_t completed = 0;  // that no Poll() has told; the start of a call may read replies to others
 
   // Thread-safe by itself. Last: its thread uses the connections of lanes.
   internal::HeldMessages held_messages{[](PollHandler& handler) { handler.OnEvents(0, nullptr); }};
