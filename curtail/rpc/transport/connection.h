@@ -191,7 +191,7 @@ class Connection : public PollHandler,
   bool blocked_;         // the socket takes no output for now
   bool paused_ = false;  // input stays in the socket
   bool notes_arrivals_ = false;
-  bool long_ = false;    // the peer has last sent a long message: the next may be one, too
+  bool long_ = false;  // the peer has last sent a long message: the next may be one, too
   uint64_t written_ = 0;
   TimePoint now_;        // zero: not read
   TimePoint arrived_;    // zero: not known

@@ -65,7 +65,8 @@ struct Pair {
     if (!started.ok()) return;
     near = *std::move(started);
     pollfd waits{.fd = listener->get(), .events = POLLIN, .revents = 0};
-    if (poll(&waits, 1, 10'000) == 1) far = UniqueFd(accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (poll(&waits, 1, 10'000) == 1)
+      far = UniqueFd(accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
   }
   UniqueFd near, far;
 };
