@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "content.curtail.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
+#include "curtail/store/sql/sqlite.h"
 #include "curtail/store/store_testing.h"
 #include "messages.curtail.h"
 #include "models.curtail.h"
@@ -25,6 +27,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Lt;
 
 // More than are deleted at once.
 constexpr int kPosts = 40;
@@ -134,6 +137,15 @@ std::vector<std::string> NamesIn(const Conversations& listed) {
   std::vector<std::string> names;
   for (const Conversation& one : listed.conversations()) names.push_back(one.with().name());
   return names;
+}
+
+// Changes the file of a service, which goes on.
+void Alter(const SocialDeployment& app, const std::string& service, const std::string& sql,
+           std::initializer_list<SqlValue> values = {}) {
+  const auto session = internal::SqliteSession::Open({.path = app.DataFile(service + ".db")});
+  ASSERT_TRUE(session.ok()) << session.status();
+  const absl::Status status = (*session)->Execute(sql, values);
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 enum class AccountIn : uint8_t { kFiles, kFilesAsync, kRedis, kPostgresql };
@@ -395,6 +407,67 @@ TEST(Account, MuchIsDeletedInPieces) {
   MessagePage page;
   page.set_user(bob.user()), page.set_other(ann.user());
   EXPECT_EQ(MustCall(app, DirectMessaging::kRead, page).messages_size(), 0);
+}
+
+// A conversation that cannot be deleted holds up its own piece. A repetition goes on.
+TEST(Account, ConversationsAreDeletedInPieces) {
+  constexpr int kMany = 60;
+  SocialDeployment app("FIB1", /*monolith=*/true, {"--no-sync"});
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  Session other;
+  for (uint64_t user = 1; user < kMany; ++user) {
+    other.set_user(user);
+    MustCall(app, DirectMessaging::kSend, DraftOf(ann, other));
+  }
+  MustCall(app, DirectMessaging::kSend,
+           DraftOf(ann, bob));  // the last one, by the user's id and by the message's
+  MessagePage page;
+  page.set_user(ann.user()), page.set_limit(kMany);
+  const auto left = [&] { return MustCall(app, DirectMessaging::kList, page).conversations_size(); };
+  ASSERT_EQ(left(), kMany);
+  Alter(app, "direct-message",
+        Join("CREATE TRIGGER held BEFORE DELETE ON conversations WHEN old.other = ", bob.user(),
+             " BEGIN SELECT RAISE(ABORT, 'held'); END"));
+  absl::Status status = Call(app, DirectMessaging::kForgetUser, UserOf(ann)).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("held"));
+  EXPECT_THAT(left(), Lt(kMany));
+  // A message that comes now is refused.
+  status = Call(app, DirectMessaging::kSend, DraftOf(ann, other)).status();
+  EXPECT_TRUE(absl::IsUnauthenticated(status)) << status;
+  status = Call(app, DirectMessaging::kSend, DraftOf(bob, ann)).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  Alter(app, "direct-message", "DROP TRIGGER held");
+  MustCall(app, DirectMessaging::kForgetUser, UserOf(ann));
+  EXPECT_EQ(left(), 0);
+  EXPECT_THAT(NamesIn(MustCall(app, Social::kListConversations, FirstPage(bob))), IsEmpty());
+}
+
+// The bytes of one are no post, and another has no bytes.
+TEST(Account, DamagedPostsGoWithTheirAuthor) {
+  SocialDeployment app("FIB1", /*monolith=*/true);
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  ASSERT_TRUE(app.Follow(bob, "ann").ok());
+  const uint64_t damaged = app.Compose(ann, "a post").id(), empty = app.Compose(ann, "another").id();
+  app.Compose(ann, "a whole one");
+  ASSERT_TRUE(app.Like(bob, damaged).ok());
+  app.AwaitQueue();
+  Alter(app, "post-storage", "UPDATE posts SET post = x'ff' WHERE id = ?1", {damaged});
+  Alter(app, "post-storage", "UPDATE posts SET post = x'' WHERE id = ?1", {empty});
+  // No post says any longer that it is the caller's.
+  for (const Session& by : {ann, bob}) {
+    for (const uint64_t post : {damaged, empty}) {
+      const absl::Status status = app.Delete(by, post);
+      EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    }
+  }
+  MustCall(app, Social::kDeleteUser, CredentialsOf("ann"));
+  app.AwaitQueue();
+  EXPECT_EQ(MustCall(app, PostStorage::kCountOf, UserOf(ann)).count(), 0u);
+  EXPECT_EQ(MustCall(app, Favorite::kCount, IdsOf({damaged})).counts(0), 0u);
+  std::vector<uint64_t> ids;
+  const absl::Status status = app.Home(bob, &ids);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(ids, IsEmpty());
 }
 
 // Property: whatever a user does while it is deleted, nothing of it stays.

@@ -86,6 +86,7 @@ Coroutine Accounts::DeletePosts(Context& ctx, uint64_t author) const {
     for (const uint64_t id : ids->ids()) {
       posts.emplace_back().set_post(id);
       posts.back().set_author(author);
+      posts.back().set_retired(true);
     }
     const std::vector<Channel*> channels(posts.size(), compose_.channel());
     const auto deleted = co_await fan_out(ctx, channels, ComposePost::kDelete, posts);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random users at once, beside a ledger of what each was told, while services and stores die, stand still and have no
-// room to write.
+// Random users at once, beside a ledger of what each was told, while services and stores die, stand still and
+// have no room to write.
 //
-// Property: once the queue is empty, a post that was acknowledged and not deleted is in its author's timeline once, and
-// once in the home of each who follows or is mentioned. A post whose deletion was acknowledged is nowhere, meanwhile
-// neither. A refused post may be there, then in its author's timeline too, and never twice. Once a fault has ended, posts
-// are acknowledged again. A user whose block was acknowledged sees nothing of the other, until it has tried to unblock.
+// Property: once the queue is empty, a post that was acknowledged and not deleted is in its author's timeline
+// once, and once in the home of each who follows or is mentioned. A post whose deletion was acknowledged is
+// nowhere, meanwhile neither. A refused post may be there, then in its author's timeline too, and never
+// twice. A user whose block was acknowledged sees nothing of the other, until it has tried to unblock. Of a
+// user whose deletion was acknowledged nothing is seen from then on, whatever comes late, and its name is
+// free. Once a fault has ended, posts and deletions are acknowledged again.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -20,11 +21,11 @@
 #include <optional>
 #include <ostream>
 #include <set>
-#include <system_error>
 #include <thread>
 
 #include "apps/kit/temp_dir.h"
 #include "apps/social/full_disk_testing.h"
+#include "apps/social/guests_testing.h"
 #include "apps/social/ledger_testing.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
@@ -63,6 +64,7 @@ class SocialFaults : public testing::TestWithParam<Kept> {
       }
       EXPECT_TRUE(app_.Follow(watcher_, Called(u)).ok());
     }
+    guests_.Invite(users_);
   }
   std::unique_ptr<RedisProcess> StartRedis() const {
     if (std::string_view(GetParam().store) != "redis") return nullptr;
@@ -99,6 +101,17 @@ class SocialFaults : public testing::TestWithParam<Kept> {
         }
       });
     }
+  }
+  // Has users come and be deleted, while others deal with them.
+  void BeginGuests() {
+    threads_.emplace_back([this] {
+      Rng rng(seed_ + 1);
+      while (!resting_.load(std::memory_order_relaxed)) guests_.LiveOne(rng, resting_);
+    });
+    threads_.emplace_back([this] {
+      Rng rng(~seed_ - 1);
+      while (!resting_.load(std::memory_order_relaxed)) guests_.ActOne(rng);
+    });
   }
   // Has a user block authors and unblock them, and read what is left.
   void BeginWatching() {
@@ -221,13 +234,8 @@ class SocialFaults : public testing::TestWithParam<Kept> {
   }
   Fault FillDisk(const std::string& service) {
     return {.name = service + " has no room",
-            .strike =
-                [this, service] {
-                  app_.Kill(service);
-                  std::error_code none;
-                  const uint64_t log = std::filesystem::file_size(app_.DataFile(service + ".db-wal"), none);
-                  app_.Start(service, std::max<uint64_t>(none ? 0 : log, kSharedBytes) + kRoomBytes);
-                },
+            // The process before drains and leaves no log, so what is written makes the log longer.
+            .strike = [this, service] { app_.Start(service, kSharedBytes + kRoomBytes); },
             .mend =
                 [this, service] {
                   app_.Kill(service);
@@ -266,8 +274,10 @@ class SocialFaults : public testing::TestWithParam<Kept> {
     for (const char* service : {"post-storage", "user-timeline", "home-timeline", "write-home-timeline"}) {
       faults.push_back(KillService(service));
     }
-    constexpr const char* kOthers[] = {"front-end", "compose-post", "read-post", "social-graph", "unique-id",
-                                       "search",    "repost-reply", "favorite",  "block-user",   "user"};
+    constexpr const char* kForgetful[] = {"favorite", "direct-message", "social-graph", "block-user"};
+    constexpr const char* kOthers[] = {"front-end", "compose-post", "read-post", "unique-id",
+                                       "search",    "repost-reply", "ads",       "user"};
+    faults.push_back(KillService(kForgetful[rng.Below(std::size(kForgetful))]));
     faults.push_back(KillService(kOthers[rng.Below(std::size(kOthers))]));
     faults.push_back({.name = "write-home-timeline stands still",
                       .strike = [this] { app_.Stall("write-home-timeline"); },
@@ -293,9 +303,10 @@ class SocialFaults : public testing::TestWithParam<Kept> {
     for (size_t i = faults.size(); i > 1; --i) std::swap(faults[i - 1], faults[rng.Below(i)]);
     return faults;
   }
-  void Endure(const Fault& fault) {
+  void Endure(Rng& rng, const Fault& fault) {
     std::printf("%s\n", fault.name.c_str());
     const testing::ScopedTrace trace(__FILE__, __LINE__, fault.name);
+    EXPECT_TRUE(guests_.AwaitLeaving() && acts_.Await(static_cast<int>(rng.Below(kActsInFault))));
     const int refused = acts_.refused();
     fault.strike();
     EXPECT_TRUE(acts_.Await(kActsInFault));
@@ -308,6 +319,7 @@ class SocialFaults : public testing::TestWithParam<Kept> {
     }
     fault.mend();
     EXPECT_TRUE(acts_.AwaitPosted(kPostsBetween)) << "no post was acknowledged since";
+    EXPECT_TRUE(guests_.AwaitGone()) << "no deletion of a user was acknowledged since";
   }
 
   // Until it is so, or it has an error that is no fault's.
@@ -404,6 +416,7 @@ class SocialFaults : public testing::TestWithParam<Kept> {
   // Of the watcher's thread, and of the test's once that has ended.
   std::set<size_t> blocked_;  // whose block was acknowledged
   size_t watched_ = 0;        // posts that it read
+  Guests guests_{&app_, &ledger_, /*first=*/kAuthors, IsOfFault};
 };
 
 INSTANTIATE_TEST_SUITE_P(Stores, SocialFaults,
@@ -416,13 +429,15 @@ TEST_P(SocialFaults, WhatWasAcknowledgedIsKeptStress) {
   app_.SetPatience(kPatience);
   BeginActs();
   BeginWatching();
+  BeginGuests();
   EXPECT_TRUE(acts_.AwaitPosted(kPostsBetween));
   for (const Fault& fault : Faults(rng)) {
-    Endure(fault);
+    Endure(rng, fault);
     if (HasFailure()) break;
   }
   Rest();
   app_.SetPatience(kMaxTestWait);
+  guests_.SeeOff();
   RepeatDeletions();
   app_.AwaitQueue();
   for (size_t author = 0; author < kAuthors; ++author) ReadAsWatcher(author);

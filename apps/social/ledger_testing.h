@@ -22,7 +22,7 @@ namespace curtail::social {
 // A Ledger holds what the users were told. Thread-safe.
 class Ledger {
  public:
-  enum class Fate : uint8_t { kKept, kInDoubt, kDeleted };  // in doubt: a deletion failed
+  enum class Fate : uint8_t { kKept, kInDoubt, kDeleted };  // in doubt: a deletion failed, or may come
   struct Entry {
     size_t author = 0;
     std::set<size_t> mentioned = {};

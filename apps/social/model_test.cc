@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random users at once, beside a model that knows which replies each may get.
+// Random users at once, beside a model that knows which replies each may get. Now and then one is deleted,
+// while others deal with it.
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <atomic>
 #include <barrier>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <ostream>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "apps/kit/temp_dir.h"
-#include "apps/social/model_testing.h"
+#include "apps/social/model_users_testing.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
@@ -25,9 +23,12 @@
 namespace curtail::social {
 namespace {
 
-constexpr size_t kUsers = 8, kThreads = 4, kWords = 3;
-constexpr size_t kMeetings = 12;  // in a round
-constexpr int kActs = 3;          // of a thread before each meeting, and as many in it
+constexpr size_t kThreads = 4, kNames = ModelUsers::kNames, kWords = ModelUsers::kWords;
+constexpr size_t kMeetings = 12;          // in a round
+constexpr size_t kMeetingsOfErasure = 4;  // one in so many
+constexpr int kActs = 3;                  // of a thread before each meeting, and as many in it
+constexpr int kMostActsOfErasure = 40;    // of a thread while a user is deleted
+constexpr uint64_t kActsOfErasure = 48;   // between two users, one in so many
 
 struct HowServed {
   const char* name;
@@ -37,15 +38,8 @@ struct HowServed {
 };
 void PrintTo(const HowServed& how, std::ostream* out) { *out << how.name; }
 
-using absl::StatusCode;
-using PostEntry = ReferenceModel::PostEntry;
-using MessageEntry = ReferenceModel::MessageEntry;
-
 class SocialModel : public testing::TestWithParam<HowServed> {
  protected:
-  SocialModel() {
-    for (size_t u = 0; u < kUsers; ++u) users_.push_back(app_.Register(Name(u)));
-  }
   // Shared, as it ends by its own destructor.
   std::shared_ptr<const StoreProcess> StartStore() const {
     const std::string socket = dir_.File("s");
@@ -54,401 +48,162 @@ class SocialModel : public testing::TestWithParam<HowServed> {
     return std::make_shared<PostgresqlProcess>(socket, PostgresqlWords(socket, dir_.File("data")));
   }
   static std::string Store() { return GetParam().store == nullptr ? "" : GetParam().store; }
-  static std::string Name(size_t user) { return Join("user_", user); }
 
-  // Acts in all threads, each for users of its own. The threads meet: each waits for the others, then users
-  // of two threads deal with each other at once.
+  using Barrier = std::barrier<>;
+  struct Meeting {
+    size_t erased = kNames;          // the name of the user that is deleted, if any
+    std::atomic<bool> over = false;  // the deletion has ended
+  };
+
+  // Acts in all threads, each for users of its own. The threads meet: each waits for the others, not for
+  // long, as each call has a deadline. Deleted users are replaced. Then users of two threads deal with each
+  // other at once, or a user is deleted while all deal with it.
   void ActAtOnce() {
-    std::barrier all(static_cast<ptrdiff_t>(kThreads));
-    std::vector<std::thread> threads;
-    for (size_t t = 0; t < kThreads; ++t) {
-      threads.emplace_back([this, t, &all] {
-        Rng rng(seed_ * kThreads + t);
-        for (size_t i = 0; i < kMeetings; ++i) {
-          for (int j = 0; j < kActs; ++j) Act(rng, t + kThreads * rng.Below(kUsers / kThreads));
-          const size_t user = t + kThreads * (i % (kUsers / kThreads));
-          all.arrive_and_wait();  // not for long, as each call has a deadline
-          for (int j = 0; j < kActs; ++j) ActBetween(rng, user, user ^ 1);
-        }
-      });
+    Rng rng(~seed_);
+    std::vector<Meeting> meetings(kMeetings);
+    for (size_t i = kMeetingsOfErasure - 1; i < kMeetings; i += kMeetingsOfErasure) {
+      meetings[i].erased = rng.Below(kNames);
     }
+    Barrier all(static_cast<ptrdiff_t>(kThreads));
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < kThreads; ++t) threads.emplace_back([&, t] { ActInThread(t, meetings, all); });
     for (std::thread& thread : threads) thread.join();
     seed_ += 1;
   }
-
-  // How a call ended, and when.
-  struct Told {
-    bool ok() const { return code == StatusCode::kOk; }
-    StatusCode code;
-    ActSpan span;
-  };
-  // `refusals`: how else it may end.
-  template <class Call>
-  Told Do(Call call, const std::set<StatusCode>& refusals = {}) {
-    const uint64_t began = model_.Step();
-    const absl::Status status = call();
-    EXPECT_TRUE(status.ok() || refusals.contains(status.code())) << status;
-    return {status.code(), {began, model_.Step()}};
-  }
-  // Has a reply judged when no act is in progress.
-  void Later(std::function<void()> judge) {
-    const std::lock_guard lock(mu_);
-    judges_.push_back(std::move(judge));
-  }
-  void Judge() {
-    for (const auto& judge : judges_) judge();
-    judges_.clear();
-  }
-  static std::string Text(ActSpan span) { return Join(" in the steps ", span.began, " to ", span.ended); }
-  static void Expect(bool said, Possible possible, const std::string& what, ActSpan span) {
-    EXPECT_TRUE(possible.Is(said)) << what << ": " << (said ? "yes" : "no") << Text(span);
-  }
-  void ExpectSeen(bool seen, size_t viewer, uint64_t post, ActSpan span) const {
-    Expect(seen, model_.Visible(viewer, post, span), Join(Name(viewer), " sees ", post), span);
-  }
-  // Newest first, and of `all` those for which `formula(id, entry)` holds.
-  template <class All, class Formula>
-  static void ExpectList(const std::vector<uint64_t>& ids, const All& all, Formula formula,
-                         const std::string& what, ActSpan span) {
-    EXPECT_EQ(std::ranges::adjacent_find(ids, std::less_equal<>()), ids.end()) << what << Text(span);
-    for (const uint64_t id : ids) EXPECT_TRUE(all.contains(id)) << what << " has " << id << Text(span);
-    for (const auto& [id, entry] : all) {
-      const bool there = std::ranges::binary_search(ids, id, std::greater<>());
-      EXPECT_TRUE(formula(id, entry).Is(there)) << what << (there ? " has " : " lacks ") << id << Text(span);
-    }
-  }
-  template <class Formula>
-  static void ExpectUsers(std::vector<std::string> names, Formula formula, const std::string& what,
-                          ActSpan span) {
-    for (size_t user = 0; user < kUsers; ++user) {
-      const size_t times = std::erase(names, Name(user));
-      EXPECT_LE(times, 1U) << what << Text(span);
-      Expect(times > 0, formula(user), Join(what, " have ", Name(user)), span);
-    }
-    EXPECT_TRUE(names.empty()) << what << Text(span);
-  }
-
-  void FollowOne(size_t user, size_t other) {
-    bool changed = false;
-    const Told told =
-        Do([&] { return app_.Follow(users_[user], Name(other), &changed); }, {StatusCode::kPermissionDenied});
-    model_.Follow(user, other, told.ok(), told.span);
-    Later([=, this] {
-      const std::string what = Join(Name(user), " follows ", Name(other));
-      Expect(!told.ok(), model_.Blocked(user, other, told.span), what + ", refused", told.span);
-      if (told.ok()) Expect(!changed, model_.Follows(user, other, told.span), what + " before", told.span);
-    });
-  }
-  void UnfollowOne(size_t user, size_t other) {
-    bool changed = false;
-    const ActSpan span = Do([&] { return app_.Unfollow(users_[user], Name(other), &changed); }).span;
-    model_.Change({Fact::kFollows, user, other}, false, span);
-    Later([=, this] {
-      Expect(changed, model_.Follows(user, other, span), Join(Name(user), " unfollows ", Name(other)), span);
-    });
-  }
-  void BlockOne(size_t user, size_t other, bool block) {
-    bool changed = false;
-    const auto call = [&] {
-      return block ? app_.Block(users_[user], Name(other), &changed)
-                   : app_.Unblock(users_[user], Name(other), &changed);
-    };
-    const ActSpan span = Do(call).span;
-    model_.Block(user, other, block, span);
-    Later([=, this] {
-      Expect(changed != block, model_.In({Fact::kBlocks, user, other}, span),
-             Join(Name(user), " blocked ", Name(other), " before"), span);
-    });
-  }
-  // `known`: no act is in progress, so the reply settles what the model cannot know.
-  void ReadFollowing(size_t user, bool known) {
-    std::vector<std::string> names;
-    const ActSpan span = Do([&] { return app_.Following(Name(user), &names); }).span;
-    Later([=, this] {
-      const auto follows = [&](size_t other) { return model_.Follows(user, other, span); };
-      ExpectUsers(names, follows, Join("followees of ", Name(user)), span);
-      for (size_t other = 0; known && other < kUsers; ++other) {
-        const bool there = std::ranges::find(names, Name(other)) != names.end();
-        model_.Change({Fact::kFollows, user, other}, there, span);
-        EXPECT_FALSE(there && model_.Blocked(user, other, span).yes) << Name(user) << " " << Name(other);
+  void ActInThread(size_t t, std::vector<Meeting>& meetings, Barrier& all) {
+    Rng rng(seed_ * kThreads + t);
+    for (size_t i = 0; i < meetings.size(); ++i) {
+      for (int j = 0; j < kActs; ++j) Act(rng, UserOf(rng, t));
+      all.arrive_and_wait();
+      for (size_t name = t; name < kNames; name += kThreads) users_.Replace(name);
+      all.arrive_and_wait();
+      if (meetings[i].erased < kNames) {
+        EraseAmongActs(rng, t, meetings[i], all);
+      } else {
+        const size_t name = t + kThreads * (i % (kNames / kThreads));
+        for (int j = 0; j < kActs; ++j) {
+          ActBetween(rng, users_.WithName(name), users_.WithName(name ^ 1));
+        }
       }
-    });
-  }
-
-  // Any post that there was when this began; it may be deleted.
-  std::pair<uint64_t, PostEntry> AnyPost(Rng& rng) const {
-    return model_.Any(model_.posts(), rng, [](const PostEntry&, bool) { return true; });
-  }
-  void ComposeOne(Rng& rng, size_t user) {
-    PostEntry entry{.author = user, .word = Join("word", rng.Below(kWords))};
-    ComposeRequest request;
-    request.set_text("a post " + entry.word);
-    while (rng.Below(2) == 0) {
-      const size_t other = rng.Below(kUsers);
-      entry.mentioned.insert(other);
-      *request.mutable_text() += " @" + Name(other);
     }
-    Post post;
-    const Told told = Do([&] { return app_.Compose(users_[user], request, &post); });
-    model_.Add(post.id(), std::move(entry), told.span);
   }
-  void ReferOne(Rng& rng, size_t user) {
-    const auto [target, entry] = AnyPost(rng);
-    if (target == 0) return;
-    const uint64_t kind = rng.Below(3);  // a reply, a repost, a repost with a text
-    ComposeRequest request;
-    if (kind != 1) request.set_text("about it");
-    kind == 0 ? request.set_reply_to(target) : request.set_repost_of(target);
-    PostEntry made{.author = user, .bare = kind == 1};
-    (kind == 0 ? made.reply_to : made.original) = kind != 0 && entry.bare ? entry.original : target;
-    std::set<StatusCode> refusals = {StatusCode::kNotFound};
-    if (made.bare) refusals.insert(StatusCode::kAlreadyExists);
-    Post post;
-    const Told told = Do([&] { return app_.Compose(users_[user], request, &post); }, refusals);
-    if (told.ok()) model_.Add(post.id(), made, told.span);
-    Later([=, this, target = target] {
-      const bool seen = told.code != StatusCode::kNotFound;
-      ExpectSeen(seen, user, target, told.span);
-      if (!seen || !made.bare) return;
-      Expect(!told.ok(), model_.Repeats(user, made.original, told.span),
-             Join(Name(user), " has repeated ", made.original), told.span);
-    });
+  size_t UserOf(Rng& rng, size_t thread) const {
+    return users_.WithName(thread + kThreads * rng.Below(kNames / kThreads));
   }
-  void DeleteOne(Rng& rng, size_t user) {
-    const auto own = [&](const PostEntry& post, bool exists) { return post.author == user && exists; };
-    const uint64_t post = model_.Any(model_.posts(), rng, own).first;
-    if (post == 0) return;
-    const Told told = Do([&] { return app_.Delete(users_[user], post); });
-    model_.Change({Fact::kExists, post}, false, told.span);
-  }
-  void LikeOne(Rng& rng, size_t user) {
-    const uint64_t post = AnyPost(rng).first;
-    if (post == 0) return;
-    const bool like = rng.Below(3) != 0;
-    bool changed = false;
-    const Told told =
-        like ? Do([&] { return app_.Like(users_[user], post, &changed); }, {StatusCode::kNotFound})
-             : Do([&] { return app_.Unlike(users_[user], post, &changed); });
-    if (told.ok()) model_.Change({Fact::kLikes, user, post}, like, told.span);
-    Later([=, this] {
-      if (like) ExpectSeen(told.ok(), user, post, told.span);
-      if (!told.ok()) return;
-      Expect(changed != like, model_.Likes(user, post, told.span), Join(Name(user), " liked ", post),
-             told.span);
-    });
-  }
-
-  // A list of the posts that the viewer sees and for which `formula(id, entry, span)` holds. It is refused to
-  // a viewer that does not see the post `about`, if that is not 0.
-  template <class Read, class Formula>
-  void ReadPosts(size_t viewer, uint64_t about, const std::string& what, Read read, Formula formula) {
-    std::vector<uint64_t> ids;
-    std::set<StatusCode> refusals;
-    if (about != 0) refusals.insert(StatusCode::kNotFound);
-    const Told told = Do([&] { return read(users_[viewer], &ids); }, refusals);
-    Later([=, this] {
-      if (about != 0) ExpectSeen(told.ok(), viewer, about, told.span);
-      if (!told.ok()) return;
-      const auto wanted = [&](uint64_t id, const PostEntry& post) {
-        const Possible other = formula(id, post, told.span);
-        return other.yes ? other && model_.Visible(viewer, id, told.span) : other;
-      };
-      ExpectList(ids, model_.posts(), wanted, Join(what, " of ", Name(viewer)), told.span);
-    });
-  }
-  void ReadHome(size_t viewer) {
-    ReadPosts(
-        viewer, 0, "home", [&](auto& by, auto* ids) { return app_.Home(by, ids); },
-        [=, this](uint64_t, auto& post, ActSpan span) { return model_.AtHome(viewer, post, span); });
-  }
-  void ReadTimeline(size_t viewer, size_t of) {
-    ReadPosts(
-        viewer, 0, Name(of) + "'s timeline",
-        [&](auto& by, auto* ids) { return app_.Timeline(by, Name(of), ids); },
-        [=](uint64_t, auto& post, ActSpan) { return post.author == of; });
-  }
-  void ReadFavorites(size_t viewer, size_t of) {
-    ReadPosts(
-        viewer, 0, Name(of) + "'s favorites",
-        [&](auto& by, auto* ids) { return app_.Favorites(by, Name(of), ids); },
-        [=, this](uint64_t id, auto&, ActSpan span) {
-          return model_.Likes(of, id, span) && !model_.Blocked(viewer, of, span);
-        });
-  }
-  void SearchOne(size_t viewer, const std::string& word) {
-    ReadPosts(
-        viewer, 0, "search for " + word,
-        [&](auto& by, auto* ids) { return app_.Search(by, "POST " + word, /*newest=*/true, ids); },
-        [=](uint64_t, auto& post, ActSpan span) {
-          return (post.word == word) && ReferenceModel::Found(post, span);
-        });
-  }
-  template <class List>
-  void ReadReferences(size_t viewer, uint64_t to, const std::string& what, List list,
-                      uint64_t PostEntry::* of) {
-    ReadPosts(
-        viewer, to, Join(what, to), [&](auto& by, auto* ids) { return (app_.*list)(by, to, ids); },
-        [=, this](uint64_t, auto& post, ActSpan span) {
-          return (post.*of == to) && model_.Exists(to, span);
-        });
-  }
-  // The post, all that refers to it, and the users that like it.
-  void ReadAbout(size_t viewer, uint64_t id) {
-    ReadPost(viewer, id);
-    ReadReferences(viewer, id, "replies to ", &SocialDeployment::Replies, &PostEntry::reply_to);
-    ReadReferences(viewer, id, "reposts of ", &SocialDeployment::Reposts, &PostEntry::original);
-    std::vector<std::string> names;
-    const Told told = Do([&] { return app_.FavoredBy(users_[viewer], id, &names); }, {StatusCode::kNotFound});
-    Later([=, this] {
-      ExpectSeen(told.ok(), viewer, id, told.span);
-      const auto likes = [&](size_t user) {
-        return model_.Likes(user, id, told.span) && !model_.Blocked(viewer, user, told.span);
-      };
-      if (told.ok()) ExpectUsers(names, likes, Join("those that like ", id), told.span);
-    });
-  }
-  void ReadPost(size_t viewer, uint64_t id) {
-    Post post;
-    const Told told = Do([&] { return app_.Get(users_[viewer], id, &post); }, {StatusCode::kNotFound});
-    Later([=, this] {
-      ExpectSeen(told.ok(), viewer, id, told.span);
-      if (!told.ok()) return;
-      PossibleCount likes, replies, reposts;
-      for (size_t user = 0; user < kUsers; ++user) likes.Add(model_.Likes(user, id, told.span));
-      for (const auto& [other, entry] : model_.posts()) {
-        const Possible both = model_.Exists(other, told.span) && model_.Exists(id, told.span);
-        if (entry.reply_to == id) replies.Add(both);
-        if (entry.original == id) reposts.Add(both);
+  // One thread deletes the user. That whose user it is acts for it. Between processes, those acts come late
+  // that need an id: each has found the user when it waits for unique-id, which stands still until the user
+  // is gone.
+  void EraseAmongActs(Rng& rng, size_t t, Meeting& meeting, Barrier& all) {
+    const size_t erased = users_.WithName(meeting.erased), owner = meeting.erased % kThreads;
+    const auto act = [&] {
+      const size_t user = UserOf(rng, t), other = users_.WithName(rng.Below(kNames));
+      if (t != owner) {
+        ActAbout(rng, user, erased);
+      } else if (other != erased) {
+        ActAbout(rng, erased, other);
       }
-      EXPECT_TRUE(likes.MayBe(post.favorites())) << post.favorites() << " likes of " << id << Text(told.span);
-      EXPECT_TRUE(replies.MayBe(post.replies())) << post.replies() << " replies to " << id << Text(told.span);
-      EXPECT_TRUE(reposts.MayBe(post.reposts())) << post.reposts() << " reposts of " << id << Text(told.span);
-    });
-  }
-
-  void SendOne(size_t user, size_t other) {
-    uint64_t id = 0;
-    const Told told = Do([&] { return app_.Send(users_[user], Name(other), "a message", &id); },
-                         {StatusCode::kPermissionDenied});
-    if (told.ok()) model_.Add(id, MessageEntry{.from = user, .to = other}, told.span);
-    Later([=, this] {
-      Expect(!told.ok(), model_.Blocked(user, other, told.span),
-             Join(Name(user), " writes to ", Name(other), ", refused"), told.span);
-    });
-  }
-  void ReadConversation(size_t user, size_t other) {
-    std::vector<uint64_t> ids;
-    const ActSpan span = Do([&] { return app_.ReadConversation(users_[user], Name(other), &ids); }).span;
-    Later([=, this] {
-      const auto wanted = [&](uint64_t id, const MessageEntry& message) {
-        return message.Between(user, other) && model_.MessageVisible(user, id, span);
-      };
-      ExpectList(ids, model_.messages(), wanted, Join(Name(user), " with ", Name(other)), span);
-    });
-  }
-  void ListConversations(size_t user) {
-    std::vector<Conversation> listed;
-    const ActSpan span = Do([&] { return app_.ListConversations(users_[user], &listed); }).span;
-    std::vector<uint64_t> last;
-    std::vector<std::string> names;
-    for (const Conversation& one : listed) {
-      last.push_back(one.last().id());
-      names.push_back(one.with().name());
-    }
-    Later([=, this] {
-      const std::string what = "conversations of " + Name(user);
-      const auto newest = [&](uint64_t id, const MessageEntry&) {
-        return model_.MessageVisible(user, id, span) && model_.IsLastMessage(id, span);
-      };
-      ExpectList(last, model_.messages(), newest, what, span);
-      const auto any = [&](size_t other) { return model_.Converse(user, other, span); };
-      ExpectUsers(names, any, what, span);
-    });
-  }
-  // Mostly an own one.
-  void DeleteMessage(Rng& rng, size_t user) {
-    const bool any = rng.Below(3) == 0;
-    const auto wanted = [&](const MessageEntry& one, bool exists) {
-      return any || (one.from == user && exists);
     };
-    const auto [id, message] = model_.Any(model_.messages(), rng, wanted);
-    if (id == 0) return;
-    std::set<StatusCode> refusals = {StatusCode::kNotFound};
-    if (message.to == user) refusals.insert(StatusCode::kPermissionDenied);
-    const uint64_t message_id = id;
-    const Told told = Do([&] { return app_.DeleteMessage(users_[user], message_id); }, refusals);
-    EXPECT_TRUE(!told.ok() || message.from == user) << id;
-    if (told.ok()) model_.Change({Fact::kExists, id}, false, told.span);
-    const bool party = user == message.from || user == message.to;
-    Later([=, this] {
-      Expect(told.code != StatusCode::kNotFound, party && model_.Exists(message_id, told.span),
-             Join(Name(user), " finds message ", message_id), told.span);
-    });
+    if (t == (owner + 1) % kThreads) {
+      if (!GetParam().monolith) app_.Stall("unique-id");
+      users_.Erase(erased);
+      if (!GetParam().monolith) app_.GoOn("unique-id");
+      meeting.over = true;
+    } else {
+      for (int i = 0; i < kMostActsOfErasure && !meeting.over; ++i) act();
+    }
+    all.arrive_and_wait();
+    for (int i = 0; i < kActs; ++i) act();  // late
   }
 
   void Act(Rng& rng, size_t user) {
-    const size_t other = rng.Below(kUsers);
-    const uint64_t what = rng.Below(24);
-    if (what < 2) return ComposeOne(rng, user);
-    if (what < 4) return ReferOne(rng, user);
-    if (what < 5) return DeleteOne(rng, user);
-    if (what < 6) return LikeOne(rng, user);
-    if (what < 7) return DeleteMessage(rng, user);
-    if (what < 8) return ReadHome(user);
-    if (what < 9) return ReadTimeline(user, user);
-    if (what < 10) return ReadTimeline(user, other);
-    if (what < 11) return ReadFavorites(user, other);
-    if (what < 12) return SearchOne(user, Join("word", rng.Below(kWords)));
-    if (what < 13) return ListConversations(user);
-    if (what < 14) {
-      if (const uint64_t post = AnyPost(rng).first; post != 0) ReadAbout(user, post);
-    } else if (other != user) {
-      ActBetween(rng, user, other);
-    }
+    const size_t other = users_.WithName(rng.Below(kNames));
+    const uint64_t what = rng.Below(27);
+    if (what < 2) return users_.Compose(rng, user);
+    if (what < 4) return users_.Refer(rng, user, users_.AnyPost(rng));
+    if (what < 5) return users_.Delete(rng, user);
+    if (what < 6) return users_.Like(rng, user, users_.AnyPost(rng).first);
+    if (what < 7) return users_.DeleteMessage(rng, user);
+    if (what < 8) return users_.ReadHome(user);
+    if (what < 9) return users_.ReadTimeline(user, user);
+    if (what < 10) return users_.ReadTimeline(user, other);
+    if (what < 11) return users_.ReadFavorites(user, other);
+    if (what < 12) return users_.SearchPosts(user, Word(rng.Below(kWords)));
+    if (what < 13) return users_.ListConversations(user);
+    if (what < 14) return users_.ReadAbout(user, users_.AnyPost(rng).first);
+    if (what < 15) return users_.SearchUsers(user);
+    if (what < 16) return users_.ReadStatistics(user, other);
+    if (what < 17) return rng.Below(2) == 0 ? users_.Advertise(user) : users_.ReadAds(user);
+    if (other != user) ActBetween(rng, user, other);
   }
   void ActBetween(Rng& rng, size_t user, size_t other) {
+    if (rng.Below(kActsOfErasure) == 0) return users_.Erase(other);
     const uint64_t what = rng.Below(16);
-    if (what < 2) return BlockOne(user, other, true);
-    if (what < 5) return BlockOne(user, other, false);
-    if (what < 6) return UnfollowOne(user, other);
-    if (what < 7) return ReadConversation(user, other);
-    if (what < 10) return SendOne(user, other);
-    if (what < 11) return ReadFollowing(other, /*known=*/false);
-    FollowOne(user, other);
+    if (what < 2) return users_.Block(user, other, true);
+    if (what < 5) return users_.Block(user, other, false);
+    if (what < 6) return users_.Unfollow(user, other);
+    if (what < 7) return users_.ReadConversation(user, other);
+    if (what < 10) return users_.Send(user, other);
+    if (what < 11) return users_.ReadFollowing(other, /*known=*/false);
+    users_.Follow(user, other);
   }
+  // One of the two is deleted.
+  void ActAbout(Rng& rng, size_t user, size_t other) {
+    const uint64_t what = rng.Below(20);
+    if (what < 3) return users_.Follow(user, other);
+    if (what < 4) return users_.Block(user, other, true);
+    if (what < 6) return users_.Block(user, other, false);
+    if (what < 9) return users_.Send(user, other);
+    if (what < 10) return users_.Compose(rng, user, other);
+    if (what < 11) return users_.Refer(rng, user, users_.PostOf(rng, other));
+    if (what < 13) return users_.Like(rng, user, users_.PostOf(rng, other).first);
+    if (what < 14) return users_.ReadAbout(user, users_.PostOf(rng, other).first);
+    if (what < 15) return users_.ReadTimeline(user, other);
+    if (what < 16) return users_.ReadConversation(user, other);
+    if (what < 17) return users_.ListConversations(user);
+    if (what < 18) return users_.ReadStatistics(user, other);
+    if (what < 19) return rng.Below(2) == 0 ? users_.Advertise(user) : users_.ReadAds(user);
+    users_.LogIn(other);
+  }
+  static std::string Word(size_t number) { return Join("word", number); }
+
   // Judges the replies that all had, then those that each gets once the queues are empty.
   void ExpectAsModel() {
     app_.AwaitQueue();
     app_.AwaitIndex();
-    model_.Settle();
-    for (size_t user = 0; user < kUsers; ++user) ReadFollowing(user, /*known=*/true);
-    Judge();
-    for (size_t viewer = 0; viewer < kUsers; ++viewer) {
-      ReadHome(viewer);
-      SearchOne(viewer, Join("word", viewer % kWords));
-      ListConversations(viewer);
-      for (size_t of = 0; of < kUsers; ++of) {
-        ReadTimeline(viewer, of);
-        ReadFavorites(viewer, of);
-        if (of > viewer) ReadConversation(viewer, of);
-      }
-      if (viewer % kThreads != seed_ % kThreads) continue;  // all of them takes long
-      for (const auto& [id, post] : model_.posts()) ReadAbout(viewer, id);
+    users_.model().Settle();
+    for (size_t name = 0; name < kNames; ++name) {
+      users_.ReadFollowing(users_.WithName(name), /*known=*/true);
     }
-    Judge();
+    users_.Judge();
+    for (size_t name = 0; name < kNames; ++name) {
+      const size_t viewer = users_.WithName(name);
+      users_.ReadHome(viewer);
+      users_.SearchPosts(viewer, Word(name % kWords));
+      users_.ListConversations(viewer);
+      users_.SearchUsers(viewer);
+      users_.ReadAds(viewer);
+      for (size_t other = 0; other < kNames; ++other) {
+        const size_t of = users_.WithName(other);
+        users_.ReadTimeline(viewer, of);
+        users_.ReadFavorites(viewer, of);
+        users_.ReadStatistics(viewer, of);
+        if (other > name) users_.ReadConversation(viewer, of);
+      }
+      if (name % kThreads != seed_ % kThreads) continue;  // all of them takes long
+      for (const auto& [id, post] : users_.model().posts()) users_.ReadAbout(viewer, id);
+    }
+    users_.Judge();
+    users_.ExpectNothingLeft();
   }
 
   uint64_t seed_ = TestSeed();
-  ReferenceModel model_;
-  std::mutex mu_;
-  std::vector<std::function<void()>> judges_;  // guarded by mu_ while users act
   apps::TempDir dir_;
   const std::shared_ptr<const StoreProcess> store_ = StartStore();
   SocialDeployment app_{GetParam().config, GetParam().monolith,
                         store_ != nullptr
                             ? std::vector<std::string>{"--store", Join(Store(), "=", store_->address())}
                             : std::vector<std::string>()};
-  std::vector<Session> users_;
+  ModelUsers users_{&app_};
 };
 
 // Under a sanitizer each kind of waiting and each store once.
@@ -468,7 +223,8 @@ INSTANTIATE_TEST_SUITE_P(Models, SocialModel, testing::ValuesIn(Served()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // Property: whatever many users do at once, each reply is one that some order of the acts explains. Once the
-// queues are empty, each sees exactly what is left.
+// queues are empty, each sees exactly what is left. Of users whose deletion was acknowledged nothing is seen
+// from then on, and no service keeps anything.
 TEST_P(SocialModel, EachSeesWhatItMaySeeStress) {
   for (int round = 0; round < 3 && !HasFailure(); ++round) {
     ActAtOnce();

@@ -28,6 +28,23 @@ void ReferenceModel::Add(uint64_t id, MessageEntry message, ActSpan span) {
   ChangeLocked({Fact::kExists, id}, true, span);
 }
 
+void ReferenceModel::Add(uint64_t id, AdEntry ad, ActSpan span) {
+  const std::lock_guard lock(mu_);
+  ads_.emplace(id, ad);
+  ChangeLocked({Fact::kExists, id}, true, span);
+}
+
+void ReferenceModel::AddRefused(PostEntry post, ActSpan span) {
+  const std::lock_guard lock(mu_);
+  post.made = span;
+  refused_.push_back(std::move(post));
+}
+
+bool ReferenceModel::IsGone(size_t user) const {
+  const std::lock_guard lock(mu_);
+  return Holds({Fact::kGone, user});
+}
+
 void ReferenceModel::Follow(size_t from, size_t to, bool granted, ActSpan span) {
   const std::lock_guard lock(mu_);
   ChangeLocked({Fact::kFollows, from, to}, true, span);
@@ -83,6 +100,15 @@ Possible ReferenceModel::In(const Fact& fact, ActSpan span) const {
   return possible;
 }
 
+Possible ReferenceModel::Exists(uint64_t id, ActSpan span) const {
+  const Possible exists = In({Fact::kExists, id}, span);
+  if (const auto post = posts_.find(id); post != posts_.end())
+    return exists && !Gone(post->second.author, span);
+  if (const auto ad = ads_.find(id); ad != ads_.end()) return exists && !Gone(ad->second.owner, span);
+  const auto& [from, to] = messages_.at(id);
+  return exists && BothThere(from, to, span);
+}
+
 Possible ReferenceModel::Visible(size_t viewer, uint64_t id, ActSpan span) const {
   const PostEntry& post = posts_.at(id);
   const Possible seen = Exists(id, span) && !Blocked(viewer, post.author, span);
@@ -97,7 +123,8 @@ Possible ReferenceModel::AtHome(size_t viewer, const PostEntry& post, ActSpan sp
   const ActSpan on_its_way{post.made.began, std::min(post.delivered, span.ended)};
   const Possible sent = post.mentioned.contains(viewer) ||
                         (Follows(viewer, post.author, on_its_way) && Follows(viewer, post.author, span));
-  return sent && Found(post, span);
+  const Possible kept(Gone(viewer, span).yes, true);  // rule 10
+  return sent && kept && Found(post, span);
 }
 
 Possible ReferenceModel::Repeats(size_t user, uint64_t original, ActSpan span) const {
@@ -129,6 +156,36 @@ Possible ReferenceModel::Converse(size_t user, size_t other, ActSpan span) const
     if (message.Between(user, other)) any = any || MessageVisible(user, id, span);
   }
   return any;
+}
+
+ReferenceModel::PostCounts ReferenceModel::CountsOf(uint64_t post, size_t users, ActSpan span) const {
+  PostCounts counts;
+  const Possible there = Exists(post, span);
+  for (size_t user = 0; user < users; ++user) counts.likes.Add(Likes(user, post, span));
+  for (const auto& [id, one] : posts_) {
+    if (one.reply_to == post) counts.replies.Add(there && Exists(id, span));
+    if (one.original == post) counts.reposts.Add(there && Exists(id, span));
+  }
+  for (const PostEntry& one : refused_) {
+    const Possible counted(true, one.made.began < span.ended && span.began < one.made.ended);
+    if (one.reply_to == post) counts.replies.Add(there && counted);
+    if (one.original == post) counts.reposts.Add(there && counted);
+  }
+  return counts;
+}
+
+ReferenceModel::UserCounts ReferenceModel::CountsOfUser(size_t user, size_t users, ActSpan span) const {
+  UserCounts counts;
+  for (const auto& [id, post] : posts_) {
+    if (post.author != user) continue;
+    counts.posts.Add(Exists(id, span));
+    for (size_t other = 0; other < users; ++other) counts.likes_received.Add(Likes(other, id, span));
+  }
+  for (size_t other = 0; other < users; ++other) {
+    counts.followers.Add(Follows(other, user, span));
+    counts.following.Add(Follows(user, other, span));
+  }
+  return counts;
 }
 
 }  // namespace curtail::social

@@ -18,6 +18,13 @@
 //     follow held at a moment of that time.
 //  7  Acts of one user change each other fact. So these are known once no act is in progress, but a follow
 //     may not be. The services are asked for it: their answer must be possible, and is known from then on.
+//  8  A deleted user is gone from a moment of the deletion on, and with it all facts that name it, its posts
+//     and its ads, conversations on both sides. A later act changes none of that: one about the user is
+//     NOT_FOUND, one by which it writes UNAUTHENTICATED, and one by which it takes away finds nothing.
+//  9  The next user of its name is another one. It registers while no act is in progress, so that each name
+//     has one meaning in a span.
+//  10 A post that was refused as its author was gone may have been counted as a reply or repost until then.
+//     Posts that mention a deleted user may stay in its own home timeline, which only its token reads.
 #pragma once
 
 #include <atomic>
@@ -61,15 +68,16 @@ struct PossibleCount {
   uint64_t least = 0, most = 0;
 };
 
-// Of a post or message `a`; of a user `a` and the post `b` that it likes; of a user `a` and the user `b`.
+// kExists: the post, message or ad `a`. kLikes: the user `a` and the post `b`. kFollows, kBlocks: the user
+// `a` and the user `b`. kGone: the user `a`.
 struct Fact {
-  enum Kind : uint8_t { kExists, kLikes, kFollows, kBlocks };
+  enum Kind : uint8_t { kExists, kLikes, kFollows, kBlocks, kGone };
   Kind kind;
   uint64_t a, b = 0;
   auto operator<=>(const Fact&) const = default;
 };
 
-// A ReferenceModel holds what acts have changed. Users are numbers from 0 on.
+// A ReferenceModel holds what acts have changed. Users are numbers from 0 on, of which none is used again.
 class ReferenceModel {
  public:
   struct PostEntry {
@@ -85,23 +93,38 @@ class ReferenceModel {
     size_t from = 0, to = 0;
     bool Between(size_t a, size_t b) const { return (from == a && to == b) || (from == b && to == a); }
   };
+  struct AdEntry {
+    size_t owner = 0;
+  };
   using Posts = std::map<uint64_t, PostEntry>;
   using Messages = std::map<uint64_t, MessageEntry>;
+  using Ads = std::map<uint64_t, AdEntry>;
+  struct PostCounts {
+    PossibleCount likes, replies, reposts;
+  };
+  struct UserCounts {
+    PossibleCount posts, followers, following, likes_received;
+  };
 
   // While users act; thread-safe. Changes are told once they are acknowledged.
   uint64_t Step() { return steps_.fetch_add(1) + 1; }
   void Change(const Fact& fact, bool to, ActSpan span);
   void Add(uint64_t id, PostEntry post, ActSpan span);
   void Add(uint64_t id, MessageEntry message, ActSpan span);
+  void Add(uint64_t id, AdEntry ad, ActSpan span);
+  // Rule 10.
+  void AddRefused(PostEntry post, ActSpan span);
   void Follow(size_t from, size_t to, bool granted, ActSpan span);
   void Block(size_t from, size_t to, bool block, ActSpan span);
+  // A deletion was acknowledged.
+  bool IsGone(size_t user) const;
   // A random one of `all`, posts() or messages(), that wanted(entry, exists) chooses; 0: there is none.
   template <class Entry, class Wanted>
   std::pair<uint64_t, Entry> Any(const std::map<uint64_t, Entry>& all, Rng& rng, Wanted wanted) const {
     const std::lock_guard lock(mu_);
     std::vector<std::pair<uint64_t, Entry>> those;
     for (const auto& [id, entry] : all) {
-      if (wanted(entry, Of({Fact::kExists, id}).back().to)) those.emplace_back(id, entry);
+      if (wanted(entry, Holds({Fact::kExists, id}) && !PartyGone(entry))) those.emplace_back(id, entry);
     }
     return those.empty() ? std::pair<uint64_t, Entry>() : those[rng.Below(those.size())];
   }
@@ -110,16 +133,21 @@ class ReferenceModel {
   void Settle();
   const Posts& posts() const { return posts_; }
   const Messages& messages() const { return messages_; }
-  Possible In(const Fact& fact, ActSpan span) const;  // rules 2 and 3
-  Possible Exists(uint64_t id, ActSpan span) const { return In({Fact::kExists, id}, span); }
+  const Ads& ads() const { return ads_; }
+  Possible Gone(size_t user, ActSpan span) const { return In({Fact::kGone, user}, span); }
+  Possible BothThere(size_t a, size_t b, ActSpan span) const { return !Gone(a, span) && !Gone(b, span); }
+  Possible Exists(uint64_t id, ActSpan span) const;
   Possible Follows(size_t from, size_t to, ActSpan span) const {
-    return In({Fact::kFollows, from, to}, span);
+    return In({Fact::kFollows, from, to}, span) && BothThere(from, to, span);
+  }
+  Possible Blocks(size_t from, size_t to, ActSpan span) const {
+    return In({Fact::kBlocks, from, to}, span) && BothThere(from, to, span);
   }
   Possible Blocked(size_t a, size_t b, ActSpan span) const {
-    return In({Fact::kBlocks, a, b}, span) || In({Fact::kBlocks, b, a}, span);
+    return Blocks(a, b, span) || Blocks(b, a, span);
   }
   Possible Likes(size_t user, uint64_t post, ActSpan span) const {
-    return In({Fact::kLikes, user, post}, span) && Exists(post, span);
+    return In({Fact::kLikes, user, post}, span) && !Gone(user, span) && Exists(post, span);
   }
   Possible Visible(size_t viewer, uint64_t post, ActSpan span) const;
   // Of a post that is visible.
@@ -131,6 +159,9 @@ class ReferenceModel {
   Possible IsLastMessage(uint64_t id, ActSpan span) const;
   // The user sees a message that one of the two sent to the other.
   Possible Converse(size_t user, size_t other, ActSpan span) const;
+  // Of the users below `users`, which are all.
+  PostCounts CountsOf(uint64_t post, size_t users, ActSpan span) const;
+  UserCounts CountsOfUser(size_t user, size_t users, ActSpan span) const;
 
  private:
   struct ChangeOfFact {
@@ -143,6 +174,12 @@ class ReferenceModel {
     ActSpan span;
   };
   const Changes& Of(const Fact& fact) const;
+  bool Holds(const Fact& fact) const { return Of(fact).back().to; }  // after the last change
+  bool PartyGone(const PostEntry& post) const { return Holds({Fact::kGone, post.author}); }
+  bool PartyGone(const MessageEntry& message) const {
+    return Holds({Fact::kGone, message.from}) || Holds({Fact::kGone, message.to});
+  }
+  Possible In(const Fact& fact, ActSpan span) const;  // rules 2 and 3
   void ChangeLocked(const Fact& fact, bool to, ActSpan span);
 
   std::atomic<uint64_t> steps_{0};  // sequentially consistent: a step orders the calls around it
@@ -152,6 +189,8 @@ class ReferenceModel {
   std::vector<Granted> granted_;     // since Settle()
   Posts posts_;
   Messages messages_;
+  Ads ads_;
+  std::vector<PostEntry> refused_;
 };
 
 }  // namespace curtail::social

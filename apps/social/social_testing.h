@@ -60,6 +60,8 @@ class SocialDeployment {
   void SetPatience(Nanos patience) { patience_ = patience; }
 
   Social::Stub Front() const { return Social::Stub(front_.get()); }
+  // To the first instance of a service. It ends before this object.
+  std::unique_ptr<Channel> Connect(const std::string& service);
   // Waits until all that was composed is in the home timelines; fails the test if that takes too long.
   void AwaitQueue();
   // Waits until the delivery of a post has been tried in vain, by the process that runs now.
@@ -75,6 +77,9 @@ class SocialDeployment {
 
   // A user that is logged in. Fails the test if it cannot.
   Session Register(const std::string& name);
+  // All users have kTestPassword.
+  absl::Status Register(const std::string& name, Session* session);
+  absl::Status Login(const std::string& name, Session* session);
   Post Compose(const Session& by, const std::string& text);
   // `request` needs no token.
   absl::Status Compose(const Session& by, ComposeRequest request, Post* post);
@@ -106,6 +111,10 @@ class SocialDeployment {
   // The first page.
   absl::Status ListConversations(const Session& by, std::vector<Conversation>* conversations);
   absl::Status DeleteMessage(const Session& by, uint64_t message);
+  absl::Status GetStatistics(const Session& by, const std::string& name, Statistics* reply);
+  absl::Status CreateAd(const Session& by, uint64_t* id);
+  // The ids of those that it is shown, ten at most.
+  absl::Status ShowAds(const Session& by, std::vector<uint64_t>* ids);
 
  private:
   // All pages of a timeline, or another list of `Reply`, by a call of one.

@@ -48,6 +48,7 @@ function endSession(why: string): void {
   following.clear();
   replace(byId("posts"));
   replace(byId("people"));
+  byId("account").querySelector("details")!.open = false;
   for (const id of ["compose-form", "delete-form"]) (byId(id) as HTMLFormElement).reset();
   say("problem", "");
   show();
@@ -164,8 +165,9 @@ function show(): void {
   const user = session();
   ++turn;
   for (const id of ["nav", "search-form", "log-out", "compose", "view"]) byId(id).hidden = !user;
-  byId("entry").hidden = user !== null;
-  byId("account").hidden = true;
+  for (const id of ["entry", "account"]) byId(id).hidden = user !== null;
+  field("delete-name").value = user?.name ?? "";
+  field("delete-name").readOnly = user !== null;
   document.title = "Social network";
   if (!user) return;
   if (Number(user.expiresS) * 1000 < Date.now()) return endSession("Your session has ended: log in again.");
@@ -237,9 +239,9 @@ onSubmit("compose-form", async () => {
   go(`#/user/${me()}`);
 });
 
-// A wrong password does not end the session.
+// Without a session, too: a user whose deletion stopped half way can no longer log in. A wrong password does not end the session.
 onSubmit("delete-form", async () => {
-  await call<Changed>("POST", "deletions", { name: me(), password: field("delete-password").value }).catch((error: unknown) => {
+  await call<Changed>("POST", "deletions", { name: field("delete-name").value, password: field("delete-password").value }).catch((error: unknown) => {
     throw error instanceof Refused && error.status === 401 ? new Refused(0, error.message) : error;
   });
   history.replaceState(null, "", "#/home");

@@ -2,9 +2,11 @@
 // Two users of the social network's page: node social_test.mjs CURTAIL SOCIAL [FOLDER OF PICTURES]
 //
 // They register, post a text that looks like markup and a picture, and a video, mention, find, follow and like each other, read timelines, delete, and
-// log out. One deletes its account. A wrong password, a taken name and an expired token are told. What the page asks for is the gateway's, an inline
-// script does not run, axe finds no serious fault, and the console is silent; in both themes and at 400 px.
+// log out. One deletes its account. The deletion of the other's stops half way, and goes on without a session. A wrong password, a taken name and an
+// expired token are told. What the page asks for is the gateway's, an inline script does not run, axe finds no serious fault, and the console is
+// silent; in both themes and at 400 px.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,7 +34,7 @@ async function expectRefusal(page, status, text, act) {
 }
 
 async function enter(page, name, password, button) {
-  await page.getByLabel("Name").fill(name);
+  await page.getByLabel("Name", { exact: true }).fill(name);
   await page.getByLabel("Password", { exact: true }).fill(password);
   await page.getByRole("button", { name: button }).click();
 }
@@ -114,7 +116,7 @@ async function story(ann, bob, picture, video) {
   assert.equal(await ann.evaluate(() => document.activeElement.id), "h-view");
   await expectRefusal(bob, 409, "taken", () => enter(bob, "ann", "another password", "Register"));
   // By the keyboard: the first button is what Enter presses, the next is Register.
-  await bob.getByLabel("Name").fill("bob");
+  await bob.getByLabel("Name", { exact: true }).fill("bob");
   await bob.keyboard.press("Tab");
   await bob.keyboard.type("b password");
   await bob.keyboard.press("Tab");
@@ -227,21 +229,38 @@ async function expectSessionEnds(ann, bob) {
   await expectAccessible(bob, "after the session");
 }
 
+async function endAccount(page, password) {
+  await page.getByLabel("Your password").fill(password);
+  await page.getByRole("button", { name: "Delete my account" }).click();
+}
+
 async function expectAccountEnds(bob) {
   await enter(bob, "bob", "b password", "Log in");
   await bob.getByRole("link", { name: "My posts" }).click();
   await bob.getByRole("heading", { name: "Posts of bob" }).waitFor(within);
   await bob.getByText("Delete account").click();
   await expectAccessible(bob, "before the account is deleted");
-  const end = async (password) => {
-    await bob.getByLabel("Your password").fill(password);
-    await bob.getByRole("button", { name: "Delete my account" }).click();
-  };
-  await expectRefusal(bob, 401, "wrong", () => end("not his password"));
-  await end("b password");
+  await expectRefusal(bob, 401, "wrong", () => endAccount(bob, "not his password"));
+  await endAccount(bob, "b password");
   await bob.locator("#note", { hasText: "Your account is deleted." }).waitFor(within);
+  assert.equal(await bob.locator("#account details[open]").count(), 0);
   assert.equal(await bob.evaluate(() => sessionStorage.length), 0);
   await expectRefusal(bob, 401, "wrong", () => enter(bob, "bob", "b password", "Log in"));
+}
+
+// The first step of a deletion is done, and no other.
+async function expectDeletionGoesOn(ann, front) {
+  const data = JSON.stringify({ name: "ann", password: "a password" });
+  spawnSync(curtail, ["load", front, "--method", "curtail.social.User/Close", "--data", data, "--requests", "1", "--rps", "10"], { env, timeout: MAX_WAIT_MS });
+  await expectRefusal(ann, 401, "wrong", () => enter(ann, "ann", "a password", "Log in"));
+  await ann.getByText("Delete account").click();
+  await ann.getByLabel("Your name").fill("ann");
+  await expectAccessible(ann, "before the deletion goes on");
+  await expectRefusal(ann, 401, "wrong", () => endAccount(ann, "not her password"));
+  await endAccount(ann, "a password");
+  await ann.locator("#note", { hasText: "Your account is deleted." }).waitFor(within);
+  await enter(ann, "ann", "another password", "Register"); // the name is free
+  await ann.getByRole("heading", { name: "Home", exact: true }).waitFor(within);
 }
 
 // What an attacker could get into the document does not run.
@@ -260,14 +279,16 @@ const sizes = ["users=12", "follows=30", "posts=30"].flatMap((size) => ["--set",
 run(curtail, ["up", "social", "--monolith", "--detach", ...sizes], env, UP_MS);
 let browser;
 try {
-  const address = JSON.parse(run(curtail, ["ps", "--json"], env))[0].processes.find((p) => p.name === "load-balancer").address;
-  const url = `http://${address}/`;
+  const { processes } = JSON.parse(run(curtail, ["ps", "--json"], env))[0];
+  const addressOf = (service) => processes.find((p) => p.service === service).address;
+  const url = `http://${addressOf("load-balancer")}/`;
   browser = await launch();
   const [ann, bob] = [await openPage(browser, url, said), await openPage(browser, url, said)];
   for (const page of [ann, bob]) page.on("request", (request) => assert.ok(request.url().startsWith(url) || request.url().startsWith("data:"), request.url()));
   await story(ann, bob, await paint(browser), await film(browser));
   await expectSessionEnds(ann, bob);
   await expectAccountEnds(bob);
+  await expectDeletionGoesOn(ann, addressOf("front-end"));
   assert.deepEqual(said, [], "the console");
   await expectNoInlineScript(bob);
   console.log("two users of the social network see what they should");

@@ -18,6 +18,8 @@
 
 #include "apps/social/gone.h"
 #include "content.curtail.h"
+#include "curtail/base/log.h"
+#include "curtail/base/strings.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
 #include "reactions.curtail.h"
@@ -149,11 +151,20 @@ struct ComposePostService final : ComposePost::CoroutineService {
   Coroutine Delete(Context& ctx, const PostOfAuthor& request, Nothing*) override {
     const Ids id = IdOf(request.post());
     auto [found] = co_await WhenAll(ctx, Ask(storage, PostStorage::kRead, id));
-    if (!found.ok()) co_return found.status();
-    if (found->posts().empty()) co_return absl::NotFoundError("there is no such post");
-    const Post& post = found->posts(0);
-    if (post.author().id() != request.author())
-      co_return absl::PermissionDeniedError("the post is another's");
+    Post post;
+    if (found.ok()) {
+      if (found->posts().empty()) co_return absl::NotFoundError("there is no such post");
+      post.Swap(found->mutable_posts(0));
+      if (post.author().id() != request.author())
+        co_return absl::PermissionDeniedError("the post is another's");
+    } else if (request.retired() && absl::IsDataLoss(found.status())) {
+      Log(Severity::kWarning, Join("compose-post: ", Message(found.status()),
+                                   "; it is deleted with its author's account, but its URLs and media stay"));
+      post.set_id(request.post());
+      post.mutable_author()->set_id(request.author());
+    } else {
+      co_return found.status();
+    }
     auto told = co_await WhenAllOk(
         ctx, Ask(user_timeline, UserTimeline::kRemove, EntryOf(post)),
         Ask(write_home, WriteHomeTimeline::kEnqueue, JobOf(post, true)),

@@ -24,6 +24,8 @@
 namespace curtail::social {
 
 constexpr size_t kMostMessageBytes = 4096;
+// Conversations that one transaction of ForgetUser() deletes at most, by two statements each.
+constexpr int kConversationsAtOnce = 50;
 
 const char kMessageSchema[] =
     "CREATE TABLE messages(id INTEGER PRIMARY KEY, low INTEGER NOT NULL, high INTEGER NOT NULL,"
@@ -158,7 +160,7 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
     return Forgetting(db, ctx.deadline(), request.user(), [user = request.user()](SqlSession& s, bool* more) {
       std::vector<uint64_t> others;
       absl::Status status =
-          s.Query("SELECT other FROM conversations WHERE user = ?1 LIMIT ?2", {user, kMostForgotten},
+          s.Query("SELECT other FROM conversations WHERE user = ?1 LIMIT ?2", {user, kConversationsAtOnce},
                   [&](const SqlRow& row) { others.push_back(row.Unsigned(0)); });
       *more = !others.empty();
       int64_t left = kMostForgotten;
@@ -169,7 +171,7 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
     });
   }
 
-  // Deletes up to `left` rows, and lessens it by those. At 0 some may be there still.
+  // Deletes up to `left` messages, and lessens it by those. At 0 the conversation is there still.
   static absl::Status ForgetConversation(SqlSession& s, uint64_t user, uint64_t other, int64_t* left) {
     // The last one last, as the list of conversations shows it.
     absl::Status status = s.Execute(
@@ -179,7 +181,6 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
     if (!status.ok()) return status;
     *left -= s.changes();
     if (*left == 0) return status;
-    --*left;  // so that those without messages are bounded, too
     return s.Execute(
         "DELETE FROM conversations WHERE (user = ?1 AND other = ?2) OR (user = ?2 AND other = ?1)",
         {user, other});

@@ -61,9 +61,13 @@ struct PostStorageService final : PostStorage::CoroutineService {
         });
       }
     }
-    for (const auto& bytes : found) {
-      if (!bytes || *bytes == kDeletedMark) continue;
-      if (!reply->add_posts()->ParseFromString(*bytes)) co_return absl::DataLossError("a post is damaged");
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (!found[i] || *found[i] == kDeletedMark) continue;
+      const uint64_t id = request.ids(static_cast<int>(i));
+      Post* const post = reply->add_posts();
+      if (!post->ParseFromString(*found[i]) || post->id() != id) {
+        co_return absl::DataLossError(Join("post ", id, " is damaged"));
+      }
     }
     co_return absl::OkStatus();
   }
