@@ -470,6 +470,33 @@ TEST(Account, DamagedPostsGoWithTheirAuthor) {
   EXPECT_THAT(ids, IsEmpty());
 }
 
+// Deletions of posts that stopped half way, of which the cache shows one still.
+TEST(Account, NoCacheShowsAPostOfADeletedUser) {
+  const apps::TempDir dir;
+  const MemcachedProcess cache(dir.File("m"));
+  SocialDeployment app("FIB1", /*monolith=*/true, {"--store", "post-cache=" + cache.address()});
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  const uint64_t shown = app.Compose(ann, "a post").id(), held = app.Compose(ann, "another").id();
+  Post post;
+  for (const uint64_t id : {shown, held}) ASSERT_TRUE(app.Get(bob, id, &post).ok());  // so the cache has it
+  ASSERT_TRUE(cache.Look(Join("post", shown)).has_value());
+  // The service died before it told the cache.
+  Alter(app, "post-storage", "UPDATE posts SET post = x'2d' WHERE id = ?1", {shown});
+  ASSERT_TRUE(app.Get(bob, shown, &post).ok());
+  // It dies before the row goes.
+  Alter(app, "post-storage",
+        Join("CREATE TRIGGER held BEFORE DELETE ON posts WHEN old.id = ", held,
+             " BEGIN SELECT RAISE(ABORT, 'held'); END"));
+  const absl::Status status = app.Delete(ann, held);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("held"));
+  EXPECT_TRUE(absl::IsNotFound(app.Get(bob, held, &post)));
+  EXPECT_EQ(MustCall(app, PostStorage::kCountOf, UserOf(ann)).count(), 2u);
+  Alter(app, "post-storage", "DROP TRIGGER held");
+  MustCall(app, Social::kDeleteUser, CredentialsOf("ann"));
+  for (const uint64_t id : {shown, held}) EXPECT_TRUE(absl::IsNotFound(app.Get(bob, id, &post))) << id;
+  EXPECT_EQ(MustCall(app, PostStorage::kCountOf, UserOf(ann)).count(), 0u);
+}
+
 // Property: whatever a user does while it is deleted, nothing of it stays.
 TEST(Account, NothingIsLeftOfAUserWhoGoesOnStress) {
   SocialDeployment app("FDB1-4", /*monolith=*/true);

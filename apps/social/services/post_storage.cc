@@ -2,8 +2,9 @@
 //
 // Post storage: posts in SQLite, behind a memcached if there is one.
 //
-// The cache never shows a deleted post: Delete() first commits, then puts a mark in the post's place. A reader that
-// missed adds what it read from SQLite only where nothing is, so it cannot replace the mark.
+// The cache never shows a deleted post: Delete() puts a mark in the post's place, first in its row, then in the cache. A
+// reader that missed adds what it read from SQLite only where nothing is, so it cannot replace the mark. The row goes
+// last. So Retire() lists whatever the cache may still show, and a deletion that stopped half way is found again.
 #include "apps/social/data.h"
 #include "apps/social/gone.h"
 #include "apps/social/page.h"
@@ -73,13 +74,20 @@ struct PostStorageService final : PostStorage::CoroutineService {
   }
 
   Coroutine Delete(Context& ctx, const PostOfAuthor& request, Nothing*) override {
-    absl::Status deleted = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+    if (cache != nullptr) {
+      absl::Status marked = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+        return s.Execute("UPDATE posts SET post = ?3 WHERE id = ?1 AND author = ?2",
+                         {request.post(), request.author(), SqlValue::Bytes(kDeletedMark)});
+      });
+      if (!marked.ok()) co_return marked;
+      bool stored = false;
+      marked = co_await Aside([&] {
+        return cache->Set(KeyOf(request.post()), kDeletedMark, /*if_absent=*/false, ctx.deadline(), &stored);
+      });
+      if (!marked.ok()) co_return marked;
+    }
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       return s.Execute("DELETE FROM posts WHERE id = ?1 AND author = ?2", {request.post(), request.author()});
-    });
-    if (!deleted.ok() || cache == nullptr) co_return deleted;
-    bool stored = false;
-    co_return co_await Aside([&] {
-      return cache->Set(KeyOf(request.post()), kDeletedMark, /*if_absent=*/false, ctx.deadline(), &stored);
     });
   }
 

@@ -14,10 +14,6 @@ namespace {
 // How long a poll may last at most, so that a stop request is noticed.
 constexpr Nanos kLongestWait = std::chrono::milliseconds(50);
 constexpr Nanos kSecond = std::chrono::seconds(1);
-// How long the thread may leave a reply with the kernel, which knows when it came.
-constexpr Nanos kLongestSleep = std::chrono::milliseconds(5);
-// ... if calls have so many times that.
-constexpr int kTimeoutsOfSleep = 50;
 
 Nanos ThreadCpu() {
   timespec t{};
@@ -67,6 +63,7 @@ Driver::Driver(const RunOptions& options, const Workload& workload, LoadPlan pla
       recorder_(std::move(plan), workload.score_name()),
       sampler_(curve),
       margin_(options.spin),
+      unread_(options, /*open_loop=*/curve != nullptr),
       client_(MakeLoadClient(options)) {}
 
 Driver::~Driver() = default;
@@ -148,6 +145,7 @@ void Driver::Send(uint64_t index, Nanos intended) {
   }
   Prepare(index);
   prepared_ = false;
+  unread_.Sent(prepared_message_.size());
   Call* call = TakeCall();
   call->index = index;
   call->intended = intended;
@@ -178,7 +176,7 @@ void Driver::Send(uint64_t index, Nanos intended) {
 void Driver::Ended(Call* call, const absl::Status& status, std::string_view reply) {
   const Nanos now = Elapsed();
   const Nanos done = std::clamp(call->arrived.value_or(now), std::min(call->sent, now), now);
-  arrivals_known_ = call->arrived.has_value();
+  unread_.Ended(call->arrived.has_value(), reply.size());
   const double score =
       status.ok() ? workload_.Score(call->index, reply) : std::numeric_limits<double>::quiet_NaN();
   recorder_.Done(call->intended, call->sent, done, status, score);
@@ -210,7 +208,7 @@ void Driver::PollUntil(Nanos when) {
   Housekeep(now);
   const Nanos wake = std::min({when - margin_.get(), next_tick_, now + kLongestWait});
   if (wake > now) {
-    if (MaySleep(wake - now)) {
+    if (unread_.MayStay(in_flight_, wake - now)) {
       SleepUntil(start_ + wake);
       return margin_.Fired(std::max(Elapsed() - wake, Nanos::zero()));
     }
@@ -221,12 +219,6 @@ void Driver::PollUntil(Nanos when) {
   }
   const size_t ended = client_->Poll(Deadline::At(TimePoint()));
   if (ended == 0 && window_open_) spin_ += Elapsed() - now;
-}
-
-bool Driver::MaySleep(Nanos length) const {
-  const bool open_loop = curve_ != nullptr;
-  return open_loop && arrivals_known_ && in_flight_ == 1 && length <= kLongestSleep &&
-         timeout_ >= kTimeoutsOfSleep * kLongestSleep;
 }
 
 uint64_t Driver::DueUntil(Nanos now) const {

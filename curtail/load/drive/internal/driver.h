@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "curtail/load/drive/internal/sampler.h"
+#include "curtail/load/drive/internal/unread_reply.h"
 #include "curtail/load/drive/internal/wake_margin.h"
 #include "curtail/load/drive/recorder.h"
 #include "curtail/load/drive/runner.h"
@@ -41,8 +42,7 @@ class Driver {
   // Flushes, reads, and returns at once.
   void Poll();
   // Flushes, reads, waits until something happened or until `when` is near (by WakeMargin).
-  // Within that distance it does not wait at all. While one call is in flight it may leave the reply unread until then,
-  // which saves a wake-up.
+  // Within that distance it does not wait at all. A reply may stay unread until then (UnreadReply).
   void PollUntil(Nanos when);
   // Awaits the calls in flight until `limit`; books the rest as unfinished.
   void Drain(Nanos limit);
@@ -66,9 +66,6 @@ class Driver {
   absl::Status JudgeTarget(size_t target) const;
   void Ended(Call* call, const absl::Status& status, std::string_view reply);
   void Observe(Nanos due, Nanos latency, bool ok) const;
-  // Open loop: true if no reply need be read for so long, as the kernel says when it came. At most one is left to it, as
-  // it knows only the last one's time.
-  bool MaySleep(Nanos length) const;
   // Every second: closes an interval of the series. Always: Publish().
   void Housekeep(Nanos now);
   void Publish(Nanos now);
@@ -89,6 +86,7 @@ class Driver {
   Recorder recorder_;
   Sampler sampler_;
   WakeMargin margin_;
+  UnreadReply unread_;
   uint64_t first_measured_ = kNone;  // index of the first request in the measured window
   TimePoint start_;
   Nanos next_tick_{0};
@@ -101,7 +99,6 @@ class Driver {
   bool prepared_ = false;
 
   size_t in_flight_ = 0;
-  bool arrivals_known_ = false;  // that of the last call that ended
   uint64_t sent_ = 0;
   uint64_t measured_ = 0;  // due in the measured window, dropped ones included
   uint64_t ok_ = 0;
