@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <random>
 #include <sstream>
@@ -260,9 +261,9 @@ bool ReadsStale(const LastWrite& write, bool seq_cst) {
   return g_run != nullptr && g_run->ReadsStale(write, seq_cst);
 }
 
-bool Mutant(int number) {
-  static const uint64_t chosen = FromEnvironment("CURTAIL_MODEL_MUTANT", 0);
-  return chosen == static_cast<uint64_t>(number);
+bool Mutant(const char* name) {
+  static const char* const chosen = std::getenv("CURTAIL_MODEL_MUTANT");
+  return chosen != nullptr && std::strcmp(chosen, name) == 0;
 }
 
 bool BlockOn(const char* what, const void* object, bool (*ready)(const void*), const void* context,

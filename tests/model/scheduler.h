@@ -98,8 +98,8 @@ void Wrote(LastWrite* write, bool seq_cst);
 void ReadLast(LastWrite* write, bool acquire);
 // The caller loads: true if it finds the value before, for which the scheduler decides.
 bool ReadsStale(const LastWrite& write, bool seq_cst);
-// True in the run of the tests that is to show that they find this mutant (mutants.cmake).
-bool Mutant(int number);
+// True in the run of the tests that is to show that they find this mutant (mutate.cmake).
+bool Mutant(const char* name);
 // Like Point(), and goes on only when `ready(context)` or at `until`. Returns whether it was ready.
 bool BlockOn(const char* what, const void* object, bool (*ready)(const void*), const void* context,
              int64_t until, bool may_be_spurious = false);
