@@ -94,5 +94,22 @@ TEST(PairedTrial, ATurnLastsUntilItHasItsSamples) {
   EXPECT_FALSE(trial.challengers_turn()) << "an empty window decides nothing";
 }
 
+TEST(PairedTrial, ItsRatioIsThatOfThePairs) {
+  const auto of = [](double p99_us) {
+    LatencySketch latencies;
+    for (int i = 0; i < 100; ++i) latencies.Add(Nanos(static_cast<int64_t>(p99_us * 1e3)));
+    return latencies;
+  };
+  PairedTrial trial(0, 1, 1.1, 0.1, 1000);
+  EXPECT_EQ(trial.ratio(), std::nullopt);
+  trial.Add(of(800));
+  EXPECT_NEAR(trial.ratio().value(), 0.88, 0.06) << "with the price; of a turn alone";
+  trial.Add(of(1000));
+  EXPECT_NEAR(trial.ratio().value(), 0.88, 0.06);
+  trial.Add(of(600));
+  trial.Add(of(1000));
+  EXPECT_NEAR(trial.ratio().value(), 1.1 * std::sqrt(0.8 * 0.6), 0.06);
+}
+
 }  // namespace
 }  // namespace curtail::internal

@@ -204,7 +204,7 @@ TEST(Online, ComesWithinATenthOfTheOracleAndBackAfterADrift) {
     EXPECT_LT(learnt.Regret(), 1.10);
     EXPECT_LT(drift.Regret(), 1.20);
     EXPECT_LT(relearnt.Regret(), 1.10);
-    EXPECT_LE(learnt.on_trial, 0.08 * learnt.windows);
+    EXPECT_LE(learnt.on_trial, 0.02 * learnt.windows);
     for (const char* spec : {"static:SDB1-50", "static:SIP1", "static:SDP1-20"}) {
       EXPECT_LT(first.Regret(), RunStatic(spec, kBefore).Regret()) << spec << ", learning included";
       EXPECT_LT(drift.Regret(), RunStatic(spec, kAfter).Regret()) << spec;
@@ -313,36 +313,45 @@ TEST(Online, AConfigOfHalfTheP99WinsSoon) {
 }
 
 TEST(Online, ALoadThatBeginsCrossesOthersWithoutASwitch) {
-  PolicyOptions options;
-  options.configs = {ConfigOf("FIB1"), ConfigOf("SDB1-8")};
-  const std::unique_ptr<Policy> policy = MakePolicy("online", nullptr, options).value();
-  TimePoint now{};
-  // A window of this load whose requests took so long each.
-  const auto serve = [&](const char* config, double load, Nanos latency) {
-    LatencyWindow window{.length = std::chrono::milliseconds(250)};
-    window.arrivals = static_cast<uint64_t>(load / 4);
-    for (uint64_t i = 0; i < window.arrivals; ++i) window.latencies.Add(latency);
-    Signals s;
-    s.now = now += window.length;
-    s.rates.slow = load;
-    s.current = ConfigOf(config);
-    s.window = &window;
-    return policy->Decide(s);
-  };
-  constexpr Nanos kUsual = std::chrono::milliseconds(2), kLucky = std::chrono::milliseconds(1);
-  serve("FIB1", 8000, kUsual);
-  serve("FIB1", 4000, kUsual);
-  serve("SDB1-8", 4000, kLucky);
-  serve("FIB1", 8000, kUsual);
-  // The load crosses 4,000/s, where the other config was lucky.
-  EXPECT_EQ(serve("FIB1", 4000, kUsual).config, ConfigOf("FIB1"));
-  EXPECT_EQ(serve("FIB1", 8000, kUsual).config, ConfigOf("FIB1"));
-  // It stays there.
-  Choice choice;
-  int windows = 0;
-  for (; windows < 20 && choice.config != ConfigOf("SDB1-8"); ++windows) choice = serve("FIB1", 4000, kUsual);
-  EXPECT_EQ(choice.reason, "known to be better");
-  EXPECT_EQ(windows, 8) << "of a quarter of a second: a second until the load has fallen, and one of dwell";
+  // The other config was lucky for so many windows at 4,000/s.
+  for (const int lucky : {1, 12}) {
+    PolicyOptions options;
+    options.configs = {ConfigOf("FIB1"), ConfigOf("SDB1-8")};
+    const std::unique_ptr<Policy> policy = MakePolicy("online", nullptr, options).value();
+    TimePoint now{};
+    // A window of this load whose requests took so long each.
+    const auto serve = [&](const char* config, double load, Nanos latency) {
+      LatencyWindow window{.length = std::chrono::milliseconds(250)};
+      window.arrivals = static_cast<uint64_t>(load / 4);
+      for (uint64_t i = 0; i < window.arrivals; ++i) window.latencies.Add(latency);
+      Signals s;
+      s.now = now += window.length;
+      s.rates.slow = load;
+      s.current = ConfigOf(config);
+      s.window = &window;
+      return policy->Decide(s);
+    };
+    constexpr Nanos kUsual = std::chrono::milliseconds(2), kLucky = std::chrono::milliseconds(1);
+    serve("FIB1", 8000, kUsual);
+    serve("FIB1", 4000, kUsual);
+    for (int i = 0; i < lucky; ++i) serve("SDB1-8", 4000, kLucky);
+    serve("FIB1", 8000, kUsual);
+    // The load crosses 4,000/s.
+    EXPECT_EQ(serve("FIB1", 4000, kUsual).config, ConfigOf("FIB1"));
+    EXPECT_EQ(serve("FIB1", 8000, kUsual).config, ConfigOf("FIB1"));
+    // It stays there.
+    Choice choice;
+    int windows = 0;
+    for (; windows < 20 && choice.config != ConfigOf("SDB1-8"); ++windows)
+      choice = serve("FIB1", 4000, kUsual);
+    if (lucky == 1) {
+      EXPECT_EQ(windows, 20) << "what is known from a moment moves nothing; " << choice.reason;
+    } else {
+      EXPECT_EQ(choice.reason, "known to be better");
+      EXPECT_EQ(windows, 6)
+          << "of a quarter of a second: it has fallen a second after it last rose; one of dwell";
+    }
+  }
 }
 
 TEST(Online, ANoisyMachineDoesNotMakeItWander) {
@@ -363,6 +372,44 @@ TEST(Online, ANoisyMachineDoesNotMakeItWander) {
   }
   EXPECT_LT(worst, 1.1);
   EXPECT_LT(sum / 10, 1.05);
+}
+
+TEST(Online, TrialsThatPromiseNothingTakeFewerRequestsThanAP99Forgives) {
+  const std::vector<Queue> queues = {{"FIB1", 400, 20000},    {"SDB1-8", 700, 20000}, {"SDB1-50", 720, 20000},
+                                     {"SDP1-20", 640, 20000}, {"SIB1", 650, 20000},   {"FDB1-2", 600, 20000}};
+  const auto load = [](double) { return 5000.0; };
+  for (uint64_t seed = 141; seed < 146; ++seed) {
+    World world(MakePolicy("online", nullptr, Options(seed, queues)).value(), seed, "FIB1");
+    const World::Sums first = world.Run(queues, 60, load);
+    EXPECT_GE(first.on_trial, 4) << "each that can hold the requests has been tried";
+    const World::Sums then = world.Run(queues, 600, load);
+    EXPECT_LT(then.on_trial, 0.01 * then.windows) << seed;
+  }
+}
+
+TEST(Online, OneStallOfTheMachineExcludesNoConfig) {
+  PolicyOptions options;
+  options.configs = {ConfigOf("FIB1"), ConfigOf("SDB1-50")};
+  const std::unique_ptr<Policy> policy = MakePolicy("online", nullptr, options).value();
+  TimePoint now{};
+  // A window in which so many of 500 requests were answered.
+  const auto serve = [&](int answered) {
+    LatencyWindow window{.length = std::chrono::milliseconds(250), .arrivals = 500};
+    for (int i = 0; i < answered; ++i) window.latencies.Add(std::chrono::milliseconds(1));
+    Signals s;
+    s.now = now += window.length;
+    s.rates.slow = 2000;
+    s.current = ConfigOf("FIB1");
+    s.window = &window;
+    return policy->Decide(s);
+  };
+  serve(500);
+  EXPECT_EQ(serve(300).config, ConfigOf("FIB1"));
+  EXPECT_EQ(serve(700).config, ConfigOf("FIB1")) << "it has caught up";
+  EXPECT_EQ(serve(300).config, ConfigOf("FIB1"));
+  const Choice choice = serve(300);
+  EXPECT_EQ(choice.config, ConfigOf("SDB1-50"));
+  EXPECT_EQ(choice.reason, "does not keep up");
 }
 
 TEST(Online, BeginsWithWhatAutoRunsAtAnyLoad) {

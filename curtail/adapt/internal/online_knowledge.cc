@@ -10,6 +10,7 @@ namespace curtail::internal {
 namespace {
 
 constexpr double kMaxWeight = 4000;      // samples: beyond, the p99 is known to 3 % and older ones should go
+constexpr double kMostWindows = 32;      // that stay nevertheless: a machine is slow for seconds now and then
 constexpr double kExpectedWeight = 400;  // of what a profile says
 constexpr double kLeast = 20;            // samples below which nothing is known
 constexpr double kDistrusted = 3;  // samples that stay where all has changed: not enough to exclude much
@@ -65,7 +66,9 @@ void Knowledge::Learn(size_t config, int bucket, TimePoint now, const LatencyWin
   // Expectations lose weight as measured samples come in.
   const double weight = window.latencies.weight();
   cell.expected_weight *= std::max(0.0, 1 - weight / (4 * kExpectedWeight));
-  if (cell.weight() > kMaxWeight) cell.sketch->Scale(kMaxWeight / cell.weight());
+  cell.windows += 1;
+  const double most = std::max(kMaxWeight, kMostWindows * weight);
+  if (cell.weight() > most) cell.Scale(most / cell.weight());
   Limit& limit = limits_[config];
   if (limit.bucket > bucket) limit.proven = std::max(limit.proven, bucket);
   const double mean = window.latencies.MeanUs();
@@ -77,13 +80,18 @@ void Knowledge::Learn(size_t config, int bucket, TimePoint now, const LatencyWin
   if (shortest > 0) mean_us_ = shortest;
 }
 
+void Knowledge::Cell::Scale(double factor) {
+  if (sketch != nullptr) sketch->Scale(factor);
+  windows *= factor;
+}
+
 void Knowledge::Fade(TimePoint now) {
   if (faded_ == TimePoint{}) faded_ = now;
   if (now - faded_ < kFadeEvery) return;
   const double fade = std::exp2(-std::chrono::duration<double>(now - faded_) / kHalfLife);
   faded_ = now;
   for (Cell& cell : cells_) {
-    if (cell.sketch != nullptr) cell.sketch->Scale(fade);
+    cell.Scale(fade);
     cell.expected_weight *= fade;
   }
 }
@@ -101,9 +109,14 @@ void Knowledge::LearnSaturation(size_t config, int bucket, TimePoint now) {
 void Knowledge::Distrust() {
   for (Cell& cell : cells_) {
     cell.expected_weight = 0;
-    if (cell.weight() > kDistrusted) cell.sketch->Scale(kDistrusted / cell.weight());
+    cell.ratio.reset();
+    if (cell.weight() > kDistrusted) cell.Scale(kDistrusted / cell.weight());
   }
   for (Limit& limit : limits_) limit.mean_us = 0, limit.proven = -1;
+}
+
+void Knowledge::ForgetRatios(int bucket) {
+  for (size_t c = 0; c < configs_.size(); ++c) At(c, bucket).ratio.reset();
 }
 
 double Knowledge::Weight(size_t config, int bucket) const { return At(config, bucket).weight(); }

@@ -37,8 +37,17 @@ class Knowledge {
   // The machine is another one than before: what was measured and expected keeps next to no weight.
   void Distrust();
 
+  // The config's p99 to that of the champion there, as a trial found it; until another champion is there.
+  void LearnRatio(size_t config, int bucket, std::optional<double> ratio) {
+    At(config, bucket).ratio = ratio;
+  }
+  std::optional<double> Ratio(size_t config, int bucket) const { return At(config, bucket).ratio; }
+  void ForgetRatios(int bucket);
+
   // Measured samples, faded.
   double Weight(size_t config, int bucket) const;
+  // The windows that they came in, faded.
+  double Windows(size_t config, int bucket) const { return At(config, bucket).windows; }
   // The p99 in microseconds, from what was measured and what was expected, by weight; absent when nothing is
   // known here.
   std::optional<double> P99(size_t config, int bucket) const;
@@ -60,6 +69,9 @@ class Knowledge {
  private:
   struct Cell {
     std::unique_ptr<LatencySketch> sketch;  // null: never measured
+    double windows = 0;
+    std::optional<double> ratio;
+    void Scale(double factor);
     double weight() const { return sketch == nullptr ? 0 : sketch->weight(); }
     double expected_us = 0;
     double expected_weight = 0;  // as if so many samples had said so

@@ -43,6 +43,11 @@ PairedTrial::Verdict PairedTrial::Add(const LatencySketch& latencies) {
   return Judge();
 }
 
+std::optional<double> PairedTrial::ratio() const {
+  if (pairs_ > 0) return std::exp(sum_ / pairs_);
+  return challengers_turn_ ? std::nullopt : std::optional(std::exp(challenged_ - before_));
+}
+
 PairedTrial::Verdict PairedTrial::Judge() {
   const double mean = sum_ / pairs_;
   const double variance = (std::max(squares_ - sum_ * mean, 0.0) + kUsual * kUsual) / pairs_;

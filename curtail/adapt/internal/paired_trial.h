@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "curtail/adapt/latency_sketch.h"
 
@@ -27,6 +28,10 @@ class PairedTrial {
 
   // A window of the running config. A turn ends with the window that completes its samples.
   Verdict Add(const LatencySketch& latencies);
+
+  // The challenger's p99, with its price, to the champion's: the geometric mean of the pairs. Of the first turn alone if
+  // there is no pair, and absent before its end.
+  std::optional<double> ratio() const;
 
   // The samples of a turn.
   static constexpr double kTurn = 100;

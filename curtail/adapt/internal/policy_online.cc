@@ -12,10 +12,10 @@
 //      running config keeps up, nothing but a trial moves the policy at one load: measurements of two times compare the
 //      machine's moods. Each load keeps the config that won there, or else the first one: of eleven that are known the best
 //      would be the luckiest.
-//  O4. Requests of trials are paid for from a budget that grows by `explore_share` of all requests. A trial takes no more
-//      of them than its price, but for the turn that compares the last of them. That is a turn's, where the config is not known
-//      at this load: it tells whether another trial is worth it. Of one that is known it is that of as many turns as a win
-//      takes. Each such trial that gained nothing makes it dearer by half, and each of its requests as well.
+//  O4. Requests of trials are paid for from a budget that grows by `explore_share` of all requests. A first trial of a config
+//      at a load is of one turn, which tells whether another one is worth it. A later one begins when as many turns are paid
+//      for as a win takes. It may go on while the config promises a gain; else it ends after those turns, and each of its
+//      requests counts eight times, so that fewer are on trial than a p99 forgives.
 //  O5. A poller keeps a CPU busy. Its p99 counts as higher wherever configs are compared, so that it runs, and is tried,
 //      only where it gains more: by `cpu_weight` times the CPU that it takes beyond what configs that block take at this
 //      load, as a multiple of theirs, and by `cpu_weight` at least.
@@ -23,7 +23,8 @@
 //      moment would else move it between equals.
 //  O7. At another load the champion of that load or of one nearby runs at first. Another config takes its place without a
 //      trial once, if it is known to be far better, and after the load has stayed for `dwell`: a load that begins or ends
-//      crosses others, of which next to nothing is known but such beginnings and ends.
+//      crosses others, of which next to nothing is known but such beginnings and ends. What is known of a config that ran for
+//      a few windows lacks the moments in which the machine was slow, and moves nothing.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -41,10 +42,12 @@ namespace curtail::internal {
 namespace {
 
 constexpr double kTrialSamples = 300;  // the p99 is then known to some 12 %
-constexpr double kDearer = 0.5;        // of the first price, after a trial without gain
-constexpr double kDearest = 4;         // times that price
-constexpr double kMostSaved = 16;      // first prices, in the budget
-constexpr double kMostOwed = 16;
+constexpr double kKnown = 30;          // samples with which a config is known at a load
+constexpr double kMoods = 12;          // windows, long enough to have met the machine when it is slow
+constexpr double kUnpromising = 8;     // the price of a request under a known config that promises no gain
+constexpr double kMostTurns = 4;   // of a trial that promises a gain, as multiple of those that a win takes
+constexpr double kMostSaved = 16;  // first prices, in the budget
+constexpr double kMostOwed = 16 * kUnpromising;
 constexpr double kTrialsAfterDrift = 4;
 constexpr double kFarBetter = 1.5;                       // the factor between two known p99
 constexpr double kRoom = 0.8;                            // of the SLO
@@ -54,7 +57,7 @@ constexpr double kKeptUp = 0.8;                          // of the arrivals that
 constexpr double kDrift = 1.5;                           // factor between a window's p99 and the known one
 constexpr double kDriftSamples = 1000;                   // of a window that is compared so
 constexpr Nanos kDriftLength = std::chrono::seconds(2);  // of it, at least: a busy neighbour is no drift
-constexpr int kDriftWindows = 3;                         // in a row
+constexpr int kDriftWindows = 4;                         // in a row
 constexpr double kNewest = 0.2;                          // of a window, in the mean of the CPU that is used
 constexpr double kEdge = 1.1;                            // how far beyond its bucket the load must be
 constexpr double kSigmas = 1;  // of a Poisson process, which a window's arrivals may be away from the load
@@ -99,7 +102,9 @@ class Online final : public Policy {
   // The same; it stays until another one wins at this load, also when the load comes back.
   Choice Settle(size_t config, std::string_view reason) {
     ForgetTurn();
-    champions_[static_cast<size_t>(bucket_)] = config;
+    std::optional<size_t>& champion = champions_[static_cast<size_t>(bucket_)];
+    if (champion != config) knowledge_.ForgetRatios(bucket_);
+    champion = config;
     return Use(config, reason);
   }
 
@@ -124,13 +129,16 @@ class Online final : public Policy {
     const double n = window.latencies.weight();
     const int bucket = BucketOf(window);
     const auto arrivals = static_cast<double>(window.arrivals);
-    if (!trial_ || !trial_->challengers_turn()) {
-      turn_requests_ += kNewest * (std::max(arrivals, PairedTrial::kTurn) - turn_requests_);
+    const bool champions = !trial_ || !trial_->challengers_turn();
+    if (champions) {
+      turn_requests_ = std::max(s.rates.slow * InSeconds(window.length), PairedTrial::kTurn);
       budget_ = std::min(budget_ + share_ * arrivals, kMostSaved * FirstPrice());
     }
     const bool behind = arrivals >= 100 && n < kKeptUp * arrivals;
     const bool hopeless = n >= 50 && window.latencies.P99AtLeastUs() > 10 * slo_us_;
-    if (behind || hopeless) return knowledge_.LearnSaturation(config, bucket, s.now);
+    // One such window of the champion may be a stall of the machine.
+    const bool again = std::exchange(overloaded_, behind || hopeless) || !champions;
+    if (overloaded_ && again) return knowledge_.LearnSaturation(config, bucket, s.now);
     if (n < 1) return;
     if (!Polls(config)) NoteCores(bucket, window);
     if (!trial_) NoticeDrift(config, bucket, window);
@@ -154,8 +162,7 @@ class Online final : public Policy {
   void ForgetDrift() { recent_ = {}, recent_length_ = Nanos(0), drifting_ = 0; }
   void ForgetTurn() { champions_p99_.reset(), turn_ = {}; }
 
-  // The machine, the data or a neighbour changed: what is known of the running config is wrong, so of the
-  // others, too.
+  // The machine, the data or a neighbour became slower: what is known of the running config is wrong, so of the others, too.
   void NoticeDrift(size_t config, int bucket, const LatencyWindow& window) {
     const std::optional<double> known = knowledge_.P99(config, bucket);
     if (!known || bucket != bucket_ || config != drift_of_) ForgetDrift(), drift_of_ = config;
@@ -167,12 +174,10 @@ class Online final : public Policy {
     if (recent_.weight() < kDriftSamples || recent_length_ < kDriftLength) return;
     const double ratio = recent_.QuantileUs(0.99) / std::max(known_before_, 1e-3);
     recent_ = {}, recent_length_ = Nanos(0);
-    const int direction = ratio > kDrift ? 1 : ratio < 1 / kDrift ? -1 : 0;
-    drifting_ = direction == 0 ? 0 : direction * drifting_ > 0 ? drifting_ + direction : direction;
-    if (std::abs(drifting_) < kDriftWindows) return;
+    drifting_ = ratio > kDrift ? drifting_ + 1 : 0;
+    if (drifting_ < kDriftWindows) return;
     ForgetDrift();
     knowledge_.Distrust();
-    fruitless_.fill(0);
     champions_.fill(std::nullopt);
     champions_[static_cast<size_t>(bucket_)] = config;
     budget_ = std::max(budget_, kTrialsAfterDrift * FirstPrice());
@@ -209,10 +214,19 @@ class Online final : public Policy {
     return std::nullopt;
   }
 
+  // True if a trial of the config may well be won: the last one says so, or else what is known of both.
+  bool Promising(size_t config, size_t running) const {
+    if (const std::optional<double> ratio = knowledge_.Ratio(config, bucket_)) return *ratio < 1 - kGain;
+    const std::optional<double> p99 = knowledge_.P99(config, bucket_),
+                                present = knowledge_.P99(running, bucket_);
+    return p99 && present && Better(config, *p99, running, *present);
+  }
+
   // True if the one is known so well, and to be so much better, that the machine's moods do not explain it.
   bool FarBetter(size_t one, size_t other) const {
     const std::optional<double> p99 = knowledge_.P99(one, bucket_), others = knowledge_.P99(other, bucket_);
     return p99 && others && knowledge_.Weight(one, bucket_) >= kTrialSamples &&
+           knowledge_.Windows(one, bucket_) >= kMoods &&
            Priced(one, *p99) * kFarBetter < Priced(other, *others);
   }
 
@@ -263,9 +277,11 @@ class Online final : public Policy {
   Choice Begin(size_t running, size_t challenger, std::string_view reason) {
     trial_.emplace(running, challenger, Priced(challenger, 1) / Priced(running, 1), kGain, *champions_p99_);
     trial_reason_ = reason;
-    price_ = TrialPrice(challenger);
-    again_ = Known(challenger);
     spent_ = 0;
+    most_ = TrialPrice(challenger);
+    const bool promising = Promising(challenger, running);
+    if (Known(challenger) && promising) most_ *= kMostTurns;
+    request_price_ = Known(challenger) && !promising ? kUnpromising : 1;
     return Use(challenger, reason);
   }
 
@@ -308,36 +324,31 @@ class Online final : public Policy {
     PairedTrial::Verdict verdict = trial_->Add(s.window->latencies);
     if (knowledge_.Excluded(challenger, bucket_, s.now)) verdict = PairedTrial::Verdict::kLost;
     if (verdict == PairedTrial::Verdict::kOpen) {
-      if (spent_ < price_ || !trial_->challengers_turn())
+      if (spent_ < most_ || !trial_->challengers_turn())
         return Use(trial_->running(), trial_->challengers_turn() ? trial_reason_ : "compared");
       verdict = PairedTrial::Verdict::kEqual;
     }
+    knowledge_.LearnRatio(challenger, bucket_, trial_->ratio());
     EndTrial();
     ForgetTurn();
-    if (again_) ++fruitless_[static_cast<size_t>(bucket_)];
     if (verdict == PairedTrial::Verdict::kLost) return Use(champion, "trial lost");
     if (verdict == PairedTrial::Verdict::kEqual) return Use(champion, "trial ended");
-    fruitless_[static_cast<size_t>(bucket_)] = 0;
     return Settle(challenger, "trial won");
   }
 
   // Its requests are paid for.
   void EndTrial() {
-    const double each = again_ ? Dearness() : 1;
-    budget_ = std::max(budget_ - spent_ * each, -kMostOwed * FirstPrice());
+    budget_ = std::max(budget_ - spent_ * request_price_, -kMostOwed * FirstPrice());
     trial_.reset();
   }
   // The requests that the first trial at a load may take.
   double FirstPrice() const { return std::max(kTrialSamples, turn_requests_); }
-  // Those of a trial of `config` now.
+  // Those that must be paid for before a trial of `config`.
   double TrialPrice(size_t config) const {
     if (!Known(config)) return FirstPrice();
-    return std::max(kTrialSamples, PairedTrial::kLeastPairs * turn_requests_) * Dearness();
+    return std::max(kTrialSamples, PairedTrial::kLeastPairs * turn_requests_);
   }
-  double Dearness() const {
-    return std::min(kDearest, 1 + kDearer * fruitless_[static_cast<size_t>(bucket_)]);
-  }
-  bool Known(size_t config) const { return knowledge_.Weight(config, bucket_) > 0; }
+  bool Known(size_t config) const { return knowledge_.Weight(config, bucket_) >= kKnown; }
 
   // True if the one gains enough over the other, at these p99.
   bool Better(size_t one, double one_us, size_t other, double other_us) const {
@@ -352,7 +363,8 @@ class Online final : public Policy {
   Rng rng_;
   int bucket_ = -1;  // of the load that the present config was chosen for
   TimePoint entered_{};
-  bool judged_ = false;  // since then, against what is known of the others: O7
+  bool judged_ = false;      // since then, against what is known of the others: O7
+  bool overloaded_ = false;  // so the last window says
   // By load: the config that won there, or came first.
   std::array<std::optional<size_t>, Knowledge::kBuckets> champions_{};
   std::array<double, Knowledge::kBuckets> cores_{};  // used by configs that block, by load; zero: not known
@@ -361,14 +373,13 @@ class Online final : public Policy {
   // The p99 in the running config's last turn, where no trial is on, and what came since.
   std::optional<double> champions_p99_;
   LatencySketch turn_;
-  double budget_ = 0;                                 // requests that trials may take
-  double price_ = 0;                                  // of the present trial
-  double spent_ = 0;                                  // by it
-  bool again_ = false;                                // it is of a config that was known at this load
-  double turn_requests_ = PairedTrial::kTurn;         // of the running config's last window
-  std::array<int, Knowledge::kBuckets> fruitless_{};  // trials without gain, since the last one with, by load
-  // Latencies of the running config that are not compared with what is known yet; then such windows
-  // in a row, negative for better than known.
+  double budget_ = 0;                          // requests that trials may take
+  double spent_ = 0;                           // by the present one
+  double most_ = 0;                            // that it may take
+  double request_price_ = 1;                   // of each of them
+  double turn_requests_ = PairedTrial::kTurn;  // of a turn at the present load
+  // Latencies of the running config that are not compared with what is known yet; and how many such stretches in a row
+  // were worse.
   LatencySketch recent_;
   Nanos recent_length_{0};
   size_t drift_of_ = 0;      // the config
