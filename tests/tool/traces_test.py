@@ -126,16 +126,16 @@ def test_culprit(tools):
     over = threading.Event()
 
     def stand_still():
-        while not over.wait(0.27):
+        while not over.wait(0.5):
             os.kill(store, signal.SIGSTOP)
-            over.wait(0.05)
+            over.wait(0.15)
             os.kill(store, signal.SIGCONT)
 
     fault = threading.Thread(target=stand_still)
     fault.start()
     load = tools.start(*read(processes, "--rps", "50", "--duration", "100s"))
     try:
-        of, _, text = request_class(tools, "--seconds", "6", "--slow", "15ms")
+        of, _, text = request_class(tools, "--seconds", "6", "--slow", "60ms")
     finally:
         over.set()
         fault.join()
