@@ -16,6 +16,7 @@ import argparse
 import bisect
 import collections
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -25,7 +26,7 @@ import sys
 import tempfile
 import time
 
-from measure import end_cleanly_on_signals, run, up, write_copies
+from measure import VOID, end_cleanly_on_signals, run, up, write_copies
 
 WARMUP_S, QUIET_S, CROWD_S, BEGIN_S = 1, 2, 1, 0.1
 BIN_S = 0.005
@@ -109,14 +110,16 @@ def crowd(options, file, folder, seed):
     for pid, service in processes(options.curtail, file.stem).items():
         groups |= dict.fromkeys(threads(pid), service)
     perf = subprocess.Popen(["perf", "record", "-q", "-a", "-c", "1", *EVENTS, "-o", str(data)], stderr=subprocess.DEVNULL)
+    load = subprocess.Popen([options.curtail, "load", options.app, file.stem, "--schedule", str(schedule), "--warmup", f"{WARMUP_S}s",
+                             "--duration", f"{QUIET_S + CROWD_S}s", "--seed", str(seed), "--raw", str(raw), "--quiet"],
+                            stdout=subprocess.DEVNULL)
     try:
-        load = subprocess.Popen([options.curtail, "load", options.app, file.stem, "--schedule", str(schedule), "--warmup",
-                                 f"{WARMUP_S}s", "--duration", f"{QUIET_S + CROWD_S}s", "--seed", str(seed), "--raw", str(raw),
-                                 "--quiet"], stdout=subprocess.DEVNULL)
         time.sleep(WARMUP_S + QUIET_S / 2)  # until it has its threads
         groups |= dict.fromkeys(threads(load.pid), "generator")
-        load.wait(timeout=30)
+        if (code := load.wait(timeout=30)) not in (0, VOID):
+            sys.exit(f"curtail load ended with {code}")
     finally:
+        load.terminate()
         perf.terminate()
         perf.wait(timeout=30)
     text = run(["perf", "script", "-i", str(data), "-F", "tid,cpu,time,event,trace"])
@@ -167,6 +170,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", help="write the rounds here")
     options = parser.parse_args()
+    if not os.access(options.curtail, os.X_OK):
+        parser.error(f"{options.curtail} is no program; build it: cmake --build build/bench --target curtail_command {options.app}")
+    if os.geteuid() != 0:
+        parser.error("the trace of the whole machine needs root")
     if shutil.which("perf") is None:
         parser.error("perf is missing; install it: apt-get install linux-perf")
     end_cleanly_on_signals()
@@ -185,4 +192,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
