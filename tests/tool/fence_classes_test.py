@@ -44,8 +44,8 @@ class App:
 
     def run(self, *args, codes=(0,)):
         done = subprocess.run([self.curtail, *args], env=self.env, text=True, capture_output=True, timeout=MAX_WAIT_S)
-        print("$ curtail", *args, f"-> {done.returncode}\n{done.stdout[-2000:]}{done.stderr}")
-        assert done.returncode in codes, done.returncode
+        print("$ curtail", *args, "->", done.returncode)
+        assert done.returncode in codes, f"{done.stdout}{done.stderr}"
         return done.stdout
 
     def classes(self, fence):
