@@ -4,14 +4,12 @@
 // target. The protocol:
 //  G1. All fields belong to that thread but those named atomic. LastCall() and Stop() set `leaving_` and `stopping_`, and wake
 //      the thread.
-//  G2. A request becomes a Call, or a StreamCall if its method streams, or is answered at once. A Call is in flight until
-//      its completion has run; its connection may close before, and its answer is dropped then. A StreamCall is cancelled
-//      with its connection, and lives until all of its answer has left.
+//  G2. A request becomes one of the TargetCalls, or is answered at once.
 //  G3. An answer makes its connection dirty. Dirty connections send after each poll, so answers that come together
 //      share a write.
 //  G4. Each bound has its place: connections in Accept(), requests in OnRequest(), time in Tick(). Bytes have two shares.
-//      That of requests on their way to the target is kept by refusing more, in Admit(): only the target can free them.
-//      The other has three steps. Streams that lag fill half of it, MayStream(); each is bounded, too (stream_call.cc).
+//      That of requests on their way to the target is kept by refusing more (target_calls.cc): only the target can free
+//      them. The other has three steps. Streams that lag fill half of it, MayStream(); each is bounded, too (stream_call.cc).
 //      Requests are read up to three quarters, MayRead(), beyond which MakeRoom() ends what makes no progress. The last
 //      quarter is for whole answers, Answer().
 #include "curtail/gateway/gateway.h"
@@ -29,12 +27,11 @@
 
 #include "curtail/base/memory.h"
 #include "curtail/base/strings.h"
-#include "curtail/base/timer_heap.h"
 #include "curtail/gateway/grpc_web.h"
 #include "curtail/gateway/internal/answer_form.h"
 #include "curtail/gateway/internal/http_connection.h"
 #include "curtail/gateway/internal/request_rules.h"
-#include "curtail/gateway/internal/stream_call.h"
+#include "curtail/gateway/internal/target_calls.h"
 #include "curtail/gateway/transcoder.h"
 #include "curtail/rpc/client/lane.h"
 #include "curtail/rpc/retries.h"
@@ -48,27 +45,26 @@ using curtail::internal::TlsStream;
 using curtail::internal::UniqueFd;
 using internal::AnswerForm;
 using internal::Asker;
-using internal::DeadlineOf;
 using internal::HeaderOf;
 using internal::HttpConnection;
+using internal::Incoming;
 using internal::kJson;
 using internal::kJsonLines;
-using internal::RequestSource;
 using internal::SplitTarget;
-using internal::StreamCall;
+using internal::TargetCalls;
 
 constexpr Nanos kTick = std::chrono::milliseconds(100);
 // While too much is held a reader that stalls for so long loses its answer. A request that is not whole is lost once too
 // much is held for so long: none becomes whole while nothing is read.
 constexpr Nanos kStallUnderLoad = std::chrono::seconds(1);
-// A request or an answer of so many bytes finds room whatever is held.
+// An answer of so many bytes finds room whatever is held.
 constexpr size_t kSmall = 4u << 10;
 // The target sends so much of an answer ahead of its reader.
 constexpr uint32_t kTargetWindow = 256u << 10;
 
 }  // namespace
 
-class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::Owner {
+class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::Owner {
  public:
   Impl(GatewayOptions options, std::unique_ptr<Transcoder> transcoder, StaticFiles files, UniqueFd listener)
       : options_(std::move(options)),
@@ -76,7 +72,8 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
         files_(std::move(files)),
         address_(curtail::internal::BoundAddress(listener.get())),
         channel_(&client_, options_.target, options_.channel),
-        listener_(std::make_shared<Listener>(this, std::move(listener))) {}
+        listener_(std::make_shared<Listener>(this, std::move(listener))),
+        calls_(options_, *transcoder_, &channel_, this) {}
 
   absl::Status Begin();
   void LastCall();
@@ -93,37 +90,17 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
     Impl* const impl;
     UniqueFd fd;
   };
-  // A request that waits for the target.
-  struct Call final : Completion {
-    void OnMetadata(ReplyMetadata&& m) override { metadata = std::move(m); }
-    void OnRetry() override { impl->retried_.fetch_add(1, std::memory_order_relaxed); }
-    void Done(absl::Status&& status, std::string&& reply) override { impl->OnDone(this, status, reply); }
-
-    Impl* impl = nullptr;
-    std::optional<Asker> asker;
-    ReplyMetadata metadata;
-    ptrdiff_t under_way = 0;  // bytes of the request
-  };
-  // A request on its way to a Call.
-  struct Incoming {
-    HttpRequest request;
-    Asker asker;
-  };
-
   void Run();
   void Accept();
   void Tick(TimePoint now);
   void MakeRoom(TimePoint now);
   void CloseLate(HttpConnection& connection);
   Deadline NextLook() const;
-  void ExpireStreams();
-  void LookAtStreams();
   // LastCall() was called.
   void TellAll();
   // Stop() was called. True: all is done, or out of time.
   bool Drained(TimePoint now);
   void FlushDirty();
-  size_t in_flight() const { return calls_.size() - free_calls_.size() + streams_.size(); }
   void OnRequest(const std::shared_ptr<HttpConnection>& connection, HttpRequest request) override;
   void OnClosed(HttpConnection& connection) override;
   size_t share() const { return options_.max_held_bytes / 2; }
@@ -131,25 +108,19 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
     held_bytes_.fetch_add(static_cast<size_t>(change), std::memory_order_relaxed);
     paused_ |= !MayRead();  // a pause may be over before the next tick
   }
-  void OnUnderWay(ptrdiff_t change) override { under_way_ += static_cast<size_t>(change); }
+  void OnUnderWay(ptrdiff_t change) override { calls_.AddUnderWay(change); }
   size_t held() const { return held_bytes_.load(std::memory_order_relaxed); }
   bool MayRead() const override { return held() < share() / 4 * 3; }
   bool MayStream() const override { return held() < share() / 2; }
-  // Errors: UNAVAILABLE if the target has not taken so much that a request of `bytes` finds no room.
-  absl::Status Admit(size_t bytes);
   void Answer(const Asker& asker, HttpReply reply) override;
   void OnOutput(const std::shared_ptr<HttpConnection>& connection) override;
   void OnStreamEnd(const absl::Status& status) override;
   void OnCutShort() override { timed_out_.fetch_add(1, std::memory_order_relaxed); }
+  void OnRetry() override { retried_.fetch_add(1, std::memory_order_relaxed); }
+  void OnRefused() override { refused_.fetch_add(1, std::memory_order_relaxed); }
 
   absl::Status Serve(Incoming& in);
-  absl::Status CallOnce(Incoming& in, const Transcoder::Match& match, std::string_view query,
-                        const Metadata& metadata);
-  absl::Status CallStream(Incoming& in, Transcoder::Match match, std::string_view query, Metadata metadata);
-  absl::StatusOr<std::string> MessageOf(const Incoming& in, const Transcoder::Match& match,
-                                        std::string_view query) const;
   void Fail(const Incoming& in, const absl::Status& status);
-  void OnDone(Call* call, const absl::Status& status, const std::string& reply);
 
   // Immutable after construction.
   const GatewayOptions options_;
@@ -162,11 +133,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private StreamCall::O
   const std::shared_ptr<Listener> listener_;
   std::unordered_set<std::shared_ptr<HttpConnection>> connections_;
   std::vector<std::shared_ptr<HttpConnection>> dirty_;
-  std::vector<std::unique_ptr<Call>> calls_;
-  std::vector<Call*> free_calls_;
-  std::vector<std::unique_ptr<StreamCall>> streams_;
-  TimerHeap deadlines_;        // of these
-  size_t under_way_ = 0;       // bytes of requests on their way to the target
+  TargetCalls calls_;
   bool paused_ = false;        // connections may have input that they did not read
   bool accept_later_ = false;  // there was no descriptor for a connection
   bool last_call_ = false;
@@ -227,14 +194,13 @@ GatewayStats Gateway::Impl::stats() const {
 
 Deadline Gateway::Impl::NextLook() const {
   if (!dirty_.empty()) return Deadline::At(TimePoint());
-  const Deadline tick = Deadline::In(kTick);
-  return deadlines_.empty() ? tick : std::min(tick, Deadline::At(deadlines_.first().when()));
+  return std::min(Deadline::In(kTick), calls_.first_deadline());
 }
 
 void Gateway::Impl::Run() {
   do {
     client_.Poll(NextLook());
-    ExpireStreams();
+    calls_.ExpireStreams();
     FlushDirty();
     const TimePoint now = Now();
     if (now >= next_tick_) Tick(now);
@@ -243,9 +209,9 @@ void Gateway::Impl::Run() {
   const auto open = std::exchange(connections_, {});
   for (const auto& connection : open) connection->Close();
   // The channel's calls end at their deadline; their completions live until then. Streams end at once.
-  while (in_flight() > 0) {
+  while (calls_.size() > 0) {
     client_.Poll(Deadline::In(kTick));
-    LookAtStreams();
+    calls_.LookAtStreams();
   }
 }
 
@@ -265,12 +231,10 @@ bool Gateway::Impl::Drained(TimePoint now) {
     const auto open = connections_;
     for (const auto& connection : open) connection->Drain();
   }
-  if (in_flight() == 0 && connections_.empty()) return true;
-  if (passed(end_streams_at_)) {
-    for (const auto& call : streams_) call->End(absl::UnavailableError("the gateway is going away"));
-  }
+  if (calls_.size() == 0 && connections_.empty()) return true;
+  if (passed(end_streams_at_)) calls_.EndStreams(absl::UnavailableError("the gateway is going away"));
   if (!passed(stop_by_)) return false;
-  all_answered_.store(in_flight() == 0, std::memory_order_relaxed);
+  all_answered_.store(calls_.size() == 0, std::memory_order_relaxed);
   return true;
 }
 
@@ -317,7 +281,7 @@ void Gateway::Impl::Tick(TimePoint now) {
     const bool slow = connection->in_request() && silent > options_.request_timeout;
     if (idle || slow) CloseLate(*connection);
   }
-  LookAtStreams();
+  calls_.LookAtStreams();
   if (MayRead()) {
     full_since_ = TimePoint::max();
   } else {
@@ -353,23 +317,6 @@ void Gateway::Impl::CloseLate(HttpConnection& connection) {
   connection.Close();
 }
 
-void Gateway::Impl::ExpireStreams() {
-  while (!deadlines_.empty() && Deadline::At(deadlines_.first().when()).Expired()) {
-    auto& call = static_cast<StreamCall&>(deadlines_.first());
-    deadlines_.Remove(call);
-    call.End(absl::DeadlineExceededError("deadline exceeded on a stream"));
-  }
-}
-
-void Gateway::Impl::LookAtStreams() {
-  for (const auto& call : streams_) call->Look();
-  std::erase_if(streams_, [this](const std::unique_ptr<StreamCall>& call) {
-    if (!call->over()) return false;
-    deadlines_.Remove(*call);
-    return true;
-  });
-}
-
 void Gateway::Impl::FlushDirty() {
   const auto dirty = std::exchange(dirty_, {});
   for (const auto& connection : dirty) connection->Flush();
@@ -386,18 +333,12 @@ void Gateway::Impl::OnRequest(const std::shared_ptr<HttpConnection>& connection,
   if (status.ok() && internal::IsPreflight(in.request)) {
     return Answer(in.asker, internal::PreflightReply(options_.forward_headers));
   }
-  if (status.ok() && in_flight() >= options_.max_requests) {
+  if (status.ok() && calls_.size() >= options_.max_requests) {
     status = absl::UnavailableError("too many requests are in flight");
   }
   if (!status.ok()) refused_.fetch_add(1, std::memory_order_relaxed);
   if (status.ok()) status = Serve(in);
   if (!status.ok()) Fail(in, status);
-}
-
-absl::StatusOr<std::string> Gateway::Impl::MessageOf(const Incoming& in, const Transcoder::Match& match,
-                                                     std::string_view query) const {
-  if (in.asker.form.web()) return WebMessage(*in.asker.form.web(), in.request.body);
-  return transcoder_->Request(match, query, in.request.body, HeaderOf(in.request, "content-type"));
 }
 
 absl::Status Gateway::Impl::Serve(Incoming& in) {
@@ -421,58 +362,7 @@ absl::Status Gateway::Impl::Serve(Incoming& in) {
   }
   absl::StatusOr<Metadata> metadata = internal::MetadataOf(in.request, options_.forward_headers);
   if (!metadata.ok()) return metadata.status();
-  if (method.unary()) return CallOnce(in, *match, query, *metadata);
-  return CallStream(in, *std::move(match), query, *std::move(metadata));
-}
-
-absl::Status Gateway::Impl::Admit(size_t bytes) {
-  if (bytes <= kSmall || under_way_ == 0 || under_way_ + bytes <= share()) return absl::OkStatus();
-  refused_.fetch_add(1, std::memory_order_relaxed);
-  return absl::UnavailableError("the requests in flight hold too much");
-}
-
-absl::Status Gateway::Impl::CallOnce(Incoming& in, const Transcoder::Match& match, std::string_view query,
-                                     const Metadata& metadata) {
-  const absl::StatusOr<std::string> message = MessageOf(in, match, query);
-  if (!message.ok()) return message.status();
-  if (absl::Status full = Admit(message->size()); !full.ok()) return full;
-  if (free_calls_.empty()) {
-    calls_.push_back(std::make_unique<Call>());
-    free_calls_.push_back(calls_.back().get());
-  }
-  Call* const call = free_calls_.back();
-  free_calls_.pop_back();
-  call->impl = this;
-  call->asker.emplace(in.asker);
-  call->under_way = static_cast<ptrdiff_t>(message->size() + metadata.bytes());
-  OnUnderWay(call->under_way);
-  channel_.Start(match.route->method.path, DeadlineOf(in.request, options_.timeout), metadata, *message,
-                 call);
-  return absl::OkStatus();
-}
-
-absl::Status Gateway::Impl::CallStream(Incoming& in, Transcoder::Match match, std::string_view query,
-                                       Metadata metadata) {
-  const Route& route = *match.route;
-  std::optional<RequestSource> requests;
-  if (route.method.client_streaming && !route.body.empty() && !in.asker.form.web()) {
-    requests.emplace(transcoder_.get(), std::move(match), std::string(query), std::move(in.request.body));
-  } else {
-    absl::StatusOr<std::string> message = MessageOf(in, match, query);
-    if (!message.ok()) return message.status();
-    requests.emplace(*std::move(message));
-  }
-  if (absl::Status full = Admit(requests->size()); !full.ok()) return full;
-  StreamCall::Owner* const owner = this;
-  auto call = std::make_unique<StreamCall>(owner, in.asker, *std::move(requests));
-  const Deadline deadline = DeadlineOf(in.request, options_.stream_timeout);
-  if (absl::Status begun = call->Begin(channel_, route.method.path, std::move(metadata), deadline);
-      !begun.ok()) {
-    return begun;
-  }
-  deadlines_.Insert(*call, call->deadline().when());
-  streams_.push_back(std::move(call));
-  return absl::OkStatus();
+  return calls_.Begin(in, *std::move(match), query, *std::move(metadata));
 }
 
 void Gateway::Impl::Fail(const Incoming& in, const absl::Status& status) {
@@ -483,14 +373,6 @@ void Gateway::Impl::Fail(const Incoming& in, const absl::Status& status) {
   reply.status = 405;
   reply.headers.emplace_back("allow", std::string(Message(status)));
   Answer(in.asker, std::move(reply));
-}
-
-void Gateway::Impl::OnDone(Call* call, const absl::Status& status, const std::string& reply) {
-  Answer(*call->asker, call->asker->form.Whole(status, reply, call->metadata));
-  OnUnderWay(-std::exchange(call->under_way, 0));
-  call->asker.reset();
-  call->metadata.Clear();
-  free_calls_.push_back(call);
 }
 
 void Gateway::Impl::OnStreamEnd(const absl::Status& status) {

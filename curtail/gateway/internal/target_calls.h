@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// target_calls.h - the calls that a gateway's requests have become, until they are answered.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
+#include "curtail/base/timer_heap.h"
+#include "curtail/gateway/gateway.h"
+#include "curtail/gateway/internal/stream_call.h"
+#include "curtail/gateway/transcoder.h"
+#include "curtail/rpc/channel.h"
+
+namespace curtail::gateway::internal {
+
+// A request of HTTP, and where its answer goes.
+struct Incoming {
+  HttpRequest request;
+  Asker asker;
+};
+
+// A unary call is in flight until its completion has run; its connection may close before, and its
+// answer is dropped then. A StreamCall is cancelled with its connection, and lives until all of its
+// answer has left. Thread-compatible: the gateway's thread owns it.
+class TargetCalls {
+ public:
+  // The gateway.
+  class Owner : public StreamCall::Owner {
+   public:
+    // A call is made again.
+    virtual void OnRetry() = 0;
+    // A request found no room.
+    virtual void OnRefused() = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  // All outlive it. `channel` belongs to the client that the thread polls.
+  TargetCalls(const GatewayOptions& options, const Transcoder& transcoder, Channel* channel, Owner* owner)
+      : options_(options), transcoder_(transcoder), channel_(*channel), owner_(*owner) {}
+
+  // Calls the method of `match`. The owner gets the answer, later.
+  // Errors: those of the request; UNAVAILABLE if it finds no room, as the target takes too little.
+  absl::Status Begin(Incoming& in, Transcoder::Match match, std::string_view query, Metadata metadata);
+
+  // Calls in flight.
+  size_t size() const { return calls_.size() - free_calls_.size() + streams_.size(); }
+  // The bytes of requests on their way to the target have become more, or fewer.
+  void AddUnderWay(ptrdiff_t change) { under_way_ += static_cast<size_t>(change); }
+
+  // When a stream is due to end; infinite without one.
+  Deadline first_deadline() const;
+  // Ends the streams that are due.
+  void ExpireStreams();
+  // Ends all streams.
+  void EndStreams(const absl::Status& why);
+  // Does what no event calls for, and forgets the streams that are over. Call it now and then.
+  void LookAtStreams();
+
+ private:
+  struct Call final : Completion {
+    void OnMetadata(ReplyMetadata&& m) override { metadata = std::move(m); }
+    void OnRetry() override { all->owner_.OnRetry(); }
+    void Done(absl::Status&& status, std::string&& reply) override { all->OnDone(this, status, reply); }
+
+    TargetCalls* all = nullptr;
+    std::optional<Asker> asker;
+    ReplyMetadata metadata;
+    ptrdiff_t under_way = 0;  // bytes of the request
+  };
+
+  absl::Status BeginCall(Incoming& in, const Transcoder::Match& match, std::string_view query,
+                         const Metadata& metadata);
+  absl::Status BeginStream(Incoming& in, Transcoder::Match match, std::string_view query, Metadata metadata);
+  absl::StatusOr<std::string> MessageOf(const Incoming& in, const Transcoder::Match& match,
+                                        std::string_view query) const;
+  // Errors: UNAVAILABLE if a request of `bytes` finds no room.
+  absl::Status Admit(size_t bytes);
+  void OnDone(Call* call, const absl::Status& status, const std::string& reply);
+
+  const GatewayOptions& options_;
+  const Transcoder& transcoder_;
+  Channel& channel_;
+  Owner& owner_;
+  size_t under_way_ = 0;  // bytes of requests on their way to the target
+  TimerHeap deadlines_;   // of streams_
+  std::vector<std::unique_ptr<Call>> calls_;
+  std::vector<Call*> free_calls_;
+  std::vector<std::unique_ptr<StreamCall>> streams_;
+};
+
+}  // namespace curtail::gateway::internal
