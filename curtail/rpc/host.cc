@@ -220,51 +220,11 @@ class HostBuilder {
   };
 
   absl::StatusOr<ServerOptions> Options() const {
-    const absl::StatusOr<Config> config = Config::Parse(flags_.config);
-    if (!config.ok()) return config.status();
-    ServerOptions options;
-    if (!flags_.listen.empty()) options.listen = flags_.listen;
-    options.config = *config;
-    options.admin = flags_.admin;
-    options.http_admin = flags_.http_admin;
-    if (const char* token = std::getenv("CURTAIL_ADMIN_TOKEN")) options.admin_token = token;
-    options.trace = {.to = flags_.trace_to,
-                     .sample = flags_.trace_sample,
-                     .slow = FromMillis(flags_.trace_slow_ms),
-                     .service = flags_.monolith || flags_.service.empty() ? program_.name : flags_.service};
-    options.policy = flags_.policy;
-    options.policies = program_.policies;
-    options.interceptors = program_.interceptors;
-    options.profile = flags_.profile;
-    options.any_machine = flags_.any_machine;
-    options.slo = FromMillis(flags_.slo_ms);
-    options.cpu_weight = flags_.cpu_weight;
-    const absl::StatusOr<FenceOptions> fence = internal::FenceFrom(flags_);
-    if (!fence.ok()) return fence.status();
-    options.fence = *fence;
-    const absl::StatusOr<QueueOptions> queue = internal::QueueFrom(flags_);
-    if (!queue.ok()) return queue.status();
-    options.queue = *queue;
-    options.priorities.on = flags_.priorities == "on";
-    if (!options.priorities.on && flags_.priorities != "off") {
-      return absl::InvalidArgumentError(Join("--priorities ", flags_.priorities, ": write off or on"));
-    }
-    const absl::StatusOr<AdmissionOptions> admission = internal::AdmissionFrom(flags_);
-    if (!admission.ok()) return admission.status();
-    options.admission = *admission;
-    options.max_threads = flags_.max_threads;
-    options.idle_timeout = FromSeconds(flags_.max_connection_idle_s);
-    options.max_connection_age = FromSeconds(flags_.max_connection_age_s);
-    options.max_connection_age_grace = FromSeconds(flags_.max_connection_age_grace_s);
-    options.fiber_stack_bytes = static_cast<size_t>(flags_.fiber_stack_kib) << 10;
-    options.forward_metadata.insert(options.forward_metadata.end(), flags_.forward_metadata.begin(),
-                                    flags_.forward_metadata.end());
-    const ServerTlsOptions& tls = flags_.tls;
-    if (!tls.certificate_file.empty() || !tls.key_file.empty() || !tls.client_ca_file.empty()) {
-      absl::StatusOr<std::shared_ptr<const ServerTls>> loaded = ServerTls::Load(tls);
-      if (!loaded.ok()) return loaded.status();
-      options.tls = *std::move(loaded);
-    }
+    absl::StatusOr<ServerOptions> options = internal::ServerOptionsFrom(flags_);
+    if (!options.ok()) return options.status();
+    options->trace.service = flags_.monolith || flags_.service.empty() ? program_.name : flags_.service;
+    options->policies = program_.policies;
+    options->interceptors = program_.interceptors;
     return options;
   }
 

@@ -2,6 +2,8 @@
 #include "curtail/rpc/server/host_flags.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -43,6 +45,92 @@ absl::Status AddNamed(const std::string& flag, const std::string& text,
     from = comma + 1;
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<FenceOptions> FenceFrom(const HostFlags& flags) {
+  const std::optional<FenceMode> mode = ParseFenceMode(flags.fence);
+  if (!mode) {
+    return absl::InvalidArgumentError(
+        Join("--fence ", flags.fence, ": write off, dry-run, strict or borrow"));
+  }
+  FenceOptions options{.mode = *mode};
+  options.learn = flags.fence_learn;
+  bool named = false;
+  for (const std::string& text : flags.fence_limits) {
+    absl::Status wrong;
+    if (text.find('=') == std::string::npos) {
+      if (std::exchange(named, true)) wrong = absl::InvalidArgumentError("there is one limiter");
+      options.limit = text;
+    } else if (absl::StatusOr<ClassLimit> limit = ParseClassLimit(text); limit.ok()) {
+      options.limits.push_back(*std::move(limit));
+    } else {
+      wrong = limit.status();
+    }
+    wrong.Update(options.Check());
+    if (!wrong.ok()) return absl::InvalidArgumentError(Join("--fence-limit ", text, ": ", Message(wrong)));
+  }
+  return options;
+}
+
+absl::StatusOr<QueueOptions> QueueFrom(const HostFlags& flags) {
+  const std::optional<ShedMode> shed = ParseShedMode(flags.shed);
+  if (!shed) return absl::InvalidArgumentError(Join("--shed ", flags.shed, ": write off or codel"));
+  const std::optional<QueueMode> mode = ParseQueueMode(flags.queue);
+  if (!mode) return absl::InvalidArgumentError(Join("--queue ", flags.queue, ": write fifo or lifo"));
+  const QueueOptions options{.shed = *shed,
+                             .mode = *mode,
+                             .target = FromMillis(flags.shed_target_ms),
+                             .interval = FromMillis(flags.shed_interval_ms)};
+  if (absl::Status checked = options.Check(); !checked.ok()) {
+    return absl::InvalidArgumentError(Join("--shed-target, --shed-interval: ", Message(checked)));
+  }
+  return options;
+}
+
+absl::StatusOr<AdmissionOptions> AdmissionFrom(const HostFlags& flags) {
+  const std::optional<AdmissionMode> mode = ParseAdmissionMode(flags.admission);
+  if (!mode)
+    return absl::InvalidArgumentError(Join("--admission ", flags.admission, ": write off or credits"));
+  return AdmissionOptions{.mode = *mode, .target = FromMillis(flags.admission_target_ms)};
+}
+
+absl::StatusOr<PriorityOptions> PrioritiesFrom(const HostFlags& flags) {
+  PriorityOptions options;
+  options.on = flags.priorities == "on";
+  if (options.on || flags.priorities == "off") return options;
+  return absl::InvalidArgumentError(Join("--priorities ", flags.priorities, ": write off or on"));
+}
+
+// Null: plain text.
+absl::StatusOr<std::shared_ptr<const ServerTls>> TlsFrom(const HostFlags& flags) {
+  const ServerTlsOptions& tls = flags.tls;
+  if (tls.certificate_file.empty() && tls.key_file.empty() && tls.client_ca_file.empty()) return nullptr;
+  return ServerTls::Load(tls);
+}
+
+void SetAdaptation(const HostFlags& flags, ServerOptions* options) {
+  options->policy = flags.policy;
+  options->profile = flags.profile;
+  options->any_machine = flags.any_machine;
+  options->slo = FromMillis(flags.slo_ms);
+  options->cpu_weight = flags.cpu_weight;
+}
+
+void SetAdmin(const HostFlags& flags, ServerOptions* options) {
+  options->admin = flags.admin;
+  options->http_admin = flags.http_admin;
+  if (const char* token = std::getenv("CURTAIL_ADMIN_TOKEN")) options->admin_token = token;
+  options->trace.to = flags.trace_to;
+  options->trace.sample = flags.trace_sample;
+  options->trace.slow = FromMillis(flags.trace_slow_ms);
+}
+
+void SetLimits(const HostFlags& flags, ServerOptions* options) {
+  options->max_threads = flags.max_threads;
+  options->idle_timeout = FromSeconds(flags.max_connection_idle_s);
+  options->max_connection_age = FromSeconds(flags.max_connection_age_s);
+  options->max_connection_age_grace = FromSeconds(flags.max_connection_age_grace_s);
+  options->fiber_stack_bytes = static_cast<size_t>(flags.fiber_stack_kib) << 10;
 }
 
 }  // namespace
@@ -160,51 +248,34 @@ std::string ServiceConfigFrom(const HostFlags& flags) {
   return R"({"healthCheckConfig":{"serviceName":""})" + fields;
 }
 
-absl::StatusOr<FenceOptions> FenceFrom(const HostFlags& flags) {
-  const std::optional<FenceMode> mode = ParseFenceMode(flags.fence);
-  if (!mode) {
-    return absl::InvalidArgumentError(
-        Join("--fence ", flags.fence, ": write off, dry-run, strict or borrow"));
-  }
-  FenceOptions options{.mode = *mode};
-  options.learn = flags.fence_learn;
-  bool named = false;
-  for (const std::string& text : flags.fence_limits) {
-    absl::Status wrong;
-    if (text.find('=') == std::string::npos) {
-      if (std::exchange(named, true)) wrong = absl::InvalidArgumentError("there is one limiter");
-      options.limit = text;
-    } else if (absl::StatusOr<ClassLimit> limit = ParseClassLimit(text); limit.ok()) {
-      options.limits.push_back(*std::move(limit));
-    } else {
-      wrong = limit.status();
-    }
-    wrong.Update(options.Check());
-    if (!wrong.ok()) return absl::InvalidArgumentError(Join("--fence-limit ", text, ": ", Message(wrong)));
-  }
-  return options;
-}
+absl::StatusOr<ServerOptions> ServerOptionsFrom(const HostFlags& flags) {
+  const auto config = Config::Parse(flags.config);
+  if (!config.ok()) return config.status();
+  auto fence = FenceFrom(flags);
+  if (!fence.ok()) return fence.status();
+  const auto queue = QueueFrom(flags);
+  if (!queue.ok()) return queue.status();
+  const auto priorities = PrioritiesFrom(flags);
+  if (!priorities.ok()) return priorities.status();
+  const auto admission = AdmissionFrom(flags);
+  if (!admission.ok()) return admission.status();
+  auto tls = TlsFrom(flags);
+  if (!tls.ok()) return tls.status();
 
-absl::StatusOr<QueueOptions> QueueFrom(const HostFlags& flags) {
-  const std::optional<ShedMode> shed = ParseShedMode(flags.shed);
-  if (!shed) return absl::InvalidArgumentError(Join("--shed ", flags.shed, ": write off or codel"));
-  const std::optional<QueueMode> mode = ParseQueueMode(flags.queue);
-  if (!mode) return absl::InvalidArgumentError(Join("--queue ", flags.queue, ": write fifo or lifo"));
-  const QueueOptions options{.shed = *shed,
-                             .mode = *mode,
-                             .target = FromMillis(flags.shed_target_ms),
-                             .interval = FromMillis(flags.shed_interval_ms)};
-  if (absl::Status checked = options.Check(); !checked.ok()) {
-    return absl::InvalidArgumentError(Join("--shed-target, --shed-interval: ", Message(checked)));
-  }
+  ServerOptions options;
+  if (!flags.listen.empty()) options.listen = flags.listen;
+  options.config = *config;
+  options.fence = *std::move(fence);
+  options.queue = *queue;
+  options.priorities = *priorities;
+  options.admission = *admission;
+  options.tls = *std::move(tls);
+  options.forward_metadata.insert(options.forward_metadata.end(), flags.forward_metadata.begin(),
+                                  flags.forward_metadata.end());
+  SetAdaptation(flags, &options);
+  SetAdmin(flags, &options);
+  SetLimits(flags, &options);
   return options;
-}
-
-absl::StatusOr<AdmissionOptions> AdmissionFrom(const HostFlags& flags) {
-  const std::optional<AdmissionMode> mode = ParseAdmissionMode(flags.admission);
-  if (!mode)
-    return absl::InvalidArgumentError(Join("--admission ", flags.admission, ": write off or credits"));
-  return AdmissionOptions{.mode = *mode, .target = FromMillis(flags.admission_target_ms)};
 }
 
 absl::StatusOr<Surroundings> Surroundings::From(const HostFlags& flags) {

@@ -9,9 +9,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "curtail/exec/queue_options.h"
-#include "curtail/fence/credit_pool.h"
-#include "curtail/fence/fence.h"
 #include "curtail/rpc/flags.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/tls.h"
@@ -62,13 +59,9 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
 // Adds the flags of an instance among others: its peers, its stores, its shard.
 void AddInstanceFlags(Flags& flags, HostFlags* f);
 
-// The fence that the flags describe. Errors: INVALID_ARGUMENT that names the flag.
-absl::StatusOr<FenceOptions> FenceFrom(const HostFlags& flags);
-// The queues that the flags describe. Errors: INVALID_ARGUMENT that names the flag.
-absl::StatusOr<QueueOptions> QueueFrom(const HostFlags& flags);
-
-// The admission that the flags describe. The same.
-absl::StatusOr<AdmissionOptions> AdmissionFrom(const HostFlags& flags);
+// The options that the flags describe, with the admin token of the environment. Errors: INVALID_ARGUMENT that names the
+// flag; those of ServerTls::Load().
+absl::StatusOr<ServerOptions> ServerOptionsFrom(const HostFlags& flags);
 
 // The service config of channels to other services whose maker names none; empty if the flags ask for nothing.
 std::string ServiceConfigFrom(const HostFlags& flags);
