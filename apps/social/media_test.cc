@@ -3,87 +3,16 @@
 // Images and videos that users upload, as clients see them.
 #include <gmock/gmock.h>
 
-#include <filesystem>
 #include <list>
-#include <memory>
 #include <optional>
-#include <thread>
+#include <string>
 #include <vector>
 
-#include "apps/social/social_testing.h"
-#include "content.curtail.h"
-#include "curtail/base/strings.h"
+#include "apps/social/media_testing.h"
 #include "curtail/base/testing.h"
-#include "curtail/rpc/server.h"
 
 namespace curtail::social {
 namespace {
-
-const std::string kPng("\x89PNG\r\n\x1a\n\0pixels", 15);
-
-class MediaFixture : public testing::Test {
- protected:
-  MediaFixture(const char* config, bool monolith, std::vector<std::string> flags)
-      : app_(config, monolith, std::move(flags)) {}
-
-  absl::Status Upload(const Session& by, const std::string& bytes, const std::string& type, MediaItem* item,
-                      uint64_t size = 0) {
-    MediaUpload request;
-    request.set_token(by.token());
-    request.mutable_file()->set_data(bytes);
-    request.mutable_file()->set_content_type(type);
-    request.set_size(size);
-    Context ctx(kMaxTestWait);
-    return app_.Front().UploadMedia(ctx, request, item);
-  }
-  absl::Status Append(const Session& by, uint64_t id, uint64_t from, std::string_view bytes) {
-    MediaPart request;
-    request.set_token(by.token());
-    request.set_id(id);
-    request.set_from(from);
-    request.mutable_part()->set_data(std::string(bytes));
-    Context ctx(kMaxTestWait);
-    MediaItem item;
-    return app_.Front().AppendMedia(ctx, request, &item);
-  }
-  absl::Status Download(const Session& by, uint64_t id, std::string* bytes, std::string* type = nullptr) {
-    PostRequest request;
-    request.set_token(by.token());
-    request.set_id(id);
-    Context ctx(kMaxTestWait);
-    auto parts = app_.Front().DownloadMedia(ctx, request);
-    bytes->clear();
-    for (google::api::HttpBody part; parts.Read(&part);) {
-      bytes->append(part.data());
-      if (type != nullptr) *type = part.content_type();
-    }
-    return parts.Finish();
-  }
-  absl::Status Compose(const Session& by, uint64_t image, Post* post) {
-    ComposeRequest request;
-    request.add_media()->set_id(image);
-    return app_.Compose(by, request, post);
-  }
-  size_t Files() const {
-    const auto folder = std::filesystem::directory_iterator(app_.DataFile("media"));
-    return static_cast<size_t>(std::distance(begin(folder), end(folder)));
-  }
-
-  SocialDeployment app_;
-  const Session ann_ = app_.Register("ann"), bob_ = app_.Register("bob");
-};
-
-// In a process a service.
-class SeveredMediaTest : public MediaFixture {
- protected:
-  explicit SeveredMediaTest(std::vector<std::string> flags = {})
-      : MediaFixture("FIB1", /*monolith=*/false, std::move(flags)) {}
-};
-
-class ImpatientSeveredMediaTest : public SeveredMediaTest {
- protected:
-  ImpatientSeveredMediaTest() : SeveredMediaTest({"--upload", "0"}) {}
-};
 
 class MediaTest : public MediaFixture, public testing::WithParamInterface<bool> {
  protected:
@@ -139,16 +68,6 @@ TEST_P(MediaTest, OnlyImagesOfBoundedSizeAndNumberAreTaken) {
   EXPECT_EQ(Files(), 65u);
   std::string bytes;
   EXPECT_TRUE(absl::IsNotFound(Download(ann_, 12345, &bytes)));
-}
-
-// The beginning of an mp4: a box with its brands.
-std::string Mp4(size_t size) {
-  std::string bytes(
-      "\0\0\0\x18"
-      "ftypisom\0\0\2\0isommp42",
-      24);
-  for (size_t i = bytes.size(); i < size; ++i) bytes.push_back(static_cast<char>(i * i >> 7));
-  return bytes;
 }
 
 TEST_P(MediaTest, AVideoComesInParts) {
@@ -335,169 +254,6 @@ TEST_P(ImpatientDownloadsTest, ReadersThatStandStillAreInNoOthersWay) {
   }
   const absl::Status status = ReadOn();
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
-}
-
-// A write beyond a bound of the process fails, as on a full disk.
-TEST_F(SeveredMediaTest, AFullDiskIsToldWithoutItsPath) {
-  constexpr size_t kPart = 1 << 20;
-  app_.Kill("media-frontend");
-  app_.Start("media-frontend", /*most_file_bytes=*/kPart + kPart / 2);
-  const std::string bytes = Mp4(2 * kPart);
-  const std::string_view video = bytes;
-  MediaItem item;
-  const Deadline deadline = Deadline::In(kMaxTestWait);
-  absl::Status status;
-  do {  // channels try to connect again after a while
-    status = Upload(ann_, bytes.substr(0, kPart), "", &item, bytes.size());
-  } while (absl::IsUnavailable(status) && !deadline.Expired());
-  ASSERT_TRUE(status.ok()) << status;
-  status = Append(ann_, item.id(), kPart, video.substr(kPart));
-  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
-  EXPECT_EQ(status.message(), "the file cannot be kept");
-
-  app_.Kill("media-frontend");
-  app_.Start("media-frontend");
-  do {
-    status = Append(ann_, item.id(), kPart, video.substr(kPart));
-  } while (absl::IsUnavailable(status) && !deadline.Expired());
-  EXPECT_TRUE(status.ok()) << status;
-}
-
-// Whatever a post fails by, its upload is there for the next try.
-TEST_F(SeveredMediaTest, AnUploadOutlivesAPostThatFails) {
-  MediaItem item;
-  ASSERT_TRUE(Upload(ann_, kPng, "image/png", &item).ok());
-  Post post;
-  std::string bytes;
-  // The first fails beside the media, the second behind them.
-  for (const char* service : {"text", "user-timeline"}) {
-    app_.Kill(service);
-    absl::Status status = Compose(ann_, item.id(), &post);
-    EXPECT_TRUE(absl::IsUnavailable(status)) << service << ": " << status;
-    EXPECT_THAT(status.message(), testing::HasSubstr(service));
-    app_.Start(service);
-    EXPECT_TRUE(absl::IsNotFound(Download(bob_, item.id(), &bytes))) << service;
-    // Channels try to connect again after a while. Until then the next post would fail at this service, not the next.
-    ComposeRequest text;
-    text.set_text("text alone");
-    const Deadline deadline = Deadline::In(kMaxTestWait);
-    do {
-      status = app_.Compose(ann_, text, &post);
-    } while (absl::IsUnavailable(status) && !deadline.Expired());
-    ASSERT_TRUE(status.ok()) << service << ": " << status;
-  }
-  const absl::Status status = Compose(ann_, item.id(), &post);
-  ASSERT_TRUE(status.ok()) << status;
-  ASSERT_TRUE(Download(bob_, item.id(), &bytes).ok());
-  EXPECT_EQ(bytes, kPng);
-}
-
-// The post is stored, and its author's timeline does not answer.
-TEST_F(ImpatientSeveredMediaTest, APostThatIsStoredHasItsUploads) {
-  MediaItem item, other;
-  ASSERT_TRUE(Upload(ann_, kPng, "image/png", &item).ok());
-  app_.Stall("user-timeline");
-  absl::Status composed;
-  std::thread composer([&] {
-    Post post;
-    composed = Compose(ann_, item.id(), &post);
-  });
-  UserRequest request;
-  request.set_token(ann_.token());
-  request.set_name("ann");
-  Statistics stored;
-  absl::Status status;
-  const Deadline deadline = Deadline::In(kMaxTestWait);
-  do {
-    Context ctx(deadline);
-    status = app_.Front().GetStatistics(ctx, request, &stored);
-  } while (stored.posts() == 0 && !deadline.Expired());
-  EXPECT_EQ(stored.posts(), 1u) << status;
-  app_.Kill("compose-post");
-  composer.join();
-  EXPECT_FALSE(composed.ok());
-  app_.GoOn("user-timeline");
-  app_.Start("compose-post");
-  ASSERT_TRUE(Upload(bob_, kPng, "image/png", &other).ok());
-  std::string bytes;
-  status = Download(bob_, item.id(), &bytes);
-  EXPECT_TRUE(status.ok()) << status;
-  EXPECT_EQ(Files(), 2u);
-}
-
-// As during an upgrade: a compose-post from before Keep().
-TEST_F(ImpatientSeveredMediaTest, UploadsOfACallerThatDoesNotKeepAreKeptAtOnce) {
-  MediaItem item, other;
-  ASSERT_TRUE(Upload(ann_, kPng, "image/png", &item).ok());
-  Client client;
-  Channel channel(&client, app_.AddressOf("media"));
-  const Media::Stub media(&channel);
-  MediaId id;
-  id.set_id(item.id());
-  OwnedMedia found;
-  MediaItems items, made;
-  items.add_media()->set_id(item.id());
-  items.set_draft(1);
-  Context ctx(kMaxTestWait);
-  ASSERT_TRUE(media.Find(ctx, id, &found).ok());
-  items.set_owner(found.owner());
-  const absl::Status status = media.Create(ctx, items, &made);
-  ASSERT_TRUE(status.ok()) << status;
-  ASSERT_TRUE(Upload(bob_, kPng, "image/png", &other).ok());
-  std::string bytes;
-  EXPECT_TRUE(Download(bob_, item.id(), &bytes).ok());
-}
-
-struct MediaFromBeforeKeep final : Media::CoroutineService {
-  Coroutine Create(Context&, const MediaItems& request, MediaItems* reply) override {
-    *reply = request;
-    co_return absl::OkStatus();
-  }
-};
-
-// Likewise the other way round.
-TEST_F(SeveredMediaTest, APostIsMadeWithAMediaServiceThatDoesNotKeep) {
-  app_.Kill("media");
-  std::vector<std::unique_ptr<Service>> services;
-  services.push_back(std::make_unique<MediaFromBeforeKeep>());
-  ServerOptions options;
-  options.listen = {app_.AddressOf("media")};
-  const auto server = Server::Start(std::move(options), std::move(services));
-  ASSERT_TRUE(server.ok()) << server.status();
-  Post post;
-  absl::Status status;
-  const Deadline deadline = Deadline::In(kMaxTestWait);
-  do {  // channels try to connect again after a while
-    status = Compose(ann_, 1, &post);
-  } while (absl::IsUnavailable(status) && !deadline.Expired());
-  EXPECT_TRUE(status.ok()) << status;
-}
-
-// A draft has taken the upload, and its post never comes about.
-TEST_F(ImpatientSeveredMediaTest, AnUploadOfAPostThatDiedExpires) {
-  MediaItem item, other;
-  ASSERT_TRUE(Upload(ann_, kPng, "image/png", &item).ok());
-  app_.Stall("text");
-  absl::Status composed;
-  std::thread composer([&] {
-    Post post;
-    composed = Compose(ann_, item.id(), &post);
-  });
-  std::string bytes;
-  const Deadline deadline = Deadline::In(kMaxTestWait);
-  absl::Status status;
-  do {
-    status = Download(bob_, item.id(), &bytes);
-  } while (!status.ok() && !deadline.Expired());
-  EXPECT_TRUE(status.ok()) << status << ": the draft has not taken it";
-  app_.Kill("compose-post");
-  composer.join();
-  EXPECT_FALSE(composed.ok());
-  app_.GoOn("text");
-  app_.Start("compose-post");
-  ASSERT_TRUE(Upload(bob_, kPng, "image/png", &other).ok());
-  EXPECT_TRUE(absl::IsNotFound(Download(ann_, item.id(), &bytes)));
-  EXPECT_EQ(Files(), 1u);
 }
 
 }  // namespace

@@ -15,119 +15,13 @@
 #include <thread>
 #include <vector>
 
-#include "curtail/rpc/transport/transport_testing.h"
+#include "curtail/rpc/server/hostile_testing.h"
 
 namespace curtail {
 namespace {
 
 using std::string_literals::operator""s;
 using testing::HasSubstr;
-
-constexpr uint8_t kEndStream = 1;
-constexpr uint8_t kEndHeaders = 4;
-
-std::string FrameOf(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload) {
-  std::string out;
-  for (const int shift : {16, 8, 0}) out += static_cast<char>(payload.size() >> shift);
-  out += static_cast<char>(type);
-  out += static_cast<char>(flags);
-  for (const int shift : {24, 16, 8, 0}) out += static_cast<char>(stream >> shift);
-  return out.append(payload);
-}
-
-// REQUIRES: texts shorter than 127 bytes.
-std::string FieldOf(std::string_view name, std::string_view value) {
-  std::string out(1, '\0');
-  return out + static_cast<char>(name.size()) + std::string(name) + static_cast<char>(value.size()) +
-         std::string(value);
-}
-
-std::string Head(uint32_t stream, std::string_view path, const std::string& more = "", uint8_t flags = 0) {
-  return FrameOf(1, kEndHeaders | flags, stream,
-                 "\x83\x86" + FieldOf(":path", path) + FieldOf("content-type", "application/grpc") + more);
-}
-
-std::string Prefix(size_t size) {
-  std::string out(1, '\0');
-  for (const int shift : {24, 16, 8, 0}) out += static_cast<char>(size >> shift);
-  return out;
-}
-
-// DATA frames of `bytes`.
-std::string DataOf(uint32_t stream, std::string_view bytes, bool end) {
-  constexpr size_t kMost = 16384;
-  std::string out;
-  for (size_t at = 0; at < bytes.size(); at += kMost) {
-    const bool last = at + kMost >= bytes.size();
-    out += FrameOf(0, last && end ? kEndStream : 0, stream, bytes.substr(at, kMost));
-  }
-  return out;
-}
-
-// A StringValue of `size` letters.
-std::string BigText(size_t size) { return Text(std::string(size, 'x')).SerializeAsString(); }
-
-std::string StatusOf(int code) { return "grpc-status\x01" + std::to_string(code); }
-
-// A client on a socket of its own, which says what it likes.
-class Attacker {
- public:
-  explicit Attacker(const std::string& address, int buffer = 0) : fd_(Dial(address, buffer)) {
-    const timeval timeout{.tv_sec = std::chrono::duration_cast<seconds>(kMaxTestWait).count(), .tv_usec = 0};
-    setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-    setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
-  }
-  // With the preface and these settings.
-  static Attacker Greeting(const std::string& address, std::string_view settings = {}) {
-    Attacker attacker(address);
-    attacker.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + FrameOf(4, 0, 0, settings));
-    return attacker;
-  }
-
-  // The server may stop reading, or close in the middle of it: false.
-  bool Send(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t n = send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (n <= 0) return false;
-      bytes.remove_prefix(static_cast<size_t>(n));
-    }
-    return true;
-  }
-  // Reads until the server has said `text`; false if it closes, or says nothing in time.
-  bool AwaitText(const std::string& text) {
-    while (heard_.find(text) == std::string::npos) {
-      if (!Read()) return false;
-    }
-    return true;
-  }
-  // Reads so many bytes; the same.
-  bool AwaitBytes(size_t bytes) {
-    while (heard_.size() < bytes) {
-      if (!Read()) return false;
-    }
-    return true;
-  }
-  // Reads until the server closes; false if it does not in time.
-  bool AwaitClose() {
-    while (Read()) continue;
-    return closed_;
-  }
-  const std::string& heard() const { return heard_; }
-  int fd() const { return fd_.get(); }
-
- private:
-  bool Read() {
-    char buffer[16384];
-    const ssize_t n = recv(fd_.get(), buffer, sizeof buffer, 0);
-    closed_ = n == 0 || (n < 0 && errno == ECONNRESET);
-    if (n > 0) heard_.append(buffer, static_cast<size_t>(n));
-    return n > 0;
-  }
-
-  internal::UniqueFd fd_;
-  std::string heard_;
-  bool closed_ = false;
-};
 
 class HostileTest : public RpcBase, public testing::TestWithParam<const char*> {
  protected:

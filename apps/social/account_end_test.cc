@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The end of an account in pieces, after failures, and beside what its user still does.
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "apps/kit/temp_dir.h"
+#include "apps/social/account_testing.h"
+#include "curtail/base/strings.h"
+#include "curtail/base/testing.h"
+#include "curtail/store/store_testing.h"
+
+namespace curtail::social {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Lt;
+
+// First a service is down, then one stands still at each step in turn.
+TEST(Account, ADeletionThatFailedGoesOnWhenItIsCalledAgain) {
+  SocialDeployment app("FIB1", /*monolith=*/false);
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  ASSERT_TRUE(app.Follow(bob, "ann").ok());
+  for (int i = 0; i < kPosts; ++i) app.Compose(ann, "a post");
+  MustCall(app, Social::kCreateAd, AdOf(ann));
+  const auto expect_closed = [&] {
+    std::vector<uint64_t> ids;
+    EXPECT_TRUE(absl::IsNotFound(app.Timeline(bob, "ann", &ids)));
+    EXPECT_TRUE(absl::IsUnauthenticated(Call(app, Social::kLogin, CredentialsOf("ann")).status()));
+    EXPECT_TRUE(absl::IsAlreadyExists(Call(app, Social::kRegister, CredentialsOf("ann")).status()));
+  };
+  app.Kill("ads");
+  absl::Status status = app.DeleteUser("ann");
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("call again"));
+  expect_closed();
+  app.Start("ads");
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  do {
+    status = Call(app, Social::kShowAds, FirstPage(bob)).status();  // until the front end has found it again
+  } while (absl::IsUnavailable(status) && !deadline.Expired());
+  ASSERT_TRUE(status.ok()) << status;
+  for (const char* service : {"favorite", "compose-post", "block-user"}) {  // which D2, D3 and D4 call
+    app.Stall(service);
+    app.SetPatience(std::chrono::milliseconds(500));
+    status = app.DeleteUser("ann");
+    EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << service << ": " << status;
+    app.SetPatience(kMaxTestWait);
+    app.GoOn(service);
+    expect_closed();
+  }
+  status = app.DeleteUser("ann");
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_NE(app.Register("ann").user(), ann.user());
+  app.AwaitQueue();
+  std::vector<uint64_t> ids;
+  ASSERT_TRUE(app.Home(bob, &ids).ok());
+  EXPECT_THAT(ids, IsEmpty());
+  EXPECT_EQ(MustCall(app, Social::kShowAds, FirstPage(bob)).ads_size(), 0);
+}
+
+// More of each kind than one transaction deletes.
+TEST(Account, MuchIsDeletedInPieces) {
+  constexpr uint64_t kMany = 1100;
+  SocialDeployment app("FIB1", /*monolith=*/true, {"--no-sync"});
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  std::vector<uint64_t> posts;
+  for (uint64_t post = 1; post <= kMany; ++post) {
+    posts.push_back(post);
+    MustCall(app, Favorite::kAdd, LikeOf(ann, post));
+    MustCall(app, DirectMessaging::kSend, post % 2 == 0 ? DraftOf(ann, bob) : DraftOf(bob, ann));
+  }
+  MustCall(app, Favorite::kAdd, LikeOf(bob, posts[0]));
+  MustCall(app, Social::kDeleteUser, CredentialsOf("ann"));
+  const Counts counts = MustCall(app, Favorite::kCount, IdsOf({posts.begin(), posts.begin() + 1000}));
+  for (int i = 0; i < counts.counts_size(); ++i) EXPECT_EQ(counts.counts(i), i == 0 ? 1u : 0u) << i;
+  EXPECT_EQ(MustCall(app, Favorite::kCount, IdsOf({posts.back()})).counts(0), 0u);
+  EXPECT_THAT(NamesIn(MustCall(app, Social::kListConversations, FirstPage(bob))), IsEmpty());
+  MessagePage page;
+  page.set_user(bob.user()), page.set_other(ann.user());
+  EXPECT_EQ(MustCall(app, DirectMessaging::kRead, page).messages_size(), 0);
+}
+
+// A conversation that cannot be deleted holds up its own piece. A repetition goes on.
+TEST(Account, ConversationsAreDeletedInPieces) {
+  constexpr int kMany = 60;
+  SocialDeployment app("FIB1", /*monolith=*/true, {"--no-sync"});
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  Session other;
+  for (uint64_t user = 1; user < kMany; ++user) {
+    other.set_user(user);
+    MustCall(app, DirectMessaging::kSend, DraftOf(ann, other));
+  }
+  MustCall(app, DirectMessaging::kSend,
+           DraftOf(ann, bob));  // the last one, by the user's id and by the message's
+  MessagePage page;
+  page.set_user(ann.user()), page.set_limit(kMany);
+  const auto left = [&] { return MustCall(app, DirectMessaging::kList, page).conversations_size(); };
+  ASSERT_EQ(left(), kMany);
+  Alter(app, "direct-message",
+        Join("CREATE TRIGGER held BEFORE DELETE ON conversations WHEN old.other = ", bob.user(),
+             " BEGIN SELECT RAISE(ABORT, 'held'); END"));
+  absl::Status status = Call(app, DirectMessaging::kForgetUser, UserOf(ann)).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("held"));
+  EXPECT_THAT(left(), Lt(kMany));
+  // A message that comes now is refused.
+  status = Call(app, DirectMessaging::kSend, DraftOf(ann, other)).status();
+  EXPECT_TRUE(absl::IsUnauthenticated(status)) << status;
+  status = Call(app, DirectMessaging::kSend, DraftOf(bob, ann)).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  Alter(app, "direct-message", "DROP TRIGGER held");
+  MustCall(app, DirectMessaging::kForgetUser, UserOf(ann));
+  EXPECT_EQ(left(), 0);
+  EXPECT_THAT(NamesIn(MustCall(app, Social::kListConversations, FirstPage(bob))), IsEmpty());
+}
+
+// The bytes of one are no post, and another has no bytes.
+TEST(Account, DamagedPostsGoWithTheirAuthor) {
+  SocialDeployment app("FIB1", /*monolith=*/true);
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  ASSERT_TRUE(app.Follow(bob, "ann").ok());
+  const uint64_t damaged = app.Compose(ann, "a post").id(), empty = app.Compose(ann, "another").id();
+  app.Compose(ann, "a whole one");
+  ASSERT_TRUE(app.Like(bob, damaged).ok());
+  app.AwaitQueue();
+  Alter(app, "post-storage", "UPDATE posts SET post = x'ff' WHERE id = ?1", {damaged});
+  Alter(app, "post-storage", "UPDATE posts SET post = x'' WHERE id = ?1", {empty});
+  // No post says any longer that it is the caller's.
+  for (const Session& by : {ann, bob}) {
+    for (const uint64_t post : {damaged, empty}) {
+      const absl::Status status = app.Delete(by, post);
+      EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    }
+  }
+  MustCall(app, Social::kDeleteUser, CredentialsOf("ann"));
+  app.AwaitQueue();
+  EXPECT_EQ(MustCall(app, PostStorage::kCountOf, UserOf(ann)).count(), 0u);
+  EXPECT_EQ(MustCall(app, Favorite::kCount, IdsOf({damaged})).counts(0), 0u);
+  std::vector<uint64_t> ids;
+  const absl::Status status = app.Home(bob, &ids);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(ids, IsEmpty());
+}
+
+// Deletions of posts that stopped half way, of which the cache shows one still.
+TEST(Account, NoCacheShowsAPostOfADeletedUser) {
+  const apps::TempDir dir;
+  const MemcachedProcess cache(dir.File("m"));
+  SocialDeployment app("FIB1", /*monolith=*/true, {"--store", "post-cache=" + cache.address()});
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  const uint64_t shown = app.Compose(ann, "a post").id(), held = app.Compose(ann, "another").id();
+  Post post;
+  for (const uint64_t id : {shown, held}) ASSERT_TRUE(app.Get(bob, id, &post).ok());  // so the cache has it
+  ASSERT_TRUE(cache.Look(Join("post", shown)).has_value());
+  // The service died before it told the cache.
+  Alter(app, "post-storage", "UPDATE posts SET post = x'2d' WHERE id = ?1", {shown});
+  ASSERT_TRUE(app.Get(bob, shown, &post).ok());
+  // It dies before the row goes.
+  Alter(app, "post-storage",
+        Join("CREATE TRIGGER held BEFORE DELETE ON posts WHEN old.id = ", held,
+             " BEGIN SELECT RAISE(ABORT, 'held'); END"));
+  const absl::Status status = app.Delete(ann, held);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("held"));
+  EXPECT_TRUE(absl::IsNotFound(app.Get(bob, held, &post)));
+  EXPECT_EQ(MustCall(app, PostStorage::kCountOf, UserOf(ann)).count(), 2u);
+  Alter(app, "post-storage", "DROP TRIGGER held");
+  MustCall(app, Social::kDeleteUser, CredentialsOf("ann"));
+  for (const uint64_t id : {shown, held}) EXPECT_TRUE(absl::IsNotFound(app.Get(bob, id, &post))) << id;
+  EXPECT_EQ(MustCall(app, PostStorage::kCountOf, UserOf(ann)).count(), 0u);
+}
+
+// Property: whatever a user does while it is deleted, nothing of it stays.
+TEST(Account, NothingIsLeftOfAUserWhoGoesOnStress) {
+  SocialDeployment app("FDB1-4", /*monolith=*/true);
+  const Session bob = app.Register("bob"), eve = app.Register("eve");
+  const uint64_t bobs = app.Compose(bob, "bob's").id();
+  for (int round = 0; round < 3; ++round) {
+    const Session ann = app.Register("ann");
+    // Each is repeated until it is refused as the account is gone.
+    const std::vector<std::function<absl::Status()>> acts = {
+        [&] { return app.Follow(ann, "bob"); },
+        [&] { return app.Follow(bob, "ann"); },
+        [&] { return app.Block(ann, "eve"); },
+        [&] { return app.Like(ann, bobs); },
+        [&] { return Call(app, Social::kSendMessage, MessageOf(ann, "bob")).status(); },
+        [&] { return Call(app, Social::kSendMessage, MessageOf(bob, "ann")).status(); },
+        [&] { return Call(app, Social::kCreateAd, AdOf(ann)).status(); },
+        [&] {
+          Post post;
+          return app.Compose(ann, DraftOf("a post", 0, 0), &post);
+        }};
+    std::vector<std::thread> threads;
+    for (const auto& act : acts) {
+      threads.emplace_back([&act] {
+        const Deadline deadline = Deadline::In(kMaxTestWait);
+        absl::Status status;
+        do {
+          status = act();
+        } while (!absl::IsUnauthenticated(status) && !absl::IsNotFound(status) && !deadline.Expired());
+        EXPECT_TRUE(absl::IsUnauthenticated(status) || absl::IsNotFound(status)) << status;
+      });
+    }
+    MustCall(app, Social::kDeleteUser, CredentialsOf("ann"));
+    for (std::thread& thread : threads) thread.join();
+    const GraphCounts counts = MustCall(app, SocialGraph::kCountOf, UserOf(ann));
+    EXPECT_EQ(counts.followers() + counts.following(), 0u);
+    EXPECT_EQ(MustCall(app, PostStorage::kCountOf, UserOf(ann)).count(), 0u);
+    EXPECT_EQ(MustCall(app, Favorite::kCount, IdsOf({bobs})).counts(0), 0u);
+    EXPECT_EQ(MustCall(app, Social::kListConversations, FirstPage(bob)).conversations_size(), 0);
+    EXPECT_EQ(MustCall(app, Social::kShowAds, FirstPage(bob)).ads_size(), 0);
+    LookRequest look;
+    look.set_viewer(eve.user());
+    look.add_authors(ann.user());
+    EXPECT_EQ(MustCall(app, BlockUser::kHidden, look).ids_size(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace curtail::social
