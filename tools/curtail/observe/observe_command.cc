@@ -22,6 +22,7 @@
 #include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/deploy/target.h"
 #include "tools/curtail/observe/os_source.h"
+#include "tools/curtail/observe/service_share.h"
 #include "tools/curtail/observe/wakeup_trace.h"
 
 namespace curtail::tool {
@@ -30,7 +31,6 @@ namespace {
 constexpr int kSchemaVersion = 1;
 constexpr int kLookMs = 100;
 constexpr int kBarColumns = 40;
-constexpr char kWakeupLatency[] = "wakeup_latency";
 
 // A process, its sources, and what they had counted at the beginning.
 struct Observed {
@@ -41,16 +41,6 @@ struct Observed {
   OsCounts before;
   std::optional<double> requests_before;
   TimePoint since;
-};
-
-// The processes of one service together.
-struct ServiceShare {
-  int processes = 0;
-  double seconds = 0;
-  std::optional<double> requests;  // absent: some process does not count them
-  OsCounts counts;
-  Histogram wakeup_latency;
-  uint64_t events_lost = 0;  // of the scheduler
 };
 
 std::optional<double> RequestsOf(const ProcessState& process) {
@@ -90,26 +80,14 @@ std::vector<Observed> BeginAll(std::vector<ProcessState> processes) {
 }
 
 void AddTo(const Observed& observed, ServiceShare* share) {
-  const OsCounts after = ReadAll(observed);
-  share->seconds = std::chrono::duration<double>(Now() - observed.since).count();
-  const std::optional<double> requests = RequestsOf(observed.process);
-  if (share->processes++ == 0) share->requests = 0;
-  if (share->requests && requests && observed.requests_before && *requests >= *observed.requests_before) {
-    *share->requests += *requests - *observed.requests_before;
-  } else {
-    share->requests.reset();
-  }
-  for (const auto& [name, count] : after.counts) {
-    const auto before = observed.before.counts.find(name);
-    if (before == observed.before.counts.end()) continue;
-    share->counts.counts[name] += std::max(0.0, count - before->second);
-  }
-  share->counts.denied.insert(after.denied.begin(), after.denied.end());
+  const OsCounts now = ReadAll(observed);
+  share->AddCounts(observed.before, now, std::chrono::duration<double>(Now() - observed.since).count());
+  const std::optional<double> before = observed.requests_before, after = RequestsOf(observed.process);
+  share->AddRequests(before && after && *after >= *before ? std::optional(*after - *before) : std::nullopt);
   if (observed.wakeups == nullptr) {
-    share->counts.denied[kWakeupLatency] = observed.no_wakeups;
+    share->DenyWakeups(observed.no_wakeups);
   } else {
-    share->wakeup_latency.Merge(observed.wakeups->latencies());
-    share->events_lost += observed.wakeups->lost();
+    share->AddWakeups(observed.wakeups->latencies(), observed.wakeups->lost());
   }
 }
 
@@ -134,7 +112,7 @@ double PercentileUs(const Histogram& latencies, double percent) {
 }
 
 std::string LatencyText(const ServiceShare& share) {
-  const Histogram& latencies = share.wakeup_latency;
+  const Histogram& latencies = share.wakeup_latency();
   if (latencies.empty()) return "";
   std::string text = absl::StrFormat(
       "  %-22s p50 %.1f us, p90 %.1f, p99 %.1f, p99.9 %.1f, max %.1f, of %d wake-ups\n", kWakeupLatency,
@@ -145,15 +123,15 @@ std::string LatencyText(const ServiceShare& share) {
     absl::StrAppendFormat(&text, "  %20s us %7.2f %%  %s\n", absl::StrFormat("< %.0f", band.below_us),
                           100 * part, std::string(static_cast<size_t>(std::lround(kBarColumns * part)), '#'));
   }
-  if (share.events_lost > 0) {
+  if (share.events_lost() > 0) {
     absl::StrAppendFormat(&text, "  %d events of the scheduler found no room and were lost\n",
-                          share.events_lost);
+                          share.events_lost());
   }
   return text;
 }
 
 nlohmann::json LatencyJson(const ServiceShare& share) {
-  const Histogram& latencies = share.wakeup_latency;
+  const Histogram& latencies = share.wakeup_latency();
   if (latencies.empty()) return nullptr;
   nlohmann::json bands = nlohmann::json::array();
   for (const LatencyBand& band : Bands(latencies))
@@ -164,7 +142,7 @@ nlohmann::json LatencyJson(const ServiceShare& share) {
           {"p99_us", PercentileUs(latencies, 99)},
           {"p999_us", PercentileUs(latencies, 99.9)},
           {"max_us", static_cast<double>(latencies.max().count()) / 1e3},
-          {"events_lost", share.events_lost},
+          {"events_lost", share.events_lost()},
           {"bands", std::move(bands)}};
 }
 
@@ -187,19 +165,19 @@ void Watch(std::vector<Observed>& observed, Nanos time, const std::atomic<bool>&
 std::string Text(const std::map<std::string, ServiceShare>& services) {
   std::string text;
   for (const auto& [name, share] : services) {
-    absl::StrAppendFormat(&text, "%s%s: %d process%s", text.empty() ? "" : "\n", name, share.processes,
-                          share.processes == 1 ? "" : "es");
-    absl::StrAppend(&text, share.requests
-                               ? absl::StrFormat(", %.1f requests/s\n", *share.requests / share.seconds)
+    absl::StrAppendFormat(&text, "%s%s: %d process%s", text.empty() ? "" : "\n", name, share.processes(),
+                          share.processes() == 1 ? "" : "es");
+    absl::StrAppend(&text, share.requests()
+                               ? absl::StrFormat(", %.1f requests/s\n", *share.requests() / share.seconds())
                                : ", which do not count requests\n");
     absl::StrAppendFormat(&text, "  %-22s %14s %14s\n", "", "a second", "a request");
-    for (const auto& [what, count] : share.counts.counts) {
-      const bool each = share.requests && *share.requests > 0;
-      absl::StrAppendFormat(&text, "  %-22s %14.1f %14s\n", what, count / share.seconds,
-                            each ? absl::StrFormat("%.2f", count / *share.requests) : "-");
+    for (const auto& [what, count] : share.counts().counts) {
+      const bool each = share.requests() && *share.requests() > 0;
+      absl::StrAppendFormat(&text, "  %-22s %14.1f %14s\n", what, count / share.seconds(),
+                            each ? absl::StrFormat("%.2f", count / *share.requests()) : "-");
     }
     absl::StrAppend(&text, LatencyText(share));
-    for (const auto& [what, why] : share.counts.denied)
+    for (const auto& [what, why] : share.counts().denied)
       absl::StrAppendFormat(&text, "  %-22s absent: %s\n", what, why);
   }
   return text;
@@ -209,17 +187,17 @@ std::string ToJson(const std::string& target, const std::map<std::string, Servic
   nlohmann::json all = nlohmann::json::array();
   for (const auto& [name, share] : services) {
     nlohmann::json counts = nlohmann::json::object();
-    for (const auto& [what, count] : share.counts.counts) {
-      counts[what] = {{"count", count}, {"per_s", count / share.seconds}, {"per_request", nullptr}};
-      if (share.requests && *share.requests > 0) counts[what]["per_request"] = count / *share.requests;
+    for (const auto& [what, count] : share.counts().counts) {
+      counts[what] = {{"count", count}, {"per_s", count / share.seconds()}, {"per_request", nullptr}};
+      if (share.requests() && *share.requests() > 0) counts[what]["per_request"] = count / *share.requests();
     }
     all.push_back({{"service", name},
-                   {"processes", share.processes},
-                   {"seconds", share.seconds},
-                   {"requests", share.requests ? nlohmann::json(*share.requests) : nlohmann::json()},
+                   {"processes", share.processes()},
+                   {"seconds", share.seconds()},
+                   {"requests", share.requests() ? nlohmann::json(*share.requests()) : nlohmann::json()},
                    {"counts", std::move(counts)},
                    {kWakeupLatency, LatencyJson(share)},
-                   {"absent", share.counts.denied}});
+                   {"absent", share.counts().denied}});
   }
   const nlohmann::json json = {
       {"schema_version", kSchemaVersion}, {"target", target}, {"services", std::move(all)}};

@@ -56,7 +56,7 @@ internal::UniqueFd OpenPerfEvent(const perf_event_attr& attributes, pid_t thread
   return event;
 }
 
-std::string PerfDenial(int error) {
+std::string PerfDenial(int error, std::string_view call) {
   std::string paranoid = "unknown";
   std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> paranoid;
   switch (error) {
@@ -74,7 +74,7 @@ std::string PerfDenial(int error) {
     case ENFILE:
       return "too few descriptors: a counter takes one for each thread";
     default:
-      return std::generic_category().message(error);
+      return absl::StrCat(std::string(call), ": ", std::generic_category().message(error));
   }
 }
 

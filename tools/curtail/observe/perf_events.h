@@ -32,8 +32,8 @@ std::string ThreadsFilter(std::string_view field, const std::vector<pid_t>& thre
 internal::UniqueFd OpenPerfEvent(const perf_event_attr& attributes, pid_t thread, int cpu,
                                  const std::string& filter);
 
-// A sentence on why the kernel refused an event with this errno.
-std::string PerfDenial(int error);
+// A sentence on why the kernel refused an event with this errno in `call`.
+std::string PerfDenial(int error, std::string_view call);
 
 // "sched/sched_switch": its number and the places of its fields, from tracefs.
 class Tracepoint {

@@ -118,7 +118,7 @@ class PerfSource final : public OsSource {
       // A thread that has ended, or a CPU that is off.
       if (!counter && (errno == ESRCH || (by_cpu && errno == ENODEV))) continue;
       if (!counter) {
-        why = PerfDenial(errno);
+        why = PerfDenial(errno, "perf_event_open");
       } else {
         counters.push_back(std::move(counter));
       }

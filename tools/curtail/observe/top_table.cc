@@ -69,7 +69,7 @@ std::vector<ScreenLine> Problems(const std::vector<ServiceVitals>& services) {
   return lines;
 }
 
-nlohmann::json Json(const std::optional<double>& value, double scale = 1) {
+nlohmann::json NumberJson(const std::optional<double>& value, double scale = 1) {
   return value ? nlohmann::json(*value * scale) : nlohmann::json();
 }
 
@@ -132,25 +132,25 @@ std::string TopJson(const TopPage& page, int64_t unix_ms, double seconds) {
                         {"ready", service.ready},
                         {"restarts", service.restarts},
                         {"problems", service.problems},
-                        {"calls_per_s", Json(service.calls_per_s)},
-                        {"errors_per_s", Json(service.errors_per_s)},
-                        {"p50_us", Json(service.p50_s, 1e6)},
-                        {"p99_us", Json(service.p99_s, 1e6)},
+                        {"calls_per_s", NumberJson(service.calls_per_s)},
+                        {"errors_per_s", NumberJson(service.errors_per_s)},
+                        {"p50_us", NumberJson(service.p50_s, 1e6)},
+                        {"p99_us", NumberJson(service.p99_s, 1e6)},
                         {"config", service.config},
-                        {"queued", Json(service.queued)},
-                        {"queue_wait_us", Json(service.queue_wait_s, 1e6)},
-                        {"threads", Json(service.threads)},
-                        {"cpus", Json(service.cpus)},
-                        {"resident_mib", Json(service.resident_mib)}});
+                        {"queued", NumberJson(service.queued)},
+                        {"queue_wait_us", NumberJson(service.queue_wait_s, 1e6)},
+                        {"threads", NumberJson(service.threads)},
+                        {"cpus", NumberJson(service.cpus)},
+                        {"resident_mib", NumberJson(service.resident_mib)}});
   }
   nlohmann::json edges = nlohmann::json::array();
   for (const EdgeVitals& edge : page.edges) {
     edges.push_back({{"caller", edge.caller},
                      {"callee", edge.callee},
-                     {"calls_per_s", Json(edge.calls_per_s)},
-                     {"errors_per_s", Json(edge.errors_per_s)},
-                     {"p50_us", Json(edge.p50_s, 1e6)},
-                     {"p99_us", Json(edge.p99_s, 1e6)}});
+                     {"calls_per_s", NumberJson(edge.calls_per_s)},
+                     {"errors_per_s", NumberJson(edge.errors_per_s)},
+                     {"p50_us", NumberJson(edge.p50_s, 1e6)},
+                     {"p99_us", NumberJson(edge.p99_s, 1e6)}});
   }
   const nlohmann::json json = {{"schema_version", kTopSchemaVersion},
                                {"application", page.application},

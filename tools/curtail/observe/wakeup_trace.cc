@@ -96,16 +96,17 @@ std::string WakeupTrace::Open(int cpu) {
   auto ring = std::make_unique<Ring>();
   ring->waking = OpenPerfEvent(Attributes(format_.waking), -1, cpu, ThreadsFilter("pid", threads_));
   if (!ring->waking && errno == ENODEV) return "";  // the CPU is off
-  if (!ring->waking) return PerfDenial(errno);
+  if (!ring->waking) return PerfDenial(errno, "perf_event_open of sched_waking");
   void* const mapped = mmap(nullptr, Ring::PageBytes() + kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                             ring->waking.get(), 0);
-  if (mapped == MAP_FAILED) return PerfDenial(errno);
+  if (mapped == MAP_FAILED) return PerfDenial(errno, "mmap of its ring");
   ring->page = static_cast<perf_event_mmap_page*>(mapped);
   ring->switched =
       OpenPerfEvent(Attributes(format_.switched), -1, cpu,
                     ThreadsFilter("prev_pid", threads_) + " || " + ThreadsFilter("next_pid", threads_));
-  if (!ring->switched || ioctl(ring->switched.get(), PERF_EVENT_IOC_SET_OUTPUT, ring->waking.get()) != 0)
-    return PerfDenial(errno);
+  if (!ring->switched) return PerfDenial(errno, "perf_event_open of sched_switch");
+  if (ioctl(ring->switched.get(), PERF_EVENT_IOC_SET_OUTPUT, ring->waking.get()) != 0)
+    return PerfDenial(errno, "PERF_EVENT_IOC_SET_OUTPUT");
   rings_.push_back(std::move(ring));
   return "";
 }
