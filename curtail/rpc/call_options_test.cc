@@ -3,6 +3,8 @@
 // A context's options for the calls that it makes: deadline, authority, sizes.
 #include <gmock/gmock.h>
 
+#include <mutex>
+
 #include "curtail/rpc/in_process.h"
 #include "curtail/rpc/mid_tier_testing.h"
 #include "curtail/rpc/stream.h"

@@ -7,13 +7,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "curtail/base/gate_testing.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/channel.h"
@@ -30,37 +29,6 @@ inline constexpr Method<StringValue, StringValue> kEcho{"/test.Echo/Echo"};
 inline constexpr Method<StringValue, StringValue> kHang{"/test.Echo/Hang"};
 inline constexpr Method<StringValue, StringValue> kThrow{"/test.Echo/Throw"};
 inline constexpr Method<StringValue, StringValue> kForward{"/test.Echo/Forward"};
-
-// A gate that handlers wait at until the test opens it, so that no test sleeps to get its timing
-// right.
-class Gate {
- public:
-  void Open() {
-    std::lock_guard lock(mu_);
-    open_ = true;
-    cv_.notify_all();
-  }
-  bool Pass() {
-    std::unique_lock lock(mu_);
-    ++arrived_;
-    cv_.notify_all();
-    return cv_.wait_for(lock, kMaxTestWait, [this] { return open_; });
-  }
-  int arrived() {
-    std::lock_guard lock(mu_);
-    return arrived_;
-  }
-  bool AwaitArrivals(int n) {
-    std::unique_lock lock(mu_);
-    return cv_.wait_for(lock, kMaxTestWait, [&] { return arrived_ >= n; });
-  }
-
- private:
-  std::mutex mu_;
-  std::condition_variable cv_;
-  bool open_ = false;
-  int arrived_ = 0;
-};
 
 // Echo answers, and for "meta" says what metadata came and sends some; Hang waits at a gate or for cancellation; Forward fans out to `leaves`.
 class EchoService final : public Service {

@@ -88,7 +88,7 @@ TEST_F(RunnerTest, RequestsBeginTraces) {
     for (size_t at = 0; (at = page.find(R"("parent": ")", at)) != page.npos; ++at) ++children;
     return children;
   };
-  const Deadline deadline = Deadline::In(kMaxWait);
+  const Deadline deadline = Deadline::In(kMaxTestWait);
   while (spans() < roots && !deadline.Expired()) std::this_thread::yield();
   EXPECT_EQ(spans(), roots);
 }
@@ -152,7 +152,7 @@ TEST_F(RunnerTest, ClosedLoopHidesTheSameStallAndIsLabelled) {
   std::thread opener([&] {
     // Open the gate when nothing has moved for a while: the one stalled request holds everything up.
     int last = -1;
-    const Deadline limit = Deadline::In(kMaxWait);
+    const Deadline limit = Deadline::In(kMaxTestWait);
     while (!limit.Expired() && (calls_.load() < 100 || calls_.load() != last)) {
       last = calls_.load();
       std::this_thread::sleep_for(milliseconds(50));
@@ -326,7 +326,7 @@ TEST_F(RunnerTest, EndsAfterANumberOfRequests) {
   EXPECT_EQ(open->ok, 30u);
   EXPECT_EQ(open->plan.requests, 30u);
   EXPECT_FALSE(open->interrupted);
-  EXPECT_LT(open->measured, kMaxWait);
+  EXPECT_LT(open->measured, kMaxTestWait);
   EXPECT_NEAR(open->sent_per_s, open->scheduled_per_s, 1e-6) << "over the time that they took";
 
   options.warmup = milliseconds(50);
@@ -334,7 +334,7 @@ TEST_F(RunnerTest, EndsAfterANumberOfRequests) {
   ASSERT_TRUE(closed.ok()) << closed.status();
   EXPECT_EQ(closed->ok, 30u) << "the warm-up's do not count";
   EXPECT_FALSE(closed->interrupted);
-  EXPECT_LT(closed->measured, kMaxWait);
+  EXPECT_LT(closed->measured, kMaxTestWait);
 }
 
 TEST_F(RunnerTest, DrawsTheMetadataOfEachRequest) {

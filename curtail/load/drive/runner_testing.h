@@ -5,9 +5,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,32 +13,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/base/gate_testing.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/rpc/server.h"
 #include "gtest/gtest.h"
 
 namespace curtail {
-
-inline constexpr Nanos kMaxWait = std::chrono::seconds(20);
-
-// Opens once; threads that wait at it then go on.
-class Gate {
- public:
-  void Open() {
-    std::lock_guard lock(mu_);
-    open_ = true;
-    changed_.notify_all();
-  }
-  bool Wait() {
-    std::unique_lock lock(mu_);
-    return changed_.wait_for(lock, kMaxWait, [&] { return open_; });
-  }
-
- private:
-  std::mutex mu_;
-  std::condition_variable changed_;
-  bool open_ = false;
-};
 
 // Answers "ok:N" to the request "N". "refuse", "away" and "late" get errors. The first request of number `stall_at`
 // waits at `gate`.
@@ -75,7 +53,7 @@ class Echo final : public Service {
     if (request.starts_with("away")) return absl::UnavailableError("a leaf is away");
     if (request.starts_with("late")) return absl::DeadlineExceededError("a leaf is late");
     if (gate_ != nullptr && request == std::to_string(stall_at_) && !stalled_.exchange(true) &&
-        !gate_->Wait()) {
+        !gate_->Pass()) {
       return absl::InternalError("the gate stayed shut");
     }
     *reply = "ok:";
@@ -128,7 +106,7 @@ class RunnerTest : public testing::Test {
     RunOptions options;
     options.targets = {std::move(target)};
     options.warmup = Nanos(0);
-    options.timeout = kMaxWait;
+    options.timeout = kMaxTestWait;
     return options;
   }
 

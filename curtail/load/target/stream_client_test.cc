@@ -6,11 +6,10 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "curtail/base/gate_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/message/workload.h"
@@ -21,25 +20,6 @@ namespace {
 
 using testing::HasSubstr;
 using Kind = StreamOptions::Kind;
-
-// Opens once; a handler that waits at it goes on then.
-class Gate {
- public:
-  void Open() {
-    std::lock_guard lock(mu_);
-    open_ = true;
-    changed_.notify_all();
-  }
-  void Wait() {
-    std::unique_lock lock(mu_);
-    changed_.wait_for(lock, kMaxTestWait, [&] { return open_; });
-  }
-
- private:
-  std::mutex mu_;
-  std::condition_variable changed_;
-  bool open_ = false;
-};
 
 // Chat answers each message with itself, "twice" with two, "end" by its end, and "wait" when the gate opens. Upload
 // answers with the number of messages. Watch sends as many as it is asked for, and then ends as it is asked to.
@@ -65,7 +45,7 @@ class Streams final : public Service {
     ++*chats_;
     for (std::string message; stream.Read(&message);) {
       if (message == "end") return absl::OkStatus();
-      if (message == "wait") gate_->Wait();
+      if (message == "wait") gate_->Pass();
       if (message == "twice") stream.Write(std::string(message));
       stream.Write(std::move(message));
     }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <climits>
 #include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include "curtail/rpc/client/many_servers_testing.h"
