@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "curtail/base/version.h"
 #include "curtail/wire/raw_peer_testing.h"
 #include "curtail/wire/session_testing.h"
 
@@ -84,7 +85,7 @@ TEST(ClientSession, SendsTheFieldsOfTheProtocol) {
                                     {":authority", "host:1"},
                                     {"te", "trailers"},
                                     {"content-type", "application/grpc"},
-                                    {"user-agent", "curtail/0.1.0"},
+                                    {"user-agent", std::string(UserAgent())},
                                     {"grpc-timeout", "1000000u"}};
   EXPECT_EQ(peer.streams[1].blocks[0], expected);
   EXPECT_EQ(peer.streams[1].data, Framed("m"));

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_format.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/version.h"
 
 namespace curtail::internal {
 namespace {
@@ -18,7 +19,6 @@ namespace {
 constexpr int kMaxAttempts = 5;
 // A share of requests that waited for a connection which the reader should know of.
 constexpr double kQueuedShare = 0.001;
-constexpr char kUserAgent[] = "curtail/0.1.0";
 
 }  // namespace
 
@@ -74,7 +74,7 @@ void HttpClient::Start(size_t target, std::string_view, Deadline deadline, const
   request->target = target;
   request->endpoint = &targets_[target].endpoint;
   request->headers = metadata;
-  if (!metadata.Find("user-agent")) request->headers.AddLowerCase("user-agent", kUserAgent);
+  if (!metadata.Find("user-agent")) request->headers.AddLowerCase("user-agent", UserAgent());
   request->body.assign(message);
   request->done = done;
   ++started_;

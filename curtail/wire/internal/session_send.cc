@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/base/version.h"
 #include "curtail/wire/internal/compression.h"
 #include "curtail/wire/internal/grpc_status.h"
 #include "curtail/wire/internal/outgoing_metadata.h"
@@ -128,7 +129,7 @@ void Session::Impl::EncodeRequestFields(std::string_view path, std::string_view 
                   authority.empty() ? kIndex : kNone, &fields->bytes);
   encoder_.Encode("te", "trailers", kIndex, &fields->bytes);
   encoder_.Encode("content-type", "application/grpc", kIndex, &fields->bytes);
-  encoder_.Encode("user-agent", "curtail/0.1.0", kIndex, &fields->bytes);
+  encoder_.Encode("user-agent", UserAgent(), kIndex, &fields->bytes);
 }
 
 void Session::Impl::AppendRequestFields(const RequestHead& head) {
