@@ -113,13 +113,13 @@ endfunction()
 #   SHARDS           the program waits more than it computes: n processes run a share of its tests each, as NAME_1 ...
 #   TIMEOUT          of each process, 120 by default; twice that under a sanitizer
 #   OPTIMISED        it computes for long
-#   SIMULATES        it judges by thousands of simulated cases what other tests run once: optimised, and no sanitizer runs it
+#   UNSANITIZED      no sanitizer runs it: its code is in another program that they run, or judges time or memory
 #   SINGLE_THREADED  its code shares no memory between threads, or only by what other tests share: ThreadSanitizer has nothing
 #                    to find there, and leaves it out
 function(curtail_test name)
-  cmake_parse_arguments(ARG "OPTIMISED;SIMULATES;SINGLE_THREADED" "SHARDS;TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED;UNSANITIZED;SINGLE_THREADED" "SHARDS;TIMEOUT" "SOURCES;LIBS" ${ARGN})
   if(NOT CURTAIL_BUILD_TESTS OR (ARG_SINGLE_THREADED AND CURTAIL_SANITIZE MATCHES thread) OR
-     (ARG_SIMULATES AND CURTAIL_SANITIZE))
+     (ARG_UNSANITIZED AND CURTAIL_SANITIZE))
     return()
   endif()
   if(NOT ARG_TIMEOUT)
@@ -130,7 +130,7 @@ function(curtail_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gmock GTest::gtest_main curtail_options)
-  if(ARG_OPTIMISED OR ARG_SIMULATES)
+  if(ARG_OPTIMISED)
     curtail_uncovered(${name})
   else()
     curtail_test_options(${name})

@@ -4,14 +4,9 @@
 #   unoptimised  as curtail_unoptimised() has a library compiled
 #   test         as test programs are compiled, with GoogleTest
 #
-# Not with a compiler cache, which compares a source with all that it includes and so gains nothing. Such builds, and the check of
-# headers, find a source that forgets an include.
-if(CMAKE_CXX_COMPILER_LAUNCHER OR NOT PROJECT_IS_TOP_LEVEL)
-  set(precompile OFF)
-else()
-  set(precompile ON)
-endif()
-option(CURTAIL_PRECOMPILE "Compile the headers of others once (not with a compiler cache)" ${precompile})
+# ccache caches both the headers and their users with CCACHE_SLOPPINESS=pch_defines,time_macros. The check of headers and a build
+# without CURTAIL_PRECOMPILE find a source that forgets an include.
+option(CURTAIL_PRECOMPILE "Compile the headers of others once" ${PROJECT_IS_TOP_LEVEL})
 
 set(CURTAIL_PRECOMPILED
   <algorithm> <array> <atomic> <chrono> <condition_variable> <deque> <filesystem> <fstream> <functional> <map> <memory> <mutex>
@@ -41,6 +36,9 @@ function(curtail_precompile target kind)
       curtail_test_options(${holder})
     endif()
     target_compile_options(${holder} PRIVATE -pthread)
+    if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+      target_compile_options(${holder} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # a cache gives the same headers again
+    endif()
     target_precompile_headers(${holder} PRIVATE ${headers})
   endif()
   target_compile_options(${target} PRIVATE -pthread)  # as some libraries demand of their users: all sources of a kind have one set of flags

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// testing.h - the one bound on every wait of a test, the seed of random ones, and what a test knows of its build.
+// testing.h - the one bound on every wait of a test, the seed and the repeats of random ones, and what a test knows of its build.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,9 @@ inline constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_fea
 #else
 inline constexpr bool kSanitized = false;
 #endif
+
+// How often a test repeats what it draws at random: `usual`, or `many` times where CURTAIL_LONG is set, as `./dev check long` does.
+inline int Repeats(int usual, int many) { return std::getenv("CURTAIL_LONG") != nullptr ? many : usual; }
 
 // The seed of a random test: CURTAIL_TEST_SEED, or a fresh one. Printed, so that a failure can be repeated.
 inline uint32_t TestSeed() {

@@ -118,7 +118,7 @@ using google::protobuf::StringValue;
 using std::chrono::seconds;
 
 constexpr Nanos kTimeout = seconds(20);
-constexpr int kRequests = 1000;
+const int kRequests = Repeats(300, 1000);
 constexpr size_t kLeaves = 4;
 constexpr int kOpenAtOnce = 8;
 constexpr Method<StringValue, StringValue> kNull{"/test.Leaf/Null"};

@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh BUILD SOURCE COMPILER - installs the build into a new folder, builds the consumer against it, by CMake and by
-# pkg-config, and runs its programs. Compiles a part of it with curtail as sources, too. Leaves neither files nor processes.
+# run.sh PREFIX TREE COMPILER - builds the consumer against the curtail installed at PREFIX, by CMake and by pkg-config, and
+# runs its programs. Compiles a part of it with the sources at TREE, too. Leaves neither files nor processes.
 set -euo pipefail
-build=$1 source=$2 compiler=$3
+prefix=$1 tree=$2 compiler=$3
+source=$tree/tests/install_consumer
 
 work=$(mktemp -d)
+export CCACHE_BASEDIR=$work CCACHE_NOHASHDIR=1  # the folder has another name each time
 server=
 cleanup() {
   if [[ -n $server ]]; then kill -KILL "$server" 2>/dev/null || true; fi
@@ -14,16 +16,15 @@ cleanup() {
 }
 trap cleanup EXIT
 
-"$(dirname "$0")/install.sh" "$build" "$(dirname "$(dirname "$source")")" "$work/prefix"
 cmake -S "$source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$compiler" \
-  -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/configure.log" || { cat "$work/configure.log"; exit 1; }
+  -DCMAKE_PREFIX_PATH="$prefix" >"$work/configure.log" || { cat "$work/configure.log"; exit 1; }
 cmake --build "$work/build"
 
 "$work/build/greet_self"
 
 # A makefile gets the same flags from pkg-config.
 export PKG_CONFIG_PATH
-PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name curtail.pc)")
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name curtail.pc)")
 gen=$work/build/gen
 # shellcheck disable=SC2046  # flags are words
 "$compiler" -I "$gen" "$source/greet_self.cc" "$gen"/greeter.*.cc $(pkg-config --cflags --libs curtail) -o "$work/by_pkg_config"
@@ -33,7 +34,7 @@ gen=$work/build/gen
 # the .proto, and the object of a program that includes that: 12 s of a CPU. The build's rules make them wait for all of the
 # library, 370 s, so their commands run here without the wait. No program is linked.
 fetched=$work/fetched
-cmake -S "$source" -B "$fetched" -G Ninja -DCURTAIL_SOURCE="$(dirname "$(dirname "$source")")" \
+cmake -S "$source" -B "$fetched" -G Ninja -DCURTAIL_SOURCE="$tree" \
   -DCMAKE_CXX_COMPILER="$compiler" >"$work/configure.log" 2>&1 || { cat "$work/configure.log"; exit 1; }
 cmake --build "$fetched" --target protoc-gen-curtail
 objects=(CMakeFiles/{greeter_proto.dir/gen/greeter.pb,greeter_proto.dir/gen/greeter.curtail,greet_self.dir/greet_self}.cc.o)
@@ -54,13 +55,13 @@ for argument in --leaf word; do
 done
 
 # The installed command finds the installed applications, whatever lies elsewhere.
-command=(env -u CURTAIL_PATH XDG_RUNTIME_DIR="$work" PATH=/usr/bin:/bin "$work/prefix/bin/curtail")
+command=(env -u CURTAIL_PATH XDG_RUNTIME_DIR="$work" PATH=/usr/bin:/bin "$prefix/bin/curtail")
 "${command[@]}" up hdsearch --detach --set data=synthetic:N=500,D=8 --set leaf.shards=1
 "${command[@]}" switch hdsearch FIB1
 "${command[@]}" logs hdsearch mid-tier >"$work/log"
 "${command[@]}" down hdsearch
-grep -q "$work/prefix/libexec/curtail/hdsearch --service mid-tier" "$work/log" || { cat "$work/log"; exit 1; }
-"$(dirname "$0")/expect_files.sh" "$work/prefix"
+grep -q "$prefix/libexec/curtail/hdsearch --service mid-tier" "$work/log" || { cat "$work/log"; exit 1; }
+"$(dirname "$0")/expect_files.sh" "$prefix"
 
 # A policy of the program's own stands beside the library's, and is made before the server starts.
 if [[ $("$work/build/greeter_two_step" --help) != *two-step:LOW,HIGH* ]]; then
