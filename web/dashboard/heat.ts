@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // heat.ts - services by time, each cell the p99 of a service over its own calm value.
+import { areaSwatch } from "../common/chart_view";
 import { byId, element, svg } from "../common/dom";
-import { clock, time } from "./format";
+import { clock, time } from "../common/format";
 import type { Point } from "./model";
 
 export const COLUMNS = 60;
@@ -77,7 +78,7 @@ export class Heat {
   private wide = 0; // px, of a cell
 
   constructor(private readonly parent: HTMLElement, private readonly choose: (name: string) => void) {
-    const key = [...CLASS_NAMES, "a process is down"].map((name, i) => element("li", {}, element("span", { class: `swatch ${KINDS[i]}` }), name));
+    const key = [...CLASS_NAMES, "a process is down"].map((name, i) => element("li", {}, areaSwatch("", KINDS[i]), name));
     byId("heat-key").append(...key);
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // loads.ts - the load generators that call the application now.
 import { byId, element, head, replace } from "../common/dom";
-import { count, time } from "./format";
+import { count, time } from "../common/format";
 import type { DashboardDocument, LoadDocument } from "./model";
 
 const MAX_COMMAND = 120;

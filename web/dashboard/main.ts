@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // main.ts - the page: asks for the document once a second and shows it.
-import { Chart, rateCurve, timeCurve } from "./charts";
+import { ChartView } from "../common/chart_view";
+import type { Format } from "../common/chart";
 import { byId, element, head, replace, svg } from "../common/dom";
-import { bytes, clock, count, time } from "./format";
+import { bytes, clock, count, time } from "../common/format";
+import { timeChart, type Curve } from "./charts";
 import { drawLoads } from "./loads";
 import { Heat } from "./heat";
 import { callersFirst, drawMap } from "./map";
-import { Model, pointOf, type DashboardDocument } from "./model";
+import { Model, pointOf, type DashboardDocument, type Point, type Switch } from "./model";
 import { drawQueue } from "./queue";
 import { Scatter } from "./scatter";
 import { themeButton } from "../common/theme";
@@ -24,13 +26,20 @@ let traces: Trace[] = [];
 let open: Trace | null = null;
 let hasTraces = false;
 
-const charts = [
-  new Chart(byId("load"), "Requests a second", [rateCurve("offered", (p) => p.rate, "--accent"), rateCurve("errors", (p) => p.errors, "--bad")]),
-  new Chart(byId("latency"), "Latency", [timeCurve("p99", (p) => p.p99, "--second"), timeCurve("p50", (p) => p.p50, "--accent")]),
-  new Chart(byId("queue"), "Queue: mean wait for a thread", [timeCurve("wait", (p) => p.wait, "--accent")]),
-  new Chart(byId("cpu"), "CPUs in use", [{ ...rateCurve("CPUs", (p) => p.cpu, "--accent"), value: (v) => v.toFixed(2) }]),
-  new Chart(byId("ctx"), "Context switches a second", [rateCurve("voluntary", (p) => p.voluntary, "--accent"), rateCurve("involuntary", (p) => p.involuntary, "--second")]),
-  new Chart(byId("delay"), "Ready without a CPU", [timeCurve("a second", (p) => p.runDelay, "--accent")]),
+// The curves of a panel, by what they are called there.
+const curve = (label: string, of: Curve["of"], color = "--accent"): Curve => ({ label, of, color });
+function panel(id: string, label: string, text: Format, ...curves: Curve[]) {
+  const view = new ChartView(true);
+  byId(id).append(view.element);
+  return (points: Point[], seconds: number, switches: Switch[]) => view.show(timeChart(label, text, curves, points, seconds, switches));
+}
+const panels = [
+  panel("load", "Requests a second", count, curve("offered", (p) => p.rate), curve("errors", (p) => p.errors, "--bad")),
+  panel("latency", "Latency", time, curve("p99", (p) => p.p99, "--second"), curve("p50", (p) => p.p50)),
+  panel("queue", "Queue: mean wait for a thread", time, curve("wait", (p) => p.wait)),
+  panel("cpu", "CPUs in use", (cpus) => cpus.toFixed(2), curve("CPUs", (p) => p.cpu)),
+  panel("ctx", "Context switches a second", count, curve("voluntary", (p) => p.voluntary), curve("involuntary", (p) => p.involuntary, "--second")),
+  panel("delay", "Ready without a CPU", time, curve("a second", (p) => p.runDelay)),
 ];
 const shownWindow = () => Number((byId("window") as HTMLSelectElement).value);
 
@@ -100,7 +109,7 @@ function render(): void {
   tiles();
   heat.show(callersFirst(model.document.services), model.history, shownWindow(), chosen);
   const own = model.switches.filter((s) => model.of(chosen).some((v) => v.document.name === s.instance));
-  for (const chart of charts) chart.show(model.history.get(chosen) ?? [], shownWindow(), own);
+  for (const show of panels) show(model.history.get(chosen) ?? [], shownWindow(), own);
   scatter.show(model.history.get(chosen) ?? [], own);
   switches();
   drawQueue(model.of(chosen));
@@ -181,14 +190,7 @@ async function run(): Promise<void> {
   }
 }
 
-function restyle(): void {
-  for (const chart of charts) chart.restyle();
-  scatter.restyle();
-  render();
-}
-
-themeButton(byId("theme"), restyle);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", restyle);
+themeButton(byId("theme"));
 byId("pause").addEventListener("click", () => {
   paused = !paused;
   byId("pause").setAttribute("aria-pressed", String(paused));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // map.ts - the services as a graph: columns by distance from the entry, rows on narrow screens.
 import { svg } from "../common/dom";
-import { count, time } from "./format";
+import { count, time } from "../common/format";
 import { latencyOf, type Model } from "./model";
 import { quantile } from "./metrics";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // queue.ts - the queue, the pools, the fences and what was refused, of the chosen service.
 import { byId, element, head, replace } from "../common/dom";
-import { bytes, count, time } from "./format";
+import { bytes, count, time } from "../common/format";
 import type { FenceClass, InstanceView, Pool, Status } from "./model";
 
 type Up = InstanceView & { status: Status };

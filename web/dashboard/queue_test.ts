@@ -37,7 +37,7 @@ test("all that a service refused or was kept from is a line", () => {
 
 test("what is held now, and fences in words", () => {
   const rows = Object.fromEntries(nowRows(viewsOf(status)));
-  assert.deepEqual([rows["Queued"], rows["Longest wait"], rows["Held for them"], rows["Credits issued"]], ["4", "1.50 ms", "1.00 MiB", undefined]);
+  assert.deepEqual([rows["Queued"], rows["Longest wait"], rows["Held for them"], rows["Credits issued"]], ["4", "1.5 ms", "1 MiB", undefined]);
   assert.equal(Object.fromEntries(nowRows(viewsOf({ ...status, credits: { total: 32, issued: 20, accounts: 2 } })))["Credits issued"], "20 of 32");
   assert.equal(fenceText(viewsOf(status)), "Fences: strict; limits follow sct.");
   assert.equal(fenceText(viewsOf({ ...status, fences: null })), "Fences are off.");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // scatter.ts - offered load against p99, a mark a second, by the config in force; switches are arrows.
-import uPlot from "uplot";
+import { highest, linearAxis, type Chart } from "../common/chart";
+import { ChartView, pointSwatch } from "../common/chart_view";
 import { byId, element, head, replace } from "../common/dom";
-import { count, time } from "./format";
+import { count, time } from "../common/format";
 import type { Point, Switch } from "./model";
 
 export const MAX_CONFIGS = 6; // with a color of their own; others share the last one
@@ -62,94 +63,35 @@ export function rowsOf(groups: ConfigMarks[]): string[][] {
   });
 }
 
-const HEIGHT = 230, SIZE = 3.5;
-const colorOf = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const colorName = (i: number) => `--config-${Math.min(i, MAX_CONFIGS)}`;
+const HEIGHT = 230;
+const colorOf = (i: number) => `var(--color-${Math.min(i, MAX_CONFIGS)})`;
 
-// Shapes tell configs apart where colors do not.
-const shapes: ((ctx: CanvasRenderingContext2D, x: number, y: number, r: number) => void)[] = [
-  (ctx, x, y, r) => ctx.arc(x, y, r, 0, 2 * Math.PI),
-  (ctx, x, y, r) => ctx.rect(x - r, y - r, 2 * r, 2 * r),
-  (ctx, x, y, r) => (ctx.moveTo(x, y - r), ctx.lineTo(x + r, y + r), ctx.lineTo(x - r, y + r), ctx.closePath()),
-  (ctx, x, y, r) => (ctx.moveTo(x, y - r), ctx.lineTo(x + r, y), ctx.lineTo(x, y + r), ctx.lineTo(x - r, y), ctx.closePath()),
-];
+export function scatterChart(groups: ConfigMarks[], jumps: Jump[]): Chart {
+  const marks = groups.flatMap((group) => group.marks);
+  return {
+    label: "p99 by requests a second",
+    x: linearAxis("requests a second", highest(marks.map((m) => m.rate)), count),
+    y: linearAxis("p99", highest(marks.map((m) => m.p99)), time),
+    height: HEIGHT,
+    lines: [],
+    markers: groups.flatMap((group, i) => group.marks.map((m) => ({ at: [m.rate, m.p99], color: colorOf(i), shape: i }))),
+    arrows: jumps.map(({ from, to, config }) => ({ from: [from.rate, from.p99], to: [to.rate, to.p99], name: config })),
+  };
+}
 
 export class Scatter {
-  private plot: uPlot;
-  private groups: ConfigMarks[] = [];
-  private jumps: Jump[] = [];
+  private readonly view = new ChartView();
 
-  constructor(private readonly parent: HTMLElement, private readonly table: HTMLElement) {
-    this.plot = this.make();
-    new ResizeObserver(() => this.plot.setSize({ width: Math.max(200, parent.clientWidth), height: HEIGHT })).observe(parent);
-  }
-
-  restyle(): void {
-    this.plot.destroy();
-    this.plot = this.make();
+  constructor(parent: HTMLElement, private readonly table: HTMLElement) {
+    parent.append(this.view.element);
   }
 
   show(points: Point[], switches: Switch[]): void {
-    this.groups = byConfig(points);
-    this.jumps = jumpsOf(points, switches);
-    const marks = this.groups.flatMap((group) => group.marks);
-    const top = (of: (m: Mark) => number, least: number) => 1.1 * Math.max(least, ...marks.map(of));
-    this.plot.batch(() => {
-      this.plot.setScale("x", { min: 0, max: top((m) => m.rate, 1) });
-      this.plot.setScale("y", { min: 0, max: top((m) => m.p99, 1e-4) });
-    });
-    this.plot.redraw(false, true);
-    byId("scatter-note").textContent = marks.length === 0 ? "No calls yet." : `${marks.length} seconds with calls; switches: ${this.jumps.length}.`;
-    const rows = rowsOf(this.groups).map((cells, i) => element("tr", {}, ...cells.map((cell, column) => (column === 0 ? element("td", {}, element("span", { class: `swatch config-${Math.min(i, MAX_CONFIGS)} shape-${i % shapes.length}` }), cell) : element("td", {}, cell)))));
+    const groups = byConfig(points), jumps = jumpsOf(points, switches);
+    this.view.show(scatterChart(groups, jumps));
+    const seconds = groups.reduce((sum, group) => sum + group.marks.length, 0);
+    byId("scatter-note").textContent = seconds === 0 ? "No calls yet." : `${seconds} seconds with calls; switches: ${jumps.length}.`;
+    const rows = rowsOf(groups).map((cells, i) => element("tr", {}, ...cells.map((cell, column) => element("td", {}, ...(column === 0 ? [pointSwatch(colorOf(i), i)] : []), cell))));
     replace(this.table, head("Config", "Seconds", "Requests/s", "p99, median", "p99, highest"), element("tbody", {}, ...rows));
-  }
-
-  private make(): uPlot {
-    const text = colorOf("--dim"), grid = { stroke: colorOf("--grid"), width: 1 }, ticks = { stroke: colorOf("--line") };
-    const axis = { stroke: text, grid, ticks, labelFont: "12px system-ui, sans-serif", labelSize: 18 };
-    return new uPlot({
-      width: Math.max(200, this.parent.clientWidth),
-      height: HEIGHT,
-      scales: { x: { time: false, auto: false }, y: { auto: false } },
-      axes: [
-        { ...axis, label: "requests a second", size: 32, values: (_, splits) => splits.map(count) },
-        { ...axis, label: "p99", size: 64, values: (_, splits) => splits.map(time) },
-      ],
-      series: [{}, {}],
-      legend: { show: false },
-      cursor: { show: false },
-      hooks: { draw: [(plot) => this.draw(plot)] },
-    }, [[], []], this.parent);
-  }
-
-  private draw(plot: uPlot): void {
-    const { ctx } = plot, scale = devicePixelRatio;
-    const place = (mark: Mark): [number, number] => [plot.valToPos(mark.rate, "x", true), plot.valToPos(mark.p99, "y", true)];
-    ctx.save();
-    this.groups.forEach(({ marks }, i) => {
-      ctx.fillStyle = colorOf(colorName(i));
-      ctx.beginPath();
-      for (const mark of marks) {
-        const [x, y] = place(mark);
-        ctx.moveTo(x + SIZE * scale, y);
-        shapes[i % shapes.length]!(ctx, x, y, SIZE * scale);
-      }
-      ctx.fill();
-    });
-    ctx.strokeStyle = ctx.fillStyle = colorOf("--text");
-    ctx.lineWidth = 1.3 * scale;
-    ctx.font = `${11 * scale}px system-ui, sans-serif`;
-    for (const { from, to, config } of this.jumps) this.arrow(ctx, place(from), place(to), config, plot.bbox.left + plot.bbox.width);
-    ctx.restore();
-  }
-
-  private arrow(ctx: CanvasRenderingContext2D, [x1, y1]: [number, number], [x2, y2]: [number, number], text: string, right: number): void {
-    const scale = devicePixelRatio, toward = Math.atan2(y2 - y1, x2 - x1), tip = 7 * scale;
-    ctx.beginPath();
-    ctx.moveTo(x1, y1);
-    ctx.lineTo(x2, y2);
-    for (const side of [-0.45, 0.45]) ctx.moveTo(x2, y2), ctx.lineTo(x2 - tip * Math.cos(toward + side), y2 - tip * Math.sin(toward + side));
-    ctx.stroke();
-    ctx.fillText(text, Math.min(x2 + 6 * scale, right - ctx.measureText(text).width), y2 - 6 * scale);
   }
 }

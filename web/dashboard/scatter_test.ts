@@ -10,7 +10,7 @@ const to = (at: number, config: string, instance = "cart") => ({ at, instance, f
 test("points are by config, without seconds that had no calls", () => {
   const groups = byConfig([point(1, "SIB1"), point(2, "SIB1", null), point(3, "SIB1", 0.002, 0), point(4, "FIB1"), point(5, "SIB1", 0.003, 300)]);
   assert.deepEqual(groups.map((g) => [g.config, g.marks.map((m) => m.at)]), [["SIB1", [1, 5]], ["FIB1", [4]]]);
-  assert.deepEqual(rowsOf(groups)[0], ["SIB1", "2", "100 to 300", "3.00 ms", "3.00 ms"]);
+  assert.deepEqual(rowsOf(groups)[0], ["SIB1", "2", "100 to 300", "3 ms", "3 ms"]);
 });
 
 test("the number of configs is bounded", () => {

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { chromium } from "playwright-core";
+import { launch } from "./kit.mjs";
 
 const minutes = Number(process.argv[2] ?? 60);
 const PACE = 40;
@@ -55,7 +55,7 @@ const server = createServer((request, reply) => {
 }).listen(0, "127.0.0.1");
 await new Promise((resolve) => server.once("listening", resolve));
 
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--no-first-run"] });
+const browser = await launch();
 try {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   const said = [];
