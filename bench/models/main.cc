@@ -41,7 +41,7 @@ goes to standard output.
 
 Examples:
   models_bench --service fanout --quick                       # about a minute: that it works, not how fast
-  models_bench --service fanout --markdown fanout.md --json fanout.json --svg fanout.svg    # under 15 minutes
+  models_bench --service fanout --markdown fanout.md --json fanout.json    # under 15 minutes
   models_bench --service hdsearch --configs SIB1,SIP1,SDB1-16 --loads 100,500,80% --rounds 5
   models_bench --service hdsearch --data fashion-mnist
 
@@ -55,7 +55,6 @@ struct Flags : bench::CommonFlags {
   double seconds = 0;
   int outstanding = 64;
   bool all_pools = false;
-  std::string svg;
   tool::ApplicationOptions tiers;
 };
 
@@ -73,7 +72,6 @@ void AddFlags(CLI::App& app, Flags* f) {
   app.add_option("--outstanding", f->outstanding, "Requests under way at saturation")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_option("--svg", f->svg, "Write a plot of p99 over load here");
   app.add_option("--data", f->tiers.data,
                  "The data of the application [hdsearch: synthetic:N=20000,D=128; else as in its topology]");
   app.add_option("--leaves", f->tiers.leaves, "Leaves [4]")->check(CLI::Range(1, 64));
@@ -222,8 +220,7 @@ int RunBench(const Flags& flags) {
         absl::Status(status.code(), absl::StrCat(status.message(), "\nthe logs are in ", logs.path())));
   }
   const std::string markdown = ToMarkdown(results);
-  absl::Status written = session.Report(markdown, ToJson(results), markdown);
-  if (!flags.svg.empty()) written.Update(WriteFile(flags.svg, ToSvg(results)));
+  const absl::Status written = session.Report(markdown, ToJson(results), markdown);
   if (!written.ok()) return Fail(written);
   if (!status.ok()) return Fail(status);
   return AllWell(results) ? tool::kOk : tool::kFailed;

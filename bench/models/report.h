@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// report.h - the results as Markdown, as JSON and as a picture. Pure functions; partial results are
+// report.h - the results as Markdown and as JSON. Pure functions; partial results are
 // reported as far as they go.
 #pragma once
 
@@ -14,7 +14,5 @@ namespace curtail::models {
 std::string ToMarkdown(const Results& results);
 // Every round of every cell, and the medians.
 std::string ToJson(const Results& results);
-// p99 over the load, both logarithmic; a line a model.
-std::string ToSvg(const Results& results);
 
 }  // namespace curtail::models

@@ -118,38 +118,5 @@ TEST(BestPool, PrefersWhatIsNotSaturated) {
   EXPECT_FALSE(BestPool(results, Config::Parse("FIB1")->model, 0).has_value());
 }
 
-TEST(ToSvg, NamesEachModelAndLeavesSaturatedPointsHollow) {
-  Results results;
-  results.service = "<fanout>";
-  results.loads = {{.rate_per_s = 100}, {.rate_per_s = 8000}, {.outstanding = 4}};
-  for (const char* config : {"SIB1", "SDP1-4", "ADB1-2-2", "FIP1"}) {
-    Row& row = results.rows.emplace_back();
-    row.config = config;
-    row.model = Config::Parse(config)->model;
-    for (size_t load = 0; load < results.loads.size(); ++load) {
-      Measurement m;
-      m.p99_us = 400.0 + 300.0 * static_cast<double>(load);
-      m.saturated = load == 1 && row.config == "SIB1";
-      if (m.saturated) m.p99_us = 1e6;
-      row.cells.push_back({m});
-    }
-  }
-  const std::string svg = ToSvg(results);
-  for (const char* name :
-       {">SIB1</text>", ">SDP1-4</text>", ">ADB1-2-2</text>", ">FIP1</text>", "&lt;fanout&gt;",
-        "SIB1 at 8000/s: p99 1 s, saturated or generator-bound", "class=\"line sync dashed\""}) {
-    EXPECT_NE(svg.find(name), std::string::npos) << name;
-  }
-  const auto count = [&](const char* text) {
-    int found = 0;
-    for (size_t at = 0; (at = svg.find(text, at)) != std::string::npos; ++at) ++found;
-    return found;
-  };
-  EXPECT_EQ(count("<circle class=\"marker"), 4) << "two in-line models at two rates";
-  EXPECT_EQ(count("<rect class=\"marker"), 4);
-  EXPECT_EQ(count("hollow\""), 1);
-  EXPECT_NE(ToSvg(Results{}).find("nothing was measured"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace curtail::models

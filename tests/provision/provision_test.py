@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import sys
-import xml.etree.ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "tool"))
@@ -39,7 +38,7 @@ def result(tools):
 def test_threads(tools):
     """The clerk has too few threads: it is found, gets more, and the application serves more."""
     code, out, err = provision(tools, "--levers", "threads", "--threads", "4", "--qos", "p99<60ms", "--rps", "40",
-                               "--seconds", "0.4", "--bound", "25", "--time", "60s", "--svg", tools.path("p.svg"))
+                               "--seconds", "0.4", "--bound", "25", "--time", "60s", "--html", tools.path("p.html"))
     assert code == 0, code
     expect_no_escapes(out + err)
     document = result(tools)
@@ -51,7 +50,8 @@ def test_threads(tools):
     assert document["shares"]["door"] == document["start"]["door"], document["shares"]
     assert "clerk: calls wait" in out and "SDB1-1 -> SDB1-2" in out, out
     assert f"clerk: {{config: {document['shares']['clerk']['config']}}}" in overlay(tools), overlay(tools)
-    xml.etree.ElementTree.parse(tools.path("p.svg"))
+    with open(tools.path("p.html"), encoding="utf-8") as file:
+        assert '"kind": "provision"' in file.read()
     expect_nothing_left()
     # What it wrote is what `curtail up` takes.
     code, out, _ = tools.run("up", DESK, "--overlay", tools.path("overlay.yaml"), "--dry-run")

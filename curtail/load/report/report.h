@@ -3,7 +3,7 @@
 // report.h - load plans and results as text for people and as JSON for programs.
 //
 // docs/load.md explains each line and key. Pure functions, but for ThisOrigin() and WriteFile();
-// any thread. Other forms: report_html.h, report_hgrm.h; back from JSON: report_read.h.
+// any thread. Other forms: report_page.h, report_hgrm.h; back from JSON: report_read.h.
 #pragma once
 
 #include <optional>

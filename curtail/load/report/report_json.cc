@@ -6,7 +6,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
@@ -31,7 +33,8 @@ using internal::Json;
 
 double Sec(Nanos t) { return static_cast<double>(t.count()) / 1e9; }
 
-constexpr size_t kMaxLine = 120;  // of the text
+constexpr size_t kMaxLine = 120;        // of the text
+constexpr double kStepsPerDecade = 24;  // of the spectrum
 
 Json OptionalNumber(const std::optional<double>& number) { return number ? Json(*number) : Json(nullptr); }
 Json OptionalUs(const std::optional<Nanos>& t) { return t ? Json(InMicros(*t)) : Json(nullptr); }
@@ -55,11 +58,60 @@ Json LatencyJson(const Histogram& h, double neighbours) {
   json["ci95"] = {{"p50", IntervalJson(h, 50, neighbours)},
                   {"p99", IntervalJson(h, 99, neighbours)},
                   {"p99_9", IntervalJson(h, 99.9, neighbours)}};
+  json["ci95_samples"] = {{"p50", SamplesForInterval95(50, neighbours)},
+                          {"p99", SamplesForInterval95(99, neighbours)},
+                          {"p99_9", SamplesForInterval95(99.9, neighbours)}};
   Json buckets = Json::array();
   for (const Histogram::Bucket& b : h.Buckets())
     buckets.push_back({InMicros(b.low), InMicros(b.high), b.count});
   json["buckets"] = std::move(buckets);
   return json;
+}
+
+// 1 / (1 - percentile) of the spectrum of so many samples: evenly in its logarithm, up to the last sample.
+std::vector<double> TailSteps(uint64_t samples) {
+  std::vector<double> steps;
+  if (samples == 0) return steps;
+  const auto last = static_cast<double>(samples);
+  for (int k = 0; std::pow(10, k / kStepsPerDecade) < last; ++k)
+    steps.push_back(std::round(1e3 * std::pow(10, k / kStepsPerDecade)) / 1e3);
+  steps.push_back(last);
+  return steps;
+}
+
+double PercentAt(double step) { return 100 * (1 - 1 / step); }
+
+// The whole distribution, in columns: a run has a hundred steps and more.
+Json SpectrumJson(const Histogram& h, double neighbours) {
+  const std::vector<double> steps = TailSteps(h.count());
+  Json latency = Json::array(), low = Json::array(), high = Json::array();
+  for (double step : steps) {
+    const ValueInterval ci = PercentileInterval95(h, PercentAt(step), neighbours);
+    latency.push_back(InMicros(h.Percentile(PercentAt(step))));
+    low.push_back(OptionalUs(ci.low));
+    high.push_back(OptionalUs(ci.high));
+  }
+  return {{"tail", steps}, {"latency_us", latency}, {"low_us", low}, {"high_us", high}};
+}
+
+// Where the median over the valid runs is, up to the samples that each of them has. Null below six runs.
+Json MedianSpectrumJson(const LoadReport& report) {
+  std::vector<const Histogram*> runs;
+  for (const LoadResult& run : report.runs) {
+    if (run.valid()) runs.push_back(&run.all);
+  }
+  const auto fewer = [](const Histogram* a, const Histogram* b) { return a->count() < b->count(); };
+  const std::vector<double> steps = TailSteps((*std::min_element(runs.begin(), runs.end(), fewer))->count());
+  Json low = Json::array(), high = Json::array();
+  for (double step : steps) {
+    std::vector<double> values;
+    for (const Histogram* h : runs) values.push_back(InMicros(h->Percentile(PercentAt(step))));
+    const std::optional<Interval> ci = MedianInterval(values, 0.95);
+    if (!ci) return nullptr;
+    low.push_back(ci->low);
+    high.push_back(ci->high);
+  }
+  return {{"tail", steps}, {"low_us", low}, {"high_us", high}};
 }
 
 Json PlanJson(const LoadPlan& p) {
@@ -139,6 +191,7 @@ void AddRun(const LoadResult& r, Json& json) {
                         {"success", LatencyJson(r.success, r.neighbours())},
                         {"failure", LatencyJson(r.failure, r.neighbours())}};
   if (!r.since_sent.empty()) json["latency_us"]["since_sent"] = LatencyJson(r.since_sent, r.neighbours());
+  json["spectrum"] = SpectrumJson(r.all, r.neighbours());
   json["send_lag_us"] = LatencyJson(r.send_lag, 0);
   json["generator"] = GeneratorJson(r);
   json["checks"] = ChecksJson(r.checks);
@@ -167,6 +220,7 @@ Json BetweenRunsJson(const LoadReport& report) {
                         {"median_ci95", RangeJson(s.median_interval)},
                         {"mean_ci95", RangeJson(s.mean_interval)}};
   }
+  json["spectrum"] = MedianSpectrumJson(report);
   return json;
 }
 

@@ -123,7 +123,7 @@ The overlay is written after every step that is kept, so Ctrl-C leaves what was 
 Examples:
   curtail provision social                                   # writes social-provisioned.yaml
   curtail up social --overlay social-provisioned.yaml
-  curtail provision social --time 3m --json social.json --svg social.svg
+  curtail provision social --time 3m --json social.json --html social.html
   curtail provision hdsearch --levers threads --config SDB1-1 --qos 'p99<20ms'
   curtail provision ./shop.yaml --method shop.Front/Read --data '{"user": "ann"}'
 

@@ -137,7 +137,7 @@ CLI::App* AddProvision(CLI::App& app, ProvisionFlags* f) {
   command->add_option("--seed", f->load.seed, "Of the arrivals")->capture_default_str();
   command->add_option("-o,--out", f->out, "The overlay [APP-provisioned.yaml]");
   command->add_option("--json", f->json, "Write the result here as JSON; - is the standard output");
-  command->add_option("--svg", f->svg, "Draw load over CPUs here");
+  command->add_option("--html", f->html, "Write a report with charts here");
   AddTopologyFlags(*command, &f->changes);
   command->add_option("--start-timeout", f->start_timeout, "For a service to be ready")
       ->capture_default_str();

@@ -15,10 +15,10 @@
 #include "curtail/adapt/verification.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/report/report.h"
+#include "curtail/load/report/report_page.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/compare/compare_plan.h"
-#include "tools/curtail/compare/policy_html.h"
 #include "tools/curtail/compare/policy_report.h"
 #include "tools/curtail/compare/policy_trial.h"
 #include "tools/curtail/train/profile_file.h"
@@ -227,7 +227,7 @@ int ReportComparison(const PolicyComparison& comparison, const std::string& json
   console.Print(PolicyTables(comparison, console));
   absl::Status written;
   if (!json.empty()) written.Update(WriteFile(json, PolicyComparisonJson(comparison)));
-  if (!html.empty()) written.Update(WriteFile(html, PolicyHtml(comparison)));
+  if (!html.empty()) written.Update(WriteFile(html, ReportPage(PolicyComparisonJson(comparison))));
   if (!written.ok()) {
     console.Error(std::string(Message(written)), "free some space, or write elsewhere");
     return kFailed;

@@ -14,6 +14,7 @@
 #include "tools/curtail/compare/policy_judge.h"
 #include "tools/curtail/compare/policy_report.h"
 #include "tools/curtail/compare/policy_summary.h"
+#include "tools/curtail/compare/policy_tables.h"
 
 namespace curtail::tool {
 namespace {
@@ -33,12 +34,27 @@ Json PhaseJson(const Phase& phase) {
           {"steady", phase.steady}};
 }
 
+// The corners of the load; two at one time make a step.
+Json RateJson(const RateCurve& curve) {
+  Json at = Json::array(), rate = Json::array();
+  const auto add = [&](double seconds, double per_ns) {
+    at.push_back(seconds);
+    rate.push_back(std::max(0.0, per_ns * 1e9));
+  };
+  for (const RateCurve::Piece& piece : curve.pieces()) {
+    add(InSeconds(piece.start), piece.per_ns);
+    add(InSeconds(piece.start) + piece.length_ns / 1e9, piece.per_ns + piece.slope * piece.length_ns);
+  }
+  return {{"at_s", at}, {"per_s", rate}};
+}
+
 Json ScenarioJson(const Scenario& scenario) {
   Json json = {{"name", scenario.name},
                {"text", scenario.text},
                {"warmup_s", InSeconds(scenario.warmup)},
                {"length_s", InSeconds(scenario.curve.length())},
                {"expected_requests", scenario.curve.total()}};
+  json["rate"] = RateJson(scenario.curve);
   json["phases"] = Json::array();
   for (const Phase& phase : scenario.phases) json["phases"].push_back(PhaseJson(phase));
   return json;
@@ -146,6 +162,21 @@ const char* NameOf(Standing standing) {
   return "unknown";
 }
 
+Json TableJson(const ReportTable& table) {
+  Json json = {{"title", table.title},
+               {"text", table.text},
+               {"corner", table.corner},
+               {"columns", table.columns},
+               {"rows", Json::array()}};
+  for (const ReportRow& row : table.rows) {
+    Json cells = Json::array();
+    for (const ReportCell& cell : row.cells)
+      cells.push_back({{"text", cell.text}, {"range", cell.range}, {"standing", NameOf(cell.standing)}});
+    json["rows"].push_back({{"name", row.name}, {"cells", cells}});
+  }
+  return json;
+}
+
 Json SpreadJson(const std::optional<RoundSpread>& spread) {
   if (!spread) return nullptr;
   return {{"median", spread->median},
@@ -228,6 +259,8 @@ std::string PolicyComparisonJson(const PolicyComparison& c) {
                {"caveats", Caveats(c)}};
   json["scenarios"] = Json::array();
   for (const Scenario& scenario : c.scenarios) json["scenarios"].push_back(ScenarioJson(scenario));
+  json["tables"] = Json::array();
+  for (const ReportTable& table : ReportTables(c)) json["tables"].push_back(TableJson(table));
   json["judgements"] = JudgementsJson(c);
   json["costs"] = CostsJson(c);
   json["summary"] = SummaryJson(c);

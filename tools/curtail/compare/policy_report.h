@@ -3,7 +3,7 @@
 // policy_report.h - a comparison of policies as text for people and as JSON for programs. Pure functions;
 // any thread.
 //
-// The HTML form is in policy_html.h; what is compared with what, in policy_summary.h.
+// ReportPage() shows the JSON; what is compared with what, in policy_summary.h.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // policy_tables.h - what the tables of a comparison of policies say, before they become text or
-// HTML.
+// JSON.
 //
 // Plain values and pure functions; any thread.
 #pragma once

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "curtail/load/report/report_csv.h"
 #include "curtail/load/report/report_hgrm.h"
-#include "curtail/load/report/report_html.h"
+#include "curtail/load/report/report_page.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 
@@ -55,7 +55,7 @@ absl::Status WriteResults(const LoadFlags& flags, const LoadReport& report, cons
     if (!path.empty()) first.Update(WriteResult(path, content(), console));
   };
   write(flags.json, [&] { return ReportJson(report, origin); });
-  write(flags.html, [&] { return ReportHtml(report, origin); });
+  write(flags.html, [&] { return ReportPage(ReportJson(report, origin)); });
   write(flags.hgrm, [&] { return ReportHgrm(report); });
   write(flags.csv, [&] { return ReportCsv(report); });
   return first;

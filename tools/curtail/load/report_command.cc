@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "curtail/load/report/report.h"
 #include "curtail/load/report/report_hgrm.h"
-#include "curtail/load/report/report_html.h"
+#include "curtail/load/report/report_page.h"
 #include "curtail/load/report/report_read.h"
 #include "tools/curtail/cli/exit_code.h"
 
@@ -33,7 +33,7 @@ int RunReport(const ReportFlags& flags, Console& console) {
     return kBadConfig;
   }
   absl::Status written;
-  if (!flags.html.empty()) written.Update(WriteFile(flags.html, ReportHtml(*report, origin)));
+  if (!flags.html.empty()) written.Update(WriteFile(flags.html, ReportPage(ReportJson(*report, origin))));
   if (!flags.hgrm.empty()) written.Update(WriteFile(flags.hgrm, ReportHgrm(*report)));
   if (!written.ok()) {
     console.Error(std::string(written.message()), "free some space, or write elsewhere");

@@ -73,7 +73,7 @@ TEST_F(ReportCommands, ReportPrintsOrWritesWhatAFileHolds) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(RunReport({.file = file, .html = html, .hgrm = hgrm}, console_), kOk);
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
-  EXPECT_THAT(Read(html), HasSubstr("Load test of /a.B/C"));
+  EXPECT_THAT(Read(html), HasSubstr("\"/a.B/C\""));
   EXPECT_THAT(Read(hgrm), HasSubstr("Total count    =         5000]"));
 }
 

@@ -17,6 +17,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/exec/config.h"
 #include "curtail/load/report/report.h"
+#include "curtail/load/report/report_page.h"
 #include "curtail/load/report/threshold.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
@@ -51,7 +52,7 @@ struct ProvisionPlan {
   Nanos within{0};
   Nanos time{0};
   Nanos start_timeout{0};
-  std::string out, json, svg;  // absolute
+  std::string out, json, html;  // absolute
 
   bool cpu() const {
     return std::find(options.levers.begin(), options.levers.end(), Lever::kCpu) != options.levers.end();
@@ -152,8 +153,8 @@ absl::StatusOr<ProvisionPlan> PlanOf(const ProvisionFlags& flags, Console& conso
   }
   plan.out = Absolute(flags.out.empty() ? plan.topology.application + "-provisioned.yaml" : flags.out);
   plan.json = flags.json == "-" ? flags.json : Absolute(flags.json);
-  plan.svg = Absolute(flags.svg);
-  for (const std::string& path : {plan.out, plan.json, plan.svg}) status.Update(CheckWritable(path));
+  plan.html = Absolute(flags.html);
+  for (const std::string& path : {plan.out, plan.json, plan.html}) status.Update(CheckWritable(path));
   if (!status.ok()) return status;
   return plan;
 }
@@ -327,8 +328,9 @@ int Provision(const ProvisionFlags& flags, const ProvisionPlan& plan, Deployment
   const ProvisionReport report = provisioning.Report();
   if (!report.rounds.empty()) console.Print(ProvisionText(report));
   absl::Status written;
-  if (!plan.json.empty()) written.Update(console.DeliverTo(plan.json, ProvisionJson(report, origin)));
-  if (!plan.svg.empty()) written.Update(WriteFile(plan.svg, ProvisionSvg(report)));
+  const std::string json = ProvisionJson(report, origin);
+  if (!plan.json.empty()) written.Update(console.DeliverTo(plan.json, json));
+  if (!plan.html.empty()) written.Update(WriteFile(plan.html, ReportPage(json)));
   console.Print(absl::StrCat("overlay        ", plan.out, "\n"));
   if (!ran.ok()) return Fail(console, ran);
   if (!written.ok()) return Fail(console, written);

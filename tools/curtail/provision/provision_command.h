@@ -31,7 +31,7 @@ struct ProvisionFlags {
   std::string start_timeout = "2m";
   std::string out;  // empty: APP-provisioned.yaml
   std::string json;
-  std::string svg;
+  std::string html;
   std::string command;  // the command line, without secrets
   bool dry_run = false;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// provision_report.h - what provisioning came to: tables, JSON, an overlay of the topology and a picture. Pure functions.
+// provision_report.h - what provisioning came to: tables, JSON and an overlay of the topology. Pure functions.
 #pragma once
 
 #include <optional>
@@ -35,8 +35,6 @@ std::string RoundText(const ProvisionReport& report, size_t round);
 std::string ProvisionText(const ProvisionReport& report);
 // One JSON object, as provision.schema.json describes it; ends with a newline.
 std::string ProvisionJson(const ProvisionReport& report, const ReportOrigin& origin);
-// The loads over the CPU time that was shared out, as a file.
-std::string ProvisionSvg(const ProvisionReport& report);
 // The file for `curtail up --overlay`: `kept`, as far as it differs from `topology`, under comments that say where it is from.
 std::string OverlayYaml(const ProvisionReport& report, const Topology& topology, const std::string& command);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables, the overlay and the picture of a made-up provisioning, and its JSON, which tests/schema checks by its schema.
+// The tables and the overlay of a made-up provisioning, and its JSON, which tests/schema checks by its schema.
 #include "tools/curtail/provision/provision_report.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,6 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-using testing::Not;
 
 ProvisionReport Report() {
   ProvisionReport report{.application = "shop", .qos = "p99<50ms"};
@@ -112,15 +111,6 @@ TEST(ProvisionReport, TheJsonIsAsItsSchemaSays) {
   ProvisionReport nothing{.application = "shop", .qos = "p99<50ms"};
   nothing.end = ProvisionEnd::kInterrupted;
   KeepForSchemaTest("provision-nothing", ProvisionJson(nothing, {}));
-}
-
-TEST(ProvisionReport, ThePictureNamesTheStepsThatHelped) {
-  const std::string svg = ProvisionSvg(Report());
-  EXPECT_THAT(svg, HasSubstr("<svg"));
-  EXPECT_THAT(svg, HasSubstr("+ front"));
-  EXPECT_THAT(svg, Not(HasSubstr("+ cart")));
-  EXPECT_THAT(svg, HasSubstr("the same CPUs in equal shares"));
-  EXPECT_THAT(ProvisionSvg({.application = "shop", .qos = "p99<50ms"}), HasSubstr("no load was within"));
 }
 
 }  // namespace

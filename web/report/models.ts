@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// models.ts - p99 over load of the threading models, as models_bench writes its results with --json.
+//
+// Color is the family, the dash is the reception (block solid, poll dashed), the marker is the execution (in-line circle, dispatch square). A
+// point that is saturated or generator-bound is hollow.
+import { highest, logAxis, lowestAbove0, type Chart, type Line, type Marker } from "../common/chart";
+import { count, time } from "../common/format";
+
+interface Cell {
+  loop: "open" | "closed";
+  rate_per_s?: number;
+  p99_us?: { median: number };
+  saturated?: boolean;
+  generator_bound?: boolean;
+}
+
+export interface Models {
+  benchmark: "models";
+  service: string;
+  configs: { model: string; config: string; cells: Cell[] }[];
+}
+
+const COLORS: Record<string, string> = { S: "var(--color-0)", A: "var(--color-1)", F: "var(--color-2)" };
+export const MODELS_NOTE = "blue sync, orange async, green fiber; solid block, dashed poll; circle in-line, square dispatch; hollow generator-bound or saturated";
+
+interface Best {
+  config: string;
+  rate: number;
+  p99: number; // s
+  saturated: boolean;
+  hollow: boolean;
+}
+
+// Of the pools of a model, at each rate: the one with the lowest p99; a saturated one only when all are.
+function bestOf(pools: Models["configs"]): Best[] {
+  return (pools[0]?.cells ?? []).flatMap((_, i) => {
+    const measured = pools.flatMap(({ config, cells }): Best[] => {
+      const { loop, rate_per_s: rate = 0, p99_us, saturated = false, generator_bound = false } = cells[i] ?? { loop: "closed" };
+      return loop === "open" && p99_us && p99_us.median > 0 ? [{ config, rate, p99: p99_us.median / 1e6, saturated, hollow: saturated || generator_bound }] : [];
+    });
+    return measured.sort((a, b) => Number(a.saturated) - Number(b.saturated) || a.p99 - b.p99).slice(0, 1);
+  });
+}
+
+// Null where nothing was measured.
+export function modelsChart({ service, configs }: Models): Chart | null {
+  const lines: Line[] = [], markers: Marker[] = [], shown: Best[] = [];
+  for (const model of new Set(configs.map((row) => row.model))) {
+    const pools = configs.filter((row) => row.model === model), best = bestOf(pools), color = COLORS[model[0]!] ?? "var(--color-6)";
+    if (best.length === 0) continue;
+    shown.push(...best);
+    lines.push({ name: pools.length === 1 ? pools[0]!.config : model, color, points: best.map((b) => [b.rate, b.p99]), ...(model[2] === "P" ? { style: "dashed" } : {}) });
+    markers.push(...best.map((b) => ({ at: [b.rate, b.p99] as const, color, shape: model[1] === "D" ? 1 : 0, hollow: b.hollow, title: `${b.config} at ${b.rate}/s: p99 ${time(b.p99)}${b.hollow ? ", saturated or generator-bound" : ""}` })));
+  }
+  if (lines.length === 0) return null;
+  const rates = shown.map((b) => b.rate), p99s = shown.map((b) => b.p99), sustained = highest(shown.filter((b) => !b.saturated).map((b) => b.p99));
+  // The tails of saturated cells depend on the length of the run only, so they do not stretch the scale.
+  const top = sustained > 0 ? Math.min(2 * sustained, highest(p99s)) : highest(p99s);
+  return {
+    label: `${service}: p99 over load by threading model`,
+    x: logAxis("offered load, requests a second (points on the top edge are off the scale)", lowestAbove0(rates), highest(rates), count),
+    y: logAxis("p99", lowestAbove0(p99s), top, time),
+    height: 520,
+    lines,
+    markers,
+    namesAtEnd: true,
+  };
+}
