@@ -15,9 +15,7 @@ class PriorityOrder final : public Order {
   void Append(TaskList& tasks) override {
     TaskList admitted;
     while (Task* task = tasks.Pop()) {
-      const TaskKind* const kind = task->kind();
-      const bool goes_on = kind != nullptr && kind->goes_on;
-      if (goes_on || limit_.Admit(task->priority(), task->queued_at(), order_->size())) {
+      if (limit_.Admit(task->priority(), task->queued_at(), order_->size())) {
         admitted.Push(task);
       } else {
         task->set_order_note(0);

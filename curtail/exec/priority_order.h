@@ -10,9 +10,8 @@
 
 namespace curtail {
 
-// Requests that `limit` admits wait in `order`. Others come out at once, shed. What goes on
-// (TaskKind::goes_on) is always admitted. The limit outlives the order. Allocates nothing after
-// this call.
+// Requests that `limit` admits wait in `order`. Others come out at once, shed. The limit outlives
+// the order. Allocates nothing after this call.
 std::unique_ptr<Order> MakePriorityOrder(PriorityLimit* limit, std::unique_ptr<Order> order);
 
 }  // namespace curtail

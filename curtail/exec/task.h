@@ -20,8 +20,6 @@ class TaskKind {
  public:
   // Immutable once there are tasks. The name is for people.
   std::string_view name = "tasks of one kind";
-  // Part of something that has begun: it may have to wait long, and is not given up for that.
-  bool goes_on = false;
 
   // True if such tasks sleep outside of curtail's waits: under "auto" each has a thread of its own.
   bool blocks() const { return blocks_.load(std::memory_order_relaxed); }

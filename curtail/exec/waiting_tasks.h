@@ -46,13 +46,13 @@ class WaitingTasks {
     if ((!sheds_ && !lifo_) || empty()) return nullptr;
     const Nanos waited = now - oldest_->queued_at();
     codel_.Look(waited, now);
-    if (!sheds_ || !codel_.Overdue(waited) || GoesOn(*oldest_)) return nullptr;
+    if (!sheds_ || !codel_.Overdue(waited)) return nullptr;
     oldest_->set_shed_reason(ShedReason::kOverdue);
     return TakeOldest();
   }
   // Takes the task whose turn it is. REQUIRES: there is one.
   Task* Take() {
-    Task* const task = lifo_ && codel_.stands() && !GoesOn(*oldest_) ? newest_ : oldest_;
+    Task* const task = lifo_ && codel_.stands() ? newest_ : oldest_;
     Remove(task);
     if (empty()) codel_.Emptied();
     return task;
@@ -71,10 +71,6 @@ class WaitingTasks {
   }
 
  private:
-  static bool GoesOn(Task& task) {
-    const TaskKind* const kind = task.kind();
-    return kind != nullptr && kind->goes_on;
-  }
   void Remove(Task* task) {
     (task->prev_ != nullptr ? task->prev_->next_ : oldest_) = task->next_;
     (task->next_ != nullptr ? task->next_->prev_ : newest_) = task->prev_;

@@ -21,14 +21,9 @@ constexpr QueueOptions kLifo{.mode = QueueMode::kLifo};
 
 class QueuedTask final : public Task {
  public:
-  explicit QueuedTask(TaskKind* kind) : kind_(kind) {}
   void Run(const WaitHint&) override {}
-  TaskKind* kind() override { return kind_; }
 
   int came_out = 0;
-
- private:
-  TaskKind* const kind_;
 };
 
 // One thread that takes tasks from an order, in time that the test counts.
@@ -38,7 +33,7 @@ class QueueScaffold {
 
   void Arrive(int count) {
     TaskList list;
-    for (int i = 0; i < count; ++i) list.Push(&tasks_.emplace_back(&kind));
+    for (int i = 0; i < count; ++i) list.Push(&tasks_.emplace_back());
     list.Stamp(now);
     order_->Append(list);
   }
@@ -55,7 +50,6 @@ class QueueScaffold {
   }
 
   TimePoint now = TimePoint() + std::chrono::hours(1);
-  TaskKind kind;
 
  private:
   std::unique_ptr<Order> order_;
@@ -125,20 +119,6 @@ TEST(WaitingTasks, TheNewestGoesFirstWhileTheQueueStands) {
   s.now += kMs;
   s.Arrive(1);
   EXPECT_EQ(s.WaitOf(s.Take()), kMs) << "the oldest again";
-}
-
-TEST(WaitingTasks, WhatGoesOnIsNotShed) {
-  QueueScaffold s({.shed = ShedMode::kCodel, .mode = QueueMode::kLifo});
-  s.kind.goes_on = true;
-  int shed = 0;
-  Overload(s, 1000, &shed);
-  EXPECT_EQ(shed, 0);
-  Nanos before = Nanos::max();
-  while (s.ready() > 0) {
-    const Nanos waited = s.WaitOf(s.Take());
-    EXPECT_LE(waited, before) << "nor passed over";
-    before = waited;
-  }
 }
 
 TEST(WaitingTasks, ChecksItsOptions) {

@@ -55,7 +55,7 @@ TEST_P(LateHandlerTest, ACoroutineIsAnsweredDeadlineExceeded) {
 
 TEST_P(LateHandlerTest, AStraightLineHandlerIsAnsweredDeadlineExceeded) {
   Serve(internal::StraightLineMethod<StringValue, StringValue>(
-      "Run", MethodHandler::Kind::kUnary, /*never_waits=*/true,
+      "Run", /*never_waits=*/true,
       [](Context& ctx, const StringValue& in, StringValue*) { return GivesUp(ctx, IsLate(in)); }));
   ExpectBoth();
 }
@@ -74,30 +74,9 @@ TEST_P(LateHandlerTest, AStreamIsAnsweredDeadlineExceeded) {
   }
 }
 
-TEST(LateHandler, OfAMethodOfEachMessageIsAnsweredDeadlineExceeded) {
-  ServerOptions options;
-  options.config = *Config::Parse("SDB1-2");
-  std::vector<std::unique_ptr<Service>> services;
-  services.push_back(std::make_unique<OneMethod>(internal::StraightLineMethod<StringValue, StringValue>(
-      "Run", MethodHandler::Kind::kEachMessage, /*never_waits=*/true,
-      [](Context& ctx, const StringValue& in, StringValue*) { return GivesUp(ctx, IsLate(in)); })));
-  const auto server = *Server::Start(std::move(options), std::move(services));
-  Client client;
-  Channel channel(&client, server->addresses()[0]);
-  for (const bool late : {true, false}) {
-    Context ctx(kMaxTestWait);
-    auto call = internal::OpenStream(ctx, channel, kRun.path);
-    EXPECT_TRUE(call->Write(Text(late ? "late" : "early").SerializeAsString()));
-    std::string none;
-    EXPECT_FALSE(call->Read(&none));
-    const absl::Status status = call->Finish();
-    late ? ExpectTheDeadline(status) : ExpectTheHandlersOwn(status);
-  }
-}
-
 TEST(LateHandler, OfTheSameProcessIsAnsweredDeadlineExceeded) {
   OneMethod service(internal::StraightLineMethod<StringValue, StringValue>(
-      "Run", MethodHandler::Kind::kUnary, /*never_waits=*/true,
+      "Run", /*never_waits=*/true,
       [](Context& ctx, const StringValue& in, StringValue*) { return GivesUp(ctx, IsLate(in)); }));
   InProcess here("here");
   ASSERT_TRUE(here.Serve(service).ok());

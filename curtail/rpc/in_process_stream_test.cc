@@ -52,7 +52,7 @@ class StraightStreams final : public Service {
           return stream.status();
         }));
     handlers.push_back(internal::StraightLineMethod<StringValue, StringValue>(
-        "One", MethodHandler::Kind::kUnary, /*never_waits=*/true,
+        "One", /*never_waits=*/true,
         [](Context&, const StringValue&, StringValue*) { return absl::OkStatus(); }));
     return handlers;
   }

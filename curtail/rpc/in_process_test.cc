@@ -62,8 +62,7 @@ class InProcessTest : public MidTier {
       add("Deeper",
           [this](Context& ctx, const StringValue& in, StringValue*) { return test_->Deeper(ctx, in); });
       handlers.push_back(internal::StraightLineMethod<StringValue, StringValue>(
-          "Straight", MethodHandler::Kind::kUnary, /*never_waits=*/true,
-          [](Context&, const StringValue& in, StringValue* out) {
+          "Straight", /*never_waits=*/true, [](Context&, const StringValue& in, StringValue* out) {
             out->set_value(in.value() + "-");
             return absl::OkStatus();
           }));
@@ -214,8 +213,7 @@ TEST_P(InProcessTest, ALoopOfCallsNeedsNoStack) {
 TEST_P(InProcessTest, StraightLineHandlersWaitForSeveral) {
   if (std::string_view(GetParam()).starts_with("A")) return;  // they run under the other models
   MethodHandler handler = internal::StraightLineMethod<StringValue, StringValue>(
-      "Run", MethodHandler::Kind::kUnary, false,
-      [this](Context& ctx, const StringValue& in, StringValue* out) -> absl::Status {
+      "Run", false, [this](Context& ctx, const StringValue& in, StringValue* out) -> absl::Status {
         auto both = AwaitAllOk(ctx, Ask(&here_, kHere, in), Ask(&leaf_channel_, kEcho, in));
         if (!both.ok()) return both.status();
         out->set_value(std::get<0>(*both).value() + std::get<1>(*both).value());

@@ -70,8 +70,6 @@ class Gateway final : public ClientInterceptor {
   Log* const log_;
 };
 
-const auto kModelsThatWait =
-    testing::Values("SIB1", "SIP1", "SDB1-2", "SDP1-2", "FIB1", "FIP1", "FDB1-2", "FDP1-2");
 const auto kModels = testing::Values("SIB1", "SIP1", "SDB1-2", "SDP1-2", "AIB1-1", "AIP1-1", "ADB1-2-2",
                                      "ADP1-2-2", "FIB1", "FIP1", "FDB1-2", "FDP1-2");
 
@@ -169,34 +167,6 @@ TEST_P(InterceptorTest, StandAroundStreams) {
     EXPECT_TRUE(dropped.Write(Text("a")) && dropped.Read(&back));
   }
   EXPECT_EQ(log_.Await(11).back(), "first after /test.Mid/Run CANCELLED");
-}
-
-// Such a handler is for S and F models.
-class EachMessageInterceptorTest : public InterceptorTest {};
-INSTANTIATE_TEST_SUITE_P(Models, EachMessageInterceptorTest, kModelsThatWait, ModelName);
-
-TEST_P(EachMessageInterceptorTest, StandAroundACallWhoseMessagesAreRequests) {
-  interceptors_ = {&first_};
-  Serve({.name = "Run",
-         .kind = MethodHandler::Kind::kEachMessage,
-         .handler = internal::UnaryHandler<StringValue, StringValue>(
-             [](Context&, const StringValue& in, StringValue* out) {
-               *out = in;
-               return absl::OkStatus();
-             })});
-  const auto run = [&](const char* refuse) {
-    Context ctx(kMaxTestWait);
-    ctx.AddMetadata("x-refuse", refuse);
-    ClientStream<StringValue, StringValue> stream(OpenStream(ctx, *channel_, kRun.path));
-    StringValue back;
-    for (int i = 0; i < 3 && stream.Write(Text("a")) && stream.Read(&back); ++i) {
-    }
-    return stream.Finish();
-  };
-  EXPECT_TRUE(run("nobody").ok());
-  EXPECT_THAT(log_.Await(2), ElementsAre("first before /test.Mid/Run none", "first after /test.Mid/Run OK"));
-  EXPECT_EQ(run("first").code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(log_.Await(3).back(), "first before /test.Mid/Run none");
 }
 
 TEST_P(InterceptorTest, OfAChannelStandAroundEachCall) {

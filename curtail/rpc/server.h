@@ -131,7 +131,8 @@ struct ServerOptions {
   std::vector<CallObserver*> observers;
   // Each call passes them before its handler (interceptor.h). They outlive the server.
   std::vector<ServerInterceptor*> interceptors;
-  // Serve grpc.health.v1.Health and server reflection (v1 and v1alpha).
+  // Serve grpc.health.v1.Health and server reflection (v1 and v1alpha). Reflection is a stream
+  // (stream.h); each version has 16 at once.
   bool health = true;
   bool reflection = true;
 };

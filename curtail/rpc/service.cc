@@ -33,11 +33,10 @@ Handler UnaryHandlerOf(const MessageTypes& types, AnyHandler method) {
   };
 }
 
-MethodHandler StraightLineMethodOf(std::string_view name, MethodHandler::Kind kind, bool never_waits,
-                                   const MessageTypes& types, AnyHandler method) {
+MethodHandler StraightLineMethodOf(std::string_view name, bool never_waits, const MessageTypes& types,
+                                   AnyHandler method) {
   MethodHandler handler;
   handler.name = name;
-  handler.kind = kind;
   handler.handler = UnaryHandlerOf(types, method);
   handler.never_waits = never_waits;
   handler.typed.accepts = types.accepts;

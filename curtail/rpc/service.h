@@ -78,10 +78,8 @@ using StreamStarter = std::function<void(Context& ctx, internal::MessageStream& 
                                          void (*done)(void*, absl::Status), void* arg)>;
 
 struct MethodHandler {
-  // The number of messages of a call. kEachMessage answers every message of a bidirectional stream
-  // with one message, in order, until the client ends the stream. An error status ends it. It needs
-  // no thread between messages, where a kStream may.
-  enum class Kind { kUnary, kEachMessage, kStream };
+  // The number of messages of a call: one each way, or any.
+  enum class Kind { kUnary, kStream };
 
   std::string name;  // "Query"
   Kind kind = Kind::kUnary;
@@ -192,8 +190,8 @@ AnyHandler AnyHandlerOf(F method) {
 
 // `types` is static.
 Handler UnaryHandlerOf(const MessageTypes& types, AnyHandler method);
-MethodHandler StraightLineMethodOf(std::string_view name, MethodHandler::Kind kind, bool never_waits,
-                                   const MessageTypes& types, AnyHandler method);
+MethodHandler StraightLineMethodOf(std::string_view name, bool never_waits, const MessageTypes& types,
+                                   AnyHandler method);
 
 // The handler of a method, called as method(ctx, const Request&, Reply*) -> absl::Status.
 template <class Request, class Reply, class F>
@@ -203,9 +201,8 @@ Handler UnaryHandler(F method) {
 
 // The same for generated code.
 template <class Request, class Reply, class F>
-MethodHandler StraightLineMethod(std::string_view name, MethodHandler::Kind kind, bool never_waits,
-                                 F method) {
-  return StraightLineMethodOf(name, kind, never_waits, kMessageTypes<Request, Reply>,
+MethodHandler StraightLineMethod(std::string_view name, bool never_waits, F method) {
+  return StraightLineMethodOf(name, never_waits, kMessageTypes<Request, Reply>,
                               AnyHandlerOf<Request, Reply>(std::move(method)));
 }
 

@@ -165,7 +165,7 @@ constexpr Base kStraightLine = {
 
 )",
     .handler = R"(  handlers.push_back(::curtail::internal::StraightLineMethod<$request$, $reply$>(
-      "$method$", ::curtail::MethodHandler::Kind::kUnary, never_waits_,
+      "$method$", never_waits_,
       [this](::curtail::Context& ctx, const $request$& request, $reply$* reply) {
         return this->$method$(ctx, request, reply);
       }));

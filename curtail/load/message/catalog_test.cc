@@ -32,6 +32,19 @@ constexpr Nanos kTimeout = std::chrono::seconds(20);
 
 std::string TextOf(const absl::Status& status) { return std::string(Message(status)); }
 
+// A method that answers each message of a stream.
+MethodHandler AnswersEach(std::string name, Handler answer) {
+  return internal::StreamMethod(
+      std::move(name),
+      [answer = std::move(answer)](Context& ctx, internal::MessageStream& stream) -> absl::Status {
+        for (std::string in, out; stream.Read(&in); out.clear()) {
+          if (absl::Status status = answer(ctx, in, &out); !status.ok()) return status;
+          if (!stream.Write(std::move(out))) break;
+        }
+        return stream.status();
+      });
+}
+
 // Sends back what it got; of a stream, each message. Reflection lists only methods that are served.
 class MirrorService final : public Service {
  public:
@@ -41,12 +54,11 @@ class MirrorService final : public Service {
       *reply = request;
       return absl::OkStatus();
     };
-    constexpr auto kEachMessage = MethodHandler::Kind::kEachMessage;
     return {{.name = "Send", .handler = mirror},
             {.name = "Seek", .handler = mirror},
-            {.name = "Watch", .kind = kEachMessage, .handler = mirror},
-            {.name = "Upload", .kind = kEachMessage, .handler = mirror},
-            {.name = "Chat", .kind = kEachMessage, .handler = mirror}};
+            AnswersEach("Watch", mirror),
+            AnswersEach("Upload", mirror),
+            AnswersEach("Chat", mirror)};
   }
 };
 
@@ -58,16 +70,15 @@ class FakeReflection final : public Service {
 
   std::string_view FullName() const override { return name_; }
   std::vector<MethodHandler> Handlers() override {
-    return {{.name = "ServerReflectionInfo",
-             .kind = MethodHandler::Kind::kEachMessage,
-             .handler = [this](Context&, std::string_view request, std::string* reply) {
-               int question = 0;
-               std::string argument;
-               internal::ForEachField(request, [&](int field, std::string_view bytes, uint64_t) {
-                 if (field > 1) question = field, argument = bytes;
-               });
-               return answer_(question, argument, reply);
-             }}};
+    return {
+        AnswersEach("ServerReflectionInfo", [this](Context&, std::string_view request, std::string* reply) {
+          int question = 0;
+          std::string argument;
+          internal::ForEachField(request, [&](int field, std::string_view bytes, uint64_t) {
+            if (field > 1) question = field, argument = bytes;
+          });
+          return answer_(question, argument, reply);
+        })};
   }
 
  private:

@@ -105,23 +105,6 @@ TEST_F(AdaptationTest, OnlineLearnsWithoutAProfile) {
   EXPECT_TRUE(server->Drain(Deadline::In(kMaxTestWait)).ok());
 }
 
-TEST_F(AdaptationTest, MessagesOfStreamsCount) {
-  const TempFile profile(TextOf(LowAndHigh("SIB1", "SDB1-4")));
-  ServerOptions options = Options("mutune");
-  options.profile = profile.path();
-  const auto server = Start(std::move(options), /*coroutine=*/true);
-  ASSERT_NE(server, nullptr);
-  Client client;
-  Channel channel(&client, server->addresses()[0]);
-  for (int i = 0; i < 10; ++i) {
-    std::string answer;
-    const absl::Status status = Call(channel, kEach, Join(i), &answer);
-    EXPECT_TRUE(status.ok()) << status;
-    EXPECT_EQ(answer, Join(i));
-  }
-  EXPECT_EQ(server->Sample().policy->arrivals, 10u);
-}
-
 TEST_F(AdaptationTest, IpiBlocksOrPollsByTheThreadsThatWait) {
   const auto server = Start(Options("ipi:SDB1-4"));
   ASSERT_NE(server, nullptr);

@@ -44,27 +44,16 @@ inline Profile LowAndHigh(std::string_view low, std::string_view high) {
                      {{low, 300, [](double) { return 100; }}, {high, 1e18, [](double) { return 500; }}});
 }
 
-inline constexpr Method<StringValue, StringValue> kEach{"/test.Echo/Each"};
-
-// Echo as a coroutine, for all models, and as a stream.
+// Echo as a coroutine, for all models.
 class CoroutineEcho final : public Service {
  public:
   std::string_view FullName() const override { return "test.Echo"; }
   std::vector<MethodHandler> Handlers() override {
     return {internal::CoroutineMethod<StringValue, StringValue>(
-                "Echo",
-                [](Context&, const StringValue& in, StringValue* out) -> Coroutine {
-                  out->set_value(in.value());
-                  co_return absl::OkStatus();
-                }),
-            {.name = "Each",
-             .kind = MethodHandler::Kind::kEachMessage,
-             .handler = internal::UnaryHandler<StringValue, StringValue>(
-                 [](Context&, const StringValue& in, StringValue* out) {
-                   out->set_value(in.value());
-                   return absl::OkStatus();
-                 }),
-             .never_waits = true}};
+        "Echo", [](Context&, const StringValue& in, StringValue* out) -> Coroutine {
+          out->set_value(in.value());
+          co_return absl::OkStatus();
+        })};
   }
 };
 

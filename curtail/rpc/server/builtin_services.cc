@@ -2,9 +2,11 @@
 #include "curtail/rpc/server/builtin_services.h"
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 #include "curtail/base/strings.h"
+#include "curtail/rpc/async_stream.h"
 #include "curtail/rpc/client/message_bytes.h"
 #include "google/protobuf/compiler/parser.h"
 #include "google/protobuf/descriptor.h"
@@ -149,6 +151,7 @@ class DescriptorSource {
   DescriptorPool builtin_;
 };
 
+// A stream may hold a thread or a fiber for as long as its client likes, so a service has few of them.
 class ReflectionService final : public Service {
  public:
   ReflectionService(std::string name, std::vector<std::string> services,
@@ -158,16 +161,42 @@ class ReflectionService final : public Service {
   std::string_view FullName() const override { return name_; }
 
   std::vector<MethodHandler> Handlers() override {
-    return {{.name = "ServerReflectionInfo",
-             .kind = MethodHandler::Kind::kEachMessage,
-             .handler = [this](Context&, std::string_view request,
-                               std::string* reply) { return Answer(request, reply); },
-             .never_waits = true}};
+    return {AsyncStreamMethod("ServerReflectionInfo",
+                              [this](Context&, MessageStream& stream) { return Serve(stream); })};
   }
 
  private:
   enum Request { kHost = 1, kByFile = 3, kBySymbol = 4, kByExtension = 5, kExtensionNumbers = 6, kList = 7 };
   enum Response { kValidHost = 1, kOriginal = 2, kFiles = 4, kNumbers = 5, kServices = 6, kError = 7 };
+
+  // Counts a stream as long as its coroutine lives.
+  class Place {
+   public:
+    explicit Place(std::atomic<int>& open) : open_(open), others_(open.fetch_add(1)) {}
+    ~Place() { open_.fetch_sub(1); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    int others() const { return others_; }
+
+   private:
+    std::atomic<int>& open_;
+    const int others_;
+  };
+
+  Coroutine Serve(MessageStream& stream) {
+    const Place place(open_);
+    if (place.others() >= kMostReflectionStreams) {
+      co_return absl::ResourceExhaustedError(
+          Join("this server has ", kMostReflectionStreams, " streams of ", name_, " open; close one"));
+    }
+    std::string request, reply;
+    while (co_await StepAwaiter(stream, StreamStep::Kind::kRead, &request)) {
+      absl::Status status = Answer(request, &reply);
+      if (!status.ok()) co_return status;
+      if (!co_await StepAwaiter(stream, StreamStep::Kind::kWrite, &reply)) break;
+    }
+    co_return stream.status();
+  }
 
   absl::Status Answer(std::string_view request, std::string* reply) const {
     MessageWriter out;
@@ -262,6 +291,8 @@ class ReflectionService final : public Service {
   const std::string name_;
   const std::vector<std::string> services_;
   const std::shared_ptr<const DescriptorSource> descriptors_;
+  // Atomic. Streams that are open, and those that are refused meanwhile.
+  std::atomic<int> open_{0};
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Health checks; reflection is called over the wire in tests/interop.
+// Health checks; reflection_test.cc has reflection.
 #include "curtail/rpc/server/builtin_services.h"
 
 #include <gtest/gtest.h>

@@ -185,8 +185,7 @@ TEST_P(QueuedRequestTest, NeverRunsIfTooLittleTimeIsLeft) {
   std::atomic<int> ran{0};
   std::vector<std::unique_ptr<Service>> services;
   services.push_back(std::make_unique<OneMethod>(internal::StraightLineMethod<StringValue, StringValue>(
-      "Run", MethodHandler::Kind::kUnary, /*never_waits=*/false,
-      [&](Context&, const StringValue& in, StringValue*) {
+      "Run", /*never_waits=*/false, [&](Context&, const StringValue& in, StringValue*) {
         ++ran;
         WaitUntil(Now() + milliseconds(std::stoi(in.value())));
         return absl::OkStatus();
@@ -227,8 +226,7 @@ INSTANTIATE_TEST_SUITE_P(Models, LateCallTest, testing::Values("SIB1", "SDB1-2",
 
 TEST_P(LateCallTest, OfAStraightLineHandlerIsNotMade) {
   Serve(internal::StraightLineMethod<StringValue, StringValue>(
-      "Run", MethodHandler::Kind::kUnary, /*never_waits=*/true,
-      [this](Context& ctx, const StringValue& in, StringValue*) {
+      "Run", /*never_waits=*/true, [this](Context& ctx, const StringValue& in, StringValue*) {
         Late(ctx);
         return ctx.Broadcast(std::span<Channel* const>(leaves_), kEcho, in)[0].status();
       }));
@@ -246,8 +244,7 @@ TEST_P(LateCallTest, OfACoroutineIsNotMade) {
 
 TEST_P(LateCallTest, OfAStreamIsNotMade) {
   Serve(internal::StraightLineMethod<StringValue, StringValue>(
-      "Run", MethodHandler::Kind::kUnary, /*never_waits=*/true,
-      [this](Context& ctx, const StringValue&, StringValue*) {
+      "Run", /*never_waits=*/true, [this](Context& ctx, const StringValue&, StringValue*) {
         Late(ctx);
         return internal::OpenStream(ctx, leaf_channel_, kEcho.path)->Finish();
       }));
@@ -256,14 +253,13 @@ TEST_P(LateCallTest, OfAStreamIsNotMade) {
 
 TEST_P(LateCallTest, WithinTheProcessIsNotMade) {
   OneMethod service(internal::StraightLineMethod<StringValue, StringValue>(
-      "Run", MethodHandler::Kind::kUnary, /*never_waits=*/true,
+      "Run", /*never_waits=*/true,
       [](Context&, const StringValue&, StringValue*) { return absl::OkStatus(); }));
   InProcess here("here");
   ASSERT_TRUE(here.Serve(service).ok());
   Channel channel(&client_, &here);
   Serve(internal::StraightLineMethod<StringValue, StringValue>(
-      "Run", MethodHandler::Kind::kUnary, /*never_waits=*/true,
-      [&](Context& ctx, const StringValue& in, StringValue* out) {
+      "Run", /*never_waits=*/true, [&](Context& ctx, const StringValue& in, StringValue* out) {
         Late(ctx);
         return channel.Call(ctx, kRun.path, in, out);
       }));
@@ -276,8 +272,7 @@ TEST_P(LateCallTest, AndOneThatIsMadeHasTheTimeThatIsLeft) {
   options.config = *Config::Parse("SDB1-1");
   std::vector<std::unique_ptr<Service>> services;
   services.push_back(std::make_unique<OneMethod>(internal::StraightLineMethod<StringValue, StringValue>(
-      "Run", MethodHandler::Kind::kUnary, /*never_waits=*/true,
-      [](Context& ctx, const StringValue&, StringValue* out) {
+      "Run", /*never_waits=*/true, [](Context& ctx, const StringValue&, StringValue* out) {
         out->set_value(std::to_string((ctx.deadline().when() - Now()).count()));
         return absl::OkStatus();
       })));

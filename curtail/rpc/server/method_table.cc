@@ -16,7 +16,6 @@ absl::Status MethodTable::Add(std::unique_ptr<Service> service) {
     if (added) {
       place->second.index = static_cast<uint32_t>(methods_.size() - 1);
       served = std::move(method);
-      place->second.kind.goes_on = served.kind == MethodHandler::Kind::kEachMessage;
       place->second.in_line = place->first.starts_with("/grpc.health.v1.Health/") && served.never_waits;
     } else if (served.kind == MethodHandler::Kind::kStream || method.kind == MethodHandler::Kind::kStream) {
       return absl::InvalidArgumentError(Join("method ", path, " is served twice"));

@@ -23,10 +23,6 @@ using internal::ServerParts;
 
 namespace {
 
-// Messages of one stream that may wait for their turn.
-constexpr size_t kMaxWaitingMessages = 256;
-constexpr size_t kMaxWaitingBytes = 64u << 20;
-
 // True if this run is timed: one in some, but each while the method is slow, for which another clock reading is
 // nothing.
 bool Timed(const ServedMethod& method) {
@@ -66,12 +62,11 @@ class SleepCounter {
 // One message in, one message or status out.
 class UnaryCall final : public ServerCall {
  public:
-  bool OnMessage(std::string&& message, TimePoint, wire::Session&) override {
+  void OnMessage(std::string&& message, wire::Session&) override {
     if (has_request_) too_many_ = true;
     has_request_ = true;
     request_.swap(message);  // the session uses the other's memory for a later one
     request_bytes_ = request_.size();
-    return false;
   }
 
   bool OnRequestEnd(TimePoint now) override {
@@ -87,7 +82,6 @@ class UnaryCall final : public ServerCall {
     reply_.status = method_->handler.handler(context_, request_, &reply_.message);
     observed_.Replied(reply_.status.code());
     reply_.has_message = reply_.status.ok();
-    reply_.pooled = true;
     Send(reply_, session);
   }
 
@@ -117,7 +111,6 @@ class UnaryCall final : public ServerCall {
     TellInterceptors(reply_.status);
     observed_.Replied(reply_.status.code());
     reply_.has_message = reply_.status.ok();
-    reply_.pooled = true;
     std::shared_ptr<Connection> connection = connection_;
     ServerParts& parts = *parts_;
     const Permit permit = PermitToGiveBack(reply_.status);
@@ -197,119 +190,6 @@ class UnaryCall final : public ServerCall {
 
 thread_local UnaryCall* UnaryCall::beginning = nullptr;
 
-// Each message in is answered by one message out, in order.
-class EachMessageCall final : public ServerCall {
- public:
-  bool OnMessage(std::string&& message, TimePoint now, wire::Session&) override {
-    ObservedCall observed;
-    Arrived(observed, now);
-    MutexLock lock(mu_);
-    waiting_bytes_ += message.size();
-    if (requests_.size() >= kMaxWaitingMessages || waiting_bytes_ > kMaxWaitingBytes) {
-      flooded_ = true;
-      observed.Replied(absl::StatusCode::kResourceExhausted);
-      observed.Over();
-    } else {
-      requests_.push_back({std::move(message), observed});
-    }
-    return Schedule();
-  }
-
-  size_t queued_bytes() const override { return 0; }  // bounded by itself
-
-  bool OnRequestEnd(TimePoint) override {
-    MutexLock lock(mu_);
-    ended_ = true;
-    return Schedule();
-  }
-
-  void Run(const WaitHint& hint) override {
-    TakePermit(hint);
-    LeaveQueue(0);
-    absl::Status begun = Begin(hint);
-    if (begun.ok() && !std::exchange(entered_, true)) begun = Intercept();
-    Request request;
-    Permit permit;
-    while (true) {
-      bool last = false;
-      {
-        MutexLock lock(mu_);
-        if (flooded_) begun = absl::ResourceExhaustedError("too many messages wait on this stream");
-        last = requests_.empty();
-        if (last && !ended_) {
-          permit = PermitToGiveBack(begun);  // from now on another thread may run the call
-          scheduled_ = false;
-          break;
-        }
-        if (!last) {
-          request = std::move(requests_.front());
-          requests_.pop_front();
-          waiting_bytes_ -= request.bytes.size();
-        }
-      }
-      if (!last) request.observed.Dequeued(hint.now);
-      auto* reply = new Reply(this);  // owned by the connection once posted; HandleOp() deletes it
-      reply->status = begun;
-      if (!last && begun.ok()) {
-        reply->status = RunHandler(request.bytes, hint, request.observed, &reply->message);
-        internal::SettleOutcome(context_, &reply->status);
-        TakeMetadata(*reply);
-        reply->has_message = reply->status.ok();
-      }
-      reply->ends = last || !reply->status.ok();
-      const bool ends = reply->ends;
-      if (ends) TellInterceptors(reply->status);
-      Ref();  // the reply's
-      request.observed.Replied(reply->status.code());
-      request.observed.Over();
-      if (ends) permit = PermitToGiveBack(reply->status);
-      connection_->Post(reply);
-      if (ends) break;
-    }
-    std::shared_ptr<Connection> connection = connection_;
-    ServerParts& parts = *parts_;
-    Unref();
-    parts.output.Output(std::move(connection));
-    permit.GiveBack();
-  }
-
- private:
-  struct Request {
-    std::string bytes;
-    ObservedCall observed;
-  };
-
-  void Free() override {
-    NeverRun(absl::StatusCode::kCancelled);  // what came after the end
-    TellInterceptors(absl::CancelledError("cancelled by the caller"));
-    delete this;
-  }
-  void NeverRun(absl::StatusCode code) override {
-    MutexLock lock(mu_);
-    for (Request& request : requests_) {
-      request.observed.Replied(code);
-      request.observed.Over();
-    }
-  }
-
-  bool Schedule() CURTAIL_REQUIRES(mu_) {
-    if (scheduled_) return false;
-    scheduled_ = true;  // stays so once the call has ended
-    Ref();
-    return true;
-  }
-
-  // Owned by the thread that runs the call.
-  bool entered_ = false;  // has passed the interceptors, or been refused
-
-  Mutex mu_;
-  std::deque<Request> requests_ CURTAIL_GUARDED_BY(mu_);
-  size_t waiting_bytes_ CURTAIL_GUARDED_BY(mu_) = 0;
-  bool flooded_ CURTAIL_GUARDED_BY(mu_) = false;
-  bool ended_ CURTAIL_GUARDED_BY(mu_) = false;
-  bool scheduled_ CURTAIL_GUARDED_BY(mu_) = false;  // queued or running: at most one thread runs a call
-};
-
 }  // namespace
 
 ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<Connection> connection, std::string_view peer,
@@ -320,9 +200,7 @@ ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<Connection> conn
     call = Recycler<UnaryCall>::Take();
   } else {
     auto* const held = static_cast<internal::ServerConnection&>(*connection).streamed();
-    call = method.in_line                                        ? internal::NewWatchCall()
-           : method.handler.kind == MethodHandler::Kind::kStream ? internal::NewStreamCall(held)
-                                                                 : new EachMessageCall;
+    call = method.in_line ? internal::NewWatchCall() : internal::NewStreamCall(held);
     timeout = Nanos::max();  // a stream that is in use lasts
   }
   timeout = head.timeout.value_or(timeout);
@@ -436,9 +314,8 @@ void ServerCall::Send(Reply& reply, wire::Session& session) {
     if (reply.has_message) session.SendMessage(id_, std::move(reply.message));
     if (credit_ == Credit::kOwn) [[unlikely]]
       TellCredits();
-    if (reply.ends) session.EndCall(id_, reply.status, context_.trailing_metadata());
+    session.EndCall(id_, reply.status, context_.trailing_metadata());
   }
-  if (!reply.pooled) delete &reply;
   Unref();
 }
 

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,18 +27,16 @@ namespace curtail {
 // The part of a call that the connection knows; the subclasses are the kinds of MethodHandler.
 class ServerCall : public Task, public internal::Answerable {
  public:
-  // Part of a reply, carried out by the connection: a message, or the end of the call, or both.
-  struct Reply final : internal::Op, InBlock {
+  // A reply, or a turn, that the connection carries out. It lies in the call.
+  struct Reply final : internal::Op {
     enum Kind : uint8_t { kReply, kTurn };
     explicit Reply(ServerCall* c, Kind k = kReply) : call(c), kind(k) {}
     ServerCall* const call;
     const Kind kind;  // kTurn: OnTurn() does all
     bool has_message = false;
-    bool ends = true;
     std::string message;
     absl::Status status;
-    Metadata initial;     // sent ahead of the first reply
-    bool pooled = false;  // lies in the call itself, not on the heap
+    Metadata initial;  // sent ahead of the message
   };
 
   // A call that begins; swaps the metadata with `head`'s.
@@ -48,9 +45,9 @@ class ServerCall : public Task, public internal::Answerable {
                          std::string_view peer, internal::ServedMethod& method, wire::StreamId id,
                          wire::RequestHead& head, TimePoint now);
 
-  // Events of the stream at `now`, heard by the strand's holder. True: push this task to the ready list.
+  // Events of the stream, heard by the strand's holder. True: push this task to the ready list.
   virtual bool OnBegin() { return false; }  // calls of kind kStream only
-  virtual bool OnMessage(std::string&& message, TimePoint now, wire::Session& session) = 0;
+  virtual void OnMessage(std::string&& message, wire::Session& session) = 0;
   virtual bool OnRequestEnd(TimePoint now) = 0;
   virtual void OnWritable(wire::Session&) {}
   virtual void OnTurn(wire::Session&) {}

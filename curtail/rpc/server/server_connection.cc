@@ -74,7 +74,7 @@ void ServerConnection::OnMessage(wire::StreamId id, void* tag, std::string&& mes
   if (tag == nullptr) return;
   auto* call = static_cast<ServerCall*>(tag);
   unended_ -= call->queued_bytes();
-  if (call->OnMessage(std::move(message), ArrivedAt(), session())) Queue(*call);
+  call->OnMessage(std::move(message), session());
   unended_ += call->queued_bytes();
   if (unended_ <= unended_limit_) return;
   parts_.limits.Reached(wire::Limit::kHeld, peer_);

@@ -23,9 +23,8 @@ class StreamCall final : public ServerCall, private StreamPipe, private Cancella
  public:
   explicit StreamCall(std::atomic<int64_t>* held) : StreamPipe(ServerCall::context_, nullptr, held) {}
 
-  bool OnMessage(std::string&& message, TimePoint, wire::Session& session) override {
+  void OnMessage(std::string&& message, wire::Session& session) override {
     StreamPipe::OnMessage(std::move(message), session, id_);
-    return false;
   }
   bool OnRequestEnd(TimePoint) override {
     OnPeerEnd();

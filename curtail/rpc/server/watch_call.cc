@@ -14,10 +14,9 @@ namespace {
 // Owned by the strand's holder.
 class WatchCall final : public ServerCall {
  public:
-  bool OnMessage(std::string&& message, TimePoint, wire::Session&) override {
+  void OnMessage(std::string&& message, wire::Session&) override {
     ++messages_;
     request_.swap(message);
-    return false;
   }
   bool OnRequestEnd(TimePoint) override { return true; }
   size_t queued_bytes() const override { return request_.size(); }
