@@ -15,7 +15,7 @@ using internal::StartedCall;
 
 void internal::StartedCall::Finished() {
   if (hedged != nullptr) [[unlikely]]
-    return client->impl_->HedgeEnded(this);
+    return hedged->Ended(*this);
   // A reply may have come with the timer, or after it. One that says that the call was cut short then says why.
   const bool late = armed() && when() <= Now();
   if (timed_out || (late && (status.ok() || absl::IsCancelled(status))))
@@ -24,6 +24,11 @@ void internal::StartedCall::Finished() {
     if (client->impl_->Again(this, Now())) return;
   }
   client->impl_->Finish(this);
+}
+
+void internal::StartedCall::CancelHandled() {
+  // Without hedging Finished() has run by then, and may have put the object to use again: nothing is left to do.
+  if (cancelled.load(std::memory_order_relaxed)) hedged->CancelHandled();
 }
 
 void internal::StartedCall::Touch(Client& client, const std::shared_ptr<ClientConnection>& connection) {
@@ -59,8 +64,42 @@ bool Client::Impl::Send(StartedCall* call, TimePoint now) {
   Touch(call->connection);
   const internal::MethodConfig* const method = call->attempts.method();
   if (method != nullptr && method->hedging) [[unlikely]]
-    BeginHedges(call, now);
+    Hedge(call, now);
   return true;
+}
+
+// An event-driven call as the owner of its hedges, on the one thread that polls. Connections act in the next Poll().
+class Client::Impl::Hedged final : public internal::HedgedCall {
+ public:
+  Hedged(Impl& client, StartedCall& call)
+      : HedgedCall(call, call.attempts, call.channel->impl()), client_(client), call_(call) {}
+
+ private:
+  bool WriteRequest(std::string* bytes) override {
+    *bytes = call_.kept_message;
+    return true;
+  }
+  void Kick(const std::shared_ptr<ClientConnection>& connection) override { client_.Touch(connection); }
+  void Plan(Deadline next) override {
+    client_.waits.Remove(call_.wait);
+    if (!next.infinite()) client_.waits.Insert(call_.wait, next.when());
+  }
+  void Over(int) override {
+    const std::unique_ptr<HedgedCall> self = std::move(call_.hedged);
+    client_.waits.Remove(call_.wait);
+    call_.cancelled.store(false, std::memory_order_relaxed);
+    call_.Finished();
+  }
+
+  Impl& client_;
+  StartedCall& call_;
+};
+
+void Client::Impl::Hedge(StartedCall* call, TimePoint now) {
+  call->hedged = std::make_unique<Hedged>(*this, *call);
+  call->hedged->Begin(lanes[0]->poller(), call->armed() ? Deadline::At(call->when()) : Deadline::Infinite(),
+                      now);
+  call->hedged->Sent();
 }
 
 void Client::Impl::Touch(const std::shared_ptr<ClientConnection>& connection) {
@@ -93,7 +132,7 @@ void Client::Impl::EndWaits() {
     StartedCall* const call = static_cast<StartedCall::Wait&>(waits.first()).call;
     waits.Remove(call->wait);
     if (call->hedged != nullptr) {
-      SendHedge(call->hedged);
+      call->hedged->SendDue();
     } else {
       refused.push_back(call);
     }
@@ -157,7 +196,7 @@ void Client::Impl::ExpireTimers() {
     timers.Remove(call);
     if (call.hedged != nullptr) {
       call.timed_out = true;
-      StopHedges(*call.hedged, nullptr, &kick);
+      call.hedged->Cancel();
       continue;
     }
     if (call.wait.armed()) {

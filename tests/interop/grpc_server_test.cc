@@ -22,6 +22,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// By which a client says how many attempts at the call were made before.
+constexpr char kAttempts[] = "grpc-previous-rpc-attempts";
 constexpr char kOddMessage[] = "caf\xc3\xa9 100% %41 \xe2\x82\xac\n\ttail ";
 
 // Does what echo.proto says, with grpc++.
@@ -35,7 +37,7 @@ class GrpcEcho final : public peer::Echo::Service {
       reply->set_timeout_ms(std::chrono::duration_cast<milliseconds>(left).count());
     }
     for (const auto& [key, value] : context->client_metadata()) {
-      if (!key.starts_with("x-") && key != "authorization") continue;
+      if (!key.starts_with("x-") && key != "authorization" && key != kAttempts) continue;
       Field* field = reply->add_metadata();
       field->set_key(std::string(key.data(), key.size()));
       field->set_value(std::string(value.data(), value.size()));
@@ -309,6 +311,41 @@ TEST_F(GrpcServerTest, AThousandCallsAtOnceOnOneChannel) {
   const Deadline deadline = Deadline::In(2 * kMaxTestWait);
   while (replies.done < kCalls && !deadline.Expired()) client_.Poll(deadline);
   EXPECT_EQ(replies.right, kCalls) << replies.first_error;
+}
+
+// Of two servers one stalls. Property: the other answers all calls, and the one hears that its attempts are cancelled.
+TEST_F(GrpcServerTest, HedgedCallsAreAnsweredByTheServerThatDoesNotStall) {
+  constexpr int kCalls = 8;  // in each form; the balancer begins some of them at each server
+  Gate passes;
+  passes.Open();
+  GrpcServer stalls(&gate_), serves(&passes);
+  Channel channel(&client_, Join("ipv4:", stalls.address(), ",", serves.address()),
+                  {.service_config = R"({"loadBalancingConfig":[{"round_robin":{}}],"methodConfig":[{
+                       "name":[{"service":"curtail.interop.Echo","method":"Echo"}],
+                       "hedgingPolicy":{"maxAttempts":2,"hedgingDelay":"0.05s"}}]})"});
+  EchoRequest request;
+  request.set_payload("event");
+  request.set_hang(true);
+  int hedged = 0;
+  for (int i = 0; i < kCalls; ++i) {
+    EchoReply reply;
+    const absl::Status status = Call(channel, request, &reply, seconds(20));
+    ASSERT_TRUE(status.ok()) << status;
+    const std::map<std::string, std::string> fields = MetadataOf(reply);
+    if (fields.empty()) continue;
+    ++hedged;
+    EXPECT_EQ(fields, (std::map<std::string, std::string>{{kAttempts, "1"}}));
+    EXPECT_LE(reply.timeout_ms(), 20'000 - 50) << "what is left after the delay";
+  }
+  EXPECT_GT(hedged, 0);
+  EXPECT_TRUE(gate_.AwaitCancelled(1));
+  for (int i = 0; i < kCalls; ++i) {
+    CountReplies replies;
+    channel.Start(Echo::kEcho.path, Deadline::In(seconds(20)), {}, request.SerializeAsString(), &replies);
+    while (replies.done == 0) client_.Poll(Deadline::In(kMaxTestWait));
+    EXPECT_EQ(replies.right, 1) << replies.first_error;
+  }
+  EXPECT_TRUE(gate_.AwaitCancelled(hedged + 1)) << "of a call that was started";
 }
 
 TEST_F(GrpcServerTest, ChannelRecoversWhenTheServerIsBack) {

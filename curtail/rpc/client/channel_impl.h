@@ -11,6 +11,7 @@
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/client_connection.h"
 #include "curtail/rpc/client/config/call_policy.h"
+#include "curtail/rpc/client/hedging.h"
 #include "curtail/rpc/client/lane.h"
 #include "curtail/rpc/client/name_lookups.h"
 #include "curtail/rpc/client/servers.h"
@@ -21,36 +22,18 @@ namespace curtail {
 
 namespace internal {
 
-class StartedCall;
-
-// The attempts at an event-driven call whose method has a hedging policy. Owned by the thread that polls.
-struct HedgedStart {
-  explicit HedgedStart(StartedCall* first) : attempts{first} {}
-
-  std::vector<StartedCall*> attempts;  // the call itself, and others
-  int left = 0;                        // that may still be made
-  int open = 1;                        // that have not ended
-  int pending = 1;                     // of those, and cancellations under way
-  bool over = false;                   // there are no more
-  bool stop = false;                   // a server wants no more
-  StartedCall* winner = nullptr;       // decides the call
-  StartedCall* last = nullptr;         // ... if there is no winner
-};
-
 // An event-driven call. Kept in the Client's pool for ever. The timer is its deadline.
-class StartedCall final : public ClientCall, public Timer {
+class StartedCall final : public Attempt, public Timer {
  public:
   Client* client = nullptr;
   Channel* channel = nullptr;
   Completion* done = nullptr;
-  std::shared_ptr<ClientConnection> connection;
   bool timed_out = false;
   Attempts attempts;
   // Of a call whose method has a config: what it is made again with.
   std::string kept_message;
   Metadata kept_metadata;
-  std::shared_ptr<HedgedStart> hedged;  // null: it is the only attempt now
-  bool cut = false;                     // one of several attempts, and its cancellation was posted
+  std::unique_ptr<HedgedCall> hedged;  // null: it is the only attempt now
   // Its time to be made again, or of the next attempt.
   struct Wait final : Timer {
     StartedCall* call = nullptr;
@@ -69,6 +52,7 @@ class StartedCall final : public ClientCall, public Timer {
 
 // Lanes and lookups are for any thread; the rest is owned by the thread that polls.
 struct Client::Impl {
+  class Hedged;
   explicit Impl(const ClientOptions& o) : options(o) {}
 
   const ClientOptions options;
@@ -99,17 +83,8 @@ struct Client::Impl {
   // next Poll() finishes it.
   bool Send(internal::StartedCall* call, TimePoint now);
   void Touch(const std::shared_ptr<internal::ClientConnection>& connection);
-  // Hedging: hedged_start.cc. A call was sent whose method has such a policy.
-  void BeginHedges(internal::StartedCall* call, TimePoint now);
-  // Makes the next attempt, if there may be one.
-  void SendHedge(const std::shared_ptr<internal::HedgedStart>& group);
-  // Makes no more attempts, and posts the cancellations of those that were made, but for the `winner`; the caller is to
-  // kick the connections.
-  void StopHedges(internal::HedgedStart& group, const internal::StartedCall* winner,
-                  std::vector<std::shared_ptr<internal::ClientConnection>>* kick);
-  void HedgeEnded(internal::StartedCall* attempt);
-  // Ends the call if all attempts have ended.
-  void SettleHedges(const std::shared_ptr<internal::HedgedStart>& group);
+  // A call was sent whose method has a hedging policy.
+  void Hedge(internal::StartedCall* call, TimePoint now);
   // Has a call that failed be made again, if that is to be.
   bool Again(internal::StartedCall* call, TimePoint now);
   void SendRefusedAgain();

@@ -6,7 +6,6 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/exec/receiver.h"
-#include "curtail/rpc/client/hedging.h"
 #include "curtail/rpc/serialize.h"
 #include "curtail/rpc/server/observed_call.h"
 #include "curtail/rpc/server/overload.h"
@@ -63,6 +62,7 @@ Fanout::Member* Fanout::Members::Prepare(size_t n) {
 bool Fanout::Members::Recycle() {
   for (size_t i = 0; i < count; ++i) {
     items[i].connection.reset();
+    items[i].hedged.reset();
     items[i].Reset();
   }
   return capacity <= kMostKept;
@@ -205,7 +205,7 @@ void Fanout::Send(bool hold) {
   if (ctx_.observed() != nullptr && first_) TellCalled();
   if (ctx_.fence() != nullptr && first_) [[unlikely]]
     TellFence();
-  if (hedges_ != nullptr) [[unlikely]]
+  if (policies_) [[unlikely]]
     StartHedges();
   ctx_.Attach(*this);
   Complete();
@@ -226,40 +226,35 @@ Deadline Fanout::GiveUp() {
     if (connection == nullptr) continue;
     if (connection->look_at().Expired()) connection->Look();
     if (connection->usable()) next = std::min(next, connection->look_at());
-    if (!policies_ || members_[i].deadline.infinite()) continue;
-    if (!members_[i].deadline.Expired()) {
-      next = std::min(next, members_[i].deadline);
-    } else if (members_[i].cancelled.load(std::memory_order_relaxed)) {
-      continue;
-    } else if (AddPending()) {
-      if (hedges_ != nullptr && members_[i].hedge != nullptr) StopHedges(*members_[i].hedge, nullptr);
-      if (PostCancel(members_[i])) connection->Kick(Connection::kPosted, nullptr);
-      Complete();
-    } else {
-      next = std::min(next, Deadline::In(kSoon));  // it is about to be sent, or has ended
-    }
+    if (policies_) [[unlikely]]
+      next = std::min(next, Attend(members_[i]));
   }
-  if (hedges_ == nullptr) [[likely]]
-    return next;
-  const bool stays = AddPending();
-  for (HedgedCall& call : hedges_->calls) next = std::min(next, SendDueHedges(call, stays));
-  if (stays) Complete();
   return next;
 }
 
-bool Fanout::PostCancel(Member& call) {
-  if (call.cancelled.exchange(true, std::memory_order_relaxed)) return false;
+Deadline Fanout::Attend(Member& call) {
+  if (!call.deadline.Expired()) {
+    return call.hedged == nullptr ? call.deadline : std::min(call.deadline, call.hedged->SendDue());
+  }
+  if (call.cancelled.load(std::memory_order_relaxed)) return Deadline::Infinite();
+  if (!AddPending()) return Deadline::In(kSoon);  // it is about to be sent, or has ended
+  PostCancel(call);
+  call.connection->Kick(Connection::kPosted, nullptr);
+  Complete();
+  return Deadline::Infinite();
+}
+
+void Fanout::PostCancel(Member& call) {
+  if (call.hedged != nullptr) [[unlikely]]
+    return call.hedged->Cancel();
+  if (call.cancelled.exchange(true, std::memory_order_relaxed)) return;
   pending_.fetch_add(1, std::memory_order_relaxed);
   call.connection->Post(&call.cancel);
-  return true;
 }
 
 void Fanout::CancelOpenCalls() {
   // One more to wait for meanwhile, so that the fan-out stays until this returns.
   if (cancelling_.exchange(true, std::memory_order_acq_rel) || !AddPending()) return;
-  if (hedges_ != nullptr) [[unlikely]] {
-    for (HedgedCall& call : hedges_->calls) StopHedges(call, nullptr);
-  }
   for (size_t i = 0; i < size(); ++i) {
     if (ConnectionOf(i) != nullptr) PostCancel(members_[i]);
   }
@@ -277,8 +272,6 @@ void Fanout::Repeat(size_t i, const std::shared_ptr<Poller>& poller, TimePoint n
 }
 
 bool Fanout::TakeRetry(const std::shared_ptr<Poller>& poller) {
-  if (hedges_ != nullptr) [[unlikely]]
-    SettleHedges();
   if (batch_.fail_fast && cancelling_.load(std::memory_order_relaxed)) return false;
   bool failed = policies_;  // an answer counts for the policy, too
   for (size_t i = 0; i < size(); ++i) failed |= members_[i].wanted && !members_[i].status.ok();
@@ -293,6 +286,44 @@ bool Fanout::TakeRetry(const std::shared_ptr<Poller>& poller) {
   if (resume_at_ == kNever || ctx_.cancelled() || ctx_.deadline().Expired()) return false;
   first_ = false;
   return true;
+}
+
+// A member whose method has a hedging policy. To the others of the fan-out it is one call, which ends once.
+class Fanout::Hedged final : public HedgedCall {
+ public:
+  Hedged(Member& member, Channel::Impl& channel, const MessageLite& request)
+      : HedgedCall(member, member.attempts, channel), member_(member), request_(request) {}
+
+ private:
+  bool WriteRequest(std::string* bytes) override { return Serialize(request_, bytes); }
+  void Kick(const std::shared_ptr<ClientConnection>& connection) override {
+    connection->Kick(Connection::kPosted, nullptr);
+  }
+  void Over(int hedges) override {
+    member_.hedges += static_cast<uint32_t>(hedges);
+    member_.fanout->Settled(member_);
+  }
+
+  Member& member_;
+  const MessageLite& request_;
+};
+
+void Fanout::BeginHedges(const std::shared_ptr<Poller>& poller) {
+  for (size_t i = 0; i < size(); ++i) {
+    Member& call = members_[i];
+    const MethodConfig* const method = call.attempts.method();
+    if (method == nullptr || !method->hedging) continue;
+    if (call.hedged == nullptr) {
+      call.hedged = std::make_unique<Hedged>(call, batch_.channels[i]->impl(), *batch_.requests[i]);
+    }
+    call.hedged->Begin(poller, DeadlineOf(call), now_);
+  }
+}
+
+void Fanout::StartHedges() {
+  for (size_t i = 0; i < size(); ++i) {
+    if (members_[i].hedged != nullptr && ConnectionOf(i) != nullptr) members_[i].hedged->Sent();
+  }
 }
 
 void Fanout::TakeMetadata(size_t i) {

@@ -12,6 +12,7 @@
 #include "curtail/exec/task.h"
 #include "curtail/rpc/call_observer.h"
 #include "curtail/rpc/client/channel_impl.h"
+#include "curtail/rpc/client/hedging.h"
 #include "curtail/rpc/client/response_receiver.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/server/observed_call.h"
@@ -63,22 +64,17 @@ class Fanout : private Cancellable {
 
  private:
   static constexpr TimePoint kNever = TimePoint::max();
-  struct HedgedCall;  // hedging.h
-  struct Hedges;
+  class Hedged;
 
-  struct Member final : ClientCall {
+  struct Member final : Attempt {
     void Finished() override { fanout->Ended(*this); }
-    void CancelHandled() override { fanout->Complete(); }
+    void CancelHandled() override { fanout->CancelHandled(*this); }
     Fanout* fanout = nullptr;
-    std::shared_ptr<ClientConnection> connection;
     bool wanted = true;  // in the present round
     Attempts attempts;
     Deadline deadline = Deadline::Infinite();  // of methods with a config
     TimePoint again = kNever;                  // when it is made again
-    // Atomic: the thread that sets it posts the cancellation.
-    std::atomic<bool> cancelled{false};
-    HedgedCall* hedge = nullptr;  // with hedges_: the call that it is one of several attempts at
-    TimePoint answered;           // for observers; zero without
+    std::unique_ptr<HedgedCall> hedged;        // null: it is the only attempt
     uint32_t retries = 0,
              hedges = 0;  // attempts after the first, in later rounds and beside it; for observers
   };
@@ -117,33 +113,33 @@ class Fanout : private Cancellable {
   static void Refuse(Member& call, absl::Status why);
   // Decides if call i, which has ended, is made again.
   void Repeat(size_t i, const std::shared_ptr<Poller>& poller, TimePoint now);
+  // Ends a call whose own time is over, or sends further attempts at it; returns when to look again.
+  // REQUIRES: it was prepared.
+  Deadline Attend(Member& call);
   // Asks for the end of a call, if that was not asked for before. REQUIRES: it was sent, and the fan-out stays meanwhile.
-  bool PostCancel(Member& call);
-  // Hedging; all but the first REQUIRE that there is some, and that the fan-out stays meanwhile.
-  // Makes the calls of the round ready whose methods have a hedging policy, if there are any.
+  void PostCancel(Member& call);
+  // Begins the round of the calls whose methods have a hedging policy, if there are any.
   void BeginHedges(const std::shared_ptr<Poller>& poller);
-  // The calls themselves were sent: now others may be.
+  // The calls of the round were sent: now further attempts at them may be.
   void StartHedges();
-  // Sends the attempts that are due, if it `may`. Returns when the next will be.
-  Deadline SendDueHedges(HedgedCall& call, bool may);
-  void SendHedge(HedgedCall& call, size_t at, TimePoint now);
-  // A connection for an attempt, to a server that has none if possible; null: there is none.
-  std::shared_ptr<ClientConnection> ConnectHedge(HedgedCall& call, const Member& attempt, TimePoint now);
-  // An attempt has ended, on any thread.
-  void HedgeEnded(Member& attempt);
-  // Sends no more attempts at `call`, and cancels those that were sent, but for `winner`.
-  void StopHedges(HedgedCall& call, const Member* winner);
-  // All attempts of the round have ended: gives each call the outcome of the one that counts.
-  void SettleHedges();
   // Hands out what came with the answer of call i.
   void TakeMetadata(size_t i);
   // A call has ended, on any thread.
   void Ended(Member& member) {
-    if (hedges_ != nullptr && member.hedge != nullptr) [[unlikely]]
-      return HedgeEnded(member);
+    if (member.hedged != nullptr) [[unlikely]]
+      return member.hedged->Ended(member);
     if (ctx_.observed() != nullptr) member.answered = ctx_.observed()->AnsweredAt();
+    Settled(member);
+  }
+  // ... and its outcome is there.
+  void Settled(const Member& member) {
     // One that no server has seen may be sent again.
     if (batch_.fail_fast && !member.status.ok() && !member.attempts.MayGoOn(member)) OnCancel();
+    Complete();
+  }
+  void CancelHandled(Member& member) {
+    if (member.hedged != nullptr) [[unlikely]]
+      return member.hedged->CancelHandled();
     Complete();
   }
   // Tell the request's observers. REQUIRES: ctx_.observed().
@@ -167,10 +163,9 @@ class Fanout : private Cancellable {
   bool AddPending();
 
   const Recycler<Members>::Lease lease_ = Recycler<Members>::Borrow();
-  Member* const members_;           // its items
-  std::unique_ptr<Hedges> hedges_;  // null: no method has a hedging policy. Set ahead of the first Send()
-  bool first_ = true;               // no round has ended
-  bool policies_ = false;           // a method has a config
+  Member* const members_;  // its items
+  bool first_ = true;      // no round has ended
+  bool policies_ = false;  // a method has a config
   bool intercepted_ = false;
   TimePoint resume_at_;
   TimePoint now_;         // when it was about to be sent

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls whose method has a hedging policy. Property: the first attempt that is answered counts, the others are cancelled,
-// and there are never more attempts than the policy, the servers and the budget of retries allow.
+// Calls whose method has a hedging policy, in every form of call. Property: the first attempt that is answered counts,
+// the others are cancelled, and there are never more attempts than the policy, the servers and the budget of retries
+// allow.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "curtail/rpc/client/many_servers_testing.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/mid_tier_testing.h"
+#include "curtail/rpc/when_all.h"
 
 namespace curtail {
 namespace {
@@ -41,7 +43,8 @@ class HedgedService final : public Service {
     out->set_value(name_);
     ctx.AddTrailingMetadata("x-server", name_);
     if (slow) {
-      while (!ctx.cancelled() && !ctx.deadline().Expired()) std::this_thread::yield();
+      while (slow && !ctx.cancelled() && !ctx.deadline().Expired()) std::this_thread::yield();
+      if (!slow) return absl::OkStatus();
       ++cancelled;
       return absl::CancelledError("was slow");
     }
@@ -123,7 +126,10 @@ class HedgedServers {
   std::vector<std::unique_ptr<Server>> servers_;
 };
 
-class HedgingTest : public testing::Test {
+// A thread makes a call and waits for it, or starts it and polls.
+enum class Way { kCall, kStart };
+
+class HedgingTest : public testing::TestWithParam<Way> {
  protected:
   void Connect(const std::string& config) {
     channel_ =
@@ -131,19 +137,55 @@ class HedgingTest : public testing::Test {
   }
   absl::Status Do(std::string* answer = nullptr, Nanos timeout = kMaxTestWait,
                   ReplyMetadata* metadata = nullptr) {
-    Context ctx(timeout);
-    StringValue reply;
-    const absl::Status status = channel_->Call(ctx, kSlow.path, Text("x"), &reply, metadata);
-    if (answer != nullptr) *answer = reply.value();
-    return status;
+    if (GetParam() == Way::kCall) {
+      Context ctx(timeout);
+      StringValue reply;
+      const absl::Status status = channel_->Call(ctx, kSlow.path, Text("x"), &reply, metadata);
+      if (answer != nullptr) *answer = reply.value();
+      return status;
+    }
+    Started call = std::move(Start(1, timeout).front());
+    if (answer != nullptr) *answer = call.answer;
+    if (metadata != nullptr) *metadata = std::move(call.metadata);
+    return call.status;
+  }
+
+  struct Started final : Completion {
+    void OnMetadata(ReplyMetadata&& m) override { metadata = std::move(m); }
+    void Done(absl::Status&& s, std::string&& bytes) override {
+      StringValue value;
+      EXPECT_TRUE(value.ParseFromString(bytes));
+      status = std::move(s);
+      answer = value.value();
+      done = true;
+    }
+    bool done = false;
+    absl::Status status;
+    std::string answer;
+    ReplyMetadata metadata;
+  };
+  // `n` calls that are in flight together, once they have ended.
+  std::vector<Started> Start(size_t n, Nanos timeout = kMaxTestWait) {
+    std::vector<Started> calls(n);
+    const std::string request = Text("x").SerializeAsString();
+    for (Started& call : calls) channel_->Start(kSlow.path, Deadline::In(timeout), {}, request, &call);
+    const auto open = [&] {
+      return std::any_of(calls.begin(), calls.end(), [](const Started& call) { return !call.done; });
+    };
+    for (const Deadline end = Deadline::In(kMaxTestWait); open() && !end.Expired();) client_.Poll(end);
+    EXPECT_FALSE(open());
+    return calls;
   }
 
   Client client_;
   HedgedServers servers_;
   std::unique_ptr<Channel> channel_;
 };
+INSTANTIATE_TEST_SUITE_P(Ways, HedgingTest, testing::Values(Way::kCall, Way::kStart), [](const auto& info) {
+  return std::string(info.param == Way::kCall ? "Call" : "Start");
+});
 
-TEST_F(HedgingTest, ACallAtASlowServerIsAnsweredByAFastOne) {
+TEST_P(HedgingTest, ACallAtASlowServerIsAnsweredByAFastOne) {
   servers_.SetSlow({0, 1});
   for (const std::string_view delay : {kSoon, std::string_view("0s")}) {
     Connect(Hedges(delay));
@@ -161,24 +203,24 @@ TEST_F(HedgingTest, ACallAtASlowServerIsAnsweredByAFastOne) {
   EXPECT_EQ(servers_[2].Seen().size(), 12u) << "no attempt goes where one is";
 }
 
-TEST_F(HedgingTest, ThereAreNoMoreAttemptsThanThePolicySays) {
+TEST_P(HedgingTest, ThereAreNoMoreAttemptsThanThePolicySays) {
   servers_.SetSlow({0, 1, 2});
   Connect(Hedges("0s"));
-  Context ctx(kMaxTestWait);
-  std::thread cancels([&] {
+  std::thread frees([&] {
     for (const Deadline end = Deadline::In(kMaxTestWait); servers_.Seen().size() < 3 && !end.Expired();)
       std::this_thread::yield();
-    ctx.Cancel();
+    servers_[1].slow = false;
   });
-  StringValue reply;
-  EXPECT_EQ(channel_->Call(ctx, kSlow.path, Text("x"), &reply).code(), absl::StatusCode::kCancelled);
-  cancels.join();
+  std::string answer;
+  EXPECT_TRUE(Do(&answer).ok());
+  frees.join();
+  EXPECT_EQ(answer, "1");
   servers_.ExpectThatSlowOnesAreCancelled();
   EXPECT_THAT(servers_.Seen(), UnorderedElementsAre("none", "1", "2"));
   for (size_t i = 0; i < 3; ++i) EXPECT_THAT(servers_[i].Seen(), SizeIs(1)) << i;
 }
 
-TEST_F(HedgingTest, TheDeadlineAndTheMethodsTimeoutEndAllAttempts) {
+TEST_P(HedgingTest, TheDeadlineAndTheMethodsTimeoutEndAllAttempts) {
   servers_.SetSlow({0, 1, 2});
   Connect(Hedges("0s"));
   EXPECT_EQ(Do(nullptr, milliseconds(20)).code(), absl::StatusCode::kDeadlineExceeded);
@@ -188,7 +230,7 @@ TEST_F(HedgingTest, TheDeadlineAndTheMethodsTimeoutEndAllAttempts) {
   servers_.ExpectThatSlowOnesAreCancelled();
 }
 
-TEST_F(HedgingTest, OtherMethodsAreNotHedged) {
+TEST_P(HedgingTest, OtherMethodsAreNotHedged) {
   servers_.SetSlow({0, 1, 2});
   size_t calls = 0;
   // The policy of another service; and those that do not name the method, which no .proto declares idempotent.
@@ -200,14 +242,14 @@ TEST_F(HedgingTest, OtherMethodsAreNotHedged) {
   }
 }
 
-TEST_F(HedgingTest, AFatalStatusEndsTheCall) {
+TEST_P(HedgingTest, AFatalStatusEndsTheCall) {
   servers_.SetAll(absl::StatusCode::kInternal);
   Connect(Hedges(kNever));
   EXPECT_EQ(Do().code(), absl::StatusCode::kInternal);
   EXPECT_THAT(servers_.Seen(), ElementsAre("none"));
 }
 
-TEST_F(HedgingTest, AFatalStatusCancelsTheOtherAttempts) {
+TEST_P(HedgingTest, AFatalStatusCancelsTheOtherAttempts) {
   servers_.SetSlow({0, 1});
   servers_.SetAll(absl::StatusCode::kInternal);
   Connect(Hedges(kSoon));
@@ -215,7 +257,7 @@ TEST_F(HedgingTest, AFatalStatusCancelsTheOtherAttempts) {
   servers_.ExpectThatSlowOnesAreCancelled();
 }
 
-TEST_F(HedgingTest, AfterAStatusThatIsNotFatalTheNextAttemptIsMadeAtOnce) {
+TEST_P(HedgingTest, AfterAStatusThatIsNotFatalTheNextAttemptIsMadeAtOnce) {
   Connect(Hedges(kNever));
   servers_.SetAll(absl::StatusCode::kUnavailable);
   servers_[2].code = absl::StatusCode::kOk;
@@ -231,7 +273,7 @@ TEST_F(HedgingTest, AfterAStatusThatIsNotFatalTheNextAttemptIsMadeAtOnce) {
   EXPECT_THAT(servers_.Seen(), SizeIs(before + 3));
 }
 
-TEST_F(HedgingTest, AServerSaysWhenOrThatThereAreNoMore) {
+TEST_P(HedgingTest, AServerSaysWhenOrThatThereAreNoMore) {
   Connect(Hedges(kNever));
   servers_.SetAll(absl::StatusCode::kUnavailable, "1");
   EXPECT_EQ(Do().code(), absl::StatusCode::kUnavailable);
@@ -244,7 +286,7 @@ TEST_F(HedgingTest, AServerSaysWhenOrThatThereAreNoMore) {
   }
 }
 
-TEST_F(HedgingTest, ThereAreNoHedgesWhileTooManyCallsFail) {
+TEST_P(HedgingTest, ThereAreNoHedgesWhileTooManyCallsFail) {
   Connect(Hedges(kNever, R"(,"retryThrottling":{"maxTokens":4,"tokenRatio":0.5})"));
   servers_.SetAll(absl::StatusCode::kUnavailable);
   EXPECT_FALSE(Do().ok());  // 4 - 1 tokens: another; 4 - 2: no more
@@ -258,77 +300,37 @@ TEST_F(HedgingTest, ThereAreNoHedgesWhileTooManyCallsFail) {
   EXPECT_THAT(servers_.Seen(), SizeIs(3 + 5 + 2));
 }
 
-// Event-driven calls.
-class HedgedStartTest : public HedgingTest {
- protected:
-  struct Ended final : Completion {
-    void Done(absl::Status&& s, std::string&& bytes) override {
-      StringValue value;
-      text = !s.ok() ? s.ToString() : value.ParseFromString(bytes) ? value.value() : "unreadable";
-    }
-    std::string text;
-  };
-  // How `n` calls end.
-  std::vector<std::string> Start(size_t n, Nanos timeout = kMaxTestWait) {
-    std::vector<Ended> calls(n);
-    const std::string request = Text("x").SerializeAsString();
-    for (Ended& call : calls) channel_->Start(kSlow.path, Deadline::In(timeout), {}, request, &call);
-    const auto open = [&] {
-      return std::any_of(calls.begin(), calls.end(), [](const Ended& call) { return call.text.empty(); });
-    };
-    for (const Deadline end = Deadline::In(kMaxTestWait); open() && !end.Expired();) client_.Poll(end);
-    std::vector<std::string> texts;
-    for (Ended& call : calls) texts.push_back(std::move(call.text));
-    return texts;
-  }
-};
+using HedgedStartTest = HedgingTest;
+INSTANTIATE_TEST_SUITE_P(Ways, HedgedStartTest, testing::Values(Way::kStart),
+                         [](const auto&) { return "Start"; });
 
-TEST_F(HedgedStartTest, ASlowServersCallsAreAnsweredByAFastOne) {
+TEST_P(HedgedStartTest, CallsInFlightTogetherAreHedgedEach) {
   servers_.SetSlow({0, 1});
   for (const std::string_view delay : {kSoon, std::string_view("0s")}) {
     Connect(Hedges(delay));
-    for (int i = 0; i < 4; ++i) EXPECT_THAT(Start(5), testing::Each("2"));
+    for (int i = 0; i < 4; ++i) {
+      for (const Started& call : Start(5)) EXPECT_EQ(call.answer, "2") << call.status;
+    }
     servers_.ExpectThatSlowOnesAreCancelled();
   }
-}
-
-TEST_F(HedgedStartTest, ErrorsAreThoseOfThePolicy) {
-  Connect(Hedges(kNever));
-  servers_.SetAll(absl::StatusCode::kInternal);
-  EXPECT_THAT(Start(1), ElementsAre(testing::HasSubstr("INTERNAL")));
-  EXPECT_THAT(servers_.Seen(), SizeIs(1));
-  servers_.SetAll(absl::StatusCode::kUnavailable);
-  EXPECT_THAT(Start(1), ElementsAre(testing::HasSubstr("UNAVAILABLE")));
-  EXPECT_THAT(servers_.Seen(), SizeIs(1 + 3));
-  servers_.SetAll(absl::StatusCode::kUnavailable, "1");
-  EXPECT_THAT(Start(1), ElementsAre(testing::HasSubstr("UNAVAILABLE")));
-  EXPECT_THAT(servers_.Seen(), SizeIs(1 + 3 + 3));
-  servers_.SetAll(absl::StatusCode::kUnavailable, "-1");
-  EXPECT_THAT(Start(1), ElementsAre(testing::HasSubstr("UNAVAILABLE")));
-  EXPECT_THAT(servers_.Seen(), SizeIs(1 + 3 + 3 + 1));
-  servers_.SetAll(absl::StatusCode::kOk);
-  EXPECT_THAT(Start(3), testing::Each(testing::SizeIs(1)));
-}
-
-TEST_F(HedgedStartTest, TheDeadlineEndsAllAttempts) {
-  servers_.SetSlow({0, 1, 2});
-  Connect(Hedges("0s"));
-  EXPECT_THAT(Start(2, milliseconds(20)), testing::Each(testing::HasSubstr("DEADLINE_EXCEEDED")));
-  servers_.ExpectThatSlowOnesAreCancelled();
 }
 
 // The threading models of a mid-tier that calls the three.
 class HedgingModelTest : public MidTier {
  protected:
-  void ServeWith(const std::string& config) {
+  template <class Body>
+  void ServeWith(const std::string& config, Body body) {
     channel_options_to_them_.service_config = config;
     to_them_ = std::make_unique<Channel>(&client_, servers_.target(), channel_options_to_them_);
     all_ = {to_them_.get(), to_them_.get(), to_them_.get()};
-    ServeCoroutine([this](Context& ctx, const StringValue& in, StringValue* out) -> Coroutine {
-      return Ask(ctx, in, out);
+    ServeCoroutine(std::move(body));
+  }
+  void ServeWith(const std::string& config) {
+    ServeWith(config, [this](Context& ctx, const StringValue& in, StringValue* out) -> Coroutine {
+      return AskAll(ctx, in, out);
     });
   }
-  Coroutine Ask(Context& ctx, const StringValue& in, StringValue* out) {
+  Coroutine AskAll(Context& ctx, const StringValue& in, StringValue* out) {
     const auto replies = co_await broadcast(ctx, std::span<Channel* const>(all_), kSlow, in);
     for (const auto& reply : replies) {
       if (!reply.ok()) co_return reply.status();
@@ -357,6 +359,25 @@ TEST_P(HedgingModelTest, EachCallOfAFanOutIsHedged) {
   }
   servers_.ExpectThatSlowOnesAreCancelled();
   EXPECT_TRUE(mid_->Drain(Deadline::In(seconds(5))).ok());
+}
+
+// A call that cannot succeed any more ends the fan-out; the one that may does not.
+TEST_P(HedgingModelTest, AFatalStatusEndsTheOtherCallsOfAFanOut) {
+  ServeWith(Hedges(kNever), [this](Context& ctx, const StringValue& in, StringValue* out) -> Coroutine {
+    auto both = co_await WhenAllOk(ctx, Ask(to_them_.get(), kSlow, in), Ask(&leaf_channel_, kHang, in));
+    if (both.ok()) out->set_value(std::get<0>(*both).value());
+    co_return both.status();
+  });
+  servers_.SetAll(absl::StatusCode::kInternal);
+  EXPECT_EQ(Run("x").code(), absl::StatusCode::kInternal);
+  servers_.SetAll(absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Run("x").code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(servers_.Seen(), SizeIs(1 + 3));
+  gate_.Open();
+  servers_[1].code = absl::StatusCode::kOk;
+  std::string answer;
+  EXPECT_TRUE(Run("x", &answer).ok());
+  EXPECT_EQ(answer, "1");
 }
 
 TEST_P(HedgingModelTest, AFailedAttemptLeavesTheCallToTheNext) {

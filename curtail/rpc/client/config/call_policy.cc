@@ -50,8 +50,11 @@ std::optional<int64_t> PushbackMs(const ClientCall& call) {
 
 bool Attempts::MayGoOn(const ClientCall& call) const {
   if (call.unprocessed && (unseen_ < ClientCall::kMaxAttempts || WaitsForReady())) return true;
-  if (method_ == nullptr || !method_->retry || call.committed) return false;
-  return method_->retry->Repeats(call.status.code()) && failed_ + 1 < method_->retry->max_attempts;
+  if (method_ == nullptr || call.committed) return false;
+  const absl::StatusCode code = call.status.code();
+  if (method_->hedging)
+    return method_->hedging->IsNonFatal(code) && failed_ + 1 < method_->hedging->max_attempts;
+  return method_->retry && method_->retry->Repeats(code) && failed_ + 1 < method_->retry->max_attempts;
 }
 
 std::optional<TimePoint> Attempts::Again(const ClientCall& call, TimePoint now, Deadline deadline,
