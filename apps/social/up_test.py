@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 
 MAX_WAIT_S = 90
-FORMS = {"processes": ["--stores", "redis", "--scale", "2"], "monolith": ["--monolith"]}
+FORMS = {"processes": ["--stores", "redis", "--scale", "2", "--set", "hedge_after=50"], "monolith": ["--monolith"]}
 PROCESSES = {"processes": 35, "monolith": 3}
 SIZES = {"processes": ["users=12", "follows=30", "posts=30"], "monolith": ["graph=FOLDER/ring", "posts=30"]}
 

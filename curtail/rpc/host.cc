@@ -47,6 +47,14 @@ void LogComplaint(std::string text) {
   if (!text.empty()) Log(Severity::kError, text, {}, /*from=*/"");
 }
 
+// False if `target` is the address of one server.
+bool MayBeSeveral(const std::string& target) {
+  const absl::StatusOr<internal::Target> parsed = internal::ParseTarget(target);
+  if (!parsed.ok() || parsed->resolver->Changes()) return true;
+  const auto addresses = parsed->resolver->Resolve();  // looks nothing up: they do not change
+  return addresses.ok() && addresses->size() > 1;
+}
+
 int Fail(std::string_view program, const absl::Status& status) {
   Log(Severity::kError, Message(status), {}, program);
   return kBadConfiguration;
@@ -70,7 +78,7 @@ struct Env::Impl {
   std::unique_ptr<Client> client;
   std::map<std::string, Peer, std::less<>> peers;
   std::map<std::string, Channel, std::less<>> shared;  // by services of several instances
-  ChannelOptions OptionsOf(const ChannelOptions& asked) const;
+  ChannelOptions OptionsOf(const ChannelOptions& asked, bool several) const;
   std::vector<std::shared_ptr<void>> kept;
   struct Work {
     std::function<void()> start, stop;
@@ -85,14 +93,14 @@ Env::~Env() {
   while (!impl_->kept.empty()) impl_->kept.pop_back();
 }
 
-ChannelOptions Env::Impl::OptionsOf(const ChannelOptions& asked) const {
+ChannelOptions Env::Impl::OptionsOf(const ChannelOptions& asked, bool several) const {
   ChannelOptions options = asked;
   options.credits |= flags->admission == "credits";
   if (!flags->balancer.empty() && options.balancer == ChannelOptions().balancer) {
     options.balancer = flags->balancer;
   }
   if (flags->resolve_interval_s > 0) options.min_resolve_interval = FromSeconds(flags->resolve_interval_s);
-  if (options.service_config.empty()) options.service_config = internal::ServiceConfigFrom(*flags);
+  if (options.service_config.empty()) options.service_config = internal::ServiceConfigFrom(*flags, several);
   return options;
 }
 
@@ -105,7 +113,7 @@ Channel* Env::SharedChannel(std::string_view service) {
   for (const Channel* channel : channels) targets.push_back(channel->target());
   auto instances = internal::ParseTargets(targets);
   if (!instances.ok()) return channels.front();
-  ChannelOptions options = impl_->OptionsOf(impl_->peers.find(service)->second.asked);
+  ChannelOptions options = impl_->OptionsOf(impl_->peers.find(service)->second.asked, /*several=*/true);
   if (options.balancer == ChannelOptions().balancer && impl_->flags->balancer.empty()) {
     options.balancer = "least_request";
   }
@@ -119,7 +127,6 @@ Channel* Env::SharedChannel(std::string_view service) {
 const std::vector<Channel*>& Env::Channels(std::string_view service, const ChannelOptions& asked) {
   const auto known = impl_->peers.find(service);
   if (known != impl_->peers.end()) return known->second.pointers;
-  const ChannelOptions options = impl_->OptionsOf(asked);
   Impl::Peer& peer = impl_->peers[std::string(service)];
   peer.asked = asked;
   if (impl_->client == nullptr) {
@@ -128,13 +135,14 @@ const std::vector<Channel*>& Env::Channels(std::string_view service, const Chann
   if (impl_->here != nullptr) {
     if (const auto here = impl_->here->find(service); here != impl_->here->end()) {
       for (const InProcess* target : here->second) {
-        peer.pointers.push_back(&peer.channels.emplace_back(impl_->client.get(), target, options));
+        peer.pointers.push_back(&peer.channels.emplace_back(impl_->client.get(), target, asked));
       }
       return peer.pointers;
     }
   }
   if (const auto there = impl_->around->peers.find(service); there != impl_->around->peers.end()) {
     for (const std::string& address : there->second) {
+      const ChannelOptions options = impl_->OptionsOf(asked, MayBeSeveral(address));
       peer.pointers.push_back(&peer.channels.emplace_back(impl_->client.get(), address, options));
     }
   }

@@ -16,6 +16,7 @@
 #include "curtail/rpc/client/config/service_config.h"
 #include "curtail/rpc/host_testing.h"
 #include "curtail/rpc/interceptor.h"
+#include "curtail/rpc/retries.h"
 #include "curtail/rpc/server/host_flags.h"
 
 namespace curtail {
@@ -67,20 +68,37 @@ TEST(Host, TakesTargetsOfSeveralServersForPeers) {
   EXPECT_THAT(run.err, HasSubstr("2 carts, cart dns:///no-such.invalid:8080, cart unix:/tmp/a"));
 }
 
+TEST(Host, HedgesCallsToServicesOfSeveralInstances) {
+  internal::HostFlags flags;
+  flags.hedge_after_ms = 20.5;
+  for (const int retries : {0, 1, 3}) {
+    flags.retries = retries;
+    const auto several = internal::ParseServiceConfig(internal::ServiceConfigFrom(flags, /*several=*/true));
+    ASSERT_TRUE(several.ok()) << several.status();
+    const internal::MethodConfig* const method = several->Find("/any.Service/Method");
+    ASSERT_TRUE(method != nullptr && method->hedging);
+    EXPECT_EQ(method->hedging->delay, std::chrono::microseconds(20'500));
+    EXPECT_EQ(method->hedging->max_attempts, std::max(retries, 1) + 1);
+    EXPECT_TRUE(method->hedging->IsNonFatal(absl::StatusCode::kUnavailable));
+    EXPECT_TRUE(several->throttle.has_value());
+    EXPECT_EQ(internal::ServiceConfigFrom(flags, /*several=*/false), RetryConfig(retries));
+  }
+}
+
 TEST(Host, AsksForHealthBesideRetries) {
   internal::HostFlags flags;
-  EXPECT_EQ(internal::ServiceConfigFrom(flags), "");
+  EXPECT_EQ(internal::ServiceConfigFrom(flags, /*several=*/true), "");
   for (const int retries : {0, 2}) {
     SCOPED_TRACE(retries);
     flags.retries = retries;
     flags.health_checks = true;
-    const auto config = internal::ParseServiceConfig(internal::ServiceConfigFrom(flags));
+    const auto config = internal::ParseServiceConfig(internal::ServiceConfigFrom(flags, /*several=*/true));
     ASSERT_TRUE(config.ok()) << config.status();
     EXPECT_EQ(config->health_service, "") << "the server as such";
     EXPECT_EQ(config->methods.size(), retries == 0 ? 0u : 1u);
     EXPECT_EQ(config->throttle.has_value(), retries > 0);
     flags.health_checks = false;
-    EXPECT_EQ(internal::ServiceConfigFrom(flags).empty(), retries == 0);
+    EXPECT_EQ(internal::ServiceConfigFrom(flags, /*several=*/true).empty(), retries == 0);
   }
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills one of two servers that have calls in hand: with retries no request fails.
+"""Kills or stalls one of two servers that have calls in hand: with retries or hedges no request fails.
 
 Usage: retry_test.py CASE CURTAIL TOY SCRATCH_FOLDER
 
@@ -24,24 +24,28 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 IN_HAND = 20
 
 
-class Count:
-    """The service count of the toy application, as a process of its own."""
+class Service:
+    """A service of the toy application, as a process of its own."""
 
-    def __init__(self, tools, number):
-        self.admin = tools.path(f"count-{number}.sock")
+    def __init__(self, tools, name, number, *flags):
+        self.admin = tools.path(f"{name}-{number}.sock")
         self.process = subprocess.Popen(
-            [tools.hdsearch, "--service", "count", "--listen", "127.0.0.1:0", "--http-admin", f"unix:{self.admin}"],
+            [tools.hdsearch, "--service", name, "--listen", "127.0.0.1:0", "--http-admin", f"unix:{self.admin}", *flags],
             env=tools.env, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.address = re.search(r"ready (\S+)", self.process.stdout.readline())[1]
 
-    def served(self):
+    def metric(self, name):
+        """The sum over its labels."""
         connection = http.client.HTTPConnection("localhost", timeout=MAX_WAIT_S)
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.connect(self.admin)
         connection.request("GET", "/metrics")
         page = connection.getresponse().read().decode()
         connection.close()
-        return sum(float(n) for n in re.findall(r"^rpc_server_duration_seconds_count\S* (\S+)", page, re.M))
+        return sum(float(n) for n in re.findall(rf"^{name}\S* (\S+)", page, re.M))
+
+    def served(self):
+        return self.metric("rpc_server_duration_seconds_count")
 
     def send(self, number):
         self.process.send_signal(number)
@@ -55,14 +59,17 @@ def wait_until(holds, what):
 
 
 @contextlib.contextmanager
-def servers(tools):
-    both = [Count(tools, 0), Count(tools, 1)]
+def ended(*all_of_them):
     try:
-        yield both
+        yield all_of_them
     finally:
-        for server in both:
-            server.send(signal.SIGKILL)
-            server.process.wait(timeout=MAX_WAIT_S)
+        for service in all_of_them:
+            service.send(signal.SIGKILL)
+            service.process.wait(timeout=MAX_WAIT_S)
+
+
+def servers(tools):
+    return ended(Service(tools, "count", 0), Service(tools, "count", 1))
 
 
 def target_of(both):
@@ -111,6 +118,24 @@ def test_without(tools):
     run = report["runs"][0]
     assert run["requests"]["failed"] > IN_HAND / 2 and set(run["codes"]) == {"OK", "UNAVAILABLE"}, run["codes"]
     assert "retries" not in report["plan"] and "retried" not in run["requests"] and "retried" not in out
+
+
+def test_hedges(tools):
+    """One of two servers stalls for good: no read waits for it."""
+    with servers(tools) as both, ended(Service(tools, "text", 0, "--peer", "count=" + ",".join(one.address for one in both),
+                                               "--balancer", "round_robin", "--hedge-after", "20")) as (text,):
+        def load(calls):
+            code, out, err = tools.run("load", text.address, "-c", "2", "-n", str(calls), "--method", "curtail.toy.Text/Process",
+                                       "--data", '{"text": "one two"}', "--warmup", "0s", "--timeout", "30s", "--fail-if",
+                                       "errors<0.1%")
+            assert code == 0, (out, err)
+
+        load(10)  # connects to both
+        both[0].send(signal.SIGSTOP)
+        hedged, answered = text.metric("curtail_client_hedges_total"), both[1].served()
+        load(IN_HAND)
+        assert text.metric("curtail_client_hedges_total") > hedged
+        assert both[1].served() >= answered + IN_HAND
 
 
 def test_refuses(tools):

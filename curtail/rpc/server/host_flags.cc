@@ -238,13 +238,20 @@ void AddInstanceFlags(Flags& flags, HostFlags* f) {
       "How often a call to another service that ends with UNAVAILABLE is made again at most, if its method "
       "is declared idempotent",
       {0, kMaxRetries});
+  flags.Add("--hedge-after", &f->hedge_after_ms,
+            "Makes a call to a service of several instances that has no answer after so many ms at another "
+            "one, too, "
+            "if its method is declared idempotent; 0: never",
+            {0, 3.6e6});
   flags.Add("--lanes", &f->lanes, "Sets of connections to the services that this one calls", {1, 256});
 }
 
-std::string ServiceConfigFrom(const HostFlags& flags) {
-  const std::string retries = RetryConfig(flags.retries);
-  if (!flags.health_checks) return retries;
-  const std::string fields = retries.empty() ? "}" : "," + retries.substr(1);
+std::string ServiceConfigFrom(const HostFlags& flags, bool several) {
+  const bool hedges = several && flags.hedge_after_ms > 0;
+  const std::string again = hedges ? HedgeConfig(FromMillis(flags.hedge_after_ms), std::max(flags.retries, 1))
+                                   : RetryConfig(flags.retries);
+  if (!flags.health_checks) return again;
+  const std::string fields = again.empty() ? "}" : "," + again.substr(1);
   return R"({"healthCheckConfig":{"serviceName":""})" + fields;
 }
 

@@ -29,6 +29,7 @@ struct HostFlags {
   bool health_checks = false;
   double resolve_interval_s = 0;  // 0: as the service says
   int retries = 0;
+  double hedge_after_ms = 0;  // 0: never
   std::string config = "auto";
   std::string policy, profile, admin, http_admin;
   std::string trace_to;
@@ -64,7 +65,8 @@ void AddInstanceFlags(Flags& flags, HostFlags* f);
 absl::StatusOr<ServerOptions> ServerOptionsFrom(const HostFlags& flags);
 
 // The service config of channels to other services whose maker names none; empty if the flags ask for nothing.
-std::string ServiceConfigFrom(const HostFlags& flags);
+// `several`: the channel has more than one server, or may have.
+std::string ServiceConfigFrom(const HostFlags& flags, bool several);
 
 using NamedAddresses = std::map<std::string, std::vector<std::string>, std::less<>>;
 
