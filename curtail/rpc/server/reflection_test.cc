@@ -84,6 +84,16 @@ TEST_P(ReflectionTest, AnswersEachRequestInOrder) {
   }
 }
 
+// Each of the server's threads has a role in these configs.
+class FullPoolReflectionTest : public ReflectionTest {};
+INSTANTIATE_TEST_SUITE_P(Models, FullPoolReflectionTest, testing::Values("SIB64", "SDB1-64"), ModelName);
+
+TEST_P(FullPoolReflectionTest, HasAThread) {
+  Serve();
+  Context ctx(kMaxTestWait);
+  EXPECT_NE(Hold(ctx), nullptr);
+}
+
 TEST_P(ReflectionTest, BytesThatAreNotARequestEndTheStream) {
   Serve();
   Context ctx(kMaxTestWait);
