@@ -53,11 +53,10 @@ TEST(Load, ReadsAndPrintsItsName) {
   EXPECT_EQ((*loads)[0].Name(), "closed-1");
   EXPECT_EQ((*loads)[1].Name(), "open-500");
   EXPECT_TRUE((*loads)[1].open());
-  EXPECT_EQ(ParseLoads({"echo-64"}, {.echo = 1 << 20})->front().number, 64u);
 }
 
 TEST(Load, RefusesWhatIsBeyondTheLimits) {
-  for (const char* name : {"", "closed-0", "closed-65", "open-", "open-1.5", "echo-64", "closed"}) {
+  for (const char* name : {"", "closed-0", "closed-65", "open-", "open-1.5", "closed"}) {
     EXPECT_EQ(ParseLoads({name}, {.closed = 64, .open = 1000}).status().code(),
               absl::StatusCode::kInvalidArgument)
         << name;
@@ -69,8 +68,6 @@ TEST(SpreadOf, IsTheMedianWithItsRange) {
   EXPECT_EQ(odd.median, 3);
   EXPECT_EQ(odd.min, 1);
   EXPECT_EQ(odd.max, 5);
-  EXPECT_EQ(odd.low, 2);
-  EXPECT_EQ(odd.quartile, 1);
   EXPECT_EQ(SpreadOf({1, 2, 4, 9}).median, 3);
   EXPECT_EQ(SpreadOf({}).median, 0);
   EXPECT_FALSE(SpreadIfAny({}).has_value());

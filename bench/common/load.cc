@@ -13,11 +13,9 @@ struct Kind {
   Load::Kind kind;
   const char* prefix;
   uint32_t LoadLimits::* most;
-  uint32_t least;
 };
-constexpr Kind kKinds[] = {{Load::Kind::kClosed, "closed-", &LoadLimits::closed, 1},
-                           {Load::Kind::kOpen, "open-", &LoadLimits::open, 1},
-                           {Load::Kind::kEcho, "echo-", &LoadLimits::echo, 64}};
+constexpr Kind kKinds[] = {{Load::Kind::kClosed, "closed-", &LoadLimits::closed},
+                           {Load::Kind::kOpen, "open-", &LoadLimits::open}};
 
 absl::StatusOr<Load> ParseLoad(absl::string_view name, const LoadLimits& limits) {
   std::vector<std::string> wanted;
@@ -27,10 +25,10 @@ absl::StatusOr<Load> ParseLoad(absl::string_view name, const LoadLimits& limits)
     absl::string_view number = name;
     Load load{kind.kind, 0};
     if (absl::ConsumePrefix(&number, kind.prefix) && absl::SimpleAtoi(number, &load.number) &&
-        load.number >= kind.least && load.number <= most) {
+        load.number >= 1 && load.number <= most) {
       return load;
     }
-    wanted.push_back(absl::StrCat(kind.prefix, "N with N from ", kind.least, " to ", most));
+    wanted.push_back(absl::StrCat(kind.prefix, "N with N from 1 to ", most));
   }
   return absl::InvalidArgumentError(
       absl::StrCat("\"", name, "\" is no load; write ", absl::StrJoin(wanted, ", ")));

@@ -15,9 +15,9 @@
 namespace curtail::bench {
 
 struct Load {
-  enum class Kind { kClosed, kOpen, kEcho };
+  enum class Kind { kClosed, kOpen };
   Kind kind = Kind::kClosed;
-  uint32_t number = 1;  // under way, a second, or bytes
+  uint32_t number = 1;  // under way, or a second
 
   bool open() const { return kind == Kind::kOpen; }
   std::string Name() const;
@@ -28,7 +28,6 @@ struct Load {
 struct LoadLimits {
   uint32_t closed = 0;
   uint32_t open = 0;
-  uint32_t echo = 0;  // "echo-65536": messages of so many bytes, 64 at least, one after the other
 };
 
 // Errors: INVALID_ARGUMENT that says what is wrong with which.

@@ -16,8 +16,6 @@ struct Spread {
   double median = 0;
   double min = 0;
   double max = 0;
-  double low = 0;       // lower quartile: on a busy machine the best guess at an undisturbed round
-  double quartile = 0;  // half of the distance between the quartiles
 };
 
 // All zeros for no values.
