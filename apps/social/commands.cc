@@ -15,6 +15,7 @@
 #include "apps/social/train.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
+#include "curtail/deploy/process.h"
 #include "curtail/rpc/host.h"
 #include "curtail/store/sql/postgresql_server.h"
 
@@ -100,11 +101,10 @@ absl::Status BecomeRedis(const std::string& data, const std::string& socket) {
     return absl::FailedPreconditionError(Join(own, ": ", std::strerror(errno)));
   }
   // Every acknowledged write is on the disk, as with SQLite.
-  execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket.c_str(), "--unixsocketperm",
-         "700", "--dir", own.c_str(), "--save", "", "--appendonly", "yes", "--appendfsync", "always",
-         "--loglevel", "warning", static_cast<char*>(nullptr));
-  return absl::FailedPreconditionError(Join("redis-server cannot be started: ", std::strerror(errno),
-                                            "; Debian has it in the package redis-server"));
+  const absl::Status failed = deploy::BecomeProgram(
+      {"redis-server", "--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--dir", own,
+       "--save", "", "--appendonly", "yes", "--appendfsync", "always", "--loglevel", "warning"});
+  return absl::FailedPreconditionError(Join(Message(failed), "; Debian has it in the package redis-server"));
 }
 
 absl::Status StartPostgresql(const std::string& data, const std::string& socket) {

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/social/social_testing.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -49,70 +41,34 @@ const std::vector<std::string> kServices = {"unique-id",
 
 int InstancesOf(const std::string& service) { return service == "search-index" ? 2 : 1; }
 
-// True once the process has said that it is ready.
-bool AwaitReady(int fd) {
-  const Deadline deadline = Deadline::In(kMaxTestWait);
-  std::string said;
-  while (said.find("ready ") == std::string::npos) {
-    pollfd entry{.fd = fd, .events = POLLIN, .revents = 0};
-    if (poll(&entry, 1, static_cast<int>(InMillis(deadline.Remaining()))) <= 0) return false;
-    char buffer[512];
-    const ssize_t got = read(fd, buffer, sizeof buffer);
-    if (got <= 0) return false;
-    said.append(buffer, static_cast<size_t>(got));
-  }
-  return true;
-}
-
 }  // namespace
 
 SocialProcess::SocialProcess(std::vector<std::string> args, uint64_t most_file_bytes) {
+  const std::string name = args[1];
   args.insert(args.begin(), SOCIAL_PROGRAM);
-  std::vector<char*> argv;
-  for (std::string& arg : args) argv.push_back(arg.data());
-  argv.push_back(nullptr);
-  int out[2];
-  EXPECT_EQ(pipe2(out, O_CLOEXEC), 0);
-  pid_ = fork();
-  if (pid_ == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (most_file_bytes != 0) {
-      const rlimit limit{.rlim_cur = most_file_bytes, .rlim_max = most_file_bytes};
-      signal(SIGXFSZ, SIG_IGN);  // so that the write fails instead
-      if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(126);
-    }
-    dup2(out[1], STDOUT_FILENO);
-    execv(argv[0], argv.data());
-    _exit(127);
+  auto process =
+      deploy::Process::Spawn({.name = name, .argv = std::move(args), .max_file_bytes = most_file_bytes});
+  if (!process.ok()) {
+    ADD_FAILURE() << process.status();
+    return;
   }
-  close(out[1]);
-  EXPECT_TRUE(AwaitReady(out[0])) << args[2];
-  close(out[0]);
+  process_ = *std::move(process);
+  const absl::Status ready = process_->AwaitLine("ready ", Deadline::In(kMaxTestWait), nullptr).status();
+  EXPECT_TRUE(ready.ok()) << ready;
 }
 
-void SocialProcess::Stop() {
-  if (pid_ <= 0) return;
-  kill(pid_, SIGTERM);
-  int how = 0;
-  EXPECT_EQ(waitpid(pid_, &how, 0), pid_);
-  EXPECT_TRUE(WIFEXITED(how) && WEXITSTATUS(how) == 0) << how;
-  pid_ = -1;
+SocialProcess::~SocialProcess() {
+  if (process_ == nullptr) return;
+  const absl::Status ended = process_->End(kMaxTestWait);
+  EXPECT_TRUE(ended.ok()) << ended;
 }
 
-void SocialProcess::Kill() {
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
-  pid_ = -1;
-}
+void SocialProcess::Kill() { std::exchange(process_, nullptr)->Kill(); }
 
 void SocialProcess::Stall() const {
-  kill(pid_, SIGSTOP);
-  int how = 0;
-  EXPECT_EQ(waitpid(pid_, &how, WUNTRACED), pid_);
-  EXPECT_TRUE(WIFSTOPPED(how)) << how;
+  process_->Pause();
+  EXPECT_TRUE(process_->Running());
 }
-
-void SocialProcess::GoOn() const { kill(pid_, SIGCONT); }
 
 SocialDeployment::SocialDeployment(std::string config, bool monolith, std::vector<std::string> flags)
     : config_(std::move(config)), monolith_(monolith), flags_(std::move(flags)) {

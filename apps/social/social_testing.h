@@ -3,8 +3,6 @@
 // social_testing.h - the whole application in processes of its own, and a client.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,6 +13,7 @@
 #include "apps/kit/temp_dir.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/testing.h"
+#include "curtail/deploy/process.h"
 #include "curtail/rpc/channel.h"
 #include "search.curtail.h"
 #include "social.curtail.h"
@@ -28,19 +27,18 @@ class SocialProcess {
   // Returns when it serves; fails the test if it does not. `most_file_bytes`: a write beyond fails, as on a full disk;
   // 0 for no bound.
   explicit SocialProcess(std::vector<std::string> args, uint64_t most_file_bytes = 0);
-  ~SocialProcess() { Stop(); }
+  // Drains it, and expects that it ends well, unless it was killed.
+  ~SocialProcess();
   SocialProcess(const SocialProcess&) = delete;
   SocialProcess& operator=(const SocialProcess&) = delete;
 
-  // Drains it, and expects that it ends well.
-  void Stop();
   void Kill();
   // Holds it up, as a machine does that swaps; and lets it go on.
   void Stall() const;
-  void GoOn() const;
+  void GoOn() const { process_->Resume(); }
 
  private:
-  pid_t pid_ = -1;
+  std::unique_ptr<deploy::Process> process_;
 };
 
 // The services over Unix sockets and a folder of data.

@@ -60,13 +60,13 @@ int Serve(const Role& role) {
 
 absl::StatusOr<std::unique_ptr<Tier>> Tier::Start(const Role& role, const std::string& log_folder,
                                                   const std::atomic<bool>& stop) {
-  tool::ProcessOptions options;
+  deploy::ProcessOptions options;
   options.name = absl::StrCat(role.part, " ", role.variant);
   options.log_path = absl::StrCat(log_folder, "/", role.part, "-", role.variant, ".log");
   options.argv = {"/proc/self/exe", kRoleFlag, role.part, kVariantFlag, role.variant};
   for (const std::string& address : role.addresses)
     options.argv.insert(options.argv.end(), {kPartFlag, address});
-  auto process = tool::Process::Spawn(std::move(options));
+  auto process = deploy::Process::Spawn(std::move(options));
   if (!process.ok()) return process.status();
   auto address = (*process)->AwaitLine("listening on ", Deadline::In(kStartTimeout), &stop);
   if (!address.ok()) return address.status();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tools/curtail/deploy/process.h"
+#include "curtail/deploy/process.h"
 #include "variant.h"
 
 namespace curtail::study {
@@ -40,10 +40,10 @@ class Tier {
   const std::string& address() const { return address_; }
 
  private:
-  Tier(std::unique_ptr<tool::Process> process, std::string address)
+  Tier(std::unique_ptr<deploy::Process> process, std::string address)
       : process_(std::move(process)), address_(std::move(address)) {}
 
-  const std::unique_ptr<tool::Process> process_;
+  const std::unique_ptr<deploy::Process> process_;
   const std::string address_;
 };
 

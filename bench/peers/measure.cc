@@ -28,8 +28,8 @@ std::optional<double> PerRequest(std::optional<double> before, std::optional<dou
   return (*after - *before) / requests;
 }
 
-Measurement Evaluate(const Sample& sample, const tool::ProcessUsage& before,
-                     const tool::ProcessUsage& after) {
+Measurement Evaluate(const Sample& sample, const deploy::ProcessUsage& before,
+                     const deploy::ProcessUsage& after) {
   const double answered = std::max<double>(1, static_cast<double>(sample.latencies_us.size()));
   Measurement m;
   m.p50_us = Percentile(sample.latencies_us, 0.50);
@@ -65,7 +65,7 @@ absl::Status RunCells(const Options& options, const Session& session, uint64_t s
     if (session.stop()) return absl::OkStatus();
     const auto duration =
         std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(CellSeconds(options, cell)));
-    const tool::ProcessUsage before = servers.mid.process->Usage();
+    const deploy::ProcessUsage before = servers.mid.process->Usage();
     absl::StatusOr<Sample> sample = RunLoad(generator, cell, duration, seed);
     if (!sample.ok())
       return absl::Status(sample.status().code(), absl::StrCat(cell.Name(), ": ", sample.status().message()));

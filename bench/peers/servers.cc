@@ -27,7 +27,8 @@ std::vector<std::string> CommandFor(const StackInfo& stack, const std::string& r
 }
 
 absl::StatusOr<ServerProcess> Launch(std::string name, std::vector<std::string> command) {
-  auto process = tool::Process::Spawn({.name = std::move(name), .argv = std::move(command), .counted = true});
+  auto process =
+      deploy::Process::Spawn({.name = std::move(name), .argv = std::move(command), .counted = true});
   if (!process.ok()) return process.status();
   return ServerProcess{*std::move(process), {}};
 }

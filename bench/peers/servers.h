@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "curtail/deploy/process.h"
 #include "options.h"
 #include "stack.h"
-#include "tools/curtail/deploy/process.h"
 
 namespace curtail::bench {
 
 // A process that serves until this ends.
 struct ServerProcess {
-  std::unique_ptr<tool::Process> process;
+  std::unique_ptr<deploy::Process> process;
   std::string address;
 };
 

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/wrappers.pb.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
@@ -13,6 +11,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
+#include "curtail/deploy/process.h"
 #include "curtail/rpc/client/config/service_config.h"
 #include "curtail/rpc/host_testing.h"
 #include "curtail/rpc/interceptor.h"
@@ -260,22 +259,21 @@ int ServeWorking(int out) {
 TEST(Host, WorksGoOnWhileTheProcessServes) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  const pid_t pid = fork();
-  if (pid == 0) {
-    close(ends[0]);
-    _exit(ServeWorking(ends[1]));
-  }
+  auto process = deploy::Process::Spawn({.name = "works", .run = [&ends] {
+                                           close(ends[0]);
+                                           _exit(ServeWorking(ends[1]));
+                                         }});
   close(ends[1]);
+  ASSERT_TRUE(process.ok()) << process.status();
   std::string heard;
   char buffer[64];
   for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) {
     heard.append(buffer, static_cast<size_t>(got));
-    if (heard == "start;") kill(pid, SIGTERM);
+    if (heard == "start;") (*process)->BeginToEnd();
   }
   close(ends[0]);
-  int how = 0;
-  ASSERT_EQ(waitpid(pid, &how, 0), pid);
-  EXPECT_TRUE(WIFEXITED(how) && WEXITSTATUS(how) == 0) << how;
+  const absl::Status ended = (*process)->End(kMaxTestWait);
+  EXPECT_TRUE(ended.ok()) << ended;
   EXPECT_EQ(heard, "start;stop;gone;");
 }
 

@@ -4,12 +4,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pwd.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -77,58 +73,32 @@ void StoreProcess::Start() {
 
 bool StoreProcess::TryStart() {
   unlink(path_.c_str());
-  std::vector<std::string> words = words_;
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  const pid_t parent = getpid();
-  pid_ = fork();
-  if (pid_ < 0) Fail("fork");
-  if (pid_ == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);
-    execvp(arguments[0], arguments.data());
-    _exit(127);
-  }
+  auto process = deploy::Process::Spawn({.name = words_.front(), .argv = words_, .out_to_log = true});
+  if (!process.ok()) Fail(process.status().ToString().c_str());
+  process_ = *std::move(process);
   const Deadline deadline = Deadline::In(kMaxTestWait);
   int fd;
   while ((fd = Connect(path_)) < 0) {
-    int status = 0;
     if (deadline.Expired()) Fail(words_.front().c_str());
-    if (waitpid(pid_, &status, WNOHANG) == pid_) {
-      pid_ = -1;
-      return false;
-    }
+    if (!process_->Running()) return false;
     poll(nullptr, 0, 1);  // between looks; nothing tells when a process listens
   }
   close(fd);
   return true;
 }
 
-void StoreProcess::Kill() {
-  if (pid_ < 0) return;
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
-  pid_ = -1;
-}
+void StoreProcess::Kill() { process_->Kill(); }
 
 void StoreProcess::AwaitEnd() {
-  const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
-  pollfd ended{.fd = fd, .events = POLLIN, .revents = 0};
-  if (fd < 0 || poll(&ended, 1, static_cast<int>(InMillis(kMaxTestWait))) != 1)
-    Fail("the store does not end");
-  close(fd);
-  waitpid(pid_, nullptr, 0);
-  pid_ = -1;
+  if (!process_->AwaitEnd(Deadline::In(kMaxTestWait))) Fail("the store does not end");
 }
 
 void StoreProcess::Stall() {
-  kill(pid_, SIGSTOP);
-  int status = 0;
-  if (waitpid(pid_, &status, WUNTRACED) != pid_ || !WIFSTOPPED(status)) Fail("the store does not stop");
+  process_->Pause();
+  if (!process_->Running()) Fail("the store is gone");
 }
 
-void StoreProcess::GoOn() { kill(pid_, SIGCONT); }
+void StoreProcess::GoOn() { process_->Resume(); }
 
 // Its own user, so that it changes none: that would take the signal of the parent's death away.
 MemcachedProcess::MemcachedProcess(const std::string& path, std::vector<std::string> extra)

@@ -3,12 +3,13 @@
 // store_testing.h - real stores for a test: started, stalled, killed and looked into.
 #pragma once
 
-#include <sys/types.h>
-
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "curtail/deploy/process.h"
 
 namespace curtail {
 
@@ -55,7 +56,7 @@ class StoreProcess {
   const std::string path_;
   const std::vector<std::string> words_;
 
-  pid_t pid_ = -1;
+  std::unique_ptr<deploy::Process> process_;
 };
 
 // A memcached. Further flags: `extra`.

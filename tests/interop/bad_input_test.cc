@@ -10,15 +10,17 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <random>
 
+#include "curtail/base/testing.h"
+#include "curtail/deploy/process.h"
 #include "relay.h"
 #include "servers.h"
 
@@ -340,45 +342,29 @@ class Crowd {
  public:
   Crowd(const std::string& address, size_t count) {
     const std::string hello = Hello();
-    if (pipe2(to_child_, O_CLOEXEC) != 0 || pipe2(from_child_, O_CLOEXEC) != 0) std::abort();
-    pid_ = fork();
-    if (pid_ == 0) Live(address, hello, count);
-    close(to_child_[0]);
-    close(from_child_[1]);
+    auto process = deploy::Process::Spawn({.name = "crowd", .run = [&] { Live(address, hello, count); }});
+    if (!process.ok()) std::abort();
+    process_ = *std::move(process);
   }
-  ~Crowd() {
-    close(to_child_[1]);  // what the child waits for
-    close(from_child_[0]);
-    waitpid(pid_, nullptr, 0);
-  }
-  Crowd(const Crowd&) = delete;
-  Crowd& operator=(const Crowd&) = delete;
 
-  // True if all connections were made.
-  bool AwaitConnected() {
-    pollfd event{.fd = from_child_[0], .events = POLLIN, .revents = 0};
-    char byte = 0;
-    return poll(&event, 1, static_cast<int>(kMaxTestWait.count()) * 1000) == 1 &&
-           read(event.fd, &byte, 1) == 1;
+  // OK once all connections were made.
+  absl::Status AwaitConnected() {
+    return process_->AwaitLine("connected", Deadline::In(kMaxTestWait), nullptr).status();
   }
 
  private:
   // In the child of a program with threads: no allocation, no locks. Every other connection says hello.
-  [[noreturn]] void Live(const std::string& address, const std::string& hello, size_t count) {
-    close(to_child_[1]);
+  [[noreturn]] static void Live(const std::string& address, const std::string& hello, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       const int fd = ConnectTo(address);
       if (fd < 0) _exit(1);
       if (i % 2 == 0 && send(fd, hello.data(), hello.size(), MSG_NOSIGNAL) < 0) _exit(1);
     }
-    char byte = 0;
-    if (write(from_child_[1], &byte, 1) != 1 || read(to_child_[0], &byte, 1) != 0) _exit(1);
-    _exit(0);
+    if (write(STDOUT_FILENO, "connected\n", 10) != 10) _exit(1);
+    for (;;) pause();
   }
 
-  int to_child_[2];
-  int from_child_[2];
-  pid_t pid_;
+  std::unique_ptr<deploy::Process> process_;
 };
 
 TEST_P(BadInputTest, IdleConnectionsCostNoService) {
@@ -389,7 +375,8 @@ TEST_P(BadInputTest, IdleConnectionsCostNoService) {
       << "too few file descriptors for " << count << " connections; raise the hard limit (ulimit -Hn)";
   {
     Crowd crowd(address(), count);
-    ASSERT_TRUE(crowd.AwaitConnected()) << "not all of " << count << " connections were accepted";
+    const absl::Status connected = crowd.AwaitConnected();
+    ASSERT_TRUE(connected.ok()) << connected << "; not all of " << count << " connections were accepted";
     for (int i = 0; i < 20; ++i) ExpectServes();
   }
   ExpectServes();

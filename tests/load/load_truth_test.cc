@@ -229,9 +229,9 @@ TEST(Starved, DeclaresItsNumbersVoid) {
   const std::unique_ptr<Target> target = StartTarget({});
   ASSERT_NE(target, nullptr);
   const int cpu = AnyCpu();
-  std::vector<std::unique_ptr<tool::Process>> busy;
+  std::vector<std::unique_ptr<deploy::Process>> busy;
   for (int i = 0; i < 3; ++i) {
-    absl::StatusOr<std::unique_ptr<tool::Process>> one = StartBusyProcess(cpu);
+    absl::StatusOr<std::unique_ptr<deploy::Process>> one = StartBusyProcess(cpu);
     ASSERT_TRUE(one.ok()) << one.status();
     busy.push_back(*std::move(one));
   }

@@ -5,11 +5,13 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
+#include "curtail/deploy/process.h"
 
 namespace curtail::soak {
 
@@ -22,43 +24,38 @@ struct Held {
 // Without the heap.
 Held HeldBy(pid_t pid);
 
-// A ServerProcess starts a program, and starts it again at the same addresses. Thread-compatible.
+// A ServerProcess starts a program, and starts it again at the same addresses. It is killed with this object.
+// Thread-compatible.
 class ServerProcess {
  public:
   // `arguments[0]` is the program. Its stderr goes to the end of the file `log`.
   ServerProcess(std::string name, std::vector<std::string> arguments, std::string log);
-  // Kills it.
-  ~ServerProcess();
+  ~ServerProcess() { Kill(); }
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
   // Returns once it listens. Tries again for kMaxTestWait, as its port may have been taken meanwhile.
   // Errors: UNAVAILABLE, with the end of its log.
   absl::Status Start();
-  // By SIGKILL.
   void Kill();
-  // By SIGTERM. Errors: DEADLINE_EXCEEDED if it has not ended within `bound`; INTERNAL for another code than 0.
-  absl::Status Terminate(Nanos bound);
+  // By SIGTERM. Errors: those of deploy::Process::End().
+  absl::Status Terminate(Nanos bound) { return process_->End(bound); }
   // INTERNAL if it has ended by itself.
   absl::Status CheckRuns();
 
   const std::string& name() const { return name_; }
-  pid_t pid() const { return pid_; }
+  pid_t pid() const { return process_->pid(); }
   // The first address that it listens on; with its port, for which the arguments had 0.
   const std::string& address() const { return address_; }
 
  private:
-  bool TryStart();
-  // True if it has ended, within `bound`; `code_` then is its wait status.
-  bool AwaitEnd(Nanos bound);
-  std::string LogEnd() const;
+  absl::Status TryStart();
 
   const std::string name_;
   const std::string log_;
   std::vector<std::string> arguments_;
   std::string address_;
-  pid_t pid_ = -1;
-  int code_ = 0;
+  std::unique_ptr<deploy::Process> process_;
 };
 
 }  // namespace curtail::soak

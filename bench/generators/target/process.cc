@@ -39,10 +39,10 @@ class MemoryFile {
 
 absl::StatusOr<ProgramResult> RunProgram(const ProgramOptions& options) {
   const MemoryFile err;
-  tool::ProcessOptions process_options{
+  deploy::ProcessOptions process_options{
       .name = options.argv[0], .argv = options.argv, .log_path = err.path(), .nice = options.nice};
   if (options.cpu) process_options.cpus = {*options.cpu};
-  const auto process = tool::Process::Spawn(std::move(process_options));
+  const auto process = deploy::Process::Spawn(std::move(process_options));
   if (!process.ok()) return process.status();
   absl::StatusOr<std::string> out = (*process)->ReadToEnd(Deadline::In(options.timeout));
   if (!out.ok()) return out.status();
@@ -53,12 +53,12 @@ absl::StatusOr<ProgramResult> RunProgram(const ProgramOptions& options) {
                        .cpu = (*process)->Cpu()};
 }
 
-absl::StatusOr<std::unique_ptr<tool::Process>> StartBusyProcess(int cpu) {
-  return tool::Process::Spawn({.name = "busy", .cpus = {cpu}, .run = [] {
-                                 volatile bool busy = true;
-                                 while (busy) {
-                                 }
-                               }});
+absl::StatusOr<std::unique_ptr<deploy::Process>> StartBusyProcess(int cpu) {
+  return deploy::Process::Spawn({.name = "busy", .cpus = {cpu}, .run = [] {
+                                   volatile bool busy = true;
+                                   while (busy) {
+                                   }
+                                 }});
 }
 
 int AnyCpu() {

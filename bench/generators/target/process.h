@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
-#include "tools/curtail/deploy/process.h"
+#include "curtail/deploy/process.h"
 
 namespace curtail::bench {
 
@@ -34,7 +34,7 @@ struct ProgramResult {
 absl::StatusOr<ProgramResult> RunProgram(const ProgramOptions& options);
 
 // A process that takes all it can get of one CPU, at normal priority.
-absl::StatusOr<std::unique_ptr<tool::Process>> StartBusyProcess(int cpu);
+absl::StatusOr<std::unique_ptr<deploy::Process>> StartBusyProcess(int cpu);
 
 // A CPU that this process may use.
 int AnyCpu();

@@ -10,7 +10,6 @@
 #include <pwd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,7 +22,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
 #include "curtail/base/strings.h"
+#include "curtail/deploy/process.h"
 
 namespace curtail {
 namespace {
@@ -86,32 +87,21 @@ absl::StatusOr<std::string> OpenFolder(const std::string& path, const std::optio
   return opened;
 }
 
-[[noreturn]] void Exec(std::vector<std::string> words) {
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  execv(argv[0], argv.data());
-  _exit(127);
-}
-
 // Fills the empty folder.
 absl::Status MakeData(const fs::path& programs, const std::string& folder,
                       const std::optional<Runner>& runner) {
   const passwd* const user = getpwuid(geteuid());
   const std::string name = user == nullptr ? "root" : user->pw_name;
-  const pid_t child = fork();
-  if (child < 0) return Failed("fork");
-  if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (runner.has_value() && !Become(*runner).ok()) _exit(126);
-    const int quiet = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    dup2(quiet, STDOUT_FILENO);
-    Exec({programs / "initdb", "-D", folder, "-U", name, "--auth=trust", "--no-locale", "-E", "UTF8"});
-  }
-  int how = 0;
-  while (waitpid(child, &how, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFEXITED(how) && WEXITSTATUS(how) == 0) return absl::OkStatus();
+  auto initdb =
+      deploy::Process::Spawn({.name = "initdb", .run = [&] {
+                                if (runner.has_value() && !Become(*runner).ok()) _exit(126);
+                                (void)deploy::BecomeProgram({programs / "initdb", "-D", folder, "-U", name,
+                                                             "--auth=trust", "--no-locale", "-E", "UTF8"});
+                                _exit(127);
+                              }});
+  if (!initdb.ok()) return initdb.status();
+  (void)(*initdb)->ReadToEnd(Deadline::Infinite());
+  if ((*initdb)->Terminate(Nanos(0)) == 0) return absl::OkStatus();
   return absl::FailedPreconditionError("initdb has failed; its messages say why");
 }
 
@@ -151,9 +141,10 @@ absl::Status BecomePostgresql(const std::string& folder, const std::string& sock
   if (runner->has_value()) {
     if (absl::Status became = Become(**runner); !became.ok()) return became;
   }
-  Exec({*programs / "postgres", "-D", *data, "-c", "listen_addresses=", "-c", "port=5432", "-c",
-        Join("unix_socket_directories=", *opened), "-c", "max_connections=300", "-c", "shared_buffers=32MB",
-        "-c", "log_min_messages=fatal", "-c", "jit=off"});
+  return deploy::BecomeProgram({*programs / "postgres", "-D", *data, "-c", "listen_addresses=", "-c",
+                                "port=5432", "-c", Join("unix_socket_directories=", *opened), "-c",
+                                "max_connections=300", "-c", "shared_buffers=32MB", "-c",
+                                "log_min_messages=fatal", "-c", "jit=off"});
 }
 
 }  // namespace curtail

@@ -5,19 +5,19 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <semaphore>
 #include <stdexcept>
 #include <thread>
 
 #include "curtail/base/testing.h"
+#include "curtail/deploy/process.h"
 #include "curtail/exec/wait.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/store/store_testing.h"
@@ -100,16 +100,16 @@ TEST_F(SqlTest, AnotherProcessThatLooksLeavesTheLogOfAService) {
   auto db = Open(Options());
   for (int64_t row = 1; row <= 3; ++row) {
     ASSERT_TRUE(Insert(*db, row, "a").ok());
-    const std::string at = "LOOK_AT=" + Options().path, rows = Join("LOOK_ROWS=", row);
-    const char* const argv[] = {"/proc/self/exe", "--gtest_filter=SqlTest.LooksAtDataInUse", nullptr};
-    const char* const env[] = {at.c_str(), rows.c_str(), nullptr};
-    pid_t pid = 0;
-    ASSERT_EQ(posix_spawn(&pid, argv[0], nullptr, nullptr, const_cast<char* const*>(argv),
-                          const_cast<char* const*>(env)),
-              0);
-    int status = 0;
-    ASSERT_EQ(waitpid(pid, &status, 0), pid);
-    ASSERT_EQ(status, 0) << "it did not see what was written";
+    auto process =
+        deploy::Process::Spawn({.name = "look",
+                                .argv = {"env", "-i", "LOOK_AT=" + Options().path, Join("LOOK_ROWS=", row),
+                                         std::filesystem::read_symlink("/proc/self/exe").string(),
+                                         "--gtest_filter=SqlTest.LooksAtDataInUse"},
+                                .out_to_log = true});
+    ASSERT_TRUE(process.ok()) << process.status();
+    ASSERT_TRUE((*process)->AwaitEnd(Deadline::In(kMaxTestWait)));
+    const absl::Status ended = (*process)->End(Nanos(0));
+    ASSERT_TRUE(ended.ok()) << ended << ": it did not see what was written";
   }
 }
 

@@ -13,7 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "apps/kit/temp_dir.h"
 #include "curtail/base/strings.h"
-#include "tools/curtail/deploy/process.h"
+#include "curtail/base/testing.h"
+#include "curtail/deploy/process.h"
 
 namespace curtail::tool {
 namespace {
@@ -96,9 +97,10 @@ TEST_F(CpuGroupsTest, SaysWhyThereCanBeNone) {
 }
 
 TEST_F(CpuGroupsTest, RemovesWhatKilledProcessesLeft) {
-  pid_t gone = fork();
-  if (gone == 0) _exit(0);
-  ASSERT_EQ(waitpid(gone, nullptr, 0), gone);
+  auto ended = deploy::Process::Spawn({.name = "gone", .run = [] {}});
+  ASSERT_TRUE(ended.ok()) << ended.status();
+  ASSERT_TRUE((*ended)->AwaitEnd(Deadline::In(kMaxTestWait)));
+  const pid_t gone = (*ended)->pid();
   Write("own", "0::/\n");
   Write("fs/cgroup.subtree_control", "cpu\n");
   Write("fs/" + Group("probe") + "/cpu.max", "");
@@ -120,10 +122,10 @@ TEST_F(CpuGroupsTest, AProcessOfAGroupGetsNoMoreThanItsShare) {
   auto group = groups->Make("spin");
   ASSERT_TRUE(group.ok()) << group.status();
   ASSERT_TRUE((*group)->Limit(0.1).ok());
-  auto process = Process::Spawn({.name = "spinning",
-                                 .argv = {"/bin/sh", "-c", "while :; do :; done"},
-                                 .log_path = dir_.File("log"),
-                                 .cgroup_procs = (*group)->procs()});
+  auto process = deploy::Process::Spawn({.name = "spinning",
+                                         .argv = {"/bin/sh", "-c", "while :; do :; done"},
+                                         .log_path = dir_.File("log"),
+                                         .cgroup_procs = (*group)->procs()});
   ASSERT_TRUE(process.ok()) << process.status();
   CpuGroupUse use;
   const Deadline deadline = Deadline::In(kPatience);

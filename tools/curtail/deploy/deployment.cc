@@ -147,10 +147,10 @@ absl::Status Prepare(const Topology& topology, const std::string& entry, const s
   absl::StatusOr<std::string> program = FindProgram(argv->front());
   if (!program.ok()) return program.status();
   argv->front() = *std::move(program);
-  const auto process = Process::Spawn({.name = "the preparation",
-                                       .argv = *std::move(argv),
-                                       .log_path = absl::StrCat(folder, "/prepare.log"),
-                                       .out_to_log = true});
+  const auto process = deploy::Process::Spawn({.name = "the preparation",
+                                               .argv = *std::move(argv),
+                                               .log_path = absl::StrCat(folder, "/prepare.log"),
+                                               .out_to_log = true});
   if (!process.ok()) return process.status();
   const Deadline deadline = Deadline::In(kPrepareTimeout);
   while ((*process)->Running()) {
@@ -317,7 +317,7 @@ absl::Status Deployment::Spawn(Instance& instance) {
   if (!program.ok()) return program.status();
   argv->front() = *std::move(program);
 
-  ProcessOptions process;
+  deploy::ProcessOptions process;
   process.name = instance.name;
   process.argv = *std::move(argv);
   process.log_path = absl::StrCat(options_.folder, "/", instance.name, ".log");
@@ -340,7 +340,7 @@ absl::Status Deployment::Spawn(Instance& instance) {
   std::ofstream(process.log_path, std::ios::app)
       << "--- " << absl::FormatTime(absl::Now(), absl::LocalTimeZone()) << " "
       << absl::StrJoin(process.argv, " ") << "\n";
-  absl::StatusOr<std::unique_ptr<Process>> spawned = Process::Spawn(std::move(process));
+  absl::StatusOr<std::unique_ptr<deploy::Process>> spawned = deploy::Process::Spawn(std::move(process));
   if (!spawned.ok()) return spawned.status();
   instance.process = *std::move(spawned);
   instance.heard = false;

@@ -16,9 +16,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
+#include "curtail/deploy/process.h"
 #include "tools/curtail/deploy/cpu_groups.h"
 #include "tools/curtail/deploy/instance_command.h"
-#include "tools/curtail/deploy/process.h"
 #include "tools/curtail/deploy/topology.h"
 
 namespace curtail::tool {
@@ -39,7 +39,7 @@ struct Instance {
   int restarts = 0;
   std::string problem;                  // why it ended last, with the end of its log
   std::unique_ptr<CpuGroup> cpu_group;  // outlives its processes; null: none
-  std::unique_ptr<Process> process;
+  std::unique_ptr<deploy::Process> process;
 
  private:
   friend class Deployment;

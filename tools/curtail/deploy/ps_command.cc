@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "curtail/base/strings.h"
+#include "curtail/deploy/process_usage.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/deployment.h"
-#include "tools/curtail/deploy/process_usage.h"
 #include "tools/curtail/deploy/run_folder.h"
 
 namespace curtail::tool {
@@ -38,8 +38,8 @@ ProcessLook LookAt(const ProcessState& process) {
     }
   }
   if (process.pid > 0) {
-    row.cpu_s = static_cast<double>(CpuOf(process.pid).count()) / 1e9;
-    row.resident_mib = ResidentMib(process.pid);
+    row.cpu_s = static_cast<double>(deploy::CpuOf(process.pid).count()) / 1e9;
+    row.resident_mib = deploy::ResidentMib(process.pid);
   }
   return row;
 }

@@ -43,7 +43,8 @@ absl::Status MidTier::End(Nanos grace) {
   return absl::AbortedError(absl::StrCat(process_->name(), " did not end by itself", process_->LogTail()));
 }
 
-absl::StatusOr<std::unique_ptr<Process>> Tiers::Launch(std::string name, const MidTierSetup& setup) const {
+absl::StatusOr<std::unique_ptr<deploy::Process>> Tiers::Launch(std::string name,
+                                                               const MidTierSetup& setup) const {
   const ServiceSpec& entry = application_.topology.entry();
   InstanceSetup instance;
   instance.config = setup.config;
@@ -71,12 +72,12 @@ absl::StatusOr<std::unique_ptr<Process>> Tiers::Launch(std::string name, const M
   if (!program.ok()) return program.status();
   argv->front() = *std::move(program);
   argv->insert(argv->begin(), setup.wrapper.begin(), setup.wrapper.end());
-  ProcessOptions options;
+  deploy::ProcessOptions options;
   options.log_path =
       absl::StrCat(logs_.path(), "/", absl::StrReplaceAll(name, {{" ", "-"}, {"/", "-"}}), ".log");
   options.name = std::move(name);
   options.argv = *std::move(argv);
-  return Process::Spawn(std::move(options));
+  return deploy::Process::Spawn(std::move(options));
 }
 
 absl::StatusOr<std::unique_ptr<Tiers>> Tiers::Start(const Application& application, const LogFolder& logs,

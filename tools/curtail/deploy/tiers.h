@@ -8,10 +8,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "curtail/deploy/process.h"
 #include "curtail/exec/thread_stats.h"
 #include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/deployment.h"
-#include "tools/curtail/deploy/process.h"
 
 namespace curtail::tool {
 
@@ -35,7 +35,7 @@ class LogFolder {
 // a poller does not take a CPU from it. Ends with the object. Thread-compatible.
 class MidTier {
  public:
-  MidTier(std::unique_ptr<Process> process, std::string address, std::string admin)
+  MidTier(std::unique_ptr<deploy::Process> process, std::string address, std::string admin)
       : process_(std::move(process)), address_(std::move(address)), admin_(std::move(admin)) {}
 
   const std::string& address() const { return address_; }
@@ -50,7 +50,7 @@ class MidTier {
   absl::Status End(Nanos grace);
 
  private:
-  const std::unique_ptr<Process> process_;
+  const std::unique_ptr<deploy::Process> process_;
   const std::string address_;
   const std::string admin_;
 };
@@ -74,7 +74,7 @@ class Tiers {
  private:
   Tiers(const Application& application, const LogFolder& logs, const std::atomic<bool>& stop)
       : application_(application), logs_(logs), stop_(stop) {}
-  absl::StatusOr<std::unique_ptr<Process>> Launch(std::string name, const MidTierSetup& setup) const;
+  absl::StatusOr<std::unique_ptr<deploy::Process>> Launch(std::string name, const MidTierSetup& setup) const;
 
   const Application& application_;
   const LogFolder& logs_;

@@ -106,7 +106,7 @@ std::optional<double> MemoryMib(const Topology& topology, const ServiceSpec& ser
   const absl::StatusOr<std::string> program = FindProgram(argv->front());
   if (!program.ok()) return said;
   argv->front() = *program;
-  auto process = Process::Spawn({.name = service.name, .argv = *argv, .log_path = log});
+  auto process = deploy::Process::Spawn({.name = service.name, .argv = *argv, .log_path = log});
   if (!process.ok()) return said;
   // A program that does not know the flag may begin to serve.
   const auto line =
@@ -272,7 +272,7 @@ int RunInBackground(const Topology& topology, const UpFlags& flags, Nanos start_
                     std::unique_ptr<RunFolder> folder, Console& console, const std::atomic<bool>& stop) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return FailUp(console, absl::InternalError("no descriptors are left"));
-  const pid_t pid = fork();
+  const pid_t pid = fork();  // a deploy::Process would end with this one
   if (pid < 0) return FailUp(console, absl::InternalError("cannot start a process"));
   if (pid == 0) {
     close(ends[0]);

@@ -253,7 +253,7 @@ absl::StatusOr<std::string> AwaitPod(const Kubectl& kubectl, const ClusterJob& j
 // The text that the pod writes until it ends. An interrupt deletes the job, and then the pod ends.
 absl::StatusOr<std::string> Follow(const Kubectl& kubectl, const std::string& pod, ClusterJob& job,
                                    const std::atomic<bool>& stop) {
-  const absl::StatusOr<std::unique_ptr<Process>> logs =
+  const absl::StatusOr<std::unique_ptr<deploy::Process>> logs =
       kubectl.Start({"logs", "--follow", "--container=load", pod});
   if (!logs.ok()) return logs.status();
   std::optional<Deadline> limit;

@@ -63,22 +63,22 @@ std::string Kubectl::Where() const {
   return name_space_.empty() ? "" : absl::StrCat(" in the namespace ", name_space_);
 }
 
-absl::StatusOr<std::unique_ptr<Process>> Kubectl::Start(std::vector<std::string> words) const {
-  ProcessOptions options{.name = "kubectl", .argv = {program_}};
+absl::StatusOr<std::unique_ptr<deploy::Process>> Kubectl::Start(std::vector<std::string> words) const {
+  deploy::ProcessOptions options{.name = "kubectl", .argv = {program_}};
   if (!name_space_.empty()) options.argv.insert(options.argv.end(), {"--namespace", name_space_});
   options.argv.insert(options.argv.end(), words.begin(), words.end());
-  return Process::Spawn(std::move(options));
+  return deploy::Process::Spawn(std::move(options));
 }
 
 absl::StatusOr<std::string> Kubectl::Run(std::vector<std::string> words, Nanos timeout,
                                          const std::atomic<bool>* stop) const {
   const ScratchFile errors;
-  ProcessOptions options{.name = "kubectl", .argv = {program_}, .log_path = errors.path()};
+  deploy::ProcessOptions options{.name = "kubectl", .argv = {program_}, .log_path = errors.path()};
   if (!name_space_.empty()) options.argv.insert(options.argv.end(), {"--namespace", name_space_});
   options.argv.insert(options.argv.end(), words.begin(), words.end());
-  const absl::StatusOr<std::unique_ptr<Process>> started = Process::Spawn(std::move(options));
+  const absl::StatusOr<std::unique_ptr<deploy::Process>> started = deploy::Process::Spawn(std::move(options));
   if (!started.ok()) return started.status();
-  Process& process = **started;
+  deploy::Process& process = **started;
   const Deadline deadline = Deadline::In(timeout);
   while (true) {
     absl::StatusOr<std::string> output = process.ReadToEnd(std::min(deadline, Deadline::In(kLook)));

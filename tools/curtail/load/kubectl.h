@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
-#include "tools/curtail/deploy/process.h"
+#include "curtail/deploy/process.h"
 
 namespace curtail::tool {
 
@@ -29,7 +29,7 @@ class Kubectl {
   absl::StatusOr<std::string> Run(std::vector<std::string> words, Nanos timeout,
                                   const std::atomic<bool>* stop) const;
   // Starts one that goes on. The caller reads its output.
-  absl::StatusOr<std::unique_ptr<Process>> Start(std::vector<std::string> words) const;
+  absl::StatusOr<std::unique_ptr<deploy::Process>> Start(std::vector<std::string> words) const;
 
   // " in the namespace search"; empty where kubectl chooses.
   std::string Where() const;

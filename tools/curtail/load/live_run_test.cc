@@ -4,14 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "apps/kit/temp_dir.h"
+#include "curtail/deploy/process.h"
 
 namespace curtail::tool {
 namespace {
@@ -26,28 +28,21 @@ constexpr Nanos kMaxLiveWait = std::chrono::seconds(20);
 class Children {
  public:
   explicit Children(int n) {
-    EXPECT_EQ(pipe2(hold_, O_CLOEXEC), 0);
     for (int i = 0; i < n; ++i) {
-      const pid_t pid = fork();
-      if (pid == 0) {
-        close(hold_[1]);
-        char byte;
-        _exit(read(hold_[0], &byte, 1) == 0 ? 0 : 1);
-      }
-      pids.push_back(pid);
+      auto process = deploy::Process::Spawn({.name = "child", .run = [] {
+                                               for (;;) pause();
+                                             }});
+      EXPECT_TRUE(process.ok()) << process.status();
+      pids.push_back((*process)->pid());
+      processes_.push_back(*std::move(process));
     }
   }
-  ~Children() { End(); }
-  void End() {
-    if (hold_[1] >= 0) close(hold_[1]), close(hold_[0]);
-    hold_[0] = hold_[1] = -1;
-    for (const pid_t pid : std::exchange(pids, {})) waitpid(pid, nullptr, 0);
-  }
+  void End() { processes_.clear(); }
 
   std::vector<pid_t> pids;
 
  private:
-  int hold_[2];
+  std::vector<std::unique_ptr<deploy::Process>> processes_;
 };
 
 class LiveRun : public testing::Test {

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "curtail/base/strings.h"
+#include "curtail/deploy/process_usage.h"
 #include "tools/curtail/deploy/deployment.h"
-#include "tools/curtail/deploy/process_usage.h"
 #include "tools/curtail/observe/page_reader.h"
 
 namespace curtail::tool {
@@ -35,8 +35,8 @@ void ReadResources(ProcessVitals* of) {
   const std::filesystem::directory_iterator tasks(absl::StrCat("/proc/", pid, "/task"), error);
   if (error) return;
   of->threads = static_cast<int>(std::distance(begin(tasks), end(tasks)));
-  of->cpu_s = InSeconds(CpuOf(pid));
-  of->resident_mib = ResidentMib(pid);
+  of->cpu_s = InSeconds(deploy::CpuOf(pid));
+  of->resident_mib = deploy::ResidentMib(pid);
 }
 
 int64_t UnixMs() {

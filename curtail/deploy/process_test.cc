@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/deploy/process.h"
+#include "curtail/deploy/process.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -15,7 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace curtail::tool {
+namespace curtail::deploy {
 namespace {
 
 using std::chrono::seconds;
@@ -110,6 +110,69 @@ TEST_F(ProcessTest, TerminateKillsWhoWillNotListen) {
   EXPECT_EQ(WTERMSIG(status), SIGKILL);
 }
 
+TEST_F(ProcessTest, KillDoesNotAsk) {
+  auto process = Shell("trap 'exit 7' TERM; echo up; while :; do sleep 0.01; done");
+  ASSERT_TRUE(process.ok());
+  ASSERT_TRUE((*process)->AwaitLine("up", Deadline::In(kMaxWait), nullptr).ok());
+  const int status = (*process)->Kill();
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
+  EXPECT_FALSE(Exists((*process)->pid())) << "reaped";
+  EXPECT_EQ((*process)->Kill(), status);
+}
+
+TEST_F(ProcessTest, EndTakesCodeZeroOnly) {
+  const auto end = [this](const std::string& on_term, Nanos grace) {
+    auto process = Shell(absl::StrCat("trap '", on_term, "' TERM; echo up; while :; do sleep 0.01; done"));
+    EXPECT_TRUE(process.ok());
+    EXPECT_TRUE((*process)->AwaitLine("up", Deadline::In(kMaxWait), nullptr).ok());
+    return (*process)->End(grace);
+  };
+  EXPECT_TRUE(end("exit 0", kMaxWait).ok());
+  const absl::Status failed = end("echo the disk is on fire >&2; exit 7", kMaxWait);
+  EXPECT_EQ(failed.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(failed.message()), HasSubstr("shell ended with code 7\n    | the disk is on fire"));
+  EXPECT_EQ(end("", std::chrono::milliseconds(20)).code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(ProcessTest, AwaitEndEndsWithTheChildOrAtTheDeadline) {
+  auto process = Shell("read line; exit 3");  // at once, as it has no input
+  ASSERT_TRUE(process.ok());
+  EXPECT_TRUE((*process)->AwaitEnd(Deadline::In(kMaxWait)));
+  EXPECT_EQ((*process)->HowItEnded(), "ended with code 3");
+  auto stays = Shell("exec sleep 100");
+  ASSERT_TRUE(stays.ok());
+  EXPECT_FALSE((*stays)->AwaitEnd(Deadline::In(std::chrono::milliseconds(20))));
+}
+
+TEST_F(ProcessTest, AWriteBeyondTheBoundFails) {
+  const std::string file = absl::StrCat(log_, ".written");
+  auto process = Process::Spawn(
+      {.name = "shell",
+       .argv = {"sh", "-c", absl::StrCat("head -c 5000 /dev/zero > ", file, " || echo refused")},
+       .log_path = log_,
+       .max_file_bytes = 4096});
+  ASSERT_TRUE(process.ok()) << process.status();
+  EXPECT_EQ(*(*process)->ReadToEnd(Deadline::In(kMaxWait)), "refused\n");
+  unlink(file.c_str());
+}
+
+TEST_F(ProcessTest, OutputGoesWithTheErrorsWhereItIsAskedTo) {
+  for (const bool own_log : {true, false}) {
+    auto outer = Process::Spawn({.name = "outer", .log_path = log_, .run = [&] {
+                                   auto inner = Process::Spawn({.name = "inner",
+                                                                .argv = {"echo", "words"},
+                                                                .log_path = own_log ? log_ : "",
+                                                                .out_to_log = true});
+                                   if (inner.ok()) (*inner)->AwaitEnd(Deadline::In(kMaxWait));
+                                 }});
+    ASSERT_TRUE(outer.ok()) << outer.status();
+    EXPECT_EQ(*(*outer)->ReadToEnd(Deadline::In(kMaxWait)), "");
+    EXPECT_EQ((*outer)->LogTail(), "\n    | words");
+    unlink(log_.c_str());
+  }
+}
+
 TEST_F(ProcessTest, APausedProcessStopsGoesOnAndEnds) {
   auto process = Shell("echo up; while :; do sleep 0.01; done");
   ASSERT_TRUE(process.ok());
@@ -132,30 +195,25 @@ TEST_F(ProcessTest, AMissingProgramIsNotFound) {
 }
 
 TEST_F(ProcessTest, AChildDiesWithItsParentEvenIfThatIsKilled) {
-  // A second process spawns the child, tells its pid, and is killed without a chance to clean up.
-  int report[2];
-  ASSERT_EQ(pipe(report), 0);
-  const pid_t parent = fork();
-  if (parent == 0) {
-    auto process = Shell("echo up; while :; do sleep 0.01; done");
-    const pid_t pid = process.ok() && (*process)->AwaitLine("up", Deadline::In(kMaxWait), nullptr).ok()
-                          ? (*process)->pid()
-                          : -1;
-    (void)!write(report[1], &pid, sizeof(pid));
-    for (;;) pause();
-  }
-  pid_t child = -1;
-  ASSERT_EQ(read(report[0], &child, sizeof(child)), static_cast<ssize_t>(sizeof(child)));
-  ASSERT_GT(child, 0);
+  // A copy of this process spawns the child, prints its pid, and is killed without a chance to clean up.
+  auto parent = Process::Spawn({.name = "parent", .run = [this] {
+                                  auto process = Shell("echo up; while :; do sleep 0.01; done");
+                                  if (!process.ok()) return;
+                                  if (!(*process)->AwaitLine("up", Deadline::In(kMaxWait), nullptr).ok())
+                                    return;
+                                  dprintf(STDOUT_FILENO, "child %d\n", (*process)->pid());
+                                  for (;;) pause();
+                                }});
+  ASSERT_TRUE(parent.ok()) << parent.status();
+  const absl::StatusOr<std::string> line = (*parent)->AwaitLine("child ", Deadline::In(kMaxWait), nullptr);
+  ASSERT_TRUE(line.ok()) << line.status();
+  const pid_t child = std::stoi(*line);
   ASSERT_TRUE(Exists(child));
-  kill(parent, SIGKILL);
-  ASSERT_EQ(waitpid(parent, nullptr, 0), parent);
+  (*parent)->Kill();
   // It is reaped by init, or stays a zombie where there is none.
   const Deadline limit = Deadline::In(kMaxWait);
   while (Exists(child) && StateOf(child) != 'Z' && !limit.Expired()) std::this_thread::yield();
   EXPECT_FALSE(limit.Expired());
-  close(report[0]);
-  close(report[1]);
 }
 
 TEST_F(ProcessTest, ReadsAllOutputOfAChildThatEnds) {
@@ -190,6 +248,17 @@ TEST_F(ProcessTest, RunsAFunctionInACopyOfThisProcess) {
   EXPECT_EQ(ran, 0) << "the copy's variable is another";
 }
 
+TEST_F(ProcessTest, BecomesAProgram) {
+  EXPECT_EQ(BecomeProgram({"/nonexistent/program"}).code(), absl::StatusCode::kNotFound);
+  auto process = Process::Spawn({.name = "copy", .run = [] {
+                                   (void)BecomeProgram({"sh", "-c", "echo $0 $1", "one", "two"});
+                                   _exit(1);
+                                 }});
+  ASSERT_TRUE(process.ok()) << process.status();
+  EXPECT_EQ(*(*process)->ReadToEnd(Deadline::In(kMaxWait)), "one two\n");
+  EXPECT_TRUE((*process)->End(Nanos(0)).ok());
+}
+
 TEST_F(ProcessTest, TellsItsUsage) {
   auto process = Process::Spawn({.name = "shell",
                                  .argv = {"/bin/sh", "-c",
@@ -215,4 +284,4 @@ TEST_F(ProcessTest, CountsCpuTime) {
 }
 
 }  // namespace
-}  // namespace curtail::tool
+}  // namespace curtail::deploy

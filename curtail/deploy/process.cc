@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/deploy/process.h"
+#include "curtail/deploy/process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
-namespace curtail::tool {
+namespace curtail::deploy {
 namespace {
 
 constexpr Nanos kLongestWait = std::chrono::milliseconds(50);
@@ -35,16 +35,35 @@ struct Inherited {
   pid_t parent;
   int go;      // readable once the parent has attached its counters
   int out;     // becomes standard output
-  int log;     // becomes standard error, unless -1
+  int log;     // becomes standard error
   int report;  // takes errno of an exec that fails
 };
 
-bool SetCpusAndNice(const ProcessOptions& options) {
+bool SetLimits(const ProcessOptions& options) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
   for (const int cpu : options.cpus) CPU_SET(static_cast<size_t>(cpu), &cpus);
   if (!options.cpus.empty() && sched_setaffinity(0, sizeof(cpus), &cpus) != 0) return false;
+  if (options.max_file_bytes != 0) {
+    const rlimit limit{options.max_file_bytes, options.max_file_bytes};
+    std::signal(SIGXFSZ, SIG_IGN);  // so that the write fails instead
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+  }
   return options.nice == 0 || setpriority(PRIO_PROCESS, 0, options.nice) == 0;
+}
+
+// Ends with a null pointer.
+std::vector<char*> Pointers(std::vector<std::string>& argv) {
+  std::vector<char*> pointers;
+  for (std::string& arg : argv) pointers.push_back(arg.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+absl::Status CannotRun(const std::string& program, int error) {
+  const std::string text = absl::StrCat("cannot run ", program, ": ", ErrorText(error));
+  if (error == ENOENT) return absl::NotFoundError(text);
+  return error == EACCES ? absl::PermissionDeniedError(text) : absl::InternalError(text);
 }
 
 // The child's side of fork(); only async-signal-safe calls until it runs what it is for.
@@ -59,17 +78,17 @@ bool SetCpusAndNice(const ProcessOptions& options) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
   dup2(inherited.out, STDOUT_FILENO);
-  if (inherited.log >= 0) dup2(inherited.log, STDERR_FILENO);
+  dup2(inherited.log, STDERR_FILENO);
   const int null = open("/dev/null", O_RDONLY);
   if (null >= 0) dup2(null, STDIN_FILENO);
-  if (SetCpusAndNice(options)) {
+  if (SetLimits(options)) {
     if (options.run) {
       close(inherited.report);
       options.run();
       _exit(0);
     }
     std::signal(SIGPIPE, SIG_DFL);
-    execv(argv[0], argv);
+    execvp(argv[0], argv);
   }
   const int error = errno;
   (void)!write(inherited.report, &error, sizeof(error));
@@ -114,14 +133,12 @@ struct Pipe {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Process>> Process::Spawn(ProcessOptions options) {
-  std::vector<char*> argv;
-  for (std::string& arg : options.argv) argv.push_back(arg.data());
-  argv.push_back(nullptr);
+  const std::vector<char*> argv = Pointers(options.argv);
   Pipe out, report, go;
   if (!out.Open() || !report.Open() || !go.Open()) {
     return absl::InternalError(absl::StrCat("pipe: ", ErrorText(errno)));
   }
-  int log = -1;
+  int log = STDERR_FILENO;
   if (!options.log_path.empty()) {
     log = open(options.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (log < 0)
@@ -132,7 +149,7 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Spawn(ProcessOptions options) 
   const pid_t pid = fork();
   if (pid == 0) BecomeChild(options, argv.data(), inherited);
   const int fork_error = errno;
-  if (log >= 0) close(log);
+  if (log != STDERR_FILENO) close(log);
   if (pid < 0) return absl::InternalError(absl::StrCat("fork: ", ErrorText(fork_error)));
   out.CloseWriteEnd();
   report.CloseWriteEnd();
@@ -146,10 +163,7 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Spawn(ProcessOptions options) 
   if (write(go.write_end, "g", 1) != 1) return absl::InternalError(absl::StrCat("write: ", ErrorText(errno)));
   const int error = ExecResult(report.read_end);
   if (error == 0) return process;
-  const std::string& program = process->options_.run ? process->options_.name : process->options_.argv[0];
-  const std::string text = absl::StrCat("cannot run ", program, ": ", ErrorText(error));
-  if (error == ENOENT) return absl::NotFoundError(text);
-  return error == EACCES ? absl::PermissionDeniedError(text) : absl::InternalError(text);
+  return CannotRun(process->options_.run ? process->options_.name : process->options_.argv[0], error);
 }
 
 Process::~Process() {
@@ -172,7 +186,7 @@ bool Process::Running() {
   return !reaped_;
 }
 
-bool Process::WaitUntil(Deadline deadline) {
+bool Process::AwaitEnd(Deadline deadline) {
   const int fd = PidFd(pid_);
   while (Running() && !deadline.Expired()) {
     pollfd ended{fd, POLLIN, 0};
@@ -202,9 +216,22 @@ void Process::BeginToEnd() {
 int Process::Terminate(Nanos grace) {
   if (!Running()) return wait_status_;
   BeginToEnd();
-  if (WaitUntil(Deadline::In(grace))) return wait_status_;
-  kill(pid_, SIGKILL);
-  WaitUntil(Deadline::Infinite());  // SIGKILL cannot be refused
+  return AwaitEnd(Deadline::In(grace)) ? wait_status_ : Kill();
+}
+
+absl::Status Process::End(Nanos grace) {
+  BeginToEnd();
+  if (!AwaitEnd(Deadline::In(grace))) {
+    Kill();
+    return absl::DeadlineExceededError(absl::StrCat(name(), " did not end by SIGTERM", LogTail()));
+  }
+  if (wait_status_ == 0) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(name(), " ", HowItEnded(), LogTail()));
+}
+
+int Process::Kill() {
+  if (Running()) kill(pid_, SIGKILL);
+  AwaitEnd(Deadline::Infinite());  // SIGKILL cannot be refused
   return wait_status_;
 }
 
@@ -248,7 +275,7 @@ absl::StatusOr<std::string> Process::ReadToEnd(Deadline deadline) {
     n = ReadMore(deadline);
     if (n < 0 && !running) break;  // a child of its own has taken over the output, and says nothing
   }
-  if (WaitUntil(deadline)) return std::exchange(unread_, {});
+  if (AwaitEnd(deadline)) return std::exchange(unread_, {});
   return absl::DeadlineExceededError(absl::StrCat(options_.name, " did not end in time", LogTail()));
 }
 
@@ -273,7 +300,7 @@ absl::StatusOr<std::string> Process::AwaitAnyLine(const std::vector<std::string_
     }
     const ssize_t n = ReadMore(deadline);
     if (n == 0) {  // it closed its output: it has ended, or will not say any more
-      if (WaitUntil(Deadline::In(kDefaultGrace))) return Ended();
+      if (AwaitEnd(Deadline::In(kDefaultGrace))) return Ended();
       return absl::DeadlineExceededError(absl::StrCat(options_.name, " closed its output", LogTail()));
     }
   }
@@ -292,4 +319,9 @@ std::string Process::LogTail() const {
   return tail;
 }
 
-}  // namespace curtail::tool
+absl::Status BecomeProgram(std::vector<std::string> argv) {
+  execvp(argv[0].c_str(), Pointers(argv).data());
+  return CannotRun(argv[0], errno);
+}
+
+}  // namespace curtail::deploy

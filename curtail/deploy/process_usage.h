@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// process_usage.h - what a process has consumed, as the kernel tells it.
+// process_usage.h - what a process has consumed, as the kernel reports it.
 #pragma once
 
 #include <sys/types.h>
@@ -9,7 +9,7 @@
 
 #include "curtail/base/clock.h"
 
-namespace curtail::tool {
+namespace curtail::deploy {
 
 // Since the process started, all threads together.
 struct ProcessUsage {
@@ -36,7 +36,8 @@ class ProcessCounters {
   ProcessCounters(const ProcessCounters&) = delete;
   ProcessCounters& operator=(const ProcessCounters&) = delete;
 
-  // Counts for `pid` and the threads that it starts from now on, as far as the kernel lets us. Call at most once.
+  // Counts for `pid` and the threads that it starts from now on, as far as the kernel lets us. Call
+  // at most once.
   void Attach(pid_t pid);
   // Of `pid`, to which the counters are attached if they are.
   ProcessUsage Read(pid_t pid) const;
@@ -48,4 +49,4 @@ class ProcessCounters {
   int context_switches_ = -1;
 };
 
-}  // namespace curtail::tool
+}  // namespace curtail::deploy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/deploy/process_usage.h"
+#include "curtail/deploy/process_usage.h"
 
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
@@ -17,7 +17,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-namespace curtail::tool {
+namespace curtail::deploy {
 namespace {
 
 int OpenCounter(pid_t pid, uint32_t type, uint64_t what, bool user, bool kernel) {
@@ -106,4 +106,4 @@ ProcessUsage ProcessCounters::Read(pid_t pid) const {
   return usage;
 }
 
-}  // namespace curtail::tool
+}  // namespace curtail::deploy
