@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -34,14 +33,12 @@
 #include "curtail/base/strings.h"
 #include "curtail/rpc/server.h"
 #include "curtail/store/store_testing.h"
-#include "nlohmann/json.hpp"
 
 namespace {
 
 using namespace curtail;
 using namespace curtail::router;
 
-constexpr int kSchemaVersion = 2;
 constexpr Nanos kPatience = std::chrono::seconds(20);
 constexpr Method<GetRequest, GetReply> kNullFront{"/bench.Front/Null"};
 constexpr Method<GetRequest, GetReply> kNullBack{"/bench.Back/Null"};
@@ -247,23 +244,18 @@ Outcome Measure(const BenchFlags& flags, const std::string& config, std::deque<M
   return outcome;
 }
 
-std::string Fixed(double value, int digits) { return absl::StrFormat("%.*f", digits, value); }
-
-void AddTo(const Outcome& outcome, bench::Table* table, bench::Json* json) {
-  bench::Json& entry = json->emplace_back(bench::Json{{"config", outcome.config}});
-  const auto add = [&](const std::string& name, const std::vector<double>& values, int digits,
-                       const std::string& field) {
-    const bench::Spread spread = bench::SpreadOf(values);
-    table->rows.push_back({outcome.config, name, Fixed(spread.median, digits), Fixed(spread.min, digits),
-                           Fixed(spread.max, digits)});
-    entry[field] = bench::ToJson(spread);
+void AddTo(const Outcome& outcome, bench::Table* table) {
+  const auto least = [](const bench::Spread& s) { return bench::Short(s.min); };
+  const auto most = [](const bench::Spread& s) { return bench::Short(s.max); };
+  const auto add = [&](const std::string& what, const std::vector<double>& rounds) {
+    table->Add({{"config", "config", outcome.config},
+                {"what", "p50 in us of", what},
+                {"p50_us_or_ratio", "median", rounds},
+                {"", "min", rounds, least},
+                {"", "max", rounds, most}});
   };
-  const std::array<std::string, 4> fields = {"memcached_p50_us", "null_hops_p50_us", "leaf_p50_us",
-                                             "router_p50_us"};
-  for (size_t i = 0; i < fields.size(); ++i) {
-    add(outcome.kinds[i].name, outcome.kinds[i].p50_us, 1, fields[i]);
-  }
-  add("router / (memcached + null hops)", outcome.ratios, 3, "ratio");
+  for (const Kind& kind : outcome.kinds) add(kind.name, kind.p50_us);
+  add("router / (memcached + null hops)", outcome.ratios);
 }
 
 int Run(const BenchFlags& flags) {
@@ -275,24 +267,18 @@ int Run(const BenchFlags& flags) {
   for (int i = 0; i < flags.shards * flags.replicas; ++i) {
     memcacheds.emplace_back(dir.File("m" + std::to_string(i)));
   }
-  bench::Table table{.names = 2, .rows = {{"config", "p50 in us of", "median", "min", "max"}}};
-  bench::Json json = bench::ReportHead("router", kSchemaVersion, flags, machine);
-  json["slice_s"] = flags.slice_s;
-  json["value_bytes"] = flags.value_bytes;
-  json["limit"] = flags.limit;
-  json["results"] = bench::Json::array();
+  bench::Table table("results", 2);
   bool failed = false;
   for (const std::string& config : flags.configs) {
     if (session.stop()) break;
     const Outcome outcome = Measure(flags, config, memcacheds, session);
-    AddTo(outcome, &table, &json["results"]);
+    AddTo(outcome, &table);
     failed = failed || bench::SpreadOf(outcome.ratios).median > flags.limit;
   }
-  session.Progress("");
-  const std::string verdict = failed ? absl::StrFormat("a ratio is above %.2f\n", flags.limit) : "";
-  Require(session.Report(table.ToText() + verdict, bench::Dump(json), table.ToMarkdown()));
-  if (session.stop()) return tool::kInterrupted;
-  return failed ? tool::kThreshold : tool::kOk;
+  bench::Report report("router", flags, machine);
+  report.Set("slice_s", flags.slice_s).Set("value_bytes", flags.value_bytes).Set("limit", flags.limit);
+  report.Add(std::move(table)).Say(failed ? absl::StrFormat("a ratio is above %.2f", flags.limit) : "");
+  return session.Finish("router_bench", report, absl::OkStatus(), failed ? tool::kThreshold : tool::kOk);
 }
 
 }  // namespace

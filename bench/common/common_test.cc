@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,7 +8,9 @@
 #include "bench/common/report.h"
 #include "bench/common/round.h"
 #include "bench/common/spread.h"
+#include "bench/common/table.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace curtail::bench {
 namespace {
@@ -74,10 +77,78 @@ TEST(SpreadOf, IsTheMedianWithItsRange) {
   EXPECT_EQ(SpreadIfAny({1, 2, 4, 9})->median, 3);
 }
 
+TEST(Values, AreOfTheRoundsThatHaveThem) {
+  struct Round {
+    int sure;
+    std::optional<double> maybe;
+  };
+  const std::vector<Round> rounds = {{1, {}}, {2, 0.5}};
+  EXPECT_EQ(Values(rounds, &Round::sure), (std::vector<double>{1, 2}));
+  EXPECT_EQ(Values(rounds, &Round::maybe), (std::vector<double>{0.5}));
+}
+
+TEST(Style, PrintsASpread) {
+  const Spread wide{1234.5, 0.0123, 5}, same{7, 7, 7};
+  EXPECT_EQ(Median(Fixed(2))(wide), "1234.50");
+  EXPECT_EQ(Range(Short)(wide), "1,234 (0.0123-5.00)");
+  EXPECT_EQ(Range(Short)(same), "7.00");
+  EXPECT_EQ(MinToMax(Grouped)(same), "7-7");
+  EXPECT_EQ(YesNo("yes", "no")(same), "yes");
+  EXPECT_EQ(YesNo("yes", "no")({}), "no");
+  EXPECT_EQ(Short(12.345), "12.3");
+}
+
+// A row of every kind of cell, one of nothing, and one that ends early.
+Table Example(const char* name = "cells") {
+  const auto row = [](Cell text, Cell number, Cell mark, Cell ok) -> std::vector<Field> {
+    return {
+        {"name", "name", text}, {"n", "n", number, Range(Grouped)}, {"", "mark", mark}, {"ok", kHidden, ok}};
+  };
+  return Table(name)
+      .Add(row("a", std::vector<double>{1000, 2000, 1500}, "x", true))
+      .Add(row("", std::vector<double>(), std::optional<double>(), {}))
+      .Add({{"name", "name", "b"}, {"n", "n", 7, Range(Grouped)}});
+}
+
 TEST(Table, PadsItsColumns) {
-  const Table table{1, {{"name", "n"}, {"a", "1,000"}}};
-  EXPECT_EQ(table.ToText(), "name      n\na     1,000\n");
-  EXPECT_EQ(table.ToMarkdown(), "| name |     n |\n| ---- | ----: |\n| a    | 1,000 |\n");
+  EXPECT_EQ(Example().ToText(),
+            "name                    n  mark\n"
+            "a     1,500 (1,000-2,000)     x\n"
+            "                        -     -\n"
+            "b                       7     -\n");
+  EXPECT_EQ(Example().ToMarkdown(),
+            "| name |                   n | mark |\n"
+            "| ---- | ------------------: | ---: |\n"
+            "| a    | 1,500 (1,000-2,000) |    x |\n"
+            "|      |                   - |    - |\n"
+            "| b    |                   7 |    - |\n");
+  EXPECT_EQ(Table().ToText() + Table().ToMarkdown(), "");
+  EXPECT_EQ(Table().Add({{"n", kHidden, 1}}).ToText(), "");
+}
+
+TEST(Table, HasAnObjectARow) {
+  EXPECT_EQ(Example().ToJson(), Json::parse(R"([
+    {"name": "a", "n": {"median": 1500.0, "min": 1000.0, "max": 2000.0, "rounds": [1000.0, 2000.0, 1500.0]}, "ok": true},
+    {"name": null, "n": null, "ok": null},
+    {"name": "b", "n": 7}])"));
+}
+
+TEST(Report, SaysTheSameToPeopleAndPrograms) {
+  CommonFlags flags{.seed = 9, .seeded = true, .command = "demo --rounds 5"};
+  Report report("demo", flags, {});
+  const Table hidden = Table("more").Add({{"n", kHidden, 7}});
+  report.Set("cell_s", 1.5).Say("# Demo").Say("").Add(Example()).Add(hidden).Add(Example("")).Say("The end.");
+  EXPECT_EQ(report.ToText(), "# Demo\n\n" + Example().ToText() + "\n" + Example().ToText() + "\nThe end.\n");
+  EXPECT_EQ(report.ToMarkdown().substr(0, 10), "# Demo\n\n| ");
+  const Json json = Json::parse(report.ToJson());
+  EXPECT_EQ(json["schema_version"], kSchemaVersion);
+  EXPECT_EQ(json["benchmark"], "demo");
+  EXPECT_EQ(json["command"], "demo --rounds 5");
+  EXPECT_EQ(json["seed"], 9);
+  EXPECT_EQ(json["cell_s"], 1.5);
+  EXPECT_EQ(json["tables"]["cells"], Example().ToJson());
+  EXPECT_EQ(json["tables"]["more"][0]["n"], 7);
+  EXPECT_EQ(json["tables"].size(), 2u) << "a table without a name is for people";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "bench/common/report.h"
 #include "bench/common/scratch.h"
 #include "curtail/base/strings.h"
 #include "tools/curtail/cli/interrupt.h"
@@ -59,11 +60,14 @@ Session::Session(const CommonFlags& flags) : flags_(flags), stop_(tool::CatchInt
   console_.set_quiet(flags.quiet);
 }
 
-absl::Status Session::Report(const std::string& text, const std::string& json, const std::string& markdown) {
-  console_.Print(text);
-  absl::Status written = Write(flags_.json, json);
-  written.Update(Write(flags_.markdown, markdown));
-  return written;
+int Session::Finish(const std::string& program, const Report& report, const absl::Status& status, int code) {
+  Progress({});
+  console_.Print(report.ToText());
+  absl::Status written = Write(flags_.json, report.ToJson());
+  written.Update(Write(flags_.markdown, report.ToMarkdown()));
+  if (!written.ok()) return Fail(program, written);
+  if (stop_) return tool::kInterrupted;
+  return status.ok() ? code : Fail(program, status);
 }
 
 }  // namespace curtail::bench

@@ -18,6 +18,8 @@ class App;
 
 namespace curtail::bench {
 
+class Report;
+
 struct CommonFlags {
   int rounds = 5;
   uint64_t seed = 1;
@@ -55,8 +57,9 @@ class Session {
   // A line on stderr, unless --quiet.
   void Note(const std::string& line) { console_.Note(line); }
 
-  // Prints `text` and writes the files that the flags ask for. Errors: UNAVAILABLE, a file that cannot be written.
-  absl::Status Report(const std::string& text, const std::string& json, const std::string& markdown);
+  // Prints the report and writes it to the files that the flags ask for. Returns the exit code: `code`, unless a file
+  // cannot be written, the run was interrupted, or `status` is an error.
+  int Finish(const std::string& program, const Report& report, const absl::Status& status, int code);
 
  private:
   const CommonFlags& flags_;

@@ -1,45 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// report.h - results as a table, for a terminal and for Markdown, and what begins every JSON report. Pure functions.
+// report.h - what a benchmark reports: sentences for people, and tables for people and for programs.
 #pragma once
 
-#include <cstddef>
-#include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "bench/common/machine.h"
 #include "bench/common/program.h"
-#include "bench/common/spread.h"
-#include "nlohmann/json_fwd.hpp"
+#include "bench/common/table.h"
 
 namespace curtail::bench {
 
-// 1234567.8 as 1,234,568.
-std::string Grouped(double value);
+// Of the JSON of every benchmark. Another name, or another meaning, of any field of any benchmark raises it.
+inline constexpr int kSchemaVersion = 4;
 
-using Row = std::vector<std::string>;
+// A Report is filled in the order in which it is read. Value type.
+class Report {
+ public:
+  Report(std::string benchmark, const CommonFlags& flags, const Machine& machine);
 
-// A table, the first row of which is its header; `names` columns are text, the others numbers.
-struct Table {
-  size_t names = 0;
-  std::vector<Row> rows;
+  // A field of the JSON's head, with its unit in its name.
+  Report& Set(std::string field, Cell value);
+  // A paragraph. An empty one is none.
+  Report& Say(std::string paragraph);
+  Report& Add(Table table);
 
-  // REQUIRES: there is a header, and no row is longer.
+  // For people: paragraphs and tables with a blank line between them.
   std::string ToText() const;
-  std::string ToMarkdown() const;  // its columns are padded, so that it reads as text, too
+  std::string ToMarkdown() const;
+  // The head: what measured, when built from which revision, called how, where. Then "tables", an array of rows by the
+  // name of each. What is not UTF-8 is replaced.
+  std::string ToJson() const;
+
+ private:
+  std::string Print(std::string (Table::*print)() const) const;
+
+  const std::string benchmark_;
+  const CommonFlags flags_;
+  const Machine machine_;
+  std::vector<std::pair<std::string, Cell>> fields_;
+  std::vector<std::variant<std::string, Table>> parts_;
 };
-
-using Json = nlohmann::ordered_json;
-
-// Of every report: what measured, in which version of what follows, when built from which revision, called how, where.
-Json ReportHead(const char* benchmark, int schema_version, const CommonFlags& flags, const Machine& machine);
-Json ToJson(const Machine& machine);
-// median, min, max.
-Json ToJson(const Spread& spread);
-Json OrNull(const std::string& text);  // null when empty
-Json OrNull(std::optional<double> value);
-// Ends with a newline. What is no UTF-8 is replaced.
-std::string Dump(const Json& json);
 
 }  // namespace curtail::bench

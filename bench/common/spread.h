@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// spread.h - a cell: what one subject did under one load, a value a round; and its median and spread.
+// spread.h - what one subject did under one load, a value a round; and the median and spread of the rounds.
 //
-// A cell is a vector of measurements, one a round. Pure functions; any thread.
+// Pure functions; any thread.
 #pragma once
 
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -24,24 +25,18 @@ Spread SpreadOf(std::vector<double> values);
 // Nothing for no values.
 std::optional<Spread> SpreadIfAny(std::vector<double> values);
 
-// Of a field over the rounds of a cell.
-template <class Measurement, class Number>
-Spread SpreadOf(const std::vector<Measurement>& rounds, Number Measurement::* field) {
+// A field of each round; of a field that a round need not have, the rounds that have it.
+template <class Round, class Number>
+std::vector<double> Values(const std::vector<Round>& rounds, Number Round::* field) {
   std::vector<double> values;
-  for (const Measurement& round : rounds) values.push_back(static_cast<double>(round.*field));
-  return SpreadOf(std::move(values));
-}
-
-// Of a field that a round need not have; nothing where no round has it.
-template <class Measurement>
-std::optional<double> Median(const std::vector<Measurement>& rounds,
-                             std::optional<double> Measurement::* field) {
-  std::vector<double> values;
-  for (const Measurement& round : rounds) {
-    if (round.*field) values.push_back(*(round.*field));
+  for (const Round& round : rounds) {
+    if constexpr (std::is_same_v<Number, std::optional<double>>) {
+      if (round.*field) values.push_back(*(round.*field));
+    } else {
+      values.push_back(static_cast<double>(round.*field));
+    }
   }
-  if (values.empty()) return std::nullopt;
-  return SpreadOf(std::move(values)).median;
+  return values;
 }
 
 }  // namespace curtail::bench

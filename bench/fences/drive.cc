@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "bench/common/round.h"
 #include "curtail/load/drive/runner.h"
 
 namespace curtail::fences {
@@ -69,6 +71,21 @@ RunOptions OptionsOf(const DrivePlan& plan, RunObserver* observer) {
 }
 
 }  // namespace
+
+absl::Status Study::TakeTurns(
+    Part* part, const std::function<absl::StatusOr<Cell>(size_t variant, uint64_t seed)>& measure) const {
+  const bench::RoundPlan plan{.rounds = results.rounds,
+                              .subjects = part->rows.size(),
+                              .order = bench::Order::kRotateByRound,
+                              .stop = &stop};
+  return bench::RunRounds(plan, [&](const bench::Turn& turn) {
+    Row& row = part->rows[turn.subject];
+    progress(absl::StrCat(part->name, "  ", bench::RoundText(plan, turn), row.variant.name()));
+    absl::StatusOr<Cell> cell = measure(turn.subject, results.seed + static_cast<uint64_t>(turn.round));
+    if (cell.ok()) row.rounds.push_back(*std::move(cell));
+    return cell.status();
+  });
+}
 
 absl::StatusOr<Cell> Drive(const DrivePlan& plan, const Mix& mix) {
   PhaseRecorder recorder(mix, plan.phases);

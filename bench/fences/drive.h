@@ -18,6 +18,22 @@
 
 namespace curtail::fences {
 
+// A Study is what its parts share. Its references outlive it.
+struct Study {
+  const Results& results;
+  const std::string& log_folder;
+  const std::atomic<bool>& stop;
+  std::function<void(const std::string&)> progress;  // hears a line before each run
+
+  absl::StatusOr<std::unique_ptr<Tier>> Start(const Role& role) const {
+    return Tier::Start(role, log_folder, stop);
+  }
+  // Measures all variants of a part in turns, all rounds: `measure` one of them, by its number. Errors: CANCELLED when
+  // stopped; those of `measure`. What was measured is in `part`.
+  absl::Status TakeTurns(
+      Part* part, const std::function<absl::StatusOr<Cell>(size_t variant, uint64_t seed)>& measure) const;
+};
+
 // The timeout of every request, which also bounds the wait for the last answers.
 inline constexpr Nanos kTimeout = std::chrono::seconds(1);
 

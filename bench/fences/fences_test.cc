@@ -7,10 +7,8 @@
 #include <vector>
 
 #include "bench/fences/mix.h"
-#include "bench/fences/report.h"
 #include "bench/fences/results.h"
 #include "bench/fences/stall.h"
-#include "bench/fences/variant.h"
 #include "nlohmann/json.hpp"
 
 namespace curtail::fences {
@@ -18,34 +16,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-TEST(FenceVariant, ReadsAndPrintsItsName) {
-  for (const char* name : {"SDB1-16", "SDB1-16+strict", "FIB1+borrow", "ADB1-4-4+dry-run",
-                           "SDB1-16+strict+queue64+codel+lifo+priorities+credits+deadline"}) {
-    const absl::StatusOr<Variant> variant = Variant::Parse(name);
-    ASSERT_TRUE(variant.ok()) << variant.status();
-    EXPECT_EQ(variant->name(), name);
-  }
-}
-
-TEST(FenceVariant, RefusesUnknownGuards) {
-  for (const char* name :
-       {"", "XYZ", "SDB1-16+", "SDB1-16+off", "SDB1-16+fast", "SDB1-16+queue", "SDB1-16+queue0"}) {
-    EXPECT_EQ(Variant::Parse(name).status().code(), absl::StatusCode::kInvalidArgument) << name;
-  }
-  EXPECT_FALSE(ParseVariants("").ok());
-}
-
-TEST(FenceVariant, BecomesOptionsOfTheServer) {
-  const ServerOptions options = Variant::Parse("SDB1-16+borrow+queue64+codel")->Options();
-  EXPECT_EQ(options.config.ToString(), "SDB1-16");
-  EXPECT_EQ(options.fence.mode, FenceMode::kBorrow);
-  EXPECT_EQ(options.max_queue, 64u);
-  EXPECT_EQ(options.queue.shed, ShedMode::kCodel);
-  EXPECT_EQ(options.queue.mode, QueueMode::kFifo);
-  EXPECT_TRUE(Variant::Parse("FIB1")->holds_no_thread());
-  EXPECT_FALSE(Variant::Parse("SDB1-16")->holds_no_thread());
-}
 
 ClassPlan Plan(const char* name, RateCurve curve) {
   return {name, std::make_shared<FixedWorkload>(std::string("/test.S/") + name, name), std::move(curve)};
@@ -226,17 +196,19 @@ TEST(FenceResults, CompareTheGoodputAtTheHighestLoadWithThePeak) {
   EXPECT_FALSE(JudgeOverload(part, row(760, 300), 250)->held) << "the accepted wait too long";
 }
 
-TEST(FenceReport, SaysTheSameToPeopleAndMachines) {
-  const Results r = TwoVariants();
-  const std::string text = ToMarkdown(r);
+TEST(FenceReport, SaysTheSameToPeopleAndPrograms) {
+  const bench::Report report = ReportOf(TwoVariants());
+  const std::string text = report.ToMarkdown();
   EXPECT_NE(text.find("300 (200-400)"), std::string::npos) << text;
   EXPECT_NE(text.find("missed"), std::string::npos) << "1.2 is over the bar\n" << text;
-  const auto json = nlohmann::json::parse(ToJson(r));
-  EXPECT_EQ(json["schema_version"], 1);
-  const auto& strict = json["parts"][0]["variants"][1];
-  EXPECT_EQ(strict["name"], "SDB1-16+strict");
-  EXPECT_NEAR(strict["guarded_p99_during_over_alone"]["median"].get<double>(), 1.2, 1e-9);
-  EXPECT_EQ(strict["classes"][0]["phases"][2]["rounds"].size(), 2u);
+  const auto json = nlohmann::json::parse(report.ToJson());
+  const auto& strict = json["tables"]["stall.verdict"][1];
+  EXPECT_EQ(strict["variant"], "SDB1-16+strict");
+  EXPECT_NEAR(strict["p99_during_over_alone"]["median"].get<double>(), 1.2, 1e-9);
+  EXPECT_EQ(strict["held"], false);
+  const auto& phases = json["tables"]["stall.phases"][1];
+  EXPECT_EQ(phases["variant"], "SDB1-16+strict");
+  EXPECT_EQ(phases["during.p99_ms"]["rounds"].size(), 2u);
 }
 
 }  // namespace

@@ -20,7 +20,6 @@
 #include "bench/common/program.h"
 #include "bench/common/scratch.h"
 #include "bench/fences/overload.h"
-#include "bench/fences/report.h"
 #include "bench/fences/serve.h"
 #include "bench/fences/stall.h"
 #include "bench/fences/traces.h"
@@ -71,11 +70,7 @@ void AddFlags(CLI::App& app, StudyFlags* f) {
       ->capture_default_str();
   bench::AddCommonFlags(app, &f->results,
                         {.quick = "1 round with phases of 0.25 s, few variants", .seed = "Of the arrivals"});
-  // How the program starts itself; not for users.
-  app.add_option(kRoleFlag, f->role.part)->group("");
-  app.add_option(kVariantFlag, f->role.variant)->group("");
-  app.add_option(kPeerFlag, f->role.addresses)->group("");
-  app.add_option(kServiceTimeFlag, f->role.service_time_ms)->group("");
+  bench::AddRoleFlags(app, &f->role);
 }
 
 void MakeQuick(StudyFlags* f) {
@@ -88,8 +83,8 @@ void MakeQuick(StudyFlags* f) {
 int Fail(const absl::Status& status) { return bench::Fail("fences", status); }
 
 absl::StatusOr<std::vector<Row>> RowsOf(const StudyFlags& flags, std::string_view otherwise) {
-  const absl::StatusOr<std::vector<Variant>> variants =
-      ParseVariants(flags.variants.empty() ? otherwise : std::string_view(flags.variants));
+  const absl::StatusOr<std::vector<Variant>> variants = bench::ParseVariants(
+      flags.variants.empty() ? std::string(otherwise) : flags.variants, /*calls_async=*/false);
   if (!variants.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("--variants: ", variants.status().message()));
   }
@@ -156,8 +151,7 @@ absl::Status PlanParts(const StudyFlags& flags, Results* results) {
 // Measures the parts one after the other, each with processes of its own; the traces share theirs.
 class Runner {
  public:
-  Runner(Results* results, const std::string& logs, bench::Session& session)
-      : results_(*results), logs_(logs), session_(session) {}
+  explicit Runner(const Study& study) : study_(study) {}
 
   absl::Status Measure(Part* part) {
     if (part->kind != Part::Kind::kTrace) traces_.reset();
@@ -167,25 +161,22 @@ class Runner {
       case Part::Kind::kTrace:
         return MeasureTrace(part);
       case Part::Kind::kOverload:
-        return OverloadStudy(results_, logs_, session_.stop(), Progress()).Measure(part);
+        return OverloadStudy(study_).Measure(part);
     }
     return absl::OkStatus();
   }
 
  private:
-  std::function<void(const std::string&)> Progress() {
-    return [this](const std::string& line) { session_.Progress(line); };
-  }
   absl::Status MeasureStall(Part* part) {
     for (const StallScenario& scenario : StallScenarios()) {
       if (scenario.name != part->name) continue;
-      return StallStudy(results_, logs_, session_.stop(), Progress()).Measure(scenario, part);
+      return StallStudy(study_).Measure(scenario, part);
     }
     return absl::OkStatus();
   }
   absl::Status MeasureTrace(Part* part) {
     if (traces_ == nullptr) {
-      traces_ = std::make_unique<TraceStudy>(results_, logs_, session_.stop(), Progress());
+      traces_ = std::make_unique<TraceStudy>(study_);
       if (absl::Status started = traces_->Start(part->rows); !started.ok()) return started;
     }
     for (const Trace& trace : Traces()) {
@@ -194,16 +185,16 @@ class Runner {
     return absl::OkStatus();
   }
 
-  const Results& results_;
-  const std::string& logs_;
-  bench::Session& session_;
+  const Study& study_;
   std::unique_ptr<TraceStudy> traces_;
 };
 
 absl::Status Run(bench::Session& session, Results* results) {
   const bench::ScratchFolder logs;
   if (logs.path().empty()) return absl::InternalError("cannot make a folder for logs; set TMPDIR to one");
-  Runner runner(results, logs.path(), session);
+  const Study study{*results, logs.path(), session.stop(),
+                    [&session](const std::string& line) { session.Progress(line); }};
+  Runner runner(study);
   for (Part& part : results->parts) {
     if (absl::Status status = runner.Measure(&part); !status.ok()) return status;
   }
@@ -235,15 +226,10 @@ int RunStudy(const StudyFlags& flags) {
   bench::Session session(results);
   session.Note(PlanLine(results));
   const absl::Status status = Run(session, &results);
-  session.Progress({});
   results.interrupted = session.stop();
   if (Empty(results)) return Fail(status);  // there is nothing to report
-  const std::string markdown = ToMarkdown(results);
-  const absl::Status written = session.Report(markdown, ToJson(results), markdown);
-  if (!written.ok()) return Fail(written);
-  if (results.interrupted) return tool::kInterrupted;
-  if (!status.ok()) return Fail(status);
-  return AllFaults(results) == 0 ? tool::kOk : tool::kThreshold;
+  return session.Finish("fences", ReportOf(results), status,
+                        AllFaults(results) == 0 ? tool::kOk : tool::kThreshold);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "bench/common/round.h"
 #include "fences.curtail.h"
 
 namespace curtail::fences {
@@ -18,20 +17,14 @@ constexpr char kPriorities[] = "curtail-priority: {{uniform 0 127}}.{{uniform 0 
 
 std::vector<double> OverloadShares() { return {0.2, 0.7, 1.2, 2.5, 5}; }
 
-OverloadStudy::OverloadStudy(const Results& results, const std::string& log_folder,
-                             const std::atomic<bool>& stop, Progress progress)
-    : results_(results), log_folder_(log_folder), stop_(stop), progress_(std::move(progress)) {}
-
 absl::Status OverloadStudy::Start(const Part& part) {
-  auto leaf = Tier::Start(
-      {.part = kLeafA, .variant = kOverloadLeaf, .addresses = {}, .service_time_ms = kOverloadServiceMs},
-      log_folder_, stop_);
+  auto leaf = study_.Start(
+      {.part = kLeafA, .variant = kOverloadLeaf, .addresses = {}, .service_time_ms = kOverloadServiceMs});
   if (!leaf.ok()) return leaf.status();
   leaf_ = *std::move(leaf);
   for (const Row& row : part.rows) {
-    auto shared = Tier::Start(
-        {.part = kShared, .variant = row.variant.name(), .addresses = {leaf_->address(), leaf_->address()}},
-        log_folder_, stop_);
+    auto shared = study_.Start(
+        {.part = kShared, .variant = row.variant.name(), .addresses = {leaf_->address(), leaf_->address()}});
     if (!shared.ok()) return shared.status();
     shared_.push_back(*std::move(shared));
   }
@@ -41,7 +34,7 @@ absl::Status OverloadStudy::Start(const Part& part) {
 absl::StatusOr<Cell> OverloadStudy::MeasureLoad(size_t variant, const Variant& guards, double rate_per_s,
                                                 uint64_t seed) {
   // In the warm-up a control settles that learns what to admit.
-  const Nanos phase = FromSeconds(results_.phase_s) * 2 / 3, warmup = 2 * phase;
+  const Nanos phase = FromSeconds(study_.results.phase_s) * 2 / 3, warmup = 2 * phase;
   absl::StatusOr<RateCurve> curve = RateCurve::Constant(rate_per_s, warmup + phase);
   if (!curve.ok()) return curve.status();
   std::vector<ClassPlan> plans;
@@ -57,31 +50,23 @@ absl::StatusOr<Cell> OverloadStudy::MeasureLoad(size_t variant, const Variant& g
                 .credits = guards.admission.credits(),
                 .metadata = std::make_shared<const MetadataTemplate>(*priorities),
                 .tiers = {leaf_.get(), shared_[variant].get()},
-                .stop = &stop_},
+                .stop = &study_.stop},
                **mix);
 }
 
 absl::Status OverloadStudy::Measure(Part* part) {
   if (absl::Status started = Start(*part); !started.ok()) return started;
-  const std::vector<double> shares = OverloadShares();
-  const bench::RoundPlan plan{.rounds = results_.rounds,
-                              .subjects = part->rows.size(),
-                              .order = bench::Order::kRotateByRound,
-                              .stop = &stop_};
-  return bench::RunRounds(plan, [&](const bench::Turn& turn) -> absl::Status {
-    Row& row = part->rows[turn.subject];
+  return study_.TakeTurns(part, [&](size_t variant, uint64_t seed) -> absl::StatusOr<Cell> {
+    const Variant& guards = part->rows[variant].variant;
     Cell all;
     all.classes.resize(1);
-    for (const double share : shares) {
-      progress_(absl::StrCat(part->name, "  ", bench::RoundText(plan, turn), row.variant.name(), " at ",
-                             share, " x"));
-      const uint64_t seed = results_.seed + static_cast<uint64_t>(turn.round);
-      const auto cell = MeasureLoad(turn.subject, row.variant, share * kCapacityPerS, seed);
+    for (const double share : OverloadShares()) {
+      study_.progress(absl::StrCat(part->name, "  ", guards.name(), " at ", share, " x"));
+      const auto cell = MeasureLoad(variant, guards, share * kCapacityPerS, seed);
       if (!cell.ok()) return cell.status();
       AddPhase(*cell, &all);
     }
-    row.rounds.push_back(std::move(all));
-    return absl::OkStatus();
+    return all;
   });
 }
 

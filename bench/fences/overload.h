@@ -5,8 +5,6 @@
 // A load is a run of its own; the phases of the part are the loads.
 #pragma once
 
-#include <atomic>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -35,10 +33,7 @@ inline constexpr double kCapacityPerS = 16 * 1000.0 / kOverloadServiceMs;
 // An OverloadStudy drives the load generator. Thread-compatible.
 class OverloadStudy {
  public:
-  using Progress = std::function<void(const std::string&)>;
-  // All arguments outlive the study; `progress` hears a line before each run.
-  OverloadStudy(const Results& results, const std::string& log_folder, const std::atomic<bool>& stop,
-                Progress progress);
+  explicit OverloadStudy(const Study& study) : study_(study) {}
 
   // Starts the processes, and measures all variants in turns, all loads and rounds. `part` has its rows already.
   // Errors: those of Tier and Drive(); CANCELLED when stopped. A round is in `part` once all its loads are measured.
@@ -48,10 +43,7 @@ class OverloadStudy {
   absl::Status Start(const Part& part);
   absl::StatusOr<Cell> MeasureLoad(size_t variant, const Variant& guards, double rate_per_s, uint64_t seed);
 
-  const Results& results_;
-  const std::string log_folder_;
-  const std::atomic<bool>& stop_;
-  const Progress progress_;
+  const Study& study_;
   std::unique_ptr<Tier> leaf_;
   std::vector<std::unique_ptr<Tier>> shared_;  // of the variants
 };

@@ -28,8 +28,8 @@ std::optional<Verdict> JudgeStall(const Part& part, const Row& row) {
   const std::optional<Spread> ratio = P99Ratio(row, 0, kDuring, kAlone);
   if (!ratio) return std::nullopt;
   Verdict verdict{.ratio = *ratio, .isolates = row.variant.fenced() || row.variant.holds_no_thread()};
-  const double more_ms = SpreadOf(row, 0, kDuring, &PhaseResult::p99_ms)->median -
-                         SpreadOf(row, 0, kAlone, &PhaseResult::p99_ms)->median;
+  const double more_ms = bench::SpreadOf(Values(row, 0, kDuring, &PhaseResult::p99_ms)).median -
+                         bench::SpreadOf(Values(row, 0, kAlone, &PhaseResult::p99_ms)).median;
   verdict.held = verdict.isolates ? ratio->median <= kIsolatedBar || more_ms <= part.slack_ms
                                   : ratio->median >= kCollapsedBar;
   return verdict;

@@ -9,15 +9,16 @@
 #include <vector>
 
 #include "bench/common/machine.h"
-#include "bench/common/program.h"
+#include "bench/common/report.h"
 #include "bench/common/spread.h"
+#include "bench/common/variant.h"
 #include "bench/fences/mix.h"
-#include "bench/fences/variant.h"
 #include "curtail/load/report/result.h"
 
 namespace curtail::fences {
 
 using bench::Spread;
+using bench::Variant;
 
 // One variant in one round.
 struct Cell {
@@ -60,15 +61,15 @@ struct Results : bench::CommonFlags {
   bool interrupted = false;
 };
 
-// A number of one class in one phase, over the rounds. Nothing where no request of the class was due.
+// A number of one class in one phase, of each round in which a request of the class was due.
 template <class Number>
-std::optional<Spread> SpreadOf(const Row& row, size_t of_class, size_t phase, Number PhaseResult::* field) {
+std::vector<double> Values(const Row& row, size_t of_class, size_t phase, Number PhaseResult::* field) {
   std::vector<double> values;
   for (const Cell& cell : row.rounds) {
     const PhaseResult& result = cell.classes[of_class][phase];
     if (result.due > 0) values.push_back(static_cast<double>(result.*field));
   }
-  return bench::SpreadIfAny(std::move(values));
+  return values;
 }
 
 // The p99 of a class in one phase over that in another, round by round.
@@ -118,5 +119,8 @@ void AddPhase(const Cell& from, Cell* to);
 
 // Evaluates what is not of a phase.
 void Judge(const LoadResult& result, Cell* cell);
+
+// A table and a verdict for each part that was measured.
+bench::Report ReportOf(const Results& results);
 
 }  // namespace curtail::fences

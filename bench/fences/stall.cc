@@ -7,8 +7,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "bench/common/round.h"
 #include "curtail/rpc/channel.h"
 #include "fences.curtail.h"
 
@@ -17,8 +15,6 @@ namespace {
 
 constexpr char kLeafConfig[] = "SDB1-16";
 constexpr Nanos kCallTimeout = std::chrono::seconds(5);
-
-Nanos WarmUpOf(Nanos phase) { return phase / 4; }
 
 absl::StatusOr<RateCurve> CurveOf(double rate_per_s, Nanos begin, Nanos length) {
   if (begin == Nanos(0)) return RateCurve::Constant(rate_per_s, length);
@@ -58,21 +54,13 @@ absl::StatusOr<std::vector<ClassPlan>> PlansOf(const StallScenario& scenario, Na
   return plans;
 }
 
-StallStudy::StallStudy(const Results& results, const std::string& log_folder, const std::atomic<bool>& stop,
-                       Progress progress)
-    : results_(results),
-      log_folder_(log_folder),
-      stop_(stop),
-      progress_(std::move(progress)),
-      phase_(FromSeconds(results.phase_s)),
-      warmup_(WarmUpOf(phase_)) {}
-
-StallStudy::~StallStudy() = default;
+StallStudy::StallStudy(const Study& study)
+    : study_(study), phase_(FromSeconds(study.results.phase_s)), warmup_(phase_ / 4) {}
 
 absl::Status StallStudy::StartLeaves() {
   for (auto [leaf, part] : {std::pair(&leaf_a_, kLeafA), {&leaf_b_, kLeafB}}) {
     if (*leaf != nullptr) continue;
-    auto tier = Tier::Start({.part = part, .variant = kLeafConfig}, log_folder_, stop_);
+    auto tier = study_.Start({.part = part, .variant = kLeafConfig});
     if (!tier.ok()) return tier.status();
     *leaf = *std::move(tier);
   }
@@ -84,7 +72,7 @@ absl::Status StallStudy::Extend(const Variant& variant, int levels, Chain* chain
     Role role{
         .part = kShared, .variant = variant.name(), .addresses = {leaf_a_->address(), leaf_b_->address()}};
     if (!chain->empty()) role.part = kUpper, role.addresses = {chain->back()->address()};
-    auto tier = Tier::Start(role, log_folder_, stop_);
+    auto tier = study_.Start(role);
     if (!tier.ok()) return tier.status();
     chain->push_back(*std::move(tier));
   }
@@ -111,7 +99,7 @@ absl::StatusOr<Cell> StallStudy::MeasureCell(const StallScenario& scenario, cons
   DrivePlan plan{.target = chain[static_cast<size_t>(scenario.levels) - 1]->address(),
                  .phases = {.warmup = warmup_, .phase = phase_, .phases = kStallPhases},
                  .tiers = {leaf_a_.get(), leaf_b_.get()},
-                 .stop = &stop_};
+                 .stop = &study_.stop};
   for (const auto& tier : chain) plan.tiers.push_back(tier.get());
   plan.on_start = [this](TimePoint start) {
     const TimePoint from = start + warmup_ + kDuring * phase_;
@@ -127,18 +115,8 @@ absl::Status StallStudy::Measure(const StallScenario& scenario, Part* part) {
     status = Extend(part->rows[i].variant, scenario.levels, &chains_[i]);
   }
   if (!status.ok()) return status;
-  const bench::RoundPlan plan{.rounds = results_.rounds,
-                              .subjects = part->rows.size(),
-                              .order = bench::Order::kRotateByRound,
-                              .stop = &stop_};
-  return bench::RunRounds(plan, [&](const bench::Turn& turn) -> absl::Status {
-    Row& row = part->rows[turn.subject];
-    progress_(absl::StrCat(part->name, "  ", bench::RoundText(plan, turn), row.variant.name()));
-    const uint64_t seed = results_.seed + static_cast<uint64_t>(turn.round);
-    auto cell = MeasureCell(scenario, chains_[turn.subject], seed);
-    if (cell.ok()) row.rounds.push_back(*std::move(cell));
-    return cell.status();
-  });
+  return study_.TakeTurns(
+      part, [&](size_t variant, uint64_t seed) { return MeasureCell(scenario, chains_[variant], seed); });
 }
 
 }  // namespace curtail::fences

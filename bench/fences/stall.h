@@ -6,8 +6,6 @@
 // the third phase leaf B is slower by kSlowFactor.
 #pragma once
 
-#include <atomic>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,11 +44,7 @@ absl::StatusOr<std::vector<ClassPlan>> PlansOf(const StallScenario& scenario, Na
 // A StallStudy drives the load generator. Thread-compatible.
 class StallStudy {
  public:
-  using Progress = std::function<void(const std::string&)>;
-  // All arguments outlive the study; `progress` hears a line before each run.
-  StallStudy(const Results& results, const std::string& log_folder, const std::atomic<bool>& stop,
-             Progress progress);
-  ~StallStudy();
+  explicit StallStudy(const Study& study);
 
   // Starts the processes that the scenario needs, and measures all variants in turns, all rounds. `part` has its rows
   // already. Errors: those of Tier and Drive(); CANCELLED when stopped. What was measured is in `part`.
@@ -65,10 +59,7 @@ class StallStudy {
   absl::StatusOr<Cell> MeasureCell(const StallScenario& scenario, const Chain& chain, uint64_t seed);
   absl::Status SlowDown(TimePoint from, TimePoint until);
 
-  const Results& results_;
-  const std::string log_folder_;
-  const std::atomic<bool>& stop_;
-  const Progress progress_;
+  const Study& study_;
   const Nanos phase_;
   const Nanos warmup_;
   std::unique_ptr<Tier> leaf_a_, leaf_b_;

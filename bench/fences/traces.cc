@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "bench/common/round.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/drive/shape.h"
 #include "tools/curtail/deploy/application.h"
@@ -72,29 +71,27 @@ std::vector<Trace> Traces() {
   return {{"large", "large-variation"}, {"quick", "quick-variation"}, {"slow", "slow-variation"}};
 }
 
-TraceStudy::TraceStudy(const Results& results, const std::string& log_folder, const std::atomic<bool>& stop,
-                       Progress progress)
-    : results_(results), log_folder_(log_folder), stop_(stop), progress_(std::move(progress)) {}
-
+TraceStudy::TraceStudy(const Study& study) : study_(study) {}
 TraceStudy::~TraceStudy() = default;
 
 absl::Status TraceStudy::StartApplications() {
   for (size_t i = 0; i < kApplications.size(); ++i) {
-    progress_(absl::StrCat("starts ", kApplications[i]));
+    study_.progress(absl::StrCat("starts ", kApplications[i]));
     auto stage = std::make_unique<Stage>();
-    auto topology = TopologyOf(kApplications[i], TraceCpu(i < kBrowseApplications, results_.machine.cpus));
+    auto topology =
+        TopologyOf(kApplications[i], TraceCpu(i < kBrowseApplications, study_.results.machine.cpus));
     if (!topology.ok()) return topology.status();
     stage->topology = *std::move(topology);
     tool::DeploymentOptions options;
-    options.folder = absl::StrCat(log_folder_, "/", kApplications[i]);
+    options.folder = absl::StrCat(study_.log_folder, "/", kApplications[i]);
     std::error_code error;
     if (!std::filesystem::create_directory(options.folder, error)) {
       return absl::InternalError(absl::StrCat("cannot make ", options.folder));
     }
-    auto deployment = tool::Deployment::Start(stage->topology, options, stop_);
+    auto deployment = tool::Deployment::Start(stage->topology, options, study_.stop);
     if (!deployment.ok()) return deployment.status();
     stage->deployment = *std::move(deployment);
-    absl::Status prepared = tool::Prepare(stage->topology, stage->entry(), options.folder, stop_);
+    absl::Status prepared = tool::Prepare(stage->topology, stage->entry(), options.folder, study_.stop);
     if (!prepared.ok()) return prepared;
     stages_.push_back(std::move(stage));
   }
@@ -124,8 +121,8 @@ absl::Status TraceStudy::StartFronts(const std::vector<Row>& variants) {
   for (const Row& row : variants) {
     Role role{.part = kFront, .variant = row.variant.name(), .addresses = {}};
     for (const auto& stage : stages_) role.addresses.push_back(stage->entry());
-    if (results_.machine.cpus > 1) role.cpus = {0};
-    auto front = Tier::Start(role, log_folder_, stop_);
+    if (study_.results.machine.cpus > 1) role.cpus = {0};
+    auto front = study_.Start(role);
     if (!front.ok()) return front.status();
     fronts_.push_back(*std::move(front));
   }
@@ -136,12 +133,12 @@ absl::Status TraceStudy::StartFronts(const std::vector<Row>& variants) {
 absl::Status TraceStudy::FindPeak(const std::vector<Row>& variants) {
   size_t at = 0;
   while (at + 1 < variants.size() && !variants[at].variant.holds_no_thread()) ++at;
-  progress_("finds the peak of Browse");
+  study_.progress("finds the peak of Browse");
   RunOptions options;
   options.targets = {fronts_[at]->address()};
-  options.warmup = FromSeconds(results_.phase_s / 2);
-  options.stop = &stop_;
-  const auto result = RunClosedLoop(options, *browse_, kPeakOutstanding, FromSeconds(results_.phase_s));
+  options.warmup = FromSeconds(study_.results.phase_s / 2);
+  options.stop = &study_.stop;
+  const auto result = RunClosedLoop(options, *browse_, kPeakOutstanding, FromSeconds(study_.results.phase_s));
   if (!result.ok()) return result.status();
   browse_peak_per_s_ = result->good_per_s;
   if (browse_peak_per_s_ > 0) return absl::OkStatus();
@@ -157,8 +154,8 @@ absl::Status TraceStudy::Start(const std::vector<Row>& variants) {
 }
 
 absl::StatusOr<std::vector<ClassPlan>> TraceStudy::Plans(const Trace& trace) const {
-  const Nanos warmup = FromSeconds(results_.phase_s / 4);
-  const Nanos length = FromSeconds(kTracePhases * results_.phase_s);
+  const Nanos warmup = FromSeconds(study_.results.phase_s / 4);
+  const Nanos length = FromSeconds(kTracePhases * study_.results.phase_s);
   const std::string shape =
       absl::StrFormat("%s:%.0f", std::string(trace.shape), std::max(1.0, kPeakShare * browse_peak_per_s_));
   absl::StatusOr<RateCurve> curve = ParseShape(shape, {.length = length});
@@ -174,26 +171,17 @@ absl::StatusOr<std::vector<ClassPlan>> TraceStudy::Plans(const Trace& trace) con
 
 absl::Status TraceStudy::Measure(const Trace& trace, Part* part) {
   part->rates_per_s = {kReadPerS, kPeakShare * browse_peak_per_s_};
-  const bench::RoundPlan rounds{.rounds = results_.rounds,
-                                .subjects = part->rows.size(),
-                                .order = bench::Order::kRotateByRound,
-                                .stop = &stop_};
-  return bench::RunRounds(rounds, [&](const bench::Turn& turn) -> absl::Status {
-    Row& row = part->rows[turn.subject];
-    progress_(absl::StrCat(part->name, "  ", bench::RoundText(rounds, turn), row.variant.name()));
+  return study_.TakeTurns(part, [&](size_t variant, uint64_t seed) -> absl::StatusOr<Cell> {
     absl::StatusOr<std::vector<ClassPlan>> plans = Plans(trace);
     if (!plans.ok()) return plans.status();
-    const auto mix = Mix::Make(*std::move(plans), results_.seed + static_cast<uint64_t>(turn.round));
+    const auto mix = Mix::Make(*std::move(plans), seed);
     if (!mix.ok()) return mix.status();
-    const Nanos warmup = FromSeconds(results_.phase_s / 4);
-    auto cell =
-        Drive({.target = fronts_[turn.subject]->address(),
-               .phases = {.warmup = warmup, .phase = (*mix)->schedule().length() - warmup, .total = true},
-               .tiers = {fronts_[turn.subject].get()},
-               .stop = &stop_},
-              **mix);
-    if (cell.ok()) row.rounds.push_back(*std::move(cell));
-    return cell.status();
+    const Nanos warmup = FromSeconds(study_.results.phase_s / 4);
+    return Drive({.target = fronts_[variant]->address(),
+                  .phases = {.warmup = warmup, .phase = (*mix)->schedule().length() - warmup, .total = true},
+                  .tiers = {fronts_[variant].get()},
+                  .stop = &study_.stop},
+                 **mix);
   });
 }
 

@@ -6,8 +6,6 @@
 // and more the applications of Browse share one CPU, and all else the first one: what Browse lacks is not taken from Read.
 #pragma once
 
-#include <atomic>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,10 +32,7 @@ inline constexpr std::string_view kTraceVariants = "SDB1-16,ADB1-4-4,SDB1-16+str
 // A TraceStudy drives the load generator. Thread-compatible.
 class TraceStudy {
  public:
-  using Progress = std::function<void(const std::string&)>;
-  // All arguments outlive the study; `progress` hears a line before each run.
-  TraceStudy(const Results& results, const std::string& log_folder, const std::atomic<bool>& stop,
-             Progress progress);
+  explicit TraceStudy(const Study& study);
   ~TraceStudy();
 
   // Starts everything and finds what Browse answers at most. `variants` are those of all parts. Errors: those of
@@ -55,10 +50,7 @@ class TraceStudy {
   absl::Status FindPeak(const std::vector<Row>& variants);
   absl::StatusOr<std::vector<ClassPlan>> Plans(const Trace& trace) const;
 
-  const Results& results_;
-  const std::string log_folder_;
-  const std::atomic<bool>& stop_;
-  const Progress progress_;
+  const Study& study_;
   std::vector<std::unique_ptr<Stage>> stages_;  // of kApplications
   std::vector<std::unique_ptr<Tier>> fronts_;   // of the variants
   Requests browse_, read_;

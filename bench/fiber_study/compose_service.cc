@@ -137,9 +137,9 @@ class ComposerService final : public Composer::Service {
 
 }  // namespace
 
-std::unique_ptr<Service> MakeComposer(AsyncKind async, Client* client,
+std::unique_ptr<Service> MakeComposer(bench::AsyncKind async, Client* client,
                                       const std::vector<std::string>& addresses) {
-  if (async == AsyncKind::kStd) return std::make_unique<ComposerService<StdAsync>>(client, addresses);
+  if (async == bench::AsyncKind::kStd) return std::make_unique<ComposerService<StdAsync>>(client, addresses);
   return std::make_unique<ComposerService<CurtailAsync>>(client, addresses);
 }
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/common/variant.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/service.h"
-#include "variant.h"
 
 namespace curtail::study {
 
@@ -19,7 +19,7 @@ inline constexpr int kParallelCalls = 4;
 
 // The same handler for either kind of async. `addresses` are those of the services in the order of kParts
 // (parts.h); `client` outlives the service.
-std::unique_ptr<Service> MakeComposer(AsyncKind async, Client* client,
+std::unique_ptr<Service> MakeComposer(bench::AsyncKind async, Client* client,
                                       const std::vector<std::string>& addresses);
 
 }  // namespace curtail::study

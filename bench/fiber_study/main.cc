@@ -14,7 +14,6 @@
 #include "absl/strings/str_format.h"
 #include "bench/common/program.h"
 #include "bench/common/scratch.h"
-#include "report.h"
 #include "serve.h"
 #include "study.h"
 
@@ -72,10 +71,7 @@ void AddFlags(CLI::App& app, Flags* f) {
   bench::AddCommonFlags(
       app, &f->results,
       {.quick = "1 round of 0.2 s a cell, few variants and loads", .seed = "Of the posts and the arrivals"});
-  // How the program starts itself; not for users.
-  app.add_option(kRoleFlag, f->role.part)->group("");
-  app.add_option(kVariantFlag, f->role.variant)->group("");
-  app.add_option(kPartFlag, f->role.addresses)->group("");
+  bench::AddRoleFlags(app, &f->role);
 }
 
 void MakeQuick(Flags* f) {
@@ -89,7 +85,8 @@ void MakeQuick(Flags* f) {
 int Fail(const absl::Status& status) { return bench::Fail("fiber_study", status); }
 
 absl::Status FillRows(const Flags& flags, Results* results) {
-  const absl::StatusOr<std::vector<Variant>> variants = ParseVariants(flags.variants);
+  const absl::StatusOr<std::vector<Variant>> variants =
+      bench::ParseVariants(flags.variants, /*calls_async=*/true);
   if (!variants.ok())
     return absl::InvalidArgumentError(absl::StrCat("--variants: ", variants.status().message()));
   if (const auto part = Config::Parse(results->part_config); !part.ok()) {
@@ -117,7 +114,6 @@ absl::Status Run(const Flags& flags, bench::Session& session, Results* results) 
   if (!status.ok()) return status;
   FillLoads(flags, results);
   status = study.Measure();
-  session.Progress({});
   return status;
 }
 
@@ -128,15 +124,10 @@ int RunStudy(const Flags& flags) {
   session.Note(absl::StrFormat("%s; %d rounds of %g s a cell, seed %d\n%s", flags.variants, results.rounds,
                                results.cell_s, results.seed, bench::ToString(results.machine)));
   const absl::Status status = Run(flags, session, &results);
-  session.Progress({});
   results.interrupted = session.stop();
   if (results.rows.front().cells.empty()) return Fail(status);  // there is nothing to report
-  const std::string markdown = ToMarkdown(results);
-  const absl::Status written = session.Report(markdown, ToJson(results), markdown);
-  if (!written.ok()) return Fail(written);
-  if (results.interrupted) return tool::kInterrupted;
-  if (!status.ok()) return Fail(status);
-  return Faults(results) == 0 ? tool::kOk : tool::kThreshold;
+  return session.Finish("fiber_study", ReportOf(results), status,
+                        Faults(results) == 0 ? tool::kOk : tool::kThreshold);
 }
 
 }  // namespace

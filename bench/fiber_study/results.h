@@ -10,9 +10,10 @@
 
 #include "bench/common/machine.h"
 #include "bench/common/program.h"
+#include "bench/common/report.h"
 #include "bench/common/spread.h"
+#include "bench/common/variant.h"
 #include "curtail/load/report/result.h"
-#include "variant.h"
 
 namespace curtail::study {
 
@@ -53,6 +54,7 @@ struct Consumed {
 Measurement Evaluate(const LoadResult& result, const Consumed& before, const Consumed& after);
 
 using bench::Spread;
+using bench::Variant;
 
 // A variant and its cells[load][round].
 struct Row {
@@ -83,5 +85,8 @@ std::vector<Comparison> Compare(const Results& results);
 
 // Failed requests at loads where none may fail.
 uint64_t Faults(const Results& results);
+
+// The measurements, the ratios, and the comparison with the paper.
+bench::Report ReportOf(const Results& results);
 
 }  // namespace curtail::study

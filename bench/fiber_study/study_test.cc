@@ -2,36 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "nlohmann/json.hpp"
-#include "report.h"
 #include "results.h"
-#include "variant.h"
 #include "workload.h"
 
 namespace curtail::study {
 namespace {
-
-TEST(Variant, ReadsAndPrintsItsName) {
-  for (const char* name : {"std-SDB1-64", "curtail-SDB1-64", "curtail-FIB2", "curtail-FDB1-1"}) {
-    const absl::StatusOr<Variant> variant = Variant::Parse(name);
-    ASSERT_TRUE(variant.ok()) << variant.status();
-    EXPECT_EQ(variant->name(), name);
-  }
-}
-
-TEST(Variant, RefusesWhatCannotRun) {
-  for (const char* name : {"", "SDB1-64", "std-", "std-FIB1", "std-AIB1-1", "curtail-ADB1-1-1"}) {
-    EXPECT_EQ(Variant::Parse(name).status().code(), absl::StatusCode::kInvalidArgument) << name;
-  }
-  EXPECT_FALSE(ParseVariants("").ok());
-  EXPECT_FALSE(ParseVariants("std-SDB1-64,").ok());
-}
-
-TEST(Variant, HasAParkedThreadForEachCallOnThreadsOnly) {
-  EXPECT_EQ(Variant::Parse("std-SDB1-8")->MaxThreads(), 9);
-  EXPECT_EQ(Variant::Parse("curtail-SDB1-8")->MaxThreads(), 9 + 4 * 8);
-  EXPECT_EQ(Variant::Parse("curtail-SIB2")->MaxThreads(), 2 + 4 * 2);
-  EXPECT_EQ(Variant::Parse("curtail-FDB1-2")->MaxThreads(), 3);
-}
 
 // Two rounds of a baseline and of fibers that are twice and four times as fast, and as late again and half as late.
 Results TwoRounds() {
@@ -82,15 +57,15 @@ TEST(Faults, CountWhereNoneMayBe) {
   EXPECT_EQ(Faults(r), 5u);
 }
 
-TEST(Report, SaysTheSameToPeopleAndMachines) {
-  const Results r = TwoRounds();
-  const std::string text = ToMarkdown(r);
+TEST(Study, SaysTheSameToPeopleAndPrograms) {
+  const bench::Report report = ReportOf(TwoRounds());
+  const std::string text = report.ToMarkdown();
   EXPECT_NE(text.find("Peak of fibers (curtail-FIB1) over std-SDB1-4: 3.00 x"), std::string::npos) << text;
   EXPECT_NE(text.find("1.25 x; bar: at most 1.1 x, missed"), std::string::npos) << text;
-  const auto json = nlohmann::json::parse(ToJson(r));
-  EXPECT_EQ(json["schema_version"], 2);
-  EXPECT_EQ(json["comparisons"][0]["peak_ratio"]["median"], 3.0);
-  EXPECT_EQ(json["variants"][1]["cells"][0]["rounds"].size(), 2u);
+  const auto tables = nlohmann::json::parse(report.ToJson())["tables"];
+  EXPECT_EQ(tables["comparisons"][0]["peak_ratio"]["median"], 3.0);
+  EXPECT_EQ(tables["cells"][1]["variant"], "curtail-FIB1");
+  EXPECT_EQ(tables["cells"][1]["achieved_per_s"]["rounds"].size(), 2u);
 }
 
 TEST(ComposeWorkload, RepeatsItselfFromTheSeed) {

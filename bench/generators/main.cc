@@ -7,21 +7,10 @@
 
 #include "bench/common/machine.h"
 #include "options.h"
-#include "report.h"
 #include "work.h"
 
 namespace curtail::bench {
 namespace {
-
-// To the screen and to the files asked for.
-template <class Results>
-int Report(const Options& options, Session& session, const Machine& machine, const Results& results) {
-  const absl::Status written = session.Report(ToText(machine, results), ToJson(options, machine, results),
-                                              ToMarkdown(machine, results));
-  if (!written.ok()) return Fail("generators", written);
-  if (session.stop()) return tool::kInterrupted;
-  return AllWell(results) ? tool::kOk : tool::kFailed;
-}
 
 // Those that were asked for and are not there are left out, and named.
 void NameMissing(const Options& options) {
@@ -42,10 +31,13 @@ int Main(int argc, char** argv) {
   Session session(options);
   const Machine machine = LookAtMachine();
   session.Note(ToString(machine));
-  if (options.work == "truth") return Report(options, session, machine, MeasureTruth(options, session));
+  const auto finish = [&](const auto& results) {
+    return session.Finish("generators", ReportOf(options, machine, results), absl::OkStatus(),
+                          AllWell(results) ? tool::kOk : tool::kFailed);
+  };
+  if (options.work == "truth") return finish(MeasureTruth(options, session));
   const absl::StatusOr<CostResults> results = MeasureCost(options, session);
-  if (!results.ok()) return Fail("generators", results.status());
-  return Report(options, session, machine, *results);
+  return results.ok() ? finish(*results) : Fail("generators", results.status());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bench/common/report.h"
 #include "generator.h"
 #include "options.h"
 
@@ -68,5 +69,8 @@ std::vector<Bar> BarsOf(const CostResults& results);
 // True if there is a result for every generator that is there.
 bool AllWell(const std::vector<TruthRow>& rows);
 bool AllWell(const CostResults& results);
+
+Report ReportOf(const Options& options, const Machine& machine, const std::vector<TruthRow>& rows);
+Report ReportOf(const Options& options, const Machine& machine, const CostResults& results);
 
 }  // namespace curtail::bench

@@ -25,7 +25,6 @@
 #include "bench/common/spread.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/report/report.h"
-#include "nlohmann/json.hpp"
 #include "plan.h"
 #include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/tiers.h"
@@ -44,7 +43,6 @@ Examples:
 Exit codes: 0 ok, 1 something could not be measured or written, 104 bad flags, a missing program or data set,
 105 interrupted.)";
 
-constexpr int kSchemaVersion = 2;
 constexpr uint64_t kWarmRequests = 300;
 constexpr uint64_t kRequests = 1000;
 // How many requests are under way: one, and enough that threads share work.
@@ -175,47 +173,28 @@ std::string NameOf(const Subject& subject, const std::string& policy) {
 }
 
 // subjects[i + 1] is subjects[i] with the policy, for every even i.
-bench::Table ToTable(const std::vector<Subject>& subjects, const std::string& policy) {
-  bench::Table table{1, {{"config"}}};
-  for (const int outstanding : kOutstanding) {
-    table.rows[0].push_back(absl::StrCat("thousand instructions/request, ", outstanding, " under way"));
-    table.rows[0].push_back("added, %");
-  }
+bench::Table TableOf(const std::vector<Subject>& subjects, const std::string& policy) {
+  const auto thousands = [](double count) { return bench::Fixed(1)(count / 1000); };
+  const auto percent = [](double added) { return absl::StrFormat("%+.1f", added); };
+  bench::Table table("counts");
   for (size_t s = 0; s < subjects.size(); ++s) {
-    bench::Row row = {NameOf(subjects[s], policy)};
+    std::vector<bench::Field> row = {{"config", "config", NameOf(subjects[s], policy)}};
     for (size_t i = 0; i < std::size(kOutstanding); ++i) {
-      const double count = bench::SpreadOf(subjects[s].counts[i]).median;
-      if (count == 0) {  // interrupted before
-        row.insert(row.end(), {"-", ""});
-        continue;
+      const std::vector<double>& counts = subjects[s].counts[i];  // none if interrupted before
+      const std::string load = absl::StrCat(kOutstanding[i], " under way");
+      row.push_back({absl::StrCat("closed_", kOutstanding[i], ".user_instructions_per_request"),
+                     "thousand instructions/request, " + load, counts, bench::Median(thousands)});
+      bench::Cell added = "";
+      if (subjects[s].policy && !counts.empty()) {
+        const double base = bench::SpreadOf(subjects[s - 1].counts[i]).median;
+        added = 100 * (bench::SpreadOf(counts).median / base - 1);
       }
-      row.push_back(absl::StrFormat("%.1f", count / 1000));
-      if (!subjects[s].policy) {
-        row.push_back("");
-        continue;
-      }
-      const double base = bench::SpreadOf(subjects[s - 1].counts[i]).median;
-      row.push_back(absl::StrFormat("%+.1f", 100 * (count / base - 1)));
+      row.push_back({absl::StrCat("closed_", kOutstanding[i], ".added_percent"), "added, %", added,
+                     bench::Median(percent)});
     }
-    table.rows.push_back(std::move(row));
+    table.Add(std::move(row));
   }
   return table;
-}
-
-std::string ToJson(const Flags& flags, const std::vector<Subject>& subjects) {
-  bench::Json json = bench::ReportHead("instructions", kSchemaVersion, flags, bench::LookAtMachine());
-  json["service"] = flags.service;
-  json["policy"] = flags.policy;
-  json["counts"] = bench::Json::array();
-  for (const Subject& subject : subjects) {
-    for (size_t i = 0; i < std::size(kOutstanding); ++i) {
-      json["counts"].push_back({{"config", subject.config.ToString()},
-                                {"policy", subject.policy},
-                                {"outstanding", kOutstanding[i]},
-                                {"user_instructions_per_request", subject.counts[i]}});
-    }
-  }
-  return bench::Dump(json);
 }
 
 absl::StatusOr<std::vector<Subject>> MakeSubjects(const Flags& flags) {
@@ -235,15 +214,18 @@ absl::StatusOr<std::vector<Subject>> MakeSubjects(const Flags& flags) {
   return subjects;
 }
 
-absl::Status Run(const Flags& flags, const tool::LogFolder& logs, bench::Session& session) {
+int Fail(const absl::Status& status) { return bench::Fail("instructions_bench", status); }
+
+int Run(const Flags& flags, const tool::LogFolder& logs) {
+  bench::Session session(flags);
   absl::StatusOr<std::vector<Subject>> subjects = MakeSubjects(flags);
-  if (!subjects.ok()) return subjects.status();
+  if (!subjects.ok()) return Fail(subjects.status());
   const absl::StatusOr<bench::Callgrind> callgrind = bench::Callgrind::Find(logs.path());
-  if (!callgrind.ok()) return callgrind.status();
+  if (!callgrind.ok()) return Fail(callgrind.status());
   const auto service = tool::MakeApplication(flags.service, flags.tiers);
-  if (!service.ok()) return service.status();
+  if (!service.ok()) return Fail(service.status());
   const auto tiers = tool::Tiers::Start(**service, logs, session.stop());
-  if (!tiers.ok()) return tiers.status();
+  if (!tiers.ok()) return Fail(tiers.status());
   Counter counter(**service, **tiers, *callgrind, logs, flags.policy, session.stop());
   const bench::RoundPlan plan{.rounds = flags.rounds, .subjects = subjects->size(), .stop = &session.stop()};
   const absl::Status status = bench::RunRounds(plan, [&](const bench::Turn& turn) {
@@ -253,13 +235,11 @@ absl::Status Run(const Flags& flags, const tool::LogFolder& logs, bench::Session
     const absl::Status counted = counter.Count(&subject);
     return counted.ok() ? counted : absl::Status(counted.code(), absl::StrCat(name, ": ", counted.message()));
   });
-  if (!status.ok() && !session.stop()) return status;
-  const bench::Table table = ToTable(*subjects, flags.policy);
-  const absl::Status written = session.Report(
-      absl::StrCat((*service)->description, "\nUser-level instructions of the mid-tier; medians of ",
-                   flags.rounds, " rounds\n\n", table.ToText()),
-      ToJson(flags, *subjects), table.ToMarkdown());
-  return written.ok() ? status : written;
+  bench::Report report("instructions", flags, bench::LookAtMachine());
+  report.Set("service", flags.service).Set("policy", flags.policy).Say((*service)->description);
+  report.Say(absl::StrCat("User-level instructions of the mid-tier; medians of ", flags.rounds, " rounds"));
+  return session.Finish("instructions_bench", report.Add(TableOf(*subjects, flags.policy)), status,
+                        tool::kOk);
 }
 
 }  // namespace
@@ -276,9 +256,5 @@ int main(int argc, char** argv) {
   app.add_option("--data", flags.tiers.data, "The data of the application [as in its topology]");
   bench::AddCommonFlags(app, &flags, {});
   if (const std::optional<int> code = bench::ParseFlags(app, argc, argv, &flags)) return *code;
-  tool::LogFolder logs;
-  bench::Session session(flags);
-  const absl::Status status = Run(flags, logs, session);
-  session.Progress({});
-  return status.ok() ? tool::kOk : bench::Fail("instructions_bench", status);
+  return Run(flags, tool::LogFolder());
 }

@@ -19,7 +19,7 @@
 #include "curtail/load/report/report.h"
 #include "plan.h"
 #include "pools.h"
-#include "report.h"
+#include "results.h"
 #include "sweep.h"
 #include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/tiers.h"
@@ -177,7 +177,6 @@ absl::Status Run(const tool::Application& service, const Flags& flags, const too
     session.Note(ChoiceLine(r));
     status = sweep.MeasureRows(&r);
   }
-  session.Progress({});
   return status;
 }
 
@@ -219,11 +218,8 @@ int RunBench(const Flags& flags) {
     return Fail(
         absl::Status(status.code(), absl::StrCat(status.message(), "\nthe logs are in ", logs.path())));
   }
-  const std::string markdown = ToMarkdown(results);
-  const absl::Status written = session.Report(markdown, ToJson(results), markdown);
-  if (!written.ok()) return Fail(written);
-  if (!status.ok()) return Fail(status);
-  return AllWell(results) ? tool::kOk : tool::kFailed;
+  return session.Finish("models_bench", ReportOf(results), status,
+                        AllWell(results) ? tool::kOk : tool::kFailed);
 }
 
 }  // namespace

@@ -57,13 +57,9 @@ Measurement Evaluate(const LoadResult& result, Nanos elapsed, uint64_t requests,
 std::optional<Summary> Summarize(const std::vector<Measurement>& rounds) {
   if (rounds.empty()) return std::nullopt;
   Summary s;
-  s.p50_us = SpreadOf(rounds, &Measurement::p50_us);
-  s.p99_us = SpreadOf(rounds, &Measurement::p99_us);
-  s.achieved_per_s = SpreadOf(rounds, &Measurement::achieved_per_s);
-  s.context_switches = SpreadOf(rounds, &Measurement::context_switches).median;
-  s.involuntary_switches = SpreadOf(rounds, &Measurement::involuntary_switches).median;
-  s.cpu_us = SpreadOf(rounds, &Measurement::cpu_us).median;
-  s.runqueue_us = SpreadOf(rounds, &Measurement::runqueue_us).median;
+  s.p50_us = bench::SpreadOf(bench::Values(rounds, &Measurement::p50_us));
+  s.p99_us = bench::SpreadOf(bench::Values(rounds, &Measurement::p99_us));
+  s.achieved_per_s = bench::SpreadOf(bench::Values(rounds, &Measurement::achieved_per_s));
   s.saturated = InHalf(rounds, &Measurement::saturated);
   s.generator_bound = InHalf(rounds, &Measurement::generator_bound);
   return s;

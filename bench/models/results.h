@@ -10,6 +10,7 @@
 
 #include "bench/common/machine.h"
 #include "bench/common/program.h"
+#include "bench/common/report.h"
 #include "bench/common/spread.h"
 #include "curtail/exec/thread_stats.h"
 #include "curtail/load/report/result.h"
@@ -74,16 +75,11 @@ struct Results {
 };
 
 using bench::Spread;
-using bench::SpreadOf;
 
 // Of the rounds of a cell. The marks hold when they hold in at least half of the rounds, as a median survives
 // fewer.
 struct Summary {
   Spread p50_us, p99_us, achieved_per_s;
-  double context_switches = 0;
-  double involuntary_switches = 0;
-  double cpu_us = 0;
-  double runqueue_us = 0;
   bool saturated = false;
   bool generator_bound = false;
 };
@@ -100,5 +96,8 @@ struct Best {
   double value = 0;
 };
 std::optional<Best> BestOf(const Results& results, Waiting waiting, size_t load);
+
+// Tables that read what was measured as the paper's figures do. Partial results are reported as far as they go.
+bench::Report ReportOf(const Results& results);
 
 }  // namespace curtail::models

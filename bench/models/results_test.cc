@@ -5,8 +5,6 @@
 
 #include <string>
 
-#include "report.h"
-
 namespace curtail::models {
 namespace {
 

@@ -59,21 +59,13 @@ class Counter {
   Callgrind callgrind_;
 };
 
-// A stack and a setup, and what the rounds counted.
-struct Subject {
-  StackInfo stack;
-  Setup setup;
-  std::string note;                         // why not
-  std::vector<std::vector<double>> counts;  // by kCountedLoads
-};
-
-std::vector<Subject> Subjects(const Options& options, bool valgrind) {
-  std::vector<Subject> subjects;
+std::vector<Instructions> Subjects(const Options& options, bool valgrind) {
+  std::vector<Instructions> subjects;
   for (const Setup& setup : options.setups) {
     for (const std::string& name : options.stacks) {
       absl::StatusOr<StackInfo> stack = DescribeStack(name);
       if (!stack.ok()) continue;  // ParseOptions() has described it
-      Subject& one = subjects.emplace_back(Subject{*stack, setup, stack->missing, {}});
+      Instructions& one = subjects.emplace_back(Instructions{*stack, setup, stack->missing, {}});
       one.counts.resize(std::size(kCountedLoads));
       if (!valgrind) one.note = "no valgrind here";
       if (one.note.empty() && stack->polls) one.note = "polls: not counted";
@@ -82,7 +74,7 @@ std::vector<Subject> Subjects(const Options& options, bool valgrind) {
   return subjects;
 }
 
-void CountOnce(Counter& counter, Subject& subject) {
+void CountOnce(Counter& counter, Instructions& subject) {
   for (size_t i = 0; i < std::size(kCountedLoads) && subject.note.empty(); ++i) {
     const absl::StatusOr<double> counted = counter.PerRequest(subject.stack, subject.setup, kCountedLoads[i]);
     if (counted.ok()) {
@@ -101,27 +93,20 @@ std::vector<Instructions> CountInstructions(const Options& options, Session& ses
   // For the children. Go interrupts its own threads by signals, on which callgrind fails; without them Go's scheduler
   // waits until a goroutine calls a function, as these do all the time.
   setenv("GODEBUG", "asyncpreemptoff=1", 1);
-  std::vector<Subject> subjects = Subjects(options, callgrind.ok());
+  std::vector<Instructions> subjects = Subjects(options, callgrind.ok());
   std::optional<Counter> counter;
   if (callgrind.ok()) counter.emplace(options, *callgrind);
   const RoundPlan plan{
       .rounds = counter ? options.rounds : 0, .subjects = subjects.size(), .stop = &session.stop()};
   const absl::Status ended = RunRounds(plan, [&](const Turn& turn) {
-    Subject& one = subjects[turn.subject];
+    Instructions& one = subjects[turn.subject];
     session.Progress(
         absl::StrCat("instructions, ", RoundText(plan, turn), one.stack.name, " ", one.setup.label));
     if (one.note.empty()) CountOnce(*counter, one);
     return absl::OkStatus();
   });
   if (!ended.ok()) session.Note("interrupted: the report is partial");
-  std::vector<Instructions> results;
-  for (const Subject& one : subjects) {
-    Instructions& result = results.emplace_back(Instructions{one.stack.name, one.setup.label, {}, one.note});
-    for (const std::vector<double>& counts : one.counts) {
-      result.per_request.push_back(counts.empty() ? std::nullopt : std::optional(SpreadOf(counts).median));
-    }
-  }
-  return results;
+  return subjects;
 }
 
 }  // namespace curtail::bench

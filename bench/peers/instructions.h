@@ -10,12 +10,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "bench/common/report.h"
 #include "options.h"
+#include "stack.h"
 
 namespace curtail::bench {
 
@@ -24,15 +25,17 @@ inline constexpr uint64_t kManyRequests = 1300;
 // How many requests are under way: one, and enough that a stack can share work among them.
 inline constexpr uint32_t kCountedLoads[] = {1, 16};
 
+// A stack and a setup, and what the rounds counted.
 struct Instructions {
-  std::string stack;
-  std::string setup;
-  // A request, by kCountedLoads: the median of the rounds; nothing where it could not be counted.
-  std::vector<std::optional<double>> per_request;
-  std::string note;  // why not
+  StackInfo stack;
+  Setup setup;
+  std::string note;                         // why it could not be counted
+  std::vector<std::vector<double>> counts;  // for a request, by kCountedLoads
 };
 
 // Counts for all stacks and setups. Ends early when the session is stopped.
 std::vector<Instructions> CountInstructions(const Options& options, Session& session);
+
+Report ReportOf(const Options& options, const Machine& machine, const std::vector<Instructions>& results);
 
 }  // namespace curtail::bench

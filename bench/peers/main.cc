@@ -13,9 +13,9 @@
 #include "bench/common/net.h"
 #include "bench/common/program.h"
 #include "bench/common/scratch.h"
+#include "instructions.h"
 #include "measure.h"
 #include "options.h"
-#include "report.h"
 #include "stack.h"
 
 namespace curtail::bench {
@@ -40,39 +40,31 @@ std::string PlanLine(const Options& options) {
                          options.seconds, options.seed, ExpectedSeconds(options));
 }
 
-// The reports, to the screen and to the files asked for. Returns `code`, unless that fails or the run was interrupted.
-int Report(const Options& options, Session& session, const std::string& table, const std::string& json,
-           const std::string& markdown, const std::string& markdown_short, int code) {
-  session.Progress("");
-  absl::Status written = session.Report(table, json, markdown);
+int Finish(const Options& options, Session& session, const Report& report, const std::string& markdown_short,
+           bool all_well) {
+  absl::Status written;
   if (!options.markdown_short.empty() && !WriteFile(options.markdown_short, markdown_short)) {
-    written.Update(absl::UnavailableError("cannot write " + options.markdown_short));
+    written = absl::UnavailableError("cannot write " + options.markdown_short);
   }
-  if (!written.ok()) return Fail("peers", written);
-  return session.stop() ? tool::kInterrupted : code;
-}
-
-int RunInstructions(const Options& options, const Machine& machine, Session& session) {
-  const std::vector<Instructions> results = CountInstructions(options, session);
-  const std::string markdown = InstructionsToMarkdown(options, results);
-  // That valgrind cannot run a stack is a result; that it can run none is not.
-  const bool any = std::any_of(results.begin(), results.end(),
-                               [](const Instructions& one) { return one.per_request[0].has_value(); });
-  return Report(options, session, InstructionsToTable(options, results),
-                InstructionsToJson(options, machine, results), markdown, markdown,
-                any ? tool::kOk : tool::kFailed);
+  return session.Finish("peers", report, written, all_well ? tool::kOk : tool::kFailed);
 }
 
 int RunBenchmark(const Options& options) {
   Session session(options);
   const Machine machine = LookAtMachine();
-  if (options.instructions) return RunInstructions(options, machine, session);
+  if (options.instructions) {
+    const std::vector<Instructions> results = CountInstructions(options, session);
+    const Report report = ReportOf(options, machine, results);
+    // That valgrind cannot run a stack is a result; that it can run none is not.
+    const bool any = std::any_of(results.begin(), results.end(),
+                                 [](const Instructions& one) { return !one.counts[0].empty(); });
+    return Finish(options, session, report, report.ToMarkdown(), any);
+  }
   session.Note(ToString(machine));
   session.Note(PlanLine(options));
   const std::vector<StackResults> results = Measure(options, session);
-  return Report(options, session, ToTable(options, machine, results), ToJson(options, machine, results),
-                ToMarkdown(options, machine, results), ToShortMarkdown(results),
-                AllWell(results) ? tool::kOk : tool::kFailed);
+  return Finish(options, session, ReportOf(options, machine, results), ShortTable(results).ToMarkdown(),
+                AllWell(results));
 }
 
 int Main(int argc, char** argv) {

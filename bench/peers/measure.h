@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "bench/common/report.h"
 #include "options.h"
 #include "stack.h"
 
@@ -47,5 +48,9 @@ const std::vector<Measurement>* Find(const StackResults& results, const std::str
 // Runs all rounds, all setups and stacks in each. A stack that fails in a round is noted and tried again in the next,
 // one that was not built is only listed. Ends early when the session is stopped.
 std::vector<StackResults> Measure(const Options& options, Session& session);
+
+Report ReportOf(const Options& options, const Machine& machine, const std::vector<StackResults>& results);
+// Three numbers a stack.
+Table ShortTable(const std::vector<StackResults>& results);
 
 }  // namespace curtail::bench

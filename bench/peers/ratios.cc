@@ -39,7 +39,7 @@ std::optional<Best> BestOf(const std::vector<StackResults>& results, const std::
     const std::vector<Measurement>* rounds =
         one.setup.label == setup && belongs(one.stack) ? Find(one, cell) : nullptr;
     if (rounds == nullptr) continue;
-    const Spread spread = SpreadOf(*rounds, metric.field);
+    const Spread spread = SpreadOf(Values(*rounds, metric.field));
     const bool better = !best || (metric.less_is_better ? spread.median < best->spread.median
                                                         : spread.median > best->spread.median);
     if (better) best = {one.stack.name, spread};
@@ -77,17 +77,6 @@ class Comparison {
 };
 
 }  // namespace
-
-std::string Ratio::ToString() const {
-  const bool throughput = metric == kThroughput.name;
-  const char* unit = throughput ? "" : " us";
-  const bool ahead = throughput ? value() > 1 : value() < 1;
-  return absl::StrFormat(
-      "%s%s%s %s: curtail's best%s%s (%s, %.0f%s) is %s the best %s (%s, %.0f%s): %.2f x%s", setup,
-      setup.empty() ? "" : " ", load, metric, kind == "any" ? "" : " ", kind == "any" ? "" : kind, curtail,
-      curtail_value, unit, ahead ? "ahead of" : "behind", against == "raw" ? "raw stack" : "peer", other,
-      other_value, unit, value(), overlap ? "; their rounds overlap" : "");
-}
 
 std::vector<Ratio> RatiosOf(const Options& options, const std::vector<StackResults>& results) {
   std::vector<Ratio> ratios;

@@ -25,8 +25,6 @@ struct Ratio {
   bool overlap = false;  // of the two ranges over the rounds: the difference may be chance
 
   double value() const { return curtail_value / other_value; }
-  // A sentence of it.
-  std::string ToString() const;
 };
 
 // To the raw stacks: p50 at concurrency 1, polling and blocking. To the peers: p50 and p99 at concurrency 1 and at each

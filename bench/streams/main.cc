@@ -20,14 +20,11 @@
 #include "bench/streams/subject.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/strings.h"
-#include "nlohmann/json.hpp"
 
 namespace {
 
 using namespace curtail;
 using bench::StreamSubject;
-
-constexpr int kSchemaVersion = 1;
 
 struct Flags : bench::CommonFlags {
   std::vector<std::string> subjects;
@@ -69,35 +66,16 @@ struct Results {
       cells;  // by work and subject: a value a round, none if interrupted
 
   bench::Table ToTable() const {
-    bench::Table table{.names = 1, .rows = {{"messages a second"}}};
-    for (const std::string& subject : subjects) table.rows[0].push_back(subject);
+    bench::Table table("works");
     for (size_t w = 0; w < works.size(); ++w) {
-      bench::Row row = {works[w].name};
-      for (const std::vector<double>& cell : cells[w]) {
-        const std::optional<bench::Spread> spread = bench::SpreadIfAny(cell);
-        row.push_back(!spread
-                          ? "-"
-                          : absl::StrCat(bench::Grouped(spread->median), " (", bench::Grouped(spread->min),
-                                         "-", bench::Grouped(spread->max), ")"));
-      }
-      table.rows.push_back(std::move(row));
+      std::vector<bench::Field> row = {{"work", "messages a second", works[w].name},
+                                       {"messages_a_call", bench::kHidden, works[w].count},
+                                       {"message_bytes", bench::kHidden, works[w].size}};
+      for (size_t s = 0; s < subjects.size(); ++s)
+        row.push_back({subjects[s] + ".per_s", subjects[s], cells[w][s], bench::Range(bench::Grouped)});
+      table.Add(std::move(row));
     }
     return table;
-  }
-  bench::Json ToJson() const {
-    bench::Json rows = bench::Json::array();
-    for (size_t w = 0; w < works.size(); ++w) {
-      bench::Json per_s = bench::Json::object();
-      for (size_t s = 0; s < subjects.size(); ++s) {
-        const std::optional<bench::Spread> spread = bench::SpreadIfAny(cells[w][s]);
-        per_s[subjects[s]] = spread ? bench::ToJson(*spread) : bench::Json();
-      }
-      rows.push_back({{"work", works[w].name},
-                      {"messages_a_call", works[w].count},
-                      {"message_bytes", works[w].size},
-                      {"messages_per_s", per_s}});
-    }
-    return rows;
   }
 };
 
@@ -149,14 +127,6 @@ int main(int argc, char** argv) {
     results.cells[turn.load][turn.subject].push_back(*rate);
     return absl::OkStatus();
   });
-  session.Progress("");
-  if (!ended.ok() && !session.stop()) return bench::Fail("streams", ended);
-  bench::Json json = bench::ReportHead("streams", kSchemaVersion, flags, machine);
-  json["works"] = results.ToJson();
-  const bench::Table table = results.ToTable();
-  if (absl::Status written = session.Report(table.ToText(), bench::Dump(json), table.ToMarkdown());
-      !written.ok()) {
-    return bench::Fail("streams", written);
-  }
-  return session.stop() ? tool::kInterrupted : tool::kOk;
+  bench::Report report("streams", flags, machine);
+  return session.Finish("streams", report.Add(results.ToTable()), ended, tool::kOk);
 }

@@ -11,13 +11,13 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "bench/common/program.h"
 #include "bench/common/report.h"
 #include "bench/common/round.h"
@@ -31,7 +31,6 @@
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/server.h"
 #include "google/protobuf/wrappers.pb.h"
-#include "nlohmann/json.hpp"
 
 namespace {
 
@@ -44,7 +43,6 @@ const std::vector<std::string> kSyncAndFiber = {"SIB1", "SIB2", "SIP1", "SDB1-4"
 const std::vector<std::string> kAsynchronous = {"AIB1-1",   "AIB1-2",   "AIP1-1",
                                                 "ADB1-1-1", "ADB1-4-4", "ADP1-2-2"};
 constexpr Method<BytesValue, BytesValue> kNull{"/bench.Leaf/Null"};
-constexpr int kSchemaVersion = 3;
 
 struct Flags : bench::CommonFlags {
   double slice_s = 1;
@@ -194,37 +192,32 @@ class SwitchBench {
   FixedWorkload workload_{"/bench.Mid/Query", std::string("\x0a\x40") + std::string(64, 'x')};
 };
 
-// Prints what a family did and returns it for machines.
-bench::Json Report(std::string_view family, const SwitchBench& bench, double rate) {
-  const double steady = InMicros(bench.steady.Percentile(99)),
-               moving = InMicros(bench.switching.Percentile(99));
-  std::printf("%-22.*s %10s %10s   at %.0f requests a second\n", static_cast<int>(family.size()),
-              family.data(), "p50, us", "p99, us", rate);
-  std::printf("  %-20s %10.0f %10.0f\n", "one config", InMicros(bench.steady.Percentile(50)), steady);
-  std::printf("  %-20s %10.0f %10.0f   %.2f x\n", "switching", InMicros(bench.switching.Percentile(50)),
-              moving, moving / steady);
-  std::printf("  %-20s %10.1f %10.1f   %llu switches\n", "SwitchTo()",
-              InMicros(bench.switch_time.Percentile(50)), InMicros(bench.switch_time.Percentile(99)),
-              static_cast<unsigned long long>(bench.switch_time.count()));
-  std::printf("  %-20s %10.1f %10.1f\n", "first request", InMicros(bench.first_request.Percentile(50)),
-              InMicros(bench.first_request.Percentile(99)));
-  std::printf("  %llu requests, %llu failed\n", static_cast<unsigned long long>(bench.requests),
-              static_cast<unsigned long long>(bench.failed));
-  std::fflush(stdout);
-  return {{"family", family},
-          {"rate_per_s", rate},
-          {"steady_p50_us", InMicros(bench.steady.Percentile(50))},
-          {"steady_p99_us", steady},
-          {"switching_p50_us", InMicros(bench.switching.Percentile(50))},
-          {"switching_p99_us", moving},
-          {"switch_p50_us", InMicros(bench.switch_time.Percentile(50))},
-          {"switch_p99_us", InMicros(bench.switch_time.Percentile(99))},
-          {"first_request_p50_us", InMicros(bench.first_request.Percentile(50))},
-          {"first_request_p99_us", InMicros(bench.first_request.Percentile(99))},
-          {"switches", bench.switch_time.count()},
-          {"requests", bench.requests},
-          {"failed", bench.failed}};
-}
+// The results of the families.
+struct Tables {
+  bench::Table slices{"slices", 2};
+  bench::Table families{"families"};
+
+  void Add(const std::string& family, const SwitchBench& bench, double rate) {
+    const double steady_us = InMicros(bench.steady.Percentile(99));
+    const auto add = [&](const char* what, const Histogram& of) {
+      const double p99_us = InMicros(of.Percentile(99));
+      slices.Add({{"family", "family", family},
+                  {"what", "what", what},
+                  {"p50_us", "p50, us", InMicros(of.Percentile(50))},
+                  {"p99_us", "p99, us", p99_us},
+                  {"", "x", &of == &bench.switching ? bench::Cell(p99_us / steady_us) : bench::Cell("")}});
+    };
+    add("one config", bench.steady);
+    add("switching", bench.switching);
+    add("SwitchTo()", bench.switch_time);
+    add("first request", bench.first_request);
+    families.Add({{"family", "family", family},
+                  {"rate_per_s", "requests a second", rate},
+                  {"switches", "switches", bench.switch_time.count(), bench::Median(bench::Grouped)},
+                  {"requests", "requests", bench.requests, bench::Median(bench::Grouped)},
+                  {"failed", "failed", bench.failed, bench::Median(bench::Grouped)}});
+  }
+};
 
 }  // namespace
 
@@ -245,20 +238,19 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   bench::AddCommonFlags(app, &flags,
                         {.quick = "2 rounds of 0.3 s: that it works, not how fast",
-                         .seed = "Of the arrivals and the switches",
-                         .markdown = ""});
+                         .seed = "Of the arrivals and the switches"});
   if (const std::optional<int> code = bench::ParseFlags(app, argc, argv, &flags)) return *code;
   if (flags.quick) flags.rounds = 2, flags.slice_s = 0.3;
   bench::Session session(flags);
   const bench::Machine machine = bench::LookAtMachine();
-  std::printf("%d rounds of 2 x %g s a family, a switch every %g ms, seed %llu\n", flags.rounds,
-              flags.slice_s, flags.period_ms, static_cast<unsigned long long>(flags.seed));
-  std::fflush(stdout);
+  bench::Report report("switch", flags, machine);
+  report.Say(absl::StrFormat("%d rounds of 2 x %g s a family, a switch every %g ms, seed %d", flags.rounds,
+                             flags.slice_s, flags.period_ms, flags.seed));
   std::vector<std::string> all = kSyncAndFiber;
   all.insert(all.end(), kAsynchronous.begin(), kAsynchronous.end());
   const std::pair<const char*, std::vector<std::string>> families[] = {
       {"sync and fiber", kSyncAndFiber}, {"async", kAsynchronous}, {"all", all}};
-  bench::Json results = bench::Json::array();
+  Tables tables;
   uint64_t failed = 0;
   for (const auto& [name, configs] : families) {
     SwitchBench subject(flags, configs);
@@ -274,15 +266,10 @@ int main(int argc, char** argv) {
       }
       return absl::OkStatus();
     });
-    session.Progress("");
-    results.push_back(Report(name, subject, rate));
+    tables.Add(name, subject, rate);
     failed += subject.failed;
     if (!ended.ok()) break;
   }
-  bench::Json json = bench::ReportHead("switch", kSchemaVersion, flags, machine);
-  json["period_ms"] = flags.period_ms;
-  json["families"] = results;
-  if (absl::Status written = session.Report("", bench::Dump(json), ""); !written.ok()) Die(Message(written));
-  if (session.stop()) return tool::kInterrupted;
-  return failed == 0 ? tool::kOk : tool::kThreshold;
+  report.Set("period_ms", flags.period_ms).Add(std::move(tables.slices)).Add(std::move(tables.families));
+  return session.Finish("switch_bench", report, absl::OkStatus(), failed == 0 ? tool::kOk : tool::kThreshold);
 }

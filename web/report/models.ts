@@ -7,17 +7,19 @@ import { highest, logAxis, lowestAbove0, type Chart, type Line, type Marker } fr
 import { count, time } from "../common/format";
 
 interface Cell {
-  loop: "open" | "closed";
-  rate_per_s?: number;
-  p99_us?: { median: number };
-  saturated?: boolean;
-  generator_bound?: boolean;
+  model: string;
+  config: string;
+  outstanding_requests: number; // of a closed loop; 0: an open one
+  rate_per_s: number;
+  p99_us: { median: number };
+  saturated: boolean;
+  generator_bound: boolean;
 }
 
 export interface Models {
   benchmark: "models";
   service: string;
-  configs: { model: string; config: string; cells: Cell[] }[];
+  tables: { cells: Cell[] };
 }
 
 const COLORS: Record<string, string> = { S: "var(--color-0)", A: "var(--color-1)", F: "var(--color-2)" };
@@ -32,24 +34,25 @@ interface Best {
 }
 
 // Of the pools of a model, at each rate: the one with the lowest p99; a saturated one only when all are.
-function bestOf(pools: Models["configs"]): Best[] {
-  return (pools[0]?.cells ?? []).flatMap((_, i) => {
-    const measured = pools.flatMap(({ config, cells }): Best[] => {
-      const { loop, rate_per_s: rate = 0, p99_us, saturated = false, generator_bound = false } = cells[i] ?? { loop: "closed" };
-      return loop === "open" && p99_us && p99_us.median > 0 ? [{ config, rate, p99: p99_us.median / 1e6, saturated, hollow: saturated || generator_bound }] : [];
-    });
-    return measured.sort((a, b) => Number(a.saturated) - Number(b.saturated) || a.p99 - b.p99).slice(0, 1);
-  });
+function bestOf(cells: Cell[]): Best[] {
+  const best = new Map<number, Best>();
+  for (const { config, rate_per_s: rate, outstanding_requests, p99_us, saturated, generator_bound } of cells) {
+    if (outstanding_requests > 0 || p99_us.median <= 0) continue;
+    const found = best.get(rate), p99 = p99_us.median / 1e6;
+    const better = !found || (saturated === found.saturated ? p99 < found.p99 : found.saturated);
+    if (better) best.set(rate, { config, rate, p99, saturated, hollow: saturated || generator_bound });
+  }
+  return [...best.values()];
 }
 
 // Null where nothing was measured.
-export function modelsChart({ service, configs }: Models): Chart | null {
+export function modelsChart({ service, tables: { cells } }: Models): Chart | null {
   const lines: Line[] = [], markers: Marker[] = [], shown: Best[] = [];
-  for (const model of new Set(configs.map((row) => row.model))) {
-    const pools = configs.filter((row) => row.model === model), best = bestOf(pools), color = COLORS[model[0]!] ?? "var(--color-6)";
+  for (const model of new Set(cells.map((cell) => cell.model))) {
+    const own = cells.filter((cell) => cell.model === model), pools = new Set(own.map((cell) => cell.config)), best = bestOf(own), color = COLORS[model[0]!] ?? "var(--color-6)";
     if (best.length === 0) continue;
     shown.push(...best);
-    lines.push({ name: pools.length === 1 ? pools[0]!.config : model, color, points: best.map((b) => [b.rate, b.p99]), ...(model[2] === "P" ? { style: "dashed" } : {}) });
+    lines.push({ name: pools.size === 1 ? own[0]!.config : model, color, points: best.map((b) => [b.rate, b.p99]), ...(model[2] === "P" ? { style: "dashed" } : {}) });
     markers.push(...best.map((b) => ({ at: [b.rate, b.p99] as const, color, shape: model[1] === "D" ? 1 : 0, hollow: b.hollow, title: `${b.config} at ${b.rate}/s: p99 ${time(b.p99)}${b.hollow ? ", saturated or generator-bound" : ""}` })));
   }
   if (lines.length === 0) return null;
