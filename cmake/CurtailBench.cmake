@@ -49,18 +49,15 @@ function(curtail_bench_test)
   endif()
 endfunction()
 
-# curtail_bench_run(NAME [SERIAL] [TIMEOUT s] COMMAND program arg ...): a short run of a benchmark, as a test with the
+# curtail_bench_run(NAME [SERIAL] COMMAND program arg ...): a short run of a benchmark, as a test with the
 # label `bench`. It shows that the program works; the numbers of so short a run mean nothing.
 function(curtail_bench_run name)
   if(NOT CURTAIL_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "COMMAND" ${ARGN})
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
-  endif()
+  cmake_parse_arguments(ARG "SERIAL" "" "COMMAND" ${ARGN})
   add_test(NAME ${name} COMMAND ${ARG_COMMAND})
-  set_tests_properties(${name} PROPERTIES LABELS bench TIMEOUT ${ARG_TIMEOUT})
+  set_tests_properties(${name} PROPERTIES LABELS bench)
   if(ARG_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
   endif()

@@ -108,25 +108,18 @@ function(curtail_executable name)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} curtail_options)
 endfunction()
 
-# curtail_test(NAME SOURCES ... LIBS ... [SHARDS n] [TIMEOUT s] [OPTIMISED] [SINGLE_THREADED]): a GoogleTest program; each
-# wait in it is bounded, so is the whole.
+# curtail_test(NAME SOURCES ... LIBS ... [SHARDS n] [OPTIMISED] [SINGLE_THREADED]): a GoogleTest program; each
+# wait in it is bounded. The presets bound every test, which guards against hangs: a test that judges time does so itself.
 #   SHARDS           the program waits more than it computes: n processes run a share of its tests each, as NAME_1 ...
-#   TIMEOUT          of each process, 120 by default; twice that under a sanitizer
 #   OPTIMISED        it computes for long
 #   UNSANITIZED      no sanitizer runs it: its code is in another program that they run, or judges time or memory
 #   SINGLE_THREADED  its code shares no memory between threads, or only by what other tests share: ThreadSanitizer has nothing
 #                    to find there, and leaves it out
 function(curtail_test name)
-  cmake_parse_arguments(ARG "OPTIMISED;UNSANITIZED;SINGLE_THREADED" "SHARDS;TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED;UNSANITIZED;SINGLE_THREADED" "SHARDS" "SOURCES;LIBS" ${ARGN})
   if(NOT CURTAIL_BUILD_TESTS OR (ARG_SINGLE_THREADED AND CURTAIL_SANITIZE MATCHES thread) OR
      (ARG_UNSANITIZED AND CURTAIL_SANITIZE))
     return()
-  endif()
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
-  endif()
-  if(CURTAIL_SANITIZE)
-    math(EXPR ARG_TIMEOUT "2 * ${ARG_TIMEOUT}")
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gmock GTest::gtest_main curtail_options)
@@ -138,13 +131,12 @@ function(curtail_test name)
   endif()
   if(NOT ARG_SHARDS)
     add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
   else()
     foreach(shard RANGE 1 ${ARG_SHARDS})
       math(EXPR index "${shard} - 1")
       add_test(NAME ${name}_${shard} COMMAND ${name})
-      set_tests_properties(${name}_${shard} PROPERTIES TIMEOUT ${ARG_TIMEOUT}
-        ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
+      set_tests_properties(${name}_${shard} PROPERTIES ENVIRONMENT
+        "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
     endforeach()
   endif()
   add_dependencies(test_programs ${name})
@@ -163,7 +155,7 @@ function(curtail_schema_test kind test)
     FIXTURES_SETUP schema_${kind} ENVIRONMENT CURTAIL_SCHEMA_DOCUMENTS=${folder})
   add_test(NAME schema_${kind}
     COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tests/schema/schema_test.py ${kind} ${folder})
-  set_tests_properties(schema_${kind} PROPERTIES FIXTURES_REQUIRED schema_${kind} TIMEOUT 60)
+  set_tests_properties(schema_${kind} PROPERTIES FIXTURES_REQUIRED schema_${kind})
 endfunction()
 
 # curtail_fuzzer(NAME SOURCES ... LIBS ...): a libFuzzer target that every test run drives for a second; with libFuzzer
@@ -183,7 +175,6 @@ function(curtail_fuzzer name)
     target_link_libraries(${name} PRIVATE curtail::base)
     add_test(NAME ${name} COMMAND ${name} 1)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT 60)
   add_dependencies(test_programs ${name})
 endfunction()
 

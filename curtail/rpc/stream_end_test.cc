@@ -153,6 +153,10 @@ TEST_P(StreamThreadTest, WithoutAFreeThreadAStreamIsRefused) {
   const std::unique_ptr<Server> server = StartServer(nullptr, 1);
   Channel channel(&client_, server->addresses()[0]);
   Context ctx(kMaxTestWait);
+  Stream held(OpenStream(ctx, channel, "/test.Streams/Chat"));  // by the one thread without a role
+  StringValue reply;
+  ASSERT_TRUE(held.Write(Text("x")));
+  ASSERT_TRUE(held.Read(&reply));
   Stream stream(OpenStream(ctx, channel, "/test.Streams/Chat"));
   const absl::Status status = stream.Finish();
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;

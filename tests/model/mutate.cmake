@@ -37,7 +37,7 @@ function(mutant name says from to)
     add_test(NAME ${test} COMMAND ${mutants_program} --gtest_fail_fast --gtest_filter=${mutants_tests})
   endif()
   set_tests_properties(${test} PROPERTIES
-    TIMEOUT 60 ENVIRONMENT CURTAIL_MODEL_MUTANT=${name} PASS_REGULAR_EXPRESSION "failing schedule.*${says}")
+    ENVIRONMENT CURTAIL_MODEL_MUTANT=${name} PASS_REGULAR_EXPRESSION "failing schedule.*${says}")
 endfunction()
 
 # mutant_program(PROGRAM SOURCE...): the program of its mutants so far, with SOURCEs that have none.

@@ -185,9 +185,13 @@ def check_refusals(folder):
 
 def check_up(folder, env):
     """The same programs as an application of curtail up, from docs/topology.md."""
+    curtail = pathlib.Path(env["HOME"]) / "curtail/bin/curtail"
+    runtime = pathlib.Path(env["HOME"]) / "runtime"
+    runtime.mkdir(mode=0o700)
+
     def run(*args):
-        done = subprocess.run([pathlib.Path(env["HOME"]) / "curtail/bin/curtail", *args], text=True, cwd=folder,
-                              capture_output=True, timeout=MAX_START_S, env={**env, "XDG_RUNTIME_DIR": env["HOME"]})
+        done = subprocess.run([curtail, *args], text=True, cwd=folder, capture_output=True, timeout=MAX_START_S,
+                              env={**env, "XDG_RUNTIME_DIR": str(runtime)})
         print("$ curtail", *args, f"-> {done.returncode}\n{done.stdout}{done.stderr}", flush=True)
         return done.returncode, done.stdout
     code, out = run("up", "./market.yaml", "--detach")
