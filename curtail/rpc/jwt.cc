@@ -186,7 +186,7 @@ absl::StatusOr<std::string> JwtVerifier::Impl::ReadFile() const {
 
 absl::StatusOr<std::vector<JwtKey>> JwtVerifier::Impl::KeysOf(std::string_view text) const {
   std::vector<JwtKey> keys;
-  if (!text.empty()) {
+  if (!text.empty() || !options.key_file.empty()) {
     auto parsed = internal::ParseJwtKeys(text);
     if (!parsed.ok()) {
       return absl::InvalidArgumentError(
@@ -198,10 +198,6 @@ absl::StatusOr<std::vector<JwtKey>> JwtVerifier::Impl::KeysOf(std::string_view t
     auto secret = JwtKey::Secret(options.secret, {});
     if (!secret.ok()) return secret.status();
     keys.push_back(*std::move(secret));
-  }
-  if (keys.empty()) {
-    return absl::InvalidArgumentError(
-        "no key to verify tokens with: name a file of RSA or P-256 keys, or a secret");
   }
   return keys;
 }
@@ -221,7 +217,9 @@ void JwtVerifier::Impl::Look() {
     absl::StatusOr<std::string> text = ReadFile();
     absl::StatusOr<std::vector<JwtKey>> keys = text.ok() ? KeysOf(*text) : text.status();
     if (keys.ok()) {
-      Log(Severity::kInfo, Join("tokens: read again: ", options.key_file), {{"file", options.key_file}});
+      Log(keys->empty() ? Severity::kWarning : Severity::kInfo,
+          Join("tokens: read again: ", options.key_file, keys->empty() ? ", which has no key: none is valid" : ""),
+          {{"file", options.key_file}});
     } else {
       Log(Severity::kError, Join("tokens: the keys stay as they were: ", Message(keys.status())),
           {{"file", options.key_file}});
@@ -259,6 +257,10 @@ absl::StatusOr<std::unique_ptr<JwtVerifier>> JwtVerifier::WithKeys(std::unique_p
                                                                    std::string_view text) {
   absl::StatusOr<std::vector<JwtKey>> keys = impl->KeysOf(text);
   if (!keys.ok()) return keys.status();
+  if (keys->empty()) {
+    return absl::InvalidArgumentError(
+        "no key to verify tokens with: name a file of RSA or P-256 keys, or a secret");
+  }
   {
     MutexLock lock(impl->mu);
     impl->set = std::make_shared<const Impl::KeySet>(Impl::KeySet{1, *std::move(keys)});

@@ -25,7 +25,7 @@ struct JwtOptions {
   std::string key_file;
   // From one look at the file to the next; zero: never. A file that has changed is read again by
   // the thread whose token is verified next. One that cannot be used leaves the keys as they were.
-  // A token of a key that is gone is refused from then on.
+  // A token of a key that is gone is refused from then on; a JWK set may be empty by then.
   Nanos reload_interval = std::chrono::seconds(10);
   // A secret for HS256, of 32 bytes and more, beside or instead of the file.
   std::string secret;

@@ -213,6 +213,11 @@ TEST(Jwt, AFileThatChangesIsReadAgain) {
   EXPECT_EQ(Verified(*verifier, of_second), "alice");
   EXPECT_EQ(Verified(*fixed, of_first), "alice");
   EXPECT_EQ(Verified(*fixed, of_second), kInvalidToken);
+  write(set(""));
+  EXPECT_EQ(Verified(*verifier, of_second), kInvalidToken) << "every key is gone";
+  write("");
+  write(set(second.Jwk()));
+  EXPECT_EQ(Verified(*verifier, of_second), "alice");
   unlink(path.c_str());
 }
 

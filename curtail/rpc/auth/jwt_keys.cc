@@ -203,6 +203,7 @@ absl::StatusOr<std::vector<JwtKey>> ParsePem(std::string_view text) {
     if (keys.size() > JwtVerifier::kMaxKeys) status = absl::InvalidArgumentError("has too many keys");
   }
   if (!status.ok()) return status;
+  if (keys.empty()) return absl::InvalidArgumentError("holds no key in PEM, and is no JWK set");
   return keys;
 }
 

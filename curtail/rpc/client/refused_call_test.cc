@@ -8,6 +8,7 @@
 #include <climits>
 #include <thread>
 
+#include "curtail/rpc/retries.h"
 #include "curtail/rpc/transport/transport_testing.h"
 #include "curtail/wire/session.h"
 
@@ -224,16 +225,20 @@ TEST(UnaryReply, OfNoneOrTwoMessagesIsUnimplemented) {
   }
 }
 
+// With a retry policy of as many attempts, too.
 TEST(RefusedCall, AServerThatRefusesAllIsAskedFiveTimes) {
-  TestPeer peer({.refuses_all = true});
-  Client client;
-  Channel channel(&client, peer.address());
-  Context ctx(kMaxTestWait);
-  StringValue reply;
-  const absl::Status status = channel.Call(ctx, kEcho.path, Text("x"), &reply);
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(Message(status)), HasSubstr("REFUSED_STREAM"));
-  EXPECT_EQ(peer.calls(), 5);
+  const std::vector<std::string> methods = {std::string(kEcho.path)};
+  for (const std::string& config : {std::string(), RetryConfig(kMaxRetries, methods)}) {
+    TestPeer peer({.refuses_all = true});
+    Client client;
+    Channel channel(&client, peer.address(), {.service_config = config});
+    Context ctx(kMaxTestWait);
+    StringValue reply;
+    const absl::Status status = channel.Call(ctx, kEcho.path, Text("x"), &reply);
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(std::string(Message(status)), HasSubstr("REFUSED_STREAM"));
+    EXPECT_EQ(peer.calls(), 5) << config;
+  }
 }
 
 TEST(RefusedCall, AnEventDrivenCallThatIsAlwaysRefusedFails) {

@@ -377,6 +377,18 @@ TEST_P(HostileDispatchTest, HealthIsAnsweredWhateverTheQueueIs) {
   gate_.Open();
 }
 
+TEST_P(HostileDispatchTest, HealthIsAskedByOneMessage) {
+  options_.health = true;
+  Serve();
+  for (const int messages : {0, 2}) {
+    std::string data;
+    for (int i = 0; i < messages; ++i) data += Prefix(0);
+    Attacker attacker = Attacker::Greeting(address());
+    attacker.Send(Head(1, "/grpc.health.v1.Health/Check") + FrameOf(0, kEndStream, 1, data));
+    EXPECT_TRUE(attacker.AwaitText("exactly one message")) << messages;
+  }
+}
+
 TEST_P(HostileDispatchTest, ResetCallsLeaveTheQueue) {
   options_.max_queue = 50;
   Serve();

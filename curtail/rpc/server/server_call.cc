@@ -79,7 +79,8 @@ class UnaryCall final : public ServerCall {
 
   void AnswerInLine(wire::Session& session) override {
     observed_.Dequeued(TimePoint());
-    reply_.status = method_->handler.handler(context_, request_, &reply_.message);
+    reply_.status = CheckCount();
+    if (reply_.status.ok()) reply_.status = method_->handler.handler(context_, request_, &reply_.message);
     observed_.Replied(reply_.status.code());
     reply_.has_message = reply_.status.ok();
     Send(reply_, session);
@@ -90,9 +91,7 @@ class UnaryCall final : public ServerCall {
     if (!LeaveQueue(request_bytes_)) return Forget();
     observed_.Dequeued(hint.now);
     absl::Status status = Begin(hint);
-    if (status.ok() && (!has_request_ || too_many_)) {
-      status = absl::UnimplementedError("a unary call carries exactly one message");
-    }
+    if (status.ok()) status = CheckCount();
     if (status.ok()) status = Intercept();
     if (status.ok() && hint.waiting == Waiting::kAsync && method_->handler.continuation) {
       return RunContinuation(hint);
@@ -140,6 +139,11 @@ class UnaryCall final : public ServerCall {
   }
 
  private:
+  absl::Status CheckCount() const {
+    if (has_request_ && !too_many_) return absl::OkStatus();
+    return absl::UnimplementedError("a unary call carries exactly one message");
+  }
+
   void Free() override {
     observed_.Over();
     Recycler<UnaryCall>::Give(this);

@@ -2,13 +2,15 @@
 //
 // DESIGN. A call that has failed is made again for one of four reasons, which are tried in this order:
 //
-//  Unseen   No server has seen it. At once, up to kMaxAttempts times, whatever the policy.
+//  Unseen   No server has seen it. At once, whatever the policy.
 //  Waits    No connection is to be had, and its method waits for one. When the next attempt to connect is due, until the
 //           call's deadline.
 //  Retry    Its method has a retry policy, and is named there or declared idempotent (https://github.com/grpc/proposal/blob/master/A6-client-retries.md). After a
 //           backoff, or when the server said; never once the head of a reply has come, or if the deadline comes first.
 //  Hedged   Its method has a hedging policy, and all attempts that were sent have failed (hedging.cc sends more while one
 //           has not). As with Retry, but at once.
+//
+// A policy counts the attempts that a server may have seen. With the unseen ones there are kMaxAttempts in all.
 #include "curtail/rpc/client/config/call_policy.h"
 
 #include <algorithm>
@@ -49,8 +51,8 @@ std::optional<int64_t> PushbackMs(const ClientCall& call) {
 }
 
 bool Attempts::MayGoOn(const ClientCall& call) const {
-  if (call.unprocessed && (unseen_ < ClientCall::kMaxAttempts || WaitsForReady())) return true;
-  if (method_ == nullptr || call.committed) return false;
+  if (call.unprocessed && (!Spent() || WaitsForReady())) return true;
+  if (method_ == nullptr || call.committed || Spent()) return false;
   const absl::StatusCode code = call.status.code();
   if (method_->hedging)
     return method_->hedging->IsNonFatal(code) && failed_ + 1 < method_->hedging->max_attempts;
@@ -66,12 +68,12 @@ std::optional<TimePoint> Attempts::Again(const ClientCall& call, TimePoint now, 
   // Such a call ends by its deadline, even if that has come with the news that no connection is to be had.
   const bool waits = call.unprocessed && WaitsForReady() && absl::IsUnavailable(call.status);
   if (deadline.when() <= now) return waits ? std::optional(deadline.when()) : std::nullopt;
-  if (call.unprocessed && ready_at <= now && unseen_ < ClientCall::kMaxAttempts) {
+  if (call.unprocessed && ready_at <= now && !Spent()) {
     ++unseen_;
     return now;
   }
   if (waits) return std::min(deadline.when(), std::max(ready_at, now + kShortWait));
-  if (method_ == nullptr || call.committed) return std::nullopt;
+  if (method_ == nullptr || call.committed || Spent()) return std::nullopt;
   if (method_->hedging) return HedgeAgain(call, now, deadline);
   return method_->retry ? Retry(call, now, deadline) : std::nullopt;
 }

@@ -116,6 +116,7 @@ class Attempts {
   absl::Status CheckReply(size_t bytes) const;
 
  private:
+  bool Spent() const { return unseen_ + failed_ >= ClientCall::kMaxAttempts; }
   std::optional<TimePoint> Retry(const ClientCall& call, TimePoint now, Deadline deadline);
   std::optional<TimePoint> HedgeAgain(const ClientCall& call, TimePoint now, Deadline deadline);
 
