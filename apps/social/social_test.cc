@@ -6,9 +6,11 @@
 #include <atomic>
 #include <thread>
 
+#include "apps/kit/temp_dir.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
+#include "curtail/store/store_testing.h"
 
 namespace curtail::social {
 namespace {
@@ -251,6 +253,21 @@ TEST(Social, AKilledServiceLosesNoPost) {
   app.Start("post-storage");
   ASSERT_TRUE(app.Timeline(bob, "ann", &home).ok());
   EXPECT_EQ(home, posts);
+}
+
+// The kernel accepts its connections, and nobody reads them.
+TEST(Social, ACacheThatHangsLeavesTheDatabaseItsTime) {
+  const apps::TempDir dir;
+  MemcachedProcess cache(dir.File("m"));
+  SocialDeployment app("FIB1", /*monolith=*/true, {"--store", "post-cache=" + cache.address()});
+  const Session ann = app.Register("ann");
+  const uint64_t id = app.Compose(ann, "a post").id();
+  cache.Stall();
+  Post post;
+  const absl::Status status = app.Get(ann, id, &post);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(post.text(), "a post");
+  cache.GoOn();
 }
 
 // An author whose post was refused finds it nowhere, even if the queue had it.

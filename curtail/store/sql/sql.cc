@@ -156,6 +156,7 @@ struct SqlDatabase::Impl {
   void Stop();
 
   SqlOptions options;
+  std::string name;                                   // of the file or the schema, for errors
   std::vector<std::unique_ptr<SqlSession>> sessions;  // the writer's first
   std::array<Lane, 2> lanes;                          // reads, writes
   std::vector<std::thread> threads;
@@ -245,7 +246,7 @@ size_t SqlDatabase::Impl::Lane::Count() {
 bool SqlDatabase::Impl::BeginJob(SqlJob& job) {
   if (!job.deadline.Expired()) return true;
   late.fetch_add(1, std::memory_order_relaxed);
-  job.status = absl::DeadlineExceededError(Join(options.path, ": the deadline passed in the queue"));
+  job.status = absl::DeadlineExceededError(Join(name, ": the deadline passed in the queue"));
   return false;
 }
 
@@ -254,9 +255,9 @@ void SqlDatabase::Impl::RunWork(SqlSession& session, SqlJob& job) {
   try {
     job.status = job.work(session);
   } catch (const std::exception& thrown) {
-    job.status = absl::InternalError(Join("a work on ", options.path, " threw: ", thrown.what()));
+    job.status = absl::InternalError(Join("a work on ", name, " threw: ", thrown.what()));
   } catch (...) {
-    job.status = absl::InternalError(Join("a work on ", options.path, " threw"));
+    job.status = absl::InternalError(Join("a work on ", name, " threw"));
   }
   if (!job.status.ok()) failed.fetch_add(1, std::memory_order_relaxed);
 }
@@ -375,11 +376,18 @@ absl::StatusOr<std::unique_ptr<SqlSession>> OpenSession(const SqlOptions& option
                                             .sync = options.sync});
 }
 
+// Errors name a file without its folder, as clients see them; who opens the database sees all of its path.
+absl::Status WithFolder(const SqlOptions& options, const absl::Status& status) {
+  if (status.ok() || !options.postgresql.empty()) return status;
+  return absl::Status(status.code(),
+                      Join(options.path.substr(0, options.path.rfind('/') + 1), Message(status)));
+}
+
 }  // namespace
 
 absl::Status SqlDatabase::Look(const SqlOptions& options, Work work) {
   const absl::StatusOr<std::unique_ptr<SqlSession>> session = OpenSession(options, /*writes=*/false);
-  if (!session.ok()) return session.status();
+  if (!session.ok()) return WithFolder(options, session.status());
   absl::Status status = (*session)->Begin(/*write=*/false);
   if (status.ok()) status = work(**session);
   (*session)->Rollback();
@@ -390,12 +398,14 @@ absl::StatusOr<std::unique_ptr<SqlDatabase>> SqlDatabase::Open(SqlOptions option
   auto impl = std::make_unique<Impl>();
   for (int i = 0; i <= std::max(1, options.readers); ++i) {
     absl::StatusOr<std::unique_ptr<SqlSession>> opened = OpenSession(options, /*writes=*/i == 0);
-    if (!opened.ok()) return opened.status();
+    if (!opened.ok()) return WithFolder(options, opened.status());
     if (i == 0) {
-      if (absl::Status status = (*opened)->Migrate(options.migrations); !status.ok()) return status;
+      absl::Status status = (*opened)->Migrate(options.migrations);
+      if (!status.ok()) return WithFolder(options, status);
     }
     impl->sessions.push_back(*std::move(opened));
   }
+  impl->name = options.path.substr(options.path.rfind('/') + 1);
   impl->options = std::move(options);
   std::unique_ptr<SqlDatabase> db(new SqlDatabase(std::move(impl)));
   Impl& it = *db->impl_;
@@ -408,7 +418,7 @@ absl::StatusOr<std::unique_ptr<SqlDatabase>> SqlDatabase::Open(SqlOptions option
       });
     }
   } catch (const std::system_error&) {
-    return absl::ResourceExhaustedError(Join("no thread for ", it.options.path));
+    return absl::ResourceExhaustedError(Join("no thread for ", it.name));
   }
   return db;
 }
@@ -416,12 +426,12 @@ absl::StatusOr<std::unique_ptr<SqlDatabase>> SqlDatabase::Open(SqlOptions option
 bool SqlDatabase::Submit(SqlJob& job) {
   if (impl_->LaneOf(job).Put(job, impl_->options.queue)) return true;
   if (impl_->stopped.load(std::memory_order_relaxed)) {
-    job.status = absl::UnavailableError(Join(impl_->options.path, ": it was stopped"));
+    job.status = absl::UnavailableError(Join(impl_->name, ": it was stopped"));
     return false;
   }
   impl_->refused.fetch_add(1, std::memory_order_relaxed);
-  job.status = absl::ResourceExhaustedError(Join(impl_->options.path, ": ", impl_->options.queue,
-                                                 job.write ? " writes" : " reads", " wait already"));
+  job.status = absl::ResourceExhaustedError(
+      Join(impl_->name, ": ", impl_->options.queue, job.write ? " writes" : " reads", " wait already"));
   return false;
 }
 

@@ -230,12 +230,14 @@ TEST_F(SqlTest, NoWorkBeginsAfterItsDeadlineAndReadsEndAtIt) {
     return absl::OkStatus();
   });
   EXPECT_TRUE(absl::IsDeadlineExceeded(late));
+  EXPECT_EQ(Message(late).find('/'), std::string_view::npos) << "clients see it";
   EXPECT_EQ(db->Sample().late, 1u);
   const absl::Status slow = db->Read(Deadline::In(std::chrono::milliseconds(20)), [](SqlSession& s) {
     return s.Execute(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
   });
   EXPECT_TRUE(absl::IsDeadlineExceeded(slow)) << slow;
+  EXPECT_EQ(Message(slow).find('/'), std::string_view::npos);
   EXPECT_EQ(Count(*db), 0);
 }
 

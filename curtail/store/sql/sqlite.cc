@@ -85,17 +85,18 @@ class SqliteRow final : public SqlRow {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SqlSession>> SqliteSession::Open(const Options& options) {
+  const std::string name = options.path.substr(options.path.rfind('/') + 1);
   // SQLite would make it readable to all; its other files get the mode of this one. A file that is there is not opened: by
   // close() the kernel would forget the locks of all connections of this process, and another process, as it closes the
   // file, would remove the log that these still write.
   const int fd = open(options.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0 && (errno != EEXIST || access(options.path.c_str(), R_OK | W_OK) != 0)) {
     return absl::PermissionDeniedError(
-        Join(options.path, " cannot be opened: ", std::generic_category().message(errno)));
+        Join(name, " cannot be opened: ", std::generic_category().message(errno)));
   }
   if (fd >= 0) close(fd);
   std::unique_ptr<SqliteSession> session(new SqliteSession);
-  session->path_ = options.path;
+  session->name_ = name;
   constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   const int code = sqlite3_open_v2(options.path.c_str(), &session->db_, kFlags, nullptr);
   if (code != SQLITE_OK) return session->Error(code, "open");
@@ -132,7 +133,7 @@ SqliteSession::~SqliteSession() {
 
 absl::Status SqliteSession::Error(int code, std::string_view what) const {
   const std::string_view reason = db_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(db_);
-  return absl::Status(CodeOfSqlite(code), Join(path_, ": ", reason, " (", what, ")"));
+  return absl::Status(CodeOfSqlite(code), Join(name_, ": ", reason, " (", what, ")"));
 }
 
 absl::StatusOr<sqlite3_stmt*> SqliteSession::Prepare(std::string_view sql) {
@@ -199,7 +200,7 @@ absl::Status SqliteSession::Migrate(const std::vector<std::string>& steps) {
   absl::Status status = Query("PRAGMA user_version", {},
                               [&](const SqlRow& row) { version = static_cast<size_t>(row.Unsigned(0)); });
   if (status.ok() && version > steps.size()) {
-    status = absl::FailedPreconditionError(Join(path_, " has version ", version,
+    status = absl::FailedPreconditionError(Join(name_, " has version ", version,
                                                 " of its schema, and this program knows ", steps.size(),
                                                 "; start a newer one"));
   }

@@ -54,7 +54,7 @@ class SqliteSession final : public SqlSession {
   absl::Status RunScript(const std::string& script);
   absl::Status Error(int code, std::string_view what) const;
 
-  std::string path_;
+  std::string name_;  // of the file, without its folder: clients see the texts of errors
   sqlite3* db_ = nullptr;
   std::map<std::string, sqlite3_stmt*, std::less<>> statements_;
 };
