@@ -14,7 +14,8 @@
 //      rouses it (FiberLoop::Rouse).
 //  F3  After kBatch steps the thread looks for events even if there is more to run, so neither replies nor requests
 //      wait behind an endless queue; after kSlowBatch steps if these took longer than kBatchTime. What the requests of
-//      a batch send leaves together, so large batches share writes.
+//      a batch send leaves together, so large batches share writes. If the look before took longer, the batch may last
+//      as long: what many peers send at once does not keep the thread from answering.
 //  F4  Fibers that are ready go before requests that have not begun. But after one has yielded (Fiber::YieldIfLong),
 //      and so is ready again, the thread looks for events, and begins as many as kFresh requests first.
 #include <algorithm>
@@ -28,6 +29,7 @@ namespace {
 constexpr int kBatch = 64;
 constexpr int kSlowBatch = 16;
 constexpr Nanos kBatchTime = std::chrono::microseconds(100);
+constexpr Nanos kMaxBatchTime = std::chrono::milliseconds(5);
 constexpr int kFresh = 8;
 
 }  // namespace
@@ -86,8 +88,17 @@ bool Executor::RunFibers(Thread& self, bool serving) {
   if (!resume && task == nullptr) return false;
   if (resume) self.fair = false;
   if (task != nullptr) {
-    if (self.batch_began == TimePoint()) self.batch_began = now;
-    if (self.steps >= kSlowBatch && now - self.batch_began > kBatchTime) self.steps = kBatch;
+    if (self.batch_began == TimePoint()) {
+      self.batch_began = now;
+      const Nanos look = self.last_began == TimePoint() ? Nanos(0) : now - self.last_began;
+      self.batch_time = std::clamp(look, kBatchTime, kMaxBatchTime);
+    }
+    self.last_began = now;
+    if (const bool over = now - self.batch_began > self.batch_time; over && self.steps >= kSlowBatch) {
+      self.steps = kBatch;
+    } else if (!over && self.batch_time > kBatchTime) {
+      self.steps = std::min(self.steps, kBatch - 2);
+    }
   }
   if (task != nullptr && !next.shed && NeedsItsOwnThread(*task)) {
     GiveAside(task);  // G4
@@ -144,6 +155,7 @@ void Executor::WaitForFibers(Thread& self, bool serving) {
     if (more) {
       loop.Poll();
     } else {
+      self.last_began = TimePoint();
       self.waits.store(true, std::memory_order_relaxed);
       loop.Wait(self.parker, ticket, nullptr);
       self.waits.store(false, std::memory_order_relaxed);
@@ -167,6 +179,7 @@ void Executor::LeadWithFibers(Thread& self, bool wait) {
     const ScopedWait scope(hint);
     if (!signal.armed) Arm(self);
     if (wait && !signal.ready) {
+      self.last_began = TimePoint();
       self.waits.store(true, std::memory_order_relaxed);
       loop.Wait(self.parker, ticket, spin_here);
       self.waits.store(false, std::memory_order_relaxed);

@@ -114,6 +114,43 @@ TEST_P(ExecutorFiberTest, AFiberThatNeverWaitsKeepsNoRequestFromItsThread) {
   EXPECT_EQ(counter_.count(), kCount);
 }
 
+// Brings short requests whenever it is looked at, for which it takes long: peers who send more than is worth their calls.
+class FloodReceiver final : public FakeReceiver {
+ public:
+  static constexpr int kLooks = 100, kPerLook = 100;
+
+  explicit FloodReceiver(Counter* counter)
+      : counter_(counter), tasks_(kLooks * kPerLook, CountingTask(counter)) {}
+
+  void Handle(const std::vector<Poller::Ready>&, TaskList* ready) override {
+    if (looks_ == kLooks) return;
+    most_waiting_ = std::max(most_waiting_, looks_ * kPerLook - counter_->count());
+    for (const Deadline end = Deadline::In(std::chrono::milliseconds(1)); !end.Expired();) continue;
+    for (int i = 0; i < kPerLook; ++i) ready->Push(&tasks_[static_cast<size_t>(looks_ * kPerLook + i)]);
+    ++looks_;
+    poller().Wake();
+  }
+  // REQUIRES: all have run.
+  int most_waiting() const { return most_waiting_; }
+
+ private:
+  Counter* const counter_;
+  std::vector<CountingTask> tasks_;
+  // Owned by the one thread of the executor.
+  int looks_ = 0;
+  int most_waiting_ = 0;
+};
+
+// Property: a thread that receives and runs requests gives the second as much time as the first.
+TEST(ExecutorFiber, RequestsThatComeFastDoNotPileUp) {
+  Counter counter;
+  FloodReceiver receiver(&counter);
+  Executor executor(*Config::Parse("FIB1"), {.max_threads = 0}, &receiver, &receiver, nullptr);
+  receiver.Wake();
+  ASSERT_TRUE(counter.Await(FloodReceiver::kLooks * FloodReceiver::kPerLook));
+  EXPECT_LT(receiver.most_waiting(), 10 * FloodReceiver::kPerLook);
+}
+
 TEST(ExecutorSwitch, RefusesWhatItCannotBe) {
   FakeReceiver receiver;
   Executor executor(*Config::Parse("SIB1"), {.max_threads = 4}, &receiver, &receiver, nullptr);

@@ -67,7 +67,7 @@ class MeetingTask final : public Task {
 };
 
 // A network without sockets: what the test feeds is what Await() and Handle() bring.
-class FakeReceiver final : public Receiver, public Outbox {
+class FakeReceiver : public Receiver, public Outbox {
  public:
   void Feed(Task* task) {
     {

@@ -38,8 +38,9 @@ namespace {
 constexpr size_t kReadChunk = 64u << 10;
 // Of a read beyond the end of a long message, or ahead of one: holds its first frames' headers.
 constexpr size_t kReadLittle = 4u << 10;
-// Chunks that one connection may read while others wait.
+// One connection may read so many chunks while others wait; at a server, it may take so long.
 constexpr int kReadBatch = 16;
+constexpr Nanos kReadTime = std::chrono::microseconds(250);
 constexpr size_t kWriteChunk = 256u << 10;
 // An idle connection keeps no larger output buffer than this.
 constexpr size_t kOwnBuffer = 16u << 10;
@@ -221,6 +222,7 @@ ssize_t Connection::ReadSome(InputBuffer& buffer, bool first, bool* emptied, abs
 void Connection::ReadAll(bool hangup) {
   const auto buffer = Recycler<InputBuffer>::Borrow();
   constexpr size_t kMost = kReadBatch * kReadChunk;
+  TimePoint end;
   for (size_t left = kMost; left > 0;) {
     bool emptied = false;
     absl::Status status;
@@ -240,6 +242,9 @@ void Connection::ReadAll(bool hangup) {
     if (client_) continue;
     Looked();
     if (paused_ && !hangup) return;
+    const TimePoint read = Now();
+    if (end == TimePoint()) end = read + kReadTime;
+    if (read >= end) break;
   }
   poller_->Rearm(fd_.get());  // there may be more: let other connections have a turn first
 }
