@@ -251,7 +251,7 @@ TEST(AnyHttpTest, ALastCallIsTheLastAnswerOfHttp1) {
   const auto codec = MakeAnyHttpCodec({});
   codec->LastCall();  // before it is known what the client speaks
   std::vector<HttpRequest> requests;
-  ASSERT_TRUE(codec->Receive("GET / HTTP/1.1\r\n\r\n", &requests).ok());
+  ASSERT_TRUE(codec->Receive("GET / HTTP/1.1\r\nhost: x\r\n\r\n", &requests).ok());
   ASSERT_EQ(requests.size(), 1u);
   EXPECT_FALSE(codec->Finished());
   codec->Reply(requests[0].stream, {.status = 200, .headers = {}, .body = "x"});
@@ -266,7 +266,7 @@ TEST(AnyHttpTest, ALastCallDuringAStreamOfHttp1IsForTheNextAnswer) {
   const auto codec = MakeAnyHttpCodec({});
   std::vector<HttpRequest> requests;
   std::string out;
-  ASSERT_TRUE(codec->Receive("GET /stream HTTP/1.1\r\n\r\n", &requests).ok());
+  ASSERT_TRUE(codec->Receive("GET /stream HTTP/1.1\r\nhost: x\r\n\r\n", &requests).ok());
   ASSERT_EQ(requests.size(), 1u);
   codec->Reply(requests[0].stream, {.status = 200, .headers = {}, .body = "a", .more = true});
   codec->LastCall();
@@ -274,7 +274,7 @@ TEST(AnyHttpTest, ALastCallDuringAStreamOfHttp1IsForTheNextAnswer) {
   codec->Pull(&out, 1000);
   EXPECT_EQ(out.find("connection: close"), out.npos) << out;
   EXPECT_FALSE(codec->Finished());
-  ASSERT_TRUE(codec->Receive("POST / HTTP/1.1\r\ncontent-length: 0\r\n\r\n", &requests).ok());
+  ASSERT_TRUE(codec->Receive("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n", &requests).ok());
   ASSERT_EQ(requests.size(), 2u);
   codec->Reply(requests[1].stream, {.status = 200, .headers = {}, .body = "c"});
   out.clear();
@@ -287,7 +287,7 @@ TEST(AnyHttpTest, TellsTheVersions) {
   std::vector<HttpRequest> requests;
   const auto http1 = MakeAnyHttpCodec({});
   ASSERT_TRUE(http1->Receive("P", &requests).ok());
-  ASSERT_TRUE(http1->Receive("UT / HTTP/1.1\r\n\r\n", &requests).ok());
+  ASSERT_TRUE(http1->Receive("UT / HTTP/1.1\r\nhost: x\r\n\r\n", &requests).ok());
   ASSERT_EQ(requests.size(), 1u);
   EXPECT_EQ(requests[0].verb, "PUT");
   const auto http2 = MakeAnyHttpCodec({});

@@ -52,7 +52,8 @@ class TraceSender {
   TimePoint due_;
   std::string out_;
   size_t sent_ = 0;  // of it
-  curtail::internal::Http1Reader reader_{{.max_body_bytes = kMostReplyBytes}};
+  curtail::internal::Http1Reader reader_{
+      curtail::internal::HttpReplyLimits{.max_body_bytes = kMostReplyBytes}};
 };
 
 }  // namespace curtail::observe

@@ -1,78 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN: HTTP/1.1 by Boost.Beast's parser, which knows the traps of lengths and chunks. One request at a time: while one
-// is in flight, what the client sends behind it stays in the socket, or in in_.
+// DESIGN: one request at a time: while one is in flight, or a client lags with its answers, what the client sends behind it
+// stays in the socket, or in in_.
 #include <array>
-#include <boost/asio/buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <charconv>
-#include <optional>
 
 #include "curtail/base/strings.h"
+#include "curtail/wire/http1_reader.h"
 #include "curtail/wire/http_codec.h"
 
 namespace curtail::wire {
 namespace {
 
-namespace http = boost::beast::http;
+// Bytes of answers that the client has not taken, beyond which it is not read.
+constexpr size_t kMostUnsent = 64u << 10;
+// Memory that is kept without a use.
+constexpr size_t kKept = 4u << 10;
+
+// "OK" of 200; empty of a status that is not in the table.
+std::string_view ReasonOf(int status) {
+  static constexpr std::pair<int, std::string_view> kReasons[] = {{200, "OK"},
+                                                                  {204, "No Content"},
+                                                                  {304, "Not Modified"},
+                                                                  {400, "Bad Request"},
+                                                                  {401, "Unauthorized"},
+                                                                  {403, "Forbidden"},
+                                                                  {404, "Not Found"},
+                                                                  {405, "Method Not Allowed"},
+                                                                  {409, "Conflict"},
+                                                                  {413, "Content Too Large"},
+                                                                  {421, "Misdirected Request"},
+                                                                  {429, "Too Many Requests"},
+                                                                  {431, "Request Header Fields Too Large"},
+                                                                  {499, "Client Closed Request"},
+                                                                  {500, "Internal Server Error"},
+                                                                  {501, "Not Implemented"},
+                                                                  {503, "Service Unavailable"},
+                                                                  {504, "Gateway Timeout"}};
+  for (const auto& [number, reason] : kReasons) {
+    if (number == status) return reason;
+  }
+  return {};
+}
+
+// Gives back the memory of the first `used` bytes, in steps that move each byte a few times at most.
+void DropFront(std::string* bytes, size_t* used) {
+  if (*used < bytes->size() - *used) return;
+  bytes->erase(0, std::exchange(*used, 0));
+  if (bytes->capacity() > kKept && bytes->size() < bytes->capacity() / 4) bytes->shrink_to_fit();
+}
 
 class Http1Codec final : public HttpServerCodec {
  public:
-  explicit Http1Codec(const HttpLimits& limits) : limits_(limits) { NewParser(); }
+  explicit Http1Codec(const HttpLimits& limits)
+      : reader_(curtail::internal::HttpRequestLimits{limits.max_head_bytes, limits.max_body_bytes}) {}
 
-  absl::Status Receive(std::string_view bytes, std::vector<HttpRequest>* requests) override {
-    in_.append(bytes);
-    Parse(requests);
-    return absl::OkStatus();
-  }
+  absl::Status Receive(std::string_view bytes, std::vector<HttpRequest>* requests) override;
   void Reply(int32_t stream, HttpReply reply) override;
   void AddBody(int32_t stream, std::string_view bytes, bool last) override;
   bool Abort(int32_t) override { return false; }
-  size_t unsent(int32_t stream) const override { return stream == stream_ ? out_.size() : 0; }
+  size_t unsent(int32_t stream) const override { return stream == stream_ ? owed_bytes() : 0; }
   std::vector<int32_t> TakeGivenUp() override { return {}; }  // the connection ends with the request
-  void Pull(std::string* out, size_t) override {
-    out->append(out_);
-    out_.clear();
-  }
+  void Pull(std::string* out, size_t limit) override;
   void LastCall() override { last_call_ = true; }  // the next head says so, and its answer is the last
   void Drain() override {
     keep_alive_ = false;
     closing_ |= !busy_;
   }
-  bool WantsInput() const override { return !busy_ && !closing_; }
+  bool WantsInput() const override { return !busy_ && !closing_ && owed_bytes() <= kMostUnsent; }
   bool RefuseBodies(bool on) override { return !on; }  // no input has an effect on what is to leave
   bool Finished() const override { return closing_ && !busy_; }
   size_t in_flight() const override { return busy_ ? 1 : 0; }
-  bool in_request() const override { return !busy_ && (!in_.empty() || parser_->got_some()); }
-  size_t owed_bytes() const override { return out_.size(); }
-  size_t held_bytes() const override { return in_.size() + out_.size() + parser_->get().body().size(); }
+  bool in_request() const override { return WantsInput() && (!in_.empty() || reader_.begun()); }
+  size_t owed_bytes() const override { return out_.size() - pulled_; }
+  size_t held_bytes() const override { return in_.size() - read_ + owed_bytes() + reader_.held(); }
 
  private:
-  using Parser = http::request_parser<http::string_body>;
-
-  void NewParser() {
-    parser_.emplace();
-    parser_->eager(true);
-    parser_->header_limit(static_cast<uint32_t>(limits_.max_head_bytes));
-    parser_->body_limit(limits_.max_body_bytes);
-    continued_ = false;
-  }
-  void Parse(std::vector<HttpRequest>* requests);
+  // Takes requests from the front of `bytes`.
+  void Parse(std::string_view* bytes, std::vector<HttpRequest>* requests);
   // The request is whole.
   void Take(std::vector<HttpRequest>* requests);
   // Answers a request that cannot be read; the connection ends with it.
-  void Refuse(const boost::beast::error_code& error);
+  void Refuse(const absl::Status& why);
   // The answer is whole.
   void End() {
     busy_ = adding_ = false;
     closing_ = !keep_alive_;
   }
 
-  const HttpLimits limits_;
-  std::optional<Parser> parser_;
-  std::string in_;  // what the parser has not taken
-  std::string out_;
+  curtail::internal::Http1Reader reader_;
+  std::string in_;          // what the reader has not taken, behind the first
+  size_t read_ = 0;         // ... bytes
+  std::string out_;         // answers, of which Pull() has taken the first
+  size_t pulled_ = 0;       // ... bytes
   int32_t stream_ = 0;      // of the last request
   bool busy_ = false;       // it awaits its answer
   bool adding_ = false;     // ... of which AddBody() adds the rest
@@ -85,54 +105,53 @@ class Http1Codec final : public HttpServerCodec {
   bool continued_ = false;  // the client was told to go on
 };
 
-void Http1Codec::Parse(std::vector<HttpRequest>* requests) {
-  size_t taken = 0;
-  while (!busy_ && !closing_ && taken < in_.size()) {
-    boost::beast::error_code error;
-    const size_t n = parser_->put(boost::asio::const_buffer(in_.data() + taken, in_.size() - taken), error);
-    taken += n;
-    if (error == http::error::need_more) break;
-    if (error) {
-      Refuse(error);
-      break;
-    }
-    if (parser_->is_done()) {
-      Take(requests);
-    } else if (n == 0) {
-      break;
-    }
+absl::Status Http1Codec::Receive(std::string_view bytes, std::vector<HttpRequest>* requests) {
+  const bool kept = read_ < in_.size();
+  if (kept) {
+    in_.append(bytes);
+    bytes = std::string_view(in_).substr(read_);
   }
-  in_.erase(0, taken);
-  if (busy_ || closing_ || continued_ || !parser_->is_header_done()) return;
-  const auto expect = parser_->get().find(http::field::expect);
-  if (expect == parser_->get().end()) return;
-  continued_ = true;
+  Parse(&bytes, requests);
+  if (closing_) bytes = {};  // behind the last request
+  if (!kept) {
+    in_.assign(bytes);
+    read_ = 0;
+  } else {
+    read_ = in_.size() - bytes.size();
+  }
+  DropFront(&in_, &read_);
+  return absl::OkStatus();
+}
+
+void Http1Codec::Parse(std::string_view* bytes, std::vector<HttpRequest>* requests) {
+  while (WantsInput() && !bytes->empty()) {
+    if (const absl::Status status = reader_.Read(bytes); !status.ok()) return Refuse(status);
+    if (reader_.done()) Take(requests);
+  }
+  if (busy_ || closing_ || !reader_.expects() || std::exchange(continued_, true)) return;
   out_ += "HTTP/1.1 100 Continue\r\n\r\n";
 }
 
 void Http1Codec::Take(std::vector<HttpRequest>* requests) {
-  auto message = parser_->release();
-  NewParser();
   busy_ = true;
-  head_only_ = message.method() == http::verb::head;
-  old_ = message.version() < 11;
-  keep_alive_ = keep_alive_ && message.keep_alive();
-  HttpRequest request;
+  continued_ = false;
+  head_only_ = reader_.verb() == "HEAD";
+  old_ = reader_.http10();
+  keep_alive_ = keep_alive_ && reader_.keep_alive();
+  HttpRequest& request = requests->emplace_back();
   request.stream = ++stream_;
-  request.verb = std::string(message.method_string());
-  request.target = std::string(message.target());
-  for (const auto& field : message) {
-    request.headers.Add(std::string(field.name_string()), std::string(field.value()));
-  }
-  request.body = std::move(message.body());
-  requests->push_back(std::move(request));
+  request.verb = std::move(reader_.verb());
+  request.target = std::move(reader_.target());
+  request.headers = std::move(reader_.headers());
+  request.body = std::move(reader_.body());
+  reader_.Begin(/*head_only=*/false);
 }
 
-void Http1Codec::Refuse(const boost::beast::error_code& error) {
+void Http1Codec::Refuse(const absl::Status& why) {
   HttpReply reply;
-  reply.status = error == http::error::body_limit ? 413 : error == http::error::header_limit ? 431 : 400;
+  reply.status = reader_.refusal();
   reply.headers.emplace_back("content-type", "text/plain");
-  reply.body = Join("the request cannot be read: ", error.message(), "\n");
+  reply.body = Join(Message(why), "\n");
   ++stream_;
   busy_ = true;
   keep_alive_ = false;
@@ -140,13 +159,23 @@ void Http1Codec::Refuse(const boost::beast::error_code& error) {
   Reply(stream_, std::move(reply));
 }
 
+void Http1Codec::Pull(std::string* out, size_t limit) {
+  const size_t take = std::min(owed_bytes(), limit - std::min(limit, out->size()));
+  if (take == out_.size() && out->empty()) {
+    *out = std::exchange(out_, {});
+  } else {
+    out->append(out_, pulled_, take);
+    pulled_ += take;
+    DropFront(&out_, &pulled_);
+  }
+}
+
 void Http1Codec::Reply(int32_t stream, HttpReply reply) {
   if (!busy_ || adding_ || stream != stream_) return;
   chunked_ = reply.more && !old_;
   keep_alive_ = keep_alive_ && !last_call_ && (chunked_ || !reply.more);
   const bool bodiless = reply.status == 204 || reply.status == 304;
-  const auto reason = http::obsolete_reason(static_cast<http::status>(reply.status));
-  out_ += Join("HTTP/1.1 ", reply.status, " ", std::string_view(reason.data(), reason.size()), "\r\n");
+  out_ += Join("HTTP/1.1 ", reply.status, " ", ReasonOf(reply.status), "\r\n");
   for (const auto& [name, value] : reply.headers) out_ += Join(name, ": ", value, "\r\n");
   if (!reply.more && !bodiless) out_ += Join("content-length: ", reply.body.size(), "\r\n");
   if (chunked_) out_ += "transfer-encoding: chunked\r\n";
