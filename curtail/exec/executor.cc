@@ -224,7 +224,7 @@ bool Executor::RunOne(Thread& self, Station& station) {
   Rouse(heir);
   {
     const ScopedWait scope(hint);
-    next.task->Run(hint);
+    next.task->RunContained(hint);
   }
   if (!more) outbox_->Flush(self.index);  // R5: it is likely to wait next
   mu_.Lock();
@@ -241,7 +241,7 @@ void Executor::RunAside(Thread& self) {
   hint.now = Now();
   {
     const ScopedWait scope(hint);
-    task->Run(hint);
+    task->RunContained(hint);
   }
   mu_.Lock();
   --aside_live_;

@@ -126,7 +126,7 @@ bool Executor::RunFibers(Thread& self, bool serving) {
     } else {
       begun = loop.Start(task, hint);
       // No memory for a stack: let it run on the thread's own, at the price of holding the others up.
-      if (!begun) task->Run(hint);
+      if (!begun) task->RunContained(hint);
     }
   }
   mu_.Lock();

@@ -154,7 +154,7 @@ bool Fiber::InGuard(const void* address) const { return context_->stack.InGuard(
 void Fiber::Main() {
   context_->place.Enter(loop_->main_->place);
   while (true) {
-    task_->Run(hint_);
+    task_->RunContained(hint_);
     task_ = nullptr;
     loop_->free_.push_back(this);
     --loop_->live_;
@@ -323,7 +323,7 @@ void FiberLoop::RunReady() {
 }
 
 void FiberLoop::HandleEvents() {
-  for (const Poller::Ready& event : events_) event.handler->OnEvents(event.events, nullptr);
+  for (const Poller::Ready& event : events_) event.Handle(nullptr);
   events_.clear();
   ExpireTimers();
 }

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 
+#include "curtail/base/boundary.h"
 #include "curtail/exec/blocking.h"
 
 namespace curtail {
@@ -159,6 +160,11 @@ bool Poller::SpinUntil(Deadline deadline, const SpinBudget& spin, std::vector<Re
     if (*late || !spin.open()) return false;
     sched_yield();
   }
+}
+
+void Poller::Ready::Handle(TaskList* tasks) const {
+  if (Contain("a socket", [&] { handler->OnEvents(events, tasks); })) return;
+  Contain("a socket", [&] { handler->OnException(); });
 }
 
 bool Poller::Wait(Deadline deadline, SpinBudget* spin, std::vector<Ready>* ready) {

@@ -28,6 +28,8 @@ class PollHandler {
   // `events` are EPOLL* bits; none asks the handler to send its posted output. Pushes requests that
   // become ready to `ready`. Must not block.
   virtual void OnEvents(uint32_t events, TaskList* ready) = 0;
+  // An exception has left OnEvents(), so nothing here can be relied on: closes the descriptor.
+  virtual void OnException() {}
 
   // For an Outbox: the number of the list that last held this; numbers are unique in the process.
   // Relaxed: a thread looks for numbers that only it writes.
@@ -40,6 +42,9 @@ class PollHandler {
 class Poller {
  public:
   struct Ready {
+    // Tells the handler, within a boundary (base/boundary.h).
+    void Handle(TaskList* ready) const;
+
     std::shared_ptr<PollHandler> handler;
     uint32_t events;
   };

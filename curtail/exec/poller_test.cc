@@ -36,6 +36,17 @@ TEST_F(PollerTest, ReportsInput) {
   EXPECT_TRUE(ready_[0].events & EPOLLIN);
 }
 
+TEST_F(PollerTest, AnExceptionIsItsHandlersAlone) {
+  struct Thrower final : PollHandler {
+    void OnEvents(uint32_t, TaskList*) override { throw 7; }
+    void OnException() override { told = true; }
+    bool told = false;
+  };
+  const auto handler = std::make_shared<Thrower>();
+  Poller::Ready{handler, EPOLLIN}.Handle(nullptr);
+  EXPECT_TRUE(handler->told);
+}
+
 TEST_F(PollerTest, KeepsARemovedHandlerAliveForEventsUnderWay) {
   auto handler = std::make_shared<Nothing>();
   const std::weak_ptr<Nothing> watch = handler;

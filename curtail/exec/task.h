@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "curtail/base/boundary.h"
 #include "curtail/base/clock.h"
 #include "curtail/exec/priority.h"
 #include "curtail/exec/wait.h"
@@ -66,6 +67,10 @@ class Task {
  public:
   // `hint` says how this thread waits. Must not throw.
   virtual void Run(const WaitHint& hint) = 0;
+  // Run() within a boundary: if it throws all the same, only its own request is lost.
+  void RunContained(const WaitHint& hint) {
+    Contain("a task", [&] { Run(hint); });
+  }
   // The pools have stopped, and the task will not run. Must not throw.
   virtual void Drop() {}
   // The task's name, for diagnostics.

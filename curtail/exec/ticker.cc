@@ -6,10 +6,16 @@
 #include <system_error>
 #include <utility>
 
+#include "curtail/base/boundary.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/signals.h"
 
 namespace curtail {
+namespace {
+
+constexpr Nanos kAfterException = std::chrono::seconds(1);
+
+}  // namespace
 
 absl::Status Ticker::Start(const char* name, Tick tick) {
   tick_ = std::move(tick);
@@ -33,7 +39,9 @@ void Ticker::Run() {
   while (true) {
     const uint32_t ticket = parker_.Ticket();
     if (ticket & kStop) return;
-    const Deadline next = Deadline::In(tick_(Now()));
+    Nanos sleep{};
+    if (!Contain("a ticker", [&] { sleep = tick_(Now()); })) sleep = kAfterException;
+    const Deadline next = Deadline::In(sleep);
     while (parker_.Ticket() == ticket && !next.Expired()) parker_.Wait(ticket, next);
   }
 }

@@ -16,7 +16,7 @@ namespace curtail {
 // must not call Stop().
 class Ticker {
  public:
-  // Gets the time; returns the time to sleep until the next call.
+  // Gets the time; returns the time to sleep until the next call. After an exception that is 1 s.
   using Tick = std::function<Nanos(TimePoint now)>;
 
   Ticker() = default;

@@ -25,6 +25,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "curtail/base/boundary.h"
 #include "curtail/base/memory.h"
 #include "curtail/base/strings.h"
 #include "curtail/gateway/grpc_web.h"
@@ -91,6 +92,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
     UniqueFd fd;
   };
   void Run();
+  void Turn();
   void Accept();
   void Tick(TimePoint now);
   void MakeRoom(TimePoint now);
@@ -199,12 +201,7 @@ Deadline Gateway::Impl::NextLook() const {
 
 void Gateway::Impl::Run() {
   do {
-    client_.Poll(NextLook());
-    calls_.ExpireStreams();
-    FlushDirty();
-    const TimePoint now = Now();
-    if (now >= next_tick_) Tick(now);
-    if (leaving_.load(std::memory_order_relaxed) && !last_call_) TellAll();
+    Contain("gateway", [this] { Turn(); });
   } while (!stopping_.load(std::memory_order_acquire) || !Drained(Now()));
   const auto open = std::exchange(connections_, {});
   for (const auto& connection : open) connection->Close();
@@ -213,6 +210,15 @@ void Gateway::Impl::Run() {
     client_.Poll(Deadline::In(kTick));
     calls_.LookAtStreams();
   }
+}
+
+void Gateway::Impl::Turn() {
+  client_.Poll(NextLook());
+  calls_.ExpireStreams();
+  FlushDirty();
+  const TimePoint now = Now();
+  if (now >= next_tick_) Tick(now);
+  if (leaving_.load(std::memory_order_relaxed) && !last_call_) TellAll();
 }
 
 void Gateway::Impl::TellAll() {
@@ -319,7 +325,7 @@ void Gateway::Impl::CloseLate(HttpConnection& connection) {
 
 void Gateway::Impl::FlushDirty() {
   const auto dirty = std::exchange(dirty_, {});
-  for (const auto& connection : dirty) connection->Flush();
+  for (const auto& connection : dirty) connection->Within([&] { connection->Flush(); });
 }
 
 void Gateway::Impl::OnRequest(const std::shared_ptr<HttpConnection>& connection, HttpRequest request) {

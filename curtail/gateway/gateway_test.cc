@@ -4,15 +4,18 @@
 #include "curtail/gateway/gateway.h"
 
 #include <atomic>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
+#include "curtail/base/boundary.h"
 #include "curtail/base/internal/control_groups_testing.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
 #include "curtail/gateway/testing/gateway_fixture.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/message/http_workload.h"
+#include "curtail/rpc/interceptor.h"
 #include "curtail/wire/metadata.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -360,6 +363,37 @@ TEST_F(HeldBytesTest, AreHalfOfTheMemoryAtMost) {
   EXPECT_EQ(UsualHeldBytes(root()), 80u << 20);
   Write("/sys/fs/cgroup/memory.max", Join(uint64_t{4} << 30));
   EXPECT_EQ(UsualHeldBytes(root()), 256u << 20);
+}
+
+// A library of ours, or of others, that throws.
+class Thrower final : public ClientInterceptor {
+ public:
+  absl::Status Before(const OutgoingCall& call, Metadata&) override {
+    if (call.path.ends_with("Checkout")) throw std::length_error("from a library");
+    return absl::OkStatus();
+  }
+};
+
+TEST_F(GatewayTest, AnExceptionEndsItsRequestAlone) {
+  Thrower thrower;
+  options_.channel.interceptors = {&thrower};
+  const uint64_t before = ContainedExceptions();
+  Peer other = Connect();
+  EXPECT_THAT(Ask("POST /library.Library/Checkout", "{}"), StartsWith("HTTP/1.1 500"));
+  other.Write("GET /v1/shelves/1/books/2 HTTP/1.1\r\nhost: x\r\n\r\n");
+  EXPECT_THAT(other.Read(), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(ContainedExceptions(), before + 1);
+  EXPECT_TRUE(gateway().Stop(Deadline::In(kMaxTestWait)));
+}
+
+// A trailer of 70 KB ended the process.
+TEST_F(GatewayTest, LongTrailersAreRefused) {
+  const std::string post = "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\na: ";
+  Peer peer = Connect(), other = Connect();
+  peer.Write(post + std::string(70'000, 'x') + "\r\n\r\n");
+  EXPECT_THAT(peer.Read(), StartsWith("HTTP/1.1 431"));
+  other.Write(kNowhere);
+  EXPECT_THAT(other.Read(), StartsWith("HTTP/1.1 404"));
 }
 
 TEST_F(GatewayTest, CallsEndAtTheirDeadline) {

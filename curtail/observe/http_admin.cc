@@ -26,6 +26,7 @@
 #include <thread>
 #include <utility>
 
+#include "curtail/base/boundary.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/signals.h"
 
@@ -74,6 +75,8 @@ class HttpAdmin::Impl {
   using Clients = std::vector<std::unique_ptr<Client>>;
 
   void Run();
+  // Waits for events, and handles them.
+  void Turn();
   // Waits for the next event, and accepts; marks what each client may do in `ready_`.
   void Poll();
   TimePoint NextLook(TimePoint now) const;
@@ -149,23 +152,29 @@ HttpAdminStats HttpAdmin::Impl::stats() const {
 
 void HttpAdmin::Impl::Run() {
   while (!stopping_.load(std::memory_order_acquire)) {
-    Poll();
-    const TimePoint now = Now();
-    for (size_t i = 0; i < clients_.size(); ++i) {
-      Client& client = *clients_[i];
-      const bool ready = sockets_[i + 2].revents != 0;
-      bool stays = !ready || OnReady(client, now);
-      if (stays && !InTime(client, now)) {
-        AddOne(timed_out_);
-        stays = false;
-      }
-      if (!stays) clients_[i].reset();
-    }
-    std::erase(clients_, nullptr);
-    if (sockets_[1].revents != 0) Accept(now);
-    AnswerWaiting(now);
-    open_.store(clients_.size(), std::memory_order_relaxed);
+    Contain("http-admin", [this] { Turn(); });
   }
+}
+
+void HttpAdmin::Impl::Turn() {
+  Poll();
+  const TimePoint now = Now();
+  for (size_t i = 0; i < clients_.size(); ++i) {
+    Client& client = *clients_[i];
+    bool stays = true;
+    if (sockets_[i + 2].revents != 0) {
+      stays = Contain("http-admin", [&] { stays = OnReady(client, now); }) && stays;
+    }
+    if (stays && !InTime(client, now)) {
+      AddOne(timed_out_);
+      stays = false;
+    }
+    if (!stays) clients_[i].reset();
+  }
+  std::erase(clients_, nullptr);
+  if (sockets_[1].revents != 0) Accept(now);
+  AnswerWaiting(now);
+  open_.store(clients_.size(), std::memory_order_relaxed);
 }
 
 void HttpAdmin::Impl::Poll() {
@@ -339,7 +348,8 @@ HttpReply HttpAdmin::Impl::Answer(const HttpRequest& request) {
     AddOne(refused_);
     return HttpAdminReply(403, "text/plain", Join(why, "\n"));
   }
-  HttpReply reply = AnswerPage(request);
+  HttpReply reply = HttpAdminReply(500, "text/plain", "the page failed: see the log of the process\n");
+  Contain("a page", [&] { reply = AnswerPage(request); });
   reply.headers.emplace_back("cache-control", "no-store");
   reply.headers.emplace_back("x-content-type-options", "nosniff");
   return reply;

@@ -8,10 +8,12 @@
 
 #include <deque>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "curtail/base/boundary.h"
 #include "curtail/base/testing.h"
 #include "curtail/observe/http_admin_testing.h"
 
@@ -42,6 +44,9 @@ class HttpAdminTest : public testing::Test {
       return HttpAdminReply(200, "text/plain", request.verb + request.body);
     };
     pages.push_back({"/small", small, small});
+    pages.push_back({"/broken", [](const HttpRequest&, const HttpAdminStats&) -> HttpReply {
+                       throw std::length_error("from a library");
+                     }});
     pages.push_back({"/big", [](const HttpRequest&, const HttpAdminStats&) {
                        return HttpAdminReply(200, "text/plain", std::string(kBigPage, 'x'));
                      }});
@@ -104,6 +109,15 @@ TEST_F(HttpAdminTest, RefusesRequestsThatAreTooLarge) {
 }
 
 // Requests that come faster than the rate are answered later, in order, on one connection or many.
+TEST_F(HttpAdminTest, AnExceptionIsTheAnswersAlone) {
+  StartPort({});
+  const uint64_t before = ContainedExceptions();
+  HttpPeer peer(address_);
+  EXPECT_EQ(peer.Get("/broken").status, 500);
+  EXPECT_EQ(peer.Get("/small").status, 200);
+  EXPECT_EQ(ContainedExceptions(), before + 1);
+}
+
 TEST_F(HttpAdminTest, PacesRequests) {
   StartPort({.rate = 1000, .burst = 2});
   HttpPeer peer(address_);

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "curtail/base/boundary.h"
 #include "curtail/base/internal/unique_fd.h"
 #include "curtail/base/mutex.h"
 #include "curtail/exec/recycler.h"
@@ -103,6 +104,7 @@ class Tracer::Impl {
 
   // The rest is the exporter's thread's.
   void Run();
+  void Turn(TimePoint now);
   void Wait(TimePoint until);
   TimePoint NextTurn();
   void Drain() CURTAIL_REQUIRES(mu_);
@@ -239,19 +241,22 @@ std::vector<BucketExemplars> Tracer::Impl::exemplars() {
 void Tracer::Impl::Run() {
   while (!stopping_.load(std::memory_order_acquire)) {
     Wait(NextTurn());  // E1
-    const TimePoint now = Now();
-    {
-      MutexLock lock(mu_);
-      Drain();
-    }
-    if (now >= update_at_) {
-      slow_->Update();
-      update_at_ = now + std::chrono::seconds(1);
-    }
-    OnSocket(now);
-    Send(now);
+    if (!Contain("trace export", [this] { Turn(Now()); })) retry_at_ = Now() + retry_time_;
   }
-  Flush();
+  Contain("trace export", [this] { Flush(); });
+}
+
+void Tracer::Impl::Turn(TimePoint now) {
+  {
+    MutexLock lock(mu_);
+    Drain();
+  }
+  if (now >= update_at_) {
+    slow_->Update();
+    update_at_ = now + std::chrono::seconds(1);
+  }
+  OnSocket(now);
+  Send(now);
 }
 
 // Rings are looked into once in batch_time_ even if none is half full.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "curtail/base/boundary.h"
 #include "curtail/base/clock.h"
 #include "curtail/exec/poller.h"
 #include "curtail/gateway/http_codec.h"
@@ -56,6 +57,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
 
   absl::Status Register() { return poller_->Add(fd_.get(), shared_from_this()); }
   void OnEvents(uint32_t events, TaskList* ready) override;
+  void OnException() override { Close(); }
 
   // Answers a request of this connection. Output leaves with Flush().
   void Reply(int32_t stream, HttpReply reply);
@@ -67,6 +69,11 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   void Detach(int32_t stream) { AnswerOf(stream).parts = nullptr; }
   // Bytes that have to leave before all of the stream's body has.
   size_t unsent(int32_t stream) const { return codec_->unsent(stream) + leaving(); }
+  // Does `work` for this connection, which is closed after an exception.
+  template <class Work>
+  void Within(const Work& work) {
+    if (!Contain("gateway", work)) Contain("gateway", [this] { Close(); });
+  }
   // Sends what is ready and goes on reading. May close the connection.
   void Flush();
   void LastCall();

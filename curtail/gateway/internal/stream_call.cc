@@ -10,6 +10,8 @@
 
 #include <algorithm>
 
+#include "curtail/base/boundary.h"
+
 namespace curtail::gateway::internal {
 namespace {
 
@@ -95,7 +97,8 @@ void StreamCall::OnGivenUp() {
 }
 
 bool StreamCall::NextRequest(std::string* message) {
-  const absl::StatusOr<bool> more = requests_.Next(message);
+  absl::StatusOr<bool> more = absl::InternalError("the request cannot be read");
+  Contain("gateway", [&] { more = requests_.Next(message); });
   if (more.ok()) return *more;
   End(more.status());
   return false;
@@ -123,6 +126,10 @@ void StreamCall::OnEnd(const absl::Status& status, ReplyMetadata&& metadata) {
 }
 
 void StreamCall::Pump() {
+  if (const auto connection = asker_.connection.lock()) connection->Within([this] { MakeParts(); });
+}
+
+void StreamCall::MakeParts() {
   std::string message;
   while (streams() && !given_up_ && !replies_.empty() && unsent() <= kMaxUnsent) {
     replies_.Pop(&message);

@@ -90,8 +90,9 @@ class StreamCall final : public TargetStream, private StreamedAnswer {
  private:
   bool streams() const { return asker_.form.route()->method.server_streaming; }
   size_t unsent() const;
-  // Makes parts of messages while the reader takes them.
+  // Makes parts of messages while the reader takes them. An exception closes the connection.
   void Pump();
+  void MakeParts();
   void SendHead(const Metadata& initial, std::string_view type);
   void AddBody(std::string_view bytes, bool last);
   void Finish();

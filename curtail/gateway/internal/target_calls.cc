@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/gateway/internal/target_calls.h"
 
+#include "curtail/base/boundary.h"
 #include "curtail/gateway/grpc_web.h"
 #include "curtail/gateway/internal/request_rules.h"
 
@@ -46,13 +47,19 @@ absl::Status TargetCalls::BeginCall(Incoming& in, const Transcoder::Match& match
   call->asker.emplace(in.asker);
   call->under_way = static_cast<ptrdiff_t>(message->size() + metadata.bytes());
   AddUnderWay(call->under_way);
-  channel_.Start(match.route->method.path, DeadlineOf(in.request, options_.timeout), metadata, *message,
-                 call);
+  const bool started = Contain("gateway", [&] {
+    channel_.Start(match.route->method.path, DeadlineOf(in.request, options_.timeout), metadata, *message,
+                   call);
+  });
+  if (!started) OnDone(call, absl::InternalError("the call could not be started"), {});
   return absl::OkStatus();
 }
 
 void TargetCalls::OnDone(Call* call, const absl::Status& status, const std::string& reply) {
-  owner_.Answer(*call->asker, call->asker->form.Whole(status, reply, call->metadata));
+  if (const auto connection = call->asker->connection.lock()) {
+    connection->Within(
+        [&] { owner_.Answer(*call->asker, call->asker->form.Whole(status, reply, call->metadata)); });
+  }
   AddUnderWay(-std::exchange(call->under_way, 0));
   call->asker.reset();
   call->metadata.Clear();

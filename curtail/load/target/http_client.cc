@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "curtail/base/boundary.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/version.h"
 
@@ -204,7 +205,9 @@ void HttpClient::OnClosed(HttpConnection& connection, const absl::Status& why, b
 }
 
 void HttpClient::Flush() {
-  for (const auto& connection : std::exchange(dirty_, {})) connection->Flush();
+  for (const auto& connection : std::exchange(dirty_, {})) {
+    if (!Contain("load", [&] { connection->Flush(); })) connection->OnException();
+  }
 }
 
 Deadline HttpClient::GiveUpConnecting() {
@@ -226,7 +229,7 @@ size_t HttpClient::Poll(Deadline deadline) {
   if (!timers_.empty()) deadline = std::min(deadline, Deadline::At(timers_.first().when()));
   if (completed_ > 0 || !dirty_.empty() || !over_.empty()) deadline = Deadline::At(TimePoint());
   poller_->Wait(deadline, nullptr, &events_);
-  for (const Poller::Ready& ready : events_) ready.handler->OnEvents(ready.events, nullptr);
+  for (const Poller::Ready& ready : events_) ready.Handle(nullptr);
   events_.clear();
   ExpireTimers();
   for (size_t target = 0; target < targets_.size(); ++target) Dispatch(target);

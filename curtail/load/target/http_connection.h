@@ -65,6 +65,9 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   Deadline give_up() const { return standing() || closed_ ? Deadline::Infinite() : Deadline::At(give_up_); }
 
   void OnEvents(uint32_t events, TaskList* ready) override;
+  void OnException() override {
+    if (!closed_) Close(absl::InternalError("an exception on this side"));
+  }
 
   // For the owner: the exchanges wait for a Flush(); which of the owner's slots this is.
   bool dirty = false;

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "absl/status/status.h"
+#include "curtail/base/boundary.h"
 #include "curtail/base/internal/connection_counts.h"
 #include "curtail/observe/metrics_process.h"
 #include "curtail/rpc/server/method_table.h"
@@ -215,6 +216,8 @@ void WriteProcess(MetricsText& text) {
   WriteGauge(text, "process_virtual_memory_bytes", "Addresses that the process has", usage.virtual_bytes);
   WriteGauge(text, "process_start_time_seconds", "When the process started, since 1970", usage.start_time_s);
   WriteGauge(text, "process_threads", "Threads of the process", static_cast<uint64_t>(usage.threads));
+  WriteCounter(text, "curtail_exceptions_total", "Exceptions of libraries, each of which ended a connection",
+               ContainedExceptions());
   text.Counter("process_context_switches_total", "Switches of threads: asleep, or sent off their CPU");
   text.Sample({{"kind", "voluntary"}}, usage.voluntary_switches);
   text.Sample({{"kind", "involuntary"}}, usage.involuntary_switches);

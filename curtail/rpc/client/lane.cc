@@ -76,7 +76,7 @@ void Lane::Lead(Waiter& waiter, Deadline deadline, SpinBudget* spin) {
   bool late = false;
   while (!waiter.Has(Waiter::kDone | Waiter::kInterrupted) && !late) {
     late = poller_->Wait(deadline, spin, &events_);
-    for (const Poller::Ready& ready : events_) ready.handler->OnEvents(ready.events, nullptr);
+    for (const Poller::Ready& ready : events_) ready.Handle(nullptr);
     events_.clear();
   }
   waiter.Clear(Waiter::kLeading);
@@ -103,7 +103,7 @@ void Lane::Wait(Waiter& waiter, Deadline deadline, SpinBudget* spin) {
 
 void Lane::PollOnce(Deadline deadline) {
   poller_->Wait(deadline, nullptr, &events_);
-  for (const Poller::Ready& ready : events_) ready.handler->OnEvents(ready.events, nullptr);
+  for (const Poller::Ready& ready : events_) ready.Handle(nullptr);
   events_.clear();
 }
 

@@ -51,7 +51,7 @@ void ResponseReceiver::Await(Deadline deadline, SpinBudget* spin, std::vector<Po
 void ResponseReceiver::Handle(const std::vector<Poller::Ready>& events, TaskList* ready) {
   batch = ready;
   handling = this;
-  for (const Poller::Ready& event : events) event.handler->OnEvents(event.events, nullptr);
+  for (const Poller::Ready& event : events) event.Handle(nullptr);
   ExpireTimers();
   batch = nullptr;
   handling = nullptr;

@@ -10,11 +10,13 @@
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "curtail/base/boundary.h"
 #include "curtail/rpc/server/hostile_testing.h"
 
 namespace curtail {
@@ -235,6 +237,30 @@ TEST_P(HostileTest, TheOldestSilentConnectionMakesRoom) {
   EXPECT_EQ(Reached("connections"), 13u);
   Channel newcomer(&client, address());
   EXPECT_TRUE(Call(newcomer, kEcho, "after").ok());
+}
+
+// Stands for a library that throws.
+class Thrower final : public CallObserver {
+ public:
+  uint32_t Wants() const override { return kCallArrived; }
+  uint64_t Arrived(const CallRecord& call) override {
+    if (call.path == kHang.path) throw std::length_error("from a library");
+    return 0;
+  }
+};
+
+TEST_P(HostileTest, AnExceptionEndsItsConnectionAlone) {
+  Thrower thrower;
+  options_.observers = {&thrower};
+  Serve();
+  const uint64_t before = ContainedExceptions();
+  Client client;
+  Channel probe(&client, address()), thrown(&client, address()), newcomer(&client, address());
+  ASSERT_TRUE(Call(probe, kEcho, "before").ok());
+  EXPECT_EQ(Call(thrown, kHang, "x").code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(Call(probe, kEcho, "after").ok());
+  EXPECT_TRUE(Call(newcomer, kEcho, "on a new connection").ok());
+  EXPECT_EQ(ContainedExceptions(), before + 1);
 }
 
 // The attacks of the test below, each on connections of its own until the server has had enough.

@@ -221,7 +221,7 @@ void ServerCore::Await(Deadline deadline, SpinBudget* spin, std::vector<Poller::
 }
 
 void ServerCore::Handle(const std::vector<Poller::Ready>& events, TaskList* ready) {
-  for (const Poller::Ready& event : events) event.handler->OnEvents(event.events, ready);
+  for (const Poller::Ready& event : events) event.Handle(ready);
 }
 
 ServerStats ServerCore::Sample(bool process) {

@@ -29,6 +29,7 @@
 #include <cstring>
 #include <utility>
 
+#include "curtail/base/boundary.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/transport/transport_error.h"
 
@@ -129,7 +130,7 @@ void Connection::Kick(uint32_t bits, TaskList* ready) {
   const std::shared_ptr<Connection> self = shared_from_this();
   do {
     ready_ = ready;
-    Turn(strand_.Take());
+    if (!Contain("a connection", [this] { Turn(strand_.Take()); })) Break();
     ready_ = nullptr;
   } while (!strand_.Leave());
 }
@@ -173,9 +174,14 @@ void Connection::RunPosted() {
   }
   while (first != nullptr) {
     Op* next = first->next_;  // HandleOp() may end its life
-    HandleOp(first);
+    if (!Contain("a connection", [this, first] { HandleOp(first); })) Break();
     first = next;
   }
+}
+
+void Connection::Break() {
+  if (closed_) return;
+  Contain("a connection", [this] { Close(absl::InternalError("an exception on this side")); });
 }
 
 void Connection::Pause(bool pause) {

@@ -152,6 +152,8 @@ class Connection : public PollHandler,
   };
 
   void Turn(uint32_t bits);
+  // Closes after an exception.
+  void Break();
   void RunPosted();
   bool FinishConnect();
   void ReadAll(bool hangup);

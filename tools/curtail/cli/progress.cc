@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "curtail/base/boundary.h"
 
 namespace curtail::tool {
 namespace {
@@ -48,8 +49,10 @@ ProgressLine::~ProgressLine() {
 
 void ProgressLine::Draw() {
   std::unique_lock lock(mu_);
-  while (!changed_.wait_for(lock, kRedraw, [this] { return done_; }))
-    console_->Progress(LiveLine(*live_, label_, total_) + (note_ ? "  " + note_() : ""));
+  while (!changed_.wait_for(lock, kRedraw, [this] { return done_; })) {
+    Contain("progress",
+            [this] { console_->Progress(LiveLine(*live_, label_, total_) + (note_ ? "  " + note_() : "")); });
+  }
 }
 
 }  // namespace curtail::tool

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/base/boundary.h"
 #include "tools/curtail/deploy/admin_client.h"
 
 namespace curtail::tool {
@@ -34,7 +35,8 @@ void ConfigWatch::Ask() {
   std::unique_lock lock(mu_);
   while (!done_) {
     lock.unlock();
-    absl::StatusOr<std::string> config = admin.GetConfig(kPeriod);
+    absl::StatusOr<std::string> config = absl::InternalError("an exception");
+    Contain("config watch", [&] { config = admin.GetConfig(kPeriod); });
     const Nanos at(live_->elapsed_ns.load(std::memory_order_relaxed));
     lock.lock();
     error_ = config.ok() ? "" : std::string(config.status().message());

@@ -19,6 +19,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "curtail/base/boundary.h"
 #include "curtail/base/internal/json_document.h"
 #include "curtail/base/internal/unique_fd.h"
 #include "curtail/exec/signals.h"
@@ -137,7 +138,7 @@ void LiveRunFile::Run() {
       parker_.Wait(ticket, Deadline::At(next));
     }
     if ((parker_.Ticket() & kDone) != 0) return;
-    Write();
+    Contain("the file of a run", [this] { Write(); });
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/base/boundary.h"
 #include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/parker.h"
@@ -146,11 +147,13 @@ void Dashboard::Impl::Run() {
       if (Sleep(ticket, Deadline::Infinite())) return;
       continue;
     }
-    Sample sample = Read(state, traces);
-    lock.Lock();
-    sample.view.sample = latest_.view.sample + 1;
-    latest_ = std::move(sample);
-    lock.Unlock();
+    Sample sample;
+    if (Contain("dashboard", [&] { sample = Read(state, traces); })) {
+      lock.Lock();
+      sample.view.sample = latest_.view.sample + 1;
+      latest_ = std::move(sample);
+      lock.Unlock();
+    }
     for (const TimePoint next = now + kEvery; Now() < next;) {
       if (Sleep(wake_.Ticket(), Deadline::At(next))) return;
     }
