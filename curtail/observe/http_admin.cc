@@ -8,9 +8,12 @@
 //  idle     has sent nothing since its last answer: idle_time
 //  leaving  has its last answer; closing before it has sent all could lose that answer: client_time
 //
-// Memory: a client holds one request (HttpLimits) and one answer, whatever it sends behind it. Of requests that wait, the
-// oldest is answered first, so a client that asks without end does not hold others up. Connections beyond the bound stay in
-// the listener's backlog until a client that owes us something can be evicted.
+// Memory: a client holds one request (HttpLimits) and one answer, whatever it sends behind it, and all of them together
+// hold max_held_bytes and one answer. Of requests that wait, the one is next whose client was answered longest ago, so
+// clients that ask without end do not hold others up.
+//
+// Places: a newcomer is read at once, since its request has often come with it. Then a client that has not sent a whole
+// request is evicted before any other, so crowds of silent clients keep out neither newcomers nor those who are known.
 #include "curtail/observe/http_admin.h"
 
 #include <poll.h>
@@ -40,6 +43,8 @@ using wire::HttpServerCodec;
 namespace {
 
 constexpr size_t kChunk = 4096;
+// Newcomers before those that are here have a turn.
+constexpr int kAcceptBatch = 16;
 // The pause after accept() has failed, for want of descriptors.
 constexpr Nanos kAcceptPause = std::chrono::milliseconds(100);
 
@@ -49,11 +54,15 @@ struct Client {
   UniqueFd fd;
   std::unique_ptr<HttpServerCodec> codec;
   ClientState state = ClientState::kReading;
+  bool known = false;                  // it has sent a whole request
   TimePoint since;                     // in this state
   TimePoint heard;                     // when it last sent or took a byte
+  TimePoint answered;                  // when it last was, or came
   std::optional<HttpRequest> request;  // waiting
   std::string out;                     // writing
   size_t sent = 0;                     // of it
+
+  size_t held() const { return codec->held_bytes() + out.size() + (request ? request->body.size() : 0); }
 };
 
 }  // namespace
@@ -82,8 +91,15 @@ class HttpAdmin::Impl {
   TimePoint NextLook(TimePoint now) const;
   bool MayAccept(TimePoint now) const;
   void Accept(TimePoint now);
-  // The client that has been silent longest, if that is long enough by `now`.
+  // The client that a newcomer may replace at `now`, if there is one.
   Clients::const_iterator Evictable(TimePoint now) const;
+  // Has taken nothing of its answer for too long, while others wait for room.
+  bool Stalls(const Client& client, TimePoint now) const {
+    return client.state == ClientState::kWriting && now - client.heard >= options_.eviction_time;
+  }
+  // False: no room for an answer.
+  bool HasRoom(TimePoint now);
+  size_t Held() const;
   // The bounds of time. False: the client has exceeded its own.
   bool InTime(const Client& client, TimePoint now) const { return now < DueTime(client); }
   TimePoint DueTime(const Client& client) const;
@@ -113,12 +129,14 @@ class HttpAdmin::Impl {
   Clients clients_;
   std::vector<pollfd> sockets_;  // wake_, listener_, then the clients
   TimePoint next_;               // when the request is due that keeps exactly to the rate
+  TimePoint look_for_room_;      // while requests wait for it
   TimePoint accept_after_;
 
   // Atomic: set once, release; the thread reads it, acquire.
   std::atomic<bool> stopping_{false};
   // Atomic, relaxed: written by the thread, read for statistics.
-  std::atomic<uint64_t> open_{0}, requests_{0}, refused_{0}, paced_{0}, evicted_{0}, timed_out_{0};
+  std::atomic<uint64_t> open_{0}, requests_{0}, refused_{0}, malformed_{0}, paced_{0}, held_back_{0},
+      evicted_{0}, timed_out_{0}, held_{0};
 
   std::thread thread_;
 };
@@ -146,8 +164,9 @@ HttpAdmin::Impl::~Impl() {
 
 HttpAdminStats HttpAdmin::Impl::stats() const {
   constexpr auto kRelaxed = std::memory_order_relaxed;
-  return {open_.load(kRelaxed),  requests_.load(kRelaxed), refused_.load(kRelaxed),
-          paced_.load(kRelaxed), evicted_.load(kRelaxed),  timed_out_.load(kRelaxed)};
+  return {open_.load(kRelaxed),      requests_.load(kRelaxed),  refused_.load(kRelaxed),
+          malformed_.load(kRelaxed), paced_.load(kRelaxed),     held_back_.load(kRelaxed),
+          evicted_.load(kRelaxed),   timed_out_.load(kRelaxed), held_.load(kRelaxed)};
 }
 
 void HttpAdmin::Impl::Run() {
@@ -175,6 +194,7 @@ void HttpAdmin::Impl::Turn() {
   if (sockets_[1].revents != 0) Accept(now);
   AnswerWaiting(now);
   open_.store(clients_.size(), std::memory_order_relaxed);
+  held_.store(Held(), std::memory_order_relaxed);
 }
 
 void HttpAdmin::Impl::Poll() {
@@ -199,7 +219,7 @@ TimePoint HttpAdmin::Impl::NextLook(TimePoint now) const {
   if (accept_after_ > now) next = std::min(next, accept_after_);
   for (const auto& client : clients_) {
     if (client->state == ClientState::kWaiting) {
-      next = std::min(next, next_ - interval_ * options_.burst);
+      next = std::min(next, std::max(next_ - interval_ * options_.burst, look_for_room_));
       continue;
     }
     next = std::min(next, DueTime(*client));
@@ -209,6 +229,12 @@ TimePoint HttpAdmin::Impl::NextLook(TimePoint now) const {
     }
   }
   return next;
+}
+
+size_t HttpAdmin::Impl::Held() const {
+  size_t held = 0;
+  for (const auto& client : clients_) held += client->held();
+  return held;
 }
 
 TimePoint HttpAdmin::Impl::DueTime(const Client& client) const {
@@ -232,16 +258,18 @@ bool HttpAdmin::Impl::MayAccept(TimePoint now) const {
 
 HttpAdmin::Impl::Clients::const_iterator HttpAdmin::Impl::Evictable(TimePoint now) const {
   auto found = clients_.end();
+  const auto rank = [](const Client& client) { return std::pair(client.known, client.heard); };
   for (auto at = clients_.begin(); at != clients_.end(); ++at) {
     const Client& client = **at;
-    if (client.state == ClientState::kWaiting || now - client.heard < options_.eviction_time) continue;
-    if (found == clients_.end() || client.heard < (*found)->heard) found = at;
+    if (client.state == ClientState::kWaiting) continue;
+    if (client.known && now - client.heard < options_.eviction_time) continue;
+    if (found == clients_.end() || rank(client) < rank(**found)) found = at;
   }
   return found;
 }
 
 void HttpAdmin::Impl::Accept(TimePoint now) {
-  while (true) {
+  for (int i = 0; i < kAcceptBatch; ++i) {
     const bool full = clients_.size() >= options_.max_connections;
     const auto evictable = full ? Evictable(now) : clients_.cend();
     if (full && evictable == clients_.cend()) return;
@@ -258,8 +286,8 @@ void HttpAdmin::Impl::Accept(TimePoint now) {
     auto client = std::make_unique<Client>();
     client->fd = std::move(fd);
     client->codec = wire::MakeHttp1Codec(options_.http);
-    client->since = client->heard = now;
-    clients_.push_back(std::move(client));
+    client->since = client->heard = client->answered = now;
+    if (Read(*client, now)) clients_.push_back(std::move(client));
   }
 }
 
@@ -292,12 +320,14 @@ bool HttpAdmin::Impl::Receive(Client& client, std::string_view bytes, TimePoint 
   client.sent = 0;
   client.codec->Pull(&client.out, SIZE_MAX);  // "100 Continue", or a refusal
   if (!requests.empty()) {
+    client.known = true;
     client.request = std::move(requests.front());  // the codec takes one at a time
     Enter(client, ClientState::kWaiting, now);
     if (!RateAllows(now)) AddOne(paced_);
     return true;
   }
   if (client.out.empty()) return !client.codec->Finished();
+  if (client.codec->Finished()) AddOne(malformed_);
   Enter(client, ClientState::kWriting, now);
   return Write(client, now);
 }
@@ -325,21 +355,31 @@ bool HttpAdmin::Impl::Write(Client& client, TimePoint now) {
 
 void HttpAdmin::Impl::AnswerWaiting(TimePoint now) {
   while (RateAllows(now)) {
-    Client* oldest = nullptr;
+    Client* first = nullptr;
     for (const auto& client : clients_) {
       if (client->state != ClientState::kWaiting) continue;
-      if (oldest == nullptr || client->since < oldest->since) oldest = client.get();
+      if (first == nullptr || client->answered < first->answered) first = client.get();
     }
-    if (oldest == nullptr) return;
+    if (first == nullptr || !HasRoom(now)) return;
     next_ = std::max(next_, now) + interval_;
-    const HttpRequest request = *std::exchange(oldest->request, std::nullopt);
-    oldest->codec->Reply(request.stream, Answer(request));
-    oldest->codec->Pull(&oldest->out, SIZE_MAX);
-    oldest->heard = now;
-    Enter(*oldest, ClientState::kWriting, now);
-    if (Write(*oldest, now)) continue;
-    std::erase_if(clients_, [oldest](const auto& client) { return client.get() == oldest; });
+    const HttpRequest request = *std::exchange(first->request, std::nullopt);
+    first->codec->Reply(request.stream, Answer(request));
+    first->codec->Pull(&first->out, SIZE_MAX);
+    first->heard = first->answered = now;
+    Enter(*first, ClientState::kWriting, now);
+    if (Write(*first, now)) continue;
+    std::erase_if(clients_, [first](const auto& client) { return client.get() == first; });
   }
+}
+
+bool HttpAdmin::Impl::HasRoom(TimePoint now) {
+  if (Held() < options_.max_held_bytes) return true;
+  AddOne(held_back_);
+  const size_t before = clients_.size();
+  std::erase_if(clients_, [&](const auto& client) { return Stalls(*client, now); });
+  evicted_.fetch_add(before - clients_.size(), std::memory_order_relaxed);
+  look_for_room_ = now + options_.eviction_time;
+  return Held() < options_.max_held_bytes;
 }
 
 HttpReply HttpAdmin::Impl::Answer(const HttpRequest& request) {

@@ -25,12 +25,16 @@ namespace curtail::observe {
 struct HttpAdminOptions {
   HttpAdminAccess access;
   wire::HttpLimits http{.max_head_bytes = 8u << 10, .max_body_bytes = 4u << 10};
-  size_t max_connections = 32;
+  size_t max_connections = 64;
+  // Of requests and answers of all connections. Beyond it requests wait until readers have taken theirs.
+  size_t max_held_bytes = 64u << 20;
   // From the first byte of a request to its last, and for its reader to take all of the answer.
   Nanos client_time = std::chrono::seconds(5);
   // A connection without a request is closed after so long. Prometheus comes once a minute by default.
   Nanos idle_time = std::chrono::seconds(150);
-  // Beyond max_connections a newcomer takes the place of the client that has been silent longest, and for so long.
+  // Beyond max_connections a newcomer takes the place of the client that has been silent longest: of one without a whole
+  // request so far, or else of one that is silent for so long. Readers that take nothing for so long also make room
+  // for the answers of others.
   Nanos eviction_time = std::chrono::milliseconds(200);
   // Requests answered in a second, and at once after a pause. Others wait, which bounds the CPU that readers take.
   int rate = 100;
@@ -41,9 +45,12 @@ struct HttpAdminStats {
   uint64_t connections = 0;  // open
   uint64_t requests = 0;     // answered
   uint64_t refused = 0;      // of these answered 403
+  uint64_t malformed = 0;    // ... or not read: they are not HTTP/1.1, or too long
   uint64_t paced = 0;        // times that requests had to wait for the rate
-  uint64_t evicted = 0;      // connections closed for a newcomer
+  uint64_t held_back = 0;    // times that requests had to wait for room
+  uint64_t evicted = 0;      // connections closed for a newcomer, or for the answers of others
   uint64_t timed_out = 0;    // connections closed as their clients were slow or idle
+  uint64_t held = 0;         // bytes of requests and answers, now
 };
 
 // A page: its answers to GET and to POST, which are given the counters of the port itself. They run on the thread of the

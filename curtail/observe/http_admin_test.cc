@@ -184,6 +184,49 @@ TEST_F(HttpAdminTest, NewcomersTakeThePlaceOfTheSilent) {
   EXPECT_LE(port_->stats().connections, 2u);
 }
 
+// Property: silent clients, however many, keep out neither newcomers nor a client that is known.
+TEST_F(HttpAdminTest, CrowdsOfSilentClientsKeepNobodyOut) {
+  StartPort({.max_connections = 4, .eviction_time = std::chrono::hours(1)});
+  HttpPeer known(address_);
+  EXPECT_EQ(known.Get("/small").status, 200);
+  std::deque<HttpPeer> silent;
+  for (int i = 0; i < 100; ++i) {
+    silent.emplace_back(address_);
+    if (i % 2 == 1) silent.back().Send("GET /small HT");
+    if (i % 10 != 9) continue;
+    EXPECT_EQ(HttpPeer(address_).Get("/small").status, 200);
+    EXPECT_EQ(known.Get("/small").status, 200);
+  }
+  EXPECT_GE(port_->stats().evicted, 90u);
+  EXPECT_LE(port_->stats().connections, 4u);
+}
+
+// Property: answers that nobody takes hold no more than the budget and one answer, and stop no others for long.
+TEST_F(HttpAdminTest, AnswersShareABudget) {
+  StartPort({.max_held_bytes = 2 * kBigPage, .client_time = kMaxTestWait, .eviction_time = milliseconds(50)});
+  std::deque<HttpPeer> stuck;
+  for (int i = 0; i < 6; ++i) {
+    stuck.emplace_back(address_, /*receive_buffer=*/4096)
+        .Send("GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    EXPECT_EQ(HttpPeer(address_).Get("/small").status, 200);
+    EXPECT_LT(port_->stats().held, 3 * kBigPage + 10'000);
+  }
+  EXPECT_TRUE(Await([](const HttpAdminStats& stats) { return stats.evicted >= 3 && stats.held_back >= 1; }));
+}
+
+TEST_F(HttpAdminTest, BytesWithoutAnEndEndTheConnection) {
+  StartPort({});
+  const std::string chunked = "POST /small HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const std::string& endless : {chunked + "1;", chunked + "0\r\na: "}) {
+    HttpPeer peer(address_);
+    peer.Send(endless + std::string(1 << 20, 'x'));
+    EXPECT_EQ(peer.Read().status, 431);
+    EXPECT_TRUE(peer.Closed());
+    EXPECT_LT(port_->stats().held, 100'000u);
+  }
+  EXPECT_EQ(port_->stats().malformed, 2u);
+}
+
 // Readers that never read, and others that come without pause, keep no reader away.
 TEST_F(HttpAdminTest, AnswersUnderAFloodStress) {
   StartPort({.max_connections = 8, .eviction_time = milliseconds(1), .rate = 1'000'000, .burst = 1000});

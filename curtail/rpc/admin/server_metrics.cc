@@ -228,9 +228,16 @@ void WritePort(MetricsText& text, const observe::HttpAdminStats& port) {
   WriteCounter(text, "curtail_http_admin_requests_total", "Requests answered by this port", port.requests);
   WriteCounter(text, "curtail_http_admin_refused_total", "... of these refused for their sender",
                port.refused);
+  WriteCounter(text, "curtail_http_admin_malformed_total",
+               "Requests that could not be read, for their form or their length", port.malformed);
   WriteCounter(text, "curtail_http_admin_paced_total", "Requests that had to wait for the rate of this port",
                port.paced);
-  WriteCounter(text, "curtail_http_admin_evicted_total", "Connections closed for a newcomer", port.evicted);
+  WriteCounter(text, "curtail_http_admin_held_back_total",
+               "Times that requests had to wait until other answers had been taken", port.held_back);
+  WriteCounter(text, "curtail_http_admin_evicted_total",
+               "Connections closed for a newcomer, or for the answers of others", port.evicted);
+  WriteGauge(text, "curtail_http_admin_held_bytes", "Memory held for clients: requests and answers",
+             port.held);
   WriteCounter(text, "curtail_http_admin_timed_out_total",
                "Connections closed as their clients were slow or idle", port.timed_out);
 }
