@@ -6,7 +6,7 @@
 //      the thread.
 //  G2. A request becomes one of the TargetCalls, or is answered at once.
 //  G3. An answer makes its connection dirty. Dirty connections send after each poll, so answers that come together
-//      share a write.
+//      share a write. A connection's turn is short (http_connection.cc); with more to do, it is dirty again.
 //  G4. Each bound has its place: connections in Accept(), requests in OnRequest(), time in Tick(). Bytes have two shares.
 //      That of requests on their way to the target is kept by refusing more (target_calls.cc): only the target can free
 //      them. The other has three steps. Streams that lag fill half of it, MayStream(); each is bounded, too (stream_call.cc).
@@ -105,6 +105,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   void FlushDirty();
   void OnRequest(const std::shared_ptr<HttpConnection>& connection, HttpRequest request) override;
   void OnClosed(HttpConnection& connection) override;
+  void OnTurnOver(const std::shared_ptr<HttpConnection>& connection) override { OnOutput(connection); }
   size_t share() const { return options_.max_held_bytes / 2; }
   void OnHeld(ptrdiff_t change) override {
     held_bytes_.fetch_add(static_cast<size_t>(change), std::memory_order_relaxed);

@@ -15,10 +15,21 @@ using curtail::internal::TlsStream;
 
 namespace {
 
-constexpr size_t kReadChunk = 64u << 10;
-// Chunks that one connection may read while others wait.
+// Of these a connection reads a few in its turn, which ends behind the request that it then has in hand.
+constexpr size_t kReadChunk = 16u << 10;
 constexpr int kReadBatch = 8;
+constexpr Nanos kTurn = std::chrono::microseconds(200);
 constexpr size_t kWriteChunk = 256u << 10;
+// Of an idle connection.
+constexpr size_t kKeptBuffer = 16u << 10;
+
+void GiveBack(std::string& buffer) {
+  if (buffer.empty() && buffer.capacity() > kKeptBuffer) buffer.shrink_to_fit();
+}
+
+size_t BytesOf(const HttpRequest& request) {
+  return request.target.size() + request.headers.bytes() + request.body.size();
+}
 
 }  // namespace
 
@@ -50,6 +61,8 @@ void HttpConnection::Flush() {
   const std::shared_ptr<HttpConnection> self = shared_from_this();
   dirty = false;
   if (closed_) return;
+  turn_ends_ = Now() + kTurn;
+  handed_ = 0;
   SendAll();
   if (!closed_ && !Receive({})) return;  // of what came behind a request that is answered now
   if (!closed_ && unread_) ReadAll();
@@ -57,6 +70,9 @@ void HttpConnection::Flush() {
   if (closed_) return;
   // A client that sends no more and reads a stream has left: only writing could tell otherwise.
   if ((hung_up_ || ended_) && !Streamed().empty()) return Close();
+  if (leaving() == 0) out_.clear();
+  GiveBack(out_);
+  GiveBack(plain_);
   Account();
   Note();
   TellAnswers();
@@ -66,7 +82,8 @@ void HttpConnection::Flush() {
 void HttpConnection::ReadAll() {
   std::array<char, kReadChunk> buffer;
   for (int i = 0; i < kReadBatch; ++i) {
-    if (ended_ || !codec_->WantsInput() || blocked_) return;
+    if (ended_ || !codec_->WantsInput() || blocked_ || !requests_.empty()) return;
+    if (TurnOver()) break;
     const bool full = !owner_->MayRead();
     if ((full && owed() == 0) || !codec_->RefuseBodies(full)) return;
     const ssize_t n = recv(fd_.get(), buffer.data(), buffer.size(), 0);
@@ -84,7 +101,7 @@ void HttpConnection::ReadAll() {
     SendAll();
     if (closed_) return;
   }
-  poller_->Rearm(fd_.get());  // there may be more: let other connections have a turn first
+  owner_->OnTurnOver(shared_from_this());
 }
 
 bool HttpConnection::Take(std::string_view bytes) {
@@ -113,27 +130,41 @@ void HttpConnection::PickVersion() {
 }
 
 bool HttpConnection::Receive(std::string_view bytes) {
-  std::vector<HttpRequest> requests;
-  absl::Status status;
+  std::vector<HttpRequest> taken;
   // Again after each answer: the next request may have come with the last one.
   do {
-    requests.clear();
-    status = codec_->Receive(std::exchange(bytes, {}), &requests);
-    Account();
-    for (HttpRequest& request : requests) {
+    taken.clear();
+    const absl::Status status = codec_->Receive(std::exchange(bytes, {}), &taken);
+    for (HttpRequest& request : taken) {
       took_request_ = true;
-      owner_->OnRequest(shared_from_this(), std::move(request));
-      if (closed_) return false;
+      requests_bytes_ += BytesOf(request);
+      requests_.push_back(std::move(request));
     }
-  } while (status.ok() && !requests.empty());
-  if (status.ok()) return true;
-  SendAll();  // perhaps a goodbye
-  Close();
-  return false;
+    Account();
+    if (!status.ok()) {
+      SendAll();  // perhaps a goodbye
+      Close();
+    } else {
+      HandOver();
+    }
+  } while (!closed_ && !taken.empty() && requests_.empty());
+  return !closed_;
+}
+
+void HttpConnection::HandOver() {
+  while (!closed_ && !requests_.empty()) {
+    if (TurnOver()) return owner_->OnTurnOver(shared_from_this());
+    HttpRequest request = std::move(requests_.front());
+    requests_.pop_front();
+    requests_bytes_ -= BytesOf(request);
+    ++handed_;
+    Account();
+    owner_->OnRequest(shared_from_this(), std::move(request));
+  }
 }
 
 void HttpConnection::Account() {
-  const size_t held = closed_ ? 0 : codec_->held_bytes() + leaving();
+  const size_t held = closed_ ? 0 : codec_->held_bytes() + requests_bytes_ + leaving();
   owner_->OnHeld(static_cast<ptrdiff_t>(held) - static_cast<ptrdiff_t>(std::exchange(held_, held)));
 }
 
@@ -245,8 +276,9 @@ size_t HttpConnection::CutStalled(TimePoint now, Nanos limit) {
 }
 
 bool HttpConnection::RefuseUnfinished() {
-  if (held_ > owed() && codec_->RefuseBodies(true)) Flush();
-  return closed_ || held_ <= owed();
+  const auto unfinished = [this] { return held_ > owed() + requests_bytes_; };
+  if (unfinished() && codec_->RefuseBodies(true)) Flush();
+  return closed_ || !unfinished();
 }
 
 void HttpConnection::LastCall() {
@@ -267,6 +299,7 @@ void HttpConnection::Close() {
   if (closed_) return;
   const std::shared_ptr<HttpConnection> self = shared_from_this();
   closed_ = true;
+  requests_.clear();
   if (codec_->in_flight() > 0 || owed() > 0) {
     const linger reset{.l_onoff = 1, .l_linger = 0};
     setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
    public:
     virtual void OnRequest(const std::shared_ptr<HttpConnection>& connection, HttpRequest request) = 0;
     virtual void OnClosed(HttpConnection& connection) = 0;
+    // Its turn has ended before its work: it wants a Flush() once others have had theirs.
+    virtual void OnTurnOver(const std::shared_ptr<HttpConnection>& connection) = 0;
     // The bytes that the connection holds have become more, or fewer.
     virtual void OnHeld(ptrdiff_t change) = 0;
     // False: all connections together hold too much. Those that owe their readers nothing are not
@@ -74,7 +77,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   void Within(const Work& work) {
     if (!Contain("gateway", work)) Contain("gateway", [this] { Close(); });
   }
-  // Sends what is ready and goes on reading. May close the connection.
+  // A turn: sends what is ready, goes on reading, and hands requests to the owner. May close the connection.
   void Flush();
   void LastCall();
   void Drain();
@@ -111,6 +114,8 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   // Bytes that have left the codec.
   size_t leaving() const { return plain_.size() + out_.size() - sent_; }
   size_t owed() const { return codec_->owed_bytes() + leaving(); }
+  // True once others have waited long enough.
+  bool TurnOver() { return handed_ > 0 && Now() >= turn_ends_; }
   void ReadAll();
   // Takes bytes of the socket. False: the connection is closed.
   bool Take(std::string_view bytes);
@@ -121,6 +126,8 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   bool Refill();
   // False: the connection is closed.
   bool Receive(std::string_view bytes);
+  // Hands over the requests that were taken, until the turn is over.
+  void HandOver();
   void SendAll();
   // Notes what the client does, for the clocks.
   void Note();
@@ -147,7 +154,11 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   bool hung_up_ = false;  // it has said so, behind what may not have been read
   bool in_request_ = false;
   bool took_request_ = false;  // a request was taken since the last Note()
-  size_t held_ = 0;            // as the owner knows it
+  TimePoint turn_ends_;
+  size_t handed_ = 0;                 // requests, in this turn
+  std::deque<HttpRequest> requests_;  // taken and not handed over
+  size_t requests_bytes_ = 0;         // of them
+  size_t held_ = 0;                   // as the owner knows it
   TimePoint since_;
   std::string plain_;  // with TLS: of the codec, to be encrypted
   std::string out_;

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A connection's turns, over a pair of sockets.
+#include "curtail/gateway/internal/http_connection.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <string>
+#include <string_view>
+
+#include "curtail/base/strings.h"
+#include "curtail/base/testing.h"
+#include "gtest/gtest.h"
+
+namespace curtail::gateway::internal {
+namespace {
+
+using curtail::internal::UniqueFd;
+
+class HttpConnectionTest : public testing::Test, public HttpConnection::Owner {
+ protected:
+  HttpConnectionTest() {
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    peer_.Reset(ends[0]);
+    connection_ = std::make_shared<HttpConnection>(UniqueFd(ends[1]), HttpLimits(), nullptr, poller_,
+                                                   static_cast<HttpConnection::Owner*>(this));
+    EXPECT_TRUE(connection_->Register().ok());
+  }
+  void Send(std::string_view bytes) const {
+    EXPECT_EQ(send(peer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  // The requests of one turn.
+  size_t Turn(uint32_t events = 0) {
+    const size_t before = requests_;
+    wants_another_ = false;
+    connection_->OnEvents(events, nullptr);
+    return requests_ - before;
+  }
+
+  void OnRequest(const std::shared_ptr<HttpConnection>& connection, HttpRequest request) override {
+    ++requests_;
+    for (const Deadline end = Deadline::In(cost_); !end.Expired();) {
+    }
+    connection->Reply(request.stream, {.status = 404, .headers = {}, .body = ""});
+  }
+  void OnClosed(HttpConnection&) override {}
+  void OnTurnOver(const std::shared_ptr<HttpConnection>&) override { wants_another_ = true; }
+  void OnHeld(ptrdiff_t change) override { held_ += change; }
+  bool MayRead() const override { return true; }
+
+  const std::shared_ptr<Poller> poller_ = std::make_shared<Poller>();
+  UniqueFd peer_;
+  std::shared_ptr<HttpConnection> connection_;
+  Nanos cost_ = std::chrono::milliseconds(1);
+  size_t requests_ = 0;
+  bool wants_another_ = false;
+  ptrdiff_t held_ = 0;
+};
+
+constexpr std::string_view kGet = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+
+// Property: requests that came together share a turn only if they are short; each has its turn, and none is lost.
+TEST_F(HttpConnectionTest, ATurnIsShort) {
+  std::string many;
+  for (int i = 0; i < 50; ++i) many += kGet;
+  Send(many);
+  EXPECT_EQ(Turn(EPOLLIN), 1u);
+  EXPECT_GT(held_, 0);
+  for (int i = 1; i < 50; ++i) {
+    EXPECT_TRUE(wants_another_);
+    EXPECT_EQ(Turn(), 1u);
+  }
+  Turn();
+  EXPECT_FALSE(wants_another_);
+  EXPECT_EQ(held_, 0);
+}
+
+TEST_F(HttpConnectionTest, RequestsOfHttp2HaveTurnsToo) {
+  std::string many = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string("\0\0\0\4\0\0\0\0\0", 9);
+  for (char stream = 1; stream < 100; stream += 2) {
+    many += std::string("\0\0\6\1\5\0\0\0", 8) + stream + "\x82\x86\x84\x01\x01x";  // GET http / x
+  }
+  Send(many);
+  EXPECT_EQ(Turn(EPOLLIN), 1u);
+  while (wants_another_) EXPECT_LE(Turn(), 1u);
+  EXPECT_EQ(requests_, 50u);
+  EXPECT_EQ(held_, 0);
+}
+
+// Property: a long body does not have the thread for itself.
+TEST_F(HttpConnectionTest, ATurnReadsAFewChunks) {
+  constexpr ptrdiff_t kBody = 2'000'000, kMost = 140'000;
+  const std::string post =
+      Join("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ", kBody, "\r\n\r\n", std::string(kBody, 'b'));
+  int turns = 0;
+  for (std::string_view left = post; !left.empty() || wants_another_; ++turns) {
+    const ssize_t n = send(peer_.get(), left.data(), left.size(), MSG_NOSIGNAL);
+    if (n > 0) left.remove_prefix(static_cast<size_t>(n));
+    const ptrdiff_t before = held_;
+    Turn(EPOLLIN);
+    EXPECT_LE(held_ - before, kMost);
+  }
+  EXPECT_GE(turns, kBody / kMost);
+  EXPECT_EQ(requests_, 1u);
+}
+
+}  // namespace
+}  // namespace curtail::gateway::internal
