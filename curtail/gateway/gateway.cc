@@ -120,6 +120,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   void OnStreamEnd(const absl::Status& status) override;
   void OnCutShort() override { timed_out_.fetch_add(1, std::memory_order_relaxed); }
   void OnRetry() override { retried_.fetch_add(1, std::memory_order_relaxed); }
+  void OnCancelled() override { cancelled_.fetch_add(1, std::memory_order_relaxed); }
   void OnRefused() override { refused_.fetch_add(1, std::memory_order_relaxed); }
 
   absl::Status Serve(Incoming& in);
@@ -153,7 +154,8 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   // Atomic: bytes of unfinished requests, and of answers; relaxed.
   std::atomic<size_t> held_bytes_{0};
   // Atomic: counters, and the number of connections; relaxed.
-  std::atomic<uint64_t> open_{0}, requests_{0}, failed_{0}, refused_{0}, retried_{0}, timed_out_{0};
+  std::atomic<uint64_t> open_{0}, requests_{0}, failed_{0}, refused_{0}, retried_{0}, cancelled_{0},
+      timed_out_{0};
 
   std::thread thread_;
 };
@@ -186,13 +188,9 @@ bool Gateway::Impl::Stop(Deadline deadline) {
 
 GatewayStats Gateway::Impl::stats() const {
   constexpr auto kRelaxed = std::memory_order_relaxed;
-  return {open_.load(kRelaxed),
-          requests_.load(kRelaxed),
-          failed_.load(kRelaxed),
-          refused_.load(kRelaxed),
-          retried_.load(kRelaxed),
-          timed_out_.load(kRelaxed),
-          held()};
+  return {
+      open_.load(kRelaxed),    requests_.load(kRelaxed),  failed_.load(kRelaxed),    refused_.load(kRelaxed),
+      retried_.load(kRelaxed), cancelled_.load(kRelaxed), timed_out_.load(kRelaxed), held()};
 }
 
 Deadline Gateway::Impl::NextLook() const {

@@ -67,6 +67,7 @@ struct GatewayStats {
   uint64_t failed = 0;       // of these answered with a status of 500 and more, or in a stream with such
   uint64_t refused = 0;      // for a limit, or an origin; with answers that found no room
   uint64_t retried = 0;      // calls that were made again, each time
+  uint64_t cancelled = 0;    // calls whose client left before the answer
   uint64_t timed_out = 0;    // connections and answers that were cut short for being slow or idle
   uint64_t held = 0;         // bytes of unfinished requests, and of answers, now
 };

@@ -4,6 +4,7 @@
 #include "curtail/gateway/gateway.h"
 
 #include <atomic>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -378,6 +379,41 @@ TEST_F(HeldBytesTest, AreHalfOfTheMemoryAtMost) {
   EXPECT_EQ(UsualHeldBytes(root()), 80u << 20);
   Write("/sys/fs/cgroup/memory.max", Join(uint64_t{4} << 30));
   EXPECT_EQ(UsualHeldBytes(root()), 256u << 20);
+}
+
+// Property: nobody works for a client that has left, or that has given its request up.
+TEST_F(GatewayTest, CallsEndWithTheirClients) {
+  Serve({.config = *Config::Parse("SDB1-4")});  // a handler that spins does not stop the thread that reads
+  const std::string slow = Post("/library.Library/Checkout", R"({"title":"slow"})");
+  const auto ended = [&](int calls) {
+    return Await([&] { return gateway().stats().cancelled == static_cast<uint64_t>(calls); }) &&
+           Await([&] { return library_->cancelled() == calls; });
+  };
+  const auto begun = [&](int calls) { return Await([&] { return library_->slow() == calls; }); };
+  Peer resets = Connect();
+  resets.Write(slow);
+  ASSERT_TRUE(begun(1));
+  EXPECT_EQ(gateway().stats().cancelled, 0u);
+  resets.Abandon();
+  EXPECT_TRUE(ended(1));
+  {
+    Peer leaves = Connect();
+    leaves.Write(slow);
+    ASSERT_TRUE(begun(2));
+  }
+  EXPECT_TRUE(ended(2));
+  Peer goes_on = Connect();
+  goes_on.Write(Join("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Frame(4, 0, 0, {}),
+                     Frame(1, 4, 1,
+                           "\x83\x86\x04\x19/library.Library/Checkout\1\1x"
+                           "\x0f\x10\x10"
+                           "application/json"),
+                     Frame(0, 1, 1, R"({"title":"slow"})")));
+  ASSERT_TRUE(begun(3));
+  goes_on.Write(Frame(3, 0, 1, "\0\0\0\x8"s));
+  EXPECT_TRUE(ended(3));
+  goes_on.Write(GetFrame(3, "/nowhere"));
+  EXPECT_THAT(goes_on.ReadUntil("\"code\":5"), HasSubstr("\"code\":5"));
 }
 
 // A library of ours, or of others, that throws.

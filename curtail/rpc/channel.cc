@@ -101,8 +101,8 @@ Channel::~Channel() = default;
 
 const std::string& Channel::target() const { return impl_->target; }
 
-void Channel::Start(std::string_view path, Deadline deadline, const Metadata& metadata,
-                    std::string_view request, Completion* done) {
+Channel::CallId Channel::Start(std::string_view path, Deadline deadline, const Metadata& metadata,
+                               std::string_view request, Completion* done) {
   Client::Impl& client = *impl_->client->impl_;
   StartedCall* call = client.NewCall();
   call->client = impl_->client;
@@ -113,31 +113,35 @@ void Channel::Start(std::string_view path, Deadline deadline, const Metadata& me
   call->head.encoding = impl_->options.encoding;
   call->message.assign(request);
   const TimePoint now = Now();
-  if (impl_->in_process != nullptr) {
-    call->status = absl::FailedPreconditionError("event-driven calls need a connection");
+  const auto fail = [&](absl::Status why) {
+    call->status = std::move(why);
     client.failed.push_back(call);
-    return;
+    return call;
+  };
+  if (impl_->in_process != nullptr) {
+    return fail(absl::FailedPreconditionError("event-driven calls need a connection"));
   }
   call->attempts.Begin(impl_->policy(), path);
   if (const internal::MethodConfig* method = call->attempts.method()) {
     if (method->timeout) deadline = std::min(deadline, Deadline::At(now + *method->timeout));
     call->kept_message = call->message;
-    call->status = call->attempts.CheckRequest(call->message.size());
-    if (!call->status.ok()) return client.failed.push_back(call);
+    if (absl::Status wrong = call->attempts.CheckRequest(call->message.size()); !wrong.ok())
+      return fail(wrong);
   }
   if (deadline.when() <= now) {
-    call->status = absl::DeadlineExceededError("deadline passed before the call was sent");
-    client.failed.push_back(call);
-    return;
+    return fail(absl::DeadlineExceededError("deadline passed before the call was sent"));
   }
   if (!impl_->options.interceptors.empty()) [[unlikely]] {
-    call->status = call->leaving.Before(*this, path, call->head.metadata);
-    if (!call->status.ok()) return client.failed.push_back(call);
+    absl::Status refused = call->leaving.Before(*this, path, call->head.metadata);
+    if (!refused.ok()) return fail(std::move(refused));
   }
   if (call->attempts.method() != nullptr) call->kept_metadata = call->head.metadata;
   call->SetTimeout(deadline, now);
   if (!deadline.infinite()) client.timers.Insert(*call, deadline.when());
   if (!client.Send(call, now)) client.timers.Remove(*call);
+  return call;
 }
+
+void Channel::Cancel(CallId call) { impl_->client->impl_->Cancel(call); }
 
 }  // namespace curtail

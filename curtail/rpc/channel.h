@@ -171,11 +171,17 @@ class Channel {
                                   const google::protobuf::MessageLite& request,
                                   google::protobuf::MessageLite* reply, ReplyMetadata* metadata = nullptr);
 
+  // Names an event-driven call until its Completion runs.
+  using CallId = internal::StartedCall*;
+
   // Event-driven: begins a call on lane 0 and returns. Bytes move when the lane is polled, so calls
   // begun together share a write. `request` is the serialized message. `done` outlives the call.
   // Only the thread that polls the client may call it.
-  void Start(std::string_view path, Deadline deadline, const Metadata& metadata, std::string_view request,
-             Completion* done);
+  CallId Start(std::string_view path, Deadline deadline, const Metadata& metadata, std::string_view request,
+               Completion* done);
+  // Ends such a call with CANCELLED, unless it ends before. Its Completion runs in a later
+  // Client::Poll(). The same thread.
+  void Cancel(CallId call);
 
   struct Impl;
   Impl& impl() const { return *impl_; }

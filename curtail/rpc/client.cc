@@ -18,12 +18,16 @@ void internal::StartedCall::Finished() {
     return hedged->Ended(*this);
   // A reply may have come with the timer, or after it. One that says that the call was cut short then says why.
   const bool late = armed() && when() <= Now();
-  if (timed_out || (late && (status.ok() || absl::IsCancelled(status))))
-    status = absl::DeadlineExceededError("deadline exceeded");
+  if (timed_out || (late && (status.ok() || absl::IsCancelled(status)))) status = Late();
   if (!timed_out && (!late || unprocessed) && (!status.ok() || attempts.method() != nullptr)) [[unlikely]] {
     if (client->impl_->Again(this, Now())) return;
   }
   client->impl_->Finish(this);
+}
+
+absl::Status internal::StartedCall::Late(std::string_view before) const {
+  if (given_up) return absl::CancelledError("cancelled by its caller");
+  return absl::DeadlineExceededError(Join("deadline exceeded", before.empty() ? "" : ": ", before));
 }
 
 void internal::StartedCall::CancelHandled() {
@@ -43,7 +47,7 @@ StartedCall* Client::Impl::NewCall() {
   StartedCall* call = free_calls.back();
   free_calls.pop_back();
   call->Reset();
-  call->timed_out = false;
+  call->timed_out = call->given_up = false;
   call->wait.call = call;
   return call;
 }
@@ -144,7 +148,7 @@ void Client::Impl::SendRefusedAgain() {
   for (StartedCall* call : refused_before) {
     const TimePoint now = Now();
     if (call->timed_out || (call->armed() && call->when() <= now)) {  // it waited until its deadline
-      call->status = absl::DeadlineExceededError(Join("deadline exceeded: ", Message(call->status)));
+      call->status = call->Late(Message(call->status));
       Finish(call);
       continue;
     }
@@ -186,6 +190,13 @@ void Client::Impl::Finish(StartedCall* call) {
   done->Done(std::move(status), std::move(reply));
 }
 
+void Client::Impl::Cancel(StartedCall* call) {
+  if (call->timed_out || std::exchange(call->given_up, true)) return;
+  gave_up = true;
+  timers.Remove(*call);
+  timers.Insert(*call, TimePoint());
+}
+
 void Client::Impl::ExpireTimers() {
   if (timers.empty()) return;
   const TimePoint now = Now();
@@ -201,7 +212,7 @@ void Client::Impl::ExpireTimers() {
     }
     if (call.wait.armed()) {
       waits.Remove(call.wait);
-      call.status = absl::DeadlineExceededError(Join("deadline exceeded: ", Message(call.status)));
+      call.status = call.Late(Message(call.status));
       late_waits.push_back(&call);
       continue;
     }
@@ -254,6 +265,7 @@ size_t Client::Poll(Deadline deadline) {
   Impl& impl = *impl_;
   // Calls that completions begin meanwhile are for the next Poll(): a call that fails at once and is begun again at
   // once must not keep the caller here.
+  if (std::exchange(impl.gave_up, false)) impl.ExpireTimers();  // a start and its end share a write
   impl.dirty_before.swap(impl.dirty);
   impl.failed_before.swap(impl.failed);
   for (const auto& connection : impl.dirty_before) {

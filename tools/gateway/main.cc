@@ -216,8 +216,8 @@ int Main(int argc, char** argv) {
   const bool all = (*gateway)->Stop(Deadline::In(ending.drain));
   const GatewayStats stats = (*gateway)->stats();
   Say(Join(stats.requests, " requests, ", stats.failed, " failed, ", stats.refused, " refused, ",
-           stats.retried, " retries, ", stats.timed_out, " connections timed out",
-           all ? "" : "; some were not answered"));
+           stats.retried, " retries, ", stats.cancelled, " cancelled, ", stats.timed_out,
+           " connections timed out", all ? "" : "; some were not answered"));
   return all ? 0 : 1;
 }
 

@@ -68,8 +68,8 @@ void HttpConnection::Flush() {
   if (!closed_ && unread_) ReadAll();
   if (!closed_) SendAll();
   if (closed_) return;
-  // A client that sends no more and reads a stream has left: only writing could tell otherwise.
-  if ((hung_up_ || ended_) && !Streamed().empty()) return Close();
+  // A client that sends no more while it waits for an answer has left: only writing could tell otherwise.
+  if ((hung_up_ || ended_) && !InTheMaking().empty()) return Close();
   if (leaving() == 0) out_.clear();
   GiveBack(out_);
   GiveBack(plain_);
@@ -230,27 +230,34 @@ HttpConnection::Answer& HttpConnection::AnswerOf(int32_t stream) {
   return at != answers_.end() ? *at : answers_.emplace_back(stream);
 }
 
-std::vector<int32_t> HttpConnection::Streamed() const {
+std::vector<int32_t> HttpConnection::InTheMaking() const {
   std::vector<int32_t> streams;
   for (const Answer& answer : answers_) {
-    if (answer.parts != nullptr) streams.push_back(answer.stream);
+    if (answer.maker != nullptr) streams.push_back(answer.stream);
   }
   return streams;
 }
 
 void HttpConnection::GiveUp(int32_t stream) {
-  if (StreamedAnswer* const parts = std::exchange(AnswerOf(stream).parts, nullptr)) parts->OnGivenUp();
+  const auto is_it = [stream](const auto& it) { return it.stream == stream; };
+  if (const auto at = std::find_if(requests_.begin(), requests_.end(), is_it); at != requests_.end()) {
+    requests_bytes_ -= BytesOf(*at);
+    requests_.erase(at);
+  }
+  const auto at = std::find_if(answers_.begin(), answers_.end(), is_it);
+  Answerer* const maker = at == answers_.end() ? nullptr : std::exchange(at->maker, nullptr);
+  if (maker != nullptr) maker->OnGivenUp();
 }
 
 void HttpConnection::TellAnswers() {
   for (const int32_t stream : codec_->TakeGivenUp()) GiveUp(stream);
   std::erase_if(answers_, [this](const Answer& answer) {
-    return answer.parts == nullptr && codec_->unsent(answer.stream) == 0;
+    return answer.maker == nullptr && codec_->unsent(answer.stream) == 0;
   });
   if (taken_ == std::exchange(told_, taken_)) return;
   // OnRoom() may close the connection, or detach.
-  for (const int32_t stream : Streamed()) {
-    if (StreamedAnswer* const parts = AnswerOf(stream).parts) parts->OnRoom();
+  for (const int32_t stream : InTheMaking()) {
+    if (Answerer* const maker = AnswerOf(stream).maker) maker->OnRoom();
   }
 }
 
@@ -313,7 +320,7 @@ void HttpConnection::Close() {
   poller_->Remove(fd_.get());
   fd_.Reset();
   Account();
-  for (const int32_t stream : Streamed()) GiveUp(stream);
+  for (const int32_t stream : InTheMaking()) GiveUp(stream);
   owner_->OnClosed(*this);
 }
 

@@ -21,16 +21,16 @@
 
 namespace curtail::gateway::internal {
 
-// An answer that comes in parts hears of its reader.
-class StreamedAnswer {
+// The maker of an answer that is to come, or comes in parts, hears of its reader.
+class Answerer {
  public:
   // Bytes of the connection have left.
-  virtual void OnRoom() = 0;
-  // The reader has gone. The connection refers to the answer no more.
+  virtual void OnRoom() {}
+  // The reader has gone. The connection refers to the answerer no more.
   virtual void OnGivenUp() = 0;
 
  protected:
-  ~StreamedAnswer() = default;
+  ~Answerer() = default;
 };
 
 class HttpConnection final : public PollHandler, public std::enable_shared_from_this<HttpConnection> {
@@ -67,9 +67,9 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   // As those of the codec.
   void AddBody(int32_t stream, std::string_view bytes, bool last);
   void Abort(int32_t stream);
-  // Until Detach() `answer` hears of the reader of that stream. REQUIRES: not closed
-  void Attach(int32_t stream, StreamedAnswer* answer) { AnswerOf(stream).parts = answer; }
-  void Detach(int32_t stream) { AnswerOf(stream).parts = nullptr; }
+  // Until Detach() `answerer` hears of the reader of that stream. REQUIRES: not closed
+  void Attach(int32_t stream, Answerer* answerer) { AnswerOf(stream).maker = answerer; }
+  void Detach(int32_t stream) { AnswerOf(stream).maker = nullptr; }
   // Bytes that have to leave before all of the stream's body has.
   size_t unsent(int32_t stream) const { return codec_->unsent(stream) + leaving(); }
   // Does `work` for this connection, which is closed after an exception.
@@ -103,13 +103,13 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   // One that is to come, or has not left in full.
   struct Answer {
     int32_t stream = 0;
-    StreamedAnswer* parts = nullptr;  // it comes in parts
-    uint64_t added = 0;               // bytes of its body
+    Answerer* maker = nullptr;  // more of it comes
+    uint64_t added = 0;         // bytes of its body
     Pace pace;
   };
   Answer& AnswerOf(int32_t stream);
-  // Answers that come in parts.
-  std::vector<int32_t> Streamed() const;
+  // The streams of answers of which more comes.
+  std::vector<int32_t> InTheMaking() const;
   bool handshaking() const { return tls_ != nullptr && !tls_->standing(); }
   // Bytes that have left the codec.
   size_t leaving() const { return plain_.size() + out_.size() - sent_; }
@@ -133,7 +133,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   void Note();
   // Tells the owner what the connection holds.
   void Account();
-  // Tells answers that come in parts what their readers have done, and forgets those that have left.
+  // Tells answerers what their readers have done, and forgets answers that have left.
   void TellAnswers();
   // Tells one that its reader has gone.
   void GiveUp(int32_t stream);

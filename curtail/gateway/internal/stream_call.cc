@@ -82,7 +82,7 @@ void StreamCall::End(absl::Status why) {
 
 void StreamCall::BreakOff(absl::Status why) {
   const auto connection = asker_.connection.lock();
-  OnGivenUp();
+  GiveUp();
   if (connection != nullptr) {
     connection->Detach(asker_.stream);
     connection->Abort(asker_.stream);
@@ -92,6 +92,11 @@ void StreamCall::BreakOff(absl::Status why) {
 }
 
 void StreamCall::OnGivenUp() {
+  if (!end_) owner_->OnCancelled();
+  GiveUp();
+}
+
+void StreamCall::GiveUp() {
   given_up_ = true;
   End(absl::CancelledError("the client has gone"));
 }

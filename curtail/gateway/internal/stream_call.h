@@ -54,7 +54,7 @@ class RequestSource {
 
 // A StreamCall is one request. Its messages wait here in the target's form, and become parts of the
 // answer as its reader takes them. Thread-compatible.
-class StreamCall final : public TargetStream, private StreamedAnswer {
+class StreamCall final : public TargetStream, private Answerer {
  public:
   // The gateway.
   class Owner {
@@ -72,6 +72,8 @@ class StreamCall final : public TargetStream, private StreamedAnswer {
     // The answer, begun with 200, has ended with `status`.
     virtual void OnStreamEnd(const absl::Status& status) = 0;
     virtual void OnCutShort() = 0;
+    // A call is cancelled, as its client has left.
+    virtual void OnCancelled() = 0;
 
    protected:
     ~Owner() = default;
@@ -108,9 +110,11 @@ class StreamCall final : public TargetStream, private StreamedAnswer {
   void OnReplyHead() override { head_come_ = true; }
   void OnReply(std::string&& message) override;
   void OnEnd(const absl::Status& status, ReplyMetadata&& metadata) override;
-  // StreamedAnswer.
+  // Answerer.
   void OnRoom() override { Pump(); }
   void OnGivenUp() override;
+  // Nobody reads the answer any more.
+  void GiveUp();
 
   Owner* const owner_;
   const Asker asker_;

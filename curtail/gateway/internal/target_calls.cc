@@ -45,18 +45,21 @@ absl::Status TargetCalls::BeginCall(Incoming& in, const Transcoder::Match& match
   free_calls_.pop_back();
   call->all = this;
   call->asker.emplace(in.asker);
+  if (const auto connection = in.asker.connection.lock()) connection->Attach(in.asker.stream, call);
   call->under_way = static_cast<ptrdiff_t>(message->size() + metadata.bytes());
   AddUnderWay(call->under_way);
   const bool started = Contain("gateway", [&] {
-    channel_.Start(match.route->method.path, DeadlineOf(in.request, options_.timeout), metadata, *message,
-                   call);
+    call->id = channel_.Start(match.route->method.path, DeadlineOf(in.request, options_.timeout), metadata,
+                              *message, call);
   });
   if (!started) OnDone(call, absl::InternalError("the call could not be started"), {});
   return absl::OkStatus();
 }
 
 void TargetCalls::OnDone(Call* call, const absl::Status& status, const std::string& reply) {
-  if (const auto connection = call->asker->connection.lock()) {
+  const auto connection = call->asker ? call->asker->connection.lock() : nullptr;
+  if (connection != nullptr) {
+    connection->Detach(call->asker->stream);
     connection->Within(
         [&] { owner_.Answer(*call->asker, call->asker->form.Whole(status, reply, call->metadata)); });
   }
@@ -64,6 +67,12 @@ void TargetCalls::OnDone(Call* call, const absl::Status& status, const std::stri
   call->asker.reset();
   call->metadata.Clear();
   free_calls_.push_back(call);
+}
+
+void TargetCalls::OnGivenUp(Call* call) {
+  call->asker.reset();
+  owner_.OnCancelled();
+  channel_.Cancel(call->id);
 }
 
 absl::Status TargetCalls::BeginStream(Incoming& in, Transcoder::Match match, std::string_view query,

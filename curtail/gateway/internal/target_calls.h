@@ -28,9 +28,8 @@ struct Incoming {
   Asker asker;
 };
 
-// A unary call is in flight until its completion has run; its connection may close before, and its
-// answer is dropped then. A StreamCall is cancelled with its connection, and lives until all of its
-// answer has left. Thread-compatible: the gateway's thread owns it.
+// A call whose client leaves, or gives its request up, is cancelled. A unary call is in flight until its completion has
+// run, a StreamCall until all of its answer has left. Thread-compatible: the gateway's thread owns it.
 class TargetCalls {
  public:
   // The gateway.
@@ -68,13 +67,15 @@ class TargetCalls {
   void LookAtStreams();
 
  private:
-  struct Call final : Completion {
+  struct Call final : Completion, Answerer {
     void OnMetadata(ReplyMetadata&& m) override { metadata = std::move(m); }
     void OnRetry() override { all->owner_.OnRetry(); }
     void Done(absl::Status&& status, std::string&& reply) override { all->OnDone(this, status, reply); }
+    void OnGivenUp() override { all->OnGivenUp(this); }
 
     TargetCalls* all = nullptr;
-    std::optional<Asker> asker;
+    std::optional<Asker> asker;  // nobody, once the client has left
+    Channel::CallId id = nullptr;
     ReplyMetadata metadata;
     ptrdiff_t under_way = 0;  // bytes of the request
   };
@@ -87,6 +88,7 @@ class TargetCalls {
   // Errors: UNAVAILABLE if a request of `bytes` finds no room.
   absl::Status Admit(size_t bytes);
   void OnDone(Call* call, const absl::Status& status, const std::string& reply);
+  void OnGivenUp(Call* call);
 
   const GatewayOptions& options_;
   const Transcoder& transcoder_;

@@ -132,8 +132,8 @@ class Peer {
 // A gateway, which starts with its first use, in front of a server of LibraryService.
 class GatewayTest : public testing::Test {
  protected:
-  GatewayTest() {
-    ServerOptions options;
+  GatewayTest() { Serve({}); }
+  void Serve(ServerOptions options) {
     options.listen = {"127.0.0.1:0"};
     std::vector<std::unique_ptr<Service>> services;
     auto library = std::make_unique<LibraryService>();

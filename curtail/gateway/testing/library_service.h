@@ -36,8 +36,10 @@ class LibraryService final : public library::Library::Service {
   }
   absl::Status Checkout(Context& ctx, const library::Book& request, library::Book* reply) override {
     if (request.title() == "slow") {
+      slow_.fetch_add(1, std::memory_order_relaxed);
       while (!ctx.cancelled() && !ctx.deadline().Expired() && !released_.load(std::memory_order_relaxed))
         std::this_thread::yield();
+      if (ctx.cancelled()) cancelled_.fetch_add(1, std::memory_order_relaxed);
     }
     *reply = request;
     return absl::OkStatus();
@@ -104,12 +106,15 @@ class LibraryService final : public library::Library::Service {
   // Of all Watch() calls: books that were written, and calls that have ended.
   int sent() const { return sent_.load(std::memory_order_relaxed); }
   int ended() const { return ended_.load(std::memory_order_relaxed); }
+  // Slow calls of Checkout(), and those that were cancelled.
+  int slow() const { return slow_.load(std::memory_order_relaxed); }
+  int cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
   // Ends slow calls of Checkout().
   void Release() { released_.store(true, std::memory_order_relaxed); }
 
  private:
   // Atomic: counters, relaxed.
-  std::atomic<int> sent_{0}, ended_{0};
+  std::atomic<int> sent_{0}, ended_{0}, slow_{0}, cancelled_{0};
   std::atomic<bool> released_{false};  // a flag only
 };
 

@@ -29,6 +29,7 @@ class StartedCall final : public Attempt, public Timer {
   Channel* channel = nullptr;
   Completion* done = nullptr;
   bool timed_out = false;
+  bool given_up = false;  // by its caller, which timed_out follows
   Attempts attempts;
   // Of a call whose method has a config: what it is made again with.
   std::string kept_message;
@@ -43,6 +44,8 @@ class StartedCall final : public Attempt, public Timer {
   static void Touch(Client& client, const std::shared_ptr<ClientConnection>& connection);
 
   void Finished() override;
+  // The status of one that timed out, or was given up. `before` says how it stood.
+  absl::Status Late(std::string_view before = {}) const;
 
  private:
   void CancelHandled() override;
@@ -71,6 +74,7 @@ struct Client::Impl {
   std::vector<internal::StartedCall*> refused_before;
   std::vector<std::shared_ptr<internal::ClientConnection>> dirty_before;
   TimerHeap timers;
+  bool gave_up = false;  // calls, of which the next Poll() sees the timers
   TimerHeap waits;       // StartedCall::Wait
   std::string reply;     // the memory for the next reply that is not taken
   size_t completed = 0;  // that no Poll() has told; the start of a call may read replies to others
@@ -90,6 +94,7 @@ struct Client::Impl {
   void SendRefusedAgain();
   void EndWaits();
   void Finish(internal::StartedCall* call);
+  void Cancel(internal::StartedCall* call);
   void ExpireTimers();
   // Gives up attempts to connect whose time is over; returns when the next is.
   Deadline GiveUpConnecting();

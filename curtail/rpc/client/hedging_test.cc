@@ -152,6 +152,7 @@ class HedgingTest : public testing::TestWithParam<Way> {
 
   struct Started final : Completion {
     void OnMetadata(ReplyMetadata&& m) override { metadata = std::move(m); }
+    void OnRetry() override { ++retries; }
     void Done(absl::Status&& s, std::string&& bytes) override {
       StringValue value;
       EXPECT_TRUE(value.ParseFromString(bytes));
@@ -163,6 +164,7 @@ class HedgingTest : public testing::TestWithParam<Way> {
     absl::Status status;
     std::string answer;
     ReplyMetadata metadata;
+    int retries = 0;
   };
   // `n` calls that are in flight together, once they have ended.
   std::vector<Started> Start(size_t n, Nanos timeout = kMaxTestWait) {
@@ -175,6 +177,20 @@ class HedgingTest : public testing::TestWithParam<Way> {
     for (const Deadline end = Deadline::In(kMaxTestWait); open() && !end.Expired();) client_.Poll(end);
     EXPECT_FALSE(open());
     return calls;
+  }
+
+  // Cancels a call that has come so far.
+  template <class Condition>
+  void CancelOnce(Condition there) {
+    Started call;
+    const Channel::CallId id =
+        channel_->Start(kSlow.path, Deadline::In(kMaxTestWait), {}, Text("x").SerializeAsString(), &call);
+    const Deadline end = Deadline::In(kMaxTestWait / 2);
+    while (!there(call) && !end.Expired()) client_.Poll(Deadline::In(milliseconds(1)));
+    channel_->Cancel(id);
+    channel_->Cancel(id);
+    while (!call.done && !end.Expired()) client_.Poll(end);
+    EXPECT_EQ(call.status.code(), absl::StatusCode::kCancelled) << call.status;
   }
 
   Client client_;
@@ -228,6 +244,31 @@ TEST_P(HedgingTest, TheDeadlineAndTheMethodsTimeoutEndAllAttempts) {
               "hedgingPolicy":{"maxAttempts":3}}]})");
   EXPECT_EQ(Do().code(), absl::StatusCode::kDeadlineExceeded);
   servers_.ExpectThatSlowOnesAreCancelled();
+}
+
+using EventDrivenTest = HedgingTest;
+INSTANTIATE_TEST_SUITE_P(Ways, EventDrivenTest, testing::Values(Way::kStart),
+                         [](const auto&) { return std::string("Start"); });
+
+// With three attempts open, with one, and before any has left.
+TEST_P(EventDrivenTest, ACancelledCallEndsAtOnce) {
+  servers_.SetSlow({0, 1, 2});
+  for (const auto& [config, attempts] : std::vector<std::pair<std::string, size_t>>{
+           {Hedges("0s"), 3}, {Hedges(kNever), 1}, {"", 1}, {"", 0}}) {
+    Connect(config);
+    const size_t seen = servers_.Seen().size() + attempts;
+    CancelOnce([&](const Started&) { return servers_.Seen().size() >= seen; });
+    servers_.ExpectThatSlowOnesAreCancelled();
+  }
+}
+
+TEST_P(EventDrivenTest, ACancelledCallIsNotMadeAgain) {
+  servers_.SetAll(absl::StatusCode::kAborted);
+  Connect(
+      R"({"methodConfig":[{"name":[{"service":"test.Hedged","method":"Do"}],"retryPolicy":{"maxAttempts":3,
+          "initialBackoff":"8s","maxBackoff":"8s","backoffMultiplier":1,"retryableStatusCodes":["ABORTED"]}}]})");
+  CancelOnce([](const Started& call) { return call.retries > 0; });
+  EXPECT_THAT(servers_.Seen(), SizeIs(1));
 }
 
 TEST_P(HedgingTest, OtherMethodsAreNotHedged) {
