@@ -1,261 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN. A Session is HTTP/2 reduced to what gRPC uses of it. Bytes of the peer are cut into frames and handled one by
-// one; what the owner sends becomes frames at once, in `out_`, where Pull() takes them. Only messages may have to
-// wait: for a window, or because they are long; those stand in their Stream's SendQueue until Pull().
+// DESIGN. A Session is gRPC on an HTTP/2 connection, whose own DESIGN is at the top of internal/http2.cc.
 //
-//   session.cc            a session's life: preface, errors, shutdown, the streams' memory
-//   session_receive.cc    frames
-//   session_headers.cc    header blocks: requests, replies, trailers
-//   session_send.cc       the owner's calls
-//   stream.*              the state of a call; the table that finds it by id
-//   frame.h, hpack.*      the formats
+//   session.cc           the interface
+//   session_receive.cc   header fields and DATA, as requests, replies and messages
+//   session_send.cc      the owner's calls
 //
-//   R1  Receive() and Pull() never nest, and events run inside them (and inside Cancel() and Abort(), for the call in
-//       question). An event may send, cancel and abort, whatever stream it likes.
-//   R2  So a stream may be closed while an event of it runs. Close() takes it out of the table, after which no frame
-//       finds it; its memory is given back by Reap(), which runs between frames and between events only. Code that
-//       has called an event looks at s->closed before it goes on with s, and at broken_ before the next frame.
-//   R3  Finish() is the only caller of OnCallEnd, once for each stream the owner knows.
-//   R4  Frames enter out_ in the order in which they are encoded, because HPACK requires it; so nothing encoded is
-//       ever taken back. A short message goes straight from the caller's string into out_: one copy.
-//   R5  A reply is over for the peer with its last frame; the owner hears so (OnCallEnd) from the Pull() that takes
-//       this frame. Until then its stream stands in leaving_, closed, and counts for max_concurrent_streams: a peer
-//       that does not read cannot make replies pile up.
-//   R6  What the peer can make us write without asking for a reply (acknowledgements, resets, window updates) is
-//       counted between two Pulls; too much is ENHANCE_YOUR_CALM. So are header blocks without end, and whatever has
-//       an Allowance: resets of either end, malformed requests, SETTINGS, frames that carry nothing. A partial message
-//       is held to max_partial_bytes. A clock is read only when an allowance is used up.
-//   R7  What a frame costs is linear in its bytes, however many streams there are: SETTINGS change all windows at once
-//       (StreamState::send_credit), and then look only at streams whose messages wait for a window.
-//   R8  Long messages are not copied. Gather() hands out their bytes where they lie; the message stays in its stream or,
-//       once that needs it no more, with the Lender, until the owner has written them. Of DATA that has not come whole
-//       only the header is kept: its bytes go into the message at once, or come there by Room(). Frames of other kinds,
-//       and padded ones, are held until they are whole. Limits and windows count bytes as they come.
+// A message is held until it is whole; all of them together to max_partial_bytes. Of a long one the bytes go into the
+// message as they come, or come there by Room(). Compressed messages are inflated as they have come whole, and compressed
+// as they are sent, in the owner's thread. Memory for either is held for one message at a time.
 //
-// A server holds its output back until the client's preface has arrived, so that a peer that speaks HTTP/1 reads an
-// answer in its own language.
-//
-// Compressed messages are inflated as they have come whole, and compressed as they are sent, in the owner's thread.
-// Memory for either is held for one message at a time.
-//
-// Not offered: server push, priorities, CONNECT, HTTP/1 upgrade. A header block that is longer
-// than it may be, yet whole, ends its call only, because the table of HPACK has kept step.
+// Requests that are not gRPC's get an HTTP status. Not offered: CONNECT.
 
 #include "curtail/wire/session.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "curtail/base/strings.h"
 #include "curtail/wire/internal/session_impl.h"
 
 namespace curtail::wire {
 
 using internal::ErrorCode;
-using internal::FrameHeader;
-using internal::FrameType;
-using internal::kFrameHeaderBytes;
-using internal::kMaxFrameBytes;
-using internal::kMaxWindow;
-using internal::kPreface;
-
-namespace {
-
-// The memory that a stream takes beside its header fields and messages, the owner's share included; roughly.
-constexpr size_t kStreamMemory = 2u << 10;
-// An idle session keeps no larger buffers than this.
-constexpr size_t kKeptBuffer = 16u << 10;
-// Streams that a client opens before it knows the server's limit.
-constexpr uint32_t kFirstStreams = 100;
-constexpr std::string_view kPlainAnswer =
-    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 48\r\nConnection: close\r\n\r\n"
-    "This port speaks gRPC over HTTP/2, not HTTP/1.\r\n";
-
-// True if this looks like the start of an HTTP/1 request: a method in capitals, then, if it is long enough, a space and
-// what is no word in capitals.
-bool LooksLikeHttp1(std::string_view bytes) {
-  const auto end =
-      std::find_if_not(bytes.begin(), bytes.end(), [](char c) { return absl::ascii_isupper(c); });
-  if (end == bytes.begin() || end == bytes.end()) return end != bytes.begin();
-  return *end == ' ' && (end + 1 == bytes.end() || !absl::ascii_isupper(end[1]));
-}
-
-void Trim(std::string* buffer) {
-  if (buffer->capacity() > kKeptBuffer) std::string().swap(*buffer);
-}
-
-}  // namespace
 
 Session::Impl::Impl(Role role, const SessionOptions& options, Events* events)
-    : role_(role),
-      options_(options),
+    : Http2(role, options, events),
       events_(events),
-      peer_max_streams_(kFirstStreams),
       held_limit_(options.max_partial_bytes),
-      held_alone_limit_(options.max_message_bytes) {
-  if (is_client()) out_.append(kPreface);
-  SendSettings();
-}
+      held_alone_limit_(options.max_message_bytes) {}
 
-Session::Impl::~Impl() {
-  while (Stream* s = streams_.Any()) Close(s);
-  while (!leaving_.empty()) {
-    Stream* s = leaving_.Pop();
-    s->bucket_next = closed_;
-    closed_ = s;
-  }
-  Reap();
-}
-
-// ----- streams --------------------------------------------------------------------------------------------
-
-internal::Stream* Session::Impl::NewStream(StreamId id) {
-  Stream* s = pool_.New();
-  s->id = id;
-  streams_.Insert(s);
-  return s;
-}
-
-void Session::Impl::Close(Stream* s) {
-  s->closed = true;
-  if (s->in_queue != nullptr) s->in_queue->Remove(s);
-  streams_.Erase(s);
-  s->bucket_next = closed_;
-  closed_ = s;
-}
-
-void Session::Impl::Reap() {
-  while (closed_ != nullptr) {
-    Stream* s = closed_;
-    closed_ = s->bucket_next;
-    pool_.Free(s);
-  }
-}
-
-void Session::Impl::Finish(Stream* s, absl::Status&& status, Metadata&& trailing) {
-  if (s->done) return;
-  s->done = true;
-  held_bytes_ -= s->reader.held_bytes();
-  head_bytes_ -= s->head_bytes;
-  s->reader.Reset();
-  queued_bytes_ -= DropQueue(s);
-  if (!s->known) return;
-  --open_streams_;
-  events_->OnCallEnd(s->id, s->tag, std::move(status), std::move(trailing));
-}
-
-void Session::Impl::FinishUnprocessed(Stream* s, absl::Status&& status) {
-  events_->OnCallUnprocessed(s->id, s->tag, s->unary ? s->queue.TakeBack(lender_) : std::string());
-  Finish(s, std::move(status));
-}
-
-// ----- the connection -------------------------------------------------------------------------------------
-
-const absl::Status& Session::Impl::Broken(absl::Status why) {
-  if (broken_.ok()) broken_ = std::move(why);
-  return broken_;
-}
-
-void Session::Impl::ConnectionError(ErrorCode code, std::string_view what) {
-  if (!broken_.ok()) return;
-  AppendGoaway(is_client() ? 0 : last_opened_, code, what);
-  Broken(absl::UnavailableError(Join("connection error: ", internal::ErrorName(code), ": ", what)));
-}
-
-absl::Status Session::Impl::TakePreface(std::string_view* bytes) {
-  const std::string_view expected = kPreface.substr(preface_have_, bytes->size());
-  if (bytes->substr(0, expected.size()) == expected) {
-    preface_have_ += expected.size();
-    bytes->remove_prefix(expected.size());
-    return absl::OkStatus();
-  }
-  const std::string start = std::string(kPreface, 0, preface_have_).append(bytes->substr(0, 16));
-  silent_ = true;
-  if (!LooksLikeHttp1(start)) return Broken(absl::InvalidArgumentError("the peer does not speak HTTP/2"));
-  plain_answer_ = kPlainAnswer;
-  return Broken(absl::InvalidArgumentError("the peer speaks HTTP/1; this is a gRPC port"));
-}
-
-absl::Status Session::Impl::Receive(std::string_view bytes) {
-  if (!broken_.ok()) return broken_;
-  if (!is_client() && preface_have_ < kPreface.size()) {
-    if (absl::Status status = TakePreface(&bytes); !status.ok()) return status;
-  }
-  if (data_left_ > 0) TakeData(&bytes);
-  // The rest of a frame that began earlier: its header first, which says how long it is.
-  for (size_t need = kFrameHeaderBytes; !partial_.empty() && broken_.ok();) {
-    if (partial_.size() >= kFrameHeaderBytes) {
-      const FrameHeader header = FrameHeader::Parse(partial_.data());
-      need = kFrameHeaderBytes + header.length;
-      if (partial_.size() == need) {
-        OnFrame(header, std::string_view(partial_).substr(kFrameHeaderBytes));
-        Reap();
-        partial_.clear();
-        Trim(&partial_);
-        break;
-      }
-      if (TooLong(header)) {
-        ConnectionError(ErrorCode::kFrameSizeError, "a frame is longer than allowed");
-        break;
-      }
-      if (partial_.size() == kFrameHeaderBytes && BeginData(header)) {
-        partial_.clear();
-        TakeData(&bytes);
-        break;
-      }
-    }
-    const size_t take = std::min(bytes.size(), need - partial_.size());
-    if (take == 0) return absl::OkStatus();
-    partial_.append(bytes.substr(0, take));
-    bytes.remove_prefix(take);
-  }
-  while (broken_.ok() && bytes.size() >= kFrameHeaderBytes) {
-    const FrameHeader header = FrameHeader::Parse(bytes.data());
-    if (header.length > kMaxFrameBytes && TooLong(header)) {
-      ConnectionError(ErrorCode::kFrameSizeError, "a frame is longer than allowed");
-      break;
-    }
-    if (bytes.size() < kFrameHeaderBytes + header.length) {
-      if (!BeginData(header)) break;
-      bytes.remove_prefix(kFrameHeaderBytes);
-      TakeData(&bytes);
-      return broken_;
-    }
-    OnFrame(header, bytes.substr(kFrameHeaderBytes, header.length));
-    Reap();
-    bytes.remove_prefix(kFrameHeaderBytes + header.length);
-  }
-  if (broken_.ok()) partial_.append(bytes);
-  return broken_;
-}
-
-// Only requests and replies have reasons to be long.
-bool Session::Impl::TooLong(const FrameHeader& header) {
-  took_long_ |= header.length > kMaxFrameBytes && header.type == FrameType::kData;
-  const bool may_be_long = header.type == FrameType::kData || header.type == FrameType::kHeaders ||
-                           header.type == FrameType::kContinuation;
-  return header.length > (may_be_long ? internal::kMaxLongFrameBytes : kMaxFrameBytes);
-}
-
-// Padded DATA waits for its padding; DATA that comes at a wrong time, for OnFrame() to say so.
-bool Session::Impl::BeginData(const FrameHeader& header) {
-  if (header.type != FrameType::kData || header.Has(internal::kPadded) || !got_settings_ || open_block_) {
-    return false;
-  }
-  data_ = header;
-  data_left_ = header.length;
-  return true;
-}
-
-void Session::Impl::TakeData(std::string_view* bytes) {
-  const auto n = static_cast<uint32_t>(std::min<size_t>(bytes->size(), data_left_));
-  if (n == 0) return;
-  data_left_ -= n;
-  OnDataPart(bytes->substr(0, n), n);
-  Reap();
-  bytes->remove_prefix(n);
+std::string_view Session::Impl::plain_answer() const {
+  return "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 48\r\n"
+         "Connection: close\r\n\r\nThis port speaks gRPC over HTTP/2, not HTTP/1.\r\n";
 }
 
 std::span<char> Session::Impl::Room(size_t least) {
@@ -277,83 +52,6 @@ absl::Status Session::Impl::ReceivedInRoom(size_t bytes) {
   return broken_;
 }
 
-// A buffer that grows by doubling copies a long message once more: so each stream makes room for all that it sends now.
-void Session::Impl::AppendQueued(size_t limit) {
-  while (!sendable_.empty() && send_window_ > 0 && ready() < limit) {
-    Stream* const s = sendable_.front();
-    if (lender_.pieces == nullptr) {
-      const int64_t window = std::max<int64_t>(std::min(Window(s), send_window_), 0);
-      const size_t bytes =
-          std::min({s->queue.size(), static_cast<size_t>(window), limit - out_.size() + kMaxFrameBytes});
-      out_.reserve(out_.size() + bytes + (bytes / kMaxFrameBytes + 1) * kFrameHeaderBytes);
-    }
-    AppendQueuedData(s, limit - ready());
-  }
-}
-
-bool Session::Impl::Pull(std::string* out, size_t limit) {
-  if (silent_) {
-    out->append(std::exchange(plain_answer_, {}));
-    return false;
-  }
-  if (!is_client() && preface_have_ < kPreface.size()) return false;
-  if (broken_.ok()) OpenWaiting();
-  if (!sendable_.empty()) AppendQueued(limit - std::min(limit, out->size()));
-  if (out->empty()) {
-    out->swap(out_);
-  } else {
-    out->append(out_);
-  }
-  out_.clear();
-  pulled_ = true;
-  Trim(&out_);
-  Trim(&compressed_);
-  ready_bytes_ = 0;
-  reactions_ = 0;
-  while (!leaving_.empty()) {
-    Stream* s = leaving_.Pop();
-    s->bucket_next = closed_;
-    closed_ = s;
-    Finish(s, absl::OkStatus());
-  }
-  Reap();
-  return !out_.empty() || (!sendable_.empty() && send_window_ > 0);
-}
-
-bool Session::Impl::Gather(Output* out, size_t limit) {
-  lender_.pieces = &out->pieces;
-  const bool more = Pull(&out->bytes, limit);
-  lender_.pieces = nullptr;
-  out->size = out->bytes.size() + std::exchange(lender_.lent_bytes, 0);
-  return more;
-}
-
-void Session::Impl::Abort(const absl::Status& why) {
-  if (broken_.ok()) {
-    if (!last_accepted_) AppendGoaway(is_client() ? 0 : last_opened_, ErrorCode::kNoError, {});
-    Broken(why.ok() ? absl::UnavailableError("connection closed") : why);
-  }
-  const absl::Status status = why.ok() ? broken_ : why;
-  // The owner's events may cancel others meanwhile, but start none.
-  for (StreamId id : streams_.Ids()) {
-    Stream* s = streams_.Find(id);
-    if (s == nullptr) continue;
-    Close(s);
-    if (s->waiting || (is_client() && !pulled_)) {
-      FinishUnprocessed(s, absl::Status(status));
-    } else {
-      Finish(s, absl::Status(status));
-    }
-  }
-  while (!leaving_.empty()) {
-    Stream* s = leaving_.Pop();
-    s->bucket_next = closed_;
-    closed_ = s;
-    Finish(s, absl::Status(status));
-  }
-  ready_bytes_ = 0;
-}
-
 std::vector<Session::OpenCall> Session::Impl::OpenCalls() const {
   std::vector<OpenCall> calls;
   calls.reserve(streams_.size());
@@ -361,49 +59,6 @@ std::vector<Session::OpenCall> Session::Impl::OpenCalls() const {
     if (s->known && !s->done) calls.push_back({s->id, s->tag, !s->got_end || !s->queue.empty()});
   });
   return calls;
-}
-
-size_t Session::Impl::memory_bytes() const {
-  return (streams_.size() + leaving_.size()) * kStreamMemory + head_bytes_ + held_bytes_ + queued_bytes_ +
-         out_.size() + partial_.size() + block_.size() + lender_.kept_bytes;
-}
-
-bool Session::Impl::input_unfinished() const {
-  if (open_block_) return true;
-  if (data_left_ > 0) return open_streams_ == 0;
-  if (partial_.empty()) return false;
-  if (partial_.size() < kFrameHeaderBytes) return open_streams_ == 0;
-  return open_streams_ == 0 || FrameHeader::Parse(partial_.data()).type != FrameType::kData;
-}
-
-void Session::Impl::AppendGoaway(StreamId last, ErrorCode code, std::string_view what) {
-  char bytes[kFrameHeaderBytes + 8];
-  FrameHeader{static_cast<uint32_t>(8 + what.size()), FrameType::kGoaway, 0, 0}.Write(bytes);
-  internal::Put32(bytes + kFrameHeaderBytes, static_cast<uint32_t>(last));
-  internal::Put32(bytes + kFrameHeaderBytes + 4, static_cast<uint32_t>(code));
-  out_.append(bytes, sizeof bytes);
-  out_.append(what);
-}
-
-void Session::Impl::SendGoaway() {
-  if (last_accepted_ || !broken_.ok()) return;
-  last_accepted_ = is_client() ? 0 : last_opened_;
-  AppendGoaway(*last_accepted_, ErrorCode::kNoError, {});
-}
-
-void Session::Impl::SendShutdownNotice() {
-  if (is_client() || last_accepted_ || !broken_.ok()) return;
-  AppendGoaway(static_cast<StreamId>(kMaxWindow), ErrorCode::kNoError, {});
-}
-
-bool Session::Impl::Finished() const {
-  if (silent_) return plain_answer_.empty();
-  // A client that has not even begun will hear no goodbye: a server holds everything back until its preface.
-  if (!is_client() && last_accepted_ && preface_have_ < kPreface.size()) return true;
-  if (!out_.empty()) return false;
-  if (!broken_.ok()) return true;
-  // A client that says goodbye may still ask (PING) until it closes.
-  return (last_accepted_ || (is_client() && got_goaway_)) && streams_.size() == 0 && leaving_.empty();
 }
 
 // ----- the interface --------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
 //
 // Use it below a socket loop: feed received bytes to Receive(), call the send methods, then write
 // the output of Pull(). It does no I/O, has no threads and reads no clock; a fuzzer can drive it.
-// Not for HTTP in general.
+// HTTP in general has http_codec.h.
 //
 // Thread safety: none; one thread at a time owns a Session.
 // Reentrancy: an event handler may call any send method, but neither Receive() nor Pull().
@@ -29,13 +29,11 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/wire/encoding.h"
-#include "curtail/wire/limit.h"
 #include "curtail/wire/metadata.h"
+#include "curtail/wire/stream_events.h"
 #include "curtail/wire/trace_parent.h"
 
 namespace curtail::wire {
-
-using StreamId = int32_t;
 
 // How a call begins, on either side.
 struct RequestHead {
@@ -54,10 +52,8 @@ struct RequestHead {
 // An Events receives the peer's actions. `tag` is the owner's own pointer for the stream: for a
 // client the argument of StartCall(), for a server the result of OnRequest(). Every stream ends
 // with exactly one OnCallEnd.
-class Events {
+class Events : public StreamEvents {
  public:
-  virtual ~Events() = default;
-
   // Server: a call begins. The returned tag comes with the stream's later events. It may be null.
   // It is null in an OnCallEnd that this very event causes by Cancel() or Abort(). The head is the
   // session's scratch: swap its strings instead of moving them, so that the session reuses their
@@ -70,27 +66,6 @@ class Events {
   virtual void OnMessage(StreamId, void* tag, std::string&& message) = 0;
   // Server: the client will send no more messages on this stream.
   virtual void OnRequestEnd(StreamId, void* /*tag*/) {}
-  // The bytes that SendMessage() queued on this stream have fallen to kWritableBytes or less, from
-  // more. Not for the last bytes of a stream that is ending.
-  virtual void OnWritable(StreamId, void* /*tag*/) {}
-  // Client: the peer has certainly not processed this call, which ends next: it refused the stream,
-  // said goodbye before, or never got it. The call may be made again. `message` is that of a unary
-  // call if the session has moved from it, and empty if it was copied.
-  virtual void OnCallUnprocessed(StreamId, void* /*tag*/, std::string&& /*message*/) {}
-  // The stream is over and its id is dead. Client: `status` is the call's result with its details
-  // as payloads, 64 at most, and `trailing` its trailing metadata. Server: OK if the whole reply
-  // was sent, otherwise the reason (CANCELLED when the client reset the stream).
-  virtual void OnCallEnd(StreamId, void* tag, absl::Status&& status, Metadata&& trailing) = 0;
-  // The peer will take no new streams on this connection. Client: streams above `last` end with
-  // UNAVAILABLE. `why` is the error code's name and the peer's text, empty when there is no error.
-  virtual void OnGoaway(StreamId /*last*/, std::string_view /*why*/) {}
-  // The answer to SendPing(), with its payload.
-  virtual void OnPong(uint64_t /*payload*/) {}
-  // The peer has reached a limit. Its call or its connection ends, or has ended.
-  virtual void OnLimit(Limit) {}
-  // The present time. The session asks when the peer has used up an allowance, such as 20,000
-  // resets, to limit the rate.
-  virtual TimePoint now() = 0;
 };
 
 struct SessionOptions {
@@ -115,9 +90,6 @@ struct SessionOptions {
   // Client: the connection is encrypted, so calls say https. The session itself does not encrypt.
   bool secure = false;
 };
-
-// A stream with more bytes queued than this tells its owner when it has fewer (Events::OnWritable).
-inline constexpr size_t kWritableBytes = 64u << 10;
 
 enum class Role { kClient, kServer };
 

@@ -25,4 +25,11 @@ std::string_view ErrorName(ErrorCode code) {
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }
 
+void AppendNumberFrame(FrameType type, int32_t stream, uint32_t number, std::string* out) {
+  char bytes[kFrameHeaderBytes + 4];
+  FrameHeader{4, type, 0, stream}.Write(bytes);
+  Put32(bytes + kFrameHeaderBytes, number);
+  out->append(bytes, sizeof bytes);
+}
+
 }  // namespace curtail::wire::internal

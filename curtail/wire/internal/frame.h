@@ -114,11 +114,6 @@ inline void AppendFrameHeader(const FrameHeader& header, std::string* out) {
 }
 
 // A frame whose payload is one number: RST_STREAM, WINDOW_UPDATE.
-inline void AppendNumberFrame(FrameType type, int32_t stream, uint32_t number, std::string* out) {
-  char bytes[kFrameHeaderBytes + 4];
-  FrameHeader{4, type, 0, stream}.Write(bytes);
-  Put32(bytes + kFrameHeaderBytes, number);
-  out->append(bytes, sizeof bytes);
-}
+void AppendNumberFrame(FrameType type, int32_t stream, uint32_t number, std::string* out);
 
 }  // namespace curtail::wire::internal

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sending half of a Session: what the owner asks for, as frames.
+// The sending half of a Session: gRPC's heads, messages and trailers, as frames.
 
 #include <algorithm>
 #include <utility>
@@ -15,20 +15,15 @@
 
 namespace curtail::wire {
 
-using internal::AppendFrameHeader;
-using internal::AppendNumberFrame;
-using internal::ErrorCode;
 using internal::FrameHeader;
 using internal::FrameType;
 using internal::HpackEncoder;
-using internal::kEndHeaders;
 using internal::kEndStream;
 using internal::kFrameHeaderBytes;
 using internal::kMaxFrameBytes;
-using internal::kMaxWindow;
 using internal::kPrefixBytes;
 using internal::Put32;
-using internal::Setting;
+using internal::Stream;
 
 namespace {
 
@@ -54,58 +49,7 @@ bool IsAuthority(std::string_view text) {
 
 }  // namespace
 
-void Session::Impl::SendSettings() {
-  const std::pair<Setting, uint32_t> settings[] = {
-      // Nobody uses the old priority tree; saying so spares both ends its upkeep.
-      {Setting::kNoRfc7540Priorities, 1},
-      {Setting::kInitialWindowSize, std::min(options_.stream_window_bytes, kMaxWindow)},
-      {Setting::kMaxFrameSize, internal::kMaxLongFrameBytes},
-      {Setting::kMaxHeaderListSize, options_.max_header_bytes},
-      {is_client() ? Setting::kEnablePush : Setting::kMaxConcurrentStreams,
-       is_client() ? 0 : options_.max_concurrent_streams},
-  };
-  AppendFrameHeader({6 * std::size(settings), FrameType::kSettings, 0, 0}, &out_);
-  for (const auto& [setting, value] : settings) {
-    char entry[6] = {0, static_cast<char>(setting)};
-    Put32(entry + 2, value);
-    out_.append(entry, sizeof entry);
-  }
-  const uint32_t window = std::min(options_.connection_window_bytes, kMaxWindow);
-  if (window > internal::kDefaultWindow) {
-    AppendNumberFrame(FrameType::kWindowUpdate, 0, window - internal::kDefaultWindow, &out_);
-  }
-}
-
 // ----- header blocks --------------------------------------------------------------------------------------
-
-// Leaves room for the frame's header; the fields follow.
-size_t Session::Impl::BeginBlock() {
-  const size_t begin = out_.size();
-  out_.append(kFrameHeaderBytes, '\0');
-  if (encoder_.pending()) encoder_.Begin(&out_);
-  return begin;
-}
-
-void Session::Impl::EndBlock(size_t begin, StreamId id, bool end_stream) {
-  const size_t size = out_.size() - begin - kFrameHeaderBytes;
-  const uint8_t end = end_stream ? kEndStream : 0;
-  if (size <= kMaxFrameBytes) {
-    const auto flags = static_cast<uint8_t>(end | kEndHeaders);
-    FrameHeader{static_cast<uint32_t>(size), FrameType::kHeaders, flags, id}.Write(out_.data() + begin);
-    return;
-  }
-  // Rare: cut into HEADERS and CONTINUATIONs.
-  const std::string block = out_.substr(begin + kFrameHeaderBytes);
-  out_.resize(begin);
-  for (size_t at = 0; at < block.size(); at += kMaxFrameBytes) {
-    const size_t n = std::min<size_t>(kMaxFrameBytes, block.size() - at);
-    const uint8_t flags = (at == 0 ? end : 0) | (at + n == block.size() ? kEndHeaders : 0);
-    AppendFrameHeader(
-        {static_cast<uint32_t>(n), at == 0 ? FrameType::kHeaders : FrameType::kContinuation, flags, id},
-        &out_);
-    out_.append(block, at, n);
-  }
-}
 
 Session::Impl::EncodedFields* Session::Impl::FindRequestFields(std::string_view path) {
   for (EncodedFields& fields : requests_) {
@@ -244,12 +188,10 @@ void Session::Impl::AppendTrailers(Stream* s, const absl::Status& status, const 
 
 // ----- calls ----------------------------------------------------------------------------------------------
 
-absl::StatusOr<Session::Impl::Stream*> Session::Impl::StartCall(const RequestHead& head, void* tag) {
+absl::StatusOr<Stream*> Session::Impl::StartCall(const RequestHead& head, void* tag) {
   if (!is_client()) return absl::FailedPreconditionError("only a client starts calls");
   if (!broken_.ok()) return absl::UnavailableError(broken_.message());
-  if (got_goaway_ || last_accepted_ || next_id_ < 0) {
-    return absl::UnavailableError("the connection takes no new streams");
-  }
+  if (!takes_streams()) return absl::UnavailableError("the connection takes no new streams");
   if (FindRequestFields(head.path) == nullptr && !IsPath(head.path)) {
     return absl::InvalidArgumentError(Join("not a method path: ", head.path));
   }
@@ -265,38 +207,20 @@ absl::StatusOr<Session::Impl::Stream*> Session::Impl::StartCall(const RequestHea
           Join("header fields of ", bytes, " bytes; the server takes ", peer_header_bytes_));
     }
   }
-  const bool waits = !waiting_.empty() || opened_streams() >= peer_max_streams_;
-  Stream* s = NewStream(next_id_);
-  next_id_ = next_id_ > static_cast<StreamId>(kMaxWindow) - 2 ? -1 : next_id_ + 2;
-  s->tag = tag;
+  Stream* s = OpenStream(tag);
   s->send_encoding = head.encoding;
   s->max_message_bytes = head.max_message_bytes;
-  s->known = true;
-  ++open_streams_;
-  if (waits) {
-    s->waiting = true;
+  if (s->waiting) {
     s->waiting_head = std::make_unique<RequestHead>(head);
-    waiting_.Push(s);
   } else {
-    last_opened_ = s->id;
     AppendRequest(s->id, head);
   }
   return s;
 }
 
-void Session::Impl::OpenWaiting() {
-  while (!waiting_.empty() && opened_streams() < peer_max_streams_) {
-    Stream* s = waiting_.Pop();
-    s->waiting = false;
-    last_opened_ = s->id;
-    AppendRequest(s->id, *s->waiting_head);
-    s->waiting_head.reset();
-    if (s->ending && s->queue.empty()) {
-      AppendFrameHeader({0, FrameType::kData, kEndStream, s->id}, &out_);
-      s->sent_end = true;
-    }
-    MarkReady(s);
-  }
+void Session::Impl::SendRequest(Stream* s) {
+  AppendRequest(s->id, *s->waiting_head);
+  s->waiting_head.reset();
 }
 
 void Session::Impl::SendHead(Stream* s, const Metadata& metadata) {
@@ -316,28 +240,34 @@ void Session::Impl::SendMessage(Stream* s, std::string&& message, bool last) {
   if (s->ending) return;
   if (!is_client() && !s->sent_head) SendHead(s, {});
   s->ending = s->unary = last;
-  std::string* source = &message;
   if (s->send_encoding != Encoding::kIdentity && message.size() >= kMinCompressed) [[unlikely]] {
-    if (internal::Compress(s->send_encoding, message, &compressed_)) source = &compressed_;
+    std::string compressed;
+    if (internal::Compress(s->send_encoding, message, &compressed)) {
+      s->unary = false;  // the caller keeps its message
+      return AppendMessage(s, std::move(compressed), /*compressed=*/true, last);
+    }
   }
-  const bool compressed = source != &message;
-  const size_t bytes = kPrefixBytes + source->size();
+  AppendMessage(s, std::move(message), /*compressed=*/false, last);
+}
+
+[[gnu::always_inline]] inline void Session::Impl::AppendMessage(Stream* s, std::string&& message,
+                                                                bool compressed, bool last) {
+  const size_t bytes = kPrefixBytes + message.size();
   const bool direct = bytes <= kMaxDirectBytes && s->queue.empty() && !s->waiting &&
                       out_.size() < kMaxReady &&
                       static_cast<int64_t>(bytes) <= std::min(Window(s), send_window_);
   if (!direct) {
     queued_bytes_ += bytes;
-    s->queue.Push(std::move(*source), compressed);
-    if (compressed) s->unary = false;  // the caller has kept its message
+    s->queue.Push(std::move(message), compressed);
     return MarkReady(s);
   }
   char head[kFrameHeaderBytes + kPrefixBytes];
   FrameHeader{static_cast<uint32_t>(bytes), FrameType::kData, last ? kEndStream : uint8_t{0}, s->id}.Write(
       head);
   head[kFrameHeaderBytes] = compressed;
-  Put32(head + kFrameHeaderBytes + 1, static_cast<uint32_t>(source->size()));
+  Put32(head + kFrameHeaderBytes + 1, static_cast<uint32_t>(message.size()));
   out_.append(head, sizeof head);
-  out_.append(*source);
+  out_.append(message);
   ready_bytes_ += bytes;
   s->send_credit -= static_cast<int64_t>(bytes);
   send_window_ -= static_cast<int64_t>(bytes);
@@ -348,8 +278,7 @@ void Session::Impl::EndRequest(Stream* s) {
   if (!is_client() || s->ending) return;
   s->ending = true;
   if (s->waiting || !s->queue.empty()) return;
-  AppendFrameHeader({0, FrameType::kData, kEndStream, s->id}, &out_);
-  s->sent_end = true;
+  SendEnd(s);
 }
 
 void Session::Impl::EndCall(Stream* s, const absl::Status& status, const Metadata& trailing) {
@@ -361,78 +290,6 @@ void Session::Impl::EndCall(Stream* s, const absl::Status& status, const Metadat
   }
   AppendTrailers(s, status, trailing);
   Leave(s);
-}
-
-void Session::Impl::Leave(Stream* s) {
-  // A reply may be complete before its request is: the stream is closed without error (RFC 9113, 8.1).
-  if (!s->got_end) AppendReset(s->id, ErrorCode::kNoError);
-  s->closed = true;
-  if (s->in_queue != nullptr) s->in_queue->Remove(s);
-  streams_.Erase(s);
-  leaving_.Push(s);
-}
-
-void Session::Impl::Reset(Stream* s, ErrorCode code, absl::Status status) {
-  if (!s->waiting) AppendReset(s->id, code);
-  Close(s);
-  Finish(s, std::move(status));
-}
-
-void Session::Impl::RefuseStream(StreamId id, ErrorCode code) {
-  AppendReset(id, code);
-  React();
-  Spend(&resets_, Limit::kResets);
-}
-
-void Session::Impl::AppendReset(StreamId id, ErrorCode code) {
-  sent_reset_ = true;
-  AppendNumberFrame(FrameType::kRstStream, id, static_cast<uint32_t>(code), &out_);
-}
-
-// ----- queued messages ------------------------------------------------------------------------------------
-
-void Session::Impl::MarkReady(Stream* s) {
-  if (s->waiting || s->queue.empty() || s->in_queue == &sendable_) return;
-  internal::StreamQueue& to = Window(s) > 0 ? sendable_ : blocked_;
-  if (s->in_queue == &to) return;
-  if (s->in_queue != nullptr) s->in_queue->Remove(s);
-  to.Push(s);
-}
-
-// One DATA frame, of `limit` bytes or kMaxFrameBytes at most; streams take turns.
-void Session::Impl::AppendQueuedData(Stream* s, size_t limit) {
-  sendable_.Remove(s);
-  if (Window(s) <= 0) return blocked_.Push(s);  // SETTINGS have made it smaller
-  const int64_t window = std::min(Window(s), send_window_);
-  const size_t longest = std::min<size_t>(peer_data_bytes_, std::max<size_t>(limit, kMaxFrameBytes));
-  const auto n =
-      static_cast<uint32_t>(std::min<uint64_t>({s->queue.size(), longest, static_cast<uint64_t>(window)}));
-  const bool last = s->ending && n == s->queue.size();
-  AppendFrameHeader({n, FrameType::kData, last && is_client() ? kEndStream : uint8_t{0}, s->id}, &out_);
-  s->queue.Take(n, &out_, lender_, s->unary);
-  s->send_credit -= n;
-  send_window_ -= n;
-  queued_bytes_ -= n;
-  if (!last) {
-    MarkReady(s);
-    const size_t left = s->queue.size();
-    if (left <= kWritableBytes && left + n > kWritableBytes) events_->OnWritable(s->id, s->tag);
-    return;
-  }
-  if (is_client()) {
-    s->sent_end = true;
-    return;
-  }
-  AppendTrailers(s, s->result->status, s->result->trailing);
-  Leave(s);
-}
-
-void Session::Impl::SendPing(uint64_t payload) {
-  if (!broken_.ok()) return;
-  char bytes[kFrameHeaderBytes + sizeof payload];
-  FrameHeader{sizeof payload, FrameType::kPing, 0, 0}.Write(bytes);
-  std::copy_n(reinterpret_cast<const char*>(&payload), sizeof payload, bytes + kFrameHeaderBytes);
-  out_.append(bytes, sizeof bytes);
 }
 
 }  // namespace curtail::wire

@@ -65,7 +65,7 @@ struct StreamState {
 };
 
 // A Stream is one call. It is open while it is in the session's StreamTable. A closed one stays an object until no event
-// can be running on it (see session.cc, R2).
+// can be running on it (see http2.cc, R2).
 struct Stream : StreamState {
   MessageReader reader;
   SendQueue queue;
