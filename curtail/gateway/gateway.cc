@@ -111,6 +111,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
     held_bytes_.fetch_add(static_cast<size_t>(change), std::memory_order_relaxed);
     paused_ |= !MayRead();  // a pause may be over before the next tick
   }
+  void OnRefused(uint64_t requests) override { refused_.fetch_add(requests, std::memory_order_relaxed); }
   void OnUnderWay(ptrdiff_t change) override { calls_.AddUnderWay(change); }
   size_t held() const { return held_bytes_.load(std::memory_order_relaxed); }
   bool MayRead() const override { return held() < share() / 4 * 3; }
@@ -121,7 +122,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   void OnCutShort() override { timed_out_.fetch_add(1, std::memory_order_relaxed); }
   void OnRetry() override { retried_.fetch_add(1, std::memory_order_relaxed); }
   void OnCancelled() override { cancelled_.fetch_add(1, std::memory_order_relaxed); }
-  void OnRefused() override { refused_.fetch_add(1, std::memory_order_relaxed); }
+  void OnRefused() override { OnRefused(1); }
 
   absl::Status Serve(Incoming& in);
   void Fail(const Incoming& in, const absl::Status& status);

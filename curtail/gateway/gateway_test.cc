@@ -210,6 +210,7 @@ TEST_F(GatewayTest, MalformedAndLongRequestsAreAnsweredOnce) {
             "HTTP/1.1 400");
   EXPECT_EQ(first_line(Join("GET / HTTP/1.1\r\nx: ", std::string(20'000, 'x'))), "HTTP/1.1 431");
   EXPECT_EQ(first_line("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1001\r\n\r\n"), "HTTP/1.1 413");
+  EXPECT_EQ(gateway().stats().refused, 2u) << "those for a limit";
 }
 
 TEST_F(GatewayTest, SlowAndIdleConnectionsEnd) {

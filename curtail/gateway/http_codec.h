@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// http_codec.h - the versions of HTTP that the gateway speaks, as state machines.
+// http_codec.h - the versions of HTTP that the gateway speaks, under its own names.
 #pragma once
-
-#include <memory>
 
 #include "curtail/wire/http_codec.h"
 
@@ -13,11 +11,8 @@ using wire::HttpLimits;
 using wire::HttpReply;
 using wire::HttpRequest;
 using wire::HttpServerCodec;
+using wire::MakeAnyHttpCodec;
 using wire::MakeHttp1Codec;
-
-std::unique_ptr<HttpServerCodec> MakeHttp2Codec(const HttpLimits& limits);
-
-// A codec of the version that the client's first bytes are of.
-std::unique_ptr<HttpServerCodec> MakeAnyHttpCodec(const HttpLimits& limits);
+using wire::MakeHttp2Codec;
 
 }  // namespace curtail::gateway

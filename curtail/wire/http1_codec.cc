@@ -73,6 +73,7 @@ class Http1Codec final : public HttpServerCodec {
   size_t in_flight() const override { return busy_ ? 1 : 0; }
   bool in_request() const override { return WantsInput() && (!in_.empty() || reader_.begun()); }
   size_t owed_bytes() const override { return out_.size() - pulled_; }
+  uint64_t refused() const override { return refused_; }
   size_t held_bytes() const override { return in_.size() - read_ + owed_bytes() + reader_.held(); }
 
  private:
@@ -103,6 +104,7 @@ class Http1Codec final : public HttpServerCodec {
   bool last_call_ = false;
   bool closing_ = false;
   bool continued_ = false;  // the client was told to go on
+  uint64_t refused_ = 0;
 };
 
 absl::Status Http1Codec::Receive(std::string_view bytes, std::vector<HttpRequest>* requests) {
@@ -150,6 +152,7 @@ void Http1Codec::Take(std::vector<HttpRequest>* requests) {
 void Http1Codec::Refuse(const absl::Status& why) {
   HttpReply reply;
   reply.status = reader_.refusal();
+  if (reply.status != 400) ++refused_;
   reply.headers.emplace_back("content-type", "text/plain");
   reply.body = Join(Message(why), "\n");
   ++stream_;

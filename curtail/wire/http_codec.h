@@ -2,8 +2,8 @@
 //
 // http_codec.h - the server's end of a connection as a pure state machine: bytes in, requests out.
 //
-// A version of HTTP is one HttpServerCodec. It does no I/O and reads no clock; a fuzzer can drive it. The gateway and the
-// HTTP admin port speak HTTP by it; gRPC has session.h.
+// A version of HTTP is one HttpServerCodec. It does no I/O; a fuzzer can drive it. The gateway and the HTTP admin port speak
+// HTTP by it; gRPC has session.h.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "curtail/base/clock.h"
 #include "curtail/wire/metadata.h"
 
 namespace curtail::wire {
@@ -26,6 +27,8 @@ struct HttpLimits {
   // Of HTTP/2: requests at a time, and the bytes of those that are not whole, together.
   uint32_t max_streams = 100;
   size_t max_partial_bytes = 8u << 20;
+  // The present time, of which HTTP/2 asks when a client has used up an allowance, such as 1,000 resets.
+  TimePoint (*now)() = &Now;
 };
 
 struct HttpRequest {
@@ -82,8 +85,13 @@ class HttpServerCodec {
   virtual size_t held_bytes() const = 0;
   // Of these, those of replies.
   virtual size_t owed_bytes() const = 0;
+  // Requests that it has answered itself because of a limit, so far.
+  virtual uint64_t refused() const = 0;
 };
 
 std::unique_ptr<HttpServerCodec> MakeHttp1Codec(const HttpLimits& limits);
+std::unique_ptr<HttpServerCodec> MakeHttp2Codec(const HttpLimits& limits);
+// A codec of the version that the client's first bytes are of.
+std::unique_ptr<HttpServerCodec> MakeAnyHttpCodec(const HttpLimits& limits);
 
 }  // namespace curtail::wire

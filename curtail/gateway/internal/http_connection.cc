@@ -166,6 +166,9 @@ void HttpConnection::HandOver() {
 void HttpConnection::Account() {
   const size_t held = closed_ ? 0 : codec_->held_bytes() + requests_bytes_ + leaving();
   owner_->OnHeld(static_cast<ptrdiff_t>(held) - static_cast<ptrdiff_t>(std::exchange(held_, held)));
+  if (const uint64_t refused = codec_->refused(); refused > refused_) {
+    owner_->OnRefused(refused - std::exchange(refused_, refused));
+  }
 }
 
 void HttpConnection::SendAll() {

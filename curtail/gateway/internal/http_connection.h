@@ -44,6 +44,8 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
     virtual void OnTurnOver(const std::shared_ptr<HttpConnection>& connection) = 0;
     // The bytes that the connection holds have become more, or fewer.
     virtual void OnHeld(ptrdiff_t change) = 0;
+    // So many requests were refused for a limit.
+    virtual void OnRefused(uint64_t requests) = 0;
     // False: all connections together hold too much. Those that owe their readers nothing are not
     // read for now, the others take no bodies.
     virtual bool MayRead() const = 0;
@@ -131,7 +133,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   void SendAll();
   // Notes what the client does, for the clocks.
   void Note();
-  // Tells the owner what the connection holds.
+  // Tells the owner what the connection holds, and has refused.
   void Account();
   // Tells answerers what their readers have done, and forgets answers that have left.
   void TellAnswers();
@@ -159,6 +161,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   std::deque<HttpRequest> requests_;  // taken and not handed over
   size_t requests_bytes_ = 0;         // of them
   size_t held_ = 0;                   // as the owner knows it
+  uint64_t refused_ = 0;              // likewise
   TimePoint since_;
   std::string plain_;  // with TLS: of the codec, to be encrypted
   std::string out_;

@@ -49,6 +49,7 @@ class HttpConnectionTest : public testing::Test, public HttpConnection::Owner {
   void OnClosed(HttpConnection&) override {}
   void OnTurnOver(const std::shared_ptr<HttpConnection>&) override { wants_another_ = true; }
   void OnHeld(ptrdiff_t change) override { held_ += change; }
+  void OnRefused(uint64_t) override {}
   bool MayRead() const override { return true; }
 
   const std::shared_ptr<Poller> poller_ = std::make_shared<Poller>();

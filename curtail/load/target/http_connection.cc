@@ -122,28 +122,22 @@ void HttpConnection::Cancel(HttpExchange* exchange) {
 bool HttpConnection::FillOutput() {
   out_.clear();
   sent_ = 0;
-  HttpCodec::Ended ended;
   if (tls_ == nullptr) {
-    codec_->Pull(&out_, kWriteChunk, &ended);
+    codec_->Pull(&out_, kWriteChunk);
   } else {
     if (standing() && tls_->status().ok()) {
-      if (plain_.empty()) codec_->Pull(&plain_, kWriteChunk, &ended);
+      if (plain_.empty()) codec_->Pull(&plain_, kWriteChunk);
       if (tls_->Write(plain_) > 0) plain_.clear();  // all or none
     }
     tls_->TakeOutput(&out_);
   }
-  Tell(ended);
-  return !closed_ && !out_.empty();
+  return !out_.empty();
 }
 
 void HttpConnection::Flush() {
   dirty = false;
   while (!closed_ && !blocked_) {
-    if (sent_ == out_.size() && !FillOutput()) {
-      const absl::Status broken = codec_->broken();
-      if (!closed_ && !broken.ok()) Close(broken);
-      return;
-    }
+    if (sent_ == out_.size() && !FillOutput()) return;
     const ssize_t n = send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
     if (n >= 0) {
       sent_ += static_cast<size_t>(n);
@@ -167,15 +161,10 @@ void HttpConnection::GiveUpIfLate(TimePoint now) {
 void HttpConnection::Ended() {
   HttpCodec::Ended ended;
   codec_->ReceiveEnd(&ended);
-  // Its last output, which no server reads any more, says what was wrong before.
-  std::string unread;
-  codec_->Pull(&unread, kWriteChunk, &ended);
   Tell(ended);
   if (closed_) return;
-  const absl::Status broken = codec_->broken();
-  Close(!broken.ok() ? broken
-                     : absl::UnavailableError(heard_ ? "connection closed by the server"
-                                                     : "connection closed by the server without a word"));
+  Close(absl::UnavailableError(heard_ ? "connection closed by the server"
+                                      : "connection closed by the server without a word"));
 }
 
 void HttpConnection::Tell(const HttpCodec::Ended& ended) {

@@ -13,9 +13,9 @@
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
 #include "curtail/exec/poller.h"
-#include "curtail/load/target/http_codec.h"
 #include "curtail/rpc/transport/socket.h"
 #include "curtail/rpc/transport/tls_stream.h"
+#include "curtail/wire/http_client_codec.h"
 
 namespace curtail::internal {
 

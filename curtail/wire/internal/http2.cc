@@ -316,7 +316,7 @@ void Http2::Abort(const absl::Status& why) {
 
 size_t Http2::memory_bytes() const {
   return (streams_.size() + leaving_.size()) * kStreamMemory + head_bytes_ + held_bytes_ + queued_bytes_ +
-         out_.size() + partial_.size() + block_.size() + lender_.kept_bytes;
+         out_.size() + input_bytes() + lender_.kept_bytes;
 }
 
 bool Http2::input_unfinished() const {

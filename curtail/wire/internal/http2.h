@@ -25,7 +25,7 @@ namespace curtail::wire::internal {
 // An act that a peer may do so often at once, and so often again once a second has passed since.
 struct Allowance {
   uint32_t left;
-  const uint32_t per_second;
+  uint32_t per_second;
   TimePoint since = {};
 };
 
@@ -52,6 +52,8 @@ class Http2 {
   void SendShutdownNotice();
   bool Finished() const;
   size_t memory_bytes() const;
+  // Of frames and header blocks that are not whole.
+  size_t input_bytes() const { return partial_.size() + block_.size(); }
   bool begun() const { return got_settings_; }
   bool input_unfinished() const;
   uint64_t inputs() const { return inputs_; }
@@ -77,7 +79,7 @@ class Http2 {
   // DATA of an open stream, for which the windows were counted. `end`: it is the last.
   virtual void OnContent(Stream* s, std::string_view content, bool end) = 0;
   // Client: encodes the request of a stream that had to wait.
-  virtual void SendRequest(Stream* s) = 0;
+  virtual void SendRequest(Stream*) {}
   // Server: encodes the trailers of a stream whose queue is empty and that has a `result`.
   virtual void SendResult(Stream*) {}
   // Server: what a client gets that speaks HTTP/1.
@@ -104,6 +106,13 @@ class Http2 {
     return s;
   }
   Stream* NewStream(StreamId id);
+  // Server: a stream for a request, which the owner hears of.
+  Stream* AcceptStream(StreamId id) {
+    Stream* s = NewStream(id);
+    s->known = true;
+    ++open_streams_;
+    return s;
+  }
   // Server: true if there may be one more.
   bool HasRoom() const { return streams_.size() + leaving_.size() < options_.max_concurrent_streams; }
   // Server: resets a stream on which a request has come that it does not take: it is malformed, or one too many.

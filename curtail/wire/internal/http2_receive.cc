@@ -165,6 +165,7 @@ void Http2::OnContinuation(const FrameHeader& header, std::string_view payload) 
   open_block_.reset();
   ++inputs_;
   OnHeaderBlock(header.stream, end_stream, block_);
+  block_.clear();
   if (block_.capacity() > kKeptBlock) std::string().swap(block_);
 }
 

@@ -87,6 +87,23 @@ void SendQueue::Push(std::string&& message, bool compressed) {
   }
 }
 
+void SendQueue::Append(std::string&& bytes) {
+  if (bytes.empty()) return;
+  bytes_ += bytes.size();
+  if (!has_front_) {
+    front_ = std::move(bytes);
+    offset_ = kPrefixBytes;  // as if a prefix had been taken
+    used_ = has_front_ = true;
+    return;
+  }
+  // Once most of the string has been taken, that part is erased: a byte is moved at most once more.
+  if (const size_t taken = offset_ - kPrefixBytes; taken > front_.size() / 2) {
+    front_.erase(0, taken);
+    offset_ = kPrefixBytes;
+  }
+  front_.append(bytes);
+}
+
 void SendQueue::Take(size_t bytes, std::string* out, Lender& lender, bool keep_last) {
   bytes_ -= bytes;
   while (bytes > 0) {

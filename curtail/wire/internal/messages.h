@@ -82,10 +82,12 @@ struct Lender {
   }
 };
 
-// A SendQueue holds the messages of one stream that are not yet in DATA frames.
+// A SendQueue holds the messages of one stream, or the content of another kind, that are not yet in DATA frames.
 class SendQueue {
  public:
   void Push(std::string&& message, bool compressed = false);
+  // Adds bytes that have no prefix. REQUIRES: the queue has only such, and none is lent.
+  void Append(std::string&& bytes);
   // Appends the next `bytes` of prefixes and messages to `out`, but for what `lender` lends. REQUIRES: bytes <= size().
   // With `keep_last` the last message stays until Clear(), for TakeBack(). REQUIRES then: no Push() follows.
   void Take(size_t bytes, std::string* out, Lender& lender, bool keep_last);

@@ -157,12 +157,10 @@ void Session::Impl::OnRequestHeaders(StreamId id, bool end_stream) {
     return Refuse(id, end_stream, absl::UnimplementedError("the request's grpc-encoding is not supported"),
                   /*encoding=*/true);
   }
-  Stream* s = NewStream(id);
+  Stream* s = AcceptStream(id);
   s->got_end = end_stream;
   if (fields_.has_length) SetContentLength(s, fields_);
   s->encoding = s->send_encoding = fields_.encoding;
-  s->known = true;
-  ++open_streams_;
   s->tag = events_->OnRequest(id, std::move(head_));
   if (s->tag != nullptr && !s->done) head_bytes_ += s->head_bytes = fields_.bytes;
   if (end_stream && !s->closed && broken_.ok()) OnRequestEnd(s);

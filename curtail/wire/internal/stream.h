@@ -47,6 +47,7 @@ struct StreamState {
   bool ending = false;     // no more messages will be queued: after them END_STREAM or trailers
   bool sent_end = false;
   bool got_end = false;
+  bool head_only = false;                        // HTTP: the request was a HEAD
   bool held = false;                             // the owner wants no more for now: no credit
   bool unknown_encoding = false;                 // the peer names one that is not supported
   Encoding encoding = Encoding::kIdentity;       // of the peer's compressed messages

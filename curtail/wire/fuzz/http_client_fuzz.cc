@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "curtail/load/target/http_codec.h"
+#include "curtail/wire/http_client_codec.h"
 
 namespace curtail::internal {
 namespace {
@@ -51,7 +51,7 @@ Result Run(bool http2, const char* verb, std::string_view bytes, size_t piece) {
   bool cancelled = false;
   while (!bytes.empty() && status.ok()) {
     out.clear();
-    codec->Pull(&out, 1u << 16, &ended);
+    codec->Pull(&out, 1u << 16);
     status = codec->Receive(bytes.substr(0, piece), &ended);
     bytes.remove_prefix(std::min(piece, bytes.size()));
     tell(std::exchange(ended, {}));
@@ -62,7 +62,7 @@ Result Run(bool http2, const char* verb, std::string_view bytes, size_t piece) {
     }
   }
   if (status.ok()) codec->ReceiveEnd(&ended);
-  codec->Pull(&out, 1u << 16, &ended);
+  codec->Pull(&out, 1u << 16);
   tell(ended);
   tell(codec->TakeAll());
   for (size_t i = 0; i < kRequests; ++i) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// http_codec.h - one connection's HTTP as a pure state machine: requests and bytes in, bytes and replies out.
+// http_client_codec.h - the client's end of a connection as a pure state machine: requests in, replies out.
 //
-// A version of HTTP is one HttpCodec. It does no I/O and reads no clock; a fuzzer can drive it.
+// A version of HTTP is one HttpCodec. It does no I/O; a fuzzer can drive it.
 #pragma once
 
 #include <cstddef>
@@ -64,11 +64,8 @@ class HttpCodec {
   [[nodiscard]] virtual absl::Status Receive(std::string_view bytes, Ended* ended) = 0;
   // The server sends no more, which may end a reply.
   virtual void ReceiveEnd(Ended* /*ended*/) {}
-  // Appends output until there is none, or `out` holds about `limit` bytes. False: there is none left. Appends
-  // exchanges that cannot be sent to `ended`.
-  virtual bool Pull(std::string* out, size_t limit, Ended* ended) = 0;
-  // Why the connection is of no more use, as the output that has left says; OK while it is.
-  virtual absl::Status broken() const { return absl::OkStatus(); }
+  // Appends output until there is none, or `out` holds about `limit` bytes.
+  virtual void Pull(std::string* out, size_t limit) = 0;
   // True if no request may begin any more and none is in flight.
   virtual bool Finished() const = 0;
   // Takes the exchanges in flight out: the connection is gone.

@@ -5,12 +5,12 @@
 #include <map>
 
 #include "curtail/base/strings.h"
-#include "curtail/gateway/http_codec.h"
-#include "curtail/load/target/http_codec.h"
+#include "curtail/wire/http_client_codec.h"
+#include "curtail/wire/http_codec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace curtail::gateway {
+namespace curtail::wire {
 namespace {
 
 using curtail::internal::HttpEndpoint;
@@ -30,7 +30,7 @@ class ServerHttp2Test : public testing::Test {
   void Pump(size_t piece = 1 << 20) {
     for (bool moved = true; moved;) {
       std::string up, down;
-      client_->Pull(&up, 1 << 16, &ended_);
+      client_->Pull(&up, 1 << 16);
       for (std::string_view left = up; !left.empty(); left.remove_prefix(std::min(piece, left.size()))) {
         status_.Update(server_->Receive(left.substr(0, piece), &requests_));
       }
@@ -157,7 +157,7 @@ TEST_F(ServerHttp2Test, BodiesThatDoNotEndHoldNoMoreThanTheLimit) {
   for (int i = 0; i < 3; ++i) Ask(std::string(1'900'000, 'x'));
   for (int round = 0; round < 100; ++round) {
     std::string part, down;
-    client_->Pull(&part, 1 << 16, &ended_);
+    client_->Pull(&part, 1 << 16);
     ASSERT_TRUE(server_->Receive(part, &requests_).ok());
     EXPECT_LE(server_->held_bytes(), limits_.max_partial_bytes + 1000);
     server_->Pull(&down, 1 << 16);
@@ -171,7 +171,7 @@ TEST_F(ServerHttp2Test, RefusesBodiesOnDemand) {
   EXPECT_TRUE(server_->RefuseBodies(false));
   HttpExchange& begun = Ask(std::string(2'500'000, 'x'));  // more than the window of a stream
   std::string up;
-  client_->Pull(&up, 1 << 16, &ended_);
+  client_->Pull(&up, 1 << 16);
   ASSERT_TRUE(server_->Receive(up, &requests_).ok());
   EXPECT_GT(server_->held_bytes(), 50'000u);
   EXPECT_TRUE(server_->RefuseBodies(true));
@@ -299,4 +299,4 @@ TEST(AnyHttpTest, TellsTheVersions) {
 }
 
 }  // namespace
-}  // namespace curtail::gateway
+}  // namespace curtail::wire

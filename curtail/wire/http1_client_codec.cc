@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
-#include "curtail/load/target/http_codec.h"
 #include "curtail/wire/http1_reader.h"
+#include "curtail/wire/http_client_codec.h"
 
 namespace curtail::internal {
 namespace {
@@ -24,10 +24,9 @@ class Http1Codec final : public HttpCodec {
   }
   absl::Status Receive(std::string_view bytes, Ended* ended) override;
   void ReceiveEnd(Ended* ended) override;
-  bool Pull(std::string* out, size_t, Ended*) override {
+  void Pull(std::string* out, size_t) override {
     if (out->empty()) out->swap(out_);
     else out->append(std::exchange(out_, {}));
-    return false;
   }
   bool Finished() const override { return spent_ && exchange_ == nullptr; }
   Ended TakeAll() override {
