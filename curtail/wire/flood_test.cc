@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "curtail/wire/http2_frames_testing.h"
 #include "curtail/wire/session_testing.h"
 
 namespace curtail::wire {
@@ -21,27 +22,6 @@ using std::string_literals::operator""s;
 
 constexpr uint8_t kEndStream = 1;
 constexpr uint8_t kEndHeaders = 4;
-
-std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload) {
-  std::string out;
-  for (const int shift : {16, 8, 0}) out += static_cast<char>(payload.size() >> shift);
-  out += static_cast<char>(type);
-  out += static_cast<char>(flags);
-  for (const int shift : {24, 16, 8, 0}) out += static_cast<char>(stream >> shift);
-  return out.append(payload);
-}
-
-std::string Literal(char first, std::string_view name, std::string_view value) {
-  const auto text = [](std::string_view t) {
-    std::string out(1, static_cast<char>(std::min<size_t>(t.size(), 127)));
-    for (size_t left = t.size() - 127; t.size() >= 127;) {
-      out += static_cast<char>(left < 128 ? left : left | 0x80);
-      if ((left >>= 7) == 0) break;
-    }
-    return out.append(t);
-  };
-  return first + text(name) + text(value);
-}
 
 // POST, http, and a path and content type that nothing puts into the table.
 std::string Fields() {

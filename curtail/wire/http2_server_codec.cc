@@ -39,8 +39,21 @@ bool EqualInAnyCase(std::string_view a, std::string_view b) {
                     [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-// A host, perhaps with a port, without a user's name.
-bool IsAuthority(std::string_view text) { return !text.empty() && text.find('@') == text.npos; }
+bool IsOf(std::string_view text, std::string_view marks) {
+  const auto is_one = [marks](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || marks.find(c) != marks.npos;
+  };
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_one);
+}
+bool IsToken(std::string_view text) { return IsOf(text, "!#$%&'*+-.^_`|~"); }
+// A host, perhaps with a port, without a user's name (RFC 3986, 3.2).
+bool IsAuthority(std::string_view text) { return IsOf(text, "-._~%!$&'()*+,;=:[]"); }
+// A path, perhaps with a query. Bytes beyond ASCII are let through, as browsers send them.
+bool IsTarget(std::string_view text, std::string_view verb) {
+  const auto visible = [](char c) { return static_cast<unsigned char>(c) > ' ' && c != '\x7f'; };
+  if (text == "*") return verb == "OPTIONS";
+  return text.starts_with('/') && std::all_of(text.begin(), text.end(), visible);
+}
 
 class Http2ServerCodec final : public HttpServerCodec, private StreamEvents, private internal::Http2 {
  public:
@@ -74,8 +87,8 @@ class Http2ServerCodec final : public HttpServerCodec, private StreamEvents, pri
   bool Finished() const override { return Http2::Finished(); }
   size_t in_flight() const override { return in_flight_; }
   bool in_request() const override { return !partials_.empty() || input_unfinished(); }
-  size_t held_bytes() const override { return partial_bytes_ + input_bytes() + queued_bytes_; }
-  size_t owed_bytes() const override { return queued_bytes_; }
+  size_t held_bytes() const override { return partial_bytes_ + input_bytes() + owed_bytes(); }
+  size_t owed_bytes() const override { return queued_bytes_ + (begun() ? out_.size() : 0); }
   uint64_t refused() const override { return refused_; }
 
  private:
@@ -126,7 +139,8 @@ class Http2ServerCodec final : public HttpServerCodec, private StreamEvents, pri
   HttpRequest request_;
   std::string authority_;
   std::string cookies_;
-  bool two_hosts_ = false;
+  bool has_host_ = false;  // a field of that name
+  bool bad_host_ = false;
   bool expects_ = false;
 };
 
@@ -155,7 +169,7 @@ bool Http2ServerCodec::DecodeFields(std::string_view block) {
   request_ = {};
   authority_.clear();
   cookies_.clear();
-  two_hosts_ = expects_ = false;
+  has_host_ = bad_host_ = expects_ = false;
   return decoder_.Decode(block, [this](const HeaderField& field) { OnField(field); });
 }
 
@@ -175,7 +189,9 @@ void Http2ServerCodec::OnField(const HeaderField& field) {
       break;
   }
   if (field.field == Field::kAuthority || name == "host") {
-    two_hosts_ |= !authority_.empty() && !EqualInAnyCase(authority_, value);
+    bad_host_ |= has_host_ || !IsAuthority(value);
+    bad_host_ |= !authority_.empty() && !EqualInAnyCase(authority_, value);
+    has_host_ = name == "host";
     authority_.assign(value);
   } else if (name == "cookie") {  // RFC 9113, 8.2.3
     cookies_.append(cookies_.empty() ? "" : "; ").append(value);
@@ -186,9 +202,8 @@ void Http2ServerCodec::OnField(const HeaderField& field) {
 }
 
 bool Http2ServerCodec::FinishHead() {
-  const bool target_ok =
-      request_.target.starts_with('/') || (request_.target == "*" && request_.verb == "OPTIONS");
-  if (!target_ok || two_hosts_ || !IsAuthority(authority_)) return false;
+  if (!IsToken(request_.verb) || !IsTarget(request_.target, request_.verb)) return false;
+  if (bad_host_ || authority_.empty()) return false;
   request_.headers.AddLowerCase("host", authority_);
   if (!cookies_.empty()) request_.headers.AddLowerCase("cookie", cookies_);
   return true;

@@ -39,17 +39,19 @@ class RawPeer {
     }
   };
 
-  explicit RawPeer(Role role) {
+  explicit RawPeer(Role role, const std::vector<nghttp2_settings_entry>& settings = {}) {
     nghttp2_session_callbacks* callbacks = nullptr;
     nghttp2_session_callbacks_new(&callbacks);
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, BeginHeaders);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, Header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, Frame);
+    nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, InvalidHeader);
+    nghttp2_session_callbacks_set_select_padding_callback(callbacks, Pad);
     role == Role::kClient ? nghttp2_session_client_new(&h2, callbacks, this)
                           : nghttp2_session_server_new(&h2, callbacks, this);
     nghttp2_session_callbacks_del(callbacks);
-    nghttp2_submit_settings(h2, NGHTTP2_FLAG_NONE, nullptr, 0);
+    nghttp2_submit_settings(h2, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
   }
   ~RawPeer() { nghttp2_session_del(h2); }
   RawPeer(const RawPeer&) = delete;
@@ -107,6 +109,7 @@ class RawPeer {
   std::map<int32_t, Stream> streams;
   std::optional<uint32_t> goaway;
   int window_updates = 0;
+  size_t padding = 0;  // of each frame that may have it
 
  private:
   struct Body {
@@ -165,6 +168,14 @@ class RawPeer {
   static int Data(nghttp2_session*, uint8_t, int32_t id, const uint8_t* data, size_t size, void* self) {
     Self(self).streams[id].data.append(data, data + size);
     return 0;
+  }
+  // Without this nghttp2 drops the field alone.
+  static int InvalidHeader(nghttp2_session*, const nghttp2_frame*, const uint8_t*, size_t, const uint8_t*,
+                           size_t, uint8_t, void*) {
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  }
+  static ssize_t Pad(nghttp2_session*, const nghttp2_frame* frame, size_t most, void* self) {
+    return static_cast<ssize_t>(std::min(frame->hd.length + Self(self).padding, most));
   }
   static int Frame(nghttp2_session*, const nghttp2_frame* frame, void* self) {
     RawPeer& peer = Self(self);

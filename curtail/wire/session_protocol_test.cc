@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "curtail/wire/http2_frames_testing.h"
 #include "curtail/wire/raw_peer_testing.h"
 #include "curtail/wire/session_testing.h"
 
@@ -152,38 +153,14 @@ std::string HeaderFrames(uint8_t stream, std::string_view block, uint8_t flags =
   for (size_t at = 0; at == 0 || at < block.size(); at += kFrame) {
     const std::string_view piece = block.substr(at, kFrame);
     const bool first = at == 0, last = at + kFrame >= block.size();
-    bytes += {static_cast<char>(piece.size() >> 16),
-              static_cast<char>(piece.size() >> 8),
-              static_cast<char>(piece.size()),
-              static_cast<char>(first ? NGHTTP2_HEADERS : NGHTTP2_CONTINUATION),
-              static_cast<char>((first ? flags : 0) | (last ? NGHTTP2_FLAG_END_HEADERS : 0)),
-              0,
-              0,
-              0,
-              static_cast<char>(stream)};
-    bytes += piece;
+    bytes += Frame(first ? NGHTTP2_HEADERS : NGHTTP2_CONTINUATION,
+                   (first ? flags : 0) | (last ? NGHTTP2_FLAG_END_HEADERS : 0), stream, piece);
   }
   return bytes;
 }
 
-std::string HpackText(std::string_view text) {
-  std::string bytes;
-  size_t rest = text.size();
-  bytes += static_cast<char>(std::min<size_t>(rest, 127));
-  if (rest >= 127) {
-    for (rest -= 127; rest >= 128; rest >>= 7) bytes += static_cast<char>(rest % 128 + 128);
-    bytes += static_cast<char>(rest);
-  }
-  return bytes.append(text);
-}
-
 std::string RequestBlock(const RawPeer::Fields& more = {}) {
-  std::string block;
-  for (const RawPeer::Fields& fields : {RawPeer::GrpcRequest(), more}) {
-    for (const auto& [name, value] : fields)
-      block += std::string(1, '\0') + HpackText(name) + HpackText(value);
-  }
-  return block;
+  return Block(RawPeer::GrpcRequest()) + Block(more);
 }
 
 TEST(ServerSession, ACallWithFarTooMuchMetadataEndsAlone) {

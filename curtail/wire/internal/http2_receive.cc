@@ -372,6 +372,7 @@ void Http2::OnPing(const FrameHeader& header, std::string_view payload) {
 
 void Http2::OnGoaway(const FrameHeader& header, std::string_view payload) {
   if (header.stream != 0) return ConnectionError(ErrorCode::kProtocolError, "GOAWAY on a stream");
+  if (!Spend(&empty_frames_, Limit::kEmptyFrames)) return;
   if (payload.size() < 8) return ConnectionError(ErrorCode::kFrameSizeError, "GOAWAY of a wrong length");
   const auto last = static_cast<StreamId>(Get32(payload.data()) & kMaxWindow);
   const auto code = static_cast<ErrorCode>(Get32(payload.data() + 4));

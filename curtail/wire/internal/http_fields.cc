@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <optional>
+#include <utility>
 
 namespace curtail::wire::internal {
 namespace {
@@ -11,10 +12,11 @@ namespace {
 std::optional<int64_t> ParseLength(std::string_view text) {
   constexpr size_t kMaxDigits = 32;  // with zeros in front
   if (text.size() > kMaxDigits) return std::nullopt;
-  int64_t value = 0;
+  uint64_t value = 0;  // a signed one would take "-0"
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+  if (error != std::errc() || end != text.data() + text.size() || !std::in_range<int64_t>(value))
+    return std::nullopt;
+  return static_cast<int64_t>(value);
 }
 
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }

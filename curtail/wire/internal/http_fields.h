@@ -45,7 +45,7 @@ struct HttpFields {
   }
   void OnStatus(std::string_view value) {
     const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-    if (value.size() != 3 || !std::all_of(value.begin(), value.end(), is_digit)) return;
+    if (value.size() != 3 || value[0] == '0' || !std::all_of(value.begin(), value.end(), is_digit)) return;
     status = static_cast<int16_t>((value[0] - '0') * 100 + (value[1] - '0') * 10 + (value[2] - '0'));
   }
   void OnContentLength(std::string_view value);
