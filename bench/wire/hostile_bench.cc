@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hostile input's cost to a server's session: CPU milliseconds for each megabyte that a peer sends, which opens the
-// next connection when the last one is closed on it.
+// Hostile input's cost to a server of gRPC and to one of HTTP: CPU milliseconds for each megabyte that a peer sends, which
+// opens the next connection when the last one is closed on it; and how many times that is the cost of the first row, which
+// is honest, as the next two are.
 //
 //   hostile_bench [NAME]...
 
@@ -11,12 +12,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "curtail/wire/http2_frames_testing.h"
+#include "curtail/wire/http_codec.h"
 #include "curtail/wire/session.h"
 
 namespace curtail::wire {
@@ -25,47 +29,59 @@ namespace {
 constexpr size_t kBytes = 8u << 20;
 
 // Serves nothing: calls stay open until their request ends, which is answered with an empty message.
-class Server final : public Events {
+class GrpcServer final : public Events {
  public:
+  bool Receive(std::string_view bytes) {
+    const bool open = session_.Receive(bytes).ok();
+    do out_.clear();
+    while (session_.Pull(&out_));
+    return open;
+  }
+
+ private:
   void* OnRequest(StreamId, RequestHead&&) override { return this; }
   void OnMessage(StreamId, void*, std::string&&) override {}
   void OnRequestEnd(StreamId id, void*) override {
-    session.SendMessage(id, "");
-    session.EndCall(id, absl::OkStatus());
+    session_.SendMessage(id, "");
+    session_.EndCall(id, absl::OkStatus());
   }
   void OnCallEnd(StreamId, void*, absl::Status&&, Metadata&&) override {}
   TimePoint now() override { return Now(); }
 
-  Session session{Role::kServer, {}, this};
+  Session session_{Role::kServer, {}, this};
+  std::string out_;
 };
 
-std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload) {
-  std::string out;
-  for (const int shift : {16, 8, 0}) out += static_cast<char>(payload.size() >> shift);
-  out += static_cast<char>(type);
-  out += static_cast<char>(flags);
-  for (const int shift : {24, 16, 8, 0}) out += static_cast<char>(stream >> shift);
-  return out.append(payload);
-}
+// Answers what is whole with an empty body.
+class HttpServer final {
+ public:
+  bool Receive(std::string_view bytes) {
+    const bool open = codec_->Receive(bytes, &requests_).ok();
+    for (const HttpRequest& request : requests_) codec_->Reply(request.stream, {});
+    requests_.clear();
+    do {
+      out_.clear();
+      codec_->Pull(&out_, 256u << 10);
+    } while (!out_.empty());
+    return open;
+  }
 
-std::string Length(size_t size) {
-  if (size < 127) return std::string(1, static_cast<char>(size));
-  std::string out(1, '\x7f');
-  for (size -= 127; size >= 128; size >>= 7) out += static_cast<char>(size | 0x80);
-  return out + static_cast<char>(size);
-}
+ private:
+  const std::unique_ptr<HttpServerCodec> codec_ = MakeHttp2Codec({});
+  std::vector<HttpRequest> requests_;
+  std::string out_;
+};
 
-std::string Literal(char first, std::string_view name, std::string_view value) {
-  return std::string(1, first) + Length(name.size()) + std::string(name) + Length(value.size()) +
-         std::string(value);
-}
+// POST, http, and a host that nothing puts into the table.
+constexpr std::string_view kPost = "\x83\x86\1\1h";
 
-// A whole request's fields; from the second call on, four of them from the table.
+std::string Post(std::string_view more) { return std::string(kPost).append(more); }
+
+// A whole request's fields; from the second call on, two of them from the table.
 std::string Fields() {
-  return "\x83\x86" + Literal('\x40', ":path", "/a.B/C") +
-         Literal('\x40', "content-type", "application/grpc");
+  return Post(Literal('\x40', ":path", "/a.B/C") + Literal('\x40', "content-type", "application/grpc"));
 }
-constexpr std::string_view kAgain = "\x83\x86\xbf\xbe";
+std::string Again() { return Post("\xbf\xbe"); }
 
 // One kind of input: what comes first, and what follows again and again. `stream` is the next id.
 struct Attack {
@@ -77,7 +93,7 @@ struct Attack {
 std::string Open(uint32_t* stream, int count, uint8_t flags = 4) {
   std::string out;
   for (int i = 0; i < count; ++i, *stream += 2)
-    out += Frame(1, flags, *stream, *stream == 1 ? Fields() : kAgain);
+    out += Frame(1, flags, *stream, *stream == 1 ? Fields() : Again());
   return out;
 }
 
@@ -93,11 +109,11 @@ std::function<std::string(uint32_t*)> Opened(int count) {
 std::function<std::string(uint32_t*)> Same(std::string bytes, size_t times = 500) {
   return [bytes = Repeat(bytes, times)](uint32_t*) { return bytes; };
 }
-// A block on a stream of its own.
-std::function<std::string(uint32_t*)> Blocks(std::string block) {
-  return [block = std::move(block)](uint32_t* stream) {
+// A block, each time on a stream of its own.
+std::function<std::string(uint32_t*)> Blocks(std::string block, int times = 100) {
+  return [block = std::move(block), times](uint32_t* stream) {
     std::string out;
-    for (int i = 0; i < 100; ++i, *stream += 2) out += Frame(1, 4 | 1, *stream, block);
+    for (int i = 0; i < times; ++i, *stream += 2) out += Frame(1, 4 | 1, *stream, block);
     return out;
   };
 }
@@ -126,53 +142,69 @@ std::vector<Attack> Attacks() {
          std::string out;
          for (int i = 0; i < 100; ++i, *stream += 2)
            out +=
-               Frame(1, 4, *stream, *stream == 1 ? Fields() : kAgain) + Frame(0, 1, *stream, "\0\0\0\0\0"s);
+               Frame(1, 4, *stream, *stream == 1 ? Fields() : Again()) + Frame(0, 1, *stream, "\0\0\0\0\0"s);
          return out;
        }},
       {"DATA of long messages", Opened(1),
        Same(Frame(0, 0, 1, "\0\0\0\x3f\xfb"s + std::string(16379, 'm')), 8)},
+      {"requests of 300 bytes", none,
+       Blocks(Post(Literal('\0', ":path", "/v1/shelves/1/books") +
+                   Literal('\0', "cookie", std::string(200, 'c'))))},
       {"SETTINGS, a window 2,730 times, 4,095 streams", Opened(4095),
        Same(Frame(4, 0, 0, Repeat(window1 + window2, 1365)), 8)},
       {"SETTINGS, small, 4,095 streams", Opened(4095),
        Same(Frame(4, 0, 0, window1) + Frame(4, 0, 0, window2))},
       {"SETTINGS, a table's size 2,730 times", Opened(1),
        Same(Frame(4, 0, 0, Repeat(table1 + table2, 1365)), 8)},
-      {"a bad name of 4 KB by index", entry(bad, ""), Blocks("\x83\x86" + Repeat("\x0f\x2f\1v"s, 60))},
-      {"a bad name of 4 KB by index, inserted", entry(bad, ""), Blocks("\x83\x86" + Repeat("\x7e\1v"s, 16))},
+      {"a bad name of 4 KB by index", entry(bad, ""), Blocks(Post(Repeat("\x0f\x2f\1v"s, 60)))},
+      {"a bad name of 4 KB by index, inserted", entry(bad, ""), Blocks(Post(Repeat("\x7e\1v"s, 16)))},
       {"a long name by index, inserted", entry(std::string(3900, 'a'), ""),
-       Blocks("\x83\x86" + Repeat("\x7e\1v"s, 16))},
+       Blocks(Post(Repeat("\x7e\1v"s, 16)))},
+      {"the same without a value", entry(std::string(3900, 'a'), ""), Blocks(Post(Repeat("\x7e\0"s, 16)))},
+      {"the same, 8,000 times a block", entry(std::string(3900, 'a'), ""),
+       Blocks(Post(Repeat("\x7e\0"s, 8000)), 1)},
       {"1,950 commas in a -bin value", Opened(1), Blocks(Literal('\0', "x-bin", commas))},
       {"17 values of a -bin key by index", entry("x-bin", std::string(16, ',')),
-       Blocks("\x83\x86\xc0\xbf\xbe"s)},
+       Blocks(Post("\xc0\xbf\xbe"))},
       {"31 values of a -bin key by index", entry("x-bin", std::string(30, ',')),
-       Blocks("\x83\x86\xc0\xbf\xbe"s)},
-      {"metadata by index", entry("a", ""), Blocks("\x83\x86\xc0\xbf" + Repeat("\xbe", 200))},
+       Blocks(Post("\xc0\xbf\xbe"))},
+      {"metadata by index", entry("a", ""), Blocks(Post("\xc0\xbf" + Repeat("\xbe", 200)))},
       {"long metadata by index", entry("a-name-longer-than-sso-permits", "a value longer than that as well"),
-       Blocks("\x83\x86\xc0\xbf" + Repeat("\xbe", 150))},
+       Blocks(Post("\xc0\xbf" + Repeat("\xbe", 150)))},
       {"4 values of 3,900 bytes by index", entry("a", std::string(3900, 'v')),
-       Blocks("\x83\x86\xc0\xbf" + Repeat("\xbe", 4))},
+       Blocks(Post("\xc0\xbf" + Repeat("\xbe", 4)))},
       {"4 values of 3,900 bytes of a -bin key by index", entry("x-bin", std::string(3900, 'A')),
-       Blocks("\x83\x86\xc0\xbf" + Repeat("\xbe", 4))},
+       Blocks(Post("\xc0\xbf" + Repeat("\xbe", 4)))},
       {"16 values of a -bin key by index, in turn", entries(16, "x-bin", std::string(200, 'A')),
-       Blocks("\x83\x86\xcf\xce" +
-              Repeat("\xbe\xbf\xc0\xc1\xc2\xc3\xc4\xc5\xc6\xc7\xc8\xc9\xca\xcb\xcc\xcd", 4))},
+       Blocks(
+           Post("\xcf\xce" + Repeat("\xbe\xbf\xc0\xc1\xc2\xc3\xc4\xc5\xc6\xc7\xc8\xc9\xca\xcb\xcc\xcd", 4)))},
       {"a content-length of 3,900 zeros by index", entry("content-length", std::string(3900, '0')),
-       Blocks("\x83\x86\xc0\xbf" + Repeat("\xbe", 4))},
+       Blocks(Post("\xc0\xbf" + Repeat("\xbe", 4)))},
       {"blocks without a path", Opened(1), Blocks("\x83\x86"s)},
       {"more fields than allowed", entry("a", std::string(3000, 'v')),
-       Blocks("\x83\x86\xc0\xbf" + Repeat("\xbe", 60))},
+       Blocks(Post("\xc0\xbf" + Repeat("\xbe", 60)))},
+      {"a field of 4 KB by index, 16,000 times", entry("a", std::string(3900, 'v')),
+       Blocks(Post("\xc0\xbf" + Repeat("\xbe", 16000)), 1)},
+      {"a cookie of 4 KB by index, 16,000 times", entry("cookie", std::string(3900, 'v')),
+       Blocks(Post("\xc0\xbf" + Repeat("\xbe", 16000)), 1)},
+      {"the same, of streams that are closed",
+       [entry](uint32_t* stream) {
+         return entry("a", std::string(3900, 'v'))(stream) + Frame(3, 0, 1, "\0\0\0\x8"s);
+       },
+       [](uint32_t*) { return Frame(1, 5, 1, Repeat("\xbe", 16000)); }},
       {"HEADERS and RST_STREAM", none,
        [](uint32_t* stream) {
          std::string out;
          for (int i = 0; i < 100; ++i, *stream += 2)
-           out += Frame(1, 4, *stream, *stream == 1 ? Fields() : kAgain) + Frame(3, 0, *stream, "\0\0\0\x8"s);
+           out +=
+               Frame(1, 4, *stream, *stream == 1 ? Fields() : Again()) + Frame(3, 0, *stream, "\0\0\0\x8"s);
          return out;
        }},
       {"HEADERS, then a zero WINDOW_UPDATE", none,
        [](uint32_t* stream) {
          std::string out;
          for (int i = 0; i < 100; ++i, *stream += 2)
-           out += Frame(1, 4, *stream, *stream == 1 ? Fields() : kAgain) + Frame(8, 0, *stream, "\0\0\0\0"s);
+           out += Frame(1, 4, *stream, *stream == 1 ? Fields() : Again()) + Frame(8, 0, *stream, "\0\0\0\0"s);
          return out;
        }},
       {"CONTINUATION of one byte", none,
@@ -202,40 +234,41 @@ double CpuMs() {
   return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
 }
 
-void Measure(const Attack& attack) {
+template <class Server>
+double Measure(const Attack& attack) {
   size_t received = 0;
-  int connections = 0;
   double cpu = 0;
   while (received < kBytes) {
     Server server;
-    ++connections;
     uint32_t stream = 1;
-    std::string out;
     std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(4, 0, 0, "") +
                         Frame(8, 0, 0, std::string("\x7f\0\0\0", 4)) + attack.begin(&stream);
     bool open = true;
     while (open && received < kBytes) {
       const double before = CpuMs();
-      open = server.session.Receive(bytes).ok();
-      out.clear();
-      while (server.session.Pull(&out)) out.clear();
+      open = server.Receive(bytes);
       cpu += CpuMs() - before;
       received += bytes.size();
       bytes = attack.go_on(&stream);
     }
   }
-  std::printf("%-48s %8.1f ms/MB  %6d connections\n", attack.name, cpu * 1e6 / static_cast<double>(received),
-              connections);
+  return cpu * 1e6 / static_cast<double>(received);
 }
 
 }  // namespace
 }  // namespace curtail::wire
 
 int main(int argc, char** argv) {
+  using namespace curtail::wire;
   const std::vector<std::string_view> names(argv + 1, argv + argc);
-  for (const curtail::wire::Attack& attack : curtail::wire::Attacks()) {
-    if (names.empty() || std::find(names.begin(), names.end(), attack.name) != names.end())
-      curtail::wire::Measure(attack);
+  const std::vector<Attack> attacks = Attacks();
+  const double grpc_unit = Measure<GrpcServer>(attacks[0]), http_unit = Measure<HttpServer>(attacks[0]);
+  std::printf("%-48s %8s %6s %8s %6s\n", "ms of CPU a MB, and times the first row's", "gRPC", "", "HTTP", "");
+  for (const Attack& attack : attacks) {
+    if (!names.empty() && std::find(names.begin(), names.end(), attack.name) == names.end()) continue;
+    const double grpc = Measure<GrpcServer>(attack), http = Measure<HttpServer>(attack);
+    std::printf("%-48s %8.1f %5.1fx %8.1f %5.1fx\n", attack.name, grpc, grpc / grpc_unit, http,
+                http / http_unit);
   }
   return 0;
 }
