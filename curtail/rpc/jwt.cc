@@ -218,7 +218,8 @@ void JwtVerifier::Impl::Look() {
     absl::StatusOr<std::vector<JwtKey>> keys = text.ok() ? KeysOf(*text) : text.status();
     if (keys.ok()) {
       Log(keys->empty() ? Severity::kWarning : Severity::kInfo,
-          Join("tokens: read again: ", options.key_file, keys->empty() ? ", which has no key: none is valid" : ""),
+          Join("tokens: read again: ", options.key_file,
+               keys->empty() ? ", which has no key: none is valid" : ""),
           {{"file", options.key_file}});
     } else {
       Log(Severity::kError, Join("tokens: the keys stay as they were: ", Message(keys.status())),
