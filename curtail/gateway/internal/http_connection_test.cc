@@ -28,6 +28,7 @@ class HttpConnectionTest : public testing::Test, public HttpConnection::Owner {
                                                    static_cast<HttpConnection::Owner*>(this));
     EXPECT_TRUE(connection_->Register().ok());
   }
+  ~HttpConnectionTest() override { connection_->Close(); }  // else it and its poller keep each other
   void Send(std::string_view bytes) const {
     EXPECT_EQ(send(peer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
