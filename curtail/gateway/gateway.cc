@@ -205,7 +205,7 @@ void Gateway::Impl::Run() {
   } while (!stopping_.load(std::memory_order_acquire) || !Drained(Now()));
   const auto open = std::exchange(connections_, {});
   for (const auto& connection : open) connection->Close();
-  // The channel's calls end at their deadline; their completions live until then. Streams end at once.
+  // Calls end with their connections; their completions run in a later Poll().
   while (calls_.size() > 0) {
     client_.Poll(Deadline::In(kTick));
     calls_.LookAtStreams();

@@ -234,6 +234,15 @@ TEST_F(GatewayTest, LimitsOnConnectionsAndRequests) {
   EXPECT_EQ(gateway().stats().refused, 2u);
 }
 
+// A call of Checkout() by HTTP/2, and its reset.
+std::string CheckoutFrames(uint32_t stream, std::string_view body) {
+  return Frame(1, 4, stream,
+               "\x83\x86\x04\x19/library.Library/Checkout\1\1x\x0f\x10\x10"
+               "application/json") +
+         Frame(0, 1, stream, body);
+}
+std::string ResetFrame(uint32_t stream) { return Frame(3, 0, stream, "\0\0\0\x8"s); }
+
 // Property: nobody works for a client that has left, or that has given its request up.
 TEST_F(GatewayTest, CallsEndWithTheirClients) {
   Serve({.config = *Config::Parse("SDB1-4")});  // a handler that spins does not stop the thread that reads
@@ -256,17 +265,33 @@ TEST_F(GatewayTest, CallsEndWithTheirClients) {
   }
   EXPECT_TRUE(ended(2));
   Peer goes_on = Connect();
-  goes_on.Write(Join("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Frame(4, 0, 0, {}),
-                     Frame(1, 4, 1,
-                           "\x83\x86\x04\x19/library.Library/Checkout\1\1x"
-                           "\x0f\x10\x10"
-                           "application/json"),
-                     Frame(0, 1, 1, R"({"title":"slow"})")));
+  goes_on.Write(Join(Preface(), CheckoutFrames(1, R"({"title":"slow"})")));
   ASSERT_TRUE(begun(3));
-  goes_on.Write(Frame(3, 0, 1, "\0\0\0\x8"s));
+  goes_on.Write(ResetFrame(1));
   EXPECT_TRUE(ended(3));
   goes_on.Write(GetFrame(3, "/nowhere"));
   EXPECT_THAT(goes_on.ReadUntil("\"code\":5"), HasSubstr("\"code\":5"));
+}
+
+// A client that sends a request and its reset together, over and over.
+TEST_F(GatewayTest, CallsThatAreResetAtOnceAreNotMade) {
+  constexpr uint32_t kStreams = 600;
+  Serve({.config = *Config::Parse("SDB1-1")});
+  Peer first = Connect();
+  first.Write(Post("/library.Library/Checkout", R"({"title":"slow"})"));
+  ASSERT_TRUE(Await([&] { return library_->slow() == 1; }));
+  Peer resets = Connect();
+  std::string bytes = Preface();
+  for (uint32_t stream = 1; stream < 2 * kStreams; stream += 2) {
+    bytes += CheckoutFrames(stream, R"({"title":"slow"})") + ResetFrame(stream);
+  }
+  resets.Write(bytes + GetFrame(2 * kStreams + 1, "/nowhere"));
+  EXPECT_THAT(resets.ReadUntil("\"code\":5"), HasSubstr("\"code\":5"));
+  // Calls that were begun are in the server's queue until their cancellations come.
+  EXPECT_TRUE(Await([&] { return server_->Sample().open_calls == 1; }));
+  library_->Release();
+  EXPECT_THAT(first.Read(), HasSubstr("200 OK"));
+  EXPECT_EQ(library_->slow(), 1);
 }
 
 // A library of ours, or of others, that throws.

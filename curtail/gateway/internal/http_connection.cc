@@ -140,6 +140,7 @@ bool HttpConnection::Receive(std::string_view bytes) {
       requests_bytes_ += BytesOf(request);
       requests_.push_back(std::move(request));
     }
+    TakeResets();  // of requests that came with these bytes, too
     Account();
     if (!status.ok()) {
       SendAll();  // perhaps a goodbye
@@ -252,8 +253,12 @@ void HttpConnection::GiveUp(int32_t stream) {
   if (maker != nullptr) maker->OnGivenUp();
 }
 
-void HttpConnection::TellAnswers() {
+void HttpConnection::TakeResets() {
   for (const int32_t stream : codec_->TakeGivenUp()) GiveUp(stream);
+}
+
+void HttpConnection::TellAnswers() {
+  TakeResets();
   std::erase_if(answers_, [this](const Answer& answer) {
     return answer.maker == nullptr && codec_->unsent(answer.stream) == 0;
   });

@@ -21,12 +21,12 @@
 
 namespace curtail::gateway::internal {
 
-// The maker of an answer that is to come, or comes in parts, hears of its reader.
+// An Answerer makes an answer, at once or in parts. The connection tells it what the reader does.
 class Answerer {
  public:
   // Bytes of the connection have left.
   virtual void OnRoom() {}
-  // The reader has gone. The connection refers to the answerer no more.
+  // The reader has left, or has reset its request. The connection no longer refers to the answerer.
   virtual void OnGivenUp() = 0;
 
  protected:
@@ -135,9 +135,11 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   void Note();
   // Tells the owner what the connection holds, and has refused.
   void Account();
+  // Gives up the streams that the client has reset.
+  void TakeResets();
   // Tells answerers what their readers have done, and forgets answers that have left.
   void TellAnswers();
-  // Tells one that its reader has gone.
+  // Drops the request of a stream, and tells its answerer that the reader has gone.
   void GiveUp(int32_t stream);
 
   const std::shared_ptr<Poller> poller_;

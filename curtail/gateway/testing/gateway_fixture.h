@@ -32,10 +32,12 @@ inline std::string Frame(char type, char flags, uint32_t stream, std::string_vie
   for (const int shift : {24, 16, 8, 0}) frame += static_cast<char>(stream >> shift);
   return frame.append(payload);
 }
-// A client's beginning of HTTP/2, whose streams have no window until it opens them.
-inline std::string ParkingPreface() {
-  return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(4, 0, 0, {"\0\4\0\0\0\0", 6});
+// A client's beginning of HTTP/2.
+inline std::string Preface(std::string_view settings = {}) {
+  return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(4, 0, 0, settings);
 }
+// Its streams have no window until it opens them.
+inline std::string ParkingPreface() { return Preface({"\0\4\0\0\0\0", 6}); }
 // The head of a GET, which is all of it.
 inline std::string GetFrame(uint32_t stream, std::string_view path) {
   return Frame(1, 5, stream,

@@ -246,31 +246,6 @@ TEST_P(HedgingTest, TheDeadlineAndTheMethodsTimeoutEndAllAttempts) {
   servers_.ExpectThatSlowOnesAreCancelled();
 }
 
-using EventDrivenTest = HedgingTest;
-INSTANTIATE_TEST_SUITE_P(Ways, EventDrivenTest, testing::Values(Way::kStart),
-                         [](const auto&) { return std::string("Start"); });
-
-// With three attempts open, with one, and before any has left.
-TEST_P(EventDrivenTest, ACancelledCallEndsAtOnce) {
-  servers_.SetSlow({0, 1, 2});
-  for (const auto& [config, attempts] : std::vector<std::pair<std::string, size_t>>{
-           {Hedges("0s"), 3}, {Hedges(kNever), 1}, {"", 1}, {"", 0}}) {
-    Connect(config);
-    const size_t seen = servers_.Seen().size() + attempts;
-    CancelOnce([&](const Started&) { return servers_.Seen().size() >= seen; });
-    servers_.ExpectThatSlowOnesAreCancelled();
-  }
-}
-
-TEST_P(EventDrivenTest, ACancelledCallIsNotMadeAgain) {
-  servers_.SetAll(absl::StatusCode::kAborted);
-  Connect(
-      R"({"methodConfig":[{"name":[{"service":"test.Hedged","method":"Do"}],"retryPolicy":{"maxAttempts":3,
-          "initialBackoff":"8s","maxBackoff":"8s","backoffMultiplier":1,"retryableStatusCodes":["ABORTED"]}}]})");
-  CancelOnce([](const Started& call) { return call.retries > 0; });
-  EXPECT_THAT(servers_.Seen(), SizeIs(1));
-}
-
 TEST_P(HedgingTest, OtherMethodsAreNotHedged) {
   servers_.SetSlow({0, 1, 2});
   size_t calls = 0;
@@ -354,6 +329,27 @@ TEST_P(HedgedStartTest, CallsInFlightTogetherAreHedgedEach) {
     }
     servers_.ExpectThatSlowOnesAreCancelled();
   }
+}
+
+// With three attempts open, with one, and before any has left.
+TEST_P(HedgedStartTest, ACancelledCallEndsAtOnce) {
+  servers_.SetSlow({0, 1, 2});
+  for (const auto& [config, attempts] : std::vector<std::pair<std::string, size_t>>{
+           {Hedges("0s"), 3}, {Hedges(kNever), 1}, {"", 1}, {"", 0}}) {
+    Connect(config);
+    const size_t seen = servers_.Seen().size() + attempts;
+    CancelOnce([&](const Started&) { return servers_.Seen().size() >= seen; });
+    servers_.ExpectThatSlowOnesAreCancelled();
+  }
+}
+
+TEST_P(HedgedStartTest, ACancelledCallIsNotMadeAgain) {
+  servers_.SetAll(absl::StatusCode::kAborted);
+  Connect(
+      R"({"methodConfig":[{"name":[{"service":"test.Hedged","method":"Do"}],"retryPolicy":{"maxAttempts":3,
+          "initialBackoff":"8s","maxBackoff":"8s","backoffMultiplier":1,"retryableStatusCodes":["ABORTED"]}}]})");
+  CancelOnce([](const Started& call) { return call.retries > 0; });
+  EXPECT_THAT(servers_.Seen(), SizeIs(1));
 }
 
 // The threading models of a mid-tier that calls the three.
