@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/gateway/grpc_web.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 #include "curtail/base/strings.h"
 #include "curtail/wire/metadata.h"
@@ -57,6 +59,26 @@ void AddTrailers(const absl::Status& status, const Metadata& metadata, std::stri
   AddFrame(kTrailers, trailers, out);
 }
 
+// Fields of HTTP that browsers and caches obey: whole names, and the beginnings of others.
+constexpr std::string_view kObeyed =
+    " age allow alt-svc alt-used cache-control clear-site-data critical-ch date document-policy etag "
+    "expect-ct expires "
+    "last-modified link location nel no-vary-search origin-agent-cluster pragma referrer-policy refresh "
+    "retry-after "
+    "server-timing service-worker-allowed sourcemap speculation-rules strict-transport-security "
+    "supports-loading-mode "
+    "timing-allow-origin trailer vary warning www-authenticate x-sourcemap x-ua-compatible ";
+constexpr std::string_view kObeyedFamilies[] = {
+    "accept-",   "access-control-", "attribution-", "content-",    "cross-origin-", "permissions-policy",
+    "proxy-",    "public-key-pins", "report",       "sec-",        "set-cookie",    "x-accel-",
+    "x-content", "x-dns-",          "x-frame-",     "x-permitted", "x-robots-",     "x-xss-"};
+
+bool IsObeyed(std::string_view key) {
+  return kObeyed.find(Join(" ", key, " ")) != std::string_view::npos ||
+         std::any_of(std::begin(kObeyedFamilies), std::end(kObeyedFamilies),
+                     [key](std::string_view family) { return key.starts_with(family); });
+}
+
 std::string Packed(WebForm form, std::string bytes) {
   if (form == WebForm::kBinary) return bytes;
   std::string text = wire::Base64Encode(bytes);
@@ -103,7 +125,8 @@ HttpReply WebReply(WebForm form, const absl::Status& status, std::string_view me
 
 std::vector<std::pair<std::string, std::string>> WebHeaders(WebForm form, const Metadata& initial) {
   std::vector<std::pair<std::string, std::string>> headers;
-  for (const auto& [key, value] : initial) headers.emplace_back(key, ValueText(key, value));
+  for (const auto& [key, value] : initial)
+    headers.emplace_back(Join(IsObeyed(key) ? kMetadataPrefix : "", key), ValueText(key, value));
   headers.emplace_back("content-type", Join(form == WebForm::kText ? kTextType : kBinaryType, "+proto"));
   return headers;
 }

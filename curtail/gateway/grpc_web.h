@@ -16,6 +16,9 @@
 
 namespace curtail::gateway {
 
+// Metadata as headers of HTTP.
+inline constexpr std::string_view kMetadataPrefix = "grpc-metadata-";
+
 enum class WebForm : unsigned char { kBinary, kText };
 
 // The form that a content type names; none for other types.
@@ -31,7 +34,8 @@ HttpReply WebReply(WebForm form, const absl::Status& status, std::string_view me
                    const ReplyMetadata& metadata);
 
 // The parts of an answer of many messages: its head, each message, and the end. In the text form each
-// part has padding of its own.
+// part has padding of its own. Metadata that browsers would obey as headers, such as set-cookie, have
+// the prefix "grpc-metadata-" in the head: they are the server's, and not the gateway's.
 std::vector<std::pair<std::string, std::string>> WebHeaders(WebForm form, const Metadata& initial);
 std::string WebPart(WebForm form, std::string_view message);
 std::string WebEnd(WebForm form, const absl::Status& status, const Metadata& trailing);

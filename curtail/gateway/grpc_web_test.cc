@@ -54,6 +54,26 @@ TEST(GrpcWebTest, WritesMessageAndTrailers) {
   EXPECT_EQ(text.body.size() % 4, 0u);
 }
 
+// Property: a server behind the gateway cannot steer browsers, nor open the gateway to pages.
+TEST(GrpcWebTest, MetadataIsNotAHeaderThatBrowsersObey) {
+  Metadata metadata;
+  for (const std::string_view key :
+       {"access-control-allow-origin", "set-cookie", "set-cookie2", "location", "refresh", "clear-site-data",
+        "content-security-policy", "cross-origin-opener-policy", "strict-transport-security", "cache-control",
+        "sec-websocket-accept", "x-content-type-options", "x-frame-options", "vary", "www-authenticate"}) {
+    metadata.Add(key, "v");
+  }
+  for (const auto& [name, value] : WebHeaders(WebForm::kBinary, metadata)) {
+    EXPECT_TRUE(name == "content-type" || name.starts_with("grpc-metadata-")) << name;
+  }
+  metadata.Clear();
+  metadata.Add("x-shelf", "one");
+  metadata.Add("shelf", "two");
+  const auto headers = WebHeaders(WebForm::kBinary, metadata);
+  EXPECT_EQ(headers[0].first, "x-shelf");
+  EXPECT_EQ(headers[1].first, "shelf");
+}
+
 TEST(GrpcWebTest, AnErrorHasNoMessage) {
   const HttpReply reply = WebReply(WebForm::kBinary, absl::NotFoundError("no \n"), "ignored", {});
   EXPECT_EQ(reply.body, "\x80\0\0\0\x24grpc-status:5\r\ngrpc-message:no %0A\r\n"s);

@@ -9,7 +9,7 @@ namespace {
 
 void AddMetadata(const Metadata& metadata, HttpReply* reply) {
   for (const auto& [key, value] : metadata) {
-    reply->headers.emplace_back(Join("grpc-metadata-", key),
+    reply->headers.emplace_back(Join(kMetadataPrefix, key),
                                 key.ends_with("-bin") ? wire::Base64Encode(value) : std::string(value));
   }
 }
