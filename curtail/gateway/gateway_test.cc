@@ -149,6 +149,20 @@ TEST_F(GatewayTest, OtherOriginsNeedLeave) {
       AllOf(StartsWith("HTTP/1.1 204"), HasSubstr("access-control-allow-methods: GET, POST")));
 }
 
+TEST_F(GatewayTest, AMalformedTimeoutIsRefused) {
+  for (const std::string_view timeout : {"soon", "100", "-1m", "123456789m", "1.5S", "1h", "", "100m, 1S"}) {
+    const std::string header = Join("grpc-timeout: ", timeout, "\r\n");
+    for (const std::string_view path : {"GET /v1/shelves/1/books/2", "GET /v1/watch/a?count=1"}) {
+      EXPECT_THAT(Ask(path, {}, header), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("\"code\":3")))
+          << timeout;
+    }
+    EXPECT_THAT(Ask("POST /library.Library/GetBook", "\0\0\0\0\0"s,
+                    header + "content-type: application/grpc-web+proto\r\n"),
+                HasSubstr("grpc-status:3\r\n"))
+        << timeout;
+  }
+}
+
 TEST_F(GatewayTest, AnswersGrpcWeb) {
   library::GetBookRequest request;
   request.set_name("n");

@@ -70,9 +70,13 @@ absl::StatusOr<Metadata> MetadataOf(const HttpRequest& request, const std::vecto
   return metadata;
 }
 
-Deadline DeadlineOf(const HttpRequest& request, Nanos limit) {
-  const std::optional<Nanos> asked = wire::ParseTimeout(HeaderOf(request, "grpc-timeout"));
-  return Deadline::In(std::min(asked.value_or(limit), limit));
+absl::StatusOr<Deadline> DeadlineOf(const HttpRequest& request, Nanos limit) {
+  const std::optional<std::string_view> text = request.headers.Find("grpc-timeout");
+  if (!text) return Deadline::In(limit);
+  const std::optional<Nanos> asked = wire::ParseTimeout(*text);
+  if (asked) return Deadline::In(std::min(*asked, limit));
+  return absl::InvalidArgumentError(
+      "grpc-timeout must be 1 to 8 digits and a unit, one of H, M, S, m, u and n: 500m is half a second");
 }
 
 }  // namespace curtail::gateway::internal

@@ -33,7 +33,7 @@ HttpReply PreflightReply(const std::vector<std::string>& headers);
 // The headers of these names as metadata. Errors: INVALID_ARGUMENT, which names the header.
 absl::StatusOr<Metadata> MetadataOf(const HttpRequest& request, const std::vector<std::string>& keys);
 
-// By its grpc-timeout; at most `limit` from now.
-Deadline DeadlineOf(const HttpRequest& request, Nanos limit);
+// By its grpc-timeout; at most `limit` from now. Errors: INVALID_ARGUMENT: the header is malformed.
+absl::StatusOr<Deadline> DeadlineOf(const HttpRequest& request, Nanos limit);
 
 }  // namespace curtail::gateway::internal

@@ -15,8 +15,12 @@ constexpr size_t kSmall = 4u << 10;
 
 absl::Status TargetCalls::Begin(Incoming& in, Transcoder::Match match, std::string_view query,
                                 Metadata metadata) {
-  if (match.route->method.unary()) return BeginCall(in, match, query, metadata);
-  return BeginStream(in, std::move(match), query, std::move(metadata));
+  const bool unary = match.route->method.unary();
+  const absl::StatusOr<Deadline> deadline =
+      DeadlineOf(in.request, unary ? options_.timeout : options_.stream_timeout);
+  if (!deadline.ok()) return deadline.status();
+  if (unary) return BeginCall(in, match, query, metadata, *deadline);
+  return BeginStream(in, std::move(match), query, std::move(metadata), *deadline);
 }
 
 absl::StatusOr<std::string> TargetCalls::MessageOf(const Incoming& in, const Transcoder::Match& match,
@@ -33,7 +37,7 @@ absl::Status TargetCalls::Admit(size_t bytes) {
 }
 
 absl::Status TargetCalls::BeginCall(Incoming& in, const Transcoder::Match& match, std::string_view query,
-                                    const Metadata& metadata) {
+                                    const Metadata& metadata, Deadline deadline) {
   const absl::StatusOr<std::string> message = MessageOf(in, match, query);
   if (!message.ok()) return message.status();
   if (absl::Status full = Admit(message->size()); !full.ok()) return full;
@@ -49,8 +53,7 @@ absl::Status TargetCalls::BeginCall(Incoming& in, const Transcoder::Match& match
   call->under_way = static_cast<ptrdiff_t>(message->size() + metadata.bytes());
   AddUnderWay(call->under_way);
   const bool started = Contain("gateway", [&] {
-    call->id = channel_.Start(match.route->method.path, DeadlineOf(in.request, options_.timeout), metadata,
-                              *message, call);
+    call->id = channel_.Start(match.route->method.path, deadline, metadata, *message, call);
   });
   if (!started) OnDone(call, absl::InternalError("the call could not be started"), {});
   return absl::OkStatus();
@@ -76,7 +79,7 @@ void TargetCalls::OnGivenUp(Call* call) {
 }
 
 absl::Status TargetCalls::BeginStream(Incoming& in, Transcoder::Match match, std::string_view query,
-                                      Metadata metadata) {
+                                      Metadata metadata, Deadline deadline) {
   const Route& route = *match.route;
   std::optional<RequestSource> requests;
   if (route.method.client_streaming && !route.body.empty() && !in.asker.form.web()) {
@@ -88,7 +91,6 @@ absl::Status TargetCalls::BeginStream(Incoming& in, Transcoder::Match match, std
   }
   if (absl::Status full = Admit(requests->size()); !full.ok()) return full;
   auto call = std::make_unique<StreamCall>(&owner_, in.asker, *std::move(requests));
-  const Deadline deadline = DeadlineOf(in.request, options_.stream_timeout);
   if (absl::Status begun = call->Begin(channel_, route.method.path, std::move(metadata), deadline);
       !begun.ok()) {
     return begun;

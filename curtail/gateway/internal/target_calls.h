@@ -81,8 +81,9 @@ class TargetCalls {
   };
 
   absl::Status BeginCall(Incoming& in, const Transcoder::Match& match, std::string_view query,
-                         const Metadata& metadata);
-  absl::Status BeginStream(Incoming& in, Transcoder::Match match, std::string_view query, Metadata metadata);
+                         const Metadata& metadata, Deadline deadline);
+  absl::Status BeginStream(Incoming& in, Transcoder::Match match, std::string_view query, Metadata metadata,
+                           Deadline deadline);
   absl::StatusOr<std::string> MessageOf(const Incoming& in, const Transcoder::Match& match,
                                         std::string_view query) const;
   // Errors: UNAVAILABLE if a request of `bytes` finds no room.
