@@ -359,9 +359,9 @@ absl::Status Gateway::Impl::Serve(Incoming& in) {
   in.asker.form.SetRoute(match->route);
   const CatalogMethod& method = match->route->method;
   const std::string_view type = HeaderOf(in.request, "content-type");
-  const bool taken = match->route->raw_body || type.starts_with(kJson) ||
-                     (method.client_streaming && type.starts_with(kJsonLines)) ||
-                     (options_.accept_forms && method.unary() && type.starts_with(kForm));
+  const bool taken = match->route->raw_body || IsMediaType(type, kJson) ||
+                     (method.client_streaming && IsMediaType(type, kJsonLines)) ||
+                     (options_.accept_forms && method.unary() && IsMediaType(type, kForm));
   if (!in.asker.form.web() && !in.request.body.empty() && !taken) {
     return absl::InvalidArgumentError(
         Join("the body must be ", method.client_streaming ? kJsonLines : kJson, ", or gRPC-Web"));

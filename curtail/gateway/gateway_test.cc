@@ -163,6 +163,24 @@ TEST_F(GatewayTest, AMalformedTimeoutIsRefused) {
   }
 }
 
+// A page may send a type that is not JSON to any server without asking first.
+TEST_F(GatewayTest, OnlyJsonIsJson) {
+  options_.accept_forms = true;
+  const auto ask = [&](std::string_view method, std::string_view type) {
+    return Ask(Join("POST /library.Library/", method), "{}", Join("content-type: ", type, "\r\n"));
+  };
+  for (const std::string_view type :
+       {"application/json", "application/json;charset=utf-8", "Application/JSON ; charset=utf-8"}) {
+    EXPECT_THAT(ask("GetBook", type), StartsWith("HTTP/1.1 200")) << type;
+  }
+  for (const std::string_view type : {"application/jsonp", "application/json+x", "application/x-ndjson", "",
+                                      "text/plain; application/json", "application/x-www-form-urlencoded2"}) {
+    EXPECT_THAT(ask("GetBook", type), StartsWith("HTTP/1.1 400")) << type;
+  }
+  EXPECT_THAT(ask("Donate", "application/x-ndjson"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(ask("Donate", "application/x-ndjsons"), StartsWith("HTTP/1.1 400"));
+}
+
 TEST_F(GatewayTest, AnswersGrpcWeb) {
   library::GetBookRequest request;
   request.set_name("n");

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
+
 #include "curtail/base/internal/json_document.h"
 #include "curtail/base/strings.h"
 #include "curtail/gateway/internal/field_setter.h"
@@ -250,6 +252,11 @@ absl::StatusOr<Transcoder::Match> Transcoder::Find(std::string_view verb, std::s
   return absl::NotFoundError(Join("there is nothing at ", path.substr(0, 200)));
 }
 
+bool IsMediaType(std::string_view content_type, std::string_view type) {
+  content_type = content_type.substr(0, content_type.find_first_of("; \t"));
+  return absl::EqualsIgnoreCase({content_type.data(), content_type.size()}, {type.data(), type.size()});
+}
+
 absl::StatusOr<std::string> Transcoder::Request(const Match& match, std::string_view query,
                                                 std::string_view body, std::string_view type_of_body) const {
   const Route& route = *match.route;
@@ -258,7 +265,7 @@ absl::StatusOr<std::string> Transcoder::Request(const Match& match, std::string_
   if (route.body.empty() && !body.empty()) {
     return absl::InvalidArgumentError("this request takes no body");
   }
-  const bool form = !route.raw_body && !body.empty() && type_of_body.starts_with(kForm);
+  const bool form = !route.raw_body && !body.empty() && IsMediaType(type_of_body, kForm);
   if (form && route.body != "*") {
     return absl::InvalidArgumentError("a form is a whole request, and this body is a part");
   }

@@ -33,6 +33,9 @@ struct Route {
 // The type of a body that is written as a query is.
 inline constexpr std::string_view kForm = "application/x-www-form-urlencoded";
 
+// True if a Content-Type is `type`, whatever its case and parameters (RFC 9110, 8.3.1).
+bool IsMediaType(std::string_view content_type, std::string_view type);
+
 // The type of bytes that come without one.
 inline constexpr std::string_view kAnyBytes = "application/octet-stream";
 
