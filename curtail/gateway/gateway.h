@@ -39,6 +39,10 @@ struct GatewayOptions {
   Nanos stream_timeout = std::chrono::hours(1);
   // The headers of a request that its call carries as metadata; no others, credentials included.
   std::vector<std::string> forward_headers;
+  // The names by which clients may ask, beside numeric addresses, "localhost", the machine's own name and
+  // that in `listen`; "*" for all. Requests for others get 421: a web page may give its own name the
+  // gateway's address. With TLS, or at a Unix socket, no page can, and all names are taken.
+  std::vector<std::string> allowed_hosts;
   // The origins whose web pages may call: "https://app.example"; "*" for all. Pages of the gateway's
   // own origin always may.
   std::vector<std::string> allowed_origins;
@@ -65,7 +69,7 @@ struct GatewayStats {
   uint64_t connections = 0;  // open
   uint64_t requests = 0;     // taken
   uint64_t failed = 0;       // of these answered with a status of 500 and more, or in a stream with such
-  uint64_t refused = 0;      // for a limit, or an origin; with answers that found no room
+  uint64_t refused = 0;      // for a limit, a host or an origin; with answers that found no room
   uint64_t retried = 0;      // calls that were made again, each time
   uint64_t cancelled = 0;    // calls whose client left before the answer
   uint64_t timed_out = 0;    // connections and answers that were cut short for being slow or idle

@@ -149,6 +149,33 @@ TEST_F(GatewayTest, OtherOriginsNeedLeave) {
       AllOf(StartsWith("HTTP/1.1 204"), HasSubstr("access-control-allow-methods: GET, POST")));
 }
 
+// Property: a page whose own name resolves to the gateway's address is not a page of the gateway.
+TEST_F(GatewayTest, OnlyItsOwnHostsAreServed) {
+  const auto ask = [&](std::string_view host, std::string_view target = "/v1/shelves/1/books/2") {
+    Peer peer = Connect();
+    peer.Write(Join("GET ", target, " HTTP/1.1\r\nhost: ", host, "\r\norigin: http://", host, "\r\n\r\n"));
+    return peer.Read();
+  };
+  options_.allowed_hosts = {"Shop.example:443"};
+  for (const std::string_view host :
+       {"127.0.0.1:1", "[::1]:80", "localhost", "shop.example", "SHOP.example:80"}) {
+    EXPECT_THAT(ask(host), StartsWith("HTTP/1.1 200")) << host;
+  }
+  const auto refused = AllOf(StartsWith("HTTP/1.1 421"), HasSubstr("--allow-host"));
+  for (const std::string_view host :
+       {"evil.example", "evil.example:80", "shop.example.evil", "127.0.0.1.evil"}) {
+    EXPECT_THAT(ask(host), refused) << host;
+  }
+  EXPECT_THAT(ask("localhost", "http://evil.example/v1/shelves/1/books/2"), refused);
+  EXPECT_EQ(gateway().stats().refused, 5u);
+  Peer http2 = Connect();
+  http2.Write(Preface() + GetFrame(1, "/v1/shelves/1/books/2"));
+  EXPECT_THAT(http2.ReadUntil("--allow-host"), HasSubstr("--allow-host")) << "its authority is x";
+  gateway_.reset();
+  options_.allowed_hosts = {"*"};
+  EXPECT_THAT(ask("evil.example"), StartsWith("HTTP/1.1 200"));
+}
+
 TEST_F(GatewayTest, AMalformedTimeoutIsRefused) {
   for (const std::string_view timeout : {"soon", "100", "-1m", "123456789m", "1.5S", "1h", "", "100m, 1S"}) {
     const std::string header = Join("grpc-timeout: ", timeout, "\r\n");

@@ -20,7 +20,7 @@ namespace curtail::observe {
 
 struct HttpAdminAccess {
   bool unix_socket = false;
-  // Names, beside "localhost" and numeric addresses, that a Host header may have; lower case, without ports.
+  // Names, beside "localhost" and numeric addresses, that a Host header may have; see http_host.h.
   std::vector<std::string> hosts;
   // The secret of POST: "authorization: Bearer TOKEN". Empty: over TCP there is no POST.
   std::string token;

@@ -67,6 +67,9 @@ void AddFlags(CLI::App& app, Flags* f) {
   app.add_option("-I,--import-path", f->import_paths, "Where --proto finds imports");
   app.add_option("--forward-header", f->options.forward_headers,
                  "A header that calls carry as metadata; no others do, credentials included");
+  app.add_option(
+      "--allow-host", f->options.allowed_hosts,
+      "A name by which clients ask, or * for all; localhost, addresses and this machine's name always may");
   app.add_option("--allow-origin", f->options.allowed_origins,
                  "An origin whose web pages may call: https://app.example, or * for all");
   app.add_flag("--accept-forms", f->options.accept_forms,

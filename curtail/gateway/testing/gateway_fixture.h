@@ -146,6 +146,7 @@ class GatewayTest : public testing::Test {
     server_ = *std::move(server);
     options_.target = server_->addresses()[0];
     options_.listen = "127.0.0.1:0";
+    options_.allowed_hosts = {"x"};
   }
   Gateway& gateway() {
     if (gateway_ == nullptr) {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/admin/admin_pages.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "curtail/base/strings.h"
@@ -37,15 +34,7 @@ std::string OnLoopback(const std::string& text) {
 }
 
 observe::HttpAdminAccess AccessBy(const std::string& address, const std::string& token) {
-  observe::HttpAdminAccess access{.unix_socket = address.starts_with("unix"), .token = token};
-  const auto add = [&access](std::string name) {
-    for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-    access.hosts.push_back(std::move(name));
-  };
-  if (Address::NeedsLookup(address)) add(address.substr(0, address.rfind(':')));
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0') add(name.data());
-  return access;
+  return {.unix_socket = address.starts_with("unix"), .hosts = OwnNames(address), .token = token};
 }
 
 // Puts the config in force that is the body of the request.

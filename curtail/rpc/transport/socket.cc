@@ -10,12 +10,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <iterator>
 
 #include "curtail/base/strings.h"
+#include "curtail/wire/http_host.h"
 
 namespace curtail::internal {
 namespace {
@@ -61,6 +63,15 @@ absl::StatusOr<UniqueFd> Listen(const Address& address) {
     return BindError(errno, address);
   }
   return fd;
+}
+
+std::vector<std::string> OwnNames(const std::string& address) {
+  std::vector<std::string> names;
+  if (Address::NeedsLookup(address)) names.push_back(wire::HostName(address));
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0')
+    names.push_back(wire::HostName(name.data()));
+  return names;
 }
 
 std::string BoundAddress(int fd) {

@@ -7,6 +7,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,6 +20,9 @@ namespace curtail::internal {
 // A listening, non-blocking socket. Takes over a Unix socket that nobody serves any more, but no other file.
 // Errors: ALREADY_EXISTS when the port or path is in use, PERMISSION_DENIED, INVALID_ARGUMENT.
 absl::StatusOr<UniqueFd> Listen(const Address& address);
+// The names that clients may have for a server that listens at `address`: the one in it, if that is not numeric, and
+// the machine's own. As http_host.h has them.
+std::vector<std::string> OwnNames(const std::string& address);
 // The address a listening socket is bound to (with the real port).
 std::string BoundAddress(int fd);
 

@@ -110,7 +110,8 @@ TEST(Render, OnlyCurtailServicesScaleByWaits) {
 TEST(Render, AGatewayIsReplacedWithoutALoss) {
   auto objects = ObjectsOf(PlainManifests(PlanOf(kShop)));
   const YAML::Node gateway = objects["Deployment shop-gateway"]["spec"];
-  EXPECT_THAT(ArgsOf(objects["Deployment shop-gateway"]), Contains("--linger=10s"));
+  EXPECT_THAT(ArgsOf(objects["Deployment shop-gateway"]),
+              AllOf(Contains("--linger=10s"), Contains("--allow-host=shop-gateway")));
   EXPECT_EQ(gateway["strategy"]["type"].as<std::string>(), "RollingUpdate");
   EXPECT_EQ(gateway["strategy"]["rollingUpdate"]["maxUnavailable"].as<int>(), 0);
   EXPECT_EQ(gateway["template"]["spec"]["terminationGracePeriodSeconds"].as<int>(), 10 + 10 + 30 + 5);

@@ -362,6 +362,7 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
         command->push_back(absl::StrCat("--linger=", kLingerSeconds, "s"));
       plan.drain_s = std::max(plan.drain_s, SecondsIn(*command, "--drain", gateway, kUsualDrainSeconds));
       if (gateway) {
+        command->push_back(absl::StrCat("--allow-host=", service.workloads[static_cast<size_t>(i)].name));
         service.linger_s = std::max(service.linger_s, SecondsIn(*command, "--linger", gateway, 0));
         service.call_s = std::max(
             service.call_s, kRequestSeconds + SecondsIn(*command, "--timeout", gateway, kUsualCallSeconds));
