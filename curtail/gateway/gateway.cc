@@ -61,8 +61,16 @@ constexpr Nanos kTick = std::chrono::milliseconds(100);
 constexpr Nanos kStallUnderLoad = std::chrono::seconds(1);
 // An answer of so many bytes finds room whatever is held.
 constexpr size_t kSmall = 4u << 10;
+// Descriptors that are not for clients.
+constexpr size_t kOwnDescriptors = 32;
 // The target sends so much of an answer ahead of its reader.
 constexpr uint32_t kTargetWindow = 256u << 10;
+
+// Descriptors for clients.
+size_t Descriptors() {
+  const size_t all = curtail::internal::RaiseDescriptorLimit();
+  return all > 2 * kOwnDescriptors ? all - kOwnDescriptors : all / 2;
+}
 
 }  // namespace
 
@@ -74,6 +82,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
         files_(std::move(files)),
         address_(curtail::internal::BoundAddress(listener.get())),
         hosts_(HostsOf(options_)),
+        most_connections_(std::min(options_.max_connections, Descriptors())),
         channel_(&client_, options_.target, options_.channel),
         listener_(std::make_shared<Listener>(this, std::move(listener))),
         calls_(options_, *transcoder_, &channel_, this) {}
@@ -96,6 +105,9 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   void Run();
   void Turn();
   void Accept();
+  // Closes the connection that has been silent longest. False: none is.
+  bool Evict();
+  void Open(UniqueFd fd);
   void Tick(TimePoint now);
   void MakeRoom(TimePoint now);
   void CloseLate(HttpConnection& connection);
@@ -137,11 +149,13 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   const StaticFiles files_;
   const std::string address_;
   const std::optional<std::vector<std::string>> hosts_;
+  const size_t most_connections_;
 
   Client client_;
   Channel channel_;
   const std::shared_ptr<Listener> listener_;
   std::unordered_set<std::shared_ptr<HttpConnection>> connections_;
+  curtail::internal::SilentList<HttpConnection> silent_;
   std::vector<std::shared_ptr<HttpConnection>> dirty_;
   TargetCalls calls_;
   bool paused_ = false;        // connections may have input that they did not read
@@ -161,7 +175,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   std::atomic<size_t> held_bytes_{0};
   // Atomic: counters, and the number of connections; relaxed.
   std::atomic<uint64_t> open_{0}, requests_{0}, failed_{0}, refused_{0}, retried_{0}, cancelled_{0},
-      timed_out_{0};
+      timed_out_{0}, evicted_{0};
 
   std::thread thread_;
 };
@@ -194,9 +208,9 @@ bool Gateway::Impl::Stop(Deadline deadline) {
 
 GatewayStats Gateway::Impl::stats() const {
   constexpr auto kRelaxed = std::memory_order_relaxed;
-  return {
-      open_.load(kRelaxed),    requests_.load(kRelaxed),  failed_.load(kRelaxed),    refused_.load(kRelaxed),
-      retried_.load(kRelaxed), cancelled_.load(kRelaxed), timed_out_.load(kRelaxed), held()};
+  return {open_.load(kRelaxed),      requests_.load(kRelaxed), failed_.load(kRelaxed),
+          refused_.load(kRelaxed),   retried_.load(kRelaxed),  cancelled_.load(kRelaxed),
+          timed_out_.load(kRelaxed), evicted_.load(kRelaxed),  held()};
 }
 
 Deadline Gateway::Impl::NextLook() const {
@@ -255,27 +269,43 @@ void Gateway::Impl::Accept() {
     UniqueFd fd(accept4(listener_->fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
-      accept_later_ = errno != EAGAIN && errno != EWOULDBLOCK;  // EMFILE and others: again at the next tick
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+      if ((errno == EMFILE || errno == ENFILE) && Evict()) continue;
+      accept_later_ = true;  // at the next tick
       return;
     }
-    if (connections_.size() >= options_.max_connections) {
+    if (connections_.size() >= most_connections_ && !Evict()) {
       refused_.fetch_add(1, std::memory_order_relaxed);
       continue;
     }
-    curtail::internal::SetTcpOptions(fd.get());
-    HttpConnection::Owner* const owner = this;
-    std::unique_ptr<TlsStream> tls;
-    if (options_.tls != nullptr) tls = TlsStream::Server(*options_.tls->context(), /*http1=*/true);
-    auto connection = std::make_shared<HttpConnection>(std::move(fd), options_.http, std::move(tls),
-                                                       client_.lane(0).poller(), owner);
-    connections_.insert(connection);
-    open_.store(connections_.size(), std::memory_order_relaxed);
-    if (!connection->Register().ok()) connection->Close();
-    if (last_call_) connection->LastCall();
+    Open(std::move(fd));
   }
 }
 
+bool Gateway::Impl::Evict() {
+  HttpConnection* const oldest = silent_.Oldest([](HttpConnection& one) { return one.TakeActive(); });
+  if (oldest == nullptr) return false;
+  evicted_.fetch_add(1, std::memory_order_relaxed);
+  oldest->Close();
+  return true;
+}
+
+void Gateway::Impl::Open(UniqueFd fd) {
+  curtail::internal::SetTcpOptions(fd.get());
+  HttpConnection::Owner* const owner = this;
+  std::unique_ptr<TlsStream> tls;
+  if (options_.tls != nullptr) tls = TlsStream::Server(*options_.tls->context(), /*http1=*/true);
+  auto connection = std::make_shared<HttpConnection>(std::move(fd), options_.http, std::move(tls),
+                                                     client_.lane(0).poller(), owner);
+  connection->place = silent_.Add(connection.get());
+  connections_.insert(connection);
+  open_.store(connections_.size(), std::memory_order_relaxed);
+  if (!connection->Register().ok()) return connection->Close();
+  if (last_call_) connection->LastCall();
+}
+
 void Gateway::Impl::OnClosed(HttpConnection& connection) {
+  silent_.Remove(connection.place);
   connections_.erase(std::static_pointer_cast<HttpConnection>(connection.shared_from_this()));
   open_.store(connections_.size(), std::memory_order_relaxed);
 }

@@ -55,8 +55,8 @@ struct GatewayOptions {
   // Limits. Beyond them connections are closed, requests are answered 503, or nothing is read.
   // docs/gateway.md has the table.
   HttpLimits http;
-  size_t max_connections = 10'000;
-  size_t max_requests = 10'000;  // in flight over all connections
+  size_t max_connections = 10'000;  // or as many as there are descriptors
+  size_t max_requests = 10'000;     // in flight over all connections
   // Over all connections, in two shares: half of it is for requests in flight.
   size_t max_held_bytes = UsualHeldBytes();
   // For a connection without a request, and for a reader that takes less than 64 KiB of what it is
@@ -73,6 +73,7 @@ struct GatewayStats {
   uint64_t retried = 0;      // calls that were made again, each time
   uint64_t cancelled = 0;    // calls whose client left before the answer
   uint64_t timed_out = 0;    // connections and answers that were cut short for being slow or idle
+  uint64_t evicted = 0;      // connections that were silent and made room for newcomers
   uint64_t held = 0;         // bytes of unfinished requests, and of answers, now
 };
 

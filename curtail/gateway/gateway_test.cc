@@ -293,6 +293,29 @@ TEST_F(GatewayTest, LimitsOnConnectionsAndRequests) {
   EXPECT_EQ(gateway().stats().refused, 2u);
 }
 
+// Property: crowds that say nothing, or half of a request, keep out neither newcomers nor clients that ask now and then.
+TEST_F(GatewayTest, SilentConnectionsMakeRoom) {
+  options_.max_connections = 8;
+  Peer known = Connect();
+  const auto ask = [](Peer& peer) {
+    peer.Write(kNowhere);
+    return peer.Read();
+  };
+  std::vector<Peer> silent;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_THAT(ask(known), StartsWith("HTTP/1.1 404")) << i;
+    silent.push_back(Connect());
+    if (i % 2 == 0) silent.back().Write("GET / HT");
+    const uint64_t opened = static_cast<uint64_t>(i) + 2;
+    ASSERT_TRUE(Await([&] { return gateway().stats().connections + gateway().stats().evicted == opened; }));
+  }
+  EXPECT_TRUE(silent.front().Closed());
+  EXPECT_EQ(gateway().stats().evicted, 13u);
+  EXPECT_THAT(Ask("GET /nowhere"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(ask(known), StartsWith("HTTP/1.1 404"));
+  EXPECT_EQ(gateway().stats().refused, 0u);
+}
+
 // A call of Checkout() by HTTP/2, and its reset.
 std::string CheckoutFrames(uint32_t stream, std::string_view body) {
   return Frame(1, 4, stream,

@@ -91,7 +91,8 @@ void AddFlags(CLI::App& app, Flags* f) {
                  "After SIGTERM or Ctrl-C it goes on serving for so long, and sends clients away one by one: "
                  "behind a balancer, longer than that needs to leave it out")
       ->capture_default_str();
-  app.add_option("--max-connections", f->options.max_connections, "More are closed at once")
+  app.add_option("--max-connections", f->options.max_connections,
+                 "Beyond it a newcomer takes the place of a silent one")
       ->capture_default_str();
   app.add_option("--max-requests", f->options.max_requests, "In flight; more are answered 503")
       ->capture_default_str();
@@ -220,7 +221,7 @@ int Main(int argc, char** argv) {
   const GatewayStats stats = (*gateway)->stats();
   Say(Join(stats.requests, " requests, ", stats.failed, " failed, ", stats.refused, " refused, ",
            stats.retried, " retries, ", stats.cancelled, " cancelled, ", stats.timed_out,
-           " connections timed out", all ? "" : "; some were not answered"));
+           " connections timed out, ", stats.evicted, " made room", all ? "" : "; some were not answered"));
   return all ? 0 : 1;
 }
 

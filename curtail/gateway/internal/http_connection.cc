@@ -19,6 +19,8 @@ namespace {
 constexpr size_t kReadChunk = 16u << 10;
 constexpr int kReadBatch = 8;
 constexpr Nanos kTurn = std::chrono::microseconds(200);
+// For so many looks a request keeps a connection from being silent.
+constexpr int kLooks = 3;
 constexpr size_t kWriteChunk = 256u << 10;
 // Of an idle connection.
 constexpr size_t kKeptBuffer = 16u << 10;
@@ -137,6 +139,7 @@ bool HttpConnection::Receive(std::string_view bytes) {
     const absl::Status status = codec_->Receive(std::exchange(bytes, {}), &taken);
     for (HttpRequest& request : taken) {
       took_request_ = true;
+      looks_ = kLooks;
       requests_bytes_ += BytesOf(request);
       requests_.push_back(std::move(request));
     }
@@ -267,6 +270,12 @@ void HttpConnection::TellAnswers() {
   for (const int32_t stream : InTheMaking()) {
     if (Answerer* const maker = AnswerOf(stream).maker) maker->OnRoom();
   }
+}
+
+bool HttpConnection::TakeActive() {
+  const bool asked = looks_ > 0;
+  if (asked) --looks_;
+  return asked || codec_->in_flight() > 0 || !requests_.empty() || owed() > 0;
 }
 
 size_t HttpConnection::CutStalled(TimePoint now, Nanos limit) {

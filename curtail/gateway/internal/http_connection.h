@@ -13,6 +13,7 @@
 
 #include "curtail/base/boundary.h"
 #include "curtail/base/clock.h"
+#include "curtail/base/internal/silent_list.h"
 #include "curtail/exec/poller.h"
 #include "curtail/gateway/http_codec.h"
 #include "curtail/gateway/internal/pace.h"
@@ -99,7 +100,12 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   // Answers 503 to requests that are not whole, if there are any. False: it cannot, and holds them.
   bool RefuseUnfinished();
 
-  bool dirty = false;  // for the owner: it waits for a Flush()
+  // True unless it has been silent: nothing is in flight, and no request has come since the last few looks.
+  bool TakeActive();
+
+  // For the owner: it waits for a Flush(); its place among those that may be silent.
+  bool dirty = false;
+  curtail::internal::SilentList<HttpConnection>::Place place;
 
  private:
   // One that is to come, or has not left in full.
@@ -158,6 +164,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   bool hung_up_ = false;  // it has said so, behind what may not have been read
   bool in_request_ = false;
   bool took_request_ = false;  // a request was taken since the last Note()
+  int looks_ = 0;              // that find it active
   TimePoint turn_ends_;
   size_t handed_ = 0;                 // requests, in this turn
   std::deque<HttpRequest> requests_;  // taken and not handed over

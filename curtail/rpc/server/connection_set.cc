@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/server/connection_set.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace curtail::internal {
@@ -9,8 +8,6 @@ namespace {
 
 // Connections above the limit, for which others are to go.
 constexpr size_t kLeaving = 64;
-// Connections looked at for one that is silent.
-constexpr size_t kLooks = 64;
 
 }  // namespace
 
@@ -19,19 +16,15 @@ ConnectionSet::Added ConnectionSet::Add(std::shared_ptr<Connection> connection) 
   const size_t size = connections_.size();
   if (size >= most_ + kLeaving) return Added::kFull;
   Connection* const key = connection.get();
-  connections_.emplace(key, Entry{std::move(connection), order_.insert(order_.end(), key)});
+  connections_.emplace(key, Entry{std::move(connection), silent_.Add(key)});
   if (draining_) return Added::kDraining;
   return size >= most_ ? Added::kCrowded : Added::kOpen;
 }
 
 std::shared_ptr<Connection> ConnectionSet::OldestSilent() {
   MutexLock lock(mu_);
-  for (size_t i = std::min(order_.size(), kLooks); i > 0; --i) {
-    Connection* const oldest = order_.front();
-    order_.splice(order_.end(), order_, order_.begin());
-    if (!oldest->TakeActive()) return connections_.at(oldest).connection;
-  }
-  return nullptr;
+  Connection* const oldest = silent_.Oldest([](Connection& one) { return one.TakeActive(); });
+  return oldest == nullptr ? nullptr : connections_.at(oldest).connection;
 }
 
 void ConnectionSet::Remove(Connection* connection) {
@@ -40,7 +33,7 @@ void ConnectionSet::Remove(Connection* connection) {
   const auto found = connections_.find(connection);
   if (found == connections_.end()) return;
   last = std::move(found->second.connection);
-  order_.erase(found->second.place);
+  silent_.Remove(found->second.place);
   connections_.erase(found);
   if (draining_ && connections_.empty()) empty_.Notify();
 }

@@ -4,12 +4,12 @@
 #pragma once
 
 #include <cstddef>
-#include <list>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "curtail/base/clock.h"
+#include "curtail/base/internal/silent_list.h"
 #include "curtail/base/mutex.h"
 #include "curtail/exec/parker.h"
 #include "curtail/rpc/transport/connection.h"
@@ -50,10 +50,10 @@ class ConnectionSet {
   Mutex mu_;
   struct Entry {
     std::shared_ptr<Connection> connection;
-    std::list<Connection*>::iterator place;
+    SilentList<Connection>::Place place;
   };
   std::unordered_map<Connection*, Entry> connections_ CURTAIL_GUARDED_BY(mu_);
-  std::list<Connection*> order_ CURTAIL_GUARDED_BY(mu_);  // as they came, or were looked at
+  SilentList<Connection> silent_ CURTAIL_GUARDED_BY(mu_);
   bool draining_ CURTAIL_GUARDED_BY(mu_) = false;
 };
 

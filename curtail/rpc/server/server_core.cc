@@ -16,7 +16,6 @@
 #include "curtail/rpc/server/server_core.h"
 
 #include <malloc.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -47,14 +46,6 @@ std::string PeerName(int fd) {
   address.size = sizeof address.storage;
   if (getpeername(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.size) != 0) return "?";
   return address.ToString();
-}
-
-// Connections are file descriptors: use all that the hard limit allows.
-void RaiseDescriptorLimit() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 // Messages of 64 KiB and more are allocated and freed by the thousand. Left alone, glibc gives the memory back to the

@@ -3,6 +3,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <ctime>
 #include <iterator>
@@ -79,6 +81,14 @@ std::string BoundAddress(int fd) {
   address.size = sizeof address.storage;
   getsockname(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.size);
   return address.ToString();
+}
+
+size_t RaiseDescriptorLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return SIZE_MAX;
+  rlimit all = limit;
+  all.rlim_cur = all.rlim_max;
+  return setrlimit(RLIMIT_NOFILE, &all) == 0 ? all.rlim_cur : limit.rlim_cur;
 }
 
 absl::StatusOr<UniqueFd> StartConnect(const Address& address, bool* connected) {

@@ -26,6 +26,9 @@ std::vector<std::string> OwnNames(const std::string& address);
 // The address a listening socket is bound to (with the real port).
 std::string BoundAddress(int fd);
 
+// Lets the process have as many descriptors as its hard limit allows. Returns how many.
+size_t RaiseDescriptorLimit();
+
 // A socket whose connection has at least begun; `*connected` says whether it is complete already.
 absl::StatusOr<UniqueFd> StartConnect(const Address& address, bool* connected);
 // The error a connection attempt ended with, 0 for success.
