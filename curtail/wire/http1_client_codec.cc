@@ -33,6 +33,7 @@ class Http1Codec final : public HttpCodec {
     if (exchange_ == nullptr) return {};
     return {std::exchange(exchange_, nullptr)};
   }
+  size_t held_bytes() const override { return exchange_ == nullptr ? 0 : reader_.held(); }
 
  private:
   void End(Ended* ended);

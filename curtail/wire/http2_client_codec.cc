@@ -35,6 +35,7 @@ class Http2ClientCodec final : public HttpCodec, private wire::StreamEvents, pri
   void Pull(std::string* out, size_t limit) override;
   bool Finished() const override { return !CanStart() && open_streams() == 0; }
   Ended TakeAll() override;
+  size_t held_bytes() const override { return held_; }
 
  private:
   static HttpExchange& Of(const Stream* s) { return *static_cast<HttpExchange*>(s->tag); }
@@ -55,6 +56,7 @@ class Http2ClientCodec final : public HttpCodec, private wire::StreamEvents, pri
   const HttpLimits limits_;
   Ended* ended_ = nullptr;             // while Receive() runs, in which all exchanges end
   StreamId last_pulled_ = 0;           // the last stream whose request has left
+  size_t held_ = 0;                    // bytes of replies in exchanges that are in flight
   std::string first_bytes_;            // from the server: it may speak another protocol
   wire::internal::HttpFields fields_;  // of the block being decoded
 };
@@ -94,6 +96,7 @@ bool Http2ClientCodec::Cancel(HttpExchange* exchange) {
   Stream* const s = Find(exchange->stream);
   if (s == nullptr || s->tag != exchange) return true;
   s->tag = nullptr;
+  held_ -= exchange->reply.size();
   Reset(s, ErrorCode::kCancel, absl::CancelledError("given up"));
   return true;
 }
@@ -134,7 +137,9 @@ void Http2ClientCodec::OnCallUnprocessed(StreamId, void* tag, std::string&&) {
 
 void Http2ClientCodec::OnCallEnd(StreamId, void* tag, absl::Status&& status, wire::Metadata&&) {
   auto* const exchange = static_cast<HttpExchange*>(tag);
-  if (exchange == nullptr || ended_ == nullptr) return;
+  if (exchange == nullptr) return;
+  held_ -= exchange->reply.size();
+  if (ended_ == nullptr) return;
   if (exchange->error.ok() && !status.ok()) exchange->error = absl::UnavailableError(status.message());
   ended_->push_back(exchange);
 }
@@ -174,6 +179,7 @@ void Http2ClientCodec::OnContent(Stream* s, std::string_view content, bool end) 
   if (content.size() > limits_.max_body_bytes - reply.size())
     return Fail(s, "a reply", limits_.max_body_bytes);
   reply.append(content);
+  held_ += content.size();
   if (end) OnReplyEnd(s);
 }
 

@@ -70,6 +70,8 @@ class HttpCodec {
   virtual bool Finished() const = 0;
   // Takes the exchanges in flight out: the connection is gone.
   virtual Ended TakeAll() = 0;
+  // Bytes of replies that are not whole.
+  virtual size_t held_bytes() const = 0;
 };
 
 std::unique_ptr<HttpCodec> MakeHttp1Codec(const HttpLimits& limits);

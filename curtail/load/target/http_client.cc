@@ -18,6 +18,8 @@ namespace {
 
 // Attempts at one request that its server refuses unseen (HTTP/2).
 constexpr int kMaxAttempts = 5;
+// So many of the longest replies that are allowed may be on their way at a time, or more that are shorter.
+constexpr size_t kLongReplies = 4;
 // A share of requests that waited for a connection which the reader should know of.
 constexpr double kQueuedShare = 0.001;
 
@@ -191,6 +193,11 @@ void HttpClient::OnEnded(HttpConnection& connection, HttpExchange* exchange) {
   Over(request);
 }
 
+bool HttpClient::OnHeld(ptrdiff_t change) {
+  held_ += static_cast<size_t>(change);
+  return held_ <= kLongReplies * limits_.max_body_bytes;
+}
+
 void HttpClient::OnClosed(HttpConnection& connection, const absl::Status& why, bool stood) {
   Target& target = targets_[connection.target];
   Slot& slot = target.slots[connection.slot];
@@ -281,7 +288,8 @@ void HttpClient::Finish(Request* request) {
     status = absl::Status(static_cast<absl::StatusCode>(request->status), request->reason);
   }
   std::string reply;
-  if (status.ok()) reply.swap(request->reply);
+  reply.swap(request->reply);  // that of a failure goes
+  if (!status.ok()) reply.clear();
   free_requests_.push_back(request);
   request->done->Done(std::move(status), std::move(reply));
 }

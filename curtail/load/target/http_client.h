@@ -66,6 +66,7 @@ class HttpClient final : public LoadClient, private HttpConnection::Owner {
   };
 
   void OnEnded(HttpConnection& connection, HttpExchange* exchange) override;
+  bool OnHeld(ptrdiff_t change) override;
   void OnClosed(HttpConnection& connection, const absl::Status& why, bool stood) override;
 
   Request* NewRequest();
@@ -101,6 +102,7 @@ class HttpClient final : public LoadClient, private HttpConnection::Owner {
   std::vector<Request*> over_before_;  // those that are being run
   TimerHeap timers_;
   std::vector<Poller::Ready> events_;
+  size_t held_ = 0;  // bytes of replies that are not whole
   size_t completed_ = 0;
   uint64_t started_ = 0;
   uint64_t queued_ = 0;  // that found no connection free

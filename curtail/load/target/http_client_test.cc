@@ -232,6 +232,41 @@ TEST(HttpClient, ConnectsAnewWhereTheServerCloses) {
   EXPECT_EQ(server.connections(), 3);
 }
 
+// Property: long replies on many connections together take a bounded memory. Of eight, four find room.
+TEST(HttpClient, HoldsFourOfTheLongestReplies) {
+  std::atomic<bool> go_on{false};
+  constexpr size_t kBytes = 900'000;
+  ScriptServer server([&](Peer& peer, int) {
+    peer.Read();
+    peer.Write(Join("HTTP/1.1 200 OK\r\nContent-Length: ", kBytes + 2, "\r\n\r\n", std::string(kBytes, 'x')));
+    for (const Deadline limit = Deadline::In(kMaxTestWait); !go_on && !limit.Expired();)
+      std::this_thread::yield();
+    peer.Write("ok");
+    peer.Read();
+  });
+  RunOptions options = OptionsFor(server.url());
+  options.channel.connections = 8;
+  options.channel.max_message_bytes = 1'000'000;
+  Asker asker(options);
+  std::vector<Answer> answers(8);
+  for (Answer& answer : answers) asker.Start(&answer);
+  const auto ended = [&] {
+    return std::count_if(answers.begin(), answers.end(), [](auto& a) { return a.done; });
+  };
+  const Deadline limit = Deadline::In(kMaxTestWait);
+  while (ended() < 4 && !limit.Expired()) asker.client().Poll(limit);
+  go_on = true;
+  for (const Answer& answer : answers) asker.Await(answer);
+  int whole = 0;
+  for (const Answer& answer : answers) {
+    whole += answer.status.ok();
+    EXPECT_EQ(answer.reply.size(), answer.status.ok() ? kBytes + 2 : 0);
+    EXPECT_TRUE(answer.status.ok() || Message(answer.status).find("fewer connections") != std::string::npos)
+        << answer.status;
+  }
+  EXPECT_EQ(whole, 4);
+}
+
 TEST(HttpClient, SaysHowAServerBrokeOff) {
   ScriptServer server([](Peer& peer, int number) {
     peer.Read();

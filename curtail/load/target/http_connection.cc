@@ -91,10 +91,20 @@ bool HttpConnection::Receive(std::string_view bytes) {
   const absl::Status status = codec_->Receive(bytes, &ended);
   Tell(ended);
   if (closed_) return false;
+  if (!Account()) {
+    Close(absl::ResourceExhaustedError("the replies in flight are too long together: use fewer connections"));
+    return false;
+  }
   if (status.ok() && !codec_->Finished()) return true;
   Flush();  // perhaps a goodbye
   Close(status.ok() ? absl::UnavailableError("the server closes its connection") : status);
   return false;
+}
+
+bool HttpConnection::Account() {
+  const size_t held = closed_ ? 0 : codec_->held_bytes();
+  const ptrdiff_t change = static_cast<ptrdiff_t>(held) - static_cast<ptrdiff_t>(std::exchange(held_, held));
+  return owner_ == nullptr || owner_->OnHeld(change);
 }
 
 bool HttpConnection::ReceiveSealed(std::string_view bytes) {
@@ -116,7 +126,8 @@ bool HttpConnection::ReceiveSealed(std::string_view bytes) {
 }
 
 void HttpConnection::Cancel(HttpExchange* exchange) {
-  if (!codec_->Cancel(exchange)) Close(absl::CancelledError("a request was given up"));
+  if (!codec_->Cancel(exchange)) return Close(absl::CancelledError("a request was given up"));
+  Account();
 }
 
 bool HttpConnection::FillOutput() {
@@ -184,6 +195,7 @@ void HttpConnection::Close(const absl::Status& status) {
   closed_ = true;
   poller_->Remove(fd_.get());
   fd_.Reset();
+  Account();
   const HttpCodec::Ended all = codec_->TakeAll();
   for (HttpExchange* exchange : all) {
     exchange->error = why;

@@ -26,6 +26,8 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
    public:
     // The exchange is over, with its `error` set where the connection was the reason.
     virtual void OnEnded(HttpConnection& connection, HttpExchange* exchange) = 0;
+    // The bytes of replies that are not whole have become more, or fewer. False: all connections hold too many.
+    virtual bool OnHeld(ptrdiff_t change) = 0;
     // The connection is gone, after the ends of its exchanges. `stood`: it was ready for requests once.
     virtual void OnClosed(HttpConnection& connection, const absl::Status& why, bool stood) = 0;
 
@@ -85,6 +87,8 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   bool FillOutput();
   // The server sends no more.
   void Ended();
+  // Tells the owner what the connection holds. False: that is too much.
+  bool Account();
   void Tell(const HttpCodec::Ended& ended);
   void Close(const absl::Status& why);
 
@@ -102,6 +106,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   bool closed_ = false;
   TimePoint last_used_;
   bool blocked_;       // the socket takes no output for now
+  size_t held_ = 0;    // as the owner knows it
   std::string plain_;  // with TLS: what it has not taken yet
   std::string out_;
   size_t sent_ = 0;  // of out_
