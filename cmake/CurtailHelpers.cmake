@@ -159,7 +159,7 @@ function(curtail_schema_test kind test)
 endfunction()
 
 # curtail_fuzzer(NAME SOURCES ... LIBS ...): a libFuzzer target that every test run drives for a second; with libFuzzer
-# where the build has it, otherwise with tests/fuzz_driver.cc. It has one thread; ThreadSanitizer leaves it out.
+# where the build has it, otherwise with tests/fuzz_driver.cc. ThreadSanitizer leaves it out: it has one thread, or one more.
 function(curtail_fuzzer name)
   if((NOT CURTAIL_BUILD_TESTS AND NOT CURTAIL_BUILD_FUZZERS) OR CURTAIL_SANITIZE MATCHES thread)
     return()
