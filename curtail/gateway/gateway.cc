@@ -37,7 +37,6 @@
 #include "curtail/rpc/client/lane.h"
 #include "curtail/rpc/retries.h"
 #include "curtail/rpc/transport/socket.h"
-#include "curtail/wire/http_host.h"
 #include "curtail/wire/metadata.h"
 
 namespace curtail::gateway {
@@ -81,7 +80,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
         transcoder_(std::move(transcoder)),
         files_(std::move(files)),
         address_(curtail::internal::BoundAddress(listener.get())),
-        hosts_(HostsOf(options_)),
+        hosts_(internal::HostsOf(options_)),
         most_connections_(std::min(options_.max_connections, Descriptors())),
         channel_(&client_, options_.target, options_.channel),
         listener_(std::make_shared<Listener>(this, std::move(listener))),
@@ -138,8 +137,6 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   void OnCancelled() override { cancelled_.fetch_add(1, std::memory_order_relaxed); }
   void OnRefused() override { OnRefused(1); }
 
-  // The names that requests may ask for; nothing: all.
-  static std::optional<std::vector<std::string>> HostsOf(const GatewayOptions& options);
   absl::Status Serve(Incoming& in);
   void Fail(const Incoming& in, const absl::Status& status);
 
@@ -148,7 +145,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   const std::unique_ptr<Transcoder> transcoder_;
   const StaticFiles files_;
   const std::string address_;
-  const std::optional<std::vector<std::string>> hosts_;
+  const internal::Hosts hosts_;
   const size_t most_connections_;
 
   Client client_;
@@ -363,21 +360,12 @@ void Gateway::Impl::FlushDirty() {
   for (const auto& connection : dirty) connection->Within([&] { connection->Flush(); });
 }
 
-std::optional<std::vector<std::string>> Gateway::Impl::HostsOf(const GatewayOptions& options) {
-  std::vector<std::string> hosts = curtail::internal::OwnNames(options.listen);
-  for (const std::string& host : options.allowed_hosts) hosts.push_back(wire::HostName(host));
-  const bool all = std::find(hosts.begin(), hosts.end(), "*") != hosts.end();
-  if (all || options.tls != nullptr || options.listen.starts_with("unix")) return std::nullopt;
-  return hosts;
-}
-
 void Gateway::Impl::OnRequest(const std::shared_ptr<HttpConnection>& connection, HttpRequest request) {
   requests_.fetch_add(1, std::memory_order_relaxed);
   const AnswerForm form(*transcoder_, WebFormOf(HeaderOf(request, "content-type")));
   const int32_t stream = request.stream;
   Incoming in{std::move(request), {connection, stream, {}, form}};
-  // Browsers always name a host. Old clients of HTTP/1.0 do not.
-  if (hosts_ && in.request.headers.Find("host") && !wire::AsksFor(in.request, *hosts_)) {
+  if (!internal::MayAsk(in.request, hosts_)) {
     refused_.fetch_add(1, std::memory_order_relaxed);
     HttpReply reply = form.Whole(
         absl::PermissionDeniedError("the Host is not a name of this gateway: see --allow-host"), {}, {});

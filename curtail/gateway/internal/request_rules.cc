@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/rpc/transport/socket.h"
+#include "curtail/wire/http_host.h"
 #include "curtail/wire/metadata.h"
 
 namespace curtail::gateway::internal {
@@ -22,6 +24,18 @@ std::pair<std::string_view, std::string_view> SplitTarget(std::string_view targe
   }
   const size_t mark = std::min(target.find('?'), target.size());
   return {target.substr(0, mark), target.substr(std::min(mark + 1, target.size()))};
+}
+
+Hosts HostsOf(const GatewayOptions& options) {
+  std::vector<std::string> hosts = curtail::internal::OwnNames(options.listen);
+  for (const std::string& host : options.allowed_hosts) hosts.push_back(wire::HostName(host));
+  const bool all = std::find(hosts.begin(), hosts.end(), "*") != hosts.end();
+  if (all || options.tls != nullptr || options.listen.starts_with("unix")) return std::nullopt;
+  return hosts;
+}
+
+bool MayAsk(const HttpRequest& request, const Hosts& hosts) {
+  return !hosts || !request.headers.Find("host") || wire::AsksFor(request, *hosts);
 }
 
 absl::StatusOr<std::string> CheckOrigin(const HttpRequest& request, const std::vector<std::string>& allowed) {

@@ -3,12 +3,14 @@
 // request_rules.h - what the headers of a request ask for, and which of them are obeyed.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
+#include "curtail/gateway/gateway.h"
 #include "curtail/gateway/http_codec.h"
 #include "curtail/rpc/context.h"
 
@@ -20,6 +22,12 @@ std::string_view HeaderOf(const HttpRequest& request, std::string_view key);
 // The path of a target, and what follows '?'. A whole URL is one, too (RFC 9112, 3.2.2): proxies and some load generators
 // send them.
 std::pair<std::string_view, std::string_view> SplitTarget(std::string_view target);
+
+// The names that requests may ask for; nothing: all.
+using Hosts = std::optional<std::vector<std::string>>;
+Hosts HostsOf(const GatewayOptions& options);
+// True if the request asks for one of `hosts`, or names none: browsers do, old clients of HTTP/1.0 do not.
+bool MayAsk(const HttpRequest& request, const Hosts& hosts);
 
 // The origin that the answer has to name; empty for none.
 // Errors: PERMISSION_DENIED: web pages of the request's origin may not call.
