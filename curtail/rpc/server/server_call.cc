@@ -70,8 +70,8 @@ class UnaryCall final : public ServerCall {
   }
 
   bool OnRequestEnd(TimePoint now) override {
+    Arrived(observed_, now);  // an observer may throw
     Ref();
-    Arrived(observed_, now);
     return true;
   }
 
