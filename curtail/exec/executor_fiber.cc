@@ -97,7 +97,7 @@ bool Executor::RunFibers(Thread& self, bool serving) {
     if (const bool over = now - self.batch_began > self.batch_time; over && self.steps >= kSlowBatch) {
       self.steps = kBatch;
     } else if (!over && self.batch_time > kBatchTime) {
-      self.steps = std::min(self.steps, kBatch - 2);
+      self.steps = std::min(self.steps, kBatch - 2);  // this step is not the last
     }
   }
   if (task != nullptr && !next.shed && NeedsItsOwnThread(*task)) {

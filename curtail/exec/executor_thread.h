@@ -92,8 +92,8 @@ struct Executor::Thread {
   bool held = false;      // it ran tasks since it last flushed
   int steps = 0;          // on fibers, since it last looked for events
   TimePoint batch_began;  // when the first request since then began; zero: there was none
-  TimePoint last_began;   // and the last one, or that of the batch before; zero: it has waited since
-  Nanos batch_time{0};    // of this batch at least, before it looks again
+  TimePoint last_began;   // when the latest request began; zero: the thread has waited since
+  Nanos batch_time{0};    // how long this batch may last before the thread looks again
   bool fair = false;      // one of its fibers has yielded: see F4
   TimePoint now;  // what the clock said at the end of the step before; zero: it was not read, or is stale
   // Atomic, relaxed: waits for events or replies; for the sensors.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of a gateway, that of one connection and of all: what they may hold, and who has to make room.
+// How much a connection, and all connections of a gateway, may hold, and which of them make room.
 #include "curtail/gateway/gateway.h"
 
 #include <atomic>

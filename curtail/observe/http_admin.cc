@@ -43,7 +43,7 @@ using wire::HttpServerCodec;
 namespace {
 
 constexpr size_t kChunk = 4096;
-// Newcomers before those that are here have a turn.
+// At most so many newcomers are accepted before the connections have a turn.
 constexpr int kAcceptBatch = 16;
 // The pause after accept() has failed, for want of descriptors.
 constexpr Nanos kAcceptPause = std::chrono::milliseconds(100);

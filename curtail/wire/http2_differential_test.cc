@@ -78,7 +78,7 @@ void Feed(Random& random, std::string_view bytes, Take take) {
   }
 }
 
-// Moves bytes both ways until both ends are silent. `take` gets those of nghttp2.
+// Moves bytes both ways until both ends are silent. `take` gets the bytes that nghttp2 sent.
 template <class Codec, class Take>
 void Pump(Random& random, RawPeer& nghttp2, Codec& codec, Take take) {
   for (bool moved = true; moved;) {

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server's end of HTTP/2 against clients that break the rules of RFC 9113, or repeat what it allows. nghttp2's server
-// gets the same requests, as a second opinion.
-#include <chrono>
-#include <functional>
-#include <map>
-#include <memory>
+// The server's end of HTTP/2 against clients that break the rules of RFC 9113. nghttp2's server gets the same requests, as a
+// second opinion.
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "curtail/wire/http2_frames_testing.h"
-#include "curtail/wire/http_codec.h"
-#include "curtail/wire/internal/hpack.h"
+#include "curtail/wire/http2_server_testing.h"
 #include "curtail/wire/raw_peer_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -21,117 +15,10 @@
 namespace curtail::wire {
 namespace {
 
-using internal::ErrorCode;
-using internal::FrameHeader;
-using internal::FrameType;
-using internal::kEndHeaders;
-using internal::kEndStream;
-using internal::kFrameHeaderBytes;
 using std::string_literals::operator""s;
 using testing::HasSubstr;
-using Code = std::optional<ErrorCode>;
-
-constexpr uint8_t kData = 0, kHeaders = 1, kPriority = 2, kReset = 3, kSettings = 4, kPing = 6, kGoaway = 7,
-                  kWindow = 8, kContinuation = 9;
-const std::string kHello = std::string(internal::kPreface) + Frame(kSettings, 0, 0, "");
-
-struct Answer {
-  std::vector<int> statuses;  // 100 is the first of two
-  HeaderList headers;
-  std::string body;
-  bool ended = false;
-  Code reset;
-};
-
-// The frames that a server has sent.
-class Heard {
- public:
-  void Read(std::string_view bytes) {
-    while (!bytes.empty()) {
-      ASSERT_GE(bytes.size(), kFrameHeaderBytes);
-      const FrameHeader header = FrameHeader::Parse(bytes.data());
-      ASSERT_GE(bytes.size(), kFrameHeaderBytes + header.length);
-      Take(header, bytes.substr(kFrameHeaderBytes, header.length));
-      bytes.remove_prefix(kFrameHeaderBytes + header.length);
-    }
-  }
-  std::map<uint32_t, Answer> answers;
-  Code goaway;
-  std::string why;
-  uint32_t credit = 0;  // of the connection
-
- private:
-  void Take(const FrameHeader& header, std::string_view payload) {
-    const auto code = [&](size_t at) { return static_cast<ErrorCode>(internal::Get32(payload.data() + at)); };
-    Answer& answer = answers[static_cast<uint32_t>(header.stream)];
-    if (header.type == FrameType::kRstStream) answer.reset = code(0);
-    if (header.type == FrameType::kGoaway) goaway = code(4), why = payload.substr(8);
-    if (header.type == FrameType::kWindowUpdate && header.stream == 0)
-      credit += internal::Get32(payload.data());
-    if (header.type == FrameType::kData) answer.body += payload;
-    if (header.type == FrameType::kHeaders) {
-      EXPECT_TRUE(header.Has(kEndHeaders));
-      EXPECT_TRUE(decoder_.Decode(payload, [&](const internal::HeaderField& field) {
-        if (field.name == ":status") answer.statuses.push_back(std::stoi(std::string(field.value)));
-        answer.headers.emplace_back(field.name, field.value);
-      }));
-    }
-    const bool may_end = header.type == FrameType::kData || header.type == FrameType::kHeaders;
-    answer.ended |= may_end && header.Has(kEndStream);
-  }
-
-  internal::HpackDecoder decoder_;
-};
-
-HeaderList Request(const HeaderList& more = {}) {
-  HeaderList fields = {{":method", "POST"}, {":scheme", "http"}, {":path", "/p"}, {":authority", "h"}};
-  fields.insert(fields.end(), more.begin(), more.end());
-  return fields;
-}
-// A request in which `instead` takes the place of one field.
-HeaderList Without(std::string_view name, const HeaderList& instead = {}) {
-  HeaderList fields = Request();
-  std::erase_if(fields, [name](const auto& field) { return field.first == name; });
-  fields.insert(fields.end(), instead.begin(), instead.end());
-  return fields;
-}
-
-// A server, and what its client has heard of it. It answers no request by itself.
-struct Server {
-  Server() { EXPECT_TRUE(Send(kHello)); }
-  bool Send(const std::string& bytes) {
-    status = codec->Receive(bytes, &requests);
-    std::string out;
-    codec->Pull(&out, 1u << 20);
-    heard.Read(out);
-    return status.ok();
-  }
-  Answer& Of(uint32_t stream) { return heard.answers[stream]; }
-  static TimePoint Time() { return time; }
-  static inline TimePoint time{std::chrono::hours(1)};
-
-  const HttpLimits limits = {.max_body_bytes = 100'000, .now = &Time};
-  const std::unique_ptr<HttpServerCodec> codec = MakeHttp2Codec(limits);
-  std::vector<HttpRequest> requests;
-  Heard heard;
-  absl::Status status;
-};
 
 // ----- malformed requests ---------------------------------------------------------------------------------
-
-struct Sent {
-  HeaderList fields;
-  std::optional<std::string> body = std::nullopt;  // none: HEADERS end the stream
-  std::optional<HeaderList> trailers = std::nullopt;
-
-  std::string Frames(uint32_t stream) const {
-    const bool alone = !body && !trailers;
-    std::string out = Frame(kHeaders, kEndHeaders | (alone ? kEndStream : 0), stream, Block(fields));
-    if (body) out += Frame(kData, trailers ? 0 : kEndStream, stream, *body);
-    if (trailers) out += Frame(kHeaders, kEndHeaders | kEndStream, stream, Block(*trailers));
-    return out;
-  }
-};
 
 struct Case {
   Sent sent;
@@ -345,106 +232,6 @@ TEST(Http2Rules, ALongHeaderIsRefusedAndTheTableKeepsStep) {
     ASSERT_EQ(server.requests.size(), 1u);
     EXPECT_EQ(server.requests[0].headers.Find("x-kept"), "by the table");
   }
-}
-
-struct Flood {
-  const char* name;
-  std::string begin;
-  std::function<std::string(uint32_t stream)> again;  // a stream's id each time
-  int taken;
-  const char* why;
-};
-
-std::vector<Flood> Floods() {
-  const std::string request = Block(Request());
-  const auto same = [](std::string bytes) { return [bytes](uint32_t) { return bytes; }; };
-  const auto thousand = [same](const std::string& frame) {
-    std::string bytes;
-    for (int i = 0; i < 1000; ++i) bytes += frame;
-    return same(bytes);
-  };
-  const auto request_then = [request](uint8_t type, std::string payload) {
-    return [=](uint32_t stream) {
-      return Frame(kHeaders, kEndHeaders, stream, request) + Frame(type, 0, stream, payload);
-    };
-  };
-  const std::string open = Frame(kHeaders, kEndHeaders, 1, request), cancel = "\0\0\0\x8"s;
-  return {
-      {"requests and their resets", "", request_then(kReset, cancel), 1100, "too many resets"},
-      {"resets of a stream that is gone", open, same(Frame(kReset, 0, 1, cancel)), 1100, "too many resets"},
-      {"requests that the client spoils", "", request_then(kWindow, "\0\0\0\0"s), 220, "too many malformed"},
-      {"malformed requests", "", [](uint32_t id) { return Sent{Without(":path")}.Frames(id); }, 220,
-       "too many malformed"},
-      {"headers that are too long", "",
-       [](uint32_t id) { return Sent{Request({{"x", std::string(16'384, 'x')}})}.Frames(id); }, 1100,
-       "too many resets"},
-      {"SETTINGS", "", same(Frame(kSettings, 0, 0, "")), 109, "too many settings"},
-      {"PING", "", thousand(Frame(kPing, 0, 0, "12345678")), 200, "too many empty frames"},
-      {"GOAWAY", "", thousand(Frame(kGoaway, 0, 0, std::string(8, '\0'))), 200, "too many empty frames"},
-      {"PRIORITY", "", thousand(Frame(kPriority, 0, 1, "\0\0\0\0\1"s)), 200, "too many empty frames"},
-      {"empty DATA", open, thousand(Frame(kData, 0, 1, "")), 200, "too many empty frames"},
-      {"WINDOW_UPDATE", "", thousand(Frame(kWindow, 0, 0, "\0\0\0\1"s)), 200, "too many empty frames"},
-      {"frames of an unknown type", "", thousand(Frame(77, 0, 0, "")), 200, "too many empty frames"},
-      {"empty CONTINUATION", Frame(kHeaders, 0, 1, ""), same(Frame(kContinuation, 0, 1, "")), 64,
-       "a header block has more than 262144 bytes or 64 frames"},
-  };
-}
-
-// One second, at whose beginning no allowance was used.
-TEST(Http2Rules, EachRepetitionHasItsEnd) {
-  for (const Flood& flood : Floods()) {
-    Server server;
-    ASSERT_TRUE(server.Send(flood.begin)) << flood.name;
-    int taken = 0;
-    for (uint32_t id = 1; taken < 2000 && server.Send(flood.again(id)); id += 2) ++taken;
-    EXPECT_EQ(taken, flood.taken) << flood.name;
-    EXPECT_EQ(server.heard.goaway, ErrorCode::kEnhanceYourCalm) << flood.name;
-    EXPECT_THAT(server.heard.why, HasSubstr(flood.why)) << flood.name;
-    EXPECT_LE(server.codec->held_bytes(), 1000u) << flood.name;
-    EXPECT_TRUE(server.requests.empty()) << flood.name;
-  }
-}
-
-TEST(Http2Rules, ClientsMayGoOnResettingAtALowRate) {
-  Server server;
-  uint32_t id = 1;
-  const auto reset = [&](int times) {
-    for (int i = 0; i < times; ++i, id += 2) {
-      ASSERT_TRUE(server.Send(Sent{Request()}.Frames(id) + Frame(kReset, 0, id, "\0\0\0\x8"s))) << i;
-    }
-  };
-  reset(1000);
-  for (int second = 0; second < 20; ++second) {
-    Server::time += std::chrono::seconds(1);
-    reset(100);
-  }
-  EXPECT_EQ(server.codec->in_flight(), 0u);
-}
-
-// Without reading: what it makes the server write has an end, and counts.
-TEST(Http2Rules, AnswersToPingAreHeldToALimit) {
-  std::string pings = kHello;
-  for (int i = 0; i < 9'000; ++i) pings += Frame(kPing, 0, 0, "12345678");
-  const auto codec = MakeHttp2Codec({});
-  std::vector<HttpRequest> requests;
-  ASSERT_TRUE(codec->Receive(pings, &requests).ok());
-  EXPECT_GE(codec->held_bytes(), 9'000u * 17);
-  EXPECT_EQ(codec->owed_bytes(), codec->held_bytes());
-  for (int i = 0; i < 1'001; ++i) pings += Frame(kPing, 0, 0, "12345678");
-  const auto other = MakeHttp2Codec({});
-  EXPECT_THAT(other->Receive(pings, &requests).message(), HasSubstr("too much to answer"));
-}
-
-TEST(Http2Rules, AStreamBeyondTheLimitIsRefusedUnlooked) {
-  Server server;
-  for (uint32_t id = 1; id <= 199; id += 2) ASSERT_TRUE(server.Send(Sent{Request()}.Frames(id)));
-  EXPECT_EQ(server.requests.size(), 100u);
-  ASSERT_TRUE(server.Send(Sent{Request()}.Frames(201)));
-  EXPECT_EQ(server.Of(201).reset, ErrorCode::kRefusedStream);
-  server.codec->Reply(1, {});
-  ASSERT_TRUE(server.Send(""));
-  ASSERT_TRUE(server.Send(Sent{Request()}.Frames(203)));
-  EXPECT_EQ(server.requests.size(), 101u);
 }
 
 // ----- frames that break the rules ------------------------------------------------------------------------

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// curtail's client against a grpc++ server: alone, and as the mid-tier of a fan-out under each synchronous
-// model.
+// curtail's client against a grpc++ server.
 
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <future>
@@ -11,98 +9,14 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/rpc/status_details.h"
-#include "echo.grpc.pb.h"
 #include "google/protobuf/wrappers.pb.h"
-#include "relay.h"
-#include "servers.h"
+#include "grpc_server_testing.h"
 
 namespace curtail::interop {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-// By which a client says how many attempts at the call were made before.
-constexpr char kAttempts[] = "grpc-previous-rpc-attempts";
-constexpr char kOddMessage[] = "caf\xc3\xa9 100% %41 \xe2\x82\xac\n\ttail ";
-
-// Does what echo.proto says, with grpc++.
-class GrpcEcho final : public peer::Echo::Service {
- public:
-  explicit GrpcEcho(Gate* gate) : gate_(gate) {}
-
-  grpc::Status Echo(grpc::ServerContext* context, const EchoRequest* request, EchoReply* reply) override {
-    const auto left = context->deadline() - std::chrono::system_clock::now();
-    if (left < std::chrono::hours(24)) {
-      reply->set_timeout_ms(std::chrono::duration_cast<milliseconds>(left).count());
-    }
-    for (const auto& [key, value] : context->client_metadata()) {
-      if (!key.starts_with("x-") && key != "authorization" && key != kAttempts) continue;
-      Field* field = reply->add_metadata();
-      field->set_key(std::string(key.data(), key.size()));
-      field->set_value(std::string(value.data(), value.size()));
-      context->AddInitialMetadata("first-" + field->key(), field->value());
-      context->AddTrailingMetadata(field->key(), field->value());
-    }
-    if (context->client_metadata().contains("x-compress"))
-      context->set_compression_algorithm(GRPC_COMPRESS_GZIP);
-    if (request->hang()) gate_->Pass([context] { return context->IsCancelled(); });
-    if (request->code() != 0) {
-      return {static_cast<grpc::StatusCode>(request->code()), request->message(),
-              request->detail().empty() ? std::string()
-                                        : RpcStatus(request->code(), request->message(), request->detail())};
-    }
-    reply->set_payload(request->reply_size() > 0
-                           ? std::string(static_cast<size_t>(request->reply_size()), 'r')
-                           : request->payload());
-    return grpc::Status::OK;
-  }
-
- private:
-  Gate* const gate_;
-};
-
-// A grpc++ server that ends, cutting off what is under way, with the object.
-class GrpcServer {
- public:
-  GrpcServer(Gate* gate, const std::string& listen = "127.0.0.1:0", int max_receive = -1) : service_(gate) {
-    int port = 0;
-    grpc::ServerBuilder builder;
-    builder.SetMaxReceiveMessageSize(max_receive);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(&service_);
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr) return;
-    address_ = listen.starts_with("unix:") ? listen : "127.0.0.1:" + std::to_string(port);
-  }
-  ~GrpcServer() {
-    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
-  }
-  // Empty when the server could not listen.
-  const std::string& address() const { return address_; }
-
- private:
-  GrpcEcho service_;
-  std::unique_ptr<grpc::Server> server_;
-  std::string address_;
-};
-
-absl::Status Call(Channel& channel, const EchoRequest& request, EchoReply* reply,
-                  Nanos timeout = kMaxTestWait) {
-  Context ctx(timeout);
-  return channel.Call(ctx, Echo::kEcho.path, request, reply);
-}
-
-std::map<std::string, std::string> MetadataOf(const EchoReply& reply) {
-  std::map<std::string, std::string> fields;
-  for (const Field& field : reply.metadata()) fields[field.key()] = field.value();
-  return fields;
-}
-
-std::map<std::string, std::string> AsMap(const Metadata& metadata) {
-  return {metadata.begin(), metadata.end()};
-}
 
 class GrpcServerTest : public testing::Test {
  protected:
@@ -388,118 +302,6 @@ TEST_F(GrpcServerTest, LostConnectionMidCallIsUnavailable) {
   const absl::Status status = result.get();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
 }
-
-// A mid-tier of curtail between a client of curtail and four leaves of grpc++.
-class GrpcLeavesTest : public testing::TestWithParam<const char*> {
- protected:
-  static constexpr int kLeaves = 4;
-
-  // Leaf 0 stands behind a relay.
-  GrpcLeavesTest() {
-    for (int i = 0; i < kLeaves; ++i) servers_.push_back(std::make_unique<GrpcServer>(&gate_));
-    relay_ = std::make_unique<Relay>(servers_[0]->address());
-    std::vector<Channel*> leaves;
-    for (int i = 0; i < kLeaves; ++i) {
-      channels_.push_back(std::make_unique<Channel>(
-          &leaf_client_, i == 0 ? relay_->address() : servers_[static_cast<size_t>(i)]->address()));
-      leaves.push_back(channels_.back().get());
-    }
-    ServerOptions options = OptionsFor(GetParam());
-    options.forward_metadata = {"x-path"};
-    mid_ = MustStart(std::move(options), MakeForwardService(leaves));
-    channel_ = std::make_unique<Channel>(&client_, mid_->addresses()[0]);
-  }
-  ~GrpcLeavesTest() override {
-    gate_.Open();
-    mid_.reset();
-  }
-
-  absl::Status Forward(const EchoRequest& request, EchoReply* reply, Nanos timeout = kMaxTestWait) {
-    Context ctx(timeout);
-    ctx.AddMetadata("x-path", "through");
-    ctx.AddMetadata("authorization", "Bearer of the caller");
-    return channel_->Call(ctx, Forward::kForward.path, request, reply);
-  }
-
-  Gate gate_;
-  std::vector<std::unique_ptr<GrpcServer>> servers_;
-  std::unique_ptr<Relay> relay_;
-  Client leaf_client_;
-  Client client_;
-  std::vector<std::unique_ptr<Channel>> channels_;
-  std::unique_ptr<Server> mid_;
-  std::unique_ptr<Channel> channel_;
-};
-
-TEST_P(GrpcLeavesTest, FanOutCollectsAllReplies) {
-  EchoRequest request;
-  request.set_payload("leaf;");
-  for (int i = 0; i < 20; ++i) {
-    EchoReply reply;
-    const absl::Status status = Forward(request, &reply);
-    ASSERT_TRUE(status.ok()) << status;
-    EXPECT_EQ(reply.payload(), "leaf;leaf;leaf;leaf;");
-    EXPECT_EQ(reply.metadata_size(), kLeaves) << "each leaf sees what the server forwards";
-  }
-}
-
-TEST_P(GrpcLeavesTest, LeafErrorBecomesTheAnswer) {
-  EchoRequest request;
-  request.set_code(5);
-  request.set_message(kOddMessage);
-  EchoReply reply;
-  const absl::Status status = Forward(request, &reply);
-  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(std::string(status.message()), kOddMessage);
-}
-
-TEST_P(GrpcLeavesTest, LeafThatDiesMidCallIsUnavailable) {
-  EchoRequest request;
-  request.set_hang(true);
-  std::future<absl::Status> result = std::async(std::launch::async, [&] {
-    EchoReply reply;
-    return Forward(request, &reply);
-  });
-  ASSERT_TRUE(gate_.AwaitArrivals(kLeaves));
-  relay_->Cut();
-  gate_.Open();
-  const absl::Status status = result.get();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
-}
-
-TEST_P(GrpcLeavesTest, DeadlineEndsAFanOut) {
-  EchoRequest request;
-  request.set_hang(true);
-  EchoReply reply;
-  const absl::Status status = Forward(request, &reply, milliseconds(300));
-  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
-  EXPECT_TRUE(gate_.AwaitCancelled(kLeaves)) << "the leaves go on working for nobody";
-  gate_.Open();
-  EXPECT_TRUE(Forward(EchoRequest(), &reply).ok());
-}
-
-TEST_P(GrpcLeavesTest, ManyThreadsFanOutAtOnceStress) {
-  constexpr int kThreads = 8;
-  constexpr int kCalls = 50;
-  std::vector<std::future<int>> rights;
-  for (int t = 0; t < kThreads; ++t) {
-    rights.push_back(std::async(std::launch::async, [&, t] {
-      int right = 0;
-      for (int i = 0; i < kCalls; ++i) {
-        EchoRequest request;
-        request.set_payload(std::to_string(t) + "/" + std::to_string(i) + ";");
-        EchoReply reply;
-        const std::string& one = request.payload();
-        if (Forward(request, &reply).ok() && reply.payload() == one + one + one + one) ++right;
-      }
-      return right;
-    }));
-  }
-  for (std::future<int>& right : rights) EXPECT_EQ(right.get(), kCalls);
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, GrpcLeavesTest, testing::ValuesIn(kConfigs),
-                         [](const auto& info) { return TestName(info.param); });
 
 }  // namespace
 }  // namespace curtail::interop

@@ -103,8 +103,8 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   // True unless it has been silent: nothing is in flight, and no request has come since the last few looks.
   bool TakeActive();
 
-  // For the owner: it waits for a Flush(); its place among those that may be silent.
-  bool dirty = false;
+  // The owner's notes.
+  bool dirty = false;  // it waits for a Flush()
   curtail::internal::SilentList<HttpConnection>::Place place;
 
  private:

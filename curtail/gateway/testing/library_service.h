@@ -106,7 +106,7 @@ class LibraryService final : public library::Library::Service {
   // Of all Watch() calls: books that were written, and calls that have ended.
   int sent() const { return sent_.load(std::memory_order_relaxed); }
   int ended() const { return ended_.load(std::memory_order_relaxed); }
-  // Slow calls of Checkout(), and those that were cancelled.
+  // Slow calls of Checkout(), and how many of them were cancelled.
   int slow() const { return slow_.load(std::memory_order_relaxed); }
   int cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
   // Ends slow calls of Checkout().

@@ -288,7 +288,7 @@ void HttpClient::Finish(Request* request) {
     status = absl::Status(static_cast<absl::StatusCode>(request->status), request->reason);
   }
   std::string reply;
-  reply.swap(request->reply);  // that of a failure goes
+  reply.swap(request->reply);  // a failed request gives its memory back, too
   if (!status.ok()) reply.clear();
   free_requests_.push_back(request);
   request->done->Done(std::move(status), std::move(reply));
