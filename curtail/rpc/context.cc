@@ -6,6 +6,8 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/fence/path_id.h"
+#include "curtail/rpc/memory_budget.h"
+#include "curtail/rpc/parsed_size.h"
 #include "curtail/rpc/server/server_fence.h"
 #include "curtail/rpc/transport/peer_identity.h"
 
@@ -82,7 +84,27 @@ void Context::Reset(Deadline deadline, std::string_view peer) {
   fence_ = nullptr;
   path_ = 0;
   permit_ = 0;
+  if (parsed_ > 0) [[unlikely]]
+    ReturnParsed();
   cancelled_.store(false, std::memory_order_relaxed);
+}
+
+absl::Status Context::ChargeLong(std::string_view bytes, const google::protobuf::MessageLite& type) {
+  ReturnParsed();
+  const size_t room = budget_->room();
+  const size_t size = internal::ParsedSize(bytes, type, room);
+  // Those that take little are served during an attack.
+  if (size > room && size > internal::MemoryBudget::kShare) {
+    return absl::ResourceExhaustedError(
+        Join("a request of ", bytes.size(), " bytes takes more memory than the server has left"));
+  }
+  parsed_ = size;
+  budget_->Add(static_cast<int64_t>(size));
+  return absl::OkStatus();
+}
+
+void Context::ReturnParsed() {
+  if (parsed_ > 0) budget_->Add(-static_cast<int64_t>(std::exchange(parsed_, 0)));
 }
 
 void Context::ReturnPermit() { fence_->Return(std::exchange(permit_, uint8_t{0}), PermitEnd::kAnswered); }
@@ -93,6 +115,7 @@ const PeerCertificate& Context::peer_certificate() const {
 }
 
 Context::~Context() {
+  ReturnParsed();
   if (parent_ != nullptr) parent_->Detach(link_);
 }
 

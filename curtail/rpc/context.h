@@ -29,6 +29,10 @@
 #include "curtail/wire/encoding.h"
 #include "curtail/wire/metadata.h"
 
+namespace google::protobuf {
+class MessageLite;
+}
+
 namespace curtail {
 
 class Channel;
@@ -37,6 +41,7 @@ struct PeerCertificate;  // curtail/rpc/tls.h
 
 namespace internal {
 
+class MemoryBudget;
 class ObservedCall;
 class PeerIdentity;
 class RefusalCounters;
@@ -155,6 +160,13 @@ class Context {
   // Hears of the same calls; null without fences. For the runtime.
   internal::ServerFence* fence() const { return fence_; }
   uint32_t method() const { return method_; }
+  // Charges what the request takes once it is parsed, ahead of that, until the next of a stream or the
+  // end of the call. RESOURCE_EXHAUSTED: the server has not so much. For the runtime.
+  absl::Status ChargeParsed(std::string_view bytes, const google::protobuf::MessageLite& type) {
+    if (budget_ == nullptr || (bytes.size() < kShortRequest && parsed_ == 0)) [[likely]]
+      return absl::OkStatus();
+    return ChargeLong(bytes, type);
+  }
   // Counts the calls that this request does not make; null in a root context. For the runtime.
   internal::RefusalCounters* refusals() const { return refusals_; }
   // Adds the id to what a call carries. For the runtime. REQUIRES: path() is not 0.
@@ -185,6 +197,10 @@ class Context {
     Context* const child;
   };
 
+  // Whatever shorter requests become is little, even if there are thousands.
+  static constexpr size_t kShortRequest = 2u << 10;
+  absl::Status ChargeLong(std::string_view bytes, const google::protobuf::MessageLite& type);
+  void ReturnParsed();
   void ReturnPermit();
   // Makes it the context of another request. REQUIRES: nothing is attached.
   void Reset(Deadline deadline, std::string_view peer);
@@ -202,6 +218,8 @@ class Context {
   internal::RefusalCounters* refusals_ = nullptr;     // of the server; null: of none
   std::string_view peer_;                             // the connection's
   const internal::PeerIdentity* identity_ = nullptr;  // likewise; null: without a certificate
+  internal::MemoryBudget* budget_ = nullptr;          // of the server; null: of none
+  size_t parsed_ = 0;                                 // bytes charged to it
   Context* parent_ = nullptr;                         // whose cancellation is passed on; immutable
   const internal::ObservedCall* observed_ = nullptr;
   uint32_t within_ = 0;

@@ -64,7 +64,7 @@ MethodHandler CoroutineMethodOf(std::string_view name, const MessageTypes& types
     auto answering = std::make_unique<Answering>(types.Borrow(), std::move(responder));
     AnyMessages& messages = *answering->messages;
     messages.Saw(bytes.size());
-    if (absl::Status parsed = ParseRequest(bytes, messages.request); !parsed.ok()) {
+    if (absl::Status parsed = ParseRequest(ctx, bytes, messages.request); !parsed.ok()) {
       return answering->responder.Finish(std::move(parsed));
     }
     answering->coroutine.emplace(method(ctx, *messages.request, messages.reply));

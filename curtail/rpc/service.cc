@@ -10,9 +10,20 @@
 
 namespace curtail::internal {
 
-absl::Status ParseRequest(std::string_view bytes, google::protobuf::MessageLite* request) {
+namespace {
+
+// `charged`: what the server says to the memory that the request takes.
+absl::Status ParseCharged(absl::Status charged, std::string_view bytes,
+                          google::protobuf::MessageLite* request) {
+  if (!charged.ok()) return charged;
   if (Parse(bytes, request)) return absl::OkStatus();
   return absl::InternalError(Join("request is no valid ", request->GetTypeName()));
+}
+
+}  // namespace
+
+absl::Status ParseRequest(Context& ctx, std::string_view bytes, google::protobuf::MessageLite* request) {
+  return ParseCharged(ctx.ChargeParsed(bytes, *request), bytes, request);
 }
 
 absl::Status SerializeReply(const google::protobuf::MessageLite& reply, std::string* bytes) {
@@ -25,7 +36,7 @@ Handler UnaryHandlerOf(const MessageTypes& types, AnyHandler method) {
                                               std::string* out) -> absl::Status {
     const MessageTypes::Lease messages = types.Borrow();
     messages->Saw(bytes.size());
-    if (absl::Status parsed = ParseRequest(bytes, messages->request); !parsed.ok()) return parsed;
+    if (absl::Status parsed = ParseRequest(ctx, bytes, messages->request); !parsed.ok()) return parsed;
     absl::Status status = method(ctx, *messages->request, messages->reply);
     if (status.ok()) status = SerializeReply(*messages->reply, out);
     messages->Saw(out->size());
@@ -51,7 +62,7 @@ MethodHandler ContinuationMethodOf(std::string_view name, const MessageTypes& ty
                                                               Responder responder) {
     const MessageTypes::Lease messages = types.Borrow();
     messages->Saw(bytes.size());
-    if (absl::Status parsed = ParseRequest(bytes, messages->request); !parsed.ok()) {
+    if (absl::Status parsed = ParseRequest(ctx, bytes, messages->request); !parsed.ok()) {
       return responder.Finish(std::move(parsed));
     }
     method(ctx, *messages->request, std::move(responder));
@@ -74,11 +85,12 @@ MethodHandler StreamMethod(std::string name, StreamHandler run) {
 absl::Status ReadOneRequest(MessageStream& stream, google::protobuf::MessageLite* request) {
   std::string bytes, more;
   const bool one = stream.Read(&bytes);
-  return CheckOneRequest(one && !stream.Read(&more), bytes, request);
+  return CheckOneRequest(stream, one && !stream.Read(&more), bytes, request);
 }
 
-absl::Status CheckOneRequest(bool one, std::string_view bytes, google::protobuf::MessageLite* request) {
-  if (one) return ParseRequest(bytes, request);
+absl::Status CheckOneRequest(MessageStream& stream, bool one, std::string_view bytes,
+                             google::protobuf::MessageLite* request) {
+  if (one) return ParseCharged(stream.ChargeParsed(bytes, *request), bytes, request);
   return absl::UnimplementedError("the request of this call is exactly one message");
 }
 

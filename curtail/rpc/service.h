@@ -124,9 +124,9 @@ class Service {
 
 namespace internal {
 
-// INTERNAL if `request` is no serialized message of that type, as gRPC's status code page
-// prescribes.
-absl::Status ParseRequest(std::string_view bytes, google::protobuf::MessageLite* request);
+// INTERNAL if `bytes` are not a message of that type, as gRPC's status code page prescribes;
+// RESOURCE_EXHAUSTED if it takes more memory than the server has left.
+absl::Status ParseRequest(Context& ctx, std::string_view bytes, google::protobuf::MessageLite* request);
 absl::Status SerializeReply(const google::protobuf::MessageLite& reply, std::string* bytes);
 
 // The messages of a request while its handler runs; reused with their memory. The wrappers below
@@ -213,7 +213,8 @@ absl::Status NotImplemented(std::string_view method);
 MethodHandler StreamMethod(std::string name, StreamHandler run);
 // Reads the one message of a call. Errors: UNIMPLEMENTED when it carries none, or more.
 absl::Status ReadOneRequest(MessageStream& stream, google::protobuf::MessageLite* request);
-absl::Status CheckOneRequest(bool one, std::string_view bytes, google::protobuf::MessageLite* request);
+absl::Status CheckOneRequest(MessageStream& stream, bool one, std::string_view bytes,
+                             google::protobuf::MessageLite* request);
 
 template <class Request, class Reply, class F>
 MethodHandler ServerStreamingMethod(std::string name, F method) {

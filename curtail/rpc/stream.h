@@ -51,6 +51,11 @@ class MessageStream {
   virtual bool Write(std::string&& message) = 0;
   // Server: sends the metadata that is ahead of the messages at once, instead of with the first.
   virtual void SendInitialMetadata() {}
+  // Server: as Context::ChargeParsed(), of its request's context.
+  virtual absl::Status ChargeParsed(std::string_view /*bytes*/,
+                                    const google::protobuf::MessageLite& /*type*/) {
+    return absl::OkStatus();
+  }
   // Ends reading and writing: `status` is why.
   virtual void Fail(absl::Status status) = 0;
   // Once Read() or Write() has returned false: OK if the peer has ended its messages, else why the

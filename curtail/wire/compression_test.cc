@@ -132,6 +132,86 @@ TEST_P(CompressionTest, TheLimitHoldsForTheInflatedMessage) {
   EXPECT_TRUE(events.calls[1].messages.empty());
 }
 
+// Steps of any size make the same message, and the limit holds in each.
+TEST_P(CompressionTest, InflatesInSteps) {
+  const std::string message(300'000, 'x');
+  const std::string bytes = Compressed(message);
+  for (const size_t step : {1u << 10, 4095u, 4096u, 300'000u}) {
+    std::string out;
+    const auto inflater = internal::MakeInflater(GetParam(), bytes, message.size(), &out);
+    Inflated result = Inflated::kMore;
+    for (size_t steps = 1; result == Inflated::kMore; ++steps) {
+      result = inflater->Step(step);
+      ASSERT_LE(inflater->done(), steps * step);
+    }
+    EXPECT_EQ(result, Inflated::kOk) << step;
+    EXPECT_EQ(out, message);
+    const auto limited = internal::MakeInflater(GetParam(), bytes, message.size() - 1, &out);
+    while ((result = limited->Step(step)) == Inflated::kMore) continue;
+    EXPECT_EQ(result, Inflated::kTooLong);
+  }
+}
+
+// A server that may inflate so much at a stretch, and a client's calls: long messages, which stall the session, and
+// what comes behind them.
+class StalledSessionTest : public CompressionTest {
+ protected:
+  StalledSessionTest() {
+    options_.inflate_bytes = 100'000;
+    session_.emplace(Role::kServer, options_, &events_);
+    for (const std::string& content :
+         {Framed(Compressed(long_), 1) + Framed("behind"), Framed("other"), Framed(Compressed(long_), 1)}) {
+      ids_.push_back(peer_.Request(Request(), content));
+    }
+    EXPECT_TRUE(peer_.Pump(&*session_).ok());
+    EXPECT_TRUE(session_->stalled());
+    EXPECT_TRUE(events_.calls[ids_[0]].messages.empty());
+    EXPECT_FALSE(session_->input_unfinished());
+    EXPECT_GT(session_->memory_bytes(), 100'000u);
+  }
+  // The times that it takes until the session has taken all.
+  int GoOn() {
+    int times = 0;
+    for (; session_->stalled(); ++times) EXPECT_TRUE(session_->GoOn().ok());
+    EXPECT_LT(session_->memory_bytes(), 10'000u);
+    return times;
+  }
+
+  const std::string long_ = std::string(1'000'000, 'm');
+  SessionOptions options_;
+  Recorder events_;
+  std::optional<Session> session_;
+  RawPeer peer_{Role::kClient};
+  std::vector<int32_t> ids_;
+};
+INSTANTIATE_TEST_SUITE_P(Encodings, StalledSessionTest, testing::ValuesIn(kEncodings),
+                         [](const auto& info) { return std::string(internal::EncodingName(info.param)); });
+
+TEST_P(StalledSessionTest, GoesOnInOrder) {
+  const int times = GoOn();
+  EXPECT_GE(times, 18);
+  EXPECT_LE(times, 21);
+  EXPECT_THAT(events_.calls[ids_[0]].messages, ElementsAre(long_, "behind"));
+  EXPECT_THAT(events_.calls[ids_[1]].messages, ElementsAre("other"));
+  EXPECT_THAT(events_.calls[ids_[2]].messages, ElementsAre(long_));
+  for (const int32_t id : ids_) EXPECT_TRUE(events_.calls[id].request_ended);
+}
+
+TEST_P(StalledSessionTest, ACallThatEndsMeanwhileIsSkipped) {
+  session_->FailCall(ids_[0], absl::DeadlineExceededError("late"));
+  GoOn();
+  EXPECT_TRUE(events_.calls[ids_[0]].messages.empty());
+  EXPECT_THAT(events_.calls[ids_[1]].messages, ElementsAre("other"));
+  EXPECT_THAT(events_.calls[ids_[2]].messages, ElementsAre(long_));
+  EXPECT_EQ(events_.late_events, 0);
+}
+
+TEST_P(StalledSessionTest, TheEndOfTheConnectionEndsIt) {
+  session_->Abort(absl::UnavailableError("gone"));
+  EXPECT_FALSE(session_->GoOn().ok());
+  EXPECT_TRUE(events_.calls[ids_[0]].messages.empty());
+}
+
 // A refused call can be made again although its message was compressed and queued.
 TEST_P(CompressionTest, TheCallersMessageIsUntouched) {
   Pair pair;

@@ -8,8 +8,8 @@ namespace curtail::wire {
 
 std::string_view LimitName(Limit limit) {
   constexpr std::array<std::string_view, kLimits> kNames = {
-      "resets",       "malformed",     "settings", "empty frames", "reactions",
-      "header block", "header fields", "streams",  "message",      "held bytes"};
+      "resets",        "malformed", "settings", "empty frames", "reactions", "header block",
+      "header fields", "streams",   "message",  "held bytes",   "inflating"};
   return kNames[static_cast<size_t>(limit)];
 }
 

@@ -23,8 +23,9 @@ enum class Limit : uint8_t {
   kStreams,       // calls open at once
   kMessage,       // bytes of one message
   kHeld,          // bytes held of unfinished requests
+  kInflating,     // bytes inflated at a stretch
 };
-inline constexpr size_t kLimits = 10;
+inline constexpr size_t kLimits = 11;
 
 // "resets", "malformed", ...
 std::string_view LimitName(Limit limit);

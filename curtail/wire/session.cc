@@ -8,7 +8,8 @@
 //
 // A message is held until it is whole; all of them together to max_partial_bytes. Of a long one the bytes go into the
 // message as they come, or come there by Room(). Compressed messages are inflated as they have come whole, and compressed
-// as they are sent, in the owner's thread. Memory for either is held for one message at a time.
+// as they are sent, in the owner's thread. Memory for either is held for one message at a time. A thousand bytes may become
+// a megabyte: beyond inflate_bytes the session stalls, and inflates the rest as its owner says.
 //
 // Requests that are not gRPC's get an HTTP status. Not offered: CONNECT.
 
@@ -26,7 +27,8 @@ Session::Impl::Impl(Role role, const SessionOptions& options, Events* events)
     : Http2(role, options, events),
       events_(events),
       held_limit_(options.max_partial_bytes),
-      held_alone_limit_(options.max_message_bytes) {}
+      held_alone_limit_(options.max_message_bytes),
+      inflate_left_(options.inflate_bytes) {}
 
 std::string_view Session::Impl::plain_answer() const {
   return "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 48\r\n"
@@ -34,7 +36,7 @@ std::string_view Session::Impl::plain_answer() const {
 }
 
 std::span<char> Session::Impl::Room(size_t least) {
-  if (data_left_ < least || data_left_ == 0 || !broken_.ok()) return {};
+  if (data_left_ < least || data_left_ == 0 || !broken_.ok() || stalled()) return {};
   Stream* const s = streams_.Find(data_.stream);
   if (s == nullptr || s->done || s->got_end || s->unusual || s->waiting) return {};
   const std::span<char> room = s->reader.Room(data_left_);
@@ -70,6 +72,8 @@ Session::~Session() = default;
 absl::Status Session::Receive(std::string_view bytes) { return impl_->Receive(bytes); }
 std::span<char> Session::Room(size_t least) { return impl_->Room(least); }
 absl::Status Session::ReceivedInRoom(size_t bytes) { return impl_->ReceivedInRoom(bytes); }
+bool Session::stalled() const { return impl_->stalled(); }
+absl::Status Session::GoOn() { return impl_->GoOn(); }
 bool Session::TookLong() { return impl_->TookLong(); }
 bool Session::Pull(std::string* out, size_t limit) { return impl_->Pull(out, limit); }
 bool Session::Gather(Output* out, size_t limit) { return impl_->Gather(out, limit); }

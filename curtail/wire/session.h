@@ -85,6 +85,9 @@ struct SessionOptions {
   // long fat links.
   uint32_t stream_window_bytes = 4u << 20;
   uint32_t connection_window_bytes = 16u << 20;
+  // Server: bytes that may be inflated at a stretch, beside eight for each one received. Then the
+  // session is stalled().
+  size_t inflate_bytes = SIZE_MAX;
   // Client: the :authority of every call.
   std::string authority = "localhost";
   // Client: the connection is encrypted, so calls say https. The session itself does not encrypt.
@@ -136,6 +139,13 @@ class Session {
   // True if a long frame has begun since the last call. An owner that then reads little at first
   // finds Room() for the rest of the next.
   bool TookLong();
+
+  // True if a long message is being inflated, or many were: input waits until the owner calls
+  // GoOn(), after other work. Meanwhile Receive() keeps what comes.
+  bool stalled() const;
+  // Inflates the next inflate_bytes, and if that was the rest receives what has waited. Events and
+  // errors as Receive().
+  [[nodiscard]] absl::Status GoOn();
 
   // Appends pending output to `out` until there is none or `out` holds `limit` bytes or more (by
   // less than 16 KiB). The limit does not hold back short messages and frames that are

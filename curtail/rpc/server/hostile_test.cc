@@ -367,6 +367,18 @@ TEST_P(HostileDispatchTest, ACallEndsAtItsDeadlineWhileItsHandlerGoesOn) {
   EXPECT_TRUE(Eventually([&] { return cancelled_ >= 1; }));
 }
 
+// Bytes that inflate a thousandfold: the connection rests between its shares of a thread, and its call is served.
+TEST_P(HostileTest, InflatingTakesAShareOfTheTime) {
+  Serve();
+  Client client;
+  Channel channel(&client, address(), {.encoding = wire::Encoding::kGzip});
+  const TimePoint begin = Now();
+  EXPECT_TRUE(Call(channel, kEcho, std::string(4 << 20, 'x')).ok());
+  EXPECT_GE(Reached("inflating"), 7u);
+  EXPECT_GE(Now() - begin, 7 * milliseconds(16));
+  EXPECT_TRUE(Call(channel, kEcho, "behind").ok());
+}
+
 // More than a connection may have in work: bytes stay in the socket until replies have gone, and none is lost.
 TEST_P(HostileDispatchTest, WholeRequestsPauseTheConnection) {
   Serve();

@@ -217,6 +217,7 @@ ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<Connection> conn
   std::swap(call->context_.metadata_, head.metadata);
   call->context_.forwarded_ = &parts.forward_metadata;
   call->context_.refusals_ = &parts.refusals;
+  call->context_.budget_ = &parts.budget;
   call->parts_ = &parts;
   call->connection_ = std::move(connection);
   call->method_ = &method;

@@ -105,6 +105,7 @@ class ServerConnection final : public Connection, public Clocked {
   Age age_ = Age::kYoung;
   TimePoint age_at_ = TimePoint::max();   // when the next step is due
   TimePoint wake_at_ = TimePoint::max();  // when the clock will tell
+  TimePoint go_on_at_;                    // when a session that is stalled may go on; zero: it is not
   Watch input_;                           // half a frame
   Watch output_;                          // a socket that takes nothing
   Watch calls_;                           // no call

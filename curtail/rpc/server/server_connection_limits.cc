@@ -12,6 +12,8 @@
 //   L3  Connections below MemoryBudget::kShare are not touched: whoever holds little is served during an attack.
 //   L4  Time. The connection keeps one timer for all its clocks. A call's deadline is enforced here, whatever state it
 //       is in; a handler that keeps it itself comes first, by kGrace.
+//   L5  Inflating. A connection has a share of a thread's time for messages that inflate to more than eight times their
+//       size: kInflateBytes, then kInflateRest. Meanwhile its bytes stay in the socket.
 #include <algorithm>
 #include <vector>
 
@@ -28,6 +30,8 @@ constexpr size_t kStep = 4u << 10;
 constexpr size_t kMaxReplies = 64u << 20;
 // How often a connection that is paused for the budget looks again.
 constexpr Nanos kPausePeriod = std::chrono::milliseconds(100);
+// How long a connection rests that has inflated its share.
+constexpr Nanos kInflateRest = std::chrono::milliseconds(16);
 // From the notice to the goodbye: a round trip, so that no call is refused.
 constexpr Nanos kAgeNotice = std::chrono::milliseconds(100);
 
@@ -105,6 +109,15 @@ void ServerConnection::HandleClock(uint32_t bits) {
   } else if (Late(&output_, written(), parts_.write_timeout, now)) {
     return Give(ServerLimit::kStalledWrite, "the client takes no bytes");
   }
+  if (session().stalled()) {
+    if (now < go_on_at_) {
+      WakeBy(go_on_at_);
+    } else {
+      go_on_at_ = {};
+      GoOn();
+      if (closed()) return;
+    }
+  }
   if (now >= age_at_) GrowOld(now);
   if (closed()) return;
   if (age_at_ != TimePoint::max()) WakeBy(age_at_);
@@ -146,7 +159,9 @@ void ServerConnection::Looked() {
   const auto streamed = static_cast<size_t>(streamed_.load(std::memory_order_relaxed));
   const size_t memory = session().memory_bytes() + outgoing() + unended_ + running_ + streamed;
   const size_t change = memory - charged_.load(std::memory_order_relaxed) + kStep;
-  if (change > 2 * kStep || refusing_ || paused() || parts_.budget.over()) [[unlikely]] {
+  const bool stalled = session().stalled();
+  if (change > 2 * kStep || refusing_ || paused() || stalled || parts_.budget.over()) [[unlikely]] {
+    if (stalled && go_on_at_ == TimePoint()) WakeBy(go_on_at_ = Now() + kInflateRest);
     Charge(memory);
   }
   if (session().input_unfinished()) [[unlikely]] {
@@ -171,7 +186,7 @@ void ServerConnection::Charge(size_t memory) {
               memory - replies - running_ > 2 * most + parts_.session.max_message_bytes;
   SetOverloaded(refusing_);
   const bool pause = (running_ > most && session().open_streams() > 1) || (over && running_ > 0) ||
-                     (blocked() && memory > most);
+                     (blocked() && memory > most) || session().stalled();
   if (pause && over) WakeBy(Now() + kPausePeriod);
   Pause(pause);
 }

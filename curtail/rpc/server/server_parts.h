@@ -12,13 +12,13 @@
 #include "curtail/base/cpus.h"
 #include "curtail/exec/priority_limit.h"
 #include "curtail/fence/credit_pool.h"
+#include "curtail/rpc/memory_budget.h"
 #include "curtail/rpc/server.h"
 #include "curtail/rpc/server/admission.h"
 #include "curtail/rpc/server/connection_set.h"
 #include "curtail/rpc/server/held_output.h"
 #include "curtail/rpc/server/intercepted_call.h"
 #include "curtail/rpc/server/limits.h"
-#include "curtail/rpc/server/memory_budget.h"
 #include "curtail/rpc/server/method_table.h"
 #include "curtail/rpc/server/observed_call.h"
 #include "curtail/rpc/server/overload.h"
@@ -32,6 +32,8 @@ namespace curtail::internal {
 struct ServerParts {
   // The bytes that a connection may hold of requests that are unfinished, or that run. One message may be longer.
   static constexpr size_t kConnectionBytes = 16u << 20;
+  // What it may have inflated at a stretch, 1 or 2 ms of work, before it rests (kInflateRest).
+  static constexpr size_t kInflateBytes = 512u << 10;
 
   explicit ServerParts(const ServerOptions& options)
       : default_timeout(options.default_timeout),
@@ -54,6 +56,7 @@ struct ServerParts {
     }
     session.max_message_bytes = options.max_message_bytes;
     session.max_partial_bytes = kConnectionBytes;
+    session.inflate_bytes = kInflateBytes;
   }
 
   static std::vector<std::string> Forwarded(const ServerOptions& options) {

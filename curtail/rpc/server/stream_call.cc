@@ -146,6 +146,10 @@ class StreamCall final : public ServerCall, private StreamPipe, private Cancella
     if (kick) Kick();
   }
 
+  absl::Status ChargeParsed(std::string_view bytes, const google::protobuf::MessageLite& type) override {
+    return ServerCall::context_.ChargeParsed(bytes, type);
+  }
+
   // StreamPipe.
   Outlet outlet() override { return {*connection_, parts_->output.messages()}; }
   void PostTurn() override {

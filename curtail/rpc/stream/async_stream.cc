@@ -46,7 +46,7 @@ Coroutine AsyncReadOneRequest(MessageStream& stream, MessageLite* request) {
   std::string bytes, more;
   const bool one = co_await StepAwaiter(stream, StreamStep::Kind::kRead, &bytes);
   const bool second = one && co_await StepAwaiter(stream, StreamStep::Kind::kRead, &more);
-  co_return CheckOneRequest(one && !second, bytes, request);
+  co_return CheckOneRequest(stream, one && !second, bytes, request);
 }
 
 namespace {

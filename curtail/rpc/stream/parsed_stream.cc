@@ -10,6 +10,10 @@
 namespace curtail::internal {
 
 bool ParsedStream::Parse(google::protobuf::MessageLite* message) {
+  if (absl::Status charged = stream_->ChargeParsed(in_, *message); !charged.ok()) {
+    stream_->Fail(std::move(charged));
+    return false;
+  }
   if (internal::Parse(in_, message)) return true;
   stream_->Fail(absl::InternalError(Join("a message of the stream is no valid ", message->GetTypeName())));
   return false;

@@ -189,6 +189,10 @@ void Connection::Pause(bool pause) {
     Kick(kRead, nullptr);  // at the end of the holder's turn: that is us
 }
 
+void Connection::GoOn() {
+  if (const absl::Status status = session_.GoOn(); !status.ok()) Fail(status);
+}
+
 bool Connection::FinishConnect() {
   const int error = ConnectError(fd_.get());
   if (error == 0) {

@@ -113,6 +113,8 @@ class Connection : public PollHandler,
   // Server: whether to leave the peer's bytes where they are. The end of a pause reads what has come.
   void Pause(bool pause);
   bool paused() const { return paused_; }
+  // Server: has a session that is stalled go on. It may close.
+  void GoOn();
   void NoteActive() { active_.store(kLooks, std::memory_order_relaxed); }
   void SetOverloaded(bool overloaded) { overloaded_.store(overloaded, std::memory_order_relaxed); }
   // True if the socket takes no output for now, and the bytes that it took so far.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdint>
 
 #ifdef CURTAIL_ZSTD
 #include "curtail/wire/internal/zstd_compression.h"
@@ -23,25 +24,34 @@ Bytef* BytesOf(std::string_view text) { return reinterpret_cast<Bytef*>(const_ca
 // The bytes inflated at first; from there on the output doubles.
 constexpr size_t kFirstOutput = 4096;
 
-// Inflates until the end of the stream, growing `out`.
-Inflated InflateAll(z_stream* stream, size_t limit, std::string* out) {
-  while (true) {
-    if (stream->total_out == out->size()) {
-      // One byte more than the limit tells a message of that size from a longer one.
-      if (out->size() > limit) return Inflated::kTooLong;
-      out->resize(std::min(limit + 1, std::max(kFirstOutput, 2 * out->size())));
-    }
-    const size_t room = out->size() - stream->total_out;
-    stream->next_out = reinterpret_cast<Bytef*>(out->data()) + stream->total_out;
-    stream->avail_out = static_cast<uInt>(std::min<size_t>(room, UINT_MAX));
-    const int result = inflate(stream, Z_NO_FLUSH);
-    if (result == Z_STREAM_END) break;
-    if (result != Z_OK || (stream->avail_in == 0 && stream->avail_out > 0)) return Inflated::kMalformed;
+class ZlibInflater final : public Inflater {
+ public:
+  ZlibInflater(Encoding encoding, std::string_view bytes, size_t limit, std::string* out)
+      : Inflater(limit, out), begun_(inflateInit2(&stream_, WindowBits(encoding)) == Z_OK) {
+    stream_.next_in = BytesOf(bytes);
+    stream_.avail_in = static_cast<uInt>(bytes.size());
   }
-  if (stream->total_out > limit) return Inflated::kTooLong;
-  out->resize(stream->total_out);
-  return stream->avail_in == 0 ? Inflated::kOk : Inflated::kMalformed;
-}
+  ~ZlibInflater() override {
+    if (begun_) inflateEnd(&stream_);
+  }
+  bool begun() const { return begun_; }
+
+ private:
+  Decoded Decode(char* to, size_t room, size_t* done) override {
+    stream_.next_out = reinterpret_cast<Bytef*>(to);
+    stream_.avail_out = static_cast<uInt>(std::min<size_t>(room, UINT_MAX));
+    const uInt before = stream_.avail_out;
+    const int result = inflate(&stream_, Z_NO_FLUSH);
+    *done += before - stream_.avail_out;
+    if (result == Z_STREAM_END) return Decoded::kEnd;
+    const bool cut = stream_.avail_in == 0 && stream_.avail_out > 0;
+    return result != Z_OK || cut ? Decoded::kMalformed : Decoded::kGoesOn;
+  }
+  bool AtEnd() const override { return stream_.avail_in == 0; }
+
+  z_stream stream_ = {};
+  const bool begun_;
+};
 
 }  // namespace
 
@@ -93,19 +103,40 @@ bool Compress(Encoding encoding, std::string_view message, std::string* out) {
   return shorter;
 }
 
-Inflated Inflate(Encoding encoding, std::string_view bytes, size_t limit, std::string* out) {
+Inflated Inflater::Step(size_t most) {
+  const size_t until = done_ + std::min(most, limit_ + 1 - done_);
+  while (true) {
+    if (done_ == out_->size()) {
+      // One byte more than the limit tells a message of that size from a longer one.
+      if (done_ > limit_) return Inflated::kTooLong;
+      out_->resize(std::min(limit_ + 1, std::max(kFirstOutput, 2 * done_)));
+    }
+    const size_t room = std::min(out_->size(), until) - done_;
+    if (room == 0) return Inflated::kMore;
+    const Decoded decoded = Decode(out_->data() + done_, room, &done_);
+    if (decoded == Decoded::kGoesOn) continue;
+    if (decoded == Decoded::kMalformed) return Inflated::kMalformed;
+    if (done_ > limit_) return Inflated::kTooLong;
+    if (!AtEnd()) return Inflated::kMalformed;
+    out_->resize(done_);
+    return Inflated::kOk;
+  }
+}
+
+std::unique_ptr<Inflater> MakeInflater(Encoding encoding, std::string_view bytes, size_t limit,
+                                       std::string* out) {
+  limit = std::min(limit, std::string().max_size() - 1);
 #ifdef CURTAIL_ZSTD
-  if (encoding == Encoding::kZstd) return InflateZstd(bytes, limit, out);
+  if (encoding == Encoding::kZstd) return MakeZstdInflater(bytes, limit, out);
 #endif
-  out->clear();
-  if (bytes.size() > UINT_MAX) return Inflated::kTooLong;
-  z_stream stream = {};
-  limit = std::min<size_t>(limit, UINT_MAX);
-  if (inflateInit2(&stream, WindowBits(encoding)) != Z_OK) return Inflated::kMalformed;
-  stream.next_in = BytesOf(bytes);
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  const Inflated result = InflateAll(&stream, limit, out);
-  inflateEnd(&stream);
+  auto inflater = std::make_unique<ZlibInflater>(encoding, bytes, limit, out);
+  if (!inflater->begun()) return nullptr;
+  return inflater;
+}
+
+Inflated Inflate(Encoding encoding, std::string_view bytes, size_t limit, std::string* out) {
+  const std::unique_ptr<Inflater> inflater = MakeInflater(encoding, bytes, limit, out);
+  const Inflated result = inflater == nullptr ? Inflated::kMalformed : inflater->Step(SIZE_MAX);
   if (result != Inflated::kOk) std::string().swap(*out);
   return result;
 }

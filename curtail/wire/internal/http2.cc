@@ -33,6 +33,8 @@
 //       once that needs it no more, with the Lender, until the owner has written them. Of DATA that has not come whole
 //       only the header is kept: its bytes go to the layer as they come. Frames of other kinds, and padded ones, are held
 //       until they are whole. Limits and windows count bytes as they come.
+//   R9  A layer may stall its connection when what it has to do takes long: input waits until the layer goes on, when its
+//       owner says so.
 //
 // A server holds its output back until the client's preface has arrived, so that a peer that speaks HTTP/1 reads an
 // answer in its own language.
@@ -160,6 +162,10 @@ absl::Status Http2::TakePreface(std::string_view* bytes) {
 
 absl::Status Http2::Receive(std::string_view bytes) {
   if (!broken_.ok()) return broken_;
+  if (stalled_) [[unlikely]] {
+    waiting_input_.append(bytes);
+    return broken_;
+  }
   if (!is_client() && preface_have_ < kPreface.size()) {
     if (absl::Status status = TakePreface(&bytes); !status.ok()) return status;
   }
@@ -191,7 +197,7 @@ absl::Status Http2::Receive(std::string_view bytes) {
     partial_.append(bytes.substr(0, take));
     bytes.remove_prefix(take);
   }
-  while (broken_.ok() && bytes.size() >= kFrameHeaderBytes) {
+  while (broken_.ok() && !stalled_ && bytes.size() >= kFrameHeaderBytes) {
     const FrameHeader header = FrameHeader::Parse(bytes.data());
     if (header.length > kMaxFrameBytes && TooLong(header)) {
       ConnectionError(ErrorCode::kFrameSizeError, "a frame is longer than allowed");
@@ -207,7 +213,7 @@ absl::Status Http2::Receive(std::string_view bytes) {
     Reap();
     bytes.remove_prefix(kFrameHeaderBytes + header.length);
   }
-  if (!bytes.empty() && broken_.ok()) partial_.append(bytes);
+  if (!bytes.empty() && broken_.ok()) (stalled_ ? waiting_input_ : partial_).append(bytes);
   return broken_;
 }
 
@@ -316,10 +322,11 @@ void Http2::Abort(const absl::Status& why) {
 
 size_t Http2::memory_bytes() const {
   return (streams_.size() + leaving_.size()) * kStreamMemory + head_bytes_ + held_bytes_ + queued_bytes_ +
-         out_.size() + input_bytes() + lender_.kept_bytes;
+         out_.size() + input_bytes() + waiting_input_.size() + lender_.kept_bytes;
 }
 
 bool Http2::input_unfinished() const {
+  if (stalled_) return false;  // it is this end that is late
   if (open_block_) return true;
   if (data_left_ > 0) return open_streams_ == 0;
   if (partial_.empty()) return false;

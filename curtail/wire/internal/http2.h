@@ -155,6 +155,12 @@ class Http2 {
   }
   // False: they differ.
   static bool CountContent(Stream* s, size_t bytes, bool end);
+  // From now on input waits, also the rest of what is being received.
+  void Stall() { stalled_ = true; }
+  bool stalled() const { return stalled_; }
+  // The end of that. The layer goes on with what it has; then what has waited is received.
+  void Resume() { stalled_ = false; }
+  absl::Status ReceiveWaiting() { return Receive(std::exchange(waiting_input_, {})); }
   // The next `bytes` of data_: they are `part`, or lie where the layer has put them.
   void OnDataPart(std::string_view part, size_t bytes);
 
@@ -284,7 +290,9 @@ class Http2 {
   uint32_t peer_max_streams_;
   uint32_t peer_data_bytes_ = kMaxFrameBytes;  // of DATA in one frame
 
-  std::string partial_;     // a frame of which a part has arrived
+  std::string partial_;  // a frame of which a part has arrived
+  bool stalled_ = false;
+  std::string waiting_input_;
   bool took_long_ = false;  // for TookLong()
   bool got_settings_ = false;
   size_t preface_have_ = 0;

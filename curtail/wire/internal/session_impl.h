@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/wire/internal/binary_fields.h"
+#include "curtail/wire/internal/compression.h"
 #include "curtail/wire/internal/http2.h"
 #include "curtail/wire/session.h"
 
@@ -37,6 +39,12 @@ class Session::Impl final : public internal::Http2 {
 
   Impl(Role role, const SessionOptions& options, Events* events);
 
+  using Http2::stalled;
+  // What an inflater holds counts.
+  size_t memory_bytes() const {
+    return Http2::memory_bytes() + (inflater_ == nullptr ? 0 : message_.size() + inflated_.size());
+  }
+  absl::Status GoOn();
   std::span<char> Room(size_t least);
   absl::Status ReceivedInRoom(size_t bytes);
   void FailCall(Stream* s, const absl::Status& status) { Fail(s, status); }
@@ -96,12 +104,18 @@ class Session::Impl final : public internal::Http2 {
   // Server: ends a request that the owner has not heard of. `encoding`: because of its compression.
   void Refuse(StreamId id, bool end_stream, absl::Status status, bool encoding = false);
   void OnContent(Stream* s, std::string_view content, bool end) override;
+  // The same, once content-length has been looked at.
+  void TakeContent(Stream* s, std::string_view content, bool end);
   // DATA of a stream that is `unusual`. True: the messages in it are still to be looked at.
   bool TakeUnusual(Stream* s, size_t bytes, bool end);
   size_t MessageLimit(const Stream* s) const;
-  inline void OnMessageBytes(Stream* s, std::string_view bytes);
+  // Stalled: what is left of `bytes` waits.
+  inline void OnMessageBytes(Stream* s, std::string_view* bytes);
   // message_ is whole, and compressed.
   void OnCompressedMessage(Stream* s);
+  // Goes on with inflater_, and stalls when inflate_left_ is used up.
+  void Inflate(Stream* s);
+  void ShrinkMessages();
   // END_STREAM has arrived.
   void OnRequestEnd(Stream* s);
   void OnReplyEnd(Stream* s, absl::Status&& status, Metadata&& trailing = {});
@@ -129,6 +143,12 @@ class Session::Impl final : public internal::Http2 {
   std::string inflated_;
   size_t held_limit_;
   size_t held_alone_limit_;
+  std::unique_ptr<internal::Inflater> inflater_;  // of message_, into inflated_
+  size_t inflate_left_;                           // of options_.inflate_bytes
+  // Of the stream that has stalled the session: content behind the message, and whether it is the last.
+  StreamId stalled_stream_ = 0;
+  std::string stalled_content_;
+  bool stalled_end_ = false;
 };
 
 }  // namespace curtail::wire

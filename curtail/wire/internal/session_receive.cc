@@ -23,6 +23,8 @@ namespace {
 
 // Message buffers larger than this are not kept.
 constexpr size_t kKeptMessage = 64u << 10;
+// Texts become ten times as short at most, as a rule; others inflate for free to so many bytes a byte.
+constexpr size_t kInflatesTo = 8;
 
 // application/grpc and application/grpc+proto, with or without parameters. Others hold messages of other forms.
 bool IsGrpcContent(std::string_view type) {
@@ -254,10 +256,10 @@ size_t Session::Impl::MessageLimit(const Stream* s) const {
   return std::min(options_.max_message_bytes, s->max_message_bytes);
 }
 
-[[gnu::always_inline]] inline void Session::Impl::OnMessageBytes(Stream* s, std::string_view bytes) {
+[[gnu::always_inline]] inline void Session::Impl::OnMessageBytes(Stream* s, std::string_view* bytes) {
   while (!s->done && !s->closed) {
     const size_t held = s->reader.held_bytes();
-    const MessageReader::Result result = s->reader.Next(&bytes, MessageLimit(s), &message_);
+    const MessageReader::Result result = s->reader.Next(bytes, MessageLimit(s), &message_);
     held_bytes_ += s->reader.held_bytes() - held;
     switch (result) {
       case MessageReader::Result::kNeedMore:
@@ -268,6 +270,7 @@ size_t Session::Impl::MessageLimit(const Stream* s) const {
       case MessageReader::Result::kMessage:
         if (s->reader.compressed()) [[unlikely]] {
           OnCompressedMessage(s);
+          if (stalled()) return;
           break;
         }
         events_->OnMessage(s->id, s->tag, std::move(message_));
@@ -285,7 +288,16 @@ size_t Session::Impl::MessageLimit(const Stream* s) const {
 void Session::Impl::OnContent(Stream* s, std::string_view content, bool end) {
   if (s->unusual && !TakeUnusual(s, content.size(), end)) [[unlikely]]
     return;
-  OnMessageBytes(s, content);
+  TakeContent(s, content, end);
+}
+
+[[gnu::always_inline]] inline void Session::Impl::TakeContent(Stream* s, std::string_view content, bool end) {
+  OnMessageBytes(s, &content);
+  if (stalled()) [[unlikely]] {
+    stalled_content_.assign(content);
+    stalled_end_ = end;
+    return;
+  }
   if (s->closed || !broken_.ok() || !end) return;
   if (!is_client()) return OnRequestEnd(s);
   OnReplyEnd(s, internal::StatusFromHttp(s->http_status));
@@ -297,15 +309,59 @@ void Session::Impl::OnCompressedMessage(Stream* s) {
         s, absl::InternalError(s->unknown_encoding ? "the messages have an encoding that is not supported"
                                                    : "a compressed message without a grpc-encoding"));
   }
-  const internal::Inflated result = internal::Inflate(s->encoding, message_, MessageLimit(s), &inflated_);
-  if (message_.capacity() > kKeptMessage) std::string().swap(message_);
-  if (result == internal::Inflated::kTooLong) {
-    return Fail(s,
-                absl::ResourceExhaustedError(Join("inflated message exceeds ", MessageLimit(s), " bytes")));
+  inflater_ = internal::MakeInflater(s->encoding, message_, MessageLimit(s), &inflated_);
+  stalled_stream_ = s->id;
+  Inflate(s);
+}
+
+void Session::Impl::Inflate(Stream* s) {
+  using internal::Inflated;
+  const size_t earned = kInflatesTo * message_.size();
+  Inflated result = Inflated::kMalformed;
+  if (inflater_ != nullptr) {
+    const size_t before = inflater_->done();
+    const size_t free = earned - std::min(before, earned);
+    result = inflater_->Step(inflate_left_ > SIZE_MAX - free ? SIZE_MAX : inflate_left_ + free);
+    const size_t inflated = inflater_->done() - before;
+    inflate_left_ -= std::min(inflate_left_, inflated - std::min(inflated, free));
   }
-  if (result != internal::Inflated::kOk) return Fail(s, absl::InternalError("malformed compressed message"));
-  events_->OnMessage(s->id, s->tag, std::move(inflated_));
+  if (inflate_left_ == 0) {
+    events_->OnLimit(Limit::kInflating);
+    Stall();
+  }
+  if (result == Inflated::kMore) return;
+  inflater_.reset();
+  if (result == Inflated::kTooLong) {
+    Fail(s, absl::ResourceExhaustedError(Join("inflated message exceeds ", MessageLimit(s), " bytes")));
+  } else if (result == Inflated::kMalformed) {
+    Fail(s, absl::InternalError("malformed compressed message"));
+  } else {
+    if (message_.capacity() > kKeptMessage) std::string().swap(message_);
+    events_->OnMessage(s->id, s->tag, std::move(inflated_));
+  }
+  ShrinkMessages();
+}
+
+void Session::Impl::ShrinkMessages() {
+  if (message_.capacity() > kKeptMessage) std::string().swap(message_);
   if (inflated_.capacity() > kKeptMessage) std::string().swap(inflated_);
+}
+
+absl::Status Session::Impl::GoOn() {
+  if (!stalled() || !broken_.ok()) return broken_;
+  inflate_left_ = options_.inflate_bytes;
+  Resume();
+  Stream* const s = streams_.Find(stalled_stream_);  // its owner may have ended it
+  if (inflater_ != nullptr) {
+    if (s != nullptr && !s->done) Inflate(s);
+    if (stalled()) return broken_;
+    inflater_.reset();
+    ShrinkMessages();
+  }
+  const std::string content = std::exchange(stalled_content_, {});
+  if (s != nullptr && !s->closed && broken_.ok()) TakeContent(s, content, stalled_end_);
+  Reap();
+  return stalled() ? broken_ : ReceiveWaiting();
 }
 
 void Session::Impl::OnRequestEnd(Stream* s) {

@@ -6,7 +6,6 @@
 
 #include <zstd.h>
 
-#include <algorithm>
 #include <memory>
 
 namespace curtail::wire::internal {
@@ -15,36 +14,36 @@ namespace {
 constexpr int kLevel = 3;  // zstd's default
 // 8 MiB, the largest that a decoder should accept from strangers (RFC 8878, section 3.1.1.1.2).
 constexpr int kMaxWindowLog = 23;
-// The bytes decoded at first; from there on the output doubles.
-constexpr size_t kFirstZstdOutput = 4096;
 
 struct FreeStream {
   void operator()(ZSTD_DCtx* stream) const { ZSTD_freeDCtx(stream); }
 };
 
-// Decodes one frame, growing `out`.
-Inflated InflateFrame(ZSTD_DCtx* stream, std::string_view bytes, size_t limit, std::string* out) {
-  ZSTD_inBuffer in = {bytes.data(), bytes.size(), 0};
-  size_t done = 0;
-  while (true) {
-    if (done == out->size()) {
-      // One byte more than the limit tells a message of that size from a longer one.
-      if (out->size() > limit) return Inflated::kTooLong;
-      out->resize(std::min(limit + 1, std::max(kFirstZstdOutput, 2 * out->size())));
-    }
-    ZSTD_outBuffer room = {out->data(), out->size(), done};
-    const size_t read_before = in.pos;
-    const size_t result = ZSTD_decompressStream(stream, &room, &in);
-    if (ZSTD_isError(result)) return Inflated::kMalformed;
-    const bool moved = in.pos > read_before || room.pos > done;
-    done = room.pos;
-    if (result == 0) break;
-    if (!moved && done < out->size()) return Inflated::kMalformed;  // cut short
+// Decodes one frame.
+class ZstdInflater final : public Inflater {
+ public:
+  ZstdInflater(std::string_view bytes, size_t limit, std::string* out)
+      : Inflater(limit, out), stream_(ZSTD_createDCtx()), in_{bytes.data(), bytes.size(), 0} {
+    if (begun()) ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
   }
-  if (done > limit) return Inflated::kTooLong;
-  out->resize(done);
-  return in.pos == in.size ? Inflated::kOk : Inflated::kMalformed;
-}
+  bool begun() const { return stream_ != nullptr; }
+
+ private:
+  Decoded Decode(char* to, size_t room, size_t* done) override {
+    ZSTD_outBuffer out = {to, room, 0};
+    const size_t read_before = in_.pos;
+    const size_t result = ZSTD_decompressStream(stream_.get(), &out, &in_);
+    *done += out.pos;
+    if (ZSTD_isError(result)) return Decoded::kMalformed;
+    if (result == 0) return Decoded::kEnd;
+    const bool cut = in_.pos == read_before && out.pos == 0;
+    return cut ? Decoded::kMalformed : Decoded::kGoesOn;
+  }
+  bool AtEnd() const override { return in_.pos == in_.size; }
+
+  const std::unique_ptr<ZSTD_DCtx, FreeStream> stream_;
+  ZSTD_inBuffer in_;
+};
 
 }  // namespace
 
@@ -58,15 +57,10 @@ bool CompressZstd(std::string_view message, std::string* out) {
   return shorter;
 }
 
-Inflated InflateZstd(std::string_view bytes, size_t limit, std::string* out) {
-  out->clear();
-  const std::unique_ptr<ZSTD_DCtx, FreeStream> stream(ZSTD_createDCtx());
-  if (stream == nullptr) return Inflated::kMalformed;
-  ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
-  limit = std::min(limit, std::string().max_size() - 1);
-  const Inflated result = InflateFrame(stream.get(), bytes, limit, out);
-  if (result != Inflated::kOk) std::string().swap(*out);
-  return result;
+std::unique_ptr<Inflater> MakeZstdInflater(std::string_view bytes, size_t limit, std::string* out) {
+  auto inflater = std::make_unique<ZstdInflater>(bytes, limit, out);
+  if (!inflater->begun()) return nullptr;
+  return inflater;
 }
 
 }  // namespace curtail::wire::internal

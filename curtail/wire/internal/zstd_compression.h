@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -11,8 +12,8 @@
 
 namespace curtail::wire::internal {
 
-// As Compress() and Inflate() in compression.h.
+// As Compress() and MakeInflater() in compression.h.
 bool CompressZstd(std::string_view message, std::string* out);
-Inflated InflateZstd(std::string_view bytes, size_t limit, std::string* out);
+std::unique_ptr<Inflater> MakeZstdInflater(std::string_view bytes, size_t limit, std::string* out);
 
 }  // namespace curtail::wire::internal

@@ -3,6 +3,7 @@
 // memory_budget.h - the bytes that a server holds for all its clients together.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +32,8 @@ class MemoryBudget {
   }
   int64_t held() const { return held_.load(std::memory_order_relaxed); }
   bool over() const { return held() > most_; }
+  // The bytes that one message more may take: half of what is left.
+  size_t room() const { return static_cast<size_t>(std::max<int64_t>(most_ - held(), 0)) / 2; }
   // The bytes that have to go so that an eighth of the budget is free again.
   int64_t excess() const { return held() - most_ / 8 * 7; }
 
