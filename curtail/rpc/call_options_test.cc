@@ -41,6 +41,23 @@ TEST_P(CallOptionsTest, OneCallEndsBeforeItsParent) {
   EXPECT_EQ(answer, "DEADLINE_EXCEEDED;DEADLINE_EXCEEDED;x");
 }
 
+// The others have the context's time.
+TEST_P(CallOptionsTest, OneOfSeveralCallsHasLessTime) {
+  ServeCoroutine([&](Context& ctx, const StringValue&, StringValue* out) -> Coroutine {
+    auto [late, there] =
+        co_await WhenAll(ctx, Ask(&leaf_channel_, kHang, Text("late")).Within(milliseconds(5)),
+                         Ask(&leaf_channel_, kEcho, Text("x")).Within(kMaxTestWait));
+    gate_.Open();
+    auto [then] = co_await WhenAll(ctx, Ask(&leaf_channel_, kHang, Text("y")));
+    out->set_value(absl::StatusCodeToString(late.status().code()) + ";" + there->value() + ";" +
+                   absl::StatusCodeToString(then.status().code()));
+    co_return absl::OkStatus();
+  });
+  std::string answer;
+  EXPECT_TRUE(Run("", &answer).ok());
+  EXPECT_EQ(answer, "DEADLINE_EXCEEDED;x;OK");
+}
+
 // A write that must reach all replicas, whatever becomes of its client.
 TEST_P(CallOptionsTest, OneCallGoesOnWhenItsParentIsCancelled) {
   ServeCoroutine([&](Context& ctx, const StringValue&, StringValue* out) -> Coroutine {

@@ -44,6 +44,9 @@ struct CallBatch {
   bool fail_fast = false;
   // Where the replies' metadata goes, one a call; null, or no span: nowhere.
   std::span<ReplyMetadata* const> metadata = {};
+  // The time that each call has beside the context's; or no span. Calls within the process have the
+  // context's alone.
+  std::span<const Nanos> timeouts = {};
 };
 
 // The first error that is not CANCELLED, else the first; OK when there is none.

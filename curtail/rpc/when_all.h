@@ -13,7 +13,7 @@
 //   auto [user, media] = curtail::AwaitAll(ctx, curtail::Ask(...), curtail::Ask(...));
 //
 // Rules:
-//  - Deadline: every call has the context's; none begins after it.
+//  - Deadline: every call has the context's, or less (Asked::Within()); none begins after it.
 //  - Cancellation: when the context is cancelled, so is every call that has not ended.
 //  - Errors: WhenAll() and AwaitAll() wait for all, and give one absl::StatusOr<Reply> a call, in
 //    the order of the arguments. WhenAllOk() and AwaitAllOk() give the replies, or one error: the
@@ -30,6 +30,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/coroutine.h"
@@ -40,10 +41,18 @@ namespace curtail {
 // One call to be made. Value type; the channel outlives it.
 template <class Request, class Reply>
 struct Asked {
+  // Gives it less time than the context's: for what the answer can do without. Then it ends with
+  // DEADLINE_EXCEEDED; not so in this process, where it ends with the context.
+  Asked Within(Nanos most) && {
+    timeout = most;
+    return std::move(*this);
+  }
+
   Channel* channel;
   std::string_view path;
   Request request;
   ReplyMetadata* metadata = nullptr;
+  Nanos timeout = Nanos::max();
 };
 
 // `metadata`, unless it is null, receives what comes with the reply; it outlives the call.
@@ -91,7 +100,8 @@ class TogetherBatch<Asked<Requests, Replies>...> {
             .statuses = statuses_,
             .paths = paths_,
             .fail_fast = fail_fast_,
-            .metadata = metadata_};
+            .metadata = metadata_,
+            .timeouts = timeouts_};
   }
   Outcomes TakeOutcomes() { return OutcomesOf(std::index_sequence_for<Replies...>()); }
   AllReplies TakeReplies() {
@@ -107,6 +117,7 @@ class TogetherBatch<Asked<Requests, Replies>...> {
     requests_ = {&std::get<I>(calls_).request...};
     pointers_ = {&std::get<I>(replies_)...};
     metadata_ = {std::get<I>(calls_).metadata...};
+    timeouts_ = {std::get<I>(calls_).timeout...};
   }
   template <size_t... I>
   Outcomes OutcomesOf(std::index_sequence<I...>) {
@@ -127,6 +138,7 @@ class TogetherBatch<Asked<Requests, Replies>...> {
   std::array<google::protobuf::MessageLite*, kCount> pointers_;
   std::array<absl::Status, kCount> statuses_;
   std::array<ReplyMetadata*, kCount> metadata_;
+  std::array<Nanos, kCount> timeouts_;
 };
 
 // Waits for the calls in a coroutine. `kAllOk`: replies or one error.

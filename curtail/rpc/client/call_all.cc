@@ -107,7 +107,8 @@ void ForkJoin(Context& ctx, const CallBatch& batch) {
                      .requests = batch.requests.subspan(i, 1),
                      .replies = batch.replies.subspan(i, 1),
                      .statuses = batch.statuses.subspan(i, 1),
-                     .metadata = batch.metadata.empty() ? batch.metadata : batch.metadata.subspan(i, 1)});
+                     .metadata = batch.metadata.empty() ? batch.metadata : batch.metadata.subspan(i, 1),
+                     .timeouts = batch.timeouts.empty() ? batch.timeouts : batch.timeouts.subspan(i, 1)});
     });
   };
   std::vector<decltype(part(0))> calls;

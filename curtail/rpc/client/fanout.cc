@@ -43,10 +43,14 @@ void Fanout::BeginAttempts() {
     call.deadline = Deadline::Infinite();
     call.attempts.Begin(batch_.channels[i]->impl().policy(), batch_.PathOf(i),
                         ctx_.call_options().wait_for_ready);
-    const MethodConfig* const method = call.attempts.method();
-    if (method == nullptr) continue;
+    Nanos timeout = batch_.timeouts.empty() ? Nanos::max() : batch_.timeouts[i];
+    if (const MethodConfig* const method = call.attempts.method()) {
+      policies_ = true;
+      timeout = std::min(timeout, method->timeout.value_or(Nanos::max()));
+    }
+    if (timeout == Nanos::max()) continue;
     policies_ = true;
-    if (method->timeout) call.deadline = Deadline::At(now_ + *method->timeout);
+    call.deadline = Deadline::At(now_ + timeout);
   }
 }
 
