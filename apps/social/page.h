@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "absl/status/status.h"
+#include "curtail/base/clock.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::social {
@@ -26,6 +27,11 @@ inline constexpr int kMachineBits = 10, kCounterBits = 12;
 // Ids that were given so long before `id`, or earlier, are less.
 inline uint64_t IdBefore(uint64_t id, std::chrono::milliseconds age) {
   return id - std::min(id, static_cast<uint64_t>(age.count()) << (kMachineBits + kCounterBits));
+}
+
+// For a call that the answer can do without: a quarter of the time that is left, and 100 ms at most.
+inline Nanos OptionalTime(Deadline deadline) {
+  return std::min<Nanos>(deadline.Remaining() / 4, std::chrono::milliseconds(100));
 }
 
 // Stands in a text for a URL, before its code.

@@ -8,10 +8,13 @@
 
 #include <xapian.h>
 
+#include <climits>
 #include <filesystem>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "apps/social/words.h"
 #include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
 
@@ -20,6 +23,7 @@ namespace {
 
 constexpr Xapian::valueno kIdSlot = 0;
 constexpr int kTries = 8;
+constexpr unsigned kMostWordBytes = 240;  // Xapian's limit is 245
 
 std::string TermOf(uint64_t post) { return Join("Q", post); }
 
@@ -35,10 +39,26 @@ uint64_t PostOf(const std::string& bytes) {
   return post;
 }
 
-Xapian::Document DocumentOf(std::string_view text) {
+// The words of a text, as they stand in the index; those over `most` bytes are left out.
+Xapian::Document WordsOf(const std::string& text, unsigned most) {
   Xapian::TermGenerator words;
-  words.index_text_without_positions(std::string(text));
+  words.set_max_word_length(most);
+  words.index_text_without_positions(text);
   return words.get_document();
+}
+
+// All of them, or none if the index cannot have one.
+std::optional<Xapian::Query> AllWordsOf(const std::string& text, size_t* count) {
+  const Xapian::Document words = WordsOf(text, UINT_MAX);
+  std::vector<Xapian::Query> terms;
+  bool missing = false;
+  for (Xapian::TermIterator it = words.termlist_begin(); it != words.termlist_end(); ++it) {
+    missing |= (*it).size() > kMostWordBytes;
+    terms.emplace_back(*it);
+  }
+  *count = terms.size();
+  if (missing) return std::nullopt;
+  return Xapian::Query(Xapian::Query::OP_AND, terms.begin(), terms.end());
 }
 
 // Xapian's exceptions end here.
@@ -136,7 +156,7 @@ absl::Status PostIndex::Apply(std::span<const Change> changes) {
           db.delete_document(term);
           continue;
         }
-        Xapian::Document document = DocumentOf(change.text);
+        Xapian::Document document = WordsOf(Folded(change.text), kMostWordBytes);
         document.add_boolean_term(term);
         document.add_value(kIdSlot, BytesOf(change.post));
         db.replace_document(term, document);
@@ -151,25 +171,28 @@ absl::Status PostIndex::Apply(std::span<const Change> changes) {
 }
 
 absl::Status PostIndex::Find(const Query& query, std::vector<Hit>* hits) const {
-  std::vector<Xapian::Query> parts;
-  const Xapian::Document words = DocumentOf(query.text);
-  for (Xapian::TermIterator it = words.termlist_begin(); it != words.termlist_end(); ++it) {
-    parts.emplace_back(*it);
-  }
-  if (parts.empty() || parts.size() > kMostWords) {
+  hits->clear();
+  const std::string folded = Folded(query.text);
+  size_t count;
+  std::optional<Xapian::Query> all = AllWordsOf(folded, &count);
+  if (count == 0 || count > kMostWords) {
     return absl::InvalidArgumentError(
-        Join("the query has ", parts.size(), " different words; 1 to ", kMostWords, " are taken"));
+        Join("the query has ", count, " different words; 1 to ", kMostWords, " are taken"));
+  }
+  if (!all) return absl::OkStatus();
+  // Posts of older versions have their words as they were written.
+  const std::optional<Xapian::Query> as_written = AllWordsOf(std::string(query.text), &count);
+  if (as_written && as_written->serialise() != all->serialise()) {
+    all = Xapian::Query(Xapian::Query::OP_MAX, *all, *as_written);
   }
   if (query.newest && query.before != 0) {
-    const std::string last = BytesOf(query.before - 1);
-    parts.emplace_back(Xapian::Query::OP_VALUE_LE, kIdSlot, last);
+    all = *all & Xapian::Query(Xapian::Query::OP_VALUE_LE, kIdSlot, BytesOf(query.before - 1));
   }
-  const Xapian::Query all(Xapian::Query::OP_AND, parts.begin(), parts.end());
   absl::Status status;
   int tries = kTries;
   do {
     hits->clear();
-    status = Guard([&] { return impl_->Search(all, query, hits); });
+    status = Guard([&] { return impl_->Search(*all, query, hits); });
   } while (absl::IsAborted(status) && --tries > 0);
   return absl::IsAborted(status) ? absl::UnavailableError("the index changes too fast; try again") : status;
 }

@@ -2,8 +2,8 @@
 //
 // post_index.h - the words of posts in a folder of Xapian's: which posts hold all words of a query.
 //
-// A word is what Xapian takes for one, in any script, without case and as it is written: no stemming, as posts are in any
-// language. A query has no syntax; its text is cut into words as a post's is.
+// A word is what Xapian takes for one, in any script, folded (words.h), of at most 240 bytes: no stemming, as posts are in
+// any language. A query has no syntax; its text is cut into words as a post's is, and one with a longer word finds nothing.
 #pragma once
 
 #include <cstdint>

@@ -270,6 +270,26 @@ TEST(Social, ACacheThatHangsLeavesTheDatabaseItsTime) {
   cache.GoOn();
 }
 
+// Services that only count hang: posts are shown in time without those counts, and say so.
+TEST(Social, WhatIsOptionalHoldsNothingUp) {
+  SocialDeployment app("FIB1", /*monolith=*/false);
+  const Session ann = app.Register("ann");
+  const uint64_t id = app.Compose(ann, "a post").id();
+  ASSERT_TRUE(app.Like(ann, id).ok());
+  for (const char* service : {"favorite", "repost-reply"}) app.Stall(service);
+  Post post;
+  const TimePoint begin = Now();
+  const absl::Status status = app.Get(ann, id, &post);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_LT(Now() - begin, kMaxTestWait / 4);
+  EXPECT_EQ(post.text(), "a post");
+  EXPECT_THAT(post.missing(), ElementsAre("favorites", "replies", "reposts"));
+  for (const char* service : {"favorite", "repost-reply"}) app.GoOn(service);
+  ASSERT_TRUE(app.Get(ann, id, &post).ok());
+  EXPECT_EQ(post.favorites(), 1u);
+  EXPECT_THAT(post.missing(), IsEmpty());
+}
+
 // An author whose post was refused finds it nowhere, even if the queue had it.
 TEST(Social, APostThatFailsHalfWayIsTakenBack) {
   SocialDeployment app("FIB1", false);
@@ -332,6 +352,22 @@ TEST(Social, APostWhoseComposerDiesIsAtNoHomeAlone) {
   std::vector<uint64_t> ids;
   ASSERT_TRUE(app.Home(bob, &ids).ok());
   EXPECT_THAT(ids, IsEmpty());
+}
+
+TEST(Social, AuthorsWithManyFollowersHaveAQueueOfTheirOwn) {
+  SocialDeployment app("FIB1", true, {"--many-followers", "2"});
+  const Session ann = app.Register("ann"), bob = app.Register("bob"), eve = app.Register("eve");
+  for (const Session& follower : {bob, eve}) ASSERT_TRUE(app.Follow(follower, "ann").ok());
+  ASSERT_TRUE(app.Follow(ann, "bob").ok());
+  const uint64_t to_many = app.Compose(ann, "to many").id(), to_one = app.Compose(bob, "to one").id();
+  app.AwaitQueue();
+  std::vector<uint64_t> ids;
+  for (const Session& follower : {bob, eve}) {
+    ASSERT_TRUE(app.Home(follower, &ids).ok());
+    EXPECT_THAT(ids, ElementsAre(to_many));
+  }
+  ASSERT_TRUE(app.Home(ann, &ids).ok());
+  EXPECT_THAT(ids, ElementsAre(to_one));
 }
 
 TEST(Social, TimelinesAreTrimmed) {

@@ -12,6 +12,7 @@
 #include "apps/social/model_file.h"
 #include "apps/social/page.h"
 #include "apps/social/train.h"
+#include "apps/social/urls.h"
 #include "content.curtail.h"
 #include "curtail/base/rng.h"
 #include "curtail/rpc/host.h"
@@ -46,9 +47,8 @@ struct AdsService final : Ads::CoroutineService {
       return !text.empty() && text.size() <= most;
     };
     if (!fits(ad.title(), 256)) return absl::InvalidArgumentError("the title of an ad has 1 to 256 bytes");
-    if (!fits(ad.url(), 2048)) return absl::InvalidArgumentError("the URL of an ad has 1 to 2048 bytes");
     if (!fits(ad.topic(), 32)) return absl::InvalidArgumentError("the topic of an ad has 1 to 32 bytes");
-    return absl::OkStatus();
+    return CheckUrl(ad.url());
   }
 
   Coroutine Create(Context& ctx, const AdOfUser& request, Ad* reply) override {

@@ -4,8 +4,8 @@
 // hidden on all of them.
 //
 // A post is hidden if its author, or that of what it repeats, blocks the viewer or is blocked by it. A repost without a
-// text is gone when its original is. Counts are no reason to show nothing: a post is shown without those that do not
-// come.
+// text is gone when its original is. Counts are no reason to show nothing: they have a time of their own, and a post is
+// shown without those that do not come.
 #include <unordered_map>
 #include <unordered_set>
 
@@ -31,9 +31,10 @@ struct ReadPostService final : ReadPost::CoroutineService {
     if (request.ids().empty()) co_return absl::OkStatus();
     Ids ids;
     *ids.mutable_ids() = request.ids();
-    auto [posts, likes, refs] =
-        co_await WhenAll(ctx, Ask(storage, PostStorage::kRead, ids), Ask(favorite, Favorite::kCount, ids),
-                         Ask(repost_reply, RepostReply::kCount, ids));
+    const Nanos optional = OptionalTime(ctx.deadline());
+    auto [posts, likes, refs] = co_await WhenAll(
+        ctx, Ask(storage, PostStorage::kRead, ids), Ask(favorite, Favorite::kCount, ids).Within(optional),
+        Ask(repost_reply, RepostReply::kCount, ids).Within(optional));
     if (!posts.ok()) co_return posts.status();
     auto seen = co_await WhenAllOk(ctx, Ask(storage, PostStorage::kRead, OriginalsOf(*posts)),
                                    Ask(block_user, BlockUser::kHidden, AuthorsOf(request.viewer(), *posts)));
@@ -54,9 +55,18 @@ struct ReadPostService final : ReadPost::CoroutineService {
         continue;
       }
       if (hidden.contains(post->author().id()) || hidden.contains(post->original().author().id())) continue;
-      if (likes.ok()) post->set_favorites(likes->counts(i));
-      if (refs.ok()) post->set_replies(refs->replies(i));
-      if (refs.ok()) post->set_reposts(refs->reposts(i));
+      if (likes.ok()) {
+        post->set_favorites(likes->counts(i));
+      } else {
+        post->add_missing("favorites");
+      }
+      if (refs.ok()) {
+        post->set_replies(refs->replies(i));
+        post->set_reposts(refs->reposts(i));
+      } else {
+        post->add_missing("replies");
+        post->add_missing("reposts");
+      }
       reply->add_posts()->Swap(post);
     }
     reply->mutable_hidden()->Swap(not_these.mutable_ids());

@@ -2,6 +2,7 @@
 //
 // Text: shortens the URLs of a text and finds whom it mentions, both at once.
 #include "apps/social/page.h"
+#include "apps/social/urls.h"
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
@@ -12,37 +13,44 @@ namespace curtail::social {
 constexpr size_t kMostTextBytes = 4096;
 constexpr int kMostInText = 32;
 
-// The parts of a text that mean more than themselves.
-struct TextParts {
-  struct Span {
-    size_t begin, size;
-  };
-  std::vector<Span> urls;
-  Names mentions;
-};
-
 bool IsNameChar(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
 
-TextParts PartsOf(std::string_view text) {
-  TextParts parts;
+// The names behind an '@' in `text`, which has no URLs; not within a word, such as an address.
+void AddMentions(std::string_view text, Names* mentions) {
   const auto end_of = [&](size_t from, auto goes_on) {
     while (from < text.size() && goes_on(text[from])) ++from;
     return from;
   };
   for (size_t at = 0; at < text.size();) {
-    const std::string_view rest = text.substr(at);
     size_t end = at + 1;
-    if (rest.starts_with("http://") || rest.starts_with("https://")) {
-      end = end_of(at, [](char c) { return static_cast<unsigned char>(c) > ' '; });
-      parts.urls.push_back({at, end - at});
-    } else if (text[at] == '@') {
+    if (text[at] == '@') {
       end = end_of(at + 1, IsNameChar);
-      if (end > at + 1) parts.mentions.add_names(std::string(text.substr(at + 1, end - at - 1)));
+      if (end > at + 1) mentions->add_names(std::string(text.substr(at + 1, end - at - 1)));
     } else if (IsNameChar(text[at])) {
-      end = end_of(at, [](char c) { return IsNameChar(c) || c == '@'; });  // of a word, such as an address
+      end = end_of(at, [](char c) { return IsNameChar(c) || c == '@'; });
     }
     at = end;
   }
+}
+
+// The parts of a text that mean more than themselves.
+struct TextParts {
+  std::vector<TextSpan> urls;
+  Names mentions;
+};
+
+TextParts PartsOf(std::string_view text) {
+  TextParts parts{.urls = FindUrls(text), .mentions = {}};
+  size_t from = 0;
+  for (const TextSpan& url : parts.urls) {
+    AddMentions(text.substr(from, url.begin - from), &parts.mentions);
+    from = url.begin + url.size;
+  }
+  AddMentions(text.substr(from), &parts.mentions);
+  // One that is short already stays as it is.
+  std::erase_if(parts.urls, [&](const TextSpan& url) {
+    return text.substr(url.begin, url.size).starts_with(kShortPrefix);
+  });
   return parts;
 }
 

@@ -4,13 +4,14 @@
 #include "apps/social/data.h"
 #include "apps/social/page.h"
 #include "apps/social/secrets.h"
+#include "apps/social/urls.h"
 #include "content.curtail.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
 
 namespace curtail::social {
 
-constexpr size_t kCodeLength = 10, kMostUrlBytes = 2048;
+constexpr size_t kCodeLength = 10;
 constexpr int kMostUrls = 64;
 
 struct UrlShortenService final : UrlShorten::CoroutineService {
@@ -21,7 +22,7 @@ struct UrlShortenService final : UrlShorten::CoroutineService {
       co_return status;
     if (request.urls().empty()) co_return absl::OkStatus();
     for (const Url& asked : request.urls()) {
-      if (asked.url().size() > kMostUrlBytes) co_return absl::InvalidArgumentError("a URL over 2048 bytes");
+      if (absl::Status status = CheckUrl(asked.url()); !status.ok()) co_return status;
       const absl::StatusOr<std::string> code = RandomCode();
       if (!code.ok()) co_return code.status();
       Url* const url = reply->add_urls();

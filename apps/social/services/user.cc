@@ -8,6 +8,7 @@
 #include "apps/social/line.h"
 #include "apps/social/page.h"
 #include "apps/social/secrets.h"
+#include "apps/social/words.h"
 #include "content.curtail.h"
 #include "curtail/exec/aside.h"
 #include "curtail/rpc/host.h"
@@ -34,8 +35,15 @@ absl::Status CheckName(const std::string& name) {
 
 absl::Status CheckCredentials(const Credentials& given) {
   if (absl::Status status = CheckName(given.name()); !status.ok()) return status;
-  if (given.password().size() >= 8 && given.password().size() <= 256) return absl::OkStatus();
-  return absl::InvalidArgumentError("a password has 8 to 256 bytes");
+  const std::string& password = given.password();
+  if (password.size() < 8 || password.size() > 256) {
+    return absl::InvalidArgumentError("a password has 8 to 256 bytes");
+  }
+  // HMAC, and so scrypt, takes one with zeros at its end for the same.
+  if (password.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError("a password has no zero bytes");
+  }
+  return absl::OkStatus();
 }
 
 struct UserService final : User::CoroutineService {
@@ -49,7 +57,7 @@ struct UserService final : User::CoroutineService {
     auto [ids] = co_await WhenAll(ctx, Ask(unique_id, UniqueId::kNext, one));
     if (!ids.ok()) co_return ids.status();
     const absl::StatusOr<std::string> hash =
-        co_await Hash(ctx, [&] { return HashPassword(request.password()); });
+        co_await Hash(ctx, [&] { return HashPassword(Composed(request.password())); });
     if (!hash.ok()) co_return hash.status();
     const uint64_t id = ids->ids(0);
     absl::Status written = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
@@ -96,7 +104,11 @@ struct UserService final : User::CoroutineService {
     if (!read.ok()) co_return read;
     // An unknown name takes as long, so that the time does not tell which names there are.
     const absl::StatusOr<std::string> right = co_await Hash(ctx, [&]() -> absl::StatusOr<std::string> {
-      return IsPassword(request.password(), hash) ? "yes" : "";
+      const std::string composed = Composed(request.password());
+      // One that was stored as it was typed is right, too.
+      const bool is = IsPassword(composed, hash) ||
+                      (composed != request.password() && IsPassword(request.password(), hash));
+      return is ? "yes" : "";
     });
     if (!right.ok()) co_return right.status();
     if (right->empty()) co_return absl::UnauthenticatedError("the name or the password is wrong");

@@ -2,6 +2,9 @@
 //
 // Write home timeline: brings each new post to the timelines of its author's followers and of those it mentions, behind
 // the caller's back. A job is done at least once; home-timeline takes repetitions.
+//
+// Posts of authors with many followers take long, and have a queue and a thread of their own: the others do not wait for
+// them. A job goes there once its author turns out to be one of those.
 #include "apps/social/data.h"
 #include "apps/social/job_queue.h"
 #include "apps/social/page.h"
@@ -13,14 +16,16 @@
 namespace curtail::social {
 
 struct WriteHomeTimelineService final : WriteHomeTimeline::CoroutineService {
-  WriteHomeTimelineService(std::unique_ptr<JobStore> jobs, Env& env)
-      : graph(env.Stub<SocialGraph>("social-graph")),
+  WriteHomeTimelineService(std::unique_ptr<JobStore> jobs, std::unique_ptr<JobStore> long_jobs, uint32_t many,
+                           Env& env)
+      : many_followers(many),
+        graph(env.Stub<SocialGraph>("social-graph")),
         home(env.Stub<HomeTimeline>("home-timeline")),
-        queue(std::move(jobs), /*group=*/1, [this](std::span<Job> jobs) {
-          FanOutJob job;
-          job.ParseFromString(jobs[0].bytes);
-          jobs[0].done = Deliver(job).ok();
-        }) {
+        long_queue(std::move(long_jobs), /*group=*/1,
+                   [this](std::span<Job> some) { Attempt(some[0], /*puts_off=*/false); }),
+        queue(std::move(jobs), /*group=*/1,
+              [this](std::span<Job> some) { Attempt(some[0], /*puts_off=*/true); }) {
+    long_queue.WorkWhileServing(env);
     queue.WorkWhileServing(env);
   }
 
@@ -30,20 +35,39 @@ struct WriteHomeTimelineService final : WriteHomeTimeline::CoroutineService {
     co_return co_await queue.Put(ctx, request.SerializeAsString());
   }
 
-  Coroutine Look(Context& ctx, const Nothing&, QueueState* reply) override { return queue.Look(ctx, reply); }
+  // A job is in one of the two until it is done. The one that it comes from is looked at first.
+  Coroutine Look(Context& ctx, const Nothing&, QueueState* reply) override {
+    QueueState of_long;
+    absl::Status status = co_await queue.Look(ctx, reply);
+    if (status.ok()) status = co_await long_queue.Look(ctx, &of_long);
+    reply->set_waiting(reply->waiting() + of_long.waiting());
+    reply->set_delivered(reply->delivered() + of_long.delivered());
+    reply->set_failed_attempts(reply->failed_attempts() + of_long.failed_attempts());
+    co_return status;
+  }
 
-  absl::Status Deliver(const FanOutJob& job) {
+  void Attempt(Job& job, bool puts_off) {
+    FanOutJob what;
+    what.ParseFromString(job.bytes);
+    job.done = Deliver(what, puts_off).ok();
+  }
+
+  // `puts_off`: a job for many followers goes to the other queue.
+  absl::Status Deliver(const FanOutJob& job, bool puts_off) {
     Context ctx(kJobTime);
     HomeEntries entries;
     entries.set_post(job.post());
     entries.set_author(job.author());
     EdgePage page;
     page.set_user(job.author());
-    page.set_limit(kMostIds);
+    page.set_limit(puts_off ? many_followers : kMostIds);
     Ids followers;
     do {
       followers.Clear();
       if (absl::Status status = graph.Followers(ctx, page, &followers); !status.ok()) return status;
+      if (puts_off && followers.ids_size() == static_cast<int>(many_followers)) {
+        return curtail::internal::RunToEnd(long_queue.Put(ctx, job.SerializeAsString()));
+      }
       *entries.mutable_users() = followers.ids();
       if (absl::Status status = Tell(ctx, job, entries); !status.ok()) return status;
       if (!followers.ids().empty()) page.set_after(*followers.ids().rbegin());
@@ -62,20 +86,34 @@ struct WriteHomeTimelineService final : WriteHomeTimeline::CoroutineService {
     return job.remove() ? home.Remove(ctx, entries, &nothing) : home.Add(ctx, entries, &nothing);
   }
 
+  const uint32_t many_followers;
   const SocialGraph::Stub graph;
   const HomeTimeline::Stub home;
-  JobQueue queue;
+  JobQueue long_queue, queue;  // of which the second puts jobs into the first
 };
 
 HostedService HostedWriteHomeTimeline() {
-  auto data = std::make_shared<DataOptions>();
+  struct Options {
+    DataOptions data;
+    uint32_t many_followers = kMostIds;
+  };
+  auto options = std::make_shared<Options>();
   return {.name = "write-home-timeline",
           .calls = {"social-graph", "home-timeline"},
-          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto jobs = OpenJobs(env, *data, "write-home-timeline");
+          .flags =
+              [options](Flags& flags) {
+                AddDataFlags(flags, &options->data);
+                flags.Add("--many-followers", &options->many_followers,
+                          "Followers from which on an author's posts wait in a queue of their own",
+                          {1, kMostIds});
+              },
+          .make = [options](Env& env) -> MadeService {
+            auto jobs = OpenJobs(env, options->data, "write-home-timeline");
             if (!jobs.ok()) return jobs.status();
-            return std::make_unique<WriteHomeTimelineService>(*std::move(jobs), env);
+            auto long_jobs = OpenJobs(env, options->data, "write-home-timeline-long");
+            if (!long_jobs.ok()) return long_jobs.status();
+            return std::make_unique<WriteHomeTimelineService>(*std::move(jobs), *std::move(long_jobs),
+                                                              options->many_followers, env);
           }};
 }
 
