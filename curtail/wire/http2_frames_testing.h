@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// http2_frames_testing.h - for tests and benchmarks: HTTP/2 frames and HPACK literals byte by byte, whatever they break.
+// http2_frames_testing.h - for tests and benchmarks: HTTP/2 frames, HPACK literals and gRPC's messages byte by byte, whatever
+// they break.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,28 @@ inline std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, std::stri
                                flags, static_cast<int32_t>(stream)},
                               &out);
   return out.append(payload);
+}
+
+// DATA frames of `bytes`, the last of which ends the stream if it is to `end`.
+inline std::string DataOf(uint32_t stream, std::string_view bytes, bool end) {
+  constexpr size_t kMost = 16384;
+  std::string out;
+  for (size_t at = 0; at < bytes.size(); at += kMost) {
+    const bool last = at + kMost >= bytes.size();
+    out += Frame(0, last && end ? 1 : 0, stream, bytes.substr(at, kMost));
+  }
+  return out;
+}
+
+// gRPC's prefix of a message of `size` bytes. `flag` is 1 if it is compressed.
+inline std::string Prefix(size_t size, char flag = 0) {
+  std::string out(1, flag);
+  for (const int shift : {24, 16, 8, 0}) out += static_cast<char>(size >> shift);
+  return out;
+}
+// A message with its prefix.
+inline std::string Framed(std::string_view message, char flag = 0) {
+  return Prefix(message.size(), flag).append(message);
 }
 
 // A string of HPACK without Huffman coding.

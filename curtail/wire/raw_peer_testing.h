@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "curtail/wire/http2_frames_testing.h"
 #include "curtail/wire/session.h"
 
 namespace curtail::wire {
@@ -202,14 +203,6 @@ inline RawPeer::Fields With(RawPeer::Fields fields, const std::string& name, con
   }
   fields.emplace_back(name, value);
   return fields;
-}
-
-// A message with gRPC's prefix.
-inline std::string Framed(std::string_view message, char flag = 0) {
-  const auto n = static_cast<uint32_t>(message.size());
-  std::string out{flag, static_cast<char>(n >> 24), static_cast<char>(n >> 16), static_cast<char>(n >> 8),
-                  static_cast<char>(n)};
-  return out.append(message);
 }
 
 }  // namespace curtail::wire

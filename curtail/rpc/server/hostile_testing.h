@@ -12,49 +12,29 @@
 #include <string_view>
 
 #include "curtail/rpc/transport/transport_testing.h"
+#include "curtail/wire/http2_frames_testing.h"
 
 namespace curtail {
 
 inline constexpr uint8_t kEndStream = 1;
 inline constexpr uint8_t kEndHeaders = 4;
 
+using wire::DataOf;
+using wire::Prefix;
+
 inline std::string FrameOf(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload) {
-  std::string out;
-  for (const int shift : {16, 8, 0}) out += static_cast<char>(payload.size() >> shift);
-  out += static_cast<char>(type);
-  out += static_cast<char>(flags);
-  for (const int shift : {24, 16, 8, 0}) out += static_cast<char>(stream >> shift);
-  return out.append(payload);
+  return wire::Frame(type, flags, stream, payload);
 }
 
-// REQUIRES: texts shorter than 127 bytes.
+// A field that leaves HPACK's table as it is.
 inline std::string FieldOf(std::string_view name, std::string_view value) {
-  std::string out(1, '\0');
-  return out + static_cast<char>(name.size()) + std::string(name) + static_cast<char>(value.size()) +
-         std::string(value);
+  return wire::Literal('\0', name, value);
 }
 
 inline std::string Head(uint32_t stream, std::string_view path, const std::string& more = "",
                         uint8_t flags = 0) {
   return FrameOf(1, kEndHeaders | flags, stream,
                  "\x83\x86" + FieldOf(":path", path) + FieldOf("content-type", "application/grpc") + more);
-}
-
-inline std::string Prefix(size_t size) {
-  std::string out(1, '\0');
-  for (const int shift : {24, 16, 8, 0}) out += static_cast<char>(size >> shift);
-  return out;
-}
-
-// DATA frames of `bytes`.
-inline std::string DataOf(uint32_t stream, std::string_view bytes, bool end) {
-  constexpr size_t kMost = 16384;
-  std::string out;
-  for (size_t at = 0; at < bytes.size(); at += kMost) {
-    const bool last = at + kMost >= bytes.size();
-    out += FrameOf(0, last && end ? kEndStream : 0, stream, bytes.substr(at, kMost));
-  }
-  return out;
 }
 
 // A StringValue of `size` letters.
