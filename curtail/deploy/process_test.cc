@@ -276,6 +276,23 @@ TEST_F(ProcessTest, TellsItsUsage) {
   EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>((*process)->pid())), 5);
 }
 
+TEST_F(ProcessTest, RemembersThePeakOfItsMemory) {
+  constexpr size_t kMib = 64;
+  auto process = Process::Spawn({.name = "copy", .log_path = log_, .run = [] {
+                                   std::vector<char> much(kMib << 20, 'x');
+                                   std::printf("has %c\n", much.back());
+                                   much = {};
+                                   std::puts("done");
+                                   std::fflush(stdout);
+                                   pause();
+                                 }});
+  ASSERT_TRUE(process.ok()) << process.status();
+  ASSERT_TRUE((*process)->AwaitLine("done", Deadline::In(kMaxWait), nullptr).ok());
+  const double now = ResidentMib((*process)->pid());
+  EXPECT_GE(PeakResidentMib((*process)->pid()), std::max<double>(kMib, now));
+  EXPECT_GT(now, 0);
+}
+
 TEST_F(ProcessTest, CountsCpuTime) {
   auto process = Shell("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done; exec sleep 100");
   ASSERT_TRUE(process.ok());

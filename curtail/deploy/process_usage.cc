@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace curtail::deploy {
 namespace {
@@ -50,19 +51,24 @@ void ReadTicks(pid_t pid, ProcessUsage* usage) {
   fields >> usage->user_ticks >> usage->system_ticks;
 }
 
+// The sum of the numbers in those lines of a file of /proc, "Name:  1 kB", whose names contain `name`.
+double SumIn(const std::filesystem::path& file, absl::string_view name) {
+  std::ifstream in(file);
+  double sum = 0;
+  for (std::string line; std::getline(in, line);) {
+    const absl::string_view value = absl::StripSuffix(line, " kB");
+    double number = 0;
+    const size_t colon = value.find(':');
+    if (absl::StrContains(line, name) && absl::SimpleAtod(value.substr(colon + 1), &number)) sum += number;
+  }
+  return sum;
+}
+
 double SwitchesOfThreads(pid_t pid) {
   double total = 0;
   std::error_code ignored;
-  for (const auto& task :
-       std::filesystem::directory_iterator(absl::StrCat("/proc/", pid, "/task"), ignored)) {
-    std::ifstream status(task.path() / "status");
-    for (std::string line; std::getline(status, line);) {
-      double value = 0;
-      const size_t colon = line.find(':');
-      if (absl::StrContains(line, "ctxt_switches") && absl::SimpleAtod(line.substr(colon + 1), &value))
-        total += value;
-    }
-  }
+  for (const auto& task : std::filesystem::directory_iterator(absl::StrCat("/proc/", pid, "/task"), ignored))
+    total += SumIn(task.path() / "status", "ctxt_switches");
   return total;
 }
 
@@ -81,6 +87,8 @@ double ResidentMib(pid_t pid) {
   statm >> size >> resident;
   return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
+
+double PeakResidentMib(pid_t pid) { return SumIn(absl::StrCat("/proc/", pid, "/status"), "VmHWM") / 1024; }
 
 ProcessCounters::~ProcessCounters() {
   for (const int counter : {user_instructions_, kernel_instructions_, context_switches_}) {

@@ -27,6 +27,8 @@ struct ProcessUsage {
 Nanos CpuOf(pid_t pid);
 // Of its memory, what is in the machine's; zero when it cannot be read.
 double ResidentMib(pid_t pid);
+// The most that ResidentMib() has been since the process started; zero when it cannot be read.
+double PeakResidentMib(pid_t pid);
 
 // The kernel's counters of one process. Thread-compatible.
 class ProcessCounters {
