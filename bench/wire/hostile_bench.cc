@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hostile input's cost to a server of gRPC and to one of HTTP: CPU milliseconds for each megabyte that a peer sends, which
-// opens the next connection when the last one is closed on it; and how many times that is the cost of the first row, which
-// is honest, as the next two are.
+// Hostile input's cost to the parsers of every port: CPU milliseconds for each megabyte that a peer sends, which opens the
+// next connection when the last one is closed on it; and how many times that is the cost of the first row, which is honest,
+// as the next two are. HTTP/2 reaches a server's session and the gateway's codec; HTTP/1.1 reaches one codec, with the
+// limits of the gateway and with those of the admin port. bench/victims attacks the ports themselves.
 //
 //   hostile_bench [NAME]...
 
@@ -27,6 +28,7 @@ namespace curtail::wire {
 namespace {
 
 constexpr size_t kBytes = 8u << 20;
+constexpr size_t kReadChunk = 16u << 10;  // of a connection at a time, as the gateway reads
 
 // Serves nothing: calls stay open until their request ends, which is answered with an empty message.
 class GrpcServer final : public Events {
@@ -55,19 +57,24 @@ class GrpcServer final : public Events {
 // Answers what is whole with an empty body.
 class HttpServer final {
  public:
+  explicit HttpServer(std::unique_ptr<HttpServerCodec> codec) : codec_(std::move(codec)) {}
+
   bool Receive(std::string_view bytes) {
-    const bool open = codec_->Receive(bytes, &requests_).ok();
-    for (const HttpRequest& request : requests_) codec_->Reply(request.stream, {});
-    requests_.clear();
+    bool open = true;
+    do {  // HTTP/1.1 goes on with the next request once the last one is answered
+      requests_.clear();
+      open = open && codec_->Receive(std::exchange(bytes, {}), &requests_).ok();
+      for (const HttpRequest& request : requests_) codec_->Reply(request.stream, {});
+    } while (!requests_.empty());
     do {
       out_.clear();
       codec_->Pull(&out_, 256u << 10);
     } while (!out_.empty());
-    return open;
+    return open && !codec_->Finished();
   }
 
  private:
-  const std::unique_ptr<HttpServerCodec> codec_ = MakeHttp2Codec({});
+  const std::unique_ptr<HttpServerCodec> codec_;
   std::vector<HttpRequest> requests_;
   std::string out_;
 };
@@ -83,11 +90,12 @@ std::string Fields() {
 }
 std::string Again() { return Post("\xbf\xbe"); }
 
-// One kind of input: what comes first, and what follows again and again. `stream` is the next id.
+// One kind of input: what comes first, and what follows again and again. `stream` is the next id of HTTP/2.
 struct Attack {
   const char* name;
   std::function<std::string(uint32_t* stream)> begin;
   std::function<std::string(uint32_t* stream)> go_on;
+  bool leaves = false;  // the peer closes each connection after what comes first
 };
 
 std::string Open(uint32_t* stream, int count, uint8_t flags = 4) {
@@ -118,7 +126,7 @@ std::function<std::string(uint32_t*)> Blocks(std::string block, int times = 100)
   };
 }
 
-std::vector<Attack> Attacks() {
+std::vector<Attack> Http2Attacks() {
   using std::string_literals::operator""s;
   const std::string window1 = "\0\4\0\1\0\0"s, window2 = "\0\4\0\2\0\0"s;
   const std::string table1 = "\0\1\0\0\0\0"s, table2 = "\0\1\0\0\x10\0"s;
@@ -228,31 +236,106 @@ std::vector<Attack> Attacks() {
   };
 }
 
+// A request of HTTP/1.1 without a body, and the head of one with it.
+std::string Get(std::string_view fields = {}) {
+  return std::string("GET /v1/shelves/1/books HTTP/1.1\r\nhost: x\r\n").append(fields) + "\r\n";
+}
+std::string Put(std::string_view fields) {
+  return std::string("PUT /v1/shelves/1/books/1 HTTP/1.1\r\nhost: x\r\n").append(fields) + "\r\n";
+}
+
+// The heads and the bodies are of 7 and 4 KB, to be within the admin port's limits.
+std::vector<Attack> Http1Attacks() {
+  const auto nothing = [](uint32_t*) { return std::string(); };
+  const auto again = [&](const char* name, const std::string& bytes) {
+    return Attack{name, nothing, Same(bytes, 1 + (64u << 10) / bytes.size())};
+  };
+  const auto endless = [](const char* name, const std::string& first, const std::string& bytes) {
+    return Attack{name, [=](uint32_t*) { return first; }, Same(bytes)};
+  };
+  const auto then_gone = [&](const char* name, const std::string& bytes) {
+    return Attack{name, [=](uint32_t*) { return bytes; }, nothing, /*leaves=*/true};
+  };
+  const std::string chunked = Put("transfer-encoding: chunked\r\n");
+  const std::string seven_kb(7000, 'a');
+  const std::string cookie = "cookie: " + std::string(200, 'c') + "\r\n";
+  return {
+      again("requests of curl", Get("User-Agent: curl/8.5.0\r\nAccept: */*\r\n")),
+      again("requests of 300 bytes", Get("accept: */*\r\nuser-agent: curl/8.5.0\r\n" + cookie)),
+      again("bodies of 4 KB", Put("content-length: 4000\r\n") + std::string(4000, 'b')),
+      again("bodies of 4 KB in chunks of 500 bytes",
+            chunked + Repeat("1f4\r\n" + std::string(500, 'b') + "\r\n", 8) + "0\r\n\r\n"),
+      again("requests as short as can be", "GET / HTTP/1.1\r\nhost:x\r\n\r\n"),
+      then_gone("the same, a connection each", "GET / HTTP/1.1\r\nhost:x\r\n\r\n"),
+      again("1,700 fields of a byte", Get(Repeat("a:\r\n", 1700))),
+      again("the same, and a whole URL",
+            "GET http://x/ HTTP/1.1\r\nhost:x\r\n" + Repeat("a:\r\n", 1700) + "\r\n"),
+      again("a field of 7 KB", Get("a:" + seven_kb + "\r\n")),
+      again("a field whose name has 7 KB", Get(std::string(7000, 'A') + ":\r\n")),
+      again("a target of 7 KB", "GET /" + seven_kb + " HTTP/1.1\r\nhost:x\r\n\r\n"),
+      again("3,500 options of a connection", Get("connection:" + Repeat("a,", 3500) + "\r\n")),
+      again("500 times \"connection\"", Get(Repeat("connection:,\r\n", 500))),
+      again("chunks of a byte", chunked + Repeat("1\r\nb\r\n", 4000) + "0\r\n\r\n"),
+      again("sizes of chunks with 1,000 zeros",
+            chunked + Repeat(std::string(1000, '0') + "1\r\nb\r\n", 4000) + "0\r\n\r\n"),
+      again("an extension to each chunk of a byte", chunked + Repeat("1;e\r\nb\r\n", 3500) + "0\r\n\r\n"),
+      again("1,700 trailers", chunked + "0\r\n" + Repeat("t:\r\n", 1700) + "\r\n"),
+      again("bodies that wait for a 100", Put("expect: 100-continue\r\ncontent-length: 1\r\n") + "b"),
+      endless("extensions without an end", chunked, "1;" + std::string(500, 'e') + "\r\nb\r\n"),
+      endless("trailers without an end", chunked + "0\r\n", "t:\r\n"),
+      endless("fields without an end", "GET / HTTP/1.1\r\nhost:x\r\n", "a:\r\n"),
+      endless("a target without an end", "GET /", seven_kb),
+      endless("chunks of a byte without an end", chunked, "1\r\nb\r\n"),
+      then_gone("half a head", Get(cookie).substr(0, 200)),
+      then_gone("half a body", Put("content-length: 4000\r\n") + std::string(2000, 'b')),
+      then_gone("a length that is not a number", Put("content-length: x\r\n")),
+      then_gone("a hello of TLS", "\x16\x03\x01\x02" + std::string(513, 'h')),
+  };
+}
+
 double CpuMs() {
   timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
 }
 
-template <class Server>
-double Measure(const Attack& attack) {
+// Milliseconds of CPU a megabyte, of servers that `make` makes for a connection each. Each hears `hello` first.
+template <class MakeServer>
+double Measure(const Attack& attack, const std::string& hello, const MakeServer& make) {
   size_t received = 0;
   double cpu = 0;
   while (received < kBytes) {
-    Server server;
     uint32_t stream = 1;
-    std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(4, 0, 0, "") +
-                        Frame(8, 0, 0, std::string("\x7f\0\0\0", 4)) + attack.begin(&stream);
-    bool open = true;
-    while (open && received < kBytes) {
-      const double before = CpuMs();
-      open = server.Receive(bytes);
+    std::string bytes = hello + attack.begin(&stream);
+    double before = CpuMs();
+    const auto server = make();
+    for (bool open = true; open && received < kBytes; open = open && !attack.leaves) {
+      for (size_t at = 0; open && at < bytes.size(); at += kReadChunk) {
+        const std::string_view piece = std::string_view(bytes).substr(at, kReadChunk);
+        open = server->Receive(piece);
+        received += piece.size();
+      }
       cpu += CpuMs() - before;
-      received += bytes.size();
       bytes = attack.go_on(&stream);
+      before = CpuMs();
     }
   }
   return cpu * 1e6 / static_cast<double>(received);
+}
+
+using Measurement = std::function<double(const Attack&)>;
+
+// A row for each attack that is among `names`, or for all if there are none; two columns.
+void Print(const char* version, const std::vector<Attack>& attacks,
+           const std::vector<std::string_view>& names, const char* left, const Measurement& measure_left,
+           const char* right, const Measurement& measure_right) {
+  const double left_unit = measure_left(attacks[0]), right_unit = measure_right(attacks[0]);
+  std::printf("\n%-48s %8s %6s %8s %6s\n", version, left, "", right, "");
+  for (const Attack& attack : attacks) {
+    if (!names.empty() && std::find(names.begin(), names.end(), attack.name) == names.end()) continue;
+    const double l = measure_left(attack), r = measure_right(attack);
+    std::printf("%-48s %8.1f %5.1fx %8.1f %5.1fx\n", attack.name, l, l / left_unit, r, r / right_unit);
+  }
 }
 
 }  // namespace
@@ -261,14 +344,24 @@ double Measure(const Attack& attack) {
 int main(int argc, char** argv) {
   using namespace curtail::wire;
   const std::vector<std::string_view> names(argv + 1, argv + argc);
-  const std::vector<Attack> attacks = Attacks();
-  const double grpc_unit = Measure<GrpcServer>(attacks[0]), http_unit = Measure<HttpServer>(attacks[0]);
-  std::printf("%-48s %8s %6s %8s %6s\n", "ms of CPU a MB, and times the first row's", "gRPC", "", "HTTP", "");
-  for (const Attack& attack : attacks) {
-    if (!names.empty() && std::find(names.begin(), names.end(), attack.name) == names.end()) continue;
-    const double grpc = Measure<GrpcServer>(attack), http = Measure<HttpServer>(attack);
-    std::printf("%-48s %8.1f %5.1fx %8.1f %5.1fx\n", attack.name, grpc, grpc / grpc_unit, http,
-                http / http_unit);
-  }
+  const std::string hello =
+      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(4, 0, 0, "") + Frame(8, 0, 0, std::string("\x7f\0\0\0", 4));
+  const HttpLimits gateway, admin{.max_head_bytes = 8u << 10, .max_body_bytes = 4u << 10};
+  const auto http1 = [](const HttpLimits& limits) {
+    return [limits](const Attack& attack) {
+      return Measure(attack, "", [&] { return std::make_unique<HttpServer>(MakeHttp1Codec(limits)); });
+    };
+  };
+  std::printf("Milliseconds of CPU a MB, and times the first row's\n");
+  Print(
+      "HTTP/2", Http2Attacks(), names, "gRPC",
+      [&](const Attack& attack) {
+        return Measure(attack, hello, [] { return std::make_unique<GrpcServer>(); });
+      },
+      "gateway",
+      [&](const Attack& attack) {
+        return Measure(attack, hello, [&] { return std::make_unique<HttpServer>(MakeHttp2Codec(gateway)); });
+      });
+  Print("HTTP/1.1", Http1Attacks(), names, "gateway", http1(gateway), "admin", http1(admin));
   return 0;
 }
