@@ -30,6 +30,22 @@ sockaddr_in Loopback(uint16_t port) {
   return address;
 }
 
+// A socket of `type`, connected, or about to be if it does not block.
+absl::StatusOr<Fd> Dial(const std::string& address, int type) {
+  const size_t colon = address.rfind(':');
+  uint32_t port = 0;
+  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat("no address with a port: ", address));
+  }
+  Fd fd(socket(AF_INET, type | SOCK_CLOEXEC, 0));
+  if (fd.get() < 0) return ErrnoStatus("socket");
+  const sockaddr_in peer = Loopback(static_cast<uint16_t>(port));
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&peer), sizeof(peer)) != 0 && errno != EINPROGRESS)
+    return ErrnoStatus("connect");
+  NoDelay(fd.get());
+  return fd;
+}
+
 }  // namespace
 
 Fd::~Fd() {
@@ -50,19 +66,10 @@ absl::StatusOr<Listener> Listen() {
   return Listener{std::move(fd), absl::StrCat("127.0.0.1:", ntohs(address.sin_port))};
 }
 
-absl::StatusOr<Fd> Connect(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  uint32_t port = 0;
-  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat("no address with a port: ", address));
-  }
-  Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (fd.get() < 0) return ErrnoStatus("socket");
-  const sockaddr_in peer = Loopback(static_cast<uint16_t>(port));
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&peer), sizeof(peer)) != 0)
-    return ErrnoStatus("connect");
-  NoDelay(fd.get());
-  return fd;
+absl::StatusOr<Fd> Connect(const std::string& address) { return Dial(address, SOCK_STREAM); }
+
+absl::StatusOr<Fd> BeginToConnect(const std::string& address) {
+  return Dial(address, SOCK_STREAM | SOCK_NONBLOCK);
 }
 
 absl::StatusOr<Fd> Accept(int listener) {
@@ -82,11 +89,11 @@ absl::Status WriteFull(int fd, const void* data, size_t size) {
   return absl::OkStatus();
 }
 
-void RaiseDescriptorLimit() {
+size_t RaiseDescriptorLimit() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  const rlimit all{.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+  return setrlimit(RLIMIT_NOFILE, &all) == 0 ? all.rlim_cur : limit.rlim_cur;
 }
 
 }  // namespace curtail::bench

@@ -43,13 +43,15 @@ struct Listener {
 absl::StatusOr<Listener> Listen();
 // Connects to "127.0.0.1:port".
 absl::StatusOr<Fd> Connect(const std::string& address);
+// Begins to connect; the descriptor does not block, and can be written once the connection is there.
+absl::StatusOr<Fd> BeginToConnect(const std::string& address);
 // The next connection of a listener.
 absl::StatusOr<Fd> Accept(int listener);
 
 // Moves exactly `size` bytes. UNAVAILABLE when the peer has closed.
 absl::Status WriteFull(int fd, const void* data, size_t size);
 
-// Raises this process's limit of open descriptors as far as it may.
-void RaiseDescriptorLimit();
+// Raises this process's limit of open descriptors as far as it may. Returns the limit.
+size_t RaiseDescriptorLimit();
 
 }  // namespace curtail::bench
