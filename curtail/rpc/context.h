@@ -160,8 +160,8 @@ class Context {
   // Hears of the same calls; null without fences. For the runtime.
   internal::ServerFence* fence() const { return fence_; }
   uint32_t method() const { return method_; }
-  // Charges what the request takes once it is parsed, ahead of that, until the next of a stream or the
-  // end of the call. RESOURCE_EXHAUSTED: the server has not so much. For the runtime.
+  // Charges the memory of a request that is about to be parsed, until the next one of a stream or
+  // the end of the call. RESOURCE_EXHAUSTED: the server has too little left. For the runtime.
   absl::Status ChargeParsed(std::string_view bytes, const google::protobuf::MessageLite& type) {
     if (budget_ == nullptr || (bytes.size() < kShortRequest && parsed_ == 0)) [[likely]]
       return absl::OkStatus();

@@ -14,7 +14,7 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
-// What malloc and a repeated field's pointer add to an object.
+// malloc and a repeated field's pointer add so much to an object.
 constexpr size_t kObject = 24;
 constexpr size_t kUnknownField = 32;  // a vector's entries of 16, which double
 constexpr size_t kMapEntry = 64;      // a node and its place in the table

@@ -25,7 +25,7 @@ using google::protobuf::ListValue;
 using internal::ParsedSize;
 using std::string_literals::operator""s;
 
-// What malloc adds is in the estimate and not in SpaceUsedLong().
+// The estimate has malloc's share, which SpaceUsedLong() leaves out.
 void ExpectNear(const google::protobuf::Message& message) {
   const size_t foretold = ParsedSize(message.SerializeAsString(), message, SIZE_MAX);
   EXPECT_GE(foretold, message.SpaceUsedLong() * 3 / 4) << message.GetTypeName();

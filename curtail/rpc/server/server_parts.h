@@ -32,7 +32,7 @@ namespace curtail::internal {
 struct ServerParts {
   // The bytes that a connection may hold of requests that are unfinished, or that run. One message may be longer.
   static constexpr size_t kConnectionBytes = 16u << 20;
-  // What it may have inflated at a stretch, 1 or 2 ms of work, before it rests (kInflateRest).
+  // It may have so much inflated at a stretch, 1 or 2 ms of work, before it rests (kInflateRest).
   static constexpr size_t kInflateBytes = 512u << 10;
 
   explicit ServerParts(const ServerOptions& options)

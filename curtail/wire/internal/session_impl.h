@@ -40,7 +40,7 @@ class Session::Impl final : public internal::Http2 {
   Impl(Role role, const SessionOptions& options, Events* events);
 
   using Http2::stalled;
-  // What an inflater holds counts.
+  // An inflater's messages count.
   size_t memory_bytes() const {
     return Http2::memory_bytes() + (inflater_ == nullptr ? 0 : message_.size() + inflated_.size());
   }
