@@ -30,20 +30,15 @@
 //  - A switch to a config without stand-ins while threads are held up: they keep their holds, which count for
 //    nothing, and give them back as they return.
 //  - Stop() while a task waits for a thread of its own: no thread ends before these tasks have run (HasDuties).
-#include <fcntl.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "curtail/exec/executor.h"
 #include "curtail/exec/executor_thread.h"
+#include "curtail/exec/thread_activity.h"
 
 namespace curtail {
 namespace {
@@ -53,30 +48,6 @@ constexpr Nanos kAsleep = std::chrono::hours(1);
 
 // A thread that waits for a CPU is let alone for so long: some turns of the kernel's scheduler.
 constexpr Nanos kLongRun = std::chrono::milliseconds(100);
-
-// True if the kernel says that the thread sleeps. False when in doubt.
-bool Sleeps(int tid) {
-  char path[48];
-  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  char text[128];
-  const ssize_t n = read(file, text, sizeof text);
-  close(file);
-  const std::string_view stat(text, n > 0 ? static_cast<size_t>(n) : 0);
-  const size_t name_end = stat.rfind(") ");
-  return name_end != std::string_view::npos && name_end + 2 < stat.size() &&
-         (stat[name_end + 2] == 'S' || stat[name_end + 2] == 'D');
-}
-
-// The CPU time that the thread has used; zero when in doubt.
-Nanos CpuTimeOf(int tid) {
-  constexpr clockid_t kOfAThread = 4, kScheduled = 2;  // as pthread_getcpuclockid() makes them
-  timespec used{};
-  if (clock_gettime((~static_cast<clockid_t>(tid) << 3) | kOfAThread | kScheduled, &used) != 0)
-    return Nanos(0);
-  return std::chrono::seconds(used.tv_sec) + Nanos(used.tv_nsec);
-}
 
 }  // namespace
 
@@ -156,11 +127,11 @@ void Executor::FindHeldUp(TimePoint now) {  // G1
   for (Suspect& suspect : suspects_) {
     Thread& thread = *suspect.thread;
     const int tid = thread.tid.load(std::memory_order_relaxed);
-    const Nanos cpu = CpuTimeOf(tid);
+    const Nanos cpu = internal::CpuTimeOf(tid);
     const Nanos used = cpu - std::exchange(thread.cpu_seen, cpu);
     if (!suspect.lasts) thread.run_since = now;
     const bool computes = 2 * used >= now - looked_ || now - thread.run_since >= kLongRun;
-    suspect.asleep = suspect.lasts && Sleeps(tid);
+    suspect.asleep = suspect.lasts && internal::Sleeps(tid);
     suspect.computes = suspect.lasts && !suspect.known && computes;
   }
   std::erase_if(suspects_, [](const Suspect& suspect) { return !suspect.asleep && !suspect.computes; });

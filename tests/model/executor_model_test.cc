@@ -6,174 +6,20 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include "tests/model/kernel.h"
 #include "tests/model/scheduler.h"
+#include "tests/model/server_testing.h"
 
 namespace curtail {
 namespace {
 
 using model::Check;
-using model::Explore;
-using model::Outcome;
-
-Config Parsed(const char* text) { return *Config::Parse(text); }
-
-// A Source of tasks: what arrives is found on its descriptor by whoever receives.
-class Source final : public Receiver {
- public:
-  Source() : fd_(model::EventFd()), handler_(std::make_shared<Handler>(this)) {
-    Check(poller_.Add(fd_, handler_).ok(), "Add");
-  }
-  void Arrive(Task* task) {
-    arrived_.Push(task);
-    model::Write(fd_);
-  }
-
-  Poller& poller() override { return poller_; }
-  void Await(Deadline deadline, SpinBudget* spin, std::vector<Poller::Ready>* events) override {
-    poller_.Wait(deadline, spin, events);
-  }
-  void Handle(const std::vector<Poller::Ready>& events, TaskList* ready) override {
-    for (const Poller::Ready& event : events) event.handler->OnEvents(event.events, ready);
-  }
-  void Wake() override { poller_.Wake(); }
-
- private:
-  class Handler final : public PollHandler {
-   public:
-    explicit Handler(Source* source) : source_(source) {}
-    void OnEvents(uint32_t, TaskList* ready) override {
-      model::Read(source_->fd_);
-      ready->Append(source_->arrived_);
-    }
-
-   private:
-    Source* const source_;
-  };
-
-  const int fd_;
-  TaskList arrived_;
-  const std::shared_ptr<Handler> handler_;
-  Poller poller_;
-};
-
-// A Gate is where a handler waits for another, as the present model waits.
-class Gate {
- public:
-  void Wait() {
-    while (true) {
-      const uint32_t ticket = parker_.Ticket();
-      if (ticket & kOpen) return;
-      parker_.Wait(ticket, Deadline::Infinite());
-    }
-  }
-  void Open() { parker_.Notify(kOpen); }
-
- private:
-  static constexpr uint32_t kOpen = Parker::Signal(0);
-  Parker parker_;
-};
-
-// A Server has requests 0, 1 and 2, whose handlers a test may replace, and counts their answers. An answer
-// that is held back counts when it is flushed.
-class Server final : public Outbox {
- public:
-  static constexpr int kRequests = 3;
-
-  Server(const char* config, uint32_t max_threads) {
-    for (int i = 0; i < kRequests; ++i) requests_.push_back(std::make_unique<Request>(this));
-    executor_ = std::make_unique<Executor>(
-        Parsed(config), ExecutorOptions{.max_threads = max_threads, .fiber = {.stack_bytes = 64 << 10}},
-        &reception_, this, &response_);
-    Check(executor_->status().ok(), "start");
-  }
-
-  Executor& executor() { return *executor_; }
-  // The work of request `i` before it answers.
-  void Handle(int i, std::function<void()> handler) { requests_[i]->handler = std::move(handler); }
-  // Request `i` comes over the network; or by Submit().
-  void Arrive(int i) { reception_.Arrive(requests_[i].get()); }
-  void Submit(int i) {
-    TaskList tasks;
-    tasks.Push(requests_[i].get());
-    executor_->Submit(tasks);
-  }
-  int answers() const { return answers_; }
-  bool TryRunAside(int i) { return executor_->TryRunAside(requests_[i].get()); }
-  bool began(int i) const { return requests_[i]->began; }
-  void WaitUntilBegan(int i) {
-    model::Block("wait for a request to begin", nullptr, [&] { return began(i); });
-  }
-  // Request `i` ends when its Reply() has come, without a thread that waits for it.
-  void MakeAsynchronous(int i) { requests_[i]->asynchronous = true; }
-  void Reply(int i) {
-    WaitUntilBegan(i);
-    response_.Arrive(&requests_[i]->continuation);
-  }
-  void Switch(const char* config) { Check(executor_->SwitchTo(Parsed(config)).ok(), "switch"); }
-  void WaitForAnswers(int count) {
-    model::Block("wait for answers", nullptr, [&] { return answers_ >= count; });
-  }
-  // All is quiet: stops, and nothing is left.
-  void Finish(int answers) {
-    WaitForAnswers(answers);
-    TaskList left;
-    Check(executor_->Stop(Deadline::Infinite(), &left), "stop");
-    Check(left.empty(), "a request was left over");
-    Check(answers_ == answers, "a request was answered twice");
-  }
-
- private:
-  struct Request;
-  struct Continuation final : Task {
-    explicit Continuation(Request* r) : request(r) {}
-    void Run(const WaitHint& hint) override {
-      Check(!std::exchange(ran, true), "a reply was taken twice");
-      request->server->Answer(hint);
-      request->server->executor_->AsyncEnded();
-    }
-    Request* const request;
-    bool ran = false;
-  };
-  struct Request final : Task {
-    explicit Request(Server* s) : server(s) {}
-    void Run(const WaitHint& hint) override {
-      Check(!began, "a request ran twice");
-      if (asynchronous) server->executor_->AsyncBegun();
-      began = true;
-      if (handler) handler();
-      if (!asynchronous) server->Answer(hint);
-    }
-    Server* const server;
-    std::function<void()> handler;
-    bool asynchronous = false;
-    bool began = false;
-    Continuation continuation{this};
-  };
-
-  void Answer(const WaitHint& hint) { ++(hint.more_ready ? held_[hint.thread_index] : answers_); }
-  void Hold(uint32_t, std::shared_ptr<PollHandler>) override {}
-  void FlushIfDue(uint32_t) override {}
-  void Flush(uint32_t thread_index) override { answers_ += std::exchange(held_[thread_index], 0); }
-
-  Source reception_, response_;
-  std::vector<std::unique_ptr<Request>> requests_;
-  int held_[8] = {};
-  int answers_ = 0;
-  std::unique_ptr<Executor> executor_;
-};
-
-void Expect(const model::Options& options, const std::function<void()>& program) {
-  const Outcome outcome = Explore(options, program);
-  EXPECT_TRUE(outcome.ok) << outcome.report;
-}
+using model::Expect;
+using model::Gate;
+using model::Server;
 
 // One request over the network and one from outside of the pools, in each model.
 TEST(ExecutorModel, EachRequestRunsOnceAndIsAnswered) {
@@ -207,6 +53,58 @@ TEST(ExecutorModel, AWaitingHandlerDoesNotStopReception) {
       });
     }
   }
+}
+
+// A handler waits for its gate, as for another service, and looks for requests before, as R6 has it.
+void LookAndWait(Gate& gate) {
+  const WaitHint hint = CurrentWait();
+  hint.executor->ReceiveMeanwhile(hint.thread_index);
+  gate.Wait();
+}
+
+// R6: what a look receives is not lost.
+TEST(ExecutorModel, ARequestThatAWaitingHandlerReceivesIsRun) {
+  Expect({.preemptions = 2, .random_schedules = 1000}, [] {
+    Server server("SIB1", 1);
+    Gate open;
+    open.Open();
+    server.Handle(0, [&] { LookAndWait(open); });
+    server.Arrive(0);
+    server.Arrive(1);
+    server.Finish(2);
+  });
+}
+
+// R6: a thread that comes back during a look, and finds a leader, leads after it.
+TEST(ExecutorModel, AThreadThatComesBackDuringALookReceivesAfterIt) {
+  Expect({.preemptions = 2, .random_schedules = 1000}, [] {
+    Server server("SIB2", 2);
+    model::Settle();
+    Gate gate;
+    server.Handle(0, [&] { LookAndWait(gate); });
+    server.Handle(1, [&] { gate.Open(); });
+    server.Submit(0);
+    server.Submit(2);
+    server.WaitUntilBegan(0);
+    server.Arrive(1);
+    server.Finish(3);
+  });
+}
+
+// R6: so does a thread of a config that came during the look.
+TEST(ExecutorModel, AReceiverOfANewConfigReceivesAfterALook) {
+  Expect({.preemptions = 1, .random_schedules = 1000}, [] {
+    Server server("SIB1", 3);
+    model::Settle();
+    Gate gate;
+    server.Handle(0, [&] { LookAndWait(gate); });
+    server.Handle(1, [&] { gate.Open(); });
+    server.Submit(0);
+    server.WaitUntilBegan(0);
+    server.Switch("SDB1-1");
+    server.Arrive(1);
+    server.Finish(2);
+  });
 }
 
 // S1 to S5: requests come before, during and after a switch.

@@ -36,10 +36,31 @@ mutant(leader_sleeps_through_a_task "deadlock" "if (wake_leader) source.Wake();"
 mutant(output_is_held_while_leading "deadlock"
   "if (FlushHeld(self)) return;" "if (self.role != kInline && FlushHeld(self)) return;")
 
+mutant(looker_wakes_no_runner "deadlock" "Rouse(runner);" "")  # R6
+mutant(looker_wakes_no_receiver "deadlock" "Rouse(receiver);" "")  # R6
+
+mutants_of(model_mutants TickerModel.* curtail/exec/ticker.cc)
+mutant(ticker_sleeps_through_a_wake_up "deadlock"
+  "parker_.Ticket() == ticket && !next.Expired()" "(parker_.Wait(parker_.Ticket(), next), false)")
+
+mutants_of(model_mutants StandInsModel.* curtail/exec/stand_ins.cc)
+mutant(nobody_stands_in "deadlock" "UnparkLast(kSleepers);" "")  # G2
+mutant(hold_is_not_given_back "the stand-in stays"
+  "--(self.hold == Hold::kAsleep ? held_asleep_ : held_busy_);" "")  # G3
+mutant(guard_does_not_say_that_it_sleeps "deadlock" "guard_sleeps_ = !next;  // G5" "")
+mutant(guard_trusts_the_loops_alone "deadlock"
+  "std::exchange(runs_seen_, runs) != runs || runs_ > 0" "std::exchange(runs_seen_, runs) != runs")  # G5
+
+mutants_of(model_mutants StandInsModel.* curtail/exec/executor_fiber.cc)
+mutant(run_wakes_no_guard "deadlock" "if (wake_guard) WakeGuard();" "")  # G5
+
 mutants_of(model_mutants ExecutorModel.* curtail/exec/executor_switch.cc)
 mutant(leader_sleeps_through_a_switch "deadlock" "if (wake_reception) reception_source_->Wake();" "")
 mutant(sleepers_miss_the_switch "deadlock" "for (int i = 0; i < config.threads(); ++i) UnparkLast(kSleepers);" "")
 mutant(nobody_wakes_a_receiver "deadlock" "!reception_.leading && !receives" "false")
+
+mutants_of(model_mutants StandInsModel.TheGuardHears* curtail/exec/executor_switch.cc)
+mutant(switch_wakes_no_guard "deadlock" "if (wake_guard) WakeGuard();" "")  # G5
 
 mutants_of(model_mutants ExecutorModel.ASwitch* curtail/exec/executor.cc)
 mutant(old_network_thread_tells_no_leader "deadlock"

@@ -136,7 +136,7 @@ size_t Run::List() {
     const int id = (current_ + i) % count;
     if (Enabled(*threads_[id])) candidates_.push_back({id});
   }
-  if (NextMoment() != kForever) candidates_.push_back({kClock});
+  if (NextMoment() != kForever && (!patient_clock_ || candidates_.empty())) candidates_.push_back({kClock});
   size_t free = goes_on ? 1 : candidates_.size();
   if (candidates_.empty()) {  // spinners alone; nothing but they can change anything
     for (int i = 1; i <= count; ++i) {

@@ -51,6 +51,7 @@ class Run {
   Run(const Options& options, Chooser* chooser)
       : chooser_(chooser),
         horizon_(options.horizon_ns),
+        patient_clock_(options.patient_clock),
         spurious_left_(options.spurious_wakeups),
         stale_left_(options.stale_reads) {}
 
@@ -80,6 +81,10 @@ class Run {
   int64_t now() const { return now_; }
   bool ClockCouldMove() const { return NextMoment() != kForever; }
   bool done(int thread) const { return threads_[thread]->done; }
+  bool Waits(int thread) const {
+    const Thread& t = *threads_[thread];
+    return !t.done && t.ready != nullptr && !t.ready(t.ready_context);
+  }
   size_t steps() const { return steps_.size(); }
   const std::string& failure() const { return failure_; }
   std::string Trace() const;
@@ -118,6 +123,7 @@ class Run {
   static constexpr int kNone = -2;
   Chooser* const chooser_;
   const int64_t horizon_;
+  const bool patient_clock_;
   int spurious_left_;
   int stale_left_;
   std::vector<std::unique_ptr<Thread>> threads_;

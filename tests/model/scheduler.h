@@ -36,7 +36,10 @@ struct Options {
   uint64_t random_schedules = 0;     // explored after it
   uint64_t max_schedules = 1 << 22;  // a search that needs more has failed, so that no limit hides
   int64_t horizon_ns = INT64_MAX;    // the clock goes no further from the start; for timers without end
-  int spurious_wakeups = 0;          // how many futex waits may end without cause, each as a preemption
+  // The clock moves only when no thread can go on: for timers that are long against all else, and of which each would
+  // double the schedules wherever a thread waits.
+  bool patient_clock = false;
+  int spurious_wakeups = 0;  // how many futex waits may end without cause, each as a preemption
   // How many atomic loads may find the value before the last write, each as a preemption. Only where C++
   // allows it: the write is another thread's, the orders of both are not seq_cst, and no acquire operation
   // or lock of the reader came after the write and may have told of it.
@@ -112,6 +115,8 @@ bool Block(const char* what, const void* object, const Ready& ready, int64_t unt
 }
 // Lets others go on before the caller does, and some time pass.
 void Yield();
+// Another thread could not go on. As the kernel says of it: perhaps no longer when this returns.
+bool Waits(int thread);
 // Starts a thread, which runs when the scheduler says so; Join() waits for its end.
 int Spawn(std::function<void()> body);
 void Join(int thread);

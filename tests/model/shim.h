@@ -273,6 +273,7 @@ inline int pthread_setname_np(pthread_t, const char*) { return 0; }
 inline int sched_yield() { return model::Yield(), 0; }
 // This takes another type than the real one, which its argument would find as well.
 inline int pthread_sigmask(int, sigset_t*, sigset_t*) { return 0; }
+inline int gettid() { return model::ThreadId(); }
 inline int UsableCpus() { return model::Cpus(); }
 
 }  // namespace curtail
