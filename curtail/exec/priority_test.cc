@@ -10,6 +10,8 @@
 #include <deque>
 #include <iostream>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "curtail/base/rng.h"
 #include "curtail/exec/fifo_order.h"
@@ -178,6 +180,62 @@ TEST(PriorityLimit, NeverRefusesTheMostImportant) {
   EXPECT_EQ(s.limit.limit(), Priority());
   s.Finish();
   EXPECT_EQ(s.counts[64][0], 0u);
+}
+
+// A limit that admits nothing but the most important, once a window of both kinds was too much.
+class StrictLimit {
+ public:
+  StrictLimit() {
+    for (int i = 0; i < 10; ++i) {
+      limit.Admit(kFirst, now, 0), limit.Admit(kLast, now, 0);
+      limit.Taken(std::chrono::seconds(1), false);
+    }
+    now += std::chrono::seconds(2);
+    limit.Admit(kFirst, now, 0);
+    EXPECT_EQ(limit.limit(), kFirst);
+  }
+
+  static constexpr Priority kFirst{0, 0}, kLast{100, 0};
+  PriorityLimit limit{{.on = true}};
+  TimePoint now = TimePoint() + std::chrono::hours(1);
+};
+
+// Refusals and tasks take turns while there are both, each in the order in which they came.
+TEST(PriorityOrder, RefusalsAndTasksTakeTurns) {
+  StrictLimit strict;
+  const auto order = MakePriorityOrder(&strict.limit, MakeFifoOrder({}));
+  std::deque<PriorityTask> tasks;
+  const auto append = [&](std::string_view kinds) {
+    TaskList list;
+    for (const char kind : kinds)
+      list.Push(&tasks.emplace_back(kind == 't' ? StrictLimit::kFirst : StrictLimit::kLast));
+    list.Stamp(strict.now);
+    order->Append(list);
+  };
+  // "r2 ": the third task of all, refused.
+  std::string came;
+  const auto pop = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      const Order::Next next = order->Pop(strict.now);
+      EXPECT_EQ(next.shed, next.task->priority() == StrictLimit::kLast);
+      size_t number = 0;
+      while (&tasks[number] != next.task) ++number;
+      came += (next.shed ? "r" : "t") + std::to_string(number) + " ";
+    }
+  };
+  append("rrtt"), pop(2);
+  append("rt");
+  EXPECT_EQ(order->ready(), 4u);
+  pop(4);
+  append("t"), pop(1);
+  append("tr"), pop(2);
+  EXPECT_EQ(came, "r0 t2 r1 t3 r4 t5 t6 r8 t7 ");
+  EXPECT_EQ(order->ready(), 0u);
+  append("trtr");
+  TaskList left_over;
+  order->TakeAll(&left_over);
+  EXPECT_EQ(order->ready(), 0u);
+  for (const size_t number : {10, 12, 9, 11}) EXPECT_EQ(left_over.Pop(), &tasks[number]);
 }
 
 // P4: capacity is a rate, and a window is as long as its requests stay away.

@@ -1,38 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/exec/sync.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <memory>
 #include <thread>
 #include <vector>
 
-#include "curtail/exec/fiber.h"
-#include "curtail/exec/task_testing.h"
+#include "curtail/exec/fiber_testing.h"
 
 namespace curtail {
 namespace {
-
-// Runs `bodies` on fibers of one thread until all have ended.
-void RunOnFibers(std::vector<std::function<void()>> bodies) {
-  FiberLoop loop({});
-  const WaitHint hint{.waiting = Waiting::kFiber, .loop = &loop};
-  const ScopedWait scope(hint);
-  Parker seat;
-  std::vector<std::unique_ptr<FunctionTask>> tasks;
-  for (auto& body : bodies) {
-    tasks.push_back(std::make_unique<FunctionTask>(std::move(body)));
-    ASSERT_TRUE(loop.Start(tasks.back().get(), hint));
-  }
-  while (loop.live() > 0) {
-    if (loop.HasReady()) {
-      loop.RunReady();
-    } else {
-      loop.Wait(seat, seat.Ticket(), nullptr);
-    }
-  }
-}
 
 TEST(FiberMutex, ExcludesFibersOfOneThreadThatWaitInside) {
   FiberMutex mutex;
@@ -66,6 +44,24 @@ TEST(FiberMutex, ExcludesThreadsAndFibersAlike) {
   plain.join();
   loop.join();
   EXPECT_EQ(count, 6 * 2'000);
+}
+
+// One that comes later does not pass the waiter that has been given the mutex, though that has yet to run.
+TEST(FiberMutex, GoesToItsWaitersInTheOrderOfArrival) {
+  FiberMutex mutex;
+  std::vector<int> order;
+  const auto enter = [&](int number) {
+    const std::lock_guard lock(mutex);
+    order.push_back(number);
+  };
+  mutex.lock();
+  RunOnFibers({[&] { enter(0); }, [&] { enter(1); }, [&] { enter(2); },
+               [&] {
+                 mutex.unlock();
+                 EXPECT_FALSE(mutex.try_lock());
+                 enter(3);
+               }});
+  EXPECT_THAT(order, testing::ElementsAre(0, 1, 2, 3));
 }
 
 TEST(FiberMutex, TryLockFailsWhileHeld) {
@@ -103,6 +99,20 @@ TEST(FiberCondition, PassesItemsFromAThreadToFibers) {
   RunOnFibers({taker, taker, taker});
   giver.join();
   EXPECT_EQ(taken, kItems);
+}
+
+TEST(FiberCondition, NotifiesItsWaitersInTheOrderOfArrival) {
+  FiberMutex mutex;
+  FiberCondition changed;
+  std::vector<int> order;
+  const auto wait = [&](int number) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock);
+    order.push_back(number);
+    changed.notify_one();
+  };
+  RunOnFibers({[&] { wait(0); }, [&] { wait(1); }, [&] { wait(2); }, [&] { changed.notify_one(); }});
+  EXPECT_THAT(order, testing::ElementsAre(0, 1, 2));
 }
 
 TEST(FiberCondition, ReturnsAtTheDeadline) {

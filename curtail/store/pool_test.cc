@@ -12,11 +12,13 @@
 
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "curtail/base/testing.h"
+#include "curtail/exec/fiber_testing.h"
 #include "curtail/store/store_testing.h"
 
 namespace curtail {
@@ -78,6 +80,13 @@ class Echo {
 
 class PoolTest : public testing::Test {
  protected:
+  // Returns when the store is gone and another one listens at its address.
+  std::unique_ptr<Echo> Restart() {
+    echo_.Close();
+    unlink(dir_.File("echo").c_str());
+    return std::make_unique<Echo>(dir_.File("echo"));
+  }
+
   TestDir dir_;
   Echo echo_{dir_.File("echo")};
   StreamPool pool_{*StoreAddress::Parse("unix:" + dir_.File("echo")), "echo", 2};
@@ -116,6 +125,34 @@ TEST_F(PoolTest, LendsAConnectionAgainAndNoMoreThanItsLimit) {
   StreamPool::Lease fresh;
   ASSERT_TRUE(pool_.Take(false, InGoodTime(), &fresh).ok()) << "the removed one left room";
   EXPECT_FALSE(fresh.reused());
+}
+
+// On a thread and on a fiber, which have connections of their own.
+TEST_F(PoolTest, ConnectionsThatEndedLeaveRoomForOthers) {
+  std::unique_ptr<Echo> other;
+  const auto use_all = [&] {
+    StreamPool::Lease one, two, third;
+    EXPECT_TRUE(pool_.Take(other != nullptr, InGoodTime(), &one).ok());
+    EXPECT_TRUE(pool_.Take(false, InGoodTime(), &two).ok());
+    EXPECT_FALSE(other != nullptr && (one.reused() || two.reused()));
+    EXPECT_TRUE(absl::IsDeadlineExceeded(pool_.Take(false, Shortly(), &third)));
+  };
+  const auto fail = [&] {
+    for (int more_than_the_limit = 0; more_than_the_limit < 3; ++more_than_the_limit) {
+      StreamPool::Lease lease;
+      EXPECT_TRUE(absl::IsUnavailable(pool_.Take(true, InGoodTime(), &lease)));
+    }
+  };
+  use_all();
+  RunOnFibers({[&] {
+    use_all();
+    echo_.Close();
+    fail();
+    std::thread(fail).join();
+    other = Restart();
+    use_all();
+  }});
+  use_all();
 }
 
 TEST_F(PoolTest, NoticesThatTheStoreIsGone) {

@@ -172,10 +172,21 @@ TEST(Postgresql, MigratesStepByStepAndRefusesANewerSchema) {
   options.migrations.push_back("ALTER TABLE items ADD COLUMN rank INTEGER; UPDATE items SET rank = 7");
   EXPECT_EQ(Count(*Open(options)), 1);
   EXPECT_TRUE(absl::IsFailedPrecondition(SqlDatabase::Open(OptionsFor("migrates")).status()));
-  options.migrations.push_back("CREATE TABLE more(id INTEGER); CREATE TABLE broken(");
+}
+
+// Nothing is left of the step, nor of the ones ahead of it: their tables can be made again.
+TEST(Postgresql, AMigrationThatFailsHalfWayLeavesNothing) {
+  SqlOptions options = OptionsFor("half_way");
+  ASSERT_TRUE(Insert(*Open(options), 1, "a").ok());
+  options.migrations.push_back("CREATE TABLE more(id INTEGER) STRICT");
+  options.migrations.push_back(
+      "CREATE TABLE rest(id INTEGER) STRICT; INSERT INTO nowhere VALUES (1); INSERT INTO rest VALUES (1)");
   EXPECT_FALSE(SqlDatabase::Open(options).ok());
-  options.migrations.pop_back();
-  EXPECT_EQ(Count(*Open(options)), 1);  // nothing of the broken step has happened
+  EXPECT_TRUE(SqlDatabase::Open(OptionsFor("half_way")).ok()) << "its version is the one before";
+  options.migrations.back() = "CREATE TABLE rest(id INTEGER) STRICT";
+  const auto db = Open(options);
+  ASSERT_NE(db, nullptr);
+  EXPECT_EQ(Count(*db), 1);
 }
 
 TEST(Postgresql, AnAnswerThatIsTooLongIsRefused) {

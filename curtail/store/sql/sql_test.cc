@@ -27,6 +27,10 @@ namespace {
 
 const char kSchema[] = "CREATE TABLE items(id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT";
 
+// Its second statement fails, and its third would not.
+const char kBreaksHalfWay[] =
+    "CREATE TABLE rest(id INTEGER) STRICT; INSERT INTO nowhere VALUES (1); INSERT INTO rest VALUES (1)";
+
 class SqlTest : public testing::Test {
  protected:
   SqlOptions Options() const {
@@ -163,10 +167,20 @@ TEST_F(SqlTest, MigratesStepByStepAndRefusesANewerFile) {
   EXPECT_EQ(rank, 7);
   const auto older = SqlDatabase::Open(Options());
   EXPECT_TRUE(absl::IsFailedPrecondition(older.status())) << older.status();
-  options.migrations.push_back("CREATE TABLE broken(");
+}
+
+// Nothing is left of the step, nor of the ones ahead of it: their tables can be made again.
+TEST_F(SqlTest, AMigrationThatFailsHalfWayLeavesNothing) {
+  SqlOptions options = Options();
+  ASSERT_TRUE(Insert(*Open(options), 1, "a").ok());
+  options.migrations.push_back("CREATE TABLE more(id INTEGER) STRICT");
+  options.migrations.push_back(kBreaksHalfWay);
   EXPECT_FALSE(SqlDatabase::Open(options).ok());
-  options.migrations.pop_back();
-  EXPECT_TRUE(SqlDatabase::Open(options).ok());  // nothing of the broken step has happened
+  EXPECT_TRUE(SqlDatabase::Open(Options()).ok()) << "its version is the one before";
+  options.migrations.back() = "CREATE TABLE rest(id INTEGER) STRICT";
+  const auto db = Open(options);
+  ASSERT_NE(db, nullptr);
+  EXPECT_EQ(Count(*db), 1);
 }
 
 TEST_F(SqlTest, ADamagedFileIsAnError) {
