@@ -94,6 +94,7 @@ TEST_F(GatewayStreamTest, AnErrorIsTheLastLineOrTheStatus) {
                              "{\"error\":{\"code\":8,\"message\":\"the shelf fell\",\"details\":[]}}\n")));
   EXPECT_THAT(Ask("GET /v1/watch/a?failWith=8"),
               AllOf(StartsWith("HTTP/1.1 429"), HasSubstr("content-type: application/json\r\n"),
+                    HasSubstr("grpc-metadata-x-shelf: a\r\n"),
                     EndsWith("{\"code\":8,\"message\":\"the shelf fell\",\"details\":[]}")));
   EXPECT_EQ(gateway().stats().failed, 0u);
   EXPECT_THAT(Stream("GET /v1/watch/a?count=1&failWith=13"), HasSubstr("\"error\""));

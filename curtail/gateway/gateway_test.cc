@@ -31,7 +31,7 @@ using std::string_literals::operator""s;
 TEST_F(GatewayTest, PathsQueriesAndBodiesBecomeRequests) {
   EXPECT_THAT(Ask("GET /v1/shelves/1/books/2"),
               AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("content-type: application/json\r\n"),
-                    HasSubstr("grpc-metadata-x-shelf: one\r\n"),
+                    HasSubstr("grpc-metadata-x-floor: 2\r\n"), HasSubstr("grpc-metadata-x-shelf: one\r\n"),
                     HasSubstr(R"({"name":"shelves/1/books/2","title":"as of 0"})")));
   EXPECT_THAT(Ask("GET /v1/shelves/1/books/2?as_of=1970-01-01T00:01:00Z"), HasSubstr("as of 60"));
   EXPECT_THAT(
@@ -53,7 +53,8 @@ TEST_F(GatewayTest, EveryMethodHasAPathOfItsName) {
 
 TEST_F(GatewayTest, ErrorsAreJsonWithTheirHttpStatus) {
   EXPECT_THAT(Ask("GET /v1/shelves/1/books/404"),
-              AllOf(StartsWith("HTTP/1.1 404 Not Found\r\n"),
+              AllOf(StartsWith("HTTP/1.1 404 Not Found\r\n"), HasSubstr("grpc-metadata-x-floor: 2\r\n"),
+                    HasSubstr("grpc-metadata-x-shelf: one\r\n"),
                     HasSubstr(R"({"code":5,"message":"no \"such\" book","details":[]})")));
   EXPECT_THAT(Ask("GET /nowhere"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Ask("PUT /v1/shelves/1/books/2"),
@@ -217,6 +218,10 @@ TEST_F(GatewayTest, AnswersGrpcWeb) {
   EXPECT_THAT(
       Ask("POST /library.Library/GetBook", frame, type),
       AllOf(HasSubstr("200 OK"), HasSubstr("grpc-status:0\r\nx-shelf:one\r\n"), HasSubstr("as of 0")));
+  const std::string missing = "\0\0\0\0\x15\n\x13shelves/1/books/404"s;
+  EXPECT_THAT(Ask("POST /library.Library/GetBook", missing, type),
+              AllOf(HasSubstr("200 OK"), HasSubstr("\r\nx-floor: 2\r\n"), HasSubstr("grpc-status:5\r\n"),
+                    HasSubstr("x-shelf:one\r\n")));
   EXPECT_THAT(Ask("POST /library.Library/Nothing", frame, type),
               AllOf(HasSubstr("200 OK"), HasSubstr("grpc-status:5\r\n")));
   const std::string text = "content-type: application/grpc-web-text\r\n";

@@ -175,6 +175,7 @@ class StreamMidTier : public testing::TestWithParam<const char*> {
  protected:
   using Stream = ClientStream<StringValue, StringValue>;
 
+  void TearDown() override { ExpectNothingInUse(server_.get()); }
   static std::unique_ptr<Server> StartServer(const char* config, AsyncSeen* seen, Channel* leaf) {
     ServerOptions options;
     options.listen = {"127.0.0.1:0"};

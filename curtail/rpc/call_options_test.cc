@@ -123,23 +123,85 @@ TEST_P(CallOptionsTest, SizesOfOneCallAreBounded) {
 }
 
 TEST_P(CallOptionsTest, SizesOnAStreamAreBounded) {
-  Serve(internal::BidirectionalMethod<StringValue, StringValue>(
-      "Run", [&](Context&, ServerStream<StringValue, StringValue>& stream) -> absl::Status {
+  const MethodHandler twice = internal::BidirectionalMethod<StringValue, StringValue>(
+      "Run", [](Context&, ServerStream<StringValue, StringValue>& stream) -> absl::Status {
         return EachMessage(stream, [](const StringValue& in, StringValue* out) {
           out->set_value(in.value() + in.value());
           return absl::OkStatus();
         });
-      }));
-  for (const bool reply : {false, true}) {
-    Context ctx(kMaxTestWait);
-    reply ? ctx.SetMaxReplyBytes(100) : ctx.SetMaxRequestBytes(100);
-    ClientStream<StringValue, StringValue> stream(OpenStream(ctx, *channel_, kRun.path));
-    StringValue back;
-    EXPECT_TRUE(stream.Write(Text(std::string(49, 'x'))) && stream.Read(&back));
-    const bool sent = stream.Write(Text(std::string(99, 'x')));
-    EXPECT_EQ(sent, reply);
-    EXPECT_FALSE(stream.Read(&back));
-    EXPECT_EQ(stream.Finish().code(), absl::StatusCode::kResourceExhausted);
+      });
+  Serve(twice);
+  OneMethod service(twice);
+  InProcess in_process("here");
+  ASSERT_TRUE(in_process.Serve(service).ok());
+  Channel here(&client_, &in_process);
+  for (Channel* const channel : {channel_.get(), &here}) {
+    for (const bool reply : {false, true}) {
+      Context ctx(kMaxTestWait);
+      reply ? ctx.SetMaxReplyBytes(100) : ctx.SetMaxRequestBytes(100);
+      ClientStream<StringValue, StringValue> stream(OpenStream(ctx, *channel, kRun.path));
+      StringValue back;
+      EXPECT_TRUE(stream.Write(Text(std::string(reply ? 49 : 98, 'x'))) && stream.Read(&back)) << "exactly";
+      const bool sent = stream.Write(Text(std::string(99, 'x')));
+      EXPECT_EQ(sent, reply);
+      EXPECT_FALSE(stream.Read(&back));
+      EXPECT_EQ(stream.Finish().code(), absl::StatusCode::kResourceExhausted);
+    }
+  }
+}
+
+// The limits of a channel, of a method and of a server, for blocking and event-driven calls, plain and compressed.
+class ExactLimitTest : public RpcBase, public testing::Test {
+ protected:
+  static constexpr size_t kLimit = 1000, kOverhead = 3;  // of a message beside its text
+
+  std::unique_ptr<Server> StartNarrow() {
+    ServerOptions options;
+    options.config = *Config::Parse("SIB1");
+    options.max_message_bytes = kLimit;
+    std::vector<std::unique_ptr<Service>> services;
+    services.push_back(std::make_unique<EchoService>(&gate_, std::vector<Channel*>(), nullptr));
+    return *Server::Start(std::move(options), std::move(services));
+  }
+  // Event-driven.
+  static absl::StatusCode Start(Client& client, Channel& channel, const std::string& text) {
+    struct Ended final : Completion {
+      void Done(absl::Status&& s, std::string&&) override { code = s.code(), done = true; }
+      absl::StatusCode code = absl::StatusCode::kUnknown;
+      bool done = false;
+    } call;
+    const Deadline end = Deadline::In(kMaxTestWait);
+    channel.Start(kEcho.path, end, {}, Text(text).SerializeAsString(), &call);
+    while (!call.done) client.Poll(end);
+    return call.code;
+  }
+  void ExpectExactly(Client& client, Channel& channel) {
+    for (const size_t beyond : {0, 1}) {
+      const std::string text(kLimit - kOverhead + beyond, 'x');
+      const auto expected = beyond == 0 ? absl::StatusCode::kOk : absl::StatusCode::kResourceExhausted;
+      EXPECT_EQ(Call(channel, kEcho, text).code(), expected);
+      EXPECT_EQ(Start(client, channel, text), expected);
+    }
+  }
+};
+
+TEST_F(ExactLimitTest, IsTakenAndOneByteMoreIsNot) {
+  const auto wide = StartServer("SIB1"), narrow = StartNarrow();
+  const auto of_method = [](const char* field) {
+    return Join(R"({"methodConfig":[{"name":[{}],")", field, R"(":)", kLimit, "}]}");
+  };
+  for (const wire::Encoding encoding : {wire::Encoding::kIdentity, wire::Encoding::kGzip}) {
+    SCOPED_TRACE(encoding == wire::Encoding::kGzip ? "compressed" : "plain");
+    ChannelOptions server, replies, request, reply;
+    replies.max_message_bytes = kLimit;
+    request.service_config = of_method("maxRequestMessageBytes");
+    reply.service_config = of_method("maxResponseMessageBytes");
+    for (ChannelOptions* const options : {&server, &replies, &request, &reply}) {
+      options->encoding = encoding;
+      Client client;
+      Channel channel(&client, (options == &server ? narrow : wide)->addresses()[0], *options);
+      ExpectExactly(client, channel);
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/rpc_testing.h"
 
 namespace curtail {
@@ -36,6 +37,44 @@ TEST(Channel, BacksOffAfterAFailedAttempt) {
   const absl::Status status = channel.Call(second, "/a.B/C", Text(""), &reply);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(Message(status)), HasSubstr("not tried again yet"));
+}
+
+TEST(Backoff, GrowsFromFailureToFailureUntilItIsReset) {
+  internal::Backoff backoff;
+  for (int twice = 0; twice < 2; ++twice) {
+    for (const int expected : {100, 160, 256, 300, 300}) {
+      const Nanos wait = backoff.Next(milliseconds(100), milliseconds(300), Now());
+      EXPECT_GE(wait, milliseconds(expected) * 8 / 10);
+      EXPECT_LT(wait, milliseconds(expected) * 12 / 10);
+    }
+    backoff.Reset();
+  }
+}
+
+class ChannelBackoff : public RpcBase, public testing::Test {};
+
+// Each server that goes was reached, so the next one is called at once, and the next failure waits no longer than the first.
+TEST_F(ChannelBackoff, BeginsAgainAfterASuccess) {
+  constexpr Nanos kInitial = std::chrono::minutes(10);
+  Client client;
+  std::unique_ptr<Server> server = StartServer("SDB1-2");
+  const std::string address = server->addresses()[0];
+  Channel channel(&client, address, {.initial_backoff = kInitial, .max_backoff = 10 * kInitial});
+  for (int i = 0; i < 3; ++i) {
+    absl::Status status = absl::UnavailableError("not called yet");
+    for (const Deadline end = Deadline::In(kMaxTestWait); absl::IsUnavailable(status) && !end.Expired();)
+      status = Call(channel, kEcho, "x");
+    ASSERT_TRUE(status.ok()) << status;
+    server.reset();
+    if (i < 2) server = StartServer("SDB1-2", {}, address);
+  }
+  const std::shared_ptr<Poller>& poller = client.lane(0).poller();
+  for (const Deadline end = Deadline::In(kMaxTestWait);
+       channel.impl().NextAttempt(poller) == TimePoint() && !end.Expired();)
+    EXPECT_TRUE(absl::IsUnavailable(Call(channel, kEcho, "x")));
+  const Nanos wait = channel.impl().NextAttempt(poller) - Now();
+  EXPECT_GT(wait, kInitial / 2);
+  EXPECT_LT(wait, kInitial * 12 / 10);
 }
 
 TEST(Channel, AFailedCallThatIsBegunAgainDoesNotHoldThePoller) {

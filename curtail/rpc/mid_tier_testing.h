@@ -91,6 +91,11 @@ class MidTier : public RpcBase, public testing::TestWithParam<const char*> {
  protected:
   // A test that failed half way holds nothing back.
   ~MidTier() override { gate_.Open(); }
+  void TearDown() override {
+    gate_.Open();
+    ExpectNothingInUse(mid_.get());
+    ExpectNothingInUse(leaf_.get());
+  }
 
   // Serves with `body(ctx, in, out)` -> Coroutine.
   template <class Body>

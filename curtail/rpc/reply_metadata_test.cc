@@ -81,7 +81,7 @@ TEST_P(ReplyMetadataTest, OfCallsThatStayInTheProcessReachesTheCaller) {
           "Echo", [](Context& ctx, const StringValue& in, StringValue*) -> Coroutine {
             ctx.AddInitialMetadata("x-head", "h");
             ctx.AddTrailingMetadata(in.value(), "t");
-            co_return absl::OkStatus();
+            co_return in.value() == "x-trail" ? absl::AbortedError("failed") : absl::OkStatus();
           })};
     }
   } service;
@@ -90,23 +90,52 @@ TEST_P(ReplyMetadataTest, OfCallsThatStayInTheProcessReachesTheCaller) {
   Channel here(&client_, &in_process);
   constexpr Method<StringValue, StringValue> kHere{"/test.Here/Echo"};
   ServeCoroutine([&](Context& ctx, const StringValue&, StringValue* out) -> Coroutine {
-    ReplyMetadata own, wrong, leaf;
-    auto [one, two, three] = co_await WhenAll(ctx, Ask(&here, kHere, Text("X-Trail"), &own),
-                                              Ask(&here, kHere, Text("grpc-trail"), &wrong),
-                                              Ask(&leaf_channel_, kEcho, Text("meta"), &leaf));
+    ReplyMetadata own, failed, wrong, leaf;
+    auto [one, aborted, two, three] = co_await WhenAll(
+        ctx, Ask(&here, kHere, Text("X-Trail"), &own), Ask(&here, kHere, Text("x-trail"), &failed),
+        Ask(&here, kHere, Text("grpc-trail"), &wrong), Ask(&leaf_channel_, kEcho, Text("meta"), &leaf));
     Context sender(&ctx);
     sender.AddMetadata("grpc-own", "x");
     auto [refused] = co_await WhenAll(sender, Ask(&here, kHere, Text("x-trail")));
-    out->set_value(AsText(own) + AsText(wrong) + AsText(leaf) + two.status().ToString() +
+    out->set_value(AsText(own) + AsText(failed) + AsText(wrong) + AsText(leaf) + two.status().ToString() +
                    refused.status().ToString());
-    co_return one.ok() && three.ok() ? absl::OkStatus() : absl::InternalError("a call failed");
+    const bool as_expected = one.ok() && absl::IsAborted(aborted.status()) && three.ok();
+    co_return as_expected ? absl::OkStatus() : absl::InternalError("a call ended otherwise");
   });
   std::string answer;
   const absl::Status status = Run("", &answer);
   ASSERT_TRUE(status.ok()) << status;
-  EXPECT_THAT(answer, testing::StartsWith(kOfReply + "|" + kOfReply));
+  EXPECT_THAT(answer, testing::StartsWith(kOfReply + kOfReply + "|" + kOfReply));
   EXPECT_THAT(answer, AllOf(HasSubstr("INTERNAL"), HasSubstr("\"grpc-trail\""), HasSubstr("INVALID_ARGUMENT"),
                             HasSubstr("\"grpc-own\"")));
+}
+
+// Over a connection and in the process, with a message ahead of the error and without.
+TEST_P(ReplyMetadataTest, OfAStreamThatFailsReachesItsCaller) {
+  const MethodHandler fails = internal::BidirectionalMethod<StringValue, StringValue>(
+      "Run", [](Context& ctx, ServerStream<StringValue, StringValue>& stream) {
+        ctx.AddInitialMetadata("x-head", "h");
+        StringValue in;
+        while (stream.Read(&in)) stream.Write(in);
+        ctx.AddTrailingMetadata("x-trail", "t");
+        return absl::NotFoundError("failed");
+      });
+  OneMethod service(fails);
+  InProcess in_process("here");
+  ASSERT_TRUE(in_process.Serve(service).ok());
+  Channel here(&client_, &in_process);
+  Serve(fails);
+  for (Channel* const channel : {channel_.get(), &here}) {
+    for (const int messages : {0, 1}) {
+      SCOPED_TRACE(Join(channel->target(), ", messages: ", messages));
+      Context ctx(kMaxTestWait);
+      ClientStream<StringValue, StringValue> stream(internal::OpenStream(ctx, *channel, kRun.path));
+      StringValue back;
+      for (int i = 0; i < messages; ++i) EXPECT_TRUE(stream.Write(Text("a")) && stream.Read(&back));
+      EXPECT_EQ(stream.Finish(), absl::NotFoundError("failed"));
+      EXPECT_EQ(AsText(stream.metadata()), kOfReply);
+    }
+  }
 }
 
 // The client waits for it before any message, which the handler holds back until then.
@@ -188,6 +217,19 @@ TEST_P(ContinuationMetadataTest, ReachesAndComesFromContinuations) {
   const absl::Status status = channel_->Call(ctx, kRun.path, Text("meta"), &reply, &metadata);
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(reply.value(), kOfReply + kOfReply);
+  EXPECT_EQ(AsText(metadata), kOfReply);
+}
+
+TEST_P(ContinuationMetadataTest, OfAFailureReachesItsCaller) {
+  ServeContinuation([](Context& ctx, const StringValue&, TextResponder responder) {
+    ctx.AddInitialMetadata("x-head", "h");
+    ctx.AddTrailingMetadata("x-trail", "t");
+    responder.Fail(absl::AbortedError("failed"));
+  });
+  Context ctx(kMaxTestWait);
+  StringValue reply;
+  ReplyMetadata metadata;
+  EXPECT_TRUE(absl::IsAborted(channel_->Call(ctx, kRun.path, Text(""), &reply, &metadata)));
   EXPECT_EQ(AsText(metadata), kOfReply);
 }
 

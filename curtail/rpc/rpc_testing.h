@@ -10,6 +10,8 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "curtail/base/gate_testing.h"
@@ -30,7 +32,8 @@ inline constexpr Method<StringValue, StringValue> kHang{"/test.Echo/Hang"};
 inline constexpr Method<StringValue, StringValue> kThrow{"/test.Echo/Throw"};
 inline constexpr Method<StringValue, StringValue> kForward{"/test.Echo/Forward"};
 
-// Echo answers, and for "meta" says what metadata came and sends some; Hang waits at a gate or for cancellation; Forward fans out to `leaves`.
+// Echo answers, for "meta" with the metadata that came and some of its own, for "left" with the ns until its deadline. Hang
+// waits at a gate or for cancellation; Forward fans out to `leaves`.
 class EchoService final : public Service {
  public:
   EchoService(Gate* gate, std::vector<Channel*> leaves, std::atomic<int>* cancelled)
@@ -42,6 +45,10 @@ class EchoService final : public Service {
     return {{.name = "Echo",
              .handler = UnaryHandler<StringValue, StringValue>(
                  [](Context& ctx, const StringValue& in, StringValue* out) -> absl::Status {
+                   if (in.value() == "left") {
+                     out->set_value(Join(ctx.deadline().Remaining().count()));
+                     return absl::OkStatus();
+                   }
                    if (in.value() == "fail") return absl::NotFoundError("no such thing: \xc3\xa9 100%");
                    if (in.value() == "meta") {
                      out->set_value(std::string(ctx.metadata().Find("x-key").value_or("none")));
@@ -113,6 +120,39 @@ inline StringValue Text(std::string text) {
 inline std::string OwnLoopback() {
   const int pid = getpid();
   return Join("127.", 16 + pid / 65536 % 200, ".", pid / 256 % 256, ".", pid % 256, ":0");
+}
+
+// Names what requests hold of the server: calls, places in queues, permits and, once no client is connected, bytes and
+// credits. Returns an empty text if they hold nothing.
+inline std::string InUse(Server& server) {
+  const ServerStats stats = server.Sample();
+  std::string in_use;
+  const auto note = [&](auto count, std::string_view what) {
+    if (count != 0) in_use += Join(count, " ", what, "; ");
+  };
+  note(stats.open_calls, "open calls");
+  note(stats.pools.queued, "queued requests");
+  if (stats.fences) {
+    for (const FenceClassStats& of : stats.fences->classes) {
+      note(of.in_use, "permits of " + of.name);
+      note(of.waiting, "requests that wait for permits of " + of.name);
+    }
+  }
+  if (stats.connections > 0) return in_use;  // whose clients may leave bytes in the socket
+  note(stats.held_bytes, "held bytes");
+  if (stats.credits) note(stats.credits->issued, "credits");
+  return in_use;
+}
+
+// For the end of each test of a server, once its handlers may end: all that requests took of it comes back.
+inline void ExpectNothingInUse(Server* server) {
+  if (server == nullptr) return;
+  std::string in_use = InUse(*server);
+  for (const Deadline end = Deadline::In(kMaxTestWait); !in_use.empty() && !end.Expired();) {
+    std::this_thread::yield();
+    in_use = InUse(*server);
+  }
+  EXPECT_EQ(in_use, "");
 }
 
 class RpcBase {

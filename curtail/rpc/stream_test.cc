@@ -189,6 +189,24 @@ TEST_P(StreamTest, AHandlerWaitsForAClientThatDoesNotRead) {
   EXPECT_LT(seen_.written * 60'000, kMostTaken + (16 << 20)) << "and the buffers of the socket";
 }
 
+// Messages that the client has not read pause its peer, which then goes on to its end.
+TEST_P(StreamTest, FinishingLetsAPeerGoOnThatWaitedForTheReader) {
+  Context ctx(kMaxTestWait);
+  ClientReader<StringValue> call(OpenStream(ctx, channel_, "/test.Streams/Heap", Text("")));
+  // Calls of the same connection take what comes, until nothing does.
+  std::string answer;
+  for (int before = -1, still = 0; still < 50;) {
+    ASSERT_TRUE(Upload(ctx, 1, "x", &answer).ok());
+    const int written = seen_.written;
+    still = written > 0 && written == before ? still + 1 : 0;
+    before = written;
+  }
+  EXPECT_LT(seen_.written, kHeap);
+  const absl::Status status = call.Finish();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(seen_.written, kHeap);
+}
+
 TEST_P(StreamTest, CallsWithOneRequestCarryOne) {
   Context ctx(kMaxTestWait);
   for (const int count : {0, 2}) {

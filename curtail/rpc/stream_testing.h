@@ -23,6 +23,9 @@ using Both = ServerStream<StringValue, StringValue>;
 // Messages that are written without a wait.
 inline constexpr int kBurst = 10;
 
+// Messages of 60,000 bytes.
+inline constexpr int kHeap = 600;
+
 // The handlers tell what they have seen.
 struct Seen {
   Gate stalled;
@@ -70,6 +73,9 @@ class StreamService final : public Service {
             Bidirectional("Wait", [this](Context&, Both& stream) { return Wait(stream); }),
             Bidirectional("Fail", [](Context&, Both& stream) { return Fail(stream); }),
             Bidirectional("Relay", [this](Context& ctx, Both& stream) { return Relay(ctx, stream); }),
+            internal::ServerStreamingMethod<StringValue, StringValue>(
+                "Heap",
+                [this](Context&, const StringValue&, StreamWriter<StringValue>& out) { return Heap(out); }),
             internal::ClientStreamingMethod<StringValue, StringValue>(
                 "Upload",
                 [](Context&, StreamReader<StringValue>& in, StringValue* out) {
@@ -174,6 +180,14 @@ class StreamService final : public Service {
     }
     return absl::OkStatus();
   }
+  // Far more than a client takes that does not read.
+  absl::Status Heap(StreamWriter<StringValue>& out) {
+    const StringValue value = Text(std::string(60'000, 'x'));
+    for (; seen_->written < kHeap; ++seen_->written) {
+      if (!out.Write(value)) return seen_->End(out.status());
+    }
+    return seen_->End(absl::OkStatus());
+  }
   absl::Status Relay(Context& ctx, Both& stream) {
     ClientStream<StringValue, StringValue> leaf(internal::OpenStream(ctx, *leaf_, "/test.Streams/Chat"));
     StringValue value;
@@ -197,6 +211,11 @@ class StreamTest : public testing::TestWithParam<const char*> {
  protected:
   using Stream = ClientStream<StringValue, StringValue>;
 
+  void TearDown() override {
+    for (Gate* gate : {&seen_.stalled, &seen_.turns[0], &seen_.turns[1], &seen_.turns[2], &seen_.ended})
+      gate->Open();
+    ExpectNothingInUse(server_.get());
+  }
   std::unique_ptr<Server> StartServer(Channel* leaf = nullptr, int max_threads = 64) {
     ServerOptions options;
     options.listen = {"127.0.0.1:0"};

@@ -135,6 +135,13 @@ class Peer {
 class GatewayTest : public testing::Test {
  protected:
   GatewayTest() { Serve({}); }
+  // Nothing that a client asked for is left in the server.
+  void TearDown() override {
+    if (server_ == nullptr) return;
+    library_->Release();
+    gateway_.reset();
+    EXPECT_TRUE(Await([this] { return server_->Sample().open_calls == 0; }));
+  }
   void Serve(ServerOptions options) {
     options.listen = {"127.0.0.1:0"};
     std::vector<std::unique_ptr<Service>> services;

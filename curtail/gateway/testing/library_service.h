@@ -16,8 +16,9 @@ namespace curtail::gateway {
 class LibraryService final : public library::Library::Service {
  public:
   absl::Status GetBook(Context& ctx, const library::GetBookRequest& request, library::Book* reply) override {
-    if (request.name() == "shelves/1/books/404") return absl::NotFoundError("no \"such\" book");
+    ctx.AddInitialMetadata("x-floor", "2");
     ctx.AddTrailingMetadata("x-shelf", "one");
+    if (request.name() == "shelves/1/books/404") return absl::NotFoundError("no \"such\" book");
     reply->set_name(request.name());
     reply->set_title(Join("as of ", request.as_of().seconds()));
     if (const auto key = ctx.metadata().Find("authorization")) reply->set_cover(std::string(*key));

@@ -9,7 +9,9 @@
 
 #include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/coroutine.h"
+#include "curtail/rpc/in_process.h"
 #include "curtail/rpc/mid_tier_testing.h"
+#include "curtail/rpc/stream.h"
 #include "curtail/rpc/when_all.h"
 
 namespace curtail {
@@ -137,6 +139,130 @@ TEST_P(StartedAttemptDeadlineTest, EachHasWhatIsLeftOfTheCall) {
     EXPECT_TRUE(call.status.ok()) << call.status;
     return kMaxTestWait;
   });
+}
+
+constexpr Method<StringValue, StringValue> kSay{"/test.Left/Say"};
+constexpr Method<StringValue, StringValue> kChat{"/test.Left/Chat"};
+
+// Answers a call, and each message of a stream, with the time that it has left, in ns.
+class LeftService final : public Service {
+ public:
+  std::string_view FullName() const override { return "test.Left"; }
+  std::vector<MethodHandler> Handlers() override {
+    const auto say = [](const Context& ctx, StringValue* out) {
+      out->set_value(Join(ctx.deadline().Remaining().count()));
+      return absl::OkStatus();
+    };
+    return {internal::StraightLineMethod<StringValue, StringValue>(
+                "Say", /*never_waits=*/true,
+                [say](Context& ctx, const StringValue&, StringValue* out) { return say(ctx, out); }),
+            internal::BidirectionalMethod<StringValue, StringValue>(
+                "Chat", [say](Context& ctx, ServerStream<StringValue, StringValue>& stream) {
+                  return EachMessage(stream,
+                                     [&](const StringValue&, StringValue* out) { return say(ctx, out); });
+                })};
+  }
+};
+
+enum class Form { kCall, kStart, kStream };
+
+class NextHopDeadlineTest : public testing::TestWithParam<Form> {
+ protected:
+  static std::unique_ptr<Server> Serve(const std::string& address = OwnLoopback()) {
+    ServerOptions options;
+    options.listen = {address};
+    options.config = *Config::Parse("SDB1-2");
+    options.default_timeout = milliseconds(1);  // for calls that bring none
+    std::vector<std::unique_ptr<Service>> services;
+    services.push_back(std::make_unique<LeftService>());
+    return *Server::Start(std::move(options), std::move(services));
+  }
+
+  absl::Status Say(Channel& channel, Context& ctx, StringValue* reply) {
+    switch (GetParam()) {
+      case Form::kCall:
+        return channel.Call(ctx, kSay.path, Text("x"), reply);
+      case Form::kStart:
+        return Start(channel, ctx.deadline(), reply);
+      case Form::kStream:
+        break;
+    }
+    ClientStream<StringValue, StringValue> stream(internal::OpenStream(ctx, channel, kChat.path));
+    EXPECT_TRUE(stream.Write(Text("x")) && stream.Read(reply));
+    return stream.Finish();
+  }
+
+  // Of a call that was not sent before `sent()`, which is asked once it has ended.
+  template <class Sent>
+  void ExpectWhatIsLeft(Channel& channel, Sent sent) {
+    Context ctx(kMaxTestWait);
+    const TimePoint deadline = ctx.deadline().when();
+    StringValue reply;
+    const absl::Status status = Say(channel, ctx, &reply);
+    const TimePoint answered = Now();
+    ASSERT_TRUE(status.ok()) << status;
+    const Nanos left(std::stoll(reply.value()));
+    EXPECT_LE(left, deadline - sent() + kRounding);
+    EXPECT_GE(left, deadline - answered - kRounding);
+  }
+
+  Client client_;
+
+ private:
+  absl::Status Start(Channel& channel, Deadline deadline, StringValue* reply) {
+    struct Ended final : Completion {
+      void Done(absl::Status&& s, std::string&& r) override {
+        status = std::move(s), bytes = std::move(r), done = true;
+      }
+      absl::Status status;
+      std::string bytes;
+      bool done = false;
+    } call;
+    channel.Start(kSay.path, deadline, {}, Text("x").SerializeAsString(), &call);
+    while (!call.done) client_.Poll(deadline);
+    EXPECT_TRUE(reply->ParseFromString(call.bytes));
+    return call.status;
+  }
+};
+std::string FormName(const testing::TestParamInfo<Form>& info) {
+  constexpr const char* kNames[] = {"Call", "Start", "Stream"};
+  return kNames[static_cast<size_t>(info.param)];
+}
+INSTANTIATE_TEST_SUITE_P(Forms, NextHopDeadlineTest,
+                         testing::Values(Form::kCall, Form::kStart, Form::kStream), FormName);
+
+TEST_P(NextHopDeadlineTest, IsTheCallersOverAConnection) {
+  const auto server = Serve();
+  Channel channel(&client_, server->addresses()[0]);
+  ExpectWhatIsLeft(channel, [began = Now()] { return began; });
+}
+
+TEST_P(NextHopDeadlineTest, IsWhatAWaitForTheServerHasLeft) {
+  std::unique_ptr<Server> server = Serve();
+  const std::string address = server->addresses()[0];
+  server.reset();
+  Channel channel(
+      &client_, address,
+      {.initial_backoff = milliseconds(1), .max_backoff = milliseconds(5), .wait_for_ready = true});
+  TimePoint started;
+  std::thread starts([&, began = Now()] {
+    while (Now() < began + kPause) std::this_thread::yield();
+    started = Now();
+    server = Serve(address);
+  });
+  ExpectWhatIsLeft(channel, [&] {
+    starts.join();
+    return started;
+  });
+}
+
+TEST_P(NextHopDeadlineTest, IsTheCallersInTheProcess) {
+  if (GetParam() == Form::kStart) return;  // takes a connection
+  LeftService service;
+  InProcess here("here");
+  ASSERT_TRUE(here.Serve(service).ok());
+  Channel channel(&client_, &here);
+  ExpectWhatIsLeft(channel, [began = Now()] { return began; });
 }
 
 }  // namespace

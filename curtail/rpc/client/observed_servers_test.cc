@@ -210,6 +210,7 @@ TEST_F(HealthCheckTest, AWatchThatFailsIsBegunAgain) {
   for (const Deadline end = Deadline::In(kMaxTestWait); health_[0]->watches() == 0 && !end.Expired();)
     EXPECT_TRUE(Ask(channel()).ok());
   health_[0]->End(absl::InternalError("broken"));
+  AwaitCallsWithout(channel(), "0");  // its connection lives, and a call on it would be answered
   for (const Deadline end = Deadline::In(kMaxTestWait); health_[0]->watches() < 2 && !end.Expired();)
     EXPECT_TRUE(Ask(channel()).ok());
   AwaitCallsTo(channel(), "0");

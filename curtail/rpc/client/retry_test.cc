@@ -106,6 +106,7 @@ class RetryTest : public testing::Test {
     options_.max_backoff = milliseconds(5);
     options_.service_config = Retries();
   }
+  void TearDown() override { ExpectNothingInUse(server_.get()); }
 
   Channel& channel() {
     if (channel_ == nullptr)

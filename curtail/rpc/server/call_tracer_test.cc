@@ -31,6 +31,10 @@ constexpr const char* kModels[] = {"SIB1",     "SIP1",     "SDB1-2", "SDP1-2", "
 class CallTracerTest : public RpcBase, public testing::TestWithParam<const char*> {
  protected:
   ~CallTracerTest() override { mid_.reset(); }
+  void TearDown() override {
+    ExpectNothingInUse(mid_.get());
+    ExpectNothingInUse(leaf_.get());
+  }
 
   static std::string Carried(const Context& ctx) {
     std::string carried;

@@ -34,8 +34,15 @@ class CreditCaller {
 
   void Start(std::string_view path, size_t calls, const std::string& text = "x") {
     for (size_t i = 0; i < calls; ++i) {
-      channel_.Start(path, Deadline::In(kMaxTestWait), metadata, Text(text).SerializeAsString(),
-                     &answers_.emplace_back());
+      Answer& answer = answers_.emplace_back();
+      answer.id =
+          channel_.Start(path, Deadline::In(kMaxTestWait), metadata, Text(text).SerializeAsString(), &answer);
+    }
+  }
+  // Cuts all calls short that have not ended.
+  void CancelAll() {
+    for (Answer& answer : answers_) {
+      if (!answer.done) channel_.Cancel(answer.id);
     }
   }
   // Moves bytes until `condition` holds; false: it does not within the longest wait.
@@ -67,14 +74,26 @@ class CreditCaller {
     return "";
   }
 
+  // The message that the last call was answered with.
+  std::string LastReply() const {
+    StringValue reply;
+    EXPECT_TRUE(reply.ParseFromString(answers_.back().reply));
+    return reply.value();
+  }
   Metadata metadata;  // of all calls
 
  private:
   struct Answer final : Completion {
     void OnMetadata(ReplyMetadata&& m) override { metadata = std::move(m); }
-    void Done(absl::Status&& s, std::string&&) override { status = std::move(s), done = true; }
+    void Done(absl::Status&& s, std::string&& r) override {
+      status = std::move(s);
+      reply = std::move(r);
+      done = true;
+    }
+    Channel::CallId id{};
     bool done = false;
     absl::Status status;
+    std::string reply;
     ReplyMetadata metadata;
   };
   template <class Test>
@@ -89,10 +108,20 @@ class CreditCaller {
 
 class CreditsTest : public RpcBase, public testing::Test {
  protected:
-  ~CreditsTest() override { gate_.Open(); }
+  // Its clients have left: all credits are back.
+  void TearDown() override {
+    gate_.Open();
+    for (const auto& server : servers_) {
+      for (const Deadline end = Deadline::In(kMaxTestWait);
+           server->Sample().connections > 0 && !end.Expired();)
+        std::this_thread::yield();
+      EXPECT_EQ(server->Sample().connections, 0u);
+      ExpectNothingInUse(server.get());
+    }
+  }
 
   // Its handlers of kHang wait until the gate opens. Nothing waits too long, and the pool stays as it is.
-  std::unique_ptr<Server> Serve(bool credits = true, FenceMode fence = FenceMode::kOff) {
+  Server* Serve(bool credits = true, FenceMode fence = FenceMode::kOff) {
     ServerOptions options;
     options.config = *Config::Parse("SDB1-64");
     options.admission = {.mode = credits ? AdmissionMode::kCredits : AdmissionMode::kOff,
@@ -101,13 +130,16 @@ class CreditsTest : public RpcBase, public testing::Test {
     options.fence.mode = fence;
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<EchoService>(&gate_, std::vector<Channel*>(), &cancelled_));
-    return *Server::Start(std::move(options), std::move(services));
+    servers_.push_back(*Server::Start(std::move(options), std::move(services)));
+    return servers_.back().get();
   }
   static const std::string& At(Server& server) { return server.addresses()[0]; }
+
+  std::vector<std::unique_ptr<Server>> servers_;
 };
 
 TEST_F(CreditsTest, AClientThatKnowsThemHoldsItsCallsBack) {
-  auto server = Serve();
+  Server* const server = Serve();
   CreditCaller caller(At(*server), true);
   caller.Start(kHang.path, 20);
   EXPECT_TRUE(caller.PollUntil([&] { return gate_.arrived() == static_cast<int>(kFirst); }));
@@ -121,7 +153,7 @@ TEST_F(CreditsTest, AClientThatKnowsThemHoldsItsCallsBack) {
 }
 
 TEST_F(CreditsTest, AForeignClientSeesOrdinaryGrpc) {
-  auto server = Serve();
+  Server* const server = Serve();
   const uint32_t floor = server->Sample().credits->total;
   CreditCaller caller(At(*server), false);
   caller.Start(kHang.path, floor + 7);
@@ -141,7 +173,7 @@ TEST_F(CreditsTest, AForeignClientSeesOrdinaryGrpc) {
 }
 
 TEST_F(CreditsTest, EachPathClassCountsWhatHadNone) {
-  auto server = Serve(/*credits=*/true, FenceMode::kStrict);
+  Server* const server = Serve(/*credits=*/true, FenceMode::kStrict);
   CreditCaller caller(At(*server), false);
   caller.Start(kHang.path, server->Sample().credits->total + 3);
   EXPECT_TRUE(caller.PollUntil([&] { return caller.ended() == 3; }));
@@ -154,7 +186,7 @@ TEST_F(CreditsTest, EachPathClassCountsWhatHadNone) {
 }
 
 TEST_F(CreditsTest, ClientsOfBothKindsAreServedBesideEachOther) {
-  auto server = Serve();
+  Server* const server = Serve();
   gate_.Open();
   const auto run = [&](bool credits, size_t* ok, size_t* refused) {
     CreditCaller caller(At(*server), credits);
@@ -173,14 +205,11 @@ TEST_F(CreditsTest, ClientsOfBothKindsAreServedBesideEachOther) {
   EXPECT_EQ(ok[0] + ok[1] + refused[0] + refused[1], 400u);
   EXPECT_EQ(ok[2] + refused[2], 10u);
   EXPECT_EQ(TimesRefused(*server, "no credit"), refused[2]) << "clients that know credits keep to them";
-  const Deadline end = Deadline::In(kMaxTestWait);
-  while (server->Sample().credits->accounts > 0 && !end.Expired()) std::this_thread::yield();
-  EXPECT_EQ(server->Sample().credits->issued, 0) << "credits come back with the connections";
 }
 
 // Short answers pass long ones, which tell of older credits then (B6).
 TEST_F(CreditsTest, AnswersThatPassEachOtherHaveNoRequestRefused) {
-  auto server = Serve();
+  Server* const server = Serve();
   const std::string lengths[] = {"x", std::string(200'000, 'x'), std::string(20'000, 'x')};
   CreditCaller caller(At(*server), true);
   for (int i = 0; i < 20; ++i) {
@@ -192,7 +221,7 @@ TEST_F(CreditsTest, AnswersThatPassEachOtherHaveNoRequestRefused) {
 }
 
 TEST_F(CreditsTest, ACallWithoutCreditIsRefusedInTimeForItsCaller) {
-  auto server = Serve();
+  Server* const server = Serve();
   CreditCaller caller(At(*server), true);
   caller.Start(kHang.path, kFirst + 3);
   EXPECT_TRUE(caller.PollUntil([&] { return caller.ended() == 3; }));
@@ -203,8 +232,49 @@ TEST_F(CreditsTest, ACallWithoutCreditIsRefusedInTimeForItsCaller) {
   EXPECT_EQ(caller.With(absl::StatusCode::kOk), kFirst);
 }
 
+// Its server hears of the time that the wait has left.
+TEST_F(CreditsTest, AWaitForACreditTakesItsPartOfTheDeadline) {
+  Server* const server = Serve();
+  CreditCaller caller(At(*server), true);
+  caller.Start(kHang.path, kFirst);
+  EXPECT_TRUE(caller.PollUntil([&] { return gate_.arrived() == static_cast<int>(kFirst); }));
+  caller.Start(kEcho.path, 1, "left");
+  const TimePoint deadline = Now() + kMaxTestWait;  // or sooner
+  EXPECT_TRUE(caller.PollUntil([&] { return Now() > deadline - kMaxTestWait + milliseconds(20); }));
+  const TimePoint opened = Now();
+  gate_.Open();
+  ASSERT_TRUE(caller.AwaitAll());
+  ASSERT_EQ(caller.With(absl::StatusCode::kOk), kFirst + 1);
+  EXPECT_LE(Nanos(std::stoll(caller.LastReply())), deadline - opened + milliseconds(1));
+}
+
+// The client's queue counts its open calls, and the server's account those of each connection.
+TEST_F(CreditsTest, CallsThatAreCutShortGiveTheirCreditsBack) {
+  constexpr size_t kCut = 8;
+  for (const bool credits : {true, false}) {
+    SCOPED_TRACE(credits ? "a client that knows them" : "a foreign client");
+    Server* const server = Serve();
+    CreditCaller caller(At(*server), credits);
+    const size_t together = credits ? kFirst : std::min<size_t>(server->Sample().credits->total, kCut);
+    const int arrived = gate_.arrived();
+    size_t cut = 0;
+    while (cut < kCut) {
+      caller.Start(kHang.path, together);
+      cut += together;
+      ASSERT_TRUE(caller.PollUntil([&] { return gate_.arrived() == arrived + static_cast<int>(cut); }));
+      caller.CancelAll();
+      ASSERT_TRUE(caller.AwaitAll());
+    }
+    EXPECT_EQ(caller.With(absl::StatusCode::kCancelled), cut);
+    caller.Start(kEcho.path, together);
+    ASSERT_TRUE(caller.AwaitAll());
+    EXPECT_EQ(caller.With(absl::StatusCode::kOk), together);
+    EXPECT_EQ(TimesRefused(*server, "no credit"), 0u);
+  }
+}
+
 TEST_F(CreditsTest, TooManyCallsThatWaitAreRefusedAtOnce) {
-  auto server = Serve();
+  Server* const server = Serve();
   CreditCaller caller(At(*server), true);
   caller.Start(kHang.path, kFirst + internal::CreditQueue::kMostWaiting + 2);
   EXPECT_TRUE(caller.PollUntil([&] { return caller.ended() >= 2; }));
@@ -214,7 +284,7 @@ TEST_F(CreditsTest, TooManyCallsThatWaitAreRefusedAtOnce) {
 }
 
 TEST_F(CreditsTest, CallsThatWaitEndWithTheirConnection) {
-  auto server = Serve();
+  Server* const server = Serve();
   CreditCaller caller(At(*server), true);
   caller.Start(kHang.path, kFirst + 3);
   EXPECT_TRUE(gate_.AwaitArrivals(0));
@@ -228,7 +298,7 @@ TEST_F(CreditsTest, CallsThatWaitEndWithTheirConnection) {
 }
 
 TEST_F(CreditsTest, AServerWithoutThemGetsCallsAsTheyCome) {
-  auto server = Serve(/*credits=*/false);
+  Server* const server = Serve(/*credits=*/false);
   CreditCaller caller(At(*server), true);
   caller.Start(kEcho.path, 1);
   EXPECT_TRUE(caller.AwaitAll());
@@ -241,7 +311,7 @@ TEST_F(CreditsTest, AServerWithoutThemGetsCallsAsTheyCome) {
 }
 
 TEST_F(CreditsTest, AClaimThatCannotBeReadCountsAsNone) {
-  auto server = Serve();
+  Server* const server = Serve();
   for (const char* claim : {"x", "-1", "99999999999999999999"}) {
     CreditCaller caller(At(*server), false);
     caller.metadata.Add(kDemandKey, claim);
@@ -275,6 +345,10 @@ class CreditsModelTest : public MidTier {
     all_.assign(kFirst + 2, to_slow_.get());
   }
   ~CreditsModelTest() override { gate_.Open(), mid_.reset(); }
+  void TearDown() override {
+    MidTier::TearDown();
+    ExpectNothingInUse(slow_.get());
+  }
 
   std::unique_ptr<Server> slow_;
   std::unique_ptr<Channel> to_slow_;

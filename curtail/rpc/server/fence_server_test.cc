@@ -74,6 +74,27 @@ TEST_P(FencedModels, AStalledPathHasItsPermitsAndOthersGoOn) {
   EXPECT_EQ(ClassOf("test.Echo").begun, 32u);
 }
 
+// A waiter whose client has left never gets the permit that comes free.
+TEST_P(FencedModels, ACancelledWaiterKeepsNoPermit) {
+  const auto [mode, config] = GetParam();
+  const uint64_t permits = mode == FenceMode::kBorrow ? 4 : 3;
+  Serve(mode, config);
+  CallSlow(static_cast<int>(permits));
+  AwaitStalled(permits, 0, 0);
+  Context leaves(kMaxTestWait);
+  std::thread waiter([&] {
+    StringValue reply;
+    EXPECT_TRUE(absl::IsCancelled(channel_->Call(leaves, kSlow.path, Text("x"), &reply)));
+  });
+  AwaitStalled(permits, 1, 0);
+  leaves.Cancel();
+  waiter.join();
+  EXPECT_TRUE(Becomes([&] { return mid_->Sample().open_calls == permits; }));
+  Release();
+  ExpectNothingInUse(mid_.get());
+  EXPECT_EQ(holder_.calls(), permits);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Modes, FencedModels,
     testing::Values(FencedConfig{FenceMode::kStrict, "SDB1-8"}, FencedConfig{FenceMode::kStrict, "FIB1"},
@@ -106,6 +127,27 @@ TEST_F(FenceServerTest, ARequestMayLeaveItsPathEarly) {
   Release();
   ExpectQuick(1);
   EXPECT_TRUE(Becomes([&] { return ClassOf("test.Echo").in_use == 0; }));
+}
+
+// It waits for a thread, with its permit, when its client leaves.
+TEST_F(FenceServerTest, ACancelledRequestReturnsThePermitThatItHas) {
+  constexpr int kThreads = 8;
+  Serve(FenceMode::kStrict, "SDB1-8");
+  for (int i = 0; i < kThreads; ++i)
+    callers_.emplace_back([this] { EXPECT_TRUE(Call(*channel_, kEarly, "x").ok()); });
+  ASSERT_TRUE(gate_.AwaitArrivals(kThreads));
+  Context leaves(kMaxTestWait);
+  std::thread waiter([&] {
+    StringValue reply;
+    EXPECT_TRUE(absl::IsCancelled(channel_->Call(leaves, kSlow.path, Text("x"), &reply)));
+  });
+  EXPECT_TRUE(Becomes([&] { return ClassOf("test.Hold").in_use == 1; }));
+  leaves.Cancel();
+  waiter.join();
+  EXPECT_TRUE(Becomes([&] { return mid_->Sample().open_calls == kThreads; }));
+  Release();
+  ExpectNothingInUse(mid_.get());
+  EXPECT_EQ(holder_.calls(), 0u);
 }
 
 TEST_F(FenceServerTest, TellsOfCallsThatAMethodHasNotDeclared) {

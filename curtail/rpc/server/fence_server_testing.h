@@ -27,6 +27,10 @@ class FenceServerTest : public RpcBase, public testing::Test {
     Release();
     mid_.reset();
   }
+  void TearDown() override {
+    Release();
+    ExpectNothingInUse(mid_.get());
+  }
 
   void Serve(FenceMode mode, const char* config) {
     ServerOptions options;

@@ -44,6 +44,7 @@ class FunctionService final : public Service {
 
 class FiberServerTest : public RpcBase, public testing::Test {
  protected:
+  void TearDown() override { ExpectNothingInUse(server_.get()); }
   void Serve(ServerOptions options, std::map<std::string, Body> bodies) {
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<FunctionService>(std::move(bodies)));

@@ -31,6 +31,10 @@ class HostileTest : public RpcBase, public testing::TestWithParam<const char*> {
     options_.config = *Config::Parse(GetParam());
     options_.health = options_.reflection = false;
   }
+  void TearDown() override {
+    gate_.Open();
+    ExpectNothingInUse(server_.get());
+  }
   void Serve() {
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<EchoService>(&gate_, std::vector<Channel*>(), &cancelled_));

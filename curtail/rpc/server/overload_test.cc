@@ -50,6 +50,10 @@ struct Answer {
 class OverloadTest : public RpcBase, public testing::TestWithParam<FenceMode> {
  protected:
   ~OverloadTest() override { Join(); }
+  void TearDown() override {
+    Join();
+    ExpectNothingInUse(server_.get());
+  }
 
   void Serve(const QueueOptions& queue, const PriorityOptions& priorities = {}) {
     ServerOptions options;

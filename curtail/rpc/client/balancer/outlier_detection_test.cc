@@ -128,6 +128,19 @@ TEST_F(OutlierTest, EachEjectionIsLongerUpToTheLongest) {
   EXPECT_EQ(backends_[3]->outliers.ejections, 2u);
 }
 
+TEST_F(OutlierTest, IntervalsOfAnEjectionForgiveNothing) {
+  options_.failure_percentage.emplace();
+  for (const int expected : {30, 60, 90}) {
+    Calls(3, 100);
+    for (int passed = 0; passed < expected; passed += 10) {
+      Sweep();
+      EXPECT_TRUE(Ejected(3)) << passed << " of " << expected;
+      now_ += seconds(10);
+    }
+    EXPECT_FALSE(Ejected(3)) << expected;
+  }
+}
+
 TEST_F(OutlierTest, FailuresInARowEjectWithinTheSameLimits) {
   options_.consecutive_failures.emplace();
   options_.max_percent = 20;
