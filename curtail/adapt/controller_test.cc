@@ -12,6 +12,7 @@
 
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/adapt/profile_testing.h"
+#include "curtail/base/cpus.h"
 #include "curtail/base/rng.h"
 #include "gtest/gtest.h"
 
@@ -331,6 +332,35 @@ TEST(Controller, LatenciesOfAnEarlierConfigAreDropped) {
   EXPECT_EQ(wants.last.arrivals, 1u) << "the one that switched came before the window";
   controller.OnTimer(start + milliseconds(500));
   EXPECT_EQ(wants.last.latencies.weight(), 0);
+}
+
+// A second window, and the first one after a switch, count nothing that was used before them.
+TEST(Controller, EachWindowHasTheCpuOfItsOwnTime) {
+  constexpr Nanos kUsed = milliseconds(20), kLittle = milliseconds(10);
+  const auto use = [&] {
+    for (const Nanos until = ProcessCpuTime() + kUsed; ProcessCpuTime() < until;) {
+    }
+  };
+  FakeServer server("SDB1-50");
+  auto policy = std::make_unique<Wants>("SDB1-50");
+  Wants& wants = *policy;
+  Controller controller(std::move(policy), &server, {});
+  TimePoint now{seconds(1)};
+  const auto next_window = [&] {
+    controller.OnTimer(now += milliseconds(250));
+    return wants.last.cpu;
+  };
+  use();
+  controller.OnTimer(now);
+  use();
+  EXPECT_GE(next_window(), kUsed);
+  EXPECT_LT(next_window(), kLittle);
+  use();
+  ASSERT_TRUE(server.SwitchTo(ConfigOf("SIP1")).ok());
+  controller.OnTimer(now += milliseconds(1));  // and switches back
+  ASSERT_EQ(server.text(), "SDB1-50");
+  EXPECT_LT(next_window(), kLittle);
+  EXPECT_EQ(wants.window_seen, 3);
 }
 
 TEST(Controller, IpiFollowsEveryChangeOfTheBlockedCount) {

@@ -214,6 +214,19 @@ TEST(Envelope, ACrossingOfOthersDoesNotPayForAPoller) {
   EXPECT_EQ(ShownAt(0.1, with(0.5)), "SIP1") << "which gains at both ends";
 }
 
+// However little the CPU weighs; without weight the p50 decides.
+TEST(Envelope, OfEqualConfigsTheCheapestRuns) {
+  const auto with = [](double sdb_cores, double fib_cores) {
+    return MakeProfile({100, 1000}, {{"SDB1-8", 1e18, Flat1000, 0.1, 400, sdb_cores},
+                                     {"FIB1", 1e18, Flat1000, 0.1, 700, fib_cores}});
+  };
+  for (const double weight : {0.01, 0.1, 1.0}) {
+    EXPECT_EQ(ShownAt(weight, with(0.6, 0.2)), "FIB1") << weight;
+    EXPECT_EQ(ShownAt(weight, with(0.2, 0.6)), "SDB1-8") << weight;
+  }
+  EXPECT_EQ(ShownAt(0, with(0.6, 0.2)), "SDB1-8");
+}
+
 TEST(Envelope, ConfigsOfAboutTheSameCpuAreEquallyCheap) {
   const auto with = [](double low, double high) {
     return MakeProfile({100, 1000}, {{"SDB1-8", 1e18, Flat1000, 0, 500, low},

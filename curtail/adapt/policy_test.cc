@@ -232,6 +232,17 @@ TEST(Mutune, SwitchesForALowerMedianWhereThePercentileIsAsGood) {
   EXPECT_EQ(Told("mutune", with(721), "SDB1-8").Slow(500, Nanos(0)), "SDB1-8");
 }
 
+TEST(Mutune, SwitchesForLessCpuWhereThePercentileIsAsGood) {
+  const auto flat = [](double) { return 1000.0; };
+  const auto with = [&](double cores) {
+    return MakeProfile({100, 1000},
+                       {{"SDB1-8", 1e18, flat, 0.1, 500, 0.5}, {"SIB1", 1e18, flat, 0.1, 500, cores}});
+  };
+  EXPECT_EQ(Told("mutune", with(0.3), "SDB1-8").Slow(500, Nanos(0)), "SIB1");
+  EXPECT_EQ(Told("mutune", with(0.47), "SDB1-8").Slow(500, Nanos(0)), "SDB1-8") << "hardly any CPU to save";
+  EXPECT_EQ(Told("mutune", with(0.3), "SDB1-8", {.cpu_weight = 0}).Slow(500, Nanos(0)), "SDB1-8");
+}
+
 TEST(Mutune, LeavesAPollerThatGainsLessThanTheWeight) {
   const auto with = [](double poller_us, double cores) {
     return MakeProfile({100, 1000}, {{"SIP1", 1e18, [=](double) { return poller_us; }, 0, 400, cores},

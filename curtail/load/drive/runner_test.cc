@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/exec/wait.h"
 #include "curtail/load/drive/runner_testing.h"
 #include "curtail/observe/http_admin_testing.h"
 #include "curtail/rpc/server.h"
@@ -112,6 +113,16 @@ TEST_F(RunnerTest, LeavesTheWarmUpOut) {
   EXPECT_EQ(r->plan.duration, milliseconds(200));
 }
 
+// Keeps what it hears.
+class Listener final : public RunObserver {
+ public:
+  void Started(TimePoint start) override { this->start = start; }
+  void Ended(Nanos due, Nanos latency, bool ok) override { calls.emplace(due, std::pair(latency, ok)); }
+
+  TimePoint start;
+  std::multimap<Nanos, std::pair<Nanos, bool>> calls;
+};
+
 TEST_F(RunnerTest, AStallShowsInEveryRequestThatWasDueMeanwhile) {
   // The server stalls at request 100 until request 300 is being built, 200 requests later. A generator that
   // waited for replies would see one slow request, 0.2 % of all; on schedule the stall must reach down to the
@@ -120,9 +131,16 @@ TEST_F(RunnerTest, AStallShowsInEveryRequestThatWasDueMeanwhile) {
   const std::vector<Nanos> due = DueTimes(schedule);
   ASSERT_GT(due.size(), 400u);
   const Nanos stall = due[299] - due[100];
-  absl::StatusOr<LoadResult> r = RunOpenLoop(Options(Serve(100, &gate_)), Numbers(300, &gate_), schedule);
+  RunOptions options = Options(Serve(100, &gate_));
+  Listener listener;
+  options.observer = &listener;
+  absl::StatusOr<LoadResult> r = RunOpenLoop(options, Numbers(300, &gate_), schedule);
   ASSERT_TRUE(r.ok()) << r.status();
   EXPECT_EQ(r->failed, 0u);
+  Histogram heard;
+  for (const auto& [due, end] : listener.calls) heard.Record(end.first);
+  for (const double percentile : {50.0, 80.0, 99.0, 100.0})
+    EXPECT_EQ(heard.Percentile(percentile), r->all.Percentile(percentile)) << percentile;
   EXPECT_GE(r->all.max(), stall);
   EXPECT_GE(r->all.Percentile(99), stall * 9 / 10);
   EXPECT_GE(r->all.Percentile(80), stall / 4);
@@ -194,6 +212,55 @@ TEST_F(RunnerTest, ClosedLoopKeepsItsNumberInFlight) {
   EXPECT_EQ(live.in_flight.load(), 0u) << "drained";
 }
 
+// Its handlers answer one request at a time, and only once the client has sent one for each answer.
+class OneAtATime final : public Service {
+ public:
+  OneAtATime(const std::atomic<int>* built, int outstanding, int last)
+      : built_(*built), outstanding_(outstanding), last_(last) {}
+  std::string_view FullName() const override { return "test.Echo"; }
+  std::vector<MethodHandler> Handlers() override {
+    MethodHandler echo;
+    echo.name = "Echo";
+    echo.handler = [this](Context&, std::string_view request, std::string* reply) {
+      FlushBeforeWait();                 // the answers so far have left
+      const int answered = answered_++;  // the check before the run is the first
+      const int expected = answered == 0 ? 1 : std::min(answered + outstanding_, last_ + 1);
+      for (const Deadline end = Deadline::In(kMaxTestWait); built_ < expected;) {
+        if (end.Expired()) return absl::InternalError("an answer was followed by no request");
+        std::this_thread::yield();
+      }
+      *reply = std::string("ok:").append(request);
+      return absl::OkStatus();
+    };
+    return {echo};
+  }
+
+ private:
+  const std::atomic<int>& built_;
+  const int outstanding_, last_;
+  int answered_ = 0;  // owned by the one thread that runs handlers
+};
+
+TEST_F(RunnerTest, AClosedLoopFollowsEachAnswerWithARequest) {
+  class Counted final : public Numbers {
+   public:
+    std::string Request(uint64_t index) const override { return ++built, Numbers::Request(index); }
+    mutable std::atomic<int> built{0};
+  } workload;
+  constexpr int kOutstanding = 4, kRequests = 40;
+  ServerOptions server;
+  server.config = *Config::Parse("SIB1");
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::make_unique<OneAtATime>(&workload.built, kOutstanding, kRequests));
+  server_ = *Server::Start(std::move(server), std::move(services));
+  RunOptions options = Options(server_->addresses().front());
+  options.requests = kRequests;
+  const absl::StatusOr<LoadResult> r =
+      RunClosedLoop(options, workload, kOutstanding, std::chrono::minutes(10));
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_EQ(r->ok, static_cast<uint64_t>(kRequests));
+}
+
 TEST_F(RunnerTest, TimeoutsCountAsAtLeastTheTimeout) {
   // The server stalls for good (until the test ends), so everything from request 50 on times out.
   const std::string target = Serve(50, &gate_);
@@ -212,16 +279,6 @@ TEST_F(RunnerTest, TimeoutsCountAsAtLeastTheTimeout) {
   EXPECT_GE(r->all.Percentile(99), milliseconds(100));
   EXPECT_EQ(r->unfinished, 0u);
 }
-
-// Keeps what it hears.
-class Listener final : public RunObserver {
- public:
-  void Started(TimePoint start) override { this->start = start; }
-  void Ended(Nanos due, Nanos latency, bool ok) override { calls.emplace(due, std::pair(latency, ok)); }
-
-  TimePoint start;
-  std::multimap<Nanos, std::pair<Nanos, bool>> calls;
-};
 
 TEST_F(RunnerTest, AnObserverHearsOfEachRequestOnce) {
   // As above, but at most 20 calls may be in flight: some are answered, some time out, some are never sent.
