@@ -32,14 +32,10 @@
 namespace curtail::tool {
 namespace {
 
-constexpr Nanos kFirstBackoff = std::chrono::milliseconds(100);
-constexpr Nanos kLongestBackoff = std::chrono::seconds(5);
 constexpr Nanos kHealthTimeout = std::chrono::seconds(1);
 constexpr Nanos kTendLook = std::chrono::milliseconds(50);
 constexpr Nanos kPrepareTimeout = std::chrono::minutes(30);
 constexpr Nanos kRetry = std::chrono::milliseconds(20);
-// One that lived so long has earned a quick start.
-constexpr Nanos kSettled = std::chrono::seconds(10);
 constexpr Nanos kGrace = std::chrono::seconds(3);
 constexpr Nanos kLeastGrace = std::chrono::seconds(1);
 
@@ -382,10 +378,7 @@ absl::Status Deployment::AwaitReady(Instance& instance, Deadline deadline, Nanos
 }
 
 void Deployment::Lost(Instance& instance, std::string problem) {
-  const bool settled = instance.state == Instance::State::kReady && Now() - instance.since >= kSettled;
-  instance.backoff = settled || instance.backoff == Nanos(0)
-                         ? kFirstBackoff
-                         : std::min(2 * instance.backoff, kLongestBackoff);
+  instance.pace.Ended(instance.state == Instance::State::kReady ? Now() - instance.since : Nanos(0));
   instance.process->Terminate(Nanos(0));
   RemoveSockets(instance);
   instance.problem = problem.empty()
@@ -410,11 +403,12 @@ void Deployment::Tend() {
       const bool waits = absl::IsDeadlineExceeded(ready);
       const bool late = Now() - instance.since > options_.start_timeout;
       if (!ready.ok() && (late || !waits)) Lost(instance, waits ? std::string(Message(ready)) : "");
-    } else if (instance.state == Instance::State::kWaiting && Now() - instance.since >= instance.backoff) {
+    } else if (instance.state == Instance::State::kWaiting &&
+               Now() - instance.since >= instance.pace.wait()) {
       ++instance.restarts;
       if (absl::Status spawned = Spawn(instance); !spawned.ok()) {
         instance.problem = std::string(spawned.message());
-        instance.backoff = kLongestBackoff;
+        instance.pace.Failed();
         Enter(instance, Instance::State::kWaiting);
       }
     }

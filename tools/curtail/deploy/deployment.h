@@ -19,6 +19,7 @@
 #include "curtail/deploy/process.h"
 #include "tools/curtail/deploy/cpu_groups.h"
 #include "tools/curtail/deploy/instance_command.h"
+#include "tools/curtail/deploy/restart_pace.h"
 #include "tools/curtail/deploy/topology.h"
 
 namespace curtail::tool {
@@ -45,7 +46,7 @@ struct Instance {
   friend class Deployment;
   bool heard = false;  // where it listens
   TimePoint since;     // of its state
-  Nanos backoff{0};    // before it is started once more
+  RestartPace pace;
 };
 
 std::string_view StateName(Instance::State state);
