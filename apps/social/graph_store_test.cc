@@ -13,6 +13,7 @@
 #include "apps/kit/temp_dir.h"
 #include "apps/social/gone.h"
 #include "apps/social/graph_store.h"
+#include "apps/social/page.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/testing.h"
@@ -77,7 +78,9 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
   std::vector<uint64_t> Followers(uint64_t user, uint64_t after = 0, uint32_t limit = 0) {
     return Page(user, after, limit, /*followers=*/true);
   }
-  std::vector<uint64_t> Followees(uint64_t user) { return Page(user, 0, 0, /*followers=*/false); }
+  std::vector<uint64_t> Followees(uint64_t user, uint64_t after = 0, uint32_t limit = 0) {
+    return Page(user, after, limit, /*followers=*/false);
+  }
   std::vector<uint64_t> Followed(uint64_t viewer, const std::vector<uint64_t>& authors) {
     Context ctx(kMaxTestWait);
     LookRequest look;
@@ -180,6 +183,35 @@ TEST_P(GraphStoreTest, PagesAreInTheOrderOfIds) {
   EXPECT_THAT(Followers(7, 0, 2), ElementsAre(2, 41));
   EXPECT_THAT(Followers(7, 41, 2), ElementsAre(300, 70'000));
   EXPECT_THAT(Followers(7, 70'000, 2), IsEmpty());
+}
+
+// Ids that follow each other, by pages of one.
+TEST_P(GraphStoreTest, EachIdIsOnOnePage) {
+  for (uint64_t id = 1; id <= 5; ++id) Follow(id, 7), Follow(7, id);
+  for (uint64_t id = 1; id <= 5; ++id) {
+    EXPECT_THAT(Followers(7, id - 1, 1), ElementsAre(id));
+    EXPECT_THAT(Followees(7, id - 1, 1), ElementsAre(id));
+  }
+  EXPECT_THAT(Followers(7, 5, 1), IsEmpty());
+  EXPECT_THAT(Followees(7, 5, 1), IsEmpty());
+}
+
+// One more than the largest page has.
+TEST_P(GraphStoreTest, TheLargestPageHasAThousandOfAThousandAndOne) {
+  constexpr uint64_t kUser = 5000;
+  std::vector<uint64_t> all;
+  for (uint64_t id = 1; id <= kMostIds + 1; ++id) {
+    Follow(id, kUser);
+    all.push_back(id);
+  }
+  for (const uint32_t limit : {uint32_t{0}, uint32_t{kMostIds}, uint32_t{kMostIds + 1}}) {
+    std::vector<uint64_t> paged = Followers(kUser, 0, limit);
+    EXPECT_EQ(paged.size(), size_t{kMostIds}) << limit;
+    const std::vector<uint64_t> rest = Followers(kUser, paged.back(), limit);
+    paged.insert(paged.end(), rest.begin(), rest.end());
+    EXPECT_EQ(paged, all) << limit;
+  }
+  EXPECT_EQ(Count(kUser), std::pair(uint64_t{kMostIds + 1}, uint64_t{0}));
 }
 
 // Property: when several threads have changed a graph at once, both directions, the counts and the look at all agree.

@@ -153,7 +153,7 @@ const auto& ItemsOf(const DirectMessages& messages) { return messages.messages()
 template <class Reply, class Page, class Read>
 absl::Status SocialDeployment::AllPages(Page page, Read read, std::vector<uint64_t>* ids) const {
   ids->clear();
-  page.set_limit(7);
+  page.set_limit(page_limit_);
   do {
     Context ctx(patience_);
     Reply reply;
@@ -204,7 +204,7 @@ absl::Status SocialDeployment::Search(const Session& by, const std::string& text
   request.set_token(by.token());
   request.set_text(text);
   request.set_newest(newest);
-  request.set_limit(7);
+  request.set_limit(page_limit_);
   ids->clear();
   do {
     Context ctx(patience_);

@@ -147,6 +147,22 @@ TEST_P(TimelineStoreTest, KeepsTheNewestOfEachUser) {
   EXPECT_EQ(Read(0, 998, 2), (std::vector<uint64_t>{996, 994}));
 }
 
+// Ids that follow each other, by pages of one. The page behind the last one is empty.
+TEST_P(TimelineStoreTest, EachEntryIsOnOnePage) {
+  for (uint64_t post = 1; post <= 5; ++post) Add({{.user = 1, .post = post, .author = 7}});
+  TimelinePage page;
+  page.set_limit(1);
+  uint64_t before = 0;
+  for (uint64_t post = 5; post >= 1; --post) {
+    const std::vector<Entry> entries = Page(1, before, 1);
+    ASSERT_EQ(entries.size(), 1u);
+    EXPECT_EQ(entries[0].post, post);
+    before = NextOf(entries, page);
+    EXPECT_EQ(before, post);
+  }
+  EXPECT_EQ(Page(1, before, 1).size(), 0u);
+}
+
 TEST_P(TimelineStoreTest, RemovedEntriesMakeRoom) {
   for (uint64_t post = 1; post <= 50; ++post) {
     Add({{.user = 1, .post = post, .author = 7}});

@@ -3,14 +3,19 @@
 // The whole application, in one process and in a process a service, as its clients see it.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
+#include <memory>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include "apps/kit/temp_dir.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/store_testing.h"
+#include "users.curtail.h"
 
 namespace curtail::social {
 namespace {
@@ -115,6 +120,43 @@ TEST_P(SocialTest, ThoseWhoBlockSeeNothingOfEachOther) {
   EXPECT_THAT(Home(bob), ElementsAre(post.id()));  // it is mentioned
   ASSERT_TRUE(app_.Follow(bob, "ann").ok());
   EXPECT_THAT(Timeline(bob, "ann"), ElementsAre(post.id()));
+}
+
+// Pages of one entry each: none is on two pages, and a page whose entry is hidden is not the last.
+TEST_P(SocialTest, PagesOfOneEntryGoOnBehindHiddenEntries) {
+  const Session ann = app_.Register("ann"), bob = app_.Register("bob"), eve = app_.Register("eve");
+  ASSERT_TRUE(app_.Follow(bob, "ann").ok());
+  ASSERT_TRUE(app_.Follow(bob, "eve").ok());
+  const uint64_t first = app_.Compose(ann, "a word").id();
+  const auto answer = [&](const Session& by) {
+    ComposeRequest request;
+    request.set_text("a word more");
+    request.set_reply_to(first);
+    Post post;
+    EXPECT_TRUE(app_.Compose(by, request, &post).ok());
+    return post.id();
+  };
+  const uint64_t early = answer(ann), hidden = answer(eve), late = answer(ann);
+  for (const uint64_t post : {first, early, hidden, late}) ASSERT_TRUE(app_.Like(bob, post).ok());
+  app_.AwaitQueue();
+  app_.AwaitIndex();
+  app_.SetPageLimit(1);
+  EXPECT_THAT(Home(bob), ElementsAre(late, hidden, early, first));
+  ASSERT_TRUE(app_.Block(eve, "bob").ok());
+  EXPECT_THAT(Home(bob), ElementsAre(late, early, first));
+  EXPECT_THAT(Timeline(bob, "ann"), ElementsAre(late, early, first));
+  std::vector<uint64_t> ids;
+  ASSERT_TRUE(app_.Replies(bob, first, &ids).ok());
+  EXPECT_THAT(ids, ElementsAre(late, early));
+  ASSERT_TRUE(app_.Favorites(bob, "bob", &ids).ok());
+  EXPECT_THAT(ids, ElementsAre(late, early, first));
+  ASSERT_TRUE(app_.Search(bob, "word", /*newest=*/true, &ids).ok());
+  EXPECT_THAT(ids, ElementsAre(late, early, first));
+  std::vector<uint64_t> sent;
+  for (const char* text : {"one", "two", "three"})
+    ASSERT_TRUE(app_.Send(ann, "bob", text, &sent.emplace_back()).ok());
+  ASSERT_TRUE(app_.ReadConversation(bob, "ann", &ids).ok());
+  EXPECT_THAT(ids, ElementsAre(sent[2], sent[1], sent[0]));
 }
 
 // Property: when follows and a block of two users meet, the block is in force in the end, and neither follows the other.
@@ -368,6 +410,34 @@ TEST(Social, AuthorsWithManyFollowersHaveAQueueOfTheirOwn) {
   }
   ASSERT_TRUE(app.Home(ann, &ids).ok());
   EXPECT_THAT(ids, ElementsAre(to_one));
+}
+
+// The deliverer asks for followers by pages of a thousand.
+TEST(Social, APostReachesTheLastOfAThousandAndOneFollowers) {
+  SocialDeployment app("FIB1", /*monolith=*/false);
+  const Session ann = app.Register("ann");
+  const std::unique_ptr<Channel> graph = app.Connect("social-graph"), home = app.Connect("home-timeline");
+  constexpr uint64_t kFollowers = 1001, kAtOnce = 100;
+  for (uint64_t begun = 0; begun < kFollowers; begun += kAtOnce) {
+    std::vector<Edge> edges(std::min(kAtOnce, kFollowers - begun));
+    for (size_t i = 0; i < edges.size(); ++i) edges[i].set_from(begun + i + 1), edges[i].set_to(ann.user());
+    const std::vector<Channel*> channels(edges.size(), graph.get());
+    Context ctx(kMaxTestWait);
+    const auto changed = ctx.FanOut(std::span(channels), SocialGraph::kFollow, edges);
+    for (const auto& one : changed) ASSERT_TRUE(one.ok()) << one.status();
+  }
+  const Post post = app.Compose(ann, "to all");
+  app.AwaitQueue();
+  for (const uint64_t follower : {uint64_t{1}, kFollowers - 1, kFollowers}) {
+    TimelinePage page;
+    page.set_viewer(follower), page.set_user(follower);
+    Context ctx(kMaxTestWait);
+    Posts posts;
+    const absl::Status status = HomeTimeline::Stub(home.get()).Read(ctx, page, &posts);
+    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_EQ(posts.posts_size(), 1) << follower;
+    EXPECT_EQ(posts.posts(0).id(), post.id());
+  }
 }
 
 TEST(Social, TimelinesAreTrimmed) {

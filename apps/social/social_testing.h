@@ -56,6 +56,8 @@ class SocialDeployment {
 
   // How long a call of a client may take; kMaxTestWait at first. No call is in progress.
   void SetPatience(Nanos patience) { patience_ = patience; }
+  // Entries of the pages that clients ask for; 7 at first.
+  void SetPageLimit(uint32_t limit) { page_limit_ = limit; }
 
   Social::Stub Front() const { return Social::Stub(front_.get()); }
   // To the first instance of a service. It ends before this object.
@@ -124,6 +126,7 @@ class SocialDeployment {
   const bool monolith_;
   const std::vector<std::string> flags_;
   Nanos patience_ = kMaxTestWait;
+  uint32_t page_limit_ = 7;
   std::map<std::string, std::vector<std::unique_ptr<SocialProcess>>> processes_;
   Client client_;
   std::unique_ptr<Channel> front_, queue_, index_;
