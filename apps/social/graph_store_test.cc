@@ -14,6 +14,7 @@
 #include "apps/social/gone.h"
 #include "apps/social/graph_store.h"
 #include "apps/social/page.h"
+#include "apps/social/run_here.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/testing.h"
@@ -42,37 +43,30 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
     }
   }
 
-  // Outside of a server a coroutine ends before Start() returns.
-  static absl::Status End(Coroutine coroutine) {
-    bool done = false;
-    coroutine.Start([](void* end) { *static_cast<bool*>(end) = true; }, &done);
-    EXPECT_TRUE(done);
-    return coroutine.Take();
-  }
   bool Follow(uint64_t from, uint64_t to, bool follow = true) {
     Context ctx(kMaxTestWait);
     bool changed = false;
     const Edge edge = EdgeOf(from, to);
     const absl::Status status =
-        End(follow ? store_->Follow(ctx, edge, &changed) : store_->Unfollow(ctx, edge, &changed));
+        RunHere(follow ? store_->Follow(ctx, edge, &changed) : store_->Unfollow(ctx, edge, &changed));
     EXPECT_TRUE(status.ok()) << status;
     return changed;
   }
   void Part(uint64_t one, uint64_t other) {
     Context ctx(kMaxTestWait);
     const Edge edge = EdgeOf(one, other);
-    const absl::Status status = End(store_->Part(ctx, edge));
+    const absl::Status status = RunHere(store_->Part(ctx, edge));
     EXPECT_TRUE(status.ok()) << status;
   }
   absl::Status Refused(uint64_t from, uint64_t to) {
     Context ctx(kMaxTestWait);
     bool changed = false;
     const Edge edge = EdgeOf(from, to);
-    return End(store_->Follow(ctx, edge, &changed));
+    return RunHere(store_->Follow(ctx, edge, &changed));
   }
   void Forget(uint64_t user) {
     Context ctx(kMaxTestWait);
-    const absl::Status status = End(store_->Forget(ctx, user));
+    const absl::Status status = RunHere(store_->Forget(ctx, user));
     EXPECT_TRUE(status.ok()) << status;
   }
   std::vector<uint64_t> Followers(uint64_t user, uint64_t after = 0, uint32_t limit = 0) {
@@ -87,14 +81,14 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
     look.set_viewer(viewer);
     look.mutable_authors()->Assign(authors.begin(), authors.end());
     Ids ids;
-    const absl::Status status = End(store_->Followed(ctx, look, &ids));
+    const absl::Status status = RunHere(store_->Followed(ctx, look, &ids));
     EXPECT_TRUE(status.ok()) << status;
     return {ids.ids().begin(), ids.ids().end()};
   }
   std::pair<uint64_t, uint64_t> Count(uint64_t user) {
     Context ctx(kMaxTestWait);
     GraphCounts counts;
-    const absl::Status status = End(store_->Count(ctx, user, &counts));
+    const absl::Status status = RunHere(store_->Count(ctx, user, &counts));
     EXPECT_TRUE(status.ok()) << status;
     return {counts.followers(), counts.following()};
   }
@@ -127,7 +121,7 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
     page.set_limit(limit);
     Ids ids;
     const absl::Status status =
-        End(followers ? store_->Followers(ctx, page, &ids) : store_->Followees(ctx, page, &ids));
+        RunHere(followers ? store_->Followers(ctx, page, &ids) : store_->Followees(ctx, page, &ids));
     EXPECT_TRUE(status.ok()) << status;
     return {ids.ids().begin(), ids.ids().end()};
   }

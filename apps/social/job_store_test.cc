@@ -10,6 +10,7 @@
 
 #include "apps/kit/temp_dir.h"
 #include "apps/social/job_store.h"
+#include "apps/social/run_here.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/redis/redis.h"
@@ -23,23 +24,15 @@ using testing::IsEmpty;
 
 enum class JobsIn { kFile, kRedis };
 
-// Outside of a server a coroutine ends before Start() returns.
-absl::Status End(Coroutine coroutine) {
-  bool done = false;
-  coroutine.Start([](void* end) { *static_cast<bool*>(end) = true; }, &done);
-  EXPECT_TRUE(done);
-  return coroutine.Take();
-}
-
 absl::Status Put(JobStore& store, std::string bytes) {
   Context ctx(kMaxTestWait);
-  return End(store.Put(ctx, std::move(bytes)));
+  return RunHere(store.Put(ctx, std::move(bytes)));
 }
 
 uint64_t Count(JobStore& store) {
   Context ctx(kMaxTestWait);
   uint64_t jobs = 0;
-  const absl::Status status = End(store.Count(ctx, &jobs));
+  const absl::Status status = RunHere(store.Count(ctx, &jobs));
   EXPECT_TRUE(status.ok()) << status;
   return jobs;
 }

@@ -16,6 +16,7 @@
 #include "apps/social/page.h"
 #include "apps/social/people.h"
 #include "apps/social/post_index.h"
+#include "apps/social/run_here.h"
 #include "apps/social/secrets.h"
 #include "apps/social/social_testing.h"
 #include "apps/social/timeline_store.h"
@@ -86,21 +87,14 @@ class TimelineStoreTest : public testing::TestWithParam<Kept> {
  protected:
   using Entry = TimelineStore::Entry;
 
-  // Outside of a server a coroutine ends before Start() returns.
-  static absl::Status End(Coroutine coroutine) {
-    bool done = false;
-    coroutine.Start([](void* end) { *static_cast<bool*>(end) = true; }, &done);
-    EXPECT_TRUE(done);
-    return coroutine.Take();
-  }
   void Add(std::vector<Entry> entries) {
     Context ctx(kMaxTestWait);
-    const absl::Status status = End(store_->Add(ctx, std::move(entries)));
+    const absl::Status status = RunHere(store_->Add(ctx, std::move(entries)));
     EXPECT_TRUE(status.ok()) << status;
   }
   void Remove(std::vector<Entry> entries) {
     Context ctx(kMaxTestWait);
-    const absl::Status status = End(store_->Remove(ctx, std::move(entries)));
+    const absl::Status status = RunHere(store_->Remove(ctx, std::move(entries)));
     EXPECT_TRUE(status.ok()) << status;
   }
   std::vector<Entry> Page(uint64_t user, uint64_t before = 0, uint32_t limit = 100) {
@@ -108,7 +102,7 @@ class TimelineStoreTest : public testing::TestWithParam<Kept> {
     page.set_user(user), page.set_before(before), page.set_limit(limit);
     Context ctx(kMaxTestWait);
     std::vector<Entry> entries;
-    const absl::Status status = End(store_->Read(ctx, page, &entries));
+    const absl::Status status = RunHere(store_->Read(ctx, page, &entries));
     EXPECT_TRUE(status.ok()) << status;
     return entries;
   }
@@ -176,7 +170,7 @@ TEST_P(TimelineStoreTest, AForgottenTimelineIsEmpty) {
     Add({{.user = 1, .post = post, .author = 7}, {.user = 2, .post = post, .author = 7, .mentioned = true}});
   for (int twice = 0; twice < 2; ++twice) {
     Context ctx(kMaxTestWait);
-    const absl::Status status = End(store_->Forget(ctx, 1));
+    const absl::Status status = RunHere(store_->Forget(ctx, 1));
     EXPECT_TRUE(status.ok()) << status;
     EXPECT_EQ(Read(1).size(), 0u);
     EXPECT_EQ(Read(2).size(), 17u);

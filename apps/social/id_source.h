@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// id_source.h - ids that never repeat, even if the process restarts or its clock goes back.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "apps/social/line.h"
+#include "curtail/base/mutex.h"
+#include "curtail/rpc/coroutine.h"
+#include "curtail/store/sql/sql.h"
+#include "social.pb.h"
+
+namespace curtail::social {
+
+// An IdSource gives ids in the form of page.h, in ascending order. No other source on the same database, and no source with
+// another machine number, gives the same ids. Thread-safe.
+//
+// Before it gives ids, it reserves those of ten seconds: it moves a mark in the database beyond them. A process that
+// restarts, or runs beside another one, continues behind the mark, even if its clock was put back. So ids may be ahead of
+// the clock by one reservation.
+class IdSource {
+ public:
+  // Milliseconds since 1970.
+  using Clock = std::function<int64_t()>;
+
+  // `db` has kIdSchema, and outlives the source. REQUIRES: `machine` has kMachineBits.
+  IdSource(SqlDatabase* db, uint64_t machine, Clock clock);
+
+  // Appends 1 to 1000 ids. Errors: INVALID_ARGUMENT; those of Line and SqlDatabase, if there are none in reserve.
+  Coroutine Next(Context& ctx, uint32_t count, Ids* ids);
+
+ private:
+  // Milliseconds since kIdEpochMs, and a counter: an id without its machine.
+  uint64_t EarliestTick() const;
+  // False: so many are not in reserve.
+  bool Take(uint32_t count, Ids* ids);
+  Coroutine Reserve(Context& ctx);
+
+  SqlDatabase& db_;
+  const uint64_t machine_;
+  const Clock clock_;
+  Line reserving_;
+
+  Mutex mu_;
+  uint64_t next_ CURTAIL_GUARDED_BY(mu_) = 0, end_ CURTAIL_GUARDED_BY(mu_) = 0;  // ticks in reserve
+};
+
+extern const char kIdSchema[];
+
+}  // namespace curtail::social
