@@ -159,8 +159,9 @@ TEST_P(TimelineStoreTest, EachEntryIsOnOnePage) {
 
 TEST_P(TimelineStoreTest, RemovedEntriesMakeRoom) {
   for (uint64_t post = 1; post <= 50; ++post) {
-    Add({{.user = 1, .post = post, .author = 7}});
-    if (post > 10) Remove({{.user = 1, .post = post}, {.user = 1, .post = post}});
+    const Entry entry{.user = 1, .post = post, .author = 7};
+    Add({entry});
+    if (post > 10) Remove({entry, entry});
   }
   EXPECT_EQ(Read(1).size(), 10u);
 }
@@ -189,8 +190,14 @@ TEST_P(TimelineStoreTest, AMentionStays) {
   EXPECT_EQ(entries[1].post, 5u);
   EXPECT_EQ(entries[1].author, 7u);
   EXPECT_TRUE(entries[1].mentioned);
-  Remove({{.user = 1, .post = 5}});
+  Remove({{.user = 1, .post = 5, .author = 7}});
   EXPECT_EQ(Read(1), std::vector<uint64_t>{6});
+}
+
+TEST_P(TimelineStoreTest, ARemovalOfOneAuthorsPostLeavesThatOfAnother) {
+  Add({{.user = 1, .post = 5, .author = 7}, {.user = 1, .post = 6, .author = 8}});
+  Remove({{.user = 1, .post = 5, .author = 6}, {.user = 1, .post = 5, .author = 8}});
+  EXPECT_EQ(Read(1), (std::vector<uint64_t>{6, 5}));
 }
 
 TEST_P(TimelineStoreTest, LargeIdsKeepTheirOrder) {

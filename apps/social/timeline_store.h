@@ -31,7 +31,7 @@ class TimelineStore {
 
   // The same twice is as once; a post that comes with a mention and without has the mention.
   virtual Coroutine Add(Context& ctx, std::vector<Entry> entries) = 0;
-  // By user and post.
+  // By user, post and author.
   virtual Coroutine Remove(Context& ctx, std::vector<Entry> entries) = 0;
   // All entries of the user.
   virtual Coroutine Forget(Context& ctx, uint64_t user) = 0;

@@ -42,8 +42,9 @@ class RedisTimelines final : public TimelineStore {
   Coroutine Remove(Context& ctx, std::vector<Entry> entries) override {
     RedisBatch batch;
     for (const Entry& entry : entries) {
-      batch.Add(
-          {"ZREMRANGEBYLEX", KeyOf(entry.user), IdBound('[', entry.post), IdBound('(', entry.post + 1)});
+      std::string from = IdBound('[', entry.post), to = from;
+      AppendId(entry.author, &from), AppendId(entry.author + 1, &to);
+      batch.Add({"ZREMRANGEBYLEX", KeyOf(entry.user), from, to});
     }
     return RunAll(redis_, std::move(batch), ctx.deadline());
   }

@@ -99,10 +99,10 @@ absl::Status SqlTimelines::Trim(SqlSession& session, uint64_t user) const {
 
 absl::Status SqlTimelines::RemoveAll(SqlSession& session, const std::vector<Entry>& entries) {
   std::vector<SqlValue> values, users;
-  for (const Entry& entry : entries) values.insert(values.end(), {entry.user, entry.post});
+  for (const Entry& entry : entries) values.insert(values.end(), {entry.user, entry.post, entry.author});
   absl::Status status =
-      session.QueryEach("DELETE FROM entries WHERE user = ?1 AND post = ?2 RETURNING 1", 2, values,
-                        [&](size_t run, const SqlRow&) { users.push_back(entries[run].user); });
+      session.QueryEach("DELETE FROM entries WHERE user = ?1 AND post = ?2 AND author = ?3 RETURNING 1", 3,
+                        values, [&](size_t run, const SqlRow&) { users.push_back(entries[run].user); });
   if (!status.ok()) return status;
   return session.QueryEach("UPDATE sizes SET size = size - 1 WHERE user = ?1", 1, users,
                            [](size_t, const SqlRow&) {});

@@ -64,9 +64,9 @@ struct HomeTimelineService final : HomeTimeline::CoroutineService {
     PutWanted(entries, followed, &seen, reply);
     reply->set_next(NextOf(entries, request));
     if (seen.gone().empty()) co_return absl::OkStatus();
-    std::vector<TimelineStore::Entry> gone;
-    for (const uint64_t post : seen.gone()) gone.push_back({.user = request.user(), .post = post});
-    (co_await timelines->Remove(ctx, std::move(gone))).IgnoreError();  // the next reader meets them again
+    const std::unordered_set<uint64_t> gone(seen.gone().begin(), seen.gone().end());
+    std::erase_if(entries, [&](const TimelineStore::Entry& one) { return !gone.contains(one.post); });
+    (co_await timelines->Remove(ctx, std::move(entries))).IgnoreError();  // the next reader meets them again
     co_return absl::OkStatus();
   }
 

@@ -22,7 +22,8 @@ struct UserTimelineService final : UserTimeline::CoroutineService {
   }
 
   Coroutine Remove(Context& ctx, const TimelineEntry& request, Nothing*) override {
-    return timelines->Remove(ctx, {{.user = request.user(), .post = request.post()}});
+    return timelines->Remove(ctx,
+                             {{.user = request.user(), .post = request.post(), .author = request.user()}});
   }
 
   Coroutine Read(Context& ctx, const TimelinePage& request, Posts* reply) override {
