@@ -10,6 +10,8 @@
 // Uploads are kept just before the post is stored. So if this process dies, a post that is stored has them. If it dies before
 // that, they expire. If it dies between the two, or taking back fails, they stay for good without a post.
 //
+// Only what this call has made is taken back: a row that was there before it is another post's.
+//
 // Deletion goes the other way round and ends with the post itself, so that one that failed half way can be repeated.
 #include <algorithm>
 #include <atomic>
@@ -96,15 +98,21 @@ struct ComposePostService final : ComposePost::CoroutineService {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     reply->set_created_ms(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 
-    status = co_await Store(ctx, *reply);
+    Made made;
+    status = co_await Store(ctx, *reply, &made);
     if (status.ok()) {
       auto told = co_await WhenAllOk(ctx, Ask(write_home, WriteHomeTimeline::kEnqueue, JobOf(*reply, false)),
                                      Ask(search, Search::kEnqueue, IndexJobOf(*reply, false)));
       status = told.status();
     }
-    if (!status.ok()) (co_await TakeBack(ctx, items, *reply)).IgnoreError();
+    if (!status.ok()) (co_await TakeBack(ctx, items, *reply, made)).IgnoreError();
     co_return status;
   }
+
+  // The parts of a post that a call has made, or may have made. ALREADY_EXISTS says that it has not.
+  struct Made {
+    bool reference = false, row = false;
+  };
 
   Coroutine Keep(Context& ctx, MediaItems uploads) {
     if (uploads.media().empty()) co_return absl::OkStatus();
@@ -113,13 +121,16 @@ struct ComposePostService final : ComposePost::CoroutineService {
     co_return absl::IsUnimplemented(kept.status()) ? absl::OkStatus() : kept.status();
   }
 
-  Coroutine TakeBack(Context& ctx, const MediaItems& items, const Post& post) {
+  Coroutine TakeBack(Context& ctx, const MediaItems& items, const Post& post, Made made) {
     Context last(&ctx, Deadline::In(kTakeBackTime));
-    auto [deleted, forgot] = co_await WhenAll(last, Ask(storage, PostStorage::kDelete, RefOf(post)),
-                                              Ask(repost_reply, RepostReply::kForget, IdOf(post.id())));
-    // A post that is still there stays in the timeline, with its parts.
-    if (!deleted.ok()) co_return deleted.status();
-    co_await WhenAll(last, Ask(user_timeline, UserTimeline::kRemove, EntryOf(post)));
+    if (made.row) {
+      auto [deleted, forgot] = co_await WhenAll(last, Ask(storage, PostStorage::kDelete, RefOf(post)),
+                                                Ask(repost_reply, RepostReply::kForget, IdOf(post.id())));
+      // A post that is still there stays in the timeline, with its parts.
+      if (!deleted.ok()) co_return deleted.status();
+      co_await WhenAll(last, Ask(user_timeline, UserTimeline::kRemove, EntryOf(post)));
+    }
+    if (made.reference) co_await WhenAll(last, Ask(repost_reply, RepostReply::kRemove, ReferenceOf(post)));
     co_return co_await ForgetParts(ctx, items, post);
   }
 
@@ -137,14 +148,17 @@ struct ComposePostService final : ComposePost::CoroutineService {
 
   // Also puts it into its author's timeline, which shows it once it is stored.
   // A reference comes first, as it may be refused: whoever follows it before the post is stored finds nothing yet.
-  Coroutine Store(Context& ctx, const Post& post) {
+  Coroutine Store(Context& ctx, const Post& post, Made* made) {
     if (post.reply_to() != 0 || post.has_original()) {
       auto [added] = co_await WhenAll(ctx, Ask(repost_reply, RepostReply::kAdd, ReferenceOf(post)));
+      made->reference = !absl::IsAlreadyExists(added.status());
       if (!added.ok()) co_return added.status();
     }
-    // Both are waited for, so that none comes after it was taken back.
+    // Both are waited for, so that none comes after it was taken back. An entry for another author's post shows nothing.
     auto [stored, listed] = co_await WhenAll(ctx, Ask(storage, PostStorage::kStore, post),
                                              Ask(user_timeline, UserTimeline::kAppend, EntryOf(post)));
+    made->row = !absl::IsAlreadyExists(stored.status());
+    if (!made->row) co_return absl::AbortedError("another post has the id of this one; try again");
     co_return stored.ok() ? listed.status() : stored.status();
   }
 

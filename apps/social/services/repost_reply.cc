@@ -41,6 +41,18 @@ struct RepostReplyService final : RepostReply::CoroutineService {
     });
   }
 
+  Coroutine Remove(Context& ctx, const Reference& request, Nothing*) override {
+    const int repost = request.repost() ? 1 : 0;
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status =
+          s.Execute("DELETE FROM refs WHERE post = ?1 AND author = ?2 AND target = ?3 AND repost = ?4",
+                    {request.post(), request.author(), request.of(), repost});
+      if (!status.ok() || s.changes() == 0) return status;
+      return s.Execute("UPDATE sizes SET size = size - 1 WHERE target = ?1 AND repost = ?2",
+                       {request.of(), repost});
+    });
+  }
+
   Coroutine Count(Context& ctx, const Ids& request, ReferenceCounts* reply) override {
     if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
     reply->mutable_replies()->Resize(request.ids_size(), 0);

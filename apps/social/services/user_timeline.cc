@@ -33,7 +33,9 @@ struct UserTimelineService final : UserTimeline::CoroutineService {
     auto [seen] = co_await WhenAll(ctx, Ask(read_post, ReadPost::kRead, ViewOf(request.viewer(), entries)));
     if (!seen.ok()) co_return seen.status();
     if (std::ranges::find(seen->hidden(), request.user()) != seen->hidden().end()) co_return absl::OkStatus();
-    reply->mutable_posts()->Swap(seen->mutable_posts());
+    for (Post& post : *seen->mutable_posts()) {
+      if (post.author().id() == request.user()) reply->add_posts()->Swap(&post);
+    }
     reply->set_next(NextOf(entries, request));
     co_return absl::OkStatus();
   }

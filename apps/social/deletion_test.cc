@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Deletions while services are away, and what is taken back of a post that does not come about.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "apps/social/account_testing.h"
+#include "apps/social/social_testing.h"
+#include "curtail/base/strings.h"
+#include "curtail/base/testing.h"
+#include "curtail/rpc/server.h"
+
+namespace curtail::social {
+namespace {
+
+using testing::ElementsAre;
+
+// Returns when `so()` holds; fails the test if that takes too long.
+template <class So>
+void Until(So so) {
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (!so()) {
+    ASSERT_FALSE(deadline.Expired());
+    std::this_thread::yield();
+  }
+}
+
+std::vector<uint64_t> TimelineOf(SocialDeployment& app, const std::string& name) {
+  std::vector<uint64_t> ids;
+  const absl::Status status = app.Timeline(Session(), name, &ids);
+  EXPECT_TRUE(status.ok()) << status;
+  return ids;
+}
+
+// A unique-id whose clock was put back: it gives one id again and again.
+struct OneId final : UniqueId::Service {
+  explicit OneId(uint64_t one) : id(one) {}
+  absl::Status Next(Context&, const IdCount& request, Ids* reply) override {
+    for (uint32_t i = 0; i < request.count(); ++i) reply->add_ids(id);
+    return absl::OkStatus();
+  }
+  const uint64_t id;
+};
+
+// A call takes nothing back that another has made: nor of its own author, nor of another one, nor what refers to it.
+TEST(SocialDeletion, AnIdThatComesAgainTakesNoPostAway) {
+  SocialDeployment app("FIB1", /*monolith=*/false);
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  const uint64_t question = app.Compose(bob, "a question").id();
+  const uint64_t post = app.Compose(ann, "a post").id();
+  app.Kill("unique-id");
+  ServerOptions options;
+  options.listen = {app.AddressOf("unique-id")};
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::make_unique<OneId>(post));
+  auto server = Server::Start(std::move(options), std::move(services));
+  ASSERT_TRUE(server.ok()) << server.status();
+  Post made;
+  for (const Session& by : {ann, bob}) {
+    for (const uint64_t reply_to : {uint64_t{0}, question}) {
+      absl::Status status;
+      Until([&] {  // compose-post has found unique-id again
+        status = app.Compose(by, DraftOf("a copy", reply_to, 0), &made);
+        return !absl::IsUnavailable(status);
+      });
+      EXPECT_TRUE(absl::IsAborted(status)) << status;
+    }
+  }
+  ASSERT_TRUE(app.Get(bob, post, &made).ok());
+  EXPECT_EQ(made.text(), "a post");
+  EXPECT_THAT(TimelineOf(app, "ann"), ElementsAre(post));
+  EXPECT_THAT(TimelineOf(app, "bob"), ElementsAre(question));
+  ASSERT_TRUE(app.Get(bob, question, &made).ok());
+  EXPECT_EQ(made.replies(), 0u);
+  EXPECT_TRUE(app.Like(bob, post).ok());
+  server->reset();
+  app.Start("unique-id");
+  Until([&] { return app.Compose(bob, DraftOf("an answer", post, 0), &made).ok(); });
+}
+
+}  // namespace
+}  // namespace curtail::social
