@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "apps/social/finisher.h"
 #include "content.curtail.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
@@ -17,7 +18,8 @@
 
 namespace curtail::social {
 
-// An Accounts asks all services that keep something of users. Immutable; thread-safe.
+// An Accounts asks all services that keep something of users. A deletion that failed half way goes on behind the callers'
+// backs. Thread-safe.
 class Accounts {
  public:
   // REQUIRES: HostedService::calls names user, social-graph, block-user, compose-post, post-storage,
@@ -25,8 +27,7 @@ class Accounts {
   explicit Accounts(Env& env);
 
   // Deletes the user of these credentials with all that it has made. Errors: those of User::Login(), and
-  // of the services. The message of the latter says that parts are left. A call with the same credentials
-  // goes on.
+  // of the services. The message of the latter says that parts are left, which go once all services answer.
   Coroutine Delete(Context& ctx, const Credentials& credentials) const;
 
   // Gives the caller back. UNAUTHENTICATED: it was deleted. For writes to services that do not refuse it
@@ -36,7 +37,10 @@ class Accounts {
  private:
   // The steps after User::Close().
   Coroutine DeleteClosed(Context& ctx, const UserId& user) const;
-  Coroutine DeletePosts(Context& ctx, uint64_t author) const;
+  Coroutine HidePosts(Context& ctx, const UserId& author) const;
+  Coroutine FinishPosts(Context& ctx, uint64_t author) const;
+  // A round of the finisher.
+  absl::Status DeleteLeft(absl::FunctionRef<bool()> stopping) const;
 
   const User::Stub user_;
   const SocialGraph::Stub graph_;
@@ -47,6 +51,7 @@ class Accounts {
   const DirectMessaging::Stub messaging_;
   const Ads::Stub ads_;
   const HomeTimeline::Stub home_;
+  Finisher finisher_;
 };
 
 }  // namespace curtail::social

@@ -83,5 +83,54 @@ TEST(SocialDeletion, AnIdThatComesAgainTakesNoPostAway) {
   Until([&] { return app.Compose(bob, DraftOf("an answer", post, 0), &made).ok(); });
 }
 
+// Each service that is told of a deletion, but for the one that decides.
+TEST(SocialDeletion, APostIsGoneAtOnceAndItsRestWhenAllAreBack) {
+  const std::vector<std::string> services = {
+      "user-timeline", "write-home-timeline", "search",   "url-shorten",
+      "media",         "media-frontend",      "favorite", "repost-reply"};
+  SocialDeployment app("FIB1", /*monolith=*/false);
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  const auto storage = app.Connect("post-storage"), favorite = app.Connect("favorite");
+  Ids posts;
+  for (size_t i = 0; i < services.size(); ++i) {
+    posts.add_ids(app.Compose(ann, "a post http://example.org/").id());
+    ASSERT_TRUE(app.Like(bob, *posts.ids().rbegin()).ok());
+  }
+  for (size_t i = 0; i < services.size(); ++i) {
+    const uint64_t post = posts.ids(static_cast<int>(i));
+    app.Kill(services[i]);
+    const absl::Status status = app.Delete(ann, post);
+    EXPECT_TRUE(status.ok()) << services[i] << ": " << status;
+    Post seen;
+    EXPECT_TRUE(absl::IsNotFound(app.Get(bob, post, &seen))) << services[i];
+    app.Start(services[i]);
+  }
+  Until([&] {  // without a call
+    Context ctx(kMaxTestWait);
+    Posts left;
+    EXPECT_TRUE(PostStorage::Stub(storage.get()).ListDeleted(ctx, PostsOfAuthor(), &left).ok());
+    return left.posts().empty();
+  });
+  Context ctx(kMaxTestWait);
+  Counts likes;
+  EXPECT_TRUE(Favorite::Stub(favorite.get()).Count(ctx, posts, &likes).ok());
+  for (const uint64_t count : likes.counts()) EXPECT_EQ(count, 0u);
+}
+
+TEST(SocialDeletion, AnAccountsPostsAreGoneAtOnceAndItsRestWhenAllAreBack) {
+  SocialDeployment app("FIB1", /*monolith=*/false);
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  const uint64_t post = app.Compose(ann, "a post").id();
+  app.Kill("favorite");
+  const absl::Status status = app.DeleteUser("ann");
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  Post seen;
+  EXPECT_TRUE(absl::IsNotFound(app.Get(bob, post, &seen)));
+  app.Start("favorite");
+  Session session;
+  Until([&] { return app.Register("ann", &session).ok(); });  // without another call to delete it
+  EXPECT_NE(session.user(), ann.user());
+}
+
 }  // namespace
 }  // namespace curtail::social

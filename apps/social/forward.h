@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// forward.h - the answer of another service as one's own.
+// forward.h - the answers of other services as one's own.
 #pragma once
 
 #include <span>
+#include <tuple>
 #include <type_traits>
 
 #include "curtail/rpc/coroutine.h"
@@ -19,6 +20,14 @@ Coroutine Forward(Context& ctx, const Stub& stub, const Method<Request, Reply>& 
   auto replies = co_await broadcast(ctx, std::span(&channel, 1), method, request);
   if (replies[0].ok()) reply->Swap(&*replies[0]);
   co_return replies[0].status();
+}
+
+// The first error of calls that have all ended: of what WhenAll() gives.
+template <class... Outcomes>
+absl::Status FirstErrorOf(const std::tuple<Outcomes...>& outcomes) {
+  absl::Status status;
+  std::apply([&](const auto&... one) { (status.Update(one.status()), ...); }, outcomes);
+  return status;
 }
 
 }  // namespace curtail::social

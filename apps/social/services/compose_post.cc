@@ -12,13 +12,17 @@
 //
 // Only what this call has made is taken back: a row that was there before it is another post's.
 //
-// Deletion goes the other way round and ends with the post itself, so that one that failed half way can be repeated.
+// A deletion is one write of post-storage, which hides the post. The caller waits a second for the rest. If that is not
+// enough, or this process dies, a Finisher goes on.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <random>
 
+#include "apps/social/finisher.h"
+#include "apps/social/forward.h"
 #include "apps/social/gone.h"
+#include "apps/social/run_here.h"
 #include "content.curtail.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
@@ -31,7 +35,7 @@
 
 namespace curtail::social {
 
-constexpr Nanos kTakeBackTime = std::chrono::seconds(2);
+constexpr Nanos kTakeBackTime = std::chrono::seconds(2), kFinishTime = std::chrono::seconds(1);
 
 struct ComposePostService final : ComposePost::CoroutineService {
   explicit ComposePostService(Env& env)
@@ -47,7 +51,10 @@ struct ComposePostService final : ComposePost::CoroutineService {
         repost_reply(env.Stub<RepostReply>("repost-reply")),
         search(env.Stub<Search>("search")),
         user_timeline(env.Stub<UserTimeline>("user-timeline")),
-        write_home(env.Stub<WriteHomeTimeline>("write-home-timeline")) {}
+        write_home(env.Stub<WriteHomeTimeline>("write-home-timeline")),
+        finisher([this](absl::FunctionRef<bool()> stopping) { return FinishLeft(stopping); }) {
+    finisher.WorkWhileServing(env);
+  }
 
   Coroutine Compose(Context& ctx, const Draft& request, Post* reply) override {
     const uint64_t repost = request.repost_of(), target = repost == 0 ? request.reply_to() : repost;
@@ -124,10 +131,15 @@ struct ComposePostService final : ComposePost::CoroutineService {
   Coroutine TakeBack(Context& ctx, const MediaItems& items, const Post& post, Made made) {
     Context last(&ctx, Deadline::In(kTakeBackTime));
     if (made.row) {
-      auto [deleted, forgot] = co_await WhenAll(last, Ask(storage, PostStorage::kDelete, RefOf(post)),
-                                                Ask(repost_reply, RepostReply::kForget, IdOf(post.id())));
+      PostOfAuthor refused = RefOf(post);
+      refused.set_refused(true);
+      auto [deleted] = co_await WhenAll(last, Ask(storage, PostStorage::kDelete, refused));
       // A post that is still there stays in the timeline, with its parts.
-      if (!deleted.ok()) co_return deleted.status();
+      if (deleted.ok()) {
+        (co_await FinishAll(last, *deleted)).IgnoreError();
+      } else if (!absl::IsNotFound(deleted.status())) {
+        co_return deleted.status();
+      }
       co_await WhenAll(last, Ask(user_timeline, UserTimeline::kRemove, EntryOf(post)));
     }
     if (made.reference) co_await WhenAll(last, Ask(repost_reply, RepostReply::kRemove, ReferenceOf(post)));
@@ -163,32 +175,52 @@ struct ComposePostService final : ComposePost::CoroutineService {
   }
 
   Coroutine Delete(Context& ctx, const PostOfAuthor& request, Nothing*) override {
-    const Ids id = IdOf(request.post());
-    auto [found] = co_await WhenAll(ctx, Ask(storage, PostStorage::kRead, id));
-    Post post;
-    if (found.ok()) {
-      if (found->posts().empty()) co_return absl::NotFoundError("there is no such post");
-      post.Swap(found->mutable_posts(0));
-      if (post.author().id() != request.author())
-        co_return absl::PermissionDeniedError("the post is another's");
-    } else if (request.retired() && absl::IsDataLoss(found.status())) {
-      Log(Severity::kWarning, Join("compose-post: ", Message(found.status()),
-                                   "; it is deleted with its author's account, but its URLs and media stay"));
-      post.set_id(request.post());
-      post.mutable_author()->set_id(request.author());
-    } else {
-      co_return found.status();
-    }
-    auto told = co_await WhenAllOk(
+    auto [deleted] = co_await WhenAll(ctx, Ask(storage, PostStorage::kDelete, request));
+    if (!deleted.ok()) co_return deleted.status();
+    Context soon(&ctx);
+    soon.ShortenDeadline(Deadline::In(kFinishTime));
+    (co_await FinishAll(soon, *deleted)).IgnoreError();
+    co_return absl::OkStatus();
+  }
+
+  Coroutine Finish(Context& ctx, const Post& post, Nothing*) override {
+    const Ids id = IdOf(post.id());
+    // All are waited for, so that each comes as far as it can.
+    const auto told = co_await WhenAll(
         ctx, Ask(user_timeline, UserTimeline::kRemove, EntryOf(post)),
         Ask(write_home, WriteHomeTimeline::kEnqueue, JobOf(post, true)),
         Ask(search, Search::kEnqueue, IndexJobOf(post, true)),
         Ask(url_shorten, UrlShorten::kDelete, UrlsOf(post)), Ask(media, Media::kDelete, MediaOf(post)),
         Ask(media_frontend, MediaFrontend::kDelete, MediaOf(post)), Ask(favorite, Favorite::kForget, id),
         Ask(repost_reply, RepostReply::kForget, id));
-    if (!told.ok()) co_return told.status();
-    auto [deleted] = co_await WhenAll(ctx, Ask(storage, PostStorage::kDelete, request));
-    co_return deleted.status();
+    if (absl::Status status = FirstErrorOf(told); !status.ok()) co_return status;
+    auto [settled] = co_await WhenAll(ctx, Ask(storage, PostStorage::kSettle, id));
+    co_return settled.status();
+  }
+
+  Coroutine FinishAll(Context& ctx, const Posts& deleted) {
+    absl::Status status;
+    for (const Post& post : deleted.posts()) status.Update(co_await Finish(ctx, post, nullptr));
+    co_return status;
+  }
+
+  // A round of the finisher.
+  absl::Status FinishLeft(absl::FunctionRef<bool()> stopping) {
+    absl::Status status;
+    PostsOfAuthor page;
+    Posts left;
+    do {
+      left.Clear();
+      Context ctx(kFinishTime);
+      if (absl::Status listed = storage.ListDeleted(ctx, page, &left); !listed.ok()) return listed;
+      for (const Post& post : left.posts()) {
+        if (stopping()) return status;
+        Context one(kFinishTime);
+        status.Update(RunHere(Finish(one, post, nullptr)));
+        page.set_after(post.id());
+      }
+    } while (!left.posts().empty());
+    return status;
   }
 
   std::vector<DeclaredPath> Paths() const override {
@@ -196,13 +228,15 @@ struct ComposePostService final : ComposePost::CoroutineService {
     const std::string urls(UrlShorten::kServiceName), own(UserTimeline::kServiceName);
     const std::string homes(WriteHomeTimeline::kServiceName), refs(RepostReply::kServiceName);
     const std::string searches(Search::kServiceName), images(MediaFrontend::kServiceName);
-    return {
-        {"Compose",
-         {std::string(Text::kServiceName), media_of, std::string(UniqueId::kServiceName),
-          std::string(User::kServiceName), urls, stored, own, homes, std::string(ReadPost::kServiceName),
-          refs, searches, images}},
-        {"Delete",
-         {stored, own, homes, urls, media_of, std::string(Favorite::kServiceName), refs, searches, images}}};
+    const std::string likes(Favorite::kServiceName);
+    const std::vector<std::string> deletion = {stored, own,  homes,    urls,  media_of,
+                                               likes,  refs, searches, images};
+    return {{"Compose",
+             {std::string(Text::kServiceName), media_of, std::string(UniqueId::kServiceName),
+              std::string(User::kServiceName), urls, stored, own, homes, std::string(ReadPost::kServiceName),
+              refs, searches, images, likes}},
+            {"Delete", deletion},
+            {"Finish", deletion}};
   }
 
   // Has `post` refer to `target`. Whoever repeats a repost without a text repeats what that repeats.
@@ -289,6 +323,7 @@ struct ComposePostService final : ComposePost::CoroutineService {
   const Search::Stub search;
   const UserTimeline::Stub user_timeline;
   const WriteHomeTimeline::Stub write_home;
+  Finisher finisher;
 };
 
 HostedService HostedComposePost() {

@@ -2,13 +2,17 @@
 //
 // Post storage: posts in SQLite, behind a memcached if there is one.
 //
-// The cache never shows a deleted post: Delete() puts a mark in the post's place, first in its row, then in the cache. A
-// reader that missed adds what it read from SQLite only where nothing is, so it cannot replace the mark. The row goes
-// last. So Retire() lists whatever the cache may still show, and a deletion that stopped half way is found again.
+//  D1  One transaction moves the row of a deleted post to the list of deleted posts. All that is shown is read here, so it
+//      is hidden now.
+//  D2  A mark takes the post's place in the cache. A reader that missed adds what it read from SQLite only where nothing is,
+//      so it cannot replace the mark. Until then the deletion is not acknowledged.
+//  D3  Whoever has removed what belongs to the post elsewhere calls Settle(). That does D2 again, as D2 may have failed, and
+//      takes the post from the list.
 #include "apps/social/data.h"
 #include "apps/social/gone.h"
 #include "apps/social/page.h"
 #include "content.curtail.h"
+#include "curtail/base/log.h"
 #include "curtail/exec/aside.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
@@ -18,6 +22,20 @@ namespace curtail::social {
 
 // In the place of a deleted post.
 constexpr std::string_view kDeletedMark = "-";
+// Posts of a user that one transaction deletes.
+constexpr int kDeletedAtOnce = 250;
+
+// Leaves the ids and codes, by which other services keep what belongs to a deleted post.
+void Strip(Post* post) {
+  post->clear_text();
+  post->clear_original();
+  for (Url& url : *post->mutable_urls()) url.clear_url();
+}
+
+const char kDeletedSchema[] =
+    "DELETE FROM posts WHERE length(post) = 1;"  // marks, which deletions left here until this version
+    "CREATE TABLE deleted(post INTEGER PRIMARY KEY, author INTEGER NOT NULL, decider INTEGER NOT NULL,"
+    " rest BLOB NOT NULL) STRICT";
 
 struct PostStorageService final : PostStorage::CoroutineService {
   PostStorageService(SqlDatabase& d, std::unique_ptr<Memcached> c) : db(d), cache(std::move(c)) {}
@@ -73,21 +91,97 @@ struct PostStorageService final : PostStorage::CoroutineService {
     co_return absl::OkStatus();
   }
 
-  Coroutine Delete(Context& ctx, const PostOfAuthor& request, Nothing*) override {
-    if (cache != nullptr) {
-      absl::Status marked = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-        return s.Execute("UPDATE posts SET post = ?3 WHERE id = ?1 AND author = ?2",
-                         {request.post(), request.author(), SqlValue::Bytes(kDeletedMark)});
+  Coroutine Delete(Context& ctx, const PostOfAuthor& request, Posts* reply) override {
+    absl::Status decided = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {  // D1
+      reply->Clear();
+      return Decide(s, request, reply);
+    });
+    if (decided.ok()) decided = co_await Mark(ctx, IdsOf(*reply));  // D2
+    co_return decided;
+  }
+
+  static absl::Status Decide(SqlSession& s, const PostOfAuthor& request, Posts* reply) {
+    uint64_t author = 0;
+    absl::Status status =
+        s.Query("SELECT author FROM posts WHERE id = ?1 UNION SELECT author FROM deleted WHERE post = ?1",
+                {request.post()}, [&](const SqlRow& row) { author = row.Unsigned(0); });
+    if (!status.ok()) return status;
+    if (author == 0) return absl::NotFoundError("there is no such post");
+    if (author != request.author()) return absl::PermissionDeniedError("the post is another's");
+    const Mover mover{s, author, request.refused()};
+    status =
+        mover.Move("DELETE FROM posts WHERE id = ?1 RETURNING id, author, post", {request.post()}, reply);
+    return status.ok() && reply->posts().empty() ? AddDeleted(s, request.post(), reply) : status;
+  }
+
+  // A post that is not settled, if it is one.
+  static absl::Status AddDeleted(SqlSession& s, uint64_t post, Posts* reply) {
+    return s.Query("SELECT rest FROM deleted WHERE post = ?1", {post},
+                   [&](const SqlRow& row) { Parse(row.Text(0), reply->add_posts()); });
+  }
+
+  // Moves rows to the list of deleted posts, as `by` has decided.
+  struct Mover {
+    // Moves what `sql` deletes. Of a damaged post only the ids are known.
+    absl::Status Move(std::string_view sql, std::initializer_list<SqlValue> values, Posts* moved) const {
+      const int before = moved->posts_size();
+      absl::Status status = s.Query(sql, values, [&](const SqlRow& row) {
+        Post* const post = moved->add_posts();
+        if (!Parse(row.Text(2), post) || post->id() != row.Unsigned(0)) {
+          Log(Severity::kWarning,
+              Join("post-storage: post ", row.Unsigned(0), " is damaged; its URLs and media stay"));
+          post->Clear();
+          post->set_id(row.Unsigned(0));
+        }
+        post->mutable_author()->set_id(row.Unsigned(1));
+        Strip(post);
+        if (refused) post->clear_media();
       });
-      if (!marked.ok()) co_return marked;
-      bool stored = false;
-      marked = co_await Aside([&] {
-        return cache->Set(KeyOf(request.post()), kDeletedMark, /*if_absent=*/false, ctx.deadline(), &stored);
-      });
-      if (!marked.ok()) co_return marked;
+      for (int i = before; status.ok() && i < moved->posts_size(); ++i) {
+        const Post& post = moved->posts(i);
+        const std::string rest = post.SerializeAsString();
+        status = s.Execute("INSERT INTO deleted(post, author, decider, rest) VALUES (?1, ?2, ?3, ?4)",
+                           {post.id(), post.author().id(), by, SqlValue::Bytes(rest)});
+      }
+      return status;
     }
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      return s.Execute("DELETE FROM posts WHERE id = ?1 AND author = ?2", {request.post(), request.author()});
+    SqlSession& s;
+    const uint64_t by;
+    const bool refused = false;
+  };
+
+  static bool Parse(std::string_view bytes, Post* post) {
+    return post->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  }
+
+  // In the cache.
+  Coroutine Mark(Context& ctx, const Ids& posts) {
+    if (cache == nullptr || posts.ids().empty()) co_return absl::OkStatus();
+    co_return co_await Aside([&] {
+      absl::Status status;
+      bool stored = false;
+      for (const std::string& key : KeysOf(posts))
+        status.Update(cache->Set(key, kDeletedMark, /*if_absent=*/false, ctx.deadline(), &stored));
+      return status;
+    });
+  }
+
+  Coroutine ListDeleted(Context& ctx, const PostsOfAuthor& request, Posts* reply) override {
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query(
+          "SELECT rest FROM deleted WHERE post > ?1 AND (?2 = 0 OR author = ?2 OR decider = ?2)"
+          " ORDER BY post LIMIT ?3",
+          {request.after(), request.author(), uint64_t{EdgeLimitOf(request.limit())}},
+          [&](const SqlRow& row) { Parse(row.Text(0), reply->add_posts()); });
+    });
+  }
+
+  Coroutine Settle(Context& ctx, const Ids& request, Nothing*) override {
+    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    if (absl::Status marked = co_await Mark(ctx, request); !marked.ok()) co_return marked;
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {  // D3
+      return s.QueryEach("DELETE FROM deleted WHERE post = ?1", 1, Each(request.ids()),
+                         [](size_t, const SqlRow&) {});
     });
   }
 
@@ -98,14 +192,28 @@ struct PostStorageService final : PostStorage::CoroutineService {
     });
   }
 
-  Coroutine Retire(Context& ctx, const PostsOfAuthor& request, Ids* reply) override {
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status = NoteGone(s, request.author());
-      if (!status.ok()) return status;
-      return s.Query("SELECT id FROM posts WHERE author = ?1 AND id > ?2 ORDER BY id LIMIT ?3",
-                     {request.author(), request.after(), uint64_t{EdgeLimitOf(request.limit())}},
-                     [&](const SqlRow& row) { reply->add_ids(row.Unsigned(0)); });
+  Coroutine Retire(Context& ctx, const UserId& request, CountReply* reply) override {
+    Posts moved;
+    absl::Status status = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {  // D1
+      moved.Clear();
+      const Mover mover{s, request.user()};
+      absl::Status noted = NoteGone(s, request.user());
+      if (noted.ok())
+        noted = mover.Move(
+            "DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE author = ?1 LIMIT ?2)"
+            " RETURNING id, author, post",
+            {request.user(), kDeletedAtOnce}, &moved);
+      return noted;
     });
+    reply->set_count(static_cast<uint64_t>(moved.posts_size()));
+    if (status.ok()) status = co_await Mark(ctx, IdsOf(moved));  // D2
+    co_return status;
+  }
+
+  static Ids IdsOf(const Posts& posts) {
+    Ids ids;
+    for (const Post& post : posts.posts()) ids.add_ids(post.id());
+    return ids;
   }
 
   static std::string KeyOf(uint64_t post) { return Join("post", post); }
@@ -142,11 +250,12 @@ HostedService HostedPostStorage() {
               if (!address.ok()) return address.status();
               cache = std::make_unique<Memcached>(*std::move(address));
             }
-            auto db = OpenData(env, *data, "post-storage",
-                               {"CREATE TABLE posts(id INTEGER PRIMARY KEY, author INTEGER NOT NULL,"
-                                " post BLOB NOT NULL) STRICT",
-                                "CREATE INDEX posts_of ON posts(author)", kGoneSchema,
-                                "DROP INDEX posts_of; CREATE INDEX posts_of ON posts(author, id)"});
+            auto db =
+                OpenData(env, *data, "post-storage",
+                         {"CREATE TABLE posts(id INTEGER PRIMARY KEY, author INTEGER NOT NULL,"
+                          " post BLOB NOT NULL) STRICT",
+                          "CREATE INDEX posts_of ON posts(author)", kGoneSchema,
+                          "DROP INDEX posts_of; CREATE INDEX posts_of ON posts(author, id)", kDeletedSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<PostStorageService>(**db, std::move(cache));
           }};

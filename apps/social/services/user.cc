@@ -91,6 +91,14 @@ struct UserService final : User::CoroutineService {
     });
   }
 
+  Coroutine ListClosed(Context& ctx, const EdgePage& request, Ids* reply) override {
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT id FROM users WHERE closed = 1 AND id > ?1 ORDER BY id LIMIT ?2",
+                     {request.after(), uint64_t{EdgeLimitOf(request.limit())}},
+                     [&](const SqlRow& row) { reply->add_ids(row.Unsigned(0)); });
+    });
+  }
+
   // The user of these credentials. UNAUTHENTICATED: there is none.
   Co<absl::StatusOr<uint64_t>> Authenticate(Context& ctx, const Credentials& request, bool closed_too) {
     if (absl::Status status = CheckCredentials(request); !status.ok()) co_return status;
@@ -154,6 +162,7 @@ struct UserService final : User::CoroutineService {
             {"Login", {}},
             {"Close", {}},
             {"Remove", {}},
+            {"ListClosed", {}},
             {"ById", {}},
             {"ByName", {}},
             {"Search", {}}};
@@ -204,7 +213,8 @@ HostedService HostedUser() {
             auto db = OpenData(env, options->data, "user",
                                {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
                                 " hash BLOB NOT NULL) STRICT",
-                                "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0"});
+                                "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0",
+                                "CREATE INDEX closed_users ON users(id) WHERE closed = 1"});
             if (!db.ok()) return db.status();
             auto secret = TokenSecret(options->data);
             if (!secret.ok()) return secret.status();
