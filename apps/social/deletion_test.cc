@@ -132,5 +132,22 @@ TEST(SocialDeletion, AnAccountsPostsAreGoneAtOnceAndItsRestWhenAllAreBack) {
   EXPECT_NE(session.user(), ann.user());
 }
 
+// Reposts without a text go with what they repeat, and so do likes of them.
+TEST(SocialDeletion, NothingCountsWhatIsGone) {
+  SocialDeployment app("FIB1", /*monolith=*/true);
+  const Session ann = app.Register("ann"), bob = app.Register("bob"), eve = app.Register("eve");
+  const uint64_t post = app.Compose(ann, "a post").id();
+  Post repost, quote;
+  ASSERT_TRUE(app.Compose(bob, DraftOf("", 0, post), &repost).ok());
+  ASSERT_TRUE(app.Compose(bob, DraftOf("look", 0, post), &quote).ok());
+  for (const uint64_t id : {repost.id(), quote.id()}) ASSERT_TRUE(app.Like(eve, id).ok());
+  ASSERT_TRUE(app.Delete(ann, post).ok());
+  const Statistics statistics = MustCall(app, Social::kGetStatistics, StatisticsOf("bob"));
+  EXPECT_EQ(statistics.posts(), 1u);
+  EXPECT_EQ(statistics.likes_received(), 1u);
+  EXPECT_THAT(TimelineOf(app, "bob"), ElementsAre(quote.id()));
+  EXPECT_TRUE(absl::IsNotFound(app.Delete(bob, repost.id())));
+}
+
 }  // namespace
 }  // namespace curtail::social

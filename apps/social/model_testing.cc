@@ -102,8 +102,10 @@ Possible ReferenceModel::In(const Fact& fact, ActSpan span) const {
 
 Possible ReferenceModel::Exists(uint64_t id, ActSpan span) const {
   const Possible exists = In({Fact::kExists, id}, span);
-  if (const auto post = posts_.find(id); post != posts_.end())
-    return exists && !Gone(post->second.author, span);
+  if (const auto found = posts_.find(id); found != posts_.end()) {
+    const PostEntry& post = found->second;
+    return exists && !Gone(post.author, span) && (post.bare ? Exists(post.original, span) : Possible(true));
+  }
   if (const auto ad = ads_.find(id); ad != ads_.end()) return exists && !Gone(ad->second.owner, span);
   const auto& [from, to] = messages_.at(id);
   return exists && BothThere(from, to, span);
@@ -115,7 +117,7 @@ Possible ReferenceModel::Visible(size_t viewer, uint64_t id, ActSpan span) const
   if (post.original == 0) return seen;
   const Possible original = Exists(post.original, span);
   const Possible hidden = Blocked(viewer, posts_.at(post.original).author, span);
-  return seen && ((original && !hidden) || (!original && !post.bare));
+  return seen && ((original && !hidden) || !original);
 }
 
 Possible ReferenceModel::AtHome(size_t viewer, const PostEntry& post, ActSpan span) const {

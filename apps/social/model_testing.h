@@ -25,6 +25,7 @@
 //     has one meaning in a span.
 //  10 A post that was refused as its author was gone may have been counted as a reply or repost until then.
 //     Posts that mention a deleted user may stay in its own home timeline, which only its token reads.
+//  11 A repost without a text is there while its original is: nothing counts it, or likes of it, afterwards.
 #pragma once
 
 #include <atomic>

@@ -22,6 +22,7 @@
 #include "apps/social/finisher.h"
 #include "apps/social/forward.h"
 #include "apps/social/gone.h"
+#include "apps/social/posts.h"
 #include "apps/social/run_here.h"
 #include "content.curtail.h"
 #include "curtail/base/log.h"
@@ -36,6 +37,8 @@
 namespace curtail::social {
 
 constexpr Nanos kTakeBackTime = std::chrono::seconds(2), kFinishTime = std::chrono::seconds(1);
+// Deleted posts that a caller waits for. There are several if a post is repeated.
+constexpr int kMostWaitedFor = 16;
 
 struct ComposePostService final : ComposePost::CoroutineService {
   explicit ComposePostService(Env& env)
@@ -200,7 +203,8 @@ struct ComposePostService final : ComposePost::CoroutineService {
 
   Coroutine FinishAll(Context& ctx, const Posts& deleted) {
     absl::Status status;
-    for (const Post& post : deleted.posts()) status.Update(co_await Finish(ctx, post, nullptr));
+    for (int i = 0; i < std::min(deleted.posts_size(), kMostWaitedFor); ++i)
+      status.Update(co_await Finish(ctx, deleted.posts(i), nullptr));
     co_return status;
   }
 
@@ -242,8 +246,7 @@ struct ComposePostService final : ComposePost::CoroutineService {
   // Has `post` refer to `target`. Whoever repeats a repost without a text repeats what that repeats.
   static void Refer(const Post& target, bool repost, Post* post) {
     if (!repost) return post->set_reply_to(target.id());
-    const bool bare = target.text().empty() && target.media().empty() && target.has_original();
-    const Post& original = bare ? target.original() : target;
+    const Post& original = IsBareRepost(target) ? target.original() : target;
     post->mutable_original()->set_id(original.id());
     *post->mutable_original()->mutable_author() = original.author();
   }
@@ -252,7 +255,7 @@ struct ComposePostService final : ComposePost::CoroutineService {
     reference.set_post(post.id());
     reference.set_author(post.author().id());
     reference.set_repost(post.has_original());
-    reference.set_bare(post.has_original() && post.text().empty() && post.media().empty());
+    reference.set_bare(IsBareRepost(post));
     reference.set_of(post.has_original() ? post.original().id() : post.reply_to());
     return reference;
   }

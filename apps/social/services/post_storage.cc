@@ -2,15 +2,18 @@
 //
 // Post storage: posts in SQLite, behind a memcached if there is one.
 //
-//  D1  One transaction moves the row of a deleted post to the list of deleted posts. All that is shown is read here, so it
-//      is hidden now.
+//  D1  One transaction moves the row of a deleted post to the list of deleted posts, and so those that repeat it without a
+//      text, some at once. All that is shown is read here, so it is hidden now.
 //  D2  A mark takes the post's place in the cache. A reader that missed adds what it read from SQLite only where nothing is,
 //      so it cannot replace the mark. Until then the deletion is not acknowledged.
 //  D3  Whoever has removed what belongs to the post elsewhere calls Settle(). That does D2 again, as D2 may have failed, and
 //      takes the post from the list.
+//
+// A repost without a text is not stored after D1 of its original; those that D1 has left for Settle() are not counted.
 #include "apps/social/data.h"
 #include "apps/social/gone.h"
 #include "apps/social/page.h"
+#include "apps/social/posts.h"
 #include "content.curtail.h"
 #include "curtail/base/log.h"
 #include "curtail/exec/aside.h"
@@ -22,7 +25,7 @@ namespace curtail::social {
 
 // In the place of a deleted post.
 constexpr std::string_view kDeletedMark = "-";
-// Posts of a user that one transaction deletes.
+// Posts that one transaction deletes, beside the one that it is about.
 constexpr int kDeletedAtOnce = 250;
 
 // Leaves the ids and codes, by which other services keep what belongs to a deleted post.
@@ -36,18 +39,27 @@ const char kDeletedSchema[] =
     "DELETE FROM posts WHERE length(post) = 1;"  // marks, which deletions left here until this version
     "CREATE TABLE deleted(post INTEGER PRIMARY KEY, author INTEGER NOT NULL, decider INTEGER NOT NULL,"
     " rest BLOB NOT NULL) STRICT";
+const char kRepeatsSchema[] =
+    "ALTER TABLE posts ADD COLUMN repeats INTEGER NOT NULL DEFAULT 0;"
+    "DROP INDEX posts_of;"
+    "CREATE INDEX posts_of ON posts(author, repeats);"
+    "CREATE INDEX repeated ON posts(repeats) WHERE repeats <> 0";
 
 struct PostStorageService final : PostStorage::CoroutineService {
   PostStorageService(SqlDatabase& d, std::unique_ptr<Memcached> c) : db(d), cache(std::move(c)) {}
 
   Coroutine Store(Context& ctx, const Post& request, Nothing*) override {
     const std::string bytes = request.SerializeAsString();
+    const uint64_t repeats = IsBareRepost(request) ? request.original().id() : 0;
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       absl::Status status = s.Execute(
-          "INSERT INTO posts(id, author, post) SELECT ?1, ?2, ?3"
-          " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user = ?2)",
-          {request.id(), request.author().id(), SqlValue::Bytes(bytes)});
-      return status.ok() && s.changes() == 0 ? GoneError() : status;
+          "INSERT INTO posts(id, author, post, repeats) SELECT ?1, ?2, ?3, ?4"
+          " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user = ?2)"
+          " AND (?4 = 0 OR EXISTS (SELECT 1 FROM posts WHERE id = ?4))",
+          {request.id(), request.author().id(), SqlValue::Bytes(bytes), repeats});
+      if (!status.ok() || s.changes() > 0) return status;
+      status = CheckThere(s, request.author().id());
+      return status.ok() ? absl::NotFoundError("there is no such post to refer to") : status;
     });
   }
 
@@ -111,7 +123,8 @@ struct PostStorageService final : PostStorage::CoroutineService {
     const Mover mover{s, author, request.refused()};
     status =
         mover.Move("DELETE FROM posts WHERE id = ?1 RETURNING id, author, post", {request.post()}, reply);
-    return status.ok() && reply->posts().empty() ? AddDeleted(s, request.post(), reply) : status;
+    if (status.ok() && reply->posts().empty()) status = AddDeleted(s, request.post(), reply);
+    return status.ok() ? mover.MoveReposts(request.post(), reply) : status;
   }
 
   // A post that is not settled, if it is one.
@@ -145,6 +158,13 @@ struct PostStorageService final : PostStorage::CoroutineService {
       }
       return status;
     }
+    absl::Status MoveReposts(uint64_t original, Posts* moved) const {
+      return Move(
+          "DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE repeats = ?1 LIMIT ?2)"
+          " RETURNING id, author, post",
+          {original, kDeletedAtOnce}, moved);
+    }
+
     SqlSession& s;
     const uint64_t by;
     const bool refused = false;
@@ -180,15 +200,26 @@ struct PostStorageService final : PostStorage::CoroutineService {
     if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
     if (absl::Status marked = co_await Mark(ctx, request); !marked.ok()) co_return marked;
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {  // D3
-      return s.QueryEach("DELETE FROM deleted WHERE post = ?1", 1, Each(request.ids()),
-                         [](size_t, const SqlRow&) {});
+      absl::Status status;
+      for (const uint64_t post : request.ids()) {
+        uint64_t by = 0;
+        status.Update(s.Query("SELECT decider FROM deleted WHERE post = ?1", {post},
+                              [&](const SqlRow& row) { by = row.Unsigned(0); }));
+        Posts more;  // of which D1 has left some
+        status.Update(Mover{s, by}.MoveReposts(post, &more));
+        if (!status.ok()) return status;
+        if (more.posts().empty()) status = s.Execute("DELETE FROM deleted WHERE post = ?1", {post});
+      }
+      return status;
     });
   }
 
   Coroutine CountOf(Context& ctx, const UserId& request, CountReply* reply) override {
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.Query("SELECT count(*) FROM posts WHERE author = ?1", {request.user()},
-                     [&](const SqlRow& row) { reply->set_count(row.Unsigned(0)); });
+      return s.Query(
+          "SELECT count(*) FROM posts AS own WHERE author = ?1"
+          " AND (repeats = 0 OR EXISTS (SELECT 1 FROM posts WHERE id = own.repeats))",
+          {request.user()}, [&](const SqlRow& row) { reply->set_count(row.Unsigned(0)); });
     });
   }
 
@@ -203,6 +234,8 @@ struct PostStorageService final : PostStorage::CoroutineService {
             "DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE author = ?1 LIMIT ?2)"
             " RETURNING id, author, post",
             {request.user(), kDeletedAtOnce}, &moved);
+      for (int i = 0, own = moved.posts_size(); noted.ok() && i < own; ++i)
+        noted = mover.MoveReposts(moved.posts(i).id(), &moved);
       return noted;
     });
     reply->set_count(static_cast<uint64_t>(moved.posts_size()));
@@ -250,12 +283,12 @@ HostedService HostedPostStorage() {
               if (!address.ok()) return address.status();
               cache = std::make_unique<Memcached>(*std::move(address));
             }
-            auto db =
-                OpenData(env, *data, "post-storage",
-                         {"CREATE TABLE posts(id INTEGER PRIMARY KEY, author INTEGER NOT NULL,"
-                          " post BLOB NOT NULL) STRICT",
-                          "CREATE INDEX posts_of ON posts(author)", kGoneSchema,
-                          "DROP INDEX posts_of; CREATE INDEX posts_of ON posts(author, id)", kDeletedSchema});
+            auto db = OpenData(env, *data, "post-storage",
+                               {"CREATE TABLE posts(id INTEGER PRIMARY KEY, author INTEGER NOT NULL,"
+                                " post BLOB NOT NULL) STRICT",
+                                "CREATE INDEX posts_of ON posts(author)", kGoneSchema,
+                                "DROP INDEX posts_of; CREATE INDEX posts_of ON posts(author, id)",
+                                kDeletedSchema, kRepeatsSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<PostStorageService>(**db, std::move(cache));
           }};

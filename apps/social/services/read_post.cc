@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "apps/social/page.h"
+#include "apps/social/posts.h"
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
@@ -100,8 +101,9 @@ struct ReadPostService final : ReadPost::CoroutineService {
     if (!post->has_original()) return true;
     const auto found = originals.find(post->original().id());
     if (found == originals.end()) {
+      if (IsBareRepost(*post)) return false;
       post->clear_original();
-      return !post->text().empty() || !post->media().empty();
+      return true;
     }
     *post->mutable_original() = *found->second;
     post->mutable_original()->clear_original();
