@@ -18,7 +18,7 @@ absl::StatusOr<std::unique_ptr<GraphStore>> OpenGraph(Env& env, const DataOption
     if (!address.ok()) return address.status();
     return MakeRedisGraph(*std::move(address));
   }
-  auto db = OpenData(env, data, kGraphService, {kGraphSchema, kGoneSchema});
+  auto db = OpenData(env, data, kGraphService, {kGraphSchema, kGoneSchema, apps::kOnceSchema});
   if (!db.ok()) return db.status();
   return MakeSqlGraph(*db);
 }

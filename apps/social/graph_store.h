@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
@@ -26,11 +27,13 @@ class GraphStore {
   virtual ~GraphStore() = default;
 
   // edge.from() follows edge.to(), or no longer does. Errors of Follow if the one or the other was forgotten:
-  // GoneError() and OtherGoneError() (gone.h).
-  virtual Coroutine Follow(Context& ctx, const Edge& edge, bool* changed) = 0;
-  virtual Coroutine Unfollow(Context& ctx, const Edge& edge, bool* changed) = 0;
+  // GoneError() and OtherGoneError() (gone.h). All writes of `once` have its errors.
+  virtual Coroutine Follow(Context& ctx, const Edge& edge, apps::Once& once, bool* changed) = 0;
+  virtual Coroutine Unfollow(Context& ctx, const Edge& edge, apps::Once& once, bool* changed) = 0;
+  // As if that Follow() had not been.
+  virtual Coroutine TakeBack(Context& ctx, const Edge& edge, const apps::Once& once) = 0;
   // Neither of the two follows the other.
-  virtual Coroutine Part(Context& ctx, const Edge& edge) = 0;
+  virtual Coroutine Part(Context& ctx, const Edge& edge, apps::Once& once) = 0;
   // The user was deleted: it follows no user and none follows it, from now on.
   virtual Coroutine Forget(Context& ctx, uint64_t user) = 0;
   // Appends a page.
@@ -41,7 +44,7 @@ class GraphStore {
   virtual Coroutine Count(Context& ctx, uint64_t user, GraphCounts* counts) = 0;
 };
 
-// In an SQLite file that has kGraphSchema and kGoneSchema, and outlives the store.
+// In an SQLite file that has kGraphSchema, kGoneSchema and kOnceSchema, and outlives the store.
 extern const char kGraphSchema[];
 std::unique_ptr<GraphStore> MakeSqlGraph(SqlDatabase* db);
 

@@ -5,6 +5,8 @@
 //
 // `gone` is the set of users who were forgotten. Forget() adds to it before it looks for follows. A Follow is one script,
 // which asks `gone` first. So no order of the two leaves a follow.
+//
+// The scripts keep the names of requests, too (apps/kit/once.h).
 #include <cstdlib>
 #include <unordered_set>
 #include <utility>
@@ -20,7 +22,7 @@
 namespace curtail::social {
 namespace {
 
-constexpr char kPrefix[] = "social-graph:", kGone[] = "social-graph:gone";
+constexpr char kPrefix[] = "social-graph:", kGone[] = "social-graph:gone", kNames[] = "social-graph:once:";
 // A look at all follows: keys, and ids, in a reply.
 constexpr char kKeysOfLook[] = "1000", kIdsOfLook[] = "10000";
 constexpr Nanos kLookTime = std::chrono::seconds(10);
@@ -34,6 +36,13 @@ if redis.call('SISMEMBER', KEYS[3], ARGV[1]) == 1 then return -1 end
 if redis.call('SISMEMBER', KEYS[3], ARGV[2]) == 1 then return -2 end
 redis.call('ZADD', KEYS[2], 0, ARGV[1])
 return redis.call('ZADD', KEYS[1], 0, ARGV[2]))";
+constexpr char kUnfollow[] = R"(
+redis.call('ZREM', KEYS[2], ARGV[1])
+return redis.call('ZREM', KEYS[1], ARGV[2]))";
+constexpr char kPart[] = R"(
+redis.call('ZREM', KEYS[1], ARGV[2]) redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[3], ARGV[1]) redis.call('ZREM', KEYS[4], ARGV[2])
+return 0)";
 
 std::string OutOf(uint64_t user) { return Join(kPrefix, "out:", user); }
 std::string InOf(uint64_t user) { return Join(kPrefix, "in:", user); }
@@ -58,34 +67,39 @@ class RedisGraph final : public GraphStore {
  public:
   explicit RedisGraph(StoreAddress address) : redis_(std::move(address)) {}
 
-  Coroutine Follow(Context& ctx, const Edge& edge, bool* changed) override {
-    RedisBatch batch;
-    batch.Add({"EVAL", kFollow, "3", OutOf(edge.from()), InOf(edge.to()), kGone, MemberOf(edge.from()),
-               MemberOf(edge.to())});
-    const absl::StatusOr<RedisReply> done = co_await RunOne(redis_, std::move(batch), ctx.deadline());
-    if (!done.ok()) co_return done.status();
-    if (done->integer == kFromGone) co_return GoneError();
-    if (done->integer == kToGone) co_return OtherGoneError();
-    *changed = done->integer > 0;
+  Coroutine Follow(Context& ctx, const Edge& edge, apps::Once& once, bool* changed) override {
+    int64_t made = 0;
+    std::vector<std::string> keys = {OutOf(edge.from()), InOf(edge.to()), kGone};
+    absl::Status done = co_await Run(ctx, once, kFollow, std::move(keys), edge, &made);
+    if (!done.ok()) co_return done;
+    if (made == kFromGone) co_return GoneError();
+    if (made == kToGone) co_return OtherGoneError();
+    *changed = made > 0;
     co_return absl::OkStatus();
   }
 
-  Coroutine Unfollow(Context& ctx, const Edge& edge, bool* changed) override {
-    RedisBatch batch;
-    batch.Add({"MULTI"});
-    Remove(edge.from(), edge.to(), &batch);
-    batch.Add({"EXEC"});
-    return Change(std::move(batch), ctx.deadline(), changed);
+  Coroutine Unfollow(Context& ctx, const Edge& edge, apps::Once& once, bool* changed) override {
+    int64_t made = 0;
+    std::vector<std::string> keys = {OutOf(edge.from()), InOf(edge.to())};
+    absl::Status done = co_await Run(ctx, once, kUnfollow, std::move(keys), edge, &made);
+    *changed = done.ok() && made > 0;
+    co_return done;
   }
 
-  Coroutine Part(Context& ctx, const Edge& edge) override {
+  Coroutine TakeBack(Context& ctx, const Edge& edge, const apps::Once& once) override {
     RedisBatch batch;
     batch.Add({"MULTI"});
     Remove(edge.from(), edge.to(), &batch);
-    Remove(edge.to(), edge.from(), &batch);
+    if (once.named()) batch.Add({"DEL", once.RedisKey(kNames)});
     batch.Add({"EXEC"});
-    bool changed = false;
-    co_return co_await Change(std::move(batch), ctx.deadline(), &changed);
+    co_return co_await Change(std::move(batch), ctx.deadline());
+  }
+
+  Coroutine Part(Context& ctx, const Edge& edge, apps::Once& once) override {
+    int64_t made = 0;
+    std::vector<std::string> keys = {OutOf(edge.from()), InOf(edge.to()), OutOf(edge.to()),
+                                     InOf(edge.from())};
+    co_return co_await Run(ctx, once, kPart, std::move(keys), edge, &made);
   }
 
   Coroutine Forget(Context& ctx, uint64_t user) override {
@@ -152,21 +166,33 @@ class RedisGraph final : public GraphStore {
       batch.Add({"MULTI"});
       for (const uint64_t other : others.ids()) Remove(out ? user : other, out ? other : user, &batch);
       batch.Add({"EXEC"});
-      bool changed = false;
-      status = co_await Change(std::move(batch), ctx.deadline(), &changed);
+      status = co_await Change(std::move(batch), ctx.deadline());
       if (!status.ok()) co_return status;
     }
   }
 
-  // Of a transaction whose first command says by a number whether it changes something.
-  Coroutine Change(RedisBatch batch, Deadline deadline, bool* changed) {
+  // A script about both ends of an edge.
+  Coroutine Run(Context& ctx, apps::Once& once, const char* script, std::vector<std::string> keys,
+                const Edge& edge, int64_t* made) {
+    const std::vector<std::string> words =
+        once.RedisWords(apps::Once::RedisScript(script), kNames, std::move(keys),
+                        {MemberOf(edge.from()), MemberOf(edge.to())});
+    RedisBatch batch;
+    batch.Add(std::vector<std::string_view>(words.begin(), words.end()));
+    const absl::StatusOr<RedisReply> done = co_await RunOne(redis_, std::move(batch), ctx.deadline());
+    if (!done.ok()) co_return done.status();
+    if (done->elements.size() != 2) co_return Damaged();
+    *made = done->elements[0].integer;
+    co_return once.RedisAnswered(*made, done->elements[1].integer != 0);
+  }
+
+  // A transaction.
+  Coroutine Change(RedisBatch batch, Deadline deadline) {
     std::vector<RedisReply> replies;
     absl::Status status = co_await RunAll(redis_, std::move(batch), deadline, &replies);
     if (!status.ok()) co_return status;
     for (const RedisReply& one : replies.back().elements) status.Update(one.status());
-    if (replies.back().elements.empty()) co_return Damaged();
-    *changed = replies.back().elements.front().integer > 0;
-    co_return status;
+    co_return replies.back().elements.empty() ? Damaged() : status;
   }
 
   Coroutine List(Context& ctx, std::string key, const EdgePage& page, Ids* ids) {

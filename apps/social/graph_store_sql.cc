@@ -16,26 +16,34 @@ class SqlGraph final : public GraphStore {
  public:
   explicit SqlGraph(SqlDatabase* db) : db_(*db) {}
 
-  Coroutine Follow(Context& ctx, const Edge& edge, bool* changed) override {
-    co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) {
+  Coroutine Follow(Context& ctx, const Edge& edge, apps::Once& once, bool* changed) override {
+    return Change(ctx, once, changed, [&edge](SqlSession& s, Changed* reply) {
       absl::Status status =
-          Change(s,
-                 "INSERT INTO follows SELECT ?1, ?2"
-                 " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user IN (?1, ?2)) ON CONFLICT DO NOTHING",
-                 edge, changed);
-      return status.ok() && !*changed ? CheckBothThere(s, edge.from(), edge.to()) : status;
+          Execute(s,
+                  "INSERT INTO follows SELECT ?1, ?2"
+                  " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user IN (?1, ?2)) ON CONFLICT DO NOTHING",
+                  edge, reply);
+      return status.ok() && !reply->changed() ? CheckBothThere(s, edge.from(), edge.to()) : status;
     });
   }
-  Coroutine Unfollow(Context& ctx, const Edge& edge, bool* changed) override {
-    co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) {
-      return Change(s, "DELETE FROM follows WHERE user = ?1 AND other = ?2", edge, changed);
+  Coroutine Unfollow(Context& ctx, const Edge& edge, apps::Once& once, bool* changed) override {
+    return Change(ctx, once, changed, [&edge](SqlSession& s, Changed* reply) {
+      return Execute(s, "DELETE FROM follows WHERE user = ?1 AND other = ?2", edge, reply);
     });
   }
 
-  Coroutine Part(Context& ctx, const Edge& edge) override {
+  Coroutine TakeBack(Context& ctx, const Edge& edge, const apps::Once& once) override {
     co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) {
-      return s.Execute("DELETE FROM follows WHERE (user = ?1 AND other = ?2) OR (user = ?2 AND other = ?1)",
-                       {edge.from(), edge.to()});
+      Changed reply;
+      absl::Status status = Execute(s, "DELETE FROM follows WHERE user = ?1 AND other = ?2", edge, &reply);
+      return status.ok() ? once.Forget(s) : status;
+    });
+  }
+
+  Coroutine Part(Context& ctx, const Edge& edge, apps::Once& once) override {
+    return Change(ctx, once, nullptr, [&edge](SqlSession& s, Changed* reply) {
+      return Execute(s, "DELETE FROM follows WHERE (user = ?1 AND other = ?2) OR (user = ?2 AND other = ?1)",
+                     edge, reply);
     });
   }
 
@@ -80,9 +88,18 @@ class SqlGraph final : public GraphStore {
   }
 
  private:
-  static absl::Status Change(SqlSession& s, std::string_view sql, const Edge& edge, bool* changed) {
+  template <class Work>
+  Coroutine Change(Context& ctx, apps::Once& once, bool* changed, Work work) {
+    Changed reply;
+    absl::Status status = co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) {
+      return once.Write(s, &reply, [&] { return work(s, &reply); });
+    });
+    if (changed != nullptr) *changed = status.ok() && reply.changed();
+    co_return status;
+  }
+  static absl::Status Execute(SqlSession& s, std::string_view sql, const Edge& edge, Changed* reply) {
     absl::Status status = s.Execute(sql, {edge.from(), edge.to()});
-    *changed = status.ok() && s.changes() > 0;
+    reply->set_changed(status.ok() && s.changes() > 0);
     return status;
   }
 

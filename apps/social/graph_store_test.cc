@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/kit/once_testing.h"
 #include "apps/kit/temp_dir.h"
 #include "apps/social/gone.h"
 #include "apps/social/graph_store.h"
@@ -17,6 +18,7 @@
 #include "apps/social/run_here.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
+#include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/redis/redis.h"
 #include "curtail/store/store_testing.h"
@@ -35,7 +37,7 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
   GraphStoreTest() {
     if (GetParam() == GraphIn::kFile) {
       db_ = *OpenData({.folder = dir_.File("data"), .no_sync = true}, kGraphService,
-                      {kGraphSchema, kGoneSchema});
+                      {kGraphSchema, kGoneSchema, apps::kOnceSchema});
       store_ = MakeSqlGraph(db_.get());
     } else {
       redis_.emplace(dir_.File("redis"));
@@ -43,26 +45,42 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
     }
   }
 
+  // A request of that name. Returns what it changed, and in `*once` whether it is a repetition.
+  absl::StatusOr<bool> FollowOnce(const char* name, uint64_t from, uint64_t to, apps::Once* once,
+                                  bool follow = true) {
+    const Edge edge = EdgeOf(from, to);
+    const apps::NamedRequest request(name, Join(from, follow ? "+" : "-", to));
+    *once = apps::Once(request.ctx(), from);
+    Context ctx(kMaxTestWait);
+    bool changed = false;
+    const absl::Status status = RunHere(follow ? store_->Follow(ctx, edge, *once, &changed)
+                                               : store_->Unfollow(ctx, edge, *once, &changed));
+    if (!status.ok()) return status;
+    return changed;
+  }
   bool Follow(uint64_t from, uint64_t to, bool follow = true) {
     Context ctx(kMaxTestWait);
     bool changed = false;
+    apps::Once none;
     const Edge edge = EdgeOf(from, to);
-    const absl::Status status =
-        RunHere(follow ? store_->Follow(ctx, edge, &changed) : store_->Unfollow(ctx, edge, &changed));
+    const absl::Status status = RunHere(follow ? store_->Follow(ctx, edge, none, &changed)
+                                               : store_->Unfollow(ctx, edge, none, &changed));
     EXPECT_TRUE(status.ok()) << status;
     return changed;
   }
   void Part(uint64_t one, uint64_t other) {
     Context ctx(kMaxTestWait);
+    apps::Once none;
     const Edge edge = EdgeOf(one, other);
-    const absl::Status status = RunHere(store_->Part(ctx, edge));
+    const absl::Status status = RunHere(store_->Part(ctx, edge, none));
     EXPECT_TRUE(status.ok()) << status;
   }
   absl::Status Refused(uint64_t from, uint64_t to) {
     Context ctx(kMaxTestWait);
     bool changed = false;
+    apps::Once none;
     const Edge edge = EdgeOf(from, to);
-    return RunHere(store_->Follow(ctx, edge, &changed));
+    return RunHere(store_->Follow(ctx, edge, none, &changed));
   }
   void Forget(uint64_t user) {
     Context ctx(kMaxTestWait);
@@ -106,13 +124,14 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
   std::optional<RedisProcess> redis_;
   std::unique_ptr<GraphStore> store_;
 
- private:
   static Edge EdgeOf(uint64_t from, uint64_t to) {
     Edge edge;
     edge.set_from(from);
     edge.set_to(to);
     return edge;
   }
+
+ private:
   std::vector<uint64_t> Page(uint64_t user, uint64_t after, uint32_t limit, bool followers) {
     Context ctx(kMaxTestWait);
     EdgePage page;
@@ -126,6 +145,25 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
     return {ids.ids().begin(), ids.ids().end()};
   }
 };
+
+TEST_P(GraphStoreTest, ARepetitionChangesNothing) {
+  apps::Once once;
+  EXPECT_TRUE(*FollowOnce("a", 1, 2, &once));
+  EXPECT_FALSE(once.repeated());
+  EXPECT_TRUE(*FollowOnce("b", 1, 2, &once, /*follow=*/false));
+  EXPECT_TRUE(*FollowOnce("a", 1, 2, &once));  // late: it follows no longer
+  EXPECT_TRUE(once.repeated());
+  EXPECT_THAT(Followers(2), IsEmpty());
+  EXPECT_TRUE(absl::IsAlreadyExists(FollowOnce("a", 1, 3, &once).status()));
+  EXPECT_TRUE(*FollowOnce("a", 2, 1, &once));  // of another caller
+  // A follow that is taken back leaves no name.
+  EXPECT_TRUE(*FollowOnce("c", 1, 2, &once));
+  Context ctx(kMaxTestWait);
+  ASSERT_TRUE(RunHere(store_->TakeBack(ctx, EdgeOf(1, 2), once)).ok());
+  EXPECT_THAT(Followers(2), IsEmpty());
+  EXPECT_TRUE(*FollowOnce("c", 1, 2, &once));
+  EXPECT_THAT(Followers(2), ElementsAre(1));
+}
 
 INSTANTIATE_TEST_SUITE_P(Stores, GraphStoreTest, testing::Values(GraphIn::kFile, GraphIn::kRedis),
                          [](const auto& info) { return info.param == GraphIn::kFile ? "File" : "Redis"; });

@@ -18,9 +18,11 @@ PROCESSES = {"processes": 35, "monolith": 3}
 SIZES = {"processes": ["users=12", "follows=30", "posts=30"], "monolith": ["graph=FOLDER/ring", "posts=30"]}
 
 
-def rest(address, verb, path, body=None, token=None):
+def rest(address, verb, path, body=None, token=None, key=None):
     """Status and JSON."""
     headers = {"content-type": "application/json"}
+    if key:
+        headers["Idempotency-Key"] = key
     if token:
         headers["authorization"] = f"Bearer {token}"
     data = None if body is None else json.dumps(body).encode()
@@ -127,8 +129,11 @@ def use(address):
     assert rest(address, "GET", f"/v1/urls/{code}")[0] == 404
     use_images(address, tokens["ann"])
     use_video(address, tokens["ann"])
-    status, message = rest(address, "POST", "/v1/messages/bob", {"text": "a word"}, tokens["ann"])
+    status, message = rest(address, "POST", "/v1/messages/bob", {"text": "a word"}, tokens["ann"], key="one word")
     assert status == 200 and message["from"]["name"] == "ann", message
+    again = rest(address, "POST", "/v1/messages/bob", {"text": "a word"}, tokens["ann"], key="one word")
+    assert again == (200, message), again
+    assert rest(address, "POST", "/v1/messages/bob", {"text": "another"}, tokens["ann"], key="one word")[0] == 409
     assert rest(address, "GET", "/v1/messages/ann", token=tokens["bob"])[1]["messages"] == [message]
     listed = rest(address, "GET", "/v1/messages", token=tokens["bob"])[1]["conversations"]
     assert listed == [{"with": message["from"], "last": message}], listed

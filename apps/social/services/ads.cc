@@ -6,6 +6,7 @@
 #include <atomic>
 #include <unordered_set>
 
+#include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "apps/social/folder.h"
 #include "apps/social/gone.h"
@@ -59,7 +60,7 @@ struct AdsService final : Ads::CoroutineService {
     if (!ids.ok()) co_return ids.status();
     *reply = request.ad();
     reply->set_id(ids->ids(0));
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+    co_return co_await apps::WriteOnce(db, ctx, request.user(), reply, [&](SqlSession& s) {
       int64_t have = 0;
       absl::Status status = CheckThere(s, request.user());
       status.Update(s.Query("SELECT count(*) FROM ads WHERE owner = ?1", {request.user()},
@@ -71,9 +72,9 @@ struct AdsService final : Ads::CoroutineService {
     });
   }
 
-  Coroutine Delete(Context& ctx, const AdOfUser& request, Nothing*) override {
+  Coroutine Delete(Context& ctx, const AdOfUser& request, Nothing* reply) override {
     const uint64_t ad = request.ad().id();
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+    co_return co_await apps::WriteOnce(db, ctx, request.user(), reply, [&](SqlSession& s) {
       uint64_t owner = 0;
       absl::Status status = s.Query("SELECT owner FROM ads WHERE id = ?1", {ad},
                                     [&](const SqlRow& row) { owner = row.Unsigned(0); });
@@ -119,7 +120,7 @@ struct AdsService final : Ads::CoroutineService {
   }
 
   Coroutine Click(Context& ctx, const AdOfUser& request, Ad* reply) override {
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+    co_return co_await apps::WriteOnce(db, ctx, request.user(), reply, [&](SqlSession& s) {
       absl::Status status =
           s.Execute("UPDATE shows SET clicked = clicked + 1 WHERE user = ?1 AND ad = ?2 AND clicked < shown",
                     {request.user(), request.ad().id()});
@@ -198,7 +199,7 @@ HostedService HostedAds() {
           .make = [data](Env& env) -> MadeService {
             const absl::StatusOr<std::string> folder = DataFolder(data->folder);
             if (!folder.ok()) return folder.status();
-            auto db = OpenData(env, *data, "ads", {kAdsSchema, kGoneSchema});
+            auto db = OpenData(env, *data, "ads", {kAdsSchema, kGoneSchema, apps::kOnceSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<AdsService>(**db, Join(*folder, "/", kAdsModelFile), env);
           }};

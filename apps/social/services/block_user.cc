@@ -2,6 +2,7 @@
 //
 // Block user: which users block which. A service that shows something of one user to another asks here, once for all
 // authors.
+#include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "apps/social/gone.h"
 #include "apps/social/page.h"
@@ -20,7 +21,7 @@ struct BlockUserService final : BlockUser::CoroutineService {
 
   Coroutine Add(Context& ctx, const Edge& request, Changed* reply) override {
     if (request.from() == request.to()) co_return absl::InvalidArgumentError("a user cannot block itself");
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+    co_return co_await apps::WriteOnce(db, ctx, request.from(), reply, [&](SqlSession& s) {
       absl::Status status =
           Change(s,
                  "INSERT INTO blocks SELECT ?1, ?2"
@@ -30,7 +31,7 @@ struct BlockUserService final : BlockUser::CoroutineService {
     });
   }
   Coroutine Remove(Context& ctx, const Edge& request, Changed* reply) override {
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+    co_return co_await apps::WriteOnce(db, ctx, request.from(), reply, [&](SqlSession& s) {
       return Change(s, "DELETE FROM blocks WHERE user = ?1 AND other = ?2", request, reply);
     });
   }
@@ -74,7 +75,8 @@ HostedService HostedBlockUser() {
   return {.name = "block-user",
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(env, *data, "block-user", {kBlockSchema, kGoneSchema, kBlockedIndex});
+            auto db = OpenData(env, *data, "block-user",
+                               {kBlockSchema, kGoneSchema, kBlockedIndex, apps::kOnceSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<BlockUserService>(**db);
           }};

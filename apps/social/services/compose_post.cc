@@ -19,6 +19,7 @@
 #include <chrono>
 #include <random>
 
+#include "apps/kit/once.h"
 #include "apps/social/finisher.h"
 #include "apps/social/forward.h"
 #include "apps/social/gone.h"
@@ -60,6 +61,21 @@ struct ComposePostService final : ComposePost::CoroutineService {
   }
 
   Coroutine Compose(Context& ctx, const Draft& request, Post* reply) override {
+    const apps::Once once(ctx, request.author());
+    if (!once.named()) co_return co_await ComposeNew(ctx, once, request, reply);
+    absl::Status status = co_await FindNamed(ctx, once, request.author(), reply);
+    if (!status.ok() || reply->id() != 0) co_return status;
+    status = co_await ComposeNew(ctx, once, request, reply);
+    if (status.ok()) co_return status;
+    // Another request of this name may have come first, and have the uploads.
+    Post first;
+    absl::Status found = co_await FindNamed(ctx, once, request.author(), &first);
+    if (!found.ok() || first.id() == 0) co_return status;
+    reply->Swap(&first);
+    co_return absl::OkStatus();
+  }
+
+  Coroutine ComposeNew(Context& ctx, const apps::Once& once, const Draft& request, Post* reply) {
     const uint64_t repost = request.repost_of(), target = repost == 0 ? request.reply_to() : repost;
     if (request.text().empty() && request.media().empty() && repost == 0)
       co_return absl::InvalidArgumentError("an empty post");
@@ -109,14 +125,41 @@ struct ComposePostService final : ComposePost::CoroutineService {
     reply->set_created_ms(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 
     Made made;
-    status = co_await Store(ctx, *reply, &made);
-    if (status.ok()) {
-      auto told = co_await WhenAllOk(ctx, Ask(write_home, WriteHomeTimeline::kEnqueue, JobOf(*reply, false)),
-                                     Ask(search, Search::kEnqueue, IndexJobOf(*reply, false)));
-      status = told.status();
-    }
-    if (!status.ok()) (co_await TakeBack(ctx, items, *reply, made)).IgnoreError();
+    status = co_await Store(ctx, once, *reply, &made);
+    if (status.ok()) status = co_await Tell(ctx, once, *reply);
+    if (!status.ok()) (co_await TakeBack(ctx, once, items, *reply, made)).IgnoreError();
     co_return status;
+  }
+
+  // The last steps for a post that is stored, and in its author's timeline.
+  Coroutine Tell(Context& ctx, const apps::Once& once, const Post& post) {
+    auto told = co_await WhenAllOk(ctx, Ask(write_home, WriteHomeTimeline::kEnqueue, JobOf(post, false)),
+                                   Ask(search, Search::kEnqueue, IndexJobOf(post, false)));
+    if (!told.ok() || !once.named()) co_return told.status();
+    Context named(&ctx);
+    once.HandOn(named);
+    auto [acknowledged] = co_await WhenAll(named, Ask(storage, PostStorage::kAcknowledge, RefOf(post)));
+    co_return acknowledged.status();
+  }
+
+  // For a post that the first request of this name has stored, and no more for sure. What is done twice is as once.
+  Coroutine GoOn(Context& ctx, const apps::Once& once, const Post& post) {
+    auto [listed] = co_await WhenAll(ctx, Ask(user_timeline, UserTimeline::kAppend, EntryOf(post)));
+    if (!listed.ok()) co_return listed.status();
+    co_return co_await Tell(ctx, once, post);
+  }
+
+  // Sets `*post` to the answer of the first request of this name, if there was one.
+  Coroutine FindNamed(Context& ctx, const apps::Once& once, uint64_t author, Post* post) {
+    Context named(&ctx);
+    once.HandOn(named);
+    UserId of;
+    of.set_user(author);
+    auto [first] = co_await WhenAll(named, Ask(storage, PostStorage::kFindNamed, of));
+    if (!first.ok()) co_return first.status();
+    post->Swap(first->mutable_post());
+    if (post->id() == 0 || first->acknowledged()) co_return absl::OkStatus();
+    co_return co_await GoOn(ctx, once, *post);
   }
 
   // The parts of a post that a call has made, or may have made. ALREADY_EXISTS says that it has not.
@@ -131,12 +174,15 @@ struct ComposePostService final : ComposePost::CoroutineService {
     co_return absl::IsUnimplemented(kept.status()) ? absl::OkStatus() : kept.status();
   }
 
-  Coroutine TakeBack(Context& ctx, const MediaItems& items, const Post& post, Made made) {
+  Coroutine TakeBack(Context& ctx, const apps::Once& once, const MediaItems& items, const Post& post,
+                     Made made) {
     Context last(&ctx, Deadline::In(kTakeBackTime));
     if (made.row) {
       PostOfAuthor refused = RefOf(post);
       refused.set_refused(true);
-      auto [deleted] = co_await WhenAll(last, Ask(storage, PostStorage::kDelete, refused));
+      Context named(&last);
+      once.HandOn(named);
+      auto [deleted] = co_await WhenAll(named, Ask(storage, PostStorage::kDelete, refused));
       // A post that is still there stays in the timeline, with its parts.
       if (deleted.ok()) {
         (co_await FinishAll(last, *deleted)).IgnoreError();
@@ -163,22 +209,28 @@ struct ComposePostService final : ComposePost::CoroutineService {
 
   // Also puts it into its author's timeline, which shows it once it is stored.
   // A reference comes first, as it may be refused: whoever follows it before the post is stored finds nothing yet.
-  Coroutine Store(Context& ctx, const Post& post, Made* made) {
+  Coroutine Store(Context& ctx, const apps::Once& once, const Post& post, Made* made) {
     if (post.reply_to() != 0 || post.has_original()) {
       auto [added] = co_await WhenAll(ctx, Ask(repost_reply, RepostReply::kAdd, ReferenceOf(post)));
       made->reference = !absl::IsAlreadyExists(added.status());
       if (!added.ok()) co_return added.status();
     }
     // Both are waited for, so that none comes after it was taken back. An entry for another author's post shows nothing.
-    auto [stored, listed] = co_await WhenAll(ctx, Ask(storage, PostStorage::kStore, post),
+    Context named(&ctx);
+    once.HandOn(named);
+    auto [stored, listed] = co_await WhenAll(named, Ask(storage, PostStorage::kStore, post),
                                              Ask(user_timeline, UserTimeline::kAppend, EntryOf(post)));
     made->row = !absl::IsAlreadyExists(stored.status());
     if (!made->row) co_return absl::AbortedError("another post has the id of this one; try again");
-    co_return stored.ok() ? listed.status() : stored.status();
+    if (!stored.ok()) co_return stored.status();
+    if (stored->post().id() != 0) co_return absl::AbortedError("another request of this name came first");
+    co_return listed.status();
   }
 
   Coroutine Delete(Context& ctx, const PostOfAuthor& request, Nothing*) override {
-    auto [deleted] = co_await WhenAll(ctx, Ask(storage, PostStorage::kDelete, request));
+    Context named(&ctx);
+    apps::Once(ctx, request.author()).HandOn(named);
+    auto [deleted] = co_await WhenAll(named, Ask(storage, PostStorage::kDelete, request));
     if (!deleted.ok()) co_return deleted.status();
     Context soon(&ctx);
     soon.ShortenDeadline(Deadline::In(kFinishTime));

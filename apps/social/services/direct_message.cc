@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "apps/social/gone.h"
 #include "apps/social/page.h"
@@ -63,7 +64,7 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
     reply->set_created_ms(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
     const uint64_t low = std::min(request.from(), request.to()),
                    high = std::max(request.from(), request.to());
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+    co_return co_await apps::WriteOnce(db, ctx, request.from(), reply, [&](SqlSession& s) {
       absl::Status status = s.Execute(
           "INSERT INTO messages(id, low, high, author, text, created_ms) SELECT ?1, ?2, ?3, ?4, ?5, ?6"
           " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user IN (?2, ?3))",
@@ -139,8 +140,8 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
     co_return read;
   }
 
-  Coroutine Delete(Context& ctx, const MessageOfUser& request, Nothing*) override {
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+  Coroutine Delete(Context& ctx, const MessageOfUser& request, Nothing* reply) override {
+    co_return co_await apps::WriteOnce(db, ctx, request.user(), reply, [&](SqlSession& s) {
       uint64_t low = 0, high = 0, author = 0;
       absl::Status status = s.Query("SELECT low, high, author FROM messages WHERE id = ?1",
                                     {request.message()}, [&](const SqlRow& row) {
@@ -244,7 +245,8 @@ HostedService HostedDirectMessage() {
           .calls = {"unique-id", "user", "block-user"},
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(env, *data, "direct-message", {kMessageSchema, kGoneSchema});
+            auto db =
+                OpenData(env, *data, "direct-message", {kMessageSchema, kGoneSchema, apps::kOnceSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<DirectMessageService>(**db, env);
           }};

@@ -4,6 +4,7 @@
 //
 // A like may be on its way while its post is deleted. So a deleted post leaves a row behind, which refuses later likes:
 // no order of the two leaves a like of nothing.
+#include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "apps/social/gone.h"
 #include "apps/social/page.h"
@@ -25,7 +26,7 @@ struct FavoriteService final : Favorite::CoroutineService {
   explicit FavoriteService(SqlDatabase& d) : db(d) {}
 
   Coroutine Add(Context& ctx, const Liking& request, Changed* reply) override {
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+    co_return co_await apps::WriteOnce(db, ctx, request.user(), reply, [&](SqlSession& s) {
       absl::Status status = s.Execute(
           "INSERT INTO likes(post, user, author) SELECT ?1, ?2, ?3"
           " WHERE NOT EXISTS (SELECT 1 FROM forgotten WHERE post = ?1)"
@@ -48,7 +49,7 @@ struct FavoriteService final : Favorite::CoroutineService {
   }
 
   Coroutine Remove(Context& ctx, const Liking& request, Changed* reply) override {
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+    co_return co_await apps::WriteOnce(db, ctx, request.user(), reply, [&](SqlSession& s) {
       absl::Status status =
           s.Execute("DELETE FROM likes WHERE post = ?1 AND user = ?2", {request.post(), request.user()});
       reply->set_changed(status.ok() && s.changes() > 0);
@@ -125,7 +126,7 @@ HostedService HostedFavorite() {
   return {.name = "favorite",
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(env, *data, "favorite", {kFavoriteSchema, kGoneSchema});
+            auto db = OpenData(env, *data, "favorite", {kFavoriteSchema, kGoneSchema, apps::kOnceSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<FavoriteService>(**db);
           }};

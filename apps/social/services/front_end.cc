@@ -67,7 +67,11 @@ struct FrontEndService final : Social::CoroutineService {
         url_shorten(env.Stub<UrlShorten>("url-shorten")) {}
 
   Coroutine Register(Context& ctx, const Credentials& request, Session* reply) override {
-    return Forward(ctx, user, User::kRegister, request, reply);
+    Credentials content = request;
+    content.clear_password();  // a digest of it would be quicker to try than its hash
+    absl::Status named = apps::NameRequest(ctx, User::kRegister.path, content);
+    if (!named.ok()) co_return named;
+    co_return co_await Forward(ctx, user, User::kRegister, request, reply);
   }
   Coroutine Login(Context& ctx, const Credentials& request, Session* reply) override {
     return Forward(ctx, user, User::kLogin, request, reply);
@@ -177,7 +181,7 @@ struct FrontEndService final : Social::CoroutineService {
     like.set_user(*caller);
     like.set_post(post.id());
     like.set_author(post.author().id());
-    co_return co_await Forward(ctx, favorite, Favorite::kAdd, like, reply);
+    co_return co_await ForwardNamed(ctx, favorite, Favorite::kAdd, like, reply);
   }
 
   Coroutine RemoveFavorite(Context& ctx, const PostRequest& request, Changed* reply) override {
@@ -334,7 +338,7 @@ struct FrontEndService final : Social::CoroutineService {
     if (!by.ok()) co_return by.status();
     Inner inner;
     fill(inner, *by);
-    co_return co_await Forward(ctx, stub, method, inner, reply);
+    co_return co_await ForwardNamed(ctx, stub, method, inner, reply);
   }
   template <class Stub, class Inner, class Request, class Reply, class Fill>
   Coroutine ForCaller(Context& ctx, const Stub& stub, const Method<Inner, Reply>& method,
@@ -363,7 +367,7 @@ struct FrontEndService final : Social::CoroutineService {
     if (!who.ok()) co_return who.status();
     Inner inner;
     fill(inner, *who);
-    co_return co_await Forward(ctx, stub, method, inner, reply);
+    co_return co_await ForwardNamed(ctx, stub, method, inner, reply);
   }
   static const std::string& NameIn(const auto& request) { return request.name(); }
   static const std::string& NameIn(const MessageRequest& request) { return request.to(); }

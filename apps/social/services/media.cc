@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 
+#include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "apps/social/page.h"
 #include "content.curtail.h"
@@ -125,18 +126,30 @@ struct MediaService final : Media::CoroutineService {
     one.set_count(1);
     auto [ids] = co_await WhenAll(ctx, Ask(unique_id, UniqueId::kNext, one));
     if (!ids.ok()) co_return ids.status();
-    MediaItem* const item = reply->mutable_item();
-    *item = request.item();
-    item->set_id(ids->ids(0));
-    const uint64_t oldest = IdBefore(item->id(), patience);
+    MediaItem item = request.item();
+    item.set_id(ids->ids(0));
+    const uint64_t oldest = IdBefore(item.id(), patience);
+    apps::Once once(ctx, request.owner());
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      reply->clear_expired();
-      absl::Status status = Expire(s, oldest, reply);
+      reply->Clear();
+      absl::Status status = once.Look(s, reply->mutable_item());
+      // A file that was not kept, or has expired, is uploaded again.
+      if (status.ok() && once.repeated() && IsThere(s, reply->item().id())) return status;
+      if (status.ok()) status = Expire(s, oldest, reply);
+      if (status.ok()) status = CheckRoom(s, request, oldest);
       if (!status.ok()) return status;
-      if (status = CheckRoom(s, request, oldest); !status.ok()) return status;
-      return s.Execute("INSERT INTO media(id, type, bytes, owner, linked) VALUES (?1, ?2, ?3, ?4, ?5)",
-                       {item->id(), item->type(), item->bytes(), request.owner(), request.partial() ? 3 : 0});
+      *reply->mutable_item() = item;
+      status = s.Execute("INSERT INTO media(id, type, bytes, owner, linked) VALUES (?1, ?2, ?3, ?4, ?5)",
+                         {item.id(), item.type(), item.bytes(), request.owner(), request.partial() ? 3 : 0});
+      return status.ok() ? once.Keep(s, item, apps::Once::Seen::kDone) : status;
     });
+  }
+
+  static bool IsThere(SqlSession& s, uint64_t id) {
+    bool there = false;
+    absl::Status status = s.Query("SELECT 1 FROM media WHERE id = ?1 AND linked <> 2", {id},
+                                  [&](const SqlRow&) { there = true; });
+    return status.ok() && there;
   }
 
   static absl::Status CheckRoom(SqlSession& s, const OwnedMedia& upload, uint64_t oldest) {
@@ -235,16 +248,17 @@ HostedService HostedMedia() {
                           {0, 8760});
               },
           .make = [options](Env& env) -> MadeService {
-            auto db = OpenData(env, options->data, "media",
-                               {"CREATE TABLE media(id INTEGER PRIMARY KEY, type TEXT NOT NULL,"
-                                " bytes INTEGER NOT NULL) STRICT",
-                                "ALTER TABLE media ADD COLUMN owner INTEGER NOT NULL DEFAULT 0;"
-                                "ALTER TABLE media ADD COLUMN linked INTEGER NOT NULL DEFAULT 1;"
-                                "CREATE INDEX uploads ON media(owner) WHERE linked = 0",
-                                "CREATE INDEX unposted ON media(id) WHERE linked <> 1",
-                                "DROP INDEX uploads;"
-                                "CREATE INDEX waiting ON media(owner) WHERE linked <> 1",
-                                "ALTER TABLE media ADD COLUMN draft INTEGER NOT NULL DEFAULT 0"});
+            auto db = OpenData(
+                env, options->data, "media",
+                {"CREATE TABLE media(id INTEGER PRIMARY KEY, type TEXT NOT NULL,"
+                 " bytes INTEGER NOT NULL) STRICT",
+                 "ALTER TABLE media ADD COLUMN owner INTEGER NOT NULL DEFAULT 0;"
+                 "ALTER TABLE media ADD COLUMN linked INTEGER NOT NULL DEFAULT 1;"
+                 "CREATE INDEX uploads ON media(owner) WHERE linked = 0",
+                 "CREATE INDEX unposted ON media(id) WHERE linked <> 1",
+                 "DROP INDEX uploads;"
+                 "CREATE INDEX waiting ON media(owner) WHERE linked <> 1",
+                 "ALTER TABLE media ADD COLUMN draft INTEGER NOT NULL DEFAULT 0", apps::kOnceSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<MediaService>(*options, **db, env.Stub<UniqueId>("unique-id"));
           }};

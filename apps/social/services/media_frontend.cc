@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "apps/social/download_places.h"
 #include "apps/social/folder.h"
@@ -77,7 +78,10 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     owned.mutable_item()->set_type(std::string(kind.type));
     owned.mutable_item()->set_bytes(std::max<uint64_t>(request.size(), bytes.size()));
     owned.set_partial(request.size() > bytes.size());
-    auto [registered] = co_await WhenAll(ctx, Ask(media, Media::kRegister, owned));
+    const apps::Once once(ctx, request.owner());
+    Context named(&ctx);
+    once.HandOn(named);
+    auto [registered] = co_await WhenAll(named, Ask(media, Media::kRegister, owned));
     if (!registered.ok()) co_return registered.status();
     if (!registered->expired().empty()) {
       Ids expired;
@@ -87,7 +91,11 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
       if (removed.ok()) co_await WhenAll(ctx, Ask(media, Media::kDelete, expired));
     }
     MediaItem* const kept = registered->mutable_item();
-    const absl::Status created = co_await Offloading([&] { return files.Create(kept->id(), bytes); });
+    const absl::Status created = co_await Offloading([&] {
+      // That of the first request of this name has further parts, perhaps.
+      if (once.named() && files.Open(kept->id()) != nullptr) return absl::OkStatus();
+      return files.Create(kept->id(), bytes);
+    });
     if (!created.ok()) {
       Ids id;
       id.add_ids(kept->id());

@@ -10,6 +10,7 @@
 //      takes the post from the list.
 //
 // A repost without a text is not stored after D1 of its original; those that D1 has left for Settle() are not counted.
+#include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "apps/social/gone.h"
 #include "apps/social/page.h"
@@ -48,18 +49,54 @@ const char kRepeatsSchema[] =
 struct PostStorageService final : PostStorage::CoroutineService {
   PostStorageService(SqlDatabase& d, std::unique_ptr<Memcached> c) : db(d), cache(std::move(c)) {}
 
-  Coroutine Store(Context& ctx, const Post& request, Nothing*) override {
-    const std::string bytes = request.SerializeAsString();
-    const uint64_t repeats = IsBareRepost(request) ? request.original().id() : 0;
+  Coroutine Store(Context& ctx, const Post& request, Named* reply) override {
+    apps::Once once(ctx, request.author().id());
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status = s.Execute(
-          "INSERT INTO posts(id, author, post, repeats) SELECT ?1, ?2, ?3, ?4"
-          " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user = ?2)"
-          " AND (?4 = 0 OR EXISTS (SELECT 1 FROM posts WHERE id = ?4))",
-          {request.id(), request.author().id(), SqlValue::Bytes(bytes), repeats});
-      if (!status.ok() || s.changes() > 0) return status;
-      status = CheckThere(s, request.author().id());
-      return status.ok() ? absl::NotFoundError("there is no such post to refer to") : status;
+      absl::Status status = Find(s, &once, reply);
+      if (!status.ok() || once.repeated()) return status;
+      status = Insert(s, request);
+      return status.ok() ? once.Keep(s, request, apps::Once::Seen::kBegun) : status;
+    });
+  }
+
+  static absl::Status Insert(SqlSession& s, const Post& post) {
+    const std::string bytes = post.SerializeAsString();
+    const uint64_t repeats = IsBareRepost(post) ? post.original().id() : 0;
+    absl::Status status = s.Execute(
+        "INSERT INTO posts(id, author, post, repeats) SELECT ?1, ?2, ?3, ?4"
+        " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user = ?2)"
+        " AND (?4 = 0 OR EXISTS (SELECT 1 FROM posts WHERE id = ?4))",
+        {post.id(), post.author().id(), SqlValue::Bytes(bytes), repeats});
+    if (!status.ok() || s.changes() > 0) return status;
+    status = CheckThere(s, post.author().id());
+    return status.ok() ? absl::NotFoundError("there is no such post to refer to") : status;
+  }
+
+  // The post that the request's name was kept with.
+  static absl::Status Find(SqlSession& s, apps::Once* once, Named* named) {
+    named->Clear();
+    absl::Status status = once->Look(s, named->mutable_post());
+    named->set_acknowledged(once->seen() == apps::Once::Seen::kDone);
+    return status;
+  }
+
+  Coroutine FindNamed(Context& ctx, const UserId& request, Named* reply) override {
+    apps::Once once(ctx, request.user());
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) { return Find(s, &once, reply); });
+  }
+
+  Coroutine Acknowledge(Context& ctx, const PostOfAuthor& request, Nothing*) override {
+    apps::Once once(ctx, request.author());
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      Named named;
+      bool there = false;
+      absl::Status status = Find(s, &once, &named);
+      status.Update(s.Query("SELECT 1 FROM posts WHERE id = ?1 AND author = ?2",
+                            {request.post(), request.author()},
+                            [&](const SqlRow&) { there = named.post().id() == request.post(); }));
+      if (!status.ok()) return status;
+      if (!there) return absl::AbortedError("the post was taken back; try again");
+      return once.Keep(s, named.post(), apps::Once::Seen::kDone);
     });
   }
 
@@ -104,12 +141,26 @@ struct PostStorageService final : PostStorage::CoroutineService {
   }
 
   Coroutine Delete(Context& ctx, const PostOfAuthor& request, Posts* reply) override {
+    apps::Once once(ctx, request.author());
     absl::Status decided = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {  // D1
+      Nothing nothing;
       reply->Clear();
-      return Decide(s, request, reply);
+      if (request.refused()) return TakeBack(s, &once, request, reply);
+      absl::Status status = once.Write(s, &nothing, [&] { return Decide(s, request, reply); });
+      return status.ok() && once.repeated() ? AddDeleted(s, request.post(), reply) : status;
     });
     if (decided.ok()) decided = co_await Mark(ctx, IdsOf(*reply));  // D2
     co_return decided;
+  }
+
+  // The name of its request goes, too, unless a repetition was acknowledged meanwhile.
+  static absl::Status TakeBack(SqlSession& s, apps::Once* once, const PostOfAuthor& request, Posts* reply) {
+    Named named;
+    absl::Status status = Find(s, once, &named);
+    const bool own = named.post().id() == request.post();
+    if (own && named.acknowledged()) return absl::PermissionDeniedError("the post is acknowledged");
+    if (status.ok()) status = Decide(s, request, reply);
+    return status.ok() && own ? once->Forget(s) : status;
   }
 
   static absl::Status Decide(SqlSession& s, const PostOfAuthor& request, Posts* reply) {
@@ -288,7 +339,7 @@ HostedService HostedPostStorage() {
                                 " post BLOB NOT NULL) STRICT",
                                 "CREATE INDEX posts_of ON posts(author)", kGoneSchema,
                                 "DROP INDEX posts_of; CREATE INDEX posts_of ON posts(author, id)",
-                                kDeletedSchema, kRepeatsSchema});
+                                kDeletedSchema, kRepeatsSchema, apps::kOnceSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<PostStorageService>(**db, std::move(cache));
           }};

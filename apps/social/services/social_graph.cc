@@ -27,8 +27,9 @@ struct SocialGraphService final : SocialGraph::CoroutineService {
 
   Coroutine Follow(Context& ctx, const Edge& request, Changed* reply) override {
     if (request.from() == request.to()) co_return absl::InvalidArgumentError("a user cannot follow itself");
+    apps::Once once(ctx, request.from());
     bool changed = false;
-    absl::Status stored = co_await store->Follow(ctx, request, &changed);  // F1
+    absl::Status stored = co_await store->Follow(ctx, request, once, &changed);  // F1
     if (!stored.ok()) co_return stored;
     LookRequest look;
     look.set_viewer(request.from());
@@ -39,9 +40,9 @@ struct SocialGraphService final : SocialGraph::CoroutineService {
       reply->set_changed(changed);
       co_return absl::OkStatus();
     }
-    if (blocked || changed) {
+    if (!once.repeated() && (blocked || changed)) {  // a repetition has made nothing
       Context last(&ctx, Deadline::In(kEndTime));
-      absl::Status ended = co_await store->Unfollow(last, request, &changed);  // F3
+      absl::Status ended = co_await store->TakeBack(last, request, once);  // F3
       if (!ended.ok()) co_return ended;
     }
     if (blocked) co_return absl::PermissionDeniedError("one of the two blocks the other");
@@ -49,17 +50,21 @@ struct SocialGraphService final : SocialGraph::CoroutineService {
   }
 
   Coroutine Unfollow(Context& ctx, const Edge& request, Changed* reply) override {
+    apps::Once once(ctx, request.from());
     bool changed = false;
-    absl::Status status = co_await store->Unfollow(ctx, request, &changed);
+    absl::Status status = co_await store->Unfollow(ctx, request, once, &changed);
     reply->set_changed(changed);
     co_return status;
   }
 
   Coroutine Block(Context& ctx, const Edge& request, Changed* reply) override {
-    auto [blocked] = co_await WhenAll(ctx, Ask(block_user, BlockUser::kAdd, request));  // B1
+    apps::Once once(ctx, request.from());
+    Context named(&ctx);
+    once.HandOn(named);
+    auto [blocked] = co_await WhenAll(named, Ask(block_user, BlockUser::kAdd, request));  // B1
     if (!blocked.ok()) co_return blocked.status();
     reply->Swap(&*blocked);
-    co_return co_await store->Part(ctx, request);  // B2
+    co_return co_await store->Part(ctx, request, once);  // B2
   }
 
   Coroutine ForgetUser(Context& ctx, const UserId& request, Nothing*) override {

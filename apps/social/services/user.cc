@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "apps/social/line.h"
 #include "apps/social/page.h"
@@ -60,19 +61,30 @@ struct UserService final : User::CoroutineService {
         co_await Hash(ctx, [&] { return HashPassword(Composed(request.password())); });
     if (!hash.ok()) co_return hash.status();
     const uint64_t id = ids->ids(0);
+    apps::Once once(ctx, /*caller=*/0);
+    Session kept;  // without the token, which follows from it
+    kept.set_user(id);
+    kept.set_expires_s(NowS() + SessionS());
     absl::Status written = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      return s.Execute("INSERT INTO users(id, name, hash) VALUES (?1, ?2, ?3)",
-                       {id, request.name(), SqlValue::Bytes(*hash)});
+      return once.Write(s, &kept, [&] {
+        absl::Status inserted = s.Execute("INSERT INTO users(id, name, hash) VALUES (?1, ?2, ?3)",
+                                          {id, request.name(), SqlValue::Bytes(*hash)});
+        return absl::IsAlreadyExists(inserted) ? NameTaken() : inserted;
+      });
     });
-    if (absl::IsAlreadyExists(written)) co_return absl::AlreadyExistsError("the name is taken");
-    if (written.ok()) Open(id, request.name(), reply);
+    if (written.ok() && once.repeated()) {  // by whoever knows the password
+      const absl::StatusOr<uint64_t> known = co_await Authenticate(ctx, request, /*closed_too=*/false);
+      written = absl::IsUnauthenticated(known.status()) ? NameTaken() : known.status();
+    }
+    if (written.ok()) Open(kept.user(), request.name(), kept.expires_s(), reply);
     co_return written;
   }
+  static absl::Status NameTaken() { return absl::AlreadyExistsError("the name is taken"); }
 
   Coroutine Login(Context& ctx, const Credentials& request, Session* reply) override {
     const absl::StatusOr<uint64_t> id = co_await Authenticate(ctx, request, /*closed_too=*/false);
     if (!id.ok()) co_return id.status();
-    Open(*id, request.name(), reply);
+    Open(*id, request.name(), NowS() + SessionS(), reply);
     co_return absl::OkStatus();
   }
 
@@ -181,13 +193,16 @@ struct UserService final : User::CoroutineService {
     co_return co_await Offloading(f);
   }
 
-  void Open(uint64_t id, const std::string& name, Session* session) const {
+  static int64_t NowS() {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
-    const int64_t now_s = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+    return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  }
+  int64_t SessionS() const { return static_cast<int64_t>(options.session_h * 3600); }
+  void Open(uint64_t id, const std::string& name, int64_t expires_s, Session* session) const {
     session->set_user(id);
     session->set_name(name);
-    session->set_expires_s(now_s + static_cast<int64_t>(options.session_h * 3600));
-    session->set_token(SignToken(secret, id, now_s, session->expires_s()));
+    session->set_expires_s(expires_s);
+    session->set_token(SignToken(secret, id, expires_s - SessionS(), expires_s));
   }
 
   const UserOptions options;
@@ -199,28 +214,28 @@ struct UserService final : User::CoroutineService {
 
 HostedService HostedUser() {
   auto options = std::make_shared<UserOptions>();
-  return {.name = "user",
-          .calls = {"unique-id"},
-          .flags =
-              [options](Flags& flags) {
-                AddDataFlags(flags, &options->data);
-                flags.Add("--session", &options->session_h, "user: hours that a token is valid",
-                          {1e-3, 8760});
-                flags.Add("--hashes", &options->hashes,
-                          "user: passwords that are hashed at once; 256 more wait", {1, 64});
-              },
-          .make = [options](Env& env) -> MadeService {
-            auto db = OpenData(env, options->data, "user",
-                               {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
-                                " hash BLOB NOT NULL) STRICT",
-                                "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0",
-                                "CREATE INDEX closed_users ON users(id) WHERE closed = 1"});
-            if (!db.ok()) return db.status();
-            auto secret = TokenSecret(options->data);
-            if (!secret.ok()) return secret.status();
-            return std::make_unique<UserService>(*options, *std::move(secret), **db,
-                                                 env.Stub<UniqueId>("unique-id"));
-          }};
+  return {
+      .name = "user",
+      .calls = {"unique-id"},
+      .flags =
+          [options](Flags& flags) {
+            AddDataFlags(flags, &options->data);
+            flags.Add("--session", &options->session_h, "user: hours that a token is valid", {1e-3, 8760});
+            flags.Add("--hashes", &options->hashes, "user: passwords that are hashed at once; 256 more wait",
+                      {1, 64});
+          },
+      .make = [options](Env& env) -> MadeService {
+        auto db = OpenData(env, options->data, "user",
+                           {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+                            " hash BLOB NOT NULL) STRICT",
+                            "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0",
+                            "CREATE INDEX closed_users ON users(id) WHERE closed = 1", apps::kOnceSchema});
+        if (!db.ok()) return db.status();
+        auto secret = TokenSecret(options->data);
+        if (!secret.ok()) return secret.status();
+        return std::make_unique<UserService>(*options, *std::move(secret), **db,
+                                             env.Stub<UniqueId>("unique-id"));
+      }};
 }
 
 }  // namespace curtail::social
