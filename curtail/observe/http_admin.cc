@@ -3,14 +3,15 @@
 // DESIGN: one thread polls all sockets. A client is in one of five states, each with its bound:
 //
 //  reading  sends a request: client_time from its first byte, or from the connection's beginning
-//  waiting  its request is whole and waits for the rate; its socket is not looked at
+//  waiting  its request is whole and waits for the rate; of its socket only the end is looked at
 //  writing  takes an answer: client_time for all of it
 //  idle     has sent nothing since its last answer: idle_time
 //  leaving  has its last answer; closing before it has sent all could lose that answer: client_time
 //
 // Memory: a client holds one request (HttpLimits) and one answer, whatever it sends behind it, and all of them together
 // hold max_held_bytes and one answer. Of requests that wait, the one is next whose client was answered longest ago, so
-// clients that ask without end do not hold others up.
+// clients that ask without end do not hold others up. One that has ended its side may have left: it is answered behind all
+// others, and gives its place to any newcomer.
 //
 // Places: a newcomer is read at once, since its request has often come with it. Then a client that has not sent a whole
 // request is evicted before any other, so crowds of silent clients keep out neither newcomers nor those who are known.
@@ -55,6 +56,7 @@ struct Client {
   std::unique_ptr<HttpServerCodec> codec;
   ClientState state = ClientState::kReading;
   bool known = false;                  // it has sent a whole request
+  bool ended = false;                  // it sends no more, which showed while it waited
   TimePoint since;                     // in this state
   TimePoint heard;                     // when it last sent or took a byte
   TimePoint answered;                  // when it last was, or came
@@ -106,7 +108,8 @@ class HttpAdmin::Impl {
 
   static void Enter(Client& client, ClientState state, TimePoint now);
   // Each returns false when the connection is over.
-  bool OnReady(Client& client, TimePoint now);
+  // `events` of poll().
+  bool OnReady(Client& client, short events, TimePoint now);
   bool Read(Client& client, TimePoint now);
   // Takes bytes, or what came behind the last request.
   bool Receive(Client& client, std::string_view bytes, TimePoint now);
@@ -182,7 +185,7 @@ void HttpAdmin::Impl::Turn() {
     Client& client = *clients_[i];
     bool stays = true;
     if (sockets_[i + 2].revents != 0) {
-      stays = Contain("http-admin", [&] { stays = OnReady(client, now); }) && stays;
+      stays = Contain("http-admin", [&] { stays = OnReady(client, sockets_[i + 2].revents, now); }) && stays;
     }
     if (stays && !InTime(client, now)) {
       AddOne(timed_out_);
@@ -204,8 +207,8 @@ void HttpAdmin::Impl::Poll() {
   sockets_.push_back({MayAccept(now) ? listener_.get() : -1, POLLIN, 0});
   for (const auto& client : clients_) {
     const bool waits = client->state == ClientState::kWaiting;
-    const short events = client->state == ClientState::kWriting ? POLLOUT : POLLIN;
-    sockets_.push_back({waits ? -1 : client->fd.get(), events, 0});
+    const short events = waits ? POLLRDHUP : client->state == ClientState::kWriting ? POLLOUT : POLLIN;
+    sockets_.push_back({waits && client->ended ? -1 : client->fd.get(), events, 0});
   }
   const Nanos wait = std::clamp<Nanos>(NextLook(now) - now, Nanos::zero(), std::chrono::hours(1));
   const timespec timeout = {.tv_sec = static_cast<time_t>(wait / std::chrono::seconds(1)),
@@ -258,11 +261,13 @@ bool HttpAdmin::Impl::MayAccept(TimePoint now) const {
 
 HttpAdmin::Impl::Clients::const_iterator HttpAdmin::Impl::Evictable(TimePoint now) const {
   auto found = clients_.end();
-  const auto rank = [](const Client& client) { return std::pair(client.known, client.heard); };
+  const auto rank = [](const Client& client) {
+    return std::pair(client.known && !client.ended, client.heard);
+  };
   for (auto at = clients_.begin(); at != clients_.end(); ++at) {
     const Client& client = **at;
-    if (client.state == ClientState::kWaiting) continue;
-    if (client.known && now - client.heard < options_.eviction_time) continue;
+    if (client.state == ClientState::kWaiting && !client.ended) continue;
+    if (client.known && !client.ended && now - client.heard < options_.eviction_time) continue;
     if (found == clients_.end() || rank(client) < rank(**found)) found = at;
   }
   return found;
@@ -297,7 +302,11 @@ void HttpAdmin::Impl::Enter(Client& client, ClientState state, TimePoint now) {
   client.since = now;
 }
 
-bool HttpAdmin::Impl::OnReady(Client& client, TimePoint now) {
+bool HttpAdmin::Impl::OnReady(Client& client, short events, TimePoint now) {
+  if (client.state == ClientState::kWaiting) {
+    client.ended = true;
+    return (events & (POLLERR | POLLHUP)) == 0;  // it may read, unless both sides have ended
+  }
   if (client.state == ClientState::kWriting) return Write(client, now);
   return Read(client, now);
 }
@@ -358,7 +367,8 @@ void HttpAdmin::Impl::AnswerWaiting(TimePoint now) {
     Client* first = nullptr;
     for (const auto& client : clients_) {
       if (client->state != ClientState::kWaiting) continue;
-      if (first == nullptr || client->answered < first->answered) first = client.get();
+      const auto turn = [](const Client& one) { return std::pair(one.ended, one.answered); };
+      if (first == nullptr || turn(*client) < turn(*first)) first = client.get();
     }
     if (first == nullptr || !HasRoom(now)) return;
     next_ = std::max(next_, now) + interval_;

@@ -129,6 +129,14 @@ TEST_F(HttpAdminTest, PacesRequests) {
   EXPECT_EQ(port_->stats().requests, 8u);
 }
 
+// They ask, close and come again as fast as they can.
+TEST_F(HttpAdminTest, ThoseWhoLeaveWaitBehindTheOthers) {
+  StartPort({.max_connections = 4, .rate = 1, .burst = 1});
+  for (int i = 0; i < 20; ++i) HttpPeer(address_).Send("GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_EQ(HttpPeer(address_).Get("/small").status, 200);
+  EXPECT_LE(port_->stats().requests, 4u);  // one at once, and one a second
+}
+
 TEST_F(HttpAdminTest, ClosesClientsThatDoNotFinishARequest) {
   StartPort({.client_time = milliseconds(20)});
   HttpPeer silent(address_), slow(address_);
