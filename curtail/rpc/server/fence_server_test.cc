@@ -133,9 +133,10 @@ TEST_F(FenceServerTest, ARequestMayLeaveItsPathEarly) {
 TEST_F(FenceServerTest, ACancelledRequestReturnsThePermitThatItHas) {
   constexpr int kThreads = 8;
   Serve(FenceMode::kStrict, "SDB1-8");
-  for (int i = 0; i < kThreads; ++i)
+  for (int busy = 1; busy <= kThreads; ++busy) {
     callers_.emplace_back([this] { EXPECT_TRUE(Call(*channel_, kEarly, "x").ok()); });
-  ASSERT_TRUE(gate_.AwaitArrivals(kThreads));
+    ASSERT_TRUE(gate_.AwaitArrivals(busy));
+  }
   Context leaves(kMaxTestWait);
   std::thread waiter([&] {
     StringValue reply;
