@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "curtail/rpc/parsed_size.h"
 #include "curtail/rpc/server/server_fence.h"
 #include "curtail/rpc/transport/peer_identity.h"
 #include "curtail/rpc/transport/tls_stream.h"
@@ -38,6 +39,7 @@ void Session::Written() {}
 std::span<char> Session::Room(size_t) { return {}; }
 absl::Status Session::ReceivedInRoom(size_t) { std::abort(); }
 bool Session::TookLong() { return false; }
+absl::Status Session::GoOn() { std::abort(); }  // none is compressed
 void Session::SendMessage(StreamId, std::string&& message) {
   model::Link::Of(impl_->events).Queue(std::move(message));
 }
@@ -64,6 +66,8 @@ ssize_t ReceiveStamped(int, std::span<char>, std::span<char>, TimePoint*) { std:
 std::string ExplainOpening(std::string_view, bool) { return {}; }
 std::string_view ExplainEnd(const Progress&) { return {}; }
 
+// Nothing here is parsed.
+size_t ParsedSize(std::string_view, const google::protobuf::MessageLite&, size_t) { std::abort(); }
 void ServerFence::Return(uint8_t, PermitEnd) {}
 const PeerCertificate& PeerIdentity::certificate() const { std::abort(); }
 
