@@ -105,6 +105,10 @@ absl::Status Once::Keep(SqlSession& s, const google::protobuf::MessageLite& repl
       {now - kKeptS, kRemovedAtOnce});
 }
 
+absl::Status ForgetRequests(SqlSession& s, uint64_t caller) {
+  return s.Execute("DELETE FROM requests WHERE caller = ?1", {caller});
+}
+
 absl::Status Once::Forget(SqlSession& s) const {
   if (!named()) return absl::OkStatus();
   return s.Execute("DELETE FROM requests WHERE caller = ?1 AND name = ?2", {caller_, name_});

@@ -16,7 +16,7 @@
 //   });
 //
 // A name belongs to its caller, and to the service that keeps it, for a day. Each new name removes up to 16 older ones, so
-// a table holds the names of about a day.
+// a table holds the names of about a day. The answer stays with the name, even if what it tells of is deleted meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +42,9 @@ absl::Status NameRequest(Context& ctx, std::string_view method, const google::pr
 // A step of the schema of each service that keeps names.
 extern const char kOnceSchema[];
 
+// Forgets all names of a caller, with their answers: it was deleted.
+absl::Status ForgetRequests(SqlSession& s, uint64_t caller);
+
 // A Once is the name of one request of one caller. Without a name nothing is kept, and each write happens. Thread-compatible.
 class Once {
  public:
@@ -57,8 +60,8 @@ class Once {
   // Adds the name to the calls of `ctx`.
   void HandOn(Context& ctx) const;
 
-  // For the transaction of the write: `write()` and `*reply` are kept together, or `*reply` is that of the first and
-  // nothing is written. Errors: those of `write` and SqlSession; ALREADY_EXISTS.
+  // For the transaction of the write. A new name runs `write()` and is kept with `*reply`; a known one writes nothing and
+  // sets `*reply` to the first answer. Errors: what `write` and SqlSession return; ALREADY_EXISTS.
   template <class Work>
   absl::Status Write(SqlSession& s, google::protobuf::MessageLite* reply, Work write) {
     absl::Status status = Look(s, reply);
@@ -75,9 +78,9 @@ class Once {
   // Forgets the name of a write that was begun and is taken back.
   absl::Status Forget(SqlSession& s) const;
 
-  // The same in a Redis, where a write is a script. `body` returns a number, negative if it refuses; RedisScript() makes a
-  // script of it that returns the number, or that of the first, and 1 if it is a repetition. RedisWords() runs it: its own
-  // keys and arguments come first. The name is kept under `prefix`.
+  // The same in a Redis, where a write is a script. `body` returns a number, negative if it refuses. RedisScript() makes a
+  // script of it, which returns two numbers: the first answer, and whether this is a repetition. RedisWords() runs it; the
+  // body's keys and arguments come first. The name is kept under `prefix`.
   static std::string RedisScript(std::string_view body);
   std::vector<std::string> RedisWords(std::string script, std::string_view prefix,
                                       std::vector<std::string> keys, std::vector<std::string> args) const;

@@ -4,6 +4,8 @@
 #include <array>
 #include <span>
 
+#include "apps/kit/once.h"
+
 namespace curtail::social {
 
 absl::Status GoneError() { return absl::UnauthenticatedError("the account was deleted"); }
@@ -23,7 +25,8 @@ absl::Status CheckBothThere(SqlSession& s, uint64_t user, uint64_t other) {
 }
 
 absl::Status NoteGone(SqlSession& s, uint64_t user) {
-  return s.Execute("INSERT INTO gone(user) VALUES (?1) ON CONFLICT DO NOTHING", {user});
+  absl::Status status = s.Execute("INSERT INTO gone(user) VALUES (?1) ON CONFLICT DO NOTHING", {user});
+  return status.ok() ? apps::ForgetRequests(s, user) : status;
 }
 
 absl::Status DeleteSome(SqlSession& s, uint64_t user, std::initializer_list<std::string_view> statements,

@@ -33,7 +33,7 @@ absl::Status CheckThere(SqlSession& s, uint64_t user);
 // The same for what it does about another. OtherGoneError(): that one was deleted.
 absl::Status CheckBothThere(SqlSession& s, uint64_t user, uint64_t other);
 
-// For Forgetting().
+// For Forgetting(). The names of its requests go, too: REQUIRES kOnceSchema (apps/kit/once.h).
 absl::Status NoteGone(SqlSession& s, uint64_t user);
 
 // Notes that the user is gone, and deletes what there is of it: runs `piece(session, &more)`, each time in a

@@ -17,7 +17,7 @@ namespace curtail::social {
 // An IdSource gives ids in the form of page.h, in ascending order. No other source on the same database, and no source with
 // another machine number, gives the same ids. Thread-safe.
 //
-// Before it gives ids, it reserves those of ten seconds: it moves a mark in the database beyond them. A process that
+// It reserves the ids of ten seconds before it gives one: it moves a mark in the database beyond them. A process that
 // restarts, or runs beside another one, continues behind the mark, even if its clock was put back. So ids may be ahead of
 // the clock by one reservation.
 class IdSource {
@@ -28,7 +28,8 @@ class IdSource {
   // `db` has kIdSchema, and outlives the source. REQUIRES: `machine` has kMachineBits.
   IdSource(SqlDatabase* db, uint64_t machine, Clock clock);
 
-  // Appends 1 to 1000 ids. Errors: INVALID_ARGUMENT; those of Line and SqlDatabase, if there are none in reserve.
+  // Appends 1 to 1000 ids. Errors: INVALID_ARGUMENT for another count; what Line and SqlDatabase return, if it has to
+  // reserve more.
   Coroutine Next(Context& ctx, uint32_t count, Ids* ids);
 
  private:

@@ -10,9 +10,11 @@
 #include <set>
 #include <thread>
 
+#include "apps/kit/once.h"
 #include "apps/kit/temp_dir.h"
 #include "apps/social/data.h"
 #include "apps/social/folder.h"
+#include "apps/social/gone.h"
 #include "apps/social/page.h"
 #include "apps/social/people.h"
 #include "apps/social/post_index.h"
@@ -33,6 +35,24 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+
+TEST(Gone, TakesTheNamesOfItsRequestsAlong) {
+  const apps::TempDir dir;
+  const auto db =
+      *OpenData({.folder = dir.File("data"), .no_sync = true}, "test", {kGoneSchema, apps::kOnceSchema});
+  std::vector<uint64_t> left;
+  const absl::Status status = db->Write(Deadline::In(kMaxTestWait), [&](SqlSession& s) {
+    absl::Status each;
+    for (const uint64_t caller : {7, 8})
+      each.Update(s.Execute("INSERT INTO requests VALUES (?1, 'a name', '', x'00', 1, 0)", {caller}));
+    each.Update(NoteGone(s, 7));
+    each.Update(s.Query("SELECT caller FROM requests", {},
+                        [&](const SqlRow& row) { left.push_back(row.Unsigned(0)); }));
+    return each;
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(left, ElementsAre(8u));
+}
 
 TEST(SocialSecrets, AllProcessesGetOneSecretThatOthersCannotRead) {
   const apps::TempDir dir;

@@ -207,8 +207,11 @@ struct FrontEndService final : Social::CoroutineService {
     const SocialPair who = co_await Both(ctx, sessions.ViewerOf(ctx, request.token()), request.name());
     if (!who.ok()) co_return who.status();
     const ReactionPage page = PageOf(who->named, request);
+    LookRequest look;
+    look.set_viewer(who->by);
+    if (who->by != who->named) look.add_authors(who->named);
     auto both = co_await WhenAllOk(ctx, Ask(favorite, Favorite::kOf, page),
-                                   Ask(block_user, BlockUser::kHidden, LookAt(who->by, who->named)));
+                                   Ask(block_user, BlockUser::kHidden, look));
     if (!both.ok()) co_return both.status();
     const auto& [ids, hidden] = *both;
     if (!hidden.ids().empty()) co_return absl::OkStatus();
@@ -413,8 +416,7 @@ struct FrontEndService final : Social::CoroutineService {
     co_return co_await views.Show(ctx, *viewer, *ids, reply);
   }
 
-  template <class Request>
-  static ReactionPage PageOf(uint64_t of, const Request& request) {
+  static ReactionPage PageOf(uint64_t of, const auto& request) {
     ReactionPage page;
     page.set_of(of);
     page.set_from(request.before());
@@ -424,12 +426,6 @@ struct FrontEndService final : Social::CoroutineService {
   // Where the page after one of these ids begins.
   static uint64_t NextOf(const Ids& ids, const ReactionPage& page) {
     return ids.ids_size() < static_cast<int>(page.limit()) ? 0 : *ids.ids().rbegin();
-  }
-  static LookRequest LookAt(uint64_t viewer, uint64_t user) {
-    LookRequest look;
-    look.set_viewer(viewer);
-    if (viewer != user) look.add_authors(user);
-    return look;
   }
 
   Co<SocialPair> Both(Context& ctx, SocialId by, const std::string& name) {
