@@ -19,7 +19,7 @@ const within = { timeout: 10_000 };
 const scratch = mkdtempSync(join(tmpdir(), "curtail-web-"));
 const env = { ...process.env, XDG_RUNTIME_DIR: scratch, XDG_STATE_HOME: join(scratch, "state"), TMPDIR: scratch, NO_COLOR: "1", PATH: `${dirname(social)}:${process.env.PATH}` };
 
-const HOSTILE = '<script>document.title="owned"</script><img src="x" onerror="document.title=1"> & "so" @bob see https://example.org/?a=<b>';
+const HOSTILE = '<script>document.title="owned"</script><img src="x" onerror="document.title=1"> & "so" @bob see https://example.org/?a=&lt;b&gt;\'c<b>';
 const said = [];
 const problem = (page) => page.locator("#problem");
 const post = (page, text) => page.locator("#posts > li", { hasText: text });
@@ -101,7 +101,7 @@ async function expectText(page) {
   assert.equal((await article.locator("p").first().textContent()).trim(), HOSTILE);
   assert.equal(await page.locator("#posts script, #posts img[src='x']").count(), 0);
   assert.match(await page.title(), /Social network$/);
-  assert.equal(await article.getByRole("link", { name: "https://example.org" }).getAttribute("href"), "https://example.org/?a=<b>");
+  assert.equal(await article.getByRole("link", { name: "https://example.org" }).getAttribute("href"), "https://example.org/?a=&lt;b&gt;'c");
   assert.equal(await article.getByRole("link", { name: "@bob" }).getAttribute("href"), "#/user/bob");
   const picture = article.getByAltText("Picture by ann");
   await page.waitForFunction((image) => image.naturalWidth === 480, await picture.elementHandle(), within);
