@@ -115,7 +115,7 @@ class GrowingRequestTest : public RpcBase, public testing::TestWithParam<const c
   GrowingRequestTest() {
     ServerOptions options;
     options.config = *Config::Parse(GetParam());
-    options.max_held_bytes = 64u << 20;
+    options.max_held_bytes = 8u << 20;
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<ListService>());
     auto server = Server::Start(options, std::move(services));
@@ -145,19 +145,20 @@ class GrowingRequestTest : public RpcBase, public testing::TestWithParam<const c
 INSTANTIATE_TEST_SUITE_P(Configs, GrowingRequestTest, testing::Values("FIB1", "SDB1-2"));
 
 TEST_P(GrowingRequestTest, AMessageThatTakesMoreThanThereIsIsRefused) {
-  EXPECT_EQ(Count(100'000), absl::StatusCode::kOk);
-  EXPECT_EQ(Count(1'000'000), absl::StatusCode::kResourceExhausted);  // 2 MB, which become 60
-  EXPECT_EQ(Count(100'000), absl::StatusCode::kOk);
-  EXPECT_LT(server_->Sample().held_bytes, 1u << 20);
+  EXPECT_EQ(Count(12'500), absl::StatusCode::kOk);
+  EXPECT_EQ(Count(125'000), absl::StatusCode::kResourceExhausted);  // 250 KB, which become 7.5 MB
+  EXPECT_EQ(Count(12'500), absl::StatusCode::kOk);
+  EXPECT_LT(server_->Sample().held_bytes, 128u << 10);
 }
 
 TEST_P(GrowingRequestTest, EachMessageOfAStreamStandsForItself) {
   for (const auto& [entries, code] :
-       {std::pair{100'000, absl::StatusCode::kOk}, {1'000'000, absl::StatusCode::kResourceExhausted}}) {
+       {std::pair{12'500, absl::StatusCode::kOk}, {125'000, absl::StatusCode::kResourceExhausted}}) {
+    const ListValue list = List(entries);
     Context ctx(kMaxTestWait);
     const auto call = internal::OpenStream(ctx, *channel_, "/test.List/CountAll");
     internal::ParsedStream stream(*call);
-    for (int i = 0; i < 20; ++i) stream.Write(List(entries));
+    for (int i = 0; i < 20; ++i) stream.Write(list);
     StringValue reply;
     EXPECT_EQ(internal::FinishWithReply(*call, &reply).code(), code);
   }

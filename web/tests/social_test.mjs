@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two users of the social network's page: node social_test.mjs CURTAIL SOCIAL [FOLDER OF PICTURES]
+// Two users of the social network's page: node social_test.mjs CURTAIL [FOLDER OF PICTURES]
 //
 // They register, post a text that looks like markup and a picture, and a video, mention, find, follow and like each other, read timelines, delete, and
 // log out. One deletes its account. The deletion of the other's stops half way, and goes on without a session. A wrong password, a taken name and an
@@ -13,11 +13,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expectAccessible, expectShown, launch, MAX_WAIT_MS, openPage, run } from "./kit.mjs";
 
-const [curtail, social, pictures] = process.argv.slice(2);
+const [curtail, pictures] = process.argv.slice(2);
+const socials = join(dirname(curtail), "../../apps/social");
 const UP_MS = 180_000; // with its users, on a machine that is busy
 const within = { timeout: 10_000 };
 const scratch = mkdtempSync(join(tmpdir(), "curtail-web-"));
-const env = { ...process.env, XDG_RUNTIME_DIR: scratch, XDG_STATE_HOME: join(scratch, "state"), TMPDIR: scratch, NO_COLOR: "1", PATH: `${dirname(social)}:${process.env.PATH}` };
+const env = { ...process.env, XDG_RUNTIME_DIR: scratch, XDG_STATE_HOME: join(scratch, "state"), TMPDIR: scratch, NO_COLOR: "1", PATH: `${socials}:${process.env.PATH}` };
 
 const HOSTILE = '<script>document.title="owned"</script><img src="x" onerror="document.title=1"> & "so" @bob see https://example.org/?a=&lt;b&gt;\'c<b>';
 const said = [];
