@@ -403,6 +403,23 @@ TEST_P(HostileDispatchTest, WholeRequestsPauseTheConnection) {
   EXPECT_EQ(Reached("held bytes") + Reached("held bytes in all"), 0u);
 }
 
+// Replies that wait for windows hold no requests: the bytes that open the windows are read, behind more requests.
+TEST_P(HostileDispatchTest, RepliesThatWaitForWindowsPauseNoConnection) {
+  Serve();
+  Attacker attacker = Attacker::Greeting(address(), "\0\4\0\0\0\0"s);
+  constexpr uint32_t kCalls = 40;
+  std::thread sender([&] {
+    const std::string request = BigText(1 << 20);
+    for (uint32_t i = 0; i < kCalls; ++i) {
+      attacker.Send(Head(1 + 2 * i, kEcho.path) + DataOf(1 + 2 * i, Prefix(request.size()) + request, true));
+    }
+    attacker.Send(FrameOf(8, 0, 0, "\x7f\0\0\0"s) + FrameOf(4, 0, 0, "\0\4\x7f\0\0\0"s));
+  });
+  EXPECT_TRUE(attacker.AwaitBytes(kCalls << 20));
+  sender.join();
+  EXPECT_EQ(Reached("held bytes") + Reached("held bytes in all"), 0u);
+}
+
 // A whole request for a handler that waits.
 std::string Hanging(uint32_t stream) { return Head(stream, kHang.path) + DataOf(stream, Prefix(0), true); }
 

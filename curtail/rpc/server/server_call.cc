@@ -76,6 +76,11 @@ class UnaryCall final : public ServerCall {
   }
 
   size_t queued_bytes() const override { return request_bytes_; }
+  size_t FreeRequest() override {
+    if (!stream_open_) return 0;  // the connection no longer counts it
+    EmptyForReuse(request_);
+    return std::exchange(request_bytes_, 0);
+  }
 
   void AnswerInLine(wire::Session& session) override {
     observed_.Dequeued(TimePoint());

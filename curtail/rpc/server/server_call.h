@@ -73,6 +73,8 @@ class ServerCall : public Task, public internal::Answerable {
   void RefuseWithoutCredit(CreditAccount& account, wire::Session& session);
   // Bytes of the request, as they count for the queue's limit.
   virtual size_t queued_bytes() const = 0;
+  // It is answered: frees the request, and returns the bytes by which queued_bytes() shrinks. Called by the strand's holder.
+  virtual size_t FreeRequest() { return 0; }
   // The executor will not run it: drops its reference.
   void Drop() override { Unref(); }
   std::string_view name() const override { return method_->path; }

@@ -25,6 +25,7 @@ ServerConnection::~ServerConnection() {
 
 void ServerConnection::HandleOp(Op* op) {
   auto* reply = static_cast<ServerCall::Reply*>(op);
+  running_ -= reply->call->FreeRequest();
   reply->call->Send(*reply, session());
 }
 

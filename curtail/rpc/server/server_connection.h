@@ -112,7 +112,7 @@ class ServerConnection final : public Connection, public Clocked {
   uint64_t begun_ = 0;                    // calls
   size_t unended_ = 0;                    // bytes of messages whose requests have not ended
   size_t unended_limit_ = SIZE_MAX;
-  size_t running_ = 0;  // bytes of whole requests whose calls are open
+  size_t running_ = 0;  // bytes of whole requests that are not answered
   bool refusing_ = false;
   std::optional<CreditAccount> account_;  // empty: the server gives no credits
 

@@ -5,7 +5,7 @@
 //
 //   L1  Memory. The connection says what it holds to the server's MemoryBudget, in steps of kStep. Unfinished requests
 //       are limited by the session (LimitHeld): the call that exceeds the limit ends. Whole requests are limited by a
-//       pause: bytes stay in the socket until replies have gone. They progress without the client, so the pause ends.
+//       pause: bytes stay in the socket until they are answered. They progress without the client, so the pause ends.
 //   L2  What waits for the client cannot be waited for with a pause, since the bytes that it needs (the rest of a
 //       request, a WINDOW_UPDATE) may be among those that stay in the socket. So while such calls hold too much,
 //       new ones are refused; and when the budget is exceeded, the Housekeeper has the greatest holders end them.
