@@ -11,7 +11,7 @@
 //      That of requests on their way to the target is kept by refusing more (target_calls.cc): only the target can free
 //      them. The other has three steps. Streams that lag fill half of it, MayStream(); each is bounded, too (stream_call.cc).
 //      Requests are read up to three quarters, MayRead(), beyond which MakeRoom() ends what makes no progress. The last
-//      quarter is for whole answers, Answer().
+//      quarter is for whole answers, Answer(). A connection that holds little is served beyond all of it, so newcomers are.
 #include "curtail/gateway/gateway.h"
 
 #include <sys/socket.h>
@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <deque>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -58,8 +59,6 @@ constexpr Nanos kTick = std::chrono::milliseconds(100);
 // While too much is held a reader that stalls for so long loses its answer. A request that is not whole is lost once too
 // much is held for so long: none becomes whole while nothing is read.
 constexpr Nanos kStallUnderLoad = std::chrono::seconds(1);
-// An answer of so many bytes finds room whatever is held.
-constexpr size_t kSmall = 4u << 10;
 // Descriptors that are not for clients.
 constexpr size_t kOwnDescriptors = 32;
 // The target sends so much of an answer ahead of its reader.
@@ -119,6 +118,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   void OnRequest(const std::shared_ptr<HttpConnection>& connection, HttpRequest request) override;
   void OnClosed(HttpConnection& connection) override;
   void OnTurnOver(const std::shared_ptr<HttpConnection>& connection) override { OnOutput(connection); }
+  void OnLongRequest(const std::shared_ptr<HttpConnection>& one) override { long_turns_.push_back(one); }
   size_t share() const { return options_.max_held_bytes / 2; }
   void OnHeld(ptrdiff_t change) override {
     held_bytes_.fetch_add(static_cast<size_t>(change), std::memory_order_relaxed);
@@ -154,6 +154,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   std::unordered_set<std::shared_ptr<HttpConnection>> connections_;
   curtail::internal::SilentList<HttpConnection> silent_;
   std::vector<std::shared_ptr<HttpConnection>> dirty_;
+  std::deque<std::shared_ptr<HttpConnection>> long_turns_;  // these await one
   TargetCalls calls_;
   bool paused_ = false;        // connections may have input that they did not read
   bool accept_later_ = false;  // there was no descriptor for a connection
@@ -211,7 +212,7 @@ GatewayStats Gateway::Impl::stats() const {
 }
 
 Deadline Gateway::Impl::NextLook() const {
-  if (!dirty_.empty()) return Deadline::At(TimePoint());
+  if (!dirty_.empty() || !long_turns_.empty()) return Deadline::At(TimePoint());
   return std::min(Deadline::In(kTick), calls_.first_deadline());
 }
 
@@ -358,6 +359,9 @@ void Gateway::Impl::CloseLate(HttpConnection& connection) {
 void Gateway::Impl::FlushDirty() {
   const auto dirty = std::exchange(dirty_, {});
   for (const auto& connection : dirty) connection->Within([&] { connection->Flush(); });
+  if (long_turns_.empty()) return;
+  long_turns_.front()->Within([&] { long_turns_.front()->LongTurn(); });
+  long_turns_.pop_front();
 }
 
 void Gateway::Impl::OnRequest(const std::shared_ptr<HttpConnection>& connection, HttpRequest request) {
@@ -428,7 +432,7 @@ void Gateway::Impl::Answer(const Asker& asker, HttpReply reply) {
   const std::shared_ptr<HttpConnection> connection = asker.connection.lock();
   if (connection == nullptr || connection->closed()) return;
   const size_t size = reply.body.size();
-  if (size > kSmall && held() > 0 && held() + size > share()) {
+  if (connection->held() + size > HttpConnection::kLittle && held() > 0 && held() + size > share()) {
     refused_.fetch_add(1, std::memory_order_relaxed);
     // The call may have had its effect: UNAVAILABLE would ask for it again.
     reply = asker.form.Whole(absl::ResourceExhaustedError("the gateway holds too much to keep the answer"),

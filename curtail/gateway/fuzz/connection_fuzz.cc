@@ -103,6 +103,7 @@ class Fuzz final : private HttpConnection::Owner {
   void Turn() {
     const std::shared_ptr<HttpConnection> again = std::move(again_);
     if (again != nullptr) again->Flush();
+    if (const std::shared_ptr<HttpConnection> late = std::move(long_)) late->LongTurn();
     poller_->Wait(Deadline::At(TimePoint()), nullptr, &events_);
     for (const Poller::Ready& event : events_) event.Handle(nullptr);
     events_.clear();
@@ -143,6 +144,7 @@ class Fuzz final : private HttpConnection::Owner {
   }
   void OnClosed(HttpConnection&) override { Require(!std::exchange(closed_, true)); }
   void OnTurnOver(const std::shared_ptr<HttpConnection>& connection) override { again_ = connection; }
+  void OnLongRequest(const std::shared_ptr<HttpConnection>& connection) override { long_ = connection; }
   void OnHeld(ptrdiff_t change) override {
     held_ += change;
     Require(held_ >= 0);
@@ -155,7 +157,7 @@ class Fuzz final : private HttpConnection::Owner {
   const std::shared_ptr<Poller> poller_ = std::make_shared<Poller>();
   std::vector<Poller::Ready> events_;
   UniqueFd client_;
-  std::shared_ptr<HttpConnection> connection_, again_;
+  std::shared_ptr<HttpConnection> connection_, again_, long_;
   std::map<int32_t, std::unique_ptr<Maker>> makers_;
   ptrdiff_t held_ = 0;
   bool closed_ = false;

@@ -18,6 +18,8 @@ namespace {
 // Of these a connection reads a few in its turn, which ends behind the request that it then has in hand.
 constexpr size_t kReadChunk = 16u << 10;
 constexpr int kReadBatch = 8;
+// The same of a long request: a hundred of them do not hold up a short one.
+constexpr int kLongReadBatch = 2;
 constexpr Nanos kTurn = std::chrono::microseconds(200);
 // For so many looks a request keeps a connection from being silent.
 constexpr int kLooks = 3;
@@ -56,7 +58,7 @@ void HttpConnection::OnEvents(uint32_t events, TaskList*) {
   if ((events & (EPOLLERR | EPOLLHUP)) != 0) return Close();
   if ((events & (EPOLLIN | EPOLLRDHUP)) != 0) unread_ = true;
   if ((events & EPOLLRDHUP) != 0) hung_up_ = true;
-  Flush();
+  if (!dirty) Flush();  // else its turn comes
 }
 
 void HttpConnection::Flush() {
@@ -81,14 +83,23 @@ void HttpConnection::Flush() {
   if (owed() == 0 && (codec_->Finished() || (ended_ && codec_->in_flight() == 0))) Close();
 }
 
+void HttpConnection::LongTurn() {
+  awaits_long_turn_ = false;
+  may_hand_long_ = true;
+  Flush();
+  may_hand_long_ = false;
+}
+
 void HttpConnection::ReadAll() {
   std::array<char, kReadChunk> buffer;
-  for (int i = 0; i < kReadBatch; ++i) {
+  for (int i = 0; i < (held_ > kLittle ? kLongReadBatch : kReadBatch); ++i) {
     if (ended_ || !codec_->WantsInput() || blocked_ || !requests_.empty()) return;
     if (TurnOver()) break;
-    const bool full = !owner_->MayRead();
+    const bool short_of_room = !owner_->MayRead();
+    const bool full = short_of_room && held_ >= kLittle;
     if ((full && owed() == 0) || !codec_->RefuseBodies(full)) return;
-    const ssize_t n = recv(fd_.get(), buffer.data(), buffer.size(), 0);
+    const size_t most = short_of_room && !full ? kLittle - held_ : buffer.size();
+    const ssize_t n = recv(fd_.get(), buffer.data(), most, 0);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       unread_ = false;
@@ -158,6 +169,11 @@ bool HttpConnection::Receive(std::string_view bytes) {
 void HttpConnection::HandOver() {
   while (!closed_ && !requests_.empty()) {
     if (TurnOver()) return owner_->OnTurnOver(shared_from_this());
+    const bool is_long = BytesOf(requests_.front()) > kLittle;
+    if (is_long && !std::exchange(may_hand_long_, false)) {
+      if (!std::exchange(awaits_long_turn_, true)) owner_->OnLongRequest(shared_from_this());
+      return;
+    }
     HttpRequest request = std::move(requests_.front());
     requests_.pop_front();
     requests_bytes_ -= BytesOf(request);

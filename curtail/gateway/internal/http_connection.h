@@ -36,6 +36,9 @@ class Answerer {
 
 class HttpConnection final : public PollHandler, public std::enable_shared_from_this<HttpConnection> {
  public:
+  // A connection that holds less is read, and gets its answers, whatever the others hold.
+  static constexpr size_t kLittle = 8u << 10;
+
   // The Owner answers requests, at once or later.
   class Owner {
    public:
@@ -43,12 +46,14 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
     virtual void OnClosed(HttpConnection& connection) = 0;
     // Its turn has ended before its work: it wants a Flush() once others have had theirs.
     virtual void OnTurnOver(const std::shared_ptr<HttpConnection>& connection) = 0;
+    // Its next request is long: it wants a LongTurn() once others have had theirs.
+    virtual void OnLongRequest(const std::shared_ptr<HttpConnection>& connection) = 0;
     // The bytes that the connection holds have become more, or fewer.
     virtual void OnHeld(ptrdiff_t change) = 0;
     // So many requests were refused for a limit.
     virtual void OnRefused(uint64_t requests) = 0;
-    // False: all connections together hold too much. Those that owe their readers nothing are not
-    // read for now, the others take no bodies.
+    // False: all connections together hold too much. Those that hold kLittle are not read for now if they owe their
+    // readers nothing; if they do, they take no bodies.
     virtual bool MayRead() const = 0;
 
    protected:
@@ -82,6 +87,8 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   }
   // A turn: sends what is ready, goes on reading, and hands requests to the owner. May close the connection.
   void Flush();
+  // A turn that may begin with a request of more than kLittle, which costs a thread milliseconds.
+  void LongTurn();
   void LastCall();
   void Drain();
   // If an answer has not left in full, by a reset, which no client takes for the end of the answer.
@@ -167,6 +174,8 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   int looks_ = 0;              // that find it active
   TimePoint turn_ends_;
   size_t handed_ = 0;                 // requests, in this turn
+  bool may_hand_long_ = false;        // a long one, in this turn
+  bool awaits_long_turn_ = false;     // the owner knows
   std::deque<HttpRequest> requests_;  // taken and not handed over
   size_t requests_bytes_ = 0;         // of them
   size_t held_ = 0;                   // as the owner knows it

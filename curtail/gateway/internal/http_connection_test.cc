@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
@@ -49,9 +50,10 @@ class HttpConnectionTest : public testing::Test, public HttpConnection::Owner {
   }
   void OnClosed(HttpConnection&) override {}
   void OnTurnOver(const std::shared_ptr<HttpConnection>&) override { wants_another_ = true; }
+  void OnLongRequest(const std::shared_ptr<HttpConnection>&) override { wants_long_turn_ = true; }
   void OnHeld(ptrdiff_t change) override { held_ += change; }
   void OnRefused(uint64_t) override {}
-  bool MayRead() const override { return true; }
+  bool MayRead() const override { return may_read_; }
 
   const std::shared_ptr<Poller> poller_ = std::make_shared<Poller>();
   UniqueFd peer_;
@@ -59,10 +61,15 @@ class HttpConnectionTest : public testing::Test, public HttpConnection::Owner {
   Nanos cost_ = std::chrono::milliseconds(1);
   size_t requests_ = 0;
   bool wants_another_ = false;
+  bool wants_long_turn_ = false;
+  bool may_read_ = true;
   ptrdiff_t held_ = 0;
 };
 
 constexpr std::string_view kGet = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+std::string PostOf(size_t bytes) {
+  return Join("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ", bytes, "\r\n\r\n", std::string(bytes, 'b'));
+}
 
 // Property: requests that came together share a turn only if they are short; each has its turn, and none is lost.
 TEST_F(HttpConnectionTest, ATurnIsShort) {
@@ -95,8 +102,7 @@ TEST_F(HttpConnectionTest, RequestsOfHttp2HaveTurnsToo) {
 // Property: a long body does not have the thread for itself.
 TEST_F(HttpConnectionTest, ATurnReadsAFewChunks) {
   constexpr ptrdiff_t kBody = 2'000'000, kMost = 140'000;
-  const std::string post =
-      Join("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ", kBody, "\r\n\r\n", std::string(kBody, 'b'));
+  const std::string post = PostOf(kBody);
   int turns = 0;
   for (std::string_view left = post; !left.empty() || wants_another_; ++turns) {
     const ssize_t n = send(peer_.get(), left.data(), left.size(), MSG_NOSIGNAL);
@@ -106,7 +112,36 @@ TEST_F(HttpConnectionTest, ATurnReadsAFewChunks) {
     EXPECT_LE(held_ - before, kMost);
   }
   EXPECT_GE(turns, kBody / kMost);
+  connection_->LongTurn();
   EXPECT_EQ(requests_, 1u);
+}
+
+// Property: short requests do not wait behind the long requests of others.
+TEST_F(HttpConnectionTest, LongRequestsHaveATurnEach) {
+  Send(PostOf(10'000) + PostOf(10'000));
+  Turn(EPOLLIN);
+  for (const size_t requests : {1u, 2u}) {
+    EXPECT_EQ(Turn(), 0u);
+    EXPECT_TRUE(std::exchange(wants_long_turn_, false));
+    connection_->LongTurn();
+    EXPECT_EQ(requests_, requests);
+  }
+  Send(kGet);
+  EXPECT_EQ(Turn(EPOLLIN), 1u);
+}
+
+// Property: while all connections hold too much, one that holds little is served.
+TEST_F(HttpConnectionTest, LittleIsReadWhateverOthersHold) {
+  may_read_ = false;
+  Send(kGet);
+  EXPECT_EQ(Turn(EPOLLIN), 1u);
+  Send(PostOf(2 * HttpConnection::kLittle));
+  EXPECT_EQ(Turn(EPOLLIN), 0u);
+  EXPECT_LE(held_, static_cast<ptrdiff_t>(HttpConnection::kLittle));
+  EXPECT_FALSE(wants_long_turn_);
+  may_read_ = true;
+  Turn();
+  EXPECT_TRUE(wants_long_turn_);
 }
 
 }  // namespace
