@@ -15,7 +15,7 @@
 //  F3  After kBatch steps the thread looks for events even if there is more to run, so neither replies nor requests
 //      wait behind an endless queue; after kSlowBatch steps if these took longer than kBatchTime. What the requests of
 //      a batch send leaves together, so large batches share writes. If the look before took longer, the batch may last
-//      as long: what many peers send at once does not keep the thread from answering.
+//      twice as long: what many peers send at once is answered before more is read.
 //  F4  Fibers that are ready go before requests that have not begun. But after one has yielded (Fiber::YieldIfLong),
 //      and so is ready again, the thread looks for events, and begins as many as kFresh requests first.
 #include <algorithm>
@@ -29,7 +29,7 @@ namespace {
 constexpr int kBatch = 64;
 constexpr int kSlowBatch = 16;
 constexpr Nanos kBatchTime = std::chrono::microseconds(100);
-constexpr Nanos kMaxBatchTime = std::chrono::milliseconds(5);
+constexpr Nanos kMaxBatchTime = std::chrono::milliseconds(20);
 constexpr int kFresh = 8;
 
 }  // namespace
@@ -91,7 +91,7 @@ bool Executor::RunFibers(Thread& self, bool serving) {
     if (self.batch_began == TimePoint()) {
       self.batch_began = now;
       const Nanos look = self.last_began == TimePoint() ? Nanos(0) : now - self.last_began;
-      self.batch_time = std::clamp(look, kBatchTime, kMaxBatchTime);
+      self.batch_time = std::clamp(2 * look, kBatchTime, kMaxBatchTime);
     }
     self.last_began = now;
     if (const bool over = now - self.batch_began > self.batch_time; over && self.steps >= kSlowBatch) {

@@ -114,19 +114,40 @@ TEST_P(ExecutorFiberTest, AFiberThatNeverWaitsKeepsNoRequestFromItsThread) {
   EXPECT_EQ(counter_.count(), kCount);
 }
 
-// Brings short requests whenever it is looked at, for which it takes long: peers who send more than is worth their calls.
+class SpinningTask final : public Task {
+ public:
+  SpinningTask(Counter* counter, Nanos time) : counter_(counter), time_(time) {}
+  void Run(const WaitHint&) override {
+    for (const Deadline end = Deadline::In(time_); !end.Expired();) continue;
+    counter_->Add();
+  }
+
+ private:
+  Counter* const counter_;
+  const Nanos time_;
+};
+
+// The requests that a flood brings whenever the thread looks at it, and what they and the look take.
+struct Flood {
+  int looks;
+  int per_look;
+  Nanos look;
+  Nanos request;
+};
+
 class FloodReceiver final : public FakeReceiver {
  public:
-  static constexpr int kLooks = 100, kPerLook = 100;
-
-  explicit FloodReceiver(Counter* counter)
-      : counter_(counter), tasks_(kLooks * kPerLook, CountingTask(counter)) {}
+  FloodReceiver(const Flood& flood, Counter* counter)
+      : flood_(flood),
+        counter_(counter),
+        tasks_(static_cast<size_t>(flood.looks * flood.per_look), SpinningTask(counter, flood.request)) {}
 
   void Handle(const std::vector<Poller::Ready>&, TaskList* ready) override {
-    if (looks_ == kLooks) return;
-    most_waiting_ = std::max(most_waiting_, looks_ * kPerLook - counter_->count());
-    for (const Deadline end = Deadline::In(std::chrono::milliseconds(1)); !end.Expired();) continue;
-    for (int i = 0; i < kPerLook; ++i) ready->Push(&tasks_[static_cast<size_t>(looks_ * kPerLook + i)]);
+    if (looks_ == flood_.looks) return;
+    most_waiting_ = std::max(most_waiting_, looks_ * flood_.per_look - counter_->count());
+    for (const Deadline end = Deadline::In(flood_.look); !end.Expired();) continue;
+    for (int i = 0; i < flood_.per_look; ++i)
+      ready->Push(&tasks_[static_cast<size_t>(looks_ * flood_.per_look + i)]);
     ++looks_;
     poller().Wake();
   }
@@ -134,21 +155,26 @@ class FloodReceiver final : public FakeReceiver {
   int most_waiting() const { return most_waiting_; }
 
  private:
+  const Flood flood_;
   Counter* const counter_;
-  std::vector<CountingTask> tasks_;
+  std::vector<SpinningTask> tasks_;
   // Owned by the one thread of the executor.
   int looks_ = 0;
   int most_waiting_ = 0;
 };
 
-// Property: a thread that receives and runs requests gives the second as much time as the first.
+// Property: a thread that receives and runs requests runs those of a look before many more come.
 TEST(ExecutorFiber, RequestsThatComeFastDoNotPileUp) {
-  Counter counter;
-  FloodReceiver receiver(&counter);
-  Executor executor(*Config::Parse("FIB1"), {.max_threads = 0}, &receiver, &receiver, nullptr);
-  receiver.Wake();
-  ASSERT_TRUE(counter.Await(FloodReceiver::kLooks * FloodReceiver::kPerLook));
-  EXPECT_LT(receiver.most_waiting(), 10 * FloodReceiver::kPerLook);
+  using std::chrono::microseconds;
+  for (const Flood& flood : {Flood{100, 100, microseconds(1000), microseconds(0)},
+                             Flood{30, 40, microseconds(8000), microseconds(300)}}) {
+    Counter counter;
+    FloodReceiver receiver(flood, &counter);
+    Executor executor(*Config::Parse("FIB1"), {.max_threads = 0}, &receiver, &receiver, nullptr);
+    receiver.Wake();
+    ASSERT_TRUE(counter.Await(flood.looks * flood.per_look));
+    EXPECT_LT(receiver.most_waiting(), 10 * flood.per_look);
+  }
 }
 
 TEST(ExecutorSwitch, RefusesWhatItCannotBe) {

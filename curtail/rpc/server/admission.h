@@ -47,10 +47,12 @@ class Admission {
     queued_.fetch_add(1, std::memory_order_relaxed);
     queued_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   }
-  // The part of the queue that one connection may have: a quarter, but any part of a short queue.
+  // The places that one connection may have: half as many as are free, so that newcomers find some however many
+  // connections take their part. Of a short queue it may have all.
   size_t share() const {
     constexpr size_t kShort = 1024;
-    return max_requests_ <= kShort ? SIZE_MAX : std::max(max_requests_ / 4, kShort);
+    if (max_requests_ <= kShort) return SIZE_MAX;
+    return (max_requests_ - std::min(queued_.load(std::memory_order_relaxed), max_requests_)) / 2;
   }
 
   // A client began a call, or its stream ended.
