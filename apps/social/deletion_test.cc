@@ -105,12 +105,7 @@ TEST(SocialDeletion, APostIsGoneAtOnceAndItsRestWhenAllAreBack) {
     EXPECT_TRUE(absl::IsNotFound(app.Get(bob, post, &seen))) << services[i];
     app.Start(services[i]);
   }
-  Until([&] {  // without a call
-    Context ctx(kMaxTestWait);
-    Posts left;
-    EXPECT_TRUE(PostStorage::Stub(storage.get()).ListDeleted(ctx, PostsOfAuthor(), &left).ok());
-    return left.posts().empty();
-  });
+  app.AwaitFinished();  // without a call
   Context ctx(kMaxTestWait);
   Counts likes;
   EXPECT_TRUE(Favorite::Stub(favorite.get()).Count(ctx, posts, &likes).ok());

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random users at once, beside a model that knows which replies each may get. Now and then one is deleted,
-// while others deal with it.
+// while others deal with it, the wall clock is set, or a service stands still.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <barrier>
+#include <iterator>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "apps/kit/temp_dir.h"
+#include "apps/social/clock_testing.h"
 #include "apps/social/model_users_testing.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
@@ -24,11 +26,17 @@ namespace curtail::social {
 namespace {
 
 constexpr size_t kThreads = 4, kNames = ModelUsers::kNames, kWords = ModelUsers::kWords;
-constexpr size_t kMeetings = 12;          // in a round
-constexpr size_t kMeetingsOfErasure = 4;  // one in so many
-constexpr int kActs = 3;                  // of a thread before each meeting, and as many in it
-constexpr int kMostActsOfErasure = 40;    // of a thread while a user is deleted
-constexpr uint64_t kActsOfErasure = 48;   // between two users, one in so many
+constexpr size_t kMeetings = 12;         // in a round
+constexpr int kStepSeconds = 5;          // of the clock
+constexpr int kActs = 3;                 // of a thread before each meeting, and as many in it
+constexpr int kMostActsOfErasure = 40;   // of a thread while a user is deleted
+constexpr uint64_t kActsOfErasure = 48;  // between two users, one in so many
+
+#ifdef CLOCK_LIBRARY
+constexpr const char* kClockLibrary = CLOCK_LIBRARY;
+#else
+constexpr const char* kClockLibrary = nullptr;
+#endif
 
 struct HowServed {
   const char* name;
@@ -50,23 +58,24 @@ class SocialModel : public testing::TestWithParam<HowServed> {
   static std::string Store() { return GetParam().store == nullptr ? "" : GetParam().store; }
 
   using Barrier = std::barrier<>;
+  // Of a meeting, by its number.
+  enum Kind : uint8_t { kOfTwo, kStep, kStall, kErasure, kKinds };
   struct Meeting {
-    size_t erased = kNames;          // the name of the user that is deleted, if any
+    size_t name = 0;                 // kErasure: of the user that is deleted
     std::atomic<bool> over = false;  // the deletion has ended
   };
 
   // Acts in all threads, each for users of its own. The threads meet: each waits for the others, not for
   // long, as each call has a deadline. Deleted users are replaced. Then users of two threads deal with each
-  // other at once, or a user is deleted while all deal with it.
+  // other at once, beside what else the meeting is for.
   void ActAtOnce() {
     Rng rng(~seed_);
     std::vector<Meeting> meetings(kMeetings);
-    for (size_t i = kMeetingsOfErasure - 1; i < kMeetings; i += kMeetingsOfErasure) {
-      meetings[i].erased = rng.Below(kNames);
-    }
+    for (Meeting& meeting : meetings) meeting.name = rng.Below(kNames);
     Barrier all(static_cast<ptrdiff_t>(kThreads));
     std::vector<std::thread> threads;
-    for (size_t t = 0; t < kThreads; ++t) threads.emplace_back([&, t] { ActInThread(t, meetings, all); });
+    for (size_t t = 1; t < kThreads; ++t) threads.emplace_back([&, t] { ActInThread(t, meetings, all); });
+    ActInThread(0, meetings, all);  // a process that it starts ends with the thread
     for (std::thread& thread : threads) thread.join();
     seed_ += 1;
   }
@@ -77,15 +86,53 @@ class SocialModel : public testing::TestWithParam<HowServed> {
       all.arrive_and_wait();
       for (size_t name = t; name < kNames; name += kThreads) users_.Replace(name);
       all.arrive_and_wait();
-      if (meetings[i].erased < kNames) {
-        EraseAmongActs(rng, t, meetings[i], all);
-      } else {
-        const size_t name = t + kThreads * (i % (kNames / kThreads));
-        for (int j = 0; j < kActs; ++j) {
-          ActBetween(rng, users_.WithName(name), users_.WithName(name ^ 1));
-        }
+      const size_t name = t + kThreads * (i % (kNames / kThreads));
+      switch (i % kKinds) {
+        case kStep:
+          StepAmongActs(rng, t, all);
+          break;
+        case kStall:
+          StallAmongActs(rng, t, all);
+          break;
+        case kErasure:
+          EraseAmongActs(rng, t, meetings[i], all);
+          break;
+        default:
+          for (int j = 0; j < kActs; ++j) ActBetween(rng, users_.WithName(name), users_.WithName(name ^ 1));
       }
     }
+  }
+  // The clock goes back. Between processes that which gives ids begins again then. Later the clock goes on.
+  void StepAmongActs(Rng& rng, size_t t, Barrier& all) {
+    if (t == 0) {
+      clock_.SetAhead(-kStepSeconds);
+      if (!GetParam().monolith) app_.Start("unique-id");
+    }
+    all.arrive_and_wait();
+    for (int i = 0; i < kActs; ++i) Act(rng, UserOf(rng, t));
+    if (t == 0) clock_.SetAhead(rng.Below(2) == 0 ? 0 : kStepSeconds);
+    for (int i = 0; i < kActs; ++i) Act(rng, UserOf(rng, t));
+  }
+  // Between processes one stands still while a thread acts without it. The others wait for it, or do without:
+  // they delete no posts, whose likes count until it goes on.
+  void StallAmongActs(Rng& rng, size_t t, Barrier& all) {
+    static constexpr const char* kOptional[] = {"favorite", "repost-reply"};
+    static constexpr const char* kNeeded[] = {
+        "search", "home-timeline", "user-timeline", "write-home-timeline", "user-statistics", "text"};
+    if (GetParam().monolith) return;
+    const size_t user = UserOf(rng, t), other = users_.WithName(rng.Below(kNames));
+    if (t == 0) {
+      const bool optional = rng.Below(2) == 0;
+      const char* const service =
+          optional ? kOptional[rng.Below(std::size(kOptional))] : kNeeded[rng.Below(std::size(kNeeded))];
+      app_.Stall(service);
+      if (optional) users_.ReadTimeline(user, other);
+      users_.LogIn(user);
+      app_.GoOn(service);
+    } else {
+      for (int i = 0; i < kActs && other != user; ++i) ActAbout(rng, user, other);
+    }
+    all.arrive_and_wait();
   }
   size_t UserOf(Rng& rng, size_t thread) const {
     return users_.WithName(thread + kThreads * rng.Below(kNames / kThreads));
@@ -94,7 +141,7 @@ class SocialModel : public testing::TestWithParam<HowServed> {
   // that need an id: each has found the user when it waits for unique-id, which stands still until the user
   // is gone.
   void EraseAmongActs(Rng& rng, size_t t, Meeting& meeting, Barrier& all) {
-    const size_t erased = users_.WithName(meeting.erased), owner = meeting.erased % kThreads;
+    const size_t erased = users_.WithName(meeting.name), owner = meeting.name % kThreads;
     const auto act = [&] {
       const size_t user = UserOf(rng, t), other = users_.WithName(rng.Below(kNames));
       if (t != owner) {
@@ -170,6 +217,7 @@ class SocialModel : public testing::TestWithParam<HowServed> {
   void ExpectAsModel() {
     app_.AwaitQueue();
     app_.AwaitIndex();
+    app_.AwaitFinished();
     users_.model().Settle();
     for (size_t name = 0; name < kNames; ++name) {
       users_.ReadFollowing(users_.WithName(name), /*known=*/true);
@@ -193,16 +241,19 @@ class SocialModel : public testing::TestWithParam<HowServed> {
       for (const auto& [id, post] : users_.model().posts()) users_.ReadAbout(viewer, id);
     }
     users_.Judge();
+    for (size_t name = 0; name < kNames; ++name) users_.Recount(users_.WithName(name));
     users_.ExpectNothingLeft();
   }
 
   uint64_t seed_ = TestSeed();
   apps::TempDir dir_;
+  const SetClock clock_{kClockLibrary};
   const std::shared_ptr<const StoreProcess> store_ = StartStore();
   SocialDeployment app_{GetParam().config, GetParam().monolith,
                         store_ != nullptr
                             ? std::vector<std::string>{"--store", Join(Store(), "=", store_->address())}
-                            : std::vector<std::string>()};
+                            : std::vector<std::string>(),
+                        clock_.Words()};
   ModelUsers users_{&app_};
 };
 

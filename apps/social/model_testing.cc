@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "curtail/base/strings.h"
+
 namespace curtail::social {
 
 void ReferenceModel::Change(const Fact& fact, bool to, ActSpan span) {
@@ -19,18 +21,21 @@ void ReferenceModel::Add(uint64_t id, PostEntry post, ActSpan span) {
   const std::lock_guard lock(mu_);
   post.made = span;
   posts_.emplace(id, std::move(post));
+  ids_.emplace_back(id, span);
   ChangeLocked({Fact::kExists, id}, true, span);
 }
 
 void ReferenceModel::Add(uint64_t id, MessageEntry message, ActSpan span) {
   const std::lock_guard lock(mu_);
   messages_.emplace(id, message);
+  ids_.emplace_back(id, span);
   ChangeLocked({Fact::kExists, id}, true, span);
 }
 
 void ReferenceModel::Add(uint64_t id, AdEntry ad, ActSpan span) {
   const std::lock_guard lock(mu_);
   ads_.emplace(id, ad);
+  ids_.emplace_back(id, span);
   ChangeLocked({Fact::kExists, id}, true, span);
 }
 
@@ -61,6 +66,15 @@ void ReferenceModel::Block(size_t from, size_t to, bool block, ActSpan span) {
   if (!block) return;
   ChangeLocked({Fact::kFollows, from, to}, false, span);
   ChangeLocked({Fact::kFollows, to, from}, false, span);
+}
+
+std::string ReferenceModel::MisplacedIds() const {
+  for (const auto& [id, span] : ids_) {
+    for (const auto& [later, after] : ids_) {
+      if (span.ended < after.began && later <= id) return Join(later, " came after ", id);
+    }
+  }
+  return {};
 }
 
 const ReferenceModel::Changes& ReferenceModel::Of(const Fact& fact) const {

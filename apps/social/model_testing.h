@@ -26,6 +26,8 @@
 //  10 A post that was refused as its author was gone may have been counted as a reply or repost until then.
 //     Posts that mention a deleted user may stay in its own home timeline, which only its token reads.
 //  11 A repost without a text is there while its original is: nothing counts it, or likes of it, afterwards.
+//  12 Of two ids, that of the act that came first is less, whatever the services' clocks say.
+//  13 What is asked of services that may stand still can be missing in a reply, which says so.
 #pragma once
 
 #include <atomic>
@@ -135,6 +137,8 @@ class ReferenceModel {
   const Posts& posts() const { return posts_; }
   const Messages& messages() const { return messages_; }
   const Ads& ads() const { return ads_; }
+  // Empty if rule 12 holds.
+  std::string MisplacedIds() const;
   Possible Gone(size_t user, ActSpan span) const { return In({Fact::kGone, user}, span); }
   Possible BothThere(size_t a, size_t b, ActSpan span) const { return !Gone(a, span) && !Gone(b, span); }
   Possible Exists(uint64_t id, ActSpan span) const;
@@ -192,6 +196,7 @@ class ReferenceModel {
   Messages messages_;
   Ads ads_;
   std::vector<PostEntry> refused_;
+  std::vector<std::pair<uint64_t, ActSpan>> ids_;
 };
 
 }  // namespace curtail::social

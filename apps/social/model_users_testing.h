@@ -73,6 +73,9 @@ class ModelUsers {
   // While no user acts. Judges the replies that all had since; then what the services keep of deleted users.
   void Judge();
   void ExpectNothingLeft();
+  // While no user acts, and nothing is left of deleted posts. What is counted of a user and of its posts is what those
+  // lists have that nobody in particular reads.
+  void Recount(size_t of);
   ReferenceModel& model() { return model_; }
 
  private:
@@ -113,6 +116,8 @@ class ModelUsers {
   void ReadReferences(size_t viewer, uint64_t to, const std::string& what, List list,
                       uint64_t ReferenceModel::PostEntry::* of);
   void ReadPost(size_t viewer, uint64_t id);
+  // The likes that it has.
+  uint64_t RecountPost(uint64_t id);
 
   SocialDeployment& app_;
   ReferenceModel model_;

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "content.curtail.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
 
@@ -43,9 +44,11 @@ int InstancesOf(const std::string& service) { return service == "search-index" ?
 
 }  // namespace
 
-SocialProcess::SocialProcess(std::vector<std::string> args, uint64_t most_file_bytes) {
+SocialProcess::SocialProcess(std::vector<std::string> args, const std::vector<std::string>& words,
+                             uint64_t most_file_bytes) {
   const std::string name = args[1];
   args.insert(args.begin(), SOCIAL_PROGRAM);
+  args.insert(args.begin(), words.begin(), words.end());
   auto process =
       deploy::Process::Spawn({.name = name, .argv = std::move(args), .max_file_bytes = most_file_bytes});
   if (!process.ok()) {
@@ -70,8 +73,9 @@ void SocialProcess::Stall() const {
   EXPECT_TRUE(process_->Running());
 }
 
-SocialDeployment::SocialDeployment(std::string config, bool monolith, std::vector<std::string> flags)
-    : config_(std::move(config)), monolith_(monolith), flags_(std::move(flags)) {
+SocialDeployment::SocialDeployment(std::string config, bool monolith, std::vector<std::string> flags,
+                                   std::vector<std::string> words)
+    : config_(std::move(config)), monolith_(monolith), flags_(std::move(flags)), words_(std::move(words)) {
   if (monolith) {
     Start("front-end");
   } else {
@@ -113,7 +117,7 @@ void SocialDeployment::Start(const std::string& service, uint64_t most_file_byte
       }
     }
     args.insert(args.end(), flags_.begin(), flags_.end());
-    processes_[service].push_back(std::make_unique<SocialProcess>(std::move(args), most_file_bytes));
+    processes_[service].push_back(std::make_unique<SocialProcess>(std::move(args), words_, most_file_bytes));
   }
 }
 
@@ -160,6 +164,17 @@ bool NoneWaits(const QueueState& state) { return state.waiting() == 0; }
 
 void SocialDeployment::AwaitQueue() { AwaitState(WriteHomeTimeline::Stub(queue_.get()), NoneWaits); }
 void SocialDeployment::AwaitIndex() { AwaitState(social::Search::Stub(index_.get()), NoneWaits); }
+void SocialDeployment::AwaitFinished() {
+  const std::unique_ptr<Channel> storage = Connect("post-storage");
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  Posts left;
+  do {
+    left.Clear();
+    Context ctx(deadline);
+    const absl::Status status = PostStorage::Stub(storage.get()).ListDeleted(ctx, PostsOfAuthor(), &left);
+    ASSERT_TRUE(status.ok()) << left.posts_size() << " deleted posts are not settled: " << status;
+  } while (!left.posts().empty());
+}
 void SocialDeployment::AwaitFailedAttempt() {
   AwaitState(WriteHomeTimeline::Stub(queue_.get()),
              [](const QueueState& state) { return state.failed_attempts() > 0; });

@@ -24,9 +24,10 @@ namespace curtail::social {
 // One process of the program; it ends with this object, or with the test. Thread-compatible.
 class SocialProcess {
  public:
-  // Returns when it serves; fails the test if it does not. `most_file_bytes`: a write beyond fails, as on a full disk;
-  // 0 for no bound.
-  explicit SocialProcess(std::vector<std::string> args, uint64_t most_file_bytes = 0);
+  // Returns when it serves; fails the test if it does not. `words` come before those of the program. `most_file_bytes`: a
+  // write beyond fails, as on a full disk; 0 for no bound.
+  explicit SocialProcess(std::vector<std::string> args, const std::vector<std::string>& words = {},
+                         uint64_t most_file_bytes = 0);
   // Drains it, and expects that it ends well, unless it was killed.
   ~SocialProcess();
   SocialProcess(const SocialProcess&) = delete;
@@ -44,8 +45,9 @@ class SocialProcess {
 // The services over Unix sockets and a folder of data.
 class SocialDeployment {
  public:
-  // `config` of all of them. `monolith`: one process. `flags`: more of each process.
-  SocialDeployment(std::string config, bool monolith, std::vector<std::string> flags = {});
+  // `config` of all of them. `monolith`: one process. `flags`: more of each process. `words`: as for SocialProcess.
+  SocialDeployment(std::string config, bool monolith, std::vector<std::string> flags = {},
+                   std::vector<std::string> words = {});
 
   // All instances of one service; not in a monolith.
   void Kill(const std::string& service);
@@ -68,6 +70,8 @@ class SocialDeployment {
   void AwaitFailedAttempt();
   // As AwaitQueue(), for the index of the search.
   void AwaitIndex();
+  // Waits until nothing is left of deleted posts; fails the test if that takes too long.
+  void AwaitFinished();
 
   std::string AddressOf(const std::string& service, int instance = 0) const;
   // A file of the data folder.
@@ -124,7 +128,7 @@ class SocialDeployment {
   const apps::TempDir dir_;
   const std::string config_;
   const bool monolith_;
-  const std::vector<std::string> flags_;
+  const std::vector<std::string> flags_, words_;
   Nanos patience_ = kMaxTestWait;
   uint32_t page_limit_ = 7;
   std::map<std::string, std::vector<std::unique_ptr<SocialProcess>>> processes_;
