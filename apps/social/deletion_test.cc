@@ -144,5 +144,32 @@ TEST(SocialDeletion, NothingCountsWhatIsGone) {
   EXPECT_TRUE(absl::IsNotFound(app.Delete(bob, repost.id())));
 }
 
+// One transaction moves 250 of them, and the others are gone as well.
+TEST(SocialDeletion, NoRepostCountsWhoseOriginalIsGone) {
+  SocialDeployment app("FIB1", /*monolith=*/true);
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  Post original;
+  original.set_id(1), original.set_text("a post");
+  original.mutable_author()->set_id(ann.user());
+  MustCall(app, PostStorage::kStore, original);
+  Post repost;
+  *repost.mutable_original() = original;
+  repost.mutable_author()->set_id(bob.user());
+  for (uint64_t id = 2; id < 302; ++id) {
+    repost.set_id(id);
+    MustCall(app, PostStorage::kStore, repost);
+  }
+  EXPECT_EQ(MustCall(app, PostStorage::kCountOf, UserOf(ann)).count(), 1u);
+  EXPECT_EQ(MustCall(app, PostStorage::kCountOf, UserOf(bob)).count(), 300u);
+  PostOfAuthor own;
+  own.set_post(1), own.set_author(ann.user());
+  const Posts deleted = MustCall(app, PostStorage::kDelete, own);
+  EXPECT_EQ(deleted.posts_size(), 251);
+  EXPECT_EQ(MustCall(app, PostStorage::kCountOf, UserOf(ann)).count(), 0u);
+  EXPECT_EQ(MustCall(app, PostStorage::kCountOf, UserOf(bob)).count(), 0u);
+  app.AwaitFinished();
+  EXPECT_EQ(MustCall(app, PostStorage::kCountOf, UserOf(bob)).count(), 0u);
+}
+
 }  // namespace
 }  // namespace curtail::social

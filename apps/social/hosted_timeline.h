@@ -15,19 +15,22 @@
 namespace curtail::social {
 
 // `Service` is made of its TimelineStore and the Env. The store is the Redis `redis`, if there is one, else a file.
+// `trimmed`: it keeps as many entries as an option says, instead of all.
 template <class Service>
-HostedService HostedTimeline(std::string name, std::vector<std::string> calls) {
+HostedService HostedTimeline(std::string name, std::vector<std::string> calls, bool trimmed) {
   struct Options {
     DataOptions data;
-    uint64_t length = 1000;
+    uint64_t length = 0;
   };
   auto options = std::make_shared<Options>();
+  if (trimmed) options->length = 1000;
   HostedService hosted;
   hosted.name = name;
   hosted.calls = std::move(calls);
-  hosted.flags = [options](Flags& flags) {
+  hosted.flags = [options, trimmed](Flags& flags) {
     AddDataFlags(flags, &options->data);
-    flags.Add("--timeline-length", &options->length, "Entries of a timeline that are kept", {1, 1e6});
+    if (trimmed)
+      flags.Add("--timeline-length", &options->length, "Entries of a home timeline that are kept", {1, 1e6});
   };
   hosted.make = [options, name = std::move(name)](Env& env) -> MadeService {
     if (!env.Store("redis").empty()) {

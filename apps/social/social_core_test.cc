@@ -117,9 +117,9 @@ class TimelineStoreTest : public testing::TestWithParam<Kept> {
     const absl::Status status = RunHere(store_->Remove(ctx, std::move(entries)));
     EXPECT_TRUE(status.ok()) << status;
   }
-  std::vector<Entry> Page(uint64_t user, uint64_t before = 0, uint32_t limit = 100) {
+  std::vector<Entry> Page(uint64_t user, uint64_t before = 0, uint32_t limit = 100, uint32_t skip = 0) {
     TimelinePage page;
-    page.set_user(user), page.set_before(before), page.set_limit(limit);
+    page.set_user(user), page.set_before(before), page.set_limit(limit), page.set_skip(skip);
     Context ctx(kMaxTestWait);
     std::vector<Entry> entries;
     const absl::Status status = RunHere(store_->Read(ctx, page, &entries));
@@ -130,19 +130,21 @@ class TimelineStoreTest : public testing::TestWithParam<Kept> {
     const ViewRequest view = ViewOf(0, Page(user, before, limit));
     return {view.ids().begin(), view.ids().end()};
   }
-  std::unique_ptr<TimelineStore> Open() {
+  // One that keeps so many.
+  std::unique_ptr<TimelineStore> Open(uint64_t length) {
     if (GetParam() == Kept::kInAFile) {
-      db_ = *OpenData({.folder = dir_.File("data"), .no_sync = true}, "test", {kTimelineSchema});
-      return MakeSqlTimelines(db_.get(), 16);
+      if (db_ == nullptr)
+        db_ = *OpenData({.folder = dir_.File("data"), .no_sync = true}, "test", {kTimelineSchema});
+      return MakeSqlTimelines(db_.get(), length);
     }
-    redis_.emplace(dir_.File("redis"));
-    return MakeRedisTimelines(*StoreAddress::Parse(redis_->address()), "test", 16);
+    if (!redis_) redis_.emplace(dir_.File("redis"));
+    return MakeRedisTimelines(*StoreAddress::Parse(redis_->address()), "test", length);
   }
 
   apps::TempDir dir_;
   std::unique_ptr<SqlDatabase> db_;
   std::optional<RedisProcess> redis_;
-  const std::unique_ptr<TimelineStore> store_ = Open();
+  std::unique_ptr<TimelineStore> store_ = Open(16);
 };
 
 TEST_P(TimelineStoreTest, KeepsTheNewestOfEachUser) {
@@ -162,6 +164,22 @@ TEST_P(TimelineStoreTest, KeepsTheNewestOfEachUser) {
 }
 
 // Ids that follow each other, by pages of one. The page behind the last one is empty.
+TEST_P(TimelineStoreTest, KeepsAllIfItIsMadeForZero) {
+  store_ = Open(0);
+  for (uint64_t post = 1; post <= 3000; post += 1000) {
+    std::vector<Entry> entries;
+    for (uint64_t i = 0; i < 1000; ++i) entries.push_back({.user = 1, .post = post + i, .author = 1});
+    Add(entries);
+  }
+  EXPECT_EQ(Read(1, /*before=*/3, /*limit=*/5), (std::vector<uint64_t>{2, 1}));
+  const std::vector<Entry> skipped = Page(1, /*before=*/0, /*limit=*/2, /*skip=*/2500);
+  ASSERT_EQ(skipped.size(), 2u);
+  EXPECT_EQ(skipped[0].post, 500u);
+  EXPECT_EQ(skipped[1].post, 499u);
+  Remove({{.user = 1, .post = 500, .author = 1}});
+  EXPECT_EQ(Read(1, 501, 1), (std::vector<uint64_t>{499}));
+}
+
 TEST_P(TimelineStoreTest, EachEntryIsOnOnePage) {
   for (uint64_t post = 1; post <= 5; ++post) Add({{.user = 1, .post = post, .author = 7}});
   TimelinePage page;

@@ -17,7 +17,8 @@
 
 namespace curtail::social {
 
-// A TimelineStore keeps the newest entries of a user: as many as it was made for, and up to an eighth more. Thread-safe.
+// A TimelineStore keeps the newest entries of a user: as many as it was made for, and up to an eighth more, or all if it was
+// made for 0. Thread-safe.
 // Calls end at the deadline of their context; one that fails may have happened in part, and may be repeated.
 class TimelineStore {
  public:

@@ -27,14 +27,16 @@ std::string MemberOf(const TimelineStore::Entry& entry) {
 class RedisTimelines final : public TimelineStore {
  public:
   RedisTimelines(StoreAddress address, std::string name, uint64_t length)
-      : redis_(std::move(address)), name_(std::move(name)), rest_(Join("-", length + length / 8 + 1)) {}
+      : redis_(std::move(address)),
+        name_(std::move(name)),
+        rest_(length == 0 ? "" : Join("-", length + length / 8 + 1)) {}
 
   Coroutine Add(Context& ctx, std::vector<Entry> entries) override {
     RedisBatch batch;
     for (const Entry& entry : entries) {
       const std::string key = KeyOf(entry.user);
       batch.Add({"ZADD", key, "0", MemberOf(entry)});
-      batch.Add({"ZREMRANGEBYRANK", key, "0", rest_});
+      if (!rest_.empty()) batch.Add({"ZREMRANGEBYRANK", key, "0", rest_});
     }
     return RunAll(redis_, std::move(batch), ctx.deadline());
   }
@@ -57,9 +59,12 @@ class RedisTimelines final : public TimelineStore {
 
   Coroutine Read(Context& ctx, const TimelinePage& page, std::vector<Entry>* entries) override {
     const uint64_t limit = LimitOf(page.limit());
+    // An entry comes twice only where some are mentioned; so few are kept there that they can be skipped here.
+    const bool all = rest_.empty();
+    const uint64_t skip = all ? 0 : page.skip();
     RedisBatch batch;
-    batch.Add({"ZREVRANGEBYLEX", KeyOf(page.user()), IdBound('(', BeforeOf(page.before())), "-", "LIMIT", "0",
-               Join(2 * (page.skip() + limit))});
+    batch.Add({"ZREVRANGEBYLEX", KeyOf(page.user()), IdBound('(', BeforeOf(page.before())), "-", "LIMIT",
+               Join(all ? page.skip() : 0), Join(2 * (skip + limit))});
     const absl::StatusOr<RedisReply> reply = co_await RunOne(redis_, std::move(batch), ctx.deadline());
     if (!reply.ok()) co_return reply.status();
     uint64_t skipped = 0, last = 0;
@@ -71,7 +76,7 @@ class RedisTimelines final : public TimelineStore {
                         .mentioned = member.text[16] != 0};
       // That with the mention comes first.
       if (std::exchange(last, entry.post) == entry.post) continue;
-      if (skipped++ < page.skip()) continue;
+      if (skipped++ < skip) continue;
       if (entries->size() == limit) break;
       entries->push_back(entry);
     }
@@ -84,7 +89,7 @@ class RedisTimelines final : public TimelineStore {
   Redis redis_;
   // Immutable.
   const std::string name_;
-  const std::string rest_;  // the rank of the newest entry that is too many
+  const std::string rest_;  // the rank of the newest entry that is too many; empty: all are kept
 };
 
 }  // namespace

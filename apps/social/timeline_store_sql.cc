@@ -11,7 +11,7 @@ const char kTimelineSchema[] =
 
 namespace {
 
-// It trims when an eighth is too many, as that looks at all of them.
+// It trims when an eighth is too many, as that looks at all of them. Where it keeps all, it has no sizes.
 class SqlTimelines final : public TimelineStore {
  public:
   SqlTimelines(SqlDatabase* db, uint64_t length)
@@ -75,6 +75,7 @@ absl::Status SqlTimelines::AddAll(SqlSession& session, const std::vector<Entry>&
     if (added[i]) users.push_back(entry.user);
     if (!added[i] && entry.mentioned) mentioned.insert(mentioned.end(), {entry.user, entry.post});
   }
+  if (length_ == 0) users.clear();
   status = session.QueryEach(
       "INSERT INTO sizes(user, size) VALUES (?1, 1) ON CONFLICT(user) DO UPDATE SET size = sizes.size + 1 "
       "RETURNING size",

@@ -4,6 +4,8 @@
 //
 // A like may be on its way while its post is deleted. So a deleted post leaves a row behind, which refuses later likes:
 // no order of the two leaves a like of nothing.
+#include <map>
+
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "apps/social/gone.h"
@@ -21,6 +23,11 @@ const char kFavoriteSchema[] =
     "CREATE INDEX received ON likes(author);"
     "CREATE TABLE sizes(post INTEGER PRIMARY KEY, size INTEGER NOT NULL) STRICT;"
     "CREATE TABLE forgotten(post INTEGER PRIMARY KEY) STRICT;";
+// Likes of the posts of an author, who is the same for all likes of a post.
+const char kLikeCountersSchema[] =
+    "CREATE TABLE counters(author INTEGER PRIMARY KEY, size INTEGER NOT NULL) STRICT;"
+    "INSERT INTO counters(author, size) SELECT author, count(*) FROM likes GROUP BY author;"
+    "DROP INDEX received";
 
 struct FavoriteService final : Favorite::CoroutineService {
   explicit FavoriteService(SqlDatabase& d) : db(d) {}
@@ -35,10 +42,15 @@ struct FavoriteService final : Favorite::CoroutineService {
       reply->set_changed(status.ok() && s.changes() > 0);
       if (!status.ok()) return status;
       if (reply->changed()) {
-        return s.Execute(
+        status = s.Execute(
             "INSERT INTO sizes VALUES (?1, 1) "
             "ON CONFLICT(post) DO UPDATE SET size = sizes.size + 1",
             {request.post()});
+        if (!status.ok()) return status;
+        return s.Execute(
+            "INSERT INTO counters VALUES (?1, 1) "
+            "ON CONFLICT(author) DO UPDATE SET size = counters.size + 1",
+            {request.author()});
       }
       bool forgotten = false;
       status = s.Query("SELECT 1 FROM forgotten WHERE post = ?1", {request.post()},
@@ -50,11 +62,16 @@ struct FavoriteService final : Favorite::CoroutineService {
 
   Coroutine Remove(Context& ctx, const Liking& request, Changed* reply) override {
     co_return co_await apps::WriteOnce(db, ctx, request.user(), reply, [&](SqlSession& s) {
-      absl::Status status =
-          s.Execute("DELETE FROM likes WHERE post = ?1 AND user = ?2", {request.post(), request.user()});
-      reply->set_changed(status.ok() && s.changes() > 0);
-      if (!reply->changed()) return status;
-      return s.Execute("UPDATE sizes SET size = size - 1 WHERE post = ?1", {request.post()});
+      uint64_t author = 0;
+      reply->set_changed(false);
+      absl::Status status = s.Query("DELETE FROM likes WHERE post = ?1 AND user = ?2 RETURNING author",
+                                    {request.post(), request.user()}, [&](const SqlRow& row) {
+                                      author = row.Unsigned(0);
+                                      reply->set_changed(true);
+                                    });
+      if (!status.ok() || !reply->changed()) return status;
+      status = s.Execute("UPDATE sizes SET size = size - 1 WHERE post = ?1", {request.post()});
+      return status.ok() ? Uncount(s, author, 1) : status;
     });
   }
 
@@ -83,7 +100,12 @@ struct FavoriteService final : Favorite::CoroutineService {
       absl::Status status;
       for (const uint64_t post : request.ids()) {
         status.Update(s.Execute("INSERT INTO forgotten(post) VALUES (?1) ON CONFLICT DO NOTHING", {post}));
+        uint64_t author = 0;
+        status.Update(s.Query("SELECT author FROM likes WHERE post = ?1 LIMIT 1", {post},
+                              [&](const SqlRow& row) { author = row.Unsigned(0); }));
         status.Update(s.Execute("DELETE FROM likes WHERE post = ?1", {post}));
+        if (!status.ok()) return status;
+        if (author != 0) status.Update(Uncount(s, author, s.changes()));
         status.Update(s.Execute("DELETE FROM sizes WHERE post = ?1", {post}));
       }
       return status;
@@ -92,7 +114,7 @@ struct FavoriteService final : Favorite::CoroutineService {
 
   Coroutine Received(Context& ctx, const UserId& request, CountReply* reply) override {
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.Query("SELECT count(*) FROM likes WHERE author = ?1", {request.user()},
+      return s.Query("SELECT size FROM counters WHERE author = ?1", {request.user()},
                      [&](const SqlRow& row) { reply->set_count(row.Unsigned(0)); });
     });
   }
@@ -100,15 +122,27 @@ struct FavoriteService final : Favorite::CoroutineService {
   Coroutine ForgetUser(Context& ctx, const UserId& request, Nothing*) override {
     return Forgetting(db, ctx.deadline(), request.user(), [user = request.user()](SqlSession& s, bool* more) {
       std::vector<SqlValue> posts;
+      std::map<uint64_t, int64_t> liked;
       absl::Status status = s.Query(
           "DELETE FROM likes WHERE user = ?1 AND post IN"
-          " (SELECT post FROM likes WHERE user = ?1 LIMIT ?2) RETURNING post",
-          {user, kMostForgotten}, [&](const SqlRow& row) { posts.push_back(row.Unsigned(0)); });
-      if (!status.ok()) return status;
+          " (SELECT post FROM likes WHERE user = ?1 LIMIT ?2) RETURNING post, author",
+          {user, kMostForgotten}, [&](const SqlRow& row) {
+            posts.push_back(row.Unsigned(0));
+            ++liked[row.Unsigned(1)];
+          });
       *more = posts.size() == kMostForgotten;
+      for (const auto& [author, likes] : liked) status.Update(Uncount(s, author, likes));
+      if (!status.ok()) return status;
       return s.QueryEach("UPDATE sizes SET size = size - 1 WHERE post = ?1", 1, posts,
                          [](size_t, const SqlRow&) {});
     });
+  }
+
+  // Takes likes off what the author has received.
+  static absl::Status Uncount(SqlSession& s, uint64_t author, int64_t likes) {
+    absl::Status status =
+        s.Execute("UPDATE counters SET size = size - ?2 WHERE author = ?1", {author, likes});
+    return status.ok() ? s.Execute("DELETE FROM counters WHERE author = ?1 AND size = 0", {author}) : status;
   }
 
   Coroutine List(Context& ctx, std::string_view sql, const ReactionPage& page, uint64_t from, Ids* reply) {
@@ -126,7 +160,8 @@ HostedService HostedFavorite() {
   return {.name = "favorite",
           .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(env, *data, "favorite", {kFavoriteSchema, kGoneSchema, apps::kOnceSchema});
+            auto db = OpenData(env, *data, "favorite",
+                               {kFavoriteSchema, kGoneSchema, apps::kOnceSchema, kLikeCountersSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<FavoriteService>(**db);
           }};

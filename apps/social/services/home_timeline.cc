@@ -106,7 +106,8 @@ struct HomeTimelineService final : HomeTimeline::CoroutineService {
 };
 
 HostedService HostedHomeTimeline() {
-  return HostedTimeline<HomeTimelineService>("home-timeline", {"read-post", "social-graph"});
+  return HostedTimeline<HomeTimelineService>("home-timeline", {"read-post", "social-graph"},
+                                             /*trimmed=*/true);
 }
 
 }  // namespace curtail::social

@@ -9,7 +9,8 @@
 //  D3  Whoever has removed what belongs to the post elsewhere calls Settle(). That does D2 again, as D2 may have failed, and
 //      takes the post from the list.
 //
-// A repost without a text is not stored after D1 of its original; those that D1 has left for Settle() are not counted.
+// A repost without a text is not stored after D1 of its original; those that D1 has left for Settle() are not counted. The
+// counter of an author has all of its rows: it changes in the transaction that adds or moves one.
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "apps/social/gone.h"
@@ -45,6 +46,12 @@ const char kRepeatsSchema[] =
     "DROP INDEX posts_of;"
     "CREATE INDEX posts_of ON posts(author, repeats);"
     "CREATE INDEX repeated ON posts(repeats) WHERE repeats <> 0";
+// `more`: reposts were left for Settle(). Whatever was deleted before this version may have some.
+const char kPostCountersSchema[] =
+    "CREATE TABLE counters(author INTEGER PRIMARY KEY, size INTEGER NOT NULL) STRICT;"
+    "INSERT INTO counters(author, size) SELECT author, count(*) FROM posts GROUP BY author;"
+    "ALTER TABLE deleted ADD COLUMN more INTEGER NOT NULL DEFAULT 1;"
+    "CREATE INDEX deleted_more ON deleted(post) WHERE more = 1";
 
 struct PostStorageService final : PostStorage::CoroutineService {
   PostStorageService(SqlDatabase& d, std::unique_ptr<Memcached> c) : db(d), cache(std::move(c)) {}
@@ -67,7 +74,13 @@ struct PostStorageService final : PostStorage::CoroutineService {
         " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user = ?2)"
         " AND (?4 = 0 OR EXISTS (SELECT 1 FROM posts WHERE id = ?4))",
         {post.id(), post.author().id(), SqlValue::Bytes(bytes), repeats});
-    if (!status.ok() || s.changes() > 0) return status;
+    if (!status.ok()) return status;
+    if (s.changes() > 0) {
+      return s.Execute(
+          "INSERT INTO counters(author, size) VALUES (?1, 1)"
+          " ON CONFLICT(author) DO UPDATE SET size = counters.size + 1",
+          {post.author().id()});
+    }
     status = CheckThere(s, post.author().id());
     return status.ok() ? absl::NotFoundError("there is no such post to refer to") : status;
   }
@@ -201,19 +214,27 @@ struct PostStorageService final : PostStorage::CoroutineService {
         Strip(post);
         if (refused) post->clear_media();
       });
+      std::vector<SqlValue> authors;
       for (int i = before; status.ok() && i < moved->posts_size(); ++i) {
         const Post& post = moved->posts(i);
         const std::string rest = post.SerializeAsString();
-        status = s.Execute("INSERT INTO deleted(post, author, decider, rest) VALUES (?1, ?2, ?3, ?4)",
-                           {post.id(), post.author().id(), by, SqlValue::Bytes(rest)});
+        authors.push_back(post.author().id());
+        status =
+            s.Execute("INSERT INTO deleted(post, author, decider, rest, more) VALUES (?1, ?2, ?3, ?4, 0)",
+                      {post.id(), post.author().id(), by, SqlValue::Bytes(rest)});
       }
-      return status;
+      if (!status.ok()) return status;
+      return s.QueryEach("UPDATE counters SET size = size - 1 WHERE author = ?1", 1, authors,
+                         [](size_t, const SqlRow&) {});
     }
     absl::Status MoveReposts(uint64_t original, Posts* moved) const {
-      return Move(
+      const int before = moved->posts_size();
+      absl::Status status = Move(
           "DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE repeats = ?1 LIMIT ?2)"
           " RETURNING id, author, post",
           {original, kDeletedAtOnce}, moved);
+      if (!status.ok() || moved->posts_size() - before < kDeletedAtOnce) return status;
+      return s.Execute("UPDATE deleted SET more = 1 WHERE post = ?1", {original});
     }
 
     SqlSession& s;
@@ -268,8 +289,9 @@ struct PostStorageService final : PostStorage::CoroutineService {
   Coroutine CountOf(Context& ctx, const UserId& request, CountReply* reply) override {
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
       return s.Query(
-          "SELECT count(*) FROM posts AS own WHERE author = ?1"
-          " AND (repeats = 0 OR EXISTS (SELECT 1 FROM posts WHERE id = own.repeats))",
+          "SELECT size - (SELECT count(*) FROM deleted CROSS JOIN posts AS own"
+          "                WHERE more = 1 AND own.author = ?1 AND own.repeats = deleted.post)"
+          " FROM counters WHERE author = ?1",
           {request.user()}, [&](const SqlRow& row) { reply->set_count(row.Unsigned(0)); });
     });
   }
@@ -285,9 +307,10 @@ struct PostStorageService final : PostStorage::CoroutineService {
             "DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE author = ?1 LIMIT ?2)"
             " RETURNING id, author, post",
             {request.user(), kDeletedAtOnce}, &moved);
-      for (int i = 0, own = moved.posts_size(); noted.ok() && i < own; ++i)
-        noted = mover.MoveReposts(moved.posts(i).id(), &moved);
-      return noted;
+      const int own = moved.posts_size();
+      for (int i = 0; noted.ok() && i < own; ++i) noted = mover.MoveReposts(moved.posts(i).id(), &moved);
+      if (!noted.ok() || own > 0) return noted;
+      return s.Execute("DELETE FROM counters WHERE author = ?1", {request.user()});
     });
     reply->set_count(static_cast<uint64_t>(moved.posts_size()));
     if (status.ok()) status = co_await Mark(ctx, IdsOf(moved));  // D2
@@ -339,7 +362,7 @@ HostedService HostedPostStorage() {
                                 " post BLOB NOT NULL) STRICT",
                                 "CREATE INDEX posts_of ON posts(author)", kGoneSchema,
                                 "DROP INDEX posts_of; CREATE INDEX posts_of ON posts(author, id)",
-                                kDeletedSchema, kRepeatsSchema, apps::kOnceSchema});
+                                kDeletedSchema, kRepeatsSchema, apps::kOnceSchema, kPostCountersSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<PostStorageService>(**db, std::move(cache));
           }};

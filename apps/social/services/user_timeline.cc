@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// User timeline: what each user wrote, the newest so many.
+// User timeline: what each user wrote.
 #include <algorithm>
 
 #include "apps/social/hosted_timeline.h"
@@ -49,7 +49,7 @@ struct UserTimelineService final : UserTimeline::CoroutineService {
 };
 
 HostedService HostedUserTimeline() {
-  return HostedTimeline<UserTimelineService>("user-timeline", {"read-post"});
+  return HostedTimeline<UserTimelineService>("user-timeline", {"read-post"}, /*trimmed=*/false);
 }
 
 }  // namespace curtail::social
