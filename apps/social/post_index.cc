@@ -4,16 +4,22 @@
 // Xapian's databases are for one thread each: one writes, under a mutex, and readers are pooled. A reader sees the commit
 // that it last opened, so each query begins with reopen(), which reads one small file. A commit that frees the blocks
 // under a running query ends it with DatabaseModifiedError; then the query begins again.
+//
+// A query of a word that very many posts have must not look at all of them:
+//
+//  - The newest are found from the last block on (post_blocks.h).
+//  - A post that has each word once has the least score there is, so of these the newest are the best. A post that repeats a
+//    word has the boolean term "R" + word, and those alone are looked at for their scores.
 #include "apps/social/post_index.h"
 
 #include <xapian.h>
 
+#include <algorithm>
 #include <climits>
-#include <filesystem>
-#include <optional>
 #include <utility>
 #include <vector>
 
+#include "apps/social/post_blocks.h"
 #include "apps/social/words.h"
 #include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
@@ -23,6 +29,8 @@ namespace {
 
 constexpr Xapian::valueno kIdSlot = 0;
 constexpr int kTries = 8;
+// Metadata: all documents are noted in blocks, and have the terms for words that they repeat.
+constexpr char kFormatKey[] = "format", kFormat[] = "2";
 constexpr unsigned kMostWordBytes = 240;  // Xapian's limit is 245
 
 std::string TermOf(uint64_t post) { return Join("Q", post); }
@@ -47,18 +55,83 @@ Xapian::Document WordsOf(const std::string& text, unsigned most) {
   return words.get_document();
 }
 
-// All of them, or none if the index cannot have one.
-std::optional<Xapian::Query> AllWordsOf(const std::string& text, size_t* count) {
-  const Xapian::Document words = WordsOf(text, UINT_MAX);
-  std::vector<Xapian::Query> terms;
-  bool missing = false;
-  for (Xapian::TermIterator it = words.termlist_begin(); it != words.termlist_end(); ++it) {
-    missing |= (*it).size() > kMostWordBytes;
-    terms.emplace_back(*it);
+// Returns whether there are some.
+bool AddRepeatedWords(Xapian::Document& document) {
+  std::vector<std::string> repeated;
+  for (Xapian::TermIterator it = document.termlist_begin(); it != document.termlist_end(); ++it) {
+    if (it.get_wdf() > 1) repeated.push_back("R" + *it);
   }
-  *count = terms.size();
-  if (missing) return std::nullopt;
-  return Xapian::Query(Xapian::Query::OP_AND, terms.begin(), terms.end());
+  for (const std::string& term : repeated) document.add_boolean_term(term);
+  return !repeated.empty();
+}
+
+// The posts that have all words of a text, and those that repeat one of its words.
+struct WordQuery {
+  Xapian::Query all, repeating;
+  size_t count = 0;
+  bool missing = false;  // the index cannot have one of the words
+};
+
+WordQuery QueryOf(const std::string& text) {
+  const Xapian::Document words = WordsOf(text, UINT_MAX);
+  std::vector<Xapian::Query> terms, repeated;
+  WordQuery query;
+  for (Xapian::TermIterator it = words.termlist_begin(); it != words.termlist_end(); ++it) {
+    query.missing |= (*it).size() > kMostWordBytes;
+    terms.emplace_back(*it);
+    repeated.emplace_back("R" + *it);
+  }
+  query.count = terms.size();
+  if (query.missing) return query;
+  query.all = Xapian::Query(Xapian::Query::OP_AND, terms.begin(), terms.end());
+  query.repeating = Xapian::Query(Xapian::Query::OP_OR, repeated.begin(), repeated.end());
+  return query;
+}
+
+using Hits = std::vector<PostIndex::Hit>;
+
+// The better of two is first, as everywhere: of equal scores the newer.
+void KeepBest(uint32_t limit, Hits* hits) {
+  std::ranges::sort(*hits, [](const PostIndex::Hit& a, const PostIndex::Hit& b) {
+    return a.score != b.score ? a.score > b.score : a.post > b.post;
+  });
+  if (hits->size() > limit) hits->resize(limit);
+}
+
+// Appends the best. Looks at all that match.
+void FindBest(const Xapian::Database& db, const Xapian::Query& query, bool scored, uint32_t limit,
+              Hits* hits) {
+  Xapian::Enquire enquire(db);
+  enquire.set_query(query);
+  if (scored) {
+    // The logarithm of how often each word is there, and nothing of the collection: scores of the parts of an index
+    // compare. All posts have all words, so how rare these are says little.
+    enquire.set_weighting_scheme(Xapian::TfIdfWeight("lnn"));
+    enquire.set_sort_by_relevance_then_value(kIdSlot, /*reverse=*/true);
+  } else {
+    enquire.set_weighting_scheme(Xapian::BoolWeight());
+    enquire.set_sort_by_value(kIdSlot, /*reverse=*/true);
+  }
+  const Xapian::MSet found = enquire.get_mset(0, limit);
+  for (Xapian::MSetIterator it = found.begin(); it != found.end(); ++it) {
+    hits->push_back({PostOf(it.get_document().get_value(kIdSlot)), it.get_weight()});
+  }
+}
+
+// Sets `hits` to the newest, of which all that match have the same score. `query` leaves out ids from `before` on.
+void FindNewest(const Xapian::Database& db, const Xapian::Query& query, bool scored, uint64_t before,
+                uint32_t limit, Hits* hits) {
+  Xapian::docid end = db.get_doccount() == 0 ? 0 : BlockOf(db.get_lastdocid()) + 1;
+  while (end > 0 && ReadBlock(db, end - 1).least >= before) --end;
+  for (Xapian::docid width = 1; end > 0 && limit > 0; width *= 8) {
+    Xapian::docid begin = end - std::min(end, width);
+    while (begin > 0 && ReadBlock(db, begin).empty()) --begin;
+    DocumentRange range(begin * kBlock + 1, end * kBlock);
+    FindBest(db, Xapian::Query(Xapian::Query::OP_FILTER, query, Xapian::Query(&range)), scored, limit, hits);
+    KeepBest(limit, hits);
+    if (hits->size() == limit && hits->back().post > ReadBlock(db, begin).greatest_before) return;
+    end = begin;
+  }
 }
 
 // Xapian's exceptions end here.
@@ -105,26 +178,43 @@ struct PostIndex::Impl {
     if (readers.size() < kMostIdle) readers.push_back(std::move(reader));
   }
 
-  absl::Status Search(const Xapian::Query& query, const Query& asked, std::vector<Hit>* hits) {
+  // `even`: all that has all words and repeats none has the same score.
+  absl::Status Search(const WordQuery& words, bool even, const Query& asked, Hits* hits) {
     std::unique_ptr<Xapian::Database> reader = TakeReader();
     reader->reopen();
-    Xapian::Enquire enquire(*reader);
-    enquire.set_query(query);
+    const uint64_t before = asked.newest && asked.before != 0 ? asked.before : UINT64_MAX;
     if (asked.newest) {
-      enquire.set_weighting_scheme(Xapian::BoolWeight());
-      enquire.set_sort_by_value(kIdSlot, /*reverse=*/true);
+      Xapian::Query query = words.all;
+      if (before != UINT64_MAX)
+        query &= Xapian::Query(Xapian::Query::OP_VALUE_LE, kIdSlot, BytesOf(before - 1));
+      FindNewest(*reader, query, /*scored=*/false, before, asked.limit, hits);
+    } else if (even) {
+      Hits repeating;
+      const Xapian::Query those(Xapian::Query::OP_FILTER, words.all, words.repeating);
+      FindBest(*reader, those, /*scored=*/true, asked.limit, &repeating);
+      const Xapian::Query others(Xapian::Query::OP_AND_NOT, words.all, words.repeating);
+      FindNewest(*reader, others, /*scored=*/true, before, asked.limit, hits);
+      hits->insert(hits->end(), repeating.begin(), repeating.end());
+      KeepBest(asked.limit, hits);
     } else {
-      // The logarithm of how often each word is there, and nothing of the collection: scores of the parts of an index
-      // compare. All posts have all words, so how rare these are says little.
-      enquire.set_weighting_scheme(Xapian::TfIdfWeight("lnn"));
-      enquire.set_sort_by_relevance_then_value(kIdSlot, /*reverse=*/true);
-    }
-    const Xapian::MSet found = enquire.get_mset(0, asked.limit);
-    for (Xapian::MSetIterator it = found.begin(); it != found.end(); ++it) {
-      hits->push_back({PostOf(it.get_document().get_value(kIdSlot)), it.get_weight()});
+      FindBest(*reader, words.all, /*scored=*/true, asked.limit, hits);
     }
     GiveBack(std::move(reader));
     return absl::OkStatus();
+  }
+
+  // An index of an older version becomes one of this, in one transaction.
+  void Upgrade() CURTAIL_REQUIRES(write_mu) {
+    if (writer.get_metadata(kFormatKey) == kFormat) return;
+    const Xapian::Database old(folder);
+    writer.begin_transaction();
+    for (Xapian::PostingIterator it = old.postlist_begin(""); it != old.postlist_end(""); ++it) {
+      Xapian::Document document = old.get_document(*it);
+      NoteInBlock(writer, *it, PostOf(document.get_value(kIdSlot)));
+      if (AddRepeatedWords(document)) writer.replace_document(*it, document);
+    }
+    writer.set_metadata(kFormatKey, kFormat);
+    writer.commit_transaction();
   }
 };
 
@@ -138,6 +228,7 @@ absl::StatusOr<std::unique_ptr<PostIndex>> PostIndex::Open(const std::string& fo
     const int flags = Xapian::DB_CREATE_OR_OPEN | (sync ? 0 : Xapian::DB_NO_SYNC);
     const MutexLock lock(impl->write_mu);
     impl->writer = Xapian::WritableDatabase(folder, flags);
+    impl->Upgrade();
     return absl::OkStatus();
   });
   if (!opened.ok()) return absl::Status(opened.code(), Join(folder, ": ", Message(opened)));
@@ -159,7 +250,8 @@ absl::Status PostIndex::Apply(std::span<const Change> changes) {
         Xapian::Document document = WordsOf(Folded(change.text), kMostWordBytes);
         document.add_boolean_term(term);
         document.add_value(kIdSlot, BytesOf(change.post));
-        db.replace_document(term, document);
+        AddRepeatedWords(document);
+        NoteInBlock(db, db.replace_document(term, document), change.post);
       }
       db.commit_transaction();
     } catch (...) {
@@ -173,26 +265,24 @@ absl::Status PostIndex::Apply(std::span<const Change> changes) {
 absl::Status PostIndex::Find(const Query& query, std::vector<Hit>* hits) const {
   hits->clear();
   const std::string folded = Folded(query.text);
-  size_t count;
-  std::optional<Xapian::Query> all = AllWordsOf(folded, &count);
-  if (count == 0 || count > kMostWords) {
+  WordQuery words = QueryOf(folded);
+  if (words.count == 0 || words.count > kMostWords) {
     return absl::InvalidArgumentError(
-        Join("the query has ", count, " different words; 1 to ", kMostWords, " are taken"));
+        Join("the query has ", words.count, " different words; 1 to ", kMostWords, " are taken"));
   }
-  if (!all) return absl::OkStatus();
+  if (words.missing) return absl::OkStatus();
   // Posts of older versions have their words as they were written.
-  const std::optional<Xapian::Query> as_written = AllWordsOf(std::string(query.text), &count);
-  if (as_written && as_written->serialise() != all->serialise()) {
-    all = Xapian::Query(Xapian::Query::OP_MAX, *all, *as_written);
-  }
-  if (query.newest && query.before != 0) {
-    all = *all & Xapian::Query(Xapian::Query::OP_VALUE_LE, kIdSlot, BytesOf(query.before - 1));
+  const WordQuery as_written = QueryOf(std::string(query.text));
+  const bool even = as_written.missing || as_written.count == words.count;
+  if (!as_written.missing && as_written.all.serialise() != words.all.serialise()) {
+    words.all = Xapian::Query(Xapian::Query::OP_MAX, words.all, as_written.all);
+    words.repeating |= as_written.repeating;
   }
   absl::Status status;
   int tries = kTries;
   do {
     hits->clear();
-    status = Guard([&] { return impl_->Search(*all, query, hits); });
+    status = Guard([&] { return impl_->Search(words, even, query, hits); });
   } while (absl::IsAborted(status) && --tries > 0);
   return absl::IsAborted(status) ? absl::UnavailableError("the index changes too fast; try again") : status;
 }

@@ -337,6 +337,52 @@ TEST_F(PostIndexTest, AgreesWithALookAtEveryPost) {
   }
 }
 
+// Property: with more posts than a block has, which come in about the order of their ids, a query finds what a look at
+// every post finds, by time and by score.
+TEST_F(PostIndexTest, AgreesWithALookAtVeryManyPosts) {
+  Rng rng(TestSeed());
+  auto index = Open();
+  constexpr uint64_t kPosts = 5000, kTogether = 50;
+  std::vector<uint64_t> ids(kPosts);
+  for (uint64_t i = 0; i < kPosts; ++i) ids[i] = i + 1;
+  for (uint64_t i = 0; i + kTogether < kPosts; ++i) std::swap(ids[i], ids[i + rng.Below(kTogether)]);
+  std::swap(ids[10], ids[kPosts - 10]);  // one is very late, and one very early
+  std::map<std::string, std::vector<std::pair<uint64_t, uint64_t>>> expected;  // how often, and the post
+  std::vector<std::string> texts;
+  for (const uint64_t id : ids) {
+    texts.emplace_back("all");
+    for (const auto& [word, one_in] : {std::pair("all", 20), {"rare", 700}, {"some", 9}}) {
+      const uint64_t times = rng.Below(one_in) == 0 ? 1 + rng.Below(3) : 0;
+      for (uint64_t i = 0; i < times; ++i) texts.back() += Join(" ", word);
+      const uint64_t all = times + (std::string_view(word) == "all" ? 1 : 0);
+      if (all > 0) expected[word].emplace_back(all, id);
+    }
+  }
+  for (uint64_t i = 0; i < kPosts; i += 500) {
+    std::vector<PostIndex::Change> changes;
+    for (uint64_t j = i; j < i + 500; ++j) changes.push_back({ids[j], texts[j]});
+    Apply(*index, changes);
+  }
+  for (auto& [word, posts] : expected) {
+    const auto found = [&](bool newest, uint64_t before) {
+      return Find(*index, {.text = word, .newest = newest, .before = before, .limit = 40});
+    };
+    const auto first = [&](uint64_t before) {
+      std::vector<uint64_t> most;
+      for (const auto& [times, post] : posts) {
+        if (post < before && most.size() < 40) most.push_back(post);
+      }
+      return most;
+    };
+    std::ranges::sort(posts, std::greater<>());
+    EXPECT_EQ(found(/*newest=*/false, 0), first(kPosts + 1)) << word;
+    std::ranges::sort(posts, std::greater<>(), [](const auto& one) { return one.second; });
+    EXPECT_EQ(found(/*newest=*/true, 0), first(kPosts + 1)) << word;
+    for (const uint64_t before : {uint64_t{4000}, kPosts / 2, uint64_t{1025}, uint64_t{30}, uint64_t{1}})
+      EXPECT_EQ(found(/*newest=*/true, before), first(before)) << word << " before " << before;
+  }
+}
+
 // Property: whoever searches while others change the index finds each post that stays.
 TEST_F(PostIndexTest, SearchesWhileItChangesStress) {
   auto index = Open();
