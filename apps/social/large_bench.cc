@@ -3,21 +3,26 @@
 // social_large_bench: what reads of a user cost who has written very much.
 //
 // One process has all services and new stores. A user composes --large posts, another one --small, each with a
-// word of its own. Then calls about the two take turns, so that what disturbs the machine disturbs both. The
-// exit code is 99 if the p50 of one is above --limit times that of the other.
+// word of its own. Then calls about the two take turns, so that what disturbs the machine disturbs both. A ratio is
+// that of the two p50 of a round, and its median over the rounds is what counts. Exit code 99 if one is above --limit.
 //
 //   social_large_bench --program build/release/apps/social/social
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <functional>
 #include <iostream>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/kit/parallel.h"
 #include "apps/kit/temp_dir.h"
+#include "bench/common/program.h"
+#include "bench/common/report.h"
+#include "bench/common/round.h"
+#include "bench/common/spread.h"
 #include "curtail/base/histogram.h"
 #include "curtail/base/strings.h"
 #include "curtail/deploy/process.h"
@@ -33,10 +38,10 @@ using namespace curtail::social;
 constexpr Nanos kPatience = std::chrono::seconds(60);
 constexpr int kThreads = 16;
 
-struct LargeFlags {
+struct LargeFlags : bench::CommonFlags {
   std::string program = "social";
   uint64_t small = 1000, large = 100'000;
-  int calls = 500;
+  int calls = 100;
   double limit = 1.5;
   std::vector<std::string> words;  // further ones of the program
 };
@@ -47,9 +52,16 @@ void Require(const absl::Status& status) {
   std::exit(1);
 }
 
+// Calls of a kind about a user, and their p50 by round.
+struct Kind {
+  const char* name;
+  std::function<void(const char*)> call;
+  std::vector<double> small_ms = {}, large_ms = {}, ratios = {};
+};
+
 class LargeBench {
  public:
-  explicit LargeBench(const LargeFlags& flags) : flags_(flags) {
+  LargeBench(const LargeFlags& flags, bench::Session& progress) : flags_(flags) {
     std::vector<std::string> words = {flags.program, "--monolith",      "--config", "FDB1-2", "--no-sync",
                                       "--data",      dir_.File("data"), "--listen", address_};
     words.insert(words.end(), flags.words.begin(), flags.words.end());
@@ -57,27 +69,33 @@ class LargeBench {
     Require(process.status());
     process_ = *std::move(process);
     Require(process_->AwaitLine("ready ", Deadline::In(kPatience), nullptr).status());
+    progress.Progress(Join("composing ", flags.small + flags.large, " posts"));
     Fill("small", flags.small);
     Fill("large", flags.large);
+    progress.Progress("waiting for the index");
     AwaitIndex();
   }
 
-  // Returns how much slower the slowest is.
-  double Measure() {
-    double worst = 0;
-    for (const auto& [what, call] : std::vector<std::pair<const char*, std::function<void(const char*)>>>{
-             {"user timeline", [&](const char* name) { Read(name, 0); }},
-             {"statistics", [&](const char* name) { Count(name); }},
-             {"search, newest", [&](const char* name) { Search(name, true, 0); }},
-             {"search, best", [&](const char* name) { Search(name, false, 0); }}}) {
+  // A round is `calls` calls of each kind about each user.
+  std::vector<Kind> Measure(bench::Session& session) {
+    std::vector<Kind> kinds = {{"user timeline", [&](const char* name) { Read(name); }},
+                               {"statistics", [&](const char* name) { Count(name); }},
+                               {"search, newest", [&](const char* name) { Search(name, true); }},
+                               {"search, best", [&](const char* name) { Search(name, false); }}};
+    const bench::RoundPlan plan{.rounds = flags_.rounds, .subjects = kinds.size(), .stop = &session.stop()};
+    const absl::Status ended = bench::RunRounds(plan, [&](const bench::Turn& turn) {
+      Kind& kind = kinds[turn.subject];
+      session.Progress(Join(bench::RoundText(plan, turn), kind.name));
       Histogram small, large;
-      for (int i = 0; i < flags_.calls; ++i) Time("small", call, &small), Time("large", call, &large);
-      const double few = InMillis(small.Percentile(50)), many = InMillis(large.Percentile(50));
-      const double ratio = many / few;
-      std::printf("%-16s %8.3f ms %8.3f ms %6.2f\n", what, few, many, ratio);
-      worst = std::max(worst, ratio);
-    }
-    return worst;
+      for (int i = 0; i < flags_.calls; ++i)
+        Time("small", kind.call, &small), Time("large", kind.call, &large);
+      kind.small_ms.push_back(InMillis(small.Percentile(50)));
+      kind.large_ms.push_back(InMillis(large.Percentile(50)));
+      kind.ratios.push_back(kind.large_ms.back() / kind.small_ms.back());
+      return absl::OkStatus();
+    });
+    if (!ended.ok()) session.Note("interrupted: the report is partial");
+    return kinds;
   }
 
  private:
@@ -116,10 +134,9 @@ class LargeBench {
     call(name);
     times->Record(Now() - begin);
   }
-  void Read(const char* name, uint64_t before) {
+  void Read(const char* name) {
     UserPage page;
     page.set_name(name);
-    page.set_before(before);
     Context ctx(kPatience);
     Posts posts;
     Require(stub_.ReadUserTimeline(ctx, page, &posts));
@@ -133,11 +150,10 @@ class LargeBench {
     Require(stub_.GetStatistics(ctx, request, &statistics));
     if (statistics.posts() == 0) Require(absl::InternalError("no posts are counted"));
   }
-  void Search(const char* name, bool newest, uint64_t from) {
+  void Search(const char* name, bool newest) {
     SearchRequest request;
     request.set_text(name);
     request.set_newest(newest);
-    request.set_from(from);
     Context ctx(kPatience);
     Posts posts;
     Require(stub_.SearchPosts(ctx, request, &posts));
@@ -153,19 +169,45 @@ class LargeBench {
   const Social::Stub stub_{&channel_};
 };
 
+int Run(const LargeFlags& flags) {
+  bench::Session session(flags);
+  const bench::Machine machine = bench::LookAtMachine();
+  session.Note(bench::ToString(machine));
+  LargeBench large(flags, session);
+  bench::Table table("results");
+  bool failed = false;
+  for (const Kind& kind : large.Measure(session)) {
+    table.Add({{"call", "p50 in ms", kind.name},
+               {"small_p50_ms", "small", kind.small_ms},
+               {"large_p50_ms", "large", kind.large_ms},
+               {"ratio", "ratio", kind.ratios, bench::Range(bench::Fixed(2))}});
+    failed = failed || bench::SpreadOf(kind.ratios).median > flags.limit;
+  }
+  bench::Report report("social_large", flags, machine);
+  report.Set("small_posts", flags.small).Set("large_posts", flags.large).Set("limit", flags.limit);
+  report.Add(std::move(table)).Say(failed ? "a ratio is above " + bench::Fixed(2)(flags.limit) : "");
+  return session.Finish("social_large_bench", report, absl::OkStatus(),
+                        failed ? tool::kThreshold : tool::kOk);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   LargeFlags flags;
-  CLI::App app("What reads of a user cost who has written very much");
+  CLI::App app("What reads of a user cost who has written very much.", "social_large_bench");
   app.add_option("--program", flags.program, "The program of the social network")->capture_default_str();
-  app.add_option("--small", flags.small, "Posts of the one user")->capture_default_str();
-  app.add_option("--large", flags.large, "Posts of the other")->capture_default_str();
-  app.add_option("--calls", flags.calls, "Calls of a kind")->capture_default_str();
-  app.add_option("--limit", flags.limit, "How much more a call about the other may take")
+  app.add_option("--small", flags.small, "Posts of the one user")
+      ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
+  app.add_option("--large", flags.large, "Posts of the other")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  app.add_option("--calls", flags.calls, "Calls of a kind in a round")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--limit", flags.limit, "Of a ratio; above it the exit code is 99")->capture_default_str();
   app.add_option("words", flags.words, "Further words of the program, after --");
-  CLI11_PARSE(app, argc, argv);
-  std::printf("%-16s %11s %11s\n", "p50", "small", "large");
-  return LargeBench(flags).Measure() <= flags.limit ? 0 : 99;
+  bench::AddCommonFlags(app, &flags, {});
+  if (const std::optional<int> code = bench::ParseFlags(app, argc, argv, &flags)) return *code;
+  return Run(flags);
 }

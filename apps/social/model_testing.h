@@ -26,7 +26,7 @@
 //  10 A post that was refused as its author was gone may have been counted as a reply or repost until then.
 //     Posts that mention a deleted user may stay in its own home timeline, which only its token reads.
 //  11 A repost without a text is there while its original is: nothing counts it, or likes of it, afterwards.
-//  12 Of two ids, that of the act that came first is less, whatever the services' clocks say.
+//  12 An act that ended before another began has the smaller id, whatever the services' clocks say.
 //  13 What is asked of services that may stand still can be missing in a reply, which says so.
 #pragma once
 

@@ -65,7 +65,7 @@ bool AddRepeatedWords(Xapian::Document& document) {
   return !repeated.empty();
 }
 
-// The posts that have all words of a text, and those that repeat one of its words.
+// A WordQuery asks for posts with the words of a text: `all` for those with each word, `repeating` for those that have one twice.
 struct WordQuery {
   Xapian::Query all, repeating;
   size_t count = 0;

@@ -24,8 +24,8 @@ namespace curtail::social {
 // One process of the program; it ends with this object, or with the test. Thread-compatible.
 class SocialProcess {
  public:
-  // Returns when it serves; fails the test if it does not. `words` come before those of the program. `most_file_bytes`: a
-  // write beyond fails, as on a full disk; 0 for no bound.
+  // Starts the program and waits until it serves; the test fails if it does not. `words` stand before the program on its
+  // command line. Beyond `most_file_bytes` of a file a write fails, as on a full disk; 0: no bound.
   explicit SocialProcess(std::vector<std::string> args, const std::vector<std::string>& words = {},
                          uint64_t most_file_bytes = 0);
   // Drains it, and expects that it ends well, unless it was killed.

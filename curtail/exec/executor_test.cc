@@ -163,7 +163,7 @@ class FloodReceiver final : public FakeReceiver {
   int most_waiting_ = 0;
 };
 
-// Property: a thread that receives and runs requests runs those of a look before many more come.
+// Property: a thread that both receives and runs requests does not let them pile up, however fast they come.
 TEST(ExecutorFiber, RequestsThatComeFastDoNotPileUp) {
   using std::chrono::microseconds;
   for (const Flood& flood : {Flood{100, 100, microseconds(1000), microseconds(0)},

@@ -9,8 +9,8 @@
 //  D3  Whoever has removed what belongs to the post elsewhere calls Settle(). That does D2 again, as D2 may have failed, and
 //      takes the post from the list.
 //
-// A repost without a text is not stored after D1 of its original; those that D1 has left for Settle() are not counted. The
-// counter of an author has all of its rows: it changes in the transaction that adds or moves one.
+// After D1 of a post the store takes no repost of it without a text, and counts none, moved or not. A counter holds the number of an
+// author's rows: it changes in the transaction that adds or moves one.
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "apps/social/gone.h"
