@@ -17,10 +17,10 @@
 #include <chrono>
 #include <vector>
 
+#include "apps/kit/for_clients.h"
 #include "apps/social/forward.h"
 #include "apps/social/gone.h"
 #include "apps/social/run_here.h"
-#include "curtail/base/strings.h"
 #include "curtail/rpc/when_all.h"
 
 namespace curtail::social {
@@ -53,10 +53,10 @@ Coroutine Accounts::Delete(Context& ctx, const Credentials& credentials) const {
   if (!closed.ok()) co_return closed.status();
   absl::Status deleted = co_await DeleteClosed(ctx, *closed);
   if (deleted.ok()) co_return deleted;
-  co_return absl::Status(
-      deleted.code(), Join("the account is closed, but parts of it are left; they go as soon as all services"
-                           " answer, or call again with the same name and password: ",
-                           Message(deleted)));
+  co_return apps::ForClients(
+      absl::Status(deleted.code(),
+                   "the account is closed, but parts of it are left; they go as soon as all services"
+                   " answer, or call again with the same name and password"));
 }
 
 Coroutine Accounts::DeleteClosed(Context& ctx, const UserId& user) const {

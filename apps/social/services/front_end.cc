@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Front end: what clients call. Finds out who calls and whom names mean, and hands on.
+#include "apps/kit/for_clients.h"
 #include "apps/social/accounts.h"
 #include "apps/social/data.h"
 #include "apps/social/forward.h"
@@ -488,12 +489,11 @@ HostedService HostedFrontEnd() {
         if (!sessions.ok()) return sessions.status();
         env.AlsoServe(gateway::MakePage(PageFiles()));
         if (options->wrk2 == "on") {
-          env.AlsoServe(MakeWrk2(env));
+          env.AlsoServe(apps::ForClients(MakeWrk2(env)));
         } else if (options->wrk2 != "off") {
-          return absl::InvalidArgumentError(
-              Join("--wrk2-without-authentication ", options->wrk2, ": off or on"));
+          return absl::InvalidArgumentError("--wrk2-without-authentication is off or on");
         }
-        return std::make_unique<FrontEndService>(*std::move(sessions), env);
+        return apps::ForClients(std::make_unique<FrontEndService>(*std::move(sessions), env));
       }};
 }
 

@@ -124,8 +124,13 @@ absl::Status PostgresqlSession::Gone() const {
 absl::Status PostgresqlSession::ErrorOf(const Result& result, std::string_view sql) {
   const char* const state = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
   if (state == nullptr) return Broken(kGone);
-  return absl::Status(CodeOfState(state), Join(options_.schema, ": ",
-                                               LineOf(PQresultErrorMessage(result.get())), " (", sql, ")"));
+  const absl::StatusCode code = CodeOfState(state);
+  // As SqliteSession::Error(). The server's own words name its files.
+  if (code == absl::StatusCode::kResourceExhausted)
+    return absl::Status(
+        code, Join(options_.schema, ": the database lacks room, memory or connections (", state, ")"));
+  return absl::Status(
+      code, Join(options_.schema, ": ", LineOf(PQresultErrorMessage(result.get())), " (", sql, ")"));
 }
 
 absl::Status PostgresqlSession::TakeAnswer(const Sent& sent, Deadline deadline, size_t* bytes,

@@ -133,7 +133,10 @@ SqliteSession::~SqliteSession() {
 
 absl::Status SqliteSession::Error(int code, std::string_view what) const {
   const std::string_view reason = db_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(db_);
-  return absl::Status(CodeOfSqlite(code), Join(name_, ": ", reason, " (", what, ")"));
+  const absl::StatusCode status = CodeOfSqlite(code);
+  // Services hand this on to their clients, who are to wait: without the statement.
+  if (status == absl::StatusCode::kResourceExhausted) return absl::Status(status, Join(name_, ": ", reason));
+  return absl::Status(status, Join(name_, ": ", reason, " (", what, ")"));
 }
 
 absl::StatusOr<sqlite3_stmt*> SqliteSession::Prepare(std::string_view sql) {
