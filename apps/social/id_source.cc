@@ -25,8 +25,8 @@ IdSource::IdSource(SqlDatabase* db, uint64_t machine, Clock clock)
 Coroutine IdSource::Next(Context& ctx, uint32_t count, Ids* ids) {
   if (count < 1 || count > 1000) co_return absl::InvalidArgumentError("1 to 1000 ids may be asked for");
   if (Take(count, ids)) co_return absl::OkStatus();
-  const absl::StatusOr<Line::Place> place = co_await reserving_.Enter(ctx);
-  if (!place.ok()) co_return place.status();
+  const absl::StatusOr<Semaphore::Permit> permit = co_await reserving_.Acquire(ctx);
+  if (!permit.ok()) co_return permit.status();
   while (!Take(count, ids)) {  // the one before in the line may have reserved enough
     if (absl::Status status = co_await Reserve(ctx); !status.ok()) co_return status;
   }

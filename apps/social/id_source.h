@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "apps/social/line.h"
 #include "curtail/base/mutex.h"
+#include "curtail/exec/semaphore.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/store/sql/sql.h"
 #include "social.pb.h"
@@ -28,7 +28,7 @@ class IdSource {
   // `db` has kIdSchema, and outlives the source. REQUIRES: `machine` has kMachineBits.
   IdSource(SqlDatabase* db, uint64_t machine, Clock clock);
 
-  // Appends 1 to 1000 ids. Errors: INVALID_ARGUMENT for another count; what Line and SqlDatabase return, if it has to
+  // Appends 1 to 1000 ids. Errors: INVALID_ARGUMENT for another count; what Semaphore and SqlDatabase return, if it has to
   // reserve more.
   Coroutine Next(Context& ctx, uint32_t count, Ids* ids);
 
@@ -42,7 +42,7 @@ class IdSource {
   SqlDatabase& db_;
   const uint64_t machine_;
   const Clock clock_;
-  Line reserving_;
+  Semaphore reserving_;
 
   Mutex mu_;
   uint64_t next_ CURTAIL_GUARDED_BY(mu_) = 0, end_ CURTAIL_GUARDED_BY(mu_) = 0;  // ticks in reserve

@@ -6,12 +6,12 @@
 
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
-#include "apps/social/line.h"
 #include "apps/social/page.h"
 #include "apps/social/secrets.h"
 #include "apps/social/words.h"
 #include "content.curtail.h"
 #include "curtail/exec/aside.h"
+#include "curtail/exec/semaphore.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
 #include "users.curtail.h"
@@ -188,8 +188,8 @@ struct UserService final : User::CoroutineService {
   // Runs `f`, which takes long, aside, when it has one of the places that there is memory for.
   template <class F>
   Co<absl::StatusOr<std::string>> Hash(const Context& ctx, F f) {
-    const absl::StatusOr<Line::Place> place = co_await hashing.Enter(ctx);
-    if (!place.ok()) co_return place.status();
+    const absl::StatusOr<Semaphore::Permit> permit = co_await hashing.Acquire(ctx);
+    if (!permit.ok()) co_return permit.status();
     co_return co_await Offloading(f);
   }
 
@@ -209,7 +209,7 @@ struct UserService final : User::CoroutineService {
   const std::string secret;
   SqlDatabase& db;
   const UniqueId::Stub unique_id;
-  Line hashing;
+  Semaphore hashing;
 };
 
 HostedService HostedUser() {

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/social/line.h"
+#include "curtail/exec/semaphore.h"
 
 #include "curtail/base/strings.h"
 #include "curtail/exec/wait.h"
 
-namespace curtail::social {
+namespace curtail {
 
-Line::Turn Line::Enter(const Context& ctx) { return {*this, ctx}; }
-
-size_t Line::waiting() const {
+size_t Semaphore::waiting() const {
   const MutexLock lock(mu_);
   return waiting_.size();
 }
 
-bool Line::Queue(Turn& turn) {
+bool Semaphore::Queue(Turn& turn) {
   std::vector<Turn*> late;
   bool waits = false;
   {
     const MutexLock lock(mu_);
-    if (taken_ < places_) {
+    if (taken_ < permits_) {
       ++taken_;
       return false;
     }
@@ -35,7 +33,7 @@ bool Line::Queue(Turn& turn) {
   return waits;
 }
 
-void Line::Leave() {
+void Semaphore::Release() {
   std::vector<Turn*> called;
   {
     const MutexLock lock(mu_);
@@ -50,7 +48,7 @@ void Line::Leave() {
   for (Turn* one : called) one->Call();
 }
 
-void Line::RemoveLate(std::vector<Turn*>* late) {
+void Semaphore::RemoveLate(std::vector<Turn*>* late) {
   std::erase_if(waiting_, [late](Turn* one) {
     if (!one->IsLate()) return false;
     late->push_back(one);
@@ -58,37 +56,37 @@ void Line::RemoveLate(std::vector<Turn*>* late) {
   });
 }
 
-bool Line::Turn::IsLate() {
+bool Semaphore::Turn::IsLate() {
   if (deadline_.Expired()) {
-    status_ = absl::DeadlineExceededError("the deadline passed in the line");
-  } else if (ctx_.cancelled()) {
-    status_ = absl::CancelledError("the caller left the line");
+    status_ = absl::DeadlineExceededError("the deadline passed in line");
+  } else if (cancelled_(request_)) {
+    status_ = absl::CancelledError("the caller cancelled in line");
   }
   return !status_.ok();
 }
 
-bool Line::Turn::await_ready() {
+bool Semaphore::Turn::await_ready() {
   const WaitHint& hint = CurrentWait();
   if (hint.waiting == Waiting::kAsync && hint.executor != nullptr) return false;
-  if (!line_.Queue(*this)) return true;
+  if (!semaphore_.Queue(*this)) return true;
   FlushBeforeWait();
   for (uint32_t ticket = called_.Ticket(); (ticket & kCalled) == 0; ticket = called_.Ticket()) {
-    called_.Wait(ticket, Deadline::Infinite());  // sure to end: those before it give their places back
+    called_.Wait(ticket, Deadline::Infinite());  // sure to end: those before it give their permits back
   }
   return true;
 }
 
-bool Line::Turn::await_suspend(std::coroutine_handle<> self) {
+bool Semaphore::Turn::await_suspend(std::coroutine_handle<> self) {
   Executor* const executor = CurrentWait().executor;
   coroutine_ = self;
   executor_ = executor;
   executor->AsyncBegun();
-  if (line_.Queue(*this)) return true;
+  if (semaphore_.Queue(*this)) return true;
   executor->AsyncEnded();
   return false;
 }
 
-void Line::Turn::Call() {
+void Semaphore::Turn::Call() {
   if (executor_ == nullptr) {
     called_.Notify(kCalled);
     return;
@@ -99,15 +97,15 @@ void Line::Turn::Call() {
   executor->SubmitResponse(alone);
 }
 
-void Line::Turn::Run(const WaitHint&) {
+void Semaphore::Turn::Run(const WaitHint&) {
   Executor* const executor = executor_;  // this may be gone once the coroutine goes on
   coroutine_.resume();
   executor->AsyncEnded();
 }
 
-absl::StatusOr<Line::Place> Line::Turn::await_resume() {
+absl::StatusOr<Semaphore::Permit> Semaphore::Turn::await_resume() {
   if (!status_.ok()) return std::move(status_);
-  return Place(line_);
+  return Permit(semaphore_);
 }
 
-}  // namespace curtail::social
+}  // namespace curtail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/social/line.h"
+#include "curtail/exec/semaphore.h"
 
 #include <gmock/gmock.h>
 
@@ -12,13 +12,12 @@
 #include <thread>
 #include <vector>
 
-#include "content.curtail.h"
 #include "curtail/base/testing.h"
 #include "curtail/exec/aside.h"
-#include "curtail/rpc/rpc_testing.h"
+#include "curtail/rpc/mid_tier_testing.h"
 #include "curtail/rpc/server_testing.h"
 
-namespace curtail::social {
+namespace curtail {
 namespace {
 
 using testing::ElementsAre;
@@ -27,44 +26,46 @@ using testing::ElementsAre;
 constexpr uint32_t kPasser = 0, kLate = 100, kLeaves = 101;
 
 struct Counter {
-  Line line{/*places=*/1, /*most_waiting=*/3};
+  Semaphore semaphore{/*permits=*/1, /*most_waiting=*/3};
   Gate gate;
   std::atomic<const Context*> watched{nullptr};  // of the caller that is late, or leaves, while it is there
   std::mutex mu;
   std::vector<uint32_t> served;  // guarded by mu; in order
 };
 
-// A caller has the place until the test opens the gate, or the error of the line. A passer wants no place.
-struct Clerk final : UniqueId::CoroutineService {
-  explicit Clerk(Counter& c) : counter(c) {}
-  Coroutine Next(Context& ctx, const IdCount& request, Ids*) override {
-    const uint32_t number = request.count();
-    if (number == kPasser) co_return absl::OkStatus();
-    if (number == kLate) ctx.ShortenDeadline(Deadline::In(milliseconds(1)));
-    if (number == kLate || number == kLeaves) counter.watched = &ctx;
-    const absl::StatusOr<Line::Place> place = co_await counter.line.Enter(ctx);
-    if (!place.ok()) co_return place.status();
-    {
-      const std::lock_guard lock(counter.mu);
-      counter.served.push_back(number);
-    }
-    const bool opened = co_await Offloading([&] { return counter.gate.Pass(); });
-    co_return opened ? absl::OkStatus() : absl::InternalError("the gate stays closed");
+// A caller has the permit until the test opens the gate, or the error of the semaphore. A passer wants none.
+Coroutine Serve(Counter& counter, Context& ctx, const StringValue& request) {
+  const auto number = static_cast<uint32_t>(std::stoul(request.value()));
+  if (number == kPasser) co_return absl::OkStatus();
+  if (number == kLate) ctx.ShortenDeadline(Deadline::In(milliseconds(1)));
+  if (number == kLate || number == kLeaves) counter.watched = &ctx;
+  const absl::StatusOr<Semaphore::Permit> permit = co_await counter.semaphore.Acquire(ctx);
+  if (!permit.ok()) co_return permit.status();
+  {
+    const std::lock_guard lock(counter.mu);
+    counter.served.push_back(number);
   }
-  Counter& counter;
-};
+  const bool opened = co_await Offloading([&] { return counter.gate.Pass(); });
+  co_return opened ? absl::OkStatus() : absl::InternalError("the gate stays closed");
+}
 
-class LineTest : public testing::TestWithParam<std::string> {
+std::unique_ptr<Service> ServiceOf(Counter& counter) {
+  return std::make_unique<OneMethod>(internal::CoroutineMethod<StringValue, StringValue>(
+      "Run", [&counter](Context& ctx, const StringValue& request, StringValue*) {
+        return Serve(counter, ctx, request);
+      }));
+}
+
+class SemaphoreTest : public testing::TestWithParam<std::string> {
  protected:
-  ~LineTest() override { counter_.gate.Open(); }
+  ~SemaphoreTest() override { counter_.gate.Open(); }
 
   std::future<absl::Status> Call(uint32_t number, Context* given = nullptr) {
     return std::async(std::launch::async, [this, number, given] {
       Context own(kMaxTestWait);
-      IdCount request;
-      request.set_count(number);
-      Ids none;
-      return UniqueId::Stub(&channel_).Next(given == nullptr ? own : *given, request, &none);
+      StringValue request, reply;
+      request.set_value(Join(number));
+      return channel_.Call(given == nullptr ? own : *given, kRun.path, request, &reply);
     });
   }
   static void Await(const std::function<bool()>& seen) {
@@ -73,9 +74,9 @@ class LineTest : public testing::TestWithParam<std::string> {
     EXPECT_TRUE(seen());
   }
   void AwaitWaiting(size_t count) {
-    Await([&] { return counter_.line.waiting() == count; });
+    Await([&] { return counter_.semaphore.waiting() == count; });
   }
-  std::future<absl::Status> TakeThePlace() {
+  std::future<absl::Status> TakeThePermit() {
     std::future<absl::Status> call = Call(1);
     EXPECT_TRUE(counter_.gate.AwaitArrivals(1));
     return call;
@@ -92,40 +93,41 @@ class LineTest : public testing::TestWithParam<std::string> {
   }
 
   Counter counter_;
-  const std::unique_ptr<Server> server_ = StartServer(GetParam(), std::make_unique<Clerk>(counter_));
+  const std::unique_ptr<Server> server_ = StartServer(GetParam(), ServiceOf(counter_));
   Client client_;
   Channel channel_{&client_, server_->addresses()[0]};
 };
 
 // Under the first, those who wait have a thread each.
-INSTANTIATE_TEST_SUITE_P(Models, LineTest, testing::Values("SDB1-8", "FIB1", "FDB1-2", "AIB1-1", "ADB1-1-1"),
+INSTANTIATE_TEST_SUITE_P(Models, SemaphoreTest,
+                         testing::Values("SDB1-8", "FIB1", "FDB1-2", "AIB1-1", "ADB1-1-1"),
                          [](const auto& info) { return info.param.substr(0, 3); });
 
-TEST_P(LineTest, CallersHaveTheirTurnsInTheOrderOfArrivalAndHoldNoThread) {
-  std::future<absl::Status> first = TakeThePlace(), second = Queue(2, 1), third = Queue(3, 2),
+TEST_P(SemaphoreTest, CallersHaveTheirTurnsInTheOrderOfArrivalAndHoldNoThread) {
+  std::future<absl::Status> first = TakeThePermit(), second = Queue(2, 1), third = Queue(3, 2),
                             fourth = Queue(4, 3);
   EXPECT_TRUE(Call(kPasser).get().ok());
   EXPECT_THAT(Served(), ElementsAre(1));
   counter_.gate.Open();
   for (auto* call : {&first, &second, &third, &fourth}) EXPECT_EQ(call->get(), absl::OkStatus());
   EXPECT_THAT(Served(), ElementsAre(1, 2, 3, 4));
-  EXPECT_EQ(counter_.line.waiting(), 0U);
+  EXPECT_EQ(counter_.semaphore.waiting(), 0U);
 }
 
-TEST_P(LineTest, AFullLineRefusesAtOnce) {
-  std::future<absl::Status> first = TakeThePlace(), second = Queue(2, 1), third = Queue(3, 2),
+TEST_P(SemaphoreTest, AFullLineRefusesAtOnce) {
+  std::future<absl::Status> first = TakeThePermit(), second = Queue(2, 1), third = Queue(3, 2),
                             fourth = Queue(4, 3);
   const absl::Status refused = Call(5).get();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
-  EXPECT_EQ(counter_.line.waiting(), 3U);
+  EXPECT_EQ(counter_.semaphore.waiting(), 3U);
   counter_.gate.Open();
   for (auto* call : {&first, &second, &third, &fourth}) EXPECT_EQ(call->get(), absl::OkStatus());
   EXPECT_EQ(Call(6).get(), absl::OkStatus());
   EXPECT_THAT(Served(), ElementsAre(1, 2, 3, 4, 6));
 }
 
-TEST_P(LineTest, ACallerWhoseDeadlinePassesHasItsErrorAndTheNextItsPlace) {
-  std::future<absl::Status> first = TakeThePlace(), late = Queue(kLate, 1), second = Queue(2, 2);
+TEST_P(SemaphoreTest, ACallerWhoseDeadlinePassesHasItsErrorAndTheNextItsPermit) {
+  std::future<absl::Status> first = TakeThePermit(), late = Queue(kLate, 1), second = Queue(2, 2);
   Await([&] { return counter_.watched.load()->deadline().Expired(); });
   counter_.gate.Open();
   EXPECT_TRUE(absl::IsDeadlineExceeded(late.get()));
@@ -134,21 +136,21 @@ TEST_P(LineTest, ACallerWhoseDeadlinePassesHasItsErrorAndTheNextItsPlace) {
   EXPECT_THAT(Served(), ElementsAre(1, 2));
 }
 
-TEST_P(LineTest, ALateCallerMakesRoomInAFullLine) {
-  std::future<absl::Status> first = TakeThePlace(), second = Queue(2, 1), late = Queue(kLate, 2),
+TEST_P(SemaphoreTest, ALateCallerMakesRoomInAFullLine) {
+  std::future<absl::Status> first = TakeThePermit(), second = Queue(2, 1), late = Queue(kLate, 2),
                             third = Queue(3, 3);
   Await([&] { return counter_.watched.load()->deadline().Expired(); });
   std::future<absl::Status> fourth = Call(4);
-  EXPECT_TRUE(absl::IsDeadlineExceeded(late.get())) << "while the place is taken";
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late.get())) << "while the permit is taken";
   AwaitWaiting(3);
   counter_.gate.Open();
   for (auto* call : {&first, &second, &third, &fourth}) EXPECT_EQ(call->get(), absl::OkStatus());
   EXPECT_THAT(Served(), ElementsAre(1, 2, 3, 4));
 }
 
-TEST_P(LineTest, ACallerThatLeavesHasNoTurn) {
+TEST_P(SemaphoreTest, ACallerThatLeavesHasNoTurn) {
   Context leaves(kMaxTestWait);
-  std::future<absl::Status> first = TakeThePlace(), gone = Queue(kLeaves, 1, &leaves), second = Queue(2, 2);
+  std::future<absl::Status> first = TakeThePermit(), gone = Queue(kLeaves, 1, &leaves), second = Queue(2, 2);
   leaves.Cancel();
   EXPECT_TRUE(absl::IsCancelled(gone.get()));
   Await([&] { return counter_.watched.load()->cancelled(); });
@@ -159,4 +161,4 @@ TEST_P(LineTest, ACallerThatLeavesHasNoTurn) {
 }
 
 }  // namespace
-}  // namespace curtail::social
+}  // namespace curtail
