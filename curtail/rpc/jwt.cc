@@ -329,7 +329,7 @@ absl::StatusOr<JwtClaims> JwtVerifier::Impl::ReadClaims(std::string_view encoded
   JwtClaims claims;
   if (!json.ok() || !json->is_object() || !ReadTime(*json, "exp", &claims.expires_s) ||
       !ReadTime(*json, "nbf", &claims.not_before_s) || !ReadText(*json, "iss", &claims.issuer) ||
-      !ReadText(*json, "sub", &claims.subject)) {
+      !ReadText(*json, "sub", &claims.subject) || !ReadText(*json, "jti", &claims.id)) {
     return Invalid();
   }
   if (claims.expires_s == INT64_MAX && !options.allow_endless) {

@@ -43,6 +43,7 @@ struct JwtOptions {
 struct JwtClaims {
   std::string subject;  // "sub"; empty without
   std::string issuer;   // "iss"
+  std::string id;       // "jti"
   std::string json;     // all of them, as the issuer wrote them
   // In seconds since 1970; the extremes of the type without "exp" and "nbf".
   int64_t expires_s = INT64_MAX;

@@ -24,7 +24,7 @@ constexpr char kHs256[] = R"({"alg":"HS256"})";
 constexpr char kRs256[] = R"({"alg":"RS256"})";
 constexpr char kEs256[] = R"({"alg":"ES256"})";
 constexpr char kGoodClaims[] =
-    R"({"sub":"alice","iss":"id","aud":["shop","bank"],"exp":1700000100,"nbf":1699999900})";
+    R"({"sub":"alice","jti":"t1","iss":"id","aud":["shop","bank"],"exp":1700000100,"nbf":1699999900})";
 
 std::unique_ptr<JwtVerifier> MakeVerifier(const JwtOptions& options, std::string_view keys = "") {
   auto verifier = JwtVerifier::Make(options, keys);
@@ -57,6 +57,7 @@ TEST(Jwt, TokensOfEachAlgorithmAreVerified) {
       EXPECT_EQ(Verified(*verifier, SignedBySecret(kHs256, kGoodClaims, kJwtSecret)), "alice");
     }
     EXPECT_EQ(verifier->Verify(ec.Sign(kEs256, kGoodClaims), kTokenNow)->json, kGoodClaims);
+    EXPECT_EQ(verifier->Verify(ec.Sign(kEs256, kGoodClaims), kTokenNow)->id, "t1");
   }
   const auto verifier = MakeVerifier({}, jwks);
   EXPECT_EQ(Verified(*verifier, rsa.Sign(R"({"alg":"RS256","kid":"r"})", kGoodClaims)), "alice");
