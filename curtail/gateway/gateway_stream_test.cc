@@ -171,6 +171,18 @@ TEST_F(GatewayStreamTest, RawBytesAreTheWholeBody) {
       << "by its name";
 }
 
+TEST_F(GatewayStreamTest, RawBytesMayBeAPart) {
+  options_.forward_headers = {"range"};
+  EXPECT_THAT(Stream("GET /v1/scan/a?count=1&titleBytes=3", {}, "range: 2-4\r\n"),
+              AllOf(StartsWith("HTTP/1.1 206 Partial Content\r\n"), HasSubstr("content-range: 2-4/9\r\n"),
+                    HasSubstr("accept-ranges: bytes\r\n"), EndsWith("\r\n\r\naaa")));
+  EXPECT_THAT(
+      Ask("GET /v1/scan/a?failWith=11", {}, "range: 2-4\r\n"),
+      AllOf(StartsWith("HTTP/1.1 416 Range Not Satisfiable\r\n"), HasSubstr("content-range: 2-4/9\r\n")));
+  EXPECT_THAT(Ask("GET /v1/scan/a?failWith=5", {}, "range: 2-4\r\n"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Ask("GET /v1/watch/a?failWith=11"), StartsWith("HTTP/1.1 400")) << "JSON has no ranges";
+}
+
 TEST_F(GatewayStreamTest, AnErrorBreaksRawBytesOff) {
   Peer peer = Connect();
   Send(peer, "GET /v1/scan/a?count=1&titleBytes=3&failWith=13");

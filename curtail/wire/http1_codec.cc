@@ -21,6 +21,7 @@ constexpr size_t kKept = 4u << 10;
 std::string_view ReasonOf(int status) {
   static constexpr std::pair<int, std::string_view> kReasons[] = {{200, "OK"},
                                                                   {204, "No Content"},
+                                                                  {206, "Partial Content"},
                                                                   {304, "Not Modified"},
                                                                   {400, "Bad Request"},
                                                                   {401, "Unauthorized"},
@@ -29,6 +30,7 @@ std::string_view ReasonOf(int status) {
                                                                   {405, "Method Not Allowed"},
                                                                   {409, "Conflict"},
                                                                   {413, "Content Too Large"},
+                                                                  {416, "Range Not Satisfiable"},
                                                                   {421, "Misdirected Request"},
                                                                   {429, "Too Many Requests"},
                                                                   {431, "Request Header Fields Too Large"},

@@ -7,10 +7,15 @@
 namespace curtail::gateway::internal {
 namespace {
 
-void AddMetadata(const Metadata& metadata, HttpReply* reply) {
+constexpr std::string_view kContentRange = "content-range";
+
+// `raw`: headers of ranges keep their names, and a part of the bytes is 206.
+void AddMetadata(const Metadata& metadata, bool raw, HttpReply* reply) {
   for (const auto& [key, value] : metadata) {
-    reply->headers.emplace_back(Join(kMetadataPrefix, key),
+    const bool of_range = raw && (key == kContentRange || key == "accept-ranges");
+    reply->headers.emplace_back(of_range ? std::string(key) : Join(kMetadataPrefix, key),
                                 key.ends_with("-bin") ? wire::Base64Encode(value) : std::string(value));
+    if (of_range && key == kContentRange && reply->status == 200) reply->status = 206;
   }
 }
 
@@ -31,8 +36,11 @@ HttpReply AnswerForm::Whole(const absl::Status& status, std::string_view message
     if (!json.ok()) body = json.status();
   }
   reply.status = HttpStatusOf(body.status().code());
-  AddMetadata(metadata.initial, &reply);
-  AddMetadata(metadata.trailing, &reply);
+  const bool raw = route_ != nullptr && route_->raw_reply;
+  const bool ranged = metadata.initial.Find(kContentRange) || metadata.trailing.Find(kContentRange);
+  if (raw && ranged && status.code() == absl::StatusCode::kOutOfRange) reply.status = 416;
+  AddMetadata(metadata.initial, raw, &reply);
+  AddMetadata(metadata.trailing, raw, &reply);
   reply.headers.emplace_back("content-type", body.ok() ? std::move(body->type) : std::string(kJson));
   reply.body = body.ok() ? std::move(body->bytes) : transcoder_->Error(body.status());
   return reply;
@@ -43,7 +51,7 @@ HttpReply AnswerForm::Head(const Metadata& initial, std::string_view type) const
   if (web_) {
     reply.headers = WebHeaders(*web_, initial);
   } else {
-    AddMetadata(initial, &reply);
+    AddMetadata(initial, raw(), &reply);
     reply.headers.emplace_back("content-type", type);
   }
   reply.more = true;

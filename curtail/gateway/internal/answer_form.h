@@ -31,7 +31,8 @@ class AnswerForm {
   const Route* route() const { return route_; }
   const std::optional<WebForm>& web() const { return web_; }
 
-  // A whole answer. `message` is ignored unless `status` is OK.
+  // A whole answer. `message` is ignored unless `status` is OK. With a content-range in the metadata the
+  // status of raw bytes is 206, and 416 for OUT_OF_RANGE.
   HttpReply Whole(const absl::Status& status, std::string_view message, const ReplyMetadata& metadata) const;
 
   // The parts of a stream: its head, each message, and the end. The first part says which type the

@@ -78,8 +78,13 @@ class LibraryService final : public library::Library::Service {
     if (request.fail_with() == 0) return absl::OkStatus();
     return absl::Status(static_cast<absl::StatusCode>(request.fail_with()), "the shelf fell");
   }
-  absl::Status Scan(Context&, const library::WatchRequest& request,
+  absl::Status Scan(Context& ctx, const library::WatchRequest& request,
                     StreamWriter<google::api::HttpBody>& stream) override {
+    if (const auto range = ctx.metadata().Find("range")) {
+      ctx.AddInitialMetadata("accept-ranges", "bytes");
+      ctx.AddInitialMetadata("content-range", Join(*range, "/9"));
+      stream.SendInitialMetadata();
+    }
     google::api::HttpBody page;
     page.set_content_type("text/plain");
     for (int i = 0; i < request.count(); ++i) {
