@@ -47,6 +47,17 @@ inline Credentials CredentialsOf(const std::string& name, const std::string& pas
   credentials.set_name(name), credentials.set_password(password);
   return credentials;
 }
+inline PasswordChange PasswordChangeOf(const std::string& name, const std::string& password,
+                                       const std::string& fresh) {
+  PasswordChange request;
+  request.set_name(name), request.set_password(password), request.set_new_password(fresh);
+  return request;
+}
+inline TokenRequest TokenOf(const Session& session) {
+  TokenRequest request;
+  request.set_token(session.token());
+  return request;
+}
 inline PostRequest IdRequestOf(const Session& by, uint64_t id) {
   PostRequest request;
   request.set_token(by.token()), request.set_id(id);

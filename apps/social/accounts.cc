@@ -123,7 +123,8 @@ absl::Status Accounts::DeleteLeft(absl::FunctionRef<bool()> stopping) const {
   return status;
 }
 
-Co<absl::StatusOr<uint64_t>> Accounts::Present(Context& ctx, absl::StatusOr<uint64_t> caller) const {
+Co<absl::StatusOr<uint64_t>> Accounts::Present(Context& ctx, Co<absl::StatusOr<uint64_t>> given) const {
+  const absl::StatusOr<uint64_t> caller = co_await std::move(given);
   if (!caller.ok()) co_return caller;
   Ids ids;
   ids.add_ids(*caller);

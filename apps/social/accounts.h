@@ -32,7 +32,7 @@ class Accounts {
 
   // Gives the caller back. UNAUTHENTICATED: it was deleted. For writes to services that do not refuse it
   // themselves.
-  Co<absl::StatusOr<uint64_t>> Present(Context& ctx, absl::StatusOr<uint64_t> caller) const;
+  Co<absl::StatusOr<uint64_t>> Present(Context& ctx, Co<absl::StatusOr<uint64_t>> given) const;
 
  private:
   // The steps after User::Close().

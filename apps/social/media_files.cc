@@ -9,8 +9,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "apps/kit/output_file.h"
+#include "apps/social/digits.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::social {
@@ -54,6 +56,22 @@ MediaKind MediaKindOf(std::string_view begin) {
   return {image, image.empty() ? 0 : kMostImageBytes};
 }
 
+absl::StatusOr<ByteRange> RangeOf(std::string_view header, uint64_t size) {
+  constexpr std::string_view kUnit = "bytes=";
+  const ByteRange whole = {0, size, false};
+  const size_t dash = header.find('-');
+  if (!header.starts_with(kUnit) || dash == header.npos) return whole;
+  const std::string_view before = header.substr(kUnit.size(), dash - kUnit.size());
+  const std::string_view after = header.substr(dash + 1);
+  const std::optional<uint64_t> first = ParseDigits(before), last = ParseDigits(after);
+  if ((!first && !before.empty()) || (!last && !after.empty())) return whole;
+  if (first ? last && last < first : !last) return whole;
+  const uint64_t from = first ? *first : size - std::min(*last, size);  // alone, `last` counts from the end
+  if (from >= size) return absl::OutOfRangeError(Join("the file has ", size, " bytes"));
+  const uint64_t end = first && last ? std::min(*last, size - 1) : size - 1;
+  return ByteRange{from, end - from + 1, true};
+}
+
 std::string MediaFiles::PathOf(uint64_t id) const { return Join(folder_, "/", id); }
 
 absl::Status MediaFiles::Create(uint64_t id, std::string_view bytes) const {
@@ -82,8 +100,10 @@ absl::StatusOr<uint64_t> MediaFiles::Append(uint64_t id, uint64_t from, std::str
   return size + more.size();
 }
 
-MediaFiles::Reader MediaFiles::Open(uint64_t id) const {
-  return Reader(std::fopen(PathOf(id).c_str(), "rbe"));
+MediaFiles::Reader MediaFiles::Open(uint64_t id, uint64_t from) const {
+  Reader file(std::fopen(PathOf(id).c_str(), "rbe"));
+  if (file != nullptr && std::fseek(file.get(), static_cast<long>(from), SEEK_SET) != 0) file.reset();
+  return file;
 }
 
 absl::Status MediaFiles::Remove(uint64_t id) const {

@@ -22,6 +22,15 @@ struct MediaKind {
 // By the first bytes of a file, whatever it is said to be: png, jpeg, gif, webp; mp4 and webm.
 MediaKind MediaKindOf(std::string_view begin);
 
+struct ByteRange {
+  uint64_t from = 0, bytes = 0;
+  bool part = false;  // false: the whole, as no range was asked for
+};
+
+// The bytes that HTTP's header Range names of a file of `size` bytes (RFC 9110, 14.1.2); the whole for any other header than
+// one range of bytes. Errors: OUT_OF_RANGE: the file has none of them.
+absl::StatusOr<ByteRange> RangeOf(std::string_view header, uint64_t size);
+
 // A MediaFiles is a folder. All calls block. Thread-safe, and safe beside other processes. Errors: INTERNAL, with the path and
 // what the system says, which is not for clients; of Create() those of OutputFile.
 class MediaFiles {
@@ -40,8 +49,8 @@ class MediaFiles {
   // OUT_OF_RANGE, if bytes before `from` are missing; ABORTED, if another part is being added.
   [[nodiscard]] absl::StatusOr<uint64_t> Append(uint64_t id, uint64_t from, std::string_view bytes,
                                                 uint64_t whole) const;
-  // Null: there is none.
-  Reader Open(uint64_t id) const;
+  // Reads from the byte `from` on. Null: there is no such file.
+  Reader Open(uint64_t id, uint64_t from = 0) const;
   // OK if there is none.
   [[nodiscard]] absl::Status Remove(uint64_t id) const;
 

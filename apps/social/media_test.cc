@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/social/media_testing.h"
+#include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
 
 namespace curtail::social {
@@ -47,6 +48,31 @@ TEST_P(MediaTest, AnImageIsSeenWithItsPost) {
   ASSERT_TRUE(app_.Delete(ann_, post.id()).ok());
   EXPECT_TRUE(absl::IsNotFound(Download(ann_, item.id(), &bytes)));
   EXPECT_EQ(Files(), 0u);
+}
+
+// Of three parts as they are sent.
+TEST_P(MediaTest, ARangeOfAFileIsDownloaded) {
+  const std::string video = Mp4(700 << 10);
+  MediaItem item;
+  ASSERT_TRUE(Upload(ann_, video, "", &item).ok());
+  const size_t size = video.size();
+  std::string bytes, told;
+  const auto expect = [&](const std::string& range, size_t from, size_t count) {
+    const absl::Status status = DownloadRange(item.id(), range, &bytes, &told);
+    EXPECT_TRUE(status.ok()) << range << ": " << status;
+    EXPECT_TRUE(bytes == video.substr(from, count)) << range << " has " << bytes.size() << " bytes";
+    EXPECT_EQ(told, Join("bytes ", from, "-", from + count - 1, "/", size));
+  };
+  expect("bytes=0-0", 0, 1);
+  expect("bytes=10-300000", 10, 299991);
+  expect("bytes=600000-", 600000, size - 600000);
+  expect("bytes=-300000", size - 300000, 300000);
+  const absl::Status status = DownloadRange(item.id(), Join("bytes=", size, "-"), &bytes, &told);
+  EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
+  EXPECT_EQ(told, Join("bytes */", size));
+  ASSERT_TRUE(DownloadRange(item.id(), "bytes=0-1,4-5", &bytes, &told).ok());
+  EXPECT_EQ(bytes, video);
+  EXPECT_EQ(told, "");
 }
 
 TEST_P(MediaTest, OnlyImagesOfBoundedSizeAndNumberAreTaken) {

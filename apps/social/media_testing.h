@@ -57,6 +57,20 @@ class MediaFixture : public testing::Test {
     }
     return parts.Finish();
   }
+  // A part, and the headers of the answer that tell of it.
+  absl::Status DownloadRange(uint64_t id, const std::string& range, std::string* bytes, std::string* told) {
+    PostRequest request;
+    request.set_token(ann_.token());
+    request.set_id(id);
+    Context ctx(kMaxTestWait);
+    ctx.AddMetadata("range", range);
+    auto parts = app_.Front().DownloadMedia(ctx, request);
+    bytes->clear();
+    for (google::api::HttpBody part; parts.Read(&part);) bytes->append(part.data());
+    const absl::Status status = parts.Finish();
+    *told = std::string(parts.metadata().initial.Find("content-range").value_or(""));
+    return status;
+  }
   absl::Status Compose(const Session& by, uint64_t image, Post* post) {
     ComposeRequest request;
     request.add_media()->set_id(image);

@@ -87,9 +87,10 @@ absl::StatusOr<std::string> SecretOf(const std::string& path) {
   return ReadSecret(path);
 }
 
-std::string SignToken(std::string_view secret, uint64_t user, int64_t now_s, int64_t expires_s) {
-  const std::string claims =
-      Join(R"({"iss":")", kIssuer, R"(","sub":")", user, R"(","iat":)", now_s, R"(,"exp":)", expires_s, "}");
+std::string SignToken(std::string_view secret, uint64_t user, std::string_view id, int64_t now_s,
+                      int64_t expires_s) {
+  const std::string claims = Join(R"({"iss":")", kIssuer, R"(","sub":")", user, R"(","jti":")", id,
+                                  R"(","iat":)", now_s, R"(,"exp":)", expires_s, "}");
   const std::string text = Join(InBase64(R"({"alg":"HS256","typ":"JWT"})"), ".", InBase64(claims));
   unsigned char mac[EVP_MAX_MD_SIZE];
   unsigned size = 0;

@@ -18,8 +18,9 @@ inline constexpr char kIssuer[] = "curtail-social";
 // get the same. Errors: FAILED_PRECONDITION (too short, or readable to others).
 absl::StatusOr<std::string> SecretOf(const std::string& path);
 
-// A JSON Web Token (HS256) that names the user as its subject. curtail/rpc/jwt.h verifies it.
-std::string SignToken(std::string_view secret, uint64_t user, int64_t now_s, int64_t expires_s);
+// A JSON Web Token (HS256) whose subject is the user and whose id is `id`, digits and dots. curtail/rpc/jwt.h verifies it.
+std::string SignToken(std::string_view secret, uint64_t user, std::string_view id, int64_t now_s,
+                      int64_t expires_s);
 
 // A salt and the hash of a password: scrypt, N = 2^14, r = 8, p = 1. Takes some 50 ms and 16 MiB. Errors: INTERNAL.
 absl::StatusOr<std::string> HashPassword(std::string_view password);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/social/sessions.h"
 
-#include <charconv>
 #include <chrono>
 #include <utility>
 
+#include "apps/social/digits.h"
+#include "apps/social/forward.h"
 #include "apps/social/secrets.h"
+#include "curtail/rpc/when_all.h"
 
 namespace curtail::social {
 namespace {
@@ -19,7 +21,24 @@ std::string_view TokenOf(const Context& ctx, std::string_view given) {
 
 }  // namespace
 
-absl::StatusOr<Sessions> Sessions::Load(const DataOptions& data) {
+bool CheckedSessions::Has(const SessionId& session) const {
+  const MutexLock lock(mu_);
+  const Place& place = places_[session.user() % kPlaces];
+  return place.session == KeyOf(session) && Now() < place.asked + kKept;
+}
+
+void CheckedSessions::Remember(const SessionId& session, TimePoint asked) {
+  const MutexLock lock(mu_);
+  Place& place = places_[session.user() % kPlaces];
+  if (asked > place.asked) place = {KeyOf(session), asked};
+}
+
+void CheckedSessions::Forget(uint64_t user) {
+  const MutexLock lock(mu_);
+  places_[user % kPlaces] = {{}, Now()};
+}
+
+absl::StatusOr<Sessions> Sessions::Load(const DataOptions& data, User::Stub user) {
   auto secret = TokenSecret(data);
   if (!secret.ok()) return secret.status();
   JwtOptions tokens;
@@ -28,25 +47,75 @@ absl::StatusOr<Sessions> Sessions::Load(const DataOptions& data) {
   tokens.leeway_s = 0;
   auto verifier = JwtVerifier::Load(tokens);
   if (!verifier.ok()) return verifier.status();
-  return Sessions(*std::move(verifier));
+  return Sessions(*std::move(verifier), std::move(user));
 }
 
-absl::StatusOr<uint64_t> Sessions::CallerOf(const Context& ctx, std::string_view given) const {
+absl::StatusOr<SessionId> Sessions::Read(const Context& ctx, std::string_view given) const {
   const std::string_view token = TokenOf(ctx, given);
   if (token.empty()) return absl::UnauthenticatedError("log in, and send the token of the session");
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const absl::StatusOr<JwtClaims> claims =
       verifier_->Verify(token, std::chrono::duration_cast<std::chrono::seconds>(now).count());
   if (!claims.ok()) return claims.status();
-  uint64_t id = 0;
-  const std::string& text = claims->subject;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (error == std::errc() && end == text.data() + text.size()) return id;
-  return absl::UnauthenticatedError("the token names no user");
+  const std::string_view id = claims->id;
+  const size_t dot = id.find('.');
+  const auto user = ParseDigits(claims->subject), epoch = ParseDigits(id.substr(0, dot)),
+             number = ParseDigits(id.substr(dot + 1));
+  if (dot == id.npos || !user || !epoch || !number)
+    return absl::UnauthenticatedError("the token names no session: log in again");
+  SessionId session;
+  session.set_user(*user);
+  session.set_epoch(*epoch);
+  session.set_number(*number);
+  session.set_expires_s(claims->expires_s);
+  return session;
 }
 
-absl::StatusOr<uint64_t> Sessions::ViewerOf(const Context& ctx, std::string_view given) const {
-  return TokenOf(ctx, given).empty() ? absl::StatusOr<uint64_t>(uint64_t{0}) : CallerOf(ctx, given);
+Co<SocialId> Sessions::CallerOf(Context& ctx, std::string_view given) const {
+  const absl::StatusOr<SessionId> session = Read(ctx, given);
+  if (!session.ok()) co_return session.status();
+  if (checked_->Has(*session)) co_return session->user();
+  const TimePoint asked = checked_->Now();
+  auto [checked] = co_await WhenAll(ctx, Ask(user_, User::kCheckSession, *session));
+  if (!checked.ok()) co_return checked.status();
+  checked_->Remember(*session, asked);
+  co_return session->user();
+}
+
+Co<SocialId> Sessions::ViewerOf(Context& ctx, std::string_view given) const {
+  if (TokenOf(ctx, given).empty()) co_return uint64_t{0};
+  co_return co_await CallerOf(ctx, given);
+}
+
+Coroutine Sessions::End(Context& ctx, std::string_view given, Changed* reply) const {
+  const absl::StatusOr<SessionId> session = Read(ctx, given);
+  if (!session.ok()) co_return session.status();
+  const absl::Status status = co_await Forward(ctx, user_, User::kEndSession, *session, reply);
+  checked_->Forget(session->user());  // after an error, too: `user` may have ended it
+  co_return status;
+}
+
+Coroutine Sessions::ChangePassword(Context& ctx, const PasswordChange& request, Session* reply) const {
+  const absl::Status status = co_await Forward(ctx, user_, User::kChangePassword, request, reply);
+  if (status.ok()) checked_->Forget(reply->user());
+  co_return status;
+}
+
+Co<SocialId> Sessions::Named(Context& ctx, const std::string& name) const {
+  Names names;
+  names.add_names(name);
+  auto [found] = co_await WhenAll(ctx, Ask(user_, User::kByName, names));
+  if (!found.ok()) co_return found.status();
+  if (found->people().empty()) co_return absl::NotFoundError("there is no user of that name");
+  co_return found->people(0).id();
+}
+
+Co<SocialPair> Sessions::Both(Context& ctx, Co<SocialId> by, const std::string& name) const {
+  const SocialId caller = co_await std::move(by);
+  if (!caller.ok()) co_return caller.status();
+  const SocialId named = co_await Named(ctx, name);
+  if (!named.ok()) co_return named.status();
+  co_return CallerAndNamed{*caller, *named};
 }
 
 }  // namespace curtail::social

@@ -1,35 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sessions.h - whose session a call belongs to, by its token.
+// sessions.h - whose session a call belongs to, by its token, and whom it names.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "apps/social/data.h"
+#include "curtail/base/clock.h"
+#include "curtail/base/mutex.h"
 #include "curtail/rpc/context.h"
+#include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/jwt.h"
+#include "users.curtail.h"
 
 namespace curtail::social {
 
-// A Sessions knows the secret by which tokens are signed. Immutable; thread-safe.
+// Who calls, and whom it names.
+struct CallerAndNamed {
+  uint64_t by = 0, named = 0;
+};
+using SocialId = absl::StatusOr<uint64_t>;
+using SocialPair = absl::StatusOr<CallerAndNamed>;
+
+// A CheckedSessions remembers for a second which sessions `user` has not ended: of the users that share a place, the session
+// that was checked last. Thread-safe.
+class CheckedSessions {
+ public:
+  static constexpr Nanos kKept = std::chrono::seconds(1);
+
+  explicit CheckedSessions(const TimeSource& time = RealTime()) : time_(time) {}
+
+  TimePoint Now() const { return time_.Now(); }
+  bool Has(const SessionId& session) const;
+  // `user`, which was asked at `asked`, has not ended the session. No effect if Forget() came since.
+  void Remember(const SessionId& session, TimePoint asked);
+  // `user` may have ended sessions of this user.
+  void Forget(uint64_t user);
+
+ private:
+  using Key = std::tuple<uint64_t, uint64_t, uint64_t>;
+  struct Place {
+    Key session;
+    TimePoint asked = TimePoint::min();  // or forgotten
+  };
+  // A prime: ids of users begin with a time, and end with a machine and a counter.
+  static constexpr size_t kPlaces = 4093;
+
+  static Key KeyOf(const SessionId& id) { return {id.user(), id.epoch(), id.number()}; }
+
+  const TimeSource& time_;
+  mutable Mutex mu_;
+  std::vector<Place> places_ CURTAIL_GUARDED_BY(mu_) = std::vector<Place>(kPlaces);
+};
+
+// A Sessions knows the secret by which tokens are signed, and asks `user` whether a session was ended, unless it
+// asked less than CheckedSessions::kKept ago. Thread-safe. What is passed to it outlives the call.
 class Sessions {
  public:
   // With the secret of TokenSecret(), whose errors it has.
-  [[nodiscard]] static absl::StatusOr<Sessions> Load(const DataOptions& data);
+  [[nodiscard]] static absl::StatusOr<Sessions> Load(const DataOptions& data, User::Stub user);
 
   // The user. The token is `given`, or else the metadata "authorization: Bearer TOKEN".
-  // Errors: UNAUTHENTICATED without a valid one.
-  absl::StatusOr<uint64_t> CallerOf(const Context& ctx, std::string_view given) const;
+  // Errors: UNAUTHENTICATED without a valid one; those of `user`.
+  Co<SocialId> CallerOf(Context& ctx, std::string_view given) const;
   // The same, but 0 without a token.
-  absl::StatusOr<uint64_t> ViewerOf(const Context& ctx, std::string_view given) const;
+  Co<SocialId> ViewerOf(Context& ctx, std::string_view given) const;
+  // Ends the session of the token. Errors: UNAUTHENTICATED without a valid token; those of `user`.
+  Coroutine End(Context& ctx, std::string_view given, Changed* reply) const;
+  // As User::ChangePassword().
+  Coroutine ChangePassword(Context& ctx, const PasswordChange& request, Session* reply) const;
+
+  // The user of that name. Errors: NOT_FOUND; those of `user`.
+  Co<SocialId> Named(Context& ctx, const std::string& name) const;
+  // The first error of the two.
+  Co<SocialPair> Both(Context& ctx, Co<SocialId> by, const std::string& name) const;
 
  private:
-  explicit Sessions(std::unique_ptr<JwtVerifier> verifier) : verifier_(std::move(verifier)) {}
+  Sessions(std::unique_ptr<JwtVerifier> verifier, User::Stub user)
+      : verifier_(std::move(verifier)), user_(std::move(user)) {}
+  // The session that the token names, which may have been ended. Errors: UNAUTHENTICATED.
+  absl::StatusOr<SessionId> Read(const Context& ctx, std::string_view given) const;
+
   std::unique_ptr<JwtVerifier> verifier_;
+  User::Stub user_;
+  std::unique_ptr<CheckedSessions> checked_ = std::make_unique<CheckedSessions>();
 };
 
 }  // namespace curtail::social

@@ -71,12 +71,13 @@ TEST(SocialSecrets, ATokenNamesItsUserUntilItExpires) {
   const std::string secret(32, 's');
   auto verifier = JwtVerifier::Load({.secret = secret, .issuer = kIssuer, .leeway_s = 0});
   ASSERT_TRUE(verifier.ok()) << verifier.status();
-  const std::string token = SignToken(secret, 42, 1000, 2000);
+  const std::string token = SignToken(secret, 42, "3.17", 1000, 2000);
   const auto claims = (*verifier)->Verify(token, 1500);
   ASSERT_TRUE(claims.ok()) << claims.status();
   EXPECT_EQ(claims->subject, "42");
+  EXPECT_EQ(claims->id, "3.17");
   EXPECT_FALSE((*verifier)->Verify(token, 2001).ok());
-  EXPECT_FALSE((*verifier)->Verify(SignToken(std::string(32, 'o'), 42, 1000, 2000), 1500).ok());
+  EXPECT_FALSE((*verifier)->Verify(SignToken(std::string(32, 'o'), 42, "3.17", 1000, 2000), 1500).ok());
 }
 
 TEST(SocialSecrets, OnlyThePasswordFitsItsHash) {

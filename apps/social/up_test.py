@@ -47,6 +47,23 @@ def image_rest(address, path, token=None, data=None, kind="image/png"):
         return error.code, error.headers["content-type"], error.read()
 
 
+def use_ranges(address, path, whole):
+    """Parts of a file, as browsers ask for them."""
+    for said, status, part, told in (("bytes=2-5", 206, whole[2:6], f"bytes 2-5/{len(whole)}"),
+                                     ("bytes=-4", 206, whole[-4:], f"bytes {len(whole) - 4}-{len(whole) - 1}/{len(whole)}"),
+                                     ("bytes=0-1,4-5", 200, whole, None),
+                                     (f"bytes={len(whole)}-", 416, None, f"bytes */{len(whole)}")):
+        request = urllib.request.Request(f"http://{address}{path}", headers={"range": said})
+        try:
+            reply = urllib.request.urlopen(request, timeout=MAX_WAIT_S)
+        except urllib.error.HTTPError as error:
+            reply = error
+        with reply:
+            assert (reply.status, reply.headers["content-range"]) == (status, told), (said, reply.status, reply.headers)
+            assert reply.headers["accept-ranges"] == "bytes", reply.headers
+            assert part is None or reply.read() == part, said
+
+
 def use_images(address, token):
     """An image goes in, belongs to a post, comes out, and goes with the post."""
     png = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 300
@@ -62,6 +79,7 @@ def use_images(address, token):
     status, post = rest(address, "POST", "/v1/posts", {"media": [{"id": item["id"]}]}, token)
     assert status == 200 and post["media"] == [item], post
     assert image_rest(address, path) == (200, "image/png", png)
+    use_ranges(address, path, png)
     assert rest(address, "POST", "/v1/posts", {"media": [{"id": item["id"]}]}, token)[0] == 400
     assert rest(address, "DELETE", f"/v1/posts/{post['id']}", token=token)[0] == 200
     assert image_rest(address, path)[0] == 404
@@ -82,6 +100,13 @@ def use_video(address, token):
     assert status == 200, post
     assert image_rest(address, path) == (200, "video/mp4", mp4)
     assert rest(address, "DELETE", f"/v1/posts/{post['id']}", token=token)[0] == 200
+
+
+def expect_ends(address, token):
+    """A front end that did not end the session itself may take the token for a second more."""
+    deadline = time.monotonic() + MAX_WAIT_S
+    while (status := rest(address, "GET", "/v1/home", token=token)[0]) != 401:
+        assert status == 200 and time.monotonic() < deadline, status
 
 
 def use(address):
@@ -153,6 +178,17 @@ def use(address):
     assert rest(address, "GET", "/v1/users/ann/statistics")[1] == {"followers": "1"}
     assert rest(address, "PUT", "/v1/blocked/bob", token=tokens["ann"])[0] == 200
     assert rest(address, "PUT", "/v1/following/ann", token=tokens["bob"])[0] == 403
+    assert rest(address, "GET", "/v1/profile", token=tokens["ann"])[1]["user"]["name"] == "ann"
+    assert [one["name"] for one in rest(address, "GET", "/v1/blocked", token=tokens["ann"])[1]["people"]] == ["bob"]
+    ad = rest(address, "POST", "/v1/ads", {"title": "Plums", "url": "http://example.org/", "topic": "fruit"},
+              tokens["ann"])[1]
+    assert rest(address, "GET", "/v1/profile/ads", token=tokens["ann"]) == (200, {"ads": [ad]})
+
+    fresh = rest(address, "POST", "/v1/passwords", {"name": "bob", "password": "a password", "new_password": "another one"})[1]
+    expect_ends(address, tokens["bob"])
+    assert rest(address, "GET", "/v1/home", token=fresh["token"])[0] == 200
+    assert rest(address, "DELETE", "/v1/sessions", token=fresh["token"]) == (200, {"changed": True})
+    expect_ends(address, fresh["token"])
 
     def delete(password):
         return rest(address, "POST", "/v1/deletions", {"name": "ann", "password": password})

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/social/wrk2.h"
 
-#include <charconv>
 #include <string_view>
 
+#include "apps/social/digits.h"
 #include "apps/social/page.h"
 #include "content.curtail.h"
 #include "curtail/base/strings.h"
@@ -27,9 +27,7 @@ std::string NameOf(uint64_t id) { return Join(kNamePrefix, id); }
 uint64_t IdOf(std::string_view name) {
   if (!name.starts_with(kNamePrefix)) return 0;
   name.remove_prefix(kNamePrefix.size());
-  uint64_t id = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
-  return error == std::errc() && end == name.data() + name.size() ? id : 0;
+  return ParseDigits(name).value_or(0);
 }
 
 absl::Status Incomplete() { return absl::InvalidArgumentError("Incomplete arguments"); }

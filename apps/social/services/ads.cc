@@ -87,6 +87,13 @@ struct AdsService final : Ads::CoroutineService {
     });
   }
 
+  Coroutine ListOwn(Context& ctx, const UserId& request, AdList* reply) override {
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT id, title, url, topic FROM ads WHERE owner = ?1 ORDER BY id DESC",
+                     {request.user()}, [&](const SqlRow& row) { Put(row, reply->add_ads()); });
+    });
+  }
+
   Coroutine Show(Context& ctx, const RecommendQuery& request, AdList* reply) override {
     std::vector<Candidate> all;
     std::unordered_set<uint64_t> owners;
@@ -179,6 +186,7 @@ struct AdsService final : Ads::CoroutineService {
     return {{"Create", {std::string(UniqueId::kServiceName)}},
             {"Delete", {}},
             {"ForgetUser", {}},
+            {"ListOwn", {}},
             {"Show", {std::string(BlockUser::kServiceName)}},
             {"Click", {}}};
   }

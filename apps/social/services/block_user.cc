@@ -42,6 +42,14 @@ struct BlockUserService final : BlockUser::CoroutineService {
     return status;
   }
 
+  Coroutine List(Context& ctx, const EdgePage& request, Ids* reply) override {
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT other FROM blocks WHERE user = ?1 AND other > ?2 ORDER BY other LIMIT ?3",
+                     {request.user(), request.after(), uint64_t{EdgeLimitOf(request.limit())}},
+                     [&](const SqlRow& row) { reply->add_ids(row.Unsigned(0)); });
+    });
+  }
+
   Coroutine Hidden(Context& ctx, const LookRequest& request, Ids* reply) override {
     if (absl::Status status = CheckCount(request.authors_size(), kMostIds, "authors"); !status.ok()) {
       co_return status;

@@ -5,6 +5,7 @@
 #include "apps/social/accounts.h"
 #include "apps/social/data.h"
 #include "apps/social/forward.h"
+#include "apps/social/gone.h"
 #include "apps/social/page.h"
 #include "apps/social/page_files.h"
 #include "apps/social/sessions.h"
@@ -23,13 +24,6 @@
 #include "users.curtail.h"
 
 namespace curtail::social {
-
-// Who calls, and whom it names.
-struct CallerAndNamed {
-  uint64_t by = 0, named = 0;
-};
-using SocialId = absl::StatusOr<uint64_t>;
-using SocialPair = absl::StatusOr<CallerAndNamed>;
 
 // Write requests for a caller.
 auto RecommendFor(const HomePage& request) {
@@ -77,6 +71,12 @@ struct FrontEndService final : Social::CoroutineService {
   Coroutine Login(Context& ctx, const Credentials& request, Session* reply) override {
     return Forward(ctx, user, User::kLogin, request, reply);
   }
+  Coroutine Logout(Context& ctx, const TokenRequest& request, Changed* reply) override {
+    return sessions.End(ctx, request.token(), reply);
+  }
+  Coroutine ChangePassword(Context& ctx, const PasswordChange& request, Session* reply) override {
+    return sessions.ChangePassword(ctx, request, reply);
+  }
   Coroutine DeleteUser(Context& ctx, const Credentials& request, Changed* reply) override {
     reply->set_changed(true);
     return accounts.Delete(ctx, request);
@@ -97,10 +97,13 @@ struct FrontEndService final : Social::CoroutineService {
     return ChangeEdge(ctx, block_user, BlockUser::kRemove, request, reply);
   }
   Coroutine ListFollowers(Context& ctx, const UserPage& request, People* reply) override {
-    return List(ctx, SocialGraph::kFollowers, request, reply);
+    return List(ctx, sessions.Named(ctx, request.name()), graph, SocialGraph::kFollowers, request, reply);
   }
   Coroutine ListFollowing(Context& ctx, const UserPage& request, People* reply) override {
-    return List(ctx, SocialGraph::kFollowees, request, reply);
+    return List(ctx, sessions.Named(ctx, request.name()), graph, SocialGraph::kFollowees, request, reply);
+  }
+  Coroutine ListBlocked(Context& ctx, const HomePage& request, People* reply) override {
+    return List(ctx, CallerOf(ctx, request), block_user, BlockUser::kList, request, reply);
   }
 
   Coroutine Compose(Context& ctx, const ComposeRequest& request, Post* reply) override {
@@ -127,12 +130,12 @@ struct FrontEndService final : Social::CoroutineService {
     });
   }
   Coroutine ReadUserTimeline(Context& ctx, const UserPage& request, Posts* reply) override {
-    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
-    return ForBoth(ctx, viewer, request, timeline, UserTimeline::kRead, reply, [&](auto& page, auto who) {
-      page.set_viewer(who.by);
-      page.set_user(who.named);
-      SetPage(request, &page);
-    });
+    return ForBoth(ctx, ViewerOf(ctx, request), request, timeline, UserTimeline::kRead, reply,
+                   [&](auto& page, auto who) {
+                     page.set_viewer(who.by);
+                     page.set_user(who.named);
+                     SetPage(request, &page);
+                   });
   }
 
   Coroutine UploadMedia(Context& ctx, const MediaUpload& request, MediaItem* reply) override {
@@ -152,29 +155,25 @@ struct FrontEndService final : Social::CoroutineService {
   }
   Coroutine DownloadMedia(Context& ctx, const PostRequest& request,
                           AsyncStreamWriter<google::api::HttpBody>& stream) override {
-    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
+    const SocialId viewer = co_await ViewerOf(ctx, request);
     if (!viewer.ok()) co_return viewer.status();
     FileQuery query;
     query.set_viewer(*viewer);
     query.set_id(request.id());
-    auto parts = media.Get(ctx, kAsync);
-    google::api::HttpBody part;
-    while (co_await parts.Write(query) && co_await parts.Read(&part)) {
-      if (co_await stream.Write(part)) continue;
-      parts.Cancel();
-      break;
-    }
-    co_return co_await parts.Finish();
+    // No file has a validator that If-Range could name.
+    if (!ctx.metadata().Find("if-range"))
+      query.set_range(std::string(ctx.metadata().Find("range").value_or("")));
+    co_return co_await ForwardParts(ctx, media.Get(ctx, kAsync), query, stream);
   }
 
   Coroutine GetPost(Context& ctx, const PostRequest& request, Post* reply) override {
-    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
+    const SocialId viewer = co_await ViewerOf(ctx, request);
     if (!viewer.ok()) co_return viewer.status();
     co_return co_await views.See(ctx, *viewer, request.id(), reply);
   }
 
   Coroutine AddFavorite(Context& ctx, const PostRequest& request, Changed* reply) override {
-    const SocialId caller = sessions.CallerOf(ctx, request.token());
+    const SocialId caller = co_await CallerOf(ctx, request);
     if (!caller.ok()) co_return caller.status();
     Post post;
     if (absl::Status seen = co_await views.See(ctx, *caller, request.id(), &post); !seen.ok()) co_return seen;
@@ -193,19 +192,11 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine ListFavoredBy(Context& ctx, const PostPage& request, People* reply) override {
-    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
-    if (!viewer.ok()) co_return viewer.status();
-    Post post;
-    if (absl::Status seen = co_await views.See(ctx, *viewer, request.id(), &post); !seen.ok()) co_return seen;
-    const ReactionPage page = PageOf(request.id(), request);
-    auto [ids] = co_await WhenAll(ctx, Ask(favorite, Favorite::kBy, page));
-    if (!ids.ok()) co_return ids.status();
-    reply->set_next(NextOf(*ids, page));
-    co_return co_await views.Introduce(ctx, *viewer, *ids, reply);
+    return ListAbout(ctx, favorite, Favorite::kBy, request, reply, &Views::Introduce);
   }
 
   Coroutine ReadFavorites(Context& ctx, const UserPage& request, Posts* reply) override {
-    const SocialPair who = co_await Both(ctx, sessions.ViewerOf(ctx, request.token()), request.name());
+    const SocialPair who = co_await sessions.Both(ctx, ViewerOf(ctx, request), request.name());
     if (!who.ok()) co_return who.status();
     const ReactionPage page = PageOf(who->named, request);
     LookRequest look;
@@ -221,15 +212,14 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine ReadReplies(Context& ctx, const PostPage& request, Posts* reply) override {
-    return ReadReferences(ctx, RepostReply::kReplies, request, reply);
+    return ListAbout(ctx, repost_reply, RepostReply::kReplies, request, reply, &Views::Show);
   }
   Coroutine ReadReposts(Context& ctx, const PostPage& request, Posts* reply) override {
-    return ReadReferences(ctx, RepostReply::kReposts, request, reply);
+    return ListAbout(ctx, repost_reply, RepostReply::kReposts, request, reply, &Views::Show);
   }
 
   Coroutine SearchPosts(Context& ctx, const SearchRequest& request, Posts* reply) override {
-    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
-    return ForUser(ctx, viewer, search, Search::kQuery, reply, [&](auto& query, auto by) {
+    return ForwardFor(ctx, ViewerOf(ctx, request), search, Search::kQuery, reply, [&](auto& query, auto by) {
       query.set_viewer(by);
       query.set_text(request.text());
       query.set_newest(request.newest());
@@ -239,7 +229,7 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine SearchUsers(Context& ctx, const NamePage& request, FoundPeople* reply) override {
-    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
+    const SocialId viewer = co_await ViewerOf(ctx, request);
     if (!viewer.ok()) co_return viewer.status();
     auto [found] = co_await WhenAll(ctx, Ask(user, User::kSearch, request));
     if (!found.ok()) co_return found.status();
@@ -248,8 +238,7 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine SendMessage(Context& ctx, const MessageRequest& request, DirectMessage* reply) override {
-    const SocialId caller = sessions.CallerOf(ctx, request.token());
-    return ForBoth(ctx, caller, request, messaging, DirectMessaging::kSend, reply,
+    return ForBoth(ctx, CallerOf(ctx, request), request, messaging, DirectMessaging::kSend, reply,
                    [&](auto& draft, auto who) {
                      draft.set_from(who.by);
                      draft.set_to(who.named);
@@ -263,12 +252,12 @@ struct FrontEndService final : Social::CoroutineService {
     });
   }
   Coroutine ReadConversation(Context& ctx, const UserPage& request, DirectMessages* reply) override {
-    const SocialId caller = sessions.CallerOf(ctx, request.token());
-    return ForBoth(ctx, caller, request, messaging, DirectMessaging::kRead, reply, [&](auto& page, auto who) {
-      page.set_user(who.by);
-      page.set_other(who.named);
-      SetPage(request, &page);
-    });
+    return ForBoth(ctx, CallerOf(ctx, request), request, messaging, DirectMessaging::kRead, reply,
+                   [&](auto& page, auto who) {
+                     page.set_user(who.by);
+                     page.set_other(who.named);
+                     SetPage(request, &page);
+                   });
   }
   Coroutine DeleteMessage(Context& ctx, const PostRequest& request, Changed* reply) override {
     return Delete(ctx, messaging, DirectMessaging::kDelete, request, reply, [&](auto& message, auto caller) {
@@ -278,11 +267,29 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine GetStatistics(Context& ctx, const UserRequest& request, Statistics* reply) override {
-    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
-    return ForBoth(ctx, viewer, request, statistics, UserStatistics::kOf, reply, [](auto& query, auto who) {
-      query.set_viewer(who.by);
-      query.set_user(who.named);
-    });
+    return ForBoth(ctx, ViewerOf(ctx, request), request, statistics, UserStatistics::kOf, reply,
+                   [](auto& query, auto who) {
+                     query.set_viewer(who.by);
+                     query.set_user(who.named);
+                   });
+  }
+
+  Coroutine GetProfile(Context& ctx, const TokenRequest& request, Profile* reply) override {
+    const SocialId caller = co_await CallerOf(ctx, request);
+    if (!caller.ok()) co_return caller.status();
+    Ids id;
+    id.add_ids(*caller);
+    StatisticsQuery query;
+    query.set_viewer(*caller);
+    query.set_user(*caller);
+    auto both =
+        co_await WhenAllOk(ctx, Ask(user, User::kById, id), Ask(statistics, UserStatistics::kOf, query));
+    if (!both.ok()) co_return both.status();
+    auto& [people, counts] = *both;
+    if (people.people().empty()) co_return GoneError();
+    reply->mutable_user()->Swap(people.mutable_people(0));
+    reply->mutable_statistics()->Swap(&counts);
+    co_return absl::OkStatus();
   }
 
   Coroutine SuggestUsers(Context& ctx, const HomePage& request, People* reply) override {
@@ -297,6 +304,10 @@ struct FrontEndService final : Social::CoroutineService {
       *what.mutable_ad() = request.ad();
     });
   }
+  Coroutine ListOwnAds(Context& ctx, const TokenRequest& request, AdList* reply) override {
+    return ForCaller(ctx, ads, Ads::kListOwn, request, reply,
+                     [](auto& of, auto caller) { of.set_user(caller); });
+  }
   Coroutine ClickAd(Context& ctx, const PostRequest& request, Ad* reply) override {
     return ForCaller(ctx, ads, Ads::kClick, request, reply, AdOf(request));
   }
@@ -306,55 +317,49 @@ struct FrontEndService final : Social::CoroutineService {
 
   std::vector<DeclaredPath> Paths() const override {
     std::vector<DeclaredPath> paths;
-    Declare<User>({"Register", "Login"}, &paths);
-    Declare<UrlShorten>({"ExpandUrl"}, &paths);
-    Declare<User, SocialGraph, BlockUser, ComposePost, PostStorage, Favorite, DirectMessaging, Ads,
-            HomeTimeline>({"DeleteUser"}, &paths);
-    Declare<User, SocialGraph>({"Follow", "Unfollow", "Block", "ListFollowers", "ListFollowing"}, &paths);
-    Declare<User, BlockUser>({"Unblock", "SearchUsers"}, &paths);
+    paths.push_back({"ExpandUrl", {std::string(UrlShorten::kServiceName)}});
+    Declare<>({"Register", "Login", "Logout", "ChangePassword"}, &paths);
+    Declare<SocialGraph, BlockUser, ComposePost, PostStorage, Favorite, DirectMessaging, Ads, HomeTimeline>(
+        {"DeleteUser"}, &paths);
+    Declare<SocialGraph>({"Follow", "Unfollow", "Block", "ListFollowers", "ListFollowing"}, &paths);
+    Declare<BlockUser>({"Unblock", "ListBlocked", "SearchUsers"}, &paths);
     Declare<ComposePost>({"Compose", "DeletePost"}, &paths);
     Declare<HomeTimeline>({"ReadHomeTimeline"}, &paths);
-    Declare<User, UserTimeline>({"ReadUserTimeline"}, &paths);
-    Declare<User, MediaFrontend>({"UploadMedia", "AppendMedia"}, &paths);
-    Declare<MediaFrontend>({"DownloadMedia"}, &paths);
+    Declare<UserTimeline>({"ReadUserTimeline"}, &paths);
+    Declare<MediaFrontend>({"UploadMedia", "AppendMedia", "DownloadMedia"}, &paths);
     Declare<ReadPost>({"GetPost"}, &paths);
     Declare<ReadPost, Favorite>({"AddFavorite"}, &paths);
     Declare<Favorite>({"RemoveFavorite"}, &paths);
-    Declare<ReadPost, Favorite, BlockUser, User>({"ListFavoredBy", "ReadFavorites"}, &paths);
+    Declare<ReadPost, Favorite, BlockUser>({"ListFavoredBy", "ReadFavorites"}, &paths);
     Declare<ReadPost, RepostReply>({"ReadReplies", "ReadReposts"}, &paths);
     Declare<Search>({"SearchPosts"}, &paths);
-    Declare<User, DirectMessaging>({"SendMessage", "ReadConversation"}, &paths);
-    Declare<DirectMessaging>({"ListConversations", "DeleteMessage"}, &paths);
-    Declare<User, UserStatistics>({"GetStatistics"}, &paths);
+    Declare<DirectMessaging>({"SendMessage", "ReadConversation", "ListConversations", "DeleteMessage"},
+                             &paths);
+    Declare<UserStatistics>({"GetStatistics", "GetProfile"}, &paths);
     Declare<UserRecommender>({"SuggestUsers"}, &paths);
-    Declare<Ads>({"ShowAds", "CreateAd", "ClickAd", "DeleteAd"}, &paths);
+    Declare<Ads>({"ShowAds", "CreateAd", "ListOwnAds", "ClickAd", "DeleteAd"}, &paths);
     return paths;
   }
+  // Methods that ask these, and `user`.
   template <class... Callee>
   static void Declare(std::initializer_list<const char*> methods, std::vector<DeclaredPath>* paths) {
-    for (const char* method : methods) paths->push_back({method, {std::string(Callee::kServiceName)...}});
+    for (const char* method : methods) {
+      paths->push_back({method, {std::string(User::kServiceName), std::string(Callee::kServiceName)...}});
+    }
   }
 
-  // Asks a service for the user `by`; fill(inner, user) writes the request. What it refers to outlives the call.
-  template <class Stub, class Inner, class Reply, class Fill>
-  static Coroutine ForUser(Context& ctx, SocialId by, const Stub& stub, const Method<Inner, Reply>& method,
-                           Reply* reply, Fill fill) {
-    if (!by.ok()) co_return by.status();
-    Inner inner;
-    fill(inner, *by);
-    co_return co_await ForwardNamed(ctx, stub, method, inner, reply);
-  }
+  Co<SocialId> CallerOf(Context& ctx, const auto& of) const { return sessions.CallerOf(ctx, of.token()); }
+  Co<SocialId> ViewerOf(Context& ctx, const auto& of) const { return sessions.ViewerOf(ctx, of.token()); }
   template <class Stub, class Inner, class Request, class Reply, class Fill>
   Coroutine ForCaller(Context& ctx, const Stub& stub, const Method<Inner, Reply>& method,
                       const Request& request, Reply* reply, Fill fill) {
-    return ForUser(ctx, sessions.CallerOf(ctx, request.token()), stub, method, reply, fill);
+    return ForwardFor(ctx, CallerOf(ctx, request), stub, method, reply, fill);
   }
   // A deleted user uploads no more. The services of the media do not know of it.
   template <class Inner, class Fill>
   Coroutine Upload(Context& ctx, const Method<Inner, MediaItem>& method, const auto& request,
                    MediaItem* reply, Fill fill) {
-    const SocialId caller = co_await accounts.Present(ctx, sessions.CallerOf(ctx, request.token()));
-    co_return co_await ForUser(ctx, caller, media, method, reply, fill);
+    return ForwardFor(ctx, accounts.Present(ctx, CallerOf(ctx, request)), media, method, reply, fill);
   }
   template <class Stub, class Inner, class Fill>
   Coroutine Delete(Context& ctx, const Stub& stub, const Method<Inner, Nothing>& method, const auto& request,
@@ -365,9 +370,9 @@ struct FrontEndService final : Social::CoroutineService {
   }
   // The same for two: who asks, and the user that the request names.
   template <class Stub, class Inner, class Request, class Reply, class Fill>
-  Coroutine ForBoth(Context& ctx, SocialId by, const Request& request, const Stub& stub,
+  Coroutine ForBoth(Context& ctx, Co<SocialId> by, const Request& request, const Stub& stub,
                     const Method<Inner, Reply>& method, Reply* reply, Fill fill) {
-    const SocialPair who = co_await Both(ctx, std::move(by), NameIn(request));
+    const SocialPair who = co_await sessions.Both(ctx, std::move(by), NameIn(request));
     if (!who.ok()) co_return who.status();
     Inner inner;
     fill(inner, *who);
@@ -382,21 +387,21 @@ struct FrontEndService final : Social::CoroutineService {
   }
   Coroutine ChangeEdge(Context& ctx, const auto& stub, const Method<Edge, Changed>& method,
                        const Relation& request, Changed* reply) {
-    const SocialId caller = sessions.CallerOf(ctx, request.token());
-    return ForBoth(ctx, caller, request, stub, method, reply, [](Edge& edge, CallerAndNamed who) {
+    return ForBoth(ctx, CallerOf(ctx, request), request, stub, method, reply, [](auto& edge, auto who) {
       edge.set_from(who.by);
       edge.set_to(who.named);
     });
   }
 
-  Coroutine List(Context& ctx, const Method<EdgePage, Ids>& method, const UserPage& request, People* reply) {
-    const SocialId named = co_await Named(ctx, request.name());
-    if (!named.ok()) co_return named.status();
+  Coroutine List(Context& ctx, Co<SocialId> of, const auto& stub, const Method<EdgePage, Ids>& method,
+                 const auto& request, People* reply) {
+    const SocialId whose = co_await std::move(of);
+    if (!whose.ok()) co_return whose.status();
     EdgePage page;
-    page.set_user(*named);
+    page.set_user(*whose);
     page.set_after(request.before());
     page.set_limit(LimitOf(request.limit()));
-    auto [ids] = co_await WhenAll(ctx, Ask(graph, method, page));
+    auto [ids] = co_await WhenAll(ctx, Ask(stub, method, page));
     if (!ids.ok()) co_return ids.status();
     if (ids->ids_size() == static_cast<int>(page.limit())) reply->set_next(*ids->ids().rbegin());
     auto [people] = co_await WhenAll(ctx, Ask(user, User::kById, *ids));
@@ -404,17 +409,20 @@ struct FrontEndService final : Social::CoroutineService {
     co_return people.status();
   }
 
-  Coroutine ReadReferences(Context& ctx, const Method<ReactionPage, Ids>& method, const PostPage& request,
-                           Posts* reply) {
-    const SocialId viewer = sessions.ViewerOf(ctx, request.token());
+  // Users or posts that a service lists for a post, as the viewer may see them.
+  template <class Reply>
+  Coroutine ListAbout(Context& ctx, const auto& stub, const Method<ReactionPage, Ids>& method,
+                      const PostPage& request, Reply* reply,
+                      Coroutine (Views::*show)(Context&, uint64_t, const Ids&, Reply*) const) {
+    const SocialId viewer = co_await ViewerOf(ctx, request);
     if (!viewer.ok()) co_return viewer.status();
     Post post;
     if (absl::Status seen = co_await views.See(ctx, *viewer, request.id(), &post); !seen.ok()) co_return seen;
     const ReactionPage page = PageOf(request.id(), request);
-    auto [ids] = co_await WhenAll(ctx, Ask(repost_reply, method, page));
+    auto [ids] = co_await WhenAll(ctx, Ask(stub, method, page));
     if (!ids.ok()) co_return ids.status();
     reply->set_next(NextOf(*ids, page));
-    co_return co_await views.Show(ctx, *viewer, *ids, reply);
+    co_return co_await (views.*show)(ctx, *viewer, *ids, reply);
   }
 
   static ReactionPage PageOf(uint64_t of, const auto& request) {
@@ -427,23 +435,6 @@ struct FrontEndService final : Social::CoroutineService {
   // Where the page after one of these ids begins.
   static uint64_t NextOf(const Ids& ids, const ReactionPage& page) {
     return ids.ids_size() < static_cast<int>(page.limit()) ? 0 : *ids.ids().rbegin();
-  }
-
-  Co<SocialPair> Both(Context& ctx, SocialId by, const std::string& name) {
-    if (!by.ok()) co_return by.status();
-    const SocialId named = co_await Named(ctx, name);
-    if (!named.ok()) co_return named.status();
-    co_return CallerAndNamed{*by, *named};
-  }
-
-  // The user of that name.
-  Co<SocialId> Named(Context& ctx, const std::string& name) {
-    Names names;
-    names.add_names(name);
-    auto [found] = co_await WhenAll(ctx, Ask(user, User::kByName, names));
-    if (!found.ok()) co_return found.status();
-    if (found->people().empty()) co_return absl::NotFoundError("there is no user of that name");
-    co_return found->people(0).id();
   }
 
   const Sessions sessions;
@@ -485,7 +476,7 @@ HostedService HostedFrontEnd() {
                 "front-end, off or on: the endpoints of DeathStarBench's wrk2 scripts, which trust anybody");
           },
       .make = [options](Env& env) -> MadeService {
-        auto sessions = Sessions::Load(options->data);
+        auto sessions = Sessions::Load(options->data, env.Stub<User>("user"));
         if (!sessions.ok()) return sessions.status();
         env.AlsoServe(gateway::MakePage(PageFiles()));
         if (options->wrk2 == "on") {

@@ -136,23 +136,27 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     if (!co_await stream.Read(&query)) co_return NotThere();
     MediaItem item;
     if (absl::Status seen = co_await See(ctx, query, &item); !seen.ok()) co_return seen;
+    const absl::StatusOr<ByteRange> range = RangeOf(query.range(), item.bytes());
+    AddRangeHeaders(ctx, range, item.bytes());
+    stream.SendInitialMetadata();
+    if (!range.ok()) co_return range.status();
     DownloadPlaces::Hold place(item.type().starts_with("video/") ? videos : images, ctx);
     if (!place) co_return TooMany("downloads");
     ctx.ShortenDeadline(Deadline::In(kMostReadTime));
-    const absl::Status sent = co_await Send(item, place, stream);
+    const absl::Status sent = co_await Send(item, *range, place, stream);
     if (!place.End()) co_return Lost();
     co_return sent;
   }
 
   // A part each time that the other end asks for one.
-  Coroutine Send(const MediaItem& item, DownloadPlaces::Hold& place,
+  Coroutine Send(const MediaItem& item, ByteRange range, DownloadPlaces::Hold& place,
                  AsyncServerStream<FileQuery, google::api::HttpBody>& stream) {
-    const MediaFiles::Reader file = co_await Offloading([&] { return files.Open(item.id()); });
+    const MediaFiles::Reader file = co_await Offloading([&] { return files.Open(item.id(), range.from); });
     if (file == nullptr) co_return NotThere();
     FileQuery query;
     bool asks = true;
-    for (uint64_t left = item.bytes(), bytes = 0; left > 0; left -= bytes) {
-      if (asks && left < item.bytes()) asks = co_await stream.Read(&query);
+    for (uint64_t left = range.bytes, bytes = 0; left > 0; left -= bytes) {
+      if (asks && left < range.bytes) asks = co_await stream.Read(&query);
       if (!asks && !stream.status().ok()) co_return stream.status();
       bytes = std::min<uint64_t>(left, kReadBytes);
       if (!place.Ask(bytes)) co_return Lost();
@@ -166,6 +170,14 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
       if (!co_await stream.Write(part)) co_return stream.status();
     }
     co_return absl::OkStatus();
+  }
+
+  static void AddRangeHeaders(Context& ctx, const absl::StatusOr<ByteRange>& range, uint64_t size) {
+    ctx.AddInitialMetadata("accept-ranges", "bytes");
+    if (!range.ok()) return ctx.AddInitialMetadata("content-range", Join("bytes */", size));
+    if (!range->part) return;
+    const uint64_t last = range->from + range->bytes - 1;
+    ctx.AddInitialMetadata("content-range", Join("bytes ", range->from, "-", last, "/", size));
   }
 
   // NOT_FOUND: the viewer may not see it, or not yet.

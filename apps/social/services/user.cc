@@ -3,6 +3,7 @@
 // User: names, passwords and sessions.
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
@@ -10,6 +11,7 @@
 #include "apps/social/secrets.h"
 #include "apps/social/words.h"
 #include "content.curtail.h"
+#include "curtail/base/strings.h"
 #include "curtail/exec/aside.h"
 #include "curtail/exec/semaphore.h"
 #include "curtail/rpc/host.h"
@@ -20,6 +22,15 @@ namespace curtail::social {
 
 // That wait to be hashed: some 5 s of two CPUs.
 constexpr size_t kMostPasswords = 256;
+// After a session has expired its end is kept for this long, as clocks differ.
+constexpr int64_t kEndKeptS = 3600;
+
+// Tokens that are not valid although they have not expired. Those of an older epoch are not, either.
+const char kEndedSchema[] =
+    "ALTER TABLE users ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE ended(user INTEGER, number INTEGER, expires_s INTEGER NOT NULL,"
+    " PRIMARY KEY(user, number)) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX ended_by_time ON ended(expires_s)";
 
 struct UserOptions {
   DataOptions data;
@@ -72,28 +83,83 @@ struct UserService final : User::CoroutineService {
         return absl::IsAlreadyExists(inserted) ? NameTaken() : inserted;
       });
     });
+    SessionId session;
+    session.set_user(kept.user());
+    session.set_number(kept.user());  // so that a repetition has the same
+    session.set_expires_s(kept.expires_s());
     if (written.ok() && once.repeated()) {  // by whoever knows the password
-      const absl::StatusOr<uint64_t> known = co_await Authenticate(ctx, request, /*closed_too=*/false);
+      const absl::StatusOr<Account> known = co_await Authenticate(ctx, request, /*closed_too=*/false);
       written = absl::IsUnauthenticated(known.status()) ? NameTaken() : known.status();
+      if (known.ok()) session.set_epoch(known->epoch);
     }
-    if (written.ok()) Open(kept.user(), request.name(), kept.expires_s(), reply);
+    if (written.ok()) Open(session, request.name(), reply);
     co_return written;
   }
   static absl::Status NameTaken() { return absl::AlreadyExistsError("the name is taken"); }
 
   Coroutine Login(Context& ctx, const Credentials& request, Session* reply) override {
-    const absl::StatusOr<uint64_t> id = co_await Authenticate(ctx, request, /*closed_too=*/false);
-    if (!id.ok()) co_return id.status();
-    Open(*id, request.name(), NowS() + SessionS(), reply);
-    co_return absl::OkStatus();
+    const absl::StatusOr<Account> known = co_await Authenticate(ctx, request, /*closed_too=*/false);
+    if (!known.ok()) co_return known.status();
+    co_return OpenNew(*known, request.name(), reply);
+  }
+
+  Coroutine EndSession(Context& ctx, const SessionId& request, Changed* reply) override {
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status = s.Execute(
+          "DELETE FROM ended WHERE (user, number) IN"
+          " (SELECT user, number FROM ended WHERE expires_s < ?1 LIMIT 16)",
+          {NowS() - kEndKeptS});
+      if (!status.ok()) return status;
+      status =
+          s.Execute("INSERT INTO ended(user, number, expires_s) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+                    {request.user(), request.number(), request.expires_s()});
+      reply->set_changed(status.ok() && s.changes() > 0);
+      return status;
+    });
+  }
+
+  Coroutine ChangePassword(Context& ctx, const PasswordChange& request, Session* reply) override {
+    Credentials known, fresh;
+    known.set_name(request.name());
+    known.set_password(request.password());
+    fresh.set_name(request.name());
+    fresh.set_password(request.new_password());
+    if (absl::Status status = CheckCredentials(fresh); !status.ok()) co_return status;
+    absl::StatusOr<Account> account = co_await Authenticate(ctx, known, /*closed_too=*/false);
+    if (!account.ok()) co_return account.status();
+    const absl::StatusOr<std::string> hash =
+        co_await Hash(ctx, [&] { return HashPassword(Composed(request.new_password())); });
+    if (!hash.ok()) co_return hash.status();
+    absl::Status written = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status updated = s.Execute(
+          "UPDATE users SET hash = ?3, epoch = epoch + 1 WHERE id = ?1 AND epoch = ?2 AND closed = 0",
+          {account->id, account->epoch, SqlValue::Bytes(*hash)});
+      if (!updated.ok() || s.changes() > 0) return updated;
+      return absl::AbortedError("another change of the account came between: log in, and try again");
+    });
+    if (!written.ok()) co_return written;
+    ++account->epoch;
+    co_return OpenNew(*account, request.name(), reply);
+  }
+
+  Coroutine CheckSession(Context& ctx, const SessionId& request, Nothing*) override {
+    bool ended = false;
+    absl::Status status = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query(
+          "SELECT 1 FROM ended WHERE user = ?1 AND number = ?2"
+          " UNION ALL SELECT 1 FROM users WHERE id = ?1 AND epoch <> ?3",
+          {request.user(), request.number(), request.epoch()}, [&](const SqlRow&) { ended = true; });
+    });
+    if (status.ok() && ended) status = absl::UnauthenticatedError("the session was ended: log in again");
+    co_return status;
   }
 
   Coroutine Close(Context& ctx, const Credentials& request, UserId* reply) override {
-    const absl::StatusOr<uint64_t> id = co_await Authenticate(ctx, request, /*closed_too=*/true);
-    if (!id.ok()) co_return id.status();
-    reply->set_user(*id);
+    const absl::StatusOr<Account> account = co_await Authenticate(ctx, request, /*closed_too=*/true);
+    if (!account.ok()) co_return account.status();
+    reply->set_user(account->id);
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      return s.Execute("UPDATE users SET closed = 1 WHERE id = ?1", {*id});
+      return s.Execute("UPDATE users SET closed = 1 WHERE id = ?1", {account->id});
     });
   }
 
@@ -111,15 +177,20 @@ struct UserService final : User::CoroutineService {
     });
   }
 
+  struct Account {
+    uint64_t id = 0, epoch = 0;
+  };
   // The user of these credentials. UNAUTHENTICATED: there is none.
-  Co<absl::StatusOr<uint64_t>> Authenticate(Context& ctx, const Credentials& request, bool closed_too) {
+  Co<absl::StatusOr<Account>> Authenticate(Context& ctx, const Credentials& request, bool closed_too) {
     if (absl::Status status = CheckCredentials(request); !status.ok()) co_return status;
-    uint64_t id = 0;
+    Account account;
     std::string hash;
     absl::Status read = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.Query("SELECT id, hash FROM users WHERE name = ?1 AND closed <= ?2",
-                     {request.name(), closed_too ? 1 : 0},
-                     [&](const SqlRow& row) { id = row.Unsigned(0), hash = row.Text(1); });
+      return s.Query("SELECT id, hash, epoch FROM users WHERE name = ?1 AND closed <= ?2",
+                     {request.name(), closed_too ? 1 : 0}, [&](const SqlRow& row) {
+                       account = {row.Unsigned(0), row.Unsigned(2)};
+                       hash = row.Text(1);
+                     });
     });
     if (!read.ok()) co_return read;
     // An unknown name takes as long, so that the time does not tell which names there are.
@@ -132,7 +203,7 @@ struct UserService final : User::CoroutineService {
     });
     if (!right.ok()) co_return right.status();
     if (right->empty()) co_return absl::UnauthenticatedError("the name or the password is wrong");
-    co_return id;
+    co_return account;
   }
 
   Coroutine ById(Context& ctx, const Ids& request, People* reply) override {
@@ -172,6 +243,9 @@ struct UserService final : User::CoroutineService {
   std::vector<DeclaredPath> Paths() const override {
     return {{"Register", {std::string(UniqueId::kServiceName)}},
             {"Login", {}},
+            {"EndSession", {}},
+            {"ChangePassword", {}},
+            {"CheckSession", {}},
             {"Close", {}},
             {"Remove", {}},
             {"ListClosed", {}},
@@ -198,11 +272,26 @@ struct UserService final : User::CoroutineService {
     return std::chrono::duration_cast<std::chrono::seconds>(now).count();
   }
   int64_t SessionS() const { return static_cast<int64_t>(options.session_h * 3600); }
-  void Open(uint64_t id, const std::string& name, int64_t expires_s, Session* session) const {
-    session->set_user(id);
+  void Open(const SessionId& id, const std::string& name, Session* session) const {
+    const int64_t expires_s = id.expires_s();
+    session->set_user(id.user());
     session->set_name(name);
     session->set_expires_s(expires_s);
-    session->set_token(SignToken(secret, id, expires_s - SessionS(), expires_s));
+    session->set_token(
+        SignToken(secret, id.user(), Join(id.epoch(), ".", id.number()), expires_s - SessionS(), expires_s));
+  }
+  absl::Status OpenNew(const Account& of, const std::string& name, Session* session) const {
+    const absl::StatusOr<std::string> drawn = RandomBytes(sizeof(uint64_t));
+    if (!drawn.ok()) return drawn.status();
+    uint64_t number = 0;
+    std::memcpy(&number, drawn->data(), sizeof(number));
+    SessionId id;
+    id.set_user(of.id);
+    id.set_epoch(of.epoch);
+    id.set_number(number >> 1);  // below 2^63, as the store has it
+    id.set_expires_s(NowS() + SessionS());
+    Open(id, name, session);
+    return absl::OkStatus();
   }
 
   const UserOptions options;
@@ -214,28 +303,29 @@ struct UserService final : User::CoroutineService {
 
 HostedService HostedUser() {
   auto options = std::make_shared<UserOptions>();
-  return {
-      .name = "user",
-      .calls = {"unique-id"},
-      .flags =
-          [options](Flags& flags) {
-            AddDataFlags(flags, &options->data);
-            flags.Add("--session", &options->session_h, "user: hours that a token is valid", {1e-3, 8760});
-            flags.Add("--hashes", &options->hashes, "user: passwords that are hashed at once; 256 more wait",
-                      {1, 64});
-          },
-      .make = [options](Env& env) -> MadeService {
-        auto db = OpenData(env, options->data, "user",
-                           {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
-                            " hash BLOB NOT NULL) STRICT",
-                            "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0",
-                            "CREATE INDEX closed_users ON users(id) WHERE closed = 1", apps::kOnceSchema});
-        if (!db.ok()) return db.status();
-        auto secret = TokenSecret(options->data);
-        if (!secret.ok()) return secret.status();
-        return std::make_unique<UserService>(*options, *std::move(secret), **db,
-                                             env.Stub<UniqueId>("unique-id"));
-      }};
+  return {.name = "user",
+          .calls = {"unique-id"},
+          .flags =
+              [options](Flags& flags) {
+                AddDataFlags(flags, &options->data);
+                flags.Add("--session", &options->session_h, "user: hours that a token is valid",
+                          {1e-3, 8760});
+                flags.Add("--hashes", &options->hashes,
+                          "user: passwords that are hashed at once; 256 more wait", {1, 64});
+              },
+          .make = [options](Env& env) -> MadeService {
+            auto db = OpenData(
+                env, options->data, "user",
+                {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+                 " hash BLOB NOT NULL) STRICT",
+                 "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0",
+                 "CREATE INDEX closed_users ON users(id) WHERE closed = 1", apps::kOnceSchema, kEndedSchema});
+            if (!db.ok()) return db.status();
+            auto secret = TokenSecret(options->data);
+            if (!secret.ok()) return secret.status();
+            return std::make_unique<UserService>(*options, *std::move(secret), **db,
+                                                 env.Stub<UniqueId>("unique-id"));
+          }};
 }
 
 }  // namespace curtail::social
