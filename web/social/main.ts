@@ -254,7 +254,13 @@ onSubmit("search-form", async () => {
 });
 
 onPress(byId("more"), () => attempt(readPage));
-byId("log-out").addEventListener("click", () => endSession("Logged out."));
+byId("log-out").addEventListener("click", () => {
+  const told = call<Changed>("DELETE", "sessions");
+  endSession("Logged out.");
+  told.catch((error: Refused) => {
+    if (error.status !== 401) say("note", "Logged out on this page. The server was not told, so the token stays valid until it expires.");
+  });
+});
 themeButton(byId("theme"));
 addEventListener("hashchange", () => {
   show();

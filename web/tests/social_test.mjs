@@ -221,7 +221,9 @@ async function expectSessionEnds(ann, bob) {
   assert.equal(await ann.evaluate(() => sessionStorage.length), 0);
   assert.ok(said.length > 0 && said.splice(0).every((line) => line.includes("status of 401")), "the token is refused");
 
+  const ended = bob.waitForResponse((reply) => reply.request().method() === "DELETE" && reply.url().endsWith("/v1/sessions"), within);
   await bob.getByRole("button", { name: "Log out" }).click();
+  assert.equal((await ended).status(), 200);
   await bob.locator("#note", { hasText: "Logged out" }).waitFor(within);
   assert.equal(await bob.evaluate(() => sessionStorage.length), 0);
   await bob.goBack();
